@@ -1,0 +1,126 @@
+// Retrygen compiles retry policies, written in retry.yaml beside a Go package,
+// into typed Go wrappers.
+//
+// Usage: see retrygen help. The exit status is 0 when all is done, 1 when a
+// policy has a problem or, with -check, when a file would change, and 2 when
+// retrygen was misused or could not do its work.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/policy"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+const usage = `retrygen compiles retry policies into typed Go wrappers.
+
+usage: retrygen [flags] [packages]
+
+It looks for retry.yaml beside the packages (./... if none are named) and
+writes retry_gen.go there. A policy file with a problem generates nothing.
+
+flags:
+  -check    write nothing; print what would change as a diff, exit 1 if anything would
+  -C dir    run in dir
+  -tags t   build tags, as for go build
+  -strict   warnings fail the run
+  -version  print the version
+
+exit status: 0 done, 1 problems found, 2 misused or failed
+`
+
+const (
+	done     = 0
+	problems = 1
+	failed   = 2
+)
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("retrygen", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	check := flags.Bool("check", false, "")
+	dir := flags.String("C", ".", "")
+	tags := flags.String("tags", "", "")
+	strict := flags.Bool("strict", false, "")
+	version := flags.Bool("version", false, "")
+	if len(args) == 1 && args[0] == "help" {
+		args = []string{"-help"}
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, usage)
+			return done
+		}
+		fmt.Fprintf(stderr, "retrygen: %v: retrygen help lists the flags\n", err)
+		return failed
+	}
+	if *version {
+		fmt.Fprintln(stdout, "retrygen", moduleVersion())
+		return done
+	}
+	abs, err := filepath.Abs(*dir)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return generate(ctx, gen.Config{Dir: abs, Patterns: flags.Args(), Tags: *tags, Strict: *strict}, *check, stdout, stderr)
+}
+
+func generate(ctx context.Context, config gen.Config, check bool, stdout, stderr io.Writer) int {
+	result, err := gen.Generate(ctx, config)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted: nothing was written")
+		}
+		return fail(stderr, err)
+	}
+	policy.Print(stderr, result.Problems, result.Sources)
+	if result.Failed {
+		return problems
+	}
+	if check {
+		diff := result.Diff()
+		stdout.Write(diff)
+		if len(diff) > 0 {
+			fmt.Fprintln(stderr, "retrygen: generated code is not up to date: run go generate")
+			return problems
+		}
+		return done
+	}
+	if err := result.Commit(); err != nil {
+		return fail(stderr, err)
+	}
+	return done
+}
+
+// fail prints what stopped the run. Positioned errors speak for themselves.
+func fail(stderr io.Writer, err error) int {
+	if foreign, ok := errors.AsType[*gen.ForeignFileError](err); ok {
+		fmt.Fprintln(stderr, foreign)
+	} else if compile, ok := errors.AsType[*gen.CompileError](err); ok {
+		fmt.Fprintln(stderr, compile)
+		fmt.Fprintln(stderr, "retrygen: nothing was generated: the package must parse first")
+	} else {
+		fmt.Fprintf(stderr, "retrygen: %v\n", err)
+	}
+	return failed
+}
+
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// Client talks to the weather service.
+type Client struct {
+	Base string // URL of the service
+	HTTP *http.Client
+}
+
+// A Forecast is what the service knows of a day.
+type Forecast struct {
+	City    string `json:"city"`
+	Celsius int    `json:"celsius"`
+}
+
+// StatusError is an answer other than 200. Its method StatusCode tells a
+// policy which class it belongs to.
+type StatusError struct{ Code int }
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("weather service: %d %s", e.Code, http.StatusText(e.Code))
+}
+
+// StatusCode returns the HTTP status.
+func (e *StatusError) StatusCode() int { return e.Code }
+
+// Forecast returns tomorrow's weather in city.
+func (c *Client) Forecast(ctx context.Context, city string) (*Forecast, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/forecast/"+url.PathEscape(city), nil)
+	if err != nil {
+		return nil, retry.Permanent(err)
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		err := &StatusError{Code: resp.StatusCode}
+		if wait := resp.Header.Get("Retry-After"); wait != "" {
+			return nil, retry.After(err, retry.ParseRetryAfter(wait, time.Now()))
+		}
+		return nil, err
+	}
+	f := new(Forecast)
+	if err := json.NewDecoder(resp.Body).Decode(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Journal keeps what was asked for.
+type Journal interface {
+	// Append adds a line.
+	Append(line string) error
+	// Len returns the number of lines.
+	Len() int
+}

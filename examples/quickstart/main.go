@@ -1,0 +1,71 @@
+// Quickstart calls a local HTTP service that fails on purpose, through
+// wrappers that retrygen made from retry.yaml, and prints what happened when.
+//
+//	go generate ./examples/quickstart && go run ./examples/quickstart
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+//go:generate go run github.com/retrygen/retrygen/cmd/retrygen .
+
+func main() { run(context.Background(), os.Stdout) }
+
+func run(ctx context.Context, out io.Writer) {
+	server := httptest.NewServer(newService())
+	defer server.Close()
+	client := &Client{Base: server.URL, HTTP: server.Client()}
+
+	for _, city := range []string{"Oslo", "Bergen", "Lima", "Quito", "Atlant", "Cairo"} {
+		line := timeline(out, "forecast for "+city)
+		forecast, err := client.RetryForecast(line.watch(ctx), city)
+		if err != nil {
+			line.print("gave up: %v", err)
+			continue
+		}
+		line.print("done: %d °C", forecast.Celsius)
+	}
+
+	line := timeline(out, "journal")
+	journal := NewRetryJournal(diskJournal{})
+	if err := journal.Append("asked for 6 forecasts"); err != nil {
+		line.print("gave up: %v", err)
+	}
+	client.HTTP.Transport.(*http.Transport).CloseIdleConnections()
+}
+
+// line prints events with the time since its start.
+type line struct {
+	out   io.Writer
+	start time.Time
+}
+
+func timeline(out io.Writer, title string) line {
+	fmt.Fprintf(out, "\n%s\n", title)
+	return line{out, time.Now()}
+}
+
+func (l line) print(format string, args ...any) {
+	fmt.Fprintf(l.out, "%8s  %s\n", time.Since(l.start).Round(time.Millisecond), fmt.Sprintf(format, args...))
+}
+
+// watch returns a context whose calls are printed.
+func (l line) watch(ctx context.Context) context.Context {
+	return retry.WithObserver(ctx, func(e retry.Event) {
+		switch {
+		case e.Reason != "":
+			l.print("attempt %d failed: %v; no more: %s", e.Attempt, e.Err, e.Reason)
+		default:
+			l.print("attempt %d failed: %v; waiting %v", e.Attempt, e.Err, e.Delay.Round(time.Millisecond))
+		}
+	})
+}

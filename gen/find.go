@@ -1,0 +1,122 @@
+package gen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// found is what the folders of the packages hold for us; absolute paths,
+// sorted.
+type found struct {
+	sources []string // policy files
+	stale   []string // outputs of ours whose policy file is gone
+}
+
+// find looks beside the packages of the patterns. Folders are walked without
+// the go command: a module of a thousand packages has few policy files.
+func find(ctx context.Context, config Config) (found, error) {
+	patterns := config.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	dirs := map[string]bool{}
+	var byName []string
+	for _, pattern := range patterns {
+		root, all := strings.CutSuffix(pattern, "...")
+		if !isPath(pattern) {
+			byName = append(byName, pattern)
+			continue
+		}
+		root = filepath.Join(config.Dir, root)
+		if filepath.IsAbs(pattern) {
+			root = filepath.Clean(strings.TrimSuffix(pattern, "..."))
+		}
+		info, err := os.Stat(root)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is a file: name its folder", pattern)
+		}
+		if err != nil {
+			return found{}, err
+		}
+		if !all {
+			dirs[root] = true
+		} else if err := walk(root, dirs); err != nil {
+			return found{}, err
+		}
+	}
+	if len(byName) > 0 {
+		if err := dirsOf(ctx, config, byName, dirs); err != nil {
+			return found{}, err
+		}
+	}
+	var f found
+	for dir := range dirs {
+		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
+		if _, err := os.Lstat(source); err == nil {
+			f.sources = append(f.sources, source)
+		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
+			f.stale = append(f.stale, output)
+		}
+	}
+	slices.Sort(f.sources)
+	slices.Sort(f.stale)
+	return f, nil
+}
+
+// isPath tells a folder from an import path, as the go command does.
+func isPath(pattern string) bool {
+	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") || filepath.IsAbs(pattern)
+}
+
+// walk adds root and the folders below it that ./... means: not those that
+// begin with "." or "_", nor testdata, nor vendor, nor other modules.
+func walk(root string, dirs map[string]bool) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if d != nil && d.IsDir() && path != root && errors.Is(err, fs.ErrPermission) {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if !d.IsDir() {
+			return nil
+		}
+		if path != root {
+			name := d.Name()
+			if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+				return fs.SkipDir
+			}
+		}
+		dirs[path] = true
+		return nil
+	})
+}
+
+// dirsOf asks the go command where packages given by import path are.
+func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[string]bool) error {
+	loaded, err := packages.Load(&packages.Config{
+		Context: ctx, Dir: config.Dir, Mode: packages.NeedName | packages.NeedFiles,
+	}, patterns...)
+	if err != nil {
+		return err
+	}
+	for _, pkg := range loaded {
+		if len(pkg.GoFiles) > 0 {
+			dirs[filepath.Dir(pkg.GoFiles[0])] = true
+		} else if len(pkg.Errors) > 0 {
+			return &CompileError{Errors: pkg.Errors}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+// Package gen compiles policy files into typed Go wrappers. A run is four
+// steps: plan (which policy files, which packages), load and resolve (symbols
+// to plain data), render (plain data to bytes), commit (bytes to disk). Only
+// the last touches the disk, and only if all before it went well for every
+// file.
+package gen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/gen/internal/emit"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// The names of the policy file of a package and of what is generated from it.
+const (
+	SourceName = "retry.yaml"
+	OutputName = "retry_gen.go"
+)
+
+// A Config says what to generate.
+type Config struct {
+	Dir      string   // where patterns are relative to; absolute
+	Patterns []string // of packages; none means ./...
+	Tags     string   // build tags, as for go build
+	Strict   bool     // warnings fail the run
+}
+
+// A Result is what a run would write, or the problems for which it would write
+// nothing.
+type Result struct {
+	Problems []policy.Problem
+	Failed   bool              // the problems forbid to generate; Files is empty
+	Sources  map[string][]byte // text of the policy files, for printing problems
+	Files    []Output          // all outputs, changed or not, by path
+	dir      string
+}
+
+// An Output is one generated file.
+type Output struct {
+	Path string // relative to Config.Dir
+	Old  []byte // nil: does not exist
+	New  []byte // nil: is to be removed, its policy file is gone
+}
+
+// Changed reports whether the file has to be written or removed.
+func (o Output) Changed() bool { return !bytes.Equal(o.Old, o.New) || (o.New == nil) != (o.Old == nil) }
+
+// CompileError is returned when Go packages cannot be read.
+type CompileError = bind.CompileError
+
+// ErrNothing is returned when no policy file stands beside the packages.
+var ErrNothing = errors.New("no " + SourceName + " beside these packages")
+
+// A unit is one policy file and the package that it serves.
+type unit struct {
+	dir     string // absolute
+	source  string // relative path of the policy file
+	file    *policy.File
+	pkg     *bind.Package
+	foreign []string // import paths of other packages that it binds
+}
+
+// Generate runs everything but the commit. The error is one that stops us;
+// what is wrong in a policy file is in the Result's Problems.
+func Generate(ctx context.Context, config Config) (*Result, error) {
+	r := &Result{Sources: map[string][]byte{}, dir: config.Dir}
+	found, err := find(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.sources) == 0 && len(found.stale) == 0 {
+		return nil, ErrNothing
+	}
+	units, err := r.check(found.sources)
+	if err != nil {
+		return nil, err
+	}
+	if r.judge(config.Strict); r.Failed {
+		return r, nil
+	}
+	if err := load(ctx, config, units); err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		file, problems := resolve(u)
+		r.Problems = append(r.Problems, problems...)
+		if len(problems) > 0 {
+			continue
+		}
+		text, err := emit.Render(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(filepath.Join(u.dir, OutputName), text); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range found.stale {
+		if err := r.add(path, nil); err != nil {
+			return nil, err
+		}
+	}
+	if r.judge(config.Strict); r.Failed {
+		r.Files = nil
+	}
+	return r, nil
+}
+
+// judge sorts the problems and says whether they forbid to generate.
+func (r *Result) judge(strict bool) {
+	policy.Sort(r.Problems)
+	least := rules.Error
+	if strict {
+		least = rules.Warning
+	}
+	r.Failed = slices.ContainsFunc(r.Problems, func(p policy.Problem) bool { return p.Severity >= least })
+}
+
+// check reads the policy files.
+func (r *Result) check(paths []string) ([]*unit, error) {
+	var units []*unit
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := r.existing(filepath.Join(filepath.Dir(path), OutputName)); err != nil {
+			return nil, err
+		}
+		name := r.relative(path)
+		r.Sources[name] = text
+		file, problems := policy.Check(name, text)
+		r.Problems = append(r.Problems, problems...)
+		if file == nil {
+			continue
+		}
+		u := &unit{dir: filepath.Dir(path), source: name, file: file}
+		for _, b := range file.Bindings {
+			if path, _, _ := bind.SplitSymbol(b.Symbol); path != "" {
+				u.foreign = append(u.foreign, path)
+			}
+		}
+		units = append(units, u)
+	}
+	return units, nil
+}
+
+// load gives every unit its package, in one load.
+func load(ctx context.Context, config Config, units []*unit) error {
+	var patterns []string
+	for _, u := range units {
+		if hasGo(u.dir) {
+			patterns = append(patterns, u.dir)
+		}
+		patterns = append(patterns, u.foreign...)
+	}
+	if len(patterns) == 0 {
+		return nil // the go command would take none for the current folder
+	}
+	slices.Sort(patterns)
+	program, err := bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs)
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		// A folder without Go gets its problem where its bindings are resolved.
+		if !hasGo(u.dir) {
+			continue
+		}
+		if u.pkg, err = program.In(u.dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasGo reports whether there are Go files in dir.
+func hasGo(dir string) bool {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	return len(files) > 0
+}
+
+func (r *Result) add(path string, text []byte) error {
+	old, err := r.existing(path)
+	if err != nil {
+		return err
+	}
+	r.Files = append(r.Files, Output{Path: r.relative(path), Old: old, New: text})
+	return nil
+}
+
+// existing returns the text of an output of an earlier run, nil if there is
+// none. A file of somebody else's is an error.
+func (r *Result) existing(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !isOurs(path, text):
+		return nil, &ForeignFileError{r.relative(path)}
+	case text == nil:
+		return []byte{}, nil
+	}
+	return text, nil
+}
+
+// relative shortens a path below the run's folder, with forward slashes, as
+// positions are printed.
+func (r *Result) relative(path string) string {
+	if rel, err := filepath.Rel(r.dir, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// Diff returns a unified diff of all that Commit would change.
+func (r *Result) Diff() []byte {
+	var b bytes.Buffer
+	for _, f := range r.Files {
+		if !f.Changed() {
+			continue
+		}
+		from, to := f.Path, f.Path
+		if f.Old == nil {
+			from = os.DevNull
+		}
+		if f.New == nil {
+			to = os.DevNull
+		}
+		b.Write(diff.Diff(from, f.Old, to, f.New))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,100 @@
+// Package bind finds the Go symbols that a policy file binds and turns them
+// into plain data: names, parameters and types as text. It makes the only
+// packages.Load of a run; nothing after it knows go/types.
+package bind
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A Target is a bound symbol.
+type Target struct {
+	Kind       Kind
+	Name       string   // of the function or type
+	TypeParams []Param  // of the function or type
+	Pkg        string   // import path where it is declared elsewhere, else ""
+	PkgName    string   // name of that package
+	Recv       Param    // Method: the receiver, by its name in the source
+	Func       Func     // Function, Method
+	Methods    []Method // Interface: all methods, in the order of their names
+	Doc        string   // Interface: its doc comment
+	Pos        string   // file:line:col of the declaration
+}
+
+// A Kind says what a bound symbol is.
+type Kind uint8
+
+const (
+	Function Kind = iota
+	MethodOf
+	Interface
+)
+
+// A Method is one method of a bound interface.
+type Method struct {
+	Func
+	Err string // why it cannot be wrapped, or empty
+}
+
+// A Func is a signature.
+type Func struct {
+	Name     string
+	Doc      string
+	Params   []Param
+	Variadic bool
+	Results  []Param
+	Ctx      int    // index of the parameter that is a context.Context, or -1
+	HasError bool   // the last result is an error
+	Stream   string // the result that lives on after the call, if any: *http.Response
+}
+
+// A Param is a parameter, result or type parameter. Its name may be empty or
+// "_".
+type Param struct {
+	Name string
+	Type Type
+}
+
+// A Type is the text of a type as Go writes it, in which the package of every
+// name from elsewhere is marked: see [Type.Split].
+type Type string
+
+// mark surrounds import paths in a Type: no Go source contains a NUL.
+const mark = "\x00"
+
+var qualified = regexp.MustCompile(mark + "([^" + mark + "]*)" + mark + `\.([\pL_][\pL_\p{Nd}]*)`)
+
+// A Piece is a part of a type's text: a name of another package, or, where Pkg
+// is empty, text as it stands.
+type Piece struct{ Pkg, Text string }
+
+// Split cuts t into pieces.
+func (t Type) Split() []Piece {
+	var pieces []Piece
+	text := string(t)
+	for {
+		m := qualified.FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		if m[0] > 0 {
+			pieces = append(pieces, Piece{Text: text[:m[0]]})
+		}
+		pieces = append(pieces, Piece{Pkg: text[m[2]:m[3]], Text: text[m[4]:m[5]]})
+		text = text[m[1]:]
+	}
+	if text != "" {
+		pieces = append(pieces, Piece{Text: text})
+	}
+	return pieces
+}
+
+// Base returns the last name in t, by which a value of it may be called: User
+// for *api.User.
+func (t Type) Base() string {
+	if !regexp.MustCompile(`^\**(` + mark + `[^` + mark + `]*` + mark + `\.)?[\pL_][\pL_\p{Nd}]*$`).MatchString(string(t)) {
+		return ""
+	}
+	return string(t)[strings.LastIndexAny(string(t), "*."+mark)+1:]
+}

@@ -1,0 +1,210 @@
+package bind
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// A Program is what one load brought.
+type Program struct {
+	byDir  map[string]*Package
+	byPath map[string]*Package
+	absent []packages.Error // of packages without a readable file
+}
+
+// A Package is one loaded package.
+type Package struct {
+	Dir     string
+	Path    string
+	Name    string
+	program *Program
+	pkg     *packages.Package
+	docs    map[token.Pos]string
+}
+
+// A CompileError lists what keeps packages from being understood.
+type CompileError struct{ Errors []packages.Error }
+
+func (e *CompileError) Error() string {
+	var lines []string
+	for _, err := range e.Errors {
+		if err.Pos == "" || err.Pos == "-" {
+			lines = append(lines, err.Msg)
+		} else {
+			lines = append(lines, err.Error())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Load loads the packages of patterns, as the go command in dir understands
+// them. Files for which ours reports true, by their name and text, are the
+// output of an earlier run: of these only the package clause is read, so that a
+// missing, stale or broken output, or code that already calls what is not yet
+// generated, does not matter.
+//
+// There is one load a run, and it takes types of imports from export data:
+// NeedDeps costs ten to twenty times as much, an overlay nine.
+func Load(ctx context.Context, dir string, tags string, patterns []string, ours func(name string, text []byte) bool) (*Program, error) {
+	config := &packages.Config{
+		Context: ctx,
+		Dir:     dir,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax,
+		Fset: token.NewFileSet(),
+		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
+			if ours(filename, src) {
+				return parser.ParseFile(fset, filename, packageClause(src), parser.PackageClauseOnly)
+			}
+			return parser.ParseFile(fset, filename, src, parser.ParseComments|parser.SkipObjectResolution)
+		},
+	}
+	if tags != "" {
+		config.BuildFlags = []string{"-tags=" + tags}
+	}
+	loaded, err := packages.Load(config, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	program := &Program{byDir: map[string]*Package{}, byPath: map[string]*Package{}}
+	var broken []packages.Error
+	for _, pkg := range loaded {
+		broken = append(broken, syntaxErrors(pkg, dir, ours)...)
+		if pkg.Types == nil || len(pkg.Syntax) == 0 {
+			program.absent = append(program.absent, pkg.Errors...)
+			continue
+		}
+		p := &Package{Path: pkg.PkgPath, Name: pkg.Name, program: program, pkg: pkg, docs: docs(pkg.Syntax)}
+		program.byPath[p.Path] = p
+		if len(pkg.GoFiles) > 0 {
+			p.Dir = filepath.Dir(pkg.GoFiles[0])
+			program.byDir[p.Dir] = p
+		}
+	}
+	if len(broken) > 0 {
+		return nil, &CompileError{broken}
+	}
+	return program, nil
+}
+
+// packageClause returns the package clause of a file of ours in which anything
+// else may be broken.
+func packageClause(src []byte) []byte {
+	for line := range bytes.Lines(src) {
+		if bytes.HasPrefix(line, []byte("package ")) {
+			return line
+		}
+	}
+	return src
+}
+
+// syntaxErrors returns the errors that make a whole package useless to us.
+// Type errors are not among them: code that calls functions not yet generated
+// has some, and a bound symbol that they concern is found out when it is looked
+// up. Errors in our own output do not count either.
+func syntaxErrors(pkg *packages.Package, dir string, ours func(string, []byte) bool) []packages.Error {
+	var errs []packages.Error
+	for _, err := range pkg.Errors {
+		if err.Kind == packages.ParseError {
+			name, _, _ := strings.Cut(err.Pos, ":")
+			if text, readErr := os.ReadFile(name); readErr == nil && ours(name, text) {
+				continue
+			}
+			err.Pos = relative(dir, err.Pos)
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// relative shortens the file name of a position below dir.
+func relative(dir, pos string) string {
+	if rest, ok := strings.CutPrefix(pos, dir+string(filepath.Separator)); ok {
+		return rest
+	}
+	return pos
+}
+
+// In returns the package in the folder dir.
+func (p *Program) In(dir string) (*Package, error) {
+	pkg := p.byDir[dir]
+	if pkg == nil {
+		return nil, &CompileError{p.absent}
+	}
+	return pkg, nil
+}
+
+// Declared returns the position of the package-level name, if the package has
+// it outside our own output.
+func (p *Package) Declared(name string) (pos string, ok bool) {
+	if obj := p.pkg.Types.Scope().Lookup(name); obj != nil {
+		return p.position(obj), true
+	}
+	return "", false
+}
+
+func (p *Package) position(obj types.Object) string {
+	pos := p.pkg.Fset.Position(obj.Pos())
+	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)
+}
+
+// docs collects the doc comments of functions, types and interface methods by
+// the position of the name.
+func docs(files []*ast.File) map[token.Pos]string {
+	docs := map[token.Pos]string{}
+	add := func(name *ast.Ident, groups ...*ast.CommentGroup) {
+		for _, g := range groups {
+			if text := g.Text(); text != "" {
+				docs[name.Pos()] = strings.TrimSpace(text)
+				return
+			}
+		}
+	}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				add(n.Name, n.Doc)
+				return false
+			case *ast.GenDecl:
+				for _, spec := range n.Specs {
+					if spec, ok := spec.(*ast.TypeSpec); ok {
+						add(spec.Name, spec.Doc, n.Doc)
+					}
+				}
+			case *ast.InterfaceType:
+				for _, m := range n.Methods.List {
+					if len(m.Names) == 1 {
+						add(m.Names[0], m.Doc, m.Comment)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return docs
+}
+
+// HasMember returns the position of the field or method name of the type, if
+// it has one outside our own output.
+func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
+	obj := p.pkg.Types.Scope().Lookup(typeName)
+	if obj == nil {
+		return "", false
+	}
+	member, _, _ := types.LookupFieldOrMethod(obj.Type(), true, p.pkg.Types, name)
+	if member == nil {
+		return "", false
+	}
+	return p.position(member), true
+}

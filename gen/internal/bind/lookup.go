@@ -1,0 +1,304 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// SplitSymbol cuts a symbol as go doc writes it into import path (empty for
+// the package's own), name, and method.
+func SplitSymbol(symbol string) (path, name, method string) {
+	slash := strings.LastIndexByte(symbol, '/')
+	if slash >= 0 {
+		if dot := strings.IndexByte(symbol[slash:], '.'); dot >= 0 {
+			path, symbol = symbol[:slash+dot], symbol[slash+dot+1:]
+		}
+	}
+	name, method, _ = strings.Cut(symbol, ".")
+	return path, name, method
+}
+
+// Lookup finds a bound symbol. The error says what is wrong with it, and what
+// would do, in one line.
+func (p *Package) Lookup(symbol string) (*Target, error) {
+	path, name, method := SplitSymbol(symbol)
+	from := p
+	if path != "" {
+		from = p.program.byPath[path]
+		if from == nil {
+			return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+		}
+	}
+	obj := from.pkg.Types.Scope().Lookup(name)
+	if obj == nil {
+		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.pkg.Types.Scope().Names()))
+	}
+	if from != p && !obj.Exported() {
+		return nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
+	}
+	t := &Target{Name: name, Pos: from.position(obj)}
+	if from != p {
+		t.Pkg, t.PkgName = from.Path, from.Name
+	}
+	b := binder{home: p, from: from}
+	var err error
+	switch obj := obj.(type) {
+	case *types.Func:
+		if method != "" {
+			return nil, fmt.Errorf("%s is a function: it has no method %s", name, method)
+		}
+		err = b.function(t, obj)
+	case *types.TypeName:
+		err = b.typeName(t, obj, method)
+	default:
+		err = fmt.Errorf("%s is neither a function nor a type", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// why tells what the go command said of a package that it could not load.
+func (p *Program) why(path string) string {
+	for _, err := range p.absent {
+		if strings.Contains(err.Msg, path) {
+			first, _, _ := strings.Cut(strings.TrimSpace(err.Msg), "\n")
+			return ": " + first
+		}
+	}
+	return ": is it in go.mod?"
+}
+
+// binder turns the types of one package into text for another.
+type binder struct{ home, from *Package }
+
+func (b binder) function(t *Target, obj *types.Func) (err error) {
+	t.Kind = Function
+	sig := obj.Signature()
+	t.TypeParams = b.typeParams(sig.TypeParams())
+	t.Func, err = b.wrappable(obj)
+	return err
+}
+
+func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
+	named, ok := obj.Type().(*types.Named)
+	if !ok {
+		return fmt.Errorf("%s is not a defined type", obj.Name())
+	}
+	t.TypeParams = b.typeParams(named.TypeParams())
+	t.Doc = b.from.docs[obj.Pos()]
+	iface, isInterface := named.Underlying().(*types.Interface)
+	switch {
+	case method == "" && !isInterface:
+		return fmt.Errorf("%s is not an interface: bind its methods, as %s", t.Name, suggestMethod(named, t.Name))
+	case method != "" && isInterface:
+		return fmt.Errorf("%s is an interface: bind %s, and the policy of %s under its methods", t.Name, t.Name, method)
+	case method != "":
+		return b.method(t, named, method)
+	}
+	t.Kind = Interface
+	if !iface.IsMethodSet() {
+		return fmt.Errorf("%s is a constraint, not an interface that a value can have", t.Name)
+	}
+	if iface.NumMethods() == 0 {
+		return fmt.Errorf("%s has no methods", t.Name)
+	}
+	for m := range iface.Methods() {
+		if !m.Exported() && m.Pkg() != b.home.pkg.Types {
+			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
+		}
+		f, err := b.wrappable(m)
+		one := Method{Func: f}
+		if err != nil {
+			one.Err = err.Error()
+		}
+		if err := b.valid(m); err != nil {
+			return err
+		}
+		t.Methods = append(t.Methods, one)
+	}
+	slices.SortFunc(t.Methods, func(a, b Method) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func (b binder) method(t *Target, named *types.Named, method string) (err error) {
+	t.Kind = MethodOf
+	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, b.from.pkg.Types, method)
+	m, ok := obj.(*types.Func)
+	if !ok {
+		var names []string
+		for m := range named.Methods() {
+			names = append(names, m.Name())
+		}
+		return fmt.Errorf("%s has no method %s%s", t.Name, method, didYouMean(method, names))
+	}
+	recv := m.Signature().Recv()
+	if types.Unalias(deref(recv.Type())).(*types.Named).Origin() != named {
+		return fmt.Errorf("%s.%s is promoted from an embedded field: bind the method where it is declared", t.Name, method)
+	}
+	// The receiver's type parameters go by the names of the type's declaration.
+	text := b.text(named)
+	if _, pointer := recv.Type().(*types.Pointer); pointer {
+		text = "*" + text
+	}
+	if len(t.TypeParams) > 0 {
+		var names []string
+		for _, tp := range b.typeParams(m.Signature().RecvTypeParams()) {
+			names = append(names, tp.Name)
+		}
+		cut, _, _ := strings.Cut(string(text), "[")
+		text = Type(cut + "[" + strings.Join(names, ", ") + "]")
+		for i := range t.TypeParams {
+			t.TypeParams[i].Name = names[i]
+		}
+	}
+	t.Recv = Param{Name: recv.Name(), Type: text}
+	t.Pos = b.from.position(m)
+	t.Func, err = b.wrappable(m)
+	return err
+}
+
+func deref(t types.Type) types.Type {
+	if p, ok := t.(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
+}
+
+// wrappable describes obj, with an error where a policy cannot serve it.
+func (b binder) wrappable(obj *types.Func) (Func, error) {
+	f := b.signature(obj)
+	if err := b.valid(obj); err != nil {
+		return f, err
+	}
+	if !f.HasError {
+		return f, fmt.Errorf("%s returns no error as its last result: a retry could not see it fail", obj.Name())
+	}
+	return f, nil
+}
+
+func (b binder) signature(obj *types.Func) Func {
+	sig := obj.Signature()
+	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1}
+	for i := range sig.Params().Len() {
+		v := sig.Params().At(i)
+		p := Param{Name: v.Name(), Type: b.text(v.Type())}
+		if i == sig.Params().Len()-1 && sig.Variadic() {
+			p.Type = b.text(v.Type().(*types.Slice).Elem())
+		}
+		if f.Ctx < 0 && isContext(v.Type()) {
+			f.Ctx = i
+		}
+		f.Params = append(f.Params, p)
+	}
+	for i := range sig.Results().Len() {
+		v := sig.Results().At(i)
+		f.Results = append(f.Results, Param{Name: v.Name(), Type: b.text(v.Type())})
+		f.HasError = types.Identical(v.Type(), types.Universe.Lookup("error").Type())
+		if f.Stream == "" && isStream(v.Type()) {
+			f.Stream = types.TypeString(v.Type(), func(p *types.Package) string { return p.Name() })
+		}
+	}
+	return f
+}
+
+func (b binder) typeParams(list *types.TypeParamList) []Param {
+	var params []Param
+	for tp := range list.TypeParams() {
+		params = append(params, Param{Name: tp.Obj().Name(), Type: b.text(tp.Constraint())})
+	}
+	return params
+}
+
+// text writes t for the home package.
+func (b binder) text(t types.Type) Type {
+	return Type(types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == b.home.pkg.PkgPath {
+			return ""
+		}
+		return mark + p.Path() + mark
+	}))
+}
+
+// valid reports the type error that a signature suffers from.
+func (b binder) valid(obj *types.Func) error {
+	if !strings.Contains(types.TypeString(obj.Signature(), nil), "invalid type") {
+		return nil
+	}
+	for _, err := range b.from.pkg.Errors {
+		if err.Kind == packages.TypeError {
+			return fmt.Errorf("the signature of %s does not compile: %s", obj.Name(), relative(b.from.Dir, err.Error()))
+		}
+	}
+	return fmt.Errorf("the signature of %s does not compile", obj.Name())
+}
+
+func isContext(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Context" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
+}
+
+// streams are results that go on using the context after the call returned.
+var streams = map[string]bool{
+	"*net/http.Response": true, "io.ReadCloser": true,
+	"*database/sql.Rows": true, "*database/sql.Row": true, "*database/sql.Tx": true,
+}
+
+func isStream(t types.Type) bool {
+	if streams[types.TypeString(types.Unalias(t), nil)] {
+		return true
+	}
+	recv, _, _ := types.LookupFieldOrMethod(t, true, nil, "Recv")
+	_, ok := recv.(*types.Func)
+	return ok
+}
+
+func suggestMethod(named *types.Named, name string) string {
+	for m := range named.Methods() {
+		if m.Exported() {
+			return name + "." + m.Name()
+		}
+	}
+	return name + ".Method"
+}
+
+// didYouMean names the candidate that differs least, if one is near.
+func didYouMean(name string, candidates []string) string {
+	best, distance := "", 3
+	for _, c := range candidates {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(c)); d < distance {
+			best, distance = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ": did you mean " + best + "?"
+}
+
+// editDistance is Levenshtein's.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(above+1, row[j]+1, diagonal+cost)
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,233 @@
+package emit
+
+import (
+	"go/token"
+	"go/types"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+)
+
+// Names of what is generated, from the names of what is bound.
+
+// WrapperName returns the name of the wrapper of a function, method or type.
+func WrapperName(name string) string {
+	if token.IsExported(name) {
+		return "Retry" + name
+	}
+	return "retry" + upperFirst(name)
+}
+
+// ConstructorName returns the name of the constructor of a decorator.
+func ConstructorName(wrapper string) string {
+	if token.IsExported(wrapper) {
+		return "New" + wrapper
+	}
+	return "new" + upperFirst(wrapper)
+}
+
+// VarName returns the name of the variable that holds a policy.
+func VarName(policy string) string { return "policy" + camel(policy) }
+
+// FuncName returns the name of the generic function of a policy.
+func FuncName(policy string) string { return camel(policy) }
+
+// camel turns read_only into ReadOnly.
+func camel(name string) string {
+	var b strings.Builder
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
+		b.WriteString(upperFirst(part))
+	}
+	return b.String()
+}
+
+func upperFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+func lowerFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToLower(r)) + s[n:]
+}
+
+// aliases chooses the name of every import that f may need: the package's own
+// name, or that with a number where the package or another import has it.
+func aliases(f File) map[string]string {
+	paths := map[string]string{"context": "context", "regexp": "regexp", "time": "time", RuntimePath: "retry"}
+	for _, w := range f.Wrappers {
+		if w.Target.Pkg != "" {
+			paths[w.Target.Pkg] = w.Target.PkgName
+		}
+		for _, t := range typesOf(w.Target) {
+			for _, piece := range t.Split() {
+				if piece.Pkg != "" && paths[piece.Pkg] == "" {
+					paths[piece.Pkg] = packageName(piece.Pkg)
+				}
+			}
+		}
+	}
+	used := map[string]bool{}
+	chosen := map[string]string{}
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		name := paths[p]
+		for n := 2; used[name] || f.Taken(name); n++ {
+			name = paths[p] + strconv.Itoa(n)
+		}
+		used[name] = true
+		chosen[p] = name
+	}
+	return chosen
+}
+
+// realName returns the name that the package at path declares, as far as is
+// known: only then may the import go without one.
+func realName(f File, path string) string {
+	switch path {
+	case "context", "regexp", "time":
+		return path
+	}
+	if path != RuntimePath && !strings.Contains(path, ".") {
+		return packageName(path)
+	}
+	return ""
+}
+
+// packageName guesses the name of a package from its path. A wrong guess costs
+// nothing: the import is written with the name.
+func packageName(importPath string) string {
+	base := path.Base(importPath)
+	if isMajorVersion(base) {
+		base = path.Base(path.Dir(importPath))
+	}
+	base, _, _ = strings.Cut(base, ".")
+	base = strings.TrimPrefix(base, "go-")
+	name := strings.Map(func(r rune) rune {
+		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, base)
+	if !token.IsIdentifier(name) {
+		return "pkg" + name
+	}
+	return name
+}
+
+func isMajorVersion(s string) bool {
+	_, err := strconv.Atoi(strings.TrimPrefix(s, "v"))
+	return len(s) > 1 && s[0] == 'v' && err == nil
+}
+
+func typesOf(t *bind.Target) (all []bind.Type) {
+	add := func(params []bind.Param) {
+		for _, p := range params {
+			all = append(all, p.Type)
+		}
+	}
+	add(t.TypeParams)
+	add([]bind.Param{t.Recv})
+	funcs := []bind.Func{t.Func}
+	for _, m := range t.Methods {
+		funcs = append(funcs, m.Func)
+	}
+	for _, f := range funcs {
+		add(f.Params)
+		add(f.Results)
+	}
+	return all
+}
+
+// scope gives out names that are free in one function.
+type scope map[string]bool
+
+// name returns want, or want with a number, and takes it.
+func (s scope) name(want string) string {
+	name := want
+	for n := 2; s[name] || token.IsKeyword(name); n++ {
+		name = want + strconv.Itoa(n)
+	}
+	s[name] = true
+	return name
+}
+
+// locals are the names inside one wrapper, chosen once.
+type locals struct {
+	recv    string
+	params  []string
+	results []string // the last is the error
+	call    string
+	named   bool // the results are named in the signature
+}
+
+// choose picks the names of a wrapper of fn. outer are the names that its body
+// refers to from outside, which nothing may shadow.
+func choose(fn bind.Func, recv string, outer ...string) locals {
+	s := scope{}
+	for _, name := range outer {
+		s[name] = true
+	}
+	var l locals
+	l.named = len(fn.Results) > 0 && !slices.ContainsFunc(fn.Results, func(p bind.Param) bool { return unnamed(p.Name) })
+	// The signature's own names come first: they are what a caller reads.
+	l.params = make([]string, len(fn.Params))
+	l.results = make([]string, len(fn.Results))
+	for i, p := range fn.Params {
+		if !unnamed(p.Name) {
+			l.params[i] = s.name(p.Name)
+		}
+	}
+	if l.named {
+		for i, p := range fn.Results {
+			l.results[i] = s.name(p.Name)
+		}
+	}
+	if recv != "" {
+		l.recv = s.name(recv)
+	}
+	for i := range fn.Params {
+		switch {
+		case l.params[i] != "":
+		case i == fn.Ctx:
+			l.params[i] = s.name("ctx")
+		default:
+			l.params[i] = s.name(valueName(fn.Params[i].Type, "arg"))
+		}
+	}
+	for i := range fn.Results {
+		switch {
+		case l.named:
+		case i == len(fn.Results)-1 && fn.HasError:
+			l.results[i] = s.name("err")
+		default:
+			l.results[i] = s.name(valueName(fn.Results[i].Type, "v"))
+		}
+	}
+	l.call = s.name("call")
+	return l
+}
+
+func unnamed(name string) bool { return name == "" || name == "_" }
+
+// valueName calls a value after its type: user for a *User. Types of the
+// language and names that would hide something of it are called otherwise.
+func valueName(t bind.Type, otherwise string) string {
+	base := t.Base()
+	if base == "" || types.Universe.Lookup(base) != nil {
+		return otherwise
+	}
+	name := lowerFirst(base)
+	if strings.ToUpper(base) == base { // ID, URL
+		name = strings.ToLower(base)
+	}
+	if len(name) == 1 || token.IsKeyword(name) || types.Universe.Lookup(name) != nil {
+		return otherwise
+	}
+	return name
+}

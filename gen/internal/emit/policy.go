@@ -1,0 +1,149 @@
+package emit
+
+import (
+	"time"
+
+	"github.com/dave/jennifer/jen"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// printer emits the declarations of one file, one method a declaration.
+type printer struct {
+	file    File
+	aliases map[string]string
+}
+
+// handshake emits
+//
+//	const _ = retry.GeneratedV1
+func (p printer) handshake(out *jen.File) {
+	p.comment(out, "Made for version 1 of the runtime.")
+	out.Const().Id("_").Op("=").Qual(RuntimePath, "GeneratedV1").Line()
+}
+
+// policy emits
+//
+//	// policyRead: up to 3 attempts, waiting 1s and 2s.
+//	var policyRead = retry.Policy{Name: "read", MaxAttempts: 3, …}
+func (p printer) policy(out *jen.File, policy Policy) {
+	text := wrap(policy.Var + ": " + words(&policy.Policy.Policy) + ".")
+	if policy.Description != "" {
+		text += "\n\n" + policy.Description
+	}
+	p.comment(out, text)
+	out.Var().Id(policy.Var).Op("=").Qual(RuntimePath, "Policy").Custom(multiline, literal(&policy.Policy.Policy)...).Line()
+}
+
+var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
+
+// literal emits the fields of a policy in their order. Values that mean
+// nothing under the policy's strategy are left out.
+func literal(p *retry.Policy) []jen.Code {
+	var fields []jen.Code
+	field := func(name string, value jen.Code) {
+		fields = append(fields, jen.Id(name).Op(":").Add(value))
+	}
+	field("Name", jen.Lit(p.Name))
+	field("MaxAttempts", orWord(p.MaxAttempts, retry.Unlimited, "Unlimited", jen.Lit(p.MaxAttempts)))
+	field("Backoff", jen.Qual(RuntimePath, strategyNames[p.Backoff]))
+	if p.Backoff != retry.Custom {
+		field("InitialDelay", duration(p.InitialDelay))
+	}
+	switch p.Backoff {
+	case retry.Exponential:
+		field("Base", jen.Lit(p.Base))
+	case retry.Linear:
+		field("Increment", duration(p.Increment))
+	case retry.Custom:
+		var delays []jen.Code
+		for _, d := range p.Delays {
+			delays = append(delays, duration(d))
+		}
+		field("Delays", jen.Index().Qual("time", "Duration").Values(delays...))
+	}
+	field("MaxDelay", duration(p.MaxDelay))
+	if p.Jitter != retry.NoJitter {
+		field("Jitter", jen.Qual(RuntimePath, jitterNames[p.Jitter]))
+	}
+	if p.Jitter == retry.Proportional || p.Jitter == retry.Additive {
+		field("JitterFactor", jen.Lit(p.JitterFactor))
+	}
+	for _, limit := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"DelayBudget", p.DelayBudget}, {"MaxElapsed", p.MaxElapsed},
+		{"AttemptTimeout", p.AttemptTimeout}, {"Timeout", p.Timeout},
+	} {
+		if limit.d > 0 {
+			field(limit.name, duration(limit.d))
+		}
+	}
+	if len(p.RetryOn) > 0 {
+		field("RetryOn", classes(p.RetryOn))
+	}
+	if len(p.AbortOn) > 0 {
+		field("AbortOn", classes(p.AbortOn))
+	}
+	if len(p.Classes) > 0 {
+		var defs []jen.Code
+		for _, c := range p.Classes {
+			defs = append(defs, jen.Values(
+				jen.Id("Class").Op(":").Lit(string(c.Class)),
+				jen.Id("Pattern").Op(":").Qual("regexp", "MustCompile").Call(jen.Lit(c.Pattern.String())),
+			))
+		}
+		field("Classes", jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, defs...))
+	}
+	return fields
+}
+
+var (
+	strategyNames = [...]string{"Exponential", "Fixed", "Linear", "Fibonacci", "Custom"}
+	jitterNames   = [...]string{"NoJitter", "Proportional", "Full", "Equal", "Decorrelated", "Additive"}
+	classNames    = map[retry.Class]string{
+		retry.Network: "Network", retry.Timeout: "Timeout", retry.ServerError: "ServerError", retry.RateLimit: "RateLimit",
+		retry.Canceled: "Canceled", retry.Transient: "Transient", retry.Any: "Any",
+	}
+)
+
+func classes(list []retry.Class) jen.Code {
+	var values []jen.Code
+	for _, c := range list {
+		if name, ok := classNames[c]; ok {
+			values = append(values, jen.Qual(RuntimePath, name))
+		} else {
+			values = append(values, jen.Lit(string(c)))
+		}
+	}
+	return jen.Index().Qual(RuntimePath, "Class").Values(values...)
+}
+
+// orWord writes the runtime's word for a value that has one.
+func orWord[T comparable](value, special T, word string, otherwise jen.Code) jen.Code {
+	if value == special {
+		return jen.Qual(RuntimePath, word)
+	}
+	return otherwise
+}
+
+// duration writes d in the greatest unit that divides it: 250 * time.Millisecond.
+func duration(d time.Duration) jen.Code {
+	if d == retry.None {
+		return jen.Qual(RuntimePath, "None")
+	}
+	units := []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"}}
+	for _, u := range units {
+		switch {
+		case d == u.size:
+			return jen.Qual("time", u.name)
+		case d > u.size && d%u.size == 0:
+			return jen.Lit(int(d/u.size)).Op("*").Qual("time", u.name)
+		}
+	}
+	return jen.Lit(int(d))
+}

@@ -1,0 +1,135 @@
+package emit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// words tells a policy in plain sentences, for the comment above its literal.
+func words(p *retry.Policy) string {
+	var b strings.Builder
+	switch p.MaxAttempts {
+	case retry.Unlimited:
+		b.WriteString("any number of attempts")
+	case 1:
+		b.WriteString("one attempt, no retry")
+	default:
+		fmt.Fprintf(&b, "up to %d attempts", p.MaxAttempts)
+	}
+	if p.MaxAttempts != 1 {
+		b.WriteString(", waiting " + waits(p))
+	}
+	if p.MaxAttempts != 1 {
+		b.WriteString(jitterWords(p))
+	}
+	for _, limit := range []struct {
+		d    time.Duration
+		text string
+	}{
+		{p.AttemptTimeout, "each attempt takes at most %s"},
+		{p.Timeout, "all of it at most %s"},
+		{p.DelayBudget, "the waits at most %s in total"},
+		{p.MaxElapsed, "nothing is tried later than %s after the first failure"},
+	} {
+		if limit.d > 0 {
+			fmt.Fprintf(&b, "; "+limit.text, short(limit.d))
+		}
+	}
+	if len(p.RetryOn) > 0 {
+		b.WriteString("; only " + classList(p.RetryOn) + " errors are retried")
+	}
+	if len(p.AbortOn) > 0 {
+		b.WriteString("; " + classList(p.AbortOn) + " errors never")
+	}
+	return b.String()
+}
+
+func jitterWords(p *retry.Policy) string {
+	switch p.Jitter {
+	case retry.Proportional:
+		return fmt.Sprintf(", give or take %.4g %%", 100*p.JitterFactor)
+	case retry.Additive:
+		return fmt.Sprintf(", and up to %.4g %% more", 100*p.JitterFactor)
+	case retry.Full:
+		return ", each drawn from zero to that"
+	case retry.Equal:
+		return ", each drawn from half to all of that"
+	case retry.Decorrelated:
+		return ", each drawn up to three times the one before"
+	}
+	return ""
+}
+
+// waits lists the first delays.
+func waits(p *retry.Policy) string {
+	const shown = 4
+	n := p.MaxAttempts - 1
+	if n < 0 || n > shown {
+		n = shown
+	}
+	var list []string
+	for k := range n {
+		list = append(list, short(p.BaseDelay(k+1)))
+	}
+	if p.MaxAttempts-1 == n {
+		return join(list, " and ")
+	}
+	text := strings.Join(list, ", ") + ", …"
+	if p.MaxDelay > 0 {
+		text += ", never more than " + short(p.MaxDelay)
+	}
+	return text
+}
+
+func join(list []string, last string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + last + list[len(list)-1]
+}
+
+func classList(classes []retry.Class) string {
+	var list []string
+	for _, c := range classes {
+		list = append(list, strings.TrimPrefix(string(c), "pattern:"))
+	}
+	return join(list, " and ")
+}
+
+// short writes 2m for 2m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// wrap breaks text into lines that suit a comment.
+func wrap(text string) string {
+	const width = 77 // with "// " before
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}

@@ -1,0 +1,154 @@
+package retrygen
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+const module = "github.com/retrygen/retrygen"
+
+// floors says which packages of this module each package may import. A new
+// package needs a line here and a sentence that says why an existing one would
+// not do.
+var floors = map[string][]string{
+	"runtime":           {},
+	"policy/rules":      {"runtime"},
+	"schema":            {},
+	"policy":            {"policy/rules", "runtime", "schema"},
+	"gen/internal/bind": {},
+	"gen/internal/emit": {"gen/internal/bind", "policy", "runtime"},
+	"gen":               {"gen/internal/bind", "gen/internal/emit", "policy", "policy/rules"},
+	// The recogniser of retry loops: several analyzers read one model.
+	"lint/internal/retryloop": {},
+	// lint never imports policy, so that linter plugins carry neither YAML nor
+	// JSON Schema.
+	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
+	"cmd/retrygen":  {"gen", "policy"},
+	"cmd/retrylint": {"lint", "policy/rules"},
+	// Consumers of the runtime.
+	"examples/quickstart": {"runtime"},
+}
+
+// stdlibOnly are packages whose consumers pay for no other module; their tests
+// neither.
+var stdlibOnly = []string{"runtime"}
+
+func TestFloors(t *testing.T) {
+	for dir, files := range goFiles(t) {
+		allowed, known := floors[dir]
+		if dir == "." {
+			continue
+		}
+		if !known {
+			t.Errorf("%s: not in the table of floors", dir)
+			continue
+		}
+		for name, file := range files {
+			test := strings.HasSuffix(name, "_test.go")
+			for _, spec := range file.Imports {
+				path, _ := strconv.Unquote(spec.Path.Value)
+				own, local := strings.CutPrefix(path, module+"/")
+				switch {
+				case local && own != dir && !test && !slices.Contains(allowed, own):
+					t.Errorf("%s: must not import %s", name, own)
+				case !local && slices.Contains(stdlibOnly, dir) && strings.Contains(strings.Split(path, "/")[0], "."):
+					t.Errorf("%s: must not import %s: only the standard library", name, path)
+				}
+			}
+		}
+	}
+}
+
+// TestDocumented asks for a package comment everywhere and for a doc comment on
+// every exported name.
+func TestDocumented(t *testing.T) {
+	for dir, files := range goFiles(t) {
+		var synopsis string
+		for name, file := range files {
+			if file.Doc != nil && !strings.HasSuffix(name, "_test.go") {
+				synopsis = strings.TrimSpace(file.Doc.Text())
+			}
+			if strings.HasSuffix(name, "_test.go") || strings.Contains(dir, "internal") || file.Name.Name == "main" {
+				continue
+			}
+			for _, decl := range file.Decls {
+				if fn, ok := decl.(*ast.FuncDecl); ok && fn.Name.IsExported() && fn.Doc == nil && !isErrorMethod(fn) {
+					t.Errorf("%s: %s has no doc comment", name, fn.Name.Name)
+				}
+			}
+		}
+		if synopsis == "" && dir != "." {
+			t.Errorf("%s: no package comment", dir)
+		}
+	}
+}
+
+func isErrorMethod(fn *ast.FuncDecl) bool {
+	return fn.Recv != nil && (fn.Name.Name == "Error" || fn.Name.Name == "Unwrap" || fn.Name.Name == "String")
+}
+
+// TestNoReplace guards go install …@latest, which a replace line breaks.
+func TestNoReplace(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mod.Replace) > 0 {
+		t.Errorf("go.mod has replace lines")
+	}
+	if len(mod.Tool) > 0 || mod.Toolchain != nil {
+		t.Errorf("go.mod has tool or toolchain lines")
+	}
+}
+
+// goFiles parses the packages of this module, by folder and file name.
+func goFiles(t *testing.T) map[string]map[string]*ast.File {
+	t.Helper()
+	found := map[string]map[string]*ast.File{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); path != "." && err == nil {
+				return fs.SkipDir
+			}
+			if name := d.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".")) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if found[dir] == nil {
+			found[dir] = map[string]*ast.File{}
+		}
+		found[dir][path] = file
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

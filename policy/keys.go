@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// notYet are keys of the language that this version does not carry out: they
+// are refused, never accepted and ignored.
+var notYet = map[string][]string{
+	"file":    {"limits", "scopes", "errors", "breakers", "budgets", "groups"},
+	"policy":  {"extends", "scope", "per_error", "retry_after", "breaker", "budget", "durable"},
+	"binding": {"idempotent", "fallback", "group", "unit"},
+	"method":  {"idempotent", "fallback"},
+}
+
+// elsewhere are keys of other systems' documents, with what there is here.
+var elsewhere = map[string]string{
+	"timeouts":         "time limits by scope are written scopes: {step: {timeout: 15m}}",
+	"timeout_override": "write timeout under the policy, as timeout: 15m",
+	"steps":            "steps belong to a workflow: write a policy under policies, and bind it to what runs the step",
+	"map":              "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
+	"reduce":           "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
+	"mode":             "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
+	"name":             "a policy file has no name of its own: policies are named under policies",
+	"error_policy":     "put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
+	"retry_config":     "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
+	"retry":            "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
+	"retryPolicy":      "this is gRPC's: write policies: {call: {max_attempts: 4, initial_delay: 100ms}}",
+	"methodConfig":     "this is gRPC's: write policies and bind",
+	"hedge":            "hedging is not part of the language",
+}
+
+// retryWords count retries in some systems and attempts in others.
+var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
+
+// unknownKeys reports the keys of n that are not in known, each with what to
+// write instead. where is a key of notYet.
+func (r reporter) unknownKeys(n *node, where string, known ...string) {
+	for _, e := range n.entries {
+		hint := elsewhere[e.key]
+		switch {
+		case slices.Contains(known, e.key):
+		case slices.Contains(notYet[where], e.key):
+			r.problem(e.at, "P909", "%s is not supported yet: remove it", e.key)
+		case where == "policy" && slices.Contains(retryWords, e.key):
+			r.problem(e.at, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.key, attemptsFor(e.value))
+		case hint != "":
+			r.problem(e.at, "P101", "unknown key %q: %s", e.key, hint)
+		default:
+			all := append(slices.Clone(known), notYet[where]...)
+			r.problem(e.at, "P101", "unknown key %q%s", e.key, didYouMean(e.key, all))
+		}
+	}
+}
+
+// attemptsFor spells out the setting for a number of retries.
+func attemptsFor(n *node) string {
+	if retries, ok := n.value.(int64); ok && retries >= 0 {
+		return "max_attempts: " + strconv.FormatInt(retries+1, 10)
+	}
+	return "max_attempts: N+1"
+}
+
+// didYouMean names the nearest candidate, or lists all of a few.
+func didYouMean(word string, candidates []string) string {
+	best, least := "", max(2, len(word)/3)+1
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(strings.ReplaceAll(word, "-", "_")), c); d < least {
+			best, least = c, d
+		}
+	}
+	switch {
+	case best != "":
+		return ": did you mean " + best + "?"
+	case len(candidates) == 0:
+		return ""
+	}
+	const most = 8
+	list := slices.Clone(candidates)
+	slices.Sort(list)
+	if len(list) > most {
+		return ""
+	}
+	return ": write " + strings.Join(list, ", ")
+}
+
+// distance is the number of letters to insert, delete, replace or swap with
+// their neighbour to turn a into b (optimal string alignment).
+func distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range len(b) {
+			replace := row[j]
+			if a[i] != b[j] {
+				replace++
+			}
+			next[j+1] = min(row[j+1]+1, next[j]+1, replace)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

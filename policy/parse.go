@@ -1,0 +1,336 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Limits on a policy file. They are far beyond what anybody writes, and keep a
+// hostile file from taking long.
+const (
+	maxBytes = 4 << 20
+	maxDepth = 64
+	maxNodes = 500_000 // with aliases expanded
+)
+
+// A node is one value of a policy file. value is what the JSON Schema sees:
+// nil, bool, int64, float64, string, []any or map[string]any.
+type node struct {
+	span
+	text    string // of a scalar, as written
+	value   any
+	items   []*node // of a list
+	entries []entry // of a map, in the order of the file
+}
+
+type entry struct {
+	key   string
+	at    span // of the key
+	value *node
+}
+
+// A span is a piece of one line.
+type span struct {
+	Pos
+	width int
+}
+
+func (n *node) isMap() bool  { _, ok := n.value.(map[string]any); return ok }
+func (n *node) isList() bool { _, ok := n.value.([]any); return ok }
+func (n *node) isNull() bool { return n.value == nil }
+
+// get returns the entry of a map under key, or nil.
+func (n *node) get(key string) *entry {
+	for i := range n.entries {
+		if n.entries[i].key == key {
+			return &n.entries[i]
+		}
+	}
+	return nil
+}
+
+// parser turns YAML into nodes. It is the only code that knows the YAML
+// library.
+type parser struct {
+	reporter
+	lines  [][]byte
+	nodes  int
+	open   []*yaml.Node // aliases being expanded
+	failed bool         // the file is not worth reading on
+}
+
+// parse returns the one document of a policy file, or nil.
+func parse(r reporter, text []byte) *node {
+	p := &parser{reporter: r, lines: bytes.Split(text, []byte("\n"))}
+	start := span{Pos{1, 1}, 1}
+	switch {
+	case len(text) > maxBytes:
+		p.problem(start, "P100", "the file is larger than %d MiB: a policy file is small", maxBytes>>20)
+		return nil
+	case !utf8.Valid(text):
+		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
+		return nil
+	}
+	root, err := decodeOne(text)
+	if err != nil {
+		p.syntax(err)
+		return nil
+	}
+	if root == nil {
+		p.problem(start, "P100", "the file is empty: begin with version: 1")
+		return nil
+	}
+	n := p.node(root, 0)
+	if p.failed {
+		return nil
+	}
+	return n
+}
+
+var errSecondDocument = errors.New("second document")
+
+// decodeOne reads the only document of text; nil means there is none. The
+// library's panics, of which fuzzing may find more, become errors.
+func decodeOne(text []byte) (root *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			root, err = nil, fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var doc yaml.Node
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var second yaml.Node
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return &second, errSecondDocument
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" && doc.Content[0].Value == "" {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// syntax reports an error of the library, which knows the line only.
+func (p *parser) syntax(err error) {
+	if errors.Is(err, errSecondDocument) {
+		at := span{Pos{1, 1}, 3}
+		for i, line := range p.lines[1:] {
+			if bytes.HasPrefix(line, []byte("---")) {
+				at.Line = i + 2
+				break
+			}
+		}
+		p.problem(at, "P100", "a second document begins here: write one policy file for each package")
+		return
+	}
+	line, text := 1, err.Error()
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		text = m[2]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = min(max(n, 1), len(p.lines))
+		}
+	}
+	source := bytes.TrimRight(p.lines[line-1], "\r")
+	body := bytes.TrimLeft(source, " \t")
+	at := span{Pos{line, len(source) - len(body) + 1}, max(len(body), 1)}
+	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(text, "cannot start any token") {
+		text = "a tab stands where only spaces may: indent with spaces"
+		at = span{Pos{line, i + 1}, 1}
+	}
+	p.problem(at, "P100", "this is not YAML: %s", text)
+}
+
+func (p *parser) firstInvalid() span {
+	for i, line := range p.lines {
+		for at := 0; at < len(line); {
+			r, n := utf8.DecodeRune(line[at:])
+			if r == utf8.RuneError && n <= 1 {
+				return span{Pos{i + 1, at + 1}, 1}
+			}
+			at += n
+		}
+	}
+	return span{Pos{1, 1}, 1}
+}
+
+// at returns the span of a YAML node. The library counts columns in
+// characters.
+func (p *parser) at(n *yaml.Node) span {
+	line := min(max(n.Line, 1), len(p.lines))
+	text := p.lines[line-1]
+	col := 0
+	for range max(n.Column, 1) - 1 {
+		_, size := utf8.DecodeRune(text[col:])
+		col += size
+	}
+	width := 1
+	if n.Kind == yaml.ScalarNode {
+		width = len(n.Value)
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+			width += 2
+		}
+	}
+	rest := len(bytes.TrimRight(text[col:], "\r"))
+	return span{Pos{line, col + 1}, max(min(width, rest), 1)}
+}
+
+// stop reports a problem after which the file is not worth reading on.
+func (p *parser) stop(at span, format string, args ...any) *node {
+	if !p.failed {
+		p.problem(at, "P102", format, args...)
+	}
+	p.failed = true
+	return &node{span: at}
+}
+
+func (p *parser) node(y *yaml.Node, depth int) *node {
+	at := p.at(y)
+	p.nodes++
+	switch {
+	case p.failed:
+		return &node{span: at}
+	case depth > maxDepth:
+		return p.stop(at, "this is nested deeper than %d levels", maxDepth)
+	case p.nodes > maxNodes:
+		return p.stop(at, "the file has more than %d values, with its aliases expanded", maxNodes)
+	}
+	switch y.Kind {
+	case yaml.AliasNode:
+		return p.alias(y, at, depth)
+	case yaml.SequenceNode:
+		n := &node{span: at}
+		values := make([]any, 0, len(y.Content))
+		for _, item := range y.Content {
+			child := p.node(item, depth+1)
+			n.items = append(n.items, child)
+			values = append(values, child.value)
+		}
+		n.value = values
+		return n
+	case yaml.MappingNode:
+		return p.mapping(y, at, depth)
+	}
+	return p.scalar(y, at)
+}
+
+// alias expands *name, refusing one that contains itself. The node stands
+// where the alias does.
+func (p *parser) alias(y *yaml.Node, at span, depth int) *node {
+	for _, open := range p.open {
+		if open == y.Alias {
+			return p.stop(at, "*%s contains itself", y.Value)
+		}
+	}
+	p.open = append(p.open, y.Alias)
+	n := *p.node(y.Alias, depth+1)
+	p.open = p.open[:len(p.open)-1]
+	return &n
+}
+
+func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
+	n := &node{span: at}
+	values := make(map[string]any, len(y.Content)/2)
+	n.value = values
+	lines := map[string]int{}
+	var merged []*node
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := y.Content[i]
+		keyAt := p.at(key)
+		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
+			merged = append(merged, p.merged(y.Content[i+1], keyAt, depth)...)
+			continue
+		}
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" {
+			p.problem(keyAt, "P102", "a key must be text: put it into quotes")
+			continue
+		}
+		if line, twice := lines[key.Value]; twice {
+			p.problem(keyAt, "P102", "%s stands here twice, first on line %d: remove one", key.Value, line)
+			continue
+		}
+		lines[key.Value] = keyAt.Line
+		child := p.node(y.Content[i+1], depth+1)
+		n.entries = append(n.entries, entry{key.Value, keyAt, child})
+		values[key.Value] = child.value
+	}
+	// What stands here wins over what is merged in, and an earlier merge over
+	// a later one.
+	for _, m := range merged {
+		for _, e := range m.entries {
+			if _, has := values[e.key]; !has {
+				n.entries = append(n.entries, e)
+				values[e.key] = e.value.value
+			}
+		}
+	}
+	return n
+}
+
+// merged returns the maps that <<: brings in.
+func (p *parser) merged(y *yaml.Node, at span, depth int) []*node {
+	n := p.node(y, depth+1)
+	maps := []*node{n}
+	if n.isList() {
+		maps = n.items
+	}
+	for _, m := range maps {
+		if !m.isMap() && !p.failed {
+			p.problem(at, "P102", "<< takes a map, or a list of maps")
+			return nil
+		}
+	}
+	return maps
+}
+
+func (p *parser) scalar(y *yaml.Node, at span) *node {
+	n := &node{span: at, text: y.Value}
+	switch tag := y.ShortTag(); tag {
+	case "!!str":
+		n.value = y.Value
+	case "!!null":
+	case "!!bool":
+		n.value = strings.EqualFold(y.Value, "true")
+	case "!!int":
+		var i int64
+		if err := y.Decode(&i); err != nil {
+			p.problem(at, "P102", "%s is too large a number", y.Value)
+		}
+		n.value = i
+	case "!!float":
+		var f float64
+		if err := y.Decode(&f); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			p.problem(at, "P102", "%s is not a number that can be used here", y.Value)
+			f = 1
+		}
+		n.value = f
+	case "!!timestamp":
+		p.problem(at, "P102", "%s is a date in YAML: put it into quotes if it is meant as text", y.Value)
+		n.value = y.Value
+	default:
+		p.problem(at, "P102", "the tag %s means nothing here: remove it", tag)
+		n.value = y.Value
+	}
+	return n
+}

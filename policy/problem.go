@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A Pos is a place in a policy file. Both numbers count from 1; columns count
+// bytes, as the Go compiler's do.
+type Pos struct{ Line, Col int }
+
+// A Problem is something wrong in the user's file: what is wrong, then what to
+// do about it.
+type Problem struct {
+	File string
+	Pos
+	Width    int // bytes to underline; 0: the word that begins here
+	Rule     string
+	Severity rules.Severity
+	Text     string
+}
+
+// String returns the problem as file:line:col: text [rule], with "warning: " or
+// "info: " before the text of what does not fail the run.
+func (p Problem) String() string {
+	kind := ""
+	if p.Severity != rules.Error {
+		kind = p.Severity.String() + ": "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s [%s]", p.File, p.Line, p.Col, kind, p.Text, p.Rule)
+}
+
+// Sort orders problems by file, place and rule.
+func Sort(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(
+			strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
+			strings.Compare(a.Rule, b.Rule), strings.Compare(a.Text, b.Text),
+		)
+	})
+}
+
+// Print writes each problem with the line of its file and a caret under the
+// place. sources holds the text of the files by name; without it only the
+// problem is printed.
+func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
+	for _, p := range problems {
+		fmt.Fprintln(w, p)
+		line, ok := lineOf(sources[p.File], p.Line)
+		if !ok || p.Col > len(line)+1 {
+			continue
+		}
+		// Tabs are kept, so that the caret stands right at any tab width.
+		indent := strings.Map(func(r rune) rune {
+			if r == '\t' {
+				return r
+			}
+			return ' '
+		}, line[:p.Col-1])
+		underlined := line[p.Col-1:]
+		switch end := strings.IndexAny(underlined, " \t:,{}[]"); {
+		case p.Width > 0:
+			underlined = underlined[:min(p.Width, len(underlined))]
+		case end > 0:
+			underlined = underlined[:end]
+		}
+		carets := strings.Repeat("^", max(len([]rune(underlined)), 1))
+		fmt.Fprintf(w, "%5d | %s\n      | %s%s\n", p.Line, line, indent, carets)
+	}
+}
+
+// lineOf returns line n of text, unless it is too long to be worth printing.
+func lineOf(text []byte, n int) (string, bool) {
+	const longest = 200
+	for line := range bytes.Lines(text) {
+		if n--; n == 0 {
+			line = bytes.TrimRight(line, "\r\n")
+			return strings.ToValidUTF8(string(line), "\uFFFD"), len(line) <= longest
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,210 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Classify reports whether p retries err, and whether err belongs to each of
+// the classes asked about.
+//
+// An error belongs to a class by, in this order,
+//   - what its maker said: [After] makes it a [RateLimit];
+//   - its type: an error with the method StatusCode() int is a [RateLimit] at
+//     429 and a [ServerError] at 500 to 599 but 501; the errors of package net
+//     and the system's connection errors are [Network], or [Timeout] where
+//     their Timeout method says so; context.DeadlineExceeded is a Timeout,
+//     context.Canceled is [Canceled];
+//   - only where its type says nothing, whole words of its text in any case:
+//     network, connection, refused, unreachable; timeout, timed out; 500, 502,
+//     503, 504, server error; rate limit, 429, too many requests;
+//   - the patterns of the policy's own classes.
+//
+// Never retried are [Permanent] errors, the status codes 400, 401, 403, 404
+// and 422, and errors of a class in AbortOn. Everything else is retried unless
+// RetryOn narrows it.
+func (p *Policy) Classify(err error, classes ...Class) (retried bool, belongs []bool) {
+	f := inspect(err)
+	for _, class := range classes {
+		belongs = append(belongs, p.belongs(err, &f, class))
+	}
+	return p.judge(err, false).retry, belongs
+}
+
+// verdict is what a policy makes of one error.
+type verdict struct {
+	retry bool
+	after time.Duration // the wait that the error asks for
+}
+
+// judge decides about err. attemptTimedOut says that the attempt's own limit
+// ended it, whatever error the callee made of that.
+func (p *Policy) judge(err error, attemptTimedOut bool) verdict {
+	f := inspect(err)
+	if attemptTimedOut {
+		f.typed, f.timeout = true, true
+	}
+	v := verdict{after: f.after}
+	switch {
+	case f.permanent, neverRetried(f.status):
+	case p.belongsToAny(err, &f, p.AbortOn):
+	default:
+		v.retry = len(p.RetryOn) == 0 || p.belongsToAny(err, &f, p.RetryOn)
+	}
+	return v
+}
+
+// neverRetried reports whether the request itself is at fault.
+func neverRetried(status int) bool {
+	switch status {
+	case 400, 401, 403, 404, 422:
+		return true
+	}
+	return false
+}
+
+func (p *Policy) belongsToAny(err error, f *facts, classes []Class) bool {
+	return slices.ContainsFunc(classes, func(c Class) bool { return p.belongs(err, f, c) })
+}
+
+func (p *Policy) belongs(err error, f *facts, class Class) bool {
+	switch class {
+	case Any:
+		return true
+	case Canceled:
+		return errors.Is(err, context.Canceled)
+	case Transient:
+		return slices.ContainsFunc(transient[:], func(c Class) bool { return f.builtin(err, c) })
+	case Network, Timeout, ServerError, RateLimit:
+		return f.builtin(err, class)
+	}
+	for i := range p.Classes {
+		if c := &p.Classes[i]; c.Class == class && c.Pattern != nil && c.Pattern.MatchString(err.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+var transient = [...]Class{Network, Timeout, ServerError, RateLimit}
+
+// facts is what the types in an error's tree say.
+type facts struct {
+	permanent bool
+	after     time.Duration
+	status    int
+
+	typed     bool // some type said something: the text does not count
+	network   bool
+	timeout   bool
+	rateLimit bool
+}
+
+// inspect walks the tree of err once, in place of one errors.As for each
+// question.
+func inspect(err error) (f facts) {
+	f.walk(err)
+	return f
+}
+
+func (f *facts) walk(err error) {
+	for err != nil {
+		switch e := err.(type) {
+		case *mark:
+			if e.permanent {
+				f.permanent = true
+			} else {
+				f.typed, f.rateLimit, f.after = true, true, max(f.after, e.after)
+			}
+		case interface{ StatusCode() int }:
+			if f.status == 0 {
+				f.status, f.typed = e.StatusCode(), true
+			}
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			inner := e.Unwrap()
+			if inner == nil {
+				f.leaf(err)
+			}
+			err = inner
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				f.walk(inner)
+			}
+			return
+		default:
+			f.leaf(err)
+			return
+		}
+	}
+}
+
+// leaf looks for the errors of package net and of the system where a chain
+// ends: wrappers such as *url.Error have the methods of a net.Error too, but
+// wrap anything. The interfaces are net.Error's, without a need for the
+// package.
+func (f *facts) leaf(err error) {
+	timeout, ok := err.(interface{ Timeout() bool })
+	if !ok {
+		return
+	}
+	if timeout.Timeout() {
+		f.typed, f.timeout = true, true
+		return
+	}
+	if _, ok := err.(interface{ Temporary() bool }); ok && (!isErrno(err) || isConnectionErrno(err)) {
+		f.typed, f.network = true, true
+	}
+}
+
+// builtin reports whether the error belongs to one of the four classes that
+// Transient unites.
+func (f *facts) builtin(err error, class Class) bool {
+	if !f.typed {
+		return containsAnyWord(err.Error(), words[class])
+	}
+	switch class {
+	case Network:
+		return f.network
+	case Timeout:
+		return f.timeout
+	case ServerError:
+		return f.status >= 500 && f.status <= 599 && f.status != 501
+	default: // RateLimit
+		return f.rateLimit || f.status == 429
+	}
+}
+
+// words are those of Prodigy's ErrorMatcher, matched as whole words: "1500
+// rows" is no server error.
+var words = map[Class][]string{
+	Network:     {"network", "connection", "refused", "unreachable"},
+	Timeout:     {"timeout", "timed out"},
+	ServerError: {"500", "502", "503", "504", "server error"},
+	RateLimit:   {"rate limit", "429", "too many requests"},
+}
+
+func containsAnyWord(text string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return containsWord(text, w) })
+}
+
+// containsWord reports whether text contains word, which is in lower case,
+// with no letter, digit or underscore on either side.
+func containsWord(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		end := i + len(word)
+		if strings.EqualFold(text[i:end], word) && (i == 0 || !isWordByte(text[i-1])) && (end == len(text) || !isWordByte(text[end])) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWordByte takes every byte beyond ASCII for part of a letter.
+func isWordByte(b byte) bool {
+	return b == '_' || b >= 0x80 || '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z'
+}

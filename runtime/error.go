@@ -1,0 +1,131 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Reason says why a call was not retried any more. Reasons are errors, so
+// that errors.Is(err, retry.ErrAttempts) holds for the [*Error] that carries
+// it.
+type Reason string
+
+// The reasons of an [*Error].
+const (
+	ErrPermanent   Reason = "permanent error"
+	ErrAttempts    Reason = "attempts exhausted"
+	ErrDelayBudget Reason = "delay budget exhausted"
+	ErrElapsed     Reason = "max elapsed exceeded"
+	ErrDeadline    Reason = "deadline too near"
+	ErrCanceled    Reason = "canceled"
+	ErrRetryAfter  Reason = "retry-after too long"
+)
+
+// The causes of contexts that a policy's own limits ended, as context.Cause
+// returns them inside an attempt.
+const (
+	ErrAttemptTimeout Reason = "attempt timeout exceeded"
+	ErrTimeout        Reason = "timeout exceeded"
+)
+
+// Error returns the reason in words.
+func (r Reason) Error() string { return string(r) }
+
+// Is reports whether the reason is what target stands for in package context:
+// net/http and others return the cause of a context in place of its error.
+func (r Reason) Is(target error) bool {
+	switch target {
+	case context.DeadlineExceeded:
+		return r.Timeout()
+	case context.Canceled:
+		return r == ErrCanceled
+	}
+	return false
+}
+
+// Timeout reports whether the reason is a limit on time, as net.Error does.
+func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeout || r == ErrDeadline }
+
+// An Error says why a call gave up, around the last attempt's own error.
+// errors.Is and errors.As reach that error, the reason, and the cause with
+// which the context ended.
+//
+// An error on which the policy had nothing to decide (it was permanent, or the
+// caller's context had ended, at the first attempt) is returned as it is.
+type Error struct {
+	Policy     string        // name of the policy
+	Reason     Reason        // why there was no further attempt
+	Attempts   int           // attempts made
+	Waited     time.Duration // sum of the waits between them
+	RetryAfter time.Duration // the wait that the last error asked for, if any
+	Err        error         // the last attempt's error
+	Cause      error         // why the context ended, or nil
+}
+
+// Error describes what happened in one line that ends in the last error.
+func (e *Error) Error() string {
+	noun := "attempts"
+	if e.Attempts == 1 {
+		noun = "attempt"
+	}
+	waited := e.Waited
+	if waited > time.Millisecond {
+		waited = waited.Round(time.Millisecond)
+	}
+	return fmt.Sprintf("%s: %s after %d %s and %v of waiting: %v", e.Policy, e.Reason, e.Attempts, noun, waited, e.Err)
+}
+
+// Unwrap returns the last error, the reason and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Err, e.Reason}
+	}
+	return []error{e.Err, e.Reason, e.Cause}
+}
+
+// Permanent marks err as one that must not be retried. The mark is taken off
+// before the caller sees the error. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &mark{err: err, permanent: true}
+}
+
+// After marks err as one of class [RateLimit] that asks for a wait of d before
+// the next attempt. The wait is the longer of d, at most 5 minutes, and the
+// policy's own delay. A wait that does not fit into the call's limits ends the
+// call at once with [ErrRetryAfter]. A negative d counts as zero. After(nil, d)
+// is nil.
+func After(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &mark{err: err, after: max(d, 0)}
+}
+
+// mark is what a callee says about its own error.
+type mark struct {
+	err       error
+	permanent bool
+	after     time.Duration // when not permanent
+}
+
+func (m *mark) Error() string { return m.err.Error() }
+func (m *mark) Unwrap() error { return m.err }
+
+// unmark takes off a mark that the callee put outermost.
+func unmark(err error) error {
+	for {
+		m, ok := err.(*mark)
+		if !ok {
+			return err
+		}
+		err = m.err
+	}
+}
+
+// AsError returns the [*Error] in err's tree, if there is one.
+func AsError(err error) (*Error, bool) { return errors.AsType[*Error](err) }

@@ -1,0 +1,363 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var errFailed = errors.New("failed")
+
+func TestSuccessNeverEntersTheRuntime(t *testing.T) {
+	p := &Policy{Name: "read"}
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, err := fetch(t.Context(), p, 0); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("a success allocates %v times, want 0", allocs)
+	}
+}
+
+func TestOneFailureDoesNotAllocate(t *testing.T) {
+	p := &Policy{Name: "read", InitialDelay: None}
+	ctx := t.Context()
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, err := fetch(ctx, p, 1); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("one failure allocates %v times, want 0", allocs)
+	}
+}
+
+// fetch is a generated wrapper around an operation that fails a number of
+// times.
+func fetch(ctx context.Context, p *Policy, failures int) (int, error) {
+	v, err := operation(ctx, &failures)
+	if err == nil {
+		return v, nil
+	}
+	for call := p.Begin(); ; {
+		if err = call.Next(ctx, err); err != nil {
+			return v, err
+		}
+		if v, err = operation(ctx, &failures); err == nil {
+			return v, nil
+		}
+	}
+}
+
+//go:noinline
+func operation(_ context.Context, failures *int) (int, error) {
+	if *failures > 0 {
+		*failures--
+		return 0, errFailed
+	}
+	return 42, nil
+}
+
+func BenchmarkSuccess(b *testing.B) {
+	p, ctx := &Policy{Name: "read"}, b.Context()
+	b.Run("direct", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			failures := 0
+			operation(ctx, &failures)
+		}
+	})
+	b.Run("wrapped", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			fetch(ctx, p, 0)
+		}
+	})
+}
+
+func BenchmarkOneFailure(b *testing.B) {
+	p, ctx := &Policy{Name: "read", InitialDelay: None}, b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		fetch(ctx, p, 1)
+	}
+}
+
+func BenchmarkAttemptTimeout(b *testing.B) {
+	p := &Policy{Name: "read", AttemptTimeout: time.Minute}
+	bench := func(name string, ctx context.Context) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				call := p.Begin()
+				call.Attempt(ctx)
+				call.End()
+			}
+		})
+	}
+	b.Run("bare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, cancel := context.WithTimeout(b.Context(), time.Minute)
+			cancel()
+		}
+	})
+	bench("derived", b.Context())
+	tight, cancel := context.WithTimeout(b.Context(), time.Second*30)
+	defer cancel()
+	bench("caller is tighter", tight)
+}
+
+func TestStop(t *testing.T) {
+	hint := After(errFailed, time.Hour)
+	tests := []struct {
+		name     string
+		policy   Policy
+		deadline time.Duration // of the caller; 0: none
+		err      error
+		reason   Reason        // "": err comes back as it is
+		is       error         // that the result also is
+		attempts int           // made
+		elapsed  time.Duration // in all
+	}{
+		{"attempts", Policy{}, 0, errFailed, ErrAttempts, errFailed, 3, 3 * time.Second},
+		{"unlimited", Policy{MaxAttempts: Unlimited, Backoff: Fixed, DelayBudget: time.Minute}, 0, errFailed, ErrDelayBudget, errFailed, 61, time.Minute},
+		{"delay budget, equal is allowed", Policy{MaxAttempts: 9, DelayBudget: 3 * time.Second}, 0, errFailed, ErrDelayBudget, errFailed, 3, 3 * time.Second},
+		{"max elapsed", Policy{MaxAttempts: 9, MaxElapsed: 3 * time.Second}, 0, errFailed, ErrElapsed, errFailed, 3, 3 * time.Second},
+		{"caller's deadline is not slept into", Policy{MaxAttempts: 9}, 6 * time.Second, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
+		{"timeout is not slept into", Policy{MaxAttempts: 9, Timeout: 6 * time.Second}, 0, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
+		{"permanent", Policy{}, 0, Permanent(io.EOF), "", io.EOF, 1, 0},
+		{"marked inside", Policy{}, 0, fmt.Errorf("get: %w", Permanent(io.EOF)), "", io.EOF, 1, 0},
+		{"not found", Policy{}, 0, status(404), "", status(404), 1, 0},
+		{"not in retry_on", Policy{RetryOn: []Class{Network}}, 0, errFailed, "", errFailed, 1, 0},
+		{"abort_on wins", Policy{RetryOn: []Class{Any}, AbortOn: []Class{Timeout}}, 0, os.ErrDeadlineExceeded, "", os.ErrDeadlineExceeded, 1, 0},
+		{"hint is capped", Policy{MaxAttempts: 2}, 0, hint, ErrAttempts, errFailed, 2, 5 * time.Minute},
+		{"hint beyond the deadline", Policy{}, time.Minute, hint, ErrRetryAfter, errFailed, 1, 0},
+		{"hint beyond the budget", Policy{DelayBudget: time.Minute}, 0, hint, ErrRetryAfter, errFailed, 1, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if tt.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tt.deadline)
+					defer cancel()
+				}
+				start := time.Now()
+				attempts, err := drive(ctx, &tt.policy, func(context.Context) error { return tt.err })
+				if !errors.Is(err, tt.is) {
+					t.Errorf("err = %v, want one that is %v", err, tt.is)
+				}
+				e, wrapped := AsError(err)
+				if wrapped != (tt.reason != "") || wrapped && e.Reason != tt.reason {
+					t.Errorf("err = %#v, want reason %q", err, tt.reason)
+				}
+				if wrapped && !errors.Is(err, tt.reason) {
+					t.Errorf("errors.Is(err, %q) is false", tt.reason)
+				}
+				if elapsed := time.Since(start); attempts != tt.attempts || elapsed != tt.elapsed {
+					t.Errorf("%d attempts in %v, want %d in %v", attempts, elapsed, tt.attempts, tt.elapsed)
+				}
+			})
+		})
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	for _, err := range []error{io.EOF, Permanent(io.EOF)} {
+		_, got := drive(t.Context(), &Policy{AbortOn: []Class{Any}}, func(context.Context) error { return err })
+		if got != io.EOF {
+			t.Errorf("got %#v, want io.EOF itself", got)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("shutting down")
+		time.AfterFunc(1500*time.Millisecond, func() { cancel(cause) })
+		start := time.Now()
+		attempts, err := drive(ctx, &Policy{}, func(context.Context) error { return errFailed })
+		if attempts != 2 || time.Since(start) != 1500*time.Millisecond {
+			t.Errorf("%d attempts in %v, want 2 in 1.5s", attempts, time.Since(start))
+		}
+		for _, want := range []error{errFailed, ErrCanceled, cause} {
+			if !errors.Is(err, want) {
+				t.Errorf("err = %v, want one that is %v", err, want)
+			}
+		}
+	})
+}
+
+// A context that has ended wins over a wait of any length, none included.
+func TestCancelBeatsWait(t *testing.T) {
+	for _, delay := range []time.Duration{None, 1, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ctx = WithObserver(ctx, func(Event) { cancel() })
+			start := time.Now()
+			attempts, err := drive(ctx, &Policy{InitialDelay: delay}, func(context.Context) error { return errFailed })
+			if attempts != 1 || time.Since(start) > 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errFailed) {
+				t.Errorf("delay %v: %d attempts in %v, error %v", delay, attempts, time.Since(start), err)
+			}
+		})
+	}
+}
+
+func TestAttemptTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Policy{RetryOn: []Class{Timeout}, AttemptTimeout: time.Second, Backoff: Fixed}
+		start := time.Now()
+		// The callee hides why it failed: the contexts tell.
+		attempts, err := drive(t.Context(), &p, func(ctx context.Context) error {
+			<-ctx.Done()
+			if cause := context.Cause(ctx); cause != ErrAttemptTimeout || !errors.Is(cause, context.DeadlineExceeded) {
+				t.Errorf("cause = %v, want %v", cause, ErrAttemptTimeout)
+			}
+			return errFailed
+		})
+		if attempts != 3 || time.Since(start) != 5*time.Second || !errors.Is(err, ErrAttempts) {
+			t.Errorf("%d attempts in %v, error %v; want 3 in 5s, %v", attempts, time.Since(start), err, ErrAttempts)
+		}
+	})
+}
+
+func TestTimeoutAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Policy{Timeout: 5 * time.Second, MaxAttempts: 9}
+		start := time.Now()
+		var seen context.Context
+		attempts, err := drive(t.Context(), &p, func(ctx context.Context) error {
+			if seen != nil && seen != ctx {
+				t.Error("one context serves the whole call")
+			}
+			seen = ctx
+			if time.Since(start) < time.Second {
+				return errFailed
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if attempts != 2 || time.Since(start) != 5*time.Second || !errors.Is(err, ErrDeadline) {
+			t.Errorf("%d attempts in %v, error %v; want 2 in 5s, %v", attempts, time.Since(start), err, ErrDeadline)
+		}
+		if seen.Err() == nil {
+			t.Error("the context outlives the call")
+		}
+	})
+}
+
+// A panic in the callee goes through, and leaves no context behind.
+func TestPanic(t *testing.T) {
+	var seen context.Context
+	func() {
+		defer func() {
+			if recover() != "boom" {
+				t.Error("the panic was lost")
+			}
+		}()
+		drive(t.Context(), &Policy{AttemptTimeout: time.Hour}, func(ctx context.Context) error {
+			seen = ctx
+			panic("boom")
+		})
+	}()
+	if seen.Err() == nil {
+		t.Error("the attempt's context outlives the panic")
+	}
+}
+
+func TestClassify(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	tests := []struct {
+		err  error
+		want string // of network, timeout, server_error, rate_limit, canceled
+	}{
+		{refused, "network"},
+		{&url.Error{Op: "Get", Err: refused}, "network"},
+		{&url.Error{Op: "Get", Err: errors.New("unsupported protocol scheme")}, ""},
+		{&net.DNSError{Err: "no such host"}, "network"},
+		{&net.DNSError{IsTimeout: true}, "timeout"},
+		{syscall.ETIMEDOUT, "timeout"},
+		{syscall.ENOENT, ""},
+		{&os.PathError{Op: "open", Path: "network", Err: syscall.ENOENT}, "network"}, // by its text: no type of ours
+		{context.DeadlineExceeded, "timeout"},
+		{context.Canceled, "canceled"},
+		{status(503), "server_error"},
+		{fmt.Errorf("get: %w", status(429)), "rate_limit"},
+		{status(404), ""},
+		{status(501), ""},
+		{After(errFailed, 0), "rate_limit"},
+		{errors.Join(errFailed, syscall.ECONNRESET), "network"},
+		{errors.New("connection REFUSED"), "network"},
+		{errors.New("context timed_out"), ""},
+		{errors.New("übernetwork"), ""},
+	}
+	classes := []Class{Network, Timeout, ServerError, RateLimit, Canceled}
+	for _, tt := range tests {
+		_, belongs := new(Policy).Classify(tt.err, classes...)
+		var got []string
+		for i, b := range belongs {
+			if b {
+				got = append(got, string(classes[i]))
+			}
+		}
+		if got := strings.Join(got, " "); got != tt.want {
+			t.Errorf("%v (%T) is %q, want %q", tt.err, tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestParseRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"Fri, 02 Jan 2026 03:05:05 GMT":  time.Minute,
+		"Friday, 02-Jan-26 03:05:05 GMT": time.Minute,
+		"Fri Jan  2 03:05:05 2026":       time.Minute,
+		"99999999999999999999":           time.Minute, // not readable: 60s
+		"9223372036854775807":            math.MaxInt64,
+		"":                               time.Minute,
+	} {
+		if got := ParseRetryAfter(value, now); got != want {
+			t.Errorf("ParseRetryAfter(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+// FuzzDelay holds the delay function to its promises: never negative, never
+// above the cap, inside its band, and, for strategies that grow, never shorter
+// than the one before.
+func FuzzDelay(f *testing.F) {
+	f.Add(uint8(0), uint8(1), int64(1e9), int64(3e10), int64(0), 2.0, 0.3, 65, 0.5)
+	f.Add(uint8(3), uint8(4), int64(1e9), int64(-1), int64(0), 0.0, 0.0, 200, 0.999)
+	f.Fuzz(func(t *testing.T, strategy, jitter uint8, initial, limit, increment int64, base, factor float64, k int, u float64) {
+		p := Policy{
+			Backoff: Strategy(strategy), Jitter: Jitter(jitter), InitialDelay: time.Duration(initial), MaxDelay: time.Duration(limit),
+			Increment: time.Duration(increment), Base: base, JitterFactor: factor,
+		}
+		u = math.Abs(math.Mod(u, 1)) // NaN stays, as a random source never would
+		d := p.Delay(k, time.Duration(initial), u)
+		least, greatest := p.DelayBounds(k)
+		if d < 0 || least < 0 || greatest < least || greatest > p.maxDelay() || d > p.maxDelay() {
+			t.Errorf("%+v: Delay(%d) = %v in %v to %v", p, k, d, least, greatest)
+		}
+		if p.Jitter != Decorrelated && (d < least || d > greatest) {
+			t.Errorf("%+v: Delay(%d) = %v outside of %v to %v", p, k, d, least, greatest)
+		}
+		if grows := p.Backoff != Custom && !(p.base() < 1); grows && k > 0 && k < math.MaxInt && p.BaseDelay(k+1) < p.BaseDelay(k) {
+			t.Errorf("%+v: delay %d is %v, delay %d %v", p, k, p.BaseDelay(k), k+1, p.BaseDelay(k+1))
+		}
+	})
+}

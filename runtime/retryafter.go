@@ -1,0 +1,22 @@
+package retry
+
+import (
+	"strconv"
+	"time"
+)
+
+// ParseRetryAfter reads the value of a Retry-After header (RFC 9110, section
+// 10.2.3): a number of seconds, or a date in one of the three forms of section
+// 5.6.7, of which the wait from now is returned. A date in the past is no wait.
+// A value that is neither, a negative number included, is 60 seconds.
+func ParseRetryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
+		return mulSaturated(time.Second, seconds)
+	}
+	for _, layout := range [...]string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+		if at, err := time.Parse(layout, value); err == nil {
+			return max(at.Sub(now), 0)
+		}
+	}
+	return DefaultRetryAfterUnreadable
+}

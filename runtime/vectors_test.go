@@ -1,0 +1,376 @@
+package retry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestVectors walks testdata/vectors.json: numbers from the documents and the
+// tests of the systems that the policies come from.
+func TestVectors(t *testing.T) {
+	text, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct {
+		Kind            string
+		Input, Expected json.RawMessage
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range vectors {
+		check, ok := vectorKinds[v.Kind]
+		if !ok {
+			t.Errorf("vector %d: no test for kind %s", i, v.Kind)
+			continue
+		}
+		t.Run(fmt.Sprintf("%s/%d", v.Kind, i), func(t *testing.T) {
+			// Each kind is a function func(*testing.T, Input, Expected).
+			f := reflect.ValueOf(check)
+			args := []reflect.Value{reflect.ValueOf(t)}
+			for n, raw := range []json.RawMessage{v.Input, v.Expected} {
+				arg := reflect.New(f.Type().In(n + 1))
+				if err := json.Unmarshal(raw, arg.Interface()); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, arg.Elem())
+			}
+			f.Call(args)
+		})
+	}
+}
+
+// schedule is the input of the kinds about delays.
+type schedule struct {
+	Strategy string
+	Params   struct {
+		Increment string
+		Base      float64
+		Delays    []string
+	}
+	Base         float64
+	InitialDelay *time.Duration `json:"initial_delay_ns"`
+	BaseNS       time.Duration  `json:"base_ns"`
+	MaxDelay     *time.Duration `json:"max_delay_ns"`
+	Budget       time.Duration  `json:"retry_budget_ns"`
+	Attempts     int
+	Retries      int
+	MaxRetries   int `json:"max_retries"`
+	Retry        int
+}
+
+func (s schedule) policy(t *testing.T) Policy {
+	p := Policy{
+		Name: "vector", MaxAttempts: s.Attempts, MaxDelay: None, DelayBudget: s.Budget,
+		Backoff: Strategy(slices.Index(strategyNames[:], s.Strategy)), Base: cmp.Or(s.Params.Base, s.Base),
+	}
+	switch {
+	case s.BaseNS > 0: // stillwater's zero-based form: linear is d0·k
+		p.InitialDelay, p.Increment = s.BaseNS, s.BaseNS
+	case s.InitialDelay != nil:
+		p.InitialDelay = *s.InitialDelay
+	}
+	if s.MaxDelay != nil {
+		p.MaxDelay = *s.MaxDelay
+	}
+	if s.Params.Increment != "" {
+		p.Increment = parse(t, s.Params.Increment)
+	}
+	for _, d := range s.Params.Delays {
+		p.Delays = append(p.Delays, parse(t, d))
+	}
+	return p
+}
+
+func parse(t *testing.T, s string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// delays is what the kinds about delays expect; a zero field expects nothing.
+type delays struct {
+	Delays []time.Duration `json:"delays_ns"`
+	Delay  time.Duration   `json:"delay_ns"`
+	Total  time.Duration   `json:"total_ns"`
+}
+
+func checkDelays(t *testing.T, in schedule, want delays) {
+	p := in.policy(t)
+	if in.Retry > 0 {
+		if got := p.BaseDelay(in.Retry); got != want.Delay {
+			t.Errorf("BaseDelay(%d) = %v, want %v", in.Retry, got, want.Delay)
+		}
+		return
+	}
+	var got []time.Duration
+	var total time.Duration
+	for k := range max(in.Retries, in.MaxRetries) {
+		got = append(got, p.BaseDelay(k+1))
+		total += p.BaseDelay(k + 1)
+	}
+	if want.Delays != nil && !slices.Equal(got, want.Delays) {
+		t.Errorf("delays = %v, want %v", got, want.Delays)
+	}
+	if want.Total != 0 && total != want.Total {
+		t.Errorf("total = %v, want %v", total, want.Total)
+	}
+}
+
+type band struct {
+	Min time.Duration `json:"min_ns"`
+	Max time.Duration `json:"max_ns"`
+}
+
+func (want band) check(t *testing.T, p Policy, k int) {
+	t.Helper()
+	low, high := p.DelayBounds(k)
+	if low != want.Min || high != want.Max {
+		t.Errorf("bounds = %v to %v, want %v to %v", low, high, want.Min, want.Max)
+	}
+	for _, u := range []float64{0, 0.25, 0.5, math.Nextafter(1, 0)} {
+		if d := p.Delay(k, 0, u); d < low || d > high {
+			t.Errorf("Delay(%d, u=%v) = %v, outside of %v to %v", k, u, d, low, high)
+		}
+	}
+}
+
+// proportional is the input of the kinds about the seed's own jitter.
+type proportional struct {
+	Delay    time.Duration `json:"delay_ns"`
+	Factor   float64
+	MaxDelay *time.Duration `json:"max_delay_ns"`
+}
+
+func checkProportional(t *testing.T, in proportional, want band) {
+	p := Policy{Backoff: Fixed, InitialDelay: in.Delay, MaxDelay: None, Jitter: Proportional, JitterFactor: in.Factor}
+	if in.Factor == 0 {
+		p.JitterFactor = None
+	}
+	if in.MaxDelay != nil {
+		p.MaxDelay = *in.MaxDelay
+	}
+	want.check(t, p, 1)
+}
+
+// additive is the input of the kinds about jitter that only lengthens.
+type additive struct {
+	Attempt int            `json:"attempt_zero_based"`
+	Cap     time.Duration  `json:"cap_ns"`
+	Most    *time.Duration `json:"additive_max_ns"`
+}
+
+func checkAdditive(t *testing.T, in additive, want band) {
+	p := Policy{InitialDelay: time.Second, MaxDelay: cmp.Or(in.Cap, None), Jitter: Additive}
+	if in.Most != nil {
+		// A fixed width is the factor that makes it of this delay.
+		p.JitterFactor = float64(*in.Most) / float64(p.BaseDelay(in.Attempt+1))
+	}
+	want.check(t, p, in.Attempt+1)
+}
+
+// ends gives the source's words for the reasons.
+var ends = map[string]Reason{"attempts_exhausted": ErrAttempts, "budget_exhausted": ErrDelayBudget}
+
+var vectorKinds = map[string]any{
+	"backoff_delays":            checkDelays,
+	"backoff_overflow":          checkDelays,
+	"backoff_sum":               checkDelays,
+	"backoff_delays_zero_based": checkDelays,
+
+	"fibonacci": func(t *testing.T, in struct{ N []int }, want struct{ F []uint64 }) {
+		for i, n := range in.N {
+			if got := fibonacci(n); got != want.F[i] {
+				t.Errorf("fibonacci(%d) = %d, want %d", n, got, want.F[i])
+			}
+		}
+	},
+
+	"jitter_bounds":                 checkProportional,
+	"jitter_test_bounds":            checkProportional,
+	"jitter_bounds_additive":        checkAdditive,
+	"jitter_bounds_additive_capped": checkAdditive,
+
+	"execute_always_failing": func(t *testing.T, in schedule, want struct {
+		Executions int
+		Delays     []time.Duration `json:"delays_ns"`
+		Used       time.Duration   `json:"budget_used_ns"`
+		End        string
+	}) {
+		if in.Attempts == 0 {
+			in.Attempts = 1 // refused in a policy file; the source runs once
+		}
+		p := in.policy(t)
+		synctest.Test(t, func(t *testing.T) {
+			var events []Event
+			ctx := WithObserver(t.Context(), func(e Event) { events = append(events, e) })
+			last := errors.New("always")
+			executions, err := drive(ctx, &p, func(context.Context) error { return last })
+			if executions != want.Executions {
+				t.Errorf("%d executions, want %d", executions, want.Executions)
+			}
+			var waits []time.Duration
+			for _, e := range events[:len(events)-1] {
+				waits = append(waits, e.Delay)
+			}
+			if !slices.Equal(waits, want.Delays) {
+				t.Errorf("waits = %v, want %v", waits, want.Delays)
+			}
+			e, ok := AsError(err)
+			if !ok || e.Reason != ends[want.End] || e.Waited != want.Used || e.Err != last {
+				t.Errorf("got %#v, want reason %q, waited %v, err %v", err, ends[want.End], want.Used, last)
+			}
+		})
+	},
+
+	"execute_fail_n_then_succeed": func(t *testing.T, in struct {
+		Attempts int
+		Failures int `json:"failures_before_success"`
+	}, want struct{ Executions int }) {
+		p := Policy{MaxAttempts: in.Attempts}
+		checkExecutions(t, &p, errors.New("failed"), in.Failures, want.Executions, true)
+	},
+
+	"execute_with_retry_on": func(t *testing.T, in struct {
+		Attempts int
+		RetryOn  []Class `json:"retry_on"`
+		Error    string
+		Failures int `json:"failures_before_success"`
+	}, want struct {
+		Executions int
+		Result     string
+	}) {
+		p := Policy{MaxAttempts: in.Attempts, RetryOn: in.RetryOn}
+		checkExecutions(t, &p, errors.New(in.Error), cmp.Or(in.Failures, math.MaxInt), want.Executions, want.Result == "ok")
+	},
+
+	"budget_accounting": func(t *testing.T, in struct {
+		Executions []time.Duration `json:"executions_ns"`
+		Delays     []time.Duration `json:"delays_ns"`
+	}, want struct {
+		Total time.Duration `json:"total_ns"`
+		Used  time.Duration `json:"budget_used_ns"`
+	}) {
+		p := Policy{MaxAttempts: len(in.Executions), Backoff: Custom, Delays: in.Delays, DelayBudget: want.Used}
+		synctest.Test(t, func(t *testing.T) {
+			start, n := time.Now(), 0
+			_, err := drive(t.Context(), &p, func(context.Context) error {
+				time.Sleep(in.Executions[n])
+				if n++; n < len(in.Executions) {
+					return errors.New("failed")
+				}
+				return nil
+			})
+			if got := time.Since(start); err != nil || got != want.Total {
+				t.Errorf("took %v with error %v, want %v and none", got, err, want.Total)
+			}
+		})
+	},
+
+	"error_match": func(t *testing.T, in struct {
+		Matcher any
+		Message string
+	}, want bool) {
+		p := Policy{}
+		class, builtin := in.Matcher.(string)
+		if !builtin {
+			pattern, err := regexp.Compile(in.Matcher.(map[string]any)["pattern"].(string))
+			if err != nil {
+				return // refused in a policy file
+			}
+			class = "custom"
+			p.Classes = []ErrorClass{{Class: "custom", Pattern: pattern}}
+		}
+		if _, got := p.Classify(errors.New(in.Message), Class(class)); got[0] != want {
+			t.Errorf("%q belongs to %v: %v, want %v", in.Message, in.Matcher, got[0], want)
+		}
+	},
+
+	"retry_after_seconds": func(t *testing.T, in string, want any) {
+		seconds, ok := want.(float64)
+		if !ok { // where the source fails, what was decided
+			seconds, _ = want.(map[string]any)["recommended"].(float64) // a date in the past: 0
+		}
+		got := min(ParseRetryAfter(in, time.Now()), DefaultRetryAfterMax)
+		if got != time.Duration(seconds)*time.Second {
+			t.Errorf("ParseRetryAfter(%q), capped, = %v, want %vs", in, got, seconds)
+		}
+	},
+
+	"status_should_retry": func(t *testing.T, in int, want bool) {
+		if got, _ := new(Policy).Classify(status(in)); got != want {
+			t.Errorf("status %d is retried: %v, want %v", in, got, want)
+		}
+	},
+
+	"timeout_cap": func(t *testing.T, in struct {
+		Outer int `json:"outer_remaining_ms"`
+		Inner int `json:"inner_ms"`
+	}, want struct {
+		Effective int `json:"effective_ms"`
+	}) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(in.Outer)*time.Millisecond)
+			defer cancel()
+			call := (&Policy{AttemptTimeout: time.Duration(in.Inner) * time.Millisecond}).Begin()
+			defer call.End()
+			deadline, _ := call.Attempt(ctx).Deadline()
+			if got := int(time.Until(deadline).Milliseconds()); got != want.Effective {
+				t.Errorf("effective timeout %d ms, want %d", got, want.Effective)
+			}
+		})
+	},
+}
+
+// status is an error as HTTP clients return it.
+type status int
+
+func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
+func (s status) StatusCode() int { return int(s) }
+
+// drive is the loop of generated code under a policy with time limits. It
+// returns the number of executions of op.
+func drive(ctx context.Context, p *Policy, op func(context.Context) error) (executions int, err error) {
+	call := p.Begin()
+	defer call.End()
+	for {
+		executions++
+		if err = op(call.Attempt(ctx)); err == nil {
+			return executions, nil
+		}
+		if err = call.Next(ctx, err); err != nil {
+			return executions, err
+		}
+	}
+}
+
+func checkExecutions(t *testing.T, p *Policy, failure error, failures, executions int, succeeds bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		got, err := drive(t.Context(), p, func(context.Context) error {
+			if n++; n <= failures {
+				return failure
+			}
+			return nil
+		})
+		if got != executions || (err == nil) != succeeds {
+			t.Errorf("%d executions and error %v, want %d and success %v", got, err, executions, succeeds)
+		}
+	})
+}
