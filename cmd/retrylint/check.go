@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/retrygen/retrygen/lint"
+)
+
+type checkConfig struct {
+	dir      string
+	tags     string
+	tests    bool
+	patterns []string
+}
+
+// A finding is a diagnostic with its place on the disk.
+type finding struct {
+	at, end token.Position
+	text    string
+}
+
+// check runs the suite and prints what it finds, sorted. It returns how many
+// findings there are.
+func check(config checkConfig, stdout io.Writer) (int, error) {
+	dir, err := filepath.Abs(config.dir)
+	if err != nil {
+		return 0, err
+	}
+	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests}
+	if config.tags != "" {
+		load.BuildFlags = []string{"-tags=" + config.tags}
+	}
+	if len(config.patterns) == 0 {
+		config.patterns = []string{"./..."}
+	}
+	pkgs, err := packages.Load(load, config.patterns...)
+	if err != nil {
+		return 0, fmt.Errorf("retrylint: %w", err)
+	}
+	if err := broken(pkgs, dir); err != nil {
+		return 0, err
+	}
+	if len(pkgs) == 0 {
+		return 0, fmt.Errorf("retrylint: no packages match %s", strings.Join(config.patterns, " "))
+	}
+	prune(pkgs)
+	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
+	if err != nil {
+		return 0, fmt.Errorf("retrylint: %w", err)
+	}
+	var findings []finding
+	for _, action := range graph.Roots {
+		if action.Err != nil {
+			return 0, fmt.Errorf("retrylint: %s: %w", action.Package.PkgPath, action.Err)
+		}
+		for _, d := range action.Diagnostics {
+			fset := action.Package.Fset
+			f := finding{at: fset.Position(d.Pos), text: d.Message}
+			if d.End.IsValid() {
+				f.end = fset.Position(d.End)
+			}
+			findings = append(findings, f)
+		}
+	}
+	slices.SortFunc(findings, func(a, b finding) int {
+		return cmp.Or(
+			strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line),
+			cmp.Compare(a.at.Column, b.at.Column), strings.Compare(a.text, b.text),
+		)
+	})
+	// A package and its test variant find the same.
+	findings = slices.Compact(findings)
+	for _, f := range findings {
+		f.print(stdout, dir)
+	}
+	return len(findings), nil
+}
+
+// broken returns the errors of packages that do not compile: nothing is said
+// of code that is not understood.
+func broken(pkgs []*packages.Package, dir string) error {
+	var lines []string
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		for _, err := range pkg.Errors {
+			line := err.Msg
+			if err.Pos != "" && err.Pos != "-" {
+				line = strings.TrimPrefix(err.Pos, dir+string(filepath.Separator)) + ": " + err.Msg
+			}
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	})
+	if len(lines) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s\nretrylint: nothing was checked: the packages must compile first", strings.Join(lines, "\n"))
+}
+
+// prune leaves to each package only the imports that are checked as well.
+// Facts of the others would need all of their syntax, the standard library's
+// included, which takes ten times as long; go vet, which keeps facts in the
+// build cache, has them.
+func prune(pkgs []*packages.Package) {
+	packages.Visit(pkgs, func(pkg *packages.Package) bool {
+		for path, imported := range pkg.Imports {
+			if imported.TypesInfo == nil {
+				delete(pkg.Imports, path)
+			}
+		}
+		return true
+	}, nil)
+}
+
+// print writes file:line:col: text, the line, and a caret.
+func (f finding) print(w io.Writer, dir string) {
+	name := f.at.Filename
+	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+		name = filepath.ToSlash(rel)
+	}
+	fmt.Fprintf(w, "%s:%d:%d: %s\n", name, f.at.Line, f.at.Column, f.text)
+	line, ok := sourceLine(f.at)
+	if !ok {
+		return
+	}
+	width := 1
+	if f.end.Line == f.at.Line {
+		width = min(f.end.Column-f.at.Column, len(line)-f.at.Column+1)
+	}
+	indent := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, line[:f.at.Column-1])
+	fmt.Fprintf(w, "%5d | %s\n      | %s%s\n", f.at.Line, line, indent, strings.Repeat("^", max(width, 1)))
+}
+
+func sourceLine(at token.Position) (string, bool) {
+	text, err := os.ReadFile(at.Filename)
+	if err != nil {
+		return "", false
+	}
+	n := at.Line
+	for line := range bytes.Lines(text) {
+		if n--; n == 0 {
+			line = bytes.TrimRight(line, "\r\n")
+			return string(line), at.Column <= len(line)+1
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,116 @@
+// Retrylint reports retries that do harm: in Go code, and in policies written
+// as retry.Policy literals.
+//
+// Usage: see retrylint help. It runs by hand, and as go vet -vettool. The exit
+// status is 0 when nothing was found, 1 when something was, and 2 when retrylint
+// was misused or a package could not be loaded.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/tools/go/analysis/unitchecker"
+
+	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+func main() {
+	if calledByVet(os.Args[1:]) {
+		unitchecker.Main(lint.Suite...)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// calledByVet recognises the three forms in which go vet calls its tool.
+func calledByVet(args []string) bool {
+	last := ""
+	if len(args) > 0 {
+		last = args[len(args)-1]
+	}
+	return last == "-V=full" || last == "-flags" || strings.HasSuffix(last, ".cfg")
+}
+
+const usage = `retrylint reports retries that do harm.
+
+usage: retrylint [flags] [packages]
+       go vet -vettool=$(which retrylint) [packages]
+
+It checks the packages (./... if none are named) and their tests.
+
+  RL101  a hand-written retry that nothing ends
+  RL301  an inner context timeout that exceeds the outer one
+  P…     a retry.Policy literal that breaks a rule of policy files
+
+flags:
+  -C dir        run in dir
+  -explain id   tell what a rule is about, with an example
+  -tags t       build tags, as for go build
+  -tests=false  leave the tests out
+
+A finding is suppressed by a comment on its line or the line above:
+  //retrylint:ignore RL101 why the code is right
+
+exit status: 0 nothing found, 1 something found, 2 misused or failed
+`
+
+const (
+	clean  = 0
+	found  = 1
+	failed = 2
+)
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("retrylint", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	var config checkConfig
+	flags.StringVar(&config.dir, "C", ".", "")
+	flags.StringVar(&config.tags, "tags", "", "")
+	flags.BoolVar(&config.tests, "tests", true, "")
+	id := flags.String("explain", "", "")
+	if len(args) == 1 && args[0] == "help" {
+		args = []string{"-help"}
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, usage)
+			return clean
+		}
+		fmt.Fprintf(stderr, "retrylint: %v: retrylint help lists the flags\n", err)
+		return failed
+	}
+	if *id != "" {
+		return explain(*id, stdout, stderr)
+	}
+	config.patterns = flags.Args()
+	n, err := check(config, stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return failed
+	case n > 0:
+		return found
+	}
+	return clean
+}
+
+// analyzerOf tells which analyzer a rule's documentation stands with.
+var analyzerOf = map[string]int{"RL101": 0, "RL301": 1, "RL001": 3, "RL002": 3}
+
+func explain(id string, stdout, stderr io.Writer) int {
+	if i, ok := analyzerOf[id]; ok {
+		fmt.Fprintf(stdout, "%s: %s\n", id, lint.Suite[i].Doc)
+		return clean
+	}
+	if r := rules.ByID(id); r != nil {
+		fmt.Fprintf(stdout, "%s: %s\n\n%s\n\nWRONG:\n\n\t%s\n\nRIGHT:\n\n\t%s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
+		return clean
+	}
+	fmt.Fprintf(stderr, "retrylint: there is no rule %q: retrylint help lists them\n", id)
+	return failed
+}

@@ -1,0 +1,129 @@
+package lint
+
+import (
+	"go/token"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Directives reports suppressions that suppress nothing, or do not say why.
+var Directives = &analysis.Analyzer{
+	Name: "retrydirectives",
+	Doc: `retrydirectives: check the suppressions of retrylint
+
+A diagnostic is suppressed on its line, or on the line above, with the rule and
+a reason:
+
+	//retrylint:ignore RL101 the device answers sooner or later
+
+and a loop that is meant to go on for ever with
+
+	//retrylint:forever the service is of no use without its database
+
+RL001 reports a directive that suppresses nothing, RL002 one without a reason.
+
+WRONG:
+
+	//retrylint:ignore RL101
+	for connect() != nil {
+	}
+
+RIGHT:
+
+	//retrylint:ignore RL101 the supervisor kills us after a minute
+	for connect() != nil {
+	}`,
+	URL:      pageOf("RL001"),
+	Requires: []*analysis.Analyzer{directiveIndex, UnboundedRetry, TimeoutOrder, PolicyLiteral},
+	Run:      runDirectives,
+}
+
+// directiveIndex finds the directives of a package. Reporting analyzers return
+// those that they obeyed.
+var directiveIndex = &analysis.Analyzer{
+	Name:       "retrydirectiveindex",
+	Doc:        "retrydirectiveindex: find the retrylint comments of a package",
+	ResultType: reflect.TypeFor[*directives](),
+	Run: func(pass *analysis.Pass) (any, error) {
+		return indexDirectives(pass), nil
+	},
+}
+
+// used is the result of reporting analyzers.
+var used = reflect.TypeFor[[]*directive]()
+
+type directive struct {
+	pos    token.Pos
+	file   string
+	line   int
+	rule   string
+	reason string
+}
+
+type directives struct{ list []*directive }
+
+var directiveText = regexp.MustCompile(`^//retrylint:(ignore|forever)(?:[ \t]+(.*))?$`)
+
+func indexDirectives(pass *analysis.Pass) *directives {
+	all := new(directives)
+	for _, file := range pass.Files {
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				m := directiveText.FindStringSubmatch(c.Text)
+				if m == nil {
+					continue
+				}
+				// What a test expects of the line is no reason.
+				text, _, _ := strings.Cut(m[2], "// want ")
+				at := pass.Fset.Position(c.Pos())
+				d := &directive{pos: c.Pos(), file: at.Filename, line: at.Line, rule: "RL101", reason: text}
+				if m[1] == "ignore" {
+					d.rule, d.reason, _ = strings.Cut(text, " ")
+				}
+				d.reason = strings.TrimSpace(d.reason)
+				all.list = append(all.list, d)
+			}
+		}
+	}
+	return all
+}
+
+// covering returns the directive for a rule on the line of at or above it.
+func (all *directives) covering(at token.Position, rule string) *directive {
+	i := slices.IndexFunc(all.list, func(d *directive) bool {
+		return d.rule == rule && d.file == at.Filename && (d.line == at.Line || d.line == at.Line-1)
+	})
+	if i < 0 {
+		return nil
+	}
+	return all.list[i]
+}
+
+func runDirectives(pass *analysis.Pass) (any, error) {
+	obeyed := map[*directive]bool{}
+	for _, a := range pass.Analyzer.Requires {
+		if list, ok := pass.ResultOf[a].([]*directive); ok {
+			for _, d := range list {
+				obeyed[d] = true
+			}
+		}
+	}
+	report := func(d *directive, rule, text string) {
+		pass.Report(analysis.Diagnostic{Pos: d.pos, Category: rule, URL: pageOf(rule), Message: text + " (" + rule + ")"})
+	}
+	for _, d := range pass.ResultOf[directiveIndex].(*directives).list {
+		switch {
+		case d.rule == "":
+			report(d, "RL002", "this ignore names no rule: write //retrylint:ignore RL101 and the reason")
+		case d.reason == "":
+			report(d, "RL002", "this ignore has no reason: say after "+d.rule+" why the code is right")
+		case !obeyed[d]:
+			report(d, "RL001", "nothing here is reported as "+d.rule+": remove the comment")
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,183 @@
+// Package retryloop recognises retries in SSA form.
+//
+// A loop is a retry of a call when the call's error is compared with nil
+// inside of it, the failing branch can reach the call again with the same
+// operands, and the succeeding branch leaves the loop or changes them. The last
+// separates retries from daemons, the second from pages and alternatives.
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A Bound says what is known of the end of a retry.
+type Bound uint8
+
+// Only what is proven is Unbounded.
+const (
+	Unknown Bound = iota
+	Unbounded
+)
+
+// A Retry is a loop that makes the same call again after it failed.
+type Retry struct {
+	Call        *ssa.Call
+	Bound       Bound
+	IsFor       bool     // made by a for statement, not by goto
+	DeadCounter *Counter // a counter of attempts that no exit reads, if there is one
+}
+
+// A Counter is a variable that every failure counts up.
+type Counter struct {
+	Name string
+	Pos  token.Pos
+}
+
+// Name returns the name of what is called.
+func (r Retry) Name() string {
+	common := r.Call.Common()
+	if common.IsInvoke() {
+		return common.Method.Name()
+	}
+	if fn := common.StaticCallee(); fn != nil {
+		if o := fn.Origin(); o != nil {
+			fn = o
+		}
+		return fn.Name()
+	}
+	return "the call"
+}
+
+// Find returns the retries of one function, without those inside of its
+// function literals.
+func Find(fn *ssa.Function) []Retry {
+	var found []Retry
+	for _, l := range loops(fn) {
+		for _, b := range fn.Blocks {
+			if l.innermost[b] != l {
+				continue
+			}
+			for _, instr := range b.Instrs {
+				if call, ok := instr.(*ssa.Call); ok {
+					if r, ok := l.retry(call); ok {
+						found = append(found, r)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// retry judges whether the loop is a retry of call.
+func (l *loop) retry(call *ssa.Call) (Retry, bool) {
+	errs := errorsOf(call)
+	if len(errs) == 0 || isFunctionValue(call) {
+		return Retry{}, false
+	}
+	for _, b := range l.list {
+		branch, failing, succeeding := l.branchOn(b, errs)
+		if branch == nil {
+			continue
+		}
+		failed := l.reach(failing)
+		if !failed[l.header] || !l.repeats(call, failed) {
+			continue
+		}
+		succeeded := l.reach(succeeding)
+		if succeeded[l.header] && !l.changes(call, failed, succeeded) {
+			continue
+		}
+		r := Retry{Call: call, IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range")}
+		cycle := l.cycle(failing, call.Block(), b)
+		if l.unbounded(cycle, branch, errs) {
+			r.Bound = Unbounded
+			r.DeadCounter = l.deadCounter(failed)
+		}
+		return r, true
+	}
+	return Retry{}, false
+}
+
+// errorsOf returns the values through which the error of a call is known.
+func errorsOf(call *ssa.Call) map[ssa.Value]bool {
+	errs := map[ssa.Value]bool{}
+	if isError(call.Type()) {
+		errs[call] = true
+	}
+	for _, ref := range *call.Referrers() {
+		if x, ok := ref.(*ssa.Extract); ok && isError(x.Type()) {
+			errs[x] = true
+		}
+	}
+	// A variable of the error joins it with those of other calls.
+	for grown := true; grown; {
+		grown = false
+		for e := range errs {
+			for _, ref := range *e.Referrers() {
+				if phi, ok := ref.(*ssa.Phi); ok && !errs[phi] && isError(phi.Type()) {
+					errs[phi], grown = true, true
+				}
+			}
+		}
+	}
+	return errs
+}
+
+var errorType = types.Universe.Lookup("error").Type()
+
+func isError(t types.Type) bool { return types.Identical(t, errorType) }
+
+// isFunctionValue reports whether the callee is a value that a caller chose:
+// whether its errors end is for the caller to know.
+func isFunctionValue(call *ssa.Call) bool {
+	common := call.Common()
+	return !common.IsInvoke() && common.StaticCallee() == nil
+}
+
+// branchOn returns the comparison with nil of one of errs that ends block b,
+// and the blocks that follow a failure and a success.
+func (l *loop) branchOn(b *ssa.BasicBlock, errs map[ssa.Value]bool) (branch *ssa.If, failing, succeeding *ssa.BasicBlock) {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil, nil, nil
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || !(errs[cmp.X] && isNil(cmp.Y) || errs[cmp.Y] && isNil(cmp.X)) {
+		return nil, nil, nil
+	}
+	switch cmp.Op {
+	case token.NEQ:
+		return branch, b.Succs[0], b.Succs[1]
+	case token.EQL:
+		return branch, b.Succs[1], b.Succs[0]
+	}
+	return nil, nil, nil
+}
+
+func isNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
+}
+
+// deadCounter finds a variable that a failure counts up. The retry being
+// unbounded, nothing reads it.
+func (l *loop) deadCounter(failed map[*ssa.BasicBlock]bool) *Counter {
+	for _, instr := range l.header.Instrs {
+		phi, ok := instr.(*ssa.Phi)
+		if !ok {
+			break
+		}
+		for i, edge := range phi.Edges {
+			add, ok := edge.(*ssa.BinOp)
+			if ok && failed[l.header.Preds[i]] && add.Op == token.ADD && add.X == phi && phi.Comment != "" {
+				return &Counter{phi.Comment, add.Pos()}
+			}
+		}
+	}
+	return nil
+}

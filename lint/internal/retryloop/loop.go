@@ -1,0 +1,157 @@
+package retryloop
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A loop is a natural loop of the control flow graph.
+type loop struct {
+	header    *ssa.BasicBlock
+	blocks    map[*ssa.BasicBlock]bool
+	list      []*ssa.BasicBlock // blocks, in the order of the function
+	innermost map[*ssa.BasicBlock]*loop
+}
+
+// loops returns the natural loops of fn: for, range and goto alike. Loops with
+// one header are one.
+func loops(fn *ssa.Function) []*loop {
+	byHeader := map[*ssa.BasicBlock]*loop{}
+	innermost := map[*ssa.BasicBlock]*loop{}
+	var all []*loop
+	for _, b := range fn.Blocks {
+		for _, header := range b.Succs {
+			if !header.Dominates(b) {
+				continue
+			}
+			l := byHeader[header]
+			if l == nil {
+				l = &loop{header: header, blocks: map[*ssa.BasicBlock]bool{header: true}, innermost: innermost}
+				byHeader[header] = l
+				all = append(all, l)
+			}
+			l.fill(b)
+		}
+	}
+	for _, l := range all {
+		for _, b := range fn.Blocks {
+			if !l.blocks[b] {
+				continue
+			}
+			l.list = append(l.list, b)
+			if have := innermost[b]; have == nil || len(l.blocks) < len(have.blocks) {
+				innermost[b] = l
+			}
+		}
+	}
+	return all
+}
+
+// fill adds the blocks that reach the latch without the header.
+func (l *loop) fill(latch *ssa.BasicBlock) {
+	if l.blocks[latch] {
+		return
+	}
+	l.blocks[latch] = true
+	for _, p := range latch.Preds {
+		l.fill(p)
+	}
+}
+
+// reach returns the blocks of the loop that can follow from, up to and with
+// the header.
+func (l *loop) reach(from *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if !l.blocks[b] || seen[b] {
+			return
+		}
+		seen[b] = true
+		if b == l.header || ends(b) {
+			return
+		}
+		for _, s := range b.Succs {
+			visit(s)
+		}
+	}
+	visit(from)
+	return seen
+}
+
+// ends reports whether a block calls what does not return.
+func ends(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			return false
+		}
+		fn := call.Common().StaticCallee()
+		if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
+			return false
+		}
+		switch fn.Object().Pkg().Path() + "." + fn.Name() {
+		case "os.Exit", "runtime.Goexit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "log.Panicln",
+			"testing.Fatal", "testing.Fatalf", "testing.FailNow", "testing.Skip", "testing.Skipf", "testing.SkipNow":
+			return true
+		}
+		return false
+	})
+}
+
+// cycle returns the blocks on a way from the failing branch back to the branch
+// itself, through the call.
+func (l *loop) cycle(failing, call, branch *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+	after := l.reach(failing)
+	before := l.reach2(l.header, branch)
+	onCycle := map[*ssa.BasicBlock]bool{branch: true, call: true}
+	// Behind the failure only what leads back counts.
+	for b := range after {
+		if l.reach(b)[l.header] {
+			onCycle[b] = true
+		}
+	}
+	for b := range before {
+		onCycle[b] = true
+	}
+	return onCycle
+}
+
+// reach2 returns the blocks on the ways from one block of the loop to another
+// that do not pass the header again.
+func (l *loop) reach2(from, to *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+	forward := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if !l.blocks[b] || forward[b] {
+			return
+		}
+		forward[b] = true
+		if b == to || ends(b) {
+			return
+		}
+		for _, s := range b.Succs {
+			if s != l.header {
+				visit(s)
+			}
+		}
+	}
+	visit(from)
+	on := map[*ssa.BasicBlock]bool{}
+	var back func(*ssa.BasicBlock)
+	back = func(b *ssa.BasicBlock) {
+		if !forward[b] || on[b] {
+			return
+		}
+		on[b] = true
+		if b == from {
+			return
+		}
+		for _, p := range b.Preds {
+			back(p)
+		}
+	}
+	back(to)
+	return on
+}

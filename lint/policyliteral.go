@@ -1,0 +1,242 @@
+package lint
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+const runtimePath = "github.com/retrygen/retrygen/runtime"
+
+// PolicyLiteral reports the P rules.
+var PolicyLiteral = &analysis.Analyzer{
+	Name: "policyliteral",
+	Doc: `policyliteral: check retry.Policy literals by the rules of policy files
+
+A policy that is written in Go is judged as one in retry.yaml, with the same
+rule ids.
+
+WRONG:
+
+	var read = retry.Policy{MaxAttempts: retry.Unlimited}
+
+RIGHT:
+
+	var read = retry.Policy{MaxAttempts: retry.Unlimited, DelayBudget: time.Minute}
+
+It is silent about fields that are not constant, and about fields that the
+package assigns to anywhere.`,
+	URL:        pageOf("P300"),
+	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
+	ResultType: used,
+	Run:        runPolicyLiteral,
+}
+
+func runPolicyLiteral(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !imports(pass, runtimePath) {
+		return r.used, nil
+	}
+	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+	assigned := assignedFields(pass, root)
+	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
+		lit := cur.Node().(*ast.CompositeLit)
+		if !isPolicy(pass.TypesInfo.TypeOf(lit)) {
+			continue
+		}
+		// Have: retry.Policy{…}
+		policy, values, ok := readPolicy(pass, lit)
+		if !ok {
+			continue
+		}
+		known := func(f rules.Field) bool {
+			name := goNames[f]
+			_, written := values[name]
+			return !assigned[name] && (!written || values[name].constant)
+		}
+		for _, f := range rules.Check(policy, known) {
+			if f.Severity == rules.Info {
+				continue
+			}
+			at := ast.Node(lit)
+			if v, ok := values[goNames[f.Field]]; ok {
+				at = v.expr
+			}
+			r.at(at.Pos(), at.End(), f.Rule, "%s", inGo.Replace(f.Text))
+		}
+	}
+	return r.used, nil
+}
+
+func isPolicy(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Policy" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == runtimePath
+}
+
+// goNames maps the keys of a policy file to the fields of retry.Policy.
+var goNames = map[rules.Field]string{
+	"max_attempts": "MaxAttempts", "backoff": "Backoff", "initial_delay": "InitialDelay", "base": "Base",
+	"increment": "Increment", "delays": "Delays", "max_delay": "MaxDelay", "jitter": "Jitter", "jitter_factor": "JitterFactor",
+	"delay_budget": "DelayBudget", "max_elapsed": "MaxElapsed", "attempt_timeout": "AttemptTimeout", "timeout": "Timeout",
+	"retry_on": "RetryOn", "abort_on": "AbortOn",
+}
+
+// inGo speaks of fields in place of keys.
+var inGo = func() *strings.Replacer {
+	var pairs []string
+	for key, name := range goNames {
+		if strings.Contains(string(key), "_") {
+			pairs = append(pairs, string(key), name)
+		}
+	}
+	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", "raise timeout", "raise Timeout")
+	return strings.NewReplacer(pairs...)
+}()
+
+// A value is what a literal says of one field.
+type value struct {
+	expr     ast.Expr
+	constant bool
+}
+
+// readPolicy reads the constant fields of a literal. The others keep the value
+// that must not be asked for.
+func readPolicy(pass *analysis.Pass, lit *ast.CompositeLit) (*retry.Policy, map[string]value, bool) {
+	p := new(retry.Policy)
+	values := map[string]value{}
+	for _, elt := range lit.Elts {
+		kv, ok := elt.(*ast.KeyValueExpr)
+		if !ok {
+			return nil, nil, false // without keys
+		}
+		name := kv.Key.(*ast.Ident).Name
+		values[name] = value{kv.Value, setField(pass, p, name, kv.Value)}
+	}
+	return p, values, true
+}
+
+// setField sets a field of p from a constant expression, and reports whether
+// it could.
+func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) bool {
+	if name == "Delays" {
+		return setDelays(pass, p, expr)
+	}
+	v := pass.TypesInfo.Types[expr].Value
+	if v == nil {
+		return false
+	}
+	switch name {
+	case "Name":
+		p.Name = constant.StringVal(v)
+		return true
+	case "Base", "JitterFactor":
+		f, _ := constant.Float64Val(constant.ToFloat(v))
+		if name == "Base" {
+			p.Base = f
+		} else {
+			p.JitterFactor = f
+		}
+		return true
+	}
+	n, ok := constant.Int64Val(constant.ToInt(v))
+	if !ok {
+		return false
+	}
+	switch name {
+	case "MaxAttempts":
+		p.MaxAttempts = int(n)
+	case "Backoff":
+		p.Backoff = retry.Strategy(n)
+	case "Jitter":
+		p.Jitter = retry.Jitter(n)
+	default:
+		field := durationField(p, name)
+		if field == nil {
+			return false
+		}
+		*field = time.Duration(n)
+	}
+	return true
+}
+
+func durationField(p *retry.Policy, name string) *time.Duration {
+	switch name {
+	case "InitialDelay":
+		return &p.InitialDelay
+	case "Increment":
+		return &p.Increment
+	case "MaxDelay":
+		return &p.MaxDelay
+	case "DelayBudget":
+		return &p.DelayBudget
+	case "MaxElapsed":
+		return &p.MaxElapsed
+	case "AttemptTimeout":
+		return &p.AttemptTimeout
+	case "Timeout":
+		return &p.Timeout
+	}
+	return nil
+}
+
+func setDelays(pass *analysis.Pass, p *retry.Policy, expr ast.Expr) bool {
+	list, ok := ast.Unparen(expr).(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	for _, elt := range list.Elts {
+		v := pass.TypesInfo.Types[elt].Value
+		if v == nil {
+			return false
+		}
+		n, ok := constant.Int64Val(constant.ToInt(v))
+		if !ok {
+			return false
+		}
+		p.Delays = append(p.Delays, time.Duration(n))
+	}
+	return true
+}
+
+// assignedFields returns the fields of policies that the package assigns to,
+// or takes the address of, outside of literals.
+func assignedFields(pass *analysis.Pass, root inspector.Cursor) map[string]bool {
+	assigned := map[string]bool{}
+	note := func(expr ast.Expr) {
+		if sel, ok := ast.Unparen(expr).(*ast.SelectorExpr); ok {
+			if t := pass.TypesInfo.TypeOf(sel.X); t != nil {
+				if p, ok := t.Underlying().(*types.Pointer); ok {
+					t = p.Elem()
+				}
+				if isPolicy(t) {
+					assigned[sel.Sel.Name] = true
+				}
+			}
+		}
+	}
+	for cur := range root.Preorder((*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil), (*ast.IncDecStmt)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.AssignStmt:
+			for _, lhs := range n.Lhs {
+				note(lhs)
+			}
+		case *ast.IncDecStmt:
+			note(n.X)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				note(n.X)
+			}
+		}
+	}
+	return assigned
+}

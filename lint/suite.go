@@ -1,0 +1,66 @@
+// Package lint holds the analyzers of retrylint: what is wrong with retries in
+// Go code, told only where it is proven. Policies reach them as retry.Policy
+// literals; no analyzer opens a file.
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Suite is every analyzer, in the order of the rules that it reports. It must
+// be run as a whole: Directives judges what the others used.
+var Suite = []*analysis.Analyzer{UnboundedRetry, TimeoutOrder, PolicyLiteral, Directives}
+
+// pageOf returns the address of a rule's documentation.
+func pageOf(rule string) string {
+	return "https://github.com/retrygen/retrygen/blob/main/docs/rules/" + rule + ".md"
+}
+
+// A report collects the diagnostics of one analyzer in one package, less those
+// that a directive suppresses.
+type report struct {
+	pass *analysis.Pass
+	all  *directives
+	used []*directive
+}
+
+func newReport(pass *analysis.Pass) *report {
+	return &report{pass: pass, all: pass.ResultOf[directiveIndex].(*directives)}
+}
+
+// at reports rule at a node, in one line that ends in the rule's id. If end is
+// not valid the diagnostic is of a point.
+func (r *report) at(pos, end token.Pos, rule, format string, args ...any) {
+	if d := r.all.covering(r.pass.Fset.Position(pos), rule); d != nil {
+		r.used = append(r.used, d)
+		return
+	}
+	r.pass.Report(analysis.Diagnostic{
+		Pos: pos, End: end, Category: rule, URL: pageOf(rule),
+		Message: fmt.Sprintf(format, args...) + " (" + rule + ")",
+	})
+}
+
+// imports reports whether the package imports path directly.
+func imports(pass *analysis.Pass, path string) bool {
+	for _, p := range pass.Pkg.Imports() {
+		if p.Path() == path {
+			return true
+		}
+	}
+	return false
+}
+
+// fileOf returns the file of the pass that pos is in.
+func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
+	i := slices.IndexFunc(pass.Files, func(f *ast.File) bool { return f.FileStart <= pos && pos <= f.FileEnd })
+	if i < 0 {
+		return nil
+	}
+	return pass.Files[i]
+}

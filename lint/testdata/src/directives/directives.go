@@ -1,0 +1,37 @@
+package directives
+
+import "time"
+
+type client interface{ Ping() error }
+
+func reasoned(c client) {
+	//retrylint:ignore RL101 the supervisor kills us after a minute
+	for c.Ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+func forever(c client) {
+	for c.Ping() != nil { //retrylint:forever nothing works without it
+		time.Sleep(time.Second)
+	}
+}
+
+func noReason(c client) {
+	//retrylint:ignore RL101 // want `this ignore has no reason: say after RL101 why the code is right \(RL002\)`
+	for c.Ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+func noRule(c client) {
+	//retrylint:ignore // want `names no rule.*RL002`
+	for c.Ping() != nil { // want `RL101`
+		time.Sleep(time.Second)
+	}
+}
+
+func unused(c client) error {
+	//retrylint:ignore RL101 it was a loop once // want `nothing here is reported as RL101: remove the comment \(RL001\)`
+	return c.Ping()
+}

@@ -1,0 +1,381 @@
+package lint
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+)
+
+// TimeoutOrder reports RL301.
+var TimeoutOrder = &analysis.Analyzer{
+	Name: "timeoutorder",
+	Doc: `timeoutorder: report inner timeouts that exceed outer ones
+
+A context that is given a timeout cannot outlive the context that it is derived
+from: where the outer one has less time left from the start, the inner timeout
+never takes effect, and whoever wrote it believes otherwise.
+
+WRONG:
+
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ctx, cancel2 := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel2()
+
+RIGHT:
+
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ctx, cancel2 := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel2()
+
+It follows values, not names: through variables, closures, and the parameters of
+functions all of whose calls are in the package. It is silent where a duration
+is not constant, and where one way to the context has no known timeout.`,
+	URL:        pageOf("RL301"),
+	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	ResultType: used,
+	Run:        runTimeoutOrder,
+}
+
+func runTimeoutOrder(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !imports(pass, "context") {
+		return r.used, nil
+	}
+	fns := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs
+	all := fns
+	if init := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).Pkg.Func("init"); init != nil {
+		all = append(slices.Clip(fns), init) // functions in package-level variables
+	}
+	flow := timeoutFlow{callers: callersOf(all)}
+	for _, fn := range fns {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				call, ok := instr.(*ssa.Call)
+				if !ok {
+					continue
+				}
+				inner, ok := timeoutOf(call)
+				if !ok {
+					continue
+				}
+				outer, ok := flow.limit(call.Call.Args[0], map[ssa.Value]bool{})
+				switch line := pass.Fset.Position(outer.at).Line; {
+				case !ok || inner < outer.d:
+				case inner == outer.d:
+					r.at(call.Pos(), token.NoPos, "RL301", "inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it", inner, line)
+				default:
+					r.at(call.Pos(), token.NoPos, "RL301", "inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the outer one", inner, outer.d, line)
+				}
+			}
+		}
+	}
+	return r.used, nil
+}
+
+// A limit is a timeout that a context is under, and where it was given.
+type limit struct {
+	d  time.Duration
+	at token.Pos
+}
+
+// timeoutFlow follows contexts to where they were derived.
+type timeoutFlow struct {
+	callers map[*ssa.Function][]*ssa.CallCommon
+}
+
+// limit returns the least timeout that v is known to be under, whichever way
+// it came. open are the values under way, against cycles.
+func (f timeoutFlow) limit(v ssa.Value, open map[ssa.Value]bool) (limit, bool) {
+	if open[v] {
+		return limit{}, false
+	}
+	open[v] = true
+	defer delete(open, v)
+	switch v := v.(type) {
+	case *ssa.Extract:
+		if call, ok := v.Tuple.(*ssa.Call); ok {
+			return f.derived(call, open)
+		}
+	case *ssa.Call:
+		return f.derived(v, open)
+	case *ssa.ChangeInterface:
+		return f.limit(v.X, open)
+	case *ssa.MakeInterface:
+		return f.limit(v.X, open)
+	case *ssa.Phi:
+		return f.greatest(v.Edges, open)
+	case *ssa.UnOp:
+		if v.Op == token.MUL {
+			return f.variable(v.X, v, open)
+		}
+	case *ssa.Parameter:
+		return f.parameter(v, open)
+	case *ssa.FreeVar:
+		if bound := bindingOf(v); bound != nil {
+			return f.limit(bound, open)
+		}
+	}
+	return limit{}, false
+}
+
+// greatest returns the weakest of the limits of several values, if all have
+// one: that much is true of each.
+func (f timeoutFlow) greatest(values []ssa.Value, open map[ssa.Value]bool) (limit, bool) {
+	var weakest limit
+	for _, v := range values {
+		l, ok := f.limit(v, open)
+		if !ok {
+			return limit{}, false
+		}
+		if l.d > weakest.d {
+			weakest = l
+		}
+	}
+	return weakest, len(values) > 0
+}
+
+// derived returns the limit of the context that a call of package context
+// makes.
+func (f timeoutFlow) derived(call *ssa.Call, open map[ssa.Value]bool) (limit, bool) {
+	name := contextFunc(call)
+	switch name {
+	case "WithCancel", "WithCancelCause", "WithValue", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause":
+	default:
+		return limit{}, false
+	}
+	outer, bounded := f.limit(call.Call.Args[0], open)
+	if d, ok := timeoutOf(call); ok && (!bounded || d < outer.d) {
+		return limit{d, call.Pos()}, true
+	}
+	return outer, bounded
+}
+
+// variable returns the limit of a context that closures share, or whose
+// variable is assigned to more than once: every assignment that use may see
+// must have one.
+func (f timeoutFlow) variable(addr ssa.Value, use ssa.Instruction, open map[ssa.Value]bool) (limit, bool) {
+	for {
+		v, ok := addr.(*ssa.FreeVar)
+		if !ok {
+			break
+		}
+		closure := closureOf(v)
+		if closure == nil {
+			return limit{}, false
+		}
+		addr, use = bindingOf(v), closure
+	}
+	alloc, ok := addr.(*ssa.Alloc)
+	if !ok {
+		return limit{}, false
+	}
+	var stores []*ssa.Store
+	for _, ref := range *alloc.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			if ref.Addr != alloc {
+				return limit{}, false
+			}
+			stores = append(stores, ref)
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.MakeClosure:
+			if assigns(ref, alloc) {
+				return limit{}, false
+			}
+		default:
+			return limit{}, false
+		}
+	}
+	var seen []ssa.Value
+	for _, s := range stores {
+		overwritten := slices.ContainsFunc(stores, func(later *ssa.Store) bool {
+			return later != s && before(s, later) && before(later, use)
+		})
+		if !overwritten {
+			seen = append(seen, s.Val)
+		}
+	}
+	return f.greatest(seen, open)
+}
+
+// before reports whether every way to b goes through a.
+func before(a, b ssa.Instruction) bool {
+	if a.Block() != b.Block() {
+		return a.Block().Dominates(b.Block())
+	}
+	for _, instr := range a.Block().Instrs {
+		switch instr {
+		case a:
+			return true
+		case b:
+			return false
+		}
+	}
+	return false
+}
+
+// assigns reports whether a closure may store into a variable that it
+// captures.
+func assigns(closure *ssa.MakeClosure, alloc *ssa.Alloc) bool {
+	fn := closure.Fn.(*ssa.Function)
+	for i, b := range closure.Bindings {
+		if b != alloc {
+			continue
+		}
+		for _, ref := range *fn.FreeVars[i].Referrers() {
+			if _, reads := ref.(*ssa.UnOp); !reads {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parameter returns the limit that every call gives a parameter.
+func (f timeoutFlow) parameter(p *ssa.Parameter, open map[ssa.Value]bool) (limit, bool) {
+	calls, known := f.callers[p.Parent()]
+	if !known {
+		return limit{}, false
+	}
+	index := -1
+	for i, q := range p.Parent().Params {
+		if q == p {
+			index = i
+		}
+	}
+	var args []ssa.Value
+	for _, c := range calls {
+		args = append(args, c.Args[index])
+	}
+	return f.greatest(args, open)
+}
+
+// callersOf returns the calls of every function all of whose calls are known:
+// it is not exported, and only called.
+func callersOf(fns []*ssa.Function) map[*ssa.Function][]*ssa.CallCommon {
+	callers := map[*ssa.Function][]*ssa.CallCommon{}
+	escaped := map[*ssa.Function]bool{}
+	for _, fn := range fns {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				var callee *ssa.Function
+				if call, ok := instr.(ssa.CallInstruction); ok {
+					if callee = call.Common().StaticCallee(); callee != nil {
+						callers[callee] = append(callers[callee], call.Common())
+					}
+				}
+				for i, op := range instr.Operands(nil) {
+					if used, ok := (*op).(*ssa.Function); ok && !(i == 0 && used == callee) {
+						escaped[used] = true
+					}
+				}
+				// A closure that is called where it stands is only called.
+				if c, ok := instr.(*ssa.MakeClosure); ok && !onlyCalled(c) {
+					escaped[c.Fn.(*ssa.Function)] = true
+				} else if ok {
+					delete(escaped, c.Fn.(*ssa.Function))
+				}
+			}
+		}
+	}
+	for fn := range callers {
+		exported := fn.Object() != nil && (fn.Object().Exported() || fn.Signature.Recv() != nil)
+		if escaped[fn] || exported || fn.Origin() != nil {
+			delete(callers, fn)
+		}
+	}
+	return callers
+}
+
+func onlyCalled(c *ssa.MakeClosure) bool {
+	for _, ref := range *c.Referrers() {
+		if call, ok := ref.(ssa.CallInstruction); !ok || call.Common().Value != c {
+			return false
+		}
+	}
+	return true
+}
+
+// bindingOf returns what a captured variable is, if its closure is made in one
+// place.
+func bindingOf(v *ssa.FreeVar) ssa.Value {
+	closure := closureOf(v)
+	if closure == nil {
+		return nil
+	}
+	return closure.Bindings[slices.Index(v.Parent().FreeVars, v)]
+}
+
+// closureOf returns where the function that captures v is made, if that is one
+// place.
+func closureOf(v *ssa.FreeVar) *ssa.MakeClosure {
+	var found *ssa.MakeClosure
+	if v.Parent().Parent() == nil {
+		return nil
+	}
+	for _, b := range v.Parent().Parent().Blocks {
+		for _, instr := range b.Instrs {
+			c, ok := instr.(*ssa.MakeClosure)
+			if !ok || c.Fn != v.Parent() {
+				continue
+			}
+			if found != nil {
+				return nil
+			}
+			found = c
+		}
+	}
+	return found
+}
+
+// contextFunc returns the name of the function of package context that is
+// called, or "".
+func contextFunc(call *ssa.Call) string {
+	fn := call.Call.StaticCallee()
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != "context" {
+		return ""
+	}
+	return fn.Name()
+}
+
+// timeoutOf returns the constant timeout that a call gives its context.
+func timeoutOf(call *ssa.Call) (time.Duration, bool) {
+	switch contextFunc(call) {
+	case "WithTimeout", "WithTimeoutCause":
+		return durationOf(call.Call.Args[1])
+	case "WithDeadline", "WithDeadlineCause":
+		// time.Now().Add(d), as it stands
+		add, ok := call.Call.Args[1].(*ssa.Call)
+		if ok && isTimeFunc(add, "Add") {
+			if now, ok := add.Call.Args[0].(*ssa.Call); ok && isTimeFunc(now, "Now") {
+				return durationOf(add.Call.Args[1])
+			}
+		}
+	}
+	return 0, false
+}
+
+func isTimeFunc(call *ssa.Call, name string) bool {
+	fn := call.Call.StaticCallee()
+	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "time"
+}
+
+func durationOf(v ssa.Value) (time.Duration, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	if basic, ok := c.Type().Underlying().(*types.Basic); !ok || basic.Info()&types.IsInteger == 0 {
+		return 0, false
+	}
+	d, exact := constant.Int64Val(c.Value)
+	return time.Duration(d), exact
+}

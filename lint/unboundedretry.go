@@ -1,0 +1,96 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// UnboundedRetry reports RL101.
+var UnboundedRetry = &analysis.Analyzer{
+	Name: "unboundedretry",
+	Doc: `unboundedretry: report hand-written retries that nothing ends
+
+A loop that makes the same call again after an error, and that leaves only when
+the call succeeds or the error is of another class, goes on for ever when the
+call can never succeed. A bound is anything that the loop's own exits read and
+that changes while it fails: a counter, a clock, a context, a channel, a flag, a
+delegate that may refuse.
+
+WRONG:
+
+	for {
+		if err := c.Ping(); err == nil {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+
+RIGHT:
+
+	for attempt := 1; ; attempt++ {
+		err := c.Ping()
+		if err == nil || attempt == 5 {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+
+It is silent where a bound is possible: about exits that depend on memory, on
+methods of other values or on closures; about calls of function values, whose
+callers decide; about loops that go on after success (daemons, accept loops);
+about calls whose arguments change (pages, alternatives).`,
+	URL:        pageOf("RL101"),
+	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	ResultType: used,
+	Run:        runUnboundedRetry,
+}
+
+func runUnboundedRetry(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+		for _, retry := range retryloop.Find(fn) {
+			if retry.Bound != retryloop.Unbounded {
+				continue
+			}
+			file := fileOf(pass, retry.Call.Pos())
+			if file == nil || ast.IsGenerated(file) {
+				continue
+			}
+			why := "every way out needs it to succeed or to fail otherwise"
+			if c := retry.DeadCounter; c != nil {
+				why = `"` + c.Name + `" is counted`
+				if c.Pos.IsValid() {
+					why = `"` + c.Name + `" is counted but never compared`
+				}
+			}
+			pos := position(file, retry)
+			r.at(pos, token.NoPos, "RL101", "retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why)
+		}
+	}
+	return r.used, nil
+}
+
+// position returns where the loop begins: at its for, or, where a goto makes
+// it, at the call.
+func position(file *ast.File, retry retryloop.Retry) token.Pos {
+	pos := retry.Call.Pos()
+	if !retry.IsFor {
+		return pos
+	}
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	for _, n := range path {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			return n.Pos()
+		case *ast.FuncLit, *ast.FuncDecl:
+			return pos
+		}
+	}
+	return pos
+}
