@@ -99,7 +99,7 @@ var inGo = func() *strings.Replacer {
 			pairs = append(pairs, string(key), name)
 		}
 	}
-	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", "raise timeout", "raise Timeout")
+	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", " or timeout", " or Timeout", "raise timeout", "raise Timeout")
 	return strings.NewReplacer(pairs...)
 }()
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/astutil"
 )
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
@@ -54,6 +55,18 @@ func imports(pass *analysis.Pass, path string) bool {
 		}
 	}
 	return false
+}
+
+// callStart returns where the expression of a call begins, of which the SSA form
+// knows the parenthesis.
+func callStart(file *ast.File, paren token.Pos) token.Pos {
+	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
+	for _, n := range path {
+		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
+			return call.Pos()
+		}
+	}
+	return paren
 }
 
 // fileOf returns the file of the pass that pos is in.

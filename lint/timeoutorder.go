@@ -66,13 +66,17 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 				if !ok {
 					continue
 				}
+				file := fileOf(pass, call.Pos())
+				if file == nil {
+					continue
+				}
 				outer, ok := flow.limit(call.Call.Args[0], map[ssa.Value]bool{})
 				switch line := pass.Fset.Position(outer.at).Line; {
 				case !ok || inner < outer.d:
 				case inner == outer.d:
-					r.at(call.Pos(), token.NoPos, "RL301", "inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it", inner, line)
+					r.at(callStart(file, call.Pos()), call.Pos(), "RL301", "inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it", inner, line)
 				default:
-					r.at(call.Pos(), token.NoPos, "RL301", "inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the outer one", inner, outer.d, line)
+					r.at(callStart(file, call.Pos()), call.Pos(), "RL301", "inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the outer one", inner, outer.d, line)
 				}
 			}
 		}

@@ -81,7 +81,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 func position(file *ast.File, retry retryloop.Retry) token.Pos {
 	pos := retry.Call.Pos()
 	if !retry.IsFor {
-		return pos
+		return callStart(file, pos)
 	}
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 	for _, n := range path {
@@ -89,8 +89,8 @@ func position(file *ast.File, retry retryloop.Retry) token.Pos {
 		case *ast.ForStmt, *ast.RangeStmt:
 			return n.Pos()
 		case *ast.FuncLit, *ast.FuncDecl:
-			return pos
+			return callStart(file, pos)
 		}
 	}
-	return pos
+	return callStart(file, pos)
 }

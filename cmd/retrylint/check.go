@@ -93,12 +93,16 @@ func broken(pkgs []*packages.Package, dir string) error {
 	var lines []string
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		for _, err := range pkg.Errors {
-			line := err.Msg
+			text := err.Msg
 			if err.Pos != "" && err.Pos != "-" {
-				line = strings.TrimPrefix(err.Pos, dir+string(filepath.Separator)) + ": " + err.Msg
+				text = strings.TrimPrefix(err.Pos, dir+string(filepath.Separator)) + ": " + err.Msg
 			}
-			if !slices.Contains(lines, line) {
-				lines = append(lines, line)
+			// The go command adds the compiler's words under the package's name.
+			for line := range strings.Lines(text) {
+				line = strings.TrimRight(line, "\n")
+				if !strings.HasPrefix(line, "# ") && !slices.Contains(lines, line) {
+					lines = append(lines, line)
+				}
 			}
 		}
 	})

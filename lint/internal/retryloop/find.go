@@ -85,7 +85,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			continue
 		}
 		failed := l.reach(failing)
-		if !failed[l.header] || !l.repeats(call, failed) {
+		if !failed[l.header] || progresses(call, failed) || !l.repeats(call, failed) {
 			continue
 		}
 		succeeded := l.reach(succeeding)
@@ -101,6 +101,28 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		return r, true
 	}
 	return Retry{}, false
+}
+
+// progresses reports whether another result of the call is used although it
+// failed: a read that brought something and says what it did not bring is no
+// failure to repeat.
+func progresses(call *ssa.Call, failed map[*ssa.BasicBlock]bool) bool {
+	for _, ref := range *call.Referrers() {
+		x, ok := ref.(*ssa.Extract)
+		if !ok || isError(x.Type()) {
+			continue
+		}
+		for _, use := range *x.Referrers() {
+			switch use.(type) {
+			case *ssa.Phi, *ssa.DebugRef:
+			default:
+				if failed[use.Block()] && use.Block() != call.Block() {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // errorsOf returns the values through which the error of a call is known.
@@ -174,7 +196,7 @@ func (l *loop) deadCounter(failed map[*ssa.BasicBlock]bool) *Counter {
 		}
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
-			if ok && failed[l.header.Preds[i]] && add.Op == token.ADD && add.X == phi && phi.Comment != "" {
+			if ok && failed[l.header.Preds[i]] && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" {
 				return &Counter{phi.Comment, add.Pos()}
 			}
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 var unbounded = retry.Policy{
-	MaxAttempts: retry.Unlimited, // want `nothing ends these retries: write a number for MaxAttempts, or a DelayBudget, MaxElapsed or timeout \(P300\)`
+	MaxAttempts: retry.Unlimited, // want `nothing ends these retries: write a number for MaxAttempts, or a DelayBudget, MaxElapsed or Timeout \(P300\)`
 }
 
 var stingy = retry.Policy{

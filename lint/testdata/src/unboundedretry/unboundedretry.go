@@ -414,3 +414,16 @@ func nopeChannel(c client, ticks <-chan time.Time) error {
 	}
 	return errStale
 }
+
+func nopeFragments(r interface{ ReadSlice() ([]byte, error) }) (all []byte) {
+	for {
+		fragment, err := r.ReadSlice()
+		if err == nil {
+			return all
+		}
+		if err != errStale {
+			return nil
+		}
+		all = append(all, fragment...)
+	}
+}
