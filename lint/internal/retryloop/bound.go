@@ -9,7 +9,7 @@ import (
 
 // unbounded reports whether it is proven that nothing but a success, or an
 // error of another class, ends the failing cycle.
-func (l *loop) unbounded(cycle map[*ssa.BasicBlock]bool, branch *ssa.If, errs map[ssa.Value]bool) bool {
+func (l *loop) unbounded(cycle, failed map[*ssa.BasicBlock]bool, branch *ssa.If, errs map[ssa.Value]bool) bool {
 	for b := range cycle {
 		if ends(b) {
 			return false
@@ -21,7 +21,7 @@ func (l *loop) unbounded(cycle map[*ssa.BasicBlock]bool, branch *ssa.If, errs ma
 			}
 			continue
 		}
-		c := classification{errs: errs, open: map[ssa.Value]bool{}}
+		c := classification{loop: l, failed: failed, errs: errs, open: map[ssa.Value]bool{}}
 		if !c.only(exit.Cond) {
 			return false
 		}
@@ -30,14 +30,17 @@ func (l *loop) unbounded(cycle map[*ssa.BasicBlock]bool, branch *ssa.If, errs ma
 }
 
 // classification judges whether a condition asks nothing but which error it
-// was: it depends only on the error and on what never changes.
+// was: it depends only on the error, and on what is the same in every round
+// that fails.
 type classification struct {
-	errs map[ssa.Value]bool
-	open map[ssa.Value]bool // under way
+	loop   *loop
+	failed map[*ssa.BasicBlock]bool
+	errs   map[ssa.Value]bool
+	open   map[ssa.Value]bool // under way
 }
 
 func (c classification) only(v ssa.Value) bool {
-	if c.errs[v] {
+	if c.errs[v] || c.fixed(v) {
 		return true
 	}
 	// A value that depends on itself changes from round to round: a counter.
@@ -47,8 +50,6 @@ func (c classification) only(v ssa.Value) bool {
 	c.open[v] = true
 	defer delete(c.open, v)
 	switch v := v.(type) {
-	case *ssa.Const, *ssa.Function, *ssa.Builtin:
-		return true
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
 			// A variable of type error at package level is a sentinel; any
@@ -79,6 +80,25 @@ func (c classification) only(v ssa.Value) bool {
 	return false
 }
 
+// fixed reports whether a value is the same in every round that fails: it comes
+// from before the loop, or only a success assigns to it.
+func (c classification) fixed(v ssa.Value) bool {
+	instr, ok := v.(ssa.Instruction)
+	if !ok || !c.loop.blocks[instr.Block()] {
+		return true
+	}
+	phi, ok := v.(*ssa.Phi)
+	if !ok || phi.Block() != c.loop.header {
+		return false
+	}
+	for i, edge := range phi.Edges {
+		if pred := phi.Block().Preds[i]; c.failed[pred] && edge != phi {
+			return false
+		}
+	}
+	return true
+}
+
 // isChoice reports whether a phi chooses among classifications, as && and ||
 // make it.
 func (c classification) isChoice(phi *ssa.Phi) bool {
@@ -97,29 +117,41 @@ func (c classification) isChoice(phi *ssa.Phi) bool {
 }
 
 // call reports whether a call looks at nothing but the error: a function of
-// the error and constants, or a method of the error itself.
+// the error and plain values, or a method of the error itself. Anything that a
+// pointer leads to may count.
 func (c classification) call(call *ssa.Call) bool {
 	common := call.Common()
+	args := common.Args
 	if common.IsInvoke() {
-		if !c.only(common.Value) {
-			return false
-		}
+		args = append([]ssa.Value{common.Value}, args...)
 	} else if common.StaticCallee() == nil || len(common.StaticCallee().FreeVars) > 0 {
 		return false
 	}
-	aboutError := common.IsInvoke()
-	for _, arg := range common.Args {
+	aboutError := isOfTime(common.StaticCallee())
+	for _, arg := range args {
 		if isTarget(call, arg) {
 			continue
 		}
-		if !c.only(arg) {
+		_, plain := arg.Type().Underlying().(*types.Basic)
+		fromError := !c.fixed(arg)
+		if !c.only(arg) || !fromError && !plain && !isConst(arg) && !isOfTime(common.StaticCallee()) {
 			return false
 		}
-		if !isConst(arg) {
-			aboutError = true
-		}
+		aboutError = aboutError || fromError || c.errs[arg]
 	}
 	return aboutError
+}
+
+// isOfTime reports whether fn computes with the times that it is given.
+func isOfTime(fn *ssa.Function) bool {
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != "time" {
+		return false
+	}
+	switch fn.Name() {
+	case "Compare", "Before", "After", "Equal", "Sub", "Add", "IsZero":
+		return fn.Signature.Recv() != nil
+	}
+	return false
 }
 
 // isTarget reports whether arg is where errors.As puts what it found.

@@ -94,7 +94,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		r := Retry{Call: call, IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range")}
 		cycle := l.cycle(failing, call.Block(), b)
-		if l.unbounded(cycle, branch, errs) {
+		if l.unbounded(cycle, failed, branch, errs) {
 			r.Bound = Unbounded
 			r.DeadCounter = l.deadCounter(failed)
 		}

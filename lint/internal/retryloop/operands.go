@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -38,28 +39,81 @@ func (l *loop) repeats(call *ssa.Call, failed map[*ssa.BasicBlock]bool) bool {
 // changes reports whether the succeeding branch leads back to the call with
 // other operands: the next item after the one that was retried.
 func (l *loop) changes(call *ssa.Call, failed, succeeded map[*ssa.BasicBlock]bool) bool {
-	for _, op := range call.Operands(nil) {
-		phi, ok := (*op).(*ssa.Phi)
-		if !ok || phi.Block() != l.header {
-			continue
-		}
-		changed := false
+	for phi := range l.variables(call) {
+		changed, kept := false, false
 		for i, edge := range phi.Edges {
-			pred := l.header.Preds[i]
-			switch {
-			case !l.blocks[pred]:
-			case succeeded[pred] && !failed[pred]:
-				if edge == phi {
-					return false // some success leaves it as it was
-				}
-				changed = true
+			if pred := l.header.Preds[i]; succeeded[pred] && !failed[pred] {
+				changed = changed || edge != phi
+				kept = kept || edge == phi // some success leaves it as it was
 			}
 		}
-		if changed {
+		if changed && !kept {
 			return true
 		}
 	}
 	return false
+}
+
+// variables returns the variables of the loop that the operands of a call are
+// made of.
+func (l *loop) variables(call *ssa.Call) map[*ssa.Phi]bool {
+	found := map[*ssa.Phi]bool{}
+	seen := map[ssa.Value]bool{}
+	var visit func(ssa.Value)
+	visit = func(v ssa.Value) {
+		instr, ok := v.(ssa.Instruction)
+		if !ok || seen[v] || !l.blocks[instr.Block()] {
+			return
+		}
+		seen[v] = true
+		if phi, ok := v.(*ssa.Phi); ok && phi.Block() == l.header {
+			found[phi] = true
+			return
+		}
+		for _, op := range instr.Operands(nil) {
+			if *op != nil {
+				visit(*op)
+			}
+		}
+		for _, stored := range contents(v) {
+			visit(stored)
+		}
+	}
+	for _, op := range call.Operands(nil) {
+		if *op != nil {
+			visit(*op)
+		}
+	}
+	return found
+}
+
+// contents returns what is put into a variable or map that is built anew for
+// each attempt: an argument list, a request.
+func contents(v ssa.Value) (values []ssa.Value) {
+	var visit func(ssa.Value)
+	visit = func(v ssa.Value) {
+		for _, ref := range *v.Referrers() {
+			switch ref := ref.(type) {
+			case *ssa.Store:
+				if ref.Addr == v {
+					values = append(values, ref.Val)
+				}
+			case *ssa.MapUpdate:
+				if ref.Map == v {
+					values = append(values, ref.Key, ref.Value)
+				}
+			case *ssa.FieldAddr:
+				visit(ref)
+			case *ssa.IndexAddr:
+				visit(ref)
+			}
+		}
+	}
+	switch v.(type) {
+	case *ssa.Alloc, *ssa.MakeMap:
+		visit(v)
+	}
+	return values
 }
 
 // sameness judges whether a value is the same in the next round of a failing
@@ -82,8 +136,8 @@ func (s sameness) same(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.Phi:
 		return s.samePhi(v)
-	case *ssa.Alloc:
-		return s.sameAlloc(v)
+	case *ssa.Alloc, *ssa.MakeMap:
+		return !slices.ContainsFunc(contents(v), func(in ssa.Value) bool { return !s.same(in) })
 	case *ssa.Call:
 		return isRebuilt(v) && s.sameOperands(v)
 	case *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
@@ -136,38 +190,15 @@ func (s sameness) isCounter(phi *ssa.Phi) bool {
 	return true
 }
 
-// sameAlloc reports whether only values that stay the same are stored in what
-// is built anew for each attempt: an argument list, a request.
-func (s sameness) sameAlloc(alloc *ssa.Alloc) bool {
-	var check func(addr ssa.Value) bool
-	check = func(addr ssa.Value) bool {
-		for _, ref := range *addr.Referrers() {
-			switch ref := ref.(type) {
-			case *ssa.Store:
-				if ref.Addr == addr && !s.same(ref.Val) {
-					return false
-				}
-			case *ssa.FieldAddr:
-				if !check(ref) {
-					return false
-				}
-			case *ssa.IndexAddr:
-				if !check(ref) {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	return check(alloc)
-}
-
 // isRebuilt reports whether a call makes the same of the same arguments:
 // what an attempt needs anew.
 func isRebuilt(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Signature.Recv() != nil {
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
 		return false
+	}
+	if fn.Signature.Recv() != nil {
+		return isOfTime(fn)
 	}
 	path, name := fn.Object().Pkg().Path(), fn.Name()
 	switch path {

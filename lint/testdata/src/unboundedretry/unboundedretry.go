@@ -117,7 +117,53 @@ func inGoroutine(c client) {
 	}()
 }
 
+// The condition of the loop moves only after a success.
+func conditionStandsStill(c interface{ Since(time.Time) error }, from, end time.Time) error {
+	for from.Before(end) { // want `RL101`
+		if err := c.Since(from.Add(time.Minute)); err != nil {
+			continue
+		}
+		if from.IsZero() {
+			from = from.Add(time.Hour)
+			continue
+		}
+		return nil
+	}
+	return nil
+}
+
+type selector interface {
+	Select(args map[string]any) ([]int, error)
+}
+
+func mapArgument(s selector, use func([]int)) {
+	after := 0
+	for { // want `RL101`
+		found, err := s.Select(map[string]any{"after": after, "limit": 1000})
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if len(found) == 0 {
+			break
+		}
+		use(found)
+		after = found[len(found)-1]
+	}
+}
+
 // ---- what must stay silent ----
+
+func nopeContextArgument(ctx context.Context, c client) error {
+	for {
+		err := c.Ping()
+		if err == nil || !goOn(ctx, err) {
+			return err
+		}
+	}
+}
+
+func goOn(ctx context.Context, err error) bool { return ctx.Err() == nil && transient(err) }
 
 type budget struct{ left time.Duration }
 
