@@ -89,7 +89,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			continue
 		}
 		succeeded := l.reach(succeeding)
-		if succeeded[l.header] && !l.changes(call, failed, succeeded) {
+		if succeeded[l.header] && !l.changes(call, failed, succeeded) || !l.leaves(succeeding, succeeded) {
 			continue
 		}
 		r := Retry{Call: call, IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range")}

@@ -80,6 +80,20 @@ func (l *loop) reach(from *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	return seen
 }
 
+// leaves reports whether a success may end the loop. A loop that no success
+// ends serves for ever: a daemon.
+func (l *loop) leaves(succeeding *ssa.BasicBlock, succeeded map[*ssa.BasicBlock]bool) bool {
+	if !l.blocks[succeeding] {
+		return true
+	}
+	for b := range succeeded {
+		if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) {
+			return true
+		}
+	}
+	return false
+}
+
 // ends reports whether a block calls what does not return.
 func ends(b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
@@ -104,7 +118,7 @@ func ends(b *ssa.BasicBlock) bool {
 // itself, through the call.
 func (l *loop) cycle(failing, call, branch *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	after := l.reach(failing)
-	before := l.reach2(l.header, branch)
+	before := l.between(l.header, branch)
 	onCycle := map[*ssa.BasicBlock]bool{branch: true, call: true}
 	// Behind the failure only what leads back counts.
 	for b := range after {
@@ -118,9 +132,9 @@ func (l *loop) cycle(failing, call, branch *ssa.BasicBlock) map[*ssa.BasicBlock]
 	return onCycle
 }
 
-// reach2 returns the blocks on the ways from one block of the loop to another
+// between returns the blocks on the ways from one block of the loop to another
 // that do not pass the header again.
-func (l *loop) reach2(from, to *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+func (l *loop) between(from, to *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	forward := map[*ssa.BasicBlock]bool{}
 	var visit func(*ssa.BasicBlock)
 	visit = func(b *ssa.BasicBlock) {

@@ -473,3 +473,15 @@ func nopeFragments(r interface{ ReadSlice() ([]byte, error) }) (all []byte) {
 		all = append(all, fragment...)
 	}
 }
+
+func nopeSubscription(c interface{ Next(after int) (int, error) }) {
+	after := 0
+	for {
+		last, err := c.Next(after)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		after = last
+	}
+}
