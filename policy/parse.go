@@ -213,6 +213,9 @@ func (p *parser) node(y *yaml.Node, depth int) *node {
 	case p.nodes > maxNodes:
 		return p.stop(at, "the file has more than %d values, with its aliases expanded", maxNodes)
 	}
+	if tag := y.ShortTag(); y.Kind == yaml.MappingNode && tag != "!!map" || y.Kind == yaml.SequenceNode && tag != "!!seq" {
+		p.problem(at, "P102", "the tag %s means nothing here: remove it", tag)
+	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return p.alias(y, at, depth)

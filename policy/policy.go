@@ -77,7 +77,9 @@ func (d decoder) decode(root *node) *File {
 	d.topLevel(root)
 	var defaults settings
 	if e := root.get("defaults"); e != nil && !e.value.isNull() {
+		before := d.errors()
 		defaults = d.settings(e.value)
+		defaults.broken = d.errors() > before
 	}
 	if e := root.get("policies"); e != nil && !e.value.isNull() && d.isMap(e.value, "policies") {
 		for _, p := range e.value.entries {
@@ -125,23 +127,22 @@ func (d decoder) policy(e entry, defaults settings) Policy {
 		d.problem(e.at, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.key))
 	}
 	var own settings
+	before := d.errors()
 	if !e.value.isNull() {
 		own = d.settings(e.value)
 	}
+	broken := d.errors() > before || defaults.broken
 	merged := own.over(defaults)
 	p := Policy{Name: e.key, Pos: e.at.Pos, Description: own.description, Policy: merged.policy(e.key)}
-	d.rules(e, merged, own, &p.Policy)
+	if !broken {
+		d.rules(e, merged, own, &p.Policy)
+	}
 	return p
 }
 
-// rules adds the findings about a policy whose own map is in order, each where
-// the field is written, or else at the policy's name.
+// rules adds the findings about a policy whose settings are in order, each
+// where the field is written, or else at the policy's name.
 func (d decoder) rules(e entry, merged, own settings, p *retry.Policy) {
-	for _, problem := range *d.problems {
-		if problem.Severity == rules.Error {
-			return
-		}
-	}
 	inherited, written := merged.places(), own.places()
 	for _, f := range rules.Check(p, nil) {
 		at, ok := written[f.Field]

@@ -31,6 +31,16 @@ func (r reporter) add(at span, rule string, severity rules.Severity, text string
 	*r.problems = append(*r.problems, p)
 }
 
+// errors returns the number of errors so far.
+func (r reporter) errors() (n int) {
+	for _, p := range *r.problems {
+		if p.Severity == rules.Error {
+			n++
+		}
+	}
+	return n
+}
+
 // has reports whether a problem has been found at pos.
 func (r reporter) has(pos Pos) bool {
 	for _, p := range *r.problems {

@@ -33,6 +33,7 @@ type settings struct {
 	retryOn        option[[]class]
 	abortOn        option[[]class]
 	description    string
+	broken         bool // of defaults: something in them is wrong
 }
 
 // class is an item of retry_on or abort_on.

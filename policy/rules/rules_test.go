@@ -1,0 +1,57 @@
+package rules_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// TestExamples: each rule reports its wrong example and not its right one.
+func TestExamples(t *testing.T) {
+	for _, r := range rules.All {
+		for text, want := range map[string]bool{r.Wrong: true, r.Right: false} {
+			if !strings.HasPrefix(text, "{") {
+				text = "{" + text + "}"
+			}
+			_, problems := policy.Check("example", []byte("version: 1\npolicies: {p: "+text+"}\n"))
+			got := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID })
+			if got != want {
+				t.Errorf("%s: %s is reported: %v, want %v; problems %v", r.ID, text, got, want, problems)
+			}
+			if !want && len(problems) > 0 {
+				t.Errorf("%s: the right example %s has problems %v", r.ID, text, problems)
+			}
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	if !slices.IsSortedFunc(rules.All, func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) }) {
+		t.Error("the rules are not sorted by id")
+	}
+	for _, r := range rules.All {
+		if r.Title == "" || r.Doc == "" || len(r.Reads) == 0 || rules.ByID(r.ID) == nil {
+			t.Errorf("%s lacks a title, a doc, or the fields it reads", r.ID)
+		}
+	}
+	if rules.ByID("P999") != nil {
+		t.Error("there is a P999")
+	}
+}
+
+// TestUnknown: a rule is silent when a field that it reads is not known.
+func TestUnknown(t *testing.T) {
+	p := &retry.Policy{Name: "p", MaxAttempts: retry.Unlimited}
+	if got := rules.Check(p, nil); len(got) != 1 || got[0].Rule != "P300" || got[0].Policy != "p" {
+		t.Fatalf("got %v, want P300", got)
+	}
+	for _, field := range rules.ByID("P300").Reads {
+		if got := rules.Check(p, func(f rules.Field) bool { return f != field }); len(got) > 0 {
+			t.Errorf("without %s: got %v, want none", field, got)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func parse(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestOneMistakeOneViolation: unions are written flat, so that a mistake is
+// reported once, where it is, in the schema's own words.
+func TestOneMistakeOneViolation(t *testing.T) {
+	tests := []struct {
+		text string
+		want []Violation
+	}{
+		{`{"version": 1}`, nil},
+		{`{"version": 1, "policies": {"p": {"max_attempts": 3, "backoff": {"linear": {"increment": "1s"}}}}}`, nil},
+		{`{"version": 2}`, []Violation{{Path: []string{"version"}, Message: "This language is version: 1."}}},
+		{`{"version": 1, "polices": {}}`, []Violation{{Property: "polices", Message: "A policy file begins with version: 1."}}},
+		{`{"version": 1, "policies": {"p": {"timeout": 5}}}`, []Violation{{
+			Path: []string{"policies", "p", "timeout"}, Message: "This is a number with a unit, such as 2s or 1m30s, or none.",
+		}}},
+		{`{"version": 1, "policies": {"p": {"backoff": {"fibonaci": {}}}}}`, []Violation{{
+			Path: []string{"policies", "p", "backoff"}, Property: "fibonaci",
+			Message: "backoff is fixed, exponential or fibonacci, or one strategy with its settings, as {linear: {increment: 1s}}.",
+		}}},
+		{`{"version": 1, "policies": {"p": {"jitter": 2}}}`, []Violation{{
+			Path: []string{"policies", "p", "jitter"}, Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
+		}}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, Validate(parse(t, tt.text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, JSON(), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(indented.Bytes(), JSON()) {
+		t.Error("the schema is not indented by two spaces")
+	}
+	if id := parse(t, string(JSON())).(map[string]any)["$id"]; id != ID {
+		t.Errorf("$id is %v, want %v", id, ID)
+	}
+}
