@@ -40,7 +40,7 @@ func isOurs(path string, text []byte) bool {
 // another name, then all renamed, so that whoever reads, and whatever crash,
 // finds the old text or the new one. Files that are as they should be are not
 // touched.
-func (r *Result) Commit() (err error) {
+func (r *Result) Commit() error {
 	type step struct{ temp, path string }
 	var steps []step
 	defer func() {
@@ -61,7 +61,10 @@ func (r *Result) Commit() (err error) {
 		default:
 			temp, err := writeTemp(path, f.New)
 			if err != nil {
-				return err
+				if e, ok := errors.AsType[*os.PathError](err); ok {
+					err = e.Err // the temporary name says nothing
+				}
+				return fmt.Errorf("%s cannot be written: %w", f.Path, err)
 			}
 			steps = append(steps, step{temp, path})
 		}

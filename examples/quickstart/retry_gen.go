@@ -58,8 +58,8 @@ func (c *Client) RetryForecast(ctx context.Context, city string) (*Forecast, err
 	}
 }
 
-// RetryJournal is a Journal that retries as the policies of
-// retry.yaml say. NewRetryJournal makes one.
+// RetryJournal is a Journal that retries as the policies of retry.yaml say.
+// NewRetryJournal makes one.
 type RetryJournal struct {
 	next Journal
 }

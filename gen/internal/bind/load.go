@@ -28,7 +28,9 @@ type Package struct {
 	Path    string
 	Name    string
 	program *Program
-	pkg     *packages.Package
+	types   *types.Package
+	fset    *token.FileSet
+	errors  []packages.Error
 	docs    map[token.Pos]string
 }
 
@@ -84,7 +86,10 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			program.absent = append(program.absent, pkg.Errors...)
 			continue
 		}
-		p := &Package{Path: pkg.PkgPath, Name: pkg.Name, program: program, pkg: pkg, docs: docs(pkg.Syntax)}
+		p := &Package{
+			Path: pkg.PkgPath, Name: pkg.Name, program: program, types: pkg.Types, fset: config.Fset,
+			errors: pkg.Errors, docs: docs(pkg.Syntax),
+		}
 		program.byPath[p.Path] = p
 		if len(pkg.GoFiles) > 0 {
 			p.Dir = filepath.Dir(pkg.GoFiles[0])
@@ -147,14 +152,14 @@ func (p *Program) In(dir string) (*Package, error) {
 // Declared returns the position of the package-level name, if the package has
 // it outside our own output.
 func (p *Package) Declared(name string) (pos string, ok bool) {
-	if obj := p.pkg.Types.Scope().Lookup(name); obj != nil {
+	if obj := p.types.Scope().Lookup(name); obj != nil {
 		return p.position(obj), true
 	}
 	return "", false
 }
 
 func (p *Package) position(obj types.Object) string {
-	pos := p.pkg.Fset.Position(obj.Pos())
+	pos := p.fset.Position(obj.Pos())
 	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)
 }
 
@@ -198,11 +203,11 @@ func docs(files []*ast.File) map[token.Pos]string {
 // HasMember returns the position of the field or method name of the type, if
 // it has one outside our own output.
 func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
-	obj := p.pkg.Types.Scope().Lookup(typeName)
+	obj := p.types.Scope().Lookup(typeName)
 	if obj == nil {
 		return "", false
 	}
-	member, _, _ := types.LookupFieldOrMethod(obj.Type(), true, p.pkg.Types, name)
+	member, _, _ := types.LookupFieldOrMethod(obj.Type(), true, p.types, name)
 	if member == nil {
 		return "", false
 	}

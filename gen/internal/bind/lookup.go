@@ -27,15 +27,19 @@ func SplitSymbol(symbol string) (path, name, method string) {
 func (p *Package) Lookup(symbol string) (*Target, error) {
 	path, name, method := SplitSymbol(symbol)
 	from := p
-	if path != "" {
+	if imported := p.imported(name); path == "" && imported != nil && p.types.Scope().Lookup(name) == nil {
+		// io.Reader, not the method Reader of a type io.
+		from = imported
+		name, method, _ = strings.Cut(method, ".")
+	} else if path != "" {
 		from = p.program.byPath[path]
 		if from == nil {
 			return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
 		}
 	}
-	obj := from.pkg.Types.Scope().Lookup(name)
+	obj := from.types.Scope().Lookup(name)
 	if obj == nil {
-		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.pkg.Types.Scope().Names()))
+		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
 	}
 	if from != p && !obj.Exported() {
 		return nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
@@ -61,6 +65,17 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// imported returns the package of the standard library that p imports under a
+// path without a slash, or nil. Its types come from export data.
+func (p *Package) imported(path string) *Package {
+	for _, t := range p.types.Imports() {
+		if t.Path() == path {
+			return &Package{Path: path, Name: t.Name(), program: p.program, types: t, fset: p.fset}
+		}
+	}
+	return nil
 }
 
 // why tells what the go command said of a package that it could not load.
@@ -109,7 +124,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 		return fmt.Errorf("%s has no methods", t.Name)
 	}
 	for m := range iface.Methods() {
-		if !m.Exported() && m.Pkg() != b.home.pkg.Types {
+		if !m.Exported() && m.Pkg() != b.home.types {
 			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
 		}
 		f, err := b.wrappable(m)
@@ -128,7 +143,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 
 func (b binder) method(t *Target, named *types.Named, method string) (err error) {
 	t.Kind = MethodOf
-	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, b.from.pkg.Types, method)
+	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, b.from.types, method)
 	m, ok := obj.(*types.Func)
 	if !ok {
 		var names []string
@@ -218,7 +233,7 @@ func (b binder) typeParams(list *types.TypeParamList) []Param {
 // text writes t for the home package.
 func (b binder) text(t types.Type) Type {
 	return Type(types.TypeString(t, func(p *types.Package) string {
-		if p.Path() == b.home.pkg.PkgPath {
+		if p.Path() == b.home.Path {
 			return ""
 		}
 		return mark + p.Path() + mark
@@ -230,7 +245,7 @@ func (b binder) valid(obj *types.Func) error {
 	if !strings.Contains(types.TypeString(obj.Signature(), nil), "invalid type") {
 		return nil
 	}
-	for _, err := range b.from.pkg.Errors {
+	for _, err := range b.from.errors {
 		if err.Kind == packages.TypeError {
 			return fmt.Errorf("the signature of %s does not compile: %s", obj.Name(), relative(b.from.Dir, err.Error()))
 		}

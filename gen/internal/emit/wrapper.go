@@ -97,7 +97,7 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	self := jen.Id(w.Name).Add(typeArgs(t.TypeParams))
 
 	// type RetryStore struct { next Store }
-	p.comment(out, w.Name+" is a "+t.Name+" that retries as the policies of\n"+p.file.Source+" say. "+w.New+" makes one.")
+	p.comment(out, wrap(w.Name+" is "+article(t.Name)+" that retries as the policies of "+p.file.Source+" say. "+w.New+" makes one."))
 	out.Type().Id(w.Name).Add(p.typeParams(t.TypeParams)).Struct(jen.Id("next").Add(iface)).Line()
 
 	// var _ Store = (*RetryStore)(nil)
@@ -106,7 +106,7 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	}
 
 	// func NewRetryStore(next Store) *RetryStore { return &RetryStore{next: next} }
-	p.comment(out, w.New+" returns a "+t.Name+" that calls next.")
+	p.comment(out, w.New+" returns "+article(t.Name)+" that calls next.")
 	out.Func().Id(w.New).Add(p.typeParams(t.TypeParams)).Params(jen.Id("next").Add(iface)).Op("*").Add(self).
 		Block(jen.Return(jen.Op("&").Add(self).Values(jen.Id("next").Op(":").Id("next")))).Line()
 
@@ -296,6 +296,14 @@ func funcDoc(name string, fn bind.Func, policy *Policy) string {
 		return doc + "\n\nPolicy: none."
 	}
 	return doc + "\n\nPolicy: " + policy.Name + "."
+}
+
+// article returns name after "a" or "an".
+func article(name string) string {
+	if strings.ContainsRune("AEIOUaeiou", []rune(name)[0]) {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 func receiverName(typeName string) string {
