@@ -21,12 +21,17 @@ const module = "github.com/retrygen/retrygen"
 // package needs a line here and a sentence that says why an existing one would
 // not do.
 var floors = map[string][]string{
-	"runtime":           {},
-	"policy/rules":      {"runtime"},
+	"runtime": {},
+	// Messages of the file check and of the generator guess and show alike.
+	"internal/spelling": {},
+	"internal/excerpt":  {},
+	// The file check reads durations; the rules and the generator write them.
+	"policy/duration":   {},
+	"policy/rules":      {"policy/duration", "runtime"},
 	"schema":            {},
-	"policy":            {"policy/rules", "runtime", "schema"},
-	"gen/internal/bind": {},
-	"gen/internal/emit": {"gen/internal/bind", "policy", "runtime"},
+	"policy":            {"internal/excerpt", "internal/spelling", "policy/duration", "policy/rules", "runtime", "schema"},
+	"gen/internal/bind": {"internal/spelling"},
+	"gen/internal/emit": {"gen/internal/bind", "policy", "policy/duration", "runtime"},
 	"gen":               {"gen/internal/bind", "gen/internal/emit", "policy", "policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.
 	"lint/internal/retryloop": {},
@@ -34,7 +39,7 @@ var floors = map[string][]string{
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
 	"cmd/retrygen":  {"gen", "policy"},
-	"cmd/retrylint": {"lint", "policy/rules"},
+	"cmd/retrylint": {"internal/excerpt", "lint", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
 }

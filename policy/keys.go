@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/retrygen/retrygen/internal/spelling"
 )
 
 // notYet are keys of the language that this version does not carry out: they
@@ -66,50 +68,14 @@ func attemptsFor(n *node) string {
 
 // didYouMean names the nearest candidate, or lists all of a few.
 func didYouMean(word string, candidates []string) string {
-	best, least := "", max(2, len(word)/3)+1
-	for _, c := range candidates {
-		if d := distance(strings.ToLower(strings.ReplaceAll(word, "-", "_")), c); d < least {
-			best, least = c, d
-		}
-	}
-	switch {
-	case best != "":
-		return ": did you mean " + best + "?"
-	case len(candidates) == 0:
-		return ""
-	}
 	const most = 8
-	list := slices.Clone(candidates)
-	slices.Sort(list)
-	if len(list) > most {
+	if best := spelling.Nearest(word, candidates); best != "" {
+		return ": did you mean " + best + "?"
+	}
+	if len(candidates) == 0 || len(candidates) > most {
 		return ""
 	}
-	return ": write " + strings.Join(list, ", ")
-}
-
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour to turn a into b (optimal string alignment).
-func distance(a, b string) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		for j := range len(b) {
-			replace := row[j]
-			if a[i] != b[j] {
-				replace++
-			}
-			next[j+1] = min(row[j+1]+1, next[j]+1, replace)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
+	return ": write " + strings.Join(slices.Sorted(slices.Values(candidates)), ", ")
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

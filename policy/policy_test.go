@@ -203,24 +203,6 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-func FuzzParseDuration(f *testing.F) {
-	for _, s := range []string{"1s", "1h 30m", "1.5 s", "500", "PT5S", "1,5s", "9223372036854775807ns", "1µs"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		d, err := policy.ParseDuration(s)
-		if err != nil {
-			if err.Error() == "" {
-				t.Error("an error without words")
-			}
-			return
-		}
-		if again, err := policy.ParseDuration(policy.FormatDuration(d)); d < 0 || err != nil || again != d {
-			t.Errorf("%q is %v, which is read as %v, %v", s, d, again, err)
-		}
-	})
-}
-
 func BenchmarkCheck1000(b *testing.B) {
 	bench := func(name, line string) {
 		var text bytes.Buffer

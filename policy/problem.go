@@ -1,13 +1,13 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/internal/excerpt"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -52,37 +52,6 @@ func Sort(problems []Problem) {
 func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
 	for _, p := range problems {
 		fmt.Fprintln(w, p)
-		line, ok := lineOf(sources[p.File], p.Line)
-		if !ok || p.Col > len(line)+1 {
-			continue
-		}
-		// Tabs are kept, so that the caret stands right at any tab width.
-		indent := strings.Map(func(r rune) rune {
-			if r == '\t' {
-				return r
-			}
-			return ' '
-		}, line[:p.Col-1])
-		underlined := line[p.Col-1:]
-		switch end := strings.IndexAny(underlined, " \t:,{}[]"); {
-		case p.Width > 0:
-			underlined = underlined[:min(p.Width, len(underlined))]
-		case end > 0:
-			underlined = underlined[:end]
-		}
-		carets := strings.Repeat("^", max(len([]rune(underlined)), 1))
-		fmt.Fprintf(w, "%5d | %s\n      | %s%s\n", p.Line, line, indent, carets)
+		excerpt.Print(w, sources[p.File], p.Line, p.Col, p.Width)
 	}
-}
-
-// lineOf returns line n of text, unless it is too long to be worth printing.
-func lineOf(text []byte, n int) (string, bool) {
-	const longest = 200
-	for line := range bytes.Lines(text) {
-		if n--; n == 0 {
-			line = bytes.TrimRight(line, "\r\n")
-			return strings.ToValidUTF8(string(line), "\uFFFD"), len(line) <= longest
-		}
-	}
-	return "", false
 }

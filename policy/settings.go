@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -177,12 +178,12 @@ func (d decoder) attempts(e *entry) (int, bool) {
 func (d decoder) duration(n *node, key string) (time.Duration, bool) {
 	switch n.value.(type) {
 	case string, int64, float64:
-		value, err := ParseDuration(n.text)
+		value, err := duration.Parse(n.text)
 		if err != nil {
 			d.problem(n.span, "P103", "%s: %v", key, err)
 			return 0, false
 		}
-		if hasCalendarUnit(n.text) {
+		if duration.HasCalendarUnit(n.text) {
 			d.warn(n.span, "P103", "%s: %s has a unit that is not always of the same length: write it in d or w", key, n.text)
 		}
 		return value, true

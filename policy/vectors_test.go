@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -46,7 +47,7 @@ func durationVector(t *testing.T, input, expected json.RawMessage) {
 	}
 	decode(t, input, &text)
 	decode(t, expected, &want)
-	got, err := policy.ParseDuration(text)
+	got, err := duration.Parse(text)
 	if ok := want.OK && !want.Overflows; (err == nil) != ok || ok && want.NS != nil && got != *want.NS {
 		t.Errorf("ParseDuration(%q) = %v, %v; want %+v", text, got, err, want)
 	}
@@ -87,11 +88,11 @@ func formVector(t *testing.T, input, expected json.RawMessage) {
 	}
 	var delays []string
 	for _, d := range p.Delays {
-		delays = append(delays, policy.FormatDuration(d))
+		delays = append(delays, duration.Format(d))
 	}
 	increment := ""
 	if p.Increment != 0 {
-		increment = policy.FormatDuration(p.Increment)
+		increment = duration.Format(p.Increment)
 	}
 	if increment != want.Params.Increment || p.Base != want.Params.Base || !slices.Equal(delays, want.Params.Delays) {
 		t.Errorf("got %+v, want parameters %+v", p, want.Params)

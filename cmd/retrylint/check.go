@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"go/token"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/retrygen/retrygen/internal/excerpt"
 	"github.com/retrygen/retrygen/lint"
 )
 
@@ -134,34 +134,13 @@ func (f finding) print(w io.Writer, dir string) {
 		name = filepath.ToSlash(rel)
 	}
 	fmt.Fprintf(w, "%s:%d:%d: %s\n", name, f.at.Line, f.at.Column, f.text)
-	line, ok := sourceLine(f.at)
-	if !ok {
-		return
+	text, err := os.ReadFile(f.at.Filename)
+	if err != nil {
+		return // the message stands without its line
 	}
 	width := 1
 	if f.end.Line == f.at.Line {
-		width = min(f.end.Column-f.at.Column, len(line)-f.at.Column+1)
+		width = f.end.Column - f.at.Column
 	}
-	indent := strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return r
-		}
-		return ' '
-	}, line[:f.at.Column-1])
-	fmt.Fprintf(w, "%5d | %s\n      | %s%s\n", f.at.Line, line, indent, strings.Repeat("^", max(width, 1)))
-}
-
-func sourceLine(at token.Position) (string, bool) {
-	text, err := os.ReadFile(at.Filename)
-	if err != nil {
-		return "", false
-	}
-	n := at.Line
-	for line := range bytes.Lines(text) {
-		if n--; n == 0 {
-			line = bytes.TrimRight(line, "\r\n")
-			return string(line), at.Column <= len(line)+1
-		}
-	}
-	return "", false
+	excerpt.Print(w, text, f.at.Line, f.at.Column, width)
 }

@@ -2,9 +2,9 @@ package rules
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -41,7 +41,7 @@ var All = []Rule{
 				return Finding{}, false
 			}
 			return finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
-				"max_delay %s is shorter than the first delay %s, so that every delay is %s: raise max_delay or lower initial_delay", short(p.MaxDelay), short(first), short(p.MaxDelay))
+				"max_delay %s is shorter than the first delay %s, so that every delay is %s: raise max_delay or lower initial_delay", duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
 		},
 	},
 	{
@@ -57,7 +57,7 @@ var All = []Rule{
 			}
 			_, greatest := p.DelayBounds(last(p))
 			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, "initial_delay",
-				"no delay is longer than %s, so that retries follow each other at once: raise initial_delay", short(greatest))
+				"no delay is longer than %s, so that retries follow each other at once: raise initial_delay", duration.Format(greatest))
 		},
 	},
 	{
@@ -84,10 +84,10 @@ var All = []Rule{
 			least, greatest := p.DelayBounds(1)
 			if p.DelayBudget < least {
 				return finding(true, Error, "delay_budget",
-					"delay_budget %s is smaller than the first delay %s, so that nothing is ever retried: raise delay_budget or lower initial_delay", short(p.DelayBudget), short(least))
+					"delay_budget %s is smaller than the first delay %s, so that nothing is ever retried: raise delay_budget or lower initial_delay", duration.Format(p.DelayBudget), duration.Format(least))
 			}
 			return finding(p.DelayBudget < greatest, Warning, "delay_budget",
-				"delay_budget %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise delay_budget", short(p.DelayBudget), short(greatest))
+				"delay_budget %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise delay_budget", duration.Format(p.DelayBudget), duration.Format(greatest))
 		},
 	},
 	{
@@ -98,7 +98,7 @@ var All = []Rule{
 		Reads: []Field{"attempt_timeout", "timeout"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Timeout > 0 && p.AttemptTimeout > p.Timeout, Error, "attempt_timeout",
-				"attempt_timeout %s exceeds timeout %s, which ends the attempt first: lower attempt_timeout or raise timeout", short(p.AttemptTimeout), short(p.Timeout))
+				"attempt_timeout %s exceeds timeout %s, which ends the attempt first: lower attempt_timeout or raise timeout", duration.Format(p.AttemptTimeout), duration.Format(p.Timeout))
 		},
 	},
 	{
@@ -119,7 +119,7 @@ var All = []Rule{
 				waited += min(least, p.Timeout)
 				if waited >= p.Timeout {
 					return finding(true, Error, "timeout",
-						"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", k, p.MaxAttempts, short(p.Timeout))
+						"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", k, p.MaxAttempts, duration.Format(p.Timeout))
 				}
 			}
 			return Finding{}, false
@@ -141,16 +141,4 @@ func finding(found bool, severity Severity, field Field, format string, args ...
 		return Finding{}, false
 	}
 	return Finding{Severity: severity, Field: field, Text: fmt.Sprintf(format, args...)}, true
-}
-
-// short writes 2m for 2m0s.
-func short(d time.Duration) string {
-	s := max(d, 0).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

@@ -48,21 +48,21 @@ func literal(p *retry.Policy) []jen.Code {
 	field("MaxAttempts", orWord(p.MaxAttempts, retry.Unlimited, "Unlimited", jen.Lit(p.MaxAttempts)))
 	field("Backoff", jen.Qual(RuntimePath, strategyNames[p.Backoff]))
 	if p.Backoff != retry.Custom {
-		field("InitialDelay", duration(p.InitialDelay))
+		field("InitialDelay", durationExpr(p.InitialDelay))
 	}
 	switch p.Backoff {
 	case retry.Exponential:
 		field("Base", jen.Lit(p.Base))
 	case retry.Linear:
-		field("Increment", duration(p.Increment))
+		field("Increment", durationExpr(p.Increment))
 	case retry.Custom:
 		var delays []jen.Code
 		for _, d := range p.Delays {
-			delays = append(delays, duration(d))
+			delays = append(delays, durationExpr(d))
 		}
 		field("Delays", jen.Index().Qual("time", "Duration").Values(delays...))
 	}
-	field("MaxDelay", duration(p.MaxDelay))
+	field("MaxDelay", durationExpr(p.MaxDelay))
 	if p.Jitter != retry.NoJitter {
 		field("Jitter", jen.Qual(RuntimePath, jitterNames[p.Jitter]))
 	}
@@ -77,7 +77,7 @@ func literal(p *retry.Policy) []jen.Code {
 		{"AttemptTimeout", p.AttemptTimeout}, {"Timeout", p.Timeout},
 	} {
 		if limit.d > 0 {
-			field(limit.name, duration(limit.d))
+			field(limit.name, durationExpr(limit.d))
 		}
 	}
 	if len(p.RetryOn) > 0 {
@@ -128,8 +128,8 @@ func orWord[T comparable](value, special T, word string, otherwise jen.Code) jen
 	return otherwise
 }
 
-// duration writes d in the greatest unit that divides it: 250 * time.Millisecond.
-func duration(d time.Duration) jen.Code {
+// durationExpr writes d in the greatest unit that divides it: 250 * time.Millisecond.
+func durationExpr(d time.Duration) jen.Code {
 	if d == retry.None {
 		return jen.Qual(RuntimePath, "None")
 	}

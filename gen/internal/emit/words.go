@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -36,7 +37,7 @@ func words(p *retry.Policy) string {
 		{p.MaxElapsed, "nothing is tried later than %s after the first failure"},
 	} {
 		if limit.d > 0 {
-			fmt.Fprintf(&b, "; "+limit.text, short(limit.d))
+			fmt.Fprintf(&b, "; "+limit.text, duration.Format(limit.d))
 		}
 	}
 	if len(p.RetryOn) > 0 {
@@ -73,14 +74,14 @@ func waits(p *retry.Policy) string {
 	}
 	var list []string
 	for k := range n {
-		list = append(list, short(p.BaseDelay(k+1)))
+		list = append(list, duration.Format(p.BaseDelay(k+1)))
 	}
 	if p.MaxAttempts-1 == n {
 		return join(list, " and ")
 	}
 	text := strings.Join(list, ", ") + ", …"
 	if p.MaxDelay > 0 {
-		text += ", never more than " + short(p.MaxDelay)
+		text += ", never more than " + duration.Format(p.MaxDelay)
 	}
 	return text
 }
@@ -98,18 +99,6 @@ func classList(classes []retry.Class) string {
 		list = append(list, strings.TrimPrefix(string(c), "pattern:"))
 	}
 	return join(list, " and ")
-}
-
-// short writes 2m for 2m0s.
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 // wrap breaks text into lines that suit a comment.

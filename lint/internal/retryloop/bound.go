@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -58,20 +59,8 @@ func (c classification) only(v ssa.Value) bool {
 			return ok && isError(g.Type().(*types.Pointer).Elem())
 		}
 		return v.Op == token.NOT && c.only(v.X)
-	case *ssa.BinOp:
-		return c.only(v.X) && c.only(v.Y)
-	case *ssa.MakeInterface:
-		return c.only(v.X)
-	case *ssa.ChangeInterface:
-		return c.only(v.X)
-	case *ssa.ChangeType:
-		return c.only(v.X)
-	case *ssa.Convert:
-		return c.only(v.X)
-	case *ssa.TypeAssert:
-		return c.only(v.X)
-	case *ssa.Extract:
-		return c.only(v.Tuple)
+	case *ssa.BinOp, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract:
+		return !slices.ContainsFunc(v.(ssa.Instruction).Operands(nil), func(op *ssa.Value) bool { return !c.only(*op) })
 	case *ssa.Phi:
 		return c.isChoice(v)
 	case *ssa.Call:

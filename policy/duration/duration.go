@@ -1,6 +1,9 @@
-package policy
+// Package duration is the grammar of durations in policy files: a superset of
+// humantime's.
+package duration
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -32,17 +35,11 @@ const (
 	year  = 31_557_600 * time.Second
 )
 
-// A durationError says why a text is no duration and what to write instead.
-type durationError string
-
-func (e durationError) Error() string { return string(e) }
-
-// ParseDuration reads a duration: numbers with units, as 500ms, 1.5s or
-// 1h 30m. It is a superset of what humantime reads. The result is exact; the
-// error says what to write instead.
-func ParseDuration(text string) (time.Duration, error) {
+// Parse reads a duration: numbers with units, as 500ms, 1.5s or 1h 30m. The
+// result is exact; the error says what to write instead.
+func Parse(text string) (time.Duration, error) {
 	s := strings.TrimSpace(text)
-	if err := foreignDuration(s); err != nil {
+	if err := foreign(s); err != nil {
 		return 0, err
 	}
 	total := new(big.Rat)
@@ -50,7 +47,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		number, rest := cutNumber(s)
 		unit, rest := cutUnit(rest)
 		if number == "" {
-			return 0, durationError(fmt.Sprintf("%q is not a duration: write a number with a unit, as 500ms, 2s or 1m30s", text))
+			return 0, fmt.Errorf("%q is not a duration: write a number with a unit, as 500ms, 2s or 1m30s", text)
 		}
 		if unit == "" {
 			return 0, noUnit(text, number, rest)
@@ -61,23 +58,23 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		value, ok := new(big.Rat).SetString(number)
 		if !ok {
-			return 0, durationError(fmt.Sprintf("%q is not a duration: %q is not a number", text, number))
+			return 0, fmt.Errorf("%q is not a duration: %q is not a number", text, number)
 		}
 		total.Add(total, value.Mul(value, new(big.Rat).SetInt64(int64(size))))
 		s = rest
 	}
 	switch {
 	case !total.IsInt():
-		return 0, durationError(fmt.Sprintf("%q is not a whole number of nanoseconds: write fewer digits", text))
+		return 0, fmt.Errorf("%q is not a whole number of nanoseconds: write fewer digits", text)
 	case !total.Num().IsInt64():
-		return 0, durationError(fmt.Sprintf("%q is longer than 292 years: write a shorter time, or none where there is to be no limit", text))
+		return 0, fmt.Errorf("%q is longer than 292 years: write a shorter time, or none where there is to be no limit", text)
 	}
 	return time.Duration(total.Num().Int64()), nil
 }
 
-// hasCalendarUnit reports whether the text of a duration has a month or a
+// HasCalendarUnit reports whether the text of a duration has a month or a
 // year, which are not always of the same length.
-func hasCalendarUnit(text string) bool {
+func HasCalendarUnit(text string) bool {
 	return regexp.MustCompile(`[0-9]\s*(M|months?|y|yrs?|years?)\b`).MatchString(text)
 }
 
@@ -124,10 +121,10 @@ var (
 	comma    = regexp.MustCompile(`^([0-9]+),([0-9]+\s*\pL+)$`)
 )
 
-// foreignDuration recognises what other languages write.
-func foreignDuration(s string) error {
+// foreign recognises what other languages write.
+func foreign(s string) error {
 	if s == "" {
-		return durationError("a duration is missing: write a number with a unit, as 500ms, 2s or 1m30s")
+		return errors.New("a duration is missing: write a number with a unit, as 500ms, 2s or 1m30s")
 	}
 	if m := iso8601.FindStringSubmatch(s); m != nil && len(s) > 2 {
 		var b strings.Builder
@@ -136,37 +133,37 @@ func foreignDuration(s string) error {
 				b.WriteString(m[i+1] + unit)
 			}
 		}
-		return durationError(fmt.Sprintf("%s is ISO 8601: write %s", s, b.String()))
+		return fmt.Errorf("%s is ISO 8601: write %s", s, b.String())
 	}
 	if negative.MatchString(s) {
-		return durationError(fmt.Sprintf("%s has a sign, and a duration has none: write %s", s, strings.TrimLeft(s, "+- ")))
+		return fmt.Errorf("%s has a sign, and a duration has none: write %s", s, strings.TrimLeft(s, "+- "))
 	}
 	if m := comma.FindStringSubmatch(s); m != nil {
-		return durationError(fmt.Sprintf("%s has a comma: write %s.%s", s, m[1], m[2]))
+		return fmt.Errorf("%s has a comma: write %s.%s", s, m[1], m[2])
 	}
 	return nil
 }
 
 func noUnit(text, number, rest string) error {
 	if rest != "" {
-		return durationError(fmt.Sprintf("%q is not a duration: %q is not a unit", text, rest))
+		return fmt.Errorf("%q is not a duration: %q is not a unit", text, rest)
 	}
 	ms, err := strconv.ParseInt(number, 10, 64)
 	if err == nil && ms >= 10_000 && ms%1000 == 0 && ms <= math.MaxInt64/int64(time.Millisecond) {
-		return durationError(fmt.Sprintf("%s has no unit: write %s if these are milliseconds", number, FormatDuration(time.Duration(ms)*time.Millisecond)))
+		return fmt.Errorf("%s has no unit: write %s if these are milliseconds", number, Format(time.Duration(ms)*time.Millisecond))
 	}
-	return durationError(fmt.Sprintf("%s has no unit: write %sms or %ss", number, number, number))
+	return fmt.Errorf("%s has no unit: write %sms or %ss", number, number, number)
 }
 
 func unknownUnit(text, number, unit string) error {
 	if _, ok := units[strings.ToLower(unit)]; ok {
-		return durationError(fmt.Sprintf("%s has a unit in capitals: write %s%s", strings.TrimSpace(text), number, strings.ToLower(unit)))
+		return fmt.Errorf("%s has a unit in capitals: write %s%s", strings.TrimSpace(text), number, strings.ToLower(unit))
 	}
-	return durationError(fmt.Sprintf("%q has the unknown unit %q: the units are ns, us, ms, s, m, h, d and w", text, unit))
+	return fmt.Errorf("%q has the unknown unit %q: the units are ns, us, ms, s, m, h, d and w", text, unit)
 }
 
-// FormatDuration writes d as a policy file does: 1h30m, 1.5s, 250ms.
-func FormatDuration(d time.Duration) string {
+// Format writes d as a policy file does: 1h30m, 1.5s, 250ms.
+func Format(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
