@@ -33,4 +33,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
