@@ -140,7 +140,7 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 		name := r.relative(path)
 		r.Sources[name] = text
 		file, problems := policy.Check(name, text)
-		r.Problems = append(r.Problems, problems...)
+		r.Problems = append(r.Problems, policy.AtLeast(rules.Warning, problems)...)
 		if file == nil {
 			continue
 		}

@@ -55,3 +55,8 @@ func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
 		excerpt.Print(w, sources[p.File], p.Line, p.Col, p.Width)
 	}
 }
+
+// AtLeast returns the problems of a severity and above.
+func AtLeast(severity rules.Severity, problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Severity < severity })
+}

@@ -30,11 +30,11 @@ var policyFetch = retry.Policy{
 	RetryOn:        []retry.Class{retry.Transient},
 }
 
-// policyFlush: up to 4 attempts, waiting 50ms, 50ms and 50ms; the waits at most
-// 120ms in total.
+// policyFlush: up to 20 attempts, waiting 50ms, 50ms, 50ms, 50ms, …, never more
+// than 30s; the waits at most 120ms in total.
 var policyFlush = retry.Policy{
 	Name:         "flush",
-	MaxAttempts:  4,
+	MaxAttempts:  20,
 	Backoff:      retry.Fixed,
 	InitialDelay: 50 * time.Millisecond,
 	MaxDelay:     30 * time.Second,
@@ -99,4 +99,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum 6fbc33b8145e22ba4129d0f5
+// retrygen:sum 1df7c025285f7433d65abf08

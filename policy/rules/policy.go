@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
@@ -61,6 +62,55 @@ var All = []Rule{
 		},
 	},
 	{
+		ID: "P205", Title: "runaway delay",
+		Doc:   "max_delay is none, and the last delay is longer than an hour.",
+		Wrong: "{max_attempts: 20, max_delay: none}",
+		Right: "{max_attempts: 20, max_delay: 5m}",
+		Reads: fields("max_attempts"),
+		check: func(p *retry.Policy) (Finding, bool) {
+			d := p.BaseDelay(last(p))
+			return finding(p.MaxDelay < 0 && d > time.Hour, Warning, "max_delay",
+				"without a cap delays grow to %s: write a max_delay", duration.Format(d))
+		},
+	},
+	{
+		ID: "P206", Title: "custom delays beyond the last retry",
+		Doc:   "There are more delays than retries: the last ones are never used.",
+		Wrong: "{max_attempts: 3, backoff: {custom: {delays: [1s, 2s, 5s]}}}",
+		Right: "{max_attempts: 4, backoff: {custom: {delays: [1s, 2s, 5s]}}}",
+		Reads: []Field{"max_attempts", "backoff", "delays"},
+		check: func(p *retry.Policy) (Finding, bool) {
+			return finding(p.Backoff == retry.Custom && p.MaxAttempts > 0 && len(p.Delays) > p.MaxAttempts-1, Warning, "delays",
+				"there are %d delays for %d retries: raise max_attempts to %d or remove the rest", len(p.Delays), p.MaxAttempts-1, len(p.Delays)+1)
+		},
+	},
+	{
+		ID: "P207", Title: "custom delays end early",
+		Doc:   "There are fewer delays than retries: the rest wait for max_delay, which nobody wrote there. Silent about an empty list, which P108 reports.",
+		Wrong: "{max_attempts: 5, backoff: {custom: {delays: [1s, 2s]}}}",
+		Right: "{max_attempts: 3, backoff: {custom: {delays: [1s, 2s]}}}",
+		Reads: []Field{"max_attempts", "backoff", "delays", "max_delay"},
+		check: func(p *retry.Policy) (Finding, bool) {
+			n := len(p.Delays)
+			return finding(p.Backoff == retry.Custom && n > 0 && n < p.MaxAttempts-1, Warning, "delays",
+				"there are %d delays for %d retries, so that retry %d and later wait for max_delay: write them all", n, p.MaxAttempts-1, n+1)
+		},
+	},
+	{
+		ID: "P209", Title: "degenerate strategy",
+		Doc:   "The strategy makes equal delays: a base of 1, an increment of 0, or a first delay that is max_delay already.",
+		Wrong: "backoff: {exponential: {base: 1}}",
+		Right: "backoff: fixed",
+		Reads: []Field{"max_attempts", "backoff", "initial_delay", "base", "increment", "max_delay"},
+		check: func(p *retry.Policy) (Finding, bool) {
+			flat := p.Backoff == retry.Exponential && p.Base == 1 ||
+				p.Backoff == retry.Linear && p.Increment == 0 ||
+				p.Backoff != retry.Fixed && p.Backoff != retry.Custom && p.InitialDelay > 0 && p.InitialDelay == p.MaxDelay
+			return finding(flat && p.MaxAttempts != 1, Warning, "backoff",
+				"all delays are %s: write backoff: fixed", duration.Format(p.BaseDelay(1)))
+		},
+	},
+	{
 		ID: "P300", Title: "unbounded retries",
 		Doc:   "max_attempts is unlimited and no time limit ends the call: delay_budget, max_elapsed and timeout are all absent. A call that can never succeed never returns.",
 		Wrong: "max_attempts: unlimited",
@@ -91,6 +141,55 @@ var All = []Rule{
 		},
 	},
 	{
+		ID: "P302", Title: "attempts that the budget can never pay for",
+		Doc:   "Even the least waits of all retries are longer than delay_budget in sum, so that the last attempts are never made. Many attempts under a budget are an idiom, so that this is information only above ten attempts.",
+		Wrong: "{max_attempts: 5, backoff: fixed, initial_delay: 1s, delay_budget: 2s}",
+		Right: "{max_attempts: 5, backoff: fixed, initial_delay: 1s, delay_budget: 5s}",
+		Reads: fields("max_attempts", "delay_budget"),
+		check: func(p *retry.Policy) (Finding, bool) {
+			if p.DelayBudget <= 0 || p.MaxAttempts < 3 {
+				return Finding{}, false
+			}
+			severity := Info
+			if p.MaxAttempts <= 10 {
+				severity = Warning
+			}
+			n := waitsWithin(p, p.DelayBudget+1, 0)
+			return finding(0 < n && n < p.MaxAttempts-1, severity, "delay_budget",
+				"delay_budget %s pays for %d of %d retries at most: raise it or lower max_attempts", duration.Format(p.DelayBudget), n, p.MaxAttempts-1)
+		},
+	},
+	{
+		ID: "P303", Title: "budget never binds",
+		Doc:   "Even the greatest waits of all retries fit into delay_budget, so that it has no effect.",
+		Wrong: "{max_attempts: 3, backoff: fixed, initial_delay: 1s, delay_budget: 1m}",
+		Right: "{max_attempts: 30, backoff: fixed, initial_delay: 3s, delay_budget: 1m}",
+		Reads: fields("max_attempts", "delay_budget"),
+		check: func(p *retry.Policy) (Finding, bool) {
+			if p.DelayBudget <= 0 || p.MaxAttempts < 2 || p.MaxAttempts > mostSummed {
+				return Finding{}, false
+			}
+			var sum time.Duration
+			for k := 1; k < p.MaxAttempts && sum <= p.DelayBudget; k++ {
+				_, greatest := p.DelayBounds(k)
+				sum += min(greatest, p.DelayBudget+1-sum)
+			}
+			return finding(sum <= p.DelayBudget, Info, "delay_budget",
+				"all waits take %s at most, so that delay_budget %s never ends them", duration.Format(sum), duration.Format(p.DelayBudget))
+		},
+	},
+	{
+		ID: "P304", Title: "budget not below the timeout",
+		Doc:   "delay_budget is as long as timeout, which ends the call first.",
+		Wrong: "{max_attempts: 20, delay_budget: 1m, timeout: 30s}",
+		Right: "{max_attempts: 5, delay_budget: 30s, timeout: 1m}",
+		Reads: []Field{"delay_budget", "timeout"},
+		check: func(p *retry.Policy) (Finding, bool) {
+			return finding(p.Timeout > 0 && p.DelayBudget >= p.Timeout, Warning, "delay_budget",
+				"delay_budget %s is not below timeout %s, which ends the call first: lower it or remove it", duration.Format(p.DelayBudget), duration.Format(p.Timeout))
+		},
+	},
+	{
 		ID: "P401", Title: "inner timeout exceeds outer",
 		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first.",
 		Wrong: "{attempt_timeout: 30s, timeout: 10s}",
@@ -111,20 +210,85 @@ var All = []Rule{
 			if p.Timeout <= 0 || p.MaxAttempts == retry.Unlimited {
 				return Finding{}, false
 			}
-			var waited time.Duration
-			// Where so many waits fit, the rule has nothing useful to say.
-			const most = 10_000
-			for k := 1; k < min(p.MaxAttempts, most); k++ {
-				least, _ := p.DelayBounds(k)
-				waited += min(least, p.Timeout)
-				if waited >= p.Timeout {
-					return finding(true, Error, "timeout",
-						"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", k, p.MaxAttempts, duration.Format(p.Timeout))
+			n := waitsWithin(p, p.Timeout, 0)
+			return finding(n < p.MaxAttempts-1, Error, "timeout",
+				"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", n+1, p.MaxAttempts, duration.Format(p.Timeout))
+		},
+	},
+	{
+		ID: "P405", Title: "attempts that do not fit when each times out",
+		Doc:   "If every attempt takes its attempt_timeout, timeout ends the call before the last attempts begin, although timeouts are retried: the largest n with (n−1)·attempt_timeout + d_1− + … + d_(n−1)− < timeout is below max_attempts. Silent where P404 reports that they never begin.",
+		Wrong: "{max_attempts: 4, attempt_timeout: 5s, timeout: 15s}",
+		Right: "{max_attempts: 4, attempt_timeout: 2s, timeout: 15s}",
+		Reads: fields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
+		check: func(p *retry.Policy) (Finding, bool) {
+			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 || !retried(p, retry.Timeout) {
+				return Finding{}, false
+			}
+			if waitsWithin(p, p.Timeout, 0) < p.MaxAttempts-1 {
+				return Finding{}, false
+			}
+			n := waitsWithin(p, p.Timeout, p.AttemptTimeout)
+			return finding(n < p.MaxAttempts-1, Warning, "timeout",
+				"if each attempt takes its %s, only %d of %d fit into timeout %s: raise timeout, or lower attempt_timeout or max_attempts", duration.Format(p.AttemptTimeout), n+1, p.MaxAttempts, duration.Format(p.Timeout))
+		},
+	},
+	{
+		ID: "P406", Title: "a timeout can never be retried",
+		Doc:   "retry_on names timeout, but an attempt is ended only by timeout itself, when nothing is left to retry in: attempt_timeout is absent, or not below timeout. Silent where retry_on does not name it.",
+		Wrong: "{timeout: 10s, retry_on: [timeout]}",
+		Right: "{timeout: 10s, attempt_timeout: 2s, retry_on: [timeout]}",
+		Reads: []Field{"max_attempts", "attempt_timeout", "timeout", "retry_on"},
+		check: func(p *retry.Policy) (Finding, bool) {
+			unlimited := p.AttemptTimeout <= 0 || p.AttemptTimeout == p.Timeout
+			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.Timeout), Warning, "retry_on",
+				"timeouts are to be retried, but an attempt ends only with the call's timeout %s: write an attempt_timeout below it", duration.Format(p.Timeout))
+		},
+	},
+	{
+		ID: "P702", Title: "class both retried and aborted",
+		Doc:   "A class stands in retry_on and in abort_on. abort_on wins, so that it is never retried.",
+		Wrong: "{retry_on: [network, timeout], abort_on: [timeout]}",
+		Right: "{retry_on: [network], abort_on: [timeout]}",
+		Reads: []Field{"retry_on", "abort_on"},
+		check: func(p *retry.Policy) (Finding, bool) {
+			for _, c := range p.RetryOn {
+				if slices.Contains(p.AbortOn, c) {
+					return finding(true, Error, "abort_on", "%s is both in retry_on and in abort_on: keep one", c)
 				}
 			}
 			return Finding{}, false
 		},
 	},
+}
+
+// mostSummed bounds the retries that are looked at one by one. Where more fit,
+// the rules about sums have nothing useful to say.
+const mostSummed = 10_000
+
+// waitsWithin returns how many retries can begin before end, each attempt
+// taking as given and each wait as little as it can. Beyond mostSummed it
+// returns that all can.
+func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
+	var passed time.Duration
+	for k := 1; k < p.MaxAttempts && k <= mostSummed; k++ {
+		least, _ := p.DelayBounds(k)
+		for _, d := range [...]time.Duration{attempt, least} {
+			if d >= end-passed {
+				return k - 1
+			}
+			passed += d
+		}
+	}
+	return max(p.MaxAttempts-1, 0)
+}
+
+// retried reports whether a built-in class is retried.
+func retried(p *retry.Policy, class retry.Class) bool {
+	in := func(list []retry.Class) bool {
+		return slices.ContainsFunc(list, func(c retry.Class) bool { return c == class || c == retry.Transient || c == retry.Any })
+	}
+	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn)
 }
 
 // last returns the number of a retry whose delay is as long as any.
