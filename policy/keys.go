@@ -12,10 +12,11 @@ import (
 // notYet are keys of the language that this version does not carry out: they
 // are refused, never accepted and ignored.
 var notYet = map[string][]string{
-	"file":    {"limits", "scopes", "errors", "breakers", "budgets", "groups"},
-	"policy":  {"extends", "scope", "per_error", "retry_after", "breaker", "budget", "durable"},
+	"file":    {"scopes", "errors", "breakers", "budgets", "groups"},
+	"policy":  {"scope", "per_error", "retry_after", "breaker", "budget", "durable"},
 	"binding": {"idempotent", "fallback", "group", "unit"},
 	"method":  {"idempotent", "fallback"},
+	"limits":  {"amplification"},
 }
 
 // elsewhere are keys of other systems' documents, with what there is here.
@@ -39,7 +40,7 @@ var elsewhere = map[string]string{
 var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
 
 // unknownKeys reports the keys of n that are not in known, each with what to
-// write instead. where is a key of notYet.
+// write instead. where is a key of notYet, if the map has any.
 func (r reporter) unknownKeys(n *node, where string, known ...string) {
 	for _, e := range n.entries {
 		hint := elsewhere[e.key]

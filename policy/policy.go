@@ -5,6 +5,8 @@ package policy
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
@@ -81,10 +83,9 @@ func (d decoder) decode(root *node) *File {
 		defaults = d.settings(e.value)
 		defaults.broken = d.errors() > before
 	}
+	limits := d.limits(root)
 	if e := root.get("policies"); e != nil && !e.value.isNull() && d.isMap(e.value, "policies") {
-		for _, p := range e.value.entries {
-			f.Policies = append(f.Policies, d.policy(p, defaults))
-		}
+		f.Policies = d.policies(e.value, defaults, limits)
 	}
 	if e := root.get("bind"); e != nil && !e.value.isNull() && d.isMap(e.value, "bind") {
 		names := make([]string, len(f.Policies))
@@ -113,7 +114,7 @@ func (d decoder) version(root *node) {
 // topLevel judges the keys of the file. Those that begin with x- are free, for
 // anchors.
 func (d decoder) topLevel(root *node) {
-	known := []string{"version", "defaults", "policies", "bind"}
+	known := []string{"version", "limits", "defaults", "policies", "bind"}
 	for _, e := range root.entries {
 		if len(e.key) > 2 && e.key[:2] == "x-" {
 			known = append(known, e.key)
@@ -122,22 +123,69 @@ func (d decoder) topLevel(root *node) {
 	d.unknownKeys(root, "file", known...)
 }
 
-func (d decoder) policy(e entry, defaults settings) Policy {
+// policies reads the map of policies: first each as it stands, then each over
+// its parents and the defaults.
+func (d decoder) policies(n *node, defaults settings, limits limits) (list []Policy) {
+	own := map[string]settings{}
+	for _, e := range n.entries {
+		own[e.key] = d.policy(e)
+	}
+	for _, e := range n.entries {
+		merged := d.inherit(e, own, defaults)
+		p := Policy{Name: e.key, Pos: e.at.Pos, Description: own[e.key].description, Policy: merged.policy(e.key)}
+		if !merged.broken {
+			d.rules(e, merged, own[e.key], &p.Policy)
+			d.within(e, merged, own[e.key], limits, &p.Policy)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// policy reads one policy as it stands.
+func (d decoder) policy(e entry) (own settings) {
 	if !policyName.MatchString(e.key) {
 		d.problem(e.at, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.key))
 	}
-	var own settings
 	before := d.errors()
 	if !e.value.isNull() {
 		own = d.settings(e.value)
 	}
-	broken := d.errors() > before || defaults.broken
-	merged := own.over(defaults)
-	p := Policy{Name: e.key, Pos: e.at.Pos, Description: own.description, Policy: merged.policy(e.key)}
-	if !broken {
-		d.rules(e, merged, own, &p.Policy)
+	own.broken = d.errors() > before
+	return own
+}
+
+// inherit lays a policy over the one that it extends, that over its own, and
+// all over the defaults.
+func (d decoder) inherit(e entry, own map[string]settings, defaults settings) settings {
+	merged := own[e.key]
+	seen := []string{e.key}
+	for at := merged.extends; at.set && !at.null; {
+		parent, ok := own[at.value]
+		switch {
+		case !ok:
+			names := slices.DeleteFunc(sortedKeys(own), func(name string) bool { return name == e.key })
+			d.problem(at.at, "P901", "there is no policy %s to extend%s", quoteShort(at.value), didYouMean(at.value, names))
+		case at.value != e.key && slices.Contains(seen, at.value):
+			// Reported where the circle begins.
+		case slices.Contains(seen, at.value) && slices.Min(seen) != e.key:
+			// One report for each circle.
+		case slices.Contains(seen, at.value):
+			d.problem(merged.extends.at, "P903", "policies extend each other in a circle: %s", strings.Join(append(seen, at.value), " → "))
+		default:
+			seen = append(seen, at.value)
+			merged = merged.over(parent)
+			merged.broken = merged.broken || parent.broken
+			at = parent.extends
+			continue
+		}
+		merged.broken = true
+		return merged
 	}
-	return p
+	broken := merged.broken || defaults.broken
+	merged = merged.over(defaults)
+	merged.broken = broken
+	return merged
 }
 
 // rules adds the findings about a policy whose settings are in order, each
@@ -147,10 +195,10 @@ func (d decoder) rules(e entry, merged, own settings, p *retry.Policy) {
 	for _, f := range rules.Check(p, nil) {
 		at, ok := written[f.Field]
 		if !ok {
-			// In defaults it may be right for every other policy.
+			// Where it is inherited from it may be right for others.
 			at = e.at
 			if _, ok := inherited[f.Field]; ok {
-				f.Text += " (" + string(f.Field) + " comes from defaults)"
+				f.Text += " (" + string(f.Field) + " is inherited)"
 			}
 		}
 		d.add(at, f.Rule, f.Severity, f.Text)

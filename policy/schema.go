@@ -13,7 +13,7 @@ import (
 func (d decoder) schema(root *node) {
 	for _, v := range schema.Validate(root.value) {
 		at := locate(root, v)
-		if d.within(root, v.Path) {
+		if d.covered(root, v.Path) {
 			continue
 		}
 		d.problem(at, "P102", "%s", v.Message)
@@ -49,9 +49,9 @@ func (n *node) child(step string) *node {
 	return nil
 }
 
-// within reports whether a problem is known at the node that path leads to,
+// covered reports whether a problem is known at the node that path leads to,
 // at its key, or anywhere inside of it.
-func (d decoder) within(root *node, path []string) bool {
+func (d decoder) covered(root *node, path []string) bool {
 	n := root
 	for _, step := range path {
 		if e := n.get(step); e != nil && d.has(e.at.Pos) {

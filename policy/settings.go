@@ -33,8 +33,9 @@ type settings struct {
 	timeout        option[time.Duration]
 	retryOn        option[[]class]
 	abortOn        option[[]class]
+	extends        option[string]
 	description    string
-	broken         bool // of defaults: something in them is wrong
+	broken         bool // something in them is wrong
 }
 
 // class is an item of retry_on or abort_on.
@@ -49,7 +50,7 @@ type jitter struct {
 }
 
 var policyKeys = []string{
-	"description", "max_attempts", "attempts", "backoff", "initial_delay", "max_delay", "jitter", "jitter_factor",
+	"description", "extends", "max_attempts", "attempts", "backoff", "initial_delay", "max_delay", "jitter", "jitter_factor",
 	"delay_budget", "retry_budget", "max_elapsed", "attempt_timeout", "timeout", "retry_on", "abort_on", "on_exhausted", "on_failure",
 }
 
@@ -65,6 +66,7 @@ func (d decoder) settings(n *node) (s settings) {
 	if e := n.get("description"); e != nil {
 		s.description = d.text(e, "description")
 	}
+	s.extends = one(d, n, d.parent, "extends")
 	s.maxAttempts = one(d, n, d.attempts, "max_attempts", "attempts")
 	s.initialDelay = one(d, n, d.initialDelay, "initial_delay")
 	s.maxDelay = one(d, n, d.maxDelay, "max_delay")
@@ -109,7 +111,9 @@ func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), ke
 
 // comparableOrList: only settings with one spelling are lists, so that lists
 // are never compared.
-type comparableOrList interface{ int | time.Duration | []class }
+type comparableOrList interface {
+	int | string | time.Duration | []class
+}
 
 func (d decoder) isMap(n *node, what string) bool {
 	if n.isMap() {
@@ -150,6 +154,11 @@ func (d decoder) text(e *entry, what string) string {
 		d.problem(e.value.span, "P102", "%s is text, not %s", what, kindOf(e.value))
 	}
 	return s
+}
+
+func (d decoder) parent(e *entry) (string, bool) {
+	name := d.text(e, "extends")
+	return name, name != ""
 }
 
 func (d decoder) attempts(e *entry) (int, bool) {

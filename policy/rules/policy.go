@@ -70,7 +70,7 @@ var All = []Rule{
 		check: func(p *retry.Policy) (Finding, bool) {
 			d := p.BaseDelay(last(p))
 			return finding(p.MaxDelay < 0 && d > time.Hour, Warning, "max_delay",
-				"without a cap delays grow to %s: write a max_delay", duration.Format(d))
+				"without a cap delays grow beyond an hour: write a max_delay")
 		},
 	},
 	{

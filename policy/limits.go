@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// limits are ceilings that no policy of the file may pass; zero ones are not
+// set.
+type limits struct {
+	maxAttempts option[int]
+	maxDelay    option[time.Duration]
+	delayBudget option[time.Duration]
+	timeout     option[time.Duration]
+}
+
+// limits reads the section of that name.
+func (d decoder) limits(root *node) (l limits) {
+	e := root.get("limits")
+	if e == nil || e.value.isNull() || !d.isMap(e.value, "limits") {
+		return l
+	}
+	d.unknownKeys(e.value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout")
+	l.maxAttempts = one(d, e.value, d.attempts, "max_attempts")
+	l.maxDelay = one(d, e.value, d.limit, "max_delay")
+	l.delayBudget = one(d, e.value, d.limit, "delay_budget")
+	l.timeout = one(d, e.value, d.limit, "timeout")
+	if l.maxAttempts.value == retry.Unlimited {
+		d.problem(l.maxAttempts.at, "P102", "a limit of unlimited is none: remove it")
+	}
+	return l
+}
+
+// within reports P305: what passes a ceiling. A limit that is not set at all
+// passes every ceiling.
+func (d decoder) within(e entry, merged, own settings, l limits, p *retry.Policy) {
+	over := func(field rules.Field, passes bool, has, limit string, line int) {
+		if !passes {
+			return
+		}
+		at, written := own.places()[field]
+		if !written {
+			at = e.at
+		}
+		d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, has, limit, line)
+	}
+	if l := l.maxAttempts; l.value > 0 {
+		has := strconv.Itoa(p.MaxAttempts)
+		if p.MaxAttempts == retry.Unlimited {
+			has = "unlimited"
+		}
+		over("max_attempts", p.MaxAttempts == retry.Unlimited || p.MaxAttempts > l.value, has, strconv.Itoa(l.value), l.at.Line)
+	}
+	for _, c := range []struct {
+		field rules.Field
+		has   time.Duration
+		limit option[time.Duration]
+	}{
+		{"max_delay", p.MaxDelay, l.maxDelay}, {"delay_budget", p.DelayBudget, l.delayBudget}, {"timeout", p.Timeout, l.timeout},
+	} {
+		has := "none"
+		if c.has > 0 {
+			has = duration.Format(c.has)
+		}
+		over(c.field, c.limit.value > 0 && (c.has <= 0 || c.has > c.limit.value), has, duration.Format(c.limit.value), c.limit.at.Line)
+	}
+}
