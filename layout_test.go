@@ -38,7 +38,7 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "policy"},
+	"cmd/retrygen":  {"gen", "policy", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/excerpt", "lint", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},

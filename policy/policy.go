@@ -25,6 +25,7 @@ type Policy struct {
 	Name        string
 	Pos         Pos // of its name
 	Description string
+	Places      map[rules.Field]Pos // where each field is written; absent: the default
 	retry.Policy
 }
 
@@ -52,6 +53,7 @@ func Check(name string, text []byte) (*File, []Problem) {
 	if root := parse(d.reporter, text); root != nil {
 		file = d.decode(root)
 		d.schema(root)
+		suppress(d.reporter, text)
 	}
 	Sort(problems)
 	for _, p := range problems {
@@ -132,7 +134,10 @@ func (d decoder) policies(n *node, defaults settings, limits limits) (list []Pol
 	}
 	for _, e := range n.entries {
 		merged := d.inherit(e, own, defaults)
-		p := Policy{Name: e.key, Pos: e.at.Pos, Description: own[e.key].description, Policy: merged.policy(e.key)}
+		p := Policy{Name: e.key, Pos: e.at.Pos, Description: own[e.key].description, Policy: merged.policy(e.key), Places: map[rules.Field]Pos{}}
+		for field, at := range merged.places() {
+			p.Places[field] = at.Pos
+		}
 		if !merged.broken {
 			d.rules(e, merged, own[e.key], &p.Policy)
 			d.within(e, merged, own[e.key], limits, &p.Policy)

@@ -37,6 +37,15 @@ flags:
   -strict   warnings fail the run
   -version  print the version
 
+other commands:
+  retrygen check [-json] [-strict] [-info] [files or folders]
+                                judge policy files alone
+  retrygen explain RULE         tell what a rule says, as P301
+  retrygen explain [-f file] POLICY
+                                tell what a policy comes to: settings, schedule, worst case
+  retrygen init [folder]        write a retry.yaml to start from
+  retrygen schema               print the JSON Schema of policy files
+
 exit status: 0 done, 1 problems found, 2 misused or failed
 `
 
@@ -47,23 +56,22 @@ const (
 )
 
 func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("retrygen", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	if len(args) > 0 {
+		if c, ok := commands[args[0]]; ok {
+			return c(args[1:], stdout, stderr)
+		}
+		if args[0] == "help" {
+			args = []string{"-help"}
+		}
+	}
+	flags := newFlags("retrygen")
 	check := flags.Bool("check", false, "")
 	dir := flags.String("C", ".", "")
 	tags := flags.String("tags", "", "")
 	strict := flags.Bool("strict", false, "")
 	version := flags.Bool("version", false, "")
-	if len(args) == 1 && args[0] == "help" {
-		args = []string{"-help"}
-	}
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(stdout, usage)
-			return done
-		}
-		fmt.Fprintf(stderr, "retrygen: %v: retrygen help lists the flags\n", err)
-		return failed
+	if status, ok := parse(flags, args, stdout, stderr); !ok {
+		return status
 	}
 	if *version {
 		fmt.Fprintln(stdout, "retrygen", moduleVersion())
@@ -76,6 +84,27 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	return generate(ctx, gen.Config{Dir: abs, Patterns: flags.Args(), Tags: *tags, Strict: *strict}, *check, stdout, stderr)
+}
+
+// newFlags returns a flag set that leaves all printing to us.
+func newFlags(name string) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	return flags
+}
+
+// parse parses the flags. ok is false when the run ends there, with status.
+func parse(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, ok bool) {
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return done, false
+	case err != nil:
+		fmt.Fprintf(stderr, "retrygen: %v: retrygen help lists the flags\n", err)
+		return failed, false
+	}
+	return done, true
 }
 
 func generate(ctx context.Context, config gen.Config, check bool, stdout, stderr io.Writer) int {

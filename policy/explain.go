@@ -1,0 +1,194 @@
+package policy
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// Explain writes what a policy comes to: every setting with the place that it
+// comes from, the schedule of waits, what ends it, and the most that a call can
+// cost. Waits are the runtime's own; attempts are taken to fail at once.
+func (p *Policy) Explain(w io.Writer, file string) {
+	fmt.Fprintf(w, "policy %s (%s:%d)\n\n", p.Name, file, p.Pos.Line)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range p.values() {
+		origin := "default"
+		if at, ok := p.Places[s.field]; ok {
+			origin = fmt.Sprintf("%s:%d", file, at.Line)
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.field, s.value, origin)
+	}
+	table.Flush()
+	p.schedule(w)
+	p.worst(w)
+}
+
+type fieldValue struct {
+	field rules.Field
+	value string
+}
+
+// values lists the settings that have an effect, in the order of the language.
+func (p *Policy) values() []fieldValue {
+	attempts := strconv.Itoa(p.MaxAttempts)
+	if p.MaxAttempts == retry.Unlimited {
+		attempts = "unlimited"
+	}
+	list := []fieldValue{{"max_attempts", attempts}, {"backoff", p.Backoff.String()}}
+	add := func(field rules.Field, value string) { list = append(list, fieldValue{field, value}) }
+	switch p.Backoff {
+	case retry.Exponential:
+		add("base", strconv.FormatFloat(p.Base, 'g', -1, 64))
+	case retry.Linear:
+		add("increment", duration.Format(p.Increment))
+	case retry.Custom:
+		var delays []string
+		for _, d := range p.Delays {
+			delays = append(delays, duration.Format(d))
+		}
+		add("delays", strings.Join(delays, ", "))
+	}
+	if p.Backoff != retry.Custom {
+		add("initial_delay", duration.Format(max(p.InitialDelay, 0)))
+	}
+	add("max_delay", orNone(p.MaxDelay))
+	add("jitter", p.Jitter.String())
+	if p.Jitter == retry.Proportional || p.Jitter == retry.Additive {
+		add("jitter_factor", strconv.FormatFloat(p.JitterFactor, 'g', -1, 64))
+	}
+	add("delay_budget", orNone(p.DelayBudget))
+	add("max_elapsed", orNone(p.MaxElapsed))
+	add("attempt_timeout", orNone(p.AttemptTimeout))
+	add("timeout", orNone(p.Timeout))
+	add("retry_on", classNames(p.RetryOn, "every error that is not permanent"))
+	add("abort_on", classNames(p.AbortOn, "none"))
+	return list
+}
+
+func orNone(d time.Duration) string {
+	if d <= 0 {
+		return "none"
+	}
+	return duration.Format(d)
+}
+
+func classNames(classes []retry.Class, none string) string {
+	if len(classes) == 0 {
+		return none
+	}
+	var names []string
+	for _, c := range classes {
+		names = append(names, string(c))
+	}
+	return strings.Join(names, ", ")
+}
+
+// schedule writes the wait before each retry, until something ends them.
+func (p *Policy) schedule(w io.Writer) {
+	const rows = 20
+	if p.MaxAttempts == 1 {
+		fmt.Fprint(w, "\nOne attempt, no retry.\n")
+		return
+	}
+	fmt.Fprint(w, "\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "attempt\tleast wait\twait\tgreatest wait\tafter\tgreatest\t\n")
+	var waited, most time.Duration
+	for k := 1; p.MaxAttempts == retry.Unlimited || k < p.MaxAttempts; k++ {
+		if k > rows {
+			fmt.Fprint(table, "…\t\t\t\t\t\t\n")
+			break
+		}
+		base := p.BaseDelay(k)
+		least, greatest := p.DelayBounds(k)
+		waited, most = saturated(waited, base), saturated(most, greatest)
+		if bound, limit := p.stops(waited); bound != "" {
+			table.Flush()
+			fmt.Fprintf(w, "\nattempt %d is not made: %s %s would be passed\n", k+1, bound, duration.Format(limit))
+			return
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t\n", k+1,
+			duration.Format(least), duration.Format(base), duration.Format(greatest), duration.Format(waited), duration.Format(most))
+	}
+	table.Flush()
+	if p.MaxAttempts != retry.Unlimited {
+		fmt.Fprintf(w, "\nattempt %d is not made: max_attempts\n", p.MaxAttempts+1)
+	}
+}
+
+// stops returns the limit that the waits so far pass, or "".
+func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
+	switch {
+	case p.DelayBudget > 0 && waited > p.DelayBudget:
+		return "delay_budget", p.DelayBudget
+	case p.MaxElapsed > 0 && waited > p.MaxElapsed:
+		return "max_elapsed", p.MaxElapsed
+	case p.Timeout > 0 && waited >= p.Timeout:
+		return "timeout", p.Timeout
+	}
+	return "", 0
+}
+
+// worst writes the most that one call can cost.
+func (p *Policy) worst(w io.Writer) {
+	calls, waits, all := p.most()
+	text := "unlimited"
+	if all {
+		text = strconv.Itoa(calls)
+	}
+	fmt.Fprintf(w, "\nat worst: %s calls", text)
+	switch {
+	case p.Timeout > 0:
+		fmt.Fprintf(w, ", %s (timeout)\n", duration.Format(p.Timeout))
+	case all && p.AttemptTimeout > 0 && int64(p.AttemptTimeout) <= (1<<62)/int64(calls):
+		total := saturated(waits, time.Duration(calls)*p.AttemptTimeout)
+		fmt.Fprintf(w, ", %s (%d attempts of %s and %s of waiting)\n", duration.Format(total), calls, duration.Format(p.AttemptTimeout), duration.Format(waits))
+	case all:
+		fmt.Fprintf(w, ", %s of waiting; nothing limits the time inside of an attempt\n", duration.Format(waits))
+	default:
+		fmt.Fprint(w, "; nothing limits the time inside of an attempt\n")
+	}
+}
+
+// most returns the greatest number of calls, with the shortest waits, and the
+// longest sum of waits. all is false where the calls cannot be counted.
+func (p *Policy) most() (calls int, waits time.Duration, all bool) {
+	const counted = 100_000
+	var least time.Duration
+	for k := 1; p.MaxAttempts == retry.Unlimited || k < p.MaxAttempts; k++ {
+		if k > counted {
+			return 0, 0, false
+		}
+		low, high := p.DelayBounds(k)
+		least = saturated(least, low)
+		if bound, _ := p.stops(least); bound != "" {
+			return k, p.capped(waits), true
+		}
+		waits = saturated(waits, high)
+	}
+	return p.MaxAttempts, p.capped(waits), true
+}
+
+func (p *Policy) capped(waits time.Duration) time.Duration {
+	for _, limit := range []time.Duration{p.DelayBudget, p.MaxElapsed, p.Timeout} {
+		if limit > 0 {
+			waits = min(waits, limit)
+		}
+	}
+	return waits
+}
+
+func saturated(a, b time.Duration) time.Duration {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return 1<<63 - 1
+}
