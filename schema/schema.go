@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -72,11 +73,12 @@ func (s compiled) collect(err *jsonschema.ValidationError, to *[]Violation) {
 		return
 	}
 	v := Violation{Path: split(err.InstanceLocation), Message: err.Message}
-	if words := s.words(err.AbsoluteKeywordLocation); words != "" {
-		v.Message = words
-	}
 	if name, ok := strings.CutPrefix(err.Message, "additionalProperties '"); ok {
 		v.Property, _, _ = strings.Cut(name, "'")
+		v.Message = "unknown key " + strconv.Quote(v.Property)
+	}
+	if words := s.words(err.AbsoluteKeywordLocation); words != "" {
+		v.Message = words
 	}
 	*to = append(*to, v)
 }

@@ -27,7 +27,7 @@ func TestOneMistakeOneViolation(t *testing.T) {
 		{`{"version": 1}`, nil},
 		{`{"version": 1, "policies": {"p": {"max_attempts": 3, "backoff": {"linear": {"increment": "1s"}}}}}`, nil},
 		{`{"version": 2}`, []Violation{{Path: []string{"version"}, Message: "This language is version: 1."}}},
-		{`{"version": 1, "polices": {}}`, []Violation{{Property: "polices", Message: "A policy file begins with version: 1."}}},
+		{`{"version": 1, "polices": {}}`, []Violation{{Property: "polices", Message: `unknown key "polices"`}}},
 		{`{"version": 1, "policies": {"p": {"timeout": 5}}}`, []Violation{{
 			Path: []string{"policies", "p", "timeout"}, Message: "This is a number with a unit, such as 2s or 1m30s, or none.",
 		}}},
