@@ -140,7 +140,7 @@ func fail(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, foreign)
 	} else if compile, ok := errors.AsType[*gen.CompileError](err); ok {
 		fmt.Fprintln(stderr, compile)
-		fmt.Fprintln(stderr, "retrygen: nothing was generated: the package must parse first")
+		fmt.Fprintln(stderr, "retrygen: nothing was generated: the packages must be readable first")
 	} else {
 		fmt.Fprintf(stderr, "retrygen: %v\n", err)
 	}

@@ -120,7 +120,8 @@ func packageClause(src []byte) []byte {
 func syntaxErrors(pkg *packages.Package, dir string, ours func(string, []byte) bool) []packages.Error {
 	var errs []packages.Error
 	for _, err := range pkg.Errors {
-		if err.Kind == packages.ParseError {
+		// Of what the go command says, only two packages in one folder is fatal.
+		if err.Kind == packages.ParseError || err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ") {
 			name, _, _ := strings.Cut(err.Pos, ":")
 			if text, readErr := os.ReadFile(name); readErr == nil && ours(name, text) {
 				continue
@@ -143,7 +144,10 @@ func relative(dir, pos string) string {
 // In returns the package in the folder dir.
 func (p *Program) In(dir string) (*Package, error) {
 	pkg := p.byDir[dir]
-	if pkg == nil {
+	switch {
+	case pkg == nil && len(p.absent) == 0:
+		return nil, &CompileError{[]packages.Error{{Msg: dir + ": the go command finds no package here: is the folder part of a module?"}}}
+	case pkg == nil:
 		return nil, &CompileError{p.absent}
 	}
 	return pkg, nil
