@@ -131,7 +131,7 @@ func explain(args []string, stdout, stderr io.Writer) int {
 	}
 	name := flags.Arg(0)
 	if r := rules.ByID(name); r != nil {
-		fmt.Fprintf(stdout, "%s: %s\n\n%s\n\nWrong:\n\n  %s\n\nRight:\n\n  %s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
+		fmt.Fprint(stdout, r.Explain())
 		return done
 	}
 	text, err := os.ReadFile(*file)

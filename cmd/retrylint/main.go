@@ -108,7 +108,7 @@ func explain(id string, stdout, stderr io.Writer) int {
 		return clean
 	}
 	if r := rules.ByID(id); r != nil {
-		fmt.Fprintf(stdout, "%s: %s\n\n%s\n\nWRONG:\n\n\t%s\n\nRIGHT:\n\n\t%s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
+		fmt.Fprint(stdout, r.Explain())
 		return clean
 	}
 	fmt.Fprintf(stderr, "retrylint: there is no rule %q: retrylint help lists them\n", id)

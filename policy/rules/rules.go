@@ -5,6 +5,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -48,6 +49,11 @@ type Rule struct {
 
 	// check returns the finding, without Rule and Policy, if there is one.
 	check func(*retry.Policy) (Finding, bool)
+}
+
+// Explain tells the rule in plain text, with its examples.
+func (r *Rule) Explain() string {
+	return fmt.Sprintf("%s: %s\n\n%s\n\nWrong:\n\n  %s\n\nRight:\n\n  %s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
 }
 
 // Known reports whether the value of a field is known. The analyzers know only

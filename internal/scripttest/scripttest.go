@@ -1,0 +1,53 @@
+// Package scripttest runs testdata/script/*.txtar for the tests of commands:
+// each is a consumer's module, the commands that are run in it, and what they
+// must print and write.
+package scripttest
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+
+// consumerMod is the go.mod of every script: this repository stands at ROOT.
+const consumerMod = `module example.com/shop
+
+go 1.26.0
+
+require github.com/retrygen/retrygen v0.0.0
+
+replace github.com/retrygen/retrygen => ROOT
+`
+
+// Run runs the scripts of a package two folders below the root of the
+// repository, each with env in its environment.
+func Run(t *testing.T, env ...string) {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Modules and builds come from the caches of whoever runs the test.
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, modules, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "GOFLAGS=-mod=mod")
+			e.Vars = append(e.Vars, env...)
+			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
+		},
+	})
+}
