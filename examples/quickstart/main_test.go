@@ -15,7 +15,7 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		`forecast for Oslo\n +\S+  done: 4 °C`,
 		`attempt 2 failed: weather service: 502 Bad Gateway; waiting \S+\n +\S+  done: 9 °C`,
-		`attempt 1 failed: weather service: 429 Too Many Requests; waiting 1s\n +1\.\S+  done: 22 °C`,
+		`attempt 1 failed: weather service: 429 Too Many Requests; waiting 1s\n +1(\.\S+)?s  done: 22 °C`,
 		`attempt 1 failed: .*attempt timeout exceeded; waiting \S+\n +\S+  done: 15 °C`,
 		`404 Not Found; no more: permanent error\n`,
 		`gave up: fetch: attempts exhausted after 5 attempts`,

@@ -13,7 +13,7 @@ import (
 const _ = retry.GeneratedV1
 
 // policyFetch: up to 5 attempts, waiting 100ms, 200ms, 400ms and 800ms, each
-// drawn from zero to that; each attempt takes at most 300ms; all of it at most
+// drawn from zero to that; each attempt takes at most 500ms; all of it at most
 // 10s; only transient errors are retried.
 //
 // A read from the weather service, which has bad days.
@@ -25,7 +25,7 @@ var policyFetch = retry.Policy{
 	Base:           2.0,
 	MaxDelay:       2 * time.Second,
 	Jitter:         retry.Full,
-	AttemptTimeout: 300 * time.Millisecond,
+	AttemptTimeout: 500 * time.Millisecond,
 	Timeout:        10 * time.Second,
 	RetryOn:        []retry.Class{retry.Transient},
 }
@@ -99,4 +99,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum 1df7c025285f7433d65abf08
+// retrygen:sum c91ee2576f91b5c0388693ac
