@@ -114,8 +114,7 @@ func broken(pkgs []*packages.Package, dir string) error {
 
 // prune leaves to each package only the imports that are checked as well.
 // Facts of the others would need all of their syntax, the standard library's
-// included, which takes ten times as long; go vet, which keeps facts in the
-// build cache, has them.
+// included; go vet, which keeps facts in the build cache, has them.
 func prune(pkgs []*packages.Package) {
 	packages.Visit(pkgs, func(pkg *packages.Package) bool {
 		for path, imported := range pkg.Imports {
