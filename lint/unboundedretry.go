@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 
@@ -64,16 +65,25 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 			}
 			why := "every way out needs it to succeed or to fail otherwise"
 			if c := retry.DeadCounter; c != nil {
-				why = `"` + c.Name + `" is counted`
-				if c.Pos.IsValid() {
-					why = `"` + c.Name + `" is counted but never compared`
-				}
+				why = whyDead(pass.Fset, c)
 			}
 			pos := position(file, retry)
 			r.at(pos, token.NoPos, "RL101", "retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why)
 		}
 	}
 	return r.used, nil
+}
+
+// whyDead says what is wrong with a counter that ends nothing.
+func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
+	why := fmt.Sprintf("%q is counted", c.Name)
+	if c.Pos.IsValid() {
+		why = fmt.Sprintf("%q is incremented at line %d", c.Name, fset.Position(c.Pos).Line)
+	}
+	if c.Compared {
+		return why + " but no way out depends on it"
+	}
+	return why + " but never compared"
 }
 
 // position returns where the loop begins: at its for, or, where a goto makes

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"golang.org/x/tools/go/analysis/unitchecker"
@@ -20,12 +21,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-func main() {
-	if calledByVet(os.Args[1:]) {
-		unitchecker.Main(lint.Suite...)
-	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // calledByVet recognises the three forms in which go vet calls its tool.
 func calledByVet(args []string) bool {
@@ -52,6 +48,7 @@ flags:
   -explain id   tell what a rule is about, with an example
   -tags t       build tags, as for go build
   -tests=false  leave the tests out
+  -version      print the version
 
 A finding is suppressed by a comment on its line or the line above:
   //retrylint:ignore RL101 why the code is right
@@ -66,6 +63,9 @@ const (
 )
 
 func run(args []string, stdout, stderr io.Writer) int {
+	if calledByVet(args) {
+		unitchecker.Main(lint.Suite...) // reads os.Args and does not return
+	}
 	flags := flag.NewFlagSet("retrylint", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	var config checkConfig
@@ -73,6 +73,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&config.tags, "tags", "", "")
 	flags.BoolVar(&config.tests, "tests", true, "")
 	id := flags.String("explain", "", "")
+	version := flags.Bool("version", false, "")
 	if len(args) == 1 && args[0] == "help" {
 		args = []string{"-help"}
 	}
@@ -83,6 +84,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		fmt.Fprintf(stderr, "retrylint: %v: retrylint help lists the flags\n", err)
 		return failed
+	}
+	if *version {
+		fmt.Fprintln(stdout, "retrylint", versionOf())
+		return clean
 	}
 	if *id != "" {
 		return explain(*id, stdout, stderr)
@@ -97,6 +102,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return found
 	}
 	return clean
+}
+
+// versionOf returns the version of the module that this binary was built from.
+func versionOf() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
 }
 
 // analyzerOf tells which analyzer a rule's documentation stands with.

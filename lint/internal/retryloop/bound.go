@@ -1,29 +1,33 @@
 package retryloop
 
 import (
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
+	"syscall"
 
 	"golang.org/x/tools/go/ssa"
 )
 
-// unbounded reports whether it is proven that nothing but a success, or an
-// error of another class, ends the failing cycle.
-func (l *loop) unbounded(cycle, failed map[*ssa.BasicBlock]bool, branch *ssa.If, errs map[ssa.Value]bool) bool {
+// unbounded reports whether it is proven that nothing but a success of call, or
+// an error of another class, ends the failing way.
+func (w way) unbounded(call *ssa.Call, branch *ssa.If, errs map[ssa.Value]bool) bool {
+	cycle := w.cycle()
+	cycle[call.Block()] = true
+	c := classification{failed: w, errs: errs, open: map[ssa.Value]bool{}}
 	for b := range cycle {
 		if ends(b) {
 			return false
 		}
-		exit, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || exit == branch || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
-			if _, jumps := b.Instrs[len(b.Instrs)-1].(*ssa.Jump); !ok && !jumps {
+		switch last := b.Instrs[len(b.Instrs)-1].(type) {
+		case *ssa.Jump:
+		case *ssa.If:
+			exits := !cycle[b.Succs[0]] || !cycle[b.Succs[1]]
+			if last != branch && exits && !c.only(last.Cond) {
 				return false
 			}
-			continue
-		}
-		c := classification{loop: l, failed: failed, errs: errs, open: map[ssa.Value]bool{}}
-		if !c.only(exit.Cond) {
+		default:
 			return false
 		}
 	}
@@ -34,13 +38,15 @@ func (l *loop) unbounded(cycle, failed map[*ssa.BasicBlock]bool, branch *ssa.If,
 // was: it depends only on the error, and on what is the same in every round
 // that fails.
 type classification struct {
-	loop   *loop
-	failed map[*ssa.BasicBlock]bool
+	failed way
 	errs   map[ssa.Value]bool
 	open   map[ssa.Value]bool // under way
 }
 
 func (c classification) only(v ssa.Value) bool {
+	if isInterrupt(v) {
+		return false // the system asks for another try
+	}
 	if c.errs[v] || c.fixed(v) {
 		return true
 	}
@@ -53,13 +59,10 @@ func (c classification) only(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
-			// A variable of type error at package level is a sentinel; any
-			// other memory may be a flag that somebody sets.
-			g, ok := v.X.(*ssa.Global)
-			return ok && isError(g.Type().(*types.Pointer).Elem())
+			return c.memory(v.X)
 		}
-		return v.Op == token.NOT && c.only(v.X)
-	case *ssa.BinOp, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract:
+		return v.Op != token.ARROW && c.only(v.X)
+	case *ssa.BinOp, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.Field:
 		return !slices.ContainsFunc(v.(ssa.Instruction).Operands(nil), func(op *ssa.Value) bool { return !c.only(*op) })
 	case *ssa.Phi:
 		return c.isChoice(v)
@@ -69,19 +72,35 @@ func (c classification) only(v ssa.Value) bool {
 	return false
 }
 
+// memory reports whether what stands at addr can only be a sentinel or a part
+// of the error. Any other memory may be a flag that somebody sets.
+func (c classification) memory(addr ssa.Value) bool {
+	switch addr := addr.(type) {
+	case *ssa.Global:
+		// The end of a stream is reached by reading on.
+		isEOF := addr.Name() == "EOF" && addr.Pkg != nil && addr.Pkg.Pkg.Path() == "io"
+		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF
+	case *ssa.Alloc:
+		return isTarget(addr)
+	case *ssa.FieldAddr:
+		return !c.fixed(addr.X) && c.only(addr.X)
+	}
+	return false
+}
+
 // fixed reports whether a value is the same in every round that fails: it comes
 // from before the loop, or only a success assigns to it.
 func (c classification) fixed(v ssa.Value) bool {
 	instr, ok := v.(ssa.Instruction)
-	if !ok || !c.loop.blocks[instr.Block()] {
+	if !ok || !c.failed.loop.blocks[instr.Block()] {
 		return true
 	}
 	phi, ok := v.(*ssa.Phi)
-	if !ok || phi.Block() != c.loop.header {
+	if !ok || phi.Block() != c.failed.loop.header {
 		return false
 	}
 	for i, edge := range phi.Edges {
-		if pred := phi.Block().Preds[i]; c.failed[pred] && edge != phi {
+		if c.failed.enters(phi.Block().Preds[i]) && edge != phi {
 			return false
 		}
 	}
@@ -91,18 +110,9 @@ func (c classification) fixed(v ssa.Value) bool {
 // isChoice reports whether a phi chooses among classifications, as && and ||
 // make it.
 func (c classification) isChoice(phi *ssa.Phi) bool {
-	for _, edge := range phi.Edges {
-		if !c.only(edge) {
-			return false
-		}
-	}
 	// Constants only: a flag that tells one round from the next.
-	for _, edge := range phi.Edges {
-		if !isConst(edge) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return !isConst(edge) }) &&
+		!slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return !c.only(edge) })
 }
 
 // call reports whether a call looks at nothing but the error: a function of
@@ -110,20 +120,20 @@ func (c classification) isChoice(phi *ssa.Phi) bool {
 // pointer leads to may count.
 func (c classification) call(call *ssa.Call) bool {
 	common := call.Common()
-	args := common.Args
+	args, fn := common.Args, common.StaticCallee()
 	if common.IsInvoke() {
 		args = append([]ssa.Value{common.Value}, args...)
-	} else if common.StaticCallee() == nil || len(common.StaticCallee().FreeVars) > 0 {
+	} else if fn == nil || len(fn.FreeVars) > 0 || remembers(fn, 3) {
 		return false
 	}
-	aboutError := isOfTime(common.StaticCallee())
+	aboutError := isOfTime(fn)
 	for _, arg := range args {
-		if isTarget(call, arg) {
+		if alloc := targetOf(arg); alloc != nil && isTarget(alloc) {
 			continue
 		}
 		_, plain := arg.Type().Underlying().(*types.Basic)
 		fromError := !c.fixed(arg)
-		if !c.only(arg) || !fromError && !plain && !isConst(arg) && !isOfTime(common.StaticCallee()) {
+		if !c.only(arg) || !fromError && !plain && !isConst(arg) && !isOfTime(fn) {
 			return false
 		}
 		aboutError = aboutError || fromError || c.errs[arg]
@@ -131,21 +141,103 @@ func (c classification) call(call *ssa.Call) bool {
 	return aboutError
 }
 
-// isOfTime reports whether fn computes with the times that it is given.
-func isOfTime(fn *ssa.Function) bool {
-	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != "time" {
+// remembers reports whether a function of this package may answer differently
+// the next time: it reads a clock, a channel, or a variable that may change, or
+// asks for interrupted system calls. It looks depth calls deep, and believes in
+// what it cannot see.
+func remembers(fn *ssa.Function, depth int) bool {
+	if isNamed(fn, "time", "Now", "Since", "Until") {
+		return true
+	}
+	if depth == 0 {
 		return false
 	}
-	switch fn.Name() {
-	case "Compare", "Before", "After", "Equal", "Sub", "Add", "IsZero":
-		return fn.Signature.Recv() != nil
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isInterrupt(*op) }) {
+				return true
+			}
+			switch instr := instr.(type) {
+			case *ssa.UnOp:
+				if g, ok := instr.X.(*ssa.Global); ok && instr.Op == token.MUL && mayChange(g) || instr.Op == token.ARROW {
+					return true
+				}
+			case *ssa.Select:
+				return true
+			case ssa.CallInstruction:
+				if slices.ContainsFunc(instr.Common().Args, isCell) {
+					return true // flag.Load(), mu.Lock()
+				}
+				if callee := instr.Common().StaticCallee(); callee != nil && remembers(callee, depth-1) {
+					return true
+				}
+			}
+		}
 	}
 	return false
 }
 
-// isTarget reports whether arg is where errors.As puts what it found.
-func isTarget(call *ssa.Call, arg ssa.Value) bool {
-	fn := call.Common().StaticCallee()
-	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "errors" &&
-		fn.Name() == "As" && len(call.Common().Args) == 2 && arg == call.Common().Args[1]
+// mayChange reports whether a variable is of a type that programs keep flags,
+// counts and times in. Loggers, patterns and sentinels are of others.
+func mayChange(g *ssa.Global) bool {
+	t := g.Type().(*types.Pointer).Elem()
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Info()&types.IsString == 0
+	case *types.Map, *types.Chan, *types.Struct:
+		return true
+	}
+	return false
+}
+
+// isOfTime reports whether fn computes with the times that it is given.
+func isOfTime(fn *ssa.Function) bool {
+	return isNamed(fn, "time", "Compare", "Before", "After", "Equal", "Sub", "Add", "IsZero") && fn.Signature.Recv() != nil
+}
+
+// isNamed reports whether fn is a function or method of a package with one of
+// the names.
+func isNamed(fn *ssa.Function, path string, names ...string) bool {
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path && slices.Contains(names, fn.Name())
+}
+
+// isInterrupt reports whether v is EINTR.
+func isInterrupt(v ssa.Value) bool {
+	if iface, ok := v.(*ssa.MakeInterface); ok {
+		v = iface.X
+	}
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return false
+	}
+	named, ok := types.Unalias(c.Type()).(*types.Named)
+	return ok && named.Obj().Name() == "Errno" && constant.Compare(c.Value, token.EQL, constant.MakeUint64(uint64(syscall.EINTR)))
+}
+
+// isTarget reports whether nothing but errors.As writes to a variable.
+func isTarget(alloc *ssa.Alloc) bool {
+	for _, ref := range *alloc.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.MakeInterface:
+			for _, use := range *ref.Referrers() {
+				if call, ok := use.(*ssa.Call); !ok || !isNamed(call.Common().StaticCallee(), "errors", "As") {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// targetOf returns the variable whose address an argument is.
+func targetOf(arg ssa.Value) *ssa.Alloc {
+	iface, ok := arg.(*ssa.MakeInterface)
+	if !ok {
+		return nil
+	}
+	alloc, _ := iface.X.(*ssa.Alloc)
+	return alloc
 }

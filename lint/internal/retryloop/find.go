@@ -9,6 +9,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -31,15 +32,18 @@ type Retry struct {
 	DeadCounter *Counter // a counter of attempts that no exit reads, if there is one
 }
 
-// A Counter is a variable that every failure counts up.
+// A Counter is a variable that failures count.
 type Counter struct {
-	Name string
-	Pos  token.Pos
+	Name     string
+	Pos      token.Pos // where it is counted, if that is known
+	Compared bool      // with anything, though no way out depends on it
 }
 
 // Name returns the name of what is called.
-func (r Retry) Name() string {
-	common := r.Call.Common()
+func (r Retry) Name() string { return nameOf(r.Call) }
+
+func nameOf(call *ssa.Call) string {
+	common := call.Common()
 	if common.IsInvoke() {
 		return common.Method.Name()
 	}
@@ -84,19 +88,20 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		if branch == nil {
 			continue
 		}
-		failed := l.reach(failing)
-		if !failed[l.header] || progresses(call, failed) || !l.repeats(call, failed) {
+		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
+		if !failed.returns() || progresses(call, failed) {
 			continue
 		}
-		succeeded := l.reach(succeeding)
-		if succeeded[l.header] && !l.changes(call, failed, succeeded) || !l.leaves(succeeding, succeeded) {
+		same, counted := failed.repeats(call)
+		if !same || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
 			continue
 		}
 		r := Retry{Call: call, IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range")}
-		cycle := l.cycle(failing, call.Block(), b)
-		if l.unbounded(cycle, failed, branch, errs) {
+		// A number that counts up may be the attempt's, or that of the next thing
+		// to try: which one is not proven.
+		if !counted && failed.unbounded(call, branch, errs) {
 			r.Bound = Unbounded
-			r.DeadCounter = l.deadCounter(failed)
+			r.DeadCounter = failed.deadCounter()
 		}
 		return r, true
 	}
@@ -106,7 +111,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 // progresses reports whether another result of the call is used although it
 // failed: a read that brought something and says what it did not bring is no
 // failure to repeat.
-func progresses(call *ssa.Call, failed map[*ssa.BasicBlock]bool) bool {
+func progresses(call *ssa.Call, failed way) bool {
 	for _, ref := range *call.Referrers() {
 		x, ok := ref.(*ssa.Extract)
 		if !ok || isError(x.Type()) {
@@ -116,7 +121,7 @@ func progresses(call *ssa.Call, failed map[*ssa.BasicBlock]bool) bool {
 			switch use.(type) {
 			case *ssa.Phi, *ssa.DebugRef:
 			default:
-				if failed[use.Block()] && use.Block() != call.Block() {
+				if failed.blocks[use.Block()] && use.Block() != call.Block() {
 					return true
 				}
 			}
@@ -154,11 +159,15 @@ var errorType = types.Universe.Lookup("error").Type()
 
 func isError(t types.Type) bool { return types.Identical(t, errorType) }
 
-// isFunctionValue reports whether the callee is a value that a caller chose:
-// whether its errors end is for the caller to know.
+// isFunctionValue reports whether the callee is a value that a caller chose, or
+// a closure: whether its errors end is for the caller, or its variables, to
+// know.
 func isFunctionValue(call *ssa.Call) bool {
-	common := call.Common()
-	return !common.IsInvoke() && common.StaticCallee() == nil
+	if call.Common().IsInvoke() {
+		return false
+	}
+	fn := call.Common().StaticCallee()
+	return fn == nil || fn.Parent() != nil
 }
 
 // branchOn returns the comparison with nil of one of errs that ends block b,
@@ -187,19 +196,26 @@ func isNil(v ssa.Value) bool {
 }
 
 // deadCounter finds a variable that a failure counts up. The retry being
-// unbounded, nothing reads it.
-func (l *loop) deadCounter(failed map[*ssa.BasicBlock]bool) *Counter {
-	for _, instr := range l.header.Instrs {
+// unbounded, no way out reads it.
+func (w way) deadCounter() *Counter {
+	for _, instr := range w.loop.header.Instrs {
 		phi, ok := instr.(*ssa.Phi)
 		if !ok {
 			break
 		}
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
-			if ok && failed[l.header.Preds[i]] && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" {
-				return &Counter{phi.Comment, add.Pos()}
+			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" {
+				return &Counter{phi.Comment, add.Pos(), compared(phi) || compared(add)}
 			}
 		}
 	}
 	return nil
+}
+
+func compared(v ssa.Value) bool {
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		cmp, ok := ref.(*ssa.BinOp)
+		return ok && types.Identical(cmp.Type().Underlying(), types.Typ[types.Bool])
+	})
 }

@@ -1,10 +1,6 @@
 package retryloop
 
-import (
-	"slices"
-
-	"golang.org/x/tools/go/ssa"
-)
+import "golang.org/x/tools/go/ssa"
 
 // A loop is a natural loop of the control flow graph.
 type loop struct {
@@ -57,79 +53,6 @@ func (l *loop) fill(latch *ssa.BasicBlock) {
 	for _, p := range latch.Preds {
 		l.fill(p)
 	}
-}
-
-// reach returns the blocks of the loop that can follow from, up to and with
-// the header.
-func (l *loop) reach(from *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	var visit func(*ssa.BasicBlock)
-	visit = func(b *ssa.BasicBlock) {
-		if !l.blocks[b] || seen[b] {
-			return
-		}
-		seen[b] = true
-		if b == l.header || ends(b) {
-			return
-		}
-		for _, s := range b.Succs {
-			visit(s)
-		}
-	}
-	visit(from)
-	return seen
-}
-
-// leaves reports whether a success may end the loop. A loop that no success
-// ends serves for ever: a daemon.
-func (l *loop) leaves(succeeding *ssa.BasicBlock, succeeded map[*ssa.BasicBlock]bool) bool {
-	if !l.blocks[succeeding] {
-		return true
-	}
-	for b := range succeeded {
-		if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) {
-			return true
-		}
-	}
-	return false
-}
-
-// ends reports whether a block calls what does not return.
-func ends(b *ssa.BasicBlock) bool {
-	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-		call, ok := instr.(*ssa.Call)
-		if !ok {
-			return false
-		}
-		fn := call.Common().StaticCallee()
-		if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
-			return false
-		}
-		switch fn.Object().Pkg().Path() + "." + fn.Name() {
-		case "os.Exit", "runtime.Goexit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "log.Panicln",
-			"testing.Fatal", "testing.Fatalf", "testing.FailNow", "testing.Skip", "testing.Skipf", "testing.SkipNow":
-			return true
-		}
-		return false
-	})
-}
-
-// cycle returns the blocks on a way from the failing branch back to the branch
-// itself, through the call.
-func (l *loop) cycle(failing, call, branch *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
-	after := l.reach(failing)
-	before := l.between(l.header, branch)
-	onCycle := map[*ssa.BasicBlock]bool{branch: true, call: true}
-	// Behind the failure only what leads back counts.
-	for b := range after {
-		if l.reach(b)[l.header] {
-			onCycle[b] = true
-		}
-	}
-	for b := range before {
-		onCycle[b] = true
-	}
-	return onCycle
 }
 
 // between returns the blocks on the ways from one block of the loop to another

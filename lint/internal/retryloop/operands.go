@@ -1,48 +1,34 @@
 package retryloop
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
 
-// repeats reports whether the call is made with the same operands when the
-// failing branch leads to it again. Attempt counters and the context of the
-// attempt may differ.
-func (l *loop) repeats(call *ssa.Call, failed map[*ssa.BasicBlock]bool) bool {
-	s := sameness{loop: l, failed: failed, seen: map[ssa.Value]bool{}}
-	roots := map[ssa.Value]bool{}
+// repeats reports whether the call is made with the same operands when the way
+// leads to it again. The context of the attempt may differ, and numbers may
+// count: counted tells whether one does.
+func (w way) repeats(call *ssa.Call) (same, counted bool) {
+	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted}
 	for _, op := range call.Operands(nil) {
-		if *op == nil {
-			continue
-		}
-		if !s.same(*op) {
-			return false
-		}
-		roots[root(*op)] = true
-	}
-	// A store into what an operand points to makes another operand of it.
-	for b := range failed {
-		if b == l.header {
-			continue
-		}
-		for _, instr := range b.Instrs {
-			if store, ok := instr.(*ssa.Store); ok && roots[root(store.Addr)] && !isConst(root(store.Addr)) {
-				return false
-			}
+		if *op != nil && (!s.same(*op) || w.overwrites(*op)) {
+			return false, false
 		}
 	}
-	return true
+	return true, counted
 }
 
-// changes reports whether the succeeding branch leads back to the call with
-// other operands: the next item after the one that was retried.
-func (l *loop) changes(call *ssa.Call, failed, succeeded map[*ssa.BasicBlock]bool) bool {
+// changes reports whether a success leads back to the call with other
+// operands: the next item after the one that was retried.
+func changes(call *ssa.Call, failed, succeeded way) bool {
+	l := failed.loop
 	for phi := range l.variables(call) {
 		changed, kept := false, false
 		for i, edge := range phi.Edges {
-			if pred := l.header.Preds[i]; succeeded[pred] && !failed[pred] {
+			if pred := l.header.Preds[i]; succeeded.enters(pred) && !failed.enters(pred) {
 				changed = changed || edge != phi
 				kept = kept || edge == phi // some success leaves it as it was
 			}
@@ -116,12 +102,11 @@ func contents(v ssa.Value) (values []ssa.Value) {
 	return values
 }
 
-// sameness judges whether a value is the same in the next round of a failing
-// loop.
+// sameness judges whether a value is the same in the next round of a way.
 type sameness struct {
-	loop   *loop
-	failed map[*ssa.BasicBlock]bool
-	seen   map[ssa.Value]bool
+	way
+	seen    map[ssa.Value]bool
+	counted *bool // whether a number counts
 }
 
 func (s sameness) same(v ssa.Value) bool {
@@ -140,8 +125,11 @@ func (s sameness) same(v ssa.Value) bool {
 		return !slices.ContainsFunc(contents(v), func(in ssa.Value) bool { return !s.same(in) })
 	case *ssa.Call:
 		return isRebuilt(v) && s.sameOperands(v)
+	case *ssa.MakeClosure:
+		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
+		return s.sameOperands(v)
 	case *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
-		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.MakeClosure, *ssa.BinOp:
+		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.BinOp:
 		return s.sameOperands(instr)
 	}
 	return false
@@ -157,37 +145,45 @@ func (s sameness) sameOperands(instr ssa.Instruction) bool {
 }
 
 func (s sameness) samePhi(phi *ssa.Phi) bool {
-	if basic, ok := phi.Type().Underlying().(*types.Basic); ok && basic.Info()&types.IsInteger != 0 && phi.Block() == s.loop.header {
-		return s.isCounter(phi)
+	if phi.Block() != s.loop.header {
+		return !slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return !s.same(edge) })
 	}
 	for i, edge := range phi.Edges {
-		pred := phi.Block().Preds[i]
-		if phi.Block() == s.loop.header && (!s.loop.blocks[pred] || !s.failed[pred]) {
-			continue // from before the loop, or after a success
+		if !s.enters(phi.Block().Preds[i]) || edge == phi {
+			continue // from before the loop, after a success, or as it was
 		}
-		if edge != phi && !s.same(edge) {
+		if !isStep(edge, phi) {
 			return false
 		}
-		if phi.Block() == s.loop.header && edge != phi {
-			return false // another value after a failure
-		}
+		*s.counted = true
 	}
 	return true
 }
 
-// isCounter reports whether a failure leaves an integer as it is or counts it
-// up or down by a constant.
-func (s sameness) isCounter(phi *ssa.Phi) bool {
-	for i, edge := range phi.Edges {
-		if pred := phi.Block().Preds[i]; !s.loop.blocks[pred] || !s.failed[pred] || edge == phi {
-			continue
-		}
-		step, ok := edge.(*ssa.BinOp)
-		if !ok || step.X != phi || !isConst(step.Y) {
-			return false
-		}
+// isStep reports whether v is a variable plus or minus a constant.
+func isStep(v ssa.Value, variable *ssa.Phi) bool {
+	step, ok := v.(*ssa.BinOp)
+	if !ok || step.X != variable || !isConst(step.Y) {
+		return false
 	}
-	return true
+	basic, ok := variable.Type().Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0 && (step.Op == token.ADD || step.Op == token.SUB)
+}
+
+// counts reports whether a closure changes a variable by what it was before.
+func counts(fn *ssa.Function) bool {
+	return slices.ContainsFunc(fn.FreeVars, func(v *ssa.FreeVar) bool {
+		read, written := false, false
+		for _, ref := range *v.Referrers() {
+			switch ref.(type) {
+			case *ssa.UnOp:
+				read = true
+			case *ssa.Store:
+				written = true
+			}
+		}
+		return read && written
+	})
 }
 
 // isRebuilt reports whether a call makes the same of the same arguments:
@@ -212,18 +208,6 @@ func isRebuilt(call *ssa.Call) bool {
 		return name == "Sprintf" || name == "Sprint"
 	}
 	return false
-}
-
-// root returns the variable that an address or value is part of.
-func root(v ssa.Value) ssa.Value {
-	for {
-		switch x := v.(type) {
-		case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.UnOp, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType:
-			v = *x.(ssa.Instruction).Operands(nil)[0]
-		default:
-			return v
-		}
-	}
 }
 
 func isConst(v ssa.Value) bool {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -48,8 +49,37 @@ func classified(c client) error {
 		if err == nil || !transient(err) {
 			return err
 		}
-		if errors.Is(err, io.EOF) || strings.Contains(err.Error(), "gone") {
+		if errors.Is(err, errStale) || strings.Contains(err.Error(), "gone") {
 			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+type statusError struct{ code int }
+
+func (*statusError) Error() string { return "status" }
+
+func classifiedByField(c client) error {
+	for { // want `RL101`
+		err := c.Ping()
+		var status *statusError
+		if err == nil || errors.As(err, &status) && status.code != 503 {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func comparedForTheLog(c client) {
+	failures := 0
+	for { // want `"failures" is incremented at line \d+ but no way out depends on it`
+		if c.Ping() == nil {
+			return
+		}
+		failures++
+		if failures > 5 {
+			log.Print("still waiting")
 		}
 		time.Sleep(time.Second)
 	}
@@ -57,7 +87,7 @@ func classified(c client) error {
 
 func deadCounter(ctx context.Context, c client, out chan<- int) {
 	after, retries := 0, 0
-	for { // want `"retries" is counted but never compared`
+	for { // want `"retries" is incremented at line \d+ but never compared`
 		page, err := c.Page(ctx, after)
 		if err != nil {
 			retries++
@@ -152,7 +182,108 @@ func mapArgument(s selector, use func([]int)) {
 	}
 }
 
+func withClient(addr string, do func(client) error) error { return nil }
+
+func closureArgument(addr string) (v string) {
+	for { // want `retry of withClient`
+		err := withClient(addr, func(c client) (err error) {
+			v, err = c.Call(context.Background(), "k")
+			return err
+		})
+		if err != nil {
+			log.Print("waiting for ", addr)
+			time.Sleep(time.Second)
+		} else {
+			break
+		}
+	}
+	return v
+}
+
+type worker struct {
+	client  client
+	key     string
+	keys    []string
+	lastErr error
+}
+
+func (w *worker) log(err error) { w.lastErr = err; log.Print(w.key, err) }
+
+// The fields that it assigns to are not those that it calls with.
+func (w *worker) recordsErrors() {
+	for { // want `retry of Call`
+		_, err := w.client.Call(context.Background(), w.key)
+		if err == nil {
+			return
+		}
+		w.lastErr = err
+		w.log(err)
+	}
+}
+
+func (w *worker) gotoInLoop() {
+	for i := 0; i < 3; i++ {
+		log.Print("item", i)
+	retry:
+		_, err := w.client.Call(context.Background(), w.key) // want `retry of Call`
+		w.lastErr = err
+		if err != nil {
+			if !errors.Is(err, errStale) {
+				goto retry
+			}
+			log.Print(err)
+		}
+	}
+}
+
 // ---- what must stay silent ----
+
+func nopeClosureCounts(addr string) {
+	failures := 0
+	for {
+		err := withClient(addr, func(c client) error {
+			if failures++; failures == 5 {
+				return nil
+			}
+			return c.Ping()
+		})
+		if err == nil {
+			return
+		}
+	}
+}
+
+func (w *worker) rotate() { w.keys = append(w.keys[1:], w.key); w.key = w.keys[0] }
+
+func (w *worker) rotateNext() { w.rotate() }
+
+func (w *worker) nopeRotates() {
+	for {
+		_, err := w.client.Call(context.Background(), w.key)
+		if err == nil {
+			return
+		}
+		w.rotateNext()
+	}
+}
+
+func (w *worker) nopeNextKey(key string) {
+	for {
+		if _, err := w.client.Call(context.Background(), w.key); err == nil {
+			return
+		}
+		w.key = key
+	}
+}
+
+func (w *worker) nopeStranger(change func(*worker)) {
+	for {
+		if _, err := w.client.Call(context.Background(), w.key); err == nil {
+			return
+		}
+		change(w)
+	}
+}
 
 func nopeContextArgument(ctx context.Context, c client) error {
 	for {
@@ -483,5 +614,175 @@ func nopeSubscription(c interface{ Next(after int) (int, error) }) {
 			continue
 		}
 		after = last
+	}
+}
+
+func nopeNextItem(c client, keys []string) string {
+	for _, key := range keys {
+		v, err := c.Call(context.Background(), key)
+		if err != nil {
+			continue
+		}
+		return v
+	}
+	return ""
+}
+
+func nopeNextItemOfSame(c client, keys []string) {
+	for range keys {
+		if c.Ping() != nil {
+			continue
+		}
+		return
+	}
+}
+
+func nopeNextOfTwoFields(c client, pairs [][2]string) (n int) {
+	for i := range pairs {
+		if _, err := c.Call(context.Background(), pairs[i][0]); err != nil {
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+func nopeContinueCounts(c client, max int) {
+	for i := 0; i < max; i++ {
+		if c.Ping() != nil {
+			continue
+		}
+		break
+	}
+}
+
+// The number may be what is searched for.
+func nopeSearch(c interface{ Use(port int) error }) int {
+	for port := 8000; ; port++ {
+		if c.Use(port) == nil {
+			return port
+		}
+	}
+}
+
+func nopeLonger(c interface{ Within(time.Duration) error }) {
+	for d := time.Second; ; d *= 2 {
+		if c.Within(d) == nil {
+			return
+		}
+	}
+}
+
+// Rejection sampling: another random number each time.
+func nopeSampling(next func() byte, parse func(byte) (int, error)) int {
+	for {
+		v, err := parse(next())
+		if err != nil {
+			continue
+		}
+		return v
+	}
+}
+
+// A reader comes to the end of what it reads.
+func nopeSkipMalformed(r interface{ Record() (string, error) }) (string, error) {
+	for {
+		record, err := r.Record()
+		if errors.Is(err, io.EOF) {
+			return "", err
+		}
+		if err != nil {
+			log.Print("skipped:", err)
+			continue
+		}
+		return record, nil
+	}
+}
+
+func nopeInterrupted(r io.Reader, p []byte) (int, error) {
+	for {
+		n, err := r.Read(p)
+		if err != nil {
+			if err == syscall.EINTR {
+				continue
+			}
+			return 0, err
+		}
+		return n, nil
+	}
+}
+
+func isReady(err error) bool {
+	switch err {
+	case syscall.EAGAIN, syscall.EINTR:
+		return false
+	}
+	return true
+}
+
+func nopeNotReady(c client) error {
+	for {
+		err := c.Ping()
+		switch {
+		case err == nil:
+			return nil
+		case !isReady(err):
+			continue
+		}
+		return err
+	}
+}
+
+func nopeClosure(c client) {
+	failures := 0
+	ping := func() error {
+		if failures++; failures == 5 {
+			return nil
+		}
+		return c.Ping()
+	}
+	for ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+var stopping atomic.Bool
+
+func goOnWhileServing(err error) bool { return !stopping.Load() && transient(err) }
+
+func nopeClassifierKnowsMore(c client) error {
+	for {
+		err := c.Ping()
+		if err == nil || !goOnWhileServing(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+var failuresLeft = 10
+
+func countsDown(err error) bool { failuresLeft--; return failuresLeft > 0 && transient(err) }
+
+func nopeClassifierCounts(c client) error {
+	for {
+		err := c.Ping()
+		if err == nil || !countsDown(err) {
+			return err
+		}
+	}
+}
+
+type logger struct{}
+
+func (logger) Fatalf(string, ...any) {}
+
+func nopeFatalOfALogger(c client, l logger) {
+	for {
+		if err := c.Ping(); err == nil {
+			return
+		} else {
+			l.Fatalf("ping: %v", err)
+		}
 	}
 }

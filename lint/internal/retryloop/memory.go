@@ -1,0 +1,120 @@
+package retryloop
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// overwrites reports whether the way may change the memory that a value was
+// read from, or points to: the next round then has another operand, under the
+// same name.
+func (w way) overwrites(v ssa.Value) bool {
+	of := root(v)
+	if isConst(of) {
+		return false
+	}
+	field := fieldOf(v)
+	for b := range w.blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				if root(instr.Addr) == of && !disjoint(field, fieldOf(instr.Addr)) {
+					return true
+				}
+			case ssa.CallInstruction:
+				// What has the pointer itself can store where it leads to.
+				if field != nil && isGiven(instr, of) && mayStore(instr.Common().StaticCallee(), field, 3) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isGiven reports whether a call has v, or a variable of a package, to work on.
+func isGiven(call ssa.CallInstruction, v ssa.Value) bool {
+	common := call.Common()
+	return slices.Contains(common.Args, v) || common.Value == v || isCell(v)
+}
+
+// mayStore reports whether a function may assign to a field. It looks depth
+// calls deep into this package.
+func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
+	if fn == nil || depth == 0 {
+		return true
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				if stored := fieldOf(instr.Addr); stored == nil && isPointerTo(instr.Addr, field) || stored != nil && !disjoint(field, stored) {
+					return true
+				}
+			case ssa.CallInstruction:
+				takes := slices.ContainsFunc(instr.Common().Args, func(arg ssa.Value) bool { return isPointerTo(arg, field) })
+				if takes && mayStore(instr.Common().StaticCallee(), field, depth-1) {
+					return true
+				}
+			}
+		}
+	}
+	// Another package has no other names for our unexported fields.
+	return fn.Blocks == nil && structOf(field).Field(field.Field).Exported()
+}
+
+// fieldOf returns the outermost field that an address or value is part of.
+func fieldOf(v ssa.Value) (field *ssa.FieldAddr) {
+	for {
+		if f, ok := v.(*ssa.FieldAddr); ok {
+			field = f
+		}
+		inner := partOf(v)
+		if inner == nil {
+			return field
+		}
+		v = inner
+	}
+}
+
+// disjoint reports whether two fields cannot be the same memory: they are
+// different fields of one type.
+func disjoint(a, b *ssa.FieldAddr) bool {
+	return a != nil && b != nil && types.Identical(a.X.Type(), b.X.Type()) && a.Field != b.Field
+}
+
+func isPointerTo(v ssa.Value, field *ssa.FieldAddr) bool {
+	return types.Identical(v.Type(), field.X.Type())
+}
+
+func structOf(field *ssa.FieldAddr) *types.Struct {
+	return field.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
+}
+
+// root returns the variable that an address or value is part of.
+func root(v ssa.Value) ssa.Value {
+	for {
+		inner := partOf(v)
+		if inner == nil {
+			return v
+		}
+		v = inner
+	}
+}
+
+// partOf returns what an address or value is a part or another form of, or nil.
+func partOf(v ssa.Value) ssa.Value {
+	switch v.(type) {
+	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.UnOp, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType:
+		return *v.(ssa.Instruction).Operands(nil)[0]
+	}
+	return nil
+}
+
+// isCell reports whether v is the address of a variable of a package.
+func isCell(v ssa.Value) bool {
+	_, ok := v.(*ssa.Global)
+	return ok
+}

@@ -1,0 +1,103 @@
+package retryloop
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A way is what can follow one branch in the rest of a round of the loop.
+type way struct {
+	loop     *loop
+	from, to *ssa.BasicBlock          // the edge that it begins with
+	blocks   map[*ssa.BasicBlock]bool // from to on, without the header
+}
+
+func (l *loop) way(from, to *ssa.BasicBlock) way {
+	w := way{l, from, to, map[*ssa.BasicBlock]bool{}}
+	var visit func(*ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if b == l.header || !l.blocks[b] || w.blocks[b] {
+			return
+		}
+		w.blocks[b] = true
+		if ends(b) {
+			return
+		}
+		for _, s := range b.Succs {
+			visit(s)
+		}
+	}
+	visit(to)
+	return w
+}
+
+// enters reports whether the way comes back to the header from pred. A continue
+// that follows the branch at once makes an edge without a block of its own.
+func (w way) enters(pred *ssa.BasicBlock) bool {
+	if w.to == w.loop.header {
+		return pred == w.from
+	}
+	return w.blocks[pred] && !ends(pred)
+}
+
+// returns reports whether the way comes back to the header.
+func (w way) returns() bool {
+	return slices.ContainsFunc(w.loop.header.Preds, w.enters)
+}
+
+// leaves reports whether the way may leave the loop. A loop that no success
+// leaves serves for ever: a daemon.
+func (w way) leaves() bool {
+	if !w.loop.blocks[w.to] {
+		return true
+	}
+	exits := func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] })
+	}
+	for b := range w.blocks {
+		if exits(b) {
+			return true
+		}
+	}
+	// The condition of a for statement is looked at before the next round.
+	return w.returns() && exits(w.loop.header)
+}
+
+// cycle returns the blocks on the ways from a failure back to the branch that
+// saw it.
+func (w way) cycle() map[*ssa.BasicBlock]bool {
+	on := w.loop.between(w.loop.header, w.from)
+	// Behind the failure only what leads back counts.
+	var back func(*ssa.BasicBlock)
+	back = func(b *ssa.BasicBlock) {
+		if on[b] || !w.blocks[b] || ends(b) {
+			return
+		}
+		on[b] = true
+		for _, p := range b.Preds {
+			back(p)
+		}
+	}
+	for _, p := range w.loop.header.Preds {
+		back(p)
+	}
+	return on
+}
+
+// ends reports whether a block calls what does not return. The SSA form knows
+// most of them; loggers and tests of other modules it knows by name only, and
+// a name that misleads makes us silent.
+func ends(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			return false
+		}
+		switch nameOf(call) {
+		case "Exit", "Goexit", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "FailNow", "Skip", "Skipf", "SkipNow":
+			return true
+		}
+		return false
+	})
+}
