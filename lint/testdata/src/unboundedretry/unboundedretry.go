@@ -786,3 +786,35 @@ func nopeFatalOfALogger(c client, l logger) {
 		}
 	}
 }
+
+// One error alone asks for the same again, at once: each call gets further.
+func nopeMoreToDo(c client) error {
+	for {
+		err := c.Ping()
+		if errors.Is(err, errBusy) {
+			continue
+		}
+		return err
+	}
+}
+
+// Behind the success the function serves for ever, as it would before.
+func nopeServesAfterwards(c client, work <-chan func()) {
+	for c.Ping() != nil {
+		time.Sleep(time.Second)
+	}
+	for {
+		(<-work)()
+	}
+}
+
+// What says that the error is transient may well know that the context ended.
+func nopeClassifierMayKnowTheContext(ctx context.Context, c client) error {
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil || !transient(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
