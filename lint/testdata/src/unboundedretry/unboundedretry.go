@@ -92,7 +92,7 @@ func deadCounter(ctx context.Context, c client, out chan<- int) {
 		if err != nil {
 			retries++
 			log.Print(err, retries)
-			time.Sleep(time.Duration(retries) * time.Second)
+			time.Sleep(time.Duration(retries) * time.Second) // want `RL102`
 			continue
 		}
 		retries = 0
@@ -815,6 +815,6 @@ func nopeClassifierMayKnowTheContext(ctx context.Context, c client) error {
 		if err == nil || !transient(err) {
 			return err
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `RL102`
 	}
 }
