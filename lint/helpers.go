@@ -30,8 +30,10 @@ type endlessHelper struct {
 	Context int // the index of the context, or -1
 }
 
+// AFact marks a fact.
 func (*endlessHelper) AFact() {}
 
+// String shows the fact to tests.
 func (h *endlessHelper) String() string { return fmt.Sprintf("retries(%d, until %d)", h.Op, h.Context) }
 
 // An endless is a call that retries an operation without a bound.
