@@ -44,9 +44,13 @@ It checks the packages (./... if none are named) and their tests.
   RL103  a remote call that is tried again at once
   RL104  the end of a context, retried for ever
   RL105  a bound that can never be reached
+  RL107  a delay that overflows after many attempts
+  RL109  giving up that reads as success
+  RL113  a function that calls itself after every failure
   RL201  a library or helper that retries for ever
   RL202  the same where a context could end it
   RL301  an inner context timeout that exceeds the outer one
+  RL306  a defer in a retry
   P…     a retry.Policy literal that breaks a rule of policy files
 
 flags:
