@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -38,11 +39,7 @@ type fieldValue struct {
 
 // values lists the settings that have an effect, in the order of the language.
 func (p *Policy) values() []fieldValue {
-	attempts := strconv.Itoa(p.MaxAttempts)
-	if p.MaxAttempts == retry.Unlimited {
-		attempts = "unlimited"
-	}
-	list := []fieldValue{{"max_attempts", attempts}, {"backoff", p.Backoff.String()}}
+	list := []fieldValue{{"max_attempts", attemptsText(p.MaxAttempts)}, {"backoff", p.Backoff.String()}}
 	add := func(field rules.Field, value string) { list = append(list, fieldValue{field, value}) }
 	switch p.Backoff {
 	case retry.Exponential:
@@ -68,9 +65,37 @@ func (p *Policy) values() []fieldValue {
 	add("max_elapsed", orNone(p.MaxElapsed))
 	add("attempt_timeout", orNone(p.AttemptTimeout))
 	add("timeout", orNone(p.Timeout))
+	if p.Scope != "" {
+		add("scope", p.Scope+", hard_limit "+orNone(p.HardLimit))
+	}
 	add("retry_on", classNames(p.RetryOn, "every error that is not permanent"))
 	add("abort_on", classNames(p.AbortOn, "none"))
+	add("retry_after", retryAfterText(p.RetryAfter))
+	for _, o := range p.PerError {
+		one := o.Schedule()
+		add(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(one.BaseDelay(1))+", "+o.Backoff.String())
+	}
+	add("breaker", cmp.Or(p.Breaker, "none"))
+	add("budget", cmp.Or(p.Budget, "none"))
+	if p.Escalate {
+		add("on_exhausted", "escalate")
+	}
 	return list
+}
+
+// retryAfterText says how long a wait an error may ask for.
+func retryAfterText(r retry.RetryAfter) string {
+	if r.Max == retry.None {
+		return "ignore"
+	}
+	text := "up to " + duration.Format(cmp.Or(r.Max, retry.DefaultRetryAfterMax))
+	if r.FailOver {
+		text += ", stop above"
+	}
+	if r.Default > 0 {
+		text += ", " + duration.Format(r.Default) + " where a rate limit names none"
+	}
+	return text
 }
 
 func orNone(d time.Duration) string {

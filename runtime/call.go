@@ -17,7 +17,9 @@ type Call struct {
 	failedAt time.Time     // the first time, under MaxElapsed
 	deadline time.Time     // of the call, under Timeout
 
-	retryable bool // some attempt failed in a way that the policy retries
+	decided  bool          // the policy had something to decide about an error
+	escalate bool          // if this error exhausts the call
+	asked    time.Duration // wait that the last error asked for
 
 	attempt context.Context // derived for the attempt, or nil
 	cancel  context.CancelFunc
@@ -89,21 +91,43 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		c.End()
 	}
 	if ctx.Err() != nil {
-		return c.stopped(ctx, err, 0)
+		return c.stopped(ctx, err)
 	}
 	p := c.policy
-	v := p.judge(err, timedOut)
-	if !v.retry {
-		return c.stop(ctx, err, ErrPermanent, v.after, nil)
+	f := inspect(err)
+	if timedOut {
+		f.typed, f.timeout = true, true
 	}
-	c.retryable = true
-	if limit := p.attempts(); limit != Unlimited && c.attempts >= limit {
-		return c.stop(ctx, err, ErrAttempts, v.after, nil)
+	c.asked = max(f.after, 0)
+	switch p.judge(err, &f) {
+	case escalatedError:
+		c.decided = true
+		return c.stop(ctx, err, ErrEscalated, nil)
+	case permanentError:
+		return c.stop(ctx, err, ErrPermanent, nil)
+	}
+	c.decided = true
+	schedule := p
+	if o := p.override(err, &f); o != nil {
+		own := o.Schedule()
+		schedule = &own
+	}
+	c.escalate = schedule.Escalate
+	if limit := schedule.attempts(); limit != Unlimited && c.attempts >= limit {
+		return c.stop(ctx, err, ErrAttempts, nil)
 	}
 
-	delay := p.Delay(c.attempts, c.previous, p.sample())
+	delay := schedule.Delay(c.attempts, c.previous, schedule.sample())
 	c.previous = delay
-	wait := max(delay, min(v.after, DefaultRetryAfterMax))
+	asked := schedule.RetryAfter.wait(&f, p.belongs(err, &f, RateLimit))
+	c.asked = asked
+	if most := schedule.RetryAfter.max(); asked > most {
+		if schedule.RetryAfter.FailOver {
+			return c.stop(ctx, err, ErrRetryAfter, nil)
+		}
+		asked = most
+	}
+	wait := max(delay, asked)
 	if reason := c.refuse(ctx, wait); reason != "" {
 		if wait > delay {
 			reason = ErrRetryAfter
@@ -112,15 +136,30 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		if reason == ErrDeadline {
 			cause = context.DeadlineExceeded
 		}
-		return c.stop(ctx, err, reason, v.after, cause)
+		return c.stop(ctx, err, reason, cause)
 	}
 
 	observe(ctx, Event{Policy: p.Name, Attempt: c.attempts, Err: unmark(err), Delay: wait, Waited: c.waited})
 	if !sleep(ctx, wait) {
-		return c.stopped(ctx, err, v.after)
+		return c.stopped(ctx, err)
 	}
 	c.waited += wait
 	return nil
+}
+
+// wait returns how long an error asks to wait.
+func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
+	switch {
+	case r.Max < 0:
+		return 0
+	case f.asked && f.after >= 0:
+		return f.after
+	case f.asked && r.Default == 0:
+		return DefaultRetryAfterUnreadable
+	case f.asked || rateLimit:
+		return r.Default
+	}
+	return 0
 }
 
 // refuse returns the limit on time that a wait would pass, or "".
@@ -174,24 +213,24 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // stopped gives up because the caller's context has ended.
-func (c *Call) stopped(ctx context.Context, err error, after time.Duration) error {
+func (c *Call) stopped(ctx context.Context, err error) error {
 	reason := ErrCanceled
 	if ctx.Err() == context.DeadlineExceeded {
 		reason = ErrDeadline
 	}
-	return c.stop(ctx, err, reason, after, context.Cause(ctx))
+	return c.stop(ctx, err, reason, context.Cause(ctx))
 }
 
 // stop gives up. Where the policy had nothing to decide, the error goes back as
 // the callee made it.
-func (c *Call) stop(ctx context.Context, err error, reason Reason, after time.Duration, cause error) error {
+func (c *Call) stop(ctx context.Context, err error, reason Reason, cause error) error {
 	err = unmark(err)
 	observe(ctx, Event{Policy: c.policy.Name, Attempt: c.attempts, Err: err, Waited: c.waited, Reason: reason})
-	if !c.retryable {
+	if !c.decided {
 		return err
 	}
 	return &Error{
 		Policy: c.policy.Name, Reason: reason, Attempts: c.attempts, Waited: c.waited,
-		RetryAfter: after, Err: err, Cause: cause,
+		RetryAfter: c.asked, Escalated: reason == ErrEscalated || c.escalate && reason.exhausted(), Err: err, Cause: cause,
 	}
 }

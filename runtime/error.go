@@ -21,7 +21,12 @@ const (
 	ErrDeadline    Reason = "deadline too near"
 	ErrCanceled    Reason = "canceled"
 	ErrRetryAfter  Reason = "retry-after too long"
+	ErrBreakerOpen Reason = "breaker open"
+	ErrEscalated   Reason = "escalated"
 )
+
+// exhausted reports whether the policy's own limits ended the call.
+func (r Reason) exhausted() bool { return r != ErrPermanent && r != ErrCanceled }
 
 // The causes of contexts that a policy's own limits ended, as context.Cause
 // returns them inside an attempt.
@@ -60,6 +65,7 @@ type Error struct {
 	Attempts   int           // attempts made
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, if any
+	Escalated  bool          // somebody has to look at it: errors.Is finds ErrEscalated
 	Err        error         // the last attempt's error
 	Cause      error         // why the context ended, or nil
 }
@@ -79,10 +85,14 @@ func (e *Error) Error() string {
 
 // Unwrap returns the last error, the reason and the cause.
 func (e *Error) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{e.Err, e.Reason}
+	list := []error{e.Err, e.Reason}
+	if e.Escalated && e.Reason != ErrEscalated {
+		list = append(list, ErrEscalated)
 	}
-	return []error{e.Err, e.Reason, e.Cause}
+	if e.Cause != nil {
+		list = append(list, e.Cause)
+	}
+	return list
 }
 
 // Permanent marks err as one that must not be retried. The mark is taken off
@@ -95,22 +105,23 @@ func Permanent(err error) error {
 }
 
 // After marks err as one of class [RateLimit] that asks for a wait of d before
-// the next attempt. The wait is the longer of d, at most 5 minutes, and the
-// policy's own delay. A wait that does not fit into the call's limits ends the
-// call at once with [ErrRetryAfter]. A negative d counts as zero. After(nil, d)
-// is nil.
+// the next attempt; a negative d says that it asks, but not readably for how
+// long. What becomes of it is the policy's [RetryAfter]: by default the wait is
+// the longer of d, at most 5 minutes, and the policy's own delay. A wait that
+// does not fit into the call's limits ends the call at once with
+// [ErrRetryAfter]. After(nil, d) is nil.
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return &mark{err: err, after: max(d, 0)}
+	return &mark{err: err, after: max(d, -1)}
 }
 
 // mark is what a callee says about its own error.
 type mark struct {
 	err       error
 	permanent bool
-	after     time.Duration // when not permanent
+	after     time.Duration // when not permanent; -1: unreadable
 }
 
 func (m *mark) Error() string { return m.err.Error() }

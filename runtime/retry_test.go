@@ -326,9 +326,9 @@ func TestParseRetryAfter(t *testing.T) {
 		"Fri, 02 Jan 2026 03:05:05 GMT":  time.Minute,
 		"Friday, 02-Jan-26 03:05:05 GMT": time.Minute,
 		"Fri Jan  2 03:05:05 2026":       time.Minute,
-		"99999999999999999999":           time.Minute, // not readable: 60s
+		"99999999999999999999":           -1, // not readable
 		"9223372036854775807":            math.MaxInt64,
-		"":                               time.Minute,
+		"":                               -1,
 	} {
 		if got := ParseRetryAfter(value, now); got != want {
 			t.Errorf("ParseRetryAfter(%q) = %v, want %v", value, got, want)
