@@ -25,6 +25,8 @@ var floors = map[string][]string{
 	// Messages of the file check and of the generator guess and show alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
+	// Both commands write SARIF.
+	"internal/sarif": {},
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
