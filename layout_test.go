@@ -27,6 +27,8 @@ var floors = map[string][]string{
 	"internal/excerpt":  {},
 	// Both commands write SARIF.
 	"internal/sarif": {},
+	// Whatever they write is whole.
+	"internal/atomicfile": {},
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
@@ -42,8 +44,8 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "policy", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/excerpt", "lint", "policy/rules"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "policy", "policy/rules", "schema"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
 }
