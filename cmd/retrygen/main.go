@@ -38,8 +38,8 @@ flags:
   -version  print the version
 
 other commands:
-  retrygen check [-json] [-strict] [-info] [files or folders]
-                                judge policy files alone
+  retrygen check [-json] [-sarif file] [-strict] [-info] [files or folders]
+                                judge policy files alone; -sarif - writes SARIF to standard output
   retrygen explain RULE         tell what a rule says, as P301
   retrygen explain [-f file] POLICY
                                 tell what a policy comes to: settings, schedule, worst case
