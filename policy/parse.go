@@ -30,12 +30,23 @@ type node struct {
 	value   any
 	items   []*node // of a list
 	entries []entry // of a map, in the order of the file
+	form    form
 }
 
 type entry struct {
-	key   string
-	at    span // of the key
-	value *node
+	key    string
+	at     span // of the key
+	value  *node
+	merged bool // by <<, from a map elsewhere
+}
+
+// form says how a node is written, for those who rewrite it.
+type form struct {
+	flow   bool // {…} or […]
+	anchor bool // an anchor, &name, stands before it
+	alias  bool // *name stands in its place
+	shared bool // it is inside of what an anchor names
+	merges bool // << is one of its keys
 }
 
 // A span is a piece of one line.
@@ -65,6 +76,7 @@ type parser struct {
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
+	shared int          // anchors around
 	failed bool         // the file is not worth reading on
 }
 
@@ -203,6 +215,18 @@ func (p *parser) stop(at span, format string, args ...any) *node {
 }
 
 func (p *parser) node(y *yaml.Node, depth int) *node {
+	if y.Anchor != "" {
+		p.shared++
+		defer func() { p.shared-- }()
+	}
+	n := p.content(y, depth)
+	if y.Kind != yaml.AliasNode {
+		n.form.flow, n.form.anchor, n.form.shared = y.Style&yaml.FlowStyle != 0, y.Anchor != "", p.shared > 0
+	}
+	return n
+}
+
+func (p *parser) content(y *yaml.Node, depth int) *node {
 	at := p.at(y)
 	p.nodes++
 	switch {
@@ -246,6 +270,7 @@ func (p *parser) alias(y *yaml.Node, at span, depth int) *node {
 	p.open = append(p.open, y.Alias)
 	n := *p.node(y.Alias, depth+1)
 	p.open = p.open[:len(p.open)-1]
+	n.form.alias = true
 	return &n
 }
 
@@ -260,6 +285,7 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 		keyAt := p.at(key)
 		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
 			merged = append(merged, p.merged(y.Content[i+1], keyAt, depth)...)
+			n.form.merges = true
 			continue
 		}
 		if key.Kind == yaml.AliasNode {
@@ -275,7 +301,7 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 		}
 		lines[key.Value] = keyAt.Line
 		child := p.node(y.Content[i+1], depth+1)
-		n.entries = append(n.entries, entry{key.Value, keyAt, child})
+		n.entries = append(n.entries, entry{key: key.Value, at: keyAt, value: child})
 		values[key.Value] = child.value
 	}
 	// What stands here wins over what is merged in, and an earlier merge over
@@ -283,6 +309,7 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	for _, m := range merged {
 		for _, e := range m.entries {
 			if _, has := values[e.key]; !has {
+				e.merged = true
 				n.entries = append(n.entries, e)
 				values[e.key] = e.value.value
 			}

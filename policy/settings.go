@@ -55,7 +55,10 @@ var policyKeys = []string{
 }
 
 // decoder turns nodes into settings.
-type decoder struct{ reporter }
+type decoder struct {
+	reporter
+	canon *canon
+}
 
 // settings reads one map as it stands.
 func (d decoder) settings(n *node) (s settings) {
@@ -75,10 +78,13 @@ func (d decoder) settings(n *node) (s settings) {
 	s.attemptTimeout = one(d, n, d.timeout, "attempt_timeout")
 	s.timeout = one(d, n, d.timeout, "timeout")
 	d.backoff(n, &s)
+	d.canon.backoff(n)
 	d.jitter(n, &s)
+	d.canon.jitter(n)
 	s.retryOn = one(d, n, d.classes, "retry_on")
 	s.abortOn = one(d, n, d.classes, "abort_on")
 	d.exhausted(n)
+	d.canon.exhausted(n)
 	return s
 }
 
@@ -104,6 +110,9 @@ func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), ke
 		}
 		if first == nil {
 			first, o = e, next
+		}
+		if key != keys[0] {
+			d.canon.alias(n, e, keys[0])
 		}
 	}
 	return o
@@ -195,9 +204,12 @@ func (d decoder) duration(n *node, key string) (time.Duration, bool) {
 		if duration.HasCalendarUnit(n.text) {
 			d.warn(n.span, "P103", "%s: %s has a unit that is not always of the same length: write it in d or w", key, n.text)
 		}
+		d.canon.duration(n, value)
 		return value, true
 	case map[string]any:
-		return d.secsNanos(n, key)
+		value, ok := d.secsNanos(n, key)
+		d.canon.duration(n, value)
+		return value, ok
 	}
 	d.problem(n.span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
 	return 0, false

@@ -18,10 +18,11 @@ var short = []struct {
 // Canonical returns the usual spelling of a duration: no spaces, short units,
 // no idle zeros. Numbers and units stay as they are written where they can:
 // 90 min is 90m, and 1h 30m is 1h30m. Text that is not a duration is returned
-// as it is.
+// as it is, and so are months and years: how long they are meant to be is not
+// known.
 func Canonical(text string) string {
 	value, err := Parse(text)
-	if err != nil {
+	if err != nil || HasCalendarUnit(text) {
 		return text
 	}
 	var b strings.Builder
@@ -30,15 +31,13 @@ func Canonical(text string) string {
 		number, rest := cutNumber(s)
 		name, rest := cutUnit(rest)
 		size := units[name]
-		unit := unitOf(size)
-		// Out of order, a unit twice, or a month, which has no short unit of its
-		// own: only the sum is worth writing.
-		if unit == "" || size >= before || carries(number, size) {
+		// Out of order, or a unit twice: only the sum is worth writing.
+		if size >= before || carries(number, size) {
 			return Canonical(Format(value)) // which is in order
 		}
 		before = size
 		if number = tidy(number); number != "0" {
-			b.WriteString(number + unit)
+			b.WriteString(number + unitOf(size))
 		}
 		s = rest
 	}
@@ -54,7 +53,7 @@ func unitOf(size time.Duration) string {
 			return u.name
 		}
 	}
-	return ""
+	panic("not the size of a unit")
 }
 
 // carries reports whether a number of units below the second is a whole number

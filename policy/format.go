@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// Format rewrites a policy file to the canonical names and spellings of the
+// language. All else stays as it is written: comments, order, indentation.
+// Formatting what Format returns changes nothing.
+//
+// A file that cannot be read without doubt is not rewritten: the problems say
+// why. The error is that of a rewriting that would have changed what the file
+// means.
+func Format(name string, text []byte) ([]byte, []Problem, error) {
+	c := &canon{source: newSource(text)}
+	file, problems := read(name, text, c)
+	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {
+		return nil, unclear, nil
+	}
+	c.finish()
+	want := meaning(file, problems)
+	for most := shared; ; most-- {
+		formatted := c.apply(most)
+		if bytes.Equal(formatted, text) {
+			return formatted, nil, nil
+		}
+		file, problems := read(name, formatted, nil)
+		if meaning(file, problems) == want {
+			return formatted, nil, nil
+		}
+		if most == respelt {
+			return nil, nil, fmt.Errorf("%s: formatting would change what the file means: it is left as it is", name)
+		}
+	}
+}
+
+// isClear reports whether a problem leaves no doubt about what the file says.
+func isClear(p Problem) bool {
+	return p.Severity != rules.Error || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
+}
+
+// meaning writes down all that a file says but for where: what it resolves to,
+// and what is reported about it.
+func meaning(file *File, problems []Problem) string {
+	var b strings.Builder
+	found := make([]string, len(problems))
+	for i, p := range problems {
+		found[i] = p.Severity.String() + " " + p.Rule
+	}
+	slices.Sort(found)
+	fmt.Fprintln(&b, found)
+	if file != nil {
+		writeMeaning(&b, reflect.ValueOf(*file))
+	}
+	return b.String()
+}
+
+// writeMeaning writes every field of a value, exported or not, but for places.
+func writeMeaning(w io.Writer, v reflect.Value) {
+	switch v.Type() {
+	case reflect.TypeFor[Pos](), reflect.TypeFor[span](), reflect.TypeFor[map[rules.Field]Pos]():
+		return
+	case reflect.TypeFor[*regexp.Regexp]():
+		if !v.IsNil() && v.CanInterface() {
+			fmt.Fprintf(w, "%q", v.Interface())
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		fmt.Fprintf(w, "%s{", v.Type())
+		for i := range v.NumField() {
+			fmt.Fprintf(w, "%s:", v.Type().Field(i).Name)
+			writeMeaning(w, v.Field(i))
+			fmt.Fprint(w, ";")
+		}
+		fmt.Fprint(w, "}\n")
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			writeMeaning(w, v.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		fmt.Fprint(w, "[")
+		for i := range v.Len() {
+			writeMeaning(w, v.Index(i))
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprint(w, "]")
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, key := range keys {
+			fmt.Fprintf(w, "%q:", fmt.Sprint(key))
+			writeMeaning(w, v.MapIndex(key))
+		}
+	default:
+		fmt.Fprintf(w, "%#v", v)
+	}
+}
