@@ -22,7 +22,7 @@ type command func(args []string, stdout, stderr io.Writer) int
 
 // commands are found by the first argument; a package of such a name is
 // reached as ./name.
-var commands = map[string]command{"check": checkFiles, "explain": explain, "init": initialise, "schema": printSchema}
+var commands = map[string]command{"check": checkFiles, "explain": explain, "fmt": format, "init": initialise, "schema": printSchema}
 
 // checkFiles judges policy files alone, without any Go.
 func checkFiles(args []string, stdout, stderr io.Writer) int {
