@@ -32,21 +32,42 @@ func (n *node) risk(r risk) risk {
 	return r
 }
 
+// home returns the map that an entry of n stands in, and the entry there.
+func home(n *node, e *entry) (*node, *entry) {
+	if e.from == nil {
+		return n, e
+	}
+	return e.from, e.from.get(e.key)
+}
+
 // alias notes that an entry of n means what the canonical key does.
 func (c *canon) alias(n *node, e *entry, key string) {
+	c.synonym(n, e, key, nil)
+}
+
+// synonym notes the same of an entry whose values have other words as well.
+func (c *canon) synonym(n *node, e *entry, key string, words map[string]string) {
 	if c == nil {
 		return
 	}
-	if have := n.get(key); have != nil && !have.merged && !e.merged {
-		c.remove(n, e.key)
-		return
+	in, e := home(n, e)
+	if have := n.get(key); have != nil {
+		if has, _ := home(n, have); has == in {
+			c.remove(in, e.key)
+			return
+		}
+	}
+	r := in.risk(e.value.risk(respelt))
+	if in != n || n.form.merges { // the keys of both maps are renamed, or of none
+		r = shared
 	}
 	if start, end, ok := c.key(e); ok {
-		r := n.risk(respelt)
-		if e.merged || n.form.merges { // the keys of both maps are renamed, or of none
-			r = shared
-		}
 		c.replace(start, end, key, r)
+	}
+	if to, has := words[e.value.text]; has {
+		if start, end, ok := c.source.word(e.value); ok {
+			c.replace(start, end, to, r)
+		}
 	}
 }
 
@@ -101,7 +122,7 @@ func (c *canon) whole(n *node, text string) bool {
 // that something elsewhere names.
 func inUse(n *node) bool {
 	for _, e := range n.entries {
-		if e.merged || e.value.form.alias || e.value.form.anchor || inUse(e.value) {
+		if e.from != nil || e.value.form.alias || e.value.form.anchor || inUse(e.value) {
 			return true
 		}
 	}
@@ -129,19 +150,24 @@ func (c *canon) exhausted(n *node) {
 	if c == nil || e == nil {
 		return
 	}
-	c.alias(n, e, "on_exhausted")
-	if e.value.value == "stop" {
-		c.word(e.value, "fail")
-	}
+	c.synonym(n, e, "on_exhausted", map[string]string{"stop": "fail"})
 }
 
 // jitter notes the canonical form of jitter and jitter_factor in n: false, true,
 // a factor, or a mode; a map only for additive with a factor.
 func (c *canon) jitter(n *node) {
 	e := n.get("jitter")
-	if c == nil || e == nil || e.merged || e.value.form.alias || e.value.isNull() {
+	if c == nil || e == nil || e.value.form.alias || e.value.isNull() {
 		return
 	}
+	in, e := home(n, e)
+	beside := n.get("jitter_factor")
+	if beside != nil {
+		if has, _ := home(n, beside); has != in || beside.value.form.alias || beside.value.form.anchor {
+			return // one of them may stay where the other goes
+		}
+	}
+	n = in
 	mode, factor := "proportional", ""
 	if v, ok := e.value.value.(bool); ok && !v {
 		mode = "none"
@@ -156,10 +182,6 @@ func (c *canon) jitter(n *node) {
 		} else if p != nil {
 			factor = p.value.text
 		}
-	}
-	beside := n.get("jitter_factor")
-	if beside != nil && (beside.merged || beside.value.form.alias || beside.value.form.anchor) {
-		return
 	}
 	if beside != nil && !beside.value.isNull() {
 		factor = beside.value.text
@@ -213,9 +235,6 @@ func (c *canon) remove(n *node, key string) { c.removed = append(c.removed, remo
 func (c *canon) finish() {
 	for _, r := range c.removed {
 		i := slices.IndexFunc(r.from.entries, func(e entry) bool { return e.key == r.key })
-		if e := &r.from.entries[i]; e.merged {
-			continue
-		}
 		if r.from.form.flow {
 			c.cutFlow(r.from, i)
 		} else {

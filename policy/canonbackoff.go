@@ -24,13 +24,17 @@ func (c *canon) backoff(n *node) {
 	if c == nil || e == nil || !e.value.isMap() {
 		return
 	}
+	n, e = home(n, e)
 	f, params := formOf(e.value)
 	if !f.retype {
 		c.multiplier(params)
 		return
 	}
-	if e.merged || e.value.form.alias || e.value.form.anchor || inUse(e.value) {
+	if e.value.form.alias || e.value.form.anchor || inUse(e.value) {
 		return
+	}
+	if n.get("initial_delay") != nil {
+		f.initial = nil // it says the same
 	}
 	if e.value.form.flow {
 		c.flowBackoff(n, e, f)
@@ -101,7 +105,7 @@ func (c *canon) flowBackoff(n *node, e *entry, f strategyForm) {
 		}
 		text = "{" + f.strategy + ": {" + strings.Join(settings, ", ") + "}}"
 	}
-	if f.initial != nil && n.get("initial_delay") == nil {
+	if f.initial != nil {
 		initial := "initial_delay: " + durationText(f.initial.value)
 		if n.form.flow {
 			c.replace(end, end, ", "+initial, n.risk(moved))
@@ -129,31 +133,52 @@ func (c *canon) blockBackoff(n *node, e *entry, f strategyForm) {
 		return
 	}
 	end = c.lineEnd(end)
-	of := map[int]string{} // comments by the line that they end
-	var above strings.Builder
-	for _, comment := range c.comments(start, end) {
-		line, _ := slices.BinarySearch(c.lines, comment.start+1)
-		_, own := c.indent(comment.start)
-		if kept := slices.ContainsFunc(f.settings, func(s entry) bool { return s.at.Line == line }); !own &&
-			(kept || line == e.at.Line || f.initial != nil && line == f.initial.at.Line || line == f.line && len(f.settings) > 0) {
-			of[line] = " " + comment.text
-			continue
-		}
-		above.WriteString(comment.text + c.newline() + indent)
-	}
+	above, beside := c.sortComments(start, end, f.lines(e), c.newline()+indent)
 	step := strings.Repeat(" ", deeper)
 	var b strings.Builder
 	if len(f.settings) == 0 {
-		b.WriteString(" " + f.strategy + of[e.at.Line])
+		b.WriteString(" " + f.strategy + beside(e.at.Line))
 	} else {
-		b.WriteString(of[e.at.Line] + c.newline() + indent + step + f.strategy + ":" + of[f.line])
+		b.WriteString(beside(e.at.Line) + c.newline() + indent + step + f.strategy + ":" + beside(f.line))
 		for _, s := range f.settings {
-			b.WriteString(c.newline() + indent + step + step + setting(s) + of[s.at.Line])
+			b.WriteString(c.newline() + indent + step + step + setting(s) + beside(s.at.Line))
 		}
 	}
-	if f.initial != nil && n.get("initial_delay") == nil {
-		b.WriteString(c.newline() + indent + "initial_delay: " + durationText(f.initial.value) + of[f.initial.at.Line])
+	if f.initial != nil {
+		b.WriteString(c.newline() + indent + "initial_delay: " + durationText(f.initial.value) + beside(f.initial.at.Line))
 	}
-	c.replace(at, at, above.String(), n.risk(moved))
+	c.replace(at, at, above, n.risk(moved))
 	c.replace(start, end, b.String(), n.risk(moved))
+}
+
+// lines returns the lines of a backoff whose words are kept.
+func (f strategyForm) lines(e *entry) []int {
+	list := []int{e.at.Line}
+	for _, s := range f.settings {
+		list = append(list, f.line, s.at.Line)
+	}
+	if f.initial != nil {
+		list = append(list, f.initial.at.Line)
+	}
+	return list
+}
+
+// sortComments parts the comments in text[start:end] into those that end one of
+// the kept lines, which beside hands out once each, and the rest, each before a
+// newline.
+func (c *canon) sortComments(start, end int, kept []int, newline string) (above string, beside func(line int) string) {
+	of := map[int]string{}
+	for _, comment := range c.comments(start, end) {
+		line, _ := slices.BinarySearch(c.lines, comment.start+1)
+		if _, own := c.indent(comment.start); !own && slices.Contains(kept, line) {
+			of[line] = " " + comment.text
+		} else {
+			above += comment.text + newline
+		}
+	}
+	return above, func(line int) string {
+		text := of[line]
+		delete(of, line)
+		return text
+	}
 }

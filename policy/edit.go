@@ -166,7 +166,7 @@ func (s *source) end(n *node) (int, bool) {
 	case n.form.flow:
 		return s.closing(i)
 	case n.isMap():
-		if len(n.entries) == 0 || slices.ContainsFunc(n.entries, func(e entry) bool { return e.merged }) {
+		if len(n.entries) == 0 || slices.ContainsFunc(n.entries, func(e entry) bool { return e.from != nil }) {
 			return 0, false
 		}
 		return s.entryEnd(&n.entries[len(n.entries)-1])

@@ -20,6 +20,20 @@ import (
 // why. The error is that of a rewriting that would have changed what the file
 // means.
 func Format(name string, text []byte) ([]byte, []Problem, error) {
+	// An old name may hide another behind <<, which a rewriting brings to light.
+	const rounds = 10
+	for range rounds {
+		formatted, unclear, err := rewrite(name, text)
+		if bytes.Equal(formatted, text) || formatted == nil {
+			return formatted, unclear, err
+		}
+		text = formatted
+	}
+	return text, nil, nil
+}
+
+// rewrite formats what it finds in one reading.
+func rewrite(name string, text []byte) ([]byte, []Problem, error) {
 	c := &canon{source: newSource(text)}
 	file, problems := read(name, text, c)
 	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {

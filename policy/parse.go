@@ -34,10 +34,10 @@ type node struct {
 }
 
 type entry struct {
-	key    string
-	at     span // of the key
-	value  *node
-	merged bool // by <<, from a map elsewhere
+	key   string
+	at    span // of the key
+	value *node
+	from  *node // the map that it stands in, where << brought it into another
 }
 
 // form says how a node is written, for those who rewrite it.
@@ -309,7 +309,9 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	for _, m := range merged {
 		for _, e := range m.entries {
 			if _, has := values[e.key]; !has {
-				e.merged = true
+				if e.from == nil {
+					e.from = m
+				}
 				n.entries = append(n.entries, e)
 				values[e.key] = e.value.value
 			}
