@@ -15,8 +15,17 @@ import (
 // nil canon notes nothing.
 type canon struct {
 	*source
+	changes []change
+}
+
+// A change rewrites one thing. It is made whole or not at all.
+type change struct {
+	moves   bool // of a setting to another key
+	edits   []edit
 	removed []removal
 }
+
+func (c change) empty() bool { return len(c.edits)+len(c.removed) == 0 }
 
 // A removal is an entry of a map that says what another says.
 type removal struct {
@@ -24,12 +33,33 @@ type removal struct {
 	key  string
 }
 
-// risk returns the risk of an edit at a node.
-func (n *node) risk(r risk) risk {
-	if n.form.shared {
-		return shared
+// begin begins a change.
+func (c *canon) begin(moves bool) { c.changes = append(c.changes, change{moves: moves}) }
+
+// replace adds to the change that was begun last.
+func (c *canon) replace(start, end int, text string) {
+	if string(c.text[start:end]) != text {
+		last := &c.changes[len(c.changes)-1]
+		last.edits = append(last.edits, edit{start, end, text})
 	}
-	return r
+}
+
+// remove notes that an entry of n is to go.
+func (c *canon) remove(n *node, key string) {
+	last := &c.changes[len(c.changes)-1]
+	last.removed = append(last.removed, removal{n, key})
+}
+
+// with returns the text with changes made.
+func (c *canon) with(changes []change) []byte {
+	var edits []edit
+	var cut cuts
+	for _, change := range changes {
+		edits = append(edits, change.edits...)
+		cut.removed = append(cut.removed, change.removed...)
+	}
+	cut.source = c.source
+	return c.apply(append(edits, cut.all()...))
 }
 
 // home returns the map that an entry of n stands in, and the entry there.
@@ -50,6 +80,7 @@ func (c *canon) synonym(n *node, e *entry, key string, words map[string]string) 
 	if c == nil {
 		return
 	}
+	c.begin(false)
 	in, e := home(n, e)
 	if have := n.get(key); have != nil {
 		if has, _ := home(n, have); has == in {
@@ -57,45 +88,33 @@ func (c *canon) synonym(n *node, e *entry, key string, words map[string]string) 
 			return
 		}
 	}
-	r := in.risk(e.value.risk(respelt))
-	if in != n || n.form.merges { // the keys of both maps are renamed, or of none
-		r = shared
-	}
 	if start, end, ok := c.key(e); ok {
-		c.replace(start, end, key, r)
+		c.replace(start, end, key)
 	}
 	if to, has := words[e.value.text]; has {
-		if start, end, ok := c.source.word(e.value); ok {
-			c.replace(start, end, to, r)
+		if start, end, ok := c.word(e.value); ok {
+			c.replace(start, end, to)
 		}
-	}
-}
-
-// word notes the canonical word for a scalar.
-func (c *canon) word(n *node, text string) {
-	if c == nil {
-		return
-	}
-	if start, end, ok := c.source.word(n); ok {
-		c.replace(start, end, text, n.risk(respelt))
 	}
 }
 
 // duration notes that a node is a duration.
 func (c *canon) duration(n *node, value time.Duration) {
-	switch {
-	case c == nil:
-	case n.isMap():
-		c.whole(n, duration.Format(value))
-	default:
-		c.word(n, duration.Canonical(n.text))
+	if c == nil {
+		return
+	}
+	c.begin(false)
+	if n.isMap() {
+		c.whole(n, spell(value))
+	} else if start, end, ok := c.word(n); ok {
+		c.replace(start, end, duration.Canonical(n.text))
 	}
 }
 
 // whole notes a scalar in place of a map, however that is written. One with
 // comments inside stays: they have no other place.
 func (c *canon) whole(n *node, text string) bool {
-	start, ok := c.begin(n)
+	start, ok := c.start(n)
 	end, ok2 := c.end(n)
 	if !ok || !ok2 || len(c.comments(start, end)) > 0 || inUse(n) {
 		return false
@@ -109,12 +128,12 @@ func (c *canon) whole(n *node, text string) bool {
 			start--
 		}
 		if c.text[max(start-1, 0)] != ':' {
-			start, _ = c.begin(n)
+			start, _ = c.start(n)
 		} else {
 			text = " " + text
 		}
 	}
-	c.replace(start, end, text, n.risk(respelt))
+	c.replace(start, end, text)
 	return true
 }
 
@@ -141,8 +160,10 @@ func durationText(n *node) string {
 		}
 		return 0
 	}
-	return duration.Format(time.Duration(part("secs"))*time.Second + time.Duration(part("nanos")))
+	return spell(time.Duration(part("secs"))*time.Second + time.Duration(part("nanos")))
 }
+
+func spell(d time.Duration) string { return duration.Canonical(duration.Format(d)) }
 
 // exhausted: on_failure: stop is on_exhausted: fail.
 func (c *canon) exhausted(n *node) {
@@ -160,6 +181,7 @@ func (c *canon) jitter(n *node) {
 	if c == nil || e == nil || e.value.form.alias || e.value.isNull() {
 		return
 	}
+	c.begin(true)
 	in, e := home(n, e)
 	beside := n.get("jitter_factor")
 	if beside != nil {
@@ -168,49 +190,51 @@ func (c *canon) jitter(n *node) {
 		}
 	}
 	n = in
-	mode, factor := "proportional", ""
-	if v, ok := e.value.value.(bool); ok && !v {
-		mode = "none"
-	} else if v, ok := e.value.value.(string); ok {
-		mode = v
-	} else if _, ok := number(e.value); ok {
-		factor = e.value.text
-	}
-	for _, key := range []string{"mode", "factor"} {
-		if p := e.value.get(key); p != nil && key == "mode" {
-			mode = p.value.text
-		} else if p != nil {
-			factor = p.value.text
-		}
-	}
-	if beside != nil && !beside.value.isNull() {
-		factor = beside.value.text
-	}
-	text := jitterText(mode, factor)
+	text := jitterText(jitterOf(e, beside))
 	if e.value.isMap() {
 		if strings.HasPrefix(text, "{") && beside == nil || !c.whole(e.value, text) {
 			return
 		}
 	} else {
-		start, end, ok := c.source.word(e.value)
+		start, end, ok := c.word(e.value)
 		if !ok {
 			return
 		}
-		if c.text[end-1] != '"' && start > 0 && c.isQuote(start-1) { // "full" is text; true and {…} are not
+		if c.text[start-1] == '"' || c.text[start-1] == '\'' { // "full" is text, true and {…} are not
 			start, end = start-1, end+1
 		}
-		r := respelt
-		if beside != nil {
-			r = moved
-		}
-		c.replace(start, end, text, e.value.risk(r))
+		c.replace(start, end, text)
 	}
 	if beside != nil {
 		c.remove(n, "jitter_factor")
 	}
 }
 
-func (c *canon) isQuote(i int) bool { return c.text[i] == '"' || c.text[i] == '\'' }
+// jitterOf returns the mode, and the factor as it is written.
+func jitterOf(e, beside *entry) (mode, factor string) {
+	mode = "proportional"
+	switch v := e.value.value.(type) {
+	case bool:
+		if !v {
+			mode = "none"
+		}
+	case string:
+		mode = v
+	case int64, float64:
+		factor = e.value.text
+	case map[string]any:
+		if p := e.value.get("mode"); p != nil {
+			mode = p.value.text
+		}
+		if p := e.value.get("factor"); p != nil {
+			factor = p.value.text
+		}
+	}
+	if beside != nil && !beside.value.isNull() {
+		factor = beside.value.text
+	}
+	return mode, factor
+}
 
 func jitterText(mode, factor string) string {
 	value, err := strconv.ParseFloat(factor, 64)
@@ -225,105 +249,4 @@ func jitterText(mode, factor string) string {
 		return factor
 	}
 	return "{mode: " + mode + ", factor: " + factor + "}"
-}
-
-// remove notes that an entry of n is to go.
-func (c *canon) remove(n *node, key string) { c.removed = append(c.removed, removal{n, key}) }
-
-// finish makes edits of the removals: what is cut out of a map depends on what
-// else goes.
-func (c *canon) finish() {
-	for _, r := range c.removed {
-		i := slices.IndexFunc(r.from.entries, func(e entry) bool { return e.key == r.key })
-		if r.from.form.flow {
-			c.cutFlow(r.from, i)
-		} else {
-			c.cutLine(r.from, i)
-		}
-	}
-}
-
-// cutFlow cuts an entry out of {…}, with the comma behind it, or else the one
-// before.
-func (c *canon) cutFlow(n *node, i int) {
-	start, ok := c.entryStart(&n.entries[i])
-	end, ok2 := c.entryEnd(&n.entries[i])
-	if !ok || !ok2 {
-		return
-	}
-	if next := c.skipBlank(end); next < len(c.text) && c.text[next] == ',' {
-		start, end = c.cutTo(start, next+1)
-	} else {
-		// The last: with all before it that go as well.
-		for i > 0 && slices.ContainsFunc(c.removed, func(r removal) bool { return r.from == n && r.key == n.entries[i-1].key }) {
-			i--
-			if start, ok = c.entryStart(&n.entries[i]); !ok {
-				return
-			}
-		}
-		for start > 0 && isBlank(c.text[start-1]) {
-			start--
-		}
-		if start == 0 || c.text[start-1] != ',' {
-			return // the only one, or a comment before it
-		}
-		start--
-	}
-	if len(c.comments(start, end)) == 0 {
-		c.replace(start, end, "", n.risk(moved))
-	}
-}
-
-// cutTo returns what is cut with the text before the comma that ends at i: the
-// spaces after it, or the whole line; but no comment.
-func (c *canon) cutTo(start, i int) (from, to int) {
-	_, alone := c.indent(start)
-	line := c.lineEnd(i)
-	switch to = c.skipSpaces(i); {
-	case to < line:
-		return start, to
-	case alone:
-		return c.lineStart(start), min(line+len(c.newline()), len(c.text))
-	case c.text[start-1] == ' ':
-		return start - 1, line
-	}
-	if to = c.skipBlank(line); to < len(c.text) && c.text[to] == '#' {
-		to = line
-	}
-	return start, to
-}
-
-func (c *canon) skipBlank(i int) int {
-	for i < len(c.text) && isBlank(c.text[i]) {
-		i++
-	}
-	return i
-}
-
-// cutLine cuts the lines of an entry, whose comment stays, on a line of its
-// own.
-func (c *canon) cutLine(n *node, i int) {
-	start, ok := c.entryStart(&n.entries[i])
-	end, ok2 := c.entryEnd(&n.entries[i])
-	if !ok || !ok2 {
-		return
-	}
-	if _, alone := c.indent(start); !alone || len(c.comments(start, end)) > 0 {
-		return
-	}
-	rest := c.skipSpaces(end)
-	switch {
-	case rest < len(c.text) && c.text[rest] == '#':
-		c.replace(start, rest, "", n.risk(moved))
-	case rest >= c.lineEnd(end):
-		line := c.lineEnd(end)
-		c.replace(c.lineStart(start), min(line+len(c.newline()), len(c.text)), "", n.risk(moved))
-	}
-}
-
-func (c *canon) skipSpaces(i int) int {
-	for i < len(c.text) && c.text[i] == ' ' {
-		i++
-	}
-	return i
 }

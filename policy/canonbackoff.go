@@ -24,6 +24,7 @@ func (c *canon) backoff(n *node) {
 	if c == nil || e == nil || !e.value.isMap() {
 		return
 	}
+	c.begin(true)
 	n, e = home(n, e)
 	f, params := formOf(e.value)
 	if !f.retype {
@@ -91,7 +92,7 @@ func setting(e entry) string {
 
 // flowBackoff rewrites {…}, in a map of either kind.
 func (c *canon) flowBackoff(n *node, e *entry, f strategyForm) {
-	start, ok := c.begin(e.value)
+	start, ok := c.start(e.value)
 	end, ok2 := c.end(e.value)
 	at, ok3 := c.entryStart(e)
 	if !ok || !ok2 || !ok3 || len(c.comments(start, end)) > 0 {
@@ -108,17 +109,17 @@ func (c *canon) flowBackoff(n *node, e *entry, f strategyForm) {
 	if f.initial != nil {
 		initial := "initial_delay: " + durationText(f.initial.value)
 		if n.form.flow {
-			c.replace(end, end, ", "+initial, n.risk(moved))
+			c.replace(end, end, ", "+initial)
 		} else {
 			indent, alone := c.indent(at)
 			if !alone {
 				return
 			}
 			line := c.lineEnd(end)
-			c.replace(line, line, c.newline()+indent+initial, n.risk(moved))
+			c.replace(line, line, c.newline()+indent+initial)
 		}
 	}
-	c.replace(start, end, text, n.risk(moved))
+	c.replace(start, end, text)
 }
 
 // blockBackoff rewrites lines. The comment of a line goes with what it says,
@@ -147,8 +148,8 @@ func (c *canon) blockBackoff(n *node, e *entry, f strategyForm) {
 	if f.initial != nil {
 		b.WriteString(c.newline() + indent + "initial_delay: " + durationText(f.initial.value) + beside(f.initial.at.Line))
 	}
-	c.replace(at, at, above, n.risk(moved))
-	c.replace(start, end, b.String(), n.risk(moved))
+	c.replace(at, at, above)
+	c.replace(start, end, b.String())
 }
 
 // lines returns the lines of a backoff whose words are kept.

@@ -10,17 +10,7 @@ import (
 type edit struct {
 	start, end int
 	text       string
-	risk       risk
 }
-
-// risk says what an edit may meet that is not seen from where it is made.
-type risk uint8
-
-const (
-	respelt risk = iota // the same word in the same place
-	moved               // a setting goes to another line, from under its comments
-	shared              // the text is used elsewhere by its anchor
-)
 
 // A source is the text of a file that edits are made to. Nothing is parsed
 // again: nodes say where things begin, and what is found there must be what
@@ -28,7 +18,6 @@ const (
 type source struct {
 	text  []byte
 	lines []int // where each line begins
-	edits []edit
 }
 
 func newSource(text []byte) *source {
@@ -41,16 +30,10 @@ func newSource(text []byte) *source {
 	return s
 }
 
-func (s *source) replace(start, end int, text string, r risk) {
-	if string(s.text[start:end]) != text {
-		s.edits = append(s.edits, edit{start, end, text, r})
-	}
-}
-
-// apply returns the text with the edits up to a risk. Of two that overlap, the
-// one that begins first wins, or else the greater one.
-func (s *source) apply(most risk) []byte {
-	edits := slices.DeleteFunc(slices.Clone(s.edits), func(e edit) bool { return e.risk > most })
+// apply returns the text with the edits. Of two that overlap, the one that
+// begins first wins, or else the greater one.
+func (s *source) apply(edits []edit) []byte {
+	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b edit) int {
 		insert := func(e edit) int {
 			if e.start == e.end {
@@ -103,9 +86,9 @@ func (s *source) indent(i int) (string, bool) {
 	return string(before), len(bytes.Trim(before, " ")) == 0
 }
 
-// begin returns where a node begins, after its anchor: for an alias, where what
+// start returns where a node begins, after its anchor: for an alias, where what
 // it names does.
-func (s *source) begin(n *node) (int, bool) {
+func (s *source) start(n *node) (int, bool) {
 	i := s.lines[n.Line-1] + n.Col - 1
 	if i >= len(s.text) {
 		return i, false
@@ -124,7 +107,7 @@ func (s *source) begin(n *node) (int, bool) {
 // word returns where a scalar stands, inside of its quotes if it has any. It
 // must be written just as it reads.
 func (s *source) word(n *node) (start, end int, ok bool) {
-	start, ok = s.begin(n)
+	start, ok = s.start(n)
 	if !ok || n.text == "" {
 		return 0, 0, false
 	}
@@ -153,7 +136,7 @@ func (s *source) literal(i int, text string) (start, end int, ok bool) {
 
 // end returns where a node ends.
 func (s *source) end(n *node) (int, bool) {
-	i, ok := s.begin(n)
+	i, ok := s.start(n)
 	switch {
 	case !ok || n.isNull() && n.text == "":
 		return 0, false

@@ -17,43 +17,54 @@ import (
 // Formatting what Format returns changes nothing.
 //
 // A file that cannot be read without doubt is not rewritten: the problems say
-// why. The error is that of a rewriting that would have changed what the file
-// means.
-func Format(name string, text []byte) ([]byte, []Problem, error) {
+// why. What cannot be rewritten without changing what the file means, since an
+// anchor shares it with others, stays as well.
+func Format(name string, text []byte) ([]byte, []Problem) {
 	// An old name may hide another behind <<, which a rewriting brings to light.
 	const rounds = 10
 	for range rounds {
-		formatted, unclear, err := rewrite(name, text)
-		if bytes.Equal(formatted, text) || formatted == nil {
-			return formatted, unclear, err
+		formatted, unclear := rewrite(name, text)
+		if unclear != nil {
+			return nil, unclear
+		}
+		if bytes.Equal(formatted, text) {
+			break
 		}
 		text = formatted
 	}
-	return text, nil, nil
+	return text, nil
 }
 
 // rewrite formats what it finds in one reading.
-func rewrite(name string, text []byte) ([]byte, []Problem, error) {
+func rewrite(name string, text []byte) ([]byte, []Problem) {
 	c := &canon{source: newSource(text)}
 	file, problems := read(name, text, c)
 	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {
-		return nil, unclear, nil
+		return nil, unclear
 	}
-	c.finish()
 	want := meaning(file, problems)
-	for most := shared; ; most-- {
-		formatted := c.apply(most)
-		if bytes.Equal(formatted, text) {
-			return formatted, nil, nil
-		}
-		file, problems := read(name, formatted, nil)
-		if meaning(file, problems) == want {
-			return formatted, nil, nil
-		}
-		if most == respelt {
-			return nil, nil, fmt.Errorf("%s: formatting would change what the file means: it is left as it is", name)
-		}
+	tries := 200
+	does := func(changes []change) bool {
+		tries--
+		return tries >= 0 && meaning(read(name, c.with(changes), nil)) == want
 	}
+	// First what is only respelt: keys that hide each other change together.
+	respelt := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return c.moves || c.empty() })
+	moved := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return !c.moves || c.empty() })
+	return c.with(harmless(harmless(nil, respelt, does), moved, does)), nil
+}
+
+// harmless returns kept and those of changes that do no harm with them: all, or
+// else those of each half. What is kept does none.
+func harmless(kept, changes []change, does func([]change) bool) []change {
+	if all := slices.Concat(kept, changes); len(changes) == 0 || does(all) {
+		return all
+	}
+	if len(changes) == 1 {
+		return kept
+	}
+	half := len(changes) / 2
+	return harmless(harmless(kept, changes[:half], does), changes[half:], does)
 }
 
 // isClear reports whether a problem leaves no doubt about what the file says.

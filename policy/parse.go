@@ -45,8 +45,6 @@ type form struct {
 	flow   bool // {…} or […]
 	anchor bool // an anchor, &name, stands before it
 	alias  bool // *name stands in its place
-	shared bool // it is inside of what an anchor names
-	merges bool // << is one of its keys
 }
 
 // A span is a piece of one line.
@@ -76,7 +74,6 @@ type parser struct {
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
-	shared int          // anchors around
 	failed bool         // the file is not worth reading on
 }
 
@@ -215,13 +212,9 @@ func (p *parser) stop(at span, format string, args ...any) *node {
 }
 
 func (p *parser) node(y *yaml.Node, depth int) *node {
-	if y.Anchor != "" {
-		p.shared++
-		defer func() { p.shared-- }()
-	}
 	n := p.content(y, depth)
 	if y.Kind != yaml.AliasNode {
-		n.form.flow, n.form.anchor, n.form.shared = y.Style&yaml.FlowStyle != 0, y.Anchor != "", p.shared > 0
+		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != ""}
 	}
 	return n
 }
@@ -285,7 +278,6 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 		keyAt := p.at(key)
 		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
 			merged = append(merged, p.merged(y.Content[i+1], keyAt, depth)...)
-			n.form.merges = true
 			continue
 		}
 		if key.Kind == yaml.AliasNode {

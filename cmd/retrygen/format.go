@@ -59,10 +59,8 @@ type formatter struct {
 // format formats one file. One with problems is left as it is; the others are
 // not held up by it.
 func (f formatter) format(name string, text []byte) (status int) {
-	formatted, found, err := policy.Format(name, text)
+	formatted, found := policy.Format(name, text)
 	switch {
-	case err != nil:
-		return fail(f.stderr, err)
 	case len(found) > 0:
 		policy.Print(f.stderr, found, map[string][]byte{name: text})
 		return problems
