@@ -25,6 +25,10 @@ var floors = map[string][]string{
 	// Messages of the file check and of the generator guess and show alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
+	// Both commands write SARIF.
+	"internal/sarif": {},
+	// Whatever they write is whole.
+	"internal/atomicfile": {},
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
@@ -40,8 +44,8 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "policy", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/excerpt", "lint", "policy/rules"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "policy", "policy/rules", "schema"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
 }

@@ -30,12 +30,21 @@ type node struct {
 	value   any
 	items   []*node // of a list
 	entries []entry // of a map, in the order of the file
+	form    form
 }
 
 type entry struct {
 	key   string
 	at    span // of the key
 	value *node
+	from  *node // the map that it stands in, where << brought it into another
+}
+
+// form says how a node is written, for those who rewrite it.
+type form struct {
+	flow   bool // {…} or […]
+	anchor bool // an anchor, &name, stands before it
+	alias  bool // *name stands in its place
 }
 
 // A span is a piece of one line.
@@ -203,6 +212,14 @@ func (p *parser) stop(at span, format string, args ...any) *node {
 }
 
 func (p *parser) node(y *yaml.Node, depth int) *node {
+	n := p.content(y, depth)
+	if y.Kind != yaml.AliasNode {
+		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != ""}
+	}
+	return n
+}
+
+func (p *parser) content(y *yaml.Node, depth int) *node {
 	at := p.at(y)
 	p.nodes++
 	switch {
@@ -246,6 +263,7 @@ func (p *parser) alias(y *yaml.Node, at span, depth int) *node {
 	p.open = append(p.open, y.Alias)
 	n := *p.node(y.Alias, depth+1)
 	p.open = p.open[:len(p.open)-1]
+	n.form.alias = true
 	return &n
 }
 
@@ -275,7 +293,7 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 		}
 		lines[key.Value] = keyAt.Line
 		child := p.node(y.Content[i+1], depth+1)
-		n.entries = append(n.entries, entry{key.Value, keyAt, child})
+		n.entries = append(n.entries, entry{key: key.Value, at: keyAt, value: child})
 		values[key.Value] = child.value
 	}
 	// What stands here wins over what is merged in, and an earlier merge over
@@ -283,6 +301,9 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	for _, m := range merged {
 		for _, e := range m.entries {
 			if _, has := values[e.key]; !has {
+				if e.from == nil {
+					e.from = m
+				}
 				n.entries = append(n.entries, e)
 				values[e.key] = e.value.value
 			}

@@ -43,21 +43,26 @@ type Policy struct {
 // Check reads a policy file. The File is nil if any problem is an error. name
 // is only used for positions. Problems are sorted.
 func Check(name string, text []byte) (*File, []Problem) {
-	var problems []Problem
-	d := decoder{reporter{name, &problems}, map[string][]string{}}
-	var file *File
-	if root := parse(d.reporter, text); root != nil {
-		file = d.decode(root)
-		d.schema(root)
-		suppress(d.reporter, text)
-	}
-	Sort(problems)
+	file, problems := read(name, text, nil)
 	for _, p := range problems {
 		if p.Severity == rules.Error {
 			return nil, problems
 		}
 	}
-	file.Name = name
+	return file, problems
+}
+
+// read reads a policy file as far as it can be read, and notes how it would be
+// written canonically.
+func read(name string, text []byte, c *canon) (file *File, problems []Problem) {
+	d := decoder{reporter{name, &problems}, c, map[string][]string{}}
+	if root := parse(d.reporter, text); root != nil {
+		file = d.decode(root)
+		file.Name = name
+		d.schema(root)
+		suppress(d.reporter, text)
+	}
+	Sort(problems)
 	return file, problems
 }
 

@@ -299,6 +299,7 @@ func (d decoder) bestEffort(n *node) *retry.BestEffort {
 			d.problem(e.value.span, "P102", "late is log_only or update_result, not %s", kindOf(e.value))
 		}
 		b.Late = l
+		d.canon.words(e, map[string]string{"log": "log_only", "update": "update_result"})
 	}
 	b = b.Effective()
 	return &b

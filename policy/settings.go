@@ -75,6 +75,7 @@ var policyKeys = append([]string{
 // decoder turns nodes into settings.
 type decoder struct {
 	reporter
+	canon *canon
 	names map[string][]string // that each section defines
 }
 
@@ -111,9 +112,12 @@ func (d decoder) schedule(n *node) (s schedule) {
 	s.initialDelay = one(d, n, d.initialDelay, "initial_delay")
 	s.maxDelay = one(d, n, d.maxDelay, "max_delay")
 	d.backoff(n, &s)
+	d.canon.backoff(n)
 	d.jitter(n, &s)
+	d.canon.jitter(n)
 	s.retryAfter = one(d, n, d.retryAfter, "retry_after")
-	s.onExhausted = one(d, n, d.exhausted, "on_exhausted", "on_failure")
+	s.onExhausted = d.onExhausted(n)
+	d.canon.exhausted(n)
 	return s
 }
 
@@ -188,6 +192,9 @@ func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), ke
 		}
 		if first == nil {
 			first, o = e, next
+		}
+		if key != keys[0] {
+			d.canon.alias(n, e, keys[0])
 		}
 	}
 	return o
@@ -279,9 +286,12 @@ func (d decoder) duration(n *node, key string) (time.Duration, bool) {
 		if duration.HasCalendarUnit(n.text) {
 			d.warn(n.span, "P103", "%s: %s has a unit that is not always of the same length: write it in d or w", key, n.text)
 		}
+		d.canon.duration(n, value)
 		return value, true
 	case map[string]any:
-		return d.secsNanos(n, key)
+		value, ok := d.secsNanos(n, key)
+		d.canon.duration(n, value)
+		return value, ok
 	}
 	d.problem(n.span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
 	return 0, false
@@ -348,7 +358,21 @@ func (d decoder) positive(e *entry, none string) (time.Duration, bool) {
 	return value, ok
 }
 
-// exhausted reads on_exhausted and Prodigy's on_failure.
+// onExhausted reads on_exhausted, and on_failure, which is Prodigy's.
+func (d decoder) onExhausted(n *node) option[exhausted] {
+	o := one(d, n, d.exhausted, "on_exhausted")
+	old := one(d, n, d.exhausted, "on_failure")
+	switch {
+	case !old.set:
+	case !o.set:
+		o = old
+	case o.null != old.null || o.value != old.value:
+		d.problem(n.get("on_failure").at, "P104", "on_exhausted and on_failure are the same setting and disagree: keep on_exhausted")
+	}
+	return o
+}
+
+// exhausted reads the value of either.
 func (d decoder) exhausted(e *entry) (exhausted, bool) {
 	v, _ := e.value.value.(string)
 	switch {

@@ -65,6 +65,11 @@ func (r *Rule) Explain() string {
 	return fmt.Sprintf("%s: %s\n\n%s\n\nWrong:\n\n  %s\n\nRight:\n\n  %s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
 }
 
+// Markdown tells the rule without its title, with its examples.
+func (r *Rule) Markdown() string {
+	return fmt.Sprintf("%s\n\nWrong:\n\n```yaml\n%s\n```\n\nRight:\n\n```yaml\n%s\n```\n", r.Doc, r.Wrong, r.Right)
+}
+
 // Known reports whether the value of a field is known. The analyzers know only
 // constants; a policy file knows everything. A rule that reads a field that is
 // not known stays silent.
