@@ -232,11 +232,17 @@ func (d decoder) class(n *node, key string) (class, bool) {
 			return class{}, false
 		}
 		re := d.pattern(e)
-		return class{retry.Class("pattern:" + e.value.text), re}, re != nil
+		return class{retry.Class(patternClass + e.value.text), re}, re != nil
 	}
 	d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, kindOf(n))
 	return class{}, false
 }
+
+// patternClass begins the name of a class that a list defines in place.
+const patternClass = "pattern:"
+
+// IsPattern reports whether a class is a pattern that a list defines in place.
+func IsPattern(c retry.Class) bool { return strings.HasPrefix(string(c), patternClass) }
 
 // isClass reports whether there is a class of that name.
 func (d decoder) isClass(at span, name string) bool {

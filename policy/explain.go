@@ -77,6 +77,9 @@ func (p *Policy) values() []fieldValue {
 	}
 	add("breaker", cmp.Or(p.Breaker, "none"))
 	add("budget", cmp.Or(p.Budget, "none"))
+	if p.Nested {
+		add("nested", "true")
+	}
 	if p.Escalate {
 		add("on_exhausted", "escalate")
 	}

@@ -28,7 +28,6 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 // fileRules adds the findings about the file as a whole.
 func (d decoder) fileRules(root *node, f *File) {
 	d.countsOutsideGroups(root, f)
-	d.notYet(root, f)
 	for _, finding := range rules.CheckFile(f.model(root)) {
 		d.add(place(root, finding), finding.Rule, finding.Severity, finding.Text)
 	}
@@ -80,28 +79,6 @@ func (d decoder) countsOutsideGroups(root *node, f *File) {
 	}
 }
 
-// notYet refuses what the runtime or the generator do not carry out.
-func (d decoder) notYet(root *node, f *File) {
-	refuse := func(section, name, key string, is bool) {
-		if is {
-			d.problem(place(root, rules.Finding{Section: section, Policy: name, Field: rules.Field(key)}), "P909", "%s is not supported yet: remove it", key)
-		}
-	}
-	for _, p := range f.Policies {
-		refuse("policies", p.Name, "breaker", p.Breaker != "")
-		refuse("policies", p.Name, "budget", p.Budget != "")
-	}
-	for _, b := range f.Bindings {
-		refuse("bind", b.Symbol, "group", b.Group.Name != "")
-		refuse("bind", b.Symbol, "fallback", b.Fallback.Name != "")
-		refuse("bind", b.Symbol, "idempotent", b.Idempotent == rules.IdempotentByKey)
-		for _, m := range b.Methods {
-			refuse("bind", b.Symbol, "methods."+m.Name+".fallback", m.Fallback.Name != "")
-			refuse("bind", b.Symbol, "methods."+m.Name+".idempotent", m.Idempotent == rules.IdempotentByKey)
-		}
-	}
-}
-
 // uses returns what serves the symbol and its methods.
 func (b *Binding) uses() []Use {
 	list := []Use{b.Use}
@@ -111,13 +88,24 @@ func (b *Binding) uses() []Use {
 	return list
 }
 
+// NeedsErrors reports whether some policy needs the classes that the file
+// defines.
+func (f *File) NeedsErrors() bool {
+	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
+		return slices.ContainsFunc(p.Classes, func(c retry.ErrorClass) bool { return !IsPattern(c.Class) })
+	})
+}
+
+// Counts reports whether a budget counts the retries of jobs.
+func (f *File) Counts(budget string) bool {
+	return slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Name == budget && b.Count != nil })
+}
+
 // countOf returns the budget of a policy if it counts, or "".
 func (f *File) countOf(policy string) string {
 	for _, p := range f.Policies {
-		for _, b := range f.Budgets {
-			if p.Name == policy && p.Budget == b.Name && b.Count != nil {
-				return b.Name
-			}
+		if p.Name == policy && f.Counts(p.Budget) {
+			return p.Budget
 		}
 	}
 	return ""
@@ -157,7 +145,7 @@ func (f *File) model(root *node) *rules.File {
 			}
 			return true
 		}
-		m.Policies = append(m.Policies, rules.Policy{Policy: &p.Policy, Scope: p.Scope, Breaker: p.Breaker, Budget: p.Budget, Written: written})
+		m.Policies = append(m.Policies, rules.Policy{Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written})
 	}
 	for _, b := range f.Bindings {
 		one := rules.Binding{Symbol: b.Symbol, Policy: b.Policy, Idempotent: b.Idempotent, Group: b.Group.Name}

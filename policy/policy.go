@@ -34,7 +34,6 @@ type Policy struct {
 	Pos         Pos // of its name
 	Description string
 	Places      map[rules.Field]Pos // where each field is written; absent: the default
-	Scope       string              // "": none
 	Breaker     string              // "": none
 	Budget      string              // "": none
 	retry.Policy

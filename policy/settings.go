@@ -32,6 +32,7 @@ type settings struct {
 	perError       []classSchedule
 	breaker        option[string]
 	budget         option[string]
+	nested         option[bool]
 	extends        option[string]
 	description    string
 	broken         bool // something in them is wrong
@@ -69,7 +70,7 @@ var scheduleKeys = []string{
 
 var policyKeys = append([]string{
 	"description", "extends", "scope", "delay_budget", "retry_budget", "max_elapsed", "attempt_timeout", "timeout",
-	"retry_on", "abort_on", "per_error", "breaker", "budget", "durable",
+	"retry_on", "abort_on", "per_error", "breaker", "budget", "nested", "durable",
 }, scheduleKeys...)
 
 // decoder turns nodes into settings.
@@ -100,6 +101,7 @@ func (d decoder) settings(n *node) (s settings) {
 	s.perError = d.perError(n)
 	s.breaker = one(d, n, d.reference("breakers", "a breaker"), "breaker")
 	s.budget = one(d, n, d.reference("budgets", "a budget"), "budget")
+	s.nested = one(d, n, func(e *entry) (bool, bool) { v := d.boolean(e); return v, true }, "nested")
 	if e := n.get("durable"); e != nil && d.boolean(e) {
 		d.problem(e.at, "P909", "durable is not supported yet: remove it")
 	}
@@ -203,7 +205,7 @@ func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), ke
 // comparableOrList: only settings with one spelling are lists, so that lists
 // are never compared.
 type comparableOrList interface {
-	int | string | exhausted | time.Duration | retry.RetryAfter | []class
+	bool | int | string | exhausted | time.Duration | retry.RetryAfter | []class
 }
 
 func (d decoder) isMap(n *node, what string) bool {
@@ -411,6 +413,7 @@ func (s settings) over(below settings) settings {
 	lay(&s.abortOn, below.abortOn)
 	lay(&s.breaker, below.breaker)
 	lay(&s.budget, below.budget)
+	lay(&s.nested, below.nested)
 	s.perError = layClasses(s.perError, below.perError)
 	return s
 }
@@ -451,12 +454,13 @@ func (s settings) policy(name string, f *File) Policy {
 	p := s.schedule.model(retry.Policy{
 		Name: name, DelayBudget: s.delayBudget.value, MaxElapsed: s.maxElapsed.value,
 		AttemptTimeout: s.attemptTimeout.value, Timeout: s.timeout.value,
+		Nested: s.nested.value,
 	})
 	for _, scope := range f.Scopes {
 		if scope.Name != s.scope.value {
 			continue
 		}
-		p.HardLimit = scope.HardLimit
+		p.Scope, p.HardLimit = scope.Name, scope.HardLimit
 		if !s.timeout.set || s.timeout.null {
 			p.Timeout = scope.Timeout
 		}
@@ -470,7 +474,7 @@ func (s settings) policy(name string, f *File) Policy {
 		})
 	}
 	s.addClasses(&p, f)
-	return Policy{Name: name, Scope: s.scope.value, Breaker: s.breaker.value, Budget: s.budget.value, Policy: p}
+	return Policy{Name: name, Breaker: s.breaker.value, Budget: s.budget.value, Policy: p}
 }
 
 // inOrder returns the schedules of classes in the order in which classes are

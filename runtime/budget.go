@@ -1,5 +1,10 @@
 package retry
 
+import (
+	"sync/atomic"
+	"time"
+)
+
 // Defaults of the fields of [BudgetPolicy] and [JobBudgetPolicy].
 const (
 	DefaultRatio        = 0.2
@@ -35,6 +40,83 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	p.Burst = orDefault(p.Burst, DefaultBurst)
 	return p
 }
+
+// A RetryBudget limits the retries of calls that share it. [Budget] and [Unit]
+// are the two that there are.
+type RetryBudget interface {
+	// Withdraw takes one retry out of the budget, or returns why it cannot. It
+	// is never given back.
+	Withdraw() error
+	// Left returns how many retries are left.
+	Left() float64
+}
+
+// A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. It takes
+// no lock; a full one costs a success one atomic load.
+type Budget struct {
+	// In millionths of a retry.
+	tokens          atomic.Int64
+	capacity, ratio int64
+	perSecond       float64
+
+	begun    time.Time
+	refilled atomic.Int64 // nanoseconds since begun
+}
+
+// token is one retry in the unit of Budget.
+const token = 1_000_000
+
+// NewBudget returns a full budget.
+func NewBudget(p BudgetPolicy) *Budget {
+	p = p.Effective()
+	b := &Budget{capacity: int64(p.Burst * token), ratio: int64(p.Ratio * token), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
+	b.tokens.Store(b.capacity)
+	return b
+}
+
+// Deposit tells the budget that a call has succeeded.
+func (b *Budget) Deposit() {
+	if have := b.tokens.Load(); have < b.capacity {
+		b.add(b.ratio)
+	}
+}
+
+// add puts tokens in, as many as there is room for.
+func (b *Budget) add(n int64) {
+	for {
+		have := b.tokens.Load()
+		if have >= b.capacity || b.tokens.CompareAndSwap(have, min(have+n, b.capacity)) {
+			return
+		}
+	}
+}
+
+// Withdraw takes one retry out, or returns [ErrBudget].
+func (b *Budget) Withdraw() error {
+	b.refill(int64(time.Since(b.begun)))
+	for {
+		have := b.tokens.Load()
+		if have < token {
+			return ErrBudget
+		}
+		if b.tokens.CompareAndSwap(have, have-token) {
+			return nil
+		}
+	}
+}
+
+// refill adds what has flowed in since the last time. Only one of many
+// goroutines adds the same time.
+func (b *Budget) refill(now int64) {
+	last := b.refilled.Load()
+	if b.perSecond == 0 || now <= last || !b.refilled.CompareAndSwap(last, now) {
+		return
+	}
+	b.add(int64(min(float64(now-last)/1e9*b.perSecond*token, float64(b.capacity))))
+}
+
+// Left returns how many retries the budget holds.
+func (b *Budget) Left() float64 { return float64(b.tokens.Load()) / token }
 
 // A JobBudgetPolicy counts the retries of one job and of each of its units. It
 // is plain data. The zero value of every field but Name means its default;

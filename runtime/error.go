@@ -22,8 +22,21 @@ const (
 	ErrCanceled    Reason = "canceled"
 	ErrRetryAfter  Reason = "retry-after too long"
 	ErrBreakerOpen Reason = "breaker open"
+	ErrBudget      Reason = "retry budget exhausted"
+	ErrJobBudget   Reason = "job budget exhausted"
+	ErrNested      Reason = "attempt of a retry"
 	ErrEscalated   Reason = "escalated"
 )
+
+// reasonOf returns the reason that an error of a budget stands for.
+func reasonOf(err error) Reason {
+	for _, r := range [...]Reason{ErrBudget, ErrJobBudget} {
+		if errors.Is(err, r) {
+			return r
+		}
+	}
+	return ErrBudget
+}
 
 // exhausted reports whether the policy's own limits ended the call.
 func (r Reason) exhausted() bool { return r != ErrPermanent && r != ErrCanceled }
@@ -66,7 +79,7 @@ type Error struct {
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, if any
 	Escalated  bool          // somebody has to look at it: errors.Is finds ErrEscalated
-	Err        error         // the last attempt's error
+	Err        error         // the last attempt's error; nil: none was made
 	Cause      error         // why the context ended, or nil
 }
 
@@ -80,12 +93,18 @@ func (e *Error) Error() string {
 	if waited > time.Millisecond {
 		waited = waited.Round(time.Millisecond)
 	}
+	if e.Err == nil {
+		return fmt.Sprintf("%s: %s", e.Policy, e.Reason)
+	}
 	return fmt.Sprintf("%s: %s after %d %s and %v of waiting: %v", e.Policy, e.Reason, e.Attempts, noun, waited, e.Err)
 }
 
 // Unwrap returns the last error, the reason and the cause.
 func (e *Error) Unwrap() []error {
-	list := []error{e.Err, e.Reason}
+	list := []error{e.Reason}
+	if e.Err != nil {
+		list = []error{e.Err, e.Reason}
+	}
 	if e.Escalated && e.Reason != ErrEscalated {
 		list = append(list, ErrEscalated)
 	}
@@ -127,7 +146,7 @@ type mark struct {
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
-// unmark takes off a mark that the callee put outermost.
+// unmark takes off marks that the callee put outermost.
 func unmark(err error) error {
 	for {
 		m, ok := err.(*mark)

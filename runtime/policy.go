@@ -231,6 +231,8 @@ type Policy struct {
 	// Timeout limits the call: all attempts and waits together. Zero means no
 	// limit.
 	Timeout time.Duration
+	// Scope names the level of the timeout hierarchy that the calls belong to.
+	Scope string
 	// HardLimit is the most that a Timeout given at run time may be: see
 	// [WithTimeout]. Zero means no limit.
 	HardLimit time.Duration
@@ -250,6 +252,10 @@ type Policy struct {
 	PerError []Override
 	// RetryAfter says what becomes of the waits that errors ask for.
 	RetryAfter RetryAfter
+	// Nested retries also where the call is made inside of a retry of another
+	// wrapped call. Otherwise such a call is tried once: the outer one tries
+	// again already.
+	Nested bool
 	// Escalate makes the error of an exhausted call an [ErrEscalated], too.
 	Escalate bool
 }

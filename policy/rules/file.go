@@ -43,8 +43,8 @@ type ErrorClass struct {
 // nothing.
 type Policy struct {
 	*retry.Policy
-	Scope, Breaker, Budget string
-	Written                func(Field) bool // in the policy itself, not inherited
+	Breaker, Budget string
+	Written         func(Field) bool // in the policy itself, not inherited
 }
 
 // A Binding is a Go symbol that a policy serves. Method is one of an
