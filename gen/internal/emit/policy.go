@@ -28,7 +28,7 @@ func (p printer) handshake(out *jen.File) {
 //	// policyRead: up to 3 attempts, waiting 1s and 2s.
 //	var policyRead = retry.Policy{Name: "read", MaxAttempts: 3, …}
 func (p printer) policy(out *jen.File, one Policy) {
-	text := wrap(one.Var + ": " + words(&one.Policy.Policy) + ".")
+	text := wrap(one.Var + ": " + words(&one.Policy.Policy) + sharedWords(one) + ".")
 	if one.Description != "" {
 		text += "\n\n" + one.Description
 	}
