@@ -118,29 +118,36 @@ type probe struct {
 const (
 	failing       = 1 << iota // something failed since the last success
 	notClosed                 // calls need leave
+	given                     // always: no word is the zero Pass
 	generationBit = iota
 )
 
 // NewBreaker returns a closed breaker.
-func NewBreaker(p BreakerPolicy) *Breaker { return &Breaker{policy: p.Effective()} }
+func NewBreaker(p BreakerPolicy) *Breaker {
+	b := &Breaker{policy: p.Effective()}
+	b.publish()
+	return b
+}
 
-// A Pass is the leave of one attempt.
+// A Pass is the leave of one attempt. The zero Pass is none.
 type Pass struct {
 	word  uint64 // as the attempt found it
 	probe uint64 // of a half-open attempt, or 0
-	ok    bool
 }
 
 // Ready returns leave for an attempt if the breaker is closed. Where it is not,
 // [Call.Next] decides.
 func (b *Breaker) Ready() (Pass, bool) {
 	word := b.word.Load()
-	return Pass{word: word, ok: word&notClosed == 0}, word&notClosed == 0
+	if word&notClosed != 0 {
+		return Pass{}, false
+	}
+	return Pass{word: word}, true
 }
 
 // Succeed tells the breaker that an attempt has succeeded.
 func (b *Breaker) Succeed(p Pass) {
-	if word := b.word.Load(); word != p.word || word&(failing|notClosed) != 0 {
+	if b.word.Load() != p.word || p.word&(failing|notClosed) != 0 {
 		b.record(p, succeeded)
 	}
 }
@@ -178,7 +185,7 @@ func (b *Breaker) set(s BreakerState) {
 }
 
 func (b *Breaker) publish() {
-	word := b.generation << generationBit
+	word := b.generation<<generationBit | given
 	if b.failures > 0 {
 		word |= failing
 	}
@@ -197,7 +204,7 @@ func (b *Breaker) admit(now time.Time) (Pass, bool) {
 	defer b.mu.Unlock()
 	switch b.stateAt(now) {
 	case Closed:
-		return Pass{word: b.word.Load(), ok: true}, true
+		return Pass{word: b.word.Load()}, true
 	case HalfOpen:
 		// A probe that is not heard of for as long as the breaker stays open
 		// must not wedge it.
@@ -205,7 +212,7 @@ func (b *Breaker) admit(now time.Time) (Pass, bool) {
 		if len(b.probes) < b.policy.HalfOpenCalls {
 			b.lastProbe++
 			b.probes = append(b.probes, probe{b.lastProbe, now})
-			return Pass{word: b.word.Load(), probe: b.lastProbe, ok: true}, true
+			return Pass{word: b.word.Load(), probe: b.lastProbe}, true
 		}
 	}
 	return Pass{}, false
@@ -225,7 +232,7 @@ func (b *Breaker) record(p Pass, s sample) BreakerState {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !p.ok || p.word>>generationBit != b.generation {
+	if p.word == 0 || p.word>>generationBit != b.generation {
 		return b.state
 	}
 	if b.state == HalfOpen {

@@ -189,7 +189,8 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 
 	delay := schedule.Delay(c.attempts, c.previous, schedule.sample())
 	c.previous = delay
-	asked := schedule.RetryAfter.wait(f, p.belongs(err, f, RateLimit))
+	// The class is looked for only where it matters: that may take the text.
+	asked := schedule.RetryAfter.wait(f, schedule.RetryAfter.Default > 0 && !f.asked && p.belongs(err, f, RateLimit))
 	c.asked = asked
 	if most := schedule.RetryAfter.max(); asked > most {
 		if schedule.RetryAfter.FailOver {

@@ -274,6 +274,8 @@ func RunGroup[T any](ctx context.Context, g *Group, units []string, op func(ctx 
 	for {
 		d := r.decide()
 		switch {
+		case ctx.Err() != nil:
+			return r.close(d), context.Cause(ctx)
 		case d.Complete && !d.Provisional:
 			return r.close(d), nil
 		case d.Complete:
@@ -282,15 +284,13 @@ func RunGroup[T any](ctx context.Context, g *Group, units []string, op func(ctx 
 				provisional(r.copy(d))
 			}
 		}
-		if !r.waits(ctx) {
-			return r.close(r.decide()), context.Cause(ctx)
-		}
+		r.wait(ctx)
 	}
 }
 
-// waits reports whether a result has come, or it is time to look at the
-// deadline, before ctx has ended.
-func (r *run[T]) waits(ctx context.Context) bool {
+// wait returns when a result has come, it is time to look at the deadline, or
+// ctx has ended.
+func (r *run[T]) wait(ctx context.Context) {
 	var check <-chan time.Time
 	if e := r.progress.effort; e != nil {
 		left := max(e.Deadline-time.Since(r.begun), 0)
@@ -302,9 +302,7 @@ func (r *run[T]) waits(ctx context.Context) bool {
 	case <-r.changed:
 	case <-check:
 	case <-ctx.Done():
-		return false
 	}
-	return true
 }
 
 func (r *run[T]) decide() Decision {

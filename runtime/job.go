@@ -32,7 +32,7 @@ const (
 // NewJobBudget returns the budget of one job. The numbers of the policy are
 // defaults and ceilings, which the environment may override:
 // RETRY_BUDGET_DEFAULT, RETRY_BUDGET_MAX, RETRY_BUDGET_PER_WORKFLOW_DEFAULT and
-// RETRY_BUDGET_PER_WORKFLOW_MAX. retries and perUnit are the job's own numbers;
+// RETRY_BUDGET_PER_WORKFLOW_MAX; [None] stays what it is. retries and perUnit are the job's own numbers;
 // 0 or less takes the default, and what is over a ceiling is clamped: see
 // [JobBudget.Clamped].
 func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
@@ -45,7 +45,7 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", &p.PerUnit}, {"RETRY_BUDGET_PER_WORKFLOW_MAX", &p.MaxPerUnit},
 	} {
 		text := os.Getenv(v.name)
-		if text == "" {
+		if text == "" || *v.to == None {
 			continue
 		}
 		n, err := strconv.Atoi(text)
