@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/token"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
@@ -15,12 +16,24 @@ import (
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
-var Suite = []*analysis.Analyzer{UnboundedRetry, TimeoutOrder, PolicyLiteral, Directives}
+var Suite = []*analysis.Analyzer{UnboundedRetry, DeafWait, TimeoutOrder, PolicyLiteral, Directives}
 
 // pageOf returns the address of a rule's documentation.
 func pageOf(rule string) string {
 	return "https://github.com/retrygen/retrygen/blob/main/docs/rules/" + rule + ".md"
 }
+
+// AnalyzerOf returns the analyzer whose page a rule has, or nil.
+func AnalyzerOf(rule string) *analysis.Analyzer {
+	i := slices.IndexFunc(Suite, func(a *analysis.Analyzer) bool { return a.URL == pageOf(rule) || slices.Contains(alsoOn[a.Name], rule) })
+	if i < 0 {
+		return nil
+	}
+	return Suite[i]
+}
+
+// alsoOn are the rules that share the page of another.
+var alsoOn = map[string][]string{"retrydirectives": {"RL002"}}
 
 // A report collects the diagnostics of one analyzer in one package, less those
 // that a directive suppresses.
@@ -69,8 +82,17 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 	return paren
 }
 
+// inTest reports whether pos is in a file of tests, which wait and repeat as
+// they like.
+func inTest(pass *analysis.Pass, pos token.Pos) bool {
+	return strings.HasSuffix(pass.Fset.File(pos).Name(), "_test.go")
+}
+
 // fileOf returns the file of the pass that pos is in.
 func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
+	if !pos.IsValid() {
+		return nil
+	}
 	i := slices.IndexFunc(pass.Files, func(f *ast.File) bool { return f.FileStart <= pos && pos <= f.FileEnd })
 	if i < 0 {
 		return nil

@@ -56,7 +56,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
 		for _, retry := range retryloop.Find(fn) {
-			if retry.Bound != retryloop.Unbounded {
+			if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
 				continue
 			}
 			file := fileOf(pass, retry.Call.Pos())

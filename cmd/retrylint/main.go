@@ -40,6 +40,7 @@ usage: retrylint [flags] [packages]
 It checks the packages (./... if none are named) and their tests.
 
   RL101  a hand-written retry that nothing ends
+  RL102  a wait between attempts that ignores a context
   RL301  an inner context timeout that exceeds the outer one
   P…     a retry.Policy literal that breaks a rule of policy files
 
@@ -115,12 +116,9 @@ func versionOf() string {
 	return info.Main.Version
 }
 
-// analyzerOf tells which analyzer a rule's documentation stands with.
-var analyzerOf = map[string]int{"RL101": 0, "RL301": 1, "RL001": 3, "RL002": 3}
-
 func explain(id string, stdout, stderr io.Writer) int {
-	if i, ok := analyzerOf[id]; ok {
-		fmt.Fprintf(stdout, "%s: %s\n", id, lint.Suite[i].Doc)
+	if a := lint.AnalyzerOf(id); a != nil {
+		fmt.Fprintf(stdout, "%s: %s\n", id, a.Doc)
 		return clean
 	}
 	if r := rules.ByID(id); r != nil {

@@ -10,28 +10,87 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// unbounded reports whether it is proven that nothing but a success of call, or
-// an error of another class, ends the failing way.
-func (w way) unbounded(call *ssa.Call, branch *ssa.If, errs map[ssa.Value]bool) bool {
-	cycle := w.cycle()
-	cycle[call.Block()] = true
-	c := classification{failed: w, errs: errs, open: map[ssa.Value]bool{}}
+// judge decides what bounds a retry: nothing but a success, or an error of
+// another class, or only a context besides.
+func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
+	cycle := r.failed.cycle()
+	cycle[r.Call.Block()] = true
+	c := classification{failed: r.failed, errs: errs, open: map[ssa.Value]bool{}}
+	var ctx ssa.Value
+	selected := false
 	for b := range cycle {
 		if ends(b) {
-			return false
+			return
 		}
 		switch last := b.Instrs[len(b.Instrs)-1].(type) {
 		case *ssa.Jump:
 		case *ssa.If:
-			exits := !cycle[b.Succs[0]] || !cycle[b.Succs[1]]
-			if last != branch && exits && !c.only(last.Cond) {
-				return false
+			if last == branch || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
+				continue
+			}
+			if asked := contextAsked(last.Cond); asked != nil && (ctx == nil || ctx == asked) {
+				ctx = asked
+				continue
+			}
+			if !c.only(last.Cond) {
+				return
+			}
+			if !c.fixed(last.Cond) && r.isAbout(last.Cond, errs) {
+				r.Classified = true
+				selected = selected || isSelected(last, cycle)
 			}
 		default:
-			return false
+			return
 		}
 	}
-	return true
+	switch given := GivenContext(r.Call); {
+	case selected && !r.Waits():
+		// One error alone asks for the same again at once: there is more to do, or
+		// others were faster.
+	case ctx != nil:
+		r.Bound, r.Context = ByContext, ctx
+	case r.Classified && given != nil && !IsBackground(given):
+		// What classifies the error may well know that the context ended.
+	default:
+		r.Bound = Unbounded
+		r.DeadCounter = r.failed.deadCounter()
+	}
+}
+
+// isSelected reports whether a branch stays on the cycle for one error alone,
+// and leaves it for all others.
+func isSelected(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
+	stays := cycle[branch.Block().Succs[0]]
+	switch cond := branch.Cond.(type) {
+	case *ssa.Call:
+		return stays && isNamed(cond.Common().StaticCallee(), "errors", "Is")
+	case *ssa.BinOp:
+		return stays && cond.Op == token.EQL || !stays && cond.Op == token.NEQ
+	}
+	return false
+}
+
+// isAbout reports whether a condition asks anything of an error.
+func (r *Retry) isAbout(v ssa.Value, errs map[ssa.Value]bool) bool {
+	seen := map[ssa.Value]bool{}
+	var visit func(ssa.Value) bool
+	visit = func(v ssa.Value) bool {
+		if errs[v] {
+			return true
+		}
+		instr, ok := v.(ssa.Instruction)
+		if !ok || seen[v] || !r.failed.loop.blocks[instr.Block()] {
+			return false
+		}
+		seen[v] = true
+		for _, op := range instr.Operands(nil) {
+			if *op != nil && visit(*op) {
+				return true
+			}
+		}
+		return false
+	}
+	return visit(v)
 }
 
 // classification judges whether a condition asks nothing but which error it
@@ -78,8 +137,9 @@ func (c classification) memory(addr ssa.Value) bool {
 	switch addr := addr.(type) {
 	case *ssa.Global:
 		// The end of a stream is reached by reading on.
-		isEOF := addr.Name() == "EOF" && addr.Pkg != nil && addr.Pkg.Pkg.Path() == "io"
-		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF
+		isEOF := isVariable(addr, "io", "EOF")
+		isEnd := isVariable(addr, "context", "Canceled", "DeadlineExceeded")
+		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF && !isEnd
 	case *ssa.Alloc:
 		return isTarget(addr)
 	case *ssa.FieldAddr:
@@ -199,6 +259,11 @@ func isOfTime(fn *ssa.Function) bool {
 // the names.
 func isNamed(fn *ssa.Function, path string, names ...string) bool {
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path && slices.Contains(names, fn.Name())
+}
+
+// isVariable reports whether g is a variable of a package with one of the names.
+func isVariable(g *ssa.Global, path string, names ...string) bool {
+	return g.Pkg != nil && g.Pkg.Pkg.Path() == path && slices.Contains(names, g.Name())
 }
 
 // isInterrupt reports whether v is EINTR.

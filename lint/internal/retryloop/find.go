@@ -18,18 +18,23 @@ import (
 // A Bound says what is known of the end of a retry.
 type Bound uint8
 
-// Only what is proven is Unbounded.
+// Only what is proven is Unbounded, or ended by nothing but a context.
 const (
 	Unknown Bound = iota
 	Unbounded
+	ByContext
 )
 
 // A Retry is a loop that makes the same call again after it failed.
 type Retry struct {
 	Call        *ssa.Call
 	Bound       Bound
-	IsFor       bool     // made by a for statement, not by goto
-	DeadCounter *Counter // a counter of attempts that no exit reads, if there is one
+	Context     ssa.Value // what ends it, if that is a context
+	Classified  bool      // a way out asks which error it was
+	IsFor       bool      // made by a for statement, not by goto
+	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
+
+	failed, succeeded way
 }
 
 // A Counter is a variable that failures count.
@@ -41,6 +46,16 @@ type Counter struct {
 
 // Name returns the name of what is called.
 func (r Retry) Name() string { return nameOf(r.Call) }
+
+// Through returns the parameter that is called, if the retry is of a function
+// that the caller gives.
+func (r Retry) Through() *ssa.Parameter {
+	p, _ := r.Call.Common().Value.(*ssa.Parameter)
+	if p == nil || r.Call.Common().IsInvoke() {
+		return nil
+	}
+	return p
+}
 
 func nameOf(call *ssa.Call) string {
 	common := call.Common()
@@ -80,7 +95,7 @@ func Find(fn *ssa.Function) []Retry {
 // retry judges whether the loop is a retry of call.
 func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	errs := errorsOf(call)
-	if len(errs) == 0 || isFunctionValue(call) {
+	if len(errs) == 0 {
 		return Retry{}, false
 	}
 	for _, b := range l.list {
@@ -96,12 +111,14 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		if !same || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
 			continue
 		}
-		r := Retry{Call: call, IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range")}
+		r := Retry{
+			Call: call, failed: failed, succeeded: succeeded,
+			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
+		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && failed.unbounded(call, branch, errs) {
-			r.Bound = Unbounded
-			r.DeadCounter = failed.deadCounter()
+		if !counted && !isClosure(call) {
+			r.judge(branch, errs)
 		}
 		return r, true
 	}
@@ -159,11 +176,14 @@ var errorType = types.Universe.Lookup("error").Type()
 
 func isError(t types.Type) bool { return types.Identical(t, errorType) }
 
-// isFunctionValue reports whether the callee is a value that a caller chose, or
-// a closure: whether its errors end is for the caller, or its variables, to
+// isClosure reports whether the callee is a closure, or a value that is neither
+// a function nor a parameter: whether its errors end is for its variables to
 // know.
-func isFunctionValue(call *ssa.Call) bool {
+func isClosure(call *ssa.Call) bool {
 	if call.Common().IsInvoke() {
+		return false
+	}
+	if _, ok := call.Common().Value.(*ssa.Parameter); ok {
 		return false
 	}
 	fn := call.Common().StaticCallee()

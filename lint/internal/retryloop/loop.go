@@ -55,6 +55,61 @@ func (l *loop) fill(latch *ssa.BasicBlock) {
 	}
 }
 
+// tries reports whether the loop is a retry, or whether each round makes a call
+// again with the same operands that decides whether the loop goes on, or that
+// is given a context.
+func (l *loop) tries() bool {
+	round := way{loop: l, blocks: l.blocks}
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok {
+				continue
+			}
+			if _, ok := l.retry(call); ok {
+				return true
+			}
+			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil
+			if !l.decides(call, anyBranch) {
+				continue
+			}
+			if same, counted := round.repeats(call); same && !counted {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// decides reports whether a branch of the loop depends on v: any branch, or
+// one that may leave.
+func (l *loop) decides(v ssa.Value, anyBranch bool) bool {
+	seen := map[ssa.Value]bool{}
+	var visit func(ssa.Value) bool
+	visit = func(v ssa.Value) bool {
+		if seen[v] || v.Referrers() == nil {
+			return false
+		}
+		seen[v] = true
+		for _, ref := range *v.Referrers() {
+			if !l.blocks[ref.Block()] {
+				continue
+			}
+			if _, ok := ref.(*ssa.If); ok {
+				succs := ref.Block().Succs
+				if anyBranch || !l.blocks[succs[0]] || !l.blocks[succs[1]] {
+					return true
+				}
+			}
+			if next, ok := ref.(ssa.Value); ok && visit(next) {
+				return true
+			}
+		}
+		return false
+	}
+	return visit(v)
+}
+
 // between returns the blocks on the ways from one block of the loop to another
 // that do not pass the header again.
 func (l *loop) between(from, to *ssa.BasicBlock) map[*ssa.BasicBlock]bool {

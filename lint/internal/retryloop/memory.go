@@ -12,7 +12,7 @@ import (
 // same name.
 func (w way) overwrites(v ssa.Value) bool {
 	of := root(v)
-	if isConst(of) {
+	if isConst(of) || w.isFresh(of) {
 		return false
 	}
 	field := fieldOf(v)
@@ -32,6 +32,13 @@ func (w way) overwrites(v ssa.Value) bool {
 		}
 	}
 	return false
+}
+
+// isFresh reports whether v is a variable that each round makes anew. What is
+// put into it is compared as operands are.
+func (w way) isFresh(v ssa.Value) bool {
+	alloc, ok := v.(*ssa.Alloc)
+	return ok && w.loop.blocks[alloc.Block()]
 }
 
 // isGiven reports whether a call has v, or a variable of a package, to work on.

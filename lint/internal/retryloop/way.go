@@ -50,10 +50,10 @@ func (w way) returns() bool {
 // leaves serves for ever: a daemon.
 func (w way) leaves() bool {
 	if !w.loop.blocks[w.to] {
-		return true
+		return reachesEnd(w.to)
 	}
 	exits := func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] })
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && reachesEnd(s) })
 	}
 	for b := range w.blocks {
 		if exits(b) {
@@ -62,6 +62,21 @@ func (w way) leaves() bool {
 	}
 	// The condition of a for statement is looked at before the next round.
 	return w.returns() && exits(w.loop.header)
+}
+
+// reachesEnd reports whether the function can end after b. One that cannot goes
+// on to serve for ever.
+func reachesEnd(b *ssa.BasicBlock) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if seen[b] {
+			return false
+		}
+		seen[b] = true
+		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
+	}
+	return visit(b)
 }
 
 // cycle returns the blocks on the ways from a failure back to the branch that
@@ -88,16 +103,28 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 // ends reports whether a block calls what does not return. The SSA form knows
 // most of them; loggers and tests of other modules it knows by name only, and
 // a name that misleads makes us silent.
-func ends(b *ssa.BasicBlock) bool {
+func ends(b *ssa.BasicBlock) bool { return endsWithin(b, 3) }
+
+func endsWithin(b *ssa.BasicBlock, depth int) bool {
 	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)
 		if !ok {
 			return false
 		}
 		switch nameOf(call) {
-		case "Exit", "Goexit", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "FailNow", "Skip", "Skipf", "SkipNow":
+		case "Exit", "Goexit", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Crit", "Critf", "FailNow", "Skip", "Skipf", "SkipNow":
 			return true
 		}
-		return false
+		fn := call.Common().StaticCallee()
+		return depth > 0 && fn != nil && len(fn.Blocks) > 0 && fn.Recover == nil && neverReturns(fn, depth-1)
+	})
+}
+
+// neverReturns reports whether every way through a function of this package
+// ends the program.
+func neverReturns(fn *ssa.Function, depth int) bool {
+	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		_, returns := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		return returns && !endsWithin(b, depth)
 	})
 }

@@ -92,7 +92,7 @@ func deadCounter(ctx context.Context, c client, out chan<- int) {
 		if err != nil {
 			retries++
 			log.Print(err, retries)
-			time.Sleep(time.Duration(retries) * time.Second)
+			time.Sleep(time.Duration(retries) * time.Second) // want `RL102`
 			continue
 		}
 		retries = 0
@@ -784,5 +784,37 @@ func nopeFatalOfALogger(c client, l logger) {
 		} else {
 			l.Fatalf("ping: %v", err)
 		}
+	}
+}
+
+// One error alone asks for the same again, at once: each call gets further.
+func nopeMoreToDo(c client) error {
+	for {
+		err := c.Ping()
+		if errors.Is(err, errBusy) {
+			continue
+		}
+		return err
+	}
+}
+
+// Behind the success the function serves for ever, as it would before.
+func nopeServesAfterwards(c client, work <-chan func()) {
+	for c.Ping() != nil {
+		time.Sleep(time.Second)
+	}
+	for {
+		(<-work)()
+	}
+}
+
+// What says that the error is transient may well know that the context ended.
+func nopeClassifierMayKnowTheContext(ctx context.Context, c client) error {
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil || !transient(err) {
+			return err
+		}
+		time.Sleep(time.Second) // want `RL102`
 	}
 }

@@ -1,0 +1,195 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// IsContext reports whether t is context.Context itself.
+func IsContext(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Context" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
+}
+
+// GivenContext returns the context that a call is given, if there is one.
+func GivenContext(call ssa.CallInstruction) ssa.Value {
+	for _, arg := range call.Common().Args {
+		if IsContext(arg.Type()) {
+			return arg
+		}
+	}
+	return nil
+}
+
+// IsBackground reports whether v is a context that never ends.
+func IsBackground(v ssa.Value) bool {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	fn := call.Common().StaticCallee()
+	switch {
+	case isNamed(fn, "context", "Background", "TODO"):
+		return true
+	case isNamed(fn, "context", "WithValue", "WithoutCancel"):
+		return fn.Name() == "WithoutCancel" || IsBackground(call.Common().Args[0])
+	}
+	return false
+}
+
+// liveContext returns a context that somebody may end while block b of fn runs:
+// a parameter, also of an enclosing function, or one derived before.
+func liveContext(fn *ssa.Function, b *ssa.BasicBlock) ssa.Value {
+	for outer := fn; outer != nil; outer = outer.Parent() {
+		for _, p := range outer.Params {
+			if IsContext(p.Type()) && p.Name() != "_" && p.Name() != "" {
+				return p
+			}
+		}
+	}
+	for _, v := range fn.FreeVars {
+		if bound := bindingOf(v); bound != nil && isLive(bound) {
+			return bound
+		}
+	}
+	for _, block := range fn.Blocks {
+		if !block.Dominates(b) || block == b {
+			continue
+		}
+		for _, instr := range block.Instrs {
+			if v, ok := instr.(ssa.Value); ok && isLive(v) {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// bindingOf returns what a captured variable holds, if it is captured in one
+// place and assigned to once.
+func bindingOf(v *ssa.FreeVar) ssa.Value {
+	outer := v.Parent().Parent()
+	var bound ssa.Value
+	for _, b := range outer.Blocks {
+		for _, instr := range b.Instrs {
+			c, ok := instr.(*ssa.MakeClosure)
+			if !ok || c.Fn != v.Parent() {
+				continue
+			}
+			if bound != nil {
+				return nil
+			}
+			bound = c.Bindings[slices.Index(v.Parent().FreeVars, v)]
+		}
+	}
+	switch bound := bound.(type) {
+	case *ssa.FreeVar:
+		return bindingOf(bound)
+	case *ssa.Alloc:
+		stored := contents(bound)
+		if len(stored) == 1 {
+			return stored[0]
+		}
+		return nil
+	}
+	return bound
+}
+
+// isLive reports whether v is a context that is derived with a time limit, that
+// ends with a signal, a group or a request.
+func isLive(v ssa.Value) bool {
+	if !IsContext(v.Type()) {
+		return false
+	}
+	x, ok := v.(*ssa.Extract)
+	if !ok {
+		call, ok := v.(*ssa.Call)
+		return ok && isNamed(call.Common().StaticCallee(), "net/http", "Context")
+	}
+	call, ok := x.Tuple.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	fn := call.Common().StaticCallee()
+	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") ||
+		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
+}
+
+// asksContext reports whether a condition of the loop asks a context.
+func (l *loop) asksContext() bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		return ok && contextAsked(branch.Cond) != nil
+	})
+}
+
+// endedAt reports whether a context has ended where block b runs.
+func endedAt(b *ssa.BasicBlock) bool {
+	for ; b != nil; b = b.Idom() {
+		at := b.Idom()
+		if at == nil {
+			return false
+		}
+		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		if !ok || contextAsked(branch.Cond) == nil {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok {
+			continue
+		}
+		// case <-ctx.Done() and ctx.Err() != nil lead to their first successor.
+		if _, received := cmp.X.(*ssa.Extract); (received || cmp.Op == token.NEQ) && at.Succs[0] == b {
+			return true
+		}
+	}
+	return false
+}
+
+// contextAsked returns the context whose end a condition asks for, or nil.
+func contextAsked(cond ssa.Value) ssa.Value {
+	if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {
+		cond = not.X
+	}
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok {
+		return nil
+	}
+	switch x := cmp.X.(type) {
+	case *ssa.Call:
+		// ctx.Err() != nil
+		if isNil(cmp.Y) {
+			return methodOfContext(x, "Err")
+		}
+	case *ssa.Extract:
+		// case <-ctx.Done():
+		sel, ok := x.Tuple.(*ssa.Select)
+		i, isIndex := cmp.Y.(*ssa.Const)
+		if !ok || !isIndex || x.Index != 0 {
+			return nil
+		}
+		if n, exact := constant.Int64Val(i.Value); exact && n >= 0 && int(n) < len(sel.States) {
+			return methodOfContext(sel.States[n].Chan, "Done")
+		}
+	}
+	return nil
+}
+
+// methodOfContext returns the context that v asks by the named method, or nil.
+func methodOfContext(v ssa.Value, name string) ssa.Value {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return nil
+	}
+	if call.Common().IsInvoke() && call.Common().Method.Name() == name && IsContext(call.Common().Value.Type()) {
+		return call.Common().Value
+	}
+	if name == "Err" && isNamed(call.Common().StaticCallee(), "context", "Cause") {
+		return call.Common().Args[0]
+	}
+	return nil
+}

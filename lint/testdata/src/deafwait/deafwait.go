@@ -1,0 +1,217 @@
+package deafwait
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"time"
+)
+
+type client interface {
+	Call(ctx context.Context, key string) (string, error)
+	Ping() error
+	Status(id int) (done bool, err error)
+}
+
+var errBusy = errors.New("busy")
+
+func asked(ctx context.Context, c client) error {
+	for ctx.Err() == nil {
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `this wait goes on after ctx has ended: wait in a select with its Done channel \(RL102\)`
+	}
+	return ctx.Err()
+}
+
+func counted(ctx context.Context, c client) (err error) {
+	for attempt := 1; attempt <= 3; attempt++ {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Duration(attempt*attempt) * time.Second) // want `RL102`
+	}
+	return err
+}
+
+func received(ctx context.Context, c client) {
+	for range 5 {
+		if c.Ping() == nil {
+			return
+		}
+		<-time.After(time.Second) // want `RL102`
+	}
+}
+
+func poll(ctx context.Context, c client, id int) error {
+	for {
+		time.Sleep(10 * time.Second) // want `RL102`
+		done, err := c.Status(id)
+		if err != nil || done {
+			return err
+		}
+	}
+}
+
+func daemonThatSkipsItsCheck(ctx context.Context, c client) {
+	for {
+		if _, err := c.Call(ctx, "k"); err != nil {
+			time.Sleep(15 * time.Second) // want `RL102`
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		default:
+		}
+	}
+}
+
+func jump(ctx context.Context, c client) error {
+again:
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := c.Ping(); err != nil {
+		time.Sleep(time.Second) // want `RL102`
+		goto again
+	}
+	return nil
+}
+
+func captured(c client) func() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	go func() {
+		defer cancel()
+		for range 5 {
+			if _, err := c.Call(ctx, "k"); err == nil {
+				return
+			}
+			time.Sleep(time.Second) // want `RL102`
+		}
+	}()
+	return cancel
+}
+
+func request(w http.ResponseWriter, r *http.Request, c client) {
+	ctx := r.Context()
+	for range 3 {
+		if _, err := c.Call(ctx, "k"); err == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func nopeSelect(ctx context.Context, c client) error {
+	for {
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func nopeShort(ctx context.Context, dir string) (err error) {
+	for range 50 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func nopeNoContext(c client) {
+	for range 5 {
+		if c.Ping() == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeBackground(c client) {
+	ctx := context.Background()
+	for range 5 {
+		if _, err := c.Call(ctx, "k"); err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// One thing after the other, slowly, is no retry.
+func nopePaced(ctx context.Context, c client, keys []string) {
+	for _, key := range keys {
+		if _, err := c.Call(ctx, key); err != nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// It looks at something for as long as the program runs, and leaves by nothing.
+func nopeWatch(ctx context.Context, c client, log func(error)) {
+	for {
+		time.Sleep(250 * time.Millisecond)
+		if err := c.Ping(); err != nil {
+			log(err)
+		}
+	}
+}
+
+// The context has ended already: this is cleaning up.
+func nopeAfterTheEnd(ctx context.Context, c client) {
+	for {
+		select {
+		case <-ctx.Done():
+			time.Sleep(time.Second)
+			return
+		default:
+		}
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+type request2 struct{ id int }
+
+type service interface {
+	Get(ctx context.Context, r *request2, opts ...int) (bool, error)
+	Start(ctx context.Context) (*request2, error)
+}
+
+func pollInClosure(run func(func() error), s service) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	run(func() error {
+		r, err := s.Start(ctx)
+		if err != nil {
+			return err
+		}
+		id := r.id
+		started := false
+		for {
+			time.Sleep(10 * time.Second) // want `RL102`
+			done, err := s.Get(ctx, &request2{id: id})
+			if err != nil {
+				return err
+			}
+			if done {
+				break
+			}
+			if !started {
+				started = true
+			}
+		}
+		return nil
+	})
+}
