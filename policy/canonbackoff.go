@@ -170,7 +170,7 @@ func (f strategyForm) lines(e *entry) []int {
 func (c *canon) sortComments(start, end int, kept []int, newline string) (above string, beside func(line int) string) {
 	of := map[int]string{}
 	for _, comment := range c.comments(start, end) {
-		line, _ := slices.BinarySearch(c.lines, comment.start+1)
+		line := c.line(comment.start)
 		if _, own := c.indent(comment.start); !own && slices.Contains(kept, line) {
 			of[line] = " " + comment.text
 		} else {

@@ -43,7 +43,7 @@ func rewrite(name string, text []byte) ([]byte, []Problem) {
 		return nil, unclear
 	}
 	want := meaning(file, problems)
-	tries := 200
+	tries := min(100, 1+maxBytes*4/len(text)) // each reads the file
 	does := func(changes []change) bool {
 		tries--
 		return tries >= 0 && meaning(read(name, c.with(changes), nil)) == want
