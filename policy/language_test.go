@@ -8,12 +8,15 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// TestLanguage: each rule about the file reports its wrong example and no
-// error in the right one.
+// needGo are rules that only the generator can judge.
+var needGo = []string{"P906", "P910"}
+
+// TestLanguage: each rule about the file reports its wrong example and nothing
+// in the right one.
 func TestLanguage(t *testing.T) {
 	for _, r := range policy.Language {
 		_, problems := policy.Check("retry.yaml", []byte(r.Wrong+"\n"))
-		if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID }) {
+		if !slices.Contains(needGo, r.ID) && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID }) {
 			t.Errorf("%s: the wrong example gives %v", r.ID, problems)
 		}
 		_, problems = policy.Check("retry.yaml", []byte(r.Right+"\n"))
