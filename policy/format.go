@@ -67,9 +67,10 @@ func harmless(kept, changes []change, does func([]change) bool) []change {
 	return harmless(harmless(kept, changes[:half], does), changes[half:], does)
 }
 
-// isClear reports whether a problem leaves no doubt about what the file says.
+// isClear reports whether a problem leaves no doubt about what the file says:
+// a policy may be wrong, or not supported yet, and still be well written.
 func isClear(p Problem) bool {
-	return p.Severity != rules.Error || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
+	return p.Severity != rules.Error || p.Rule == "P909" || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
 }
 
 // meaning writes down all that a file says but for where: what it resolves to,
