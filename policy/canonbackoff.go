@@ -8,8 +8,7 @@ import (
 // A strategyForm is a backoff as it is written: the strategy, its settings, and
 // the first delay where that stands among them.
 type strategyForm struct {
-	name     *node // or of the key
-	line     int   // that the name stands on
+	line     int // that the name stands on
 	strategy string
 	settings []entry // but for type and the first delay
 	initial  *entry
