@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -22,6 +23,19 @@ func TestLanguage(t *testing.T) {
 		_, problems = policy.Check("retry.yaml", []byte(r.Right+"\n"))
 		if problems = policy.AtLeast(rules.Warning, problems); len(problems) > 0 {
 			t.Errorf("%s: the right example gives %v", r.ID, problems)
+		}
+	}
+}
+
+// TestReportedRulesAreDescribed: what a message names in brackets can be
+// explained. P909 is left out: it goes as the language is carried out.
+func TestReportedRulesAreDescribed(t *testing.T) {
+	ids := regexp.MustCompile(`\[(P[0-9]{3})\]\n`)
+	for _, name := range glob(t, "err/*.out") {
+		for _, m := range ids.FindAllSubmatch(read(t, name), -1) {
+			if id := string(m[1]); id != "P909" && policy.RuleByID(id) == nil {
+				t.Errorf("%s: %s has no description: add it to policy.Language", name, id)
+			}
 		}
 	}
 }
