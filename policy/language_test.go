@@ -16,6 +16,9 @@ var needGo = []string{"P906", "P910"}
 // in the right one.
 func TestLanguage(t *testing.T) {
 	for _, r := range policy.Language {
+		if rules.ByID(r.ID) != nil {
+			t.Errorf("%s is described twice", r.ID)
+		}
 		_, problems := policy.Check("retry.yaml", []byte(r.Wrong+"\n"))
 		if !slices.Contains(needGo, r.ID) && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID }) {
 			t.Errorf("%s: the wrong example gives %v", r.ID, problems)
