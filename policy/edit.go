@@ -242,8 +242,10 @@ func (s *source) next(i int) int {
 	return i + 1
 }
 
+// isComment reports whether a comment begins at i. As for the YAML library, it
+// may follow the end of anything but plain text without a space.
 func (s *source) isComment(i int) bool {
-	return s.text[i] == '#' && (i == 0 || isBlank(s.text[i-1]))
+	return s.text[i] == '#' && (i == 0 || isBlank(s.text[i-1]) || bytes.IndexByte([]byte(",{}[]\"'"), s.text[i-1]) >= 0)
 }
 
 // beginsToken reports whether a quote at i opens text, and is no apostrophe.
