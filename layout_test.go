@@ -38,7 +38,7 @@ var floors = map[string][]string{
 	"policy":            {"internal/excerpt", "internal/spelling", "policy/duration", "policy/rules", "runtime", "schema"},
 	"gen/internal/bind": {"internal/spelling"},
 	"gen/internal/emit": {"gen/internal/bind", "policy", "policy/duration", "runtime"},
-	"gen":               {"gen/internal/bind", "gen/internal/emit", "policy", "policy/rules"},
+	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "policy", "policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.
 	"lint/internal/retryloop": {},
 	// lint never imports policy, so that linter plugins carry neither YAML nor

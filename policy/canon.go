@@ -53,12 +53,13 @@ func (c *canon) remove(n *node, key string) {
 // with returns the text with changes made.
 func (c *canon) with(changes []change) []byte {
 	var edits []edit
-	var cut cuts
+	cut := cuts{source: c.source, removed: map[removal]bool{}}
 	for _, change := range changes {
 		edits = append(edits, change.edits...)
-		cut.removed = append(cut.removed, change.removed...)
+		for _, r := range change.removed {
+			cut.removed[r] = true
+		}
 	}
-	cut.source = c.source
 	return c.apply(append(edits, cut.all()...))
 }
 

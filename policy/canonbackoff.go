@@ -8,8 +8,7 @@ import (
 // A strategyForm is a backoff as it is written: the strategy, its settings, and
 // the first delay where that stands among them.
 type strategyForm struct {
-	name     *node // or of the key
-	line     int   // that the name stands on
+	line     int // that the name stands on
 	strategy string
 	settings []entry // but for type and the first delay
 	initial  *entry
@@ -170,7 +169,7 @@ func (f strategyForm) lines(e *entry) []int {
 func (c *canon) sortComments(start, end int, kept []int, newline string) (above string, beside func(line int) string) {
 	of := map[int]string{}
 	for _, comment := range c.comments(start, end) {
-		line, _ := slices.BinarySearch(c.lines, comment.start+1)
+		line := c.line(comment.start)
 		if _, own := c.indent(comment.start); !own && slices.Contains(kept, line) {
 			of[line] = " " + comment.text
 		} else {

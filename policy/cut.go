@@ -5,13 +5,13 @@ import "slices"
 // cuts takes entries out of maps. What is cut for one depends on what else goes.
 type cuts struct {
 	*source
-	removed []removal
+	removed map[removal]bool
 	edits   []edit
 }
 
 // all returns the edits for all that is removed.
 func (c *cuts) all() []edit {
-	for _, r := range c.removed {
+	for r := range c.removed { // in any order: edits are sorted
 		i := slices.IndexFunc(r.from.entries, func(e entry) bool { return e.key == r.key })
 		if r.from.form.flow {
 			c.cutFlow(r.from, i)
@@ -36,7 +36,7 @@ func (c *cuts) cutFlow(n *node, i int) {
 		start, end = c.cutTo(start, next+1)
 	} else {
 		// The last: with all before it that go as well.
-		for i > 0 && slices.ContainsFunc(c.removed, func(r removal) bool { return r.from == n && r.key == n.entries[i-1].key }) {
+		for i > 0 && c.removed[removal{n, n.entries[i-1].key}] {
 			i--
 			if start, ok = c.entryStart(&n.entries[i]); !ok {
 				return

@@ -66,24 +66,34 @@ func (s *source) newline() string {
 	return "\n"
 }
 
-func (s *source) lineStart(i int) int { return bytes.LastIndexByte(s.text[:i], '\n') + 1 }
+// line returns the number of the line of i, from 1.
+func (s *source) line(i int) int {
+	n, _ := slices.BinarySearch(s.lines, i+1)
+	return n
+}
+
+func (s *source) lineStart(i int) int { return s.lines[s.line(i)-1] }
 
 // lineEnd returns where the line of i ends, before its newline.
 func (s *source) lineEnd(i int) int {
-	n := bytes.IndexByte(s.text[i:], '\n')
-	if n < 0 {
+	n := s.line(i)
+	if n == len(s.lines) {
 		return len(s.text)
 	}
-	if n > 0 && s.text[i+n-1] == '\r' {
-		n--
+	end := s.lines[n] - 1
+	if end > i && s.text[end-1] == '\r' {
+		end--
 	}
-	return i + n
+	return end
 }
 
 // indent returns the spaces before i, if nothing else stands there.
 func (s *source) indent(i int) (string, bool) {
 	before := s.text[s.lineStart(i):i]
-	return string(before), len(bytes.Trim(before, " ")) == 0
+	if len(bytes.TrimLeft(before, " ")) > 0 {
+		return "", false
+	}
+	return string(before), true
 }
 
 // start returns where a node begins, after its anchor: for an alias, where what
@@ -232,8 +242,10 @@ func (s *source) next(i int) int {
 	return i + 1
 }
 
+// isComment reports whether a comment begins at i. As for the YAML library, it
+// may follow the end of anything but plain text without a space.
 func (s *source) isComment(i int) bool {
-	return s.text[i] == '#' && (i == 0 || isBlank(s.text[i-1]))
+	return s.text[i] == '#' && (i == 0 || isBlank(s.text[i-1]) || bytes.IndexByte([]byte(",{}[]\"'"), s.text[i-1]) >= 0)
 }
 
 // beginsToken reports whether a quote at i opens text, and is no apostrophe.

@@ -43,33 +43,34 @@ func rewrite(name string, text []byte) ([]byte, []Problem) {
 		return nil, unclear
 	}
 	want := meaning(file, problems)
-	tries := 200
-	does := func(changes []change) bool {
+	tries := min(100, 1+maxBytes*4/len(text)) // each reads the file
+	sameMeaning := func(changes []change) bool {
 		tries--
 		return tries >= 0 && meaning(read(name, c.with(changes), nil)) == want
 	}
 	// First what is only respelt: keys that hide each other change together.
 	respelt := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return c.moves || c.empty() })
 	moved := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return !c.moves || c.empty() })
-	return c.with(harmless(harmless(nil, respelt, does), moved, does)), nil
+	return c.with(harmless(harmless(nil, respelt, sameMeaning), moved, sameMeaning)), nil
 }
 
-// harmless returns kept and those of changes that do no harm with them: all, or
-// else those of each half. What is kept does none.
-func harmless(kept, changes []change, does func([]change) bool) []change {
-	if all := slices.Concat(kept, changes); len(changes) == 0 || does(all) {
+// harmless returns kept and those of changes that are ok with them: all, or else
+// those of each half. What is kept is ok.
+func harmless(kept, changes []change, ok func([]change) bool) []change {
+	if all := slices.Concat(kept, changes); len(changes) == 0 || ok(all) {
 		return all
 	}
 	if len(changes) == 1 {
 		return kept
 	}
 	half := len(changes) / 2
-	return harmless(harmless(kept, changes[:half], does), changes[half:], does)
+	return harmless(harmless(kept, changes[:half], ok), changes[half:], ok)
 }
 
-// isClear reports whether a problem leaves no doubt about what the file says.
+// isClear reports whether a problem leaves no doubt about what the file says:
+// a policy may be wrong, or not supported yet, and still be well written.
 func isClear(p Problem) bool {
-	return p.Severity != rules.Error || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
+	return p.Severity != rules.Error || p.Rule == "P909" || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
 }
 
 // meaning writes down all that a file says but for where: what it resolves to,

@@ -88,22 +88,36 @@ func (w *writer) settings() (list []pair) {
 		}
 	}
 	attempts := w.pick("3", "4", "null")
-	add(30, "attempts", attempts)
-	add(20, "max_attempts", attempts)
 	budget := w.IntN(3) + 1
 	add(20, "retry_budget", w.duration(budget*3600))
 	add(10, "delay_budget", w.duration(budget*3600))
 	add(20, "timeout", w.duration(40000))
 	add(10, "max_delay", w.duration(60))
 	add(10, "max_elapsed", w.pick("none", "~"))
+	list = append(list, w.schedule(attempts)...)
+	add(20, "per_error", []pair{{w.pick("timeout", "rate_limit"), w.schedule("2")}})
+	add(10, "retry_after", []pair{{"max", w.duration(20)}, {"default", w.duration(10)}})
+	add(10, "description", w.pick("it's a policy", `"with {attempts: 3} # inside"`, "'it''s'", "a, b"))
+	add(10, "retry_on", []value{w.pick("network", `"timeout"`), []pair{{"pattern", `"[{,#'"`}}})
+	w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// schedule is what per_error may have as well.
+func (w *writer) schedule(attempts string) (list []pair) {
+	add := func(percent int, key string, v value) {
+		if w.chance(percent) {
+			list = append(list, pair{key, v})
+		}
+	}
+	add(30, "attempts", attempts)
+	add(20, "max_attempts", attempts)
 	initial := w.IntN(3) + 1
 	add(15, "initial_delay", w.duration(initial))
 	add(70, "backoff", w.backoff(initial))
 	w.jitter(add)
 	add(10, "on_failure", w.pick("stop", "null"))
 	add(10, "on_exhausted", "fail")
-	add(10, "description", w.pick("it's a policy", `"with {attempts: 3} # inside"`, "'it''s'", "a, b"))
-	add(10, "retry_on", []value{w.pick("network", `"timeout"`), []pair{{"pattern", `"[{,#'"`}}})
 	w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }

@@ -108,10 +108,22 @@ var Language = []rules.Rule{
 		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}}",
 	},
 	{
+		ID: "P906", Title: "a time limit without a context",
+		Doc:   "A policy with a time limit is bound to a function that takes no context.Context: nothing can tell it to end. Only the generator sees the function.",
+		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(id int) error",
+		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(ctx context.Context, id int) error",
+	},
+	{
 		ID: "P907", Title: "unknown version",
 		Doc:   "A policy file begins with version: 1, an integer.",
 		Wrong: "{policies: {read: {}}}",
 		Right: "{version: 1, policies: {read: {}}}",
+	},
+	{
+		ID: "P910", Title: "a time limit on a stream",
+		Doc:   "A policy with a time limit is bound to a function that returns a stream, which the end of the limit would cut off while it is read. Only the generator sees the function.",
+		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Open: read}} # func Open(ctx context.Context) (io.ReadCloser, error)",
+		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Load: read}} # func Load(ctx context.Context) ([]byte, error)",
 	},
 }
 

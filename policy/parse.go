@@ -74,7 +74,8 @@ type parser struct {
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
-	failed bool         // the file is not worth reading on
+	last   struct{ line, chars, bytes int }
+	failed bool // the file is not worth reading on
 }
 
 // parse returns the one document of a policy file, or nil.
@@ -186,11 +187,7 @@ func (p *parser) firstInvalid() span {
 func (p *parser) at(n *yaml.Node) span {
 	line := min(max(n.Line, 1), len(p.lines))
 	text := p.lines[line-1]
-	col := 0
-	for range max(n.Column, 1) - 1 {
-		_, size := utf8.DecodeRune(text[col:])
-		col += size
-	}
+	col := p.column(line, max(n.Column, 1)-1)
 	width := 1
 	if n.Kind == yaml.ScalarNode {
 		width = len(n.Value)
@@ -200,6 +197,21 @@ func (p *parser) at(n *yaml.Node) span {
 	}
 	rest := len(bytes.TrimRight(text[col:], "\r"))
 	return span{Pos{line, col + 1}, max(min(width, rest), 1)}
+}
+
+// column returns where the character stands that has chars before it on the
+// line. It goes on from the last one asked for, which is mostly the one before.
+func (p *parser) column(line, chars int) int {
+	if p.last.line != line || p.last.chars > chars {
+		p.last.line, p.last.chars, p.last.bytes = line, 0, 0
+	}
+	text := p.lines[line-1]
+	for p.last.chars < chars {
+		_, size := utf8.DecodeRune(text[p.last.bytes:])
+		p.last.bytes += size
+		p.last.chars++
+	}
+	return p.last.bytes
 }
 
 // stop reports a problem after which the file is not worth reading on.

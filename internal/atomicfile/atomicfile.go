@@ -54,10 +54,12 @@ func through(path string, text []byte) error {
 func Stage(path string, text []byte) (name string, err error) {
 	// The dot hides it from the go command, should it be left behind.
 	f, err := os.CreateTemp(filepath.Dir(path), ".retrygen-*")
-	if err != nil {
+	defer func() {
 		if e, ok := errors.AsType[*os.PathError](err); ok {
 			err = e.Err // the temporary name says nothing
 		}
+	}()
+	if err != nil {
 		return "", err
 	}
 	defer func() {

@@ -6,13 +6,9 @@ import (
 	"time"
 )
 
-// short are the units as they are written, the longest first.
-var short = []struct {
-	name string
-	size time.Duration
-}{
-	{"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second},
-	{"ms", time.Millisecond}, {"us", time.Microsecond}, {"ns", 1},
+// short are the names of units as they are written; months and years have none.
+var short = map[time.Duration]string{
+	7 * day: "w", day: "d", time.Hour: "h", time.Minute: "m", time.Second: "s", time.Millisecond: "ms", time.Microsecond: "us", 1: "ns",
 }
 
 // Canonical returns the usual spelling of a duration: no spaces, short units,
@@ -37,7 +33,7 @@ func Canonical(text string) string {
 		}
 		before = size
 		if number = tidy(number); number != "0" {
-			b.WriteString(number + unitOf(size))
+			b.WriteString(number + short[size])
 		}
 		s = rest
 	}
@@ -45,15 +41,6 @@ func Canonical(text string) string {
 		return "0s"
 	}
 	return b.String()
-}
-
-func unitOf(size time.Duration) string {
-	for _, u := range short {
-		if u.size == size {
-			return u.name
-		}
-	}
-	panic("not the size of a unit")
 }
 
 // carries reports whether a number of units below the second is a whole number
