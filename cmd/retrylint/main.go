@@ -41,6 +41,9 @@ It checks the packages (./... if none are named) and their tests.
 
   RL101  a hand-written retry that nothing ends
   RL102  a wait between attempts that ignores a context
+  RL103  a remote call that is tried again at once
+  RL104  the end of a context, retried for ever
+  RL105  a bound that can never be reached
   RL301  an inner context timeout that exceeds the outer one
   P…     a retry.Policy literal that breaks a rule of policy files
 

@@ -35,6 +35,7 @@ type Retry struct {
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
 
 	failed, succeeded way
+	counted           bool // an operand counts with the attempts
 }
 
 // A Counter is a variable that failures count.
@@ -112,7 +113,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			continue
 		}
 		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded,
+			Call: call, failed: failed, succeeded: succeeded, counted: counted,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
 		// A number that counts up may be the attempt's, or that of the next thing

@@ -105,7 +105,7 @@ func mayWait(instr ssa.Instruction, depth int) bool {
 func isWait(call *ssa.Call, depth int) bool {
 	common := call.Common()
 	name := strings.ToLower(nameOf(call))
-	for _, word := range []string{"sleep", "wait", "backoff", "delay", "pause", "pace", "throttle", "limit", "lock", "sync", "after", "again", "retry"} {
+	for _, word := range []string{"sleep", "wait", "backoff", "delay", "pause", "pace", "throttle", "limit", "after", "again", "retry"} {
 		if strings.Contains(name, word) {
 			return true
 		}
