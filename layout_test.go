@@ -22,6 +22,8 @@ const module = "github.com/retrygen/retrygen"
 // not do.
 var floors = map[string][]string{
 	"runtime": {},
+	// Beside the runtime, since most consumers have no use for net/http.
+	"runtime/httpretry": {"runtime"},
 	// Messages of the file check and of the generator guess and show alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
@@ -52,7 +54,7 @@ var floors = map[string][]string{
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime"}
+var stdlibOnly = []string{"runtime", "runtime/httpretry"}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {
