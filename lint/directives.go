@@ -38,7 +38,7 @@ RIGHT:
 	for connect() != nil {
 	}`,
 	URL:      pageOf("RL001"),
-	Requires: []*analysis.Analyzer{directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, TimeoutOrder, PolicyLiteral},
+	Requires: []*analysis.Analyzer{directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, UnboundedLibrary, TimeoutOrder, PolicyLiteral},
 	Run:      runDirectives,
 }
 

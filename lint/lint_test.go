@@ -17,7 +17,7 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"unboundedretry", "deafwait", "nodelay", "deadbound", "timeoutorder", "policyliteral", "assigned", "directives"} {
+	for _, name := range []string{"unboundedretry", "deafwait", "nodelay", "deadbound", "endlesshelper", "timeoutorder", "policyliteral", "assigned", "directives"} {
 		t.Run(name, func(t *testing.T) {
 			for _, result := range analysistest.Run(t, root, together, "./lint/testdata/src/"+name) {
 				if result.Err != nil {
@@ -26,6 +26,16 @@ func TestSuite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLibraries runs the suite over uses of retry libraries, of which
+// testdata/libraries declares what is used.
+func TestLibraries(t *testing.T) {
+	root, err := filepath.Abs("testdata/libraries")
+	if err != nil {
+		t.Fatal(err)
+	}
+	analysistest.Run(t, root, together, "unboundedlibrary")
 }
 
 // together reports what every analyzer of the suite does: a want comment is

@@ -16,7 +16,7 @@ import (
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
-var Suite = []*analysis.Analyzer{UnboundedRetry, DeafWait, NoDelay, DeadBound, TimeoutOrder, PolicyLiteral, Directives}
+var Suite = []*analysis.Analyzer{UnboundedRetry, DeafWait, NoDelay, DeadBound, UnboundedLibrary, TimeoutOrder, PolicyLiteral, Directives}
 
 // pageOf returns the address of a rule's documentation.
 func pageOf(rule string) string {
@@ -33,7 +33,7 @@ func AnalyzerOf(rule string) *analysis.Analyzer {
 }
 
 // alsoOn are the rules that share the page of another.
-var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}}
+var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}, "unboundedlibrary": {"RL202"}}
 
 // A report collects the diagnostics of one analyzer in one package, less those
 // that a directive suppresses.

@@ -44,6 +44,8 @@ It checks the packages (./... if none are named) and their tests.
   RL103  a remote call that is tried again at once
   RL104  the end of a context, retried for ever
   RL105  a bound that can never be reached
+  RL201  a library or helper that retries for ever
+  RL202  the same where a context could end it
   RL301  an inner context timeout that exceeds the outer one
   P…     a retry.Policy literal that breaks a rule of policy files
 
