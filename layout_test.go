@@ -22,9 +22,15 @@ const module = "github.com/retrygen/retrygen"
 // not do.
 var floors = map[string][]string{
 	"runtime": {},
+	// Beside the runtime, since most consumers have no use for net/http.
+	"runtime/httpretry": {"runtime"},
 	// Messages of the file check and of the generator guess and show alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
+	// Both commands write SARIF.
+	"internal/sarif": {},
+	// Whatever they write is whole.
+	"internal/atomicfile": {},
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
@@ -34,21 +40,21 @@ var floors = map[string][]string{
 	"policy":            {"internal/excerpt", "internal/spelling", "policy/duration", "policy/rules", "runtime", "schema"},
 	"gen/internal/bind": {"internal/spelling"},
 	"gen/internal/emit": {"gen/internal/bind", "policy", "policy/duration", "runtime"},
-	"gen":               {"gen/internal/bind", "gen/internal/emit", "policy", "policy/rules"},
+	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "policy", "policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.
 	"lint/internal/retryloop": {},
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "policy", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/excerpt", "lint", "policy/rules"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "policy", "policy/rules", "schema"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
 }
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime"}
+var stdlibOnly = []string{"runtime", "runtime/httpretry"}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/retrygen/retrygen/gen/internal/emit"
+	"github.com/retrygen/retrygen/internal/atomicfile"
 )
 
 // A ForeignFileError says that a file stands where ours would, without our
@@ -59,11 +60,8 @@ func (r *Result) Commit() error {
 		case f.New == nil:
 			stale = append(stale, path)
 		default:
-			temp, err := writeTemp(path, f.New)
+			temp, err := atomicfile.Stage(path, f.New)
 			if err != nil {
-				if e, ok := errors.AsType[*os.PathError](err); ok {
-					err = e.Err // the temporary name says nothing
-				}
 				return fmt.Errorf("%s cannot be written: %w", f.Path, err)
 			}
 			steps = append(steps, step{temp, path})
@@ -81,26 +79,4 @@ func (r *Result) Commit() error {
 		}
 	}
 	return nil
-}
-
-// writeTemp writes text to the disk in the folder of path.
-func writeTemp(path string, text []byte) (name string, err error) {
-	// The dot hides it from the go command, should it be left behind.
-	f, err := os.CreateTemp(filepath.Dir(path), ".retrygen-*")
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if _, err := f.Write(text); err != nil {
-		return "", err
-	}
-	return f.Name(), errors.Join(f.Chmod(mode), f.Sync())
 }

@@ -150,6 +150,16 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 				u.foreign = append(u.foreign, path)
 			}
 		}
+		for _, c := range file.Errors {
+			for _, s := range slices.Concat(c.Is, c.As) {
+				if path, _, _ := bind.SplitRef(s.Name); path != "" {
+					u.foreign = append(u.foreign, path)
+				}
+			}
+			if len(c.GRPC) > 0 {
+				u.foreign = append(u.foreign, emit.GRPCPackages...)
+			}
+		}
 		units = append(units, u)
 	}
 	return units, nil

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
@@ -34,8 +35,13 @@ func resolve(u *unit) (emit.File, []policy.Problem) {
 		return taken
 	}
 	for _, p := range u.file.Policies {
+		if u.file.Counts(p.Budget) {
+			p.Budget = "" // a group has it
+		}
 		r.policies[p.Name] = &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
 	}
+	r.errors()
+	r.shared()
 	for _, b := range u.file.Bindings {
 		r.bind(b)
 	}
@@ -43,6 +49,88 @@ func resolve(u *unit) (emit.File, []policy.Problem) {
 		r.use(p)
 	}
 	return r.file, r.problems
+}
+
+// errors finds the Go symbols of the file's error classes, where a policy needs
+// them.
+func (r *resolver) errors() {
+	if !r.unit.file.NeedsErrors() {
+		return
+	}
+	r.claim(r.unit.file.Errors[0].Pos, emit.ClassesVar, "the list of error classes", "rename it")
+	grpc := false
+	for _, c := range r.unit.file.Errors {
+		class := emit.ErrorClass{ErrorClass: c}
+		find := func(list []policy.Symbol, lookup func(string) (bind.Ref, error)) (refs []bind.Ref) {
+			for _, s := range list {
+				ref, err := lookup(s.Name)
+				if err != nil {
+					r.problem(s.Pos, "P904", "%s cannot be used: %v", s.Name, err)
+				}
+				refs = append(refs, ref)
+			}
+			return refs
+		}
+		class.IsRefs, class.AsRefs = find(c.Is, r.unit.pkg.ErrorVar), find(c.As, r.unit.pkg.ErrorType)
+		for _, path := range emit.GRPCPackages {
+			if len(c.GRPC) == 0 {
+				break
+			}
+			if err := r.unit.pkg.Has(path); err != nil {
+				r.problem(c.GRPC[0].Pos, "P904", "gRPC codes cannot be used: %v", err)
+				break
+			}
+		}
+		if len(c.GRPC) > 0 && !grpc {
+			grpc = true
+			r.claim(c.Pos, emit.CodeFunc, "the test for gRPC codes", "rename it")
+		}
+		r.file.Errors = append(r.file.Errors, class)
+	}
+}
+
+// shared collects the breakers and budgets that policies use.
+func (r *resolver) shared() {
+	uses := func(is func(*emit.Policy) bool) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(r.policies)), is)
+	}
+	for _, b := range r.unit.file.Breakers {
+		if uses(func(p *emit.Policy) bool { return p.Breaker == b.Name }) {
+			r.file.Breakers = append(r.file.Breakers, b)
+		}
+	}
+	for _, b := range r.unit.file.Budgets {
+		if uses(func(p *emit.Policy) bool { return p.Budget == b.Name }) {
+			r.file.Budgets = append(r.file.Budgets, b)
+		}
+	}
+	if r.file.HasShared() {
+		for _, name := range []string{emit.SharedType, emit.SharedNew, emit.SharedDefault} {
+			r.claim(policy.Pos{Line: 1, Col: 1}, name, "what calls share", "rename it")
+		}
+	}
+}
+
+// group returns the group of a binding, and makes its type known.
+func (r *resolver) group(b policy.Binding) *emit.Group {
+	if b.Group.Name == "" {
+		return nil
+	}
+	for i := range r.file.Groups {
+		if r.file.Groups[i].GroupPolicy.Name == b.Group.Name {
+			return &r.file.Groups[i]
+		}
+	}
+	for _, g := range r.unit.file.Groups {
+		if g.GroupPolicy.Name == b.Group.Name {
+			one := emit.Group{Group: g, Name: emit.GroupName(b.Group.Name)}
+			one.New = emit.ConstructorName(one.Name)
+			r.claim(g.Pos, one.Name, "the type of group "+b.Group.Name, "rename the group")
+			r.claim(g.Pos, one.New, "the constructor of group "+b.Group.Name, "rename the group")
+			r.file.Groups = append(r.file.Groups, one)
+		}
+	}
+	return &r.file.Groups[len(r.file.Groups)-1]
 }
 
 func (r *resolver) problem(pos policy.Pos, rule, format string, args ...any) {
@@ -55,6 +143,9 @@ func (r *resolver) problem(pos policy.Pos, rule, format string, args ...any) {
 // nothing is bound to it.
 func (r *resolver) use(p policy.Policy) {
 	one := r.policies[p.Name]
+	if !r.wrapped[p.Name] && r.unit.file.Counts(p.Budget) {
+		return // it makes sense in a group only
+	}
 	if !r.wrapped[p.Name] {
 		one.Func = emit.FuncName(p.Name)
 		r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
@@ -80,7 +171,15 @@ func (r *resolver) bind(b policy.Binding) {
 		r.problem(b.Pos, "P904", "%s cannot be bound: %v", b.Symbol, err)
 		return
 	}
-	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name)}
+	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
+	if w.Group != nil && target.Kind == bind.Interface {
+		r.problem(b.Group.Pos, "P904", "%s is an interface: a group serves functions and methods of types", b.Symbol)
+		return
+	}
+	if w.Group != nil {
+		r.grouped(b, &w)
+		return
+	}
 	switch target.Kind {
 	case bind.Interface:
 		w.New = emit.ConstructorName(w.Name)
@@ -103,6 +202,35 @@ func (r *resolver) bind(b policy.Binding) {
 	r.file.Wrappers = append(r.file.Wrappers, w)
 }
 
+// grouped makes the wrapper a method of its group's type.
+func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
+	w.Name = w.Target.Name
+	if w.Target.Kind == bind.MethodOf {
+		w.Name += w.Target.Func.Name
+	}
+	if w.Name == "Unit" || w.Name == "Group" {
+		r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which every group has: rename it", b.Symbol, w.Name)
+	}
+	r.claim(b.Pos, w.Group.Name+"."+w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
+	if len(w.Target.TypeParams) > 0 {
+		r.problem(b.Pos, "P904", "%s has type parameters, which a method of a group cannot have: bind a function without", b.Symbol)
+		return
+	}
+	r.single(b, w)
+	if w.Use == nil {
+		return
+	}
+	params := w.Target.Func.Params
+	w.Use.Unit = slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == b.Unit.Name })
+	switch {
+	case w.Use.Unit < 0:
+		r.problem(b.Unit.Pos, "P904", "%s has no parameter %s", b.Symbol, b.Unit.Name)
+	case params[w.Use.Unit].Type != "string":
+		r.problem(b.Unit.Pos, "P904", "the unit is named by a string, and parameter %s of %s is none", b.Unit.Name, b.Symbol)
+	}
+	r.file.Wrappers = append(r.file.Wrappers, *w)
+}
+
 // single gives a function or method its policy.
 func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 	switch {
@@ -111,7 +239,7 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 	case b.Policy == "":
 		r.problem(b.Pos, "P904", "%s is bound to no policy: write %s: POLICY", b.Symbol, b.Symbol)
 	default:
-		w.Policy = r.serve(b.Policy, w.Target.Func, b.Pos, b.Symbol)
+		w.Use = r.serve(b.Use, w.Target.Func, b.Pos, b.Symbol)
 	}
 }
 
@@ -126,11 +254,12 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 	}
 	for _, m := range w.Target.Methods {
 		by, ok := said[m.Name]
-		name, pos := b.Policy, b.Pos
+		use, pos := b.Use, b.Pos
 		if ok {
-			name, pos = by.Policy, by.Pos
+			use, pos = by.Use, by.Pos
 		}
-		var one *emit.Policy
+		name := use.Policy
+		var one *emit.Use
 		switch {
 		case name == "" && !ok && m.HasError:
 			r.problem(pos, "P904", "%s.%s returns an error and has no policy: write one under methods, or %s: none", b.Symbol, m.Name, m.Name)
@@ -139,17 +268,26 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		case m.Err != "":
 			r.problem(pos, "P904", "%s.%s cannot be bound: %s", b.Symbol, m.Name, m.Err)
 		default:
-			one = r.serve(name, m.Func, pos, b.Symbol+"."+m.Name)
+			one = r.serve(use, m.Func, pos, b.Symbol+"."+m.Name)
 		}
 		w.By = append(w.By, one)
 	}
 }
 
-// serve returns the policy called name if it can serve fn. That it is defined
-// is known already.
-func (r *resolver) serve(name string, fn bind.Func, pos policy.Pos, symbol string) *emit.Policy {
-	p := r.policies[name]
-	r.wrapped[name] = true
+// serve says how fn is served, if it can be. That the policy is defined is
+// known already.
+func (r *resolver) serve(use policy.Use, fn bind.Func, pos policy.Pos, symbol string) *emit.Use {
+	p := r.policies[use.Policy]
+	r.wrapped[use.Policy] = true
+	u := &emit.Use{Policy: p, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
+	if u.Key && fn.Ctx < 0 {
+		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
+	}
+	if u.Fallback != "" {
+		if err := r.unit.pkg.Fallback(u.Fallback, fn); err != nil {
+			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
+		}
+	}
 	limit, field := p.AttemptTimeout, "attempt_timeout"
 	if p.Timeout > 0 {
 		limit, field = p.Timeout, "timeout"
@@ -157,9 +295,9 @@ func (r *resolver) serve(name string, fn bind.Func, pos policy.Pos, symbol strin
 	switch {
 	case limit <= 0:
 	case fn.Ctx < 0:
-		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", name, field, symbol)
+		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", p.Name, field, symbol)
 	case fn.Stream != "":
-		r.problem(pos, "P910", "policy %s has a %s, but %s returns a %s, which the end of the limit would cut off while it is read: bind a function that reads it to the end, or use a policy without time limits", name, field, symbol, fn.Stream)
+		r.problem(pos, "P910", "policy %s has a %s, but %s returns a %s, which the end of the limit would cut off while it is read: bind a function that reads it to the end, or use a policy without time limits", p.Name, field, symbol, fn.Stream)
 	}
-	return p
+	return u
 }

@@ -36,7 +36,7 @@ var strategyKeys = []string{"delay", "initial", "increment", "base", "multiplier
 
 // backoff reads the strategy in each of its forms: a name, a map of one name to
 // its settings, or a map with type.
-func (d decoder) backoff(n *node, s *settings) {
+func (d decoder) backoff(n *node, s *schedule) {
 	e := n.get("backoff")
 	if e == nil {
 		return
@@ -63,7 +63,7 @@ func (d decoder) backoff(n *node, s *settings) {
 }
 
 // tagged reads {type: linear, increment: 2s}.
-func (d decoder) tagged(n *node, s *settings, m *node, tag *entry) {
+func (d decoder) tagged(n *node, s *schedule, m *node, tag *entry) {
 	name, _ := tag.value.value.(string)
 	if _, ok := strategies[name]; !ok {
 		d.problem(tag.value.span, "P102", "backoff type %s is not a strategy%s", quoteShort(tag.value.text), didYouMean(name, sortedKeys(strategies)))
@@ -76,7 +76,7 @@ func (d decoder) tagged(n *node, s *settings, m *node, tag *entry) {
 }
 
 // oneKey reads {linear: {increment: 2s}}.
-func (d decoder) oneKey(n *node, s *settings, m *node) {
+func (d decoder) oneKey(n *node, s *schedule, m *node) {
 	var found *entry
 	for i, e := range m.entries {
 		_, known := strategies[e.key]
@@ -103,7 +103,7 @@ func (d decoder) oneKey(n *node, s *settings, m *node) {
 }
 
 // strategy reads the settings of the strategy called name.
-func (d decoder) strategy(n *node, s *settings, name string, params *node) {
+func (d decoder) strategy(n *node, s *schedule, name string, params *node) {
 	kind := strategies[name]
 	b := backoff{strategy: kind.strategy}
 	for _, e := range params.entries {
@@ -138,7 +138,7 @@ func (d decoder) strategy(n *node, s *settings, name string, params *node) {
 }
 
 // nestedInitial reads the initial delay where the older form writes it.
-func (d decoder) nestedInitial(n *node, s *settings, e *entry) {
+func (d decoder) nestedInitial(n *node, s *schedule, e *entry) {
 	value, ok := d.initialDelay(e)
 	switch {
 	case !ok:
@@ -198,7 +198,7 @@ func (d decoder) delays(n *node) (list []time.Duration) {
 }
 
 // custom reports a first delay beside delays of one's own, which hide it.
-func (d decoder) custom(n *node, s *settings) {
+func (d decoder) custom(n *node, s *schedule) {
 	e := n.get("initial_delay")
 	if s.backoff.value.strategy == retry.Custom && e != nil && !e.value.isNull() {
 		d.problem(e.at, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
@@ -212,7 +212,7 @@ var jitterModes = map[string]retry.Jitter{
 
 // jitter reads jitter and jitter_factor, which are one setting: true or false,
 // a mode, a factor, or a map of both.
-func (d decoder) jitter(n *node, s *settings) {
+func (d decoder) jitter(n *node, s *schedule) {
 	e, factorEntry := n.get("jitter"), n.get("jitter_factor")
 	var j jitter
 	if e != nil {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,6 +22,9 @@ func (p *Policy) Explain(w io.Writer, file string) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range p.values() {
 		origin := "default"
+		if s.field == "timeout" && p.Scope != "" {
+			origin = "scope " + p.Scope
+		}
 		if at, ok := p.Places[s.field]; ok {
 			origin = fmt.Sprintf("%s:%d", file, at.Line)
 		}
@@ -28,7 +32,22 @@ func (p *Policy) Explain(w io.Writer, file string) {
 	}
 	table.Flush()
 	p.schedule(w)
+	for _, own := range p.classes() {
+		fmt.Fprintf(w, "\nfor errors of class %s:\n", own.Name)
+		own.schedule(w)
+	}
 	p.worst(w)
+}
+
+// classes returns the schedules of classes, each under the policy's limits, as
+// policies named like the class.
+func (p *Policy) classes() (list []Policy) {
+	for _, o := range p.PerError {
+		own := o.Schedule()
+		own.DelayBudget, own.MaxElapsed, own.Timeout = p.DelayBudget, p.MaxElapsed, p.Timeout
+		list = append(list, Policy{Name: own.Name, Policy: own.Effective()})
+	}
+	return list
 }
 
 type fieldValue struct {
@@ -38,11 +57,7 @@ type fieldValue struct {
 
 // values lists the settings that have an effect, in the order of the language.
 func (p *Policy) values() []fieldValue {
-	attempts := strconv.Itoa(p.MaxAttempts)
-	if p.MaxAttempts == retry.Unlimited {
-		attempts = "unlimited"
-	}
-	list := []fieldValue{{"max_attempts", attempts}, {"backoff", p.Backoff.String()}}
+	list := []fieldValue{{"max_attempts", attemptsText(p.MaxAttempts)}, {"backoff", p.Backoff.String()}}
 	add := func(field rules.Field, value string) { list = append(list, fieldValue{field, value}) }
 	switch p.Backoff {
 	case retry.Exponential:
@@ -68,9 +83,40 @@ func (p *Policy) values() []fieldValue {
 	add("max_elapsed", orNone(p.MaxElapsed))
 	add("attempt_timeout", orNone(p.AttemptTimeout))
 	add("timeout", orNone(p.Timeout))
+	if p.Scope != "" {
+		add("scope", p.Scope+", hard_limit "+orNone(p.HardLimit))
+	}
 	add("retry_on", classNames(p.RetryOn, "every error that is not permanent"))
 	add("abort_on", classNames(p.AbortOn, "none"))
+	add("retry_after", retryAfterText(p.RetryAfter))
+	for _, o := range p.PerError {
+		one := o.Schedule()
+		add(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(one.BaseDelay(1))+", "+o.Backoff.String())
+	}
+	add("breaker", cmp.Or(p.Breaker, "none"))
+	add("budget", cmp.Or(p.Budget, "none"))
+	if p.Nested {
+		add("nested", "true")
+	}
+	if p.Escalate {
+		add("on_exhausted", "escalate")
+	}
 	return list
+}
+
+// retryAfterText says how long a wait an error may ask for.
+func retryAfterText(r retry.RetryAfter) string {
+	if r.Max == retry.None {
+		return "ignore"
+	}
+	text := "up to " + duration.Format(cmp.Or(r.Max, retry.DefaultRetryAfterMax))
+	if r.FailOver {
+		text += ", stop above"
+	}
+	if r.Default > 0 {
+		text += ", " + duration.Format(r.Default) + " where a rate limit names none"
+	}
+	return text
 }
 
 func orNone(d time.Duration) string {
@@ -140,6 +186,10 @@ func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
 // worst writes the most that one call can cost.
 func (p *Policy) worst(w io.Writer) {
 	calls, waits, all := p.most()
+	for _, own := range p.classes() {
+		n, longest, counted := own.most()
+		calls, waits, all = max(calls, n), max(waits, longest), all && counted
+	}
 	text := "unlimited"
 	if all {
 		text = strconv.Itoa(calls)

@@ -9,16 +9,6 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
-// notYet are keys of the language that this version does not carry out: they
-// are refused, never accepted and ignored.
-var notYet = map[string][]string{
-	"file":    {"scopes", "errors", "breakers", "budgets", "groups"},
-	"policy":  {"scope", "per_error", "retry_after", "breaker", "budget", "durable"},
-	"binding": {"idempotent", "fallback", "group", "unit"},
-	"method":  {"idempotent", "fallback"},
-	"limits":  {"amplification"},
-}
-
 // elsewhere are keys of other systems' documents, with what there is here.
 var elsewhere = map[string]string{
 	"timeouts":         "time limits by scope are written scopes: {step: {timeout: 15m}}",
@@ -40,21 +30,18 @@ var elsewhere = map[string]string{
 var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
 
 // unknownKeys reports the keys of n that are not in known, each with what to
-// write instead. where is a key of notYet, if the map has any.
+// write instead. where is "policy" where attempts are counted.
 func (r reporter) unknownKeys(n *node, where string, known ...string) {
 	for _, e := range n.entries {
 		hint := elsewhere[e.key]
 		switch {
 		case slices.Contains(known, e.key):
-		case slices.Contains(notYet[where], e.key):
-			r.problem(e.at, "P909", "%s is not supported yet: remove it", e.key)
 		case where == "policy" && slices.Contains(retryWords, e.key):
 			r.problem(e.at, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.key, attemptsFor(e.value))
 		case hint != "":
 			r.problem(e.at, "P101", "unknown key %q: %s", e.key, hint)
 		default:
-			all := append(slices.Clone(known), notYet[where]...)
-			r.problem(e.at, "P101", "unknown key %q%s", e.key, didYouMean(e.key, all))
+			r.problem(e.at, "P101", "unknown key %q%s", e.key, didYouMean(e.key, known))
 		}
 	}
 }

@@ -16,19 +16,27 @@ type limits struct {
 	maxDelay    option[time.Duration]
 	delayBudget option[time.Duration]
 	timeout     option[time.Duration]
+
+	amplification option[int]
 }
 
 // limits reads the section of that name.
 func (d decoder) limits(root *node) (l limits) {
+	l.amplification.value = rules.DefaultAmplification
 	e := root.get("limits")
 	if e == nil || e.value.isNull() || !d.isMap(e.value, "limits") {
 		return l
 	}
-	d.unknownKeys(e.value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout")
+	d.unknownKeys(e.value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout", "amplification")
 	l.maxAttempts = one(d, e.value, d.attempts, "max_attempts")
 	l.maxDelay = one(d, e.value, d.limit, "max_delay")
 	l.delayBudget = one(d, e.value, d.limit, "delay_budget")
 	l.timeout = one(d, e.value, d.limit, "timeout")
+	if a := one(d, e.value, d.atLeastOne, "amplification"); a.set && !a.null {
+		if l.amplification = a; a.value != rules.DefaultAmplification {
+			d.problem(a.at, "P909", "amplification other than %d is not supported yet: write %d", rules.DefaultAmplification, rules.DefaultAmplification)
+		}
+	}
 	if l.maxAttempts.value == retry.Unlimited {
 		d.problem(l.maxAttempts.at, "P102", "a limit of unlimited is none: remove it")
 	}
@@ -37,23 +45,24 @@ func (d decoder) limits(root *node) (l limits) {
 
 // within reports P305: what passes a ceiling. A limit that is not set at all
 // passes every ceiling.
-func (d decoder) within(e entry, merged, own settings, l limits, p *retry.Policy) {
+func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 	over := func(field rules.Field, passes bool, has, limit string, line int) {
 		if !passes {
 			return
 		}
-		at, written := own.places()[field]
+		at, written := r.own.places()[field]
 		if !written {
-			at = e.at
+			at = r.entry.at
 		}
 		d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, has, limit, line)
 	}
-	if l := l.maxAttempts; l.value > 0 {
-		has := strconv.Itoa(p.MaxAttempts)
-		if p.MaxAttempts == retry.Unlimited {
-			has = "unlimited"
+	for _, o := range p.PerError {
+		if l := l.maxAttempts; l.value > 0 && (o.MaxAttempts == retry.Unlimited || o.MaxAttempts > l.value) && o.MaxAttempts != p.MaxAttempts {
+			over(rules.PerError(o.Class), true, attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value), l.at.Line)
 		}
-		over("max_attempts", p.MaxAttempts == retry.Unlimited || p.MaxAttempts > l.value, has, strconv.Itoa(l.value), l.at.Line)
+	}
+	if l := l.maxAttempts; l.value > 0 {
+		over("max_attempts", p.MaxAttempts == retry.Unlimited || p.MaxAttempts > l.value, attemptsText(p.MaxAttempts), strconv.Itoa(l.value), l.at.Line)
 	}
 	for _, c := range []struct {
 		field rules.Field
@@ -68,4 +77,11 @@ func (d decoder) within(e entry, merged, own settings, l limits, p *retry.Policy
 		}
 		over(c.field, c.limit.value > 0 && (c.has <= 0 || c.has > c.limit.value), has, duration.Format(c.limit.value), c.limit.at.Line)
 	}
+}
+
+func attemptsText(n int) string {
+	if n == retry.Unlimited {
+		return "unlimited"
+	}
+	return strconv.Itoa(n)
 }

@@ -30,12 +30,21 @@ type node struct {
 	value   any
 	items   []*node // of a list
 	entries []entry // of a map, in the order of the file
+	form    form
 }
 
 type entry struct {
 	key   string
 	at    span // of the key
 	value *node
+	from  *node // the map that it stands in, where << brought it into another
+}
+
+// form says how a node is written, for those who rewrite it.
+type form struct {
+	flow   bool // {…} or […]
+	anchor bool // an anchor, &name, stands before it
+	alias  bool // *name stands in its place
 }
 
 // A span is a piece of one line.
@@ -65,7 +74,8 @@ type parser struct {
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
-	failed bool         // the file is not worth reading on
+	last   struct{ line, chars, bytes int }
+	failed bool // the file is not worth reading on
 }
 
 // parse returns the one document of a policy file, or nil.
@@ -177,11 +187,7 @@ func (p *parser) firstInvalid() span {
 func (p *parser) at(n *yaml.Node) span {
 	line := min(max(n.Line, 1), len(p.lines))
 	text := p.lines[line-1]
-	col := 0
-	for range max(n.Column, 1) - 1 {
-		_, size := utf8.DecodeRune(text[col:])
-		col += size
-	}
+	col := p.column(line, max(n.Column, 1)-1)
 	width := 1
 	if n.Kind == yaml.ScalarNode {
 		width = len(n.Value)
@@ -191,6 +197,21 @@ func (p *parser) at(n *yaml.Node) span {
 	}
 	rest := len(bytes.TrimRight(text[col:], "\r"))
 	return span{Pos{line, col + 1}, max(min(width, rest), 1)}
+}
+
+// column returns where the character stands that has chars before it on the
+// line. It goes on from the last one asked for, which is mostly the one before.
+func (p *parser) column(line, chars int) int {
+	if p.last.line != line || p.last.chars > chars {
+		p.last.line, p.last.chars, p.last.bytes = line, 0, 0
+	}
+	text := p.lines[line-1]
+	for p.last.chars < chars {
+		_, size := utf8.DecodeRune(text[p.last.bytes:])
+		p.last.bytes += size
+		p.last.chars++
+	}
+	return p.last.bytes
 }
 
 // stop reports a problem after which the file is not worth reading on.
@@ -203,6 +224,14 @@ func (p *parser) stop(at span, format string, args ...any) *node {
 }
 
 func (p *parser) node(y *yaml.Node, depth int) *node {
+	n := p.content(y, depth)
+	if y.Kind != yaml.AliasNode {
+		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != ""}
+	}
+	return n
+}
+
+func (p *parser) content(y *yaml.Node, depth int) *node {
 	at := p.at(y)
 	p.nodes++
 	switch {
@@ -246,6 +275,7 @@ func (p *parser) alias(y *yaml.Node, at span, depth int) *node {
 	p.open = append(p.open, y.Alias)
 	n := *p.node(y.Alias, depth+1)
 	p.open = p.open[:len(p.open)-1]
+	n.form.alias = true
 	return &n
 }
 
@@ -275,7 +305,7 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 		}
 		lines[key.Value] = keyAt.Line
 		child := p.node(y.Content[i+1], depth+1)
-		n.entries = append(n.entries, entry{key.Value, keyAt, child})
+		n.entries = append(n.entries, entry{key: key.Value, at: keyAt, value: child})
 		values[key.Value] = child.value
 	}
 	// What stands here wins over what is merged in, and an earlier merge over
@@ -283,6 +313,9 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	for _, m := range merged {
 		for _, e := range m.entries {
 			if _, has := values[e.key]; !has {
+				if e.from == nil {
+					e.from = m
+				}
 				n.entries = append(n.entries, e)
 				values[e.key] = e.value.value
 			}

@@ -185,6 +185,7 @@ func TestHostile(t *testing.T) {
 		if len(problems) == 0 {
 			t.Errorf("%s: no problem", name)
 		}
+		policy.Format("f", []byte(text))
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}

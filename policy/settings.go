@@ -2,7 +2,6 @@ package policy
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"time"
 
@@ -22,40 +21,64 @@ type option[T any] struct {
 
 // settings are what one map under policies, or defaults, says.
 type settings struct {
-	maxAttempts    option[int]
-	backoff        option[backoff]
-	initialDelay   option[time.Duration]
-	maxDelay       option[time.Duration]
-	jitter         option[jitter]
+	schedule
 	delayBudget    option[time.Duration]
 	maxElapsed     option[time.Duration]
 	attemptTimeout option[time.Duration]
 	timeout        option[time.Duration]
+	scope          option[string]
 	retryOn        option[[]class]
 	abortOn        option[[]class]
+	perError       []classSchedule
+	breaker        option[string]
+	budget         option[string]
+	nested         option[bool]
 	extends        option[string]
 	description    string
 	broken         bool // something in them is wrong
 }
 
-// class is an item of retry_on or abort_on.
-type class struct {
-	name    retry.Class
-	pattern *regexp.Regexp
+// A schedule says how often and how fast: what per_error may change.
+type schedule struct {
+	maxAttempts  option[int]
+	backoff      option[backoff]
+	initialDelay option[time.Duration]
+	maxDelay     option[time.Duration]
+	jitter       option[jitter]
+	retryAfter   option[retry.RetryAfter]
+	onExhausted  option[exhausted]
 }
+
+// A classSchedule is the schedule of one class.
+type classSchedule struct {
+	class retry.Class
+	at    span // of the class
+	schedule
+}
+
+// exhausted is what on_exhausted says.
+type exhausted string
 
 type jitter struct {
 	mode   retry.Jitter
 	factor float64 // 0: the default
 }
 
-var policyKeys = []string{
-	"description", "extends", "max_attempts", "attempts", "backoff", "initial_delay", "max_delay", "jitter", "jitter_factor",
-	"delay_budget", "retry_budget", "max_elapsed", "attempt_timeout", "timeout", "retry_on", "abort_on", "on_exhausted", "on_failure",
+var scheduleKeys = []string{
+	"max_attempts", "attempts", "backoff", "initial_delay", "max_delay", "jitter", "jitter_factor", "retry_after", "on_exhausted", "on_failure",
 }
 
+var policyKeys = append([]string{
+	"description", "extends", "scope", "delay_budget", "retry_budget", "max_elapsed", "attempt_timeout", "timeout",
+	"retry_on", "abort_on", "per_error", "breaker", "budget", "nested", "durable",
+}, scheduleKeys...)
+
 // decoder turns nodes into settings.
-type decoder struct{ reporter }
+type decoder struct {
+	reporter
+	canon *canon
+	names map[string][]string // that each section defines
+}
 
 // settings reads one map as it stands.
 func (d decoder) settings(n *node) (s settings) {
@@ -67,19 +90,86 @@ func (d decoder) settings(n *node) (s settings) {
 		s.description = d.text(e, "description")
 	}
 	s.extends = one(d, n, d.parent, "extends")
-	s.maxAttempts = one(d, n, d.attempts, "max_attempts", "attempts")
-	s.initialDelay = one(d, n, d.initialDelay, "initial_delay")
-	s.maxDelay = one(d, n, d.maxDelay, "max_delay")
+	s.scope = one(d, n, d.reference("scopes", "a scope"), "scope")
+	s.schedule = d.schedule(n)
 	s.delayBudget = one(d, n, d.limit, "delay_budget", "retry_budget")
 	s.maxElapsed = one(d, n, d.limit, "max_elapsed")
 	s.attemptTimeout = one(d, n, d.timeout, "attempt_timeout")
 	s.timeout = one(d, n, d.timeout, "timeout")
-	d.backoff(n, &s)
-	d.jitter(n, &s)
 	s.retryOn = one(d, n, d.classes, "retry_on")
 	s.abortOn = one(d, n, d.classes, "abort_on")
-	d.exhausted(n)
+	s.perError = d.perError(n)
+	s.breaker = one(d, n, d.reference("breakers", "a breaker"), "breaker")
+	s.budget = one(d, n, d.reference("budgets", "a budget"), "budget")
+	s.nested = one(d, n, func(e *entry) (bool, bool) { v := d.boolean(e); return v, true }, "nested")
+	if e := n.get("durable"); e != nil && d.boolean(e) {
+		d.problem(e.at, "P909", "durable is not supported yet: remove it")
+	}
 	return s
+}
+
+// schedule reads what a policy and an entry of per_error have in common.
+func (d decoder) schedule(n *node) (s schedule) {
+	s.maxAttempts = one(d, n, d.attempts, "max_attempts", "attempts")
+	s.initialDelay = one(d, n, d.initialDelay, "initial_delay")
+	s.maxDelay = one(d, n, d.maxDelay, "max_delay")
+	d.backoff(n, &s)
+	d.canon.backoff(n)
+	d.jitter(n, &s)
+	d.canon.jitter(n)
+	s.retryAfter = one(d, n, d.retryAfter, "retry_after")
+	s.onExhausted = d.onExhausted(n)
+	d.canon.exhausted(n)
+	return s
+}
+
+// perError reads the schedules of classes.
+func (d decoder) perError(n *node) (list []classSchedule) {
+	e := n.get("per_error")
+	if e == nil || e.value.isNull() || !d.isMap(e.value, "per_error") {
+		return nil
+	}
+	for _, e := range e.value.entries {
+		if !d.isClass(e.at, e.key) || !d.isMap(e.value, "an entry of per_error") {
+			continue
+		}
+		d.unknownKeys(e.value, "policy", scheduleKeys...)
+		list = append(list, classSchedule{retry.Class(e.key), e.at, d.schedule(e.value)})
+	}
+	return list
+}
+
+// retryAfter reads ignore, the greatest wait, or a map.
+func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
+	switch v := e.value.value.(type) {
+	case map[string]any:
+		d.unknownKeys(e.value, "", "max", "default", "over")
+		before := d.errors()
+		r.Max = one(d, e.value, d.aboveZero, "max").value
+		r.Default = one(d, e.value, d.aboveZero, "default").value
+		if over := e.value.get("over"); over != nil && !over.value.isNull() {
+			r.FailOver = over.value.value == "fail"
+			if !r.FailOver && over.value.value != "cap" {
+				d.problem(over.value.span, "P102", "over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.value))
+			}
+		}
+		ok = d.errors() == before
+	case string:
+		if v == "ignore" {
+			return retry.RetryAfter{Max: retry.None}, true
+		}
+		r.Max, ok = d.aboveZero(e)
+	default:
+		d.problem(e.value.span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.value))
+		return r, false
+	}
+	if r.Max == 0 {
+		r.Max = retry.DefaultRetryAfterMax
+	}
+	if r.Default == 0 {
+		r.Default = min(retry.DefaultRetryAfterUnreadable, r.Max)
+	}
+	return r, ok
 }
 
 // one reads a setting that may be written under any of several keys, the
@@ -105,6 +195,9 @@ func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), ke
 		if first == nil {
 			first, o = e, next
 		}
+		if key != keys[0] {
+			d.canon.alias(n, e, keys[0])
+		}
 	}
 	return o
 }
@@ -112,7 +205,7 @@ func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), ke
 // comparableOrList: only settings with one spelling are lists, so that lists
 // are never compared.
 type comparableOrList interface {
-	int | string | time.Duration | []class
+	bool | int | string | exhausted | time.Duration | retry.RetryAfter | []class
 }
 
 func (d decoder) isMap(n *node, what string) bool {
@@ -195,9 +288,12 @@ func (d decoder) duration(n *node, key string) (time.Duration, bool) {
 		if duration.HasCalendarUnit(n.text) {
 			d.warn(n.span, "P103", "%s: %s has a unit that is not always of the same length: write it in d or w", key, n.text)
 		}
+		d.canon.duration(n, value)
 		return value, true
 	case map[string]any:
-		return d.secsNanos(n, key)
+		value, ok := d.secsNanos(n, key)
+		d.canon.duration(n, value)
+		return value, ok
 	}
 	d.problem(n.span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
 	return 0, false
@@ -264,86 +360,38 @@ func (d decoder) positive(e *entry, none string) (time.Duration, bool) {
 	return value, ok
 }
 
-var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "transient", "any"}
-
-func (d decoder) classes(e *entry) ([]class, bool) {
-	if !e.value.isList() {
-		d.problem(e.value.span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.key, kindOf(e.value))
-		return nil, false
+// onExhausted reads on_exhausted, and on_failure, which is Prodigy's.
+func (d decoder) onExhausted(n *node) option[exhausted] {
+	o := one(d, n, d.exhausted, "on_exhausted")
+	old := one(d, n, d.exhausted, "on_failure")
+	switch {
+	case !old.set:
+	case !o.set:
+		o = old
+	case o.null != old.null || o.value != old.value:
+		d.problem(n.get("on_failure").at, "P104", "on_exhausted and on_failure are the same setting and disagree: keep on_exhausted")
 	}
-	if len(e.value.items) == 0 && e.key == "retry_on" {
-		d.problem(e.value.span, "P108", "retry_on is empty, so that nothing would be retried: list error classes, remove it to retry every error, or write max_attempts: 1")
-		return nil, false
-	}
-	var list []class
-	ok := true
-	for _, item := range e.value.items {
-		c, good := d.class(item, e.key)
-		if good && slices.ContainsFunc(list, func(have class) bool { return have.name == c.name }) {
-			d.problem(item.span, "P102", "%s stands twice in %s: remove one", c.name, e.key)
-			good = false
-		}
-		list = append(list, c)
-		ok = ok && good
-	}
-	return list, ok
+	return o
 }
 
-func (d decoder) class(n *node, key string) (class, bool) {
-	switch v := n.value.(type) {
-	case string:
-		switch {
-		case v == "canceled" && key == "retry_on":
-			d.problem(n.span, "P707", "a call that its caller canceled is never retried: remove canceled")
-			return class{}, false
-		case slices.Contains(builtinClasses, v):
-			return class{name: retry.Class(v)}, true
-		case v == "breaker_open":
-			d.problem(n.span, "P909", "breaker_open is not supported yet: remove it")
-			return class{}, false
-		}
-		d.problem(n.span, "P901", "there is no error class %s%s", quoteShort(v), didYouMean(v, builtinClasses))
-	case map[string]any:
-		e := n.get("pattern")
-		d.unknownKeys(n, "", "pattern")
-		if e == nil {
-			d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}", key)
-			return class{}, false
-		}
-		text, ok := e.value.value.(string)
-		if !ok {
-			d.problem(e.value.span, "P102", "pattern is text, not %s", kindOf(e.value))
-			return class{}, false
-		}
-		re, err := regexp.Compile(text)
-		if err != nil {
-			d.problem(e.value.span, "P709", "%v: write a pattern in Go's syntax (RE2)", err)
-			return class{}, false
-		}
-		return class{retry.Class("pattern:" + text), re}, true
+// exhausted reads the value of either.
+func (d decoder) exhausted(e *entry) (exhausted, bool) {
+	v, _ := e.value.value.(string)
+	switch {
+	case e.key == "on_exhausted" && (v == "fail" || v == "escalate"):
+		return exhausted(v), true
+	case e.key == "on_failure" && v == "stop":
+		return "fail", true
+	case e.key == "on_exhausted" && v == "dead_letter":
+		d.problem(e.value.span, "P909", "on_exhausted: dead_letter is not supported yet: write fail or escalate")
+	case e.key == "on_failure" && (v == "continue" || e.value.get("fallback") != nil):
+		d.problem(e.value.span, "P102", "on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: FUNCTION where the function is bound", what(e.value))
+	case e.key == "on_failure":
+		d.problem(e.value.span, "P102", "on_failure is stop, not %s", kindOf(e.value))
 	default:
-		d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, kindOf(n))
+		d.problem(e.value.span, "P102", "on_exhausted is fail or escalate, not %s", kindOf(e.value))
 	}
-	return class{}, false
-}
-
-// exhausted reads on_exhausted and Prodigy's on_failure, of which only failing
-// is carried out.
-func (d decoder) exhausted(n *node) {
-	for key, fail := range map[string]string{"on_exhausted": "fail", "on_failure": "stop"} {
-		e := n.get(key)
-		if e == nil || e.value.isNull() || e.value.value == fail {
-			continue
-		}
-		switch v := e.value.value; {
-		case key == "on_exhausted" && (v == "escalate" || v == "dead_letter"):
-			d.problem(e.value.span, "P909", "%s: %s is not supported yet: remove it", key, v)
-		case key == "on_failure" && (v == "continue" || e.value.get("fallback") != nil):
-			d.problem(e.value.span, "P102", "on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and handle the error where the wrapper is called", what(e.value))
-		default:
-			d.problem(e.value.span, "P102", "%s is %s, not %s", key, fail, kindOf(e.value))
-		}
-	}
+	return "", false
 }
 
 func what(n *node) string {
@@ -355,18 +403,44 @@ func what(n *node) string {
 
 // over lays s over the settings below it.
 func (s settings) over(below settings) settings {
+	s.schedule = s.schedule.over(below.schedule)
+	lay(&s.delayBudget, below.delayBudget)
+	lay(&s.maxElapsed, below.maxElapsed)
+	lay(&s.attemptTimeout, below.attemptTimeout)
+	lay(&s.timeout, below.timeout)
+	lay(&s.scope, below.scope)
+	lay(&s.retryOn, below.retryOn)
+	lay(&s.abortOn, below.abortOn)
+	lay(&s.breaker, below.breaker)
+	lay(&s.budget, below.budget)
+	lay(&s.nested, below.nested)
+	s.perError = layClasses(s.perError, below.perError)
+	return s
+}
+
+func (s schedule) over(below schedule) schedule {
 	lay(&s.maxAttempts, below.maxAttempts)
 	lay(&s.backoff, below.backoff)
 	lay(&s.initialDelay, below.initialDelay)
 	lay(&s.maxDelay, below.maxDelay)
 	lay(&s.jitter, below.jitter)
-	lay(&s.delayBudget, below.delayBudget)
-	lay(&s.maxElapsed, below.maxElapsed)
-	lay(&s.attemptTimeout, below.attemptTimeout)
-	lay(&s.timeout, below.timeout)
-	lay(&s.retryOn, below.retryOn)
-	lay(&s.abortOn, below.abortOn)
+	lay(&s.retryAfter, below.retryAfter)
+	lay(&s.onExhausted, below.onExhausted)
 	return s
+}
+
+// layClasses lays the schedules of classes over those below, class by class.
+func layClasses(above, below []classSchedule) []classSchedule {
+	list := slices.Clone(above)
+	for _, b := range below {
+		i := slices.IndexFunc(list, func(a classSchedule) bool { return a.class == b.class })
+		if i < 0 {
+			list = append(list, b)
+		} else {
+			list[i].schedule = list[i].schedule.over(b.schedule)
+		}
+	}
+	return list
 }
 
 func lay[T any](o *option[T], below option[T]) {
@@ -376,23 +450,86 @@ func lay[T any](o *option[T], below option[T]) {
 }
 
 // policy writes the settings out as the runtime's model, with every default.
-func (s settings) policy(name string) retry.Policy {
-	p := retry.Policy{
-		Name: name, MaxAttempts: s.maxAttempts.value, InitialDelay: s.initialDelay.value, MaxDelay: s.maxDelay.value,
-		Backoff: s.backoff.value.strategy, Base: s.backoff.value.base, Increment: s.backoff.value.increment, Delays: s.backoff.value.delays,
-		Jitter: s.jitter.value.mode, JitterFactor: s.jitter.value.factor,
-		DelayBudget: s.delayBudget.value, MaxElapsed: s.maxElapsed.value, AttemptTimeout: s.attemptTimeout.value, Timeout: s.timeout.value,
-	}
-	add := func(list []class, to *[]retry.Class) {
-		for _, c := range list {
-			*to = append(*to, c.name)
-			if c.pattern != nil && !slices.ContainsFunc(p.Classes, func(have retry.ErrorClass) bool { return have.Class == c.name }) {
-				p.Classes = append(p.Classes, retry.ErrorClass{Class: c.name, Pattern: c.pattern})
-			}
+func (s settings) policy(name string, f *File) Policy {
+	p := s.schedule.model(retry.Policy{
+		Name: name, DelayBudget: s.delayBudget.value, MaxElapsed: s.maxElapsed.value,
+		AttemptTimeout: s.attemptTimeout.value, Timeout: s.timeout.value,
+		Nested: s.nested.value,
+	})
+	for _, scope := range f.Scopes {
+		if scope.Name != s.scope.value {
+			continue
+		}
+		p.Scope, p.HardLimit = scope.Name, scope.HardLimit
+		if !s.timeout.set || s.timeout.null {
+			p.Timeout = scope.Timeout
 		}
 	}
-	add(s.retryOn.value, &p.RetryOn)
-	add(s.abortOn.value, &p.AbortOn)
+	for _, c := range s.inOrder(f) {
+		// Below the class's own lies the policy's schedule.
+		o := c.schedule.over(s.schedule).model(retry.Policy{})
+		p.PerError = append(p.PerError, retry.Override{
+			Class: c.class, MaxAttempts: o.MaxAttempts, Backoff: o.Backoff, InitialDelay: o.InitialDelay, Base: o.Base, Increment: o.Increment,
+			Delays: o.Delays, MaxDelay: o.MaxDelay, Jitter: o.Jitter, JitterFactor: o.JitterFactor, RetryAfter: o.RetryAfter, Escalate: o.Escalate,
+		})
+	}
+	s.addClasses(&p, f)
+	return Policy{Name: name, Breaker: s.breaker.value, Budget: s.budget.value, Policy: p}
+}
+
+// inOrder returns the schedules of classes in the order in which classes are
+// asked: the file's own first, as it defines them, then the built-in ones.
+func (s settings) inOrder(f *File) []classSchedule {
+	list := slices.Clone(s.perError)
+	rank := func(c classSchedule) int {
+		if i := slices.IndexFunc(f.Errors, func(e ErrorClass) bool { return e.Name == string(c.class) }); i >= 0 {
+			return i
+		}
+		return len(f.Errors) + slices.Index(builtinClasses, string(c.class))
+	}
+	slices.SortStableFunc(list, func(a, b classSchedule) int { return rank(a) - rank(b) })
+	return list
+}
+
+// addClasses fills in the lists of classes, and the definitions that they, or
+// the actions of classes, need.
+func (s settings) addClasses(p *retry.Policy, f *File) {
+	var lists []class
+	for _, c := range s.retryOn.value {
+		p.RetryOn, lists = append(p.RetryOn, c.name), append(lists, c)
+	}
+	for _, c := range s.abortOn.value {
+		p.AbortOn, lists = append(p.AbortOn, c.name), append(lists, c)
+	}
+	for _, b := range f.Breakers {
+		if b.Name == s.breaker.value {
+			lists = append(lists, b.patterns...)
+		}
+	}
+	for _, c := range s.perError {
+		lists = append(lists, class{name: c.class})
+	}
+	needed := func(c ErrorClass) bool {
+		return c.Action != retry.AsPolicy || slices.ContainsFunc(lists, func(l class) bool { return string(l.name) == c.Name })
+	}
+	if slices.ContainsFunc(f.Errors, needed) {
+		for _, c := range f.Errors {
+			p.Classes = append(p.Classes, c.model())
+		}
+	}
+	for _, c := range lists {
+		if c.pattern != nil && !slices.ContainsFunc(p.Classes, func(have retry.ErrorClass) bool { return have.Class == c.name }) {
+			p.Classes = append(p.Classes, retry.ErrorClass{Class: c.name, Pattern: c.pattern})
+		}
+	}
+}
+
+// model fills the schedule into p.
+func (s schedule) model(p retry.Policy) retry.Policy {
+	p.MaxAttempts, p.InitialDelay, p.MaxDelay = s.maxAttempts.value, s.initialDelay.value, s.maxDelay.value
+	p.Backoff, p.Base, p.Increment, p.Delays = s.backoff.value.strategy, s.backoff.value.base, s.backoff.value.increment, s.backoff.value.delays
+	p.Jitter, p.JitterFactor = s.jitter.value.mode, s.jitter.value.factor
+	p.RetryAfter, p.Escalate = s.retryAfter.value, s.onExhausted.value == "escalate"
 	return p.Effective()
 }
 
@@ -419,5 +556,13 @@ func (s settings) places() map[rules.Field]span {
 	note("timeout", s.timeout.set, s.timeout.at)
 	note("retry_on", s.retryOn.set, s.retryOn.at)
 	note("abort_on", s.abortOn.set, s.abortOn.at)
+	note("scope", s.scope.set, s.scope.at)
+	note("retry_after", s.retryAfter.set, s.retryAfter.at)
+	note("on_exhausted", s.onExhausted.set, s.onExhausted.at)
+	note("breaker", s.breaker.set, s.breaker.at)
+	note("budget", s.budget.set, s.budget.at)
+	for _, c := range s.perError {
+		note(rules.PerError(c.class), true, c.at)
+	}
 	return places
 }

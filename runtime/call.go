@@ -3,12 +3,14 @@ package retry
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
 // A Call is the state of one retried call. Generated code keeps it on the
 // stack; it belongs to one goroutine. Policies with a time limit use
-// [Call.Attempt] and [Call.End]; all use [Call.Next].
+// [Call.Attempt] and [Call.End], those with a breaker or a budget [Call.Succeed]
+// and [Call.End]; all use [Call.Next].
 type Call struct {
 	policy   *Policy
 	attempts int           // that failed
@@ -17,7 +19,14 @@ type Call struct {
 	failedAt time.Time     // the first time, under MaxElapsed
 	deadline time.Time     // of the call, under Timeout
 
-	retryable bool // some attempt failed in a way that the policy retries
+	decided  bool          // the policy had something to decide about an error
+	escalate bool          // if this error exhausts the call
+	asked    time.Duration // wait that the last error asked for
+	id       uint64        // for observers, or 0
+
+	breaker *Breaker // or nil
+	pass    Pass     // of the attempt under way
+	budget  RetryBudget
 
 	attempt context.Context // derived for the attempt, or nil
 	cancel  context.CancelFunc
@@ -26,25 +35,36 @@ type Call struct {
 // Begin returns the state of a new call under p.
 func (p *Policy) Begin() Call { return Call{policy: p} }
 
+// BeginWith returns the state of a new call under p that shares a breaker and a
+// budget with others; either may be nil. pass is what [Breaker.Ready] gave for
+// the first attempt. Where that was not ready, [Call.Next] with a nil error
+// comes before the first attempt.
+func (p *Policy) BeginWith(breaker *Breaker, pass Pass, budget RetryBudget) Call {
+	return Call{policy: p, breaker: breaker, pass: pass, budget: budget}
+}
+
 // Attempt returns the context for the next attempt: ctx limited by the
-// policy's Timeout and AttemptTimeout, folded into one deadline. Where ctx
-// already ends no later, it is ctx itself. The context ends with the next call
-// of Attempt, Next or End, except that one derived for Timeout alone serves
-// all attempts.
+// policy's Timeout and AttemptTimeout, folded into one deadline, and marked
+// where it is a retry (see [AttemptNumber]). Where ctx already ends no later,
+// it is ctx itself. The context ends with the next call of Attempt, Next or
+// End, except that one derived for Timeout alone serves all attempts.
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
+	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
+		return markAttempt(ctx, c.attempts+1)
+	}
 	if c.attempt != nil {
 		if p.AttemptTimeout <= 0 {
-			return c.attempt
+			return markAttempt(c.attempt, c.attempts+1)
 		}
 		c.release()
 	}
 	now := time.Now()
 	var limit time.Time
 	var cause error
-	if p.Timeout > 0 {
+	if timeout := p.timeout(ctx); timeout > 0 {
 		if c.deadline.IsZero() {
-			c.deadline = now.Add(p.Timeout)
+			c.deadline = now.Add(timeout)
 		}
 		limit, cause = c.deadline, ErrTimeout
 	}
@@ -53,21 +73,33 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 			limit, cause = end, ErrAttemptTimeout
 		}
 	}
-	if limit.IsZero() {
-		return ctx
+	if outer, ok := ctx.Deadline(); limit.IsZero() || ok && !outer.After(limit) {
+		return markAttempt(ctx, c.attempts+1)
 	}
-	if outer, ok := ctx.Deadline(); ok && !outer.After(limit) {
-		return ctx
-	}
-	c.attempt, c.cancel = context.WithDeadlineCause(ctx, limit, cause)
+	c.attempt, c.cancel = context.WithDeadlineCause(markAttempt(ctx, c.attempts+1), limit, cause)
 	return c.attempt
 }
 
-// End releases what [Call.Attempt] took. Generated code defers it, so that a
-// panic in the callee leaks no timer.
+// Succeed tells the breaker and the budget that the attempt has succeeded.
+func (c *Call) Succeed() {
+	if c.breaker != nil {
+		c.breaker.Succeed(c.pass)
+		c.pass = Pass{}
+	}
+	if b, ok := c.budget.(*Budget); ok && b != nil {
+		b.Deposit()
+	}
+}
+
+// End releases what the call has taken. Generated code defers it, so that a
+// panic in the callee leaks neither a timer nor the leave of a breaker.
 func (c *Call) End() {
 	if c.attempt != nil {
 		c.release()
+	}
+	if c.pass.probe != 0 {
+		c.breaker.record(c.pass, neutral)
+		c.pass = Pass{}
 	}
 }
 
@@ -78,32 +110,95 @@ func (c *Call) release() {
 
 // Next decides what follows a failed attempt. It returns nil after having
 // waited: try again. Otherwise it returns the error to give to the caller,
-// usually an [*Error]. ctx is the caller's context; err is not nil.
+// usually an [*Error]. ctx is the caller's context. A nil err stands for no
+// attempt yet: Next then asks the breaker for leave.
 //
 //go:noinline
 func (c *Call) Next(ctx context.Context, err error) error {
+	if err == nil {
+		if c.attempts > 0 || c.admit() {
+			return nil
+		}
+		return c.refused(ctx, nil)
+	}
+	for {
+		f, done := c.failed(ctx, err)
+		if done != nil {
+			return done
+		}
+		if done := c.wait(ctx, err, &f); done != nil {
+			return done
+		}
+		if c.admit() {
+			return nil
+		}
+		if !slices.Contains(c.policy.RetryOn, BreakerOpen) {
+			return c.refused(ctx, err)
+		}
+		err = ErrBreakerOpen // and that is retried
+	}
+}
+
+// failed takes note of a failure, and judges it.
+func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
+	p := c.policy
 	c.attempts++
 	// Asked before the attempt's context is released, which would end it too.
 	timedOut := c.attempt != nil && c.attempt.Err() != nil
-	if c.policy.AttemptTimeout > 0 {
-		c.End()
+	if p.AttemptTimeout > 0 && c.attempt != nil {
+		c.release()
 	}
 	if ctx.Err() != nil {
-		return c.stopped(ctx, err, 0)
+		c.sample(neutral)
+		return f, c.stopped(ctx, err)
 	}
+	f = inspect(err)
+	if timedOut {
+		f.typed, f.timeout = true, true
+	}
+	c.asked = max(f.after, 0)
+	v := p.judge(err, &f)
+	if c.breaker != nil {
+		c.sample(c.breaker.policy.sample(p, err, &f, v))
+	}
+	switch {
+	case v == escalatedError:
+		c.decided = true
+		return f, c.stop(ctx, err, ErrEscalated, nil)
+	case v == permanentError:
+		return f, c.stop(ctx, err, ErrPermanent, nil)
+	case !p.Nested && AttemptNumber(ctx) > 1:
+		return f, c.stop(ctx, err, ErrNested, nil)
+	}
+	c.decided = true
+	return f, nil
+}
+
+// wait waits before the next attempt, if there is to be one.
+func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 	p := c.policy
-	v := p.judge(err, timedOut)
-	if !v.retry {
-		return c.stop(ctx, err, ErrPermanent, v.after, nil)
+	schedule := p
+	if o := p.override(err, f); o != nil {
+		own := o.Schedule()
+		schedule = &own
 	}
-	c.retryable = true
-	if limit := p.attempts(); limit != Unlimited && c.attempts >= limit {
-		return c.stop(ctx, err, ErrAttempts, v.after, nil)
+	c.escalate = schedule.Escalate
+	if limit := schedule.attempts(); limit != Unlimited && c.attempts >= limit {
+		return c.stop(ctx, err, ErrAttempts, nil)
 	}
 
-	delay := p.Delay(c.attempts, c.previous, p.sample())
+	delay := schedule.Delay(c.attempts, c.previous, schedule.sample())
 	c.previous = delay
-	wait := max(delay, min(v.after, DefaultRetryAfterMax))
+	// The class is looked for only where it matters: that may take the text.
+	asked := schedule.RetryAfter.wait(f, schedule.RetryAfter.Default > 0 && !f.asked && p.belongs(err, f, RateLimit))
+	c.asked = asked
+	if most := schedule.RetryAfter.max(); asked > most {
+		if schedule.RetryAfter.FailOver {
+			return c.stop(ctx, err, ErrRetryAfter, nil)
+		}
+		asked = most
+	}
+	wait := max(delay, asked)
 	if reason := c.refuse(ctx, wait); reason != "" {
 		if wait > delay {
 			reason = ErrRetryAfter
@@ -112,15 +207,69 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		if reason == ErrDeadline {
 			cause = context.DeadlineExceeded
 		}
-		return c.stop(ctx, err, reason, v.after, cause)
+		return c.stop(ctx, err, reason, cause)
+	}
+	if c.breaker != nil && !slices.Contains(p.RetryOn, BreakerOpen) && !c.breaker.mayAdmit(time.Now().Add(wait)) {
+		return c.refused(ctx, err)
+	}
+	// Last, so that a call that stops anyway takes nothing from the others.
+	if c.budget != nil {
+		if cause := c.budget.Withdraw(); cause != nil {
+			return c.stop(ctx, err, reasonOf(cause), cause)
+		}
 	}
 
-	observe(ctx, Event{Policy: p.Name, Attempt: c.attempts, Err: unmark(err), Delay: wait, Waited: c.waited})
+	if f := observer(ctx); f != nil {
+		f(c.event(err, Event{Delay: wait, RetryAfter: asked}))
+	}
 	if !sleep(ctx, wait) {
-		return c.stopped(ctx, err, v.after)
+		return c.stopped(ctx, err)
 	}
 	c.waited += wait
 	return nil
+}
+
+// admit asks the breaker for leave.
+func (c *Call) admit() (ok bool) {
+	if c.breaker == nil {
+		return true
+	}
+	c.pass, ok = c.breaker.admit(time.Now())
+	return ok
+}
+
+// sample gives the breaker the sample of the attempt that has ended.
+func (c *Call) sample(s sample) {
+	if c.breaker != nil {
+		c.breaker.record(c.pass, s)
+		c.pass = Pass{}
+	}
+}
+
+// sample returns what a failure says of the service.
+func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
+	switch {
+	case err == error(ErrBreakerOpen):
+		return neutral // a refusal is no attempt
+	case len(b.Count) > 0 && p.belongsToAny(err, f, b.Count), len(b.Count) == 0 && v == retriedError:
+		return failed
+	}
+	return neutral
+}
+
+// wait returns how long an error asks to wait.
+func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
+	switch {
+	case r.Max < 0:
+		return 0
+	case f.asked && f.after >= 0:
+		return f.after
+	case f.asked && r.Default == 0:
+		return DefaultRetryAfterUnreadable
+	case f.asked || rateLimit:
+		return r.Default
+	}
+	return 0
 }
 
 // refuse returns the limit on time that a wait would pass, or "".
@@ -174,24 +323,53 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // stopped gives up because the caller's context has ended.
-func (c *Call) stopped(ctx context.Context, err error, after time.Duration) error {
+func (c *Call) stopped(ctx context.Context, err error) error {
 	reason := ErrCanceled
 	if ctx.Err() == context.DeadlineExceeded {
 		reason = ErrDeadline
 	}
-	return c.stop(ctx, err, reason, after, context.Cause(ctx))
+	return c.stop(ctx, err, reason, context.Cause(ctx))
+}
+
+// refused gives up because the breaker does not let the call through.
+func (c *Call) refused(ctx context.Context, err error) error {
+	c.decided = true
+	c.escalate = c.escalate || c.breaker.State() == Escalated
+	return c.stop(ctx, err, ErrBreakerOpen, nil)
 }
 
 // stop gives up. Where the policy had nothing to decide, the error goes back as
 // the callee made it.
-func (c *Call) stop(ctx context.Context, err error, reason Reason, after time.Duration, cause error) error {
+func (c *Call) stop(ctx context.Context, err error, reason Reason, cause error) error {
 	err = unmark(err)
-	observe(ctx, Event{Policy: c.policy.Name, Attempt: c.attempts, Err: err, Waited: c.waited, Reason: reason})
-	if !c.retryable {
+	if f := observer(ctx); f != nil {
+		f(c.event(err, Event{Reason: reason}))
+	}
+	if !c.decided {
 		return err
 	}
 	return &Error{
 		Policy: c.policy.Name, Reason: reason, Attempts: c.attempts, Waited: c.waited,
-		RetryAfter: after, Err: err, Cause: cause,
+		RetryAfter: c.asked, Escalated: reason == ErrEscalated || c.escalate && reason.exhausted(), Err: err, Cause: cause,
 	}
+}
+
+// event fills in what an observer is told.
+func (c *Call) event(err error, e Event) Event {
+	if c.id == 0 {
+		c.id = rand.Uint64() | 1
+	}
+	f := inspect(err)
+	e.Policy, e.Call, e.Attempt, e.Waited = c.policy.Name, c.id, c.attempts, c.waited
+	if err != nil {
+		e.Err, e.Class = unmark(err), c.policy.class(err, &f)
+	}
+	if c.breaker != nil {
+		e.Breaker, e.BreakerState = c.breaker.policy.Name, c.breaker.State()
+	}
+	e.BudgetLeft = -1
+	if c.budget != nil {
+		e.BudgetLeft = c.budget.Left()
+	}
+	return e
 }

@@ -13,48 +13,98 @@ import (
 //
 // An error belongs to a class by, in this order,
 //   - what its maker said: [After] makes it a [RateLimit];
+//   - the definition of the class in Classes;
 //   - its type: an error with the method StatusCode() int is a [RateLimit] at
 //     429 and a [ServerError] at 500 to 599 but 501; the errors of package net
 //     and the system's connection errors are [Network], or [Timeout] where
 //     their Timeout method says so; context.DeadlineExceeded is a Timeout,
-//     context.Canceled is [Canceled];
+//     context.Canceled is [Canceled]; [ErrBreakerOpen] is [BreakerOpen];
 //   - only where its type says nothing, whole words of its text in any case:
 //     network, connection, refused, unreachable; timeout, timed out; 500, 502,
-//     503, 504, server error; rate limit, 429, too many requests;
-//   - the patterns of the policy's own classes.
+//     503, 504, server error; rate limit, 429, too many requests.
 //
-// Never retried are [Permanent] errors, the status codes 400, 401, 403, 404
-// and 422, and errors of a class in AbortOn. Everything else is retried unless
+// Never retried are [Permanent] errors, errors whose [Action] is [Fail] or
+// [Escalate], errors of a class in AbortOn, and the status codes 400, 401, 403,
+// 404 and 422 unless their Action is [Retry]. Everything else is retried unless
 // RetryOn narrows it.
 func (p *Policy) Classify(err error, classes ...Class) (retried bool, belongs []bool) {
 	f := inspect(err)
 	for _, class := range classes {
 		belongs = append(belongs, p.belongs(err, &f, class))
 	}
-	return p.judge(err, false).retry, belongs
+	return p.judge(err, &f) == retriedError, belongs
 }
 
 // verdict is what a policy makes of one error.
-type verdict struct {
-	retry bool
-	after time.Duration // the wait that the error asks for
+type verdict uint8
+
+const (
+	retriedError verdict = iota
+	permanentError
+	escalatedError
+)
+
+// judge decides about err.
+func (p *Policy) judge(err error, f *facts) verdict {
+	if f.permanent {
+		return permanentError
+	}
+	action := p.action(err, f)
+	switch {
+	case action == Escalate:
+		return escalatedError
+	case action == Fail, action != Retry && neverRetried(f.status):
+	case p.belongsToAny(err, f, p.AbortOn):
+	case len(p.RetryOn) == 0 || p.belongsToAny(err, f, p.RetryOn):
+		return retriedError
+	}
+	return permanentError
 }
 
-// judge decides about err. attemptTimedOut says that the attempt's own limit
-// ended it, whatever error the callee made of that.
-func (p *Policy) judge(err error, attemptTimedOut bool) verdict {
-	f := inspect(err)
-	if attemptTimedOut {
-		f.typed, f.timeout = true, true
+// action returns the action of the first class that err belongs to. Classes
+// behind the last one with an action are not asked.
+func (p *Policy) action(err error, f *facts) Action {
+	last := len(p.Classes) - 1
+	for last >= 0 && p.Classes[last].Action == AsPolicy {
+		last--
 	}
-	v := verdict{after: f.after}
-	switch {
-	case f.permanent, neverRetried(f.status):
-	case p.belongsToAny(err, &f, p.AbortOn):
-	default:
-		v.retry = len(p.RetryOn) == 0 || p.belongsToAny(err, &f, p.RetryOn)
+	for i := range p.Classes[:last+1] {
+		if c := &p.Classes[i]; c.has(err, f) {
+			return c.Action
+		}
 	}
-	return v
+	return AsPolicy
+}
+
+// override returns the schedule for errors such as err, if there is one.
+func (p *Policy) override(err error, f *facts) *Override {
+	for i := range p.PerError {
+		if o := &p.PerError[i]; p.belongs(err, f, o.Class) {
+			return o
+		}
+	}
+	return nil
+}
+
+// class returns the class to report for err: the first of the policy's that it
+// belongs to, else a built-in one, else none.
+func (p *Policy) class(err error, f *facts) Class {
+	for i := range p.Classes {
+		if c := &p.Classes[i]; c.has(err, f) {
+			return c.Class
+		}
+	}
+	for _, c := range transient {
+		if f.builtin(err, c) {
+			return c
+		}
+	}
+	for _, c := range [...]Class{BreakerOpen, Canceled} {
+		if p.belongs(err, f, c) {
+			return c
+		}
+	}
+	return ""
 }
 
 // neverRetried reports whether the request itself is at fault.
@@ -78,15 +128,20 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 		return errors.Is(err, context.Canceled)
 	case Transient:
 		return slices.ContainsFunc(transient[:], func(c Class) bool { return f.builtin(err, c) })
+	case BreakerOpen:
+		return errors.Is(err, ErrBreakerOpen)
 	case Network, Timeout, ServerError, RateLimit:
 		return f.builtin(err, class)
 	}
-	for i := range p.Classes {
-		if c := &p.Classes[i]; c.Class == class && c.Pattern != nil && c.Pattern.MatchString(err.Error()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.Class == class && c.has(err, f) })
+}
+
+// has reports whether one of the tests of the class holds, the text last.
+func (c *ErrorClass) has(err error, f *facts) bool {
+	return slices.ContainsFunc(c.Is, func(target error) bool { return errors.Is(err, target) }) ||
+		slices.ContainsFunc(c.As, func(is func(error) bool) bool { return is(err) }) ||
+		f.status != 0 && slices.ContainsFunc(c.HTTP, func(r [2]int) bool { return r[0] <= f.status && f.status <= r[1] }) ||
+		c.Pattern != nil && c.Pattern.MatchString(err.Error())
 }
 
 var transient = [...]Class{Network, Timeout, ServerError, RateLimit}
@@ -94,7 +149,8 @@ var transient = [...]Class{Network, Timeout, ServerError, RateLimit}
 // facts is what the types in an error's tree say.
 type facts struct {
 	permanent bool
-	after     time.Duration
+	asked     bool          // for a wait, of
+	after     time.Duration // unless that is unreadable: -1
 	status    int
 
 	typed     bool // some type said something: the text does not count
@@ -117,7 +173,11 @@ func (f *facts) walk(err error) {
 			if e.permanent {
 				f.permanent = true
 			} else {
-				f.typed, f.rateLimit, f.after = true, true, max(f.after, e.after)
+				f.after = max(f.after, e.after)
+				if !f.asked {
+					f.after = e.after
+				}
+				f.typed, f.rateLimit, f.asked = true, true, true
 			}
 		case interface{ StatusCode() int }:
 			if f.status == 0 {

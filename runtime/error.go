@@ -21,7 +21,25 @@ const (
 	ErrDeadline    Reason = "deadline too near"
 	ErrCanceled    Reason = "canceled"
 	ErrRetryAfter  Reason = "retry-after too long"
+	ErrBreakerOpen Reason = "breaker open"
+	ErrBudget      Reason = "retry budget exhausted"
+	ErrJobBudget   Reason = "job budget exhausted"
+	ErrNested      Reason = "attempt of a retry"
+	ErrEscalated   Reason = "escalated"
 )
+
+// reasonOf returns the reason that an error of a budget stands for.
+func reasonOf(err error) Reason {
+	for _, r := range [...]Reason{ErrBudget, ErrJobBudget} {
+		if errors.Is(err, r) {
+			return r
+		}
+	}
+	return ErrBudget
+}
+
+// exhausted reports whether the policy's own limits ended the call.
+func (r Reason) exhausted() bool { return r != ErrPermanent && r != ErrCanceled }
 
 // The causes of contexts that a policy's own limits ended, as context.Cause
 // returns them inside an attempt.
@@ -60,7 +78,8 @@ type Error struct {
 	Attempts   int           // attempts made
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, if any
-	Err        error         // the last attempt's error
+	Escalated  bool          // somebody has to look at it: errors.Is finds ErrEscalated
+	Err        error         // the last attempt's error; nil: none was made
 	Cause      error         // why the context ended, or nil
 }
 
@@ -74,15 +93,25 @@ func (e *Error) Error() string {
 	if waited > time.Millisecond {
 		waited = waited.Round(time.Millisecond)
 	}
+	if e.Err == nil {
+		return fmt.Sprintf("%s: %s", e.Policy, e.Reason)
+	}
 	return fmt.Sprintf("%s: %s after %d %s and %v of waiting: %v", e.Policy, e.Reason, e.Attempts, noun, waited, e.Err)
 }
 
 // Unwrap returns the last error, the reason and the cause.
 func (e *Error) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{e.Err, e.Reason}
+	list := []error{e.Reason}
+	if e.Err != nil {
+		list = []error{e.Err, e.Reason}
 	}
-	return []error{e.Err, e.Reason, e.Cause}
+	if e.Escalated && e.Reason != ErrEscalated {
+		list = append(list, ErrEscalated)
+	}
+	if e.Cause != nil {
+		list = append(list, e.Cause)
+	}
+	return list
 }
 
 // Permanent marks err as one that must not be retried. The mark is taken off
@@ -95,28 +124,29 @@ func Permanent(err error) error {
 }
 
 // After marks err as one of class [RateLimit] that asks for a wait of d before
-// the next attempt. The wait is the longer of d, at most 5 minutes, and the
-// policy's own delay. A wait that does not fit into the call's limits ends the
-// call at once with [ErrRetryAfter]. A negative d counts as zero. After(nil, d)
-// is nil.
+// the next attempt; a negative d says that it asks, but not readably for how
+// long. What becomes of it is the policy's [RetryAfter]: by default the wait is
+// the longer of d, at most 5 minutes, and the policy's own delay. A wait that
+// does not fit into the call's limits ends the call at once with
+// [ErrRetryAfter]. After(nil, d) is nil.
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return &mark{err: err, after: max(d, 0)}
+	return &mark{err: err, after: max(d, -1)}
 }
 
 // mark is what a callee says about its own error.
 type mark struct {
 	err       error
 	permanent bool
-	after     time.Duration // when not permanent
+	after     time.Duration // when not permanent; -1: unreadable
 }
 
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
-// unmark takes off a mark that the callee put outermost.
+// unmark takes off marks that the callee put outermost.
 func unmark(err error) error {
 	for {
 		m, ok := err.(*mark)

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"errors"
 	"regexp"
 	"time"
 )
@@ -93,7 +94,8 @@ const (
 	ServerError Class = "server_error"
 	RateLimit   Class = "rate_limit"
 	Canceled    Class = "canceled"
-	Transient   Class = "transient" // any of the first four
+	BreakerOpen Class = "breaker_open" // a circuit breaker refused the call
+	Transient   Class = "transient"    // any of the first four
 	Any         Class = "any"
 )
 
@@ -101,7 +103,84 @@ const (
 // its tests holds.
 type ErrorClass struct {
 	Class   Class
-	Pattern *regexp.Regexp // matches the text of the error
+	Is      []error            // errors.Is finds one of these
+	As      []func(error) bool // one of these is true: see [As]
+	HTTP    [][2]int           // StatusCode() is in one of these ranges, ends included
+	Pattern *regexp.Regexp     // matches the text of the error
+	Action  Action             // what becomes of such an error
+}
+
+// As reports whether errors.As finds an E in the tree of err: a test for
+// [ErrorClass].
+func As[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// An Action says what becomes of the errors of a class, whatever the policy.
+// An error's action is that of the first class in the order of
+// [Policy.Classes] that it belongs to.
+type Action uint8
+
+// The actions.
+const (
+	AsPolicy Action = iota // RetryOn and AbortOn decide; the default
+	Retry                  // as AsPolicy, also where the status would forbid it: 400, 401, 403, 404, 422
+	Fail                   // never retried
+	Escalate               // never retried; the caller gets [ErrEscalated]
+)
+
+var actionNames = [...]string{"as policy", "retry", "fail", "escalate"}
+
+// String returns the name of the action in a policy file.
+func (a Action) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return "unknown action"
+}
+
+// RetryAfter says what becomes of the waits that errors ask for (see [After]).
+// The wait before the next attempt is the longer of what is asked for and the
+// policy's own delay.
+type RetryAfter struct {
+	// Max caps what is asked for. Zero means 5 minutes; [None] means that the
+	// policy's own delay is all that counts.
+	Max time.Duration
+	// Default is the wait where an error of class [RateLimit] does not say how
+	// long. Zero means 60s where it said something unreadable (see
+	// [ParseRetryAfter]), and nothing where it said nothing.
+	Default time.Duration
+	// FailOver stops at once with [ErrRetryAfter] when more than Max is asked
+	// for. Otherwise the wait is Max.
+	FailOver bool
+}
+
+// An Override is how errors of one class are retried. It states its whole
+// schedule: a zero field means its default, as in a [Policy], not the policy's
+// own value. The fields are those of a Policy.
+type Override struct {
+	Class        Class
+	MaxAttempts  int
+	Backoff      Strategy
+	InitialDelay time.Duration
+	Base         float64
+	Increment    time.Duration
+	Delays       []time.Duration
+	MaxDelay     time.Duration
+	Jitter       Jitter
+	JitterFactor float64
+	RetryAfter   RetryAfter
+	Escalate     bool
+}
+
+// Schedule returns the override as a policy of its class alone.
+func (o *Override) Schedule() Policy {
+	return Policy{
+		Name: string(o.Class), MaxAttempts: o.MaxAttempts, Backoff: o.Backoff, InitialDelay: o.InitialDelay, Base: o.Base,
+		Increment: o.Increment, Delays: o.Delays, MaxDelay: o.MaxDelay, Jitter: o.Jitter, JitterFactor: o.JitterFactor,
+		RetryAfter: o.RetryAfter, Escalate: o.Escalate,
+	}
 }
 
 // A Policy says how often, how fast and for how long one call is tried. It is
@@ -152,15 +231,33 @@ type Policy struct {
 	// Timeout limits the call: all attempts and waits together. Zero means no
 	// limit.
 	Timeout time.Duration
+	// Scope names the level of the timeout hierarchy that the calls belong to.
+	Scope string
+	// HardLimit is the most that a Timeout given at run time may be: see
+	// [WithTimeout]. Zero means no limit.
+	HardLimit time.Duration
 
 	// RetryOn narrows what is retried to these classes. Empty means every
 	// error that is not permanent (see [Policy.Classify]).
 	RetryOn []Class
 	// AbortOn are classes that are never retried, whatever RetryOn says.
 	AbortOn []Class
-	// Classes are the definitions of classes that RetryOn and AbortOn name
-	// and that are not built in.
+	// Classes define the classes that are not built in, in the order in which
+	// they are asked for an [Action].
 	Classes []ErrorClass
+	// PerError are other schedules for errors of some classes; the first whose
+	// class the error belongs to counts. When attempts of one call fail in
+	// different classes, the latest one's MaxAttempts is held against all of
+	// them.
+	PerError []Override
+	// RetryAfter says what becomes of the waits that errors ask for.
+	RetryAfter RetryAfter
+	// Nested retries also where the call is made inside of a retry of another
+	// wrapped call. Otherwise such a call is tried once: the outer one tries
+	// again already.
+	Nested bool
+	// Escalate makes the error of an exhausted call an [ErrEscalated], too.
+	Escalate bool
 }
 
 // attempts, initialDelay, maxDelay, base and jitterFactor read a field and its
@@ -212,9 +309,17 @@ func (p *Policy) jitterFactor() float64 {
 	return DefaultProportionalFactor
 }
 
-// Effective returns p with every default written out: no zero field is left
-// that means anything but "off", and None and Unlimited stand where they are
-// meant.
+// max is what a wait that is asked for is capped at; none at all is 0.
+func (r *RetryAfter) max() time.Duration {
+	if r.Max == 0 {
+		return DefaultRetryAfterMax
+	}
+	return max(r.Max, 0)
+}
+
+// Effective returns p with every default of a schedule written out: no zero
+// field of it is left that means anything but "off", and None and Unlimited
+// stand where they are meant.
 func (p Policy) Effective() Policy {
 	p.MaxAttempts = p.attempts()
 	if p.InitialDelay == 0 {

@@ -8,7 +8,8 @@ import (
 // ParseRetryAfter reads the value of a Retry-After header (RFC 9110, section
 // 10.2.3): a number of seconds, or a date in one of the three forms of section
 // 5.6.7, of which the wait from now is returned. A date in the past is no wait.
-// A value that is neither, a negative number included, is 60 seconds.
+// A value that is neither, a negative number included, is -1, which [After]
+// takes to mean the policy's default.
 func ParseRetryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
 		return mulSaturated(time.Second, seconds)
@@ -18,5 +19,5 @@ func ParseRetryAfter(value string, now time.Time) time.Duration {
 			return max(at.Sub(now), 0)
 		}
 	}
-	return DefaultRetryAfterUnreadable
+	return -1
 }

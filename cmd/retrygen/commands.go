@@ -22,16 +22,21 @@ type command func(args []string, stdout, stderr io.Writer) int
 
 // commands are found by the first argument; a package of such a name is
 // reached as ./name.
-var commands = map[string]command{"check": checkFiles, "explain": explain, "init": initialise, "schema": printSchema}
+var commands = map[string]command{"check": checkFiles, "explain": explain, "fmt": format, "init": initialise, "schema": printSchema}
 
 // checkFiles judges policy files alone, without any Go.
 func checkFiles(args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("check")
 	asJSON := flags.Bool("json", false, "")
+	sarifFile := flags.String("sarif", "", "")
 	strict := flags.Bool("strict", false, "")
 	info := flags.Bool("info", false, "")
 	if status, ok := parse(flags, args, stdout, stderr); !ok {
 		return status
+	}
+	if *asJSON && *sarifFile == "-" {
+		fmt.Fprintln(stderr, "retrygen: -json and -sarif - both write to standard output: write -sarif FILE")
+		return failed
 	}
 	names := flags.Args()
 	if len(names) == 0 {
@@ -59,11 +64,17 @@ func checkFiles(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	policy.Sort(found)
-	if *asJSON {
+	if *sarifFile != "" {
+		if err := writeSARIF(*sarifFile, stdout, found, sources); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	switch {
+	case *asJSON:
 		if err := writeJSON(stdout, found); err != nil {
 			return fail(stderr, err)
 		}
-	} else {
+	case *sarifFile != "-":
 		policy.Print(stdout, found, sources)
 	}
 	fatal := rules.Error
@@ -130,7 +141,7 @@ func explain(args []string, stdout, stderr io.Writer) int {
 		return failed
 	}
 	name := flags.Arg(0)
-	if r := rules.ByID(name); r != nil {
+	if r := policy.RuleByID(name); r != nil {
 		fmt.Fprint(stdout, r.Explain())
 		return done
 	}

@@ -38,11 +38,14 @@ flags:
   -version  print the version
 
 other commands:
-  retrygen check [-json] [-strict] [-info] [files or folders]
-                                judge policy files alone
+  retrygen check [-json] [-sarif file] [-strict] [-info] [files or folders]
+                                judge policy files alone; -sarif - writes SARIF to standard output
   retrygen explain RULE         tell what a rule says, as P301
   retrygen explain [-f file] POLICY
                                 tell what a policy comes to: settings, schedule, worst case
+  retrygen fmt [-d] [-w] [files or folders]
+                                rewrite policy files to the canonical spellings: printed, as a diff
+                                (exit 1 if there is any), or in place; without names, standard input
   retrygen init [folder]        write a retry.yaml to start from
   retrygen schema               print the JSON Schema of policy files
 

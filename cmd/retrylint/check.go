@@ -21,12 +21,14 @@ type checkConfig struct {
 	dir      string
 	tags     string
 	tests    bool
+	sarif    string // where findings go as SARIF; -: to standard output, in place of the text
 	patterns []string
 }
 
 // A finding is a diagnostic with its place on the disk.
 type finding struct {
 	at, end token.Position
+	rule    string
 	text    string
 }
 
@@ -66,7 +68,7 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 		}
 		for _, d := range action.Diagnostics {
 			fset := action.Package.Fset
-			f := finding{at: fset.Position(d.Pos), text: d.Message}
+			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: d.Message}
 			if d.End.IsValid() {
 				f.end = fset.Position(d.End)
 			}
@@ -81,6 +83,14 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	})
 	// A package and its test variant find the same.
 	findings = slices.Compact(findings)
+	if config.sarif != "" {
+		if err := writeSARIF(config.sarif, stdout, findings, dir); err != nil {
+			return 0, fmt.Errorf("retrylint: %w", err)
+		}
+	}
+	if config.sarif == "-" {
+		return len(findings), nil
+	}
 	for _, f := range findings {
 		f.print(stdout, dir)
 	}
@@ -137,9 +147,14 @@ func (f finding) print(w io.Writer, dir string) {
 	if err != nil {
 		return // the message stands without its line
 	}
-	width := 1
-	if f.end.Line == f.at.Line {
-		width = f.end.Column - f.at.Column
+	excerpt.Print(w, text, f.at.Line, f.at.Column, f.width())
+}
+
+// width is what a finding is long in bytes: 1 where it goes over the end of
+// its line.
+func (f finding) width() int {
+	if f.end.Line != f.at.Line {
+		return 1
 	}
-	excerpt.Print(w, text, f.at.Line, f.at.Column, width)
+	return f.end.Column - f.at.Column
 }

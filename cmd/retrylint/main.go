@@ -56,6 +56,7 @@ It checks the packages (./... if none are named) and their tests.
 flags:
   -C dir        run in dir
   -explain id   tell what a rule is about, with an example
+  -sarif file   write the findings as SARIF too; - writes nothing else, to standard output
   -tags t       build tags, as for go build
   -tests=false  leave the tests out
   -version      print the version
@@ -82,6 +83,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&config.dir, "C", ".", "")
 	flags.StringVar(&config.tags, "tags", "", "")
 	flags.BoolVar(&config.tests, "tests", true, "")
+	flags.StringVar(&config.sarif, "sarif", "", "")
 	id := flags.String("explain", "", "")
 	version := flags.Bool("version", false, "")
 	if len(args) == 1 && args[0] == "help" {

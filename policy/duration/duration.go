@@ -75,7 +75,18 @@ func Parse(text string) (time.Duration, error) {
 // HasCalendarUnit reports whether the text of a duration has a month or a
 // year, which are not always of the same length.
 func HasCalendarUnit(text string) bool {
-	return regexp.MustCompile(`[0-9]\s*(M|months?|y|yrs?|years?)\b`).MatchString(text)
+	for s := strings.TrimSpace(text); s != ""; {
+		number, rest := cutNumber(s)
+		unit, rest := cutUnit(rest)
+		if number == "" || unit == "" {
+			return false
+		}
+		if size := units[unit]; size == month || size == year {
+			return true
+		}
+		s = rest
+	}
+	return false
 }
 
 // cutNumber cuts digits with at most one point off the front. As in humantime,

@@ -14,11 +14,11 @@ var schedule = []Field{"backoff", "initial_delay", "base", "increment", "delays"
 
 func fields(list ...Field) []Field { return append(list, schedule...) }
 
-// All lists the rules about a single policy, by id.
+// ofPolicies lists the rules about a single policy.
 //
 // The letters of the formulas: N attempts, k a retry, d_k the delay before it,
 // d_k− and d_k+ that delay's least and greatest value under jitter.
-var All = []Rule{
+var ofPolicies = []Rule{
 	{
 		ID: "P106", Title: "delays shrink",
 		Doc:   "A base below 1 makes every delay shorter than the one before, so that the pressure on a service that is down grows.",
@@ -191,7 +191,7 @@ var All = []Rule{
 	},
 	{
 		ID: "P401", Title: "inner timeout exceeds outer",
-		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first.",
+		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first; or the timeout of a scope is longer than that of the scope it lies within.",
 		Wrong: "{attempt_timeout: 30s, timeout: 10s}",
 		Right: "{attempt_timeout: 3s, timeout: 10s}",
 		Reads: []Field{"attempt_timeout", "timeout"},
@@ -199,6 +199,7 @@ var All = []Rule{
 			return finding(p.Timeout > 0 && p.AttemptTimeout > p.Timeout, Error, "attempt_timeout",
 				"attempt_timeout %s exceeds timeout %s, which ends the attempt first: lower attempt_timeout or raise timeout", duration.Format(p.AttemptTimeout), duration.Format(p.Timeout))
 		},
+		file: scopeOrder,
 	},
 	{
 		ID: "P404", Title: "last attempts can never start",

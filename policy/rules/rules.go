@@ -7,6 +7,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -29,11 +30,13 @@ func (s Severity) String() string {
 // A Field names a setting of a policy by its canonical key in a policy file.
 type Field string
 
-// A Finding is one problem of one policy. Field is where it shows.
+// A Finding is one problem of one policy, or of another entry of a file. Field
+// is where it shows.
 type Finding struct {
 	Rule     string // P300
 	Severity Severity
-	Policy   string
+	Section  string // of the file; "" means policies
+	Policy   string // name of the policy, or of the entry of Section
 	Field    Field
 	Text     string // what is wrong, then what to do
 }
@@ -47,13 +50,24 @@ type Rule struct {
 	Right string  // the same, mended
 	Reads []Field // the fields it decides by
 
-	// check returns the finding, without Rule and Policy, if there is one.
+	// check returns the finding about one policy, without Rule and Policy, if
+	// there is one.
 	check func(*retry.Policy) (Finding, bool)
+	// file reports what is wrong with a file as a whole.
+	file func(*File, report)
 }
+
+// All lists the rules by id.
+var All = slices.SortedFunc(slices.Values(slices.Concat(ofPolicies, ofFiles)), func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 
 // Explain tells the rule in plain text, with its examples.
 func (r *Rule) Explain() string {
 	return fmt.Sprintf("%s: %s\n\n%s\n\nWrong:\n\n  %s\n\nRight:\n\n  %s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
+}
+
+// Markdown tells the rule without its title, with its examples.
+func (r *Rule) Markdown() string {
+	return fmt.Sprintf("%s\n\nWrong:\n\n```yaml\n%s\n```\n\nRight:\n\n```yaml\n%s\n```\n", r.Doc, r.Wrong, r.Right)
 }
 
 // Known reports whether the value of a field is known. The analyzers know only
@@ -67,7 +81,7 @@ func Check(p *retry.Policy, known Known) []Finding {
 	effective := p.Effective()
 	var findings []Finding
 	for _, r := range All {
-		if known != nil && slices.ContainsFunc(r.Reads, func(f Field) bool { return !known(f) }) {
+		if r.check == nil || known != nil && slices.ContainsFunc(r.Reads, func(f Field) bool { return !known(f) }) {
 			continue
 		}
 		if f, found := r.check(&effective); found {

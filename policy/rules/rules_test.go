@@ -14,10 +14,13 @@ import (
 func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		for text, want := range map[string]bool{r.Wrong: true, r.Right: false} {
-			if !strings.HasPrefix(text, "{") {
-				text = "{" + text + "}"
+			if !strings.Contains(text, "policies:") {
+				if !strings.HasPrefix(text, "{") {
+					text = "{" + text + "}"
+				}
+				text = "policies: {p: " + text + "}"
 			}
-			_, problems := policy.Check("example", []byte("version: 1\npolicies: {p: "+text+"}\n"))
+			_, problems := policy.Check("example", []byte("version: 1\n"+text+"\n"))
 			got := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID })
 			if got != want {
 				t.Errorf("%s: %s is reported: %v, want %v; problems %v", r.ID, text, got, want, problems)
@@ -34,8 +37,8 @@ func TestTable(t *testing.T) {
 		t.Error("the rules are not sorted by id")
 	}
 	for _, r := range rules.All {
-		if r.Title == "" || r.Doc == "" || len(r.Reads) == 0 || rules.ByID(r.ID) == nil {
-			t.Errorf("%s lacks a title, a doc, or the fields it reads", r.ID)
+		if r.Title == "" || r.Doc == "" || rules.ByID(r.ID) == nil {
+			t.Errorf("%s lacks a title or a doc", r.ID)
 		}
 	}
 	if rules.ByID("P999") != nil {

@@ -26,13 +26,20 @@ const RuntimePath = "github.com/retrygen/retrygen/runtime"
 
 // A File is all that goes into one generated file.
 type File struct {
-	Package  string   // name
-	Path     string   // import path
-	Source   string   // name of the policy file
-	Taken    Taken    // names of the package, which imports must avoid
-	Policies []Policy // in the order of the policy file
+	Package  string // name
+	Path     string // import path
+	Source   string // name of the policy file
+	Taken    Taken  // names of the package, which imports must avoid
+	Errors   []ErrorClass
+	Breakers []policy.Breaker // that policies use
+	Budgets  []policy.Budget  // shares, that policies use
+	Groups   []Group          // that bindings use
+	Policies []Policy         // in the order of the policy file
 	Wrappers []Wrapper
 }
+
+// HasShared reports whether calls share anything.
+func (f *File) HasShared() bool { return len(f.Breakers)+len(f.Budgets) > 0 }
 
 // Taken reports whether the package declares a name.
 type Taken func(name string) bool
@@ -47,10 +54,11 @@ type Policy struct {
 // A Wrapper wraps one bound symbol.
 type Wrapper struct {
 	Target *bind.Target
-	Name   string    // RetryFetch, RetryStore
-	New    string    // NewRetryStore, for an interface
-	Policy *Policy   // of a function or method
-	By     []*Policy // of each method of an interface; nil forwards
+	Name   string // RetryFetch, RetryStore
+	New    string // NewRetryStore, for an interface
+	Use    *Use   // of a function or method
+	By     []*Use // of each method of an interface; nil forwards
+	Group  *Group // whose type has the wrapper as a method, or nil
 }
 
 // Header returns the first line of a generated file. A file that begins
@@ -76,6 +84,8 @@ func Render(f File) ([]byte, error) {
 		}
 	}
 	p.handshake(out)
+	p.classes(out)
+	p.shared(out)
 	for _, policy := range f.Policies {
 		p.policy(out, policy)
 	}
@@ -83,6 +93,9 @@ func Render(f File) ([]byte, error) {
 		if policy.Func != "" {
 			p.generic(out, policy)
 		}
+	}
+	for _, g := range f.Groups {
+		p.group(out, g)
 	}
 	for _, w := range f.Wrappers {
 		p.wrapper(out, w)

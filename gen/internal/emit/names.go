@@ -60,7 +60,17 @@ func lowerFirst(s string) string {
 // aliases chooses the name of every import that f may need: the package's own
 // name, or that with a number where the package or another import has it.
 func aliases(f File) map[string]string {
-	paths := map[string]string{"context": "context", "regexp": "regexp", "time": "time", RuntimePath: "retry"}
+	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time", RuntimePath: "retry"}
+	for _, c := range f.Errors {
+		for _, r := range slices.Concat(c.IsRefs, c.AsRefs) {
+			if r.Pkg != "" {
+				paths[r.Pkg] = r.PkgName
+			}
+		}
+		if len(c.GRPC) > 0 {
+			paths[grpcCodes], paths[grpcStatus] = "codes", "status"
+		}
+	}
 	for _, w := range f.Wrappers {
 		if w.Target.Pkg != "" {
 			paths[w.Target.Pkg] = w.Target.PkgName
@@ -90,7 +100,7 @@ func aliases(f File) map[string]string {
 // known: only then may the import go without one.
 func realName(f File, path string) string {
 	switch path {
-	case "context", "regexp", "time":
+	case "context", "regexp", "slices", "time":
 		return path
 	}
 	if path != RuntimePath && !strings.Contains(path, ".") {
@@ -164,6 +174,8 @@ type locals struct {
 	results []string // the last is the error
 	call    string
 	named   bool // the results are named in the signature
+
+	breaker, pass, ready string
 }
 
 // choose picks the names of a wrapper of fn. outer are the names that its body
@@ -210,6 +222,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 		}
 	}
 	l.call = s.name("call")
+	l.breaker, l.pass, l.ready = s.name("breaker"), s.name("pass"), s.name("ready")
 	return l
 }
 

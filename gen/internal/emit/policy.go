@@ -5,6 +5,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -26,25 +27,112 @@ func (p printer) handshake(out *jen.File) {
 //
 //	// policyRead: up to 3 attempts, waiting 1s and 2s.
 //	var policyRead = retry.Policy{Name: "read", MaxAttempts: 3, …}
-func (p printer) policy(out *jen.File, policy Policy) {
-	text := wrap(policy.Var + ": " + words(&policy.Policy.Policy) + ".")
-	if policy.Description != "" {
-		text += "\n\n" + policy.Description
+func (p printer) policy(out *jen.File, one Policy) {
+	text := wrap(one.Var + ": " + words(&one.Policy.Policy) + sharedWords(one) + ".")
+	if one.Description != "" {
+		text += "\n\n" + one.Description
 	}
 	p.comment(out, text)
-	out.Var().Id(policy.Var).Op("=").Qual(RuntimePath, "Policy").Custom(multiline, literal(&policy.Policy.Policy)...).Line()
+	out.Var().Id(one.Var).Op("=").Qual(RuntimePath, "Policy").Custom(multiline, p.literal(&one.Policy.Policy)...).Line()
 }
 
 var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
 
 // literal emits the fields of a policy in their order. Values that mean
 // nothing under the policy's strategy are left out.
-func literal(p *retry.Policy) []jen.Code {
+func (out printer) literal(p *retry.Policy) []jen.Code {
+	fields := append([]jen.Code{jen.Id("Name").Op(":").Lit(p.Name)}, schedule(p)...)
+	field := func(name string, value jen.Code) {
+		fields = append(fields, jen.Id(name).Op(":").Add(value))
+	}
+	for _, limit := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"DelayBudget", p.DelayBudget}, {"MaxElapsed", p.MaxElapsed},
+		{"AttemptTimeout", p.AttemptTimeout}, {"Timeout", p.Timeout},
+	} {
+		if limit.d > 0 {
+			field(limit.name, durationExpr(limit.d))
+		}
+	}
+	if p.HardLimit > 0 {
+		field("Scope", jen.Lit(p.Scope))
+		field("HardLimit", durationExpr(p.HardLimit))
+	}
+	if len(p.RetryOn) > 0 {
+		field("RetryOn", classes(p.RetryOn))
+	}
+	if len(p.AbortOn) > 0 {
+		field("AbortOn", classes(p.AbortOn))
+	}
+	if len(p.Classes) > 0 {
+		field("Classes", out.classesOf(p))
+	}
+	if len(p.PerError) > 0 {
+		var overrides []jen.Code
+		for _, o := range p.PerError {
+			own := o.Schedule()
+			one := append([]jen.Code{jen.Id("Class").Op(":").Add(class(o.Class))}, schedule(&own)...)
+			overrides = append(overrides, jen.Custom(multiline, append(one, ending(&own)...)...))
+		}
+		field("PerError", jen.Index().Qual(RuntimePath, "Override").Custom(multiline, overrides...))
+	}
+	if p.Nested {
+		field("Nested", jen.True())
+	}
+	return append(fields, ending(p)...)
+}
+
+// classesOf returns the definitions that a policy needs: those of the file,
+// and patterns of its own.
+func (out printer) classesOf(p *retry.Policy) jen.Code {
+	var own []jen.Code
+	whole := false
+	for _, c := range p.Classes {
+		if policy.IsPattern(c.Class) {
+			own = append(own, jen.Values(
+				jen.Id("Class").Op(":").Lit(string(c.Class)),
+				jen.Id("Pattern").Op(":").Qual("regexp", "MustCompile").Call(jen.Lit(c.Pattern.String())),
+			))
+		} else {
+			whole = true
+		}
+	}
+	switch {
+	case !whole:
+		return jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, own...)
+	case len(own) == 0:
+		return jen.Id(ClassesVar)
+	}
+	return jen.Qual("slices", "Concat").Call(jen.Id(ClassesVar), jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, own...))
+}
+
+// ending emits what becomes of waits that errors ask for, and of exhaustion.
+func ending(p *retry.Policy) (fields []jen.Code) {
+	if r := p.RetryAfter; r != (retry.RetryAfter{}) {
+		var list []jen.Code
+		list = append(list, jen.Id("Max").Op(":").Add(durationExpr(r.Max)))
+		if r.Default > 0 {
+			list = append(list, jen.Id("Default").Op(":").Add(durationExpr(r.Default)))
+		}
+		if r.FailOver {
+			list = append(list, jen.Id("FailOver").Op(":").True())
+		}
+		fields = append(fields, jen.Id("RetryAfter").Op(":").Qual(RuntimePath, "RetryAfter").Values(list...))
+	}
+	if p.Escalate {
+		fields = append(fields, jen.Id("Escalate").Op(":").True())
+	}
+	return fields
+}
+
+// schedule emits how often and how fast.
+func schedule(p *retry.Policy) []jen.Code {
 	var fields []jen.Code
 	field := func(name string, value jen.Code) {
 		fields = append(fields, jen.Id(name).Op(":").Add(value))
 	}
-	field("Name", jen.Lit(p.Name))
 	field("MaxAttempts", orWord(p.MaxAttempts, retry.Unlimited, "Unlimited", jen.Lit(p.MaxAttempts)))
 	field("Backoff", jen.Qual(RuntimePath, strategyNames[p.Backoff]))
 	if p.Backoff != retry.Custom {
@@ -69,33 +157,6 @@ func literal(p *retry.Policy) []jen.Code {
 	if p.Jitter == retry.Proportional || p.Jitter == retry.Additive {
 		field("JitterFactor", jen.Lit(p.JitterFactor))
 	}
-	for _, limit := range []struct {
-		name string
-		d    time.Duration
-	}{
-		{"DelayBudget", p.DelayBudget}, {"MaxElapsed", p.MaxElapsed},
-		{"AttemptTimeout", p.AttemptTimeout}, {"Timeout", p.Timeout},
-	} {
-		if limit.d > 0 {
-			field(limit.name, durationExpr(limit.d))
-		}
-	}
-	if len(p.RetryOn) > 0 {
-		field("RetryOn", classes(p.RetryOn))
-	}
-	if len(p.AbortOn) > 0 {
-		field("AbortOn", classes(p.AbortOn))
-	}
-	if len(p.Classes) > 0 {
-		var defs []jen.Code
-		for _, c := range p.Classes {
-			defs = append(defs, jen.Values(
-				jen.Id("Class").Op(":").Lit(string(c.Class)),
-				jen.Id("Pattern").Op(":").Qual("regexp", "MustCompile").Call(jen.Lit(c.Pattern.String())),
-			))
-		}
-		field("Classes", jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, defs...))
-	}
 	return fields
 }
 
@@ -104,20 +165,23 @@ var (
 	jitterNames   = [...]string{"NoJitter", "Proportional", "Full", "Equal", "Decorrelated", "Additive"}
 	classNames    = map[retry.Class]string{
 		retry.Network: "Network", retry.Timeout: "Timeout", retry.ServerError: "ServerError", retry.RateLimit: "RateLimit",
-		retry.Canceled: "Canceled", retry.Transient: "Transient", retry.Any: "Any",
+		retry.Canceled: "Canceled", retry.BreakerOpen: "BreakerOpen", retry.Transient: "Transient", retry.Any: "Any",
 	}
 )
 
 func classes(list []retry.Class) jen.Code {
 	var values []jen.Code
 	for _, c := range list {
-		if name, ok := classNames[c]; ok {
-			values = append(values, jen.Qual(RuntimePath, name))
-		} else {
-			values = append(values, jen.Lit(string(c)))
-		}
+		values = append(values, class(c))
 	}
 	return jen.Index().Qual(RuntimePath, "Class").Values(values...)
+}
+
+func class(c retry.Class) jen.Code {
+	if name, ok := classNames[c]; ok {
+		return jen.Qual(RuntimePath, name)
+	}
+	return jen.Lit(string(c))
 }
 
 // orWord writes the runtime's word for a value that has one.

@@ -49,6 +49,17 @@ func words(p *retry.Policy) string {
 	return b.String()
 }
 
+// sharedWords tells what calls under a policy share.
+func sharedWords(p Policy) string {
+	var b strings.Builder
+	for _, s := range []struct{ kind, name string }{{"breaker", p.Breaker}, {"budget", p.Budget}} {
+		if s.name != "" {
+			fmt.Fprintf(&b, "; shares %s %s", s.kind, s.name)
+		}
+	}
+	return b.String()
+}
+
 func jitterWords(p *retry.Policy) string {
 	switch p.Jitter {
 	case retry.Proportional:

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -21,7 +22,8 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		HasError: true,
 	}
 	p.comment(out, policy.Func+" calls op until it succeeds or policy "+policy.Name+" gives up.")
-	l := choose(fn, "", policy.Var)
+	use := &Use{Policy: &policy, Unit: -1}
+	l := choose(fn, "", p.outer(use)...)
 	op := func(ctx jen.Code) *jen.Statement {
 		if ctx == nil {
 			ctx = jen.Id(l.params[0])
@@ -29,7 +31,28 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		return jen.Id(l.params[1]).Call(ctx)
 	}
 	out.Func().Id(policy.Func).Types(jen.Id("T").Any()).
-		Add(p.signature(fn, l)).Block(p.body(fn, l, &policy, op)...).Line()
+		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), op)...).Line()
+}
+
+// outer returns the names from outside that the body of a wrapper refers to.
+func (p printer) outer(use *Use) []string {
+	names := []string{p.aliases["context"]}
+	if use == nil {
+		return names
+	}
+	names = append(names, use.Var)
+	if use.Fallback != "" {
+		names = append(names, use.Fallback)
+	}
+	if use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
+		names = append(names, p.aliases[RuntimePath], SharedDefault)
+	}
+	return names
+}
+
+// body emits the body of a wrapper. shared is what has its breaker and budget.
+func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement, call func(ctx jen.Code) *jen.Statement) []jen.Code {
+	return body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l)}.code()
 }
 
 // wrapper emits the wrapper of a function or method, or a decorator.
@@ -47,42 +70,76 @@ func (p printer) wrapper(out *jen.File, w Wrapper) {
 // function emits
 //
 //	func RetryFetch(ctx context.Context, id ID) (*User, error) { … Fetch(ctx, id) … }
+//
+// or, in a group, a method of the group's type.
 func (p printer) function(out *jen.File, w Wrapper) {
 	t := w.Target
-	p.comment(out, funcDoc(w.Name, t.Func, w.Policy))
-	l := choose(t.Func, "", append(p.aliasList(), t.Name, w.Policy.Var)...)
+	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
+	l := choose(t.Func, w.receiver(), append(p.outer(w.Use), t.Name)...)
 	callee := jen.Id(t.Name)
 	if t.Pkg != "" {
 		callee = jen.Qual(t.Pkg, t.Name)
 	}
 	callee.Add(typeArgs(t.TypeParams))
-	out.Func().Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Policy, callWith(callee, t.Func, l))...).Line()
+	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
+		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), callWith(callee, t.Func, l))...).Line()
+}
+
+// receiver returns the name of the receiver of a wrapper in a group, or "".
+func (w *Wrapper) receiver() string {
+	if w.Group == nil {
+		return ""
+	}
+	return receiverName(w.Group.Name)
+}
+
+// group emits the receiver of a wrapper in a group: (i *Import)
+func (w *Wrapper) group(l locals) *jen.Statement {
+	if w.Group == nil {
+		return jen.Null()
+	}
+	return jen.Params(jen.Id(l.recv).Op("*").Id(w.Group.Name))
 }
 
 // method emits, for a type of this package,
 //
 //	func (c *Client) RetryFetch(ctx context.Context, id ID) (*User, error) { … c.Fetch(ctx, id) … }
 //
-// and for another package's
+// for another package's
 //
 //	func RetryClientFetch(c *api.Client, ctx context.Context, id ID) (*User, error) { … }
+//
+// and the same as a method of the group's type in a group.
 func (p printer) method(out *jen.File, w Wrapper) {
 	t := w.Target
 	recv := t.Recv.Name
 	if unnamed(recv) {
 		recv = receiverName(t.Name)
 	}
-	l := choose(t.Func, recv, append(p.aliasList(), w.Policy.Var)...)
-	p.comment(out, funcDoc(w.Name, t.Func, w.Policy))
-	call := callWith(jen.Id(l.recv).Dot(t.Func.Name), t.Func, l)
-	receiver := jen.Id(l.recv).Add(p.typ(t.Recv.Type))
-	if t.Pkg == "" {
-		out.Func().Params(receiver).Id(w.Name).Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Policy, call)...).Line()
+	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
+	if t.Pkg == "" && w.Group == nil {
+		l := choose(t.Func, recv, p.outer(w.Use)...)
+		call := callWith(jen.Id(l.recv).Dot(t.Func.Name), t.Func, l)
+		out.Func().Params(jen.Id(l.recv).Add(p.typ(t.Recv.Type))).Id(w.Name).
+			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), call)...).Line()
 		return
 	}
-	out.Func().Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(t.Func, l, receiver)).Block(p.body(t.Func, l, w.Policy, call)...).Line()
+	// The receiver becomes the first parameter.
+	fn := t.Func
+	fn.Params = append([]bind.Param{{Name: recv, Type: t.Recv.Type}}, fn.Params...)
+	if fn.Ctx >= 0 {
+		fn.Ctx++
+	}
+	use := *w.Use
+	if use.Unit >= 0 {
+		use.Unit++
+	}
+	l := choose(fn, w.receiver(), p.outer(&use)...)
+	own := l
+	own.params = l.params[1:]
+	call := callWith(jen.Id(l.params[0]).Dot(t.Func.Name), t.Func, own)
+	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
+		Add(p.signature(fn, l)).Block(p.body(fn, l, &use, jen.Id(SharedDefault), call)...).Line()
 }
 
 // decorator emits the type, its constructor, Unwrap, and a method for each of
@@ -98,7 +155,18 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 
 	// type RetryStore struct { next Store }
 	p.comment(out, wrap(w.Name+" is "+article(t.Name)+" that retries as the policies of "+p.file.Source+" say. "+w.New+" makes one."))
-	out.Type().Id(w.Name).Add(p.typeParams(t.TypeParams)).Struct(jen.Id("next").Add(iface)).Line()
+	fields, params := []jen.Code{jen.Id("next").Add(iface)}, []jen.Code{jen.Id("next").Add(iface)}
+	values := []jen.Code{jen.Id("next").Op(":").Id("next")}
+	var defaults []jen.Code
+	doc := w.New + " returns " + article(t.Name) + " that calls next."
+	if w.shares() {
+		field := jen.Id("shared").Op("*").Id(SharedType)
+		fields, params = append(fields, field), append(params, field)
+		values = append(values, jen.Id("shared").Op(":").Id("shared"))
+		doc += " A nil shared is " + SharedDefault + "."
+		defaults = append(defaults, jen.If(jen.Id("shared").Op("==").Nil()).Block(jen.Id("shared").Op("=").Id(SharedDefault)))
+	}
+	out.Type().Id(w.Name).Add(p.typeParams(t.TypeParams)).Struct(fields...).Line()
 
 	// var _ Store = (*RetryStore)(nil)
 	if len(t.TypeParams) == 0 {
@@ -106,9 +174,9 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	}
 
 	// func NewRetryStore(next Store) *RetryStore { return &RetryStore{next: next} }
-	p.comment(out, w.New+" returns "+article(t.Name)+" that calls next.")
-	out.Func().Id(w.New).Add(p.typeParams(t.TypeParams)).Params(jen.Id("next").Add(iface)).Op("*").Add(self).
-		Block(jen.Return(jen.Op("&").Add(self).Values(jen.Id("next").Op(":").Id("next")))).Line()
+	p.comment(out, wrap(doc))
+	out.Func().Id(w.New).Add(p.typeParams(t.TypeParams)).Params(params...).Op("*").Add(self).
+		Block(append(defaults, jen.Return(jen.Op("&").Add(self).Values(values...)))...).Line()
 
 	recv := receiverName(t.Name)
 	if !hasMethod(t, "Unwrap") {
@@ -117,64 +185,19 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 			Block(jen.Return(jen.Id(recv).Dot("next"))).Line()
 	}
 	for i, m := range t.Methods {
-		outer := p.aliasList()
-		if w.By[i] != nil {
-			outer = append(outer, w.By[i].Var)
-		}
-		l := choose(m.Func, recv, outer...)
+		l := choose(m.Func, recv, p.outer(w.By[i])...)
 		call := callWith(jen.Id(l.recv).Dot("next").Dot(m.Name), m.Func, l)
 		p.comment(out, funcDoc(m.Name, m.Func, w.By[i]))
 		decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(self)).Id(m.Name).Add(p.signature(m.Func, l))
 		switch {
 		case w.By[i] != nil:
-			decl.Block(p.body(m.Func, l, w.By[i], call)...)
+			decl.Block(p.body(m.Func, l, w.By[i], jen.Id(l.recv).Dot("shared"), call)...)
 		case len(m.Results) > 0:
 			decl.Block(jen.Return(call(nil)))
 		default:
 			decl.Block(call(nil))
 		}
 		decl.Line()
-	}
-}
-
-// body emits the loop of ARCHITECTURE: the first call is peeled off, so that a
-// success costs one comparison. Under a limit on time each attempt has a
-// context of its own.
-func (p printer) body(fn bind.Func, l locals, policy *Policy, call func(ctx jen.Code) *jen.Statement) []jen.Code {
-	results := jen.List(ids(l.results)...)
-	err := jen.Id(l.results[len(l.results)-1])
-	success := jen.Return(jen.List(append(ids(l.results[:len(l.results)-1]), jen.Nil())...))
-	assign := ":="
-	if l.named {
-		assign = "="
-	}
-	var ctx jen.Code = jen.Qual("context", "Background").Call()
-	if fn.Ctx >= 0 {
-		ctx = jen.Id(l.params[fn.Ctx])
-	}
-	begin := jen.Id(l.call).Op(":=").Id(policy.Var).Dot("Begin").Call()
-	next := jen.If(err.Clone().Op("=").Id(l.call).Dot("Next").Call(ctx, err.Clone()), err.Clone().Op("!=").Nil()).
-		Block(jen.Return(results.Clone()))
-
-	if fn.Ctx >= 0 && (policy.AttemptTimeout > 0 || policy.Timeout > 0) {
-		attempt := jen.Id(l.call).Dot("Attempt").Call(ctx)
-		return []jen.Code{
-			begin,
-			jen.Defer().Id(l.call).Dot("End").Call(),
-			jen.For().Block(
-				results.Clone().Op(assign).Add(call(attempt)),
-				jen.If(err.Clone().Op("==").Nil()).Block(success),
-				next,
-			),
-		}
-	}
-	return []jen.Code{
-		results.Clone().Op(assign).Add(call(nil)),
-		jen.If(err.Clone().Op("==").Nil()).Block(success),
-		jen.For(begin, jen.Empty(), jen.Empty()).Block(
-			next,
-			jen.If(results.Clone().Op("=").Add(call(nil)), err.Clone().Op("==").Nil()).Block(success.Clone()),
-		),
 	}
 }
 
@@ -256,12 +279,6 @@ func (p printer) typ(t bind.Type) *jen.Statement {
 	return s
 }
 
-// aliasList returns the names of imports: a parameter must not hide one that
-// the body needs.
-func (p printer) aliasList() []string {
-	return []string{p.aliases["context"]}
-}
-
 // comment emits text as line comments. It is the only way a comment goes out:
 // each line is prefixed with "// ", so that no text of a policy file or a doc
 // comment can become a directive or end the comment.
@@ -278,7 +295,7 @@ func (p printer) comment(out *jen.File, text string) {
 }
 
 // funcDoc is the doc comment of the wrapper name of fn.
-func funcDoc(name string, fn bind.Func, policy *Policy) string {
+func funcDoc(name string, fn bind.Func, policy *Use) string {
 	doc := fn.Doc
 	if doc == "" {
 		if policy == nil {
@@ -308,6 +325,11 @@ func article(name string) string {
 
 func receiverName(typeName string) string {
 	return strings.ToLower(string([]rune(typeName)[:1]))
+}
+
+// shares reports whether some method has a breaker or a budget.
+func (w *Wrapper) shares() bool {
+	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && (u.Breaker != "" || u.Budget != "") })
 }
 
 func hasMethod(t *bind.Target, name string) bool {

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/internal/sarif"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// writeSARIF writes what was found as SARIF, also where that is nothing: the
+// last findings of a file are closed by a log without them. Standard output is
+// written as -.
+func writeSARIF(name string, stdout io.Writer, found []policy.Problem, sources map[string][]byte) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	l := sarif.Log{Tool: "retrygen", Version: moduleVersion(), Dir: dir, Sources: sources}
+	for _, r := range slices.Concat(policy.Language, rules.All) {
+		l.Rules = append(l.Rules, sarif.Rule{ID: r.ID, Title: r.Title, Text: r.Explain(), Markdown: r.Markdown()})
+	}
+	level := map[rules.Severity]string{rules.Info: "note", rules.Warning: "warning", rules.Error: "error"}
+	for _, p := range found {
+		l.Findings = append(l.Findings, sarif.Finding{
+			Rule: p.Rule, Level: level[p.Severity], Text: p.Text, File: p.File, Line: p.Line, Col: p.Col, Width: p.Width,
+		})
+	}
+	if name == "-" {
+		return l.Write(stdout)
+	}
+	var out bytes.Buffer
+	if err := l.Write(&out); err != nil {
+		return err
+	}
+	return atomicfile.Write(name, out.Bytes())
+}

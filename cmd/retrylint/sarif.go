@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/internal/sarif"
+	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// writeSARIF writes the findings as SARIF, also where there are none: the last
+// findings of a file are closed by a log without them. Paths are relative to
+// dir.
+func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) error {
+	l := sarif.Log{Tool: "retrylint", Version: versionOf(), Dir: dir, Rules: described(), Sources: map[string][]byte{}}
+	for _, f := range findings {
+		if _, read := l.Sources[f.at.Filename]; !read {
+			// A file that cannot be read is reported without columns.
+			l.Sources[f.at.Filename], _ = os.ReadFile(f.at.Filename)
+		}
+		l.Findings = append(l.Findings, sarif.Finding{
+			Rule: f.rule, Level: "warning", Text: strings.TrimSuffix(f.text, " ("+f.rule+")"),
+			File: f.at.Filename, Line: f.at.Line, Col: f.at.Column, Width: f.width(),
+		})
+	}
+	if name == "-" {
+		return l.Write(stdout)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	var out bytes.Buffer
+	if err := l.Write(&out); err != nil {
+		return err
+	}
+	return atomicfile.Write(name, out.Bytes())
+}
+
+// described lists the rules with their documentation: those of the analyzers,
+// which is Markdown as it stands, and those about policies.
+func described() (list []sarif.Rule) {
+	for _, a := range lint.Suite {
+		id := strings.TrimSuffix(filepath.Base(a.URL), ".md")
+		if !strings.HasPrefix(id, "RL") {
+			continue
+		}
+		summary, text, _ := strings.Cut(a.Doc, "\n")
+		_, title, _ := strings.Cut(summary, ": ")
+		text = strings.TrimSpace(text) + "\n"
+		list = append(list, sarif.Rule{ID: id, Title: title, Text: text, Markdown: text})
+	}
+	for _, r := range rules.All {
+		list = append(list, sarif.Rule{ID: r.ID, Title: r.Title, Text: r.Explain(), Markdown: r.Markdown()})
+	}
+	return list
+}

@@ -1,0 +1,155 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+)
+
+// A Ref is a variable or type that generated code refers to.
+type Ref struct {
+	Pkg, PkgName string // "": the package itself
+	Name         string
+	Pointer      bool // *Name
+}
+
+// SplitRef cuts the name of a variable or type into import path (empty for the
+// package's own), name, and whether it is a pointer type. Unlike in the symbol
+// of a binding, a dot always ends an import path.
+func SplitRef(symbol string) (path, name string, pointer bool) {
+	symbol, pointer = strings.CutPrefix(symbol, "*")
+	dot := strings.LastIndexByte(symbol, '.')
+	if dot <= strings.LastIndexByte(symbol, '/') {
+		return "", symbol, pointer
+	}
+	return symbol[:dot], symbol[dot+1:], pointer
+}
+
+// errorType is the interface error.
+var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+
+// ErrorVar finds a variable that is an error, for errors.Is.
+func (p *Package) ErrorVar(symbol string) (Ref, error) {
+	ref, obj, err := p.ref(symbol)
+	if err != nil {
+		return ref, err
+	}
+	switch obj := obj.(type) {
+	case *types.Var, *types.Const:
+		if !types.Implements(obj.Type(), errorType) {
+			return ref, fmt.Errorf("%s is no error", ref.Name)
+		}
+	case *types.TypeName:
+		return ref, fmt.Errorf("%s is a type: move it to as", ref.Name)
+	default:
+		return ref, fmt.Errorf("%s is not a variable", ref.Name)
+	}
+	return ref, nil
+}
+
+// ErrorType finds a type that is an error, for errors.As.
+func (p *Package) ErrorType(symbol string) (Ref, error) {
+	ref, obj, err := p.ref(symbol)
+	if err != nil {
+		return ref, err
+	}
+	name, ok := obj.(*types.TypeName)
+	if !ok {
+		return ref, fmt.Errorf("%s is not a type: move it to is", ref.Name)
+	}
+	if named, ok := types.Unalias(name.Type()).(*types.Named); ok && named.TypeParams().Len() > 0 {
+		return ref, fmt.Errorf("%s has type parameters", ref.Name)
+	}
+	pointer := types.NewPointer(name.Type())
+	switch isError, pointerIs := types.Implements(name.Type(), errorType), types.Implements(pointer, errorType); {
+	case !pointerIs && !isError:
+		return ref, fmt.Errorf("%s has no method Error() string", ref.Name)
+	case !ref.Pointer && !isError:
+		return ref, fmt.Errorf("%s is no error, but *%s is: write that", ref.Name, ref.Name)
+	case ref.Pointer && types.IsInterface(name.Type()):
+		return ref, fmt.Errorf("%s is an interface: write it without the *", ref.Name)
+	}
+	return ref, nil
+}
+
+func (p *Package) ref(symbol string) (Ref, types.Object, error) {
+	path, name, pointer := SplitRef(symbol)
+	ref, from := Ref{Name: name, Pointer: pointer}, p
+	if path != "" && path != p.Path {
+		if from = p.program.byPath[path]; from == nil {
+			return ref, nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+		}
+		ref.Pkg, ref.PkgName = from.Path, from.Name
+	}
+	obj := from.types.Scope().Lookup(name)
+	switch {
+	case obj == nil:
+		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
+	case from != p && !obj.Exported():
+		return ref, nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
+	}
+	return ref, obj, nil
+}
+
+// Has reports why a package cannot be imported, if it cannot.
+func (p *Package) Has(path string) error {
+	if p.program.byPath[path] == nil {
+		return fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+	}
+	return nil
+}
+
+// Fallback checks that the function called name can stand in for fn: the same
+// parameters and the error, and the same results.
+func (p *Package) Fallback(name string, fn Func) error {
+	obj := p.types.Scope().Lookup(name)
+	if obj == nil {
+		return fmt.Errorf("the package has no function %s%s", name, didYouMean(name, p.types.Scope().Names()))
+	}
+	f, ok := obj.(*types.Func)
+	if !ok {
+		return fmt.Errorf("%s is not a function", name)
+	}
+	has := binder{home: p, from: p}.signature(f)
+	want := fn.Params
+	if fn.Variadic {
+		last := want[len(want)-1]
+		want = append(append([]Param{}, want[:len(want)-1]...), Param{Name: last.Name, Type: "[]" + last.Type})
+	}
+	want = append(append([]Param{}, want...), Param{Name: "err", Type: "error"})
+	if f.Signature().TypeParams().Len() > 0 || has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
+		return fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
+	}
+	return nil
+}
+
+func sameTypes(a, b []Param) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Type != b[i].Type {
+			return false
+		}
+	}
+	return true
+}
+
+// show writes a signature for people.
+func show(params, results []Param) string {
+	list := func(params []Param) string {
+		var types []string
+		for _, p := range params {
+			var text strings.Builder
+			for _, piece := range p.Type.Split() {
+				if piece.Pkg != "" {
+					text.WriteString(piece.Pkg[strings.LastIndexByte(piece.Pkg, '/')+1:] + ".")
+				}
+				text.WriteString(piece.Text)
+			}
+			types = append(types, text.String())
+		}
+		return "(" + strings.Join(types, ", ") + ")"
+	}
+	return list(params) + " " + list(results)
+}

@@ -1,0 +1,236 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+)
+
+// A Use is how one function is served.
+type Use struct {
+	*Policy
+	Key      bool   // an idempotency key goes into the context
+	Fallback string // function that is called when all is lost, or empty
+	Unit     int    // index of the parameter that names the unit of a group, or -1
+}
+
+// body is one wrapper's body in the making.
+type body struct {
+	fn   bind.Func
+	l    locals
+	use  *Use
+	call func(ctx jen.Code) *jen.Statement // of the callee; nil leaves the context as it is
+	// shared is what the breaker and the budget of the policy are fields of,
+	// group the receiver that has the budget of the unit.
+	shared, group *jen.Statement
+	declared      []jen.Code // the results, where the signature does not name them
+}
+
+// body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
+func (b body) code() []jen.Code {
+	code := b.key()
+	switch {
+	case b.limited() && (b.use.Breaker != "" || b.use.Budget != "" || b.use.Unit >= 0):
+		return append(code, b.limitedAndShared()...)
+	case b.limited():
+		return append(code, b.underLimit()...)
+	case b.use.Breaker != "":
+		return append(code, b.guarded()...)
+	}
+	return append(code, b.peeled()...)
+}
+
+// limited reports whether the policy has a limit on time that a context can
+// carry.
+func (b body) limited() bool {
+	p := b.use.Policy
+	return b.fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
+}
+
+func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
+func (b body) err() *jen.Statement     { return jen.Id(b.l.results[len(b.l.results)-1]) }
+
+func (b body) ctx() *jen.Statement {
+	if b.fn.Ctx < 0 {
+		return jen.Qual("context", "Background").Call()
+	}
+	return jen.Id(b.l.params[b.fn.Ctx])
+}
+
+// attempt is the call of the callee with the context of a later attempt.
+func (b body) attempt() *jen.Statement {
+	if b.fn.Ctx < 0 {
+		return b.call(nil)
+	}
+	return b.call(jen.Id(b.l.call).Dot("Attempt").Call(b.ctx()))
+}
+
+// success is the return of a success, after what is said to those who share.
+func (b body) success(before ...jen.Code) []jen.Code {
+	values := append(ids(b.l.results[:len(b.l.results)-1]), jen.Nil())
+	return append(before, jen.Return(jen.List(values...)))
+}
+
+func (b body) succeed() jen.Code { return jen.Id(b.l.call).Dot("Succeed").Call() }
+
+// giveUp is the return of a failure for good.
+func (b body) giveUp() jen.Code {
+	if b.use.Fallback == "" {
+		return jen.Return(b.results())
+	}
+	return jen.Return(jen.Id(b.use.Fallback).Call(append(ids(b.l.params), b.err())...))
+}
+
+// next emits
+//
+//	if err = call.Next(ctx, err); err != nil {
+//		return user, err
+//	}
+func (b body) next() jen.Code {
+	return jen.If(b.err().Op("=").Id(b.l.call).Dot("Next").Call(b.ctx(), b.err()), b.err().Op("!=").Nil()).Block(b.giveUp())
+}
+
+// try emits
+//
+//	if user, err = s.next.Get(…); err == nil {
+//		return user, nil
+//	}
+func (b body) try(call *jen.Statement, before ...jen.Code) jen.Code {
+	return jen.If(b.results().Op("=").Add(call), b.err().Op("==").Nil()).Block(b.success(before...)...)
+}
+
+// key emits
+//
+//	ctx = retry.EnsureIdempotencyKey(ctx)
+func (b body) key() []jen.Code {
+	if !b.use.Key {
+		return nil
+	}
+	return []jen.Code{b.ctx().Op("=").Qual(RuntimePath, "EnsureIdempotencyKey").Call(b.ctx())}
+}
+
+// begin emits
+//
+//	call := policyRead.Begin()
+//
+// or BeginWith, where calls share something.
+func (b body) begin() *jen.Statement {
+	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
+	breaker, pass, budget := jen.Nil(), jen.Qual(RuntimePath, "Pass").Values(), jen.Nil()
+	switch {
+	case b.use.Breaker != "" && b.limited():
+		breaker = b.field(BreakerField(b.use.Breaker))
+	case b.use.Breaker != "":
+		breaker, pass = jen.Id(b.l.breaker), jen.Id(b.l.pass)
+	}
+	switch {
+	case b.use.Unit >= 0:
+		budget = b.group.Clone().Dot("Unit").Call(jen.Id(b.l.params[b.use.Unit]))
+	case b.use.Budget != "":
+		budget = b.field(BudgetField(b.use.Budget))
+	case b.use.Breaker == "":
+		return s.Dot("Begin").Call()
+	}
+	return s.Dot("BeginWith").Call(breaker, pass, budget)
+}
+
+func (b body) field(name string) *jen.Statement { return b.shared.Clone().Dot(name) }
+
+func (b body) deferEnd() jen.Code { return jen.Defer().Id(b.l.call).Dot("End").Call() }
+
+// declare declares the results where the signature does not.
+func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
+	if l.named {
+		return nil
+	}
+	for i, r := range fn.Results {
+		code = append(code, jen.Var().Id(l.results[i]).Add(p.typ(r.Type)))
+	}
+	return code
+}
+
+// peeled: the first call stands before the loop, so that a success costs one
+// comparison.
+//
+//	user, err := s.next.Get(ctx, id)
+//	if err == nil {
+//		return user, nil
+//	}
+//	for call := policyRead.Begin(); ; {
+//		…
+//	}
+func (b body) peeled() []jen.Code {
+	assign := ":="
+	if b.l.named {
+		assign = "="
+	}
+	var first, later []jen.Code
+	if b.use.Budget != "" && b.use.Unit < 0 {
+		first = append(first, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
+		later = append(later, b.succeed())
+	}
+	return []jen.Code{
+		b.results().Op(assign).Add(b.call(nil)),
+		jen.If(b.err().Op("==").Nil()).Block(b.success(first...)...),
+		jen.For(b.begin(), jen.Empty(), jen.Empty()).Block(b.next(), b.try(b.attempt(), later...)),
+	}
+}
+
+// underLimit: a context is derived for each attempt, so that nothing is gained
+// by a first call of its own.
+func (b body) underLimit() []jen.Code {
+	assign := ":="
+	if b.l.named {
+		assign = "="
+	}
+	return []jen.Code{
+		b.begin(),
+		b.deferEnd(),
+		jen.For().Block(
+			b.results().Op(assign).Add(b.attempt()),
+			jen.If(b.err().Op("==").Nil()).Block(b.success()...),
+			b.next(),
+		),
+	}
+}
+
+// guarded: while the breaker is closed, a success costs two atomic loads.
+//
+//	breaker := DefaultShared.UpstreamBreaker
+//	pass, ready := breaker.Ready()
+//	if ready {
+//		if user, err = s.next.Get(ctx, id); err == nil {
+//			breaker.Succeed(pass)
+//			return user, nil
+//		}
+//	}
+//	call := policyRead.BeginWith(breaker, pass, nil)
+//	defer call.End()
+//	for {
+//		…
+//	}
+func (b body) guarded() []jen.Code {
+	before := []jen.Code{jen.Id(b.l.breaker).Dot("Succeed").Call(jen.Id(b.l.pass))}
+	if b.use.Budget != "" && b.use.Unit < 0 {
+		before = append(before, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
+	}
+	return append(b.declared,
+		jen.Id(b.l.breaker).Op(":=").Add(b.field(BreakerField(b.use.Breaker))),
+		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Id(b.l.breaker).Dot("Ready").Call(),
+		jen.If(jen.Id(b.l.ready)).Block(b.try(b.call(nil), before...)),
+		b.begin(),
+		b.deferEnd(),
+		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
+	)
+}
+
+// limitedAndShared: a limit on time, and a breaker or a budget.
+func (b body) limitedAndShared() []jen.Code {
+	code := append(b.declared, b.begin(), b.deferEnd())
+	loop := []jen.Code{b.try(b.attempt(), b.succeed()), b.next()}
+	if b.use.Breaker != "" {
+		// Leave for the first attempt.
+		loop = []jen.Code{b.next(), b.try(b.attempt(), b.succeed())}
+	}
+	return append(code, jen.For().Block(loop...))
+}

@@ -1,0 +1,242 @@
+package emit
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/policy"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// Names of what calls share.
+const (
+	SharedType    = "Shared"
+	SharedNew     = "NewShared"
+	SharedDefault = "DefaultShared"
+	ClassesVar    = "errorClasses"
+	CodeFunc      = "hasCode"
+)
+
+// An ErrorClass is a class of the policy file with its Go symbols.
+type ErrorClass struct {
+	policy.ErrorClass
+	IsRefs, AsRefs []bind.Ref
+}
+
+// A Group is a group of the policy file that bindings use.
+type Group struct {
+	policy.Group
+	Name string // of its type: Import
+	New  string // of its constructor: NewImport
+}
+
+// GroupName returns the name of the type of a group.
+func GroupName(group string) string { return camel(group) }
+
+// BreakerField returns the name of a breaker in Shared.
+func BreakerField(name string) string { return camel(name) + "Breaker" }
+
+// BudgetField returns the name of a budget in Shared.
+func BudgetField(name string) string { return camel(name) + "Budget" }
+
+// classes emits
+//
+//	// errorClasses are the classes that retry.yaml defines, in its order.
+//	var errorClasses = []retry.ErrorClass{…}
+func (p printer) classes(out *jen.File) {
+	if len(p.file.Errors) == 0 {
+		return
+	}
+	var list []jen.Code
+	grpc := false
+	for _, c := range p.file.Errors {
+		list = append(list, jen.Custom(multiline, p.class(c)...))
+		grpc = grpc || len(c.GRPC) > 0
+	}
+	p.comment(out, ClassesVar+" are the classes that "+p.file.Source+" defines, in its order.")
+	out.Var().Id(ClassesVar).Op("=").Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, list...).Line()
+	if grpc {
+		p.hasCode(out)
+	}
+}
+
+// class returns the fields of one class.
+func (p printer) class(c ErrorClass) (fields []jen.Code) {
+	field := func(name string, value jen.Code) {
+		fields = append(fields, jen.Id(name).Op(":").Add(value))
+	}
+	field("Class", jen.Lit(c.Name))
+	if len(c.IsRefs) > 0 {
+		var refs []jen.Code
+		for _, r := range c.IsRefs {
+			refs = append(refs, reference(r))
+		}
+		field("Is", jen.Index().Error().Values(refs...))
+	}
+	var tests []jen.Code
+	for _, r := range c.AsRefs {
+		tests = append(tests, jen.Qual(RuntimePath, "As").Types(reference(r)))
+	}
+	if len(c.GRPC) > 0 {
+		var codes []jen.Code
+		for _, code := range c.GRPC {
+			codes = append(codes, jen.Qual(grpcCodes, codeName(code.Name)))
+		}
+		tests = append(tests, jen.Id(CodeFunc).Call(codes...))
+	}
+	if len(tests) > 0 {
+		field("As", jen.Index().Func().Params(jen.Error()).Bool().Values(tests...))
+	}
+	if len(c.HTTP) > 0 {
+		var ranges []jen.Code
+		for _, r := range c.HTTP {
+			ranges = append(ranges, jen.Values(jen.Lit(r[0]), jen.Lit(r[1])))
+		}
+		field("HTTP", jen.Index().Index(jen.Lit(2)).Int().Values(ranges...))
+	}
+	if c.Pattern != nil {
+		field("Pattern", jen.Qual("regexp", "MustCompile").Call(jen.Lit(c.Pattern.String())))
+	}
+	if c.Action != retry.AsPolicy {
+		field("Action", jen.Qual(RuntimePath, actionNames[c.Action]))
+	}
+	return fields
+}
+
+var actionNames = [...]string{"AsPolicy", "Retry", "Fail", "Escalate"}
+
+func reference(r bind.Ref) *jen.Statement {
+	s := jen.Null()
+	if r.Pointer {
+		s.Op("*")
+	}
+	if r.Pkg == "" {
+		return s.Id(r.Name)
+	}
+	return s.Qual(r.Pkg, r.Name)
+}
+
+const (
+	grpcCodes  = "google.golang.org/grpc/codes"
+	grpcStatus = "google.golang.org/grpc/status"
+)
+
+// GRPCPackages are imported where a class names gRPC codes.
+var GRPCPackages = []string{grpcCodes, grpcStatus}
+
+// codeName returns the Go name of a gRPC code: NotFound for NOT_FOUND.
+func codeName(code string) string {
+	if code == "CANCELLED" {
+		return "Canceled"
+	}
+	return camel(strings.ToLower(code))
+}
+
+// hasCode emits
+//
+//	// hasCode returns a test for errors with one of some gRPC status codes.
+//	func hasCode(list ...codes.Code) func(error) bool { … }
+func (p printer) hasCode(out *jen.File) {
+	p.comment(out, CodeFunc+" returns a test for errors with one of some gRPC status codes.")
+	out.Func().Id(CodeFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes, "Code")).Func().Params(jen.Error()).Bool().Block(
+		jen.Return(jen.Func().Params(jen.Err().Error()).Bool().Block(
+			jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(grpcStatus, "FromError").Call(jen.Err()),
+			jen.Return(jen.Id("ok").Op("&&").Qual("slices", "Contains").Call(jen.Id("list"), jen.Id("s").Dot("Code").Call())),
+		)),
+	).Line()
+}
+
+// shared emits the type of what calls share, its constructor, and its default
+// value, as net/http has Client and DefaultClient.
+func (p printer) shared(out *jen.File) {
+	if !p.file.HasShared() {
+		return
+	}
+	var fields, values []jen.Code
+	add := func(name, typ, constructor string, literal *jen.Statement) {
+		fields = append(fields, jen.Id(name).Op("*").Qual(RuntimePath, typ))
+		values = append(values, jen.Id(name).Op(":").Qual(RuntimePath, constructor).Call(literal))
+	}
+	for _, b := range p.file.Breakers {
+		add(BreakerField(b.Name), "Breaker", "NewBreaker", breakerLiteral(b.BreakerPolicy))
+	}
+	for _, b := range p.file.Budgets {
+		add(BudgetField(b.Name), "Budget", "NewBudget", budgetLiteral(*b.Ratio))
+	}
+	p.comment(out, SharedType+" is what calls share: circuit breakers and retry budgets.")
+	out.Type().Id(SharedType).Struct(fields...).Line()
+
+	p.comment(out, SharedNew+" returns breakers that are closed and budgets that are full.")
+	out.Func().Id(SharedNew).Params().Op("*").Id(SharedType).Block(
+		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
+	).Line()
+
+	p.comment(out, wrap(SharedDefault+" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it before its first use."))
+	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
+}
+
+func breakerLiteral(b retry.BreakerPolicy) *jen.Statement {
+	fields := []jen.Code{
+		jen.Id("Name").Op(":").Lit(b.Name),
+		jen.Id("Failures").Op(":").Lit(b.Failures),
+		jen.Id("OpenFor").Op(":").Add(durationExpr(b.OpenFor)),
+		jen.Id("HalfOpenCalls").Op(":").Lit(b.HalfOpenCalls),
+		jen.Id("Successes").Op(":").Lit(b.Successes),
+		jen.Id("EscalateAfter").Op(":").Add(orWord(b.EscalateAfter, retry.None, "None", jen.Lit(b.EscalateAfter))),
+	}
+	if len(b.Count) > 0 {
+		fields = append(fields, jen.Id("Count").Op(":").Add(classes(b.Count)))
+	}
+	return jen.Qual(RuntimePath, "BreakerPolicy").Values(fields...)
+}
+
+func budgetLiteral(b retry.BudgetPolicy) *jen.Statement {
+	return jen.Qual(RuntimePath, "BudgetPolicy").Values(
+		jen.Id("Name").Op(":").Lit(b.Name),
+		jen.Id("Ratio").Op(":").Lit(b.Ratio),
+		jen.Id("MinPerSecond").Op(":").Add(orWord(b.MinPerSecond, retry.None, "None", jen.Lit(b.MinPerSecond))),
+		jen.Id("Burst").Op(":").Lit(b.Burst),
+	)
+}
+
+// group emits the type of one run of a group, and its constructor.
+func (p printer) group(out *jen.File, g Group) {
+	fields := []jen.Code{jen.Id("Name").Op(":").Lit(g.GroupPolicy.Name)}
+	field := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
+	if g.Units > 0 {
+		field("Units", jen.Lit(g.Units))
+	}
+	if g.Timeout > 0 {
+		field("Timeout", durationExpr(g.Timeout))
+	}
+	if b := g.Budget; b != nil {
+		field("Budget", jen.Op("&").Qual(RuntimePath, "JobBudgetPolicy").Values(
+			jen.Id("Name").Op(":").Lit(b.Name),
+			jen.Id("Retries").Op(":").Add(orWord(b.Retries, retry.None, "None", jen.Lit(b.Retries))),
+			jen.Id("PerUnit").Op(":").Add(orWord(b.PerUnit, retry.None, "None", jen.Lit(b.PerUnit))),
+			jen.Id("MaxRetries").Op(":").Lit(b.MaxRetries),
+			jen.Id("MaxPerUnit").Op(":").Lit(b.MaxPerUnit),
+		))
+	}
+	if b := g.BestEffort; b != nil {
+		field("BestEffort", jen.Op("&").Qual(RuntimePath, "BestEffort").Values(
+			jen.Id("MinSuccess").Op(":").Lit(b.MinSuccess),
+			jen.Id("Deadline").Op(":").Add(durationExpr(b.Deadline)),
+			jen.Id("Late").Op(":").Qual(RuntimePath, [...]string{"LogOnly", "UpdateResult"}[b.Late]),
+			jen.Id("CheckEvery").Op(":").Add(durationExpr(b.CheckEvery)),
+		))
+	}
+	p.comment(out, wrap(g.Name+" is one job of group "+g.GroupPolicy.Name+": its units share a budget of retries. "+g.New+" makes one; retry.RunGroup runs its units."))
+	out.Type().Id(g.Name).Struct(jen.Op("*").Qual(RuntimePath, "Group")).Line()
+
+	p.comment(out, wrap(g.New+" returns a new job. The error says which environment variable cannot be read."))
+	out.Func().Id(g.New).Params(jen.Id("jobID").String()).Params(jen.Op("*").Id(g.Name), jen.Error()).Block(
+		jen.List(jen.Id("group"), jen.Err()).Op(":=").Qual(RuntimePath, "NewGroup").Call(
+			jen.Qual(RuntimePath, "GroupPolicy").Custom(multiline, fields...), jen.Id("jobID"),
+		),
+		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
+		jen.Return(jen.Op("&").Id(g.Name).Values(jen.Id("group")), jen.Nil()),
+	).Line()
+}

@@ -1,0 +1,261 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// An ErrorClass is a class that the file defines. An error belongs to it if any
+// of its tests holds.
+type ErrorClass struct {
+	Name        string
+	Pos         Pos
+	Is, As      []Symbol // Go variables and types; a pointer type begins with *
+	HTTP        [][2]int // ranges of status codes, ends included
+	GRPC        []Symbol // names of status codes: UNAVAILABLE
+	Pattern     *regexp.Regexp
+	Action      retry.Action
+	Unprocessed bool // proves that the server did nothing
+}
+
+// A Symbol is the name of something, and where it is written.
+type Symbol struct {
+	Name string
+	Pos  Pos
+}
+
+// class is an item of retry_on, abort_on or count.
+type class struct {
+	name    retry.Class
+	pattern *regexp.Regexp
+}
+
+// builtinClasses are those of the runtime, in the order of the language.
+var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open", "transient", "any"}
+
+var classKeys = []string{"is", "as", "http", "grpc", "pattern", "retryable", "unprocessed", "action"}
+
+// errorClasses reads the section errors.
+func (d decoder) errorClasses(root *node) (list []ErrorClass) {
+	for _, e := range d.section(root, "errors") {
+		if slices.Contains(builtinClasses, e.key) {
+			d.problem(e.at, "P102", "%s is built in: give the class another name", e.key)
+		}
+		if c, ok := d.errorClass(e); ok {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (d decoder) errorClass(e entry) (c ErrorClass, ok bool) {
+	if !d.isMap(e.value, "an error class") {
+		return c, false
+	}
+	before := d.errors()
+	c = ErrorClass{Name: e.key, Pos: e.at.Pos}
+	d.unknownKeys(e.value, "", classKeys...)
+	c.Is, c.As = d.symbols(e.value.get("is")), d.symbols(e.value.get("as"))
+	c.HTTP = d.statusCodes(e.value.get("http"))
+	c.GRPC = d.grpcCodes(e.value.get("grpc"))
+	if p := e.value.get("pattern"); p != nil {
+		c.Pattern = d.pattern(p)
+	}
+	if u := e.value.get("unprocessed"); u != nil {
+		c.Unprocessed = d.boolean(u)
+	}
+	c.Action = d.action(e.value)
+	ok = d.errors() == before
+	if ok && len(c.Is)+len(c.As)+len(c.HTTP)+len(c.GRPC) == 0 && c.Pattern == nil {
+		d.problem(e.at, "P102", "%s has no test: write is, as, http, grpc or pattern", e.key)
+		ok = false
+	}
+	return c, ok
+}
+
+// action reads retryable and action, which must agree.
+func (d decoder) action(n *node) (action retry.Action) {
+	r := n.get("retryable")
+	if r != nil {
+		action = retry.Fail
+		if d.boolean(r) {
+			action = retry.Retry
+		}
+	}
+	e := n.get("action")
+	if e == nil || e.value.isNull() {
+		return action
+	}
+	actions := map[string]retry.Action{"retry": retry.Retry, "fail": retry.Fail, "escalate": retry.Escalate}
+	said, known := actions[e.value.text]
+	switch {
+	case !known:
+		d.problem(e.value.span, "P102", "action is retry, fail or escalate, not %s", kindOf(e.value))
+	case r != nil && (action == retry.Retry) != (said == retry.Retry):
+		d.problem(e.at, "P104", "retryable: %s and action: %s disagree: keep one", r.value.text, e.value.text)
+	}
+	return said
+}
+
+func (d decoder) boolean(e *entry) bool {
+	v, ok := e.value.value.(bool)
+	if !ok {
+		d.problem(e.value.span, "P102", "%s is true or false, not %s", e.key, kindOf(e.value))
+	}
+	return v
+}
+
+// list returns the items of a list that is not empty.
+func (d decoder) list(e *entry, of string) []*node {
+	switch {
+	case e == nil:
+		return nil
+	case !e.value.isList():
+		d.problem(e.value.span, "P102", "%s is a list of %s, not %s", e.key, of, kindOf(e.value))
+	case len(e.value.items) == 0:
+		d.problem(e.value.span, "P102", "%s is empty: list %s, or remove it", e.key, of)
+	}
+	return e.value.items
+}
+
+var goSymbol = regexp.MustCompile(`^\*?(?:[\pL\p{Nd}_.~\-]+/)*[\pL_][\pL\p{Nd}_.\-]*$`)
+
+// symbols reads names of Go variables or types.
+func (d decoder) symbols(e *entry) (list []Symbol) {
+	for _, item := range d.list(e, "Go symbols, as example.com/api.ErrBusy") {
+		name, ok := item.value.(string)
+		switch {
+		case !ok || !goSymbol.MatchString(name):
+			d.problem(item.span, "P102", "%s is not a Go symbol: write it as go doc does, with the import path of its package", quoteShort(item.text))
+		case e.key == "is" && strings.HasPrefix(name, "*"):
+			d.problem(item.span, "P102", "is takes variables, and %s is a pointer type: move it to as", quoteShort(name))
+		default:
+			list = append(list, Symbol{name, item.Pos})
+		}
+	}
+	return list
+}
+
+// statusCodes reads HTTP codes, as 503, and ranges, as 500-599.
+func (d decoder) statusCodes(e *entry) (list [][2]int) {
+	for _, item := range d.list(e, "HTTP status codes, as [429, 503]") {
+		low, high, isRange := strings.Cut(item.text, "-")
+		if !isRange {
+			high = low
+		}
+		from, err := strconv.Atoi(strings.TrimSpace(low))
+		to, err2 := strconv.Atoi(strings.TrimSpace(high))
+		switch {
+		case err != nil || err2 != nil || from < 100 || to > 599 || from > to:
+			d.problem(item.span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599", quoteShort(item.text))
+		default:
+			list = append(list, [2]int{from, to})
+		}
+	}
+	return list
+}
+
+// grpcNames are the codes of errors, in the order of their numbers from 1:
+// grpc/grpc, doc/statuscodes.md.
+var grpcNames = []string{
+	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+func (d decoder) grpcCodes(e *entry) (list []Symbol) {
+	for _, item := range d.list(e, "gRPC codes, as [UNAVAILABLE]") {
+		name, ok := item.value.(string)
+		if !ok || !slices.Contains(grpcNames, name) {
+			d.problem(item.span, "P102", "%s is not a gRPC code of an error%s", quoteShort(item.text), didYouMean(strings.ToUpper(item.text), grpcNames))
+			continue
+		}
+		list = append(list, Symbol{name, item.Pos})
+	}
+	return list
+}
+
+func (d decoder) pattern(e *entry) *regexp.Regexp {
+	text, ok := e.value.value.(string)
+	if !ok {
+		d.problem(e.value.span, "P102", "pattern is text, not %s", kindOf(e.value))
+		return nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		d.problem(e.value.span, "P709", "%v: write a pattern in Go's syntax (RE2)", err)
+		return nil
+	}
+	return re
+}
+
+// classes reads a list of classes.
+func (d decoder) classes(e *entry) ([]class, bool) {
+	if !e.value.isList() {
+		d.problem(e.value.span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.key, kindOf(e.value))
+		return nil, false
+	}
+	if len(e.value.items) == 0 && e.key == "retry_on" {
+		d.problem(e.value.span, "P108", "retry_on is empty, so that nothing would be retried: list error classes, remove it to retry every error, or write max_attempts: 1")
+		return nil, false
+	}
+	var list []class
+	ok := true
+	for _, item := range e.value.items {
+		c, good := d.class(item, e.key)
+		if good && slices.ContainsFunc(list, func(have class) bool { return have.name == c.name }) {
+			d.problem(item.span, "P102", "%s stands twice in %s: remove one", c.name, e.key)
+			good = false
+		}
+		list = append(list, c)
+		ok = ok && good
+	}
+	return list, ok
+}
+
+func (d decoder) class(n *node, key string) (class, bool) {
+	switch v := n.value.(type) {
+	case string:
+		if v == "canceled" && key == "retry_on" {
+			d.problem(n.span, "P707", "a call that its caller canceled is never retried: remove canceled")
+			return class{}, false
+		}
+		return class{name: retry.Class(v)}, d.isClass(n.span, v)
+	case map[string]any:
+		e := n.get("pattern")
+		d.unknownKeys(n, "", "pattern")
+		if e == nil {
+			d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}", key)
+			return class{}, false
+		}
+		re := d.pattern(e)
+		return class{retry.Class(patternClass + e.value.text), re}, re != nil
+	}
+	d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, kindOf(n))
+	return class{}, false
+}
+
+// patternClass begins the name of a class that a list defines in place.
+const patternClass = "pattern:"
+
+// IsPattern reports whether a class is a pattern that a list defines in place.
+func IsPattern(c retry.Class) bool { return strings.HasPrefix(string(c), patternClass) }
+
+// isClass reports whether there is a class of that name.
+func (d decoder) isClass(at span, name string) bool {
+	known := slices.Concat(builtinClasses, d.names["errors"])
+	if slices.Contains(known, name) {
+		return true
+	}
+	d.problem(at, "P901", "there is no error class %s%s", quoteShort(name), didYouMean(name, known))
+	return false
+}
+
+// model returns the class as the runtime knows it, but for what only Go can
+// test.
+func (c *ErrorClass) model() retry.ErrorClass {
+	return retry.ErrorClass{Class: retry.Class(c.Name), HTTP: c.HTTP, Pattern: c.Pattern, Action: c.Action}
+}

@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// Format rewrites a policy file to the canonical names and spellings of the
+// language. All else stays as it is written: comments, order, indentation.
+// Formatting what Format returns changes nothing.
+//
+// A file that cannot be read without doubt is not rewritten: the problems say
+// why. What cannot be rewritten without changing what the file means, since an
+// anchor shares it with others, stays as well.
+func Format(name string, text []byte) ([]byte, []Problem) {
+	// An old name may hide another behind <<, which a rewriting brings to light.
+	const rounds = 10
+	for range rounds {
+		formatted, unclear := rewrite(name, text)
+		if unclear != nil {
+			return nil, unclear
+		}
+		if bytes.Equal(formatted, text) {
+			break
+		}
+		text = formatted
+	}
+	return text, nil
+}
+
+// rewrite formats what it finds in one reading.
+func rewrite(name string, text []byte) ([]byte, []Problem) {
+	c := &canon{source: newSource(text)}
+	file, problems := read(name, text, c)
+	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {
+		return nil, unclear
+	}
+	want := meaning(file, problems)
+	tries := min(100, 1+maxBytes*4/len(text)) // each reads the file
+	sameMeaning := func(changes []change) bool {
+		tries--
+		return tries >= 0 && meaning(read(name, c.with(changes), nil)) == want
+	}
+	// First what is only respelt: keys that hide each other change together.
+	respelt := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return c.moves || c.empty() })
+	moved := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return !c.moves || c.empty() })
+	return c.with(harmless(harmless(nil, respelt, sameMeaning), moved, sameMeaning)), nil
+}
+
+// harmless returns kept and those of changes that are ok with them: all, or else
+// those of each half. What is kept is ok.
+func harmless(kept, changes []change, ok func([]change) bool) []change {
+	if all := slices.Concat(kept, changes); len(changes) == 0 || ok(all) {
+		return all
+	}
+	if len(changes) == 1 {
+		return kept
+	}
+	half := len(changes) / 2
+	return harmless(harmless(kept, changes[:half], ok), changes[half:], ok)
+}
+
+// isClear reports whether a problem leaves no doubt about what the file says:
+// a policy may be wrong, or not supported yet, and still be well written.
+func isClear(p Problem) bool {
+	return p.Severity != rules.Error || p.Rule == "P909" || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
+}
+
+// meaning writes down all that a file says but for where: what it resolves to,
+// and what is reported about it.
+func meaning(file *File, problems []Problem) string {
+	var b strings.Builder
+	found := make([]string, len(problems))
+	for i, p := range problems {
+		found[i] = p.Severity.String() + " " + p.Rule
+	}
+	slices.Sort(found)
+	fmt.Fprintln(&b, found)
+	if file != nil {
+		writeMeaning(&b, reflect.ValueOf(*file))
+	}
+	return b.String()
+}
+
+// writeMeaning writes every field of a value, exported or not, but for places.
+func writeMeaning(w io.Writer, v reflect.Value) {
+	switch v.Type() {
+	case reflect.TypeFor[Pos](), reflect.TypeFor[span](), reflect.TypeFor[map[rules.Field]Pos]():
+		return
+	case reflect.TypeFor[*regexp.Regexp]():
+		if !v.IsNil() && v.CanInterface() {
+			fmt.Fprintf(w, "%q", v.Interface())
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		fmt.Fprintf(w, "%s{", v.Type())
+		for i := range v.NumField() {
+			fmt.Fprintf(w, "%s:", v.Type().Field(i).Name)
+			writeMeaning(w, v.Field(i))
+			fmt.Fprint(w, ";")
+		}
+		fmt.Fprint(w, "}\n")
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			writeMeaning(w, v.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		fmt.Fprint(w, "[")
+		for i := range v.Len() {
+			writeMeaning(w, v.Index(i))
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprint(w, "]")
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, key := range keys {
+			fmt.Fprintf(w, "%q:", fmt.Sprint(key))
+			writeMeaning(w, v.MapIndex(key))
+		}
+	default:
+		fmt.Fprintf(w, "%#v", v)
+	}
+}

@@ -1,0 +1,150 @@
+package policy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// TestFormat: each file in testdata/format becomes the .want beside it.
+func TestFormat(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "format", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, name := range files {
+		got := checkFormat(t, name, read(t, name))
+		if got == nil {
+			_, problems := policy.Format(name, read(t, name))
+			t.Errorf("%s is refused: %v", name, problems)
+			continue
+		}
+		want := strings.TrimSuffix(name, ".yaml") + ".want"
+		if *update {
+			if err := os.WriteFile(want, got, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(string(read(t, want)), string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestFormatAll: what must be true of any file is true of every one that there
+// is.
+func TestFormatAll(t *testing.T) {
+	for _, pattern := range []string{"ok/*.yaml", "err/*.yaml"} {
+		for _, name := range glob(t, pattern) {
+			checkFormat(t, name, read(t, name))
+		}
+	}
+}
+
+// TestFormatVectors: the forms and durations of other systems are formatted to
+// what they mean, in a map of each kind.
+func TestFormatVectors(t *testing.T) {
+	var vectors []struct {
+		Kind  string
+		Input json.RawMessage
+	}
+	decode(t, read(t, "testdata/vectors.json"), &vectors)
+	for _, v := range vectors {
+		var settings string
+		switch {
+		case v.Kind == "form_equivalence":
+			settings = string(v.Input)
+		case strings.HasPrefix(v.Kind, "duration_parse"):
+			settings = "{timeout: " + string(v.Input) + "}"
+		default:
+			continue
+		}
+		flow := fmt.Appendf(nil, "version: 1\npolicies: {p: %s}\n", settings)
+		checkFormat(t, settings, flow)
+		block := blockOf(t, flow)
+		checkFormat(t, settings+", in block style", block)
+	}
+}
+
+// blockOf writes settings in JSON one to a line.
+func blockOf(t *testing.T, flow []byte) []byte {
+	_, settings, _ := bytes.Cut(bytes.TrimSuffix(flow, []byte("}\n")), []byte("{p: "))
+	settings = regexp.MustCompile(`(\w+): `).ReplaceAll(settings, []byte(`"$1": `))
+	var value any
+	decode(t, settings, &value)
+	var b bytes.Buffer
+	b.WriteString("version: 1\npolicies:\n  p:")
+	var write func(value any, indent string)
+	write = func(value any, indent string) {
+		m, ok := value.(map[string]any)
+		if !ok || len(m) == 0 {
+			text, _ := json.Marshal(value)
+			fmt.Fprintf(&b, " %s # a comment\n", text)
+			return
+		}
+		b.WriteString(" # a comment\n")
+		for key, value := range m {
+			fmt.Fprintf(&b, "%s%s:", indent, key)
+			write(value, indent+"  ")
+		}
+	}
+	write(value, "    ")
+	return b.Bytes()
+}
+
+// checkFormat holds what must be true of formatting any text, and returns the
+// result.
+func checkFormat(t *testing.T, name string, text []byte) []byte {
+	t.Helper()
+	got, problems := policy.Format("f", text)
+	if len(problems) > 0 {
+		if got != nil {
+			t.Errorf("%s: formatted with problems %v", name, problems)
+		}
+		for _, p := range problems {
+			if p.Severity != rules.Error || p.Line < 1 || p.Col < 1 {
+				t.Errorf("%s: refused because of %v", name, p)
+			}
+		}
+		return nil
+	}
+	before, _ := policy.Check("f", text)
+	after, problems := policy.Check("f", got)
+	options := []cmp.Option{
+		cmp.Exporter(func(t reflect.Type) bool { return t.PkgPath() == reflect.TypeFor[policy.File]().PkgPath() }),
+		cmpopts.IgnoreTypes(policy.Pos{}, map[rules.Field]policy.Pos{}),
+		cmp.Comparer(func(a, b *regexp.Regexp) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
+	}
+	if diff := cmp.Diff(before, after, options...); diff != "" {
+		t.Errorf("%s: formatting changed the meaning: %v\n%s\n%s", name, problems, diff, got)
+	}
+	again, problems := policy.Format("f", got)
+	if diff := cmp.Diff(string(got), string(again)); diff != "" {
+		t.Errorf("%s: formatted twice: %v\n%s", name, problems, diff)
+	}
+	if was, is := bytes.Count(text, []byte("#")), bytes.Count(got, []byte("#")); was != is {
+		t.Errorf("%s: of %d comments %d are left:\n%s", name, was, is, got)
+	}
+	return got
+}
+
+func FuzzFormat(f *testing.F) {
+	for _, pattern := range []string{"ok/*.yaml", "err/*.yaml", "../../policy/testdata/format/*.yaml"} {
+		for _, name := range glob(f, pattern) {
+			f.Add(read(f, name))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { checkFormat(t, "the text", text) })
+}

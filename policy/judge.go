@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// rules adds the findings about a policy whose settings are in order, each
+// where the field is written, or else at the policy's name.
+func (d decoder) rules(r resolution, p *retry.Policy) {
+	inherited, written := r.merged.places(), r.own.places()
+	for _, f := range rules.Check(p, nil) {
+		at, ok := written[f.Field]
+		if !ok {
+			// Where it is inherited from it may be right for others.
+			at = r.entry.at
+			if _, ok := inherited[f.Field]; ok {
+				f.Text += " (" + string(f.Field) + " is inherited)"
+			}
+		}
+		d.add(at, f.Rule, f.Severity, f.Text)
+	}
+}
+
+// fileRules adds the findings about the file as a whole.
+func (d decoder) fileRules(root *node, f *File) {
+	d.countsOutsideGroups(root, f)
+	for _, finding := range rules.CheckFile(f.model(root)) {
+		d.add(place(root, finding), finding.Rule, finding.Severity, finding.Text)
+	}
+}
+
+// place returns where a finding shows: at the value of its field, as far as
+// that is written, or else at the key of the entry.
+func place(root *node, f rules.Finding) span {
+	e := root.get(f.Section).value.get(f.Policy)
+	n, at := e.value, e.at
+	for _, key := range spellings(f.Field) {
+		next := n.get(key)
+		if next == nil {
+			return at
+		}
+		n, at = next.value, next.value.span
+		if n.isMap() {
+			at = next.at
+		}
+	}
+	return at
+}
+
+// spellings splits a field into the keys that lead to it.
+func spellings(f rules.Field) []string {
+	if f == "" {
+		return nil
+	}
+	return strings.Split(string(f), ".")
+}
+
+// countsOutsideGroups reports bindings whose policy counts the retries of a
+// job, where there is no group that has jobs.
+func (d decoder) countsOutsideGroups(root *node, f *File) {
+	for _, b := range f.Bindings {
+		e := root.get("bind").value.get(b.Symbol)
+		for _, use := range b.uses() {
+			budget := f.countOf(use.Policy)
+			switch {
+			case budget == "":
+			case b.Group.Name == "":
+				d.problem(e.at, "P102", "budget %s of policy %s counts the retries of a job: bind %s in a group with that budget", budget, use.Policy, b.Symbol)
+			case !slices.ContainsFunc(f.Groups, func(g Group) bool {
+				return g.Name == b.Group.Name && g.Budget != nil && g.Budget.Name == budget
+			}):
+				d.problem(e.at, "P102", "policy %s has budget %s, but group %s has not: write budget: %s there", use.Policy, budget, b.Group.Name, budget)
+			}
+		}
+	}
+}
+
+// uses returns what serves the symbol and its methods.
+func (b *Binding) uses() []Use {
+	list := []Use{b.Use}
+	for _, m := range b.Methods {
+		list = append(list, m.Use)
+	}
+	return list
+}
+
+// NeedsErrors reports whether some policy needs the classes that the file
+// defines.
+func (f *File) NeedsErrors() bool {
+	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
+		return slices.ContainsFunc(p.Classes, func(c retry.ErrorClass) bool { return !IsPattern(c.Class) })
+	})
+}
+
+// Counts reports whether a budget counts the retries of jobs.
+func (f *File) Counts(budget string) bool {
+	return slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Name == budget && b.Count != nil })
+}
+
+// countOf returns the budget of a policy if it counts, or "".
+func (f *File) countOf(policy string) string {
+	for _, p := range f.Policies {
+		if p.Name == policy && f.Counts(p.Budget) {
+			return p.Budget
+		}
+	}
+	return ""
+}
+
+// model returns the file as the rules see it.
+func (f *File) model(root *node) *rules.File {
+	m := new(rules.File)
+	for _, s := range f.Scopes {
+		m.Scopes = append(m.Scopes, rules.Scope{Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit})
+	}
+	for _, c := range f.Errors {
+		m.Errors = append(m.Errors, rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As)+len(c.GRPC) > 0})
+	}
+	for _, b := range f.Breakers {
+		m.Breakers = append(m.Breakers, b.BreakerPolicy)
+	}
+	for _, b := range f.Budgets {
+		m.Budgets = append(m.Budgets, b.Name)
+		if b.Count != nil {
+			m.Counts = append(m.Counts, *b.Count)
+		}
+	}
+	for _, g := range f.Groups {
+		m.Groups = append(m.Groups, g.GroupPolicy)
+	}
+	for i := range f.Policies {
+		p := &f.Policies[i]
+		written := func(field rules.Field) bool {
+			n := root.get("policies").value.get(p.Name).value
+			for _, key := range spellings(field) {
+				e := n.get(key)
+				if e == nil {
+					return false
+				}
+				n = e.value
+			}
+			return true
+		}
+		m.Policies = append(m.Policies, rules.Policy{Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written})
+	}
+	for _, b := range f.Bindings {
+		one := rules.Binding{Symbol: b.Symbol, Policy: b.Policy, Idempotent: b.Idempotent, Group: b.Group.Name}
+		m.Bindings = append(m.Bindings, one)
+		for _, method := range b.Methods {
+			m.Bindings = append(m.Bindings, rules.Binding{Symbol: b.Symbol, Method: method.Name, Policy: method.Policy, Idempotent: method.Idempotent, Group: b.Group.Name})
+		}
+	}
+	return m
+}

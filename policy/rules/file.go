@@ -1,0 +1,147 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// DefaultAmplification is the most attempts that retries inside of retries may
+// multiply to, unless a policy file says otherwise.
+const DefaultAmplification = 12
+
+// A File is what one policy file says, resolved: the policies with all that
+// stands around them.
+type File struct {
+	Scopes   []Scope
+	Errors   []ErrorClass
+	Breakers []retry.BreakerPolicy
+	Budgets  []string // names of all
+	Counts   []retry.JobBudgetPolicy
+	Groups   []retry.GroupPolicy
+	Policies []Policy
+	Bindings []Binding
+}
+
+// A Scope is a level of the timeout hierarchy. Limits that are zero are none.
+type Scope struct {
+	Name, Within       string
+	Timeout, HardLimit time.Duration
+}
+
+// An ErrorClass is a class that the file defines.
+type ErrorClass struct {
+	retry.ErrorClass
+	Unprocessed bool
+	InGo        bool // some of its tests are Go symbols or gRPC codes
+}
+
+// A Policy is a policy with the names of what it shares with others; "" is
+// nothing.
+type Policy struct {
+	*retry.Policy
+	Breaker, Budget string
+	Written         func(Field) bool // in the policy itself, not inherited
+}
+
+// A Binding is a Go symbol that a policy serves. Method is one of an
+// interface's, or "".
+type Binding struct {
+	Symbol, Method string
+	Policy         string
+	Idempotent     Idempotency
+	Group          string
+}
+
+// Idempotency says what happens when a call is made twice.
+type Idempotency uint8
+
+// The answers.
+const (
+	Unknown         Idempotency = iota
+	Idempotent                  // the same as once
+	NotIdempotent               // it is done twice
+	IdempotentByKey             // the same as once, by the idempotency key in the context
+)
+
+// PerError is the field of a class's own schedule.
+func PerError(class retry.Class) Field { return Field("per_error." + string(class)) }
+
+// CheckFile returns the findings of the rules about a whole file, in the order
+// of their ids. The rules about single policies are [Check]'s.
+func CheckFile(f *File) []Finding {
+	var findings []Finding
+	for _, r := range All {
+		if r.file == nil {
+			continue
+		}
+		r.file(f, func(severity Severity, at Place, format string, args ...any) {
+			findings = append(findings, Finding{Rule: r.ID, Severity: severity, Policy: at.Name, Section: at.Section, Field: at.Field, Text: fmt.Sprintf(format, args...)})
+		})
+	}
+	return findings
+}
+
+// A Place is where a finding about a file shows: the entry Name of a section,
+// and what of it, as keys joined by dots.
+type Place struct {
+	Section, Name string
+	Field         Field
+}
+
+// report adds one finding.
+type report func(severity Severity, at Place, format string, args ...any)
+
+func (f *File) scope(name string) *Scope {
+	return find(f.Scopes, func(s *Scope) bool { return s.Name == name })
+}
+
+func (f *File) breaker(name string) *retry.BreakerPolicy {
+	return find(f.Breakers, func(b *retry.BreakerPolicy) bool { return b.Name == name })
+}
+
+func (f *File) policy(name string) *Policy {
+	return find(f.Policies, func(p *Policy) bool { return p.Name == name })
+}
+
+func (f *File) class(name retry.Class) *ErrorClass {
+	return find(f.Errors, func(c *ErrorClass) bool { return c.Class == name })
+}
+
+func find[T any](list []T, is func(*T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// permanent reports whether no policy retries the errors of a class.
+func (c *ErrorClass) permanent() bool {
+	return c.Action == retry.Fail || c.Action == retry.Escalate
+}
+
+// bound reports whether some binding in a group uses the policy.
+func (f *File) inGroup(policy string) bool {
+	return slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Policy == policy && b.Group != "" })
+}
+
+// maxSum returns the greatest sum of all waits of p, and false where there are
+// too many to add up.
+func maxSum(p *retry.Policy) (sum time.Duration, ok bool) {
+	if p.MaxAttempts == retry.Unlimited || p.MaxAttempts > mostSummed {
+		return 0, false
+	}
+	const forever = 1<<63 - 1
+	for k := 1; k < p.MaxAttempts; k++ {
+		_, greatest := p.DelayBounds(k)
+		sum += min(greatest, forever-sum)
+	}
+	return sum, true
+}
+
+func short(d time.Duration) string { return duration.Format(d) }

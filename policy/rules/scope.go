@@ -1,0 +1,209 @@
+package rules
+
+import (
+	"slices"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// scopeOrder is the part of P401 about scopes.
+func scopeOrder(f *File, report report) {
+	for _, s := range f.Scopes {
+		outer := f.scope(s.Within)
+		at := Place{"scopes", s.Name, "timeout"}
+		switch {
+		case outer == nil || outer.Timeout == 0:
+		case s.Timeout > outer.Timeout:
+			report(Error, at, "timeout %s of scope %s exceeds timeout %s of %s, which ends it first: lower it, or raise the outer one", short(s.Timeout), s.Name, short(outer.Timeout), outer.Name)
+		case s.Timeout == 0:
+			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout of at most that", s.Name, outer.Name, short(outer.Timeout))
+		}
+	}
+}
+
+// hardLimits is P402.
+func hardLimits(f *File, report report) {
+	for _, s := range f.Scopes {
+		if s.HardLimit > 0 && s.Timeout > s.HardLimit {
+			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over the scope's own hard_limit %s: lower it, or raise hard_limit", short(s.Timeout), short(s.HardLimit))
+		}
+		if outer := f.scope(s.Within); outer != nil && outer.HardLimit > 0 && s.HardLimit > outer.HardLimit {
+			report(Error, Place{"scopes", s.Name, "hard_limit"}, "hard_limit %s is over hard_limit %s of the outer scope %s: lower it", short(s.HardLimit), short(outer.HardLimit), outer.Name)
+		}
+	}
+}
+
+// overrides is P403.
+func overrides(f *File, report report) {
+	for _, p := range f.Policies {
+		scope := f.scope(p.Scope)
+		switch {
+		case p.HardLimit == 0, scope != nil && p.Timeout == scope.Timeout: // P402 judges the scope itself
+		case p.Timeout > p.HardLimit:
+			report(Error, Place{"policies", p.Name, "timeout"}, "timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(p.HardLimit), p.Scope)
+		case p.Timeout == 0:
+			report(Error, Place{"policies", p.Name, "timeout"}, "there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", p.Scope, short(p.HardLimit))
+		}
+	}
+}
+
+// noJitter is P210.
+func noJitter(f *File, report report) {
+	for _, p := range f.Policies {
+		why := ""
+		switch {
+		case p.Jitter != retry.NoJitter || p.MaxAttempts == 1:
+		case f.inGroup(p.Name):
+			why = "the units of a group fail together"
+		case p.Breaker != "":
+			why = "calls share breaker " + p.Breaker
+		case p.Budget != "":
+			why = "calls share budget " + p.Budget
+		}
+		if why != "" {
+			report(Warning, Place{"policies", p.Name, "jitter"}, "%s, and without jitter they retry together: write jitter: full", why)
+		}
+	}
+}
+
+// retryAfterTooLong is P409.
+func retryAfterTooLong(f *File, report report) {
+	for _, p := range f.Policies {
+		r := p.RetryAfter
+		at := Place{"policies", p.Name, "retry_after"}
+		switch {
+		case r.Max <= 0:
+		case p.Timeout > 0 && r.Max >= p.Timeout:
+			report(Error, at, "retry_after allows a wait of %s, but timeout %s ends the call before: lower its max", short(r.Max), short(p.Timeout))
+		case p.DelayBudget > 0 && r.Max > p.DelayBudget:
+			report(Warning, at, "retry_after allows a wait of %s, but delay_budget pays for %s only: lower its max", short(r.Max), short(p.DelayBudget))
+		}
+	}
+}
+
+// ofSchedules are the rules that a class's own schedule can break.
+var ofSchedules = []string{"P106", "P201", "P204", "P300", "P301", "P404"}
+
+// perError is P410: the rules about schedules again, for the schedule of each
+// class under the limits of its policy.
+func perError(f *File, report report) {
+	for _, p := range f.Policies {
+		for _, o := range p.PerError {
+			own := o.Schedule()
+			own.DelayBudget, own.MaxElapsed, own.Timeout = p.DelayBudget, p.MaxElapsed, p.Timeout
+			effective := own.Effective()
+			for _, r := range ofPolicies {
+				if !slices.Contains(ofSchedules, r.ID) {
+					continue
+				}
+				_, already := r.check(p.Policy)
+				if finding, found := r.check(&effective); found && !already {
+					report(finding.Severity, Place{"policies", p.Name, PerError(o.Class)}, "for errors of class %s: %s (%s)", o.Class, finding.Text, r.ID)
+				}
+			}
+		}
+	}
+}
+
+// opensInside is P501.
+func opensInside(f *File, report report) {
+	for _, p := range f.Policies {
+		b := f.breaker(p.Breaker)
+		if b == nil {
+			continue
+		}
+		n, class := p.MaxAttempts, retry.Class("")
+		for _, o := range p.PerError {
+			if counts(b, o.Class) && more(o.MaxAttempts, n) {
+				n, class = o.MaxAttempts, o.Class
+			}
+		}
+		if !more(n, b.Failures) || !meet(p, b) {
+			continue
+		}
+		at := Place{"policies", p.Name, "breaker"}
+		if class != "" {
+			at.Field = PerError(class)
+		}
+		report(Warning, at, "breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise failures to more than max_attempts, or lower max_attempts", b.Name, b.Failures)
+	}
+}
+
+// more reports whether n attempts, or an unlimited number, are more than m.
+func more(n, m int) bool { return n == retry.Unlimited || m != retry.Unlimited && n > m }
+
+func counts(b *retry.BreakerPolicy, class retry.Class) bool {
+	return len(b.Count) == 0 || slices.ContainsFunc(b.Count, func(c retry.Class) bool { return covers(c, class) })
+}
+
+// meet reports whether a policy retries what a breaker counts.
+func meet(p Policy, b *retry.BreakerPolicy) bool {
+	if len(b.Count) == 0 || len(p.RetryOn) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.RetryOn, func(c retry.Class) bool {
+		return slices.ContainsFunc(b.Count, func(d retry.Class) bool { return covers(c, d) || covers(d, c) })
+	})
+}
+
+// covers reports whether every error of class inner is one of outer, too.
+func covers(outer, inner retry.Class) bool {
+	switch {
+	case outer == inner, outer == retry.Any:
+		return true
+	case outer == retry.Transient:
+		return slices.Contains([]retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit}, inner)
+	}
+	return false
+}
+
+// escalatesEarly is P503.
+func escalatesEarly(f *File, report report) {
+	for _, b := range f.Breakers {
+		if 0 < b.EscalateAfter && b.EscalateAfter <= b.Failures {
+			report(Error, Place{"breakers", b.Name, "escalate_after"}, "escalate_after %d is not above failures %d, so that the breaker never gets to open: raise escalate_after, or write 0 to switch it off", b.EscalateAfter, b.Failures)
+		}
+	}
+}
+
+// hopeless is P505.
+func hopeless(f *File, report report) {
+	for _, p := range f.Policies {
+		b := f.breaker(p.Breaker)
+		if b == nil || !slices.Contains(p.RetryOn, retry.BreakerOpen) || slices.Contains(p.AbortOn, retry.BreakerOpen) {
+			continue
+		}
+		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
+			report(Warning, Place{"policies", p.Name, "retry_on"}, "breaker_open is retried, but all waits take %s at most and breaker %s stays open for %s: remove breaker_open, or wait longer", short(sum), b.Name, short(b.OpenFor))
+		}
+	}
+}
+
+// countsMistakes is P508.
+func countsMistakes(f *File, report report) {
+	for _, b := range f.Breakers {
+		for _, class := range b.Count {
+			c := f.class(class)
+			if class == retry.Any || class == retry.Canceled || c != nil && (c.permanent() || onlyMistakes(c)) {
+				report(Warning, Place{"breakers", b.Name, "count"}, "%s counts errors that are the caller's, so that one bad caller shuts out all: count classes that are the service's fault", class)
+				break
+			}
+		}
+	}
+}
+
+// onlyMistakes reports whether a class is of statuses that the request is to
+// blame for.
+func onlyMistakes(c *ErrorClass) bool {
+	return !c.InGo && c.Pattern == nil && len(c.HTTP) > 0 && !slices.ContainsFunc(c.HTTP, func(r [2]int) bool {
+		for code := r[0]; code <= r[1]; code++ {
+			if !slices.Contains(mistakes, code) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// mistakes are the statuses that are never retried.
+var mistakes = []int{400, 401, 403, 404, 422}

@@ -1,0 +1,220 @@
+package rules
+
+import (
+	"slices"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// permanentRetried is P701.
+func permanentRetried(f *File, report report) {
+	for _, p := range f.Policies {
+		for _, class := range p.RetryOn {
+			c := f.class(class)
+			if c == nil || c.Action == retry.Retry {
+				continue
+			}
+			at := Place{"policies", p.Name, "retry_on"}
+			switch {
+			case c.permanent():
+				report(Error, at, "%s is to be retried, but its errors never are: remove it here, or retryable: false there", class)
+			case onlyMistakes(c):
+				report(Error, at, "%s is to be retried, but its statuses say that the request is at fault: remove it here, or write retryable: true there", class)
+			}
+		}
+	}
+}
+
+// unreachable is P703.
+func unreachable(f *File, report report) {
+	for i, c := range f.Errors {
+		for _, before := range f.Errors[:i] {
+			if hides(&before, &c) {
+				report(Error, Place{"errors", string(c.Class), ""}, "class %s never matches, since %s above it has all of its tests: move it up, or remove it", c.Class, before.Class)
+				break
+			}
+		}
+	}
+	for _, p := range f.Policies {
+		for field, list := range map[Field][]retry.Class{"retry_on": p.RetryOn, "abort_on": p.AbortOn} {
+			if outer, inner, found := redundant(list); found && p.Written(field) {
+				report(Error, Place{"policies", p.Name, field}, "%s has no effect beside %s, which covers it: remove one of the two", inner, outer)
+			}
+		}
+		for _, o := range p.PerError {
+			c := f.class(o.Class)
+			aborted := slices.ContainsFunc(p.AbortOn, func(a retry.Class) bool { return covers(a, o.Class) })
+			switch {
+			case !p.Written(PerError(o.Class)):
+			case c != nil && c.permanent() || aborted:
+				report(Error, Place{"policies", p.Name, PerError(o.Class)}, "errors of class %s are never retried, so that this has no effect: remove it", o.Class)
+			}
+		}
+	}
+}
+
+// hides reports whether an earlier class takes all errors of a later one. Only
+// status codes can be compared.
+func hides(before, c *ErrorClass) bool {
+	if c.InGo || c.Pattern != nil || len(c.HTTP) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.HTTP, func(r [2]int) bool {
+		return !slices.ContainsFunc(before.HTTP, func(b [2]int) bool { return b[0] <= r[0] && r[1] <= b[1] })
+	})
+}
+
+// redundant returns a class of a list that another one covers.
+func redundant(list []retry.Class) (outer, inner retry.Class, found bool) {
+	for _, outer := range list {
+		for _, inner := range list {
+			if outer != inner && covers(outer, inner) {
+				return outer, inner, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// notIdempotent is P704.
+func notIdempotent(f *File, report report) {
+	for _, b := range f.Bindings {
+		p := f.policy(b.Policy)
+		if b.Idempotent != NotIdempotent || p == nil || p.MaxAttempts == 1 {
+			continue
+		}
+		at := Place{"bind", b.Symbol, "idempotent"}
+		name := b.Symbol
+		if b.Method != "" {
+			at.Field = Field("methods." + b.Method + ".idempotent")
+			name += "." + b.Method
+		}
+		const fix = "retry only classes with unprocessed: true, or write idempotent: key"
+		if len(p.RetryOn) == 0 {
+			report(Error, at, "%s is not idempotent, but policy %s retries every error, after some of which the work may be done already: %s", name, p.Name, fix)
+			continue
+		}
+		for _, class := range p.RetryOn {
+			// A breaker refuses before anything is done.
+			if c := f.class(class); class != retry.BreakerOpen && (c == nil || !c.Unprocessed) {
+				report(Error, at, "%s is not idempotent, but policy %s retries %s, after which the work may be done already: %s", name, p.Name, class, fix)
+				break
+			}
+		}
+	}
+}
+
+// perUnitCap is P804.
+func perUnitCap(f *File, report report) {
+	for _, b := range f.Counts {
+		if b.Retries > 0 && b.PerUnit >= b.Retries && b.Retries > 1 {
+			report(Warning, Place{"budgets", b.Name, "per_unit"}, "per_unit %d is not below retries %d, so that one unit can use up all: lower it", b.PerUnit, b.Retries)
+		}
+	}
+}
+
+// neverBinds is P805.
+func neverBinds(f *File, report report) {
+	for _, g := range f.Groups {
+		if g.Budget == nil || g.Budget.Retries <= 0 || g.Units == 0 {
+			continue
+		}
+		most := 0
+		for _, b := range f.Bindings {
+			p := f.policy(b.Policy)
+			if b.Group != g.Name || p == nil {
+				continue
+			}
+			if p.MaxAttempts == retry.Unlimited {
+				most = g.Budget.PerUnit
+			} else {
+				most = max(most, min(p.MaxAttempts-1, max(g.Budget.PerUnit, 0)))
+			}
+		}
+		if most > 0 && g.Units <= g.Budget.Retries/most {
+			report(Warning, Place{"groups", g.Name, "budget"}, "%d units retry %d times at most, which budget %s with %d retries never limits: lower its retries", g.Units, most, g.Budget.Name, g.Budget.Retries)
+		}
+	}
+}
+
+// overCeiling is P806.
+func overCeiling(f *File, report report) {
+	for _, b := range f.Counts {
+		if b.Retries > b.MaxRetries {
+			report(Error, Place{"budgets", b.Name, "retries"}, "retries %d is over the ceiling of %d: lower it, or write ceiling: {retries: %d}", b.Retries, b.MaxRetries, b.Retries)
+		}
+		if b.PerUnit > b.MaxPerUnit {
+			report(Error, Place{"budgets", b.Name, "per_unit"}, "per_unit %d is over the ceiling of %d: lower it, or write ceiling: {per_unit: %d}", b.PerUnit, b.MaxPerUnit, b.PerUnit)
+		}
+	}
+}
+
+// noEffort is P808.
+func noEffort(f *File, report report) {
+	for _, g := range f.Groups {
+		if g.BestEffort == nil || g.Units == 0 {
+			continue
+		}
+		at := Place{"groups", g.Name, "best_effort.min_success"}
+		switch min := g.BestEffort.MinSuccess; {
+		case min > g.Units:
+			report(Error, at, "min_success %d is more than the %d units: lower it", min, g.Units)
+		case min == g.Units:
+			report(Warning, at, "min_success %d is all units, so that nothing is left to best effort: lower it, or remove best_effort", min)
+		}
+	}
+}
+
+// effortDeadline is P809.
+func effortDeadline(f *File, report report) {
+	for _, g := range f.Groups {
+		if g.BestEffort == nil {
+			continue
+		}
+		at := Place{"groups", g.Name, "best_effort.deadline"}
+		deadline := g.BestEffort.Deadline
+		if g.Timeout > 0 && deadline >= g.Timeout {
+			report(Warning, at, "deadline %s is not below the group's timeout %s, which ends it first: lower it", short(deadline), short(g.Timeout))
+		}
+		for _, b := range f.Bindings {
+			if p := f.policy(b.Policy); b.Group == g.Name && p != nil && deadline < p.AttemptTimeout {
+				report(Error, at, "deadline %s is shorter than one attempt of policy %s, %s: raise it", short(deadline), p.Name, short(p.AttemptTimeout))
+				break
+			}
+		}
+	}
+}
+
+// unused is P902.
+func unused(f *File, report report) {
+	warn := func(section, name, what string, used bool) {
+		if !used {
+			report(Warning, Place{section, name, ""}, "%s %s is not used: remove it", what, name)
+		}
+	}
+	for _, s := range f.Scopes {
+		warn("scopes", s.Name, "scope", slices.ContainsFunc(f.Scopes, func(o Scope) bool { return o.Within == s.Name }) ||
+			slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Scope == s.Name }))
+	}
+	for _, c := range f.Errors {
+		warn("errors", string(c.Class), "error class", c.Action != retry.AsPolicy || f.names(c.Class))
+	}
+	for _, b := range f.Breakers {
+		warn("breakers", b.Name, "breaker", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Breaker == b.Name }))
+	}
+	for _, b := range f.Budgets {
+		warn("budgets", b, "budget", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Budget == b }) ||
+			slices.ContainsFunc(f.Groups, func(g retry.GroupPolicy) bool { return g.Budget != nil && g.Budget.Name == b }))
+	}
+	for _, g := range f.Groups {
+		warn("groups", g.Name, "group", slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Group == g.Name }))
+	}
+}
+
+// names reports whether some list names a class.
+func (f *File) names(class retry.Class) bool {
+	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
+		return slices.Contains(p.RetryOn, class) || slices.Contains(p.AbortOn, class) ||
+			slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.Class == class })
+	}) || slices.ContainsFunc(f.Breakers, func(b retry.BreakerPolicy) bool { return slices.Contains(b.Count, class) })
+}

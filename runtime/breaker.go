@@ -1,0 +1,322 @@
+package retry
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of the fields of [BreakerPolicy].
+const (
+	DefaultFailures      = 3
+	DefaultOpenFor       = 30 * time.Second
+	DefaultHalfOpenCalls = 1
+	DefaultSuccesses     = 1
+	DefaultEscalateAfter = 5
+)
+
+// A BreakerPolicy says when a circuit breaker opens and closes. It is plain
+// data. The zero value of every field but Name means its default.
+type BreakerPolicy struct {
+	// Name of the breaker in errors and events.
+	Name string
+	// Failures is how many attempts in a row must fail to open the breaker.
+	// Zero means 3.
+	Failures int
+	// OpenFor is how long an open breaker refuses every call. Strictly more
+	// has to pass. Zero means 30s.
+	OpenFor time.Duration
+	// HalfOpenCalls is how many attempts a half-open breaker admits at a time.
+	// Zero means 1.
+	HalfOpenCalls int
+	// Successes is how many of them must succeed in a row to close it. The
+	// first failure opens it again. Zero means 1.
+	Successes int
+	// EscalateAfter is how many failures in a row, those of half-open attempts
+	// included, make the breaker refuse every call until it is reset. Zero
+	// means 5, or Failures+2 where Failures is set; [None] means never.
+	EscalateAfter int
+	// Count are the classes of errors that count as failures. Others neither
+	// count nor interrupt a row. Empty means every error that is not permanent
+	// (see [Policy.Classify]). The end of the caller's context never counts.
+	Count []Class
+}
+
+// Effective returns p with every default written out.
+func (p BreakerPolicy) Effective() BreakerPolicy {
+	if p.EscalateAfter == 0 {
+		p.EscalateAfter = DefaultEscalateAfter
+		if p.Failures > 0 {
+			p.EscalateAfter = p.Failures + 2
+		}
+	}
+	p.Failures = orDefault(p.Failures, DefaultFailures)
+	p.OpenFor = orDefault(p.OpenFor, DefaultOpenFor)
+	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, DefaultHalfOpenCalls)
+	p.Successes = orDefault(p.Successes, DefaultSuccesses)
+	return p
+}
+
+func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+// A BreakerState says whether a breaker lets calls through.
+type BreakerState uint8
+
+// The states.
+const (
+	Closed    BreakerState = iota // calls pass
+	Open                          // calls are refused until OpenFor has passed
+	HalfOpen                      // some calls pass, to find out
+	Escalated                     // calls are refused until Reset
+)
+
+var breakerStates = [...]string{"closed", "open", "half-open", "escalated"}
+
+// String returns the name of the state.
+func (s BreakerState) String() string {
+	if int(s) < len(breakerStates) {
+		return breakerStates[s]
+	}
+	return "unknown"
+}
+
+// A Breaker is a circuit breaker. Any number of calls and goroutines share one.
+// It takes one sample from each attempt. While it is closed and nothing fails,
+// it costs an atomic load before an attempt and one after.
+type Breaker struct {
+	// word tells the fast path what the rest says: the generation, and below
+	// it whether anything but silence reigns. It changes under mu.
+	word atomic.Uint64
+
+	policy BreakerPolicy
+	mu     sync.Mutex
+	state  BreakerState
+	// failures in a row, those of half-open attempts included.
+	failures  int
+	successes int // in a row, while half-open
+	openUntil time.Time
+	// generation counts changes of the state: what was admitted under another
+	// one says nothing about this one.
+	generation uint64
+	probes     []probe
+	lastProbe  uint64
+}
+
+// A probe is a half-open attempt that is under way.
+type probe struct {
+	id      uint64
+	started time.Time
+}
+
+// The bits of Breaker.word below the generation.
+const (
+	failing       = 1 << iota // something failed since the last success
+	notClosed                 // calls need leave
+	given                     // always: no word is the zero Pass
+	generationBit = iota
+)
+
+// NewBreaker returns a closed breaker.
+func NewBreaker(p BreakerPolicy) *Breaker {
+	b := &Breaker{policy: p.Effective()}
+	b.publish()
+	return b
+}
+
+// A Pass is the leave of one attempt. The zero Pass is none.
+type Pass struct {
+	word  uint64 // as the attempt found it
+	probe uint64 // of a half-open attempt, or 0
+}
+
+// Ready returns leave for an attempt if the breaker is closed. Where it is not,
+// [Call.Next] decides.
+func (b *Breaker) Ready() (Pass, bool) {
+	word := b.word.Load()
+	if word&notClosed != 0 {
+		return Pass{}, false
+	}
+	return Pass{word: word}, true
+}
+
+// Succeed tells the breaker that an attempt has succeeded.
+func (b *Breaker) Succeed(p Pass) {
+	if b.word.Load() != p.word || p.word&(failing|notClosed) != 0 {
+		b.record(p, succeeded)
+	}
+}
+
+// sample is what an attempt tells of the service.
+type sample uint8
+
+const (
+	succeeded sample = iota
+	failed
+	neutral // nothing
+)
+
+// State returns the state that the breaker is in now.
+func (b *Breaker) State() BreakerState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stateAt(time.Now())
+}
+
+// stateAt opens the door by half where its time has come. An open breaker
+// changes when somebody looks, so that it needs no timer.
+func (b *Breaker) stateAt(now time.Time) BreakerState {
+	if b.state == Open && now.After(b.openUntil) {
+		b.set(HalfOpen)
+	}
+	return b.state
+}
+
+// set changes the state: a new generation.
+func (b *Breaker) set(s BreakerState) {
+	b.state, b.successes, b.probes = s, 0, nil
+	b.generation++
+	b.publish()
+}
+
+func (b *Breaker) publish() {
+	word := b.generation<<generationBit | given
+	if b.failures > 0 {
+		word |= failing
+	}
+	if b.state != Closed {
+		word |= notClosed
+	}
+	b.word.Store(word)
+}
+
+// admit gives leave for an attempt, if it may have it.
+func (b *Breaker) admit(now time.Time) (Pass, bool) {
+	if pass, ok := b.Ready(); ok {
+		return pass, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.stateAt(now) {
+	case Closed:
+		return Pass{word: b.word.Load()}, true
+	case HalfOpen:
+		// A probe that is not heard of for as long as the breaker stays open
+		// must not wedge it.
+		b.probes = slices.DeleteFunc(b.probes, func(p probe) bool { return now.Sub(p.started) > b.policy.OpenFor })
+		if len(b.probes) < b.policy.HalfOpenCalls {
+			b.lastProbe++
+			b.probes = append(b.probes, probe{b.lastProbe, now})
+			return Pass{word: b.word.Load(), probe: b.lastProbe}, true
+		}
+	}
+	return Pass{}, false
+}
+
+// mayAdmit reports whether an attempt that begins at a time may get leave then,
+// as far as is known now.
+func (b *Breaker) mayAdmit(at time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == Closed || b.state == HalfOpen || b.state == Open && at.After(b.openUntil)
+}
+
+// record takes the sample of an attempt. One of an earlier generation, or of a
+// probe that has lapsed, is dropped.
+func (b *Breaker) record(p Pass, s sample) BreakerState {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.word == 0 || p.word>>generationBit != b.generation {
+		return b.state
+	}
+	if b.state == HalfOpen {
+		i := slices.IndexFunc(b.probes, func(have probe) bool { return have.id == p.probe })
+		if i < 0 {
+			return b.state
+		}
+		b.probes = slices.Delete(b.probes, i, i+1)
+	}
+	switch s {
+	case succeeded:
+		b.succeeded()
+	case failed:
+		b.failed(now)
+	}
+	return b.state
+}
+
+func (b *Breaker) succeeded() {
+	if b.state == HalfOpen {
+		if b.successes++; b.successes < b.policy.Successes {
+			return
+		}
+		b.failures = 0
+		b.set(Closed)
+		return
+	}
+	b.failures = 0
+	b.publish()
+}
+
+func (b *Breaker) failed(now time.Time) {
+	b.failures++
+	switch {
+	case b.policy.EscalateAfter > 0 && b.failures >= b.policy.EscalateAfter:
+		b.set(Escalated)
+	case b.state == HalfOpen || b.failures >= b.policy.Failures:
+		b.openUntil = now.Add(b.policy.OpenFor)
+		b.set(Open)
+	default:
+		b.publish()
+	}
+}
+
+// Reset closes the breaker, whatever its state. It is the only way out of
+// [Escalated].
+func (b *Breaker) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures = 0
+	b.set(Closed)
+}
+
+// A BreakerSnapshot is the state of a breaker to be kept, as JSON for example.
+type BreakerSnapshot struct {
+	State     BreakerState `json:"state"`
+	Failures  int          `json:"failures"`
+	OpenUntil time.Time    `json:"open_until,omitzero"`
+}
+
+// Save returns the state of the breaker. Half-open attempts under way are not
+// part of it.
+func (b *Breaker) Save() BreakerSnapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := BreakerSnapshot{State: b.state, Failures: b.failures}
+	if b.state == Open {
+		s.OpenUntil = b.openUntil
+	}
+	return s
+}
+
+// Restore puts the breaker into a state that was saved. An open breaker whose
+// time has come is half-open; one that would stay open for longer than OpenFor
+// has been saved by another clock, and stays open for OpenFor.
+func (b *Breaker) Restore(s BreakerSnapshot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.failures = max(s.Failures, 0)
+	b.openUntil = s.OpenUntil
+	if latest := now.Add(b.policy.OpenFor); b.openUntil.After(latest) {
+		b.openUntil = latest
+	}
+	b.set(s.State)
+	b.stateAt(now)
+}

@@ -1,0 +1,143 @@
+package retry
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Defaults of the fields of [BudgetPolicy] and [JobBudgetPolicy].
+const (
+	DefaultRatio        = 0.2
+	DefaultMinPerSecond = 10.0
+	DefaultBurst        = 100.0
+
+	DefaultJobRetries     = 20
+	DefaultUnitRetries    = 3
+	DefaultMaxJobRetries  = 50
+	DefaultMaxUnitRetries = 5
+)
+
+// A BudgetPolicy limits the retries of all calls that share a budget to a
+// share of their successes, as Finagle and gRPC do: a bucket of tokens, full at
+// first. It is plain data. The zero value of every field but Name means its
+// default.
+type BudgetPolicy struct {
+	// Name of the budget in errors and events.
+	Name string
+	// Ratio is what a success puts in; a retry takes out 1. Zero means 0.2.
+	Ratio float64
+	// MinPerSecond is what flows in regardless. Zero means 10; [None] means
+	// nothing.
+	MinPerSecond float64
+	// Burst is what the bucket holds. Zero means 100.
+	Burst float64
+}
+
+// Effective returns p with every default written out.
+func (p BudgetPolicy) Effective() BudgetPolicy {
+	p.Ratio = orDefault(p.Ratio, DefaultRatio)
+	p.MinPerSecond = orDefault(p.MinPerSecond, DefaultMinPerSecond)
+	p.Burst = orDefault(p.Burst, DefaultBurst)
+	return p
+}
+
+// A RetryBudget limits the retries of calls that share it. [Budget] and [Unit]
+// are the two that there are.
+type RetryBudget interface {
+	// Withdraw takes one retry out of the budget, or returns why it cannot. It
+	// is never given back.
+	Withdraw() error
+	// Left returns how many retries are left.
+	Left() float64
+}
+
+// A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. It takes
+// no lock; a full one costs a success one atomic load.
+type Budget struct {
+	// In millionths of a retry.
+	tokens          atomic.Int64
+	capacity, ratio int64
+	perSecond       float64
+
+	begun    time.Time
+	refilled atomic.Int64 // nanoseconds since begun
+}
+
+// token is one retry in the unit of Budget.
+const token = 1_000_000
+
+// NewBudget returns a full budget.
+func NewBudget(p BudgetPolicy) *Budget {
+	p = p.Effective()
+	b := &Budget{capacity: int64(p.Burst * token), ratio: int64(p.Ratio * token), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
+	b.tokens.Store(b.capacity)
+	return b
+}
+
+// Deposit tells the budget that a call has succeeded.
+func (b *Budget) Deposit() {
+	if have := b.tokens.Load(); have < b.capacity {
+		b.add(b.ratio)
+	}
+}
+
+// add puts tokens in, as many as there is room for.
+func (b *Budget) add(n int64) {
+	for {
+		have := b.tokens.Load()
+		if have >= b.capacity || b.tokens.CompareAndSwap(have, min(have+n, b.capacity)) {
+			return
+		}
+	}
+}
+
+// Withdraw takes one retry out, or returns [ErrBudget].
+func (b *Budget) Withdraw() error {
+	b.refill(int64(time.Since(b.begun)))
+	for {
+		have := b.tokens.Load()
+		if have < token {
+			return ErrBudget
+		}
+		if b.tokens.CompareAndSwap(have, have-token) {
+			return nil
+		}
+	}
+}
+
+// refill adds what has flowed in since the last time. Only one of many
+// goroutines adds the same time.
+func (b *Budget) refill(now int64) {
+	last := b.refilled.Load()
+	if b.perSecond == 0 || now <= last || !b.refilled.CompareAndSwap(last, now) {
+		return
+	}
+	b.add(int64(min(float64(now-last)/1e9*b.perSecond*token, float64(b.capacity))))
+}
+
+// Left returns how many retries the budget holds.
+func (b *Budget) Left() float64 { return float64(b.tokens.Load()) / token }
+
+// A JobBudgetPolicy counts the retries of one job and of each of its units. It
+// is plain data. The zero value of every field but Name means its default;
+// [None] means no retries.
+type JobBudgetPolicy struct {
+	// Name of the budget in errors and events.
+	Name string
+	// Retries of the whole job. Zero means 20.
+	Retries int
+	// PerUnit is the most of them that one unit may use. Zero means 3.
+	PerUnit int
+	// MaxRetries and MaxPerUnit are ceilings that numbers given at run time are
+	// clamped to. Zero means 50 and 5.
+	MaxRetries, MaxPerUnit int
+}
+
+// Effective returns p with every default written out.
+func (p JobBudgetPolicy) Effective() JobBudgetPolicy {
+	p.Retries = orDefault(p.Retries, DefaultJobRetries)
+	p.PerUnit = orDefault(p.PerUnit, DefaultUnitRetries)
+	p.MaxRetries = orDefault(p.MaxRetries, DefaultMaxJobRetries)
+	p.MaxPerUnit = orDefault(p.MaxPerUnit, DefaultMaxUnitRetries)
+	return p
+}

@@ -1,0 +1,141 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// job returns a group and the kinds of its events so far.
+func job(t *testing.T, p GroupPolicy) (*Group, func() []string) {
+	t.Helper()
+	g, err := NewGroup(p, "job-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var kinds []string
+	g.Observe(func(e GroupEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		kinds = append(kinds, e.Kind+" "+e.Reason)
+	})
+	return g, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(kinds)
+	}
+}
+
+// after returns an op whose unit n takes n times a second, and fails where n is
+// negative.
+func after(delays map[string]time.Duration) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, unit string) (string, error) {
+		d := delays[unit]
+		select {
+		case <-time.After(max(d, -d)):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		if d < 0 {
+			return "", errFailed
+		}
+		return "result of " + unit, nil
+	}
+}
+
+func TestGroupWaitsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, events := job(t, GroupPolicy{})
+		out, err := RunGroup(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": -time.Hour, "c": 2 * time.Second}), nil)
+		if err != nil || !out.Success || len(out.Results) != 2 || out.Errors["b"] != errFailed || out.Reason != "all_dcs_reported" {
+			t.Errorf("got %+v, %v", out, err)
+		}
+		if got := events(); !slices.Equal(got, []string{"BestEffortCompletion all_dcs_reported"}) {
+			t.Errorf("events %v", got)
+		}
+		out, err = RunGroup(t.Context(), g, nil, after(nil), nil)
+		if err != nil || !out.Complete || out.Success || out.Ratio != 0 {
+			t.Errorf("without units: %+v, %v", out, err)
+		}
+	})
+}
+
+func TestGroupLogsLateResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, events := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})
+		start := time.Now()
+		out, err := RunGroup(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
+		if err != nil || out.Reason != "min_dcs_reached (2/2)" || len(out.Results) != 2 || time.Since(start) != 2*time.Second {
+			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
+		}
+		synctest.Wait()
+		if got := events(); !slices.Equal(got, []string{"BestEffortCompletion min_dcs_reached (2/2)", "LateDatacenterResult logged"}) {
+			t.Errorf("events %v", got)
+		}
+	})
+}
+
+func TestGroupUpdatesResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, events := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: UpdateResult, Deadline: time.Minute}})
+		var early []Outcome[string]
+		start := time.Now()
+		out, err := RunGroup(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), func(o Outcome[string]) { early = append(early, o) })
+		if len(early) != 1 || len(early[0].Results) != 1 || !early[0].Provisional {
+			t.Errorf("provisional results %+v, want one", early)
+		}
+		if err != nil || out.Reason != "deadline_expired (completed: 2)" || len(out.Results) != 2 || time.Since(start) != time.Minute {
+			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
+		}
+		synctest.Wait()
+		want := []string{"BestEffortCompletion min_dcs_reached (1/1)", "LateDatacenterResult updated", "BestEffortRatio deadline_expired (completed: 2)", "LateDatacenterResult logged"}
+		if got := events(); !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+	})
+}
+
+func TestGroupEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := job(t, GroupPolicy{Timeout: time.Minute})
+		out, err := RunGroup(t.Context(), g, []string{"a", "b"}, after(map[string]time.Duration{"a": time.Second, "b": time.Hour}), nil)
+		if !errors.Is(err, ErrTimeout) || len(out.Results) != 1 {
+			t.Errorf("got %+v, %v", out, err)
+		}
+		g, _ = job(t, GroupPolicy{BestEffort: &BestEffort{Deadline: 10 * time.Second}})
+		out, err = RunGroup(t.Context(), g, []string{"a"}, after(map[string]time.Duration{"a": time.Hour}), nil)
+		if err != nil || out.Success || out.Reason != "deadline_expired (completed: 0)" {
+			t.Errorf("got %+v, %v", out, err)
+		}
+		out, err = RunGroup(t.Context(), g, []string{"a"}, func(context.Context, string) (string, error) {
+			runtime.Goexit()
+			return "", nil
+		}, nil)
+		if err != nil || out.Errors["a"] != errGoexit {
+			t.Errorf("got %+v, %v", out, err)
+		}
+	})
+}
+
+func TestGroupBudget(t *testing.T) {
+	g, events := job(t, GroupPolicy{Budget: &JobBudgetPolicy{Retries: 3, PerUnit: 2}})
+	p := Policy{MaxAttempts: 4, InitialDelay: None}
+	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
+		err := protect(t.Context(), nil, g.Unit(unit), p, func(context.Context) error { return errFailed })
+		if e, ok := AsError(err); !ok || e.Reason != ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, ErrJobBudget) {
+			t.Errorf("unit %s: %v, want %s", unit, err, want)
+		}
+	}
+	if got := events(); len(got) != 3 || got[2] != "RetryBudgetExhausted workflow_budget_exhausted (2/2)" {
+		t.Errorf("events %v", got)
+	}
+	if (&Group{}).Unit("a") != nil {
+		t.Error("a group without a budget limits its units")
+	}
+}

@@ -1,0 +1,100 @@
+package retry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The kinds of a [GroupEvent], which are also the messages of [LogGroup].
+const (
+	RetryBudgetConsumed  = "RetryBudgetConsumed"
+	RetryBudgetExhausted = "RetryBudgetExhausted"
+	BestEffortCompletion = "BestEffortCompletion"
+	BestEffortRatio      = "BestEffortRatio" // the final ratio behind a provisional completion
+	LateDatacenterResult = "LateDatacenterResult"
+)
+
+// A GroupEvent tells what happened in a [Group].
+type GroupEvent struct {
+	Kind   string
+	JobID  string
+	Unit   string  // but of a completion
+	Reason string  // of a refusal or a completion; of a late result: updated or logged
+	Ratio  float64 // of a completion
+	Err    error   // of a late result, if it was one
+}
+
+// LogGroup returns an observer for [Group.Observe] that writes refusals,
+// completions and late results to l.
+func LogGroup(l *slog.Logger) func(GroupEvent) {
+	return func(e GroupEvent) {
+		level := slog.LevelInfo
+		switch e.Kind {
+		case RetryBudgetConsumed, BestEffortRatio:
+			return
+		case RetryBudgetExhausted:
+			level = slog.LevelWarn
+		}
+		attrs := []slog.Attr{slog.String("job_id", e.JobID), slog.String("reason", e.Reason)}
+		if e.Unit != "" {
+			attrs = append(attrs, slog.String("unit", e.Unit))
+		}
+		if e.Kind == BestEffortCompletion {
+			attrs = append(attrs, slog.Float64("ratio", e.Ratio))
+		}
+		if e.Err != nil {
+			attrs = append(attrs, slog.Any("err", e.Err))
+		}
+		l.LogAttrs(context.Background(), level, e.Kind, attrs...)
+	}
+}
+
+// GroupMetrics counts the events of groups, under the names of AD-44. The zero
+// value is ready; any number of goroutines may use it.
+type GroupMetrics struct {
+	mu     sync.Mutex
+	values map[string]float64 // by name and labels
+}
+
+// Observe counts one event: it is an observer for [Group.Observe].
+func (m *GroupMetrics) Observe(e GroupEvent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.values == nil {
+		m.values = map[string]float64{}
+	}
+	label := func(name, key, value string) string { return name + "{" + key + "=" + strconv.Quote(value) + "}" }
+	switch e.Kind {
+	case RetryBudgetConsumed:
+		m.values[label("retry_budget_consumed_total", "job_id", e.JobID)]++
+	case RetryBudgetExhausted:
+		m.values[label("retry_budget_exhausted_total", "job_id", e.JobID)]++
+	case BestEffortCompletion:
+		reason, _, _ := strings.Cut(strings.TrimPrefix(e.Reason, "best_effort: "), " ")
+		m.values[label("best_effort_completions_total", "reason", reason)]++
+		m.values[label("best_effort_completion_ratio", "job_id", e.JobID)] = e.Ratio
+	case BestEffortRatio:
+		m.values[label("best_effort_completion_ratio", "job_id", e.JobID)] = e.Ratio
+	case LateDatacenterResult:
+		m.values[label("best_effort_late_results_total", "outcome", e.Reason)]++
+	}
+}
+
+// Write writes the counts in the text format of Prometheus, sorted.
+func (m *GroupMetrics) Write(w io.Writer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(m.values)) {
+		if _, err := fmt.Fprintf(w, "%s %v\n", name, m.values[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
