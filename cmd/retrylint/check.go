@@ -13,8 +13,9 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/retrygen/retrygen/internal/excerpt"
 	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 type checkConfig struct {
@@ -22,7 +23,11 @@ type checkConfig struct {
 	tags     string
 	tests    bool
 	sarif    string // where findings go as SARIF; -: to standard output, in place of the text
-	patterns []string
+	json     bool
+	github   bool   // findings as annotations of GitHub
+	disable  string // rules that are not reported, with commas between them
+	baseline string // a file of findings that are not reported
+	args     []string
 }
 
 // A finding is a diagnostic with its place on the disk.
@@ -32,39 +37,118 @@ type finding struct {
 	text    string
 }
 
-// check runs the suite and prints what it finds, sorted. It returns how many
-// findings there are.
+// check runs the suite over packages, and the rules of policies over policy
+// files, and prints what it finds, sorted. It returns how many findings there
+// are.
 func check(config checkConfig, stdout io.Writer) (int, error) {
 	dir, err := filepath.Abs(config.dir)
 	if err != nil {
 		return 0, err
 	}
+	var files, patterns []string
+	for _, arg := range config.args {
+		if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
+			files = append(files, arg)
+		} else {
+			patterns = append(patterns, arg)
+		}
+	}
+	findings, err := checkPolicies(files, dir)
+	if err != nil {
+		return 0, err
+	}
+	if len(files) == 0 || len(patterns) > 0 {
+		inGo, err := checkPackages(config, patterns, dir)
+		if err != nil {
+			return 0, err
+		}
+		findings = append(findings, inGo...)
+	}
+	slices.SortFunc(findings, func(a, b finding) int {
+		return cmp.Or(
+			strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line),
+			cmp.Compare(a.at.Column, b.at.Column), strings.Compare(a.text, b.text),
+		)
+	})
+	// A package and its test variant find the same.
+	findings = without(slices.Compact(findings), config.disable)
+	if config.baseline != "" {
+		if findings, err = apply(config.baseline, findings, dir); err != nil {
+			return 0, fmt.Errorf("retrylint: baseline: %w", err)
+		}
+	}
+	if err := config.print(findings, stdout, dir); err != nil {
+		return 0, fmt.Errorf("retrylint: %w", err)
+	}
+	return len(findings), nil
+}
+
+// print writes the findings in the forms that are asked for.
+func (config checkConfig) print(findings []finding, stdout io.Writer, dir string) error {
+	if config.sarif != "" {
+		if err := writeSARIF(config.sarif, stdout, findings, dir); err != nil || config.sarif == "-" {
+			return err
+		}
+	}
+	if config.json {
+		return printJSON(stdout, findings, dir)
+	}
+	for _, f := range findings {
+		if config.github {
+			f.annotate(stdout, dir)
+		} else {
+			f.print(stdout, dir)
+		}
+	}
+	return nil
+}
+
+// checkPolicies judges policy files, by the rules that retrygen check has.
+func checkPolicies(files []string, dir string) (findings []finding, err error) {
+	for _, name := range files {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("retrylint: %w", err)
+		}
+		_, problems := policy.Check(name, text)
+		for _, p := range policy.AtLeast(rules.Warning, problems) {
+			at := token.Position{Filename: name, Line: p.Pos.Line, Column: p.Pos.Col}
+			findings = append(findings, finding{at: at, rule: p.Rule, text: p.Text + " (" + p.Rule + ")"})
+		}
+	}
+	return findings, nil
+}
+
+// checkPackages runs the suite over packages.
+func checkPackages(config checkConfig, patterns []string, dir string) (findings []finding, err error) {
 	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests}
 	if config.tags != "" {
 		load.BuildFlags = []string{"-tags=" + config.tags}
 	}
-	if len(config.patterns) == 0 {
-		config.patterns = []string{"./..."}
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
 	}
-	pkgs, err := packages.Load(load, config.patterns...)
+	pkgs, err := packages.Load(load, patterns...)
 	if err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
+		return nil, fmt.Errorf("retrylint: %w", err)
 	}
 	if err := broken(pkgs, dir); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if len(pkgs) == 0 {
-		return 0, fmt.Errorf("retrylint: no packages match %s", strings.Join(config.patterns, " "))
+		return nil, fmt.Errorf("retrylint: no packages match %s", strings.Join(patterns, " "))
 	}
 	prune(pkgs)
 	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
 	if err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
+		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	var findings []finding
 	for _, action := range graph.Roots {
 		if action.Err != nil {
-			return 0, fmt.Errorf("retrylint: %s: %w", action.Package.PkgPath, action.Err)
+			return nil, fmt.Errorf("retrylint: %s: %w", action.Package.PkgPath, action.Err)
 		}
 		for _, d := range action.Diagnostics {
 			fset := action.Package.Fset
@@ -75,26 +159,7 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 			findings = append(findings, f)
 		}
 	}
-	slices.SortFunc(findings, func(a, b finding) int {
-		return cmp.Or(
-			strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Line, b.at.Line),
-			cmp.Compare(a.at.Column, b.at.Column), strings.Compare(a.text, b.text),
-		)
-	})
-	// A package and its test variant find the same.
-	findings = slices.Compact(findings)
-	if config.sarif != "" {
-		if err := writeSARIF(config.sarif, stdout, findings, dir); err != nil {
-			return 0, fmt.Errorf("retrylint: %w", err)
-		}
-	}
-	if config.sarif == "-" {
-		return len(findings), nil
-	}
-	for _, f := range findings {
-		f.print(stdout, dir)
-	}
-	return len(findings), nil
+	return findings, nil
 }
 
 // broken returns the errors of packages that do not compile: nothing is said
@@ -134,27 +199,4 @@ func prune(pkgs []*packages.Package) {
 		}
 		return true
 	}, nil)
-}
-
-// print writes file:line:col: text, the line, and a caret.
-func (f finding) print(w io.Writer, dir string) {
-	name := f.at.Filename
-	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
-		name = filepath.ToSlash(rel)
-	}
-	fmt.Fprintf(w, "%s:%d:%d: %s\n", name, f.at.Line, f.at.Column, f.text)
-	text, err := os.ReadFile(f.at.Filename)
-	if err != nil {
-		return // the message stands without its line
-	}
-	excerpt.Print(w, text, f.at.Line, f.at.Column, f.width())
-}
-
-// width is what a finding is long in bytes: 1 where it goes over the end of
-// its line.
-func (f finding) width() int {
-	if f.end.Line != f.at.Line {
-		return 1
-	}
-	return f.end.Column - f.at.Column
 }
