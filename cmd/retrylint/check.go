@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
@@ -23,6 +24,8 @@ type checkConfig struct {
 	tags     string
 	tests    bool
 	sarif    string // where findings go as SARIF; -: to standard output, in place of the text
+	fix      bool   // rewrite the files
+	diff     bool   // show what fix would do, and nothing else
 	json     bool
 	github   bool   // findings as annotations of GitHub
 	disable  string // rules that are not reported, with commas between them
@@ -35,6 +38,7 @@ type finding struct {
 	at, end token.Position
 	rule    string
 	text    string
+	edits   []edit // fix it
 }
 
 // check runs the suite over packages, and the rules of policies over policy
@@ -71,10 +75,19 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 		)
 	})
 	// A package and its test variant find the same.
-	findings = without(slices.Compact(findings), config.disable)
+	findings = slices.CompactFunc(findings, func(a, b finding) bool { return a.at == b.at && a.text == b.text })
+	findings = without(findings, config.disable)
 	if config.baseline != "" {
-		if findings, err = apply(config.baseline, findings, dir); err != nil {
+		if findings, err = beyond(config.baseline, findings, dir); err != nil {
 			return 0, fmt.Errorf("retrylint: baseline: %w", err)
+		}
+	}
+	if config.fix || config.diff {
+		if findings, err = fix(findings, config.diff, stdout, dir); err != nil {
+			return 0, fmt.Errorf("retrylint: %w", err)
+		}
+		if config.diff {
+			return len(findings), nil
 		}
 	}
 	if err := config.print(findings, stdout, dir); err != nil {
@@ -156,6 +169,10 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 			if d.End.IsValid() {
 				f.end = fset.Position(d.End)
 			}
+			f.edits = editsOf(d, func(e analysis.TextEdit) (string, int, int) {
+				file := fset.File(e.Pos)
+				return file.Name(), file.Offset(e.Pos), file.Offset(e.End)
+			})
 			findings = append(findings, f)
 		}
 	}

@@ -57,9 +57,11 @@ files: what ends in .yaml or .yml.
 flags:
   -C dir          run in dir
   -baseline file  leave out the findings of file; write it if it is not there
+  -diff           show what -fix would change, and change nothing
   -disable ids    leave out these rules: RL102,RL103
   -enable ids     report these rules too, which only inform: P303
   -explain id     tell what a rule is about, with an example
+  -fix            fix what can be fixed without changing more than cancellation
   -github         write the findings as annotations of GitHub
   -json           write the findings as one JSON array
   -sarif file     write the findings as SARIF too; - writes nothing else, to standard output
@@ -89,6 +91,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&config.dir, "C", ".", "")
 	flags.StringVar(&config.tags, "tags", "", "")
 	flags.BoolVar(&config.tests, "tests", true, "")
+	flags.BoolVar(&config.fix, "fix", false, "")
+	flags.BoolVar(&config.diff, "diff", false, "")
 	flags.BoolVar(&config.json, "json", false, "")
 	flags.BoolVar(&config.github, "github", false, "")
 	flags.StringVar(&config.disable, "disable", "", "")

@@ -89,9 +89,9 @@ func (f finding) key(dir string) string {
 	return f.placed(dir) + "\t" + f.rule + "\t" + line
 }
 
-// apply returns the findings that the baseline in a file does not hold. A file
+// beyond returns the findings that the baseline in a file does not hold. A file
 // that is not there yet is written, and holds all of them.
-func apply(name string, findings []finding, dir string) ([]finding, error) {
+func beyond(name string, findings []finding, dir string) ([]finding, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
