@@ -146,13 +146,28 @@ func (s sameness) same(v ssa.Value) bool {
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
-	case *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
+	case *ssa.UnOp:
+		return s.sameOperands(v) && s.sameVariable(v)
+	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
 		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.BinOp:
 		return s.sameOperands(instr)
 	case *ssa.Lookup:
 		return s.read != nil && s.sameOperands(instr)
 	}
 	return false
+}
+
+// sameVariable reports whether the loop assigns only the same to the local
+// variable that a value is read from.
+func (s sameness) sameVariable(load *ssa.UnOp) bool {
+	alloc, ok := load.X.(*ssa.Alloc)
+	if !ok || s.loop.blocks[alloc.Block()] {
+		return true
+	}
+	return !slices.ContainsFunc(*alloc.Referrers(), func(ref ssa.Instruction) bool {
+		store, ok := ref.(*ssa.Store)
+		return ok && store.Addr == alloc && s.loop.blocks[store.Block()] && !s.same(store.Val)
+	})
 }
 
 func (s sameness) sameOperands(instr ssa.Instruction) bool {
