@@ -111,6 +111,16 @@ func (r Retry) limit() (n int64, counted bool) {
 	return 0, false
 }
 
+// Attempts returns how often the retry tries at most, or 0 if that is not
+// known. Operands that count may be other things to try.
+func (r Retry) Attempts() int {
+	limit, counted := r.limit()
+	if !counted || limit <= 0 || limit > 1000 || r.counted || r.reread || r.Bound != Unknown {
+		return 0
+	}
+	return int(limit)
+}
+
 // counts reports whether v is a variable that each failure steps by a constant,
 // or that variable after its step.
 func (r Retry) counts(v ssa.Value) bool {
