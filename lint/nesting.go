@@ -94,7 +94,11 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 	defer delete(n.open, fn)
 	best := retrying{Attempts: 1}
 	for _, l := range n.levels[fn] {
-		if total := l.attempts * n.attempts(l.call); total > best.Attempts {
+		inner := n.attempts(l.call)
+		if inner == 1 && !l.loop.Outward() {
+			continue // what stays inside of the program may be tried often
+		}
+		if total := l.attempts * inner; total > best.Attempts {
 			best = retrying{Attempts: total, Where: n.position(l.call)}
 		}
 	}

@@ -38,6 +38,10 @@ func (r Retry) AtOnce() bool {
 	return counted && (limit == 0 || limit > 2)
 }
 
+// Outward reports whether the call may leave the program: it is remote, or of a
+// method that an interface hides.
+func (r Retry) Outward() bool { return isRemote(r.Call, 3) || r.Call.Common().IsInvoke() }
+
 // isRemote reports whether the call is given a context or a request, reaches
 // net/http within this package, or, where nothing ends the retry, is of a method
 // that an interface hides.
