@@ -49,8 +49,9 @@ RIGHT:
 		return fetch(c)
 	}
 
-It is silent where a number of attempts is not constant, and about calls through
-interfaces and values.`,
+It is silent where a number of attempts is not constant, about calls through
+interfaces and values, where more than three calls lie between, and about what
+stays inside of the program.`,
 	URL:        pageOf("RL401"),
 	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
 	ResultType: used,

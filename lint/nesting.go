@@ -32,7 +32,12 @@ type retrying struct {
 	Attempts int    // at most, all levels multiplied
 	Where    string // the place of the innermost level but one
 	Wrapper  bool   // it is generated, or written as if: its policy retries
+	Depth    int    // how many calls lie between
 }
+
+// farthest is how many calls may lie between two levels. What is farther away
+// is seldom what the outer level is about.
+const farthest = 3
 
 // AFact marks a fact.
 func (*retrying) AFact() {}
@@ -107,8 +112,8 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 		if callee == nil {
 			continue
 		}
-		if f := n.of(callee); f != nil && f.Attempts > best.Attempts {
-			best = retrying{Attempts: f.Attempts, Where: f.Where}
+		if f := n.of(callee); f != nil && f.Attempts > best.Attempts && f.Depth < farthest {
+			best = retrying{Attempts: f.Attempts, Where: f.Where, Depth: f.Depth + 1}
 		}
 	}
 	n.facts[fn] = nil
