@@ -20,7 +20,7 @@ import (
 var retryingFunctions = &analysis.Analyzer{
 	Name:       "retryingfunctions",
 	Doc:        "retryingfunctions: find functions that retry, and how often",
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer},
+	Requires:   []*analysis.Analyzer{ssaForm},
 	FactTypes:  []analysis.Fact{new(retrying)},
 	ResultType: reflect.TypeFor[*nesting](),
 	Run:        runRetryingFunctions,
@@ -62,7 +62,7 @@ type nesting struct {
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
-	fns := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs
+	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	n := &nesting{pass, fns, map[*ssa.Function][]level{}, map[*ssa.Function]*retrying{}, map[*ssa.Function]bool{}}
 	policies := attemptsOf(pass)
 	for _, fn := range fns {

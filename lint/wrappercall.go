@@ -35,7 +35,7 @@ RIGHT:
 It is silent about errors that are assigned to the blank identifier, and where
 no context is at hand.`,
 	URL:        pageOf("RL501"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, retryingFunctions, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retryingFunctions, directiveIndex},
 	ResultType: used,
 	Run:        runWrapperCall,
 }
@@ -43,7 +43,7 @@ no context is at hand.`,
 func runWrapperCall(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	n := pass.ResultOf[retryingFunctions].(*nesting)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			callee := call.Call.StaticCallee()
 			if callee == nil {
