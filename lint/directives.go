@@ -39,7 +39,7 @@ RIGHT:
 	}`,
 	URL: pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
-		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry,
+		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
 		UnboundedLibrary, TimeoutOrder, DeferInRetry, NestedRetry, WrapperCall, PolicyLiteral,
 	},
 	Run: runDirectives,
