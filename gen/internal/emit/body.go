@@ -12,6 +12,8 @@ type Use struct {
 	Key      bool   // an idempotency key goes into the context
 	Fallback string // function that is called when all is lost, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
+
+	FallbackMethod bool // Fallback is a method of the receiver
 }
 
 // body is one wrapper's body in the making.
@@ -78,7 +80,11 @@ func (b body) giveUp() jen.Code {
 	if b.use.Fallback == "" {
 		return jen.Return(b.results())
 	}
-	return jen.Return(jen.Id(b.use.Fallback).Call(append(ids(b.l.params), b.err())...))
+	f := jen.Id(b.use.Fallback)
+	if b.use.FallbackMethod {
+		f = jen.Id(b.l.recv).Dot(b.use.Fallback)
+	}
+	return jen.Return(f.Call(append(ids(b.l.params), b.err())...))
 }
 
 // next emits
