@@ -47,7 +47,7 @@ var floors = map[string][]string{
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
 	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "policy", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy/rules"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
 	"examples/agent":      {"runtime"},

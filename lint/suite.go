@@ -16,7 +16,12 @@ import (
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
-var Suite = []*analysis.Analyzer{UnboundedRetry, DeafWait, NoDelay, DeadBound, UnboundedLibrary, TimeoutOrder, PolicyLiteral, Directives}
+var Suite = []*analysis.Analyzer{
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry,
+	UnboundedLibrary,
+	TimeoutOrder, DeferInRetry,
+	PolicyLiteral, Directives,
+}
 
 // pageOf returns the address of a rule's documentation.
 func pageOf(rule string) string {

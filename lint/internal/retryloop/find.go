@@ -159,6 +159,11 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 			errs[x] = true
 		}
 	}
+	for e := range errs {
+		for _, load := range loadsAfter(e) {
+			errs[load] = true
+		}
+	}
 	// A variable of the error joins it with those of other calls.
 	for grown := true; grown; {
 		grown = false
@@ -171,6 +176,32 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 		}
 	}
 	return errs
+}
+
+// loadsAfter returns what is read of an error from the variable that it is kept
+// in, where functions defer calls or closures share it: only where no other
+// assignment can have come in between.
+func loadsAfter(err ssa.Value) (loads []ssa.Value) {
+	for _, ref := range *err.Referrers() {
+		store, ok := ref.(*ssa.Store)
+		if !ok || store.Val != err {
+			continue
+		}
+		alloc, ok := store.Addr.(*ssa.Alloc)
+		if !ok {
+			continue
+		}
+		block := store.Block().Instrs
+		for _, instr := range block[slices.Index(block, ssa.Instruction(store))+1:] {
+			if again, ok := instr.(*ssa.Store); ok && again.Addr == alloc {
+				break
+			}
+			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == alloc {
+				loads = append(loads, load)
+			}
+		}
+	}
+	return loads
 }
 
 var errorType = types.Universe.Lookup("error").Type()

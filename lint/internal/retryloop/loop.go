@@ -66,7 +66,7 @@ func (l *loop) tries() bool {
 			if !ok {
 				continue
 			}
-			if _, ok := l.retry(call); ok {
+			if r, ok := l.retry(call); ok && !r.counted {
 				return true
 			}
 			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil
