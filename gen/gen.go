@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,8 @@ type Config struct {
 	Patterns []string // of packages; none means ./...
 	Tags     string   // build tags, as for go build
 	Strict   bool     // warnings fail the run
+
+	Progress func(step string) // told what a run does now, if not nil
 }
 
 // A Result is what a run would write, or the problems for which it would write
@@ -42,6 +45,7 @@ type Result struct {
 	Failed   bool              // the problems forbid to generate; Files is empty
 	Sources  map[string][]byte // text of the policy files, for printing problems
 	Files    []Output          // all outputs, changed or not, by path
+	Bound    []Bound           // what is generated for what, in the order of the policy files
 	dir      string
 }
 
@@ -54,6 +58,26 @@ type Output struct {
 
 // Changed reports whether the file has to be written or removed.
 func (o Output) Changed() bool { return !bytes.Equal(o.Old, o.New) || (o.New == nil) != (o.Old == nil) }
+
+// Action says what Commit does to the file: write, remove or keep.
+func (o Output) Action() string {
+	switch {
+	case !o.Changed():
+		return "keep"
+	case o.New == nil:
+		return "remove"
+	}
+	return "write"
+}
+
+// A Bound is one thing that is served by a policy. Places are file:line:col.
+type Bound struct {
+	Symbol   string // as the policy file names it; empty for a generic function
+	Policy   string // empty: called as it is
+	Wrapper  string // RetryFetch, (*Client).RetryFetch, RetryStore.Get
+	At       string // in the policy file
+	Declared string // where the symbol is; empty for a generic function
+}
 
 // CompileError is returned when Go packages cannot be read.
 type CompileError = bind.CompileError
@@ -88,20 +112,13 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	if r.judge(config.Strict); r.Failed {
 		return r, nil
 	}
+	config.progress("reading Go packages")
 	if err := load(ctx, config, units); err != nil {
 		return nil, err
 	}
-	for _, u := range units {
-		file, problems := resolve(u)
-		r.Problems = append(r.Problems, problems...)
-		if len(problems) > 0 {
-			continue
-		}
-		text, err := emit.Render(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.add(filepath.Join(u.dir, OutputName), text); err != nil {
+	for i, u := range units {
+		config.progress(fmt.Sprintf("generating %d of %d files", i+1, len(units)))
+		if err := r.generate(u); err != nil {
 			return nil, err
 		}
 	}
@@ -114,6 +131,31 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		r.Files = nil
 	}
 	return r, nil
+}
+
+// progress tells what the run does now.
+func (c *Config) progress(step string) {
+	if c.Progress != nil {
+		c.Progress(step)
+	}
+}
+
+// generate resolves and renders one unit.
+func (r *Result) generate(u *unit) error {
+	file, bound, problems := resolve(u)
+	r.Problems = append(r.Problems, problems...)
+	if len(problems) > 0 {
+		return nil
+	}
+	for _, b := range bound {
+		b.Declared = r.relative(b.Declared)
+		r.Bound = append(r.Bound, b)
+	}
+	text, err := emit.Render(file)
+	if err != nil {
+		return err
+	}
+	return r.add(filepath.Join(u.dir, OutputName), text)
 }
 
 // judge sorts the problems and says whether they forbid to generate.
@@ -235,13 +277,15 @@ func (r *Result) relative(path string) string {
 	return path
 }
 
+// Changed returns the files that Commit would write or remove.
+func (r *Result) Changed() []Output {
+	return slices.DeleteFunc(slices.Clone(r.Files), func(f Output) bool { return !f.Changed() })
+}
+
 // Diff returns a unified diff of all that Commit would change.
 func (r *Result) Diff() []byte {
 	var b bytes.Buffer
-	for _, f := range r.Files {
-		if !f.Changed() {
-			continue
-		}
+	for _, f := range r.Changed() {
 		from, to := f.Path, f.Path
 		if f.Old == nil {
 			from = os.DevNull

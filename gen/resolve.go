@@ -19,15 +19,16 @@ type resolver struct {
 	policies map[string]*emit.Policy
 	wrapped  map[string]bool
 	names    map[string]string // generated so far, and for what
+	bound    []Bound
 	problems []policy.Problem
 }
 
 // resolve judges what needs the Go side: P904 to P906 and P910.
-func resolve(u *unit) (emit.File, []policy.Problem) {
+func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
 	if u.pkg == nil {
 		r.problem(policy.Pos{Line: 1, Col: 1}, "P904", "no Go package stands beside this file: put it into the folder of the package that it serves")
-		return r.file, r.problems
+		return r.file, r.bound, r.problems
 	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
 	r.file.Taken = func(name string) bool {
@@ -48,7 +49,7 @@ func resolve(u *unit) (emit.File, []policy.Problem) {
 	for _, p := range u.file.Policies {
 		r.use(p)
 	}
-	return r.file, r.problems
+	return r.file, r.bound, r.problems
 }
 
 // errors finds the Go symbols of the file's error classes, where a policy needs
@@ -149,9 +150,16 @@ func (r *resolver) use(p policy.Policy) {
 	if !r.wrapped[p.Name] {
 		one.Func = emit.FuncName(p.Name)
 		r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
+		r.note(Bound{Policy: p.Name, Wrapper: one.Func}, p.Pos)
 	}
 	r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	r.file.Policies = append(r.file.Policies, *one)
+}
+
+// note records what is generated, for a binding or a policy at pos.
+func (r *resolver) note(b Bound, pos policy.Pos) {
+	b.At = fmt.Sprintf("%s:%d:%d", r.unit.source, pos.Line, pos.Col)
+	r.bound = append(r.bound, b)
 }
 
 // claim takes a package-level name for generated code.
@@ -195,9 +203,15 @@ func (r *resolver) bind(b policy.Binding) {
 			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: rename one of the two", b.Symbol, w.Name, target.Name, at)
 		}
 		r.single(b, &w)
+		name := w.Name
+		if target.Pkg == "" {
+			name = target.Name + "." + name
+		}
+		r.note(Bound{b.Symbol, b.Policy, name, "", target.Pos}, b.Pos)
 	default:
 		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
 		r.single(b, &w)
+		r.note(Bound{b.Symbol, b.Policy, w.Name, "", target.Pos}, b.Pos)
 	}
 	r.file.Wrappers = append(r.file.Wrappers, w)
 }
@@ -220,6 +234,7 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 	if w.Use == nil {
 		return
 	}
+	r.note(Bound{b.Symbol, b.Policy, w.Group.Name + "." + w.Name, "", w.Target.Pos}, b.Pos)
 	params := w.Target.Func.Params
 	w.Use.Unit = slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == b.Unit.Name })
 	switch {
@@ -275,6 +290,11 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 			one = r.serve(use, m.Func, "", pos, b.Symbol+"."+m.Name)
 		}
 		w.By = append(w.By, one)
+		served := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
+		if one != nil {
+			served.Policy = one.Name
+		}
+		r.note(served, pos)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -44,10 +46,28 @@ func Run(t *testing.T, env ...string) {
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await},
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "GOFLAGS=-mod=mod")
 			e.Vars = append(e.Vars, env...)
 			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
 		},
 	})
+}
+
+// await FILE REGEXP waits until a command in the background has brought the
+// file to match.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await file regexp")
+	}
+	name, want := ts.MkAbs(args[0]), regexp.MustCompile("(?m)"+args[1])
+	var text []byte
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		var err error
+		if text, err = os.ReadFile(name); err == nil && want.Match(text) {
+			return
+		}
+	}
+	ts.Fatalf("%s does not match %s:\n%s", args[0], args[1], text)
 }

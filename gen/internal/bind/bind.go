@@ -19,7 +19,7 @@ type Target struct {
 	Func       Func     // Function, Method
 	Methods    []Method // Interface: all methods, in the order of their names
 	Doc        string   // Interface: its doc comment
-	Pos        string   // file:line:col of the declaration
+	Pos        string   // file:line:col of the declaration, the file absolute
 }
 
 // A Kind says what a bound symbol is.
@@ -34,6 +34,7 @@ const (
 // A Method is one method of a bound interface.
 type Method struct {
 	Func
+	Pos string // file:line:col of the declaration, the file absolute
 	Err string // why it cannot be wrapped, or empty
 }
 

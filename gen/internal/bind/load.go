@@ -167,6 +167,9 @@ func (p *Package) position(obj types.Object) string {
 	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)
 }
 
+// place is position with the whole name of the file.
+func (p *Package) place(obj types.Object) string { return p.fset.Position(obj.Pos()).String() }
+
 // docs collects the doc comments of functions, types and interface methods by
 // the position of the name.
 func docs(files []*ast.File) map[token.Pos]string {

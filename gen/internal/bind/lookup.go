@@ -46,7 +46,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	if from != p && !obj.Exported() {
 		return nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
 	}
-	t := &Target{Name: name, Pos: from.position(obj)}
+	t := &Target{Name: name, Pos: from.place(obj)}
 	if from != p {
 		t.Pkg, t.PkgName = from.Path, from.Name
 	}
@@ -130,7 +130,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
 		}
 		f, err := b.wrappable(m)
-		one := Method{Func: f}
+		one := Method{Func: f, Pos: b.from.place(m)}
 		if err != nil {
 			one.Err = err.Error()
 		}
@@ -175,7 +175,7 @@ func (b binder) method(t *Target, named *types.Named, method string) (err error)
 		}
 	}
 	t.Recv = Param{Name: recv.Name(), Type: text}
-	t.Pos = b.from.position(m)
+	t.Pos = b.from.place(m)
 	t.Func, err = b.wrappable(m)
 	return err
 }
