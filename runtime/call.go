@@ -25,7 +25,7 @@ type Call struct {
 	id       uint64        // for observers, or 0
 
 	breaker *Breaker // or nil
-	pass    Pass     // of the attempt under way
+	permit  permit   // of the attempt under way
 	budget  RetryBudget
 
 	attempt context.Context // derived for the attempt, or nil
@@ -40,7 +40,7 @@ func (p *Policy) Begin() Call { return Call{policy: p} }
 // the first attempt. Where that was not ready, [Call.Next] with a nil error
 // comes before the first attempt.
 func (p *Policy) BeginWith(breaker *Breaker, pass Pass, budget RetryBudget) Call {
-	return Call{policy: p, breaker: breaker, pass: pass, budget: budget}
+	return Call{policy: p, breaker: breaker, permit: permit{pass: pass}, budget: budget}
 }
 
 // Attempt returns the context for the next attempt: ctx limited by the
@@ -83,8 +83,7 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 // Succeed tells the breaker and the budget that the attempt has succeeded.
 func (c *Call) Succeed() {
 	if c.breaker != nil {
-		c.breaker.Succeed(c.pass)
-		c.pass = Pass{}
+		c.sample(succeeded)
 	}
 	if b, ok := c.budget.(*Budget); ok && b != nil {
 		b.Deposit()
@@ -97,9 +96,8 @@ func (c *Call) End() {
 	if c.attempt != nil {
 		c.release()
 	}
-	if c.pass.probe != 0 {
-		c.breaker.record(c.pass, neutral)
-		c.pass = Pass{}
+	if c.permit.probe != 0 {
+		c.sample(neutral)
 	}
 }
 
@@ -234,15 +232,15 @@ func (c *Call) admit() (ok bool) {
 	if c.breaker == nil {
 		return true
 	}
-	c.pass, ok = c.breaker.admit(time.Now())
+	c.permit, ok = c.breaker.admit(time.Now())
 	return ok
 }
 
 // sample gives the breaker the sample of the attempt that has ended.
 func (c *Call) sample(s sample) {
 	if c.breaker != nil {
-		c.breaker.record(c.pass, s)
-		c.pass = Pass{}
+		c.breaker.record(c.permit, s)
+		c.permit = permit{}
 	}
 }
 

@@ -329,7 +329,7 @@ func operate(t *testing.T, b *Breaker, op string) {
 	if op == "fail" {
 		b.record(pass, failed)
 	} else {
-		b.Succeed(pass)
+		b.record(pass, succeeded)
 	}
 }
 
@@ -387,10 +387,10 @@ func TestProbeThatHangs(t *testing.T) {
 		if !ok {
 			t.Fatal("a probe that hangs wedges the breaker")
 		}
-		if b.Succeed(hung); b.State() != HalfOpen {
+		if b.record(hung, succeeded); b.State() != HalfOpen {
 			t.Error("a probe that has lapsed counts")
 		}
-		if b.Succeed(next); b.State() != Closed {
+		if b.record(next, succeeded); b.State() != Closed {
 			t.Error("the next probe does not count")
 		}
 	})
@@ -408,7 +408,7 @@ func TestStaleResults(t *testing.T) {
 			t.Error("a stale success closes the breaker")
 		}
 		time.Sleep(31 * time.Second)
-		if b.State(); b.record(stale, failed) != HalfOpen {
+		if b.State(); b.record(permit{pass: stale}, failed) != HalfOpen {
 			t.Error("a stale failure opens it again")
 		}
 	})
@@ -578,7 +578,7 @@ func FuzzBreaker(f *testing.F) {
 }
 
 // recordAt records a failure at a time.
-func recordAt(b *Breaker, pass Pass, now time.Time) {
+func recordAt(b *Breaker, pass permit, now time.Time) {
 	b.record(pass, failed)
 	if b.state == Open {
 		b.openUntil = now.Add(b.policy.OpenFor)

@@ -202,7 +202,7 @@ func (m *RetryModel) Unwrap() Model {
 func (m *RetryModel) Complete(ctx context.Context, prompt string) (string, error) {
 	var v string
 	var err error
-	call := policyAsk.BeginWith(m.shared.ModelBreaker, retry.Pass{}, m.shared.CallsBudget)
+	call := policyAsk.BeginWith(m.shared.ModelBreaker, 0, m.shared.CallsBudget)
 	defer call.End()
 	for {
 		if err = call.Next(ctx, err); err != nil {
@@ -254,4 +254,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum d8e7009115fd4aff2f004800
+// retrygen:sum c8d5b5fce13d2fa6a54129fe

@@ -85,7 +85,7 @@ var policyCreate = retry.Policy{
 func (c *Client) RetryOrder(ctx context.Context, id string) (Order, error) {
 	var order Order
 	var err error
-	call := policyRead.BeginWith(DefaultShared.OrdersBreaker, retry.Pass{}, nil)
+	call := policyRead.BeginWith(DefaultShared.OrdersBreaker, 0, nil)
 	defer call.End()
 	for {
 		if err = call.Next(ctx, err); err != nil {
@@ -105,7 +105,7 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	ctx = retry.EnsureIdempotencyKey(ctx)
 	var order Order
 	var err error
-	call := policyCreate.BeginWith(DefaultShared.OrdersBreaker, retry.Pass{}, nil)
+	call := policyCreate.BeginWith(DefaultShared.OrdersBreaker, 0, nil)
 	defer call.End()
 	for {
 		if err = call.Next(ctx, err); err != nil {
@@ -118,4 +118,4 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	}
 }
 
-// retrygen:sum 36d3170124761af9d4ddf382
+// retrygen:sum f57b421b72101a7f8eb0532c
