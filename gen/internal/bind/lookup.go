@@ -3,7 +3,6 @@ package bind
 import (
 	"fmt"
 	"go/types"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -97,100 +96,23 @@ type binder struct{ home, from *Package }
 func (b binder) function(t *Target, obj *types.Func) (err error) {
 	t.Kind = Function
 	sig := obj.Signature()
-	t.TypeParams = b.typeParams(sig.TypeParams())
+	t.TypeParams = b.typeParams(named(sig.TypeParams()))
+	for _, tp := range t.TypeParams {
+		if tp.Name == t.Name {
+			return fmt.Errorf("its type parameter %s hides it: rename the parameter", t.Name)
+		}
+	}
 	t.Func, err = b.wrappable(obj)
 	return err
-}
-
-func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
-	named, ok := obj.Type().(*types.Named)
-	if !ok {
-		return fmt.Errorf("%s is not a defined type", obj.Name())
-	}
-	t.TypeParams = b.typeParams(named.TypeParams())
-	t.Doc = b.from.docs[obj.Pos()]
-	iface, isInterface := named.Underlying().(*types.Interface)
-	switch {
-	case method == "" && !isInterface:
-		return fmt.Errorf("%s is not an interface: bind its methods, as %s", t.Name, suggestMethod(named, t.Name))
-	case method != "" && isInterface:
-		return fmt.Errorf("%s is an interface: bind %s, and the policy of %s under its methods", t.Name, t.Name, method)
-	case method != "":
-		return b.method(t, named, method)
-	}
-	t.Kind = Interface
-	if !iface.IsMethodSet() {
-		return fmt.Errorf("%s is a constraint, not an interface that a value can have", t.Name)
-	}
-	if iface.NumMethods() == 0 {
-		return fmt.Errorf("%s has no methods", t.Name)
-	}
-	for m := range iface.Methods() {
-		if !m.Exported() && m.Pkg() != b.home.types {
-			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
-		}
-		f, err := b.wrappable(m)
-		one := Method{Func: f, Pos: b.from.place(m)}
-		if err != nil {
-			one.Err = err.Error()
-		}
-		if err := b.valid(m); err != nil {
-			return err
-		}
-		t.Methods = append(t.Methods, one)
-	}
-	slices.SortFunc(t.Methods, func(a, b Method) int { return strings.Compare(a.Name, b.Name) })
-	return nil
-}
-
-func (b binder) method(t *Target, named *types.Named, method string) (err error) {
-	t.Kind = MethodOf
-	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, b.from.types, method)
-	m, ok := obj.(*types.Func)
-	if !ok {
-		var names []string
-		for m := range named.Methods() {
-			names = append(names, m.Name())
-		}
-		return fmt.Errorf("%s has no method %s%s", t.Name, method, didYouMean(method, names))
-	}
-	recv := m.Signature().Recv()
-	if types.Unalias(deref(recv.Type())).(*types.Named).Origin() != named {
-		return fmt.Errorf("%s.%s is promoted from an embedded field: bind the method where it is declared", t.Name, method)
-	}
-	// The receiver's type parameters go by the names of the type's declaration.
-	text := b.text(named)
-	if _, pointer := recv.Type().(*types.Pointer); pointer {
-		text = "*" + text
-	}
-	if len(t.TypeParams) > 0 {
-		var names []string
-		for _, tp := range b.typeParams(m.Signature().RecvTypeParams()) {
-			names = append(names, tp.Name)
-		}
-		cut, _, _ := strings.Cut(string(text), "[")
-		text = Type(cut + "[" + strings.Join(names, ", ") + "]")
-		for i := range t.TypeParams {
-			t.TypeParams[i].Name = names[i]
-		}
-	}
-	t.Recv = Param{Name: recv.Name(), Type: text}
-	t.Pos = b.from.place(m)
-	t.Func, err = b.wrappable(m)
-	return err
-}
-
-func deref(t types.Type) types.Type {
-	if p, ok := t.(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
 }
 
 // wrappable describes obj, with an error where a policy cannot serve it.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
 	if err := b.valid(obj); err != nil {
+		return f, err
+	}
+	if err := b.writable(obj.Name(), obj.Signature()); err != nil {
 		return f, err
 	}
 	if !f.HasError {
@@ -222,14 +144,6 @@ func (b binder) signature(obj *types.Func) Func {
 		}
 	}
 	return f
-}
-
-func (b binder) typeParams(list *types.TypeParamList) []Param {
-	var params []Param
-	for tp := range list.TypeParams() {
-		params = append(params, Param{Name: tp.Obj().Name(), Type: b.text(tp.Constraint())})
-	}
-	return params
 }
 
 // text writes t for the home package.
@@ -273,15 +187,6 @@ func isStream(t types.Type) bool {
 	recv, _, _ := types.LookupFieldOrMethod(t, true, nil, "Recv")
 	_, ok := recv.(*types.Func)
 	return ok
-}
-
-func suggestMethod(named *types.Named, name string) string {
-	for m := range named.Methods() {
-		if m.Exported() {
-			return name + "." + m.Name()
-		}
-	}
-	return name + ".Method"
 }
 
 // didYouMean names the candidate that differs least, if one is near.
