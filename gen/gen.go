@@ -7,6 +7,7 @@ package gen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,7 +189,8 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 		}
 		u := &unit{dir: filepath.Dir(path), source: name, file: file}
 		for _, b := range file.Bindings {
-			if path, _, _ := bind.SplitSymbol(b.Symbol); path != "" {
+			path, _, _ := bind.SplitSymbol(b.Symbol)
+			if path = cmp.Or(path, bind.StandardPath(b.Symbol)); path != "" {
 				u.foreign = append(u.foreign, path)
 			}
 		}

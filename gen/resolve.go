@@ -31,10 +31,7 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		return r.file, r.bound, r.problems
 	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
-	r.file.Taken = func(name string) bool {
-		_, taken := u.pkg.Declared(name)
-		return taken
-	}
+	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
 		if u.file.Counts(p.Budget) {
 			p.Budget = "" // a group has it
@@ -164,8 +161,8 @@ func (r *resolver) note(b Bound, pos policy.Pos) {
 
 // claim takes a package-level name for generated code.
 func (r *resolver) claim(pos policy.Pos, name, what, fix string) {
-	if at, taken := r.unit.pkg.Declared(name); taken {
-		r.problem(pos, "P904", "%s needs the name %s, which is declared at %s: %s", what, name, at, fix)
+	if clash, ok := r.unit.pkg.Clash(name); ok {
+		r.problem(pos, "P904", "%s needs the name %s, which %s: %s", what, name, clash, fix)
 	} else if other := r.names[name]; other != "" {
 		r.problem(pos, "P904", "%s needs the name %s, which %s has already: %s", what, name, other, fix)
 	}

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"errors"
 	"fmt"
 	"go/types"
 	"strings"
@@ -26,20 +27,15 @@ func SplitSymbol(symbol string) (path, name, method string) {
 // Lookup finds a bound symbol. The error says what is wrong with it, and what
 // would do, in one line.
 func (p *Package) Lookup(symbol string) (*Target, error) {
-	path, name, method := SplitSymbol(symbol)
-	from := p
-	if imported := p.imported(name); path == "" && imported != nil && p.types.Scope().Lookup(name) == nil {
-		// io.Reader, not the method Reader of a type io.
-		from = imported
-		name, method, _ = strings.Cut(method, ".")
-	} else if path != "" {
-		from = p.program.byPath[path]
-		if from == nil {
-			return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
-		}
+	from, name, method, err := p.find(symbol)
+	if err != nil {
+		return nil, err
 	}
 	obj := from.types.Scope().Lookup(name)
 	if obj == nil {
+		if why := from.outside(name); why != "" {
+			return nil, errors.New(why)
+		}
 		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
 	}
 	if from != p && !obj.Exported() {
@@ -50,7 +46,6 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		t.Pkg, t.PkgName = from.Path, from.Name
 	}
 	b := binder{home: p, from: from}
-	var err error
 	switch obj := obj.(type) {
 	case *types.Func:
 		if method != "" {
@@ -68,15 +63,33 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	return t, nil
 }
 
-// imported returns the package of the standard library that p imports under a
-// path without a slash, or nil. Its types come from export data.
-func (p *Package) imported(path string) *Package {
-	for _, t := range p.types.Imports() {
-		if t.Path() == path {
-			return &Package{Path: path, Name: t.Name(), program: p.program, types: t, fset: p.fset}
+// find returns the package that a symbol is of, and its name there.
+func (p *Package) find(symbol string) (from *Package, name, method string, err error) {
+	path, name, method := SplitSymbol(symbol)
+	if path != "" {
+		if from = p.program.byPath[path]; from == nil {
+			err = fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+		}
+		return from, name, method, err
+	}
+	// io.Reader is not the method Reader of a type io, unless there is one.
+	if std := StandardPath(symbol); std != "" && p.types.Scope().Lookup(name) == nil {
+		if from = p.program.byPath[std]; from != nil {
+			name, method, _ = strings.Cut(method, ".")
+			return from, name, method, nil
 		}
 	}
-	return nil
+	return p, name, method, nil
+}
+
+// StandardPath returns what may be the path of a package of the standard
+// library in a symbol without a slash: io for io.Reader.
+func StandardPath(symbol string) string {
+	path, name, method := SplitSymbol(symbol)
+	if path != "" || method == "" || strings.ToLower(name) != name {
+		return ""
+	}
+	return name
 }
 
 // why tells what the go command said of a package that it could not load.

@@ -64,7 +64,7 @@ func (d decorator) methodsOf(out *jen.File) {
 	t := d.Target
 	var methods []jen.Code
 	for _, m := range t.Methods {
-		methods = append(methods, jen.Id(m.Name).Add(d.signature(m.Func, choose(m.Func, "", d.outer(d.Wrapper, nil)...))))
+		methods = append(methods, jen.Id(m.Name).Add(d.signature(m.Func, choose(m.Func, "", d.outer(d.Wrapper, m.Func, nil)...))))
 	}
 	d.comment(out, wrap(d.Iface+" are the methods that *"+t.Name+" and "+d.Name+" have in common: whoever takes them can be given either."))
 	out.Type().Id(d.Iface).Add(d.typeParams(t.TypeParams)).Interface(methods...).Line()
@@ -116,7 +116,7 @@ func (d decorator) constructor(out *jen.File) {
 
 // method emits one method, which a policy serves, or which calls next once.
 func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
-	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, use)...)
+	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, fn, use)...)
 	call := callWith(jen.Id(l.recv).Dot(d.next).Dot(fn.Name), fn, l)
 	d.comment(out, funcDoc(fn.Name, fn, use))
 	decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id(fn.Name).Add(d.signature(fn, l))

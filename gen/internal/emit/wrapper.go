@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -22,7 +23,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 	}
 	p.comment(out, policy.Func+" calls op until it succeeds or policy "+policy.Name+" gives up.")
 	use := &Use{Policy: &policy, Unit: -1}
-	l := choose(fn, "", p.outer(Wrapper{}, use)...)
+	l := choose(fn, "", p.outer(Wrapper{}, fn, use)...)
 	op := func(ctx jen.Code) *jen.Statement {
 		if ctx == nil {
 			ctx = jen.Id(l.params[0])
@@ -35,7 +36,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 
 // outer returns the names from outside that the signature and the body of a
 // wrapper refer to, which no parameter may hide.
-func (p printer) outer(w Wrapper, use *Use) []string {
+func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	names := []string{p.aliases["context"], "nil"}
 	if w.Target != nil {
 		names = append(names, typeNames(w.Target)...)
@@ -44,6 +45,17 @@ func (p printer) outer(w Wrapper, use *Use) []string {
 		return names
 	}
 	names = append(names, use.Var)
+	if use.declares(fn) {
+		for _, r := range fn.Results {
+			for _, piece := range r.Type.Split() {
+				if piece.Pkg != "" {
+					names = append(names, p.aliases[piece.Pkg])
+				} else {
+					names = append(names, identifier.FindAllString(piece.Text, -1)...)
+				}
+			}
+		}
+	}
 	if use.Fallback != "" {
 		names = append(names, use.Fallback)
 	}
@@ -52,6 +64,8 @@ func (p printer) outer(w Wrapper, use *Use) []string {
 	}
 	return names
 }
+
+var identifier = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
 
 // typeNames returns the names of type parameters.
 func typeNames(t *bind.Target) (names []string) {
@@ -86,7 +100,7 @@ func (p printer) wrapper(out *jen.File, w Wrapper) {
 func (p printer) function(out *jen.File, w Wrapper) {
 	t := w.Target
 	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
-	l := choose(t.Func, w.receiver(), append(p.outer(w, w.Use), t.Name)...)
+	l := choose(t.Func, w.receiver(), append(p.outer(w, t.Func, w.Use), t.Name)...)
 	callee := jen.Id(t.Name)
 	if t.Pkg != "" {
 		callee = jen.Qual(t.Pkg, t.Name)
@@ -129,7 +143,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	}
 	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
 	if t.Pkg == "" && w.Group == nil {
-		l := choose(t.Func, recv, p.outer(w, w.Use)...)
+		l := choose(t.Func, recv, p.outer(w, t.Func, w.Use)...)
 		call := callWith(jen.Id(l.recv).Dot(t.Func.Name), t.Func, l)
 		out.Func().Params(jen.Id(l.recv).Add(p.typ(t.Recv.Type))).Id(w.Name).
 			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), call)...).Line()
@@ -145,7 +159,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	if use.Unit >= 0 {
 		use.Unit++
 	}
-	l := choose(fn, w.receiver(), p.outer(w, &use)...)
+	l := choose(fn, w.receiver(), p.outer(w, fn, &use)...)
 	own := l
 	own.params = l.params[1:]
 	call := callWith(jen.Id(l.params[0]).Dot(t.Func.Name), t.Func, own)
