@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -238,10 +239,10 @@ func load(ctx context.Context, config Config, units []*unit) error {
 	return nil
 }
 
-// hasGo reports whether there are Go files in dir.
+// hasGo reports whether there are Go files in dir that are no tests.
 func hasGo(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	return len(files) > 0
+	return slices.ContainsFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
 }
 
 func (r *Result) add(path string, text []byte) error {
