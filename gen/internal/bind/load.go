@@ -30,7 +30,7 @@ type Package struct {
 	program *Program
 	types   *types.Package
 	fset    *token.FileSet
-	errors  []packages.Error
+	errors  []types.Error
 	docs    map[token.Pos]string
 
 	ours     func(name string, text []byte) bool
@@ -92,7 +92,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		}
 		p := &Package{
 			Path: pkg.PkgPath, Name: pkg.Name, program: program, types: pkg.Types, fset: config.Fset,
-			errors: pkg.Errors, docs: docs(pkg.Syntax), ours: ours, ignored: pkg.IgnoredFiles,
+			errors: pkg.TypeErrors, docs: docs(pkg.Syntax), ours: ours, ignored: pkg.IgnoredFiles,
 		}
 		program.byPath[p.Path] = p
 		if len(pkg.GoFiles) > 0 {

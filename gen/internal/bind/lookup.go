@@ -6,8 +6,6 @@ import (
 	"go/types"
 	"strings"
 
-	"golang.org/x/tools/go/packages"
-
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
@@ -169,17 +167,23 @@ func (b binder) text(t types.Type) Type {
 	}))
 }
 
-// valid reports the type error that a signature suffers from.
+// valid reports the type error that a signature suffers from: the next one
+// after its name, or else the first.
 func (b binder) valid(obj *types.Func) error {
 	if !strings.Contains(types.TypeString(obj.Signature(), nil), "invalid type") {
 		return nil
 	}
+	var found *types.Error
 	for _, err := range b.from.errors {
-		if err.Kind == packages.TypeError {
-			return fmt.Errorf("the signature of %s does not compile: %s", obj.Name(), relative(b.from.Dir, err.Error()))
+		after := err.Pos >= obj.Pos()
+		if found == nil || after && (found.Pos < obj.Pos() || err.Pos < found.Pos) {
+			found = &err
 		}
 	}
-	return fmt.Errorf("the signature of %s does not compile", obj.Name())
+	if found == nil {
+		return fmt.Errorf("the signature of %s does not compile", obj.Name())
+	}
+	return fmt.Errorf("the signature of %s does not compile: %s: %s", obj.Name(), b.from.short(found.Pos), found.Msg)
 }
 
 func isContext(t types.Type) bool {
