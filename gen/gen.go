@@ -7,12 +7,14 @@ package gen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -188,7 +190,8 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 		}
 		u := &unit{dir: filepath.Dir(path), source: name, file: file}
 		for _, b := range file.Bindings {
-			if path, _, _ := bind.SplitSymbol(b.Symbol); path != "" {
+			path, _, _ := bind.SplitSymbol(b.Symbol)
+			if path = cmp.Or(path, bind.StandardPath(b.Symbol)); path != "" {
 				u.foreign = append(u.foreign, path)
 			}
 		}
@@ -236,10 +239,10 @@ func load(ctx context.Context, config Config, units []*unit) error {
 	return nil
 }
 
-// hasGo reports whether there are Go files in dir.
+// hasGo reports whether there are Go files in dir that are no tests.
 func hasGo(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	return len(files) > 0
+	return slices.ContainsFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
 }
 
 func (r *Result) add(path string, text []byte) error {

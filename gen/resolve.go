@@ -31,10 +31,7 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		return r.file, r.bound, r.problems
 	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
-	r.file.Taken = func(name string) bool {
-		_, taken := u.pkg.Declared(name)
-		return taken
-	}
+	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
 		if u.file.Counts(p.Budget) {
 			p.Budget = "" // a group has it
@@ -164,8 +161,8 @@ func (r *resolver) note(b Bound, pos policy.Pos) {
 
 // claim takes a package-level name for generated code.
 func (r *resolver) claim(pos policy.Pos, name, what, fix string) {
-	if at, taken := r.unit.pkg.Declared(name); taken {
-		r.problem(pos, "P904", "%s needs the name %s, which is declared at %s: %s", what, name, at, fix)
+	if clash, ok := r.unit.pkg.Clash(name); ok {
+		r.problem(pos, "P904", "%s needs the name %s, which %s: %s", what, name, clash, fix)
 	} else if other := r.names[name]; other != "" {
 		r.problem(pos, "P904", "%s needs the name %s, which %s has already: %s", what, name, other, fix)
 	}
@@ -180,8 +177,9 @@ func (r *resolver) bind(b policy.Binding) {
 		return
 	}
 	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
-	if w.Group != nil && target.Kind == bind.Interface {
-		r.problem(b.Group.Pos, "P904", "%s is an interface: a group serves functions and methods of types", b.Symbol)
+	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
+	if w.Group != nil && whole {
+		r.problem(b.Group.Pos, "P904", "%s is a whole type: a group serves functions and methods", b.Symbol)
 		return
 	}
 	if w.Group != nil {
@@ -189,11 +187,15 @@ func (r *resolver) bind(b policy.Binding) {
 		return
 	}
 	switch target.Kind {
-	case bind.Interface:
+	case bind.Interface, bind.Concrete:
 		w.New = emit.ConstructorName(w.Name)
 		r.methods(b, &w)
 		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
 		r.claim(b.Pos, w.New, "the constructor of "+w.Name, "rename one of the two")
+		if target.Kind == bind.Concrete {
+			w.Iface = emit.MethodsName(target.Name)
+			r.claim(b.Pos, w.Iface, "the interface with the methods of "+b.Symbol, "rename one of the two")
+		}
 	case bind.MethodOf:
 		w.Name = emit.WrapperName(target.Func.Name)
 		if target.Pkg != "" {
@@ -250,7 +252,7 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 	switch {
 	case len(b.Methods) > 0:
-		r.problem(b.Methods[0].Pos, "P904", "%s is not an interface: methods is for interfaces", b.Symbol)
+		r.problem(b.Methods[0].Pos, "P904", "%s is not a type: methods is for types", b.Symbol)
 	case b.Policy == "":
 		r.problem(b.Pos, "P904", "%s is bound to no policy: write %s: POLICY", b.Symbol, b.Symbol)
 	default:

@@ -5,6 +5,7 @@ package scripttest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,16 +38,23 @@ func Run(t *testing.T, env ...string) {
 		t.Fatal(err)
 	}
 	// Modules and builds come from the caches of whoever runs the test.
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, modules, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	lines := strings.Split(string(out), "\n")
+	cache, modules, cgo := lines[0], lines[1], lines[2] == "1"
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await},
+		Condition: func(name string) (bool, error) {
+			if name != "cgo" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return cgo, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "GOFLAGS=-mod=mod")
 			e.Vars = append(e.Vars, env...)

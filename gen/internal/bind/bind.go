@@ -17,8 +17,7 @@ type Target struct {
 	PkgName    string   // name of that package
 	Recv       Param    // Method: the receiver, by its name in the source
 	Func       Func     // Function, Method
-	Methods    []Method // Interface: all methods, in the order of their names
-	Doc        string   // Interface: its doc comment
+	Methods    []Method // Interface: all methods; Concrete: the exported ones; by name
 	Pos        string   // file:line:col of the declaration, the file absolute
 }
 
@@ -29,6 +28,7 @@ const (
 	Function Kind = iota
 	MethodOf
 	Interface
+	Concrete // any other type, as a whole
 )
 
 // A Method is one method of a bound interface.

@@ -30,8 +30,12 @@ type Package struct {
 	program *Program
 	types   *types.Package
 	fset    *token.FileSet
-	errors  []packages.Error
+	errors  []types.Error
 	docs    map[token.Pos]string
+
+	ours     func(name string, text []byte) bool
+	ignored  []string             // files that this build leaves out
+	declared map[string]token.Pos // see elsewhere
 }
 
 // A CompileError lists what keeps packages from being understood.
@@ -88,7 +92,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		}
 		p := &Package{
 			Path: pkg.PkgPath, Name: pkg.Name, program: program, types: pkg.Types, fset: config.Fset,
-			errors: pkg.Errors, docs: docs(pkg.Syntax),
+			errors: pkg.TypeErrors, docs: docs(pkg.Syntax), ours: ours, ignored: pkg.IgnoredFiles,
 		}
 		program.byPath[p.Path] = p
 		if len(pkg.GoFiles) > 0 {
@@ -153,17 +157,11 @@ func (p *Program) In(dir string) (*Package, error) {
 	return pkg, nil
 }
 
-// Declared returns the position of the package-level name, if the package has
-// it outside our own output.
-func (p *Package) Declared(name string) (pos string, ok bool) {
-	if obj := p.types.Scope().Lookup(name); obj != nil {
-		return p.position(obj), true
-	}
-	return "", false
-}
+func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }
 
-func (p *Package) position(obj types.Object) string {
-	pos := p.fset.Position(obj.Pos())
+// short writes a position without the folder.
+func (p *Package) short(at token.Pos) string {
+	pos := p.fset.Position(at)
 	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)
 }
 
@@ -205,18 +203,4 @@ func docs(files []*ast.File) map[token.Pos]string {
 		})
 	}
 	return docs
-}
-
-// HasMember returns the position of the field or method name of the type, if
-// it has one outside our own output.
-func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
-	obj := p.types.Scope().Lookup(typeName)
-	if obj == nil {
-		return "", false
-	}
-	member, _, _ := types.LookupFieldOrMethod(obj.Type(), true, p.types, name)
-	if member == nil {
-		return "", false
-	}
-	return p.position(member), true
 }

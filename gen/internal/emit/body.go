@@ -29,11 +29,24 @@ type body struct {
 	types         []jen.Code // of the results
 }
 
+// limited reports whether the policy has a limit on time that a context of fn
+// can carry.
+func (u *Use) limited(fn bind.Func) bool {
+	p := u.Policy
+	return fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
+}
+
+// declares reports whether the body declares its results, with their types,
+// where the signature does not name them.
+func (u *Use) declares(fn bind.Func) bool {
+	return u.Breaker != "" || u.limited(fn) && (u.Budget != "" || u.Unit >= 0)
+}
+
 // body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
 func (b body) code() []jen.Code {
 	code := b.key()
 	switch {
-	case b.limited() && (b.use.Breaker != "" || b.use.Budget != "" || b.use.Unit >= 0):
+	case b.limited() && b.use.declares(b.fn):
 		return append(code, b.limitedAndShared()...)
 	case b.limited():
 		return append(code, b.underLimit()...)
@@ -43,12 +56,7 @@ func (b body) code() []jen.Code {
 	return append(code, b.peeled()...)
 }
 
-// limited reports whether the policy has a limit on time that a context can
-// carry.
-func (b body) limited() bool {
-	p := b.use.Policy
-	return b.fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
-}
+func (b body) limited() bool { return b.use.limited(b.fn) }
 
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.results[len(b.l.results)-1]) }

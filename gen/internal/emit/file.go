@@ -55,9 +55,10 @@ type Policy struct {
 type Wrapper struct {
 	Target *bind.Target
 	Name   string // RetryFetch, RetryStore
-	New    string // NewRetryStore, for an interface
+	New    string // NewRetryStore, for a whole type
+	Iface  string // ClientMethods, for a type that is no interface
 	Use    *Use   // of a function or method
-	By     []*Use // of each method of an interface; nil forwards
+	By     []*Use // of each method of a whole type; nil forwards
 	Group  *Group // whose type has the wrapper as a method, or nil
 }
 
