@@ -47,6 +47,9 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		if ctx := retryloop.LiveContext(e.call); ctx != nil {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
 		}
+		if retryloop.Spins(e.call) {
+			text, codes = text+"; the loop around it starts it again at once", append(codes, "RL103")
+		}
 		pos := callStart(file, e.call.Pos())
 		r.finding(analysis.Diagnostic{
 			Pos: pos, End: e.call.Pos(),

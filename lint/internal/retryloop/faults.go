@@ -13,7 +13,7 @@ import (
 func (r Retry) Hidden() (found []*ssa.Return) {
 	fn := r.Call.Parent()
 	results := fn.Signature.Results()
-	if r.counted || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
+	if r.counted || r.reread || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
 		return nil
 	}
 	cycle := r.failed.cycle()
@@ -56,7 +56,7 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 // Defers returns the defers that each attempt of a retry adds, of which none
 // runs before the function ends.
 func (r Retry) Defers() (found []*ssa.Defer) {
-	if r.counted {
+	if r.counted || r.reread {
 		return nil // each round may be about something else
 	}
 	cycle := r.failed.cycle()

@@ -36,6 +36,7 @@ type Retry struct {
 
 	failed, succeeded way
 	counted           bool // an operand counts with the attempts
+	reread            bool // the operands are read anew for each attempt
 }
 
 // A Counter is a variable that failures count.
@@ -109,16 +110,17 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			continue
 		}
 		same, counted := failed.repeats(call)
-		if !same || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
+		reread := !same && failed.rereads(call)
+		if !same && !reread || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
 			continue
 		}
 		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, counted: counted,
+			Call: call, failed: failed, succeeded: succeeded, counted: counted, reread: reread,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && !isClosure(call) {
+		if !counted && !reread && !isClosure(call) {
 			r.judge(branch, errs)
 		}
 		return r, true

@@ -66,7 +66,7 @@ func (l *loop) tries() bool {
 			if !ok {
 				continue
 			}
-			if r, ok := l.retry(call); ok && !r.counted {
+			if r, ok := l.retry(call); ok && !r.counted && !r.reread {
 				return true
 			}
 			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil

@@ -23,6 +23,12 @@ func background(c client) error {
 	return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL201`
 }
 
+func spins(c client) {
+	for {
+		helper.Forever(c.Ping) // want `starts it again at once \(RL201, RL103\)`
+	}
+}
+
 func nopeContext(ctx context.Context, c client) error {
 	return helper.UntilDone(ctx, func() error { return c.Ping() })
 }

@@ -148,3 +148,27 @@ func nopeOthers(ctx context.Context, clients []client) (err error) {
 	}
 	return err
 }
+
+type entry struct{ fields map[string]string }
+
+type store interface {
+	Load(ctx context.Context, key string) (*entry, error)
+	Swap(ctx context.Context, key string, old, new map[string]string) error
+}
+
+func optimistic(ctx context.Context, s store, key string) error {
+	for attempt := 0; attempt < 5; attempt++ { // want `Swap is tried again at once`
+		e, err := s.Load(ctx, key)
+		if err != nil {
+			return err
+		}
+		changed := map[string]string{"k": e.fields["k"] + "!"}
+		if err = s.Swap(ctx, key, e.fields, changed); err == nil {
+			return nil
+		}
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+	}
+	return errConflict
+}
