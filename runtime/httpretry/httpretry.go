@@ -164,6 +164,7 @@ func (x *exchange) send() (*http.Response, error) {
 				return nil, err
 			}
 		default:
+			//retrylint:ignore RL109 a RoundTripper that has a response returns no error
 			return resp, nil
 		}
 	}
