@@ -22,6 +22,7 @@ type Call struct {
 	decided  bool          // the policy had something to decide about an error
 	escalate bool          // if this error exhausts the call
 	asked    time.Duration // wait that the last error asked for
+	last     error         // of an attempt that was made
 	id       uint64        // for observers, or 0
 
 	breaker *Breaker // or nil
@@ -119,7 +120,7 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		}
 		return c.refused(ctx, nil)
 	}
-	for {
+	for c.last = err; ; {
 		f, done := c.failed(ctx, err)
 		if done != nil {
 			return done
@@ -339,6 +340,9 @@ func (c *Call) refused(ctx context.Context, err error) error {
 // stop gives up. Where the policy had nothing to decide, the error goes back as
 // the callee made it.
 func (c *Call) stop(ctx context.Context, err error, reason Reason, cause error) error {
+	if err == error(ErrBreakerOpen) {
+		err = c.last // a refusal must not hide it
+	}
 	err = unmark(err)
 	if f := observer(ctx); f != nil {
 		f(c.event(err, Event{Reason: reason}))

@@ -522,6 +522,19 @@ func TestRestore(t *testing.T) {
 	})
 }
 
+// The last error of an attempt survives refusals that are retried.
+func TestBreakerOpenKeepsTheLastError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: time.Hour})
+		p := Policy{MaxAttempts: 4, RetryOn: []Class{Network, BreakerOpen}}
+		refused := errors.New("connection refused")
+		err := protect(t.Context(), b, nil, p, func(context.Context) error { return refused })
+		if e, ok := AsError(err); !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 4 {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // FuzzBreaker holds the breaker against a model that knows only its text.
 func FuzzBreaker(f *testing.F) {
 	f.Add([]byte("fffwsfffwfws"), uint8(3), uint8(5), uint8(1))
