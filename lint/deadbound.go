@@ -34,14 +34,14 @@ RIGHT:
 It is silent about loops with any other way out. An attempt counter that is
 never compared is reported with RL101.`,
 	URL:        pageOf("RL105"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runDeadBound,
 }
 
 func runDeadBound(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, cond := range retryloop.Frozen(fn) {
 			file := fileOf(pass, cond.Pos())
 			if file == nil || ast.IsGenerated(file) {

@@ -49,7 +49,7 @@ RIGHT:
 It is silent about waits of 100ms and less, in tests, behind the end of the context,
 in loops over different things, and about contexts that nobody can end.`,
 	URL:        pageOf("RL102"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runDeafWait,
 }
@@ -59,7 +59,7 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "time") {
 		return r.used, nil
 	}
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, wait := range retryloop.DeafWaits(fn) {
 			pos := wait.Instr.Pos()
 			file := fileOf(pass, pos)

@@ -43,14 +43,14 @@ RIGHT:
 
 It is silent about defers that only a success or the last failure reaches.`,
 	URL:        pageOf("RL306"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runDeferInRetry,
 }
 
 func runDeferInRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, retry := range retryloop.Find(fn) {
 			file := fileOf(pass, retry.Call.Pos())
 			if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {

@@ -40,7 +40,7 @@ RIGHT:
 	URL: pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
 		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry,
-		UnboundedLibrary, TimeoutOrder, DeferInRetry, PolicyLiteral,
+		UnboundedLibrary, TimeoutOrder, DeferInRetry, NestedRetry, WrapperCall, PolicyLiteral,
 	},
 	Run: runDirectives,
 }

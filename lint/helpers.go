@@ -17,7 +17,7 @@ import (
 var endlessRetries = &analysis.Analyzer{
 	Name:       "endlessretries",
 	Doc:        "endlessretries: find calls that retry for ever, through libraries and helpers",
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer},
+	Requires:   []*analysis.Analyzer{ssaForm},
 	FactTypes:  []analysis.Fact{new(endlessHelper)},
 	ResultType: reflect.TypeFor[[]endless](),
 	Run:        runEndlessRetries,
@@ -44,7 +44,7 @@ type endless struct {
 }
 
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
-	fns := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs
+	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	helpers := map[*ssa.Function]*endlessHelper{}
 	for _, fn := range fns {
 		if h := loopHelper(fn); h != nil {

@@ -50,14 +50,14 @@ It is silent about loops that serve until they are told to stop, and where the
 function says anything before it returns. Attempts that are spent are not
 reported: trying a few times and going on is often meant.`,
 	URL:        pageOf("RL109"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runHiddenExhaustion,
 }
 
 func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, retry := range retryloop.Find(fn) {
 			file := fileOf(pass, retry.Call.Pos())
 			if file == nil || ast.IsGenerated(file) {

@@ -43,14 +43,14 @@ Remote is what is given a context or a request. It is silent where anything
 between the attempts may wait or put something right, about one or two retries,
 about errors that alone ask for the same again, and in tests.`,
 	URL:        pageOf("RL103"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runNoDelay,
 }
 
 func runNoDelay(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, retry := range retryloop.Find(fn) {
 			// RL101 says it of what nothing ends.
 			if retry.Bound == retryloop.Unbounded || !retry.AtOnce() {

@@ -39,14 +39,14 @@ RIGHT:
 
 It is silent where the number of attempts is compared with anything.`,
 	URL:        pageOf("RL107"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runOverflow,
 }
 
 func runOverflow(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, shift := range retryloop.Overflows(fn) {
 			if file := fileOf(pass, shift.Pos()); file != nil && !ast.IsGenerated(file) {
 				r.at(shift.Pos(), token.NoPos, "RL107", "this delay overflows when the attempts go on: cap the exponent, not the result")

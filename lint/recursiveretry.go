@@ -42,14 +42,14 @@ RIGHT:
 It is silent where any argument differs, where anything else decides, and where
 something may have been put right in between.`,
 	URL:        pageOf("RL113"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runRecursiveRetry,
 }
 
 func runRecursiveRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Recursions(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) {
 				r.at(callStart(file, call.Pos()), call.Pos(), "RL113", "%s calls itself again after every failure, without a limit: count the attempts in a loop", fn.Name())

@@ -20,6 +20,7 @@ var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry,
 	UnboundedLibrary,
 	TimeoutOrder, DeferInRetry,
+	NestedRetry, WrapperCall,
 	PolicyLiteral, Directives,
 }
 
@@ -38,7 +39,7 @@ func AnalyzerOf(rule string) *analysis.Analyzer {
 }
 
 // alsoOn are the rules that share the page of another.
-var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}, "unboundedlibrary": {"RL202"}}
+var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}, "unboundedlibrary": {"RL202"}, "nestedretry": {"RL402"}, "wrappercall": {"RL504"}}
 
 // A report collects the diagnostics of one analyzer in one package, less those
 // that a directive suppresses.
@@ -96,6 +97,19 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 // they like.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
 	return strings.HasSuffix(pass.Fset.File(pos).Name(), "_test.go")
+}
+
+// standsAlone reports whether a call, of which the parenthesis is known, is a
+// statement.
+func standsAlone(file *ast.File, paren token.Pos) bool {
+	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
+	for i, n := range path {
+		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
+			_, alone := path[i+1].(*ast.ExprStmt)
+			return alone
+		}
+	}
+	return false
 }
 
 // fileOf returns the file of the pass that pos is in.

@@ -39,7 +39,7 @@ It follows values, not names: through variables, closures, and the parameters of
 functions all of whose calls are in the package. It is silent where a duration
 is not constant, and where one way to the context has no known timeout.`,
 	URL:        pageOf("RL301"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runTimeoutOrder,
 }
@@ -49,10 +49,10 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "context") {
 		return r.used, nil
 	}
-	fns := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs
+	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	all := fns
-	if init := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).Pkg.Func("init"); init != nil {
-		all = append(slices.Clip(fns), init) // functions in package-level variables
+	if pkg := pass.ResultOf[ssaForm].(*buildssa.SSA).Pkg; pkg != nil && pkg.Func("init") != nil {
+		all = append(slices.Clip(fns), pkg.Func("init")) // functions in package-level variables
 	}
 	flow := timeoutFlow{callers: callersOf(all)}
 	for _, fn := range fns {

@@ -51,14 +51,14 @@ Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
 that attempts are counted but the count is never compared.`,
 	URL:        pageOf("RL101"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedRetry,
 }
 
 func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, retry := range retryloop.Find(fn) {
 			if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
 				continue

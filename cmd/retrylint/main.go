@@ -52,6 +52,10 @@ files: what ends in .yaml or .yml.
   RL202  the same where a context could end it
   RL301  an inner context timeout that exceeds the outer one
   RL306  a defer in a retry
+  RL401  retries of retries that multiply
+  RL402  a loop around a generated wrapper
+  RL501  a wrapper that is given no context although there is one
+  RL504  a wrapper whose error is dropped
   P…     a retry.Policy literal that breaks a rule of policy files
 
 flags:

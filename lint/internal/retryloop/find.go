@@ -210,6 +210,9 @@ var errorType = types.Universe.Lookup("error").Type()
 
 func isError(t types.Type) bool { return types.Identical(t, errorType) }
 
+// IsError reports whether t is error.
+func IsError(t types.Type) bool { return isError(t) }
+
 // isClosure reports whether the callee is a closure, or a value that is neither
 // a function nor a parameter: whether its errors end is for its variables to
 // know.

@@ -38,6 +38,10 @@ func (r Retry) AtOnce() bool {
 	return counted && (limit == 0 || limit > 2)
 }
 
+// Outward reports whether the call may leave the program: it is remote, or of a
+// method that an interface hides.
+func (r Retry) Outward() bool { return isRemote(r.Call, 3) || r.Call.Common().IsInvoke() }
+
 // isRemote reports whether the call is given a context or a request, reaches
 // net/http within this package, or, where nothing ends the retry, is of a method
 // that an interface hides.
@@ -109,6 +113,16 @@ func (r Retry) limit() (n int64, counted bool) {
 		return n, true
 	}
 	return 0, false
+}
+
+// Attempts returns how often the retry tries at most, or 0 if that is not
+// known. Operands that count may be other things to try.
+func (r Retry) Attempts() int {
+	limit, counted := r.limit()
+	if !counted || limit <= 0 || limit > 1000 || r.counted || r.reread || r.Bound != Unknown {
+		return 0
+	}
+	return int(limit)
 }
 
 // counts reports whether v is a variable that each failure steps by a constant,
