@@ -36,6 +36,8 @@ type Config struct {
 	Patterns []string // of packages; none means ./...
 	Tags     string   // build tags, as for go build
 	Strict   bool     // warnings fail the run
+	List     bool     // fill Result.Bound, for which packages are always loaded
+	Cache    string   // folder where runs are remembered; empty: none is
 
 	Progress func(step string) // told what a run does now, if not nil
 }
@@ -114,8 +116,13 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	if r.judge(config.Strict); r.Failed {
 		return r, nil
 	}
+	memory := recollect(config, found)
+	if !config.List && memory.unchanged() {
+		return r, r.keep(found.sources)
+	}
 	config.progress("reading Go packages")
-	if err := load(ctx, config, units); err != nil {
+	program, err := load(ctx, config, units)
+	if err != nil {
 		return nil, err
 	}
 	for i, u := range units {
@@ -131,8 +138,26 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	}
 	if r.judge(config.Strict); r.Failed {
 		r.Files = nil
+		return r, nil
+	}
+	if len(found.stale) == 0 {
+		dirs, ok := program.Local()
+		memory.remember(dirs, ok, r.Files)
 	}
 	return r, nil
+}
+
+// keep fills the result of a run that changes nothing.
+func (r *Result) keep(sources []string) error {
+	for _, source := range sources {
+		path := filepath.Join(filepath.Dir(source), OutputName)
+		text, err := r.existing(path)
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, Output{Path: r.relative(path), Old: text, New: text})
+	}
+	return nil
 }
 
 // progress tells what the run does now.
@@ -211,7 +236,7 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 }
 
 // load gives every unit its package, in one load.
-func load(ctx context.Context, config Config, units []*unit) error {
+func load(ctx context.Context, config Config, units []*unit) (program *bind.Program, err error) {
 	var patterns []string
 	for _, u := range units {
 		if hasGo(u.dir) {
@@ -220,12 +245,11 @@ func load(ctx context.Context, config Config, units []*unit) error {
 		patterns = append(patterns, u.foreign...)
 	}
 	if len(patterns) == 0 {
-		return nil // the go command would take none for the current folder
+		return nil, nil // the go command would take none for the current folder
 	}
 	slices.Sort(patterns)
-	program, err := bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs)
-	if err != nil {
-		return err
+	if program, err = bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs); err != nil {
+		return nil, err
 	}
 	for _, u := range units {
 		// A folder without Go gets its problem where its bindings are resolved.
@@ -233,10 +257,10 @@ func load(ctx context.Context, config Config, units []*unit) error {
 			continue
 		}
 		if u.pkg, err = program.In(u.dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return program, nil
 }
 
 // hasGo reports whether there are Go files in dir that are no tests.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/retrygen/retrygen/gen"
@@ -77,6 +78,9 @@ func generate(ctx context.Context, config *gen.Config, patterns []string, stderr
 	var err error
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return nil, err
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		c.Cache = filepath.Join(cache, "retrygen")
 	}
 	p := newProgress(stderr)
 	defer p.end()

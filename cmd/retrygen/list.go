@@ -21,6 +21,7 @@ func list(args []string, stdout, stderr io.Writer) int {
 	if status, ok := parse(flags, args, stdout, stderr); !ok {
 		return status
 	}
+	config.List = true
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	result, err := generate(ctx, config, flags.Args(), stderr)

@@ -20,6 +20,7 @@ type Program struct {
 	byDir  map[string]*Package
 	byPath map[string]*Package
 	absent []packages.Error // of packages without a readable file
+	loaded []*packages.Package
 }
 
 // A Package is one loaded package.
@@ -66,7 +67,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		Context: ctx,
 		Dir:     dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
-			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax,
+			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedModule,
 		Fset: token.NewFileSet(),
 		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
 			if ours(filename, src) {
@@ -82,7 +83,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	if err != nil {
 		return nil, err
 	}
-	program := &Program{byDir: map[string]*Package{}, byPath: map[string]*Package{}}
+	program := &Program{byDir: map[string]*Package{}, byPath: map[string]*Package{}, loaded: loaded}
 	var broken []packages.Error
 	for _, pkg := range loaded {
 		broken = append(broken, syntaxErrors(pkg, dir, ours)...)
