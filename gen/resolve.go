@@ -38,6 +38,10 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		}
 		r.policies[p.Name] = &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
 	}
+	if n := u.file.Amplification; n != rules.DefaultAmplification {
+		r.file.Amplification = n
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.AmplificationConst, "limits.amplification", "rename it")
+	}
 	r.errors()
 	r.shared()
 	for _, b := range u.file.Bindings {

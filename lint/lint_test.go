@@ -17,7 +17,7 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"unboundedretry", "deafwait", "nodelay", "deadbound", "overflow", "hiddenexhaustion", "recursiveretry", "deferinretry", "endlesshelper", "nestedretry", "wrappercall", "timeoutorder", "policyliteral", "assigned", "directives"} {
+	for _, name := range []string{"unboundedretry", "deafwait", "nodelay", "deadbound", "overflow", "hiddenexhaustion", "recursiveretry", "deferinretry", "endlesshelper", "nestedretry", "amplified", "wrappercall", "timeoutorder", "policyliteral", "assigned", "directives"} {
 		t.Run(name, func(t *testing.T) {
 			for _, result := range analysistest.Run(t, root, together, "./lint/testdata/src/"+name) {
 				if result.Err != nil {
