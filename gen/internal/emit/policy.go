@@ -30,12 +30,15 @@ const AmplificationConst = "retryAmplification"
 //
 //	// retryAmplification is how many attempts …
 //	const retryAmplification = 20
+//
+//	const _ = retryAmplification
 func (p printer) amplification(out *jen.File) {
 	if p.file.Amplification == 0 {
 		return
 	}
 	p.comment(out, wrap(AmplificationConst+" is how many attempts retries inside of retries may multiply to, for retrylint (RL401)."))
 	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
+	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // no linter calls it unused
 }
 
 // policy emits
