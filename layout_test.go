@@ -50,6 +50,8 @@ var floors = map[string][]string{
 	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
+	"examples/agent":      {"runtime"},
+	"examples/orders":     {"runtime"},
 }
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests

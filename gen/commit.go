@@ -40,7 +40,7 @@ func isOurs(path string, text []byte) bool {
 // Commit writes what has changed: each file first beside its place under
 // another name, then all renamed, so that whoever reads, and whatever crash,
 // finds the old text or the new one. Files that are as they should be are not
-// touched.
+// touched. What a killed run has left is swept up.
 func (r *Result) Commit() error {
 	type step struct{ temp, path string }
 	var steps []step
@@ -55,6 +55,7 @@ func (r *Result) Commit() error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(r.dir, path)
 		}
+		atomicfile.Sweep(filepath.Dir(path))
 		switch {
 		case !f.Changed():
 		case f.New == nil:

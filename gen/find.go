@@ -20,9 +20,29 @@ type found struct {
 	stale   []string // outputs of ours whose policy file is gone
 }
 
-// find looks beside the packages of the patterns. Folders are walked without
-// the go command: a module of a thousand packages has few policy files.
+// find looks beside the packages of the patterns.
 func find(ctx context.Context, config Config) (found, error) {
+	dirs, err := dirs(ctx, config)
+	if err != nil {
+		return found{}, err
+	}
+	var f found
+	for dir := range dirs {
+		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
+		if _, err := os.Lstat(source); err == nil {
+			f.sources = append(f.sources, source)
+		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
+			f.stale = append(f.stale, output)
+		}
+	}
+	slices.Sort(f.sources)
+	slices.Sort(f.stale)
+	return f, nil
+}
+
+// dirs returns the folders of the patterns. They are walked without the go
+// command: a module of a thousand packages has few policy files.
+func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 	patterns := config.Patterns
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
@@ -44,31 +64,18 @@ func find(ctx context.Context, config Config) (found, error) {
 			err = fmt.Errorf("%s is a file: name its folder", pattern)
 		}
 		if err != nil {
-			return found{}, err
+			return nil, err
 		}
 		if !all {
 			dirs[root] = true
 		} else if err := walk(root, dirs); err != nil {
-			return found{}, err
+			return nil, err
 		}
 	}
 	if len(byName) > 0 {
-		if err := dirsOf(ctx, config, byName, dirs); err != nil {
-			return found{}, err
-		}
+		return dirs, dirsOf(ctx, config, byName, dirs)
 	}
-	var f found
-	for dir := range dirs {
-		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
-		if _, err := os.Lstat(source); err == nil {
-			f.sources = append(f.sources, source)
-		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
-			f.stale = append(f.stale, output)
-		}
-	}
-	slices.Sort(f.sources)
-	slices.Sort(f.stale)
-	return f, nil
+	return dirs, nil
 }
 
 // isPath tells a folder from an import path, as the go command does.

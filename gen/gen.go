@@ -7,11 +7,14 @@ package gen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -33,6 +36,10 @@ type Config struct {
 	Patterns []string // of packages; none means ./...
 	Tags     string   // build tags, as for go build
 	Strict   bool     // warnings fail the run
+	List     bool     // fill Result.Bound, for which packages are always loaded
+	Cache    string   // folder where runs are remembered; empty: none is
+
+	Progress func(step string) // told what a run does now, if not nil
 }
 
 // A Result is what a run would write, or the problems for which it would write
@@ -42,6 +49,7 @@ type Result struct {
 	Failed   bool              // the problems forbid to generate; Files is empty
 	Sources  map[string][]byte // text of the policy files, for printing problems
 	Files    []Output          // all outputs, changed or not, by path
+	Bound    []Bound           // what is generated for what, in the order of the policy files
 	dir      string
 }
 
@@ -54,6 +62,26 @@ type Output struct {
 
 // Changed reports whether the file has to be written or removed.
 func (o Output) Changed() bool { return !bytes.Equal(o.Old, o.New) || (o.New == nil) != (o.Old == nil) }
+
+// Action says what Commit does to the file: write, remove or keep.
+func (o Output) Action() string {
+	switch {
+	case !o.Changed():
+		return "keep"
+	case o.New == nil:
+		return "remove"
+	}
+	return "write"
+}
+
+// A Bound is one thing that is served by a policy. Places are file:line:col.
+type Bound struct {
+	Symbol   string // as the policy file names it; empty for a generic function
+	Policy   string // empty: called as it is
+	Wrapper  string // RetryFetch, (*Client).RetryFetch, RetryStore.Get
+	At       string // in the policy file
+	Declared string // where the symbol is; empty for a generic function
+}
 
 // CompileError is returned when Go packages cannot be read.
 type CompileError = bind.CompileError
@@ -88,20 +116,18 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	if r.judge(config.Strict); r.Failed {
 		return r, nil
 	}
-	if err := load(ctx, config, units); err != nil {
+	memory := recollect(config, found)
+	if !config.List && memory.unchanged() {
+		return r, r.keep(found.sources)
+	}
+	config.progress("reading Go packages")
+	program, err := load(ctx, config, units)
+	if err != nil {
 		return nil, err
 	}
-	for _, u := range units {
-		file, problems := resolve(u)
-		r.Problems = append(r.Problems, problems...)
-		if len(problems) > 0 {
-			continue
-		}
-		text, err := emit.Render(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.add(filepath.Join(u.dir, OutputName), text); err != nil {
+	for i, u := range units {
+		config.progress(fmt.Sprintf("generating %d of %d files", i+1, len(units)))
+		if err := r.generate(u); err != nil {
 			return nil, err
 		}
 	}
@@ -112,8 +138,51 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	}
 	if r.judge(config.Strict); r.Failed {
 		r.Files = nil
+		return r, nil
+	}
+	if len(found.stale) == 0 {
+		dirs, ok := program.Local()
+		memory.remember(dirs, ok, r.Files)
 	}
 	return r, nil
+}
+
+// keep fills the result of a run that changes nothing.
+func (r *Result) keep(sources []string) error {
+	for _, source := range sources {
+		path := filepath.Join(filepath.Dir(source), OutputName)
+		text, err := r.existing(path)
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, Output{Path: r.relative(path), Old: text, New: text})
+	}
+	return nil
+}
+
+// progress tells what the run does now.
+func (c *Config) progress(step string) {
+	if c.Progress != nil {
+		c.Progress(step)
+	}
+}
+
+// generate resolves and renders one unit.
+func (r *Result) generate(u *unit) error {
+	file, bound, problems := resolve(u)
+	r.Problems = append(r.Problems, problems...)
+	if len(problems) > 0 {
+		return nil
+	}
+	for _, b := range bound {
+		b.Declared = r.relative(b.Declared)
+		r.Bound = append(r.Bound, b)
+	}
+	text, err := emit.Render(file)
+	if err != nil {
+		return err
+	}
+	return r.add(filepath.Join(u.dir, OutputName), text)
 }
 
 // judge sorts the problems and says whether they forbid to generate.
@@ -146,7 +215,8 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 		}
 		u := &unit{dir: filepath.Dir(path), source: name, file: file}
 		for _, b := range file.Bindings {
-			if path, _, _ := bind.SplitSymbol(b.Symbol); path != "" {
+			path, _, _ := bind.SplitSymbol(b.Symbol)
+			if path = cmp.Or(path, bind.StandardPath(b.Symbol)); path != "" {
 				u.foreign = append(u.foreign, path)
 			}
 		}
@@ -166,7 +236,7 @@ func (r *Result) check(paths []string) ([]*unit, error) {
 }
 
 // load gives every unit its package, in one load.
-func load(ctx context.Context, config Config, units []*unit) error {
+func load(ctx context.Context, config Config, units []*unit) (program *bind.Program, err error) {
 	var patterns []string
 	for _, u := range units {
 		if hasGo(u.dir) {
@@ -175,12 +245,11 @@ func load(ctx context.Context, config Config, units []*unit) error {
 		patterns = append(patterns, u.foreign...)
 	}
 	if len(patterns) == 0 {
-		return nil // the go command would take none for the current folder
+		return nil, nil // the go command would take none for the current folder
 	}
 	slices.Sort(patterns)
-	program, err := bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs)
-	if err != nil {
-		return err
+	if program, err = bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs); err != nil {
+		return nil, err
 	}
 	for _, u := range units {
 		// A folder without Go gets its problem where its bindings are resolved.
@@ -188,16 +257,16 @@ func load(ctx context.Context, config Config, units []*unit) error {
 			continue
 		}
 		if u.pkg, err = program.In(u.dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return program, nil
 }
 
-// hasGo reports whether there are Go files in dir.
+// hasGo reports whether there are Go files in dir that are no tests.
 func hasGo(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	return len(files) > 0
+	return slices.ContainsFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
 }
 
 func (r *Result) add(path string, text []byte) error {
@@ -235,13 +304,15 @@ func (r *Result) relative(path string) string {
 	return path
 }
 
+// Changed returns the files that Commit would write or remove.
+func (r *Result) Changed() []Output {
+	return slices.DeleteFunc(slices.Clone(r.Files), func(f Output) bool { return !f.Changed() })
+}
+
 // Diff returns a unified diff of all that Commit would change.
 func (r *Result) Diff() []byte {
 	var b bytes.Buffer
-	for _, f := range r.Files {
-		if !f.Changed() {
-			continue
-		}
+	for _, f := range r.Changed() {
 		from, to := f.Path, f.Path
 		if f.Old == nil {
 			from = os.DevNull

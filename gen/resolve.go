@@ -19,26 +19,28 @@ type resolver struct {
 	policies map[string]*emit.Policy
 	wrapped  map[string]bool
 	names    map[string]string // generated so far, and for what
+	bound    []Bound
 	problems []policy.Problem
 }
 
 // resolve judges what needs the Go side: P904 to P906 and P910.
-func resolve(u *unit) (emit.File, []policy.Problem) {
+func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
 	if u.pkg == nil {
 		r.problem(policy.Pos{Line: 1, Col: 1}, "P904", "no Go package stands beside this file: put it into the folder of the package that it serves")
-		return r.file, r.problems
+		return r.file, r.bound, r.problems
 	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
-	r.file.Taken = func(name string) bool {
-		_, taken := u.pkg.Declared(name)
-		return taken
-	}
+	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
 		if u.file.Counts(p.Budget) {
 			p.Budget = "" // a group has it
 		}
 		r.policies[p.Name] = &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
+	}
+	if n := u.file.Amplification; n != rules.DefaultAmplification {
+		r.file.Amplification = n
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.AmplificationConst, "limits.amplification", "rename it")
 	}
 	r.errors()
 	r.shared()
@@ -48,7 +50,7 @@ func resolve(u *unit) (emit.File, []policy.Problem) {
 	for _, p := range u.file.Policies {
 		r.use(p)
 	}
-	return r.file, r.problems
+	return r.file, r.bound, r.problems
 }
 
 // errors finds the Go symbols of the file's error classes, where a policy needs
@@ -149,15 +151,22 @@ func (r *resolver) use(p policy.Policy) {
 	if !r.wrapped[p.Name] {
 		one.Func = emit.FuncName(p.Name)
 		r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
+		r.note(Bound{Policy: p.Name, Wrapper: one.Func}, p.Pos)
 	}
 	r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	r.file.Policies = append(r.file.Policies, *one)
 }
 
+// note records what is generated, for a binding or a policy at pos.
+func (r *resolver) note(b Bound, pos policy.Pos) {
+	b.At = fmt.Sprintf("%s:%d:%d", r.unit.source, pos.Line, pos.Col)
+	r.bound = append(r.bound, b)
+}
+
 // claim takes a package-level name for generated code.
 func (r *resolver) claim(pos policy.Pos, name, what, fix string) {
-	if at, taken := r.unit.pkg.Declared(name); taken {
-		r.problem(pos, "P904", "%s needs the name %s, which is declared at %s: %s", what, name, at, fix)
+	if clash, ok := r.unit.pkg.Clash(name); ok {
+		r.problem(pos, "P904", "%s needs the name %s, which %s: %s", what, name, clash, fix)
 	} else if other := r.names[name]; other != "" {
 		r.problem(pos, "P904", "%s needs the name %s, which %s has already: %s", what, name, other, fix)
 	}
@@ -172,8 +181,9 @@ func (r *resolver) bind(b policy.Binding) {
 		return
 	}
 	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
-	if w.Group != nil && target.Kind == bind.Interface {
-		r.problem(b.Group.Pos, "P904", "%s is an interface: a group serves functions and methods of types", b.Symbol)
+	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
+	if w.Group != nil && whole {
+		r.problem(b.Group.Pos, "P904", "%s is a whole type: a group serves functions and methods", b.Symbol)
 		return
 	}
 	if w.Group != nil {
@@ -181,11 +191,15 @@ func (r *resolver) bind(b policy.Binding) {
 		return
 	}
 	switch target.Kind {
-	case bind.Interface:
+	case bind.Interface, bind.Concrete:
 		w.New = emit.ConstructorName(w.Name)
 		r.methods(b, &w)
 		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
 		r.claim(b.Pos, w.New, "the constructor of "+w.Name, "rename one of the two")
+		if target.Kind == bind.Concrete {
+			w.Iface = emit.MethodsName(target.Name)
+			r.claim(b.Pos, w.Iface, "the interface with the methods of "+b.Symbol, "rename one of the two")
+		}
 	case bind.MethodOf:
 		w.Name = emit.WrapperName(target.Func.Name)
 		if target.Pkg != "" {
@@ -195,9 +209,15 @@ func (r *resolver) bind(b policy.Binding) {
 			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: rename one of the two", b.Symbol, w.Name, target.Name, at)
 		}
 		r.single(b, &w)
+		name := w.Name
+		if target.Pkg == "" {
+			name = target.Name + "." + name
+		}
+		r.note(Bound{b.Symbol, b.Policy, name, "", target.Pos}, b.Pos)
 	default:
 		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
 		r.single(b, &w)
+		r.note(Bound{b.Symbol, b.Policy, w.Name, "", target.Pos}, b.Pos)
 	}
 	r.file.Wrappers = append(r.file.Wrappers, w)
 }
@@ -220,6 +240,7 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 	if w.Use == nil {
 		return
 	}
+	r.note(Bound{b.Symbol, b.Policy, w.Group.Name + "." + w.Name, "", w.Target.Pos}, b.Pos)
 	params := w.Target.Func.Params
 	w.Use.Unit = slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == b.Unit.Name })
 	switch {
@@ -235,11 +256,15 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 	switch {
 	case len(b.Methods) > 0:
-		r.problem(b.Methods[0].Pos, "P904", "%s is not an interface: methods is for interfaces", b.Symbol)
+		r.problem(b.Methods[0].Pos, "P904", "%s is not a type: methods is for types", b.Symbol)
 	case b.Policy == "":
 		r.problem(b.Pos, "P904", "%s is bound to no policy: write %s: POLICY", b.Symbol, b.Symbol)
 	default:
-		w.Use = r.serve(b.Use, w.Target.Func, b.Pos, b.Symbol)
+		recv := ""
+		if w.Target.Kind == bind.MethodOf && w.Target.Pkg == "" && w.Group == nil {
+			recv = w.Target.Name
+		}
+		w.Use = r.serve(b.Use, w.Target.Func, recv, b.Pos, b.Symbol)
 	}
 }
 
@@ -268,15 +293,20 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		case m.Err != "":
 			r.problem(pos, "P904", "%s.%s cannot be bound: %s", b.Symbol, m.Name, m.Err)
 		default:
-			one = r.serve(use, m.Func, pos, b.Symbol+"."+m.Name)
+			one = r.serve(use, m.Func, "", pos, b.Symbol+"."+m.Name)
 		}
 		w.By = append(w.By, one)
+		served := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
+		if one != nil {
+			served.Policy = one.Name
+		}
+		r.note(served, pos)
 	}
 }
 
-// serve says how fn is served, if it can be. That the policy is defined is
-// known already.
-func (r *resolver) serve(use policy.Use, fn bind.Func, pos policy.Pos, symbol string) *emit.Use {
+// serve says how fn is served, if it can be. recv is its receiver's type, where
+// the wrapper has the same. That the policy is defined is known already.
+func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.Pos, symbol string) *emit.Use {
 	p := r.policies[use.Policy]
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: p, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
@@ -284,9 +314,11 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, pos policy.Pos, symbol st
 		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
 	}
 	if u.Fallback != "" {
-		if err := r.unit.pkg.Fallback(u.Fallback, fn); err != nil {
+		isMethod, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		if err != nil {
 			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
 		}
+		u.FallbackMethod = isMethod
 	}
 	limit, field := p.AttemptTimeout, "attempt_timeout"
 	if p.Timeout > 0 {

@@ -3,7 +3,9 @@ package lint
 import (
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
+	"go/types"
 	"path/filepath"
 
 	"golang.org/x/tools/go/analysis"
@@ -18,7 +20,8 @@ var NestedRetry = &analysis.Analyzer{
 
 Retries multiply: three attempts of what makes five attempts are fifteen calls
 of a service that is down. RL401 reports where more than twelve come together
-along calls, generated wrappers included; RL402 reports a loop around a wrapper,
+along calls, generated wrappers included, or more than limits.amplification of
+the package's policy file allows; RL402 reports a loop around a wrapper,
 whose policy should say how often to try.
 
 WRONG:
@@ -61,6 +64,7 @@ stays inside of the program.`,
 func runNestedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	n := pass.ResultOf[retryingFunctions].(*nesting)
+	most := amplification(pass.Pkg)
 	for _, fn := range n.fns {
 		for _, l := range n.levels[fn] {
 			callee := l.call.Call.StaticCallee()
@@ -71,7 +75,7 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			inner := n.of(callee)
 			switch {
 			case inner == nil || callee == fn:
-			case l.attempts*inner.Attempts > rules.DefaultAmplification && inner.Attempts > 1:
+			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
 				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					l.attempts, callee.Name(), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
 			case inner.Wrapper:
@@ -80,6 +84,17 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return r.used, nil
+}
+
+// amplification returns the most attempts that retries may multiply to in a
+// package: what its generated code says, or the default.
+func amplification(pkg *types.Package) int {
+	if c, ok := pkg.Scope().Lookup("retryAmplification").(*types.Const); ok {
+		if n, exact := constant.Int64Val(constant.ToInt(c.Val())); exact {
+			return int(n)
+		}
+	}
+	return rules.DefaultAmplification
 }
 
 // short names a place by its file and line.

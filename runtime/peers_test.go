@@ -145,8 +145,8 @@ func FuzzBudget(f *testing.F) {
 				have -= token
 			}
 		}
-		if b.tokens.Load() != have {
-			t.Errorf("%d are left, want %d", b.tokens.Load(), have)
+		if got := b.capacity - b.missing.Load(); got != have {
+			t.Errorf("%d are left, want %d", got, have)
 		}
 	})
 }

@@ -22,7 +22,9 @@ type command func(args []string, stdout, stderr io.Writer) int
 
 // commands are found by the first argument; a package of such a name is
 // reached as ./name.
-var commands = map[string]command{"check": checkFiles, "explain": explain, "fmt": format, "init": initialise, "schema": printSchema}
+var commands = map[string]command{
+	"check": checkFiles, "explain": explain, "fmt": format, "init": initialise, "list": list, "schema": printSchema, "watch": watch,
+}
 
 // checkFiles judges policy files alone, without any Go.
 func checkFiles(args []string, stdout, stderr io.Writer) int {
@@ -71,7 +73,7 @@ func checkFiles(args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case *asJSON:
-		if err := writeJSON(stdout, found); err != nil {
+		if err := writeJSON(stdout, inJSON(found)); err != nil {
 			return fail(stderr, err)
 		}
 	case *sarifFile != "-":
@@ -110,23 +112,29 @@ func policyFiles(name string) (files []string, err error) {
 	return files, err
 }
 
-func writeJSON(w io.Writer, list []policy.Problem) error {
-	type problem struct {
-		File     string `json:"file"`
-		Line     int    `json:"line"`
-		Column   int    `json:"column"`
-		Rule     string `json:"rule"`
-		Severity string `json:"severity"`
-		Text     string `json:"text"`
-	}
+// A problem is one of a policy file, in JSON.
+type problem struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+}
+
+func inJSON(list []policy.Problem) []problem {
 	out := make([]problem, 0, len(list))
 	for _, p := range list {
 		out = append(out, problem{p.File, p.Line, p.Col, p.Rule, p.Severity.String(), p.Text})
 	}
+	return out
+}
+
+func writeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return e.Encode(value)
 }
 
 // explain tells what a rule says, or what a policy comes to.
@@ -192,6 +200,9 @@ policies:
 #   Store:                 # an interface: NewRetryStore(next)
 #     policy: read
 #     methods: {Close: none}
+
+# Scopes, error classes, breakers, budgets and groups:
+# https://github.com/retrygen/retrygen/blob/main/docs/language.md
 `
 
 // initialise writes a policy file to start from, never over another.

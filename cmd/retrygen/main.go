@@ -14,11 +14,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 
 	"github.com/retrygen/retrygen/gen"
-	"github.com/retrygen/retrygen/policy"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -32,10 +30,18 @@ writes retry_gen.go there. A policy file with a problem generates nothing.
 
 flags:
   -check    write nothing; print what would change as a diff, exit 1 if anything would
+  -diff     write nothing; print what would change as a diff
+  -n        write nothing; name the files that would be written or removed
+  -json     print problems and files as JSON
   -C dir    run in dir
   -tags t   build tags, as for go build
   -strict   warnings fail the run
   -version  print the version
+
+other commands, with -C, -tags and -strict too:
+  retrygen list [-json] [packages]
+                                tell what is bound to which policy, by which wrapper, and where
+  retrygen watch [packages]     generate now and whenever a policy file or a Go file changes
 
 other commands:
   retrygen check [-json] [-sarif file] [-strict] [-info] [files or folders]
@@ -68,10 +74,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	flags := newFlags("retrygen")
-	check := flags.Bool("check", false, "")
-	dir := flags.String("C", ".", "")
-	tags := flags.String("tags", "", "")
-	strict := flags.Bool("strict", false, "")
+	config := configFlags(flags)
+	var m mode
+	flags.BoolVar(&m.check, "check", false, "")
+	flags.BoolVar(&m.diff, "diff", false, "")
+	flags.BoolVar(&m.names, "n", false, "")
+	flags.BoolVar(&m.json, "json", false, "")
 	version := flags.Bool("version", false, "")
 	if status, ok := parse(flags, args, stdout, stderr); !ok {
 		return status
@@ -80,13 +88,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "retrygen", moduleVersion())
 		return done
 	}
-	abs, err := filepath.Abs(*dir)
-	if err != nil {
-		return fail(stderr, err)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	return generate(ctx, gen.Config{Dir: abs, Patterns: flags.Args(), Tags: *tags, Strict: *strict}, *check, stdout, stderr)
+	return m.run(ctx, config, flags.Args(), stdout, stderr)
 }
 
 // newFlags returns a flag set that leaves all printing to us.
@@ -108,33 +112,6 @@ func parse(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status
 		return failed, false
 	}
 	return done, true
-}
-
-func generate(ctx context.Context, config gen.Config, check bool, stdout, stderr io.Writer) int {
-	result, err := gen.Generate(ctx, config)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.New("interrupted: nothing was written")
-		}
-		return fail(stderr, err)
-	}
-	policy.Print(stderr, result.Problems, result.Sources)
-	if result.Failed {
-		return problems
-	}
-	if check {
-		diff := result.Diff()
-		stdout.Write(diff)
-		if len(diff) > 0 {
-			fmt.Fprintln(stderr, "retrygen: generated code is not up to date: run go generate")
-			return problems
-		}
-		return done
-	}
-	if err := result.Commit(); err != nil {
-		return fail(stderr, err)
-	}
-	return done
 }
 
 // fail prints what stopped the run. Positioned errors speak for themselves.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Write makes text the content of the file at path, which keeps its mode; a new
@@ -49,11 +50,25 @@ func through(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// Sweep removes what Stage wrote to dir and a crash kept from being renamed. A
+// run that is still at work does not take an hour.
+func Sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	for _, name := range left {
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > time.Hour {
+			os.Remove(name)
+		}
+	}
+}
+
+// prefix begins the names of staged files. The dot hides them from the go
+// command, should they be left behind.
+const prefix = ".retrygen-"
+
 // Stage writes text to the disk beside path, with the mode of the file there,
 // and returns the name, to be renamed to path.
 func Stage(path string, text []byte) (name string, err error) {
-	// The dot hides it from the go command, should it be left behind.
-	f, err := os.CreateTemp(filepath.Dir(path), ".retrygen-*")
+	f, err := os.CreateTemp(filepath.Dir(path), prefix+"*")
 	defer func() {
 		if e, ok := errors.AsType[*os.PathError](err); ok {
 			err = e.Err // the temporary name says nothing

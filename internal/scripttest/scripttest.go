@@ -5,11 +5,14 @@ package scripttest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -35,19 +38,44 @@ func Run(t *testing.T, env ...string) {
 		t.Fatal(err)
 	}
 	// Modules and builds come from the caches of whoever runs the test.
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, modules, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	lines := strings.Split(string(out), "\n")
+	cache, modules, cgo := lines[0], lines[1], lines[2] == "1"
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await},
+		Condition: func(name string) (bool, error) {
+			if name != "cgo" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return cgo, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "GOFLAGS=-mod=mod")
 			e.Vars = append(e.Vars, env...)
 			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
 		},
 	})
+}
+
+// await FILE REGEXP waits until a command in the background has brought the
+// file to match.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await file regexp")
+	}
+	name, want := ts.MkAbs(args[0]), regexp.MustCompile("(?m)"+args[1])
+	var text []byte
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		var err error
+		if text, err = os.ReadFile(name); err == nil && want.Match(text) {
+			return
+		}
+	}
+	ts.Fatalf("%s does not match %s:\n%s", args[0], args[1], text)
 }

@@ -85,7 +85,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if policy == nil {
 		policy = new(retry.Policy)
 	}
-	call := policy.BeginWith(t.Breaker, retry.Pass{}, t.Budget)
+	call := policy.BeginWith(t.Breaker, 0, t.Budget)
 	x := &exchange{Transport: t, req: withKey(req), policy: policy, call: &call}
 	resp, err := x.send()
 	if resp == nil {
@@ -164,6 +164,7 @@ func (x *exchange) send() (*http.Response, error) {
 				return nil, err
 			}
 		default:
+			//retrylint:ignore RL109 a RoundTripper that has a response returns no error
 			return resp, nil
 		}
 	}

@@ -85,7 +85,7 @@ func TestTransport(t *testing.T) {
 		{"exhausted with a response", "GET", nil, []any{503}, retry.Policy{}, 503, 3, 3 * time.Second},
 		{"exhausted with an error", "GET", nil, []any{errRefused}, retry.Policy{}, 0, 3, 3 * time.Second},
 		{"not retried", "GET", nil, []any{404}, retry.Policy{}, 404, 1, 0},
-		{"not implemented", "GET", nil, []any{404}, retry.Policy{}, 404, 1, 0},
+		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ServerError}}, 501, 1, 0},
 		{"body sent again", "PUT", strings.NewReader("data"), []any{503, 503, 200}, retry.Policy{}, 200, 3, 3 * time.Second},
 		{"body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), []any{503}, retry.Policy{}, 503, 1, 0},
 		{"POST", "POST", strings.NewReader("data"), []any{503}, retry.Policy{}, 503, 1, 0},

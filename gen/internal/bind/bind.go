@@ -17,9 +17,8 @@ type Target struct {
 	PkgName    string   // name of that package
 	Recv       Param    // Method: the receiver, by its name in the source
 	Func       Func     // Function, Method
-	Methods    []Method // Interface: all methods, in the order of their names
-	Doc        string   // Interface: its doc comment
-	Pos        string   // file:line:col of the declaration
+	Methods    []Method // Interface: all methods; Concrete: the exported ones; by name
+	Pos        string   // file:line:col of the declaration, the file absolute
 }
 
 // A Kind says what a bound symbol is.
@@ -29,11 +28,13 @@ const (
 	Function Kind = iota
 	MethodOf
 	Interface
+	Concrete // any other type, as a whole
 )
 
 // A Method is one method of a bound interface.
 type Method struct {
 	Func
+	Pos string // file:line:col of the declaration, the file absolute
 	Err string // why it cannot be wrapped, or empty
 }
 

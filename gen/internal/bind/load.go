@@ -20,6 +20,7 @@ type Program struct {
 	byDir  map[string]*Package
 	byPath map[string]*Package
 	absent []packages.Error // of packages without a readable file
+	loaded []*packages.Package
 }
 
 // A Package is one loaded package.
@@ -30,8 +31,12 @@ type Package struct {
 	program *Program
 	types   *types.Package
 	fset    *token.FileSet
-	errors  []packages.Error
+	errors  []types.Error
 	docs    map[token.Pos]string
+
+	ours     func(name string, text []byte) bool
+	ignored  []string             // files that this build leaves out
+	declared map[string]token.Pos // see elsewhere
 }
 
 // A CompileError lists what keeps packages from being understood.
@@ -62,7 +67,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		Context: ctx,
 		Dir:     dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
-			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax,
+			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedModule,
 		Fset: token.NewFileSet(),
 		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
 			if ours(filename, src) {
@@ -78,7 +83,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	if err != nil {
 		return nil, err
 	}
-	program := &Program{byDir: map[string]*Package{}, byPath: map[string]*Package{}}
+	program := &Program{byDir: map[string]*Package{}, byPath: map[string]*Package{}, loaded: loaded}
 	var broken []packages.Error
 	for _, pkg := range loaded {
 		broken = append(broken, syntaxErrors(pkg, dir, ours)...)
@@ -88,7 +93,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		}
 		p := &Package{
 			Path: pkg.PkgPath, Name: pkg.Name, program: program, types: pkg.Types, fset: config.Fset,
-			errors: pkg.Errors, docs: docs(pkg.Syntax),
+			errors: pkg.TypeErrors, docs: docs(pkg.Syntax), ours: ours, ignored: pkg.IgnoredFiles,
 		}
 		program.byPath[p.Path] = p
 		if len(pkg.GoFiles) > 0 {
@@ -153,19 +158,16 @@ func (p *Program) In(dir string) (*Package, error) {
 	return pkg, nil
 }
 
-// Declared returns the position of the package-level name, if the package has
-// it outside our own output.
-func (p *Package) Declared(name string) (pos string, ok bool) {
-	if obj := p.types.Scope().Lookup(name); obj != nil {
-		return p.position(obj), true
-	}
-	return "", false
-}
+func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }
 
-func (p *Package) position(obj types.Object) string {
-	pos := p.fset.Position(obj.Pos())
+// short writes a position without the folder.
+func (p *Package) short(at token.Pos) string {
+	pos := p.fset.Position(at)
 	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)
 }
+
+// place is position with the whole name of the file.
+func (p *Package) place(obj types.Object) string { return p.fset.Position(obj.Pos()).String() }
 
 // docs collects the doc comments of functions, types and interface methods by
 // the position of the name.
@@ -202,18 +204,4 @@ func docs(files []*ast.File) map[token.Pos]string {
 		})
 	}
 	return docs
-}
-
-// HasMember returns the position of the field or method name of the type, if
-// it has one outside our own output.
-func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
-	obj := p.types.Scope().Lookup(typeName)
-	if obj == nil {
-		return "", false
-	}
-	member, _, _ := types.LookupFieldOrMethod(obj.Type(), true, p.types, name)
-	if member == nil {
-		return "", false
-	}
-	return p.position(member), true
 }

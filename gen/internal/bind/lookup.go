@@ -1,12 +1,10 @@
 package bind
 
 import (
+	"errors"
 	"fmt"
 	"go/types"
-	"slices"
 	"strings"
-
-	"golang.org/x/tools/go/packages"
 
 	"github.com/retrygen/retrygen/internal/spelling"
 )
@@ -27,31 +25,25 @@ func SplitSymbol(symbol string) (path, name, method string) {
 // Lookup finds a bound symbol. The error says what is wrong with it, and what
 // would do, in one line.
 func (p *Package) Lookup(symbol string) (*Target, error) {
-	path, name, method := SplitSymbol(symbol)
-	from := p
-	if imported := p.imported(name); path == "" && imported != nil && p.types.Scope().Lookup(name) == nil {
-		// io.Reader, not the method Reader of a type io.
-		from = imported
-		name, method, _ = strings.Cut(method, ".")
-	} else if path != "" {
-		from = p.program.byPath[path]
-		if from == nil {
-			return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
-		}
+	from, name, method, err := p.find(symbol)
+	if err != nil {
+		return nil, err
 	}
 	obj := from.types.Scope().Lookup(name)
 	if obj == nil {
+		if why := from.outside(name); why != "" {
+			return nil, errors.New(why)
+		}
 		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
 	}
 	if from != p && !obj.Exported() {
 		return nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
 	}
-	t := &Target{Name: name, Pos: from.position(obj)}
+	t := &Target{Name: name, Pos: from.place(obj)}
 	if from != p {
 		t.Pkg, t.PkgName = from.Path, from.Name
 	}
 	b := binder{home: p, from: from}
-	var err error
 	switch obj := obj.(type) {
 	case *types.Func:
 		if method != "" {
@@ -69,15 +61,33 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	return t, nil
 }
 
-// imported returns the package of the standard library that p imports under a
-// path without a slash, or nil. Its types come from export data.
-func (p *Package) imported(path string) *Package {
-	for _, t := range p.types.Imports() {
-		if t.Path() == path {
-			return &Package{Path: path, Name: t.Name(), program: p.program, types: t, fset: p.fset}
+// find returns the package that a symbol is of, and its name there.
+func (p *Package) find(symbol string) (from *Package, name, method string, err error) {
+	path, name, method := SplitSymbol(symbol)
+	if path != "" {
+		if from = p.program.byPath[path]; from == nil {
+			err = fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+		}
+		return from, name, method, err
+	}
+	// io.Reader is not the method Reader of a type io, unless there is one.
+	if std := StandardPath(symbol); std != "" && p.types.Scope().Lookup(name) == nil {
+		if from = p.program.byPath[std]; from != nil {
+			name, method, _ = strings.Cut(method, ".")
+			return from, name, method, nil
 		}
 	}
-	return nil
+	return p, name, method, nil
+}
+
+// StandardPath returns what may be the path of a package of the standard
+// library in a symbol without a slash: io for io.Reader.
+func StandardPath(symbol string) string {
+	path, name, method := SplitSymbol(symbol)
+	if path != "" || method == "" || strings.ToLower(name) != name {
+		return ""
+	}
+	return name
 }
 
 // why tells what the go command said of a package that it could not load.
@@ -97,100 +107,23 @@ type binder struct{ home, from *Package }
 func (b binder) function(t *Target, obj *types.Func) (err error) {
 	t.Kind = Function
 	sig := obj.Signature()
-	t.TypeParams = b.typeParams(sig.TypeParams())
+	t.TypeParams = b.typeParams(named(sig.TypeParams()))
+	for _, tp := range t.TypeParams {
+		if tp.Name == t.Name {
+			return fmt.Errorf("its type parameter %s hides it: rename the parameter", t.Name)
+		}
+	}
 	t.Func, err = b.wrappable(obj)
 	return err
-}
-
-func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
-	named, ok := obj.Type().(*types.Named)
-	if !ok {
-		return fmt.Errorf("%s is not a defined type", obj.Name())
-	}
-	t.TypeParams = b.typeParams(named.TypeParams())
-	t.Doc = b.from.docs[obj.Pos()]
-	iface, isInterface := named.Underlying().(*types.Interface)
-	switch {
-	case method == "" && !isInterface:
-		return fmt.Errorf("%s is not an interface: bind its methods, as %s", t.Name, suggestMethod(named, t.Name))
-	case method != "" && isInterface:
-		return fmt.Errorf("%s is an interface: bind %s, and the policy of %s under its methods", t.Name, t.Name, method)
-	case method != "":
-		return b.method(t, named, method)
-	}
-	t.Kind = Interface
-	if !iface.IsMethodSet() {
-		return fmt.Errorf("%s is a constraint, not an interface that a value can have", t.Name)
-	}
-	if iface.NumMethods() == 0 {
-		return fmt.Errorf("%s has no methods", t.Name)
-	}
-	for m := range iface.Methods() {
-		if !m.Exported() && m.Pkg() != b.home.types {
-			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
-		}
-		f, err := b.wrappable(m)
-		one := Method{Func: f}
-		if err != nil {
-			one.Err = err.Error()
-		}
-		if err := b.valid(m); err != nil {
-			return err
-		}
-		t.Methods = append(t.Methods, one)
-	}
-	slices.SortFunc(t.Methods, func(a, b Method) int { return strings.Compare(a.Name, b.Name) })
-	return nil
-}
-
-func (b binder) method(t *Target, named *types.Named, method string) (err error) {
-	t.Kind = MethodOf
-	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, b.from.types, method)
-	m, ok := obj.(*types.Func)
-	if !ok {
-		var names []string
-		for m := range named.Methods() {
-			names = append(names, m.Name())
-		}
-		return fmt.Errorf("%s has no method %s%s", t.Name, method, didYouMean(method, names))
-	}
-	recv := m.Signature().Recv()
-	if types.Unalias(deref(recv.Type())).(*types.Named).Origin() != named {
-		return fmt.Errorf("%s.%s is promoted from an embedded field: bind the method where it is declared", t.Name, method)
-	}
-	// The receiver's type parameters go by the names of the type's declaration.
-	text := b.text(named)
-	if _, pointer := recv.Type().(*types.Pointer); pointer {
-		text = "*" + text
-	}
-	if len(t.TypeParams) > 0 {
-		var names []string
-		for _, tp := range b.typeParams(m.Signature().RecvTypeParams()) {
-			names = append(names, tp.Name)
-		}
-		cut, _, _ := strings.Cut(string(text), "[")
-		text = Type(cut + "[" + strings.Join(names, ", ") + "]")
-		for i := range t.TypeParams {
-			t.TypeParams[i].Name = names[i]
-		}
-	}
-	t.Recv = Param{Name: recv.Name(), Type: text}
-	t.Pos = b.from.position(m)
-	t.Func, err = b.wrappable(m)
-	return err
-}
-
-func deref(t types.Type) types.Type {
-	if p, ok := t.(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
 }
 
 // wrappable describes obj, with an error where a policy cannot serve it.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
 	if err := b.valid(obj); err != nil {
+		return f, err
+	}
+	if err := b.writable(obj.Name(), obj.Signature()); err != nil {
 		return f, err
 	}
 	if !f.HasError {
@@ -224,14 +157,6 @@ func (b binder) signature(obj *types.Func) Func {
 	return f
 }
 
-func (b binder) typeParams(list *types.TypeParamList) []Param {
-	var params []Param
-	for tp := range list.TypeParams() {
-		params = append(params, Param{Name: tp.Obj().Name(), Type: b.text(tp.Constraint())})
-	}
-	return params
-}
-
 // text writes t for the home package.
 func (b binder) text(t types.Type) Type {
 	return Type(types.TypeString(t, func(p *types.Package) string {
@@ -242,17 +167,23 @@ func (b binder) text(t types.Type) Type {
 	}))
 }
 
-// valid reports the type error that a signature suffers from.
+// valid reports the type error that a signature suffers from: the next one
+// after its name, or else the first.
 func (b binder) valid(obj *types.Func) error {
 	if !strings.Contains(types.TypeString(obj.Signature(), nil), "invalid type") {
 		return nil
 	}
+	var found *types.Error
 	for _, err := range b.from.errors {
-		if err.Kind == packages.TypeError {
-			return fmt.Errorf("the signature of %s does not compile: %s", obj.Name(), relative(b.from.Dir, err.Error()))
+		after := err.Pos >= obj.Pos()
+		if found == nil || after && (found.Pos < obj.Pos() || err.Pos < found.Pos) {
+			found = &err
 		}
 	}
-	return fmt.Errorf("the signature of %s does not compile", obj.Name())
+	if found == nil {
+		return fmt.Errorf("the signature of %s does not compile", obj.Name())
+	}
+	return fmt.Errorf("the signature of %s does not compile: %s: %s", obj.Name(), b.from.short(found.Pos), found.Msg)
 }
 
 func isContext(t types.Type) bool {
@@ -273,15 +204,6 @@ func isStream(t types.Type) bool {
 	recv, _, _ := types.LookupFieldOrMethod(t, true, nil, "Recv")
 	_, ok := recv.(*types.Func)
 	return ok
-}
-
-func suggestMethod(named *types.Named, name string) string {
-	for m := range named.Methods() {
-		if m.Exported() {
-			return name + "." + m.Name()
-		}
-	}
-	return name + ".Method"
 }
 
 // didYouMean names the candidate that differs least, if one is near.

@@ -12,6 +12,8 @@ type Use struct {
 	Key      bool   // an idempotency key goes into the context
 	Fallback string // function that is called when all is lost, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
+
+	FallbackMethod bool // Fallback is a method of the receiver
 }
 
 // body is one wrapper's body in the making.
@@ -24,13 +26,27 @@ type body struct {
 	// group the receiver that has the budget of the unit.
 	shared, group *jen.Statement
 	declared      []jen.Code // the results, where the signature does not name them
+	types         []jen.Code // of the results
+}
+
+// limited reports whether the policy has a limit on time that a context of fn
+// can carry.
+func (u *Use) limited(fn bind.Func) bool {
+	p := u.Policy
+	return fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
+}
+
+// declares reports whether the body declares its results, with their types,
+// where the signature does not name them.
+func (u *Use) declares(fn bind.Func) bool {
+	return u.Breaker != "" || u.limited(fn) && (u.Budget != "" || u.Unit >= 0)
 }
 
 // body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
 func (b body) code() []jen.Code {
 	code := b.key()
 	switch {
-	case b.limited() && (b.use.Breaker != "" || b.use.Budget != "" || b.use.Unit >= 0):
+	case b.limited() && b.use.declares(b.fn):
 		return append(code, b.limitedAndShared()...)
 	case b.limited():
 		return append(code, b.underLimit()...)
@@ -40,12 +56,7 @@ func (b body) code() []jen.Code {
 	return append(code, b.peeled()...)
 }
 
-// limited reports whether the policy has a limit on time that a context can
-// carry.
-func (b body) limited() bool {
-	p := b.use.Policy
-	return b.fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
-}
+func (b body) limited() bool { return b.use.limited(b.fn) }
 
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.results[len(b.l.results)-1]) }
@@ -78,7 +89,11 @@ func (b body) giveUp() jen.Code {
 	if b.use.Fallback == "" {
 		return jen.Return(b.results())
 	}
-	return jen.Return(jen.Id(b.use.Fallback).Call(append(ids(b.l.params), b.err())...))
+	f := jen.Id(b.use.Fallback)
+	if b.use.FallbackMethod {
+		f = jen.Id(b.l.recv).Dot(b.use.Fallback)
+	}
+	return jen.Return(f.Call(append(ids(b.l.params), b.err())...))
 }
 
 // next emits
@@ -116,7 +131,7 @@ func (b body) key() []jen.Code {
 // or BeginWith, where calls share something.
 func (b body) begin() *jen.Statement {
 	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
-	breaker, pass, budget := jen.Nil(), jen.Qual(RuntimePath, "Pass").Values(), jen.Nil()
+	breaker, pass, budget := jen.Nil(), jen.Lit(0), jen.Nil()
 	switch {
 	case b.use.Breaker != "" && b.limited():
 		breaker = b.field(BreakerField(b.use.Breaker))
@@ -137,6 +152,14 @@ func (b body) begin() *jen.Statement {
 func (b body) field(name string) *jen.Statement { return b.shared.Clone().Dot(name) }
 
 func (b body) deferEnd() jen.Code { return jen.Defer().Id(b.l.call).Dot("End").Call() }
+
+// resultTypes returns the types of the results.
+func (p printer) resultTypes(fn bind.Func) (types []jen.Code) {
+	for _, r := range fn.Results {
+		types = append(types, p.typ(r.Type))
+	}
+	return types
+}
 
 // declare declares the results where the signature does not.
 func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
@@ -194,7 +217,9 @@ func (b body) underLimit() []jen.Code {
 	}
 }
 
-// guarded: while the breaker is closed, a success costs two atomic loads.
+// guarded: while the breaker is closed, a success costs two atomic loads. What
+// follows a failure is a function of its own: its defer and its Call would
+// make every success dearer.
 //
 //	breaker := DefaultShared.UpstreamBreaker
 //	pass, ready := breaker.Ready()
@@ -204,23 +229,33 @@ func (b body) underLimit() []jen.Code {
 //			return user, nil
 //		}
 //	}
-//	call := policyRead.BeginWith(breaker, pass, nil)
-//	defer call.End()
-//	for {
-//		…
-//	}
+//	return func(user *User, err error) (*User, error) {
+//		call := policyRead.BeginWith(breaker, pass, nil)
+//		defer call.End()
+//		for {
+//			…
+//		}
+//	}(user, err)
 func (b body) guarded() []jen.Code {
 	before := []jen.Code{jen.Id(b.l.breaker).Dot("Succeed").Call(jen.Id(b.l.pass))}
 	if b.use.Budget != "" && b.use.Unit < 0 {
 		before = append(before, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
+	var params, types []jen.Code
+	for i, t := range b.types {
+		params = append(params, jen.Id(b.l.results[i]).Add(t))
+		types = append(types, t)
+	}
+	again := jen.Func().Params(params...).Params(types...).Block(
+		b.begin(),
+		b.deferEnd(),
+		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
+	)
 	return append(b.declared,
 		jen.Id(b.l.breaker).Op(":=").Add(b.field(BreakerField(b.use.Breaker))),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Id(b.l.breaker).Dot("Ready").Call(),
 		jen.If(jen.Id(b.l.ready)).Block(b.try(b.call(nil), before...)),
-		b.begin(),
-		b.deferEnd(),
-		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
+		jen.Return(again.Call(ids(b.l.results)...)),
 	)
 }
 

@@ -32,6 +32,10 @@ func ConstructorName(wrapper string) string {
 	return "new" + upperFirst(wrapper)
 }
 
+// MethodsName returns the name of the interface with the methods of a type that
+// is none itself.
+func MethodsName(name string) string { return name + "Methods" }
+
 // VarName returns the name of the variable that holds a policy.
 func VarName(policy string) string { return "policy" + camel(policy) }
 
@@ -84,6 +88,11 @@ func aliases(f File) map[string]string {
 		}
 	}
 	used := map[string]bool{}
+	for _, w := range f.Wrappers {
+		for _, tp := range w.Target.TypeParams {
+			used[tp.Name] = true // it would hide the import in the signature
+		}
+	}
 	chosen := map[string]string{}
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		name := paths[p]

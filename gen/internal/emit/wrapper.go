@@ -1,7 +1,7 @@
 package emit
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -23,7 +23,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 	}
 	p.comment(out, policy.Func+" calls op until it succeeds or policy "+policy.Name+" gives up.")
 	use := &Use{Policy: &policy, Unit: -1}
-	l := choose(fn, "", p.outer(use)...)
+	l := choose(fn, "", p.outer(Wrapper{}, fn, use)...)
 	op := func(ctx jen.Code) *jen.Statement {
 		if ctx == nil {
 			ctx = jen.Id(l.params[0])
@@ -34,13 +34,28 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), op)...).Line()
 }
 
-// outer returns the names from outside that the body of a wrapper refers to.
-func (p printer) outer(use *Use) []string {
-	names := []string{p.aliases["context"]}
+// outer returns the names from outside that the signature and the body of a
+// wrapper refer to, which no parameter may hide.
+func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
+	names := []string{p.aliases["context"], "nil"}
+	if w.Target != nil {
+		names = append(names, typeNames(w.Target)...)
+	}
 	if use == nil {
 		return names
 	}
 	names = append(names, use.Var)
+	if use.declares(fn) {
+		for _, r := range fn.Results {
+			for _, piece := range r.Type.Split() {
+				if piece.Pkg != "" {
+					names = append(names, p.aliases[piece.Pkg])
+				} else {
+					names = append(names, identifier.FindAllString(piece.Text, -1)...)
+				}
+			}
+		}
+	}
 	if use.Fallback != "" {
 		names = append(names, use.Fallback)
 	}
@@ -50,9 +65,19 @@ func (p printer) outer(use *Use) []string {
 	return names
 }
 
+var identifier = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
+
+// typeNames returns the names of type parameters.
+func typeNames(t *bind.Target) (names []string) {
+	for _, tp := range t.TypeParams {
+		names = append(names, tp.Name)
+	}
+	return names
+}
+
 // body emits the body of a wrapper. shared is what has its breaker and budget.
 func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement, call func(ctx jen.Code) *jen.Statement) []jen.Code {
-	return body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l)}.code()
+	return body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l), types: p.resultTypes(fn)}.code()
 }
 
 // wrapper emits the wrapper of a function or method, or a decorator.
@@ -62,7 +87,7 @@ func (p printer) wrapper(out *jen.File, w Wrapper) {
 		p.function(out, w)
 	case bind.MethodOf:
 		p.method(out, w)
-	case bind.Interface:
+	case bind.Interface, bind.Concrete:
 		p.decorator(out, w)
 	}
 }
@@ -75,7 +100,7 @@ func (p printer) wrapper(out *jen.File, w Wrapper) {
 func (p printer) function(out *jen.File, w Wrapper) {
 	t := w.Target
 	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
-	l := choose(t.Func, w.receiver(), append(p.outer(w.Use), t.Name)...)
+	l := choose(t.Func, w.receiver(), append(p.outer(w, t.Func, w.Use), t.Name)...)
 	callee := jen.Id(t.Name)
 	if t.Pkg != "" {
 		callee = jen.Qual(t.Pkg, t.Name)
@@ -118,7 +143,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	}
 	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
 	if t.Pkg == "" && w.Group == nil {
-		l := choose(t.Func, recv, p.outer(w.Use)...)
+		l := choose(t.Func, recv, p.outer(w, t.Func, w.Use)...)
 		call := callWith(jen.Id(l.recv).Dot(t.Func.Name), t.Func, l)
 		out.Func().Params(jen.Id(l.recv).Add(p.typ(t.Recv.Type))).Id(w.Name).
 			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), call)...).Line()
@@ -134,71 +159,12 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	if use.Unit >= 0 {
 		use.Unit++
 	}
-	l := choose(fn, w.receiver(), p.outer(&use)...)
+	l := choose(fn, w.receiver(), p.outer(w, fn, &use)...)
 	own := l
 	own.params = l.params[1:]
 	call := callWith(jen.Id(l.params[0]).Dot(t.Func.Name), t.Func, own)
 	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
 		Add(p.signature(fn, l)).Block(p.body(fn, l, &use, jen.Id(SharedDefault), call)...).Line()
-}
-
-// decorator emits the type, its constructor, Unwrap, and a method for each of
-// the interface's.
-func (p printer) decorator(out *jen.File, w Wrapper) {
-	t := w.Target
-	iface := jen.Id(t.Name)
-	if t.Pkg != "" {
-		iface = jen.Qual(t.Pkg, t.Name)
-	}
-	iface.Add(typeArgs(t.TypeParams))
-	self := jen.Id(w.Name).Add(typeArgs(t.TypeParams))
-
-	// type RetryStore struct { next Store }
-	p.comment(out, wrap(w.Name+" is "+article(t.Name)+" that retries as the policies of "+p.file.Source+" say. "+w.New+" makes one."))
-	fields, params := []jen.Code{jen.Id("next").Add(iface)}, []jen.Code{jen.Id("next").Add(iface)}
-	values := []jen.Code{jen.Id("next").Op(":").Id("next")}
-	var defaults []jen.Code
-	doc := w.New + " returns " + article(t.Name) + " that calls next."
-	if w.shares() {
-		field := jen.Id("shared").Op("*").Id(SharedType)
-		fields, params = append(fields, field), append(params, field)
-		values = append(values, jen.Id("shared").Op(":").Id("shared"))
-		doc += " A nil shared is " + SharedDefault + "."
-		defaults = append(defaults, jen.If(jen.Id("shared").Op("==").Nil()).Block(jen.Id("shared").Op("=").Id(SharedDefault)))
-	}
-	out.Type().Id(w.Name).Add(p.typeParams(t.TypeParams)).Struct(fields...).Line()
-
-	// var _ Store = (*RetryStore)(nil)
-	if len(t.TypeParams) == 0 {
-		out.Var().Id("_").Add(iface).Op("=").Parens(jen.Op("*").Id(w.Name)).Call(jen.Nil()).Line()
-	}
-
-	// func NewRetryStore(next Store) *RetryStore { return &RetryStore{next: next} }
-	p.comment(out, wrap(doc))
-	out.Func().Id(w.New).Add(p.typeParams(t.TypeParams)).Params(params...).Op("*").Add(self).
-		Block(append(defaults, jen.Return(jen.Op("&").Add(self).Values(values...)))...).Line()
-
-	recv := receiverName(t.Name)
-	if !hasMethod(t, "Unwrap") {
-		p.comment(out, "Unwrap returns the "+t.Name+" that is called.")
-		out.Func().Params(jen.Id(recv).Op("*").Add(self)).Id("Unwrap").Params().Add(iface).
-			Block(jen.Return(jen.Id(recv).Dot("next"))).Line()
-	}
-	for i, m := range t.Methods {
-		l := choose(m.Func, recv, p.outer(w.By[i])...)
-		call := callWith(jen.Id(l.recv).Dot("next").Dot(m.Name), m.Func, l)
-		p.comment(out, funcDoc(m.Name, m.Func, w.By[i]))
-		decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(self)).Id(m.Name).Add(p.signature(m.Func, l))
-		switch {
-		case w.By[i] != nil:
-			decl.Block(p.body(m.Func, l, w.By[i], jen.Id(l.recv).Dot("shared"), call)...)
-		case len(m.Results) > 0:
-			decl.Block(jen.Return(call(nil)))
-		default:
-			decl.Block(call(nil))
-		}
-		decl.Line()
-	}
 }
 
 // callWith returns a maker of calls of callee, with ctx in the place of the
@@ -259,11 +225,7 @@ func typeArgs(params []bind.Param) *jen.Statement {
 	if len(params) == 0 {
 		return jen.Null()
 	}
-	var names []string
-	for _, tp := range params {
-		names = append(names, tp.Name)
-	}
-	return jen.Types(ids(names)...)
+	return jen.Types(ids(typeNames(&bind.Target{TypeParams: params}))...)
 }
 
 // typ emits a type.
@@ -325,20 +287,6 @@ func article(name string) string {
 
 func receiverName(typeName string) string {
 	return strings.ToLower(string([]rune(typeName)[:1]))
-}
-
-// shares reports whether some method has a breaker or a budget.
-func (w *Wrapper) shares() bool {
-	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && (u.Breaker != "" || u.Budget != "") })
-}
-
-func hasMethod(t *bind.Target, name string) bool {
-	for _, m := range t.Methods {
-		if m.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func ids(names []string) []jen.Code {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/policy"
+)
+
+// A mode says what is done with what has been generated; the zero mode writes
+// it.
+type mode struct{ check, diff, names, json bool }
+
+// configFlags defines the flags of every command that loads packages.
+func configFlags(flags *flag.FlagSet) *gen.Config {
+	var c gen.Config
+	flags.StringVar(&c.Dir, "C", ".", "")
+	flags.StringVar(&c.Tags, "tags", "", "")
+	flags.BoolVar(&c.Strict, "strict", false, "")
+	return &c
+}
+
+// run generates, and prints or writes as the mode says.
+func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, stdout, stderr io.Writer) int {
+	if m.json && (m.diff || m.names) || m.diff && m.names {
+		fmt.Fprintln(stderr, "retrygen: -diff, -n and -json each print on their own: give one")
+		return failed
+	}
+	result, err := generate(ctx, config, patterns, stderr)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	status := done
+	switch {
+	case result.Failed:
+		status = problems
+	case m.check:
+		if len(result.Changed()) > 0 {
+			status = problems
+		}
+	case !m.diff && !m.names:
+		if err := result.Commit(); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	if m.json {
+		if err := writeJSON(stdout, report(result)); err != nil {
+			return fail(stderr, err)
+		}
+		return status
+	}
+	policy.Print(stderr, result.Problems, result.Sources)
+	switch {
+	case m.names:
+		for _, f := range result.Changed() {
+			fmt.Fprintln(stdout, f.Action(), f.Path)
+		}
+	case m.diff, m.check:
+		stdout.Write(result.Diff())
+	}
+	if m.check && !result.Failed && status == problems {
+		fmt.Fprintln(stderr, "retrygen: generated code is not up to date: run go generate")
+	}
+	return status
+}
+
+// generate runs the generator in an absolute folder, with progress on a
+// terminal.
+func generate(ctx context.Context, config *gen.Config, patterns []string, stderr io.Writer) (*gen.Result, error) {
+	c := *config
+	c.Patterns = patterns
+	var err error
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return nil, err
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		c.Cache = filepath.Join(cache, "retrygen")
+	}
+	p := newProgress(stderr)
+	defer p.end()
+	c.Progress = p.step
+	result, err := gen.Generate(ctx, c)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted: nothing was written")
+	}
+	return result, err
+}
+
+// An output is what becomes of one generated file, in JSON.
+type output struct {
+	File   string `json:"file"`
+	Action string `json:"action"`
+}
+
+// report is what -json prints.
+func report(r *gen.Result) any {
+	outputs := make([]output, 0, len(r.Files))
+	for _, f := range r.Files {
+		outputs = append(outputs, output{f.Path, f.Action()})
+	}
+	return struct {
+		Problems []problem `json:"problems"`
+		Outputs  []output  `json:"outputs"`
+	}{inJSON(r.Problems), outputs}
+}

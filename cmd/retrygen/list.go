@@ -1,0 +1,68 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"text/tabwriter"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/policy"
+)
+
+// list tells what is bound to which policy, and where both stand.
+func list(args []string, stdout, stderr io.Writer) int {
+	flags := newFlags("list")
+	config := configFlags(flags)
+	asJSON := flags.Bool("json", false, "")
+	if status, ok := parse(flags, args, stdout, stderr); !ok {
+		return status
+	}
+	config.List = true
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	result, err := generate(ctx, config, flags.Args(), stderr)
+	if err != nil {
+		return fail(stderr, err)
+	}
+	policy.Print(stderr, result.Problems, result.Sources)
+	if result.Failed {
+		return problems
+	}
+	if *asJSON {
+		err = writeJSON(stdout, boundInJSON(result.Bound))
+	} else {
+		err = printBound(stdout, result.Bound)
+	}
+	if err != nil {
+		return fail(stderr, err)
+	}
+	return done
+}
+
+func printBound(w io.Writer, list []gen.Bound) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SYMBOL\tPOLICY\tWRAPPER\tBOUND AT\tDECLARED AT")
+	for _, b := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(b.Symbol, "-"), cmp.Or(b.Policy, "none"), b.Wrapper, b.At, cmp.Or(b.Declared, "-"))
+	}
+	return table.Flush()
+}
+
+func boundInJSON(list []gen.Bound) any {
+	type bound struct {
+		Symbol   string `json:"symbol,omitempty"`
+		Policy   string `json:"policy,omitempty"`
+		Wrapper  string `json:"wrapper"`
+		At       string `json:"bound_at"`
+		Declared string `json:"declared_at,omitempty"`
+	}
+	out := make([]bound, 0, len(list))
+	for _, b := range list {
+		out = append(out, bound(b))
+	}
+	return out
+}

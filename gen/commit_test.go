@@ -1,0 +1,133 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/gen/internal/emit"
+)
+
+// TestMain lets the test binary be the process that is killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("RETRYGEN_COMMIT_FOREVER"); dir != "" {
+		commitForever(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// versions are texts of an output, which take several writes.
+var versions = [2][]byte{
+	bytes.Repeat([]byte(emit.Header(SourceName)+" A\n"), 2000),
+	bytes.Repeat([]byte(emit.Header(SourceName)+" B\n"), 3000),
+}
+
+func commitForever(dir string) {
+	for n := 0; ; n++ {
+		r := &Result{dir: dir}
+		for i := range 8 {
+			r.Files = append(r.Files, Output{Path: fmt.Sprintf("p%d/%s", i, OutputName), Old: []byte{}, New: versions[n%2]})
+		}
+		if err := r.Commit(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// TestKilledCommit kills a process that commits: every file is whole at any
+// time, and nothing that is left behind is taken for Go.
+func TestKilledCommit(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 8 {
+		if err := os.Mkdir(filepath.Join(dir, fmt.Sprint("p", i)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	for range 25 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "RETRYGEN_COMMIT_FOREVER="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20*time.Millisecond + rand.N(20*time.Millisecond))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatalf("it ended by itself: %v", err)
+		}
+		cmd.Wait()
+		all, err := filepath.Glob(filepath.Join(dir, "*", "[^.]*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range all {
+			found++
+			text, err := os.ReadFile(name)
+			if err != nil || filepath.Base(name) != OutputName || !bytes.Equal(text, versions[0]) && !bytes.Equal(text, versions[1]) {
+				t.Errorf("%s: %d bytes, error %v", name, len(text), err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("nothing was ever committed")
+	}
+}
+
+// TestCommit commits beside what is not to be touched.
+func TestCommit(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-2 * time.Hour).Truncate(time.Second)
+	write := func(name string, text []byte) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		os.MkdirAll(filepath.Dir(name), 0o777)
+		if err := os.WriteFile(name, text, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"same/retry_gen.go", "changed/retry_gen.go", "stale/retry_gen.go"} {
+		write(name, versions[0])
+	}
+	write("changed/.retrygen-1", versions[0])
+	write("changed/other_gen.go", versions[0])
+	r := &Result{dir: dir, Files: []Output{
+		{"same/retry_gen.go", versions[0], versions[0]},
+		{"changed/retry_gen.go", versions[0], versions[1]},
+		{"stale/retry_gen.go", versions[0], nil},
+	}}
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name    string
+		want    []byte // nil: gone
+		touched bool
+	}{
+		{"same/retry_gen.go", versions[0], false},
+		{"changed/retry_gen.go", versions[1], true},
+		{"changed/other_gen.go", versions[0], false},
+		{"changed/.retrygen-1", nil, true},
+		{"stale/retry_gen.go", nil, true},
+	} {
+		name := filepath.Join(dir, test.name)
+		text, _ := os.ReadFile(name)
+		if !bytes.Equal(text, test.want) {
+			t.Errorf("%s: %d bytes, want %d", test.name, len(text), len(test.want))
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		if touched := !info.ModTime().Equal(old); touched != test.touched || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: touched %v, want %v; mode %v", test.name, touched, test.touched, info.Mode())
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package bind
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Local returns the folders of all packages that the program depends on and
+// whose content nothing vouches for: not those of the standard library, which
+// go with the go command, nor those of the module cache, for which there is
+// go.sum. ok is false where there is more to it.
+func (p *Program) Local() (dirs []string, ok bool) {
+	if p == nil {
+		return nil, false
+	}
+	ok = true
+	var root string // of the standard library
+	var loose []string
+	packages.Visit(p.loaded, func(pkg *packages.Package) bool {
+		if pkg.PkgPath == "unsafe" || pkg.PkgPath == "C" {
+			return true
+		}
+		if len(pkg.GoFiles) == 0 || slices.ContainsFunc(pkg.Errors, notTyped) {
+			ok = false
+			return false
+		}
+		dir := filepath.Dir(pkg.GoFiles[0])
+		switch {
+		case pkg.Module == nil:
+			if pkg.PkgPath == "runtime" {
+				root = filepath.Dir(dir)
+			}
+			loose = append(loose, dir)
+		case !isCached(pkg.Module, dir):
+			dirs = append(dirs, dir)
+			// What cgo makes depends on more than Go files.
+			for _, name := range pkg.CompiledGoFiles {
+				ok = ok && filepath.Dir(name) == dir
+			}
+		}
+		return true
+	}, nil)
+	for _, dir := range loose {
+		ok = ok && root != "" && strings.HasPrefix(dir, root+string(filepath.Separator))
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs), ok
+}
+
+func notTyped(err packages.Error) bool { return err.Kind != packages.TypeError }
+
+// isCached reports whether a folder of m is in the module cache.
+func isCached(m *packages.Module, dir string) bool {
+	if m.Replace != nil {
+		m = m.Replace
+	}
+	return m.Version != "" && m.Dir != "" && strings.HasSuffix(m.Dir, "@"+m.Version) &&
+		(dir == m.Dir || strings.HasPrefix(dir, m.Dir+string(filepath.Separator)))
+}

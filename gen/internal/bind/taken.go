@@ -1,0 +1,113 @@
+package bind
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Taken reports whether the package declares name, in whatever build of it:
+// its tests and the files that other systems and tags select count too. Our own
+// output does not.
+func (p *Package) Taken(name string) bool {
+	return p.types.Scope().Lookup(name) != nil || p.elsewhere()[name].IsValid()
+}
+
+// Clash tells what keeps generated code from declaring name in the package.
+func (p *Package) Clash(name string) (what string, ok bool) {
+	if obj := p.types.Scope().Lookup(name); obj != nil {
+		return "is declared at " + p.position(obj), true
+	}
+	if pos := p.elsewhere()[name]; pos.IsValid() {
+		return "is declared at " + p.short(pos), true
+	}
+	// What a file imports may not be declared by another, but for dots.
+	for i := range p.types.Scope().NumChildren() {
+		switch obj := p.types.Scope().Child(i).Lookup(name).(type) {
+		case nil:
+		case *types.PkgName:
+			return "is an import at " + p.position(obj), true
+		default:
+			return "is imported from " + obj.Pkg().Path() + " with a dot", true
+		}
+	}
+	return "", false
+}
+
+// HasMember returns the position of the field or method name of the type, if
+// it has one outside our own output.
+func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
+	obj := p.types.Scope().Lookup(typeName)
+	if obj == nil {
+		return "", false
+	}
+	member, _, _ := types.LookupFieldOrMethod(obj.Type(), true, p.types, name)
+	if member == nil {
+		return "", false
+	}
+	return p.position(member), true
+}
+
+// elsewhere returns what the package declares in tests and in files that this
+// build leaves out.
+func (p *Package) elsewhere() map[string]token.Pos {
+	if p.declared != nil || p.Dir == "" {
+		return p.declared
+	}
+	p.declared = map[string]token.Pos{}
+	tests, _ := filepath.Glob(filepath.Join(p.Dir, "*_test.go"))
+	for _, name := range append(tests, p.ignored...) {
+		text, err := os.ReadFile(name)
+		if err != nil || p.ours(name, text) {
+			continue
+		}
+		// What does not parse is the go command's to say.
+		file, _ := parser.ParseFile(p.fset, name, text, parser.SkipObjectResolution)
+		if file == nil || file.Name.Name != p.Name {
+			continue
+		}
+		for _, decl := range file.Decls {
+			for _, id := range declares(decl) {
+				p.declared[id.Name] = id.Pos()
+			}
+		}
+	}
+	return p.declared
+}
+
+// declares returns the package-level names of a declaration.
+func declares(decl ast.Decl) (names []*ast.Ident) {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Recv == nil && decl.Name.Name != "init" {
+			names = append(names, decl.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name)
+			case *ast.ValueSpec:
+				names = append(names, spec.Names...)
+			}
+		}
+	}
+	return names
+}
+
+// outside tells where a symbol stands that this build of the package does not
+// have.
+func (p *Package) outside(name string) string {
+	pos := p.elsewhere()[name]
+	switch {
+	case !pos.IsValid():
+		return ""
+	case strings.HasSuffix(p.fset.Position(pos).Filename, "_test.go"):
+		return "it is declared in a test, at " + p.short(pos) + ", which generated code cannot use: move it"
+	}
+	return "it is declared at " + p.short(pos) + ", which this build leaves out: run with the -tags, GOOS and GOARCH that it is for"
+}

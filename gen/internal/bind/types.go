@@ -1,0 +1,183 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// typeName describes a method of a type, or a whole type.
+func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
+	typ, params := own(obj.Type())
+	t.TypeParams = b.typeParams(params)
+	iface, isInterface := typ.Underlying().(*types.Interface)
+	_, isNamed := typ.(*types.Named)
+	switch {
+	case method != "" && isInterface:
+		return fmt.Errorf("%s is an interface: bind %s, and the policy of %s under its methods", t.Name, t.Name, method)
+	case !isInterface && !isNamed:
+		return fmt.Errorf("%s is an alias of a type without a name, which has no methods", t.Name)
+	case method != "" && obj.IsAlias():
+		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
+	case method != "":
+		return b.method(t, typ.(*types.Named), method)
+	}
+	for _, p := range params {
+		if err := b.writable(t.Name, p.Constraint()); err != nil {
+			return err
+		}
+	}
+	if isInterface {
+		return b.iface(t, iface)
+	}
+	return b.concrete(t, typ)
+}
+
+// symbol writes a method as it is bound.
+func (b binder) symbol(named *types.Named, method string) string {
+	obj := named.Obj()
+	if obj.Pkg() == nil || obj.Pkg().Path() == b.home.Path {
+		return obj.Name() + "." + method
+	}
+	return obj.Pkg().Path() + "." + obj.Name() + "." + method
+}
+
+func (b binder) iface(t *Target, iface *types.Interface) error {
+	t.Kind = Interface
+	if !iface.IsMethodSet() {
+		return fmt.Errorf("%s is a constraint, not an interface that a value can have", t.Name)
+	}
+	if iface.NumMethods() == 0 {
+		return fmt.Errorf("%s has no methods", t.Name)
+	}
+	for m := range iface.Methods() {
+		if !m.Exported() && m.Pkg().Path() != b.home.Path {
+			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
+		}
+	}
+	return b.methods(t, slices.Collect(iface.Methods()))
+}
+
+// concrete describes a type with all methods that callers of its package have.
+func (b binder) concrete(t *Target, typ types.Type) error {
+	t.Kind = Concrete
+	set := types.NewMethodSet(types.NewPointer(typ))
+	var methods []*types.Func
+	for s := range set.Methods() {
+		if m := s.Obj().(*types.Func); m.Exported() {
+			methods = append(methods, m)
+		}
+	}
+	if len(methods) == 0 {
+		return fmt.Errorf("%s is no interface and has no exported methods", t.Name)
+	}
+	return b.methods(t, methods)
+}
+
+// methods adds the methods of a type, all of which have to be written.
+func (b binder) methods(t *Target, methods []*types.Func) error {
+	for _, m := range methods {
+		f, err := b.wrappable(m)
+		one := Method{Func: f, Pos: b.from.place(m)}
+		if err != nil {
+			one.Err = err.Error()
+		}
+		if err := b.valid(m); err != nil {
+			return err
+		}
+		if err := b.writable(m.Name(), m.Signature()); err != nil {
+			if t.Kind == Interface {
+				return fmt.Errorf("nothing here can implement it: %w", err)
+			}
+			return fmt.Errorf("%w; or bind single methods, as %s.METHOD", err, t.Name)
+		}
+		t.Methods = append(t.Methods, one)
+	}
+	slices.SortFunc(t.Methods, func(a, b Method) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func (b binder) method(t *Target, typ *types.Named, method string) (err error) {
+	t.Kind = MethodOf
+	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ), true, b.from.types, method)
+	m, ok := obj.(*types.Func)
+	if !ok {
+		var names []string
+		for m := range typ.Methods() {
+			names = append(names, m.Name())
+		}
+		return fmt.Errorf("%s has no method %s%s", t.Name, method, didYouMean(method, names))
+	}
+	if b.from != b.home && !m.Exported() {
+		return fmt.Errorf("%s.%s is not exported by package %s", t.Name, method, b.from.Path)
+	}
+	recv := m.Signature().Recv()
+	if declared, ok := types.Unalias(deref(recv.Type())).(*types.Named); !ok || declared.Origin() != typ.Origin() {
+		return fmt.Errorf("%s.%s is promoted from an embedded field: bind the method where it is declared", t.Name, method)
+	}
+	text := b.text(typ)
+	if _, pointer := recv.Type().(*types.Pointer); pointer {
+		text = "*" + text
+	}
+	t.Recv = Param{Name: recv.Name(), Type: text}
+	t.Pos = b.from.place(m)
+	t.Func, err = b.wrappable(m)
+	return err
+}
+
+func deref(t types.Type) types.Type {
+	if p, ok := t.(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
+}
+
+// own returns a type with its own type parameters as type arguments, so that
+// its methods speak of these whatever their receivers call them; and the
+// parameters, each with a name.
+func own(t types.Type) (types.Type, []*types.TypeParam) {
+	generic, ok := t.(interface{ TypeParams() *types.TypeParamList })
+	if !ok || generic.TypeParams().Len() == 0 {
+		return types.Unalias(t), nil
+	}
+	params := named(generic.TypeParams())
+	var args []types.Type
+	for _, p := range params {
+		args = append(args, p)
+	}
+	inst, err := types.Instantiate(nil, t, args, false)
+	if err != nil {
+		return types.Unalias(t), params
+	}
+	return types.Unalias(inst), params
+}
+
+// named returns type parameters of which none is blank.
+func named(list *types.TypeParamList) (params []*types.TypeParam) {
+	taken := map[string]bool{}
+	for p := range list.TypeParams() {
+		taken[p.Obj().Name()] = true
+	}
+	for p := range list.TypeParams() {
+		if p.Obj().Name() == "_" {
+			name := "T"
+			for n := 2; taken[name]; n++ {
+				name = "T" + strconv.Itoa(n)
+			}
+			taken[name] = true
+			// No constraint speaks of a blank parameter.
+			p = types.NewTypeParam(types.NewTypeName(p.Obj().Pos(), p.Obj().Pkg(), name, nil), p.Constraint())
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+func (b binder) typeParams(list []*types.TypeParam) (params []Param) {
+	for _, p := range list {
+		params = append(params, Param{Name: p.Obj().Name(), Type: b.text(p.Constraint())})
+	}
+	return params
+}

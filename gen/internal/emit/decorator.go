@@ -1,0 +1,141 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+)
+
+// A decorator is a whole type in the making.
+type decorator struct {
+	printer
+	Wrapper
+	iface, self  *jen.Statement // Store and RetryStore, with type arguments
+	next, shared string         // the fields
+}
+
+// decorator emits the type, its constructor, Unwrap, and a method for each of
+// the bound type's.
+func (p printer) decorator(out *jen.File, w Wrapper) {
+	t := w.Target
+	d := decorator{printer: p, Wrapper: w, iface: named(t), self: jen.Id(w.Name).Add(typeArgs(t.TypeParams))}
+	// A type has no field and method of one name.
+	s := scope{}
+	for _, m := range t.Methods {
+		s[m.Name] = true
+	}
+	d.next, d.shared = s.name("next"), s.name("shared")
+	if t.Kind == bind.Concrete {
+		d.iface = jen.Id(w.Iface).Add(typeArgs(t.TypeParams))
+		d.methodsOf(out)
+	}
+	d.structType(out)
+	d.constructor(out)
+	recv := receiverName(t.Name)
+	if !hasMethod(t, "Unwrap") {
+		l := choose(bind.Func{}, recv, typeNames(t)...)
+		p.comment(out, "Unwrap returns the "+t.Name+" that is called.")
+		out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id("Unwrap").Params().Add(d.iface).
+			Block(jen.Return(jen.Id(l.recv).Dot(d.next))).Line()
+	}
+	for i, m := range t.Methods {
+		d.method(out, m.Func, d.By[i])
+	}
+}
+
+// named refers to a bound type, with its own parameters as arguments.
+func named(t *bind.Target) *jen.Statement {
+	s := jen.Id(t.Name)
+	if t.Pkg != "" {
+		s = jen.Qual(t.Pkg, t.Name)
+	}
+	return s.Add(typeArgs(t.TypeParams))
+}
+
+// methodsOf emits
+//
+//	// ClientMethods are the methods of Client, …
+//	type ClientMethods interface { … }
+//
+//	var _ ClientMethods = (*Client)(nil)
+func (d decorator) methodsOf(out *jen.File) {
+	t := d.Target
+	var methods []jen.Code
+	for _, m := range t.Methods {
+		methods = append(methods, jen.Id(m.Name).Add(d.signature(m.Func, choose(m.Func, "", d.outer(d.Wrapper, m.Func, nil)...))))
+	}
+	d.comment(out, wrap(d.Iface+" are the methods that *"+t.Name+" and "+d.Name+" have in common: whoever takes them can be given either."))
+	out.Type().Id(d.Iface).Add(d.typeParams(t.TypeParams)).Interface(methods...).Line()
+	if len(t.TypeParams) == 0 {
+		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Add(named(t))).Call(jen.Nil()).Line()
+	}
+}
+
+// structType emits
+//
+//	type RetryStore struct { next Store }
+//
+//	var _ Store = (*RetryStore)(nil)
+func (d decorator) structType(out *jen.File) {
+	fields := []jen.Code{jen.Id(d.next).Add(d.iface)}
+	if d.shares() {
+		fields = append(fields, jen.Id(d.shared).Op("*").Id(SharedType))
+	}
+	d.comment(out, wrap(d.Name+" is "+article(d.Target.Name)+" that retries as the policies of "+d.file.Source+" say. "+d.New+" makes one."))
+	out.Type().Id(d.Name).Add(d.typeParams(d.Target.TypeParams)).Struct(fields...).Line()
+	if len(d.Target.TypeParams) == 0 {
+		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Id(d.Name)).Call(jen.Nil()).Line()
+	}
+}
+
+// constructor emits
+//
+//	func NewRetryStore(next Store) *RetryStore { return &RetryStore{next: next} }
+func (d decorator) constructor(out *jen.File) {
+	s := scope{}
+	for _, name := range typeNames(d.Target) {
+		s[name] = true
+	}
+	next, shared := s.name("next"), s.name("shared")
+	params := []jen.Code{jen.Id(next).Add(d.iface)}
+	values := []jen.Code{jen.Id(d.next).Op(":").Id(next)}
+	var defaults []jen.Code
+	doc := d.New + " returns " + article(d.Target.Name) + " that calls next."
+	if d.shares() {
+		params = append(params, jen.Id(shared).Op("*").Id(SharedType))
+		values = append(values, jen.Id(d.shared).Op(":").Id(shared))
+		doc += " A nil shared is " + SharedDefault + "."
+		defaults = append(defaults, jen.If(jen.Id(shared).Op("==").Nil()).Block(jen.Id(shared).Op("=").Id(SharedDefault)))
+	}
+	d.comment(out, wrap(doc))
+	out.Func().Id(d.New).Add(d.typeParams(d.Target.TypeParams)).Params(params...).Op("*").Add(d.self).
+		Block(append(defaults, jen.Return(jen.Op("&").Add(d.self).Values(values...)))...).Line()
+}
+
+// method emits one method, which a policy serves, or which calls next once.
+func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
+	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, fn, use)...)
+	call := callWith(jen.Id(l.recv).Dot(d.next).Dot(fn.Name), fn, l)
+	d.comment(out, funcDoc(fn.Name, fn, use))
+	decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id(fn.Name).Add(d.signature(fn, l))
+	switch {
+	case use != nil:
+		decl.Block(d.body(fn, l, use, jen.Id(l.recv).Dot(d.shared), call)...)
+	case len(fn.Results) > 0:
+		decl.Block(jen.Return(call(nil)))
+	default:
+		decl.Block(call(nil))
+	}
+	decl.Line()
+}
+
+// shares reports whether some method has a breaker or a budget.
+func (w *Wrapper) shares() bool {
+	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && (u.Breaker != "" || u.Budget != "") })
+}
+
+func hasMethod(t *bind.Target, name string) bool {
+	return slices.ContainsFunc(t.Methods, func(m bind.Method) bool { return m.Name == name })
+}

@@ -1,0 +1,238 @@
+package gen
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A module is one in a folder of a test.
+type module struct {
+	testing.TB
+	dir   string
+	files map[string]string
+}
+
+// long is a time of which no file system leaves doubt.
+var long = time.Now().Add(-time.Hour)
+
+// write makes the file, last written long ago; an empty text removes it.
+func (m module) write(name, text string) {
+	m.Helper()
+	name = filepath.Join(m.dir, name)
+	if text == "" {
+		if err := os.Remove(name); err != nil {
+			m.Fatal(err)
+		}
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.Chtimes(name, long, long); err != nil {
+		m.Fatal(err)
+	}
+}
+
+func newModule(t testing.TB, files map[string]string) module {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Runs of this test do not depend on settings of whoever runs it.
+	for _, name := range []string{"GOENV", "GOWORK"} {
+		t.Setenv(name, "off")
+	}
+	t.Setenv("GOFLAGS", "-mod=mod")
+	m := module{t, filepath.Join(t.TempDir(), "shop"), files}
+	m.write("go.mod", fmt.Sprintf(`module example.com/shop
+
+go 1.26.0
+
+require (
+	example.com/api v0.0.0
+	github.com/retrygen/retrygen v0.0.0
+)
+
+replace (
+	example.com/api => ../api
+	github.com/retrygen/retrygen => %s
+)
+`, root))
+	m.write("../api/go.mod", "module example.com/api\n\ngo 1.26.0\n")
+	m.write("../api/api.go", "package api\n\ntype T = string\n")
+	for name, text := range files {
+		m.write(name, text)
+	}
+	return m
+}
+
+// run generates, commits, and reports whether packages were loaded.
+func (m module) run(config Config) (result *Result, loaded bool) {
+	m.Helper()
+	config.Dir, config.Cache = m.dir, filepath.Join(m.dir, "..", "cache")
+	config.Progress = func(string) { loaded = true }
+	result, err := Generate(m.Context(), config)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if err := result.Commit(); err != nil {
+		m.Fatal(err)
+	}
+	return result, loaded
+}
+
+var shop = map[string]string{
+	"go.sum":     "\n",
+	"retry.yaml": "version: 1\npolicies: {read: {max_attempts: 2}}\nbind: {Get: read}\n",
+	"shop.go": "package shop\n\nimport (\n\t\"example.com/api\"\n\t\"example.com/shop/user\"\n)\n\n" +
+		"// Get gets.\nfunc Get(user.ID) (api.T, error) { return \"\", nil }\n",
+	"user/user.go": "package user\n\nimport \"example.com/shop/name\"\n\ntype ID = name.Name\n",
+	"name/name.go": "package name\n\ntype Name = int\n",
+	"other/o.go":   "package other\n",
+}
+
+// TestUnchanged changes one thing after another, in a way that no time and no
+// size tells.
+func TestUnchanged(t *testing.T) {
+	m := newModule(t, shop)
+	settle := func(t *testing.T) {
+		t.Helper()
+		m.run(Config{})
+		m.run(Config{}) // the first may have had something to remove
+		if r, loaded := m.run(Config{}); loaded || len(r.Changed()) > 0 || len(r.Files) != 1 {
+			t.Errorf("packages were loaded though nothing had changed; %d files of %d changed", len(r.Changed()), len(r.Files))
+		}
+	}
+	settle(t)
+	output, err := os.ReadFile(filepath.Join(m.dir, OutputName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, file, old, new string }{
+		{"policy", "retry.yaml", "max_attempts: 2", "max_attempts: 3"},
+		{"code", "shop.go", "Get gets", "Get dogs"},
+		{"import", "user/user.go", "name.Name", "int32\nvar _ name.Name"},
+		{"import of an import", "name/name.go", "int", "int8"},
+		{"replaced module", "../api/api.go", "string", "[]byte"},
+		{"new file", "new.go", "", "package shop\n"},
+		{"test", "shop_test.go", "", "package shop\n"},
+		{"module", "go.mod", "go 1.26.0", "go 1.26"},
+		{"sums", "go.sum", "\n", "\n\n"},
+		{"module above", "../go.mod", "", "module above\n"},
+		{"nested module", "user/go.sum", "", "\n"},
+		{"another policy file", "other/retry.yaml", "", "version: 1\npolicies: {}\n"},
+		{"output", OutputName, "policyRead", "policyReed"},
+		{"output removed", OutputName, string(output), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m.TB = t
+			before, err := os.ReadFile(filepath.Join(m.dir, test.file))
+			if err != nil && test.old != "" {
+				t.Fatal(err)
+			}
+			m.write(test.file, strings.Replace(string(before), test.old, test.new, 1))
+			if _, loaded := m.run(Config{}); !loaded {
+				t.Errorf("packages were not loaded")
+			}
+			m.write(test.file, string(before))
+			if test.file != OutputName {
+				settle(t)
+			}
+		})
+	}
+}
+
+// TestUnchangedSettings changes what is no file of the packages.
+func TestUnchangedSettings(t *testing.T) {
+	m := newModule(t, shop)
+	m.run(Config{})
+	for _, test := range []struct {
+		name, variable, value string
+		config                Config
+		want                  bool
+	}{
+		{name: "nothing", want: true},
+		{name: "tags", config: Config{Tags: "special"}},
+		{name: "another pattern", config: Config{Patterns: []string{"."}}},
+		{name: "an import path", config: Config{Patterns: []string{"example.com/shop"}}},
+		{"flags", "GOFLAGS", "-mod=mod -trimpath", Config{}, false},
+		{"system", "GOOS", "plan9", Config{}, false},
+		{"architecture", "GOARCH", "s390x", Config{}, false},
+		{"cgo", "CGO_ENABLED", "maybe", Config{}, false},
+		{"another file of the module", "GOFLAGS", "-modfile=go.mod", Config{}, false},
+		{"a workspace elsewhere", "GOWORK", "/go.work", Config{}, false},
+		{"a driver", "GOPACKAGESDRIVER", "driver", Config{}, false},
+		{"no go command", "PATH", "", Config{}, false},
+		{"not a language", "LANG", "tlh", Config{}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.variable != "" {
+				t.Setenv(test.variable, test.value)
+			}
+			c := test.config
+			c.Dir, c.Cache = m.dir, filepath.Join(m.dir, "../cache")
+			got := recollect(c, found{sources: []string{filepath.Join(m.dir, SourceName)}}).unchanged()
+			if got != test.want {
+				t.Errorf("unchanged: %v, want %v", got, test.want)
+			}
+		})
+	}
+	if _, loaded := m.run(Config{List: true}); !loaded {
+		t.Errorf("a list was answered from memory")
+	}
+}
+
+// TestUnchangedTouched changes only times.
+func TestUnchangedTouched(t *testing.T) {
+	m := newModule(t, shop)
+	m.run(Config{})
+	now := time.Now()
+	for _, name := range []string{"go.mod", "retry.yaml", "shop.go", OutputName} {
+		if err := os.Chtimes(filepath.Join(m.dir, name), now, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.write("README.md", "no Go")
+	if _, loaded := m.run(Config{}); loaded {
+		t.Errorf("packages were loaded")
+	}
+}
+
+// TestRacy runs just after a save: the run may have read what was there before.
+func TestRacy(t *testing.T) {
+	m := newModule(t, shop)
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(m.dir, "shop.go"), now, now); err != nil {
+		t.Fatal(err)
+	}
+	m.run(Config{})
+	if _, loaded := m.run(Config{}); !loaded {
+		t.Errorf("a run just after a save was remembered")
+	}
+}
+
+// TestSpoiledCache has no trust in what is no record.
+func TestSpoiledCache(t *testing.T) {
+	m := newModule(t, shop)
+	m.run(Config{})
+	all, err := filepath.Glob(filepath.Join(m.dir, "../cache/*.json"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("records %q, error %v", all, err)
+	}
+	for _, text := range []string{"", "{}", "null", `{"Dirs":["/nowhere"]}`} {
+		if err := os.WriteFile(all[0], []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, loaded := m.run(Config{}); !loaded {
+			t.Errorf("%q was trusted", text)
+		}
+	}
+}
