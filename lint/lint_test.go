@@ -18,7 +18,7 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-dirs, err := os.ReadDir(filepath.Join("testdata", "src"))
+	dirs, err := os.ReadDir(filepath.Join("testdata", "src"))
 	if err != nil {
 		t.Fatal(err)
 	}
