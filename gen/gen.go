@@ -192,6 +192,10 @@ func (r *Result) generate(u *unit) error {
 	if err != nil {
 		return err
 	}
+	if p, ok := hidden(u, text); ok {
+		r.Problems = append(r.Problems, p)
+		return nil
+	}
 	return r.add(filepath.Join(u.dir, OutputName), text)
 }
 
