@@ -109,16 +109,16 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	if len(found.sources) == 0 && len(found.stale) == 0 {
 		return nil, ErrNothing
 	}
+	memory := recollect(config, found)
+	if problems, ok := memory.unchanged(); ok && !config.List {
+		return r, r.keep(found.sources, problems, config.Strict)
+	}
 	units, err := r.check(found.sources)
 	if err != nil {
 		return nil, err
 	}
 	if r.judge(config.Strict); r.Failed {
 		return r, nil
-	}
-	memory := recollect(config, found)
-	if !config.List && memory.unchanged() {
-		return r, r.keep(found.sources)
 	}
 	config.progress("reading Go packages")
 	program, err := load(ctx, config, units)
@@ -140,15 +140,25 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		r.Files = nil
 		return r, nil
 	}
-	if len(found.stale) == 0 {
-		dirs, ok := program.Local()
-		memory.remember(dirs, ok, r.Files)
+	if dirs, ok := program.Local(); ok && len(found.stale) == 0 {
+		memory.remember(dirs, r.Problems, r.Files)
 	}
 	return r, nil
 }
 
 // keep fills the result of a run that changes nothing.
-func (r *Result) keep(sources []string) error {
+func (r *Result) keep(sources []string, problems []policy.Problem, strict bool) error {
+	r.Problems = problems
+	if r.judge(strict); r.Failed {
+		sources = nil
+	}
+	for _, p := range problems {
+		text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(p.File)))
+		if err != nil {
+			return err
+		}
+		r.Sources[p.File] = text
+	}
 	for _, source := range sources {
 		path := filepath.Join(filepath.Dir(source), OutputName)
 		text, err := r.existing(path)
@@ -181,6 +191,10 @@ func (r *Result) generate(u *unit) error {
 	text, err := emit.Render(file)
 	if err != nil {
 		return err
+	}
+	if p, ok := hidden(u, text); ok {
+		r.Problems = append(r.Problems, p)
+		return nil
 	}
 	return r.add(filepath.Join(u.dir, OutputName), text)
 }

@@ -108,11 +108,6 @@ func (b binder) function(t *Target, obj *types.Func) (err error) {
 	t.Kind = Function
 	sig := obj.Signature()
 	t.TypeParams = b.typeParams(named(sig.TypeParams()))
-	for _, tp := range t.TypeParams {
-		if tp.Name == t.Name {
-			return fmt.Errorf("its type parameter %s hides it: rename the parameter", t.Name)
-		}
-	}
 	t.Func, err = b.wrappable(obj)
 	return err
 }
