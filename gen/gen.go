@@ -306,8 +306,12 @@ func (r *Result) existing(path string) ([]byte, error) {
 	case text == nil:
 		return []byte{}, nil
 	}
-	return text, nil
+	return lineFeeds(text), nil
 }
+
+// lineFeeds undoes what a checkout may have made of line ends: a file that
+// differs in nothing else is as it should be.
+func lineFeeds(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // relative shortens a path below the run's folder, with forward slashes, as
 // positions are printed.
