@@ -30,13 +30,14 @@ var imports = sync.OnceValues(func() (importMap, error) {
 	for _, pkg := range loaded {
 		m[pkg.PkgPath] = pkg.Types
 	}
-	other, _, err := m.check("example.com/go-other", `package time
+	other, _, err := m.check("example.com/go-other", `package call
 
 type Thing struct{}
 type Gen[T any, U comparable] struct{}
 type Fn = func(Thing) error
 type Doer interface{ Do(Thing) (*Thing, error) }
-func Do(t Thing, retry *Thing) (Fn, error) { return nil, nil }
+func Do(call Thing, time *Thing) (Fn, error) { return nil, nil }
+func Err[err any](retry err, context Thing, v, v2 string) (call, fn Thing, _ error) { panic(0) }
 `)
 	if err != nil {
 		return nil, err
@@ -288,7 +289,7 @@ func (h *hostile) source() string {
 		fmt.Fprintf(&b, "%sfunc (%s %sClient%s) %s%s { panic(0) }\n\n", doc, h.one("c", "_", h.name()), h.one("", "*"), args, m, h.signature(2, true))
 	}
 	bound(h.one("Client", "Client.Get"))
-	bound(h.one("example.com/go-other.Do", "example.com/go-other.Doer", "io.Reader", "io.ReadSeekCloser"))
+	bound(h.one("example.com/go-other.Do", "example.com/go-other.Err", "example.com/go-other.Doer", "io.Reader", "io.ReadSeekCloser"))
 	return b.String()
 }
 

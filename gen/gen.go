@@ -2,7 +2,8 @@
 // steps: plan (which policy files, which packages), load and resolve (symbols
 // to plain data), render (plain data to bytes), commit (bytes to disk). Only
 // the last touches the disk, and only if all before it went well for every
-// file.
+// file. A run in which nothing has changed since an earlier one ends after the
+// plan.
 package gen
 
 import (
@@ -153,7 +154,7 @@ func (r *Result) keep(sources []string, problems []policy.Problem, strict bool) 
 		sources = nil
 	}
 	for _, p := range problems {
-		text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(p.File)))
+		text, err := os.ReadFile(r.absolute(p.File))
 		if err != nil {
 			return err
 		}
@@ -306,8 +307,12 @@ func (r *Result) existing(path string) ([]byte, error) {
 	case text == nil:
 		return []byte{}, nil
 	}
-	return text, nil
+	return lineFeeds(text), nil
 }
+
+// lineFeeds undoes what a checkout may have made of line ends: a file that
+// differs in nothing else is as it should be.
+func lineFeeds(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // relative shortens a path below the run's folder, with forward slashes, as
 // positions are printed.
@@ -316,6 +321,15 @@ func (r *Result) relative(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return path
+}
+
+// absolute undoes relative.
+func (r *Result) absolute(path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.dir, path)
 }
 
 // Changed returns the files that Commit would write or remove.

@@ -99,11 +99,13 @@ func (r *resolver) shared() {
 	}
 	for _, b := range r.unit.file.Breakers {
 		if uses(func(p *emit.Policy) bool { return p.Breaker == b.Name }) {
+			r.claim(b.Pos, emit.SharedType+"."+emit.BreakerField(b.Name), "breaker "+b.Name, "rename one of the two")
 			r.file.Breakers = append(r.file.Breakers, b)
 		}
 	}
 	for _, b := range r.unit.file.Budgets {
 		if uses(func(p *emit.Policy) bool { return p.Budget == b.Name }) {
+			r.claim(b.Pos, emit.SharedType+"."+emit.BudgetField(b.Name), "budget "+b.Name, "rename one of the two")
 			r.file.Budgets = append(r.file.Budgets, b)
 		}
 	}

@@ -112,7 +112,7 @@ func (m *memory) sum(dirs []string, outputs []Output) (sum string, newest time.T
 			if err != nil {
 				return "", newest, err
 			}
-			s.add(OutputName, text)
+			s.add(OutputName, lineFeeds(text))
 		} else {
 			s.add(OutputName, outputs[i].New)
 		}

@@ -221,6 +221,25 @@ func TestUnchangedTouched(t *testing.T) {
 	}
 }
 
+// TestLineEnds finds its output checked out with other line ends.
+func TestLineEnds(t *testing.T) {
+	m := newModule(t, shop)
+	m.run(Config{})
+	text, err := os.ReadFile(filepath.Join(m.dir, OutputName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write(OutputName, strings.ReplaceAll(string(text), "\n", "\r\n"))
+	for _, config := range []Config{{}, {List: true}} {
+		if r, loaded := m.run(config); len(r.Changed()) > 0 || loaded != config.List {
+			t.Errorf("packages were loaded: %v; diff:\n%s", loaded, r.Diff())
+		}
+	}
+	if r, _ := m.run(Config{Tags: "other"}); len(r.Changed()) > 0 {
+		t.Errorf("diff:\n%s", r.Diff())
+	}
+}
+
 // TestRacy runs just after a save: the run may have read what was there before.
 func TestRacy(t *testing.T) {
 	m := newModule(t, shop)

@@ -141,8 +141,7 @@ func (b binder) signature(obj *types.Func) Func {
 		}
 		f.Params = append(f.Params, p)
 	}
-	for i := range sig.Results().Len() {
-		v := sig.Results().At(i)
+	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, Param{Name: v.Name(), Type: b.text(v.Type())})
 		f.HasError = types.Identical(v.Type(), types.Universe.Lookup("error").Type())
 		if f.Stream == "" && isStream(v.Type()) {
