@@ -95,6 +95,9 @@ func (p *Program) why(path string) string {
 	for _, err := range p.absent {
 		if strings.Contains(err.Msg, path) {
 			first, _, _ := strings.Cut(strings.TrimSpace(err.Msg), "\n")
+			if said, ok := strings.CutSuffix(first, "; to add it:"); ok { // the command was on the next line
+				first = said + "; to add it: go get " + path
+			}
 			return ": " + first
 		}
 	}
