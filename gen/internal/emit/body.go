@@ -12,6 +12,7 @@ type Use struct {
 	Key      bool   // an idempotency key goes into the context
 	Fallback string // function that is called when all is lost, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
+	recv     bool   // the first parameter is the callee's receiver
 }
 
 // body is one wrapper's body in the making.
@@ -86,7 +87,11 @@ func (b body) giveUp() jen.Code {
 	if b.use.Fallback == "" {
 		return jen.Return(b.results())
 	}
-	return jen.Return(jen.Id(b.use.Fallback).Call(append(ids(b.l.params), b.err())...))
+	args := ids(b.l.params)
+	if b.use.recv {
+		args = args[1:]
+	}
+	return jen.Return(jen.Id(b.use.Fallback).Call(append(args, b.err())...))
 }
 
 // next emits
