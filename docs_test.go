@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the pages under docs/rules and 
 // TestRulePages keeps docs/rules the same as what the code says of itself.
 func TestRulePages(t *testing.T) {
 	pages := map[string]string{}
-	for _, r := range rules.All {
+	for _, r := range slices.Concat(policy.Language, rules.All) {
 		pages[r.ID] = fmt.Sprintf("# %s: %s\n\n%s", r.ID, r.Title, r.Markdown())
 	}
 	for _, a := range lint.Suite {
@@ -30,18 +30,7 @@ func TestRulePages(t *testing.T) {
 		}
 	}
 	for id, want := range pages {
-		page := filepath.Join("docs", "rules", id+".md")
-		got, err := os.ReadFile(page)
-		if *update {
-			err = os.WriteFile(page, []byte(want), 0o666)
-			got = []byte(want)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("%s is stale: go test . -update (-want +got):\n%s", page, diff)
-		}
+		page(t, filepath.Join("docs", "rules", id+".md"), want)
 	}
 }
 

@@ -22,6 +22,8 @@ const module = "github.com/retrygen/retrygen"
 // not do.
 var floors = map[string][]string{
 	"runtime": {},
+	// Beside the runtime, since most consumers have no use for net/http.
+	"runtime/httpretry": {"runtime"},
 	// Messages of the file check and of the generator guess and show alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
@@ -45,14 +47,16 @@ var floors = map[string][]string{
 	// JSON Schema.
 	"lint":          {"lint/internal/retryloop", "policy/rules", "runtime"},
 	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "policy", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy/rules"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
+	"examples/agent":      {"runtime"},
+	"examples/orders":     {"runtime"},
 }
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime"}
+var stdlibOnly = []string{"runtime", "runtime/httpretry"}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {

@@ -39,6 +39,10 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		}
 		r.policies[p.Name] = &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
 	}
+	if n := u.file.Amplification; n != rules.DefaultAmplification {
+		r.file.Amplification = n
+		r.claim(policy.Pos{Line: 1, Col: 1}, emit.AmplificationConst, "limits.amplification", "rename it")
+	}
 	r.errors()
 	r.shared()
 	for _, b := range u.file.Bindings {
@@ -277,7 +281,11 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 	case b.Policy == "":
 		r.problem(b.Pos, "P904", "%s is bound to no policy: write %s: POLICY", b.Symbol, b.Symbol)
 	default:
-		w.Use = r.serve(b.Use, w.Target.Func, b.Pos, b.Symbol)
+		recv := ""
+		if w.Target.Kind == bind.MethodOf && w.Target.Pkg == "" && w.Group == nil {
+			recv = w.Target.Name
+		}
+		w.Use = r.serve(b.Use, w.Target.Func, recv, b.Pos, b.Symbol)
 	}
 }
 
@@ -306,7 +314,7 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		case m.Err != "":
 			r.problem(pos, "P904", "%s.%s cannot be bound: %s", b.Symbol, m.Name, m.Err)
 		default:
-			one = r.serve(use, m.Func, pos, b.Symbol+"."+m.Name)
+			one = r.serve(use, m.Func, "", pos, b.Symbol+"."+m.Name)
 		}
 		w.By = append(w.By, one)
 		served := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
@@ -317,9 +325,9 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 	}
 }
 
-// serve says how fn is served, if it can be. That the policy is defined is
-// known already.
-func (r *resolver) serve(use policy.Use, fn bind.Func, pos policy.Pos, symbol string) *emit.Use {
+// serve says how fn is served, if it can be. recv is its receiver's type, where
+// the wrapper has the same. That the policy is defined is known already.
+func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.Pos, symbol string) *emit.Use {
 	p := r.policies[use.Policy]
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: p, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
@@ -327,9 +335,11 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, pos policy.Pos, symbol st
 		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
 	}
 	if u.Fallback != "" {
-		if err := r.unit.pkg.Fallback(u.Fallback, fn); err != nil {
+		isMethod, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		if err != nil {
 			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
 		}
+		u.FallbackMethod = isMethod
 	}
 	limit, field := p.AttemptTimeout, "attempt_timeout"
 	if p.Timeout > 0 {

@@ -1,10 +1,16 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
+	"go/format"
+	"go/types"
+	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
@@ -43,7 +49,7 @@ RIGHT:
 It is silent about waits of 100ms and less, in tests, behind the end of the context,
 in loops over different things, and about contexts that nobody can end.`,
 	URL:        pageOf("RL102"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runDeafWait,
 }
@@ -53,7 +59,7 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "time") {
 		return r.used, nil
 	}
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, wait := range retryloop.DeafWaits(fn) {
 			pos := wait.Instr.Pos()
 			file := fileOf(pass, pos)
@@ -63,7 +69,11 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 			if _, call := wait.Instr.(*ssa.Call); call {
 				pos = callStart(file, pos)
 			}
-			r.at(pos, wait.Instr.Pos(), "RL102", "this wait goes on after %s has ended: wait in a select with its Done channel", nameOfContext(wait.Context))
+			r.finding(analysis.Diagnostic{
+				Pos: pos, End: wait.Instr.Pos(),
+				Message:        fmt.Sprintf("this wait goes on after %s has ended: wait in a select with its Done channel", nameOfContext(wait.Context)),
+				SuggestedFixes: selectFix(pass, file, wait),
+			}, "RL102")
 		}
 	}
 	return r.used, nil
@@ -75,4 +85,50 @@ func nameOfContext(v ssa.Value) string {
 		return p.Name()
 	}
 	return "the context"
+}
+
+// selectFix returns the fix that waits in a select, where it is known what to
+// return when the context ends: nothing, or its error alone.
+func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []analysis.SuggestedFix {
+	call, ok := wait.Instr.(*ssa.Call)
+	ctx, isParameter := wait.Context.(*ssa.Parameter)
+	if !ok || !isParameter || ctx.Parent() != call.Parent() {
+		return nil
+	}
+	path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.Pos())
+	i := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.ExprStmt); return ok })
+	if i < 0 {
+		return nil
+	}
+	stmt := path[i].(*ast.ExprStmt)
+	sleep, ok := stmt.X.(*ast.CallExpr)
+	if !ok || sleep.Lparen != call.Pos() {
+		return nil
+	}
+	// The name may stand for another context here.
+	if _, obj := pass.Pkg.Scope().Innermost(stmt.Pos()).LookupParent(ctx.Name(), stmt.Pos()); obj != ctx.Object() {
+		return nil
+	}
+	leave := "return"
+	switch results := call.Parent().Signature.Results(); {
+	case results.Len() == 1 && types.Identical(results.At(0).Type(), types.Universe.Lookup("error").Type()):
+		leave = "return " + ctx.Name() + ".Err()"
+	case results.Len() > 0:
+		return nil
+	}
+	var d strings.Builder
+	if err := format.Node(&d, pass.Fset, sleep.Args[0]); err != nil {
+		return nil
+	}
+	sel, ok := sleep.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	pkg := sel.X.(*ast.Ident).Name
+	indent := strings.Repeat("\t", pass.Fset.Position(stmt.Pos()).Column-1)
+	text := fmt.Sprintf("select {\n%[1]scase <-%[2]s.Done():\n%[1]s\t%[3]s\n%[1]scase <-%[4]s.After(%[5]s):\n%[1]s}", indent, ctx.Name(), leave, pkg, &d)
+	return []analysis.SuggestedFix{{
+		Message:   "Wait in a select with " + ctx.Name() + ".Done()",
+		TextEdits: []analysis.TextEdit{{Pos: stmt.Pos(), End: stmt.End(), NewText: []byte(text)}},
+	}}
 }

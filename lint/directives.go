@@ -37,9 +37,12 @@ RIGHT:
 	//retrylint:ignore RL101 the supervisor kills us after a minute
 	for connect() != nil {
 	}`,
-	URL:      pageOf("RL001"),
-	Requires: []*analysis.Analyzer{directiveIndex, UnboundedRetry, DeafWait, TimeoutOrder, PolicyLiteral},
-	Run:      runDirectives,
+	URL: pageOf("RL001"),
+	Requires: []*analysis.Analyzer{
+		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
+		UnboundedLibrary, BareDuration, TimeoutOrder, DeferInRetry, NestedRetry, WrapperCall, PolicyLiteral,
+	},
+	Run: runDirectives,
 }
 
 // directiveIndex finds the directives of a package. Reporting analyzers return

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +18,12 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"unboundedretry", "deafwait", "timeoutorder", "policyliteral", "assigned", "directives"} {
+	dirs, err := os.ReadDir(filepath.Join("testdata", "src"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		name := dir.Name()
 		t.Run(name, func(t *testing.T) {
 			for _, result := range analysistest.Run(t, root, together, "./lint/testdata/src/"+name) {
 				if result.Err != nil {
@@ -26,6 +32,16 @@ func TestSuite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLibraries runs the suite over uses of retry libraries, of which
+// testdata/libraries declares what is used.
+func TestLibraries(t *testing.T) {
+	root, err := filepath.Abs("testdata/libraries")
+	if err != nil {
+		t.Fatal(err)
+	}
+	analysistest.Run(t, root, together, "unboundedlibrary")
 }
 
 // together reports what every analyzer of the suite does: a want comment is

@@ -1,10 +1,12 @@
 package lint
 
 import (
+	"flag"
 	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +41,17 @@ package assigns to anywhere.`,
 	URL:        pageOf("P300"),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
 	ResultType: used,
+	Flags:      informingFlag(),
 	Run:        runPolicyLiteral,
+}
+
+// informing are the ids of rules that are reported although they only inform.
+var informing string
+
+func informingFlag() flag.FlagSet {
+	var flags flag.FlagSet
+	flags.StringVar(&informing, "enable", "", "rules that only inform, to report too: P303")
+	return flags
 }
 
 func runPolicyLiteral(pass *analysis.Pass) (any, error) {
@@ -65,7 +77,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 			return !assigned[name] && (!written || values[name].constant)
 		}
 		for _, f := range rules.Check(policy, known) {
-			if f.Severity == rules.Info {
+			if f.Severity == rules.Info && !slices.Contains(strings.Split(informing, ","), f.Rule) {
 				continue
 			}
 			at := ast.Node(lit)

@@ -16,7 +16,13 @@ import (
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
-var Suite = []*analysis.Analyzer{UnboundedRetry, DeafWait, TimeoutOrder, PolicyLiteral, Directives}
+var Suite = []*analysis.Analyzer{
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
+	UnboundedLibrary, BareDuration,
+	TimeoutOrder, DeferInRetry,
+	NestedRetry, WrapperCall,
+	PolicyLiteral, Directives,
+}
 
 // pageOf returns the address of a rule's documentation.
 func pageOf(rule string) string {
@@ -33,7 +39,7 @@ func AnalyzerOf(rule string) *analysis.Analyzer {
 }
 
 // alsoOn are the rules that share the page of another.
-var alsoOn = map[string][]string{"retrydirectives": {"RL002"}}
+var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}, "unboundedlibrary": {"RL202"}, "nestedretry": {"RL402"}, "wrappercall": {"RL504"}}
 
 // A report collects the diagnostics of one analyzer in one package, less those
 // that a directive suppresses.
@@ -50,14 +56,19 @@ func newReport(pass *analysis.Pass) *report {
 // at reports rule at a node, in one line that ends in the rule's id. If end is
 // not valid the diagnostic is of a point.
 func (r *report) at(pos, end token.Pos, rule, format string, args ...any) {
-	if d := r.all.covering(r.pass.Fset.Position(pos), rule); d != nil {
-		r.used = append(r.used, d)
+	r.finding(analysis.Diagnostic{Pos: pos, End: end, Message: fmt.Sprintf(format, args...)}, rule)
+}
+
+// finding reports a diagnostic under a rule, unless a directive suppresses it.
+// Rules that refine its text are named behind the first.
+func (r *report) finding(d analysis.Diagnostic, rules ...string) {
+	if obeyed := r.all.covering(r.pass.Fset.Position(d.Pos), rules[0]); obeyed != nil {
+		r.used = append(r.used, obeyed)
 		return
 	}
-	r.pass.Report(analysis.Diagnostic{
-		Pos: pos, End: end, Category: rule, URL: pageOf(rule),
-		Message: fmt.Sprintf(format, args...) + " (" + rule + ")",
-	})
+	d.Category, d.URL = rules[0], pageOf(rules[0])
+	d.Message += " (" + strings.Join(rules, ", ") + ")"
+	r.pass.Report(d)
 }
 
 // imports reports whether the package imports path directly.
@@ -86,6 +97,19 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 // they like.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
 	return strings.HasSuffix(pass.Fset.File(pos).Name(), "_test.go")
+}
+
+// standsAlone reports whether a call, of which the parenthesis is known, is a
+// statement.
+func standsAlone(file *ast.File, paren token.Pos) bool {
+	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
+	for i, n := range path {
+		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
+			_, alone := path[i+1].(*ast.ExprStmt)
+			return alone
+		}
+	}
+	return false
 }
 
 // fileOf returns the file of the pass that pos is in.

@@ -45,16 +45,20 @@ RIGHT:
 It is silent where a bound is possible: about exits that depend on memory, on
 methods of other values or on closures; about calls of function values, whose
 callers decide; about loops that go on after success (daemons, accept loops);
-about calls whose arguments change (pages, alternatives).`,
+about calls whose arguments change (pages, alternatives).
+
+Where more is wrong the same line says so: RL103, that it tries again at once;
+RL104, that the end of the call's context is retried as any other error; RL105,
+that attempts are counted but the count is never compared.`,
 	URL:        pageOf("RL101"),
-	Requires:   []*analysis.Analyzer{buildssa.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedRetry,
 }
 
 func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA).SrcFuncs {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, retry := range retryloop.Find(fn) {
 			if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
 				continue
@@ -63,15 +67,32 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			why := "every way out needs it to succeed or to fail otherwise"
-			if c := retry.DeadCounter; c != nil {
-				why = whyDead(pass.Fset, c)
-			}
-			pos := position(file, retry)
-			r.at(pos, token.NoPos, "RL101", "retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why)
+			why, codes := judgement(pass.Fset, retry)
+			r.finding(analysis.Diagnostic{
+				Pos:     position(file, retry),
+				Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
+			}, codes...)
 		}
 	}
 	return r.used, nil
+}
+
+// judgement says why nothing ends a retry, and which rules that breaks.
+func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []string) {
+	why, codes = "every way out needs it to succeed or to fail otherwise", []string{"RL101"}
+	if retry.AtOnce() {
+		why, codes = why+", and it tries again at once", append(codes, "RL103")
+	}
+	if retry.IgnoresItsContext() {
+		why, codes = why+", and the end of its context is retried as well", append(codes, "RL104")
+	}
+	if c := retry.DeadCounter; c != nil {
+		why = whyDead(fset, c)
+		if !c.Compared {
+			codes = append(codes, "RL105")
+		}
+	}
+	return why, codes
 }
 
 // whyDead says what is wrong with a counter that ends nothing.
@@ -90,17 +111,25 @@ func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
 // it, at the call.
 func position(file *ast.File, retry retryloop.Retry) token.Pos {
 	pos := retry.Call.Pos()
-	if !retry.IsFor {
-		return callStart(file, pos)
+	if retry.IsFor {
+		if loop := loopAround(file, pos); loop != pos {
+			return loop
+		}
 	}
+	return callStart(file, pos)
+}
+
+// loopAround returns where the innermost loop around pos begins, within one
+// function; else pos.
+func loopAround(file *ast.File, pos token.Pos) token.Pos {
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 	for _, n := range path {
 		switch n.(type) {
 		case *ast.ForStmt, *ast.RangeStmt:
 			return n.Pos()
 		case *ast.FuncLit, *ast.FuncDecl:
-			return callStart(file, pos)
+			return pos
 		}
 	}
-	return callStart(file, pos)
+	return pos
 }

@@ -128,7 +128,7 @@ func (d decoder) use(n *node, u *Use) {
 	if e := n.get("fallback"); e != nil && !e.value.isNull() {
 		name, ok := e.value.value.(string)
 		if !ok || !token.IsIdentifier(name) {
-			d.problem(e.value.span, "P102", "fallback is the name of a function of the package, with the parameters of what is bound and the error, not %s", kindOf(e.value))
+			d.problem(e.value.span, "P102", "fallback is the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error, not %s", kindOf(e.value))
 		}
 		u.Fallback = Symbol{name, e.value.Pos}
 	}

@@ -22,6 +22,9 @@ func (p *Policy) Explain(w io.Writer, file string) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range p.values() {
 		origin := "default"
+		if s.field == "timeout" && p.Scope != "" {
+			origin = "scope " + p.Scope
+		}
 		if at, ok := p.Places[s.field]; ok {
 			origin = fmt.Sprintf("%s:%d", file, at.Line)
 		}
@@ -29,7 +32,22 @@ func (p *Policy) Explain(w io.Writer, file string) {
 	}
 	table.Flush()
 	p.schedule(w)
+	for _, own := range p.classes() {
+		fmt.Fprintf(w, "\nfor errors of class %s:\n", own.Name)
+		own.schedule(w)
+	}
 	p.worst(w)
+}
+
+// classes returns the schedules of classes, each under the policy's limits, as
+// policies named like the class.
+func (p *Policy) classes() (list []Policy) {
+	for _, o := range p.PerError {
+		own := o.Schedule()
+		own.DelayBudget, own.MaxElapsed, own.Timeout = p.DelayBudget, p.MaxElapsed, p.Timeout
+		list = append(list, Policy{Name: own.Name, Policy: own.Effective()})
+	}
+	return list
 }
 
 type fieldValue struct {
@@ -168,6 +186,10 @@ func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
 // worst writes the most that one call can cost.
 func (p *Policy) worst(w io.Writer) {
 	calls, waits, all := p.most()
+	for _, own := range p.classes() {
+		n, longest, counted := own.most()
+		calls, waits, all = max(calls, n), max(waits, longest), all && counted
+	}
 	text := "unlimited"
 	if all {
 		text = strconv.Itoa(calls)

@@ -33,9 +33,7 @@ func (d decoder) limits(root *node) (l limits) {
 	l.delayBudget = one(d, e.value, d.limit, "delay_budget")
 	l.timeout = one(d, e.value, d.limit, "timeout")
 	if a := one(d, e.value, d.atLeastOne, "amplification"); a.set && !a.null {
-		if l.amplification = a; a.value != rules.DefaultAmplification {
-			d.problem(a.at, "P909", "amplification other than %d is not supported yet: write %d", rules.DefaultAmplification, rules.DefaultAmplification)
-		}
+		l.amplification = a
 	}
 	if l.maxAttempts.value == retry.Unlimited {
 		d.problem(l.maxAttempts.at, "P102", "a limit of unlimited is none: remove it")

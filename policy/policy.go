@@ -23,7 +23,8 @@ type File struct {
 	Policies []Policy
 	Bindings []Binding
 
-	// Amplification is the most attempts that nested policies may multiply to.
+	// Amplification is the most attempts that nested policies may multiply to:
+	// retrylint holds Go code to it (RL401).
 	Amplification int
 }
 

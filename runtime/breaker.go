@@ -129,26 +129,32 @@ func NewBreaker(p BreakerPolicy) *Breaker {
 	return b
 }
 
-// A Pass is the leave of one attempt. The zero Pass is none.
-type Pass struct {
-	word  uint64 // as the attempt found it
+// A Pass is the leave of one attempt: Breaker.word as the attempt found it. The
+// zero Pass is none.
+type Pass uint64
+
+// A permit is any leave.
+type permit struct {
+	pass  Pass
 	probe uint64 // of a half-open attempt, or 0
 }
+
+// given reports whether there is leave at all: [Breaker.Ready] returns a Pass
+// that is none where the breaker is not closed.
+func (p permit) given() bool { return p.pass&given != 0 && (p.probe != 0 || p.pass&notClosed == 0) }
 
 // Ready returns leave for an attempt if the breaker is closed. Where it is not,
 // [Call.Next] decides.
 func (b *Breaker) Ready() (Pass, bool) {
-	word := b.word.Load()
-	if word&notClosed != 0 {
-		return Pass{}, false
-	}
-	return Pass{word: word}, true
+	p := Pass(b.word.Load())
+	return p, p&notClosed == 0
 }
 
-// Succeed tells the breaker that an attempt has succeeded.
+// Succeed tells the breaker that an attempt has succeeded. While it is closed
+// and nothing has failed, that is no news.
 func (b *Breaker) Succeed(p Pass) {
-	if b.word.Load() != p.word || p.word&(failing|notClosed) != 0 {
-		b.record(p, succeeded)
+	if b.word.Load()&(failing|notClosed) != 0 {
+		b.record(permit{pass: p}, succeeded)
 	}
 }
 
@@ -196,15 +202,15 @@ func (b *Breaker) publish() {
 }
 
 // admit gives leave for an attempt, if it may have it.
-func (b *Breaker) admit(now time.Time) (Pass, bool) {
+func (b *Breaker) admit(now time.Time) (permit, bool) {
 	if pass, ok := b.Ready(); ok {
-		return pass, true
+		return permit{pass: pass}, true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.stateAt(now) {
 	case Closed:
-		return Pass{word: b.word.Load()}, true
+		return permit{pass: Pass(b.word.Load())}, true
 	case HalfOpen:
 		// A probe that is not heard of for as long as the breaker stays open
 		// must not wedge it.
@@ -212,10 +218,10 @@ func (b *Breaker) admit(now time.Time) (Pass, bool) {
 		if len(b.probes) < b.policy.HalfOpenCalls {
 			b.lastProbe++
 			b.probes = append(b.probes, probe{b.lastProbe, now})
-			return Pass{word: b.word.Load(), probe: b.lastProbe}, true
+			return permit{Pass(b.word.Load()), b.lastProbe}, true
 		}
 	}
-	return Pass{}, false
+	return permit{}, false
 }
 
 // mayAdmit reports whether an attempt that begins at a time may get leave then,
@@ -228,11 +234,11 @@ func (b *Breaker) mayAdmit(at time.Time) bool {
 
 // record takes the sample of an attempt. One of an earlier generation, or of a
 // probe that has lapsed, is dropped.
-func (b *Breaker) record(p Pass, s sample) BreakerState {
+func (b *Breaker) record(p permit, s sample) BreakerState {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p.word == 0 || p.word>>generationBit != b.generation {
+	if !p.given() || uint64(p.pass)>>generationBit != b.generation {
 		return b.state
 	}
 	if b.state == HalfOpen {

@@ -54,8 +54,8 @@ type RetryBudget interface {
 // A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. It takes
 // no lock; a full one costs a success one atomic load.
 type Budget struct {
-	// In millionths of a retry.
-	tokens          atomic.Int64
+	// In millionths of a retry. What is missing is 0 while all goes well.
+	missing         atomic.Int64
 	capacity, ratio int64
 	perSecond       float64
 
@@ -69,23 +69,24 @@ const token = 1_000_000
 // NewBudget returns a full budget.
 func NewBudget(p BudgetPolicy) *Budget {
 	p = p.Effective()
-	b := &Budget{capacity: int64(p.Burst * token), ratio: int64(p.Ratio * token), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
-	b.tokens.Store(b.capacity)
-	return b
+	return &Budget{capacity: int64(p.Burst * token), ratio: int64(p.Ratio * token), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
 }
 
 // Deposit tells the budget that a call has succeeded.
 func (b *Budget) Deposit() {
-	if have := b.tokens.Load(); have < b.capacity {
+	if b.missing.Load() != 0 {
 		b.add(b.ratio)
 	}
 }
 
-// add puts tokens in, as many as there is room for.
+// add puts tokens in, as many as there is room for. It is kept out of line, for
+// the sake of Deposit.
+//
+//go:noinline
 func (b *Budget) add(n int64) {
 	for {
-		have := b.tokens.Load()
-		if have >= b.capacity || b.tokens.CompareAndSwap(have, min(have+n, b.capacity)) {
+		missing := b.missing.Load()
+		if missing == 0 || b.missing.CompareAndSwap(missing, max(missing-n, 0)) {
 			return
 		}
 	}
@@ -95,11 +96,11 @@ func (b *Budget) add(n int64) {
 func (b *Budget) Withdraw() error {
 	b.refill(int64(time.Since(b.begun)))
 	for {
-		have := b.tokens.Load()
-		if have < token {
+		missing := b.missing.Load()
+		if b.capacity-missing < token {
 			return ErrBudget
 		}
-		if b.tokens.CompareAndSwap(have, have-token) {
+		if b.missing.CompareAndSwap(missing, missing+token) {
 			return nil
 		}
 	}
@@ -116,7 +117,7 @@ func (b *Budget) refill(now int64) {
 }
 
 // Left returns how many retries the budget holds.
-func (b *Budget) Left() float64 { return float64(b.tokens.Load()) / token }
+func (b *Budget) Left() float64 { return float64(b.capacity-b.missing.Load()) / token }
 
 // A JobBudgetPolicy counts the retries of one job and of each of its units. It
 // is plain data. The zero value of every field but Name means its default;

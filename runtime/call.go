@@ -22,10 +22,11 @@ type Call struct {
 	decided  bool          // the policy had something to decide about an error
 	escalate bool          // if this error exhausts the call
 	asked    time.Duration // wait that the last error asked for
+	last     error         // of an attempt that was made
 	id       uint64        // for observers, or 0
 
 	breaker *Breaker // or nil
-	pass    Pass     // of the attempt under way
+	permit  permit   // of the attempt under way
 	budget  RetryBudget
 
 	attempt context.Context // derived for the attempt, or nil
@@ -40,7 +41,7 @@ func (p *Policy) Begin() Call { return Call{policy: p} }
 // the first attempt. Where that was not ready, [Call.Next] with a nil error
 // comes before the first attempt.
 func (p *Policy) BeginWith(breaker *Breaker, pass Pass, budget RetryBudget) Call {
-	return Call{policy: p, breaker: breaker, pass: pass, budget: budget}
+	return Call{policy: p, breaker: breaker, permit: permit{pass: pass}, budget: budget}
 }
 
 // Attempt returns the context for the next attempt: ctx limited by the
@@ -83,8 +84,7 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 // Succeed tells the breaker and the budget that the attempt has succeeded.
 func (c *Call) Succeed() {
 	if c.breaker != nil {
-		c.breaker.Succeed(c.pass)
-		c.pass = Pass{}
+		c.sample(succeeded)
 	}
 	if b, ok := c.budget.(*Budget); ok && b != nil {
 		b.Deposit()
@@ -97,9 +97,8 @@ func (c *Call) End() {
 	if c.attempt != nil {
 		c.release()
 	}
-	if c.pass.probe != 0 {
-		c.breaker.record(c.pass, neutral)
-		c.pass = Pass{}
+	if c.permit.probe != 0 {
+		c.sample(neutral)
 	}
 }
 
@@ -121,7 +120,7 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		}
 		return c.refused(ctx, nil)
 	}
-	for {
+	for c.last = err; ; {
 		f, done := c.failed(ctx, err)
 		if done != nil {
 			return done
@@ -234,15 +233,15 @@ func (c *Call) admit() (ok bool) {
 	if c.breaker == nil {
 		return true
 	}
-	c.pass, ok = c.breaker.admit(time.Now())
+	c.permit, ok = c.breaker.admit(time.Now())
 	return ok
 }
 
 // sample gives the breaker the sample of the attempt that has ended.
 func (c *Call) sample(s sample) {
 	if c.breaker != nil {
-		c.breaker.record(c.pass, s)
-		c.pass = Pass{}
+		c.breaker.record(c.permit, s)
+		c.permit = permit{}
 	}
 }
 
@@ -341,6 +340,9 @@ func (c *Call) refused(ctx context.Context, err error) error {
 // stop gives up. Where the policy had nothing to decide, the error goes back as
 // the callee made it.
 func (c *Call) stop(ctx context.Context, err error, reason Reason, cause error) error {
+	if err == error(ErrBreakerOpen) {
+		err = c.last // a refusal must not hide it
+	}
 	err = unmark(err)
 	if f := observer(ctx); f != nil {
 		f(c.event(err, Event{Reason: reason}))

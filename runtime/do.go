@@ -15,7 +15,7 @@ func Do[T any](ctx context.Context, p *Policy, op func(context.Context) (T, erro
 // DoWith is [Do] with a breaker and a budget that the call shares with others;
 // either may be nil.
 func DoWith[T any](ctx context.Context, p *Policy, breaker *Breaker, budget RetryBudget, op func(context.Context) (T, error)) (T, error) {
-	call := p.BeginWith(breaker, Pass{}, budget)
+	call := p.BeginWith(breaker, 0, budget)
 	defer call.End()
 	var value T
 	err := call.Next(ctx, nil)

@@ -39,7 +39,7 @@ func Example() {
 			if err = call.Next(ctx, err); err != nil {
 				return text, err
 			}
-			if text, err = read(ctx, &failures); err == nil {
+			if text, err = read(call.Attempt(ctx), &failures); err == nil {
 				return text, nil
 			}
 		}
@@ -145,4 +145,136 @@ func ExamplePolicy_Classify() {
 	retried, belongs := policy.Classify(errBusy, retry.Network, retry.Timeout)
 	fmt.Println(retried, belongs)
 	// Output: true [true false]
+}
+
+// A policy as a literal, without the generator.
+func ExampleDo() {
+	policy := retry.Policy{Name: "read", MaxAttempts: 5, InitialDelay: time.Millisecond, Jitter: retry.Full}
+	failures := 2
+	text, err := retry.Do(context.Background(), &policy, func(ctx context.Context) (string, error) {
+		fmt.Println("attempt", retry.AttemptNumber(ctx))
+		return read(ctx, &failures)
+	})
+	fmt.Println(text, err)
+	// Output:
+	// attempt 1
+	// attempt 2
+	// attempt 3
+	// text <nil>
+}
+
+// A loop of one's own under a policy.
+func ExamplePolicy_Attempts() {
+	failures := 1
+	var text string
+	var err error
+	for attempt := range policyRead.Attempts(context.Background()) {
+		text, err = read(attempt.Context(), &failures)
+		fmt.Println("attempt", attempt.Number(), err)
+		err = attempt.Done(err)
+	}
+	fmt.Println(text, err)
+	// Output:
+	// attempt 1 connection refused
+	// attempt 2 <nil>
+	// text <nil>
+}
+
+// Three failures in a row open the breaker; then calls are refused at once.
+func ExampleBreaker() {
+	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 3})
+	call := func() error {
+		failures := 9
+		_, err := retry.DoWith(context.Background(), &policyRead, breaker, nil, func(ctx context.Context) (string, error) {
+			return read(ctx, &failures)
+		})
+		return err
+	}
+	fmt.Println(call())
+	fmt.Println(breaker.State())
+	fmt.Println(call())
+	// Output:
+	// read: breaker open after 3 attempts and 3ms of waiting: connection refused
+	// open
+	// read: breaker open
+}
+
+// Retries are a share of successes: when everything fails, they end.
+func ExampleBudget() {
+	budget := retry.NewBudget(retry.BudgetPolicy{Name: "client", Ratio: 0.1, MinPerSecond: retry.None, Burst: 4})
+	for range 3 {
+		failures := 9
+		_, err := retry.DoWith(context.Background(), &policyRead, nil, budget, func(ctx context.Context) (string, error) {
+			return read(ctx, &failures)
+		})
+		fmt.Println(err, budget.Left())
+	}
+	// Output:
+	// read: attempts exhausted after 4 attempts and 7ms of waiting: connection refused 1
+	// read: retry budget exhausted after 2 attempts and 1ms of waiting: connection refused 0
+	// read: retry budget exhausted after 1 attempt and 0s of waiting: connection refused 0
+}
+
+// Two of three units are enough.
+func ExampleRunGroup() {
+	group, err := retry.NewGroup(retry.GroupPolicy{
+		Name:       "import",
+		Budget:     &retry.JobBudgetPolicy{Retries: 10, PerUnit: 2},
+		BestEffort: &retry.BestEffort{MinSuccess: 2},
+	}, "job-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outcome, err := retry.RunGroup(context.Background(), group, []string{"east", "west", "south"}, func(ctx context.Context, unit string) (int, error) {
+		if unit == "south" {
+			<-ctx.Done() // never answers
+			return 0, ctx.Err()
+		}
+		return len(unit), nil
+	}, nil)
+	fmt.Println(outcome.Reason, outcome.Results, err)
+	// Output:
+	// min_dcs_reached (2/2) map[east:4 west:4] <nil>
+}
+
+// Errors by status, type and text, and a schedule of their own for some.
+func ExampleErrorClass() {
+	policy := retry.Policy{
+		Name:    "read",
+		RetryOn: []retry.Class{retry.Transient, "busy"},
+		Classes: []retry.ErrorClass{
+			{Class: "busy", HTTP: [][2]int{{409, 409}, {425, 425}}},
+			{Class: "gone", Is: []error{io.ErrClosedPipe}, Action: retry.Fail},
+		},
+		PerError: []retry.Override{{Class: retry.RateLimit, MaxAttempts: 6, Jitter: retry.Full}},
+	}
+	for _, err := range []error{conflict{}, io.ErrClosedPipe, errors.New("no such user")} {
+		retried, _ := policy.Classify(err)
+		fmt.Println(err, retried)
+	}
+	// Output:
+	// conflict true
+	// io: read/write on closed pipe false
+	// no such user false
+}
+
+type conflict struct{}
+
+func (conflict) Error() string   { return "conflict" }
+func (conflict) StatusCode() int { return 409 }
+
+// The same key for all attempts of a call, for a server that does the work of
+// one key once.
+func ExampleEnsureIdempotencyKey() {
+	ctx := retry.EnsureIdempotencyKey(context.Background())
+	keys := map[string]bool{}
+	failures := 2
+	_, err := retry.Do(ctx, &policyRead, func(ctx context.Context) (string, error) {
+		keys[retry.IdempotencyKey(ctx)] = true
+		return read(ctx, &failures)
+	})
+	fmt.Println(len(keys), err)
+	// Output:
+	// 1 <nil>
 }

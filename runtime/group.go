@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -263,7 +264,8 @@ func RunGroup[T any](ctx context.Context, g *Group, units []string, op func(ctx 
 	r := &run[T]{group: g, begun: time.Now(), ok: map[string]bool{}, changed: make(chan struct{}, 1)}
 	r.progress = newProgress(g.policy.BestEffort, units)
 	r.outcome = Outcome[T]{Results: map[string]T{}, Errors: map[string]error{}}
-	for unit := range r.progress.reported {
+	// Each once, and collected before the first can report.
+	for _, unit := range slices.Collect(maps.Keys(r.progress.reported)) {
 		go func() {
 			var value T
 			err := errGoexit

@@ -18,7 +18,7 @@ import (
 var text []byte
 
 // ID is the address under which the schema is published.
-const ID = "https://github.com/retrygen/retrygen/schema/policy.schema.json"
+const ID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/policy.schema.json"
 
 // JSON returns the schema's text.
 func JSON() []byte { return bytes.Clone(text) }

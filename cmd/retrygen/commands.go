@@ -200,6 +200,9 @@ policies:
 #   Store:                 # an interface: NewRetryStore(next)
 #     policy: read
 #     methods: {Close: none}
+
+# Scopes, error classes, breakers, budgets and groups:
+# https://github.com/retrygen/retrygen/blob/main/docs/language.md
 `
 
 // initialise writes a policy file to start from, never over another.

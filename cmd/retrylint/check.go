@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/retrygen/retrygen/internal/excerpt"
 	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 type checkConfig struct {
@@ -22,7 +24,13 @@ type checkConfig struct {
 	tags     string
 	tests    bool
 	sarif    string // where findings go as SARIF; -: to standard output, in place of the text
-	patterns []string
+	fix      bool   // rewrite the files
+	diff     bool   // show what fix would do, and nothing else
+	json     bool
+	github   bool   // findings as annotations of GitHub
+	disable  string // rules that are not reported, with commas between them
+	baseline string // a file of findings that are not reported
+	args     []string
 }
 
 // A finding is a diagnostic with its place on the disk.
@@ -30,50 +38,35 @@ type finding struct {
 	at, end token.Position
 	rule    string
 	text    string
+	edits   []edit // fix it
 }
 
-// check runs the suite and prints what it finds, sorted. It returns how many
-// findings there are.
+// check runs the suite over packages, and the rules of policies over policy
+// files, and prints what it finds, sorted. It returns how many findings there
+// are.
 func check(config checkConfig, stdout io.Writer) (int, error) {
 	dir, err := filepath.Abs(config.dir)
 	if err != nil {
 		return 0, err
 	}
-	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests}
-	if config.tags != "" {
-		load.BuildFlags = []string{"-tags=" + config.tags}
+	var files, patterns []string
+	for _, arg := range config.args {
+		if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
+			files = append(files, arg)
+		} else {
+			patterns = append(patterns, arg)
+		}
 	}
-	if len(config.patterns) == 0 {
-		config.patterns = []string{"./..."}
-	}
-	pkgs, err := packages.Load(load, config.patterns...)
+	findings, err := checkPolicies(files, dir)
 	if err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
-	}
-	if err := broken(pkgs, dir); err != nil {
 		return 0, err
 	}
-	if len(pkgs) == 0 {
-		return 0, fmt.Errorf("retrylint: no packages match %s", strings.Join(config.patterns, " "))
-	}
-	prune(pkgs)
-	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
-	if err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
-	}
-	var findings []finding
-	for _, action := range graph.Roots {
-		if action.Err != nil {
-			return 0, fmt.Errorf("retrylint: %s: %w", action.Package.PkgPath, action.Err)
+	if len(files) == 0 || len(patterns) > 0 {
+		inGo, err := checkPackages(config, patterns, dir)
+		if err != nil {
+			return 0, err
 		}
-		for _, d := range action.Diagnostics {
-			fset := action.Package.Fset
-			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: d.Message}
-			if d.End.IsValid() {
-				f.end = fset.Position(d.End)
-			}
-			findings = append(findings, f)
-		}
+		findings = append(findings, inGo...)
 	}
 	slices.SortFunc(findings, func(a, b finding) int {
 		return cmp.Or(
@@ -82,19 +75,108 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 		)
 	})
 	// A package and its test variant find the same.
-	findings = slices.Compact(findings)
-	if config.sarif != "" {
-		if err := writeSARIF(config.sarif, stdout, findings, dir); err != nil {
-			return 0, fmt.Errorf("retrylint: %w", err)
+	findings = slices.CompactFunc(findings, func(a, b finding) bool { return a.at == b.at && a.text == b.text })
+	findings = without(findings, config.disable)
+	if config.baseline != "" {
+		if findings, err = beyond(config.baseline, findings, dir); err != nil {
+			return 0, fmt.Errorf("retrylint: baseline: %w", err)
 		}
 	}
-	if config.sarif == "-" {
-		return len(findings), nil
+	if config.fix || config.diff {
+		if findings, err = fix(findings, config.diff, stdout, dir); err != nil {
+			return 0, fmt.Errorf("retrylint: %w", err)
+		}
+		if config.diff {
+			return len(findings), nil
+		}
 	}
-	for _, f := range findings {
-		f.print(stdout, dir)
+	if err := config.print(findings, stdout, dir); err != nil {
+		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	return len(findings), nil
+}
+
+// print writes the findings in the forms that are asked for.
+func (config checkConfig) print(findings []finding, stdout io.Writer, dir string) error {
+	if config.sarif != "" {
+		if err := writeSARIF(config.sarif, stdout, findings, dir); err != nil || config.sarif == "-" {
+			return err
+		}
+	}
+	if config.json {
+		return printJSON(stdout, findings, dir)
+	}
+	for _, f := range findings {
+		if config.github {
+			f.annotate(stdout, dir)
+		} else {
+			f.print(stdout, dir)
+		}
+	}
+	return nil
+}
+
+// checkPolicies judges policy files, by the rules that retrygen check has.
+func checkPolicies(files []string, dir string) (findings []finding, err error) {
+	for _, name := range files {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("retrylint: %w", err)
+		}
+		_, problems := policy.Check(name, text)
+		for _, p := range policy.AtLeast(rules.Warning, problems) {
+			at := token.Position{Filename: name, Line: p.Pos.Line, Column: p.Pos.Col}
+			findings = append(findings, finding{at: at, rule: p.Rule, text: p.Text + " (" + p.Rule + ")"})
+		}
+	}
+	return findings, nil
+}
+
+// checkPackages runs the suite over packages.
+func checkPackages(config checkConfig, patterns []string, dir string) (findings []finding, err error) {
+	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests}
+	if config.tags != "" {
+		load.BuildFlags = []string{"-tags=" + config.tags}
+	}
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	pkgs, err := packages.Load(load, patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("retrylint: %w", err)
+	}
+	if err := broken(pkgs, dir); err != nil {
+		return nil, err
+	}
+	if len(pkgs) == 0 {
+		return nil, fmt.Errorf("retrylint: no packages match %s", strings.Join(patterns, " "))
+	}
+	prune(pkgs)
+	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
+	if err != nil {
+		return nil, fmt.Errorf("retrylint: %w", err)
+	}
+	for _, action := range graph.Roots {
+		if action.Err != nil {
+			return nil, fmt.Errorf("retrylint: %s: %w", action.Package.PkgPath, action.Err)
+		}
+		for _, d := range action.Diagnostics {
+			fset := action.Package.Fset
+			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: d.Message}
+			if d.End.IsValid() {
+				f.end = fset.Position(d.End)
+			}
+			f.edits = editsOf(d, func(e analysis.TextEdit) (string, int, int) {
+				file := fset.File(e.Pos)
+				return file.Name(), file.Offset(e.Pos), file.Offset(e.End)
+			})
+			findings = append(findings, f)
+		}
+	}
+	return findings, nil
 }
 
 // broken returns the errors of packages that do not compile: nothing is said
@@ -134,27 +216,4 @@ func prune(pkgs []*packages.Package) {
 		}
 		return true
 	}, nil)
-}
-
-// print writes file:line:col: text, the line, and a caret.
-func (f finding) print(w io.Writer, dir string) {
-	name := f.at.Filename
-	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
-		name = filepath.ToSlash(rel)
-	}
-	fmt.Fprintf(w, "%s:%d:%d: %s\n", name, f.at.Line, f.at.Column, f.text)
-	text, err := os.ReadFile(f.at.Filename)
-	if err != nil {
-		return // the message stands without its line
-	}
-	excerpt.Print(w, text, f.at.Line, f.at.Column, f.width())
-}
-
-// width is what a finding is long in bytes: 1 where it goes over the end of
-// its line.
-func (f finding) width() int {
-	if f.end.Line != f.at.Line {
-		return 1
-	}
-	return f.end.Column - f.at.Column
 }

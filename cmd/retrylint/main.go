@@ -34,23 +34,46 @@ func calledByVet(args []string) bool {
 
 const usage = `retrylint reports retries that do harm.
 
-usage: retrylint [flags] [packages]
+usage: retrylint [flags] [packages] [policy files]
        go vet -vettool=$(which retrylint) [packages]
 
-It checks the packages (./... if none are named) and their tests.
+It checks the packages (./... if nothing is named) with their tests, and policy
+files: what ends in .yaml or .yml.
 
   RL101  a hand-written retry that nothing ends
   RL102  a wait between attempts that ignores a context
+  RL103  a remote call that is tried again at once
+  RL104  the end of a context, retried for ever
+  RL105  a bound that can never be reached
+  RL106  a budget that each attempt makes anew
+  RL107  a delay that overflows after many attempts
+  RL109  giving up that reads as success
+  RL113  a function that calls itself after every failure
+  RL201  a library or helper that retries for ever
+  RL202  the same where a context could end it
+  RL207  a duration without a unit
   RL301  an inner context timeout that exceeds the outer one
+  RL306  a defer in a retry
+  RL401  retries of retries that multiply
+  RL402  a loop around a generated wrapper
+  RL501  a wrapper that is given no context although there is one
+  RL504  a wrapper whose error is dropped
   P…     a retry.Policy literal that breaks a rule of policy files
 
 flags:
-  -C dir        run in dir
-  -explain id   tell what a rule is about, with an example
-  -sarif file   write the findings as SARIF too; - writes nothing else, to standard output
-  -tags t       build tags, as for go build
-  -tests=false  leave the tests out
-  -version      print the version
+  -C dir          run in dir
+  -baseline file  leave out the findings of file; write it if it is not there
+  -diff           show what -fix would change, and change nothing
+  -disable ids    leave out these rules: RL102,RL103
+  -enable ids     report these rules too, which only inform: P303
+  -explain id     tell what a rule is about, with an example
+  -fix            fix what can be fixed without changing more than cancellation
+  -github         write the findings as annotations of GitHub
+  -json           write the findings as one JSON array
+  -sarif file     write the findings as SARIF too; - writes nothing else, to standard output
+  -tags t         build tags, as for go build
+  -tests=false    leave the tests out
+  -version        print the version
 
 A finding is suppressed by a comment on its line or the line above:
   //retrylint:ignore RL101 why the code is right
@@ -74,6 +97,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&config.dir, "C", ".", "")
 	flags.StringVar(&config.tags, "tags", "", "")
 	flags.BoolVar(&config.tests, "tests", true, "")
+	flags.BoolVar(&config.fix, "fix", false, "")
+	flags.BoolVar(&config.diff, "diff", false, "")
+	flags.BoolVar(&config.json, "json", false, "")
+	flags.BoolVar(&config.github, "github", false, "")
+	flags.StringVar(&config.disable, "disable", "", "")
+	flags.StringVar(&config.baseline, "baseline", "", "")
+	enable := flags.String("enable", "", "")
 	flags.StringVar(&config.sarif, "sarif", "", "")
 	id := flags.String("explain", "", "")
 	version := flags.Bool("version", false, "")
@@ -95,7 +125,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if *id != "" {
 		return explain(*id, stdout, stderr)
 	}
-	config.patterns = flags.Args()
+	if err := lint.PolicyLiteral.Flags.Set("enable", *enable); err != nil {
+		fmt.Fprintf(stderr, "retrylint: %v\n", err)
+		return failed
+	}
+	if config.json && (config.github || config.sarif == "-") || config.github && config.sarif == "-" {
+		fmt.Fprintln(stderr, "retrylint: -json, -github and -sarif - are each the whole output: choose one")
+		return failed
+	}
+	config.args = flags.Args()
 	n, err := check(config, stdout)
 	switch {
 	case err != nil:

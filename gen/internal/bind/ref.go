@@ -100,15 +100,21 @@ func (p *Package) Has(path string) error {
 }
 
 // Fallback checks that the function called name can stand in for fn: the same
-// parameters and the error, and the same results.
-func (p *Package) Fallback(name string, fn Func) error {
+// parameters and the error, and the same results. Where recv names a type of
+// the package, a method of that type may stand in as well.
+func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, err error) {
 	obj := p.types.Scope().Lookup(name)
+	if typ := p.types.Scope().Lookup(recv); recv != "" && typ != nil {
+		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ.Type()), true, p.types, name); m != nil {
+			obj, isMethod = m, true
+		}
+	}
 	if obj == nil {
-		return fmt.Errorf("the package has no function %s%s", name, didYouMean(name, p.types.Scope().Names()))
+		return false, fmt.Errorf("the package has no function %s%s", name, didYouMean(name, p.types.Scope().Names()))
 	}
 	f, ok := obj.(*types.Func)
 	if !ok {
-		return fmt.Errorf("%s is not a function", name)
+		return false, fmt.Errorf("%s is not a function", name)
 	}
 	has := binder{home: p, from: p}.signature(f)
 	want := fn.Params
@@ -118,9 +124,9 @@ func (p *Package) Fallback(name string, fn Func) error {
 	}
 	want = append(append([]Param{}, want...), Param{Name: "err", Type: "error"})
 	if f.Signature().TypeParams().Len() > 0 || has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
-		return fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
+		return false, fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
 	}
-	return nil
+	return isMethod, nil
 }
 
 func sameTypes(a, b []Param) bool {

@@ -13,6 +13,8 @@ type Use struct {
 	Fallback string // function that is called when all is lost, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
 	recv     bool   // the first parameter is the callee's receiver
+
+	FallbackMethod bool // Fallback is a method of the receiver
 }
 
 // body is one wrapper's body in the making.
@@ -25,6 +27,7 @@ type body struct {
 	// group the receiver that has the budget of the unit.
 	shared, group *jen.Statement
 	declared      []jen.Code // the results, where the signature does not name them
+	types         []jen.Code // of the results
 }
 
 // limited reports whether the policy has a limit on time that a context of fn
@@ -87,11 +90,15 @@ func (b body) giveUp() jen.Code {
 	if b.use.Fallback == "" {
 		return jen.Return(b.results())
 	}
-	args := ids(b.l.params)
+	recv, args := b.l.recv, b.l.params
 	if b.use.recv {
-		args = args[1:]
+		recv, args = args[0], args[1:]
 	}
-	return jen.Return(jen.Id(b.use.Fallback).Call(append(args, b.err())...))
+	f := jen.Id(b.use.Fallback)
+	if b.use.FallbackMethod {
+		f = jen.Id(recv).Dot(b.use.Fallback)
+	}
+	return jen.Return(f.Call(append(ids(args), b.err())...))
 }
 
 // next emits
@@ -129,7 +136,7 @@ func (b body) key() []jen.Code {
 // or BeginWith, where calls share something.
 func (b body) begin() *jen.Statement {
 	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
-	breaker, pass, budget := jen.Nil(), jen.Qual(RuntimePath, "Pass").Values(), jen.Nil()
+	breaker, pass, budget := jen.Nil(), jen.Lit(0), jen.Nil()
 	switch {
 	case b.use.Breaker != "" && b.limited():
 		breaker = b.field(BreakerField(b.use.Breaker))
@@ -150,6 +157,14 @@ func (b body) begin() *jen.Statement {
 func (b body) field(name string) *jen.Statement { return b.shared.Clone().Dot(name) }
 
 func (b body) deferEnd() jen.Code { return jen.Defer().Id(b.l.call).Dot("End").Call() }
+
+// resultTypes returns the types of the results.
+func (p printer) resultTypes(fn bind.Func) (types []jen.Code) {
+	for _, r := range fn.Results {
+		types = append(types, p.typ(r.Type))
+	}
+	return types
+}
 
 // declare declares the results where the signature does not.
 func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
@@ -207,7 +222,9 @@ func (b body) underLimit() []jen.Code {
 	}
 }
 
-// guarded: while the breaker is closed, a success costs two atomic loads.
+// guarded: while the breaker is closed, a success costs two atomic loads. What
+// follows a failure is a function of its own: its defer and its Call would
+// make every success dearer.
 //
 //	breaker := DefaultShared.UpstreamBreaker
 //	pass, ready := breaker.Ready()
@@ -217,23 +234,33 @@ func (b body) underLimit() []jen.Code {
 //			return user, nil
 //		}
 //	}
-//	call := policyRead.BeginWith(breaker, pass, nil)
-//	defer call.End()
-//	for {
-//		…
-//	}
+//	return func(user *User, err error) (*User, error) {
+//		call := policyRead.BeginWith(breaker, pass, nil)
+//		defer call.End()
+//		for {
+//			…
+//		}
+//	}(user, err)
 func (b body) guarded() []jen.Code {
 	before := []jen.Code{jen.Id(b.l.breaker).Dot("Succeed").Call(jen.Id(b.l.pass))}
 	if b.use.Budget != "" && b.use.Unit < 0 {
 		before = append(before, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
+	var params, types []jen.Code
+	for i, t := range b.types {
+		params = append(params, jen.Id(b.l.results[i]).Add(t))
+		types = append(types, t)
+	}
+	again := jen.Func().Params(params...).Params(types...).Block(
+		b.begin(),
+		b.deferEnd(),
+		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
+	)
 	return append(b.declared,
 		jen.Id(b.l.breaker).Op(":=").Add(b.field(BreakerField(b.use.Breaker))),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Id(b.l.breaker).Dot("Ready").Call(),
 		jen.If(jen.Id(b.l.ready)).Block(b.try(b.call(nil), before...)),
-		b.begin(),
-		b.deferEnd(),
-		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
+		jen.Return(again.Call(ids(b.l.results)...)),
 	)
 }
 

@@ -26,16 +26,19 @@ const RuntimePath = "github.com/retrygen/retrygen/runtime"
 
 // A File is all that goes into one generated file.
 type File struct {
-	Package  string // name
-	Path     string // import path
-	Source   string // name of the policy file
-	Taken    Taken  // names of the package, which imports must avoid
-	Errors   []ErrorClass
-	Breakers []policy.Breaker // that policies use
-	Budgets  []policy.Budget  // shares, that policies use
-	Groups   []Group          // that bindings use
-	Policies []Policy         // in the order of the policy file
-	Wrappers []Wrapper
+	Package string // name
+	Path    string // import path
+	Source  string // name of the policy file
+	Taken   Taken  // names of the package, which imports must avoid
+	Errors  []ErrorClass
+	// Amplification is what retrylint holds the package to, if that is not its
+	// default.
+	Amplification int
+	Breakers      []policy.Breaker // that policies use
+	Budgets       []policy.Budget  // shares, that policies use
+	Groups        []Group          // that bindings use
+	Policies      []Policy         // in the order of the policy file
+	Wrappers      []Wrapper
 }
 
 // HasShared reports whether calls share anything.
@@ -85,6 +88,7 @@ func Render(f File) ([]byte, error) {
 		}
 	}
 	p.handshake(out)
+	p.amplification(out)
 	p.classes(out)
 	p.shared(out)
 	for _, policy := range f.Policies {

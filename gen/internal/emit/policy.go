@@ -23,6 +23,24 @@ func (p printer) handshake(out *jen.File) {
 	out.Const().Id("_").Op("=").Qual(RuntimePath, "GeneratedV1").Line()
 }
 
+// AmplificationConst is where retrylint finds limits.amplification.
+const AmplificationConst = "retryAmplification"
+
+// amplification emits
+//
+//	// retryAmplification is how many attempts …
+//	const retryAmplification = 20
+//
+//	const _ = retryAmplification
+func (p printer) amplification(out *jen.File) {
+	if p.file.Amplification == 0 {
+		return
+	}
+	p.comment(out, wrap(AmplificationConst+" is how many attempts retries inside of retries may multiply to, for retrylint (RL401)."))
+	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
+	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // no linter calls it unused
+}
+
 // policy emits
 //
 //	// policyRead: up to 3 attempts, waiting 1s and 2s.

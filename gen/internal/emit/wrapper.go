@@ -78,7 +78,7 @@ func typeNames(t *bind.Target) (names []string) {
 
 // body emits the body of a wrapper. shared is what has its breaker and budget.
 func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement, call func(ctx jen.Code) *jen.Statement) []jen.Code {
-	return body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l)}.code()
+	return body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l), types: p.resultTypes(fn)}.code()
 }
 
 // wrapper emits the wrapper of a function or method, or a decorator.

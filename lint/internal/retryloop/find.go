@@ -35,6 +35,8 @@ type Retry struct {
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
 
 	failed, succeeded way
+	counted           bool // an operand counts with the attempts
+	reread            bool // the operands are read anew for each attempt
 }
 
 // A Counter is a variable that failures count.
@@ -108,16 +110,17 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			continue
 		}
 		same, counted := failed.repeats(call)
-		if !same || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
+		reread := !same && failed.rereads(call)
+		if !same && !reread || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
 			continue
 		}
 		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded,
+			Call: call, failed: failed, succeeded: succeeded, counted: counted, reread: reread,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && !isClosure(call) {
+		if !counted && !reread && !isClosure(call) {
 			r.judge(branch, errs)
 		}
 		return r, true
@@ -158,6 +161,11 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 			errs[x] = true
 		}
 	}
+	for e := range errs {
+		for _, load := range loadsAfter(e) {
+			errs[load] = true
+		}
+	}
 	// A variable of the error joins it with those of other calls.
 	for grown := true; grown; {
 		grown = false
@@ -172,9 +180,38 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 	return errs
 }
 
+// loadsAfter returns what is read of an error from the variable that it is kept
+// in, where functions defer calls or closures share it: only where no other
+// assignment can have come in between.
+func loadsAfter(err ssa.Value) (loads []ssa.Value) {
+	for _, ref := range *err.Referrers() {
+		store, ok := ref.(*ssa.Store)
+		if !ok || store.Val != err {
+			continue
+		}
+		alloc, ok := store.Addr.(*ssa.Alloc)
+		if !ok {
+			continue
+		}
+		block := store.Block().Instrs
+		for _, instr := range block[slices.Index(block, ssa.Instruction(store))+1:] {
+			if again, ok := instr.(*ssa.Store); ok && again.Addr == alloc {
+				break
+			}
+			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == alloc {
+				loads = append(loads, load)
+			}
+		}
+	}
+	return loads
+}
+
 var errorType = types.Universe.Lookup("error").Type()
 
 func isError(t types.Type) bool { return types.Identical(t, errorType) }
+
+// IsError reports whether t is error.
+func IsError(t types.Type) bool { return isError(t) }
 
 // isClosure reports whether the callee is a closure, or a value that is neither
 // a function nor a parameter: whether its errors end is for its variables to

@@ -63,10 +63,10 @@ func (l *loop) tries() bool {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok {
+			if !ok || isBuiltin(call) {
 				continue
 			}
-			if _, ok := l.retry(call); ok {
+			if r, ok := l.retry(call); ok && !r.counted && !r.reread {
 				return true
 			}
 			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil
@@ -79,6 +79,11 @@ func (l *loop) tries() bool {
 		}
 	}
 	return false
+}
+
+func isBuiltin(call *ssa.Call) bool {
+	_, ok := call.Common().Value.(*ssa.Builtin)
+	return ok
 }
 
 // decides reports whether a branch of the loop depends on v: any branch, or

@@ -8,6 +8,20 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
+// rereads reports whether the call is made again with operands that the way
+// only computes from what it reads again, given a context: a change that is
+// tried again on what is there now.
+func (w way) rereads(call *ssa.Call) bool {
+	var counted, read bool
+	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted, read: &read}
+	for _, op := range call.Operands(nil) {
+		if *op != nil && !s.same(*op) {
+			return false
+		}
+	}
+	return read && !counted
+}
+
 // repeats reports whether the call is made with the same operands when the way
 // leads to it again. The context of the attempt may differ, and numbers may
 // count: counted tells whether one does.
@@ -107,6 +121,7 @@ type sameness struct {
 	way
 	seen    map[ssa.Value]bool
 	counted *bool // whether a number counts
+	read    *bool // if not nil: reading again gives the same, and whether that was done
 }
 
 func (s sameness) same(v ssa.Value) bool {
@@ -124,15 +139,35 @@ func (s sameness) same(v ssa.Value) bool {
 	case *ssa.Alloc, *ssa.MakeMap:
 		return !slices.ContainsFunc(contents(v), func(in ssa.Value) bool { return !s.same(in) })
 	case *ssa.Call:
-		return isRebuilt(v) && s.sameOperands(v)
+		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 {
+			*s.read = true
+		}
+		return (isRebuilt(v) || s.read != nil) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
-	case *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
+	case *ssa.UnOp:
+		return s.sameOperands(v) && s.sameVariable(v)
+	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
 		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.BinOp:
 		return s.sameOperands(instr)
+	case *ssa.Lookup:
+		return s.read != nil && s.sameOperands(instr)
 	}
 	return false
+}
+
+// sameVariable reports whether the loop assigns only the same to the local
+// variable that a value is read from.
+func (s sameness) sameVariable(load *ssa.UnOp) bool {
+	alloc, ok := load.X.(*ssa.Alloc)
+	if !ok || s.loop.blocks[alloc.Block()] {
+		return true
+	}
+	return !slices.ContainsFunc(*alloc.Referrers(), func(ref ssa.Instruction) bool {
+		store, ok := ref.(*ssa.Store)
+		return ok && store.Addr == alloc && s.loop.blocks[store.Block()] && !s.same(store.Val)
+	})
 }
 
 func (s sameness) sameOperands(instr ssa.Instruction) bool {

@@ -86,6 +86,28 @@ func (r Retry) Waits() bool {
 	return false
 }
 
+// Spins reports whether a loop that nothing leaves makes a call again as soon
+// as it returns.
+func Spins(call *ssa.Call) bool {
+	for _, l := range loops(call.Parent()) {
+		if l.innermost[call.Block()] != l {
+			continue
+		}
+		for _, b := range l.list {
+			if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) || len(b.Succs) == 0 || ends(b) {
+				return false
+			}
+			for _, instr := range b.Instrs {
+				if instr != ssa.Instruction(call) && mayWait(instr, 3) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // mayWait reports whether an instruction may block. It looks depth calls deep
 // into this package, and believes the names of what it cannot see.
 func mayWait(instr ssa.Instruction, depth int) bool {
@@ -105,7 +127,10 @@ func mayWait(instr ssa.Instruction, depth int) bool {
 func isWait(call *ssa.Call, depth int) bool {
 	common := call.Common()
 	name := strings.ToLower(nameOf(call))
-	for _, word := range []string{"sleep", "wait", "backoff", "delay", "pause", "pace", "throttle", "limit", "lock", "sync", "after", "again", "retry"} {
+	if strings.HasPrefix(name, "new") {
+		return false // what makes a delay does not wait
+	}
+	for _, word := range []string{"sleep", "wait", "backoff", "delay", "pause", "pace", "throttle", "limit", "after", "again", "retry"} {
 		if strings.Contains(name, word) {
 			return true
 		}

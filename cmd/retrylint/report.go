@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/excerpt"
+)
+
+// placed returns the file of a finding as seen from dir.
+func (f finding) placed(dir string) string {
+	if rel, err := filepath.Rel(dir, f.at.Filename); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return f.at.Filename
+}
+
+// print writes file:line:col: text, the line, and a caret.
+func (f finding) print(w io.Writer, dir string) {
+	fmt.Fprintf(w, "%s:%d:%d: %s\n", f.placed(dir), f.at.Line, f.at.Column, f.text)
+	text, err := os.ReadFile(f.at.Filename)
+	if err != nil {
+		return // the message stands without its line
+	}
+	excerpt.Print(w, text, f.at.Line, f.at.Column, f.width())
+}
+
+// width is what a finding is long in bytes: 1 where it goes over the end of
+// its line.
+func (f finding) width() int {
+	if f.end.Line != f.at.Line {
+		return 1
+	}
+	return f.end.Column - f.at.Column
+}
+
+// annotate writes a workflow command, which GitHub shows beside the line.
+func (f finding) annotate(w io.Writer, dir string) {
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	fmt.Fprintf(w, "::warning file=%s,line=%d,col=%d,title=%s::%s\n",
+		property.Replace(f.placed(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(f.text))
+}
+
+// printJSON writes all findings as one array.
+func printJSON(w io.Writer, findings []finding, dir string) error {
+	type record struct {
+		File   string `json:"file"`
+		Line   int    `json:"line"`
+		Column int    `json:"column"`
+		Rule   string `json:"rule"`
+		Text   string `json:"text"`
+	}
+	records := make([]record, 0, len(findings))
+	for _, f := range findings {
+		records = append(records, record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.text})
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(records)
+}
+
+// without returns the findings of all rules but the named.
+func without(findings []finding, rules string) []finding {
+	disabled := strings.Split(rules, ",")
+	return slices.DeleteFunc(findings, func(f finding) bool { return slices.Contains(disabled, f.rule) })
+}
+
+// A baseline holds findings that were there before. It knows them by the text
+// of their lines, so that code may move.
+type baseline map[string]int
+
+func (f finding) key(dir string) string {
+	line := ""
+	if text, err := os.ReadFile(f.at.Filename); err == nil {
+		if lines := bytes.Split(text, []byte("\n")); f.at.Line <= len(lines) {
+			line = string(bytes.TrimSpace(lines[f.at.Line-1]))
+		}
+	}
+	return f.placed(dir) + "\t" + f.rule + "\t" + line
+}
+
+// beyond returns the findings that the baseline in a file does not hold. A file
+// that is not there yet is written, and holds all of them.
+func beyond(name string, findings []finding, dir string) ([]finding, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		var b strings.Builder
+		for _, f := range findings {
+			b.WriteString(f.key(dir) + "\n")
+		}
+		return nil, os.WriteFile(name, []byte(b.String()), 0o666)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known := baseline{}
+	for line := range strings.Lines(string(text)) {
+		known[strings.TrimRight(line, "\r\n")]++
+	}
+	return slices.DeleteFunc(findings, func(f finding) bool {
+		key := f.key(dir)
+		known[key]--
+		return known[key] >= 0
+	}), nil
+}

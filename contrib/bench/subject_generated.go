@@ -1,0 +1,34 @@
+package bench
+
+import "context"
+
+//go:generate go tool retrygen .
+
+// What retry.yaml binds: fetch, once for each policy.
+
+func permanent(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) }
+
+func limited(ctx context.Context, f Call, in int) (int, error) { return f(ctx, in) }
+
+func broken(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
+func paid(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
+func guarded(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
+func everything(ctx context.Context, in int) (int, error) { return fetchErr(ctx, in) }
+
+func generatedSubjects(register func(Subject)) {
+	register(Subject{
+		Name:      "retrygen",
+		Retry:     func() Call { return retryFetch },
+		FailOnce:  func() Call { return new(flaky).retryFetch },
+		Permanent: func() Call { return retryPermanent },
+		Timeout: func(f Call) Call {
+			return func(ctx context.Context, in int) (int, error) { return retryLimited(ctx, f, in) }
+		},
+		Breaker: func() Call { return retryBroken },
+		Budget:  func() Call { return retryPaid },
+		Full:    func() Call { return retryEverything },
+	})
+}

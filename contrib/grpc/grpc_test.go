@@ -1,0 +1,85 @@
+package grpcretry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	health "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// server fails with a code a number of times.
+type server struct {
+	health.UnimplementedHealthServer
+	code     codes.Code
+	failures int
+	calls    int
+}
+
+func (s *server) Check(context.Context, *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
+	if s.calls++; s.calls <= s.failures {
+		return nil, status.Error(s.code, "not now")
+	}
+	return &health.HealthCheckResponse{Status: health.HealthCheckResponse_SERVING}, nil
+}
+
+// TestCodes makes calls through a real connection.
+func TestCodes(t *testing.T) {
+	for _, tt := range []struct {
+		code     codes.Code
+		failures int
+		calls    int
+		is       error
+	}{
+		{codes.Unavailable, 2, 3, nil},
+		{codes.ResourceExhausted, 9, 3, retry.ErrAttempts},
+		{codes.NotFound, 9, 1, nil},
+		{codes.PermissionDenied, 9, 1, retry.ErrEscalated},
+	} {
+		s := &server{code: tt.code, failures: tt.failures}
+		_, err := NewRetryHealthClient(dial(t, s)).Check(t.Context(), &health.HealthCheckRequest{})
+		if s.calls != tt.calls || tt.failures < tt.calls && err != nil || tt.failures >= tt.calls && status.Code(err) != tt.code || tt.is != nil && !errors.Is(err, tt.is) {
+			t.Errorf("%v: %d calls, %v; want %d", tt.code, s.calls, err, tt.calls)
+		}
+	}
+}
+
+func dial(t *testing.T, s *server) health.HealthClient {
+	t.Helper()
+	listener := bufconn.Listen(1 << 16)
+	g := grpc.NewServer()
+	health.RegisterHealthServer(g, s)
+	go func() { _ = g.Serve(listener) }()
+	t.Cleanup(g.Stop)
+	conn, err := grpc.NewClient("passthrough:health", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return health.NewHealthClient(conn)
+}
+
+// TestWrapped: the code is found behind other errors, too.
+func TestWrapped(t *testing.T) {
+	is := hasCode(codes.Aborted)
+	for err, want := range map[error]bool{
+		fmt.Errorf("commit: %w", status.Error(codes.Aborted, "conflict")): true,
+		status.Error(codes.Internal, "broken"):                            false,
+		errors.New("aborted"):                                             false,
+		context.Canceled:                                                  false,
+	} {
+		if got := is(err); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Agent runs an LLM agent on a model that has bad days: flow ⊃ step ⊃ llm_call
+// and tool, each under a policy of retry.yaml, and prints what happened.
+//
+//	go generate ./examples/agent && go run ./examples/agent
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+func main() { run(context.Background(), os.Stdout) }
+
+func run(ctx context.Context, out io.Writer) {
+	ctx = retry.WithObserver(ctx, func(e retry.Event) {
+		what := "again in " + e.Delay.Round(time.Millisecond).String()
+		if e.Reason != "" {
+			what = "no more: " + string(e.Reason)
+		}
+		fmt.Fprintf(out, "  %s: attempt %d: %v (%s), %s\n", e.Policy, e.Attempt, e.Err, e.Class, what)
+	})
+	for _, story := range []struct {
+		name  string
+		model *script
+	}{
+		{"a model that is overloaded", &script{"plan": {status(529), status(529), "search retry budgets"}, "write": {"note three sources"}}},
+		{"a model with a rate limit", &script{"plan": {retry.After(status(429), 30*time.Millisecond), "search jitter"}, "write": {"note two sources"}}},
+		{"a key that has expired", &script{"plan": {status(401)}}},
+	} {
+		fmt.Fprintln(out, story.name)
+		agent := NewAgent(story.model, []Tool{&search{}, &note{}}, "plan", "write")
+		result, err := agent.RetryRun(ctx, "why do retries melt servers?")
+		switch {
+		case errors.Is(err, retry.ErrEscalated):
+			fmt.Fprintf(out, "  somebody has to look at this: %v\n", err)
+		case err != nil:
+			fmt.Fprintf(out, "  failed: %v\n", err)
+		default:
+			fmt.Fprintf(out, "  done: %s\n", result)
+		}
+	}
+}
+
+// script is a model that says what it is told to: for the first word of a
+// prompt, answers and errors, one after the other.
+type script map[string][]any
+
+func (s script) Complete(_ context.Context, prompt string) (string, error) {
+	word, _, _ := strings.Cut(prompt, ":")
+	next := s[word][0]
+	if len(s[word]) > 1 {
+		s[word] = s[word][1:]
+	}
+	if err, ok := next.(error); ok {
+		return "", err
+	}
+	return next.(string), nil
+}
+
+// status is the error of an HTTP API.
+type status int
+
+func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
+func (s status) StatusCode() int { return int(s) }
+
+// search fails the first time.
+type search struct{ calls int }
+
+func (*search) Name() string { return "search" }
+
+func (s *search) Call(_ context.Context, args string) (string, error) {
+	if s.calls++; s.calls == 1 {
+		return "", errors.New("connection refused")
+	}
+	return "pages on " + args, nil
+}
+
+// note writes once for each idempotency key.
+type note struct{ written map[string]string }
+
+func (*note) Name() string { return "note" }
+
+func (n *note) Call(ctx context.Context, args string) (string, error) {
+	key := retry.IdempotencyKey(ctx)
+	if n.written == nil {
+		n.written = map[string]string{}
+	}
+	if _, again := n.written[key]; !again {
+		n.written[key] = args
+		return "", errors.New("connection reset after the note was written")
+	}
+	return fmt.Sprintf("%d note with %s", len(n.written), n.written[key]), nil
+}

@@ -1,0 +1,71 @@
+// Ledger lets many goroutines write to one SQLite database at once. It tells
+// most of them that it is busy; wrapped, all transfers are made, and each once.
+//
+//	go tool retrygen . && go run .
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ledger:", err)
+		os.Exit(2)
+	}
+}
+
+const writers, transfers = 8, 25
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ledger, err := Open(ctx, filepath.Join(dir, "ledger.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	if _, err := ledger.(*sqlLedger).db.ExecContext(ctx, `INSERT INTO accounts VALUES ('alice', 1000), ('bob', 0)`); err != nil {
+		return err
+	}
+	var busy, failed atomic.Int64
+	ctx = retry.WithObserver(ctx, func(e retry.Event) {
+		if e.Class == "busy" {
+			busy.Add(1)
+		}
+	})
+	wrapped := NewRetryLedger(ledger)
+	var wait sync.WaitGroup
+	for range writers {
+		wait.Go(func() {
+			for range transfers {
+				if err := wrapped.Transfer(ctx, "alice", "bob", 1); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	balance, err := wrapped.Balance(ctx, "bob")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d transfers, %d failed, bob has %d\n", writers*transfers, failed.Load(), balance)
+	fmt.Fprintf(out, "the database was busy: %v\n", busy.Load() > 0)
+
+	err = wrapped.Transfer(ctx, "bob", "alice", 5000)
+	fmt.Fprintf(out, "a transfer of too much: %v\n", err)
+	return nil
+}

@@ -1,0 +1,48 @@
+// Orders calls an HTTP API that loses answers and goes down: an order is made
+// once though it is asked for twice, and what was read before is still there.
+//
+//	go generate ./examples/orders && go run ./examples/orders
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+func main() { run(context.Background(), os.Stdout) }
+
+func run(ctx context.Context, out io.Writer) {
+	api := &shop{byKey: map[string]Order{}}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	client := &Client{Base: server.URL, HTTP: server.Client()}
+	ctx = retry.WithObserver(ctx, func(e retry.Event) {
+		what := "again in " + e.Delay.Round(time.Millisecond).String()
+		if e.Reason != "" {
+			what = "no more: " + string(e.Reason)
+		}
+		fmt.Fprintf(out, "  attempt %d: %v, %s (breaker %s)\n", e.Attempt, e.Err, what, e.BreakerState)
+	})
+
+	fmt.Fprintln(out, "create an order, whose answer is lost")
+	order, err := client.RetryCreate(ctx, "tea")
+	fmt.Fprintf(out, "  order %s of %s, error %v; the shop has %d\n", order.ID, order.Item, err, len(api.orders))
+
+	fmt.Fprintln(out, "create an order of nothing")
+	_, err = client.RetryCreate(ctx, "")
+	fmt.Fprintf(out, "  %v\n", err)
+
+	fmt.Fprintln(out, "read an order, then again when the shop is down")
+	for range 3 {
+		order, err = client.RetryOrder(ctx, "1")
+		fmt.Fprintf(out, "  order %s of %s, stale: %v, error %v\n", order.ID, order.Item, order.Stale, err)
+		api.goDown()
+	}
+	fmt.Fprintf(out, "%d calls have reached the shop\n", api.calls)
+}

@@ -1,0 +1,176 @@
+package lint
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// endlessRetries finds the calls that retry an operation without a bound: of
+// libraries, and of helpers of this module, which it marks with facts.
+var endlessRetries = &analysis.Analyzer{
+	Name:       "endlessretries",
+	Doc:        "endlessretries: find calls that retry for ever, through libraries and helpers",
+	Requires:   []*analysis.Analyzer{ssaForm},
+	FactTypes:  []analysis.Fact{new(endlessHelper)},
+	ResultType: reflect.TypeFor[[]endless](),
+	Run:        runEndlessRetries,
+}
+
+// endlessHelper is a fact about a function: it retries one of its parameters
+// until that succeeds, or one of its contexts ends.
+type endlessHelper struct {
+	Op      int // the index of the parameter that is retried
+	Context int // the index of the context, or -1
+}
+
+// AFact marks a fact.
+func (*endlessHelper) AFact() {}
+
+// String shows the fact to tests.
+func (h *endlessHelper) String() string { return fmt.Sprintf("retries(%d, until %d)", h.Op, h.Context) }
+
+// An endless is a call that retries an operation without a bound.
+type endless struct {
+	fn   *ssa.Function
+	call *ssa.Call
+	ctx  ssa.Value // the context that it is given, if any, which never ends
+}
+
+func runEndlessRetries(pass *analysis.Pass) (any, error) {
+	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
+	helpers := map[*ssa.Function]*endlessHelper{}
+	for _, fn := range fns {
+		if h := loopHelper(fn); h != nil {
+			helpers[fn] = h
+		}
+	}
+	var found []endless
+	// A helper may call helpers that come later.
+	for grown := true; grown; {
+		grown, found = false, nil
+		for _, fn := range fns {
+			for _, call := range callsOf(fn) {
+				op, ctx, ok := endlessCall(pass, helpers, call)
+				switch {
+				case !ok || mayEnd(op):
+				case helpers[fn] != nil:
+				case passesOn(fn, op, ctx) != nil:
+					helpers[fn] = passesOn(fn, op, ctx)
+					grown = true
+				case ctx == nil || retryloop.IsBackground(ctx):
+					if _, given := op.(*ssa.Parameter); !given {
+						found = append(found, endless{fn, call, ctx})
+					}
+				}
+			}
+		}
+	}
+	for fn, h := range helpers {
+		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
+			pass.ExportObjectFact(fn.Object(), h)
+		}
+	}
+	return found, nil
+}
+
+// loopHelper returns what a function is if it retries a parameter by a loop of
+// its own.
+func loopHelper(fn *ssa.Function) *endlessHelper {
+	for _, r := range retryloop.Find(fn) {
+		op := r.Through()
+		if op == nil || op.Parent() != fn {
+			continue
+		}
+		switch r.Bound {
+		case retryloop.Unbounded:
+			return &endlessHelper{slices.Index(fn.Params, op), -1}
+		case retryloop.ByContext:
+			if ctx, ok := r.Context.(*ssa.Parameter); ok {
+				return &endlessHelper{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx)}
+			}
+		}
+	}
+	return nil
+}
+
+func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if call, ok := instr.(*ssa.Call); ok {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
+// endlessCall reports whether a call retries op until ctx ends, or for ever if
+// that is nil.
+func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call *ssa.Call) (op, ctx ssa.Value, ok bool) {
+	callee := call.Call.StaticCallee()
+	if callee == nil {
+		return nil, nil, false
+	}
+	args := call.Call.Args
+	if l := libraryOf(&call.Call); l != nil {
+		if !l.unbounded(args) {
+			return nil, nil, false
+		}
+		if l.ctx >= 0 {
+			ctx = args[l.ctx]
+		} else if l.stops != nil {
+			ctx = l.stops(args)
+		}
+		return origin(args[l.op]), ctx, true
+	}
+	h := helpers[callee]
+	if h == nil {
+		h = new(endlessHelper)
+		if callee.Object() == nil || !pass.ImportObjectFact(callee.Object(), h) {
+			return nil, nil, false
+		}
+	}
+	if h.Context >= 0 {
+		ctx = args[h.Context]
+	}
+	return origin(args[h.Op]), ctx, true
+}
+
+// passesOn returns what fn is if what it retries is a parameter of its own.
+func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
+	i := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == op })
+	if i < 0 {
+		return nil
+	}
+	if ctx == nil || retryloop.IsBackground(ctx) {
+		return &endlessHelper{i, -1}
+	}
+	if k := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == ctx }); k >= 0 {
+		return &endlessHelper{i, k}
+	}
+	return nil
+}
+
+// mayEnd reports whether an operation may end its retry by itself: it counts,
+// or asks a context, a channel or a clock.
+func mayEnd(op ssa.Value) bool {
+	var fn *ssa.Function
+	switch op := op.(type) {
+	case *ssa.MakeClosure:
+		fn = op.Fn.(*ssa.Function)
+	case *ssa.Function:
+		fn = op
+	case *ssa.Parameter:
+		return false
+	default:
+		return true
+	}
+	return retryloop.MayEnd(fn)
+}

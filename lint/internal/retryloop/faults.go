@@ -1,0 +1,249 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Hidden returns where a function of a retry returns a nil error although the
+// context ended.
+func (r Retry) Hidden() (found []*ssa.Return) {
+	fn := r.Call.Parent()
+	results := fn.Signature.Results()
+	if r.counted || r.reread || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
+		return nil
+	}
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b] || contextAsked(branch.Cond) == nil {
+			continue
+		}
+		for _, s := range b.Succs {
+			if ret := plainReturn(s); !cycle[s] && ret != nil && !slices.Contains(found, ret) {
+				found = append(found, ret)
+			}
+		}
+	}
+	return found
+}
+
+// plainReturn returns the return of a nil error that b is, or leads to, without
+// saying anything to anybody.
+func plainReturn(b *ssa.BasicBlock) *ssa.Return {
+	for range 3 {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Return:
+				if len(instr.Results) > 0 && isNil(instr.Results[len(instr.Results)-1]) {
+					return instr
+				}
+			case *ssa.Call, *ssa.Send, *ssa.Store, *ssa.Phi, *ssa.MapUpdate:
+				return nil
+			}
+		}
+		if len(b.Succs) != 1 {
+			return nil
+		}
+		b = b.Succs[0]
+	}
+	return nil
+}
+
+// Defers returns the defers that each attempt of a retry adds, of which none
+// runs before the function ends.
+func (r Retry) Defers() (found []*ssa.Defer) {
+	if r.counted || r.reread {
+		return nil // each round may be about something else
+	}
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		for _, instr := range b.Instrs {
+			if d, ok := instr.(*ssa.Defer); ok && cycle[b] {
+				found = append(found, d)
+			}
+		}
+	}
+	return found
+}
+
+// Recursions returns the calls by which fn tries the same again, for ever: in
+// answer to an error, with the arguments that it was given, and after nothing
+// that could make a difference.
+func Recursions(fn *ssa.Function) (found []*ssa.Call) {
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if ok && call.Common().StaticCallee() == fn && len(fn.Params) > 0 && sameArguments(call) && answersFailure(call) {
+				found = append(found, call)
+			}
+		}
+	}
+	return found
+}
+
+func sameArguments(call *ssa.Call) bool {
+	for i, arg := range call.Common().Args {
+		if arg != ssa.Value(call.Parent().Params[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// answersFailure reports whether each condition on the way to a call asks
+// nothing but whether an earlier call failed, and at least one does.
+func answersFailure(call *ssa.Call) bool {
+	failed := false
+	for b := call.Block(); b.Idom() != nil; b = b.Idom() {
+		at := b.Idom()
+		for _, instr := range b.Instrs {
+			if matters(instr, call) {
+				return false
+			}
+		}
+		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		if !ok {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok || !isError(cmp.X.Type()) {
+			return false
+		}
+		tried, ok := errorCall(cmp.X)
+		if !ok || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !IsBackground(GivenContext(tried)) {
+			return false
+		}
+		failed = failed || isNil(cmp.Y)
+		if at == tried.Block() {
+			// What stands before the attempt is part of the attempt.
+			return failed && at.Idom() == nil
+		}
+	}
+	return false
+}
+
+// matters reports whether an instruction between the failure and the recursion
+// may change what the next attempt finds.
+func matters(instr ssa.Instruction, recursion *ssa.Call) bool {
+	switch instr := instr.(type) {
+	case *ssa.Store:
+		_, local := root(instr.Addr).(*ssa.Alloc)
+		return !local
+	case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go:
+		return true
+	case *ssa.Call:
+		if instr == recursion {
+			return false
+		}
+		return slices.ContainsFunc(instr.Common().Args, func(arg ssa.Value) bool {
+			_, isPointer := arg.Type().Underlying().(*types.Pointer)
+			return isPointer && slices.ContainsFunc(recursion.Parent().Params, func(p *ssa.Parameter) bool { return root(arg) == p })
+		})
+	}
+	return false
+}
+
+func errorCall(v ssa.Value) (*ssa.Call, bool) {
+	if x, ok := v.(*ssa.Extract); ok {
+		v = x.Tuple
+	}
+	call, ok := v.(*ssa.Call)
+	return call, ok
+}
+
+// Overflows returns the shifts of a delay by a number of attempts that nothing
+// bounds, the delay itself neither.
+func Overflows(fn *ssa.Function) (found []*ssa.BinOp) {
+	for _, l := range loops(fn) {
+		for _, b := range l.list {
+			for _, instr := range b.Instrs {
+				shift, ok := instr.(*ssa.BinOp)
+				if ok && l.innermost[b] == l && shift.Op == token.SHL && l.isFreeCounter(shift.Y) && becomesDuration(shift, 5) && !l.endsBy(shift, 8) {
+					found = append(found, shift)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// isFreeCounter reports whether v is made of a variable that the loop counts up
+// and never compares.
+func (l *loop) isFreeCounter(v ssa.Value) bool {
+	for {
+		switch x := v.(type) {
+		case *ssa.Convert:
+			v = x.X
+		case *ssa.BinOp:
+			if x.Op != token.MUL && x.Op != token.ADD && x.Op != token.SUB {
+				return false
+			}
+			if isConst(x.X) {
+				v = x.Y
+			} else if isConst(x.Y) {
+				v = x.X
+			} else {
+				return false
+			}
+		case *ssa.Phi:
+			return x.Block() == l.header && l.countsFreely(x)
+		default:
+			return false
+		}
+	}
+}
+
+func (l *loop) countsFreely(phi *ssa.Phi) bool {
+	stepped := false
+	for i, edge := range phi.Edges {
+		if !l.blocks[l.header.Preds[i]] || edge == phi {
+			continue
+		}
+		step, ok := edge.(*ssa.BinOp)
+		if !ok || !isStep(edge, phi) || step.Op != token.ADD || compared(step) {
+			return false
+		}
+		stepped = true
+	}
+	return stepped && !compared(phi)
+}
+
+// endsBy reports whether the loop leaves when a number, or what is computed from
+// it, is too large.
+func (l *loop) endsBy(v ssa.Value, depth int) bool {
+	return depth > 0 && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.If:
+			return slices.ContainsFunc(ref.Block().Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
+		case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+			return l.endsBy(ref.(ssa.Value), depth-1)
+		}
+		return false
+	})
+}
+
+// becomesDuration reports whether a value is, or is part of, a time.Duration.
+func becomesDuration(v ssa.Value, depth int) bool {
+	if isDuration(v.Type()) {
+		return true
+	}
+	if depth == 0 {
+		return false
+	}
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType:
+			return becomesDuration(ref.(ssa.Value), depth-1)
+		}
+		return false
+	})
+}
+
+func isDuration(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Duration" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
+}

@@ -1,0 +1,190 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// IgnoresItsContext reports whether the call is given a context that somebody
+// may end, and its error then only leads to the next attempt.
+func (r Retry) IgnoresItsContext() bool {
+	ctx := GivenContext(r.Call)
+	if r.Bound != Unbounded || r.Classified || ctx == nil {
+		return false
+	}
+	switch v := ctx.(type) {
+	case *ssa.Parameter:
+		return true
+	case *ssa.Extract:
+		// A deadline of the attempt's own is what a retry is for.
+		return !r.failed.loop.blocks[v.Block()] && isLive(v)
+	}
+	return false
+}
+
+// AtOnce reports whether a remote call is tried again without a delay, several
+// times, by what does nothing about the failure.
+func (r Retry) AtOnce() bool {
+	if !r.isRemote() || r.Through() != nil || r.counted || r.Waits() || r.corrects() {
+		return false
+	}
+	switch r.Bound {
+	case Unbounded, ByContext:
+		return true
+	}
+	limit, counted := r.limit()
+	return counted && (limit == 0 || limit > 2)
+}
+
+// Outward reports whether the call may leave the program: it is remote, or of a
+// method that an interface hides.
+func (r Retry) Outward() bool { return isRemote(r.Call, 3) || r.Call.Common().IsInvoke() }
+
+// isRemote reports whether the call is given a context or a request, reaches
+// net/http within this package, or, where nothing ends the retry, is of a method
+// that an interface hides.
+func (r Retry) isRemote() bool {
+	return isRemote(r.Call, 3) || r.Bound == Unbounded && r.Call.Common().IsInvoke()
+}
+
+func isRemote(call ssa.CallInstruction, depth int) bool {
+	if GivenContext(call) != nil {
+		return true
+	}
+	fn := call.Common().StaticCallee()
+	if fn == nil || depth == 0 {
+		return false
+	}
+	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") || isNamed(fn, "net", "Dial", "DialTimeout") {
+		return true
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if inner, ok := instr.(*ssa.Call); ok && GivenContext(inner) == nil && isRemote(inner, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// corrects reports whether a failure is followed by another call whose error
+// matters: it may put right what the next attempt needs.
+func (r Retry) corrects() bool {
+	for b := range r.failed.blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok || call == r.Call {
+				continue
+			}
+			for err := range errorsOf(call) {
+				if compared(err) && !flowsFrom(r.Call, err) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// flowsFrom reports whether v is the error of call, or joins it with others.
+func flowsFrom(call *ssa.Call, v ssa.Value) bool { return errorsOf(call)[v] }
+
+// limit returns the number that the failing cycle compares a counter with, or
+// 0 if that is not constant.
+func (r Retry) limit() (n int64, counted bool) {
+	cycle := r.failed.cycle()
+	for b := range cycle {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok || !r.counts(cmp.X) && !r.counts(cmp.Y) {
+			continue
+		}
+		for _, v := range []ssa.Value{cmp.X, cmp.Y} {
+			if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.Int {
+				n, _ = constant.Int64Val(c.Value)
+			}
+		}
+		return n, true
+	}
+	return 0, false
+}
+
+// Attempts returns how often the retry tries at most, or 0 if that is not
+// known. Operands that count may be other things to try.
+func (r Retry) Attempts() int {
+	limit, counted := r.limit()
+	if !counted || limit <= 0 || limit > 1000 || r.counted || r.reread || r.Bound != Unknown {
+		return 0
+	}
+	return int(limit)
+}
+
+// counts reports whether v is a variable that each failure steps by a constant,
+// or that variable after its step.
+func (r Retry) counts(v ssa.Value) bool {
+	if step, ok := v.(*ssa.BinOp); ok && (step.Op == token.ADD || step.Op == token.SUB) && isConst(step.Y) {
+		v = step.X
+	}
+	phi, ok := v.(*ssa.Phi)
+	if !ok || phi.Block() != r.failed.loop.header {
+		return false
+	}
+	for i, edge := range phi.Edges {
+		if r.failed.enters(phi.Block().Preds[i]) && !isStep(edge, phi) {
+			return false
+		}
+	}
+	return true
+}
+
+// Frozen returns the conditions of loops that ask for an error that no round
+// assigns to, and that are the only way out.
+func Frozen(fn *ssa.Function) (found []*ssa.BinOp) {
+	for _, l := range loops(fn) {
+		branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+		if !ok {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok || !isNil(cmp.Y) || !isError(cmp.X.Type()) || isNil(cmp.X) {
+			continue
+		}
+		if instr, ok := cmp.X.(ssa.Instruction); ok && l.blocks[instr.Block()] {
+			continue
+		}
+		if l.onlyLeavesBy(branch) {
+			found = append(found, cmp)
+		}
+	}
+	return found
+}
+
+// onlyLeavesBy reports whether nothing but a branch leaves the loop.
+func (l *loop) onlyLeavesBy(branch *ssa.If) bool {
+	for _, b := range l.list {
+		last := b.Instrs[len(b.Instrs)-1]
+		if last == ssa.Instruction(branch) {
+			continue
+		}
+		if ends(b) {
+			return false
+		}
+		switch last.(type) {
+		case *ssa.Jump, *ssa.If:
+		default:
+			return false
+		}
+		for _, s := range b.Succs {
+			if !l.blocks[s] {
+				return false
+			}
+		}
+	}
+	return true
+}

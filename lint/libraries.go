@@ -1,0 +1,209 @@
+package lint
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// A library is a function of a public module that retries another.
+type library struct {
+	path, name string
+	op         int // the argument that is retried
+	ctx        int // the argument that may end it, or -1
+	// unbounded reports whether a call has no end but success, an error that the
+	// operation marks, and ctx. stops returns another context that ends it.
+	unbounded func(args []ssa.Value) bool
+	stops     func(args []ssa.Value) ssa.Value
+}
+
+// libraries is what is known of the popular modules. A test beside the plugin
+// in contrib/golangci/integration compiles against every symbol.
+var libraries = []library{
+	{path: "github.com/cenkalti/backoff/v4", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: "github.com/cenkalti/backoff/v4", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: "github.com/cenkalti/backoff/v5", name: "Retry", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
+		return option(args[2], "WithMaxElapsedTime", isZero) && !option(args[2], "WithMaxTries", nil)
+	}},
+	{path: "github.com/avast/retry-go", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
+	{path: "github.com/avast/retry-go/v3", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
+	{path: "github.com/avast/retry-go/v4", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
+	{path: "github.com/sethvargo/go-retry", name: "Do", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool {
+		return isCallOf(origin(args[1]), "github.com/sethvargo/go-retry", "NewConstant", "NewExponential", "NewFibonacci")
+	}},
+	{path: "github.com/sethvargo/go-retry", name: "Constant", op: 2, ctx: 0, unbounded: always},
+	{path: "github.com/sethvargo/go-retry", name: "Exponential", op: 2, ctx: 0, unbounded: always},
+	{path: "github.com/sethvargo/go-retry", name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
+	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollInfinite", op: 1, ctx: -1, unbounded: always},
+	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always},
+	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always},
+}
+
+func always([]ssa.Value) bool { return true }
+
+// libraryOf returns what is known of the callee of a call.
+func libraryOf(call *ssa.CallCommon) *library {
+	fn := call.StaticCallee()
+	if fn == nil {
+		return nil
+	}
+	if o := fn.Origin(); o != nil {
+		fn = o
+	}
+	if fn.Object() == nil || fn.Object().Pkg() == nil || fn.Signature.Recv() != nil {
+		return nil
+	}
+	for i, l := range libraries {
+		if l.name == fn.Name() && l.path == fn.Object().Pkg().Path() {
+			return &libraries[i]
+		}
+	}
+	return nil
+}
+
+const cenkalti = "github.com/cenkalti/backoff/v4"
+
+// cenkaltiEndless reports whether a BackOff never stops: a constant one, or an
+// exponential one whose MaxElapsedTime is set to 0.
+func cenkaltiEndless(args []ssa.Value) bool {
+	b := origin(args[1])
+	if isCallOf(b, cenkalti, "WithContext") {
+		b = origin(b.(*ssa.Call).Call.Args[0])
+	}
+	switch {
+	case isCallOf(b, cenkalti, "NewConstantBackOff"):
+		return true
+	case isCallOf(b, cenkalti, "NewExponentialBackOff"):
+		call := b.(*ssa.Call)
+		return setsField(call, "MaxElapsedTime", isZero) || len(call.Call.Args) > 0 && option(call.Call.Args[0], "WithMaxElapsedTime", isZero)
+	}
+	alloc, ok := b.(*ssa.Alloc)
+	return ok && isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti, "ZeroBackOff")
+}
+
+func cenkaltiContext(args []ssa.Value) ssa.Value {
+	if b := origin(args[1]); isCallOf(b, cenkalti, "WithContext") {
+		return b.(*ssa.Call).Call.Args[1]
+	}
+	return nil
+}
+
+func avastEndless(args []ssa.Value) bool {
+	return option(args[1], "Attempts", isZero) || option(args[1], "UntilSucceeded", nil)
+}
+
+func avastContext(args []ssa.Value) (ctx ssa.Value) {
+	option(args[1], "Context", func(v ssa.Value) bool { ctx = v; return true })
+	return ctx
+}
+
+// option reports whether one of the options of a call comes from the named
+// function of a retry library, with a first argument that is as wanted.
+func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
+	for _, v := range elements(options) {
+		call, ok := origin(v).(*ssa.Call)
+		if !ok {
+			continue
+		}
+		fn := call.Call.StaticCallee()
+		if fn != nil && fn.Name() == name && (wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0])) {
+			return true
+		}
+	}
+	return false
+}
+
+// elements returns what is put into a slice of variadic arguments.
+func elements(v ssa.Value) (found []ssa.Value) {
+	slice, ok := v.(*ssa.Slice)
+	if !ok {
+		return nil
+	}
+	for _, ref := range *slice.X.Referrers() {
+		if at, ok := ref.(*ssa.IndexAddr); ok {
+			for _, use := range *at.Referrers() {
+				if store, ok := use.(*ssa.Store); ok {
+					found = append(found, store.Val)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// origin returns what a value was before it was converted or kept in a variable
+// that is assigned to once.
+func origin(v ssa.Value) ssa.Value {
+	for {
+		switch x := v.(type) {
+		case *ssa.MakeInterface:
+			v = x.X
+		case *ssa.ChangeInterface:
+			v = x.X
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.UnOp:
+			alloc, ok := x.X.(*ssa.Alloc)
+			if !ok || x.Op != token.MUL {
+				return v
+			}
+			only := retryloop.OnlyStored(alloc)
+			if only == nil {
+				return v
+			}
+			v = only
+		default:
+			return v
+		}
+	}
+}
+
+// setsField reports whether a field of what v points to is assigned a value
+// that is as wanted, and no other.
+func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
+	set := false
+	for _, ref := range *v.Referrers() {
+		at, ok := ref.(*ssa.FieldAddr)
+		if !ok || at.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct).Field(at.Field).Name() != name {
+			continue
+		}
+		for _, use := range *at.Referrers() {
+			if store, ok := use.(*ssa.Store); ok {
+				if !wanted(store.Val) {
+					return false
+				}
+				set = true
+			}
+		}
+	}
+	return set
+}
+
+func isZero(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value != nil && constant.Sign(c.Value) == 0
+}
+
+// isCallOf reports whether v is a call of a package's function with one of the
+// names.
+func isCallOf(v ssa.Value, path string, names ...string) bool {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	fn := call.Call.StaticCallee()
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
+		return false
+	}
+	return slices.Contains(names, fn.Name())
+}
+
+func isNamedType(t types.Type, path, name string) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
+}

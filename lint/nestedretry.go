@@ -1,0 +1,103 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"path/filepath"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// NestedRetry reports RL401 and RL402.
+var NestedRetry = &analysis.Analyzer{
+	Name: "nestedretry",
+	Doc: `nestedretry: report retries around retries
+
+Retries multiply: three attempts of what makes five attempts are fifteen calls
+of a service that is down. RL401 reports where more than twelve come together
+along calls, generated wrappers included, or more than limits.amplification of
+the package's policy file allows; RL402 reports a loop around a wrapper,
+whose policy should say how often to try.
+
+WRONG:
+
+	func sync(c client) (err error) {
+		for range 5 {
+			if err = fetch(c); err == nil {
+				return nil
+			}
+			time.Sleep(time.Second)
+		}
+		return err
+	}
+
+	func fetch(c client) (err error) {
+		for range 4 {
+			if err = c.Ping(); err == nil {
+				return nil
+			}
+			time.Sleep(time.Second)
+		}
+		return err
+	}
+
+RIGHT:
+
+	func sync(c client) (err error) {
+		return fetch(c)
+	}
+
+It is silent where a number of attempts is not constant, about calls through
+interfaces and values, where more than three calls lie between, and about what
+stays inside of the program.`,
+	URL:        pageOf("RL401"),
+	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
+	ResultType: used,
+	Run:        runNestedRetry,
+}
+
+func runNestedRetry(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	n := pass.ResultOf[retryingFunctions].(*nesting)
+	most := amplification(pass.Pkg)
+	for _, fn := range n.fns {
+		for _, l := range n.levels[fn] {
+			callee := l.call.Call.StaticCallee()
+			file := fileOf(pass, l.call.Pos())
+			if callee == nil || file == nil || ast.IsGenerated(file) || inTest(pass, l.call.Pos()) {
+				continue
+			}
+			inner := n.of(callee)
+			switch {
+			case inner == nil || callee == fn:
+			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
+				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
+					l.attempts, callee.Name(), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
+			case inner.Wrapper:
+				r.at(position(file, *l.loop), token.NoPos, "RL402", "%s retries as its policy says, and this loop again: let the policy say how often", callee.Name())
+			}
+		}
+	}
+	return r.used, nil
+}
+
+// amplification returns the most attempts that retries may multiply to in a
+// package: what its generated code says, or the default.
+func amplification(pkg *types.Package) int {
+	if c, ok := pkg.Scope().Lookup("retryAmplification").(*types.Const); ok {
+		if n, exact := constant.Int64Val(constant.ToInt(c.Val())); exact {
+			return int(n)
+		}
+	}
+	return rules.DefaultAmplification
+}
+
+// short names a place by its file and line.
+func short(at token.Position) string {
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}

@@ -1,0 +1,57 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// Overflow reports RL107.
+var Overflow = &analysis.Analyzer{
+	Name: "backoffoverflow",
+	Doc: `backoffoverflow: report delays that overflow after many attempts
+
+A delay that is shifted by the number of attempts is negative or zero after
+some sixty of them, and a cap that is applied afterwards does not see it: the
+loop then tries as fast as it can.
+
+WRONG:
+
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil {
+			return
+		}
+		time.Sleep(min(time.Second<<attempt, time.Minute))
+	}
+
+RIGHT:
+
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil {
+			return
+		}
+		time.Sleep(time.Second << min(attempt, 6))
+	}
+
+It is silent where the number of attempts is compared with anything.`,
+	URL:        pageOf("RL107"),
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	ResultType: used,
+	Run:        runOverflow,
+}
+
+func runOverflow(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, shift := range retryloop.Overflows(fn) {
+			if file := fileOf(pass, shift.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(shift.Pos(), token.NoPos, "RL107", "this delay overflows when the attempts go on: cap the exponent, not the result")
+			}
+		}
+	}
+	return r.used, nil
+}

@@ -1,0 +1,99 @@
+package unboundedlibrary
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	avast "github.com/avast/retry-go/v4"
+	"github.com/cenkalti/backoff/v4"
+	backoffv5 "github.com/cenkalti/backoff/v5"
+	sethvargo "github.com/sethvargo/go-retry"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+func ping() error { return nil }
+
+func constant() {
+	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `Retry retries until it succeeds, for ever: give it a limit \(RL201\)`
+}
+
+func zero(ctx context.Context) {
+	backoff.RetryNotify(ping, &backoff.ZeroBackOff{}, nil) // want `give it ctx, or a limit \(RL201, RL202\)`
+}
+
+func exponential() {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = 0
+	backoff.Retry(ping, b) // want `RL201`
+}
+
+func exponentialOption() {
+	backoff.Retry(ping, backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))) // want `RL201`
+}
+
+func background() {
+	backoff.Retry(ping, backoff.WithContext(backoff.NewConstantBackOff(time.Second), context.Background())) // want `RL201`
+}
+
+func v5() {
+	backoffv5.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv5.WithMaxElapsedTime(0)) // want `RL201`
+}
+
+func attempts() {
+	avast.Do(ping, avast.Attempts(0))      // want `RL201`
+	avast.Do(ping, avast.UntilSucceeded()) // want `RL201`
+}
+
+func constantNext() {
+	sethvargo.Do(context.Background(), sethvargo.NewConstant(time.Second), func(context.Context) error { return ping() }) // want `RL201`
+}
+
+func polls() {
+	wait.PollInfinite(time.Second, func() (bool, error) { return ping() == nil, nil })                                                // want `RL201`
+	wait.PollUntilContextCancel(context.TODO(), time.Second, true, func(context.Context) (bool, error) { return ping() == nil, nil }) // want `RL201`
+}
+
+func wrapper(f func() error) error { return backoff.Retry(f, backoff.NewConstantBackOff(time.Second)) }
+
+func throughWrapper() {
+	wrapper(ping) // want `wrapper retries until it succeeds, for ever`
+}
+
+func nopeDefaultEnds() {
+	backoff.Retry(ping, backoff.NewExponentialBackOff())
+}
+
+func nopeElapsed(d time.Duration) {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = d
+	backoff.Retry(ping, b)
+}
+
+func nopeMaxRetries() {
+	backoff.Retry(ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 3))
+}
+
+func nopeContext(ctx context.Context) {
+	backoff.Retry(ping, backoff.WithContext(backoff.NewConstantBackOff(time.Second), ctx))
+	avast.Do(ping, avast.Attempts(0), avast.Context(ctx))
+	wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) { return ping() == nil, nil })
+}
+
+func nopeTries() {
+	backoffv5.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv5.WithMaxElapsedTime(0), backoffv5.WithMaxTries(3))
+	backoffv5.Retry(context.Background(), func() (int, error) { return 0, ping() })
+	avast.Do(ping)
+}
+
+func nopeCounts() error {
+	n := 0
+	return wrapper(func() error {
+		if n++; n > 3 {
+			return nil
+		}
+		return errors.New("not yet")
+	})
+}
+
+func nopeUnseen(b backoff.BackOff) { backoff.Retry(ping, b) }

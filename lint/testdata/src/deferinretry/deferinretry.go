@@ -1,0 +1,68 @@
+package deferinretry
+
+import (
+	"context"
+	"time"
+)
+
+type client interface {
+	Call(ctx context.Context) error
+	Open(name string) (file, error)
+}
+
+type file interface {
+	Read() error
+	Close() error
+}
+
+func piles(ctx context.Context, c client) (err error) {
+	for range 5 {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel() // want `this runs when the function ends, once for each attempt of Call: call it before the next attempt \(RL306\)`
+		if err = c.Call(attempt); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
+func nopeCalled(ctx context.Context, c client) (err error) {
+	for range 5 {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		err = c.Call(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+func nopeOnSuccess(c client) error {
+	for range 5 {
+		f, err := c.Open("name")
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		defer f.Close()
+		return f.Read()
+	}
+	return nil
+}
+
+func nopeItems(c client, names []string) error {
+	for _, name := range names {
+		f, err := c.Open(name)
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		if f.Read() == nil {
+			return nil
+		}
+	}
+	return nil
+}

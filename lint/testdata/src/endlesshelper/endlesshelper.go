@@ -1,0 +1,58 @@
+package endlesshelper
+
+import (
+	"context"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/endlesshelper/helper"
+)
+
+type client interface {
+	Call(ctx context.Context, key string) (string, error)
+	Ping() error
+}
+
+func forever(ctx context.Context, c client) {
+	helper.Forever(func() error { _, err := c.Call(ctx, "k"); return err }) // want `Forever retries until it succeeds, for ever: give it ctx, or a limit \(RL201, RL202\)`
+}
+
+func without(c client) error {
+	return helper.Without(func() error { return c.Ping() }) // want `RL201`
+}
+
+func background(c client) error {
+	return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL201`
+}
+
+func spins(c client) {
+	for {
+		helper.Forever(c.Ping) // want `starts it again at once \(RL201, RL103\)`
+	}
+}
+
+func nopeContext(ctx context.Context, c client) error {
+	return helper.UntilDone(ctx, func() error { return c.Ping() })
+}
+
+func nopeTimes(c client) error {
+	return helper.Times(3, func() error { return c.Ping() })
+}
+
+func nopeCounts(c client) error {
+	n := 3
+	return helper.Without(func() error {
+		err := c.Ping()
+		if n--; n == 0 {
+			return nil
+		}
+		return err
+	})
+}
+
+func nopeAsksTheContext(ctx context.Context, c client) {
+	helper.Forever(func() error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return c.Ping()
+	})
+}

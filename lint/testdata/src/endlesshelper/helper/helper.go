@@ -1,0 +1,41 @@
+// Package helper has functions that retry what they are given.
+package helper
+
+import (
+	"context"
+	"time"
+)
+
+func Forever(f func() error) { // want Forever:`retries\(0, until -1\)`
+	for f() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+func UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`retries\(1, until 0\)`
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if err := f(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func Without(f func() error) error { // want Without:`retries\(0, until -1\)`
+	return UntilDone(context.Background(), f)
+}
+
+func Times(n int, f func() error) (err error) {
+	for range n {
+		if err = f(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}

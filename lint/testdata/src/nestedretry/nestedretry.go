@@ -1,0 +1,92 @@
+package nestedretry
+
+import (
+	"context"
+	"time"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/nestedretry/wrapped"
+)
+
+type client interface{ Ping() error }
+
+func sync(c client) (err error) {
+	for range 5 { // want `5 attempts of fetch, which makes 4 at nestedretry.go:\d+, are 20 calls: retry in one place \(RL401\)`
+		if err = fetch(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func fetch(c client) (err error) {
+	for range 4 {
+		if err = c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// The levels need not be neighbours.
+func far(c client) (err error) {
+	for i := 0; i < 4; i++ { // want `4 attempts of between, which makes 4 at .*RL401`
+		if err = between(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func between(c client) error { return fetch(c) }
+
+func aroundWrapper(ctx context.Context, c *wrapped.Client) (err error) {
+	for range 4 { // want `4 attempts of RetryFetch, which makes 4 at wrapped.go:17, are 16 calls.*RL401`
+		if err = c.RetryFetch(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+func twice(ctx context.Context, c *wrapped.Client) (err error) {
+	for range 2 { // want `RetryFetch retries as its policy says, and this loop again: let the policy say how often \(RL402\)`
+		if err = c.RetryFetch(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+func nopeFew(ctx context.Context, c *wrapped.Client) (err error) {
+	for range 4 { // 4 × 3 is not more than 12
+		if err = wrapped.Slowly(nil, c, ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+func nopeUnknown(c client, n int) (err error) {
+	for range n {
+		if err = fetch(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func nopeEachOnce(cs []client) (err error) {
+	for _, c := range cs {
+		if err = fetch(c); err == nil {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+// Package wrapped has what a generated wrapper looks like.
+package wrapped
+
+import (
+	"context"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+var policyFetch = retry.Policy{Name: "fetch", MaxAttempts: 4}
+
+type Client struct{}
+
+func (*Client) Fetch(ctx context.Context) error { return nil }
+
+func (c *Client) RetryFetch(ctx context.Context) error { // want RetryFetch:`attempts\(4\)`
+	err := c.Fetch(ctx)
+	if err == nil {
+		return nil
+	}
+	for call := policyFetch.Begin(); ; {
+		if err = call.Next(ctx, err); err != nil {
+			return err
+		}
+		if err = c.Fetch(ctx); err == nil {
+			return nil
+		}
+	}
+}
+
+func Slowly(ping func() error, c *Client, ctx context.Context) (err error) { // want Slowly:`attempts\(3\)`
+	for range 3 {
+		if err = c.Fetch(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}

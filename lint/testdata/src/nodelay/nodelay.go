@@ -1,0 +1,174 @@
+package nodelay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+type client interface {
+	Call(ctx context.Context, key string) (string, error)
+	Login(ctx context.Context) error
+	Ping() error
+}
+
+var errConflict = errors.New("conflict")
+
+func ranged(ctx context.Context, c client) (err error) {
+	for range 5 { // want `Call is tried again at once when it fails: wait between the attempts, longer each time \(RL103\)`
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func tries(ctx context.Context, c client, max int) (string, error) {
+	var last error
+	for try := 0; try < max; try++ { // want `RL103`
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		s, err := c.Call(ctx, "k")
+		if err == nil {
+			return s, nil
+		}
+		if errors.Is(err, os.ErrInvalid) {
+			return "", err
+		}
+		last = fmt.Errorf("try %d: %w", try, err)
+		log.Print(last)
+	}
+	return "", last
+}
+
+func upload(url string) (err error) {
+	for i := 0; i < 3; i++ { // want `post is tried again at once`
+		if err = post(url); err == nil {
+			return nil
+		}
+		log.Printf("post %s: %v", url, err)
+	}
+	return err
+}
+
+func post(url string) error {
+	resp, err := http.Post(url, "", nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+func untilTheContextEnds(ctx context.Context, c client) error {
+	for ctx.Err() == nil { // want `RL103`
+		if _, err := c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+func hot(c client, mu *sync.Mutex, last *error) {
+again:
+	err := c.Ping() // want `retry of Ping has no attempt limit, deadline or cancellation: .* tries again at once.*\(RL101, RL103\)`
+	mu.Lock()
+	*last = err
+	mu.Unlock()
+	if err != nil && !errors.Is(err, errConflict) {
+		goto again
+	}
+}
+
+func nopeWaits(ctx context.Context, c client) (err error) {
+	for attempt := range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second << attempt):
+		}
+	}
+	return err
+}
+
+func nopeWaitsElsewhere(ctx context.Context, c client, rest func()) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		rest()
+	}
+	return err
+}
+
+func nopeOnce(ctx context.Context, c client) (err error) {
+	for range 2 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func nopePutsRight(ctx context.Context, c client) error {
+	for range 3 {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := c.Login(ctx); err != nil {
+			return err
+		}
+	}
+	return errConflict
+}
+
+func nopeLocal(dir string) (err error) {
+	for range 10 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func nopeOthers(ctx context.Context, clients []client) (err error) {
+	for _, c := range clients {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+type entry struct{ fields map[string]string }
+
+type store interface {
+	Load(ctx context.Context, key string) (*entry, error)
+	Swap(ctx context.Context, key string, old, new map[string]string) error
+}
+
+func optimistic(ctx context.Context, s store, key string) error {
+	for attempt := 0; attempt < 5; attempt++ { // want `Swap is tried again at once`
+		e, err := s.Load(ctx, key)
+		if err != nil {
+			return err
+		}
+		changed := map[string]string{"k": e.fields["k"] + "!"}
+		if err = s.Swap(ctx, key, e.fields, changed); err == nil {
+			return nil
+		}
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+	}
+	return errConflict
+}

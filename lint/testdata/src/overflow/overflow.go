@@ -1,0 +1,98 @@
+package overflow
+
+import (
+	"context"
+	"time"
+)
+
+type client interface{ Ping() error }
+
+func cappedTooLate(c client, stop func() bool) {
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil || stop() {
+			return
+		}
+		time.Sleep(min(time.Second<<attempt, time.Minute)) // want `this delay overflows when the attempts go on: cap the exponent, not the result \(RL107\)`
+	}
+}
+
+func converted(ctx context.Context, c client) error {
+	for attempt := 0; ; attempt++ {
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		d := (1 << (2 * uint64(attempt))) * 50 * time.Millisecond // want `RL107`
+		if d > time.Minute {
+			d = time.Minute
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(d):
+		}
+	}
+}
+
+func jump(ctx context.Context, c client) {
+	var retry uint64
+again:
+	if ctx.Err() != nil || c.Ping() == nil {
+		return
+	}
+	backoff := 1 << (2 * retry) * time.Second // want `RL107`
+	if backoff > time.Minute {
+		backoff = time.Minute
+	}
+	retry++
+	time.Sleep(backoff) // want `RL102`
+	goto again
+}
+
+func nopeCappedExponent(c client, stop func() bool) {
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil || stop() {
+			return
+		}
+		time.Sleep(time.Second << min(attempt, 6))
+	}
+}
+
+func nopeBounded(c client) {
+	for attempt := range 5 {
+		if c.Ping() == nil {
+			return
+		}
+		time.Sleep(time.Second << attempt)
+	}
+}
+
+// The first delay that is too long ends it, long before it overflows.
+func nopeEndsByTheDelay(c client) error {
+	for attempt := 0; ; attempt++ {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		d := (1 << (2 * uint64(attempt))) * time.Second
+		if d > time.Minute {
+			return err
+		}
+		time.Sleep(d)
+	}
+}
+
+func nopeDoubled(c client, stop func() bool) {
+	for d := time.Second; c.Ping() != nil && !stop(); d = min(2*d, time.Minute) {
+		time.Sleep(d)
+	}
+}
+
+// A shift that is no delay may be anything.
+func noDelay(c client, use func(int)) {
+	for bit := 0; ; bit++ { // want `\(RL101, RL103, RL105\)|\(RL101, RL105\)`
+		if c.Ping() == nil {
+			return
+		}
+		use(1 << bit)
+	}
+}

@@ -1,0 +1,82 @@
+package recursiveretry
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os"
+	"time"
+)
+
+func load(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		log.Print(err)
+		time.Sleep(time.Second)
+		return load(name) // want `load calls itself again after every failure, without a limit: count the attempts in a loop \(RL113\)`
+	}
+	return b
+}
+
+type conn struct{ addr string }
+
+func (c *conn) ping() error { return nil }
+func (c *conn) open() error { return nil }
+
+func (c *conn) wait(name string) error {
+	if err := c.ping(); err != nil {
+		time.Sleep(time.Second)
+		return c.wait(name) // want `RL113`
+	}
+	return nil
+}
+
+func nopeCounts(name string, attempts int) ([]byte, error) {
+	b, err := os.ReadFile(name)
+	if err != nil && attempts > 1 {
+		return nopeCounts(name, attempts-1)
+	}
+	return b, err
+}
+
+func (c *conn) nopePutsRight(name string) error {
+	if err := c.ping(); err != nil {
+		if err := c.open(); err != nil {
+			return err
+		}
+		return c.nopePutsRight(name)
+	}
+	return nil
+}
+
+func (c *conn) nopeChanges(name string) error {
+	if err := c.ping(); err != nil {
+		c.addr = name
+		return c.nopeChanges(name)
+	}
+	return nil
+}
+
+func nopeContext(ctx context.Context, call func(context.Context) error) error {
+	if err := call(ctx); err != nil {
+		return nopeContext(ctx, call)
+	}
+	return nil
+}
+
+func nopeOneError(name string) error {
+	err := os.Mkdir(name, 0o777)
+	if errors.Is(err, os.ErrNotExist) {
+		return nopeOneError(name)
+	}
+	return err
+}
+
+type node struct{ next *node }
+
+func nopeWalk(n *node, visit func(*node) error) error {
+	if err := visit(n); err != nil {
+		return nopeWalk(n.next, visit)
+	}
+	return nil
+}

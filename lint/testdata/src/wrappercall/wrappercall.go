@@ -1,0 +1,31 @@
+package wrappercall
+
+import (
+	"context"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/nestedretry/wrapped"
+)
+
+func background(ctx context.Context, c *wrapped.Client) error {
+	return c.RetryFetch(context.Background()) // want `RetryFetch goes on after ctx has ended: give it that context \(RL501\)`
+}
+
+func dropped(ctx context.Context, c *wrapped.Client) {
+	c.RetryFetch(ctx) // want `nobody learns that all attempts of RetryFetch failed: look at its error \(RL504\)`
+}
+
+func nopeGiven(ctx context.Context, c *wrapped.Client) error {
+	if err := c.RetryFetch(ctx); err != nil {
+		return err
+	}
+	_ = c.RetryFetch(ctx)
+	return nil
+}
+
+func nopeNoOther(c *wrapped.Client) error {
+	return c.RetryFetch(context.Background())
+}
+
+func nopeNoWrapper(ctx context.Context, c *wrapped.Client) {
+	c.Fetch(context.Background())
+}

@@ -1,0 +1,80 @@
+package lint
+
+import (
+	"go/ast"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// WrapperCall reports RL501 and RL504.
+var WrapperCall = &analysis.Analyzer{
+	Name: "wrappercall",
+	Doc: `wrappercall: report calls of generated wrappers that lose a context or an error
+
+A wrapper waits between its attempts for as long as its context lives. RL501
+reports one that is given context.Background while a context that somebody may
+end is at hand, RL504 one whose error nobody looks at: all attempts failed, and
+nothing says so.
+
+WRONG:
+
+	func handle(ctx context.Context, c *Client) {
+		c.RetryFlush(context.Background())
+	}
+
+RIGHT:
+
+	func handle(ctx context.Context, c *Client) error {
+		return c.RetryFlush(ctx)
+	}
+
+It is silent about errors that are assigned to the blank identifier, and where
+no context is at hand.`,
+	URL:        pageOf("RL501"),
+	Requires:   []*analysis.Analyzer{ssaForm, retryingFunctions, directiveIndex},
+	ResultType: used,
+	Run:        runWrapperCall,
+}
+
+func runWrapperCall(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	n := pass.ResultOf[retryingFunctions].(*nesting)
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, call := range callsOf(fn) {
+			callee := call.Call.StaticCallee()
+			if callee == nil {
+				continue
+			}
+			if f := n.of(callee); f == nil || !f.Wrapper {
+				continue
+			}
+			// Have: a call of a wrapper
+			file := fileOf(pass, call.Pos())
+			if file == nil || ast.IsGenerated(file) {
+				continue
+			}
+			pos := callStart(file, call.Pos())
+			live := retryloop.LiveContext(call)
+			if given := retryloop.GivenContext(call); given != nil && live != nil && retryloop.IsBackground(given) {
+				r.at(pos, call.Pos(), "RL501", "%s goes on after %s has ended: give it that context", callee.Name(), nameOfContext(live))
+			}
+			if dropsError(file, call) {
+				r.at(pos, call.Pos(), "RL504", "nobody learns that all attempts of %s failed: look at its error", callee.Name())
+			}
+		}
+	}
+	return r.used, nil
+}
+
+// dropsError reports whether a call that returns an error stands alone.
+func dropsError(file *ast.File, call *ssa.Call) bool {
+	results := call.Call.Signature().Results()
+	if results.Len() == 0 || !retryloop.IsError(results.At(results.Len()-1).Type()) {
+		return false
+	}
+	return standsAlone(file, call.Pos())
+}

@@ -1,0 +1,202 @@
+package httpretry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// network answers requests from a list, and keeps what it was sent.
+type network struct {
+	answers []any // a status, a *http.Response, or an error
+	sent    []string
+	keys    []string
+	opened  []*openBody
+}
+
+type openBody struct {
+	io.Reader
+	closed bool
+}
+
+func (b *openBody) Close() error { b.closed = true; return nil }
+
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	text := ""
+	if r.Body != nil {
+		all, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		text = string(all)
+		_ = r.Body.Close()
+	}
+	n.sent, n.keys = append(n.sent, text), append(n.keys, r.Header.Get(keyHeader))
+	answer := n.answers[0]
+	if len(n.answers) > 1 {
+		n.answers = n.answers[1:]
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	switch a := answer.(type) {
+	case error:
+		return nil, a
+	case int:
+		answer = &http.Response{StatusCode: a, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("body"))}
+	}
+	resp := *answer.(*http.Response)
+	b := &openBody{Reader: resp.Body}
+	resp.Body = b
+	n.opened = append(n.opened, b)
+	return &resp, nil
+}
+
+func after(status int, value string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {value}}, Body: io.NopCloser(strings.NewReader("busy"))}
+}
+
+var errRefused = errors.New("connection refused")
+
+func TestTransport(t *testing.T) {
+	future := time.Date(2000, 1, 1, 0, 0, 20, 0, time.UTC).Format(http.TimeFormat)
+	for _, tt := range []struct {
+		name    string
+		method  string
+		body    io.Reader
+		answers []any
+		policy  retry.Policy
+		status  int // 0: an error
+		sent    int
+		waited  time.Duration
+	}{
+		{"success", "GET", nil, []any{200}, retry.Policy{}, 200, 1, 0},
+		{"second attempt", "GET", nil, []any{503, 200}, retry.Policy{}, 200, 2, time.Second},
+		{"network error", "GET", nil, []any{errRefused, 200}, retry.Policy{}, 200, 2, time.Second},
+		{"exhausted with a response", "GET", nil, []any{503}, retry.Policy{}, 503, 3, 3 * time.Second},
+		{"exhausted with an error", "GET", nil, []any{errRefused}, retry.Policy{}, 0, 3, 3 * time.Second},
+		{"not retried", "GET", nil, []any{404}, retry.Policy{}, 404, 1, 0},
+		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ServerError}}, 501, 1, 0},
+		{"body sent again", "PUT", strings.NewReader("data"), []any{503, 503, 200}, retry.Policy{}, 200, 3, 3 * time.Second},
+		{"body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), []any{503}, retry.Policy{}, 503, 1, 0},
+		{"POST", "POST", strings.NewReader("data"), []any{503}, retry.Policy{}, 503, 1, 0},
+		{"seconds", "GET", nil, []any{after(429, "7"), 200}, retry.Policy{}, 200, 2, 7 * time.Second},
+		{"date", "GET", nil, []any{after(503, future), 200}, retry.Policy{}, 200, 2, 20 * time.Second},
+		{"a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200, 2, 5 * time.Minute},
+		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{RetryAfter: retry.RetryAfter{FailOver: true}}, 429, 1, 0},
+		{"unreadable", "GET", nil, []any{after(429, "soon"), 200}, retry.Policy{}, 200, 2, time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &network{answers: tt.answers}
+				req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://example.com", tt.body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				resp, err := (&Transport{Base: n, Policy: &tt.policy}).RoundTrip(req)
+				status := 0
+				if resp != nil {
+					status = resp.StatusCode
+					if text, err := io.ReadAll(resp.Body); len(text) != 4 || err != nil {
+						t.Errorf("the body is %q, %v", text, err)
+					}
+					_ = resp.Body.Close()
+				}
+				if status != tt.status || (err == nil) != (status != 0) || len(n.sent) != tt.sent || time.Since(start) != tt.waited {
+					t.Errorf("status %d, error %v, %d sent in %v; want %d, %d in %v", status, err, len(n.sent), time.Since(start), tt.status, tt.sent, tt.waited)
+				}
+				if tt.body != nil && slices.ContainsFunc(n.sent, func(s string) bool { return s != "data" }) {
+					t.Errorf("sent %q", n.sent)
+				}
+				for i, b := range n.opened {
+					if !b.closed {
+						t.Errorf("the body of response %d is not closed", i)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestKey(t *testing.T) {
+	n := &network{answers: []any{503, 200}}
+	ctx := retry.WithIdempotencyKey(t.Context(), "k1")
+	req, err := http.NewRequestWithContext(ctx, "POST", "http://example.com", strings.NewReader("data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&Transport{Base: n, Policy: &retry.Policy{InitialDelay: retry.None}}).RoundTrip(req)
+	if err != nil || resp.StatusCode != 200 || !slices.Equal(n.keys, []string{"k1", "k1"}) || req.Header.Get(keyHeader) != "" {
+		t.Errorf("got %v, keys %q; the caller's header is %v", err, n.keys, req.Header)
+	}
+}
+
+// The attempt's limit covers the body, and ends with it.
+func TestBodyUnderALimit(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			_, _ = io.WriteString(w, "begin")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 200 * time.Millisecond, MaxAttempts: 1}}}
+	get := func(path string) (int, error) {
+		resp, err := client.Get(server.URL + path)
+		if err != nil {
+			return 0, err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return len(text), err
+	}
+	if n, err := get("/"); n != 1<<20 || err != nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	if _, err := get("/slow"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the limit to end the reading", err)
+	}
+}
+
+func TestOpenBreakerClosesTheBody(t *testing.T) {
+	b := retry.NewBreaker(retry.BreakerPolicy{})
+	b.Restore(retry.BreakerSnapshot{State: retry.Escalated})
+	body := &openBody{Reader: strings.NewReader("data")}
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", "http://example.com", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.GetBody = func() (io.ReadCloser, error) { return body, nil }
+	if _, err := (&Transport{Breaker: b}).RoundTrip(req); !errors.Is(err, retry.ErrBreakerOpen) || !body.closed {
+		t.Errorf("got %v, body closed: %v", err, body.closed)
+	}
+}
+
+func TestCallerGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		n := &network{answers: []any{503}}
+		req, err := http.NewRequestWithContext(ctx, "GET", "http://example.com", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&Transport{Base: n}).RoundTrip(req)
+		if resp == nil || resp.StatusCode != 503 || err != nil || len(n.sent) != 2 {
+			t.Errorf("got %v, %v after %d; want the last response, since no wait fits", resp, err, len(n.sent))
+		}
+	})
+}
