@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,6 +156,7 @@ type hostile struct {
 	text   string
 	params []string // type parameters in scope
 	binds  []string
+	unit   string // the parameter that names the unit of a group
 }
 
 func (h *hostile) one(list ...string) string { return list[h.IntN(len(list))] }
@@ -289,21 +291,37 @@ func (h *hostile) source() string {
 		fmt.Fprintf(&b, "%sfunc (%s %sClient%s) %s%s { panic(0) }\n\n", doc, h.one("c", "_", h.name()), h.one("", "*"), args, m, h.signature(2, true))
 	}
 	bound(h.one("Client", "Client.Get"))
+	b.WriteString(h.grouped())
 	bound(h.one("example.com/go-other.Do", "example.com/go-other.Err", "example.com/go-other.Doer", "io.Reader", "io.ReadSeekCloser"))
 	return b.String()
+}
+
+// grouped returns what is bound in a group, with a fallback and a key.
+func (h *hostile) grouped() string {
+	h.params = nil
+	names := h.names(6)
+	for slices.Contains(names, "_") {
+		names = h.names(6)
+	}
+	result := h.typ(2)
+	h.unit = names[1]
+	params := fmt.Sprintf("%s ctxpkg.Context, %s string, %s %s", names[0], names[1], names[2], h.typ(1))
+	return fmt.Sprintf("type Job struct{}\n\nfunc (%s *Job) Load(%s) (%s, error) { panic(0) }\n\nfunc lost(%s, _ error) (%s, error) { panic(0) }\n\n",
+		names[3], params, result, params, result)
 }
 
 // yaml returns a policy file that binds what source declares.
 func (h *hostile) yaml() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\ndefaults: {jitter: full, max_attempts: 3}\nbreakers: {up: {}}\nbudgets: {share: {ratio: 0.2}}\n")
+	fmt.Fprintf(&b, "version: 1\ndefaults: {jitter: full, max_attempts: 3}\nbreakers: {up: {}}\nbudgets: {share: {ratio: 0.2}, count: {retries: 3}}\n")
 	fmt.Fprintf(&b, "errors:\n  odd: {is: [io.EOF], pattern: %s}\n", strconv.QuoteToASCII(h.one("x", `\"`+"`", "世界", `\*/`)))
-	b.WriteString("policies:\n")
-	policies := []string{"read", "timed", "guarded", "both", "share"}
-	for i, settings := range []string{"retry_on: [odd]", "timeout: 20s", "breaker: up, budget: share", "breaker: up, timeout: 20s", "budget: share, timeout: 20s"} {
+	b.WriteString("groups:\n  work: {units: 3, budget: count, timeout: 1m}\npolicies:\n")
+	policies := []string{"counted", "read", "timed", "guarded", "both", "share"}
+	for i, settings := range []string{h.one("budget: count", "budget: count, timeout: 20s", "budget: count, breaker: up"), "retry_on: [odd]", "timeout: 20s", "breaker: up, budget: share", "breaker: up, timeout: 20s", "budget: share, timeout: 20s"} {
 		fmt.Fprintf(&b, "  %s: {%s, description: %s}\n", policies[i], settings, strconv.QuoteToASCII(strings.ToValidUTF8(h.text, "?")))
 	}
-	b.WriteString("bind:\n")
+	fmt.Fprintf(&b, "bind:\n  Job.Load: {policy: counted, group: work, unit: %s, idempotent: key, fallback: lost}\n", h.unit)
+	policies = policies[1:]
 	for _, symbol := range h.binds {
 		if h.IntN(2) > 0 || strings.Contains(symbol, "/") || strings.HasPrefix(symbol, "io.") {
 			policies = []string{"read", "guarded"} // need no context

@@ -157,6 +157,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 		fn.Ctx++
 	}
 	use := *w.Use
+	use.recv = true
 	if use.Unit >= 0 {
 		use.Unit++
 	}
