@@ -210,6 +210,8 @@ func (r *resolver) bind(b policy.Binding) {
 			r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
 		} else if at, taken := r.unit.pkg.HasMember(target.Name, w.Name); taken {
 			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: rename one of the two", b.Symbol, w.Name, target.Name, at)
+		} else {
+			r.claim(b.Pos, target.Name+"."+w.Name, "the wrapper of "+b.Symbol, "bind it once")
 		}
 		r.single(b, &w)
 		name := w.Name
@@ -303,6 +305,9 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		use, pos := b.Use, b.Pos
 		if ok {
 			use, pos = by.Use, by.Pos
+			if use.Idempotent == rules.Unknown {
+				use.Idempotent = b.Idempotent
+			}
 		}
 		name := use.Policy
 		var one *emit.Use

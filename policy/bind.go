@@ -69,6 +69,9 @@ func (d decoder) binding(e entry) Binding {
 	if r.Policy == "" && e.value.get("policy") == nil && len(r.Methods) == 0 && e.value.get("methods") == nil {
 		d.problem(e.at, "P102", "%s is bound to no policy: write policy: NAME", e.key)
 	}
+	if r.Policy == "" && r.Fallback.Name != "" {
+		d.problem(e.value.get("fallback").at, "P102", "fallback is for the policy of the binding, and there is none: write it under the methods")
+	}
 	return r
 }
 

@@ -151,6 +151,9 @@ func (f *File) model(root *node) *rules.File {
 		one := rules.Binding{Symbol: b.Symbol, Policy: b.Policy, Idempotent: b.Idempotent, Group: b.Group.Name}
 		m.Bindings = append(m.Bindings, one)
 		for _, method := range b.Methods {
+			if method.Idempotent == rules.Unknown {
+				method.Idempotent = b.Idempotent
+			}
 			m.Bindings = append(m.Bindings, rules.Binding{Symbol: b.Symbol, Method: method.Name, Policy: method.Policy, Idempotent: method.Idempotent, Group: b.Group.Name})
 		}
 	}

@@ -145,6 +145,9 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 	if e := root.get("defaults"); e != nil && !e.value.isNull() {
 		before := d.errors()
 		defaults = d.settings(e.value)
+		if x := defaults.extends; x.set {
+			d.problem(x.at, "P102", "defaults lie under every policy and extend none: write extends under the policies")
+		}
 		defaults.broken = d.errors() > before
 	}
 	entries := d.section(root, "policies")

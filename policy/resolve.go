@@ -23,7 +23,9 @@ func (s settings) over(below settings) settings {
 	lay(&s.breaker, below.breaker)
 	lay(&s.budget, below.budget)
 	lay(&s.nested, below.nested)
-	s.perError = layClasses(s.perError, below.perError)
+	if !s.noPerError {
+		s.perError, s.noPerError = layClasses(s.perError, below.perError), below.noPerError
+	}
 	return s
 }
 
@@ -72,6 +74,9 @@ func (s settings) policy(name string, f *File) Policy {
 		p.Scope, p.HardLimit = scope.Name, scope.HardLimit
 		if !s.timeout.set || s.timeout.null {
 			p.Timeout = scope.Timeout
+			if p.Timeout == 0 {
+				p.Timeout = scope.HardLimit
+			}
 		}
 	}
 	for _, c := range s.inOrder(f) {

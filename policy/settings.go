@@ -28,6 +28,7 @@ type settings struct {
 	retryOn        option[[]class]
 	abortOn        option[[]class]
 	perError       []classSchedule
+	noPerError     bool // null: none of those below
 	breaker        option[string]
 	budget         option[string]
 	nested         option[bool]
@@ -97,6 +98,9 @@ func (d decoder) settings(n *node) (s settings) {
 	s.retryOn = one(d, n, d.classes, "retry_on")
 	s.abortOn = one(d, n, d.classes, "abort_on")
 	s.perError = d.perError(n)
+	if e := n.get("per_error"); e != nil {
+		s.noPerError = e.value.isNull()
+	}
 	s.breaker = one(d, n, d.reference("breakers", "a breaker"), "breaker")
 	s.budget = one(d, n, d.reference("budgets", "a budget"), "budget")
 	s.nested = one(d, n, func(e *entry) (bool, bool) { v := d.boolean(e); return v, true }, "nested")
@@ -161,11 +165,11 @@ func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 		d.problem(e.value.span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.value))
 		return r, false
 	}
-	if r.Max == 0 {
-		r.Max = retry.DefaultRetryAfterMax
-	}
 	if r.Default == 0 {
-		r.Default = min(retry.DefaultRetryAfterUnreadable, r.Max)
+		r.Default = retry.DefaultRetryAfterUnreadable
+		if r.Max > 0 {
+			r.Default = min(r.Default, r.Max)
+		}
 	}
 	return r, ok
 }

@@ -323,6 +323,9 @@ func (b *Breaker) Restore(s BreakerSnapshot) {
 	if latest := now.Add(b.policy.OpenFor); b.openUntil.After(latest) {
 		b.openUntil = latest
 	}
+	if s.State > Escalated {
+		s.State = Closed // not one of ours
+	}
 	b.set(s.State)
 	b.stateAt(now)
 }

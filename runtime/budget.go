@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -94,6 +95,9 @@ func (b *Budget) add(n int64) {
 
 // Withdraw takes one retry out, or returns [ErrBudget].
 func (b *Budget) Withdraw() error {
+	if b == nil {
+		return nil // no budget
+	}
 	b.refill(int64(time.Since(b.begun)))
 	for {
 		missing := b.missing.Load()
@@ -110,14 +114,28 @@ func (b *Budget) Withdraw() error {
 // goroutines adds the same time.
 func (b *Budget) refill(now int64) {
 	last := b.refilled.Load()
-	if b.perSecond == 0 || now <= last || !b.refilled.CompareAndSwap(last, now) {
+	perNano := b.perSecond * token / 1e9
+	whole := math.Floor(min(float64(now-last)*perNano, float64(b.capacity)))
+	if perNano == 0 || whole < 1 {
 		return
 	}
-	b.add(int64(min(float64(now-last)/1e9*b.perSecond*token, float64(b.capacity))))
+	// What is less than a millionth of a retry is left for the next time.
+	until := now
+	if whole < float64(b.capacity) {
+		until = min(last+int64(math.Ceil(whole/perNano)), now)
+	}
+	if b.refilled.CompareAndSwap(last, until) {
+		b.add(int64(whole))
+	}
 }
 
 // Left returns how many retries the budget holds.
-func (b *Budget) Left() float64 { return float64(b.capacity-b.missing.Load()) / token }
+func (b *Budget) Left() float64 {
+	if b == nil {
+		return -1 // no budget
+	}
+	return float64(b.capacity-b.missing.Load()) / token
+}
 
 // A JobBudgetPolicy counts the retries of one job and of each of its units. It
 // is plain data. The zero value of every field but Name means its default;

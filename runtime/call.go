@@ -47,8 +47,8 @@ func (p *Policy) BeginWith(breaker *Breaker, pass Pass, budget RetryBudget) Call
 // Attempt returns the context for the next attempt: ctx limited by the
 // policy's Timeout and AttemptTimeout, folded into one deadline, and marked
 // where it is a retry (see [AttemptNumber]). Where ctx already ends no later,
-// it is ctx itself. The context ends with the next call of Attempt, Next or
-// End, except that one derived for Timeout alone serves all attempts.
+// it is ctx itself. The context ends with a Next that waits, or with End,
+// except that one derived for Timeout alone serves all attempts.
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
@@ -63,10 +63,12 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 	now := time.Now()
 	var limit time.Time
 	var cause error
-	if timeout := p.timeout(ctx); timeout > 0 {
-		if c.deadline.IsZero() {
+	if c.deadline.IsZero() {
+		if timeout := p.timeout(ctx); timeout > 0 {
 			c.deadline = now.Add(timeout)
 		}
+	}
+	if !c.deadline.IsZero() {
 		limit, cause = c.deadline, ErrTimeout
 	}
 	if p.AttemptTimeout > 0 {
@@ -142,11 +144,7 @@ func (c *Call) Next(ctx context.Context, err error) error {
 func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
 	p := c.policy
 	c.attempts++
-	// Asked before the attempt's context is released, which would end it too.
 	timedOut := c.attempt != nil && c.attempt.Err() != nil
-	if p.AttemptTimeout > 0 && c.attempt != nil {
-		c.release()
-	}
 	if ctx.Err() != nil {
 		c.sample(neutral)
 		return f, c.stopped(ctx, err)
@@ -218,6 +216,10 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 		}
 	}
 
+	// Not before: what the last attempt returned may still be in use.
+	if p.AttemptTimeout > 0 && c.attempt != nil {
+		c.release()
+	}
 	if f := observer(ctx); f != nil {
 		f(c.event(err, Event{Delay: wait, RetryAfter: asked}))
 	}

@@ -137,6 +137,14 @@ type Decision struct {
 	Ratio       float64 // of the units, how many have succeeded
 }
 
+// stands reports whether the decision holds though the context has ended: it is
+// not made of units that only ended with it.
+func (d Decision) stands() bool {
+	return d.Complete && !d.Provisional && (d.Ratio == 1 || d.Reason != allReported)
+}
+
+const allReported = "all_dcs_reported"
+
 // progress is what is known of a job's units: the pure part of a group.
 type progress struct {
 	effort    *BestEffort // nil: all units are waited for
@@ -209,7 +217,7 @@ func (p *progress) judge(now time.Duration) Decision {
 	late := p.effort != nil && now >= p.effort.Deadline
 	switch {
 	case p.all():
-		d.Complete, d.Success, d.Reason = true, c > 0, "all_dcs_reported"
+		d.Complete, d.Success, d.Reason = true, c > 0, allReported
 	case p.effort == nil:
 		d.Reason = "waiting_for_all_dcs"
 	case late && p.released != "":
@@ -276,7 +284,7 @@ func RunGroup[T any](ctx context.Context, g *Group, units []string, op func(ctx 
 	for {
 		d := r.decide()
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !d.stands():
 			return r.close(d), context.Cause(ctx)
 		case d.Complete && !d.Provisional:
 			return r.close(d), nil
@@ -348,6 +356,9 @@ func (r *run[T]) close(d Decision) Outcome[T] {
 	kind := BestEffortCompletion
 	if r.progress.released != "" {
 		kind = BestEffortRatio // it was complete before
+	}
+	if !d.Complete {
+		return r.copy(d)
 	}
 	r.group.notify(GroupEvent{Kind: kind, JobID: r.group.jobID, Reason: d.Reason, Ratio: d.Ratio})
 	return r.copy(d)

@@ -257,6 +257,11 @@ var ofPolicies = []Rule{
 				if slices.Contains(p.AbortOn, c) {
 					return finding(true, Error, "abort_on", "%s is both in retry_on and in abort_on: keep one", c)
 				}
+				for _, a := range p.AbortOn {
+					if covers(a, c) {
+						return finding(true, Error, "abort_on", "%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
+					}
+				}
 			}
 			return Finding{}, false
 		},

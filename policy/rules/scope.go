@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -38,8 +39,8 @@ func overrides(f *File, report report) {
 	for _, p := range f.Policies {
 		scope := f.scope(p.Scope)
 		switch {
-		case p.HardLimit == 0, scope != nil && p.Timeout == scope.Timeout: // P402 judges the scope itself
-		case p.Timeout > p.HardLimit:
+		case p.HardLimit == 0:
+		case p.Timeout > p.HardLimit && scope != nil && p.Timeout != scope.Timeout: // else P402 judges the scope
 			report(Error, Place{"policies", p.Name, "timeout"}, "timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(p.HardLimit), p.Scope)
 		case p.Timeout == 0:
 			report(Error, Place{"policies", p.Name, "timeout"}, "there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", p.Scope, short(p.HardLimit))
@@ -69,14 +70,22 @@ func noJitter(f *File, report report) {
 // retryAfterTooLong is P409.
 func retryAfterTooLong(f *File, report report) {
 	for _, p := range f.Policies {
-		r := p.RetryAfter
-		at := Place{"policies", p.Name, "retry_after"}
-		switch {
-		case r.Max <= 0:
-		case p.Timeout > 0 && r.Max >= p.Timeout:
-			report(Error, at, "retry_after allows a wait of %s, but timeout %s ends the call before: lower its max", short(r.Max), short(p.Timeout))
-		case p.DelayBudget > 0 && r.Max > p.DelayBudget:
-			report(Warning, at, "retry_after allows a wait of %s, but delay_budget pays for %s only: lower its max", short(r.Max), short(p.DelayBudget))
+		waits := map[Field]retry.RetryAfter{"retry_after": p.RetryAfter}
+		for _, o := range p.PerError {
+			if o.RetryAfter != p.RetryAfter {
+				waits[PerError(o.Class)+".retry_after"] = o.RetryAfter
+			}
+		}
+		for _, field := range slices.Sorted(maps.Keys(waits)) {
+			r := waits[field]
+			at := Place{"policies", p.Name, field}
+			switch {
+			case r.Max <= 0:
+			case p.Timeout > 0 && r.Max >= p.Timeout:
+				report(Error, at, "retry_after allows a wait of %s, but timeout %s ends the call before: lower its max", short(r.Max), short(p.Timeout))
+			case p.DelayBudget > 0 && r.Max > p.DelayBudget:
+				report(Warning, at, "retry_after allows a wait of %s, but delay_budget pays for %s only: lower its max", short(r.Max), short(p.DelayBudget))
+			}
 		}
 	}
 }

@@ -29,8 +29,9 @@ func permanentRetried(f *File, report report) {
 func unreachable(f *File, report report) {
 	for i, c := range f.Errors {
 		for _, before := range f.Errors[:i] {
-			if hides(&before, &c) {
-				report(Error, Place{"errors", string(c.Class), ""}, "class %s never matches, since %s above it has all of its tests: move it up, or remove it", c.Class, before.Class)
+			// Lists ask every class; only actions go by the first that matches.
+			if c.Action != retry.AsPolicy && c.Action != before.Action && hides(&before, &c) {
+				report(Error, Place{"errors", string(c.Class), ""}, "%s has no effect at class %s, since %s above it has all of its tests: move it up, or remove it", c.Action, c.Class, before.Class)
 				break
 			}
 		}
@@ -68,7 +69,8 @@ func hides(before, c *ErrorClass) bool {
 func redundant(list []retry.Class) (outer, inner retry.Class, found bool) {
 	for _, outer := range list {
 		for _, inner := range list {
-			if outer != inner && covers(outer, inner) {
+			// A breaker is waited for only where its class is named.
+			if outer != inner && inner != retry.BreakerOpen && covers(outer, inner) {
 				return outer, inner, true
 			}
 		}
@@ -80,7 +82,7 @@ func redundant(list []retry.Class) (outer, inner retry.Class, found bool) {
 func notIdempotent(f *File, report report) {
 	for _, b := range f.Bindings {
 		p := f.policy(b.Policy)
-		if b.Idempotent != NotIdempotent || p == nil || p.MaxAttempts == 1 {
+		if b.Idempotent != NotIdempotent || p == nil || p.once() {
 			continue
 		}
 		at := Place{"bind", b.Symbol, "idempotent"}
@@ -102,6 +104,11 @@ func notIdempotent(f *File, report report) {
 			}
 		}
 	}
+}
+
+// once reports whether no schedule of a policy makes a second attempt.
+func (p *Policy) once() bool {
+	return p.MaxAttempts == 1 && !slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.MaxAttempts != 1 })
 }
 
 // perUnitCap is P804.
@@ -128,10 +135,15 @@ func neverBinds(f *File, report report) {
 			if p.MaxAttempts == retry.Unlimited {
 				most = g.Budget.PerUnit
 			} else {
-				most = max(most, min(p.MaxAttempts-1, max(g.Budget.PerUnit, 0)))
+				most += p.MaxAttempts - 1
+			}
+			for _, o := range p.PerError {
+				if o.MaxAttempts == retry.Unlimited || o.MaxAttempts > p.MaxAttempts {
+					most = g.Budget.PerUnit
+				}
 			}
 		}
-		if most > 0 && g.Units <= g.Budget.Retries/most {
+		if most = min(most, max(g.Budget.PerUnit, 0)); most > 0 && g.Units <= g.Budget.Retries/most {
 			report(Warning, Place{"groups", g.Name, "budget"}, "%d units retry %d times at most, which budget %s with %d retries never limits: lower its retries", g.Units, most, g.Budget.Name, g.Budget.Retries)
 		}
 	}

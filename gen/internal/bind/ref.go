@@ -79,6 +79,9 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 		if from = p.program.byPath[path]; from == nil {
 			return ref, nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
 		}
+		if from.Name == "main" || !importable(p.Path, from.Path) {
+			return ref, nil, fmt.Errorf("package %s cannot be imported here", path)
+		}
 		ref.Pkg, ref.PkgName = from.Path, from.Name
 	}
 	obj := from.types.Scope().Lookup(name)

@@ -130,7 +130,9 @@ func (out printer) classesOf(p *retry.Policy) jen.Code {
 func ending(p *retry.Policy) (fields []jen.Code) {
 	if r := p.RetryAfter; r != (retry.RetryAfter{}) {
 		var list []jen.Code
-		list = append(list, jen.Id("Max").Op(":").Add(durationExpr(r.Max)))
+		if r.Max != 0 {
+			list = append(list, jen.Id("Max").Op(":").Add(durationExpr(r.Max)))
+		}
 		if r.Default > 0 {
 			list = append(list, jen.Id("Default").Op(":").Add(durationExpr(r.Default)))
 		}
