@@ -139,3 +139,18 @@ func TestGroupBudget(t *testing.T) {
 		t.Error("a group without a budget limits its units")
 	}
 }
+
+// A group whose last unit ends the caller's context is complete all the same.
+func TestGroupCompleteAsContextEnds(t *testing.T) {
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		g, _ := job(t, GroupPolicy{})
+		out, err := RunGroup(ctx, g, []string{"a"}, func(context.Context, string) (int, error) {
+			defer cancel()
+			return 1, nil
+		}, nil)
+		if err != nil && len(out.Results) == 1 || err == nil && !out.Success {
+			t.Fatalf("got %+v, %v", out, err)
+		}
+	}
+}

@@ -453,3 +453,50 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("%d rounds without Done, want 1", rounds)
 	}
 }
+
+// A budget that is asked often gets what flows in slowly.
+func TestBudgetTrickles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(BudgetPolicy{MinPerSecond: 0.5, Burst: 1})
+		if err := b.Withdraw(); err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 {
+			time.Sleep(time.Microsecond)
+			_ = b.Withdraw()
+		}
+		time.Sleep(2 * time.Second)
+		if err := b.Withdraw(); err != nil {
+			t.Errorf("after two seconds: %v, with %v left", err, b.Left())
+		}
+	})
+}
+
+func TestNilBudgetIsNone(t *testing.T) {
+	var none *Budget
+	ctx := WithObserver(t.Context(), func(Event) {})
+	if err := protect(ctx, nil, none, Policy{InitialDelay: None}, func(context.Context) error { return errFailed }); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestClampIsToldOnce(t *testing.T) {
+	clamps := 0
+	ctx := WithObserver(WithTimeout(t.Context(), "s", time.Hour), func(e Event) {
+		if e.Clamped > 0 {
+			clamps++
+		}
+	})
+	p := Policy{Scope: "s", HardLimit: time.Minute, AttemptTimeout: time.Second, InitialDelay: None}
+	_, _ = drive(ctx, &p, func(context.Context) error { return errFailed })
+	if clamps != 1 {
+		t.Errorf("%d events of clamps in three attempts, want 1", clamps)
+	}
+}
+
+func TestRestoreOfNoState(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{})
+	if b.Restore(BreakerSnapshot{State: 9}); b.State() != Closed {
+		t.Errorf("the breaker is %v", b.State())
+	}
+}

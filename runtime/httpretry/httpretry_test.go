@@ -200,3 +200,22 @@ func TestCallerGivesUp(t *testing.T) {
 		}
 	})
 }
+
+// What is given up on can be read to its end, under a limit too.
+func TestLastResponseIsWhole(t *testing.T) {
+	const size = 4 * kept
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, strings.Repeat("x", size))
+	}))
+	defer server.Close()
+	policy := &retry.Policy{AttemptTimeout: time.Minute, MaxAttempts: 2, InitialDelay: retry.None}
+	resp, err := (&http.Client{Transport: &Transport{Policy: policy}}).Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); len(text) != size || err != nil {
+		t.Errorf("read %d bytes, %v; want %d", len(text), err, size)
+	}
+}
