@@ -223,7 +223,7 @@ var ofPolicies = []Rule{
 		Right: "{max_attempts: 4, attempt_timeout: 2s, timeout: 15s}",
 		Reads: fields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 || !retried(p, retry.Timeout) {
+			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 || !retried(p, retry.Timeout) || ownSchedule(p, retry.Timeout) {
 				return Finding{}, false
 			}
 			if waitsWithin(p, p.Timeout, 0) < p.MaxAttempts-1 {
@@ -295,6 +295,11 @@ func retried(p *retry.Policy, class retry.Class) bool {
 		return slices.ContainsFunc(list, func(c retry.Class) bool { return c == class || c == retry.Transient || c == retry.Any })
 	}
 	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn)
+}
+
+// ownSchedule reports whether a class has, or may have, another schedule.
+func ownSchedule(p *retry.Policy, class retry.Class) bool {
+	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) })
 }
 
 // last returns the number of a retry whose delay is as long as any.

@@ -127,7 +127,7 @@ func opensInside(f *File, report report) {
 				n, class = o.MaxAttempts, o.Class
 			}
 		}
-		if !more(n, b.Failures) || !meet(p, b) {
+		if !more(n, b.Failures) || !meet(p, b) || aborts(p, b) {
 			continue
 		}
 		at := Place{"policies", p.Name, "breaker"}
@@ -155,6 +155,19 @@ func meet(p Policy, b *retry.BreakerPolicy) bool {
 	})
 }
 
+// aborts reports whether a policy never retries what a breaker counts, or does
+// so by schedules of the classes alone.
+func aborts(p Policy, b *retry.BreakerPolicy) bool {
+	return len(b.Count) > 0 && !slices.ContainsFunc(b.Count, func(c retry.Class) bool {
+		return !slices.ContainsFunc(p.AbortOn, func(a retry.Class) bool { return covers(a, c) }) && !(ownSchedule(p.Policy, c) && !longSchedule(p, c, b.Failures))
+	})
+}
+
+// longSchedule reports whether a schedule of a class makes more than n attempts.
+func longSchedule(p Policy, class retry.Class, n int) bool {
+	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) && more(o.MaxAttempts, n) })
+}
+
 // covers reports whether every error of class inner is one of outer, too.
 func covers(outer, inner retry.Class) bool {
 	switch {
@@ -179,7 +192,7 @@ func escalatesEarly(f *File, report report) {
 func hopeless(f *File, report report) {
 	for _, p := range f.Policies {
 		b := f.breaker(p.Breaker)
-		if b == nil || !slices.Contains(p.RetryOn, retry.BreakerOpen) || slices.Contains(p.AbortOn, retry.BreakerOpen) {
+		if b == nil || !slices.Contains(p.RetryOn, retry.BreakerOpen) || slices.Contains(p.AbortOn, retry.BreakerOpen) || ownSchedule(p.Policy, retry.BreakerOpen) {
 			continue
 		}
 		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
