@@ -7,8 +7,7 @@ import (
 	backoff7 "github.com/cenkalti/backoff/v7"
 )
 
-// A BackOff is stateful and not safe for concurrent use, so each call makes
-// its own, as the package documents.
+// By its documentation a BackOff belongs to one call.
 func backoffSubjects(register func(Subject)) {
 	register(Subject{
 		Name: "cenkalti-backoff-v7",

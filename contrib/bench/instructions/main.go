@@ -21,8 +21,8 @@ var most = []struct {
 	benchmark string
 	limit     int
 }{
-	{"generated", 20},
-	{"generated-budget-breaker", 42},
+	{"retrygen", 20},
+	{"retrygen-breaker-budget", 42},
 }
 
 func run() int {
