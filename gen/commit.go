@@ -51,10 +51,7 @@ func (r *Result) Commit() error {
 	}()
 	var stale []string
 	for _, f := range r.Files {
-		path := filepath.FromSlash(f.Path)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(r.dir, path)
-		}
+		path := r.absolute(f.Path)
 		atomicfile.Sweep(filepath.Dir(path))
 		switch {
 		case !f.Changed():

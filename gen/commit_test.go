@@ -3,6 +3,7 @@ package gen
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -37,6 +38,9 @@ func commitForever(dir string) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		if n == 0 {
+			fmt.Println("ready")
+		}
 	}
 }
 
@@ -53,10 +57,17 @@ func TestKilledCommit(t *testing.T) {
 	for range 25 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "RETRYGEN_COMMIT_FOREVER="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(20*time.Millisecond + rand.N(20*time.Millisecond))
+		if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
+			t.Fatalf("it ended by itself: %v", err)
+		}
+		time.Sleep(rand.N(10 * time.Millisecond)) // real: it is to be hit anywhere
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatalf("it ended by itself: %v", err)
 		}

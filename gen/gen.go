@@ -2,7 +2,8 @@
 // steps: plan (which policy files, which packages), load and resolve (symbols
 // to plain data), render (plain data to bytes), commit (bytes to disk). Only
 // the last touches the disk, and only if all before it went well for every
-// file.
+// file. A run in which nothing has changed since an earlier one ends after the
+// plan.
 package gen
 
 import (
@@ -109,16 +110,16 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	if len(found.sources) == 0 && len(found.stale) == 0 {
 		return nil, ErrNothing
 	}
+	memory := recollect(config, found)
+	if problems, ok := memory.unchanged(); ok && !config.List {
+		return r, r.keep(found.sources, problems, config.Strict)
+	}
 	units, err := r.check(found.sources)
 	if err != nil {
 		return nil, err
 	}
 	if r.judge(config.Strict); r.Failed {
 		return r, nil
-	}
-	memory := recollect(config, found)
-	if !config.List && memory.unchanged() {
-		return r, r.keep(found.sources)
 	}
 	config.progress("reading Go packages")
 	program, err := load(ctx, config, units)
@@ -140,15 +141,25 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		r.Files = nil
 		return r, nil
 	}
-	if len(found.stale) == 0 {
-		dirs, ok := program.Local()
-		memory.remember(dirs, ok, r.Files)
+	if dirs, ok := program.Local(); ok && len(found.stale) == 0 {
+		memory.remember(dirs, r.Problems, r.Files)
 	}
 	return r, nil
 }
 
 // keep fills the result of a run that changes nothing.
-func (r *Result) keep(sources []string) error {
+func (r *Result) keep(sources []string, problems []policy.Problem, strict bool) error {
+	r.Problems = problems
+	if r.judge(strict); r.Failed {
+		sources = nil
+	}
+	for _, p := range problems {
+		text, err := os.ReadFile(r.absolute(p.File))
+		if err != nil {
+			return err
+		}
+		r.Sources[p.File] = text
+	}
 	for _, source := range sources {
 		path := filepath.Join(filepath.Dir(source), OutputName)
 		text, err := r.existing(path)
@@ -181,6 +192,10 @@ func (r *Result) generate(u *unit) error {
 	text, err := emit.Render(file)
 	if err != nil {
 		return err
+	}
+	if p, ok := hidden(u, text); ok {
+		r.Problems = append(r.Problems, p)
+		return nil
 	}
 	return r.add(filepath.Join(u.dir, OutputName), text)
 }
@@ -292,8 +307,12 @@ func (r *Result) existing(path string) ([]byte, error) {
 	case text == nil:
 		return []byte{}, nil
 	}
-	return text, nil
+	return lineFeeds(text), nil
 }
+
+// lineFeeds undoes what a checkout may have made of line ends: a file that
+// differs in nothing else is as it should be.
+func lineFeeds(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // relative shortens a path below the run's folder, with forward slashes, as
 // positions are printed.
@@ -302,6 +321,15 @@ func (r *Result) relative(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return path
+}
+
+// absolute undoes relative.
+func (r *Result) absolute(path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.dir, path)
 }
 
 // Changed returns the files that Commit would write or remove.

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"go/types"
 	"maps"
 	"slices"
 
@@ -98,11 +99,13 @@ func (r *resolver) shared() {
 	}
 	for _, b := range r.unit.file.Breakers {
 		if uses(func(p *emit.Policy) bool { return p.Breaker == b.Name }) {
+			r.claim(b.Pos, emit.SharedType+"."+emit.BreakerField(b.Name), "breaker "+b.Name, "rename one of the two")
 			r.file.Breakers = append(r.file.Breakers, b)
 		}
 	}
 	for _, b := range r.unit.file.Budgets {
 		if uses(func(p *emit.Policy) bool { return p.Budget == b.Name }) {
+			r.claim(b.Pos, emit.SharedType+"."+emit.BudgetField(b.Name), "budget "+b.Name, "rename one of the two")
 			r.file.Budgets = append(r.file.Budgets, b)
 		}
 	}
@@ -219,7 +222,25 @@ func (r *resolver) bind(b policy.Binding) {
 		r.single(b, &w)
 		r.note(Bound{b.Symbol, b.Policy, w.Name, "", target.Pos}, b.Pos)
 	}
+	r.hides(b, w)
 	r.file.Wrappers = append(r.file.Wrappers, w)
+}
+
+// hides reports a type parameter whose name hides what the wrapper needs.
+func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
+	needs := map[string]bool{
+		w.Target.Name: w.Target.Pkg == "", w.Name: true, w.Iface: true, emit.SharedType: r.file.HasShared(), emit.SharedDefault: r.file.HasShared(),
+	}
+	for _, use := range append(w.By, w.Use) {
+		if use != nil {
+			needs[use.Var], needs[use.Fallback] = true, true
+		}
+	}
+	for _, tp := range w.Target.TypeParams {
+		if needs[tp.Name] || types.Universe.Lookup(tp.Name) != nil {
+			r.problem(b.Pos, "P904", "the wrapper of %s needs %s, which its type parameter %s hides: rename the parameter", b.Symbol, tp.Name, tp.Name)
+		}
+	}
 }
 
 // grouped makes the wrapper a method of its group's type.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/policy"
 )
 
 // A memory answers whether anything has changed since an earlier run, without
@@ -27,8 +28,9 @@ type memory struct {
 
 // A record is what is remembered of a run.
 type record struct {
-	Dirs []string // whose Go files the run depended on
-	Sum  string   // of their content, of the policy files, of the outputs
+	Dirs     []string         // whose Go files the run depended on
+	Sum      string           // of their content, of the policy files, of the outputs
+	Problems []policy.Problem // that did not keep it from generating
 }
 
 // recollect prepares the memory of a run that begins.
@@ -47,24 +49,25 @@ func recollect(config Config, found found) *memory {
 	return m
 }
 
-// unchanged reports whether a run would write what is there.
-func (m *memory) unchanged() bool {
+// unchanged returns what an earlier run found that wrote what is there, and
+// would again.
+func (m *memory) unchanged() (problems []policy.Problem, ok bool) {
 	if m.file == "" {
-		return false
+		return nil, false
 	}
 	text, err := os.ReadFile(m.file)
 	var r record
 	if err != nil || json.Unmarshal(text, &r) != nil {
-		return false
+		return nil, false
 	}
 	sum, _, err := m.sum(r.Dirs, nil)
-	return err == nil && sum == r.Sum
+	return r.Problems, err == nil && sum == r.Sum
 }
 
 // remember records a run that depended on dirs and wrote, or would write, the
 // outputs. Failing to is no harm.
-func (m *memory) remember(dirs []string, ok bool, outputs []Output) {
-	if m.file == "" || !ok || len(outputs) != len(m.sources) {
+func (m *memory) remember(dirs []string, problems []policy.Problem, outputs []Output) {
+	if m.file == "" || len(outputs) != len(m.sources) {
 		return
 	}
 	sum, newest, err := m.sum(dirs, outputs)
@@ -73,7 +76,7 @@ func (m *memory) remember(dirs []string, ok bool, outputs []Output) {
 	if err != nil || newest.After(m.began.Add(-time.Second)) {
 		return
 	}
-	text, err := json.Marshal(record{dirs, sum})
+	text, err := json.Marshal(record{dirs, sum, problems})
 	if err != nil || os.MkdirAll(m.config.Cache, 0o777) != nil {
 		return
 	}
@@ -109,7 +112,7 @@ func (m *memory) sum(dirs []string, outputs []Output) (sum string, newest time.T
 			if err != nil {
 				return "", newest, err
 			}
-			s.add(OutputName, text)
+			s.add(OutputName, lineFeeds(text))
 		} else {
 			s.add(OutputName, outputs[i].New)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,7 +180,7 @@ func TestUnchangedSettings(t *testing.T) {
 			}
 			c := test.config
 			c.Dir, c.Cache = m.dir, filepath.Join(m.dir, "../cache")
-			got := recollect(c, found{sources: []string{filepath.Join(m.dir, SourceName)}}).unchanged()
+			_, got := recollect(c, found{sources: []string{filepath.Join(m.dir, SourceName)}}).unchanged()
 			if got != test.want {
 				t.Errorf("unchanged: %v, want %v", got, test.want)
 			}
@@ -187,6 +188,20 @@ func TestUnchangedSettings(t *testing.T) {
 	}
 	if _, loaded := m.run(Config{List: true}); !loaded {
 		t.Errorf("a list was answered from memory")
+	}
+}
+
+// TestUnchangedWarning does not forget what an earlier run warned of.
+func TestUnchangedWarning(t *testing.T) {
+	m := newModule(t, shop)
+	m.write("retry.yaml", "version: 1\npolicies: {flat: {backoff: {exponential: {base: 1}}}}\n")
+	first, _ := m.run(Config{})
+	second, loaded := m.run(Config{})
+	if loaded || len(first.Problems) != 1 || !slices.Equal(first.Problems, second.Problems) || len(second.Sources) != 1 {
+		t.Errorf("loaded %v, got %v, want %v", loaded, second.Problems, first.Problems)
+	}
+	if strict, _ := m.run(Config{Strict: true}); !strict.Failed || len(strict.Files) > 0 {
+		t.Errorf("a warning passed -strict: %v", strict.Problems)
 	}
 }
 
@@ -203,6 +218,25 @@ func TestUnchangedTouched(t *testing.T) {
 	m.write("README.md", "no Go")
 	if _, loaded := m.run(Config{}); loaded {
 		t.Errorf("packages were loaded")
+	}
+}
+
+// TestLineEnds finds its output checked out with other line ends.
+func TestLineEnds(t *testing.T) {
+	m := newModule(t, shop)
+	m.run(Config{})
+	text, err := os.ReadFile(filepath.Join(m.dir, OutputName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write(OutputName, strings.ReplaceAll(string(text), "\n", "\r\n"))
+	for _, config := range []Config{{}, {List: true}} {
+		if r, loaded := m.run(config); len(r.Changed()) > 0 || loaded != config.List {
+			t.Errorf("packages were loaded: %v; diff:\n%s", loaded, r.Diff())
+		}
+	}
+	if r, _ := m.run(Config{Tags: "other"}); len(r.Changed()) > 0 {
+		t.Errorf("diff:\n%s", r.Diff())
 	}
 }
 

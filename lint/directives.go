@@ -39,8 +39,8 @@ RIGHT:
 	}`,
 	URL: pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
-		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry,
-		UnboundedLibrary, TimeoutOrder, DeferInRetry, NestedRetry, WrapperCall, PolicyLiteral,
+		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
+		UnboundedLibrary, BareDuration, TimeoutOrder, DeferInRetry, NestedRetry, WrapperCall, PolicyLiteral,
 	},
 	Run: runDirectives,
 }

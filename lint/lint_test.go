@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +18,12 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"unboundedretry", "deafwait", "nodelay", "deadbound", "overflow", "hiddenexhaustion", "recursiveretry", "deferinretry", "endlesshelper", "nestedretry", "amplified", "wrappercall", "timeoutorder", "policyliteral", "assigned", "directives"} {
+	dirs, err := os.ReadDir(filepath.Join("testdata", "src"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		name := dir.Name()
 		t.Run(name, func(t *testing.T) {
 			for _, result := range analysistest.Run(t, root, together, "./lint/testdata/src/"+name) {
 				if result.Err != nil {

@@ -17,8 +17,8 @@ import (
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry,
-	UnboundedLibrary,
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
+	UnboundedLibrary, BareDuration,
 	TimeoutOrder, DeferInRetry,
 	NestedRetry, WrapperCall,
 	PolicyLiteral, Directives,

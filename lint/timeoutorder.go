@@ -35,11 +35,14 @@ RIGHT:
 	ctx, cancel2 := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel2()
 
-It follows values, not names: through variables, closures, and the parameters of
-functions all of whose calls are in the package. It is silent where a duration
-is not constant, and where one way to the context has no known timeout.`,
+It follows values, not names: through variables, closures, the parameters of
+functions all of whose calls are in the package, and the results of functions,
+across packages too. It is silent about functions that others may call as well,
+where a duration is not constant, and where one way to the context has no known
+timeout.`,
 	URL:        pageOf("RL301"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	FactTypes:  []analysis.Fact{new(contextLimit)},
 	ResultType: used,
 	Run:        runTimeoutOrder,
 }
@@ -54,7 +57,8 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 	if pkg := pass.ResultOf[ssaForm].(*buildssa.SSA).Pkg; pkg != nil && pkg.Func("init") != nil {
 		all = append(slices.Clip(fns), pkg.Func("init")) // functions in package-level variables
 	}
-	flow := timeoutFlow{callers: callersOf(all)}
+	flow := timeoutFlow{pass, callersOf(all)}
+	flow.exportLimits(fns)
 	for _, fn := range fns {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
@@ -92,6 +96,7 @@ type limit struct {
 
 // timeoutFlow follows contexts to where they were derived.
 type timeoutFlow struct {
+	pass    *analysis.Pass
 	callers map[*ssa.Function][]*ssa.CallCommon
 }
 
@@ -106,10 +111,10 @@ func (f timeoutFlow) limit(v ssa.Value, open map[ssa.Value]bool) (limit, bool) {
 	switch v := v.(type) {
 	case *ssa.Extract:
 		if call, ok := v.Tuple.(*ssa.Call); ok {
-			return f.derived(call, open)
+			return f.made(call, v.Index, open)
 		}
 	case *ssa.Call:
-		return f.derived(v, open)
+		return f.made(v, 0, open)
 	case *ssa.ChangeInterface:
 		return f.limit(v.X, open)
 	case *ssa.MakeInterface:
@@ -144,6 +149,14 @@ func (f timeoutFlow) greatest(values []ssa.Value, open map[ssa.Value]bool) (limi
 		}
 	}
 	return weakest, len(values) > 0
+}
+
+// made returns the limit of a context that a call returns.
+func (f timeoutFlow) made(call *ssa.Call, index int, open map[ssa.Value]bool) (limit, bool) {
+	if contextFunc(call) != "" {
+		return f.derived(call, open)
+	}
+	return f.result(call, index, open)
 }
 
 // derived returns the limit of the context that a call of package context

@@ -34,6 +34,9 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 	}
 	result, err := generate(ctx, config, patterns, stderr)
 	if err != nil {
+		if m.json {
+			writeJSON(stdout, report(new(gen.Result), err))
+		}
 		return fail(stderr, err)
 	}
 	status := done
@@ -50,7 +53,7 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 		}
 	}
 	if m.json {
-		if err := writeJSON(stdout, report(result)); err != nil {
+		if err := writeJSON(stdout, report(result, nil)); err != nil {
 			return fail(stderr, err)
 		}
 		return status
@@ -98,14 +101,19 @@ type output struct {
 	Action string `json:"action"`
 }
 
-// report is what -json prints.
-func report(r *gen.Result) any {
+// report is what -json prints; err is what stopped the run, if anything did.
+func report(r *gen.Result, err error) any {
 	outputs := make([]output, 0, len(r.Files))
 	for _, f := range r.Files {
 		outputs = append(outputs, output{f.Path, f.Action()})
 	}
+	stopped := ""
+	if err != nil {
+		stopped = err.Error()
+	}
 	return struct {
 		Problems []problem `json:"problems"`
 		Outputs  []output  `json:"outputs"`
-	}{inJSON(r.Problems), outputs}
+		Error    string    `json:"error,omitempty"`
+	}{inJSON(r.Problems), outputs, stopped}
 }

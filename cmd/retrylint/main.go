@@ -45,11 +45,13 @@ files: what ends in .yaml or .yml.
   RL103  a remote call that is tried again at once
   RL104  the end of a context, retried for ever
   RL105  a bound that can never be reached
+  RL106  a budget that each attempt makes anew
   RL107  a delay that overflows after many attempts
   RL109  giving up that reads as success
   RL113  a function that calls itself after every failure
   RL201  a library or helper that retries for ever
   RL202  the same where a context could end it
+  RL207  a duration without a unit
   RL301  an inner context timeout that exceeds the outer one
   RL306  a defer in a retry
   RL401  retries of retries that multiply

@@ -91,10 +91,12 @@ func (t Type) Split() []Piece {
 	return pieces
 }
 
+var baseName = regexp.MustCompile(`^\**(` + mark + `[^` + mark + `]*` + mark + `\.)?[\pL_][\pL_\p{Nd}]*$`)
+
 // Base returns the last name in t, by which a value of it may be called: User
 // for *api.User.
 func (t Type) Base() string {
-	if !regexp.MustCompile(`^\**(` + mark + `[^` + mark + `]*` + mark + `\.)?[\pL_][\pL_\p{Nd}]*$`).MatchString(string(t)) {
+	if !baseName.MatchString(string(t)) {
 		return ""
 	}
 	return string(t)[strings.LastIndexAny(string(t), "*."+mark)+1:]

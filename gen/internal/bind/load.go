@@ -83,7 +83,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	if err != nil {
 		return nil, err
 	}
-	program := &Program{byDir: map[string]*Package{}, byPath: map[string]*Package{}, loaded: loaded}
+	program := &Program{byDir: map[string]*Package{}, loaded: loaded}
 	var broken []packages.Error
 	for _, pkg := range loaded {
 		broken = append(broken, syntaxErrors(pkg, dir, ours)...)
@@ -91,11 +91,8 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			program.absent = append(program.absent, pkg.Errors...)
 			continue
 		}
-		p := &Package{
-			Path: pkg.PkgPath, Name: pkg.Name, program: program, types: pkg.Types, fset: config.Fset,
-			errors: pkg.TypeErrors, docs: docs(pkg.Syntax), ours: ours, ignored: pkg.IgnoredFiles,
-		}
-		program.byPath[p.Path] = p
+		p := program.Add(pkg.Types, config.Fset, pkg.Syntax)
+		p.errors, p.ours, p.ignored = pkg.TypeErrors, ours, pkg.IgnoredFiles
 		if len(pkg.GoFiles) > 0 {
 			p.Dir = filepath.Dir(pkg.GoFiles[0])
 			program.byDir[p.Dir] = p
@@ -105,6 +102,16 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		return nil, &CompileError{broken}
 	}
 	return program, nil
+}
+
+// Add makes a package that is type-checked already known to the program.
+func (p *Program) Add(pkg *types.Package, fset *token.FileSet, files []*ast.File) *Package {
+	if p.byPath == nil {
+		p.byPath = map[string]*Package{}
+	}
+	one := &Package{Path: pkg.Path(), Name: pkg.Name(), program: p, types: pkg, fset: fset, docs: docs(files)}
+	p.byPath[one.Path] = one
+	return one
 }
 
 // packageClause returns the package clause of a file of ours in which anything

@@ -95,6 +95,9 @@ func (p *Program) why(path string) string {
 	for _, err := range p.absent {
 		if strings.Contains(err.Msg, path) {
 			first, _, _ := strings.Cut(strings.TrimSpace(err.Msg), "\n")
+			if said, ok := strings.CutSuffix(first, "; to add it:"); ok { // the command was on the next line
+				first = said + "; to add it: go get " + path
+			}
 			return ": " + first
 		}
 	}
@@ -108,11 +111,6 @@ func (b binder) function(t *Target, obj *types.Func) (err error) {
 	t.Kind = Function
 	sig := obj.Signature()
 	t.TypeParams = b.typeParams(named(sig.TypeParams()))
-	for _, tp := range t.TypeParams {
-		if tp.Name == t.Name {
-			return fmt.Errorf("its type parameter %s hides it: rename the parameter", t.Name)
-		}
-	}
 	t.Func, err = b.wrappable(obj)
 	return err
 }
@@ -146,8 +144,7 @@ func (b binder) signature(obj *types.Func) Func {
 		}
 		f.Params = append(f.Params, p)
 	}
-	for i := range sig.Results().Len() {
-		v := sig.Results().At(i)
+	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, Param{Name: v.Name(), Type: b.text(v.Type())})
 		f.HasError = types.Identical(v.Type(), types.Universe.Lookup("error").Type())
 		if f.Stream == "" && isStream(v.Type()) {

@@ -105,7 +105,8 @@ func (p *Package) Has(path string) error {
 func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, err error) {
 	obj := p.types.Scope().Lookup(name)
 	if typ := p.types.Scope().Lookup(recv); recv != "" && typ != nil {
-		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ.Type()), true, p.types, name); m != nil {
+		own, _ := own(typ.Type())
+		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(own), true, p.types, name); m != nil {
 			obj, isMethod = m, true
 		}
 	}

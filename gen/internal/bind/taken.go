@@ -26,8 +26,8 @@ func (p *Package) Clash(name string) (what string, ok bool) {
 		return "is declared at " + p.short(pos), true
 	}
 	// What a file imports may not be declared by another, but for dots.
-	for i := range p.types.Scope().NumChildren() {
-		switch obj := p.types.Scope().Child(i).Lookup(name).(type) {
+	for child := range p.types.Scope().Children() {
+		switch obj := child.Lookup(name).(type) {
 		case nil:
 		case *types.PkgName:
 			return "is an import at " + p.position(obj), true

@@ -105,18 +105,19 @@ func (w *writer) refuse(bad, why string) {
 	}
 }
 
-// importable applies the rule of internal folders, and the like one of vendor.
+// importable applies the rule of internal folders, and the like one of vendor
+// in the standard library.
 func importable(from, imported string) bool {
 	if strings.HasPrefix(imported, "vendor/") {
 		return false
 	}
-	dir := imported
-	for dir != "." && dir != "/" {
+	for dir := imported; dir != "."; dir = path.Dir(dir) {
 		if path.Base(dir) == "internal" {
 			root := path.Dir(dir)
-			return from == root || strings.HasPrefix(from, root+"/") || root == "." && !strings.Contains(from, ".")
+			if from != root && !strings.HasPrefix(from, root+"/") {
+				return false
+			}
 		}
-		dir = path.Dir(dir)
 	}
 	return true
 }

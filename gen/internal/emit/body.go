@@ -12,6 +12,7 @@ type Use struct {
 	Key      bool   // an idempotency key goes into the context
 	Fallback string // function that is called when all is lost, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
+	recv     bool   // the first parameter is the callee's receiver
 
 	FallbackMethod bool // Fallback is a method of the receiver
 }
@@ -89,11 +90,15 @@ func (b body) giveUp() jen.Code {
 	if b.use.Fallback == "" {
 		return jen.Return(b.results())
 	}
+	recv, args := b.l.recv, b.l.params
+	if b.use.recv {
+		recv, args = args[0], args[1:]
+	}
 	f := jen.Id(b.use.Fallback)
 	if b.use.FallbackMethod {
-		f = jen.Id(b.l.recv).Dot(b.use.Fallback)
+		f = jen.Id(recv).Dot(b.use.Fallback)
 	}
-	return jen.Return(f.Call(append(ids(b.l.params), b.err())...))
+	return jen.Return(f.Call(append(ids(args), b.err())...))
 }
 
 // next emits

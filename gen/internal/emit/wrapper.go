@@ -40,6 +40,7 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	names := []string{p.aliases["context"], "nil"}
 	if w.Target != nil {
 		names = append(names, typeNames(w.Target)...)
+		names = append(names, p.aliases[w.Target.Pkg])
 	}
 	if use == nil {
 		return names
@@ -156,6 +157,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 		fn.Ctx++
 	}
 	use := *w.Use
+	use.recv = true
 	if use.Unit >= 0 {
 		use.Unit++
 	}

@@ -63,7 +63,7 @@ func (l *loop) tries() bool {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok {
+			if !ok || isBuiltin(call) {
 				continue
 			}
 			if r, ok := l.retry(call); ok && !r.counted && !r.reread {
@@ -79,6 +79,11 @@ func (l *loop) tries() bool {
 		}
 	}
 	return false
+}
+
+func isBuiltin(call *ssa.Call) bool {
+	_, ok := call.Common().Value.(*ssa.Builtin)
+	return ok
 }
 
 // decides reports whether a branch of the loop depends on v: any branch, or

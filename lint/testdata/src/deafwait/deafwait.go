@@ -215,3 +215,16 @@ func pollInClosure(run func(func() error), s service) {
 		return nil
 	})
 }
+
+// The length of what is read decides, and is no attempt.
+func nopeParse(ctx context.Context, c client, body []byte) {
+	for offset := 0; offset < len(body); {
+		if len(body) < offset+4 {
+			break
+		}
+		if _, err := c.Call(ctx, string(body[offset:offset+4])); errors.Is(err, errBusy) {
+			time.Sleep(200 * time.Millisecond)
+		}
+		offset += 4
+	}
+}

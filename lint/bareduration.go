@@ -1,0 +1,95 @@
+package lint
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// BareDuration reports RL207.
+var BareDuration = &analysis.Analyzer{
+	Name: "bareduration",
+	Doc: `bareduration: report durations that are given as bare numbers
+
+A number without a unit is nanoseconds: a wait of 5 is none, a timeout of 30 is
+over before it began.
+
+WRONG:
+
+	time.Sleep(5)
+
+RIGHT:
+
+	time.Sleep(5 * time.Second)
+
+It looks at what the packages time and context wait for, and at fields of
+net/http's Client, Server and Transport. It is silent about 0, 1 and -1, which
+say something else, and about tests.`,
+	URL:        pageOf("RL207"),
+	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
+	ResultType: used,
+	Run:        runBareDuration,
+}
+
+func runBareDuration(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	report := func(expr ast.Expr) {
+		lit, ok := ast.Unparen(expr).(*ast.BasicLit)
+		if !ok || lit.Kind != token.INT || inTest(pass, lit.Pos()) {
+			return
+		}
+		v := pass.TypesInfo.Types[lit]
+		n, exact := constant.Int64Val(v.Value)
+		if !exact || n < 2 || n >= int64(time.Millisecond) || !isNamedType(v.Type, "time", "Duration") {
+			return
+		}
+		if file := fileOf(pass, lit.Pos()); file != nil && !ast.IsGenerated(file) {
+			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second, or time.Millisecond", n)
+		}
+	}
+	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.CallExpr:
+			if waits(pass, n) {
+				for _, arg := range n.Args {
+					report(arg)
+				}
+			}
+		case *ast.CompositeLit:
+			t := pass.TypesInfo.TypeOf(n)
+			if !slices.ContainsFunc([]string{"Client", "Server", "Transport"}, func(name string) bool { return isNamedType(t, "net/http", name) }) {
+				continue
+			}
+			for _, elt := range n.Elts {
+				if kv, ok := elt.(*ast.KeyValueExpr); ok {
+					report(kv.Value)
+				}
+			}
+		}
+	}
+	return r.used, nil
+}
+
+// waits reports whether a call waits for, or limits by, a duration that it is
+// given.
+func waits(pass *analysis.Pass, call *ast.CallExpr) bool {
+	fn := typeutil.StaticCallee(pass.TypesInfo, call)
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "time":
+		return slices.Contains([]string{"Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Reset"}, fn.Name())
+	case "context":
+		return fn.Name() == "WithTimeout" || fn.Name() == "WithTimeoutCause"
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// RebuiltBudget reports RL106.
+var RebuiltBudget = &analysis.Analyzer{
+	Name: "rebuiltbudget",
+	Doc: `rebuiltbudget: report budgets that each attempt makes anew
+
+What counts attempts or time must outlive the attempt. Made inside of the loop
+it begins at nothing each time, and never ends it.
+
+WRONG:
+
+	for {
+		b := &budget{left: time.Minute}
+		if _, err := c.Call(ctx, "k"); err != nil {
+			if err = b.Backoff(err); err != nil {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+
+RIGHT:
+
+	b := &budget{left: time.Minute}
+	for {
+		if _, err := c.Call(ctx, "k"); err != nil {
+			if err = b.Backoff(err); err != nil {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+
+It is silent unless the object is asked on the way out, and is seen to count or
+is named for it.`,
+	URL:        pageOf("RL106"),
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	ResultType: used,
+	Run:        runRebuiltBudget,
+}
+
+func runRebuiltBudget(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		seen := map[token.Pos]bool{}
+		for _, retry := range retryloop.Find(fn) {
+			budget := retry.RebuiltBudget()
+			if budget == nil || seen[budget.Pos()] {
+				continue
+			}
+			seen[budget.Pos()] = true
+			if file := fileOf(pass, budget.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(budget.Pos(), token.NoPos, "RL106", "each attempt of %s makes anew what is to end them: make it before the loop", retry.Name())
+			}
+		}
+	}
+	return r.used, nil
+}

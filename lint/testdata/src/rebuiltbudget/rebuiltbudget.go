@@ -1,0 +1,113 @@
+package rebuiltbudget
+
+import (
+	"context"
+	"time"
+)
+
+type client interface {
+	Call(ctx context.Context, key string) (string, error)
+}
+
+type budget struct{ left time.Duration }
+
+func newBudget(left time.Duration) *budget { return &budget{left} }
+
+func (b *budget) Backoff(err error) error {
+	if b.left -= time.Second; b.left < 0 {
+		return err
+	}
+	time.Sleep(time.Second)
+	return nil
+}
+
+type judge struct{ patient bool }
+
+func (j *judge) Allows(err error) error {
+	if j.patient {
+		return nil
+	}
+	return err
+}
+
+func rebuilt(ctx context.Context, c client) error {
+	for {
+		b := &budget{left: time.Minute} // want `each attempt of Call makes anew what is to end them: make it before the loop \(RL106\)`
+		if _, err := c.Call(ctx, "k"); err != nil {
+			if err = b.Backoff(err); err != nil {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+}
+
+func constructed(ctx context.Context, c client) error {
+	for {
+		b := newBudget(time.Minute) // want `RL106`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := b.Backoff(err); err != nil {
+			return err
+		}
+	}
+}
+
+func nopeBefore(ctx context.Context, c client) error {
+	b := &budget{left: time.Minute}
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := b.Backoff(err); err != nil {
+			return err
+		}
+	}
+}
+
+func nopeParameter(ctx context.Context, c client, b *budget) error {
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := b.Backoff(err); err != nil {
+			return err
+		}
+	}
+}
+
+// It does not count: it judges the error.
+func nopeJudge(ctx context.Context, c client) error {
+	for {
+		j := &judge{patient: true}
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := j.Allows(err); err != nil {
+			return err
+		}
+	}
+}
+
+// One budget for each thing.
+func nopeEach(ctx context.Context, c client, keys []string) error {
+	for _, key := range keys {
+		b := &budget{left: time.Minute}
+		for {
+			_, err := c.Call(ctx, key)
+			if err == nil {
+				break
+			}
+			if err := b.Backoff(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
