@@ -3,11 +3,13 @@ package bench
 import (
 	"context"
 	"errors"
-	"os/exec"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/gen"
 )
 
 // checks say, by scenario, what has to be true of a library for its figure to
@@ -199,9 +201,26 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestFresh holds the committed wrappers against retry.yaml.
+// TestFresh holds the committed wrappers against retry.yaml, and against what
+// the generator makes of it now.
 func TestFresh(t *testing.T) {
-	if out, err := exec.Command("go", "tool", "retrygen", "-check", ".").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := gen.Generate(t.Context(), gen.Config{Dir: dir, Patterns: []string{"."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range result.Problems {
+		t.Errorf("%+v", p)
+	}
+	for _, f := range result.Files {
+		if f.Changed() {
+			t.Errorf("%s is not fresh: run go generate", f.Path)
+		}
+	}
+	if len(result.Files) != 1 {
+		t.Errorf("%d files, want 1", len(result.Files))
 	}
 }
