@@ -212,15 +212,12 @@ func TestFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range result.Problems {
-		t.Errorf("%+v", p)
+	if result.Failed {
+		t.Errorf("problems: %+v", result.Problems)
 	}
 	for _, f := range result.Files {
 		if f.Changed() {
 			t.Errorf("%s is not fresh: run go generate", f.Path)
 		}
-	}
-	if len(result.Files) != 1 {
-		t.Errorf("%d files, want 1", len(result.Files))
 	}
 }
