@@ -195,7 +195,7 @@ func TestAllocations(t *testing.T) {
 		{"attempt timeout", request, func(ctx context.Context, in int) (int, error) { return retryLimited(ctx, fetchErr, in) }, 4},
 		{"breaker, budget and attempt timeout", request, retryEverything, 4},
 	} {
-		if got := testing.AllocsPerRun(1000, func() { c.call(c.ctx, in) }); got != c.want {
+		if got := testing.AllocsPerRun(100, func() { c.call(c.ctx, in) }); got != c.want {
 			t.Errorf("%s: %v allocations, want %v", c.name, got, c.want)
 		}
 	}
