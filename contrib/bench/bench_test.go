@@ -36,7 +36,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkParallel8(b *testing.B) {
 	const goroutines = 8
 	for _, sc := range Scenarios {
-		if sc.Name != "Breaker" && sc.Name != "Guarded" {
+		if sc.Name != "Breaker" && sc.Name != "Guarded" && sc.Name != "Full" {
 			continue
 		}
 		for _, s := range subjects() {
