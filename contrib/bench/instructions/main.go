@@ -17,6 +17,8 @@ import (
 func main() { os.Exit(run()) }
 
 // most is how many instructions a wrapper may take on top of the direct call.
+// No-ops for alignment are among them, one or two more or less wherever the
+// linker puts a wrapper: hence more than it takes today.
 var most = []struct {
 	benchmark string
 	limit     int
@@ -24,7 +26,7 @@ var most = []struct {
 	{"retrygen", 20},
 	{"retrygen-budget", 27},
 	{"retrygen-breaker", 35},
-	{"retrygen-breaker-budget", 40},
+	{"retrygen-breaker-budget", 42},
 }
 
 func run() int {
