@@ -24,7 +24,7 @@ var most = []struct {
 	limit     int
 }{
 	{"retrygen", 20},
-	{"retrygen-budget", 27},
+	{"retrygen-budget", 28},
 	{"retrygen-breaker", 35},
 	{"retrygen-breaker-budget", 42},
 }
