@@ -1,44 +1,69 @@
 package bench
 
 import (
-	"context"
-	"errors"
-	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// in defeats constant propagation into the calls under test.
+// in is a variable, so that the compiler knows nothing about it.
 var in = 41
 
-// BenchmarkCall times every scenario of every subject on one goroutine.
+// BenchmarkCall times every scenario of every library on one goroutine.
 func BenchmarkCall(b *testing.B) {
-	each(b, func(b *testing.B, call Call) {
-		ctx := b.Context()
-		defer meter(b)()
-		for b.Loop() {
-			_, _ = call(ctx, in)
-		}
-	})
-}
-
-// BenchmarkParallel times the scenarios whose state is shared by all callers.
-func BenchmarkParallel(b *testing.B) {
-	each(b, func(b *testing.B, call Call) {
-		ctx := b.Context()
-		defer meter(b)()
-		b.RunParallel(func(pb *testing.PB) {
-			in := in
-			for pb.Next() {
-				_, _ = call(ctx, in)
+	for _, sc := range Scenarios {
+		for _, s := range subjects() {
+			of := sc.Of(s)
+			if of == nil {
+				continue
 			}
-		})
-	}, "Retry", "Breaker", "Budget", "Full")
+			b.Run(sc.Name+"/"+s.Name, func(b *testing.B) {
+				call := of()
+				ctx, cancel := sc.under(b.Context())
+				defer cancel()
+				defer meter(b)()
+				for b.Loop() {
+					_, _ = call(ctx, in)
+				}
+			})
+		}
+	}
 }
 
-// BenchmarkStatic times what the generator can emit: static calls, with no
-// function value in between. It is the physical limit.
+// BenchmarkParallel8 times breakers, and what else is shared, under the calls
+// of 8 goroutines.
+func BenchmarkParallel8(b *testing.B) {
+	const goroutines = 8
+	for _, sc := range Scenarios {
+		if sc.Name != "Breaker" && sc.Name != "Guarded" && sc.Name != "Full" {
+			continue
+		}
+		for _, s := range subjects() {
+			of := sc.Of(s)
+			if of == nil {
+				continue
+			}
+			b.Run(sc.Name+"/"+s.Name, func(b *testing.B) {
+				call, ctx := of(), b.Context()
+				defer meter(b)()
+				var all sync.WaitGroup
+				for i := range goroutines {
+					all.Go(func() {
+						in := in
+						for range (b.N + i) / goroutines {
+							_, _ = call(ctx, in)
+						}
+					})
+				}
+				all.Wait()
+			})
+		}
+	}
+}
+
+// BenchmarkStatic times calls without a function value in between. Its
+// instructions are counted too: see instructions.
 func BenchmarkStatic(b *testing.B) {
 	ctx := b.Context()
 	b.Run("direct", func(b *testing.B) {
@@ -47,13 +72,25 @@ func BenchmarkStatic(b *testing.B) {
 			_, _ = fetch(ctx, in)
 		}
 	})
-	b.Run("generated", func(b *testing.B) {
+	b.Run("retrygen", func(b *testing.B) {
 		defer meter(b)()
 		for b.Loop() {
 			_, _ = retryFetch(ctx, in)
 		}
 	})
-	b.Run("generated-budget-breaker", func(b *testing.B) {
+	b.Run("retrygen-breaker", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryBroken(ctx, in)
+		}
+	})
+	b.Run("retrygen-budget", func(b *testing.B) {
+		defer meter(b)()
+		for b.Loop() {
+			_, _ = retryPaid(ctx, in)
+		}
+	})
+	b.Run("retrygen-breaker-budget", func(b *testing.B) {
 		defer meter(b)()
 		for b.Loop() {
 			_, _ = retryGuarded(ctx, in)
@@ -61,23 +98,8 @@ func BenchmarkStatic(b *testing.B) {
 	})
 }
 
-func each(b *testing.B, run func(*testing.B, Call), only ...string) {
-	for _, sc := range Scenarios {
-		if len(only) > 0 && !slices.Contains(only, sc.Name) {
-			continue
-		}
-		for _, s := range subjects() {
-			mk := sc.Of(s)
-			if mk == nil {
-				continue
-			}
-			b.Run(sc.Name+"/"+s.Name, func(b *testing.B) { run(b, mk()) })
-		}
-	}
-}
-
-// meter reports the processor time of the benchmark beside its wall time. On a
-// machine shared with other work it is the steadier of the two.
+// meter adds the processor time to what a benchmark reports. Other work on the
+// machine disturbs it less than it disturbs the wall time.
 func meter(b *testing.B) (stop func()) {
 	b.ReportAllocs()
 	start := cpuTime()
@@ -92,31 +114,4 @@ func cpuTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// TestSubjects proves that each scenario does what it is timed for.
-func TestSubjects(t *testing.T) {
-	for _, sc := range Scenarios {
-		for _, s := range subjects() {
-			mk := sc.Of(s)
-			if mk == nil {
-				continue
-			}
-			t.Run(sc.Name+"/"+s.Name, func(t *testing.T) {
-				call := mk()
-				for range 3 {
-					got, err := call(context.Background(), 41)
-					if sc.Name == "Permanent" {
-						if !errors.Is(err, errTransient) {
-							t.Fatalf("err = %v, want one that wraps %v", err, errTransient)
-						}
-						continue
-					}
-					if err != nil || got != 42 {
-						t.Fatalf("got %d, %v; want 42, nil", got, err)
-					}
-				}
-			})
-		}
-	}
 }

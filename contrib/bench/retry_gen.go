@@ -79,6 +79,19 @@ var policyLimited = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
+// policyLimitedLong: one attempt, no retry; each attempt takes at most 1h.
+var policyLimitedLong = retry.Policy{
+	Name:           "limited_long",
+	MaxAttempts:    1,
+	Backoff:        retry.Exponential,
+	InitialDelay:   100 * time.Millisecond,
+	Base:           2.0,
+	MaxDelay:       2 * time.Second,
+	Jitter:         retry.Proportional,
+	JitterFactor:   0.2,
+	AttemptTimeout: time.Hour,
+}
+
 // policyBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
 // shares breaker upstream.
 var policyBreaks = retry.Policy{
@@ -132,8 +145,8 @@ var policyAll = retry.Policy{
 	AttemptTimeout: time.Second,
 }
 
-// retryFetch is the protected call: the cheapest function with the shape the
-// generator wraps, kept out of line so that the baseline is a real call.
+// retryFetch is what is protected: nearly nothing, but a real call. A negative in
+// fails.
 //
 // Policy: plain.
 func retryFetch(ctx context.Context, in int) (int, error) {
@@ -189,6 +202,21 @@ func retryLimited(ctx context.Context, f Call, in int) (int, error) {
 	defer call.End()
 	for {
 		v, err := limited(call.Attempt(ctx), f, in)
+		if err == nil {
+			return v, nil
+		}
+		if err = call.Next(ctx, err); err != nil {
+			return v, err
+		}
+	}
+}
+
+// retryLimitedLong calls limitedLong until it succeeds or policy limited_long gives up.
+func retryLimitedLong(ctx context.Context, f Call, in int) (int, error) {
+	call := policyLimitedLong.Begin()
+	defer call.End()
+	for {
+		v, err := limitedLong(call.Attempt(ctx), f, in)
 		if err == nil {
 			return v, nil
 		}
@@ -288,4 +316,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retrygen:sum 3c75640f1941e05861b89781
+// retrygen:sum e42a727f5437b474ac620e62

@@ -1,56 +1,79 @@
 package bench
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Call is one protected call, ready to be timed.
 type Call func(ctx context.Context, in int) (int, error)
 
-// Subject is one library under measurement. A nil scenario means the library
-// has no such feature; the harness skips it.
+// A Subject is one library. What it cannot do is nil.
 //
-// Each constructor runs once, outside the timer: what a library can prepare
-// once and share, it prepares there; what its documentation says must be made
-// per call, the returned Call makes per call.
+// Its functions are called outside of the timer: they prepare whatever calls
+// may share. What must be new for every call, by the library's documentation,
+// is made by the Call that they return.
 type Subject struct {
 	Name string
 
-	// Retry succeeds on the first attempt under a three-attempt exponential
-	// policy.
+	// Retry is up to three attempts with exponential delays; the first
+	// succeeds.
 	Retry func() Call
-	// Permanent returns a non-retryable error on the first attempt.
-	Permanent func() Call
-	// FailOnce fails once, then succeeds, with the shortest delay the library
-	// accepts.
+	// Guarded is Retry under a closed breaker and a budget of retries, both
+	// shared.
+	Guarded func() Call
+	// FailOnce fails, then succeeds, with the shortest delay that there is.
 	FailOnce func() Call
-	// Timeout protects f with a per-attempt timeout and no retry.
-	Timeout func(f Call) Call
-	// Breaker succeeds through a closed circuit breaker, with no retry.
+	// Permanent fails with an error that is not retried.
+	Permanent func() Call
+	// Timeout gives each attempt of f a limit, either attemptTimeout or
+	// longTimeout; there is no retry.
+	Timeout func(f Call, limit time.Duration) Call
+	// Breaker is a success through a closed breaker.
 	Breaker func() Call
-	// Budget succeeds on the first attempt with a retry budget attached.
+	// Budget is Retry with a budget of retries.
 	Budget func() Call
-	// Full is retry, budget, breaker and per-attempt timeout together.
+	// Full is Guarded with a limit on each attempt.
 	Full func() Call
 }
 
-// Scenario names one column of the table.
+// A Scenario is one column of the table.
 type Scenario struct {
 	Name string
-	Of   func(Subject) func() Call
+	Of   func(Subject) func() Call // or nil
 }
 
-// Scenarios lists the measurements in report order.
+// Scenarios are the columns.
 var Scenarios = []Scenario{
 	{"Retry", func(s Subject) func() Call { return s.Retry }},
+	{"Guarded", func(s Subject) func() Call { return s.Guarded }},
 	{"FailOnce", func(s Subject) func() Call { return s.FailOnce }},
 	{"Permanent", func(s Subject) func() Call { return s.Permanent }},
-	{"Timeout", func(s Subject) func() Call { return s.timeout(fetchErr) }},
-	{"TimeoutDone", func(s Subject) func() Call { return s.timeout(fetchDone) }},
+	{"Timeout", func(s Subject) func() Call { return s.limited(fetchErr, attemptTimeout) }},
+	{"TimeoutDone", func(s Subject) func() Call { return s.limited(fetchDone, attemptTimeout) }},
+	{"Deadline", func(s Subject) func() Call { return s.limited(fetchErr, longTimeout) }},
 	{"Breaker", func(s Subject) func() Call { return s.Breaker }},
 	{"Budget", func(s Subject) func() Call { return s.Budget }},
 	{"Full", func(s Subject) func() Call { return s.Full }},
 }
 
-// subjects lists the libraries in report order.
+func (s Subject) limited(f Call, limit time.Duration) func() Call {
+	if s.Timeout == nil {
+		return nil
+	}
+	return func() Call { return s.Timeout(f, limit) }
+}
+
+// under returns the context that a scenario is called with. In Deadline the
+// caller's own deadline comes before the limit on an attempt.
+func (sc Scenario) under(ctx context.Context) (context.Context, context.CancelFunc) {
+	if sc.Name == "Deadline" {
+		return context.WithTimeout(ctx, longTimeout/2)
+	}
+	return ctx, func() {}
+}
+
+// subjects lists the libraries.
 func subjects() (list []Subject) {
 	for _, of := range []func(register func(Subject)){
 		directSubjects, generatedSubjects, avastSubjects, backoffSubjects, codegrooveSubjects,
@@ -59,12 +82,4 @@ func subjects() (list []Subject) {
 		of(func(s Subject) { list = append(list, s) })
 	}
 	return list
-}
-
-// timeout closes the Timeout scenario over its callee.
-func (s Subject) timeout(f Call) func() Call {
-	if s.Timeout == nil {
-		return nil
-	}
-	return func() Call { return s.Timeout(f) }
 }

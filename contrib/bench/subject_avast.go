@@ -6,9 +6,8 @@ import (
 	"github.com/avast/retry-go/v5"
 )
 
-// The context is an option of the retrier, so a call that must be cancellable
-// builds its retrier anew; "-shared" is the form that is built once and cannot
-// be cancelled by the caller's context.
+// A retrier has its context for life: whoever wants the caller's makes one for
+// each call. The other form, "-shared", never hears of the caller's context.
 func avastSubjects(register func(Subject)) {
 	policy := []retry.Option{
 		retry.Attempts(attempts),

@@ -26,5 +26,11 @@ func codegrooveSubjects(register func(Subject)) {
 		FailOnce: func() Call {
 			return call(new(flaky).fetch, retry.Delay(0), retry.MaxJitter(0), retry.DelayType(retry.FixedDelay))
 		},
+		Permanent: func() Call {
+			return call(func(ctx context.Context, in int) (int, error) {
+				v, err := fetch(ctx, -in)
+				return v, retry.Unrecoverable(err)
+			})
+		},
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/eapache/go-resiliency/retrier"
 )
 
-// The library predates generics: results leave through a captured variable.
+// Older than generics: results come out by way of a captured variable.
 func eapacheSubjects(register func(Subject)) {
 	call := func(f Call, r *retrier.Retrier) Call {
 		return func(ctx context.Context, in int) (out int, err error) {
@@ -35,15 +35,20 @@ func eapacheSubjects(register func(Subject)) {
 			r := retrier.New(retrier.ConstantBackoff(attempts-1, 0), retrier.BlacklistClassifier{errTransient})
 			return call(func(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) }, r)
 		},
-		Timeout: func(f Call) Call {
-			// A goroutine per call; the callee sees a channel, not a context.
-			d := deadline.New(attemptTimeout)
-			return func(ctx context.Context, in int) (out int, err error) {
-				err = d.Run(func(<-chan struct{}) error {
-					out, err = f(ctx, in)
+		Timeout: func(f Call, limit time.Duration) Call {
+			// Each call has a goroutine, which a timeout leaves behind: it has a
+			// channel to look at instead of a context.
+			d := deadline.New(limit)
+			return func(ctx context.Context, in int) (int, error) {
+				var v int
+				err := d.Run(func(<-chan struct{}) (err error) {
+					v, err = f(ctx, in)
 					return err
 				})
-				return out, err
+				if err != nil {
+					return 0, err
+				}
+				return v, nil
 			}
 		},
 		Breaker: func() Call {

@@ -15,8 +15,11 @@ func failsafeSubjects(register func(Subject)) {
 	register(Subject{
 		Name:  "failsafe-go",
 		Retry: func() Call { return failsafeCall(fetch, failsafePolicy().Build()) },
+		Guarded: func() Call {
+			return failsafeCall(fetch, failsafePolicy().WithBudget(budget.New()).Build(), failsafeBreaker())
+		},
 		FailOnce: func() Call {
-			// No delay is the default; the executor still arms a zero timer.
+			// Without a delay by default, and yet by way of a timer.
 			p := retrypolicy.NewBuilder[int]().WithMaxAttempts(attempts).Build()
 			return failsafeCall(new(flaky).fetch, p)
 		},
@@ -24,7 +27,7 @@ func failsafeSubjects(register func(Subject)) {
 			p := failsafePolicy().AbortOnErrors(errTransient).Build()
 			return failsafeCall(func(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) }, p)
 		},
-		Timeout: func(f Call) Call { return failsafeCall(f, timeout.New[int](attemptTimeout)) },
+		Timeout: func(f Call, limit time.Duration) Call { return failsafeCall(f, timeout.New[int](limit)) },
 		Breaker: func() Call { return failsafeCall(fetch, failsafeBreaker()) },
 		Budget: func() Call {
 			return failsafeCall(fetch, failsafePolicy().WithBudget(budget.New()).Build())
@@ -36,8 +39,7 @@ func failsafeSubjects(register func(Subject)) {
 				timeout.New[int](attemptTimeout))
 		},
 	})
-	// The documented short form, which cannot be cancelled by the caller's
-	// context.
+	// As its README begins, without the caller's context.
 	register(Subject{
 		Name: "failsafe-go-noctx",
 		Retry: func() Call {

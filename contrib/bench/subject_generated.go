@@ -1,6 +1,9 @@
 package bench
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 //go:generate go tool retrygen .
 
@@ -9,6 +12,8 @@ import "context"
 func permanent(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) }
 
 func limited(ctx context.Context, f Call, in int) (int, error) { return f(ctx, in) }
+
+func limitedLong(ctx context.Context, f Call, in int) (int, error) { return f(ctx, in) }
 
 func broken(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
@@ -22,9 +27,13 @@ func generatedSubjects(register func(Subject)) {
 	register(Subject{
 		Name:      "retrygen",
 		Retry:     func() Call { return retryFetch },
+		Guarded:   func() Call { return retryGuarded },
 		FailOnce:  func() Call { return new(flaky).retryFetch },
 		Permanent: func() Call { return retryPermanent },
-		Timeout: func(f Call) Call {
+		Timeout: func(f Call, limit time.Duration) Call {
+			if limit == longTimeout {
+				return func(ctx context.Context, in int) (int, error) { return retryLimitedLong(ctx, f, in) }
+			}
 			return func(ctx context.Context, in int) (int, error) { return retryLimited(ctx, f, in) }
 		},
 		Breaker: func() Call { return retryBroken },

@@ -7,8 +7,8 @@ import (
 	"github.com/sethvargo/go-retry"
 )
 
-// A Backoff counts its own attempts, so each call makes its own. Only errors
-// the caller marks are retried.
+// A Backoff counts attempts, and so belongs to one call. What is not marked as
+// retryable is permanent.
 func sethvargoSubjects(register func(Subject)) {
 	register(Subject{
 		Name: "sethvargo-go-retry",
@@ -23,7 +23,7 @@ func sethvargoSubjects(register func(Subject)) {
 		FailOnce: func() Call {
 			f := new(flaky)
 			return func(ctx context.Context, in int) (int, error) {
-				// A constant backoff must be positive: one nanosecond.
+				// It panics on zero.
 				b := retry.WithMaxRetries(attempts-1, retry.NewConstant(time.Nanosecond))
 				return retry.DoValue(ctx, b, func(ctx context.Context) (int, error) {
 					v, err := f.fetch(ctx, in)

@@ -1,41 +1,51 @@
-// Package retrybench measures what the resilience libraries a Go user can pick
-// today cost on top of a plain function call.
+// Package bench measures what resilience costs: the libraries that a Go user
+// can pick, what retrygen generates, and the plain call, side by side.
 //
-// Every library is one file, subject_<name>.go. A new contender is one more such
-// file, and a name in [subjects].
+// Each library has a file subject_<name>.go and a line in subjects.
 package bench
 
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
-// The policy every subject implements, as closely as its library allows.
+// What every library is asked to do, as far as it can.
 const (
 	attempts       = 3
 	initialDelay   = 100 * time.Millisecond
 	maxDelay       = 2 * time.Second
 	jitter         = 0.2
 	attemptTimeout = time.Second
+	longTimeout    = time.Hour // longer than the caller is ready to wait
 )
 
-// errTransient is the retryable error. It carries no allocation of its own, so
-// allocs/op in the failure scenarios belong to the library.
+// errTransient is one value, so that allocations in a failing call are those
+// of the library.
 var errTransient = errors.New("transient")
 
-// fetch is the protected call: the cheapest function with the shape the
-// generator wraps, kept out of line so that the baseline is a real call.
+// counted and more below zero make fetch and fetchErr count that they were
+// called. What is timed is above it.
+const counted = 1 << 20
+
+var failures atomic.Int64
+
+// fetch is what is protected: nearly nothing, but a real call. A negative in
+// fails.
 //
 //go:noinline
 func fetch(_ context.Context, in int) (int, error) {
 	if in < 0 {
+		if in <= -counted {
+			failures.Add(1)
+		}
 		return 0, errTransient
 	}
 	return in + 1, nil
 }
 
-// flaky fails every other call, starting with the first.
+// flaky fails the first of every two calls.
 type flaky struct{ n int }
 
 //go:noinline
@@ -47,19 +57,24 @@ func (f *flaky) fetch(_ context.Context, in int) (int, error) {
 	return in + 1, nil
 }
 
-// fetchErr is a callee that looks at its context once, as a cache or a pure
-// computation does.
+// fetchErr looks at its context once, like a cache.
 //
 //go:noinline
 func fetchErr(ctx context.Context, in int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if in < 0 {
+		if in <= -counted {
+			failures.Add(1)
+		}
+		return 0, errTransient
+	}
 	return in + 1, nil
 }
 
-// fetchDone is a callee that waits on its context, as everything that touches
-// the network does.
+// fetchDone asks its context for the channel, like all that waits for a
+// network.
 //
 //go:noinline
 func fetchDone(ctx context.Context, in int) (int, error) {

@@ -1,6 +1,6 @@
 // Instructions counts the instructions of a successful call by callgrind, which
-// does not depend on what else the machine is doing, and fails when a wrapper
-// needs more than it may on top of the direct call.
+// other work on the machine does not disturb, and fails when a wrapper takes
+// more of them on top of the direct call than it may.
 //
 //	go run ./instructions
 package main
@@ -16,13 +16,17 @@ import (
 
 func main() { os.Exit(run()) }
 
-// most is how many instructions a wrapper may need more than the direct call.
+// most is how many instructions a wrapper may take on top of the direct call.
+// No-ops for alignment are among them, one or two more or less wherever the
+// linker puts a wrapper: hence more than it takes today.
 var most = []struct {
 	benchmark string
 	limit     int
 }{
-	{"generated", 20},
-	{"generated-budget-breaker", 42},
+	{"retrygen", 20},
+	{"retrygen-budget", 28},
+	{"retrygen-breaker", 35},
+	{"retrygen-breaker-budget", 42},
 }
 
 func run() int {
@@ -45,7 +49,7 @@ func run() int {
 		if err != nil {
 			return failed(err)
 		}
-		fmt.Printf("%-26s %+d instructions over the direct call, at most %+d\n", m.benchmark, n-direct, m.limit)
+		fmt.Printf("%-24s %+d instructions over the direct call, at most %+d\n", m.benchmark, n-direct, m.limit)
 		if n-direct > m.limit {
 			status = 1
 		}
@@ -72,20 +76,21 @@ func perCall(binary, name string) (int, error) {
 
 var total = regexp.MustCompile(`Collected : (\d+)`)
 
-// collected runs a benchmark n times under callgrind. Now and then valgrind
-// crashes on a Go program; then it is run again.
-func collected(binary, name string, n int) (count int, err error) {
-	const tries = 8
-	for range tries {
-		cmd := exec.Command("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary,
-			"-test.run=^$", "-test.bench=^BenchmarkStatic$/^"+name+"$", "-test.benchtime="+strconv.Itoa(n)+"x")
-		cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1")
-		var out []byte
-		out, err = cmd.CombinedOutput()
-		if m := total.FindSubmatch(out); err == nil && m != nil {
-			return strconv.Atoi(string(m[1]))
-		}
-		err = fmt.Errorf("valgrind: %w\n%s", err, out)
+// collected runs a benchmark n times under callgrind.
+func collected(binary, name string, n int) (int, error) {
+	cmd := exec.Command("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary,
+		"-test.run=^$", "-test.bench=^BenchmarkStatic$/^"+name+"$", "-test.benchtime="+strconv.Itoa(n)+"x")
+	// The first is not for the count: a signal by which the scheduler preempts
+	// fails an assertion of callgrind (vgCallgrind_post_signal, as of 3.19). The
+	// others keep threads that spin and the collector out of it.
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1", "GOGC=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("valgrind: %w\n%s", err, out)
 	}
-	return 0, err
+	m := total.FindSubmatch(out)
+	if m == nil {
+		return 0, fmt.Errorf("valgrind: no count in\n%s", out)
+	}
+	return strconv.Atoi(string(m[1]))
 }
