@@ -3,6 +3,7 @@ package bind
 import (
 	"errors"
 	"fmt"
+	"go/token"
 	"go/types"
 	"strings"
 
@@ -12,14 +13,29 @@ import (
 // SplitSymbol cuts a symbol as go doc writes it into import path (empty for
 // the package's own), name, and method.
 func SplitSymbol(symbol string) (path, name, method string) {
-	slash := strings.LastIndexByte(symbol, '/')
-	if slash >= 0 {
-		if dot := strings.IndexByte(symbol[slash:], '.'); dot >= 0 {
-			path, symbol = symbol[:slash+dot], symbol[slash+dot+1:]
-		}
+	if end := pathEnd(symbol); end > 0 {
+		path, symbol = symbol[:end], symbol[end+1:]
 	}
 	name, method, _ = strings.Cut(symbol, ".")
 	return path, name, method
+}
+
+// pathEnd returns the index of the dot that ends the import path in a symbol:
+// the first one before an exported name, since the last element of a path may
+// have dots of its own, as in nats.go and yaml.v3.
+func pathEnd(symbol string) (end int) {
+	for i := strings.LastIndexByte(symbol, '/') + 1; i > 0 && i < len(symbol); i++ {
+		if symbol[i] != '.' {
+			continue
+		}
+		if end == 0 {
+			end = i
+		}
+		if rest := symbol[i+1:]; token.IsExported(rest) && strings.Count(rest, ".") <= 1 {
+			return i
+		}
+	}
+	return end
 }
 
 // Lookup finds a bound symbol. The error says what is wrong with it, and what
