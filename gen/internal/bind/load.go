@@ -33,6 +33,7 @@ type Package struct {
 	fset    *token.FileSet
 	errors  []types.Error
 	docs    map[token.Pos]string
+	loaded  *packages.Package
 
 	ours     func(name string, text []byte) bool
 	ignored  []string             // files that this build leaves out
@@ -92,7 +93,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			continue
 		}
 		p := program.Add(pkg.Types, config.Fset, pkg.Syntax)
-		p.errors, p.ours, p.ignored = pkg.TypeErrors, ours, pkg.IgnoredFiles
+		p.loaded, p.errors, p.ours, p.ignored = pkg, pkg.TypeErrors, ours, pkg.IgnoredFiles
 		if len(pkg.GoFiles) > 0 {
 			p.Dir = filepath.Dir(pkg.GoFiles[0])
 			program.byDir[p.Dir] = p
@@ -163,6 +164,18 @@ func (p *Program) In(dir string) (*Package, error) {
 		return nil, &CompileError{p.absent}
 	}
 	return pkg, nil
+}
+
+// imports reports whether p imports the package at path, at whatever remove.
+func (p *Package) imports(path string) (found bool) {
+	if p.loaded == nil {
+		return false
+	}
+	packages.Visit([]*packages.Package{p.loaded}, func(pkg *packages.Package) bool {
+		found = found || pkg.PkgPath == path
+		return !found && pkg.Module != nil // the standard library imports nothing else
+	}, nil)
+	return found
 }
 
 func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }

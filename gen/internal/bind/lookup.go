@@ -81,9 +81,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 func (p *Package) find(symbol string) (from *Package, name, method string, err error) {
 	path, name, method := SplitSymbol(symbol)
 	if path != "" {
-		if from = p.program.byPath[path]; from == nil {
-			err = fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
-		}
+		from, err = p.reach(path)
 		return from, name, method, err
 	}
 	// io.Reader is not the method Reader of a type io, unless there is one.
@@ -94,6 +92,24 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 		}
 	}
 	return p, name, method, nil
+}
+
+// reach returns the package at path, if generated code of p can import it.
+func (p *Package) reach(path string) (*Package, error) {
+	from := p.program.byPath[path]
+	switch {
+	case from == nil:
+		return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+	case from == p:
+		return p, nil
+	case from.Name == "main":
+		return nil, fmt.Errorf("package %s is a program, which no other can import: move what is bound to a package of its own", path)
+	case !importable(p.Path, path):
+		return nil, fmt.Errorf("package %s cannot be imported from here: it is internal to another part", path)
+	case from.imports(p.Path):
+		return nil, fmt.Errorf("package %s imports this one, and generated code here would close a cycle: bind it beside another package", path)
+	}
+	return from, nil
 }
 
 // StandardPath returns what may be the path of a package of the standard

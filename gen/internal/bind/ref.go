@@ -76,8 +76,9 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	path, name, pointer := SplitRef(symbol)
 	ref, from := Ref{Name: name, Pointer: pointer}, p
 	if path != "" && path != p.Path {
-		if from = p.program.byPath[path]; from == nil {
-			return ref, nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+		var err error
+		if from, err = p.reach(path); err != nil {
+			return ref, nil, err
 		}
 		ref.Pkg, ref.PkgName = from.Path, from.Name
 	}
