@@ -69,16 +69,14 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		Dir:     dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
 			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedModule,
-		Fset: token.NewFileSet(),
+		BuildFlags: BuildFlags(tags),
+		Fset:       token.NewFileSet(),
 		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
 			if ours(filename, src) {
 				return parser.ParseFile(fset, filename, packageClause(src), parser.PackageClauseOnly)
 			}
 			return parser.ParseFile(fset, filename, src, parser.ParseComments|parser.SkipObjectResolution)
 		},
-	}
-	if tags != "" {
-		config.BuildFlags = []string{"-tags=" + tags}
 	}
 	loaded, err := packages.Load(config, patterns...)
 	if err != nil {
@@ -103,6 +101,14 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		return nil, &CompileError{broken}
 	}
 	return program, nil
+}
+
+// BuildFlags returns the flags of the go command for build tags.
+func BuildFlags(tags string) []string {
+	if tags == "" {
+		return nil
+	}
+	return []string{"-tags=" + tags}
 }
 
 // Add makes a package that is type-checked already known to the program.
