@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -82,6 +83,12 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	if err != nil {
 		return nil, err
 	}
+	// The output of an earlier run still has the name that a package had then.
+	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
+		if loaded, err = packages.Load(config, patterns...); err != nil {
+			return nil, err
+		}
+	}
 	program := &Program{byDir: map[string]*Package{}, loaded: loaded}
 	var broken []packages.Error
 	for _, pkg := range loaded {
@@ -101,6 +108,29 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		return nil, &CompileError{broken}
 	}
 	return program, nil
+}
+
+// misnamed returns, as an overlay that leaves them out of the build, the files
+// of ours among those of which the go command cannot make one package.
+func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[string][]byte {
+	overlay := map[string][]byte{}
+	for _, pkg := range loaded {
+		if !slices.ContainsFunc(pkg.Errors, twoPackages) {
+			continue
+		}
+		for _, name := range pkg.GoFiles {
+			if text, err := os.ReadFile(name); err == nil && ours(name, text) {
+				overlay[name] = []byte("//go:build ignore\n\npackage ignored\n")
+			}
+		}
+	}
+	return overlay
+}
+
+// twoPackages reports whether the go command has found several packages in one
+// folder.
+func twoPackages(err packages.Error) bool {
+	return err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ")
 }
 
 // BuildFlags returns the flags of the go command for build tags.
@@ -140,7 +170,7 @@ func syntaxErrors(pkg *packages.Package, dir string, ours func(string, []byte) b
 	var errs []packages.Error
 	for _, err := range pkg.Errors {
 		// Of what the go command says, only two packages in one folder is fatal.
-		if err.Kind == packages.ParseError || err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ") {
+		if err.Kind == packages.ParseError || twoPackages(err) {
 			name, _, _ := strings.Cut(err.Pos, ":")
 			if text, readErr := os.ReadFile(name); readErr == nil && ours(name, text) {
 				continue
