@@ -39,6 +39,7 @@ type Package struct {
 	ours     func(name string, text []byte) bool
 	ignored  []string             // files that this build leaves out
 	declared map[string]token.Pos // see elsewhere
+	promised map[string]bool      // see Promise
 }
 
 // A CompileError lists what keeps packages from being understood.
@@ -69,7 +70,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		Context: ctx,
 		Dir:     dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
-			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedModule,
+			packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedModule,
 		BuildFlags: BuildFlags(tags),
 		Fset:       token.NewFileSet(),
 		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
@@ -212,6 +213,15 @@ func (p *Package) imports(path string) (found bool) {
 		return !found && pkg.Module != nil // the standard library imports nothing else
 	}, nil)
 	return found
+}
+
+// lookup returns what the package declares under name, outside of our own
+// output.
+func (p *Package) lookup(name string) types.Object {
+	if p.promised[name] {
+		return nil
+	}
+	return p.types.Scope().Lookup(name)
 }
 
 func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }

@@ -45,7 +45,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj := from.types.Scope().Lookup(name)
+	obj := from.lookup(name)
 	if obj == nil {
 		if why := from.outside(name); why != "" {
 			return nil, errors.New(why)
@@ -85,7 +85,7 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 		return from, name, method, err
 	}
 	// io.Reader is not the method Reader of a type io, unless there is one.
-	if std := StandardPath(symbol); std != "" && p.types.Scope().Lookup(name) == nil {
+	if std := StandardPath(symbol); std != "" && p.lookup(name) == nil {
 		if from = p.program.byPath[std]; from != nil {
 			name, method, _ = strings.Cut(method, ".")
 			return from, name, method, nil

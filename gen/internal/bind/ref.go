@@ -82,7 +82,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 		}
 		ref.Pkg, ref.PkgName = from.Path, from.Name
 	}
-	obj := from.types.Scope().Lookup(name)
+	obj := from.lookup(name)
 	switch {
 	case obj == nil:
 		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
@@ -104,8 +104,8 @@ func (p *Package) Has(path string) error {
 // parameters and the error, and the same results. Where recv names a type of
 // the package, a method of that type may stand in as well.
 func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, err error) {
-	obj := p.types.Scope().Lookup(name)
-	if typ := p.types.Scope().Lookup(recv); recv != "" && typ != nil {
+	obj := p.lookup(name)
+	if typ := p.lookup(recv); recv != "" && typ != nil {
 		own, _ := own(typ.Type())
 		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(own), true, p.types, name); m != nil {
 			obj, isMethod = m, true
