@@ -220,21 +220,6 @@ func isContext(t types.Type) bool {
 	return ok && named.Obj().Name() == "Context" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
 }
 
-// streams are results that go on using the context after the call returned.
-var streams = map[string]bool{
-	"*net/http.Response": true, "io.ReadCloser": true,
-	"*database/sql.Rows": true, "*database/sql.Row": true, "*database/sql.Tx": true,
-}
-
-func isStream(t types.Type) bool {
-	if streams[types.TypeString(types.Unalias(t), nil)] {
-		return true
-	}
-	recv, _, _ := types.LookupFieldOrMethod(t, true, nil, "Recv")
-	_, ok := recv.(*types.Func)
-	return ok
-}
-
 // didYouMean names the candidate that differs least, if one is near.
 func didYouMean(name string, candidates []string) string {
 	if best := spelling.Nearest(name, candidates); best != "" {
