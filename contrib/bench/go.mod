@@ -13,7 +13,6 @@ require (
 	github.com/codeGROOVE-dev/retry v1.2.0
 	github.com/eapache/go-resiliency v1.7.0
 	github.com/failsafe-go/failsafe-go v0.9.8
-	github.com/retrygen/retrygen v0.0.0
 	github.com/sethvargo/go-retry v0.5.0
 	github.com/sony/gobreaker/v2 v2.4.0
 )
@@ -22,6 +21,7 @@ require (
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/dave/jennifer v1.7.1 // indirect
 	github.com/kr/text v0.2.0 // indirect
+	github.com/retrygen/retrygen v0.0.0 // indirect
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	golang.org/x/mod v0.42.0 // indirect
