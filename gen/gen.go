@@ -266,6 +266,7 @@ func load(ctx context.Context, config Config, units []*unit) (program *bind.Prog
 	if program, err = bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs); err != nil {
 		return nil, err
 	}
+	promises := map[*bind.Package][]bind.Promise{}
 	for _, u := range units {
 		// A folder without Go gets its problem where its bindings are resolved.
 		if !hasGo(u.dir) {
@@ -274,8 +275,29 @@ func load(ctx context.Context, config Config, units []*unit) (program *bind.Prog
 		if u.pkg, err = program.In(u.dir); err != nil {
 			return nil, err
 		}
+		promises[u.pkg] = promised(u)
 	}
+	program.Promise(promises)
 	return program, nil
+}
+
+// promised returns the types that are generated for a unit.
+func promised(u *unit) (list []bind.Promise) {
+	for _, b := range u.file.Bindings {
+		if name, isInterface, ok := u.pkg.WholeType(b.Symbol); ok {
+			list = append(list, bind.Promise{Name: emit.WrapperName(name), Symbol: b.Symbol})
+			if !isInterface {
+				list = append(list, bind.Promise{Name: emit.MethodsName(name), Symbol: b.Symbol, Methods: true})
+			}
+		}
+		if b.Group.Name != "" {
+			list = append(list, bind.Promise{Name: emit.GroupName(b.Group.Name)})
+		}
+	}
+	if len(u.file.Breakers)+len(u.file.Budgets) > 0 {
+		list = append(list, bind.Promise{Name: emit.SharedType})
+	}
+	return list
 }
 
 // hasGo reports whether there are Go files in dir that are no tests.

@@ -355,7 +355,7 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.P
 	case fn.Ctx < 0:
 		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", p.Name, field, symbol)
 	case fn.Stream != "":
-		r.problem(pos, "P910", "policy %s has a %s, but %s returns a %s, which the end of the limit would cut off while it is read: bind a function that reads it to the end, or use a policy without time limits", p.Name, field, symbol, fn.Stream)
+		r.problem(pos, "P910", "policy %s has a %s, but %s returns %s, which the end of the limit would cut off while it is read: bind a function that reads it to the end, or use a policy without time limits", p.Name, field, symbol, fn.Stream)
 	}
 	return u
 }

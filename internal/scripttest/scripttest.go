@@ -4,6 +4,7 @@
 package scripttest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -48,7 +51,7 @@ func Run(t *testing.T, env ...string) {
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await, "publish": publisher(root)},
 		Condition: func(name string) (bool, error) {
 			if name != "cgo" {
 				return false, fmt.Errorf("unknown condition %q", name)
@@ -78,4 +81,28 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s does not match %s:\n%s", args[0], args[1], text)
+}
+
+// publisher makes the command publish FOLDER VERSION: it writes the module at
+// root to the folder as a proxy serves it, under the version.
+func publisher(root string) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 2 {
+			ts.Fatalf("usage: publish folder version")
+		}
+		v := module.Version{Path: "github.com/retrygen/retrygen", Version: args[1]}
+		dir := filepath.Join(ts.MkAbs(args[0]), v.Path, "@v")
+		ts.Check(os.MkdirAll(dir, 0o777))
+		mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+		ts.Check(err)
+		write := func(name, text string) {
+			ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+		}
+		write("list", v.Version+"\n")
+		write(v.Version+".mod", string(mod))
+		write(v.Version+".info", fmt.Sprintf(`{"Version":%q}`, v.Version))
+		f, err := os.Create(filepath.Join(dir, v.Version+".zip"))
+		ts.Check(err)
+		ts.Check(errors.Join(zip.CreateFromDir(f, v, root), f.Close()))
+	}
 }

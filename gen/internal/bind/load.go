@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -33,10 +34,12 @@ type Package struct {
 	fset    *token.FileSet
 	errors  []types.Error
 	docs    map[token.Pos]string
+	loaded  *packages.Package
 
 	ours     func(name string, text []byte) bool
 	ignored  []string             // files that this build leaves out
 	declared map[string]token.Pos // see elsewhere
+	promised map[string]bool      // see Promise
 }
 
 // A CompileError lists what keeps packages from being understood.
@@ -67,8 +70,9 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		Context: ctx,
 		Dir:     dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
-			packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedModule,
-		Fset: token.NewFileSet(),
+			packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedModule,
+		BuildFlags: BuildFlags(tags),
+		Fset:       token.NewFileSet(),
 		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
 			if ours(filename, src) {
 				return parser.ParseFile(fset, filename, packageClause(src), parser.PackageClauseOnly)
@@ -76,12 +80,15 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			return parser.ParseFile(fset, filename, src, parser.ParseComments|parser.SkipObjectResolution)
 		},
 	}
-	if tags != "" {
-		config.BuildFlags = []string{"-tags=" + tags}
-	}
 	loaded, err := packages.Load(config, patterns...)
 	if err != nil {
 		return nil, err
+	}
+	// The output of an earlier run still has the name that a package had then.
+	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
+		if loaded, err = packages.Load(config, patterns...); err != nil {
+			return nil, err
+		}
 	}
 	program := &Program{byDir: map[string]*Package{}, loaded: loaded}
 	var broken []packages.Error
@@ -92,7 +99,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			continue
 		}
 		p := program.Add(pkg.Types, config.Fset, pkg.Syntax)
-		p.errors, p.ours, p.ignored = pkg.TypeErrors, ours, pkg.IgnoredFiles
+		p.loaded, p.errors, p.ours, p.ignored = pkg, pkg.TypeErrors, ours, pkg.IgnoredFiles
 		if len(pkg.GoFiles) > 0 {
 			p.Dir = filepath.Dir(pkg.GoFiles[0])
 			program.byDir[p.Dir] = p
@@ -102,6 +109,37 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		return nil, &CompileError{broken}
 	}
 	return program, nil
+}
+
+// misnamed returns, as an overlay that leaves them out of the build, the files
+// of ours among those of which the go command cannot make one package.
+func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[string][]byte {
+	overlay := map[string][]byte{}
+	for _, pkg := range loaded {
+		if !slices.ContainsFunc(pkg.Errors, twoPackages) {
+			continue
+		}
+		for _, name := range pkg.GoFiles {
+			if text, err := os.ReadFile(name); err == nil && ours(name, text) {
+				overlay[name] = []byte("//go:build ignore\n\npackage ignored\n")
+			}
+		}
+	}
+	return overlay
+}
+
+// twoPackages reports whether the go command has found several packages in one
+// folder.
+func twoPackages(err packages.Error) bool {
+	return err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ")
+}
+
+// BuildFlags returns the flags of the go command for build tags.
+func BuildFlags(tags string) []string {
+	if tags == "" {
+		return nil
+	}
+	return []string{"-tags=" + tags}
 }
 
 // Add makes a package that is type-checked already known to the program.
@@ -133,7 +171,7 @@ func syntaxErrors(pkg *packages.Package, dir string, ours func(string, []byte) b
 	var errs []packages.Error
 	for _, err := range pkg.Errors {
 		// Of what the go command says, only two packages in one folder is fatal.
-		if err.Kind == packages.ParseError || err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ") {
+		if err.Kind == packages.ParseError || twoPackages(err) {
 			name, _, _ := strings.Cut(err.Pos, ":")
 			if text, readErr := os.ReadFile(name); readErr == nil && ours(name, text) {
 				continue
@@ -163,6 +201,27 @@ func (p *Program) In(dir string) (*Package, error) {
 		return nil, &CompileError{p.absent}
 	}
 	return pkg, nil
+}
+
+// imports reports whether p imports the package at path, at whatever remove.
+func (p *Package) imports(path string) (found bool) {
+	if p.loaded == nil {
+		return false
+	}
+	packages.Visit([]*packages.Package{p.loaded}, func(pkg *packages.Package) bool {
+		found = found || pkg.PkgPath == path
+		return !found && pkg.Module != nil // the standard library imports nothing else
+	}, nil)
+	return found
+}
+
+// lookup returns what the package declares under name, outside of our own
+// output.
+func (p *Package) lookup(name string) types.Object {
+	if p.promised[name] {
+		return nil
+	}
+	return p.types.Scope().Lookup(name)
 }
 
 func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }

@@ -3,6 +3,7 @@ package bind
 import (
 	"errors"
 	"fmt"
+	"go/token"
 	"go/types"
 	"strings"
 
@@ -12,14 +13,29 @@ import (
 // SplitSymbol cuts a symbol as go doc writes it into import path (empty for
 // the package's own), name, and method.
 func SplitSymbol(symbol string) (path, name, method string) {
-	slash := strings.LastIndexByte(symbol, '/')
-	if slash >= 0 {
-		if dot := strings.IndexByte(symbol[slash:], '.'); dot >= 0 {
-			path, symbol = symbol[:slash+dot], symbol[slash+dot+1:]
-		}
+	if end := pathEnd(symbol); end > 0 {
+		path, symbol = symbol[:end], symbol[end+1:]
 	}
 	name, method, _ = strings.Cut(symbol, ".")
 	return path, name, method
+}
+
+// pathEnd returns the index of the dot that ends the import path in a symbol:
+// the first one before an exported name, since the last element of a path may
+// have dots of its own, as in nats.go and yaml.v3.
+func pathEnd(symbol string) (end int) {
+	for i := strings.LastIndexByte(symbol, '/') + 1; i > 0 && i < len(symbol); i++ {
+		if symbol[i] != '.' {
+			continue
+		}
+		if end == 0 {
+			end = i
+		}
+		if rest := symbol[i+1:]; token.IsExported(rest) && strings.Count(rest, ".") <= 1 {
+			return i
+		}
+	}
+	return end
 }
 
 // Lookup finds a bound symbol. The error says what is wrong with it, and what
@@ -29,7 +45,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj := from.types.Scope().Lookup(name)
+	obj := from.lookup(name)
 	if obj == nil {
 		if why := from.outside(name); why != "" {
 			return nil, errors.New(why)
@@ -65,19 +81,35 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 func (p *Package) find(symbol string) (from *Package, name, method string, err error) {
 	path, name, method := SplitSymbol(symbol)
 	if path != "" {
-		if from = p.program.byPath[path]; from == nil {
-			err = fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
-		}
+		from, err = p.reach(path)
 		return from, name, method, err
 	}
 	// io.Reader is not the method Reader of a type io, unless there is one.
-	if std := StandardPath(symbol); std != "" && p.types.Scope().Lookup(name) == nil {
+	if std := StandardPath(symbol); std != "" && p.lookup(name) == nil {
 		if from = p.program.byPath[std]; from != nil {
 			name, method, _ = strings.Cut(method, ".")
 			return from, name, method, nil
 		}
 	}
 	return p, name, method, nil
+}
+
+// reach returns the package at path, if generated code of p can import it.
+func (p *Package) reach(path string) (*Package, error) {
+	from := p.program.byPath[path]
+	switch {
+	case from == nil:
+		return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+	case from == p:
+		return p, nil
+	case from.Name == "main":
+		return nil, fmt.Errorf("package %s is a program, which no other can import: move what is bound to a package of its own", path)
+	case !importable(p.Path, path):
+		return nil, fmt.Errorf("package %s cannot be imported from here: it is internal to another part", path)
+	case from.imports(p.Path):
+		return nil, fmt.Errorf("package %s imports this one, and generated code here would close a cycle: bind it beside another package", path)
+	}
+	return from, nil
 }
 
 // StandardPath returns what may be the path of a package of the standard
@@ -186,21 +218,6 @@ func (b binder) valid(obj *types.Func) error {
 func isContext(t types.Type) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	return ok && named.Obj().Name() == "Context" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
-}
-
-// streams are results that go on using the context after the call returned.
-var streams = map[string]bool{
-	"*net/http.Response": true, "io.ReadCloser": true,
-	"*database/sql.Rows": true, "*database/sql.Row": true, "*database/sql.Tx": true,
-}
-
-func isStream(t types.Type) bool {
-	if streams[types.TypeString(types.Unalias(t), nil)] {
-		return true
-	}
-	recv, _, _ := types.LookupFieldOrMethod(t, true, nil, "Recv")
-	_, ok := recv.(*types.Func)
-	return ok
 }
 
 // didYouMean names the candidate that differs least, if one is near.

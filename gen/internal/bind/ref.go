@@ -76,15 +76,16 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	path, name, pointer := SplitRef(symbol)
 	ref, from := Ref{Name: name, Pointer: pointer}, p
 	if path != "" && path != p.Path {
-		if from = p.program.byPath[path]; from == nil {
-			return ref, nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+		var err error
+		if from, err = p.reach(path); err != nil {
+			return ref, nil, err
 		}
 		if from.Name == "main" || !importable(p.Path, from.Path) {
 			return ref, nil, fmt.Errorf("package %s cannot be imported here", path)
 		}
 		ref.Pkg, ref.PkgName = from.Path, from.Name
 	}
-	obj := from.types.Scope().Lookup(name)
+	obj := from.lookup(name)
 	switch {
 	case obj == nil:
 		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
@@ -106,8 +107,8 @@ func (p *Package) Has(path string) error {
 // parameters and the error, and the same results. Where recv names a type of
 // the package, a method of that type may stand in as well.
 func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, err error) {
-	obj := p.types.Scope().Lookup(name)
-	if typ := p.types.Scope().Lookup(recv); recv != "" && typ != nil {
+	obj := p.lookup(name)
+	if typ := p.lookup(recv); recv != "" && typ != nil {
 		own, _ := own(typ.Type())
 		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(own), true, p.types, name); m != nil {
 			obj, isMethod = m, true

@@ -14,12 +14,12 @@ import (
 // its tests and the files that other systems and tags select count too. Our own
 // output does not.
 func (p *Package) Taken(name string) bool {
-	return p.types.Scope().Lookup(name) != nil || p.elsewhere()[name].IsValid()
+	return p.lookup(name) != nil || p.elsewhere()[name].IsValid()
 }
 
 // Clash tells what keeps generated code from declaring name in the package.
 func (p *Package) Clash(name string) (what string, ok bool) {
-	if obj := p.types.Scope().Lookup(name); obj != nil {
+	if obj := p.lookup(name); obj != nil {
 		return "is declared at " + p.position(obj), true
 	}
 	if pos := p.elsewhere()[name]; pos.IsValid() {
@@ -41,7 +41,7 @@ func (p *Package) Clash(name string) (what string, ok bool) {
 // HasMember returns the position of the field or method name of the type, if
 // it has one outside our own output.
 func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
-	obj := p.types.Scope().Lookup(typeName)
+	obj := p.lookup(typeName)
 	if obj == nil {
 		return "", false
 	}

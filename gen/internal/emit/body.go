@@ -246,21 +246,23 @@ func (b body) guarded() []jen.Code {
 	if b.use.Budget != "" && b.use.Unit < 0 {
 		before = append(before, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
-	var params, types []jen.Code
+	// A fallback returns its own results: those of the first attempt are lost.
+	var params, args, again []jen.Code
 	for i, t := range b.types {
-		params = append(params, jen.Id(b.l.results[i]).Add(t))
-		types = append(types, t)
+		result := jen.Id(b.l.results[i])
+		if b.use.Fallback != "" && i < len(b.types)-1 {
+			again = append(again, jen.Var().Add(result).Add(t))
+			continue
+		}
+		params = append(params, result.Clone().Add(t))
+		args = append(args, result)
 	}
-	again := jen.Func().Params(params...).Params(types...).Block(
-		b.begin(),
-		b.deferEnd(),
-		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
-	)
+	again = append(again, b.begin(), b.deferEnd(), jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())))
 	return append(b.declared,
 		jen.Id(b.l.breaker).Op(":=").Add(b.field(BreakerField(b.use.Breaker))),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Id(b.l.breaker).Dot("Ready").Call(),
 		jen.If(jen.Id(b.l.ready)).Block(b.try(b.call(nil), before...)),
-		jen.Return(again.Call(ids(b.l.results)...)),
+		jen.Return(jen.Func().Params(params...).Params(b.types...).Block(again...).Call(args...)),
 	)
 }
 

@@ -1,0 +1,151 @@
+package bind
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// A Promise is a type that a run is about to generate, of which signatures may
+// speak already.
+type Promise struct {
+	Name    string
+	Symbol  string // the bound type of which it has the type parameters; may be empty
+	Methods bool   // it is an interface, else it has the methods of Symbol
+}
+
+// WholeType returns the name of the type that a symbol is, if it is one and not
+// a method or a function.
+func (p *Package) WholeType(symbol string) (name string, isInterface, ok bool) {
+	obj := p.wholeType(symbol)
+	if obj == nil {
+		return "", false, false
+	}
+	return obj.Name(), types.IsInterface(obj.Type()), true
+}
+
+func (p *Package) wholeType(symbol string) *types.TypeName {
+	from, name, method, err := p.find(symbol)
+	if err != nil || method != "" {
+		return nil
+	}
+	obj, _ := from.lookup(name).(*types.TypeName)
+	return obj
+}
+
+// Promise makes types known that are about to be generated. Where the packages
+// miss some, all are checked again, without the bodies of functions. It leaves
+// one thing open: an interface that is promised has no methods.
+func (p *Program) Promise(promises map[*Package][]Promise) {
+	if !p.miss(promises) {
+		return
+	}
+	packages.Visit(p.loaded, nil, func(pkg *packages.Package) { // imports come first
+		if one := p.byPath[pkg.PkgPath]; one != nil && one.loaded == pkg {
+			one.again(promises[one])
+		}
+	})
+}
+
+// miss reports whether something promised is undefined somewhere.
+func (p *Program) miss(promises map[*Package][]Promise) bool {
+	promised := map[string]bool{}
+	for _, list := range promises {
+		for _, one := range list {
+			promised[one.Name] = true
+		}
+	}
+	for _, pkg := range p.byPath {
+		for _, err := range pkg.errors {
+			if name, ok := strings.CutPrefix(err.Msg, "undefined: "); ok && promised[name[strings.LastIndexByte(name, '.')+1:]] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// again checks the types of p with what is promised.
+func (p *Package) again(promises []Promise) {
+	stub := p.stub(promises)
+	p.errors = nil
+	config := types.Config{
+		Importer: p, IgnoreFuncBodies: true, Sizes: p.loaded.TypesSizes,
+		Error: func(err error) {
+			if e, ok := errors.AsType[types.Error](err); ok && !(stub.FileStart <= e.Pos && e.Pos <= stub.FileEnd) {
+				p.errors = append(p.errors, e)
+			}
+		},
+	}
+	p.types, _ = config.Check(p.Path, p.fset, append(slices.Clip(p.loaded.Syntax), stub), nil)
+}
+
+// Import finds the packages that p imports, and those that its bindings name.
+func (p *Package) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	imported := p.loaded.Imports[path]
+	if imported != nil {
+		path = imported.PkgPath
+	}
+	switch one := p.program.byPath[path]; {
+	case one != nil:
+		return one.types, nil
+	case imported != nil && imported.Types != nil:
+		return imported.Types, nil
+	}
+	return nil, fmt.Errorf("package %s is not loaded", path)
+}
+
+// stub returns a file that declares what is promised and not declared already.
+func (p *Package) stub(promises []Promise) *ast.File {
+	p.promised = map[string]bool{}
+	var imports, decls strings.Builder
+	for i, one := range promises {
+		if _, taken := p.Clash(one.Name); taken || p.promised[one.Name] {
+			continue
+		}
+		p.promised[one.Name] = true
+		var declared, args, symbol string
+		if obj := p.wholeType(one.Symbol); obj != nil {
+			_, params := own(obj.Type())
+			if declared, args = anyParams(len(params)); obj.Pkg() != p.types {
+				symbol = fmt.Sprintf("p%d.", i)
+				fmt.Fprintf(&imports, "import p%d %q\n", i, obj.Pkg().Path())
+			}
+			if symbol += obj.Name() + args; !types.IsInterface(obj.Type()) {
+				symbol = "*" + symbol
+			}
+		}
+		if one.Methods {
+			fmt.Fprintf(&decls, "type %s%s interface{}\n", one.Name, declared)
+		} else {
+			// What it embeds, it has the methods of.
+			fmt.Fprintf(&decls, "type %s%s struct{ %s }\n", one.Name, declared, symbol)
+		}
+	}
+	// All of it is names that come from Go: it parses.
+	file, _ := parser.ParseFile(p.fset, "", "package "+p.Name+"\n"+imports.String()+decls.String(), parser.SkipObjectResolution)
+	return file
+}
+
+// anyParams returns n type parameters and the same as arguments. That their
+// constraints are others matters to nobody: only the number does.
+func anyParams(n int) (declared, args string) {
+	if n == 0 {
+		return "", ""
+	}
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("P%d", i))
+	}
+	args = strings.Join(names, ", ")
+	return "[" + args + " any]", "[" + args + "]"
+}
