@@ -150,10 +150,13 @@ func (b *Breaker) Ready() (Pass, bool) {
 	return p, p&notClosed == 0
 }
 
-// Succeed tells the breaker that an attempt has succeeded. While it is closed
-// and nothing has failed, that is no news.
+// Calm reports whether the breaker is closed and nothing has failed since the
+// last success: another success is no news then.
+func (b *Breaker) Calm() bool { return b.word.Load()&(failing|notClosed) == 0 }
+
+// Succeed tells the breaker that an attempt has succeeded.
 func (b *Breaker) Succeed(p Pass) {
-	if b.word.Load()&(failing|notClosed) != 0 {
+	if !b.Calm() {
 		b.record(permit{pass: p}, succeeded)
 	}
 }

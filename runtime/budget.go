@@ -73,6 +73,9 @@ func NewBudget(p BudgetPolicy) *Budget {
 	return &Budget{capacity: int64(p.Burst * token), ratio: int64(p.Ratio * token), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
 }
 
+// Full reports whether there is no room for a deposit.
+func (b *Budget) Full() bool { return b.missing.Load() == 0 }
+
 // Deposit tells the budget that a call has succeeded.
 func (b *Budget) Deposit() {
 	if b.missing.Load() != 0 {

@@ -85,7 +85,7 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 
 // Succeed tells the breaker and the budget that the attempt has succeeded.
 func (c *Call) Succeed() {
-	if c.breaker != nil {
+	if c.breaker != nil && (c.permit.probe != 0 || !c.breaker.Calm()) {
 		c.sample(succeeded)
 	}
 	if b, ok := c.budget.(*Budget); ok && b != nil {
@@ -233,6 +233,11 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 // admit asks the breaker for leave.
 func (c *Call) admit() (ok bool) {
 	if c.breaker == nil {
+		return true
+	}
+	// While it is closed, nobody needs the clock.
+	if pass, ok := c.breaker.Ready(); ok {
+		c.permit = permit{pass: pass}
 		return true
 	}
 	c.permit, ok = c.breaker.admit(time.Now())

@@ -154,7 +154,8 @@ func retryFetch(ctx context.Context, in int) (int, error) {
 	if err == nil {
 		return v, nil
 	}
-	for call := policyPlain.Begin(); ; {
+	call := policyPlain.Begin()
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
 		}
@@ -170,7 +171,8 @@ func (f *flaky) retryFetch(ctx context.Context, in int) (int, error) {
 	if err == nil {
 		return v, nil
 	}
-	for call := policyAtOnce.Begin(); ; {
+	call := policyAtOnce.Begin()
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
 		}
@@ -186,7 +188,8 @@ func retryPermanent(ctx context.Context, in int) (int, error) {
 	if err == nil {
 		return v, nil
 	}
-	for call := policyNever.Begin(); ; {
+	call := policyNever.Begin()
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
 		}
@@ -230,16 +233,19 @@ func retryLimitedLong(ctx context.Context, f Call, in int) (int, error) {
 func retryBroken(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
-	breaker := DefaultShared.UpstreamBreaker
-	pass, ready := breaker.Ready()
+	shared := DefaultShared
+	pass, ready := shared.UpstreamBreaker.Ready()
 	if ready {
-		if v, err = broken(ctx, in); err == nil {
-			breaker.Succeed(pass)
+		if v, err = broken(ctx, in); err == nil && shared.UpstreamBreaker.Calm() {
 			return v, nil
 		}
 	}
 	return func(v int, err error) (int, error) {
-		call := policyBreaks.BeginWith(breaker, pass, nil)
+		if ready && err == nil {
+			shared.UpstreamBreaker.Succeed(pass)
+			return v, nil
+		}
+		call := policyBreaks.BeginWith(shared.UpstreamBreaker, pass, nil)
 		defer call.End()
 		for {
 			if err = call.Next(ctx, err); err != nil {
@@ -260,7 +266,8 @@ func retryPaid(ctx context.Context, in int) (int, error) {
 		DefaultShared.SharedBudget.Deposit()
 		return v, nil
 	}
-	for call := policyPays.BeginWith(nil, 0, DefaultShared.SharedBudget); ; {
+	call := policyPays.BeginWith(nil, 0, DefaultShared.SharedBudget)
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
 		}
@@ -275,17 +282,20 @@ func retryPaid(ctx context.Context, in int) (int, error) {
 func retryGuarded(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
-	breaker := DefaultShared.UpstreamBreaker
-	pass, ready := breaker.Ready()
+	shared := DefaultShared
+	pass, ready := shared.UpstreamBreaker.Ready()
 	if ready {
-		if v, err = guarded(ctx, in); err == nil {
-			breaker.Succeed(pass)
-			DefaultShared.SharedBudget.Deposit()
+		if v, err = guarded(ctx, in); err == nil && shared.UpstreamBreaker.Calm() && shared.SharedBudget.Full() {
 			return v, nil
 		}
 	}
 	return func(v int, err error) (int, error) {
-		call := policyBoth.BeginWith(breaker, pass, DefaultShared.SharedBudget)
+		if ready && err == nil {
+			shared.UpstreamBreaker.Succeed(pass)
+			shared.SharedBudget.Deposit()
+			return v, nil
+		}
+		call := policyBoth.BeginWith(shared.UpstreamBreaker, pass, shared.SharedBudget)
 		defer call.End()
 		for {
 			if err = call.Next(ctx, err); err != nil {
@@ -316,4 +326,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retrygen:sum e42a727f5437b474ac620e62
+// retrygen:sum 4d8f3bb575a48402cc0a6142

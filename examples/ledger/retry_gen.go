@@ -110,7 +110,8 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	if err == nil {
 		return nil
 	}
-	for call := policyWrite.Begin(); ; {
+	call := policyWrite.Begin()
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return err
 		}
@@ -120,4 +121,4 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	}
 }
 
-// retrygen:sum ddfb14e117540e348b76b95e
+// retrygen:sum 87d708a032c7dca9bfde43cc

@@ -84,7 +84,8 @@ func (j *RetryJournal) Append(line string) error {
 	if err == nil {
 		return nil
 	}
-	for call := policyFlush.Begin(); ; {
+	call := policyFlush.Begin()
+	for {
 		if err = call.Next(context.Background(), err); err != nil {
 			return err
 		}
@@ -99,4 +100,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum c91ee2576f91b5c0388693ac
+// retrygen:sum bb0fd4ad1097d32b552224cf

@@ -26,7 +26,7 @@ var most = []struct {
 	{"retrygen", 20},
 	{"retrygen-budget", 28},
 	{"retrygen-breaker", 35},
-	{"retrygen-breaker-budget", 42},
+	{"retrygen-breaker-budget", 37},
 }
 
 func run() int {

@@ -137,11 +137,11 @@ func (b body) key() []jen.Code {
 func (b body) begin() *jen.Statement {
 	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
 	breaker, pass, budget := jen.Nil(), jen.Lit(0), jen.Nil()
-	switch {
-	case b.use.Breaker != "" && b.limited():
+	if b.use.Breaker != "" {
 		breaker = b.field(BreakerField(b.use.Breaker))
-	case b.use.Breaker != "":
-		breaker, pass = jen.Id(b.l.breaker), jen.Id(b.l.pass)
+		if !b.limited() {
+			pass = jen.Id(b.l.pass)
+		}
 	}
 	switch {
 	case b.use.Unit >= 0:
@@ -184,9 +184,12 @@ func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 //	if err == nil {
 //		return user, nil
 //	}
-//	for call := policyRead.Begin(); ; {
+//	call := policyRead.Begin()
+//	for {
 //		…
 //	}
+//
+// A call of the loop's own would be copied twice with each retry.
 func (b body) peeled() []jen.Code {
 	assign := ":="
 	if b.l.named {
@@ -200,7 +203,8 @@ func (b body) peeled() []jen.Code {
 	return []jen.Code{
 		b.results().Op(assign).Add(b.call(nil)),
 		jen.If(b.err().Op("==").Nil()).Block(b.success(first...)...),
-		jen.For(b.begin(), jen.Empty(), jen.Empty()).Block(b.next(), b.try(b.attempt(), later...)),
+		b.begin(),
+		jen.For().Block(b.next(), b.try(b.attempt(), later...)),
 	}
 }
 
@@ -222,47 +226,54 @@ func (b body) underLimit() []jen.Code {
 	}
 }
 
-// guarded: while the breaker is closed, a success costs two atomic loads. What
-// follows a failure is a function of its own: its defer and its Call would
-// make every success dearer.
+// guarded: while the breaker is closed, a success costs two atomic loads. All
+// else is a function of its own: its defer, its Call, and what a success has to
+// tell after a failure would make every success dearer.
 //
-//	breaker := DefaultShared.UpstreamBreaker
-//	pass, ready := breaker.Ready()
+//	shared := DefaultShared
+//	pass, ready := shared.UpstreamBreaker.Ready()
 //	if ready {
-//		if user, err = s.next.Get(ctx, id); err == nil {
-//			breaker.Succeed(pass)
+//		if user, err = s.next.Get(ctx, id); err == nil && shared.UpstreamBreaker.Calm() {
 //			return user, nil
 //		}
 //	}
 //	return func(user *User, err error) (*User, error) {
-//		call := policyRead.BeginWith(breaker, pass, nil)
+//		if ready && err == nil {
+//			shared.UpstreamBreaker.Succeed(pass)
+//			return user, nil
+//		}
+//		call := policyRead.BeginWith(shared.UpstreamBreaker, pass, nil)
 //		defer call.End()
 //		for {
 //			…
 //		}
 //	}(user, err)
 func (b body) guarded() []jen.Code {
-	before := []jen.Code{jen.Id(b.l.breaker).Dot("Succeed").Call(jen.Id(b.l.pass))}
+	of := b.shared
+	b.shared = jen.Id(b.l.shared)
+	quiet := b.err().Op("==").Nil().Op("&&").Add(b.field(BreakerField(b.use.Breaker))).Dot("Calm").Call()
+	news := []jen.Code{b.field(BreakerField(b.use.Breaker)).Dot("Succeed").Call(jen.Id(b.l.pass))}
 	if b.use.Budget != "" && b.use.Unit < 0 {
-		before = append(before, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
+		quiet.Op("&&").Add(b.field(BudgetField(b.use.Budget))).Dot("Full").Call()
+		news = append(news, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
-	// A fallback returns its own results: those of the first attempt are lost.
-	var params, args, again []jen.Code
+	var params []jen.Code
 	for i, t := range b.types {
-		result := jen.Id(b.l.results[i])
-		if b.use.Fallback != "" && i < len(b.types)-1 {
-			again = append(again, jen.Var().Add(result).Add(t))
-			continue
-		}
-		params = append(params, result.Clone().Add(t))
-		args = append(args, result)
+		params = append(params, jen.Id(b.l.results[i]).Add(t))
 	}
-	again = append(again, b.begin(), b.deferEnd(), jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())))
+	again := jen.Func().Params(params...).Params(b.types...).Block(
+		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(news...)...),
+		b.begin(),
+		b.deferEnd(),
+		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
+	)
 	return append(b.declared,
-		jen.Id(b.l.breaker).Op(":=").Add(b.field(BreakerField(b.use.Breaker))),
-		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Id(b.l.breaker).Dot("Ready").Call(),
-		jen.If(jen.Id(b.l.ready)).Block(b.try(b.call(nil), before...)),
-		jen.Return(jen.Func().Params(params...).Params(b.types...).Block(again...).Call(args...)),
+		jen.Id(b.l.shared).Op(":=").Add(of),
+		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),
+		jen.If(jen.Id(b.l.ready)).Block(
+			jen.If(b.results().Op("=").Add(b.call(nil)), quiet).Block(b.success()...),
+		),
+		jen.Return(again.Call(ids(b.l.results)...)),
 	)
 }
 

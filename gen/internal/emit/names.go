@@ -184,7 +184,7 @@ type locals struct {
 	call    string
 	named   bool // the results are named in the signature
 
-	breaker, pass, ready string
+	shared, pass, ready string
 }
 
 // choose picks the names of a wrapper of fn. outer are the names that its body
@@ -231,7 +231,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 		}
 	}
 	l.call = s.name("call")
-	l.breaker, l.pass, l.ready = s.name("breaker"), s.name("pass"), s.name("ready")
+	l.shared, l.pass, l.ready = s.name("shared"), s.name("pass"), s.name("ready")
 	return l
 }
 
