@@ -25,9 +25,10 @@ import (
 // A Transport is an http.RoundTripper that retries. Its fields must not be
 // changed once it is in use; it may then be used by any number of goroutines.
 //
-// A response with a status of 400 or more is a failure of class server_error,
-// rate_limit or one of the policy's own if the policy retries it, and otherwise
-// returned as it is. So is the last response of a request that is given up on:
+// A response with a status of 400 or more is a failure: of class server_error,
+// rate_limit, one of the policy's own, or permanent. The breaker and observers
+// are told of it, and it is retried if the policy says so. A response that is
+// not retried, and the last one of a request that is given up on, are returned:
 // as any RoundTripper, a Transport returns an error where it has no response.
 //
 // The policy's time limits cover the reading of the body, until it is closed.
@@ -59,7 +60,7 @@ func Idempotent(r *http.Request) bool {
 
 const keyHeader = "Idempotency-Key"
 
-// A StatusError is a response that the policy retries.
+// A StatusError is the failure that a response stands for.
 type StatusError struct{ Code int }
 
 // Error names the status.
@@ -72,18 +73,16 @@ func (e *StatusError) StatusCode() int { return e.Code }
 
 // RoundTrip sends a request until it succeeds or the policy gives up. A request
 // that must not be sent twice, or whose body cannot be (it has no GetBody), is
-// sent once.
+// sent once, under the policy's time limits and the breaker.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	repeatable := t.Repeatable
-	if repeatable == nil {
-		repeatable = Idempotent
-	}
-	if hasBody := req.Body != nil && req.Body != http.NoBody; !repeatable(req) || hasBody && req.GetBody == nil {
-		return t.base().RoundTrip(withKey(req))
-	}
 	policy := t.Policy
 	if policy == nil {
 		policy = new(retry.Policy)
+	}
+	if !t.mayRepeat(req) {
+		once := *policy
+		once.MaxAttempts, once.PerError = 1, nil
+		policy = &once
 	}
 	call := policy.BeginWith(t.Breaker, 0, t.Budget)
 	x := &exchange{Transport: t, req: withKey(req), policy: policy, call: &call}
@@ -93,8 +92,18 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	// The context of the attempt lives as long as its body is read.
-	resp.Body = &body{resp.Body, call.End}
+	resp.Body = endWith(resp.Body, call.End)
 	return resp, nil
+}
+
+func (t *Transport) mayRepeat(req *http.Request) bool {
+	if hasBody := req.Body != nil && req.Body != http.NoBody; hasBody && req.GetBody == nil {
+		return false
+	}
+	if t.Repeatable != nil {
+		return t.Repeatable(req)
+	}
+	return Idempotent(req)
 }
 
 func (t *Transport) base() http.RoundTripper {
@@ -145,12 +154,12 @@ func (x *exchange) send() (*http.Response, error) {
 			}
 		}
 		resp, err := x.base().RoundTrip(req)
-		failure := x.failure(resp, err)
+		failure, retried := x.failure(resp, err)
 		if failure == nil {
 			x.call.Succeed()
 			return resp, nil
 		}
-		if resp != nil {
+		if resp != nil && retried {
 			keep(resp)
 		}
 		err = x.call.Next(ctx, failure)
@@ -158,7 +167,7 @@ func (x *exchange) send() (*http.Response, error) {
 		case resp == nil && err != nil:
 			return nil, err
 		case resp == nil:
-		case err == nil || ctx.Err() != nil:
+		case err == nil || retried && ctx.Err() != nil:
 			_ = resp.Body.Close() // its connection is of no use any more, or free already
 			if err != nil {
 				return nil, err
@@ -170,26 +179,27 @@ func (x *exchange) send() (*http.Response, error) {
 	}
 }
 
-// failure returns what is wrong with the outcome of an attempt, as far as the
-// policy is concerned.
-func (x *exchange) failure(resp *http.Response, err error) error {
+// failure returns what is wrong with the outcome of an attempt, and whether the
+// policy retries such outcomes.
+func (x *exchange) failure(resp *http.Response, err error) (failure error, retried bool) {
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
-		return retry.Permanent(err)
+		failure = retry.Permanent(err)
 	case err != nil:
-		return err
-	case resp.StatusCode < 400:
-		return nil
+		failure = err
+	case resp.StatusCode >= 400:
+		failure = &StatusError{resp.StatusCode}
+	default:
+		return nil, false
 	}
-	failure := &StatusError{resp.StatusCode}
-	if retried, _ := x.policy.Classify(failure); !retried {
-		return nil
+	if retried, _ = x.policy.Classify(failure); !retried || resp == nil {
+		return failure, retried
 	}
 	if after := resp.Header.Get("Retry-After"); after != "" {
-		return retry.After(failure, retry.ParseRetryAfter(after, time.Now()))
+		failure = retry.After(failure, retry.ParseRetryAfter(after, time.Now()))
 	}
-	return failure
+	return failure, true
 }
 
 // kept is how much of the body of a failed response is read before the wait, so
@@ -215,6 +225,19 @@ func keep(resp *http.Response) {
 type body struct {
 	io.ReadCloser
 	end func()
+}
+
+// endWith returns a body that calls end once it is closed. One that can be
+// written to, that of a response 101, still can.
+func endWith(b io.ReadCloser, end func()) io.ReadCloser {
+	own := &body{b, end}
+	if w, ok := b.(io.Writer); ok {
+		return struct {
+			*body
+			io.Writer
+		}{own, w}
+	}
+	return own
 }
 
 // Close closes the body and ends its attempt.

@@ -85,6 +85,7 @@ func TestTransport(t *testing.T) {
 		{"exhausted with a response", "GET", nil, []any{503}, retry.Policy{}, 503, 3, 3 * time.Second},
 		{"exhausted with an error", "GET", nil, []any{errRefused}, retry.Policy{}, 0, 3, 3 * time.Second},
 		{"not retried", "GET", nil, []any{404}, retry.Policy{}, 404, 1, 0},
+		{"not retried, whatever it asks for", "GET", nil, []any{after(404, "7")}, retry.Policy{}, 404, 1, 0},
 		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ServerError}}, 501, 1, 0},
 		{"body sent again", "PUT", strings.NewReader("data"), []any{503, 503, 200}, retry.Policy{}, 200, 3, 3 * time.Second},
 		{"body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), []any{503}, retry.Policy{}, 503, 1, 0},
@@ -184,6 +185,88 @@ func TestOpenBreakerClosesTheBody(t *testing.T) {
 		t.Errorf("got %v, body closed: %v", err, body.closed)
 	}
 }
+
+// A breaker counts what its policy says, whether the request is retried or not.
+func TestBreakerCounts(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		method string
+		body   io.Reader
+		answer any
+		retry  []retry.Class
+		count  []retry.Class
+		opens  bool
+	}{
+		{"retried", "GET", nil, 503, nil, nil, true},
+		{"a status that is not retried", "GET", nil, 503, []retry.Class{retry.Network}, []retry.Class{retry.ServerError}, true},
+		{"a method that is not", "POST", strings.NewReader("data"), 503, nil, nil, true},
+		{"a body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), errRefused, nil, nil, true},
+		{"the caller's mistake", "GET", nil, 404, nil, nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1, Count: tt.count})
+			transport := &Transport{
+				Base: &network{answers: []any{tt.answer}}, Breaker: b,
+				Policy: &retry.Policy{MaxAttempts: 1, RetryOn: tt.retry},
+			}
+			req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://example.com", tt.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp, err := transport.RoundTrip(req); err == nil {
+				_ = resp.Body.Close()
+			}
+			if opened := b.State() == retry.Open; opened != tt.opens {
+				t.Errorf("the breaker is %v", b.State())
+			}
+			if _, err := transport.RoundTrip(req); errors.Is(err, retry.ErrBreakerOpen) != tt.opens {
+				t.Errorf("the next request: %v", err)
+			}
+		})
+	}
+}
+
+// What cannot be sent twice has the same limits on time.
+func TestLimitOfPost(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 50 * time.Millisecond}}}
+	resp, err := client.Post(server.URL, "text/plain", nil)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if e, ok := retry.AsError(err); !ok || !errors.Is(err, context.DeadlineExceeded) || e.Attempts != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The body of a response 101 is a connection.
+func TestUpgrade(t *testing.T) {
+	type connection struct {
+		io.Reader
+		io.Writer
+		io.Closer
+	}
+	var written strings.Builder
+	resp := &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: connection{strings.NewReader("out"), &written, io.NopCloser(nil)}}
+	base := roundTrip(func(*http.Request) (*http.Response, error) { return resp, nil })
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&Transport{Base: base}).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if _, err := io.WriteString(got.Body.(io.Writer), "in"); err != nil || written.String() != "in" {
+		t.Errorf("wrote %q, %v", written.String(), err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
