@@ -14,6 +14,7 @@ import (
 type Call struct {
 	policy   *Policy
 	attempts int           // that failed
+	refusals int           // of the breaker, where they are retried
 	waited   time.Duration // between them
 	previous time.Duration // the last wait, for Decorrelated
 	failedAt time.Time     // the first time, under MaxElapsed
@@ -23,6 +24,7 @@ type Call struct {
 	escalate bool          // if this error exhausts the call
 	asked    time.Duration // wait that the last error asked for
 	last     error         // of an attempt that was made
+	refused  bool          // the breaker gave no leave for the last one
 	id       uint64        // for observers, or 0
 
 	breaker *Breaker // or nil
@@ -116,13 +118,19 @@ func (c *Call) release() {
 //
 //go:noinline
 func (c *Call) Next(ctx context.Context, err error) error {
+	c.refused = false
 	if err == nil {
-		if c.attempts > 0 || c.admit() {
+		if c.attempts+c.refusals > 0 || c.admit() {
 			return nil
 		}
-		return c.refused(ctx, nil)
+		if !c.retriesRefusals() {
+			return c.shut(ctx, nil)
+		}
+		c.refused, err = true, ErrBreakerOpen
+	} else {
+		c.last = err
 	}
-	for c.last = err; ; {
+	for {
 		f, done := c.failed(ctx, err)
 		if done != nil {
 			return done
@@ -133,17 +141,21 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		if c.admit() {
 			return nil
 		}
-		if !slices.Contains(c.policy.RetryOn, BreakerOpen) {
-			return c.refused(ctx, err)
+		if !c.retriesRefusals() {
+			return c.shut(ctx, err)
 		}
-		err = ErrBreakerOpen // and that is retried
+		c.refused, err = true, ErrBreakerOpen
 	}
 }
 
 // failed takes note of a failure, and judges it.
 func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
 	p := c.policy
-	c.attempts++
+	if c.refused {
+		c.refusals++
+	} else {
+		c.attempts++
+	}
 	timedOut := c.attempt != nil && c.attempt.Err() != nil
 	if ctx.Err() != nil {
 		c.sample(neutral)
@@ -180,11 +192,11 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 		schedule = &own
 	}
 	c.escalate = schedule.Escalate
-	if limit := schedule.attempts(); limit != Unlimited && c.attempts >= limit {
+	if limit := schedule.attempts(); limit != Unlimited && c.attempts+c.refusals >= limit {
 		return c.stop(ctx, err, ErrAttempts, nil)
 	}
 
-	delay := schedule.Delay(c.attempts, c.previous, schedule.sample())
+	delay := schedule.Delay(c.attempts+c.refusals, c.previous, schedule.sample())
 	c.previous = delay
 	// The class is looked for only where it matters: that may take the text.
 	asked := schedule.RetryAfter.wait(f, schedule.RetryAfter.Default > 0 && !f.asked && p.belongs(err, f, RateLimit))
@@ -206,11 +218,13 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 		}
 		return c.stop(ctx, err, reason, cause)
 	}
-	if c.breaker != nil && !slices.Contains(p.RetryOn, BreakerOpen) && !c.breaker.mayAdmit(time.Now().Add(wait)) {
-		return c.refused(ctx, err)
+	if c.breaker != nil && !c.retriesRefusals() && !c.breaker.mayAdmit(time.Now().Add(wait)) {
+		return c.shut(ctx, err)
 	}
-	// Last, so that a call that stops anyway takes nothing from the others.
-	if c.budget != nil {
+	// Last, so that a call that stops anyway takes nothing from the others. A
+	// refusal burdened nobody: the attempt in its place has been paid, or is the
+	// first.
+	if c.budget != nil && !c.refused {
 		if cause := c.budget.Withdraw(); cause != nil {
 			return c.stop(ctx, err, reasonOf(cause), cause)
 		}
@@ -244,6 +258,9 @@ func (c *Call) admit() (ok bool) {
 	return ok
 }
 
+// retriesRefusals reports whether an open breaker is waited for.
+func (c *Call) retriesRefusals() bool { return slices.Contains(c.policy.RetryOn, BreakerOpen) }
+
 // sample gives the breaker the sample of the attempt that has ended.
 func (c *Call) sample(s sample) {
 	if c.breaker != nil {
@@ -254,10 +271,7 @@ func (c *Call) sample(s sample) {
 
 // sample returns what a failure says of the service.
 func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
-	switch {
-	case err == error(ErrBreakerOpen):
-		return neutral // a refusal is no attempt
-	case len(b.Count) > 0 && p.belongsToAny(err, f, b.Count), len(b.Count) == 0 && v == retriedError:
+	if len(b.Count) > 0 && p.belongsToAny(err, f, b.Count) || len(b.Count) == 0 && v == retriedError {
 		return failed
 	}
 	return neutral
@@ -337,8 +351,8 @@ func (c *Call) stopped(ctx context.Context, err error) error {
 	return c.stop(ctx, err, reason, context.Cause(ctx))
 }
 
-// refused gives up because the breaker does not let the call through.
-func (c *Call) refused(ctx context.Context, err error) error {
+// shut gives up because the breaker does not let the call through.
+func (c *Call) shut(ctx context.Context, err error) error {
 	c.decided = true
 	c.escalate = c.escalate || c.breaker.State() == Escalated
 	return c.stop(ctx, err, ErrBreakerOpen, nil)
@@ -347,8 +361,11 @@ func (c *Call) refused(ctx context.Context, err error) error {
 // stop gives up. Where the policy had nothing to decide, the error goes back as
 // the callee made it.
 func (c *Call) stop(ctx context.Context, err error, reason Reason, cause error) error {
-	if err == error(ErrBreakerOpen) {
+	if c.refused && c.last != nil {
 		err = c.last // a refusal must not hide it
+	}
+	if c.refused && cause == nil && reason != ErrBreakerOpen {
+		cause = ErrBreakerOpen
 	}
 	err = unmark(err)
 	if f := observer(ctx); f != nil {

@@ -75,12 +75,12 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
-	Attempts   int           // attempts made
+	Attempts   int           // attempts made; those that a breaker refused are none
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, if any
 	Escalated  bool          // somebody has to look at it: errors.Is finds ErrEscalated
 	Err        error         // the last attempt's error; nil: none was made
-	Cause      error         // why the context ended, or nil
+	Cause      error         // why the context ended, [ErrBreakerOpen] if the last attempt was refused, or nil
 }
 
 // Error describes what happened in one line that ends in the last error.

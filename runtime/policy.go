@@ -193,8 +193,9 @@ type Policy struct {
 	// Name of the policy in errors and events.
 	Name string
 
-	// MaxAttempts is the greatest number of attempts, the first included.
-	// Zero means 3; [Unlimited] lifts the limit.
+	// MaxAttempts is the greatest number of attempts, the first included, and
+	// those that an open breaker refuses where BreakerOpen is in RetryOn. Zero
+	// means 3; [Unlimited] lifts the limit.
 	MaxAttempts int
 
 	// Backoff is the strategy. The zero value is [Exponential].

@@ -143,7 +143,6 @@ func TestPermanentErrorsAreNeutral(t *testing.T) {
 	}
 }
 
-// An open breaker is not waited for, unless its class is retried.
 func TestOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, BreakerPolicy{})
@@ -154,16 +153,40 @@ func TestOpenBreaker(t *testing.T) {
 		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 || calls != 0 || time.Since(start) != 0 || err.Error() != "read: breaker open" {
 			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
 		}
-		p := Policy{MaxAttempts: 5, Backoff: Fixed, InitialDelay: 20 * time.Second, RetryOn: []Class{Network, BreakerOpen}}
-		attempts := 0
-		err = protect(t.Context(), b, nil, p, func(context.Context) error {
-			if attempts++; attempts == 1 {
+	})
+}
+
+// An open breaker is waited for where its class is retried, from the first
+// attempt on. Refusals use up attempts, but no budget.
+func TestOpenBreakerIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, BreakerPolicy{}) // for 30s
+		p := Policy{Name: "read", Backoff: Fixed, InitialDelay: 20 * time.Second, MaxAttempts: 2, RetryOn: []Class{Network, BreakerOpen}}
+		budget := NewBudget(BudgetPolicy{Burst: 1, MinPerSecond: None})
+		start, calls := time.Now(), 0
+		op := func(ctx context.Context) error {
+			if calls++; AttemptNumber(ctx) != calls {
+				t.Errorf("call %d says that it is attempt %d", calls, AttemptNumber(ctx))
+			}
+			if calls == 1 {
 				return errors.New("connection refused")
 			}
 			return nil
-		})
-		if !errors.Is(err, ErrBreakerOpen) {
-			t.Errorf("a call that is refused at first: %v", err)
+		}
+		err := protect(t.Context(), b, budget, p, op)
+		if e, ok := AsError(err); !ok || e.Reason != ErrAttempts || e.Attempts != 0 || calls != 0 || !errors.Is(err, ErrBreakerOpen) || time.Since(start) != 20*time.Second {
+			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
+		}
+		p.MaxAttempts = 6
+		b = opened(t, BreakerPolicy{EscalateAfter: None})
+		start = time.Now()
+		err = protect(t.Context(), b, budget, p, op)
+		// Refused twice, admitted after 40s, refused again, admitted after 80s.
+		if err != nil || calls != 2 || b.State() != Closed || time.Since(start) != 80*time.Second {
+			t.Errorf("got %v after %d calls and %v, breaker %v", err, calls, time.Since(start), b.State())
+		}
+		if left := budget.Left(); left >= 1 {
+			t.Errorf("%v retries left: the one after a failure costs one", left)
 		}
 	})
 }
@@ -230,7 +253,7 @@ func TestBreakerOpenKeepsTheLastError(t *testing.T) {
 		p := Policy{MaxAttempts: 4, RetryOn: []Class{Network, BreakerOpen}}
 		refused := errors.New("connection refused")
 		err := protect(t.Context(), b, nil, p, func(context.Context) error { return refused })
-		if e, ok := AsError(err); !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 4 {
+		if e, ok := AsError(err); !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 1 || !errors.Is(err, ErrBreakerOpen) {
 			t.Errorf("got %v", err)
 		}
 	})
