@@ -55,8 +55,12 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 		d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, has, limit, line)
 	}
 	for _, o := range p.PerError {
-		if l := l.maxAttempts; l.value > 0 && (o.MaxAttempts == retry.Unlimited || o.MaxAttempts > l.value) && o.MaxAttempts != p.MaxAttempts {
-			over(rules.PerError(o.Class), true, attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value), l.at.Line)
+		field := rules.PerError(o.Class)
+		if l := l.maxAttempts; o.MaxAttempts != p.MaxAttempts {
+			over(field, l.value > 0 && (o.MaxAttempts == retry.Unlimited || o.MaxAttempts > l.value), attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value), l.at.Line)
+		}
+		if l := l.maxDelay; o.MaxDelay != p.MaxDelay {
+			over(field, passes(o.MaxDelay, l), "max_delay "+orNone(o.MaxDelay), duration.Format(l.value), l.at.Line)
 		}
 	}
 	if l := l.maxAttempts; l.value > 0 {
@@ -69,12 +73,29 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 	}{
 		{"max_delay", p.MaxDelay, l.maxDelay}, {"delay_budget", p.DelayBudget, l.delayBudget}, {"timeout", p.Timeout, l.timeout},
 	} {
-		has := "none"
-		if c.has > 0 {
-			has = duration.Format(c.has)
+		if c.field == "timeout" && p.Scope != "" && c.has > 0 && (!r.merged.timeout.set || r.merged.timeout.null) {
+			continue // the scope's own: see scopesWithin
 		}
-		over(c.field, c.limit.value > 0 && (c.has <= 0 || c.has > c.limit.value), has, duration.Format(c.limit.value), c.limit.at.Line)
+		over(c.field, passes(c.has, c.limit), orNone(c.has), duration.Format(c.limit.value), c.limit.at.Line)
 	}
+}
+
+// scopesWithin reports P305 for the timeouts of scopes.
+func (d decoder) scopesWithin(root *node, l limits, scopes []Scope) {
+	for _, s := range scopes {
+		for field, has := range map[string]time.Duration{"timeout": s.Timeout, "hard_limit": s.HardLimit} {
+			if has > 0 && passes(has, l.timeout) {
+				at := root.get("scopes").value.get(s.Name).value.get(field).value.span
+				d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, duration.Format(has), duration.Format(l.timeout.value), l.timeout.at.Line)
+			}
+		}
+	}
+}
+
+// passes reports whether a duration, of which none is without end, is over a
+// limit.
+func passes(has time.Duration, limit option[time.Duration]) bool {
+	return limit.value > 0 && (has <= 0 || has > limit.value)
 }
 
 func attemptsText(n int) string {

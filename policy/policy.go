@@ -97,6 +97,7 @@ func (d decoder) decode(root *node) *File {
 	resolved := d.policies(root, f)
 	f.Bindings = d.bindings(root)
 	whole := d.errors() == 0
+	d.scopesWithin(root, limits, f.Scopes)
 	for i, r := range resolved {
 		if !r.merged.broken {
 			d.rules(r, &f.Policies[i].Policy)

@@ -99,6 +99,16 @@ func (f *File) scope(name string) *Scope {
 	return find(f.Scopes, func(s *Scope) bool { return s.Name == name })
 }
 
+// limiting returns the innermost scope with a hard limit, from the named one
+// outwards, or nil.
+func (f *File) limiting(name string) *Scope {
+	s := f.scope(name)
+	for s != nil && s.HardLimit == 0 {
+		s = f.scope(s.Within)
+	}
+	return s
+}
+
 func (f *File) breaker(name string) *retry.BreakerPolicy {
 	return find(f.Breakers, func(b *retry.BreakerPolicy) bool { return b.Name == name })
 }

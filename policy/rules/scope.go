@@ -28,8 +28,13 @@ func hardLimits(f *File, report report) {
 		if s.HardLimit > 0 && s.Timeout > s.HardLimit {
 			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over the scope's own hard_limit %s: lower it, or raise hard_limit", short(s.Timeout), short(s.HardLimit))
 		}
-		if outer := f.scope(s.Within); outer != nil && outer.HardLimit > 0 && s.HardLimit > outer.HardLimit {
+		outer := f.limiting(s.Within)
+		switch {
+		case outer == nil:
+		case s.HardLimit > outer.HardLimit:
 			report(Error, Place{"scopes", s.Name, "hard_limit"}, "hard_limit %s is over hard_limit %s of the outer scope %s: lower it", short(s.HardLimit), short(outer.HardLimit), outer.Name)
+		case s.HardLimit == 0 && s.Timeout > outer.HardLimit && f.scope(s.Within).Timeout == 0: // else P401 says so
+			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over hard_limit %s of the outer scope %s: lower it", short(s.Timeout), short(outer.HardLimit), outer.Name)
 		}
 	}
 }
@@ -37,13 +42,14 @@ func hardLimits(f *File, report report) {
 // overrides is P403.
 func overrides(f *File, report report) {
 	for _, p := range f.Policies {
-		scope := f.scope(p.Scope)
+		own, limiting := f.scope(p.Scope), f.limiting(p.Scope)
+		at := Place{"policies", p.Name, "timeout"}
 		switch {
-		case p.HardLimit == 0:
-		case p.Timeout > p.HardLimit && scope != nil && p.Timeout != scope.Timeout: // else P402 judges the scope
-			report(Error, Place{"policies", p.Name, "timeout"}, "timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(p.HardLimit), p.Scope)
-		case p.Timeout == 0:
-			report(Error, Place{"policies", p.Name, "timeout"}, "there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", p.Scope, short(p.HardLimit))
+		case limiting == nil:
+		case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
+			report(Error, at, "timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
+		case p.Timeout == 0 && own == limiting: // else P401 judges the scope
+			report(Error, at, "there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", limiting.Name, short(limiting.HardLimit))
 		}
 	}
 }
