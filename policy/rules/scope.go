@@ -54,6 +54,16 @@ func overrides(f *File, report report) {
 	}
 }
 
+// boundless is P407.
+func boundless(f *File, report report) {
+	for _, p := range f.Policies {
+		bound := slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Policy == p.Name })
+		if bound && p.AttemptTimeout <= 0 && p.Timeout <= 0 && f.limiting(p.Scope) == nil {
+			report(Info, Place{"policies", p.Name, ""}, "nothing bounds one attempt of policy %s, so that one that hangs is never retried: write an attempt_timeout", p.Name)
+		}
+	}
+}
+
 // noJitter is P210.
 func noJitter(f *File, report report) {
 	for _, p := range f.Policies {

@@ -25,6 +25,13 @@ var ofFiles = []Rule{
 		file:  overrides,
 	},
 	{
+		ID: "P407", Title: "nothing bounds one attempt",
+		Doc:   "A policy that serves a Go symbol has neither attempt_timeout nor timeout, and no scope that has one: an attempt that hangs is never given up, and never retried. Information, since the symbol may have a limit of its own, or take no context.",
+		Wrong: "policies:\n  read: {max_attempts: 4}\nbind:\n  Client.Get: read",
+		Right: "policies:\n  read: {max_attempts: 4, attempt_timeout: 5s}\nbind:\n  Client.Get: read",
+		file:  boundless,
+	},
+	{
 		ID: "P409", Title: "Retry-After beyond the end",
 		Doc:   "The max of retry_after is as long as the timeout (an error), or longer than delay_budget (a warning): such a wait ends the call. Only a max that is written is judged.",
 		Wrong: "policies:\n  read: {timeout: 1m, retry_after: {max: 5m}}",
