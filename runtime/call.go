@@ -22,9 +22,9 @@ type Call struct {
 
 	decided  bool          // the policy had something to decide about an error
 	escalate bool          // if this error exhausts the call
+	refused  bool          // the breaker gave no leave for the last attempt
 	asked    time.Duration // wait that the last error asked for
 	last     error         // of an attempt that was made
-	refused  bool          // the breaker gave no leave for the last one
 	id       uint64        // for observers, or 0
 
 	breaker *Breaker // or nil

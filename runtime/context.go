@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"math/rand/v2"
+	"reflect"
+	"sync"
 	"time"
 )
 
@@ -39,8 +41,26 @@ func markAttempt(ctx context.Context, number int) context.Context {
 		return ctx
 	case ctx == context.Background() && number < len(background):
 		return &background[number]
+	case number == 2 && reflect.TypeOf(ctx).Kind() == reflect.Pointer:
+		return firstRetry(ctx)
 	}
 	return &attemptContext{ctx, number}
+}
+
+// marks keeps contexts of first retries for as long as the garbage collector
+// lets it. They never change, so that calls under the same context, a worker's
+// for example, may share one and allocate none.
+var marks sync.Pool
+
+// firstRetry returns the context of the first retry under ctx, a pointer:
+// others may not be comparable.
+func firstRetry(ctx context.Context) context.Context {
+	c, ok := marks.Get().(*attemptContext)
+	if !ok || c.Context != ctx {
+		c = &attemptContext{ctx, 2}
+	}
+	marks.Put(c)
+	return c
 }
 
 // AttemptNumber returns the number of the attempt that ctx was given to, from

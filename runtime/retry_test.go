@@ -30,19 +30,40 @@ func TestSuccessNeverEntersTheRuntime(t *testing.T) {
 	}
 }
 
-func TestOneFailureAllocatesAtMostItsMark(t *testing.T) {
+func TestOneFailureAllocatesNothing(t *testing.T) {
 	p := &Policy{Name: "read", InitialDelay: None}
-	for name, tt := range map[string]struct {
-		ctx  context.Context
-		want float64
-	}{"background": {context.Background(), 0}, "a request's": {t.Context(), 1}} { // the mark of the retry
+	for name, ctx := range map[string]context.Context{"background": context.Background(), "worker": t.Context()} {
 		allocs := testing.AllocsPerRun(100, func() {
-			if _, err := fetch(tt.ctx, p, 1); err != nil {
+			if _, err := fetch(ctx, p, 1); err != nil {
 				t.Fatal(err)
 			}
 		})
-		if allocs != tt.want {
-			t.Errorf("one failure under %s context allocates %v times, want %v", name, allocs, tt.want)
+		if allocs != 0 {
+			t.Errorf("one failure under context %s allocates %v times, want 0", name, allocs)
+		}
+	}
+}
+
+// Calls share the mark of a retry under their own context only.
+func TestMarkOfRetry(t *testing.T) {
+	type key struct{}
+	type uncomparable struct {
+		context.Context
+		_ []int
+	}
+	var list []context.Context
+	for i := range 3 {
+		ctx := context.WithValue(t.Context(), key{}, i)
+		list = append(list, ctx, uncomparable{Context: ctx})
+	}
+	for range 3 {
+		for i, ctx := range list {
+			for number := 1; number <= 4; number++ {
+				marked := markAttempt(ctx, number)
+				if AttemptNumber(marked) != number || marked.Value(key{}) != i/2 {
+					t.Errorf("attempt %d under context %d is number %d under %v", number, i/2, AttemptNumber(marked), marked.Value(key{}))
+				}
+			}
 		}
 	}
 }
@@ -145,7 +166,7 @@ func BenchmarkGuarded(b *testing.B) {
 
 func BenchmarkOneFailure(b *testing.B) {
 	p := &Policy{Name: "read", InitialDelay: None}
-	for name, ctx := range map[string]context.Context{"background": context.Background(), "request": b.Context()} {
+	for name, ctx := range map[string]context.Context{"background": context.Background(), "worker": b.Context()} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
