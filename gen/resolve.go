@@ -86,7 +86,8 @@ func (r *resolver) errors() {
 		}
 		if len(c.GRPC) > 0 && !grpc {
 			grpc = true
-			r.claim(c.Pos, emit.CodeFunc, "the test for gRPC codes", "rename it")
+			r.claim(c.Pos, emit.CodeFunc, "the code of gRPC errors", "rename it")
+			r.claim(c.Pos, emit.CodesFunc, "the test for gRPC codes", "rename it")
 		}
 		r.file.Errors = append(r.file.Errors, class)
 	}

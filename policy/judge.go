@@ -118,7 +118,11 @@ func (f *File) model(root *node) *rules.File {
 		m.Scopes = append(m.Scopes, rules.Scope{Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit})
 	}
 	for _, c := range f.Errors {
-		m.Errors = append(m.Errors, rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As)+len(c.GRPC) > 0})
+		class := rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As) > 0}
+		for _, code := range c.GRPC {
+			class.GRPC = append(class.GRPC, retry.HTTPStatus(uint32(slices.Index(grpcNames, code.Name)+1)))
+		}
+		m.Errors = append(m.Errors, class)
 	}
 	for _, b := range f.Breakers {
 		m.Breakers = append(m.Breakers, b.BreakerPolicy)

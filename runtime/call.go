@@ -161,7 +161,7 @@ func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
 		c.sample(neutral)
 		return f, c.stopped(ctx, err)
 	}
-	f = inspect(err)
+	f = p.inspect(err)
 	if timedOut {
 		f.typed, f.timeout = true, true
 	}
@@ -385,7 +385,7 @@ func (c *Call) event(err error, e Event) Event {
 	if c.id == 0 {
 		c.id = rand.Uint64() | 1
 	}
-	f := inspect(err)
+	f := c.policy.inspect(err)
 	e.Policy, e.Call, e.Attempt, e.Waited = c.policy.Name, c.id, c.attempts, c.waited
 	if err != nil {
 		e.Err, e.Class = unmark(err), c.policy.class(err, &f)

@@ -15,7 +15,9 @@ import (
 //   - what its maker said: [After] makes it a [RateLimit];
 //   - the definition of the class in Classes;
 //   - its type: an error with the method StatusCode() int is a [RateLimit] at
-//     429 and a [ServerError] at 500 to 599 but 501; the errors of package net
+//     429 and a [ServerError] at 500 to 599 but 501; a gRPC code counts as the
+//     status that it stands for (see [HTTPStatus]), DEADLINE_EXCEEDED is a
+//     Timeout and UNAVAILABLE a Network error, too; the errors of package net
 //     and the system's connection errors are [Network], or [Timeout] where
 //     their Timeout method says so; context.DeadlineExceeded is a Timeout,
 //     context.Canceled is [Canceled]; [ErrBreakerOpen] is [BreakerOpen];
@@ -28,7 +30,7 @@ import (
 // 404 and 422 unless their Action is [Retry]. Everything else is retried unless
 // RetryOn narrows it.
 func (p *Policy) Classify(err error, classes ...Class) (retried bool, belongs []bool) {
-	f := inspect(err)
+	f := p.inspect(err)
 	for _, class := range classes {
 		belongs = append(belongs, p.belongs(err, &f, class))
 	}
@@ -161,9 +163,52 @@ type facts struct {
 
 // inspect walks the tree of err once, in place of one errors.As for each
 // question.
-func inspect(err error) (f facts) {
+func (p *Policy) inspect(err error) (f facts) {
 	f.walk(err)
+	if p.GRPC != nil && f.status == 0 {
+		if code, ok := p.GRPC(err); ok {
+			f.typed, f.status = true, HTTPStatus(code)
+			f.timeout = f.timeout || code == deadlineExceeded
+			f.network = f.network || code == unavailable
+		}
+	}
 	return f
+}
+
+// Two gRPC status codes: grpc/grpc, doc/statuscodes.md.
+const (
+	deadlineExceeded = 4
+	unavailable      = 14
+)
+
+// HTTPStatus returns the HTTP status that a gRPC status code stands for, by
+// googleapis/googleapis, google/rpc/code.proto: 503 for UNAVAILABLE. Codes that
+// are not known are 500.
+func HTTPStatus(code uint32) int {
+	if int(code) < len(httpStatuses) {
+		return httpStatuses[code]
+	}
+	return 500
+}
+
+var httpStatuses = [...]int{
+	200, // OK
+	499, // CANCELLED
+	500, // UNKNOWN
+	400, // INVALID_ARGUMENT
+	504, // DEADLINE_EXCEEDED
+	404, // NOT_FOUND
+	409, // ALREADY_EXISTS
+	403, // PERMISSION_DENIED
+	429, // RESOURCE_EXHAUSTED
+	400, // FAILED_PRECONDITION
+	409, // ABORTED
+	400, // OUT_OF_RANGE
+	501, // UNIMPLEMENTED
+	500, // INTERNAL
+	503, // UNAVAILABLE
+	500, // DATA_LOSS
+	401, // UNAUTHENTICATED
 }
 
 func (f *facts) walk(err error) {

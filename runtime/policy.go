@@ -246,6 +246,10 @@ type Policy struct {
 	// Classes define the classes that are not built in, in the order in which
 	// they are asked for an [Action].
 	Classes []ErrorClass
+	// GRPC returns the gRPC status code of an error, if it has one. Generated
+	// code sets it where a policy file names gRPC codes. Nil means that there
+	// are none.
+	GRPC func(error) (code uint32, ok bool)
 	// PerError are other schedules for errors of some classes; the first whose
 	// class the error belongs to counts. When attempts of one call fail in
 	// different classes, the latest one's MaxAttempts is held against all of

@@ -309,7 +309,7 @@ var vectorKinds = map[string]any{
 		if !ok { // where the source fails, what was decided
 			seconds, _ = want.(map[string]any)["recommended"].(float64) // a date in the past: 0
 		}
-		f := inspect(After(errors.New("busy"), ParseRetryAfter(in, time.Now())))
+		f := new(Policy).inspect(After(errors.New("busy"), ParseRetryAfter(in, time.Now())))
 		got := min((&RetryAfter{}).wait(&f, true), (&RetryAfter{}).max())
 		if got != time.Duration(seconds)*time.Second {
 			t.Errorf("ParseRetryAfter(%q), capped, = %v, want %vs", in, got, seconds)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -67,6 +68,34 @@ func dial(t *testing.T, s *server) health.HealthClient {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	return health.NewHealthClient(conn)
+}
+
+// TestBuiltIn: codes belong to the built-in classes.
+func TestBuiltIn(t *testing.T) {
+	for code, want := range map[codes.Code][]retry.Class{
+		codes.Unavailable:       {retry.Network, retry.ServerError},
+		codes.DeadlineExceeded:  {retry.Timeout, retry.ServerError},
+		codes.ResourceExhausted: {retry.RateLimit},
+		codes.Internal:          {retry.ServerError},
+		codes.Unimplemented:     nil,
+		codes.NotFound:          nil,
+	} {
+		var got []retry.Class
+		for _, class := range []retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit} {
+			if _, belongs := policyCheck.Classify(status.Error(code, "timed out"), class); belongs[0] {
+				got = append(got, class)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v is %v, want %v", code, got, want)
+		}
+	}
+	def := retry.Policy{GRPC: grpcCode}
+	for code, want := range map[codes.Code]bool{codes.InvalidArgument: false, codes.Unauthenticated: false, codes.Aborted: true, codes.Unknown: true} {
+		if retried, _ := def.Classify(status.Error(code, "no")); retried != want {
+			t.Errorf("%v is retried: %v", code, retried)
+		}
+	}
 }
 
 // TestWrapped: the code is found behind other errors, too.

@@ -30,6 +30,12 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
+// grpcCode returns the gRPC status code of an error, if it has one.
+func grpcCode(err error) (uint32, bool) {
+	s, ok := status.FromError(err)
+	return uint32(s.Code()), ok
+}
+
 // hasCode returns a test for errors with one of some gRPC status codes.
 func hasCode(list ...codes.Code) func(error) bool {
 	return func(err error) bool {
@@ -51,6 +57,7 @@ var policyCheck = retry.Policy{
 	Timeout:      10 * time.Second,
 	RetryOn:      []retry.Class{"overloaded"},
 	Classes:      errorClasses,
+	GRPC:         grpcCode,
 }
 
 // RetryHealthClient is a HealthClient that retries as the policies of
@@ -132,4 +139,4 @@ func (h *RetryHealthClient) Watch(ctx context.Context, in *grpc_health_v1.Health
 	return h.next.Watch(ctx, in, opts...)
 }
 
-// retrygen:sum d003dedf299b4c41213645f7
+// retrygen:sum c2cf1117a42d1a82b478c9a9

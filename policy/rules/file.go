@@ -35,8 +35,9 @@ type Scope struct {
 // An ErrorClass is a class that the file defines.
 type ErrorClass struct {
 	retry.ErrorClass
+	GRPC        []int // the HTTP statuses that its gRPC codes stand for
 	Unprocessed bool
-	InGo        bool // some of its tests are Go symbols or gRPC codes
+	InGo        bool // some of its tests are Go symbols
 }
 
 // A Policy is a policy with the names of what it shares with others; "" is

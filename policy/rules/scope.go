@@ -233,9 +233,10 @@ func countsMistakes(f *File, report report) {
 // onlyMistakes reports whether a class is of statuses that the request is to
 // blame for.
 func onlyMistakes(c *ErrorClass) bool {
-	return !c.InGo && c.Pattern == nil && len(c.HTTP) > 0 && !slices.ContainsFunc(c.HTTP, func(r [2]int) bool {
-		for code := r[0]; code <= r[1]; code++ {
-			if !slices.Contains(mistakes, code) {
+	other := func(status int) bool { return !slices.Contains(mistakes, status) }
+	return !c.InGo && c.Pattern == nil && len(c.HTTP)+len(c.GRPC) > 0 && !slices.ContainsFunc(c.GRPC, other) && !slices.ContainsFunc(c.HTTP, func(r [2]int) bool {
+		for status := r[0]; status <= r[1]; status++ {
+			if other(status) {
 				return true
 			}
 		}

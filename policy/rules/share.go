@@ -57,7 +57,7 @@ func unreachable(f *File, report report) {
 // hides reports whether an earlier class takes all errors of a later one. Only
 // status codes can be compared.
 func hides(before, c *ErrorClass) bool {
-	if c.InGo || c.Pattern != nil || len(c.HTTP) == 0 {
+	if c.InGo || c.Pattern != nil || len(c.GRPC) > 0 || len(c.HTTP) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(c.HTTP, func(r [2]int) bool {

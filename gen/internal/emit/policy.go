@@ -87,6 +87,9 @@ func (out printer) literal(p *retry.Policy) []jen.Code {
 	if len(p.Classes) > 0 {
 		field("Classes", out.classesOf(p))
 	}
+	if out.file.namesCodes() {
+		field("GRPC", jen.Id(CodeFunc))
+	}
 	if len(p.PerError) > 0 {
 		var overrides []jen.Code
 		for _, o := range p.PerError {

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -16,7 +17,8 @@ const (
 	SharedNew     = "NewShared"
 	SharedDefault = "DefaultShared"
 	ClassesVar    = "errorClasses"
-	CodeFunc      = "hasCode"
+	CodeFunc      = "grpcCode"
+	CodesFunc     = "hasCode"
 )
 
 // An ErrorClass is a class of the policy file with its Go symbols.
@@ -50,16 +52,19 @@ func (p printer) classes(out *jen.File) {
 		return
 	}
 	var list []jen.Code
-	grpc := false
 	for _, c := range p.file.Errors {
 		list = append(list, jen.Custom(multiline, p.class(c)...))
-		grpc = grpc || len(c.GRPC) > 0
 	}
 	p.comment(out, ClassesVar+" are the classes that "+p.file.Source+" defines, in its order.")
 	out.Var().Id(ClassesVar).Op("=").Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, list...).Line()
-	if grpc {
-		p.hasCode(out)
+	if p.file.namesCodes() {
+		p.codes(out)
 	}
+}
+
+// namesCodes reports whether some class names gRPC codes.
+func (f *File) namesCodes() bool {
+	return slices.ContainsFunc(f.Errors, func(c ErrorClass) bool { return len(c.GRPC) > 0 })
 }
 
 // class returns the fields of one class.
@@ -84,7 +89,7 @@ func (p printer) class(c ErrorClass) (fields []jen.Code) {
 		for _, code := range c.GRPC {
 			codes = append(codes, jen.Qual(grpcCodes, codeName(code.Name)))
 		}
-		tests = append(tests, jen.Id(CodeFunc).Call(codes...))
+		tests = append(tests, jen.Id(CodesFunc).Call(codes...))
 	}
 	if len(tests) > 0 {
 		field("As", jen.Index().Func().Params(jen.Error()).Bool().Values(tests...))
@@ -134,16 +139,26 @@ func codeName(code string) string {
 	return camel(strings.ToLower(code))
 }
 
-// hasCode emits
+// codes emits
+//
+//	// grpcCode returns the gRPC status code of an error, if it has one.
+//	func grpcCode(err error) (uint32, bool) { … }
 //
 //	// hasCode returns a test for errors with one of some gRPC status codes.
 //	func hasCode(list ...codes.Code) func(error) bool { … }
-func (p printer) hasCode(out *jen.File) {
-	p.comment(out, CodeFunc+" returns a test for errors with one of some gRPC status codes.")
-	out.Func().Id(CodeFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes, "Code")).Func().Params(jen.Error()).Bool().Block(
+func (p printer) codes(out *jen.File) {
+	code := jen.Id("s").Dot("Code").Call()
+	fromError := jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(grpcStatus, "FromError").Call(jen.Err())
+	p.comment(out, CodeFunc+" returns the gRPC status code of an error, if it has one.")
+	out.Func().Id(CodeFunc).Params(jen.Err().Error()).Params(jen.Uint32(), jen.Bool()).Block(
+		fromError,
+		jen.Return(jen.Uint32().Call(code), jen.Id("ok")),
+	).Line()
+	p.comment(out, CodesFunc+" returns a test for errors with one of some gRPC status codes.")
+	out.Func().Id(CodesFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes, "Code")).Func().Params(jen.Error()).Bool().Block(
 		jen.Return(jen.Func().Params(jen.Err().Error()).Bool().Block(
-			jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(grpcStatus, "FromError").Call(jen.Err()),
-			jen.Return(jen.Id("ok").Op("&&").Qual("slices", "Contains").Call(jen.Id("list"), jen.Id("s").Dot("Code").Call())),
+			fromError,
+			jen.Return(jen.Id("ok").Op("&&").Qual("slices", "Contains").Call(jen.Id("list"), code)),
 		)),
 	).Line()
 }
