@@ -8,7 +8,8 @@
 //	if err == nil {
 //		return user, nil
 //	}
-//	for call := policyRead.Begin(); ; {
+//	call := policyRead.Begin()
+//	for {
 //		if err = call.Next(ctx, err); err != nil {
 //			return user, err
 //		}

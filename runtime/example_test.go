@@ -35,7 +35,8 @@ func Example() {
 		if err == nil {
 			return text, nil
 		}
-		for call := policyRead.Begin(); ; {
+		call := policyRead.Begin()
+		for {
 			if err = call.Next(ctx, err); err != nil {
 				return text, err
 			}

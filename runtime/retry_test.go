@@ -75,7 +75,8 @@ func fetch(ctx context.Context, p *Policy, failures int) (int, error) {
 	if err == nil {
 		return v, nil
 	}
-	for call := p.Begin(); ; {
+	call := p.Begin()
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
 		}

@@ -19,7 +19,8 @@ func (c *Client) RetryFetch(ctx context.Context) error { // want RetryFetch:`att
 	if err == nil {
 		return nil
 	}
-	for call := policyFetch.Begin(); ; {
+	call := policyFetch.Begin()
+	for {
 		if err = call.Next(ctx, err); err != nil {
 			return err
 		}
