@@ -12,26 +12,39 @@ import (
 
 // TestSuite runs the whole suite over each package of testdata/src, where
 // comments say what must be reported. They are part of this module, so that
-// they see the real runtime.
+// they see the real runtime. All are loaded at once, since what they import
+// takes longer than they do.
 func TestSuite(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dirs, err := os.ReadDir(filepath.Join("testdata", "src"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var patterns []string
 	for _, dir := range dirs {
-		name := dir.Name()
-		t.Run(name, func(t *testing.T) {
-			for _, result := range analysistest.Run(t, root, together, "./lint/testdata/src/"+name) {
-				if result.Err != nil {
-					t.Error(result.Err)
-				}
-			}
-		})
+		patterns = append(patterns, testdata+dir.Name())
 	}
+	for _, result := range analysistest.Run(t, root(t), together, patterns...) {
+		if result.Err != nil {
+			t.Error(result.Err)
+		}
+	}
+}
+
+// TestFacts: what packages tell of their functions to those that import them.
+func TestFacts(t *testing.T) {
+	analysistest.Run(t, root(t), endlessRetries, testdata+"endlesshelper/helper")
+	analysistest.Run(t, root(t), retryingFunctions, testdata+"nestedretry/wrapped")
+}
+
+const testdata = "./lint/testdata/src/"
+
+func root(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
 }
 
 // TestLibraries runs the suite over uses of retry libraries, of which
