@@ -5,7 +5,6 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -43,22 +42,20 @@ RIGHT:
 
 It is silent about defers that only a success or the last failure reaches.`,
 	URL:        pageOf("RL306"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
 	Run:        runDeferInRetry,
 }
 
 func runDeferInRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, retry := range retryloop.Find(fn) {
-			file := fileOf(pass, retry.Call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
-				continue
-			}
-			for _, d := range retry.Defers() {
-				r.at(d.Pos(), token.NoPos, "RL306", "this runs when the function ends, once for each attempt of %s: call it before the next attempt", retry.Name())
-			}
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		file := fileOf(pass, retry.Call.Pos())
+		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
+			continue
+		}
+		for _, d := range retry.Defers() {
+			r.at(d.Pos(), token.NoPos, "RL306", "this runs when the function ends, once for each attempt of %s: call it before the next attempt", retry.Name())
 		}
 	}
 	return r.used, nil

@@ -17,7 +17,7 @@ import (
 var endlessRetries = &analysis.Analyzer{
 	Name:       "endlessretries",
 	Doc:        "endlessretries: find calls that retry for ever, through libraries and helpers",
-	Requires:   []*analysis.Analyzer{ssaForm},
+	Requires:   []*analysis.Analyzer{ssaForm, retries},
 	FactTypes:  []analysis.Fact{new(endlessHelper)},
 	ResultType: reflect.TypeFor[[]endless](),
 	Run:        runEndlessRetries,
@@ -46,8 +46,9 @@ type endless struct {
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	helpers := map[*ssa.Function]*endlessHelper{}
-	for _, fn := range fns {
-		if h := loopHelper(fn); h != nil {
+	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
+		fn := r.Call.Parent()
+		if h := loopHelper(r); h != nil && helpers[fn] == nil {
 			helpers[fn] = h
 		}
 	}
@@ -80,21 +81,19 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	return found, nil
 }
 
-// loopHelper returns what a function is if it retries a parameter by a loop of
-// its own.
-func loopHelper(fn *ssa.Function) *endlessHelper {
-	for _, r := range retryloop.Find(fn) {
-		op := r.Through()
-		if op == nil || op.Parent() != fn {
-			continue
-		}
-		switch r.Bound {
-		case retryloop.Unbounded:
-			return &endlessHelper{slices.Index(fn.Params, op), -1}
-		case retryloop.ByContext:
-			if ctx, ok := r.Context.(*ssa.Parameter); ok {
-				return &endlessHelper{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx)}
-			}
+// loopHelper returns what a function is if a loop of its own retries one of its
+// parameters.
+func loopHelper(r retryloop.Retry) *endlessHelper {
+	op, fn := r.Through(), r.Call.Parent()
+	if op == nil || op.Parent() != fn {
+		return nil
+	}
+	switch r.Bound {
+	case retryloop.Unbounded:
+		return &endlessHelper{slices.Index(fn.Params, op), -1}
+	case retryloop.ByContext:
+		if ctx, ok := r.Context.(*ssa.Parameter); ok {
+			return &endlessHelper{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx)}
 		}
 	}
 	return nil

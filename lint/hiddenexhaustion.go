@@ -5,7 +5,6 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -50,22 +49,20 @@ It is silent about loops that serve until they are told to stop, and where the
 function says anything before it returns. Attempts that are spent are not
 reported: trying a few times and going on is often meant.`,
 	URL:        pageOf("RL109"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
 	Run:        runHiddenExhaustion,
 }
 
 func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, retry := range retryloop.Find(fn) {
-			file := fileOf(pass, retry.Call.Pos())
-			if file == nil || ast.IsGenerated(file) {
-				continue
-			}
-			for _, ret := range retry.Hidden() {
-				r.at(ret.Pos(), token.NoPos, "RL109", "giving up reads as success of %s: return an error", retry.Name())
-			}
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		file := fileOf(pass, retry.Call.Pos())
+		if file == nil || ast.IsGenerated(file) {
+			continue
+		}
+		for _, ret := range retry.Hidden() {
+			r.at(ret.Pos(), token.NoPos, "RL109", "giving up reads as success of %s: return an error", retry.Name())
 		}
 	}
 	return r.used, nil

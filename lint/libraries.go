@@ -169,7 +169,7 @@ func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 	set := false
 	for _, ref := range *v.Referrers() {
 		at, ok := ref.(*ssa.FieldAddr)
-		if !ok || at.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct).Field(at.Field).Name() != name {
+		if !ok || fieldName(at) != name {
 			continue
 		}
 		for _, use := range *at.Referrers() {

@@ -54,7 +54,14 @@ func TestLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	analysistest.Run(t, root, together, "unboundedlibrary")
+	files, err := filepath.Glob(filepath.Join(root, "src", "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) { analysistest.Run(t, root, together, name) })
+	}
 }
 
 // together reports what every analyzer of the suite does: a want comment is

@@ -20,7 +20,7 @@ import (
 var retryingFunctions = &analysis.Analyzer{
 	Name:       "retryingfunctions",
 	Doc:        "retryingfunctions: find functions that retry, and how often",
-	Requires:   []*analysis.Analyzer{ssaForm},
+	Requires:   []*analysis.Analyzer{ssaForm, retries},
 	FactTypes:  []analysis.Fact{new(retrying)},
 	ResultType: reflect.TypeFor[*nesting](),
 	Run:        runRetryingFunctions,
@@ -65,12 +65,13 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	n := &nesting{pass, fns, map[*ssa.Function][]level{}, map[*ssa.Function]*retrying{}, map[*ssa.Function]bool{}}
 	policies := attemptsOf(pass)
-	for _, fn := range fns {
-		for _, r := range retryloop.Find(fn) {
-			if attempts := r.Attempts(); attempts > 1 {
-				n.levels[fn] = append(n.levels[fn], level{r.Call, attempts, &r})
-			}
+	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
+		if attempts := r.Attempts(); attempts > 1 {
+			fn := r.Call.Parent()
+			n.levels[fn] = append(n.levels[fn], level{r.Call, attempts, &r})
 		}
+	}
+	for _, fn := range fns {
 		if attempts, ok := wrapperOf(fn, policies); ok {
 			n.facts[fn] = &retrying{Attempts: max(attempts, 1), Where: n.place(fn), Wrapper: true}
 		}

@@ -5,7 +5,6 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -43,25 +42,23 @@ Remote is what is given a context or a request. It is silent where anything
 between the attempts may wait or put something right, about one or two retries,
 about errors that alone ask for the same again, and in tests.`,
 	URL:        pageOf("RL103"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
 	Run:        runNoDelay,
 }
 
 func runNoDelay(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, retry := range retryloop.Find(fn) {
-			// RL101 says it of what nothing ends.
-			if retry.Bound == retryloop.Unbounded || !retry.AtOnce() {
-				continue
-			}
-			file := fileOf(pass, retry.Call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
-				continue
-			}
-			r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		// RL101 says it of what nothing ends.
+		if retry.Bound == retryloop.Unbounded || !retry.AtOnce() {
+			continue
 		}
+		file := fileOf(pass, retry.Call.Pos())
+		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
+			continue
+		}
+		r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
 	}
 	return r.used, nil
 }

@@ -5,7 +5,6 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -47,24 +46,22 @@ RIGHT:
 It is silent unless the object is asked on the way out, and is seen to count or
 is named for it.`,
 	URL:        pageOf("RL106"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
 	Run:        runRebuiltBudget,
 }
 
 func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		seen := map[token.Pos]bool{}
-		for _, retry := range retryloop.Find(fn) {
-			budget := retry.RebuiltBudget()
-			if budget == nil || seen[budget.Pos()] {
-				continue
-			}
-			seen[budget.Pos()] = true
-			if file := fileOf(pass, budget.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(budget.Pos(), token.NoPos, "RL106", "each attempt of %s makes anew what is to end them: make it before the loop", retry.Name())
-			}
+	seen := map[token.Pos]bool{}
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		budget := retry.RebuiltBudget()
+		if budget == nil || seen[budget.Pos()] {
+			continue
+		}
+		seen[budget.Pos()] = true
+		if file := fileOf(pass, budget.Pos()); file != nil && !ast.IsGenerated(file) {
+			r.at(budget.Pos(), token.NoPos, "RL106", "each attempt of %s makes anew what is to end them: make it before the loop", retry.Name())
 		}
 	}
 	return r.used, nil

@@ -53,11 +53,7 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	all := fns
-	if pkg := pass.ResultOf[ssaForm].(*buildssa.SSA).Pkg; pkg != nil && pkg.Func("init") != nil {
-		all = append(slices.Clip(fns), pkg.Func("init")) // functions in package-level variables
-	}
-	flow := timeoutFlow{pass, callersOf(all)}
+	flow := timeoutFlow{pass, callersOf(functionsOf(pass))}
 	flow.exportLimits(fns)
 	for _, fn := range fns {
 		for _, b := range fn.Blocks {

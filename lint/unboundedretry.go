@@ -6,7 +6,6 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
@@ -51,28 +50,26 @@ Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
 that attempts are counted but the count is never compared.`,
 	URL:        pageOf("RL101"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedRetry,
 }
 
 func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, retry := range retryloop.Find(fn) {
-			if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
-				continue
-			}
-			file := fileOf(pass, retry.Call.Pos())
-			if file == nil || ast.IsGenerated(file) {
-				continue
-			}
-			why, codes := judgement(pass.Fset, retry)
-			r.finding(analysis.Diagnostic{
-				Pos:     position(file, retry),
-				Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
-			}, codes...)
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
+			continue
 		}
+		file := fileOf(pass, retry.Call.Pos())
+		if file == nil || ast.IsGenerated(file) {
+			continue
+		}
+		why, codes := judgement(pass.Fset, retry)
+		r.finding(analysis.Diagnostic{
+			Pos:     position(file, retry),
+			Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
+		}, codes...)
 	}
 	return r.used, nil
 }

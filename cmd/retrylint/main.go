@@ -51,6 +51,8 @@ files: what ends in .yaml or .yml.
   RL113  a function that calls itself after every failure
   RL201  a library or helper that retries for ever
   RL202  the same where a context could end it
+  RL204  a retrying client of which only the inner client is used
+  RL205  a request body that the first attempt consumes
   RL207  a duration without a unit
   RL301  an inner context timeout that exceeds the outer one
   RL306  a defer in a retry

@@ -1,0 +1,150 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+)
+
+const retryablehttp = "github.com/hashicorp/go-retryablehttp"
+
+// BypassedRetry reports RL204.
+var BypassedRetry = &analysis.Analyzer{
+	Name: "bypassedretry",
+	Doc: `bypassedretry: report retrying clients of which only the inner client is used
+
+The HTTPClient of a retryablehttp.Client sends each request once: it is what the
+retrying client sends its attempts with. Where that alone is handed out, all
+settings of the retries are without effect.
+
+WRONG:
+
+	c := retryablehttp.NewClient()
+	c.RetryMax = 5
+	return c.HTTPClient
+
+RIGHT:
+
+	c := retryablehttp.NewClient()
+	c.RetryMax = 5
+	return c.StandardClient()
+
+It is silent where the retrying client is used for anything but its fields, also
+where it comes from elsewhere: whoever has both may well choose.`,
+	URL:        pageOf("RL204"),
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	ResultType: used,
+	Run:        runBypassedRetry,
+}
+
+func runBypassedRetry(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !imports(pass, retryablehttp) {
+		return r.used, nil
+	}
+	for _, fn := range functionsOf(pass) {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				client, ok := instr.(ssa.Value)
+				if !ok || !makesRetryingClient(client) {
+					continue
+				}
+				for _, load := range innerClients(client) {
+					file := fileOf(pass, load.Pos())
+					if file == nil || ast.IsGenerated(file) || inTest(pass, load.Pos()) {
+						continue
+					}
+					r.at(load.Pos(), token.NoPos, "RL204", "this client is made to retry, but only its HTTPClient is used, which sends each request once: use StandardClient()")
+				}
+			}
+		}
+	}
+	return r.used, nil
+}
+
+// functionsOf returns the functions of the package, and the one that gives its
+// variables their values.
+func functionsOf(pass *analysis.Pass) []*ssa.Function {
+	form := pass.ResultOf[ssaForm].(*buildssa.SSA)
+	if form.Pkg == nil || form.Pkg.Func("init") == nil {
+		return form.SrcFuncs
+	}
+	return append(slices.Clip(form.SrcFuncs), form.Pkg.Func("init"))
+}
+
+func makesRetryingClient(v ssa.Value) bool {
+	if alloc, ok := v.(*ssa.Alloc); ok {
+		return isNamedType(alloc.Type().(*types.Pointer).Elem(), retryablehttp, "Client")
+	}
+	return isCallOf(v, retryablehttp, "NewClient")
+}
+
+// innerClients returns where the inner client of a retrying client is taken to
+// be used, if the retrying client itself never is.
+func innerClients(client ssa.Value) (found []*ssa.UnOp) {
+	for _, ref := range *client.Referrers() {
+		field, ok := ref.(*ssa.FieldAddr)
+		if !ok {
+			if _, debug := ref.(*ssa.DebugRef); debug {
+				continue
+			}
+			return nil // it is called, kept or given away
+		}
+		if fieldName(field) != "HTTPClient" {
+			continue
+		}
+		for _, use := range *field.Referrers() {
+			if load, ok := use.(*ssa.UnOp); ok {
+				switch handedOut(load, map[ssa.Value]bool{}) {
+				case toRetry:
+					return nil
+				case toOthers:
+					found = append(found, load)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Where an inner client goes.
+const (
+	nowhere  = iota // its fields are set or read
+	toOthers        // it sends, or is given to what may
+	toRetry         // into another retrying client
+)
+
+func handedOut(v ssa.Value, seen map[ssa.Value]bool) (where int) {
+	if seen[v] {
+		return nowhere
+	}
+	seen[v] = true
+	for _, ref := range *v.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Phi, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType:
+			where = max(where, handedOut(ref.(ssa.Value), seen))
+		case *ssa.Return:
+			where = max(where, toOthers)
+		case *ssa.Store:
+			field, ok := ref.Addr.(*ssa.FieldAddr)
+			if ok && fieldName(field) == "HTTPClient" && isNamedType(field.X.Type().Underlying().(*types.Pointer).Elem(), retryablehttp, "Client") {
+				return toRetry
+			}
+			where = max(where, toOthers)
+		case *ssa.Call:
+			if fn := ref.Call.StaticCallee(); fn == nil || fn.Name() != "CloseIdleConnections" {
+				where = max(where, toOthers)
+			}
+		}
+	}
+	return where
+}
+
+func fieldName(f *ssa.FieldAddr) string {
+	return f.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct).Field(f.Field).Name()
+}

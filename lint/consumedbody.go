@@ -1,0 +1,307 @@
+package lint
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// ConsumedBody reports RL205.
+var ConsumedBody = &analysis.Analyzer{
+	Name: "consumedbody",
+	Doc: `consumedbody: report request bodies that the first attempt consumes
+
+A body is read once. An attempt that is given the reader of the one before sends
+nothing, and the server may well accept that.
+
+WRONG:
+
+	body := bytes.NewReader(order)
+	for range 3 {
+		resp, err = http.Post(url, "application/json", body)
+		if err == nil {
+			return resp, nil
+		}
+		time.Sleep(time.Second)
+	}
+
+RIGHT:
+
+	for range 3 {
+		resp, err = http.Post(url, "application/json", bytes.NewReader(order))
+		if err == nil {
+			return resp, nil
+		}
+		time.Sleep(time.Second)
+	}
+
+It looks at loops, and at functions that retry libraries call. It is silent
+where anything else there has the reader or the request, which may rewind it;
+about requests made before the loop of what net/http can rewind itself; and
+about readers that come out of fields, maps and variables of the package.`,
+	URL:        pageOf("RL205"),
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	ResultType: used,
+	Run:        runConsumedBody,
+}
+
+func runConsumedBody(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !imports(pass, "net/http") {
+		return r.used, nil
+	}
+	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
+	retried := retriedClosures(fns)
+	callers := callersOf(functionsOf(pass))
+	for _, fn := range fns {
+		for _, call := range callsOf(fn) {
+			body, request := sentBy(call)
+			if body == nil && request == nil {
+				continue
+			}
+			again := region{retryloop.Around(call), fn}
+			if again.blocks == nil && !retried[fn] {
+				continue
+			}
+			file := fileOf(pass, call.Pos())
+			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+				continue
+			}
+			pos := callStart(file, call.Pos())
+			switch {
+			case request != nil && again.consumesRequest(call, request, callers):
+				r.at(pos, call.Pos(), "RL205", "each attempt sends the same request, whose body the first one reads to its end: make the request for each attempt, or give it GetBody and rewind it")
+			case body != nil && again.consumes(call, body, callers):
+				r.at(pos, call.Pos(), "RL205", "each attempt sends the same reader, which the first one reads to its end: make the reader for each attempt, or rewind it")
+			}
+		}
+	}
+	return r.used, nil
+}
+
+// retriedClosures returns the function literals that retry libraries call.
+func retriedClosures(fns []*ssa.Function) map[*ssa.Function]bool {
+	retried := map[*ssa.Function]bool{}
+	for _, fn := range fns {
+		for _, call := range callsOf(fn) {
+			if l := libraryOf(&call.Call); l != nil && l.op < len(call.Call.Args) {
+				if op, ok := origin(call.Call.Args[l.op]).(*ssa.MakeClosure); ok {
+					retried[op.Fn.(*ssa.Function)] = true
+				}
+			}
+		}
+	}
+	return retried
+}
+
+// sentBy returns the body that a call puts into a request, or the request that
+// it sends.
+func sentBy(call *ssa.Call) (body, request ssa.Value) {
+	common := call.Common()
+	if fn := common.StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "net/http" {
+		switch n := len(common.Args); fn.Name() {
+		case "NewRequest", "NewRequestWithContext", "Post":
+			return common.Args[n-1], nil
+		case "Do", "RoundTrip":
+			return nil, common.Args[n-1]
+		}
+		return nil, nil
+	}
+	// What sends for net/http in its manner.
+	results := common.Signature().Results()
+	name := ""
+	if common.IsInvoke() {
+		name = common.Method.Name()
+	} else if fn := common.StaticCallee(); fn != nil && fn.Signature.Recv() != nil {
+		name = fn.Name()
+	}
+	if (name == "Do" || name == "RoundTrip") && len(common.Args) > 0 && results.Len() == 2 && isPointerToNamed(results.At(0).Type(), "net/http", "Response") {
+		if last := common.Args[len(common.Args)-1]; isPointerToNamed(last.Type(), "net/http", "Request") {
+			return nil, last
+		}
+	}
+	return nil, nil
+}
+
+func isPointerToNamed(t types.Type, path, name string) bool {
+	p, ok := t.(*types.Pointer)
+	return ok && isNamedType(p.Elem(), path, name)
+}
+
+// A region is code that runs again for each attempt: a loop, or all of a
+// function.
+type region struct {
+	blocks map[*ssa.BasicBlock]bool // nil for all
+	fn     *ssa.Function
+}
+
+func (g region) holds(v ssa.Value) bool {
+	instr, ok := v.(ssa.Instruction)
+	return ok && instr.Parent() == g.fn && (g.blocks == nil || g.blocks[instr.Block()])
+}
+
+// consumesRequest reports whether a call in the region sends a request that was
+// made before, of a body that net/http cannot rewind.
+func (g region) consumesRequest(call *ssa.Call, request ssa.Value, callers map[*ssa.Function][]*ssa.CallCommon) bool {
+	for {
+		with, ok := source(request).(*ssa.Call)
+		if !ok || !isCallOf(with, "net/http", "WithContext", "Clone") || !g.holds(with) {
+			break
+		}
+		request = with.Call.Args[0] // another request of the same body
+	}
+	made, ok := source(request).(*ssa.Extract)
+	if !ok || g.holds(made) {
+		return false
+	}
+	maker, ok := made.Tuple.(*ssa.Call)
+	if !ok || !isCallOf(maker, "net/http", "NewRequest", "NewRequestWithContext") {
+		return false
+	}
+	body, _ := sentBy(maker)
+	return isRead(source(body), false, callers) && !g.uses(made, call)
+}
+
+// consumes reports whether a call in the region sends what a reader that was
+// made before still holds.
+func (g region) consumes(call *ssa.Call, body ssa.Value, callers map[*ssa.Function][]*ssa.CallCommon) bool {
+	reader := source(body)
+	return !g.holds(reader) && isRead(reader, true, callers) && !g.uses(reader, call)
+}
+
+// source returns what a value was before it was converted, kept in a variable
+// that is assigned to once, or captured.
+func source(v ssa.Value) ssa.Value {
+	for {
+		v = origin(v)
+		load, ok := v.(*ssa.UnOp)
+		if !ok {
+			if free, ok := v.(*ssa.FreeVar); ok && bindingOf(free) != nil {
+				v = bindingOf(free)
+				continue
+			}
+			return v
+		}
+		free, ok := load.X.(*ssa.FreeVar)
+		if !ok {
+			return v
+		}
+		alloc, ok := bindingOf(free).(*ssa.Alloc)
+		if !ok || retryloop.OnlyStored(alloc) == nil || assignedInside(free) {
+			return v
+		}
+		v = retryloop.OnlyStored(alloc)
+	}
+}
+
+// assignedInside reports whether a closure may assign to what it captures.
+func assignedInside(free *ssa.FreeVar) bool {
+	return slices.ContainsFunc(*free.Referrers(), func(ref ssa.Instruction) bool {
+		_, reads := ref.(*ssa.UnOp)
+		return !reads
+	})
+}
+
+// isRead reports whether a body is a reader that is empty after it was sent
+// once. Of some types net/http makes copies of what is left, for itself.
+func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon) bool {
+	t := v.Type()
+	if isPointerToNamed(t, "bytes", "Buffer") || isPointerToNamed(t, "bytes", "Reader") || isPointerToNamed(t, "strings", "Reader") {
+		return also
+	}
+	if isPointerToNamed(t, "os", "File") || isPointerToNamed(t, "bufio", "Reader") || isPointerToNamed(t, "io", "PipeReader") {
+		return true
+	}
+	if !types.IsInterface(t) {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return slices.ContainsFunc(v.Edges, func(edge ssa.Value) bool {
+			_, again := edge.(*ssa.Phi)
+			return !again && isRead(source(edge), also, callers)
+		})
+	case *ssa.Call:
+		return isCallOf(v, "io", "NopCloser", "LimitReader", "TeeReader", "MultiReader") || isCallOf(v, "io/ioutil", "NopCloser")
+	case *ssa.Parameter:
+		calls, known := callers[v.Parent()]
+		i := slices.Index(v.Parent().Params, v)
+		return !known || slices.ContainsFunc(calls, func(c *ssa.CallCommon) bool {
+			c2, isConst := c.Args[i].(*ssa.Const)
+			return !isConst || !c2.IsNil()
+		})
+	}
+	return false
+}
+
+// uses reports whether anything in the region but a call may do something to
+// what that call sends: it has the reader or the request, or what was made of
+// it.
+func (g region) uses(sent ssa.Value, by *ssa.Call) bool {
+	made := map[ssa.Value]bool{}
+	for _, ref := range *sent.Referrers() {
+		if call, ok := ref.(*ssa.Call); ok && !g.holds(call) {
+			made[call] = true // an encoder, a writer, that fills it
+		}
+		if iface, ok := ref.(*ssa.MakeInterface); ok {
+			for _, use := range *iface.Referrers() {
+				if call, ok := use.(*ssa.Call); ok && !g.holds(call) {
+					made[call] = true
+				}
+			}
+		}
+	}
+	for _, b := range g.fn.Blocks {
+		if g.blocks != nil && !g.blocks[b] {
+			continue
+		}
+		for _, instr := range b.Instrs {
+			for _, op := range instr.Operands(nil) {
+				if *op == nil || instr == ssa.Instruction(by) {
+					continue
+				}
+				from := source(*op)
+				if x, ok := from.(*ssa.Extract); ok && made[x.Tuple] || made[from] {
+					return true
+				}
+				if (from == sent || isVariableOf(*op, sent)) && !isHarmless(instr) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isVariableOf reports whether a value is the address of a variable that holds
+// another.
+func isVariableOf(addr, v ssa.Value) bool {
+	if free, ok := addr.(*ssa.FreeVar); ok {
+		addr = bindingOf(free)
+	}
+	alloc, ok := addr.(*ssa.Alloc)
+	return ok && alloc != v && retryloop.OnlyStored(alloc) == v
+}
+
+// isHarmless reports whether an instruction leaves the body of what it has as
+// it is.
+func isHarmless(instr ssa.Instruction) bool {
+	switch instr := instr.(type) {
+	case *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.DebugRef, *ssa.BinOp:
+		return true
+	case *ssa.UnOp:
+		return true // read from its variable
+	case *ssa.FieldAddr:
+		name := fieldName(instr)
+		return name != "Body" && name != "GetBody"
+	case *ssa.Call:
+		return isCallOf(instr, "net/http", "Context", "WithContext", "Clone", "SetBasicAuth", "AddCookie", "UserAgent", "Referer")
+	}
+	return false
+}
