@@ -22,15 +22,13 @@ type resolver struct {
 	names    map[string]string // generated so far, and for what
 	bound    []Bound
 	problems []policy.Problem
+
+	constraints []string // on the builds of what is referred to
 }
 
 // resolve judges what needs the Go side: P904 to P906 and P910.
 func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
-	if u.pkg == nil {
-		r.problem(policy.Pos{Line: 1, Col: 1}, "P904", "no Go package stands beside this file: put it into the folder of the package that it serves")
-		return r.file, r.bound, r.problems
-	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
 	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
@@ -51,6 +49,7 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	for _, p := range u.file.Policies {
 		r.use(p)
 	}
+	r.file.Constraint = bind.And(r.constraints...)
 	return r.file, r.bound, r.problems
 }
 
@@ -71,6 +70,7 @@ func (r *resolver) errors() {
 					r.problem(s.Pos, "P904", "%s cannot be used: %v", s.Name, err)
 				}
 				refs = append(refs, ref)
+				r.constraints = append(r.constraints, ref.Constraint)
 			}
 			return refs
 		}
@@ -184,6 +184,7 @@ func (r *resolver) bind(b policy.Binding) {
 		r.problem(b.Pos, "P904", "%s cannot be bound: %v", b.Symbol, err)
 		return
 	}
+	r.constraints = append(r.constraints, target.Constraint)
 	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
 	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
 	if w.Group != nil && whole {
@@ -294,6 +295,10 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 
 // methods gives every method of an interface its policy.
 func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
+	if !slices.ContainsFunc(w.Target.Methods, func(m bind.Method) bool { return m.HasError }) {
+		r.problem(b.Pos, "P904", "%s has no method that returns an error as its last result: there is nothing to retry", b.Symbol)
+		return
+	}
 	said := map[string]policy.Method{}
 	for _, m := range b.Methods {
 		if !slices.ContainsFunc(w.Target.Methods, func(t bind.Method) bool { return t.Name == m.Name }) {
@@ -341,7 +346,8 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.P
 		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
 	}
 	if u.Fallback != "" {
-		isMethod, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		isMethod, constraint, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		r.constraints = append(r.constraints, constraint)
 		if err != nil {
 			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,10 @@ type File struct {
 	Path    string // import path
 	Source  string // name of the policy file
 	Taken   Taken  // names of the package, which imports must avoid
-	Errors  []ErrorClass
+	// Constraint is the build constraint of what is bound, or empty: in a build
+	// without that, the file would not compile.
+	Constraint string
+	Errors     []ErrorClass
 	// Amplification is what retrylint holds the package to, if that is not its
 	// default.
 	Amplification int
@@ -76,12 +80,13 @@ const sumPrefix = "// retrygen:sum "
 
 // Render writes f.
 func Render(f File) ([]byte, error) {
-	p := printer{file: f, aliases: aliases(f)}
+	names := imported(f)
+	p := printer{file: f, aliases: aliases(f, names)}
 	out := jen.NewFilePathName(f.Path, f.Package)
 	out.NoFormat = true
 	out.HeaderComment(Header(f.Source))
 	for path, alias := range p.aliases {
-		if alias == realName(f, path) {
+		if alias == names[path] && alias == lastName(path) {
 			out.ImportName(path, alias)
 		} else {
 			out.ImportAlias(path, alias)
@@ -109,7 +114,24 @@ func Render(f File) ([]byte, error) {
 	if err := out.Render(&buf); err != nil {
 		return nil, err
 	}
-	return finish(buf.Bytes(), p.aliases)
+	src := buf.Bytes()
+	if f.Constraint != "" {
+		// Jennifer would put it into one comment with the header.
+		header := Header(f.Source) + "\n"
+		src = append([]byte(header+"\n//go:build "+f.Constraint+"\n"), bytes.TrimPrefix(src, []byte(header))...)
+	}
+	return finish(src, p.aliases)
+}
+
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// lastName returns the name that a path of the standard library ends in, by
+// which an import goes without another, or "".
+func lastName(importPath string) string {
+	if strings.Contains(importPath, ".") {
+		return ""
+	}
+	return path.Base(majorVersion.ReplaceAllString(importPath, ""))
 }
 
 // finish groups the imports, formats, and adds the sum.
