@@ -188,8 +188,8 @@ func TestAllocations(t *testing.T) {
 		{"breaker and budget", request, retryGuarded, 0},
 		{"permanent error", request, retryPermanent, 0},
 		{"retry", context.Background(), once.retryFetch, 0},
-		// A context that is marked as a retry's.
-		{"retry of a request", request, once.retryFetch, 1},
+		// The mark of the retry is that of the call before.
+		{"retry of a request", request, once.retryFetch, 0},
 		{"caller's deadline sooner", sooner, func(ctx context.Context, in int) (int, error) { return retryLimitedLong(ctx, fetchErr, in) }, 0},
 		// As context.WithTimeout.
 		{"attempt timeout", request, func(ctx context.Context, in int) (int, error) { return retryLimited(ctx, fetchErr, in) }, 4},
