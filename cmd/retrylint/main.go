@@ -54,6 +54,7 @@ files: what ends in .yaml or .yml.
   RL204  a retrying client of which only the inner client is used
   RL205  a request body that the first attempt consumes
   RL207  a duration without a unit
+  RL208  a backoff with state that several calls share
   RL301  an inner context timeout that exceeds the outer one
   RL306  a defer in a retry
   RL401  retries of retries that multiply
