@@ -18,7 +18,7 @@ import (
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
-	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff,
+	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, DeferInRetry,
 	NestedRetry, WrapperCall,
 	PolicyLiteral, Directives,

@@ -55,6 +55,7 @@ files: what ends in .yaml or .yml.
   RL205  a request body that the first attempt consumes
   RL207  a duration without a unit
   RL208  a backoff with state that several calls share
+  RL209  settings of a backoff of which one undoes another
   RL301  an inner context timeout that exceeds the outer one
   RL306  a defer in a retry
   RL401  retries of retries that multiply
