@@ -61,6 +61,7 @@ files: what ends in .yaml or .yml.
   RL401  retries of retries that multiply
   RL402  a loop around a generated wrapper
   RL501  a wrapper that is given no context although there is one
+  RL502  generated code that was edited
   RL504  a wrapper whose error is dropped
   P…     a retry.Policy literal that breaks a rule of policy files
 
