@@ -20,7 +20,7 @@ var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, DeferInRetry,
-	NestedRetry, WrapperCall, StaleCode,
+	NestedRetry, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }
 

@@ -63,6 +63,7 @@ files: what ends in .yaml or .yml.
   RL501  a wrapper that is given no context although there is one
   RL502  generated code that was edited
   RL504  a wrapper whose error is dropped
+  RL507  a call that goes past its generated wrapper
   P…     a retry.Policy literal that breaks a rule of policy files
 
 flags:
