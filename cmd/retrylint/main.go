@@ -57,6 +57,7 @@ files: what ends in .yaml or .yml.
   RL208  a backoff with state that several calls share
   RL209  settings of a backoff of which one undoes another
   RL301  an inner context timeout that exceeds the outer one
+  RL302  retries that their own deadline cuts short
   RL306  a defer in a retry
   RL401  retries of retries that multiply
   RL402  a loop around a generated wrapper
