@@ -19,7 +19,7 @@ import (
 var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
-	TimeoutOrder, ScheduleFit, DeferInRetry,
+	TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }

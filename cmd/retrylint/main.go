@@ -58,6 +58,7 @@ files: what ends in .yaml or .yml.
   RL209  settings of a backoff of which one undoes another
   RL301  an inner context timeout that exceeds the outer one
   RL302  retries that their own deadline cuts short
+  RL304  attempts that share the deadline of one
   RL306  a defer in a retry
   RL401  retries of retries that multiply
   RL402  a loop around a generated wrapper
