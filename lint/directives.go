@@ -40,7 +40,7 @@ RIGHT:
 	URL: pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
 		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
-		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, TimeoutOrder, DeferInRetry, NestedRetry, WrapperCall, PolicyLiteral,
+		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall, PolicyLiteral,
 	},
 	Run: runDirectives,
 }

@@ -18,9 +18,9 @@ import (
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
-	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration,
-	TimeoutOrder, DeferInRetry,
-	NestedRetry, WrapperCall,
+	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
+	TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry,
+	NestedRetry, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }
 

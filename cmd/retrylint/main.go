@@ -54,12 +54,18 @@ files: what ends in .yaml or .yml.
   RL204  a retrying client of which only the inner client is used
   RL205  a request body that the first attempt consumes
   RL207  a duration without a unit
+  RL208  a backoff with state that several calls share
+  RL209  settings of a backoff of which one undoes another
   RL301  an inner context timeout that exceeds the outer one
+  RL302  retries that their own deadline cuts short
+  RL304  attempts that share the deadline of one
   RL306  a defer in a retry
   RL401  retries of retries that multiply
   RL402  a loop around a generated wrapper
   RL501  a wrapper that is given no context although there is one
+  RL502  generated code that was edited
   RL504  a wrapper whose error is dropped
+  RL507  a call that goes past its generated wrapper
   P…     a retry.Policy literal that breaks a rule of policy files
 
 flags:

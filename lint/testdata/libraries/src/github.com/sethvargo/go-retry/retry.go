@@ -12,5 +12,7 @@ type (
 )
 
 func NewConstant(time.Duration) Backoff                    { return nil }
+func NewExponential(time.Duration) Backoff                 { return nil }
+func WithJitter(j time.Duration, b Backoff) Backoff        { return b }
 func WithMaxRetries(max uint64, b Backoff) Backoff         { return b }
 func Do(ctx context.Context, b Backoff, f RetryFunc) error { return nil }

@@ -1,7 +1,10 @@
 // Package retry declares what the test uses of the real one.
 package retry
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 type (
 	Option        func()
@@ -10,5 +13,7 @@ type (
 
 func Attempts(uint) Option                     { return nil }
 func UntilSucceeded() Option                   { return nil }
+func Delay(time.Duration) Option               { return nil }
+func MaxDelay(time.Duration) Option            { return nil }
 func Context(context.Context) Option           { return nil }
 func Do(f RetryableFunc, opts ...Option) error { return nil }

@@ -13,7 +13,7 @@ type (
 
 	ZeroBackOff        struct{}
 	ConstantBackOff    struct{}
-	ExponentialBackOff struct{ MaxElapsedTime time.Duration }
+	ExponentialBackOff struct{ InitialInterval, MaxInterval, MaxElapsedTime time.Duration }
 	Opts               func(*ExponentialBackOff)
 )
 
@@ -23,6 +23,7 @@ func (*ExponentialBackOff) NextBackOff() time.Duration { return 0 }
 
 func NewConstantBackOff(time.Duration) *ConstantBackOff       { return nil }
 func NewExponentialBackOff(...Opts) *ExponentialBackOff       { return nil }
+func WithInitialInterval(time.Duration) Opts                  { return nil }
 func WithMaxElapsedTime(time.Duration) Opts                   { return nil }
 func WithMaxRetries(b BackOff, max uint64) BackOff            { return b }
 func WithContext(b BackOff, ctx context.Context) BackOff      { return b }

@@ -9,7 +9,15 @@ import (
 type (
 	Operation[T any] func() (T, error)
 	RetryOption      func()
+
+	BackOff            interface{ NextBackOff() time.Duration }
+	ExponentialBackOff struct{}
 )
+
+func (*ExponentialBackOff) NextBackOff() time.Duration { return 0 }
+
+func NewExponentialBackOff() *ExponentialBackOff { return nil }
+func WithBackOff(BackOff) RetryOption            { return nil }
 
 func WithMaxElapsedTime(time.Duration) RetryOption { return nil }
 func WithMaxTries(uint) RetryOption                { return nil }

@@ -9,7 +9,22 @@ import (
 type (
 	ConditionFunc            func() (bool, error)
 	ConditionWithContextFunc func(context.Context) (bool, error)
+
+	Backoff struct {
+		Duration       time.Duration
+		Factor, Jitter float64
+		Steps          int
+		Cap            time.Duration
+	}
 )
+
+func (b *Backoff) Step() time.Duration { return b.Duration }
+
+func ExponentialBackoff(backoff Backoff, condition ConditionFunc) error { return nil }
+
+func ExponentialBackoffWithContext(ctx context.Context, backoff Backoff, condition ConditionWithContextFunc) error {
+	return nil
+}
 
 func PollInfinite(time.Duration, ConditionFunc) error { return nil }
 

@@ -1,0 +1,245 @@
+package lint
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+)
+
+const (
+	k8sWait  = "k8s.io/apimachinery/pkg/util/wait"
+	k8sRetry = "k8s.io/client-go/util/retry"
+)
+
+// ContradictoryCaps reports RL209.
+var ContradictoryCaps = &analysis.Analyzer{
+	Name: "contradictorycaps",
+	Doc: `contradictorycaps: report settings of backoffs of which one undoes another
+
+A wait.Backoff of Kubernetes ends when its delay reaches Cap, however many Steps
+are left: a cap that is reached early is a bound of attempts. And a delay that
+is to begin above its own maximum does not grow.
+
+WRONG:
+
+	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
+	return wait.ExponentialBackoff(b, ready)
+
+RIGHT:
+
+	b := wait.Backoff{Steps: 4, Duration: time.Second, Factor: 2}
+	return wait.ExponentialBackoff(b, ready)
+
+It knows wait.Backoff where it is given to ExponentialBackoff or to the retries
+of client-go, the intervals of cenkalti/backoff, RetryWaitMin of retryablehttp
+and MaxDelay of avast/retry-go. It is silent about settings that are not
+constant, and where they are assigned to more than once.`,
+	URL:        pageOf("RL209"),
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	ResultType: used,
+	Run:        runContradictoryCaps,
+}
+
+func runContradictoryCaps(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	form := pass.ResultOf[ssaForm].(*buildssa.SSA)
+	all := functionsOf(pass)
+	for _, fn := range form.SrcFuncs {
+		for _, call := range callsOf(fn) {
+			if call.Call.StaticCallee() == nil || inTest(pass, call.Pos()) {
+				continue
+			}
+			file := fileOf(pass, call.Pos())
+			if file == nil || ast.IsGenerated(file) {
+				continue
+			}
+			pos := callStart(file, call.Pos())
+			if made, steps, ok := truncated(all, call); ok {
+				r.at(pos, call.Pos(), "RL209", "this backoff does not go on at Cap but ends there, after %d of its %s: write a Cap that is not reached, or the Steps that are meant", made, stepsText(steps))
+			}
+			if first, most, name, ok := firstAboveMost(call); ok {
+				r.at(pos, call.Pos(), "RL209", "the first delay %v is above %s, which is %v: the delays never grow", first, name, most)
+			}
+		}
+	}
+	return r.used, nil
+}
+
+func stepsText(steps int64) string {
+	if steps >= 1<<31-1 {
+		return "unlimited Steps"
+	}
+	return constant.MakeInt64(steps).String() + " Steps"
+}
+
+// truncated returns how many attempts a wait.Backoff makes, and how many it is
+// to make, if its cap ends it before.
+func truncated(all []*ssa.Function, call *ssa.Call) (made int, steps int64, ok bool) {
+	var backoff ssa.Value
+	for _, arg := range call.Call.Args {
+		if isNamedType(arg.Type(), k8sWait, "Backoff") {
+			backoff = arg
+		}
+	}
+	if backoff == nil || !isCallOf(call, k8sWait, "ExponentialBackoff", "ExponentialBackoffWithContext") && !isCallOf(call, k8sRetry, "OnError", "RetryOnConflict") {
+		return 0, 0, false
+	}
+	load, ok := backoff.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL {
+		return 0, 0, false
+	}
+	fields, ok := constantFields(all, load.X)
+	if !ok || fields["Steps"] == nil || fields["Duration"] == nil || fields["Factor"] == nil || fields["Cap"] == nil {
+		return 0, 0, false
+	}
+	steps, exact := constant.Int64Val(constant.ToInt(fields["Steps"]))
+	duration, exact2 := constant.Int64Val(constant.ToInt(fields["Duration"]))
+	limit, exact3 := constant.Int64Val(constant.ToInt(fields["Cap"]))
+	factor, _ := constant.Float64Val(constant.ToFloat(fields["Factor"]))
+	if !exact || !exact2 || !exact3 || steps <= 1 || duration <= 0 || limit <= 0 || factor <= 1 {
+		return 0, 0, false
+	}
+	made = attemptsBelow(float64(duration), float64(limit), factor, steps)
+	return made, steps, int64(made) < steps
+}
+
+// attemptsBelow returns how many attempts there are until the next delay would
+// exceed the cap.
+func attemptsBelow(delay, limit, factor float64, steps int64) (made int) {
+	for steps > 0 {
+		made++
+		if steps--; steps == 0 {
+			break
+		}
+		if delay *= factor; delay > limit {
+			break
+		}
+	}
+	return made
+}
+
+// constantFields returns the fields that are set to constants in a variable, of
+// a function or of the package, if nothing else can be in them.
+func constantFields(all []*ssa.Function, addr ssa.Value) (map[string]constant.Value, bool) {
+	var uses []ssa.Instruction
+	switch addr := addr.(type) {
+	case *ssa.Alloc:
+		uses = *addr.Referrers()
+	case *ssa.Global:
+		if addr.Object() == nil || addr.Object().Exported() {
+			return nil, false // others may set it
+		}
+		uses = usesOf(all, addr)
+	default:
+		return nil, false
+	}
+	fields := map[string]constant.Value{}
+	for _, use := range uses {
+		ok := false
+		switch use := use.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+			ok = true
+		case *ssa.FieldAddr:
+			ok = setByConstant(fields, use)
+		case *ssa.Store:
+			// A literal is built elsewhere and copied as a whole.
+			literal, isLoad := use.Val.(*ssa.UnOp)
+			if isLoad && len(fields) == 0 && use.Addr == addr {
+				fields, ok = constantFields(all, literal.X)
+			}
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return fields, true
+}
+
+// setByConstant notes what a field is set to. It reports whether that is a
+// constant, and the only one.
+func setByConstant(fields map[string]constant.Value, f *ssa.FieldAddr) bool {
+	for _, ref := range *f.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.Store:
+			c, isConst := ref.Val.(*ssa.Const)
+			if _, again := fields[fieldName(f)]; again || !isConst || c.Value == nil {
+				return false
+			}
+			fields[fieldName(f)] = c.Value
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// usesOf returns the instructions that use a variable of the package.
+func usesOf(all []*ssa.Function, v *ssa.Global) (uses []ssa.Instruction) {
+	for _, fn := range all {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }) {
+					uses = append(uses, instr)
+				}
+			}
+		}
+	}
+	return uses
+}
+
+// firstAboveMost returns the first delay of a retry and the greatest, by its
+// name, if they are the wrong way around.
+func firstAboveMost(call *ssa.Call) (first, most time.Duration, name string, ok bool) {
+	fn := call.Call.StaticCallee()
+	if fn.Object() == nil || fn.Object().Pkg() == nil {
+		return 0, 0, "", false
+	}
+	switch path := fn.Object().Pkg().Path(); {
+	case path == retryablehttp && fn.Name() == "NewClient":
+		first, ok1 := fieldOr(call, "RetryWaitMin", time.Second)
+		most, ok2 := fieldOr(call, "RetryWaitMax", 30*time.Second)
+		return first, most, "RetryWaitMax", ok1 && ok2 && first > most
+	case isCenkalti(path) && fn.Name() == "NewExponentialBackOff":
+		first, ok1 := fieldOr(call, "InitialInterval", 500*time.Millisecond)
+		most, ok2 := fieldOr(call, "MaxInterval", time.Minute)
+		for _, arg := range call.Call.Args {
+			option(arg, "WithInitialInterval", func(v ssa.Value) bool { first, ok1 = durationOf(v); return true })
+			option(arg, "WithMaxInterval", func(v ssa.Value) bool { most, ok2 = durationOf(v); return true })
+		}
+		return first, most, "MaxInterval", ok1 && ok2 && first > most
+	}
+	if l := libraryOf(&call.Call); l != nil && l.stops != nil && !isCenkalti(l.path) {
+		var ok1, ok2 bool
+		option(call.Call.Args[1], "Delay", func(v ssa.Value) bool { first, ok1 = durationOf(v); return true })
+		option(call.Call.Args[1], "MaxDelay", func(v ssa.Value) bool { most, ok2 = durationOf(v); return true })
+		return first, most, "MaxDelay", ok1 && ok2 && most > 0 && first > most
+	}
+	return 0, 0, "", false
+}
+
+// fieldOr returns the constant that a field of what v points to is set to, or
+// what it is if nothing sets it.
+func fieldOr(v ssa.Value, name string, unset time.Duration) (d time.Duration, ok bool) {
+	d, ok = unset, true
+	set := 0
+	for _, ref := range *v.Referrers() {
+		at, isField := ref.(*ssa.FieldAddr)
+		if !isField || fieldName(at) != name {
+			continue
+		}
+		for _, use := range *at.Referrers() {
+			if store, isStore := use.(*ssa.Store); isStore {
+				d, ok = durationOf(store.Val)
+				set++
+			}
+		}
+	}
+	return d, ok && set <= 1
+}

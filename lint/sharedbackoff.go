@@ -1,0 +1,263 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// SharedBackOff reports RL208.
+var SharedBackOff = &analysis.Analyzer{
+	Name: "sharedbackoff",
+	Doc: `sharedbackoff: report backoffs with state that several calls share
+
+A BackOff counts: how long it waited, how often it was asked. What one call has
+counted the next one finds. Those of sethvargo/go-retry never begin again: the
+second call has no retries left. Those of cenkalti/backoff begin again with each
+Retry, also in the middle of another one that goes on at the same time.
+
+WRONG:
+
+	b := retry.WithMaxRetries(3, retry.NewConstant(time.Second))
+	for _, item := range items {
+		if err := retry.Do(ctx, b, store(item)); err != nil {
+			return err
+		}
+	}
+
+RIGHT:
+
+	for _, item := range items {
+		b := retry.WithMaxRetries(3, retry.NewConstant(time.Second))
+		if err := retry.Do(ctx, b, store(item)); err != nil {
+			return err
+		}
+	}
+
+It is silent where the maker of the backoff is not seen, about backoffs of
+cenkalti/backoff in variables of commands and in fields, which one goroutine may
+use alone, and about those without state.`,
+	URL:        pageOf("RL208"),
+	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	ResultType: used,
+	Run:        runSharedBackOff,
+}
+
+const sethvargo = "github.com/sethvargo/go-retry"
+
+func runSharedBackOff(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return p.Path() == sethvargo || isCenkalti(p.Path()) }) {
+		return r.used, nil
+	}
+	s := sharing{fns: functionsOf(pass), library: pass.Pkg.Name() != "main"}
+	for _, fn := range s.fns {
+		for _, call := range callsOf(fn) {
+			b, resets := backOffOf(call)
+			if b == nil || inTest(pass, call.Pos()) {
+				continue
+			}
+			file := fileOf(pass, call.Pos())
+			if file == nil || ast.IsGenerated(file) {
+				continue
+			}
+			switch {
+			case resets && s.atOnce(call, b):
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "calls that go on at the same time share this backoff, and each begins its waits again: make one for each call")
+			case !resets && s.again(call, b):
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "every call shares this backoff, which never begins again: what one used up the next ones lack; make one for each call")
+			}
+		}
+	}
+	return r.used, nil
+}
+
+func isCenkalti(path string) bool { return strings.HasPrefix(path, "github.com/cenkalti/backoff") }
+
+// backOffOf returns the backoff that a call of a library waits by, and whether
+// the call makes it begin again.
+func backOffOf(call *ssa.Call) (b ssa.Value, resets bool) {
+	fn := call.Call.StaticCallee()
+	if fn == nil {
+		return nil, false
+	}
+	if fn.Origin() != nil {
+		fn = fn.Origin()
+	}
+	if fn.Object() == nil || fn.Object().Pkg() == nil || fn.Signature.Recv() != nil {
+		return nil, false
+	}
+	args := call.Call.Args
+	switch path := fn.Object().Pkg().Path(); {
+	case path == sethvargo && (fn.Name() == "Do" || fn.Name() == "DoValue"):
+		return args[1], false
+	case !isCenkalti(path) || !strings.HasPrefix(fn.Name(), "Retry"):
+		return nil, false
+	case len(args) > 1 && types.IsInterface(args[1].Type()):
+		return args[1], true
+	case len(args) == 3:
+		option(args[2], "WithBackOff", func(v ssa.Value) bool { b = v; return true })
+	}
+	return b, true
+}
+
+// sharing judges who shares a backoff.
+type sharing struct {
+	fns     []*ssa.Function
+	library bool // others import the package, and call it as they like
+}
+
+// again reports whether a backoff that nothing resets is used by more than one
+// call.
+func (s sharing) again(call *ssa.Call, b ssa.Value) bool {
+	b = source(b)
+	if load, ok := b.(*ssa.UnOp); ok && load.Op == token.MUL {
+		return s.isStateful(load) && !isOnce(call)
+	}
+	if !s.isStateful(b) {
+		return false
+	}
+	if outer, ok := b.(ssa.Instruction); ok && outer.Parent() == call.Parent() {
+		if loop := retryloop.Around(call); loop != nil && !loop[outer.Block()] {
+			return true
+		}
+		return slices.ContainsFunc(callsOf(call.Parent()), func(earlier *ssa.Call) bool {
+			other, _ := backOffOf(earlier)
+			return other != nil && earlier != call && source(other) == b && before(earlier, call)
+		})
+	}
+	return s.startedAgain(call, b)
+}
+
+// atOnce reports whether calls that may go on at the same time use a backoff.
+func (s sharing) atOnce(call *ssa.Call, b ssa.Value) bool {
+	b = source(b)
+	load, ok := b.(*ssa.UnOp)
+	if !ok {
+		return s.isStateful(b) && s.startedAgain(call, b)
+	}
+	if _, global := load.X.(*ssa.Global); !global {
+		return false
+	}
+	return s.library && s.isStateful(load) && !isOnce(call)
+}
+
+// isOnce reports whether a call is made when the program starts, and not again.
+func isOnce(call *ssa.Call) bool {
+	name := call.Parent().Name()
+	return call.Parent().Signature.Recv() == nil && (name == "main" || name == "init" || strings.HasPrefix(name, "init#")) && retryloop.Around(call) == nil
+}
+
+// startedAgain reports whether a call is made in goroutines that a loop starts,
+// with a backoff from before that loop.
+func (s sharing) startedAgain(call *ssa.Call, b ssa.Value) bool {
+	made, ok := b.(ssa.Instruction)
+	if !ok || made.Parent() != call.Parent().Parent() {
+		return false
+	}
+	for _, block := range made.Parent().Blocks {
+		for _, instr := range block.Instrs {
+			start, ok := instr.(ssa.CallInstruction)
+			if !ok || !isStart(start, call.Parent()) {
+				continue
+			}
+			if loop := retryloop.Around(start); loop != nil && !loop[made.Block()] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isStart reports whether an instruction starts a goroutine of a function
+// literal: by go, or by a method Go of a group.
+func isStart(start ssa.CallInstruction, fn *ssa.Function) bool {
+	is := func(v ssa.Value) bool {
+		c, ok := v.(*ssa.MakeClosure)
+		return ok && c.Fn == fn
+	}
+	if _, ok := start.(*ssa.Go); ok {
+		return is(start.Common().Value)
+	}
+	callee := start.Common().StaticCallee()
+	return callee != nil && callee.Name() == "Go" && slices.ContainsFunc(start.Common().Args, is)
+}
+
+// isStateful reports whether a value is a backoff that counts, as far as its
+// makers are seen.
+func (s sharing) isStateful(v ssa.Value) bool {
+	v = source(v)
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		stored := s.storedIn(load.X)
+		return len(stored) > 0 && !slices.ContainsFunc(stored, func(v ssa.Value) bool {
+			if again, ok := source(v).(*ssa.UnOp); ok && again.Op == token.MUL {
+				return true // handed on: who knows from where
+			}
+			return !s.isStateful(v)
+		})
+	}
+	if alloc, ok := v.(*ssa.Alloc); ok {
+		named, ok := types.Unalias(alloc.Type().(*types.Pointer).Elem()).(*types.Named)
+		return ok && named.Obj().Name() == "ExponentialBackOff" && named.Obj().Pkg() != nil && isCenkalti(named.Obj().Pkg().Path())
+	}
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	fn := call.Call.StaticCallee()
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
+		return false
+	}
+	args := call.Call.Args
+	switch path := fn.Object().Pkg().Path(); {
+	case path == sethvargo:
+		switch fn.Name() {
+		case "WithMaxRetries", "WithMaxDuration", "NewExponential", "NewFibonacci":
+			return true
+		case "WithJitter", "WithJitterPercent", "WithFullJitter", "WithCappedDuration":
+			return s.isStateful(args[len(args)-1])
+		}
+	case isCenkalti(path):
+		switch fn.Name() {
+		case "WithMaxRetries", "NewExponentialBackOff":
+			return true
+		case "WithContext":
+			return s.isStateful(args[0])
+		}
+	}
+	return false
+}
+
+// storedIn returns what the package stores in a variable of its own, or in a
+// field of one of its types.
+func (s sharing) storedIn(addr ssa.Value) (stored []ssa.Value) {
+	var same func(ssa.Value) bool
+	switch addr := addr.(type) {
+	case *ssa.Global:
+		same = func(v ssa.Value) bool { return v == addr }
+	case *ssa.FieldAddr:
+		same = func(v ssa.Value) bool {
+			f, ok := v.(*ssa.FieldAddr)
+			return ok && f.Field == addr.Field && types.Identical(f.X.Type(), addr.X.Type())
+		}
+	default:
+		return nil
+	}
+	for _, fn := range s.fns {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				if store, ok := instr.(*ssa.Store); ok && same(store.Addr) {
+					stored = append(stored, store.Val)
+				}
+			}
+		}
+	}
+	return stored
+}

@@ -1,0 +1,137 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// SharedDeadline reports RL304.
+var SharedDeadline = &analysis.Analyzer{
+	Name: "shareddeadline",
+	Doc: `shareddeadline: report attempts that share the deadline of one
+
+A timeout that is meant for one attempt, given to a context before the loop, runs
+from the first attempt on. One slow attempt uses it up, and all that follow fail
+at once.
+
+WRONG:
+
+	attempt, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		if c.Ping(attempt) == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+
+RIGHT:
+
+	for ctx.Err() == nil {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		err := c.Ping(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+
+A deadline for all attempts together is as good as one for each. It is reported
+where the loop goes on without it, by asking the context that it was derived
+from, or where it is named for an attempt; and never where the loop asks it, or
+gives it to anything but the attempt.`,
+	URL:        pageOf("RL304"),
+	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	ResultType: used,
+	Run:        runSharedDeadline,
+}
+
+func runSharedDeadline(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !imports(pass, "context") {
+		return r.used, nil
+	}
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		ctx, ok := retryloop.GivenContext(retry.Call).(*ssa.Extract)
+		if !ok {
+			continue
+		}
+		made, ok := ctx.Tuple.(*ssa.Call)
+		loop := retryloop.Around(retry.Call)
+		if !ok || loop[made.Block()] {
+			continue
+		}
+		name := contextFunc(made)
+		if name != "WithTimeout" && name != "WithTimeoutCause" {
+			continue
+		}
+		file := fileOf(pass, retry.Call.Pos())
+		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
+			continue
+		}
+		if usedBeside(ctx, retry.Call, loop) || !outlives(loop, made.Call.Args[0]) && !isNamedForAttempt(file, made) {
+			continue
+		}
+		r.at(callStart(file, made.Pos()), token.NoPos, "RL304", "all attempts of %s share this timeout, and the first may use it up: derive the context in the loop, for each attempt", retry.Name())
+	}
+	return r.used, nil
+}
+
+// usedBeside reports whether a loop has a context for anything but one call.
+func usedBeside(ctx ssa.Value, call *ssa.Call, loop map[*ssa.BasicBlock]bool) bool {
+	for _, ref := range *ctx.Referrers() {
+		if _, debug := ref.(*ssa.DebugRef); !debug && ref != ssa.Instruction(call) && loop[ref.Block()] {
+			return true
+		}
+	}
+	return false
+}
+
+// outlives reports whether a loop asks for the end of a context.
+func outlives(loop map[*ssa.BasicBlock]bool, ctx ssa.Value) bool {
+	for b := range loop {
+		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && retryloop.ContextAsked(branch.Cond) == ctx {
+			return true
+		}
+	}
+	return false
+}
+
+var attemptName = regexp.MustCompile(`(?i)attempt|per_?(try|call|request)`)
+
+// isNamedForAttempt reports whether a timeout, or the context that it is given
+// to, is named for one attempt.
+func isNamedForAttempt(file *ast.File, made *ssa.Call) bool {
+	path, _ := astutil.PathEnclosingInterval(file, made.Pos(), made.Pos())
+	for _, n := range path {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if n.Lparen == made.Pos() && len(n.Args) > 1 && isNamedSo(n.Args[1]) {
+				return true
+			}
+		case *ast.AssignStmt:
+			return isNamedSo(n.Lhs[0])
+		case *ast.FuncLit, *ast.FuncDecl:
+			return false
+		}
+	}
+	return false
+}
+
+func isNamedSo(expr ast.Expr) bool {
+	switch expr := expr.(type) {
+	case *ast.Ident:
+		return attemptName.MatchString(expr.Name)
+	case *ast.SelectorExpr:
+		return attemptName.MatchString(expr.Sel.Name)
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package contradictorycaps
+
+import (
+	"context"
+	"math"
+	"time"
+
+	avast "github.com/avast/retry-go/v4"
+	"github.com/cenkalti/backoff/v4"
+	"github.com/hashicorp/go-retryablehttp"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+)
+
+func ready() (bool, error) { return true, nil }
+
+func ping() error { return nil }
+
+func steps() error {
+	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
+	return wait.ExponentialBackoff(b, ready) // want `ends there, after 4 of its 10 Steps: .* \(RL209\)`
+}
+
+func unlimited(ctx context.Context) error {
+	return wait.ExponentialBackoffWithContext(ctx, wait.Backoff{ // want `after 6 of its unlimited Steps`
+		Steps: math.MaxInt32, Duration: time.Second, Factor: 2, Jitter: 0.1, Cap: time.Minute,
+	}, func(context.Context) (bool, error) { return true, nil })
+}
+
+var conflict = wait.Backoff{Steps: 5, Duration: time.Second, Factor: 3, Cap: 5 * time.Second}
+
+func variable() error {
+	return retry.RetryOnConflict(conflict, ping) // want `after 2 of its 5 Steps`
+}
+
+func intervals() error {
+	b := backoff.NewExponentialBackOff() // want `the first delay 2m0s is above MaxInterval, which is 1m0s: the delays never grow \(RL209\)`
+	b.InitialInterval = 2 * time.Minute
+	return backoff.Retry(ping, b)
+}
+
+func option() error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Second)) // want `RL209`
+	b.MaxInterval = 100 * time.Millisecond
+	return backoff.Retry(ping, b)
+}
+
+func client() *retryablehttp.Client {
+	c := retryablehttp.NewClient() // want `the first delay 1m0s is above RetryWaitMax, which is 30s`
+	c.RetryWaitMin = time.Minute
+	return c
+}
+
+func delays() error {
+	return avast.Do(ping, avast.Delay(time.Minute), avast.MaxDelay(time.Second)) // want `RL209`
+}
+
+func nopeFits() error {
+	if err := retry.RetryOnConflict(wait.Backoff{Steps: 4, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}, ping); err != nil {
+		return err
+	}
+	return wait.ExponentialBackoff(wait.Backoff{Steps: 10, Duration: time.Second, Factor: 1, Cap: time.Second}, ready)
+}
+
+// Step goes on at Cap.
+func nopeStep() {
+	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
+	for range 100 {
+		time.Sleep(b.Step())
+	}
+}
+
+func nopeUnknown(limit time.Duration) error {
+	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: limit}
+	return wait.ExponentialBackoff(b, ready)
+}
+
+func nopeSet(patient bool) error {
+	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
+	if patient {
+		b.Cap = time.Hour
+	}
+	return wait.ExponentialBackoff(b, ready)
+}
+
+// Others may set it.
+var Exported = wait.Backoff{Steps: 5, Duration: time.Second, Factor: 3, Cap: 5 * time.Second}
+
+func nopeExported() error { return retry.RetryOnConflict(Exported, ping) }
+
+func nopeBoth() *retryablehttp.Client {
+	c := retryablehttp.NewClient()
+	c.RetryWaitMin, c.RetryWaitMax = time.Minute, time.Hour
+	return c
+}
+
+func nopeIntervals(d time.Duration) error {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = 2 * time.Minute
+	b.MaxInterval = d
+	return backoff.Retry(ping, b)
+}
