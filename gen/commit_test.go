@@ -113,9 +113,12 @@ func TestCommit(t *testing.T) {
 		{"same/retry_gen.go", versions[0], versions[0]},
 		{"changed/retry_gen.go", versions[0], versions[1]},
 		{"stale/retry_gen.go", versions[0], nil},
+		{"gone/retry_gen.go", nil, versions[0]},
 	}}
-	if err := r.Commit(); err != nil {
-		t.Fatal(err)
+	// The folder that is gone does not hold up the others.
+	want := "gone/retry_gen.go cannot be written: no such file or directory"
+	if err := r.Commit(); err == nil || err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
 	}
 	for _, test := range []struct {
 		name    string

@@ -1,28 +1,25 @@
 // Package gen compiles policy files into typed Go wrappers. A run is four
 // steps: plan (which policy files, which packages), load and resolve (symbols
 // to plain data), render (plain data to bytes), commit (bytes to disk). Only
-// the last touches the disk, and only if all before it went well for every
-// file. A run in which nothing has changed since an earlier one ends after the
-// plan.
+// the last touches the disk. A policy file with a problem, or whose package has
+// one, generates nothing; the others are not held up by it. A run in which
+// nothing has changed since an earlier one ends after the plan.
 package gen
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/gen/internal/emit"
 	"github.com/retrygen/retrygen/policy"
-	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // The names of the policy file of a package and of what is generated from it.
@@ -43,13 +40,14 @@ type Config struct {
 	Progress func(step string) // told what a run does now, if not nil
 }
 
-// A Result is what a run would write, or the problems for which it would write
-// nothing.
+// A Result is what a run would write, and the problems for which it would not
+// write more.
 type Result struct {
 	Problems []policy.Problem
-	Failed   bool              // the problems forbid to generate; Files is empty
-	Sources  map[string][]byte // text of the policy files, for printing problems
-	Files    []Output          // all outputs, changed or not, by path
+	Policies int               // how many policy files there are
+	Failed   []string          // those that generate nothing, for their problems
+	Sources  map[string][]byte // text of files with problems, for printing these
+	Files    []Output          // all other outputs, changed or not
 	Bound    []Bound           // what is generated for what, in the order of the policy files
 	dir      string
 }
@@ -84,20 +82,11 @@ type Bound struct {
 	Declared string // where the symbol is; empty for a generic function
 }
 
-// CompileError is returned when Go packages cannot be read.
+// CompileError is returned when no package is found under an import path.
 type CompileError = bind.CompileError
 
 // ErrNothing is returned when no policy file stands beside the packages.
 var ErrNothing = errors.New("no " + SourceName + " beside these packages")
-
-// A unit is one policy file and the package that it serves.
-type unit struct {
-	dir     string // absolute
-	source  string // relative path of the policy file
-	file    *policy.File
-	pkg     *bind.Package
-	foreign []string // import paths of other packages that it binds
-}
 
 // Generate runs everything but the commit. The error is one that stops us;
 // what is wrong in a policy file is in the Result's Problems.
@@ -114,22 +103,16 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	if problems, ok := memory.unchanged(); ok && !config.List {
 		return r, r.keep(found.sources, problems, config.Strict)
 	}
-	units, err := r.check(found.sources)
-	if err != nil {
-		return nil, err
-	}
-	if r.judge(config.Strict); r.Failed {
-		return r, nil
-	}
+	units := r.check(found.sources)
 	config.progress("reading Go packages")
-	program, err := load(ctx, config, units)
+	program, err := r.load(ctx, config, units)
 	if err != nil {
 		return nil, err
 	}
 	for i, u := range units {
 		config.progress(fmt.Sprintf("generating %d of %d files", i+1, len(units)))
-		if err := r.generate(u); err != nil {
-			return nil, err
+		if !u.failed(config.Strict) {
+			r.generate(u)
 		}
 	}
 	for _, path := range found.stale {
@@ -137,10 +120,7 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 			return nil, err
 		}
 	}
-	if r.judge(config.Strict); r.Failed {
-		r.Files = nil
-		return r, nil
-	}
+	r.judge(units, config.Strict)
 	if dirs, ok := program.Local(); ok && len(found.stale) == 0 {
 		memory.remember(dirs, r.Problems, r.Files)
 	}
@@ -149,18 +129,25 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 
 // keep fills the result of a run that changes nothing.
 func (r *Result) keep(sources []string, problems []policy.Problem, strict bool) error {
-	r.Problems = problems
-	if r.judge(strict); r.Failed {
-		sources = nil
-	}
-	for _, p := range problems {
-		text, err := os.ReadFile(r.absolute(p.File))
-		if err != nil {
-			return err
-		}
-		r.Sources[p.File] = text
-	}
+	var units []*unit
 	for _, source := range sources {
+		u := &unit{source: r.relative(source)}
+		units = append(units, u)
+		for _, p := range problems {
+			if p.File == u.source {
+				u.problems = append(u.problems, p)
+			}
+		}
+		if len(u.problems) > 0 {
+			text, err := os.ReadFile(source)
+			if err != nil {
+				return err
+			}
+			r.Sources[u.source] = text
+		}
+		if u.failed(strict) {
+			continue
+		}
 		path := filepath.Join(filepath.Dir(source), OutputName)
 		text, err := r.existing(path)
 		if err != nil {
@@ -168,6 +155,7 @@ func (r *Result) keep(sources []string, problems []policy.Problem, strict bool) 
 		}
 		r.Files = append(r.Files, Output{Path: r.relative(path), Old: text, New: text})
 	}
+	r.judge(units, strict)
 	return nil
 }
 
@@ -179,131 +167,42 @@ func (c *Config) progress(step string) {
 }
 
 // generate resolves and renders one unit.
-func (r *Result) generate(u *unit) error {
+func (r *Result) generate(u *unit) {
 	file, bound, problems := resolve(u)
-	r.Problems = append(r.Problems, problems...)
+	u.problems = append(u.problems, problems...)
 	if len(problems) > 0 {
-		return nil
+		return
+	}
+	text, err := emit.Render(file)
+	if err != nil {
+		u.problem("retrygen made what is not Go, which is a fault of its own: report it, please: %v", err)
+		return
+	}
+	if p, ok := hidden(u, text); ok {
+		u.problems = append(u.problems, p)
+		return
+	}
+	if err := r.add(filepath.Join(u.dir, OutputName), text); err != nil {
+		r.occupied(u, err)
+		return
 	}
 	for _, b := range bound {
 		b.Declared = r.relative(b.Declared)
 		r.Bound = append(r.Bound, b)
 	}
-	text, err := emit.Render(file)
-	if err != nil {
-		return err
-	}
-	if p, ok := hidden(u, text); ok {
-		r.Problems = append(r.Problems, p)
-		return nil
-	}
-	return r.add(filepath.Join(u.dir, OutputName), text)
 }
 
-// judge sorts the problems and says whether they forbid to generate.
-func (r *Result) judge(strict bool) {
+// judge collects the problems of all units, and says which of these generate
+// nothing.
+func (r *Result) judge(units []*unit, strict bool) {
+	r.Policies = len(units)
+	for _, u := range units {
+		if u.failed(strict) {
+			r.Failed = append(r.Failed, u.source)
+		}
+		r.Problems = append(r.Problems, u.problems...)
+	}
 	policy.Sort(r.Problems)
-	least := rules.Error
-	if strict {
-		least = rules.Warning
-	}
-	r.Failed = slices.ContainsFunc(r.Problems, func(p policy.Problem) bool { return p.Severity >= least })
-}
-
-// check reads the policy files.
-func (r *Result) check(paths []string) ([]*unit, error) {
-	var units []*unit
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := r.existing(filepath.Join(filepath.Dir(path), OutputName)); err != nil {
-			return nil, err
-		}
-		name := r.relative(path)
-		r.Sources[name] = text
-		file, problems := policy.Check(name, text)
-		r.Problems = append(r.Problems, policy.AtLeast(rules.Warning, problems)...)
-		if file == nil {
-			continue
-		}
-		u := &unit{dir: filepath.Dir(path), source: name, file: file}
-		for _, b := range file.Bindings {
-			path, _, _ := bind.SplitSymbol(b.Symbol)
-			if path = cmp.Or(path, bind.StandardPath(b.Symbol)); path != "" {
-				u.foreign = append(u.foreign, path)
-			}
-		}
-		for _, c := range file.Errors {
-			for _, s := range slices.Concat(c.Is, c.As) {
-				if path, _, _ := bind.SplitRef(s.Name); path != "" {
-					u.foreign = append(u.foreign, path)
-				}
-			}
-			if len(c.GRPC) > 0 {
-				u.foreign = append(u.foreign, emit.GRPCPackages...)
-			}
-		}
-		units = append(units, u)
-	}
-	return units, nil
-}
-
-// load gives every unit its package, in one load.
-func load(ctx context.Context, config Config, units []*unit) (program *bind.Program, err error) {
-	var patterns []string
-	for _, u := range units {
-		if hasGo(u.dir) {
-			patterns = append(patterns, u.dir)
-		}
-		patterns = append(patterns, u.foreign...)
-	}
-	if len(patterns) == 0 {
-		return nil, nil // the go command would take none for the current folder
-	}
-	slices.Sort(patterns)
-	if program, err = bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), isOurs); err != nil {
-		return nil, err
-	}
-	promises := map[*bind.Package][]bind.Promise{}
-	for _, u := range units {
-		// A folder without Go gets its problem where its bindings are resolved.
-		if !hasGo(u.dir) {
-			continue
-		}
-		if u.pkg, err = program.In(u.dir); err != nil {
-			return nil, err
-		}
-		promises[u.pkg] = promised(u)
-	}
-	program.Promise(promises)
-	return program, nil
-}
-
-// promised returns the types that are generated for a unit.
-func promised(u *unit) (list []bind.Promise) {
-	for _, b := range u.file.Bindings {
-		if name, isInterface, ok := u.pkg.WholeType(b.Symbol); ok {
-			list = append(list, bind.Promise{Name: emit.WrapperName(name), Symbol: b.Symbol})
-			if !isInterface {
-				list = append(list, bind.Promise{Name: emit.MethodsName(name), Symbol: b.Symbol, Methods: true})
-			}
-		}
-		if b.Group.Name != "" {
-			list = append(list, bind.Promise{Name: emit.GroupName(b.Group.Name)})
-		}
-	}
-	if len(u.file.Breakers)+len(u.file.Budgets) > 0 {
-		list = append(list, bind.Promise{Name: emit.SharedType})
-	}
-	return list
-}
-
-// hasGo reports whether there are Go files in dir that are no tests.
-func hasGo(dir string) bool {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	return slices.ContainsFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
 }
 
 func (r *Result) add(path string, text []byte) error {
@@ -315,6 +214,9 @@ func (r *Result) add(path string, text []byte) error {
 	return nil
 }
 
+// errForeign says that a file stands where ours would, without our header.
+var errForeign = errors.New("this file was not generated by retrygen and is not overwritten: rename it, or remove it")
+
 // existing returns the text of an output of an earlier run, nil if there is
 // none. A file of somebody else's is an error.
 func (r *Result) existing(path string) ([]byte, error) {
@@ -325,7 +227,7 @@ func (r *Result) existing(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !isOurs(path, text):
-		return nil, &ForeignFileError{r.relative(path)}
+		return nil, errForeign
 	case text == nil:
 		return []byte{}, nil
 	}

@@ -27,10 +27,6 @@ type resolver struct {
 // resolve judges what needs the Go side: P904 to P906 and P910.
 func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
-	if u.pkg == nil {
-		r.problem(policy.Pos{Line: 1, Col: 1}, "P904", "no Go package stands beside this file: put it into the folder of the package that it serves")
-		return r.file, r.bound, r.problems
-	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
 	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {

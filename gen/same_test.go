@@ -44,7 +44,7 @@ func Get(context.Context) error { return nil }
 		runtime.GOMAXPROCS(procs)
 		rand.Shuffle(len(patterns), func(i, j int) { patterns[i], patterns[j] = patterns[j], patterns[i] })
 		result, err := Generate(t.Context(), Config{Dir: m.dir, Patterns: patterns})
-		if err != nil || result.Failed {
+		if err != nil || len(result.Failed) > 0 {
 			t.Fatalf("error %v, problems %v", err, result.Problems)
 		}
 		if i == 0 {

@@ -125,6 +125,12 @@ var Language = []rules.Rule{
 		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Open: read}} # func Open(ctx context.Context) (io.ReadCloser, error)",
 		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Load: read}} # func Load(ctx context.Context) ([]byte, error)",
 	},
+	{
+		ID: "P911", Title: "a package that cannot be generated for",
+		Doc:   "The Go package beside the policy file cannot be read: a file of it does not parse, the folder holds two packages or none, the build leaves it out. Or a file that retrygen has not written stands where retry_gen.go goes. Only the generator sees the package.",
+		Wrong: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch( error",
+		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch() error",
+	},
 }
 
 // RuleByID returns the rule with the id, of Language or of package rules, or

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/policy"
@@ -39,26 +40,26 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 		}
 		return fail(stderr, err)
 	}
-	status := done
-	switch {
-	case result.Failed:
-		status = problems
-	case m.check:
-		if len(result.Changed()) > 0 {
-			status = problems
-		}
-	case !m.diff && !m.names:
-		if err := result.Commit(); err != nil {
-			return fail(stderr, err)
-		}
+	if !m.check && !m.diff && !m.names {
+		err = result.Commit()
 	}
 	if m.json {
-		if err := writeJSON(stdout, report(result, nil)); err != nil {
-			return fail(stderr, err)
-		}
-		return status
+		err = errors.Join(err, writeJSON(stdout, report(result, err)))
+	} else {
+		m.print(result, stdout, stderr)
 	}
-	policy.Print(stderr, result.Problems, result.Sources)
+	switch {
+	case err != nil:
+		return fail(stderr, err)
+	case len(result.Failed) > 0, m.check && len(result.Changed()) > 0:
+		return problems
+	}
+	return done
+}
+
+// print tells people what a run has found, and what it would write.
+func (m mode) print(result *gen.Result, stdout, stderr io.Writer) {
+	printProblems(stderr, result)
 	switch {
 	case m.names:
 		for _, f := range result.Changed() {
@@ -67,10 +68,29 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 	case m.diff, m.check:
 		stdout.Write(result.Diff())
 	}
-	if m.check && !result.Failed && status == problems {
+	if m.check && len(result.Changed()) > 0 {
 		fmt.Fprintln(stderr, "retrygen: generated code is not up to date: run go generate")
 	}
-	return status
+}
+
+// printProblems prints the problems, and which of several policy files they
+// keep from being generated.
+func printProblems(stderr io.Writer, result *gen.Result) {
+	policy.Print(stderr, result.Problems, result.Sources)
+	n := len(result.Failed)
+	if n == 0 || result.Policies == 1 {
+		return
+	}
+	const most = 5
+	names := strings.Join(result.Failed[:min(n, most)], ", ")
+	if n > most {
+		names += fmt.Sprintf(" and %d more", n-most)
+	}
+	verb := "generates"
+	if n > 1 {
+		verb = "generate"
+	}
+	fmt.Fprintf(stderr, "retrygen: %d of %d policy files %s nothing: %s\n", n, result.Policies, verb, names)
 }
 
 // generate runs the generator in an absolute folder, with progress on a
@@ -113,7 +133,8 @@ func report(r *gen.Result, err error) any {
 	}
 	return struct {
 		Problems []problem `json:"problems"`
+		Failed   []string  `json:"failed,omitempty"` // policy files that generate nothing
 		Outputs  []output  `json:"outputs"`
 		Error    string    `json:"error,omitempty"`
-	}{inJSON(r.Problems), outputs, stopped}
+	}{inJSON(r.Problems), r.Failed, outputs, stopped}
 }

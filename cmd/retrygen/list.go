@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/retrygen/retrygen/gen"
-	"github.com/retrygen/retrygen/policy"
 )
 
 // list tells what is bound to which policy, and where both stand.
@@ -28,17 +27,18 @@ func list(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	policy.Print(stderr, result.Problems, result.Sources)
-	if result.Failed {
-		return problems
-	}
-	if *asJSON {
+	printProblems(stderr, result)
+	switch {
+	case *asJSON:
 		err = writeJSON(stdout, boundInJSON(result.Bound))
-	} else {
+	case len(result.Bound) > 0 || len(result.Failed) == 0:
 		err = printBound(stdout, result.Bound)
 	}
 	if err != nil {
 		return fail(stderr, err)
+	}
+	if len(result.Failed) > 0 {
+		return problems
 	}
 	return done
 }

@@ -2,7 +2,7 @@
 // into typed Go wrappers.
 //
 // Usage: see retrygen help. The exit status is 0 when all is done, 1 when a
-// policy has a problem or, with -check, when a file would change, and 2 when
+// policy or its package has a problem or, with -check, when a file would change, and 2 when
 // retrygen was misused or could not do its work.
 package main
 
@@ -15,8 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-
-	"github.com/retrygen/retrygen/gen"
+	"strings"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -26,7 +25,8 @@ const usage = `retrygen compiles retry policies into typed Go wrappers.
 usage: retrygen [flags] [packages]
 
 It looks for retry.yaml beside the packages (./... if none are named) and
-writes retry_gen.go there. A policy file with a problem generates nothing.
+writes retry_gen.go there. A policy file with a problem, or whose package has
+one, generates nothing; the others are not held up by it.
 
 flags:
   -check    write nothing; print what would change as a diff, exit 1 if anything would
@@ -114,15 +114,10 @@ func parse(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status
 	return done, true
 }
 
-// fail prints what stopped the run. Positioned errors speak for themselves.
+// fail prints what stopped the run.
 func fail(stderr io.Writer, err error) int {
-	if foreign, ok := errors.AsType[*gen.ForeignFileError](err); ok {
-		fmt.Fprintln(stderr, foreign)
-	} else if compile, ok := errors.AsType[*gen.CompileError](err); ok {
-		fmt.Fprintln(stderr, compile)
-		fmt.Fprintln(stderr, "retrygen: nothing was generated: the packages must be readable first")
-	} else {
-		fmt.Fprintf(stderr, "retrygen: %v\n", err)
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(stderr, "retrygen: %s\n", strings.TrimSpace(line))
 	}
 	return failed
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/retrygen/retrygen/gen"
-	"github.com/retrygen/retrygen/policy"
 )
 
 // watch generates now and whenever a file changes, until it is interrupted. A
@@ -36,10 +35,7 @@ func watch(args []string, stdout, stderr io.Writer) int {
 			fail(stderr, err)
 			return
 		}
-		policy.Print(stderr, result.Problems, result.Sources)
-		if result.Failed {
-			return
-		}
+		printProblems(stderr, result)
 		changed := result.Changed()
 		if err := result.Commit(); err != nil {
 			fail(stderr, err)

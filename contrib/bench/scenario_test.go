@@ -212,7 +212,7 @@ func TestFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Failed {
+	if len(result.Failed) > 0 {
 		t.Errorf("problems: %+v", result.Problems)
 	}
 	for _, f := range result.Files {

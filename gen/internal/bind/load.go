@@ -3,6 +3,7 @@ package bind
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -20,7 +21,7 @@ import (
 type Program struct {
 	byDir  map[string]*Package
 	byPath map[string]*Package
-	absent []packages.Error // of packages without a readable file
+	broken map[string]*CompileError // packages that cannot be read, by folder and by path
 	loaded []*packages.Package
 }
 
@@ -82,20 +83,22 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	}
 	loaded, err := packages.Load(config, patterns...)
 	if err != nil {
-		return nil, err
+		return nil, said(err)
 	}
 	// The output of an earlier run still has the name that a package had then.
 	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
 		if loaded, err = packages.Load(config, patterns...); err != nil {
-			return nil, err
+			return nil, said(err)
 		}
 	}
-	program := &Program{byDir: map[string]*Package{}, loaded: loaded}
-	var broken []packages.Error
+	program := &Program{byDir: map[string]*Package{}, broken: map[string]*CompileError{}, loaded: loaded}
 	for _, pkg := range loaded {
-		broken = append(broken, syntaxErrors(pkg, dir, ours)...)
-		if pkg.Types == nil || len(pkg.Syntax) == 0 {
-			program.absent = append(program.absent, pkg.Errors...)
+		absent := pkg.Types == nil || len(pkg.Syntax) == 0
+		if errs := fatal(pkg, absent, ours); len(errs) > 0 {
+			err := &CompileError{errs}
+			program.broken[pkg.Dir], program.broken[pkg.PkgPath] = err, err
+		}
+		if absent {
 			continue
 		}
 		p := program.Add(pkg.Types, config.Fset, pkg.Syntax)
@@ -105,10 +108,15 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			program.byDir[p.Dir] = p
 		}
 	}
-	if len(broken) > 0 {
-		return nil, &CompileError{broken}
-	}
 	return program, nil
+}
+
+// said returns an error as the go command has said it.
+func said(err error) error {
+	if _, text, ok := strings.Cut(err.Error(), ": stderr: "); ok {
+		return errors.New(strings.TrimSpace(text))
+	}
+	return err
 }
 
 // misnamed returns, as an overlay that leaves them out of the build, the files
@@ -163,44 +171,57 @@ func packageClause(src []byte) []byte {
 	return src
 }
 
-// syntaxErrors returns the errors that make a whole package useless to us.
-// Type errors are not among them: code that calls functions not yet generated
-// has some, and a bound symbol that they concern is found out when it is looked
-// up. Errors in our own output do not count either.
-func syntaxErrors(pkg *packages.Package, dir string, ours func(string, []byte) bool) []packages.Error {
-	var errs []packages.Error
+// fatal returns the errors that make a whole package useless to us. Type errors
+// are not among them: code that calls functions not yet generated has some, and
+// a bound symbol that they concern is found out when it is looked up. Errors in
+// our own output do not count either.
+func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (errs []packages.Error) {
+	parsed := map[string]bool{}
 	for _, err := range pkg.Errors {
-		// Of what the go command says, only two packages in one folder is fatal.
-		if err.Kind == packages.ParseError || twoPackages(err) {
+		switch {
+		case err.Kind == packages.ParseError:
 			name, _, _ := strings.Cut(err.Pos, ":")
-			if text, readErr := os.ReadFile(name); readErr == nil && ours(name, text) {
+			// What follows the first one in a file comes of it.
+			if text, readErr := os.ReadFile(name); parsed[name] || readErr == nil && ours(name, text) {
 				continue
 			}
-			err.Pos = relative(dir, err.Pos)
+			parsed[name] = true
+			errs = append(errs, err)
+		case twoPackages(err):
+			what, _, _ := strings.Cut(err.Msg, " in "+pkg.Dir)
+			errs = append(errs, packages.Error{Msg: what + ": a folder holds one"})
+		case absent && strings.HasPrefix(err.Msg, "build constraints exclude all Go files"):
+			errs = append(errs, packages.Error{Msg: "this build leaves out all its Go files: run with the -tags, GOOS and GOARCH that they are for"})
+		case absent:
 			errs = append(errs, err)
 		}
+	}
+	if absent && len(errs) == 0 {
+		errs = append(errs, packages.Error{Msg: "all its Go files are tests"})
 	}
 	return errs
 }
 
-// relative shortens the file name of a position below dir.
-func relative(dir, pos string) string {
-	if rest, ok := strings.CutPrefix(pos, dir+string(filepath.Separator)); ok {
-		return rest
+// In returns the package in the folder dir. There may be one beside an error:
+// what can be read of one that is broken.
+func (p *Program) In(dir string) (*Package, *CompileError) {
+	pkg, err := p.byDir[dir], p.broken[dir]
+	if pkg == nil && err == nil {
+		err = &CompileError{[]packages.Error{{Msg: p.outside(dir)}}}
 	}
-	return pos
+	return pkg, err
 }
 
-// In returns the package in the folder dir.
-func (p *Program) In(dir string) (*Package, error) {
-	pkg := p.byDir[dir]
-	switch {
-	case pkg == nil && len(p.absent) == 0:
-		return nil, &CompileError{[]packages.Error{{Msg: dir + ": the go command finds no package here: is the folder part of a module?"}}}
-	case pkg == nil:
-		return nil, &CompileError{p.absent}
+// outside tells why the go command finds no package in dir.
+func (p *Program) outside(dir string) string {
+	for above := dir; ; above = filepath.Dir(above) {
+		if _, err := os.Stat(filepath.Join(above, "go.mod")); err == nil {
+			return "it is part of the module in " + above + ", and the run is in another: run retrygen there"
+		}
+		if above == filepath.Dir(above) {
+			return "there is no go.mod in its folder, nor above: go mod init makes one"
+		}
 	}
-	return pkg, nil
 }
 
 // imports reports whether p imports the package at path, at whatever remove.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/spelling"
@@ -98,8 +99,8 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 func (p *Package) reach(path string) (*Package, error) {
 	from := p.program.byPath[path]
 	switch {
-	case from == nil:
-		return nil, fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+	case from == nil || p.program.broken[path] != nil:
+		return nil, fmt.Errorf("package %s cannot be loaded: %s", path, p.program.why(path))
 	case from == p:
 		return p, nil
 	case from.Name == "main":
@@ -124,16 +125,16 @@ func StandardPath(symbol string) string {
 
 // why tells what the go command said of a package that it could not load.
 func (p *Program) why(path string) string {
-	for _, err := range p.absent {
-		if strings.Contains(err.Msg, path) {
-			first, _, _ := strings.Cut(strings.TrimSpace(err.Msg), "\n")
-			if said, ok := strings.CutSuffix(first, "; to add it:"); ok { // the command was on the next line
-				first = said + "; to add it: go get " + path
-			}
-			return ": " + first
-		}
+	err := p.broken[path]
+	if err == nil {
+		return "is it in go.mod?"
 	}
-	return ": is it in go.mod?"
+	first := err.Errors[0]
+	text := strings.Join(strings.Fields(first.Msg), " ")
+	if first.Pos != "" && first.Pos != "-" {
+		return filepath.Base(first.Pos) + ": " + text
+	}
+	return text
 }
 
 // binder turns the types of one package into text for another.

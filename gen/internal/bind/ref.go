@@ -97,8 +97,8 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 
 // Has reports why a package cannot be imported, if it cannot.
 func (p *Package) Has(path string) error {
-	if p.program.byPath[path] == nil {
-		return fmt.Errorf("package %s cannot be loaded%s", path, p.program.why(path))
+	if p.program.byPath[path] == nil || p.program.broken[path] != nil {
+		return fmt.Errorf("package %s cannot be loaded: %s", path, p.program.why(path))
 	}
 	return nil
 }

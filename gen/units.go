@@ -1,0 +1,200 @@
+package gen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/gen/internal/emit"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A unit is one policy file and the package that it serves.
+type unit struct {
+	dir      string // absolute
+	source   string // relative path of the policy file
+	file     *policy.File
+	pkg      *bind.Package
+	foreign  []string // import paths of other packages that it binds
+	problems []policy.Problem
+}
+
+// failed reports whether the problems forbid to generate.
+func (u *unit) failed(strict bool) bool {
+	least := rules.Error
+	if strict {
+		least = rules.Warning
+	}
+	return len(policy.AtLeast(least, u.problems)) > 0
+}
+
+// problem notes what is wrong with the whole package.
+func (u *unit) problem(format string, args ...any) {
+	u.problems = append(u.problems, policy.Problem{
+		File: u.source, Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+// check reads the policy files.
+func (r *Result) check(paths []string) (units []*unit) {
+	for _, path := range paths {
+		u := &unit{dir: filepath.Dir(path), source: r.relative(path)}
+		units = append(units, u)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			u.problem("this file cannot be read: %v", cause(err))
+			continue
+		}
+		r.Sources[u.source] = text
+		if _, err := r.existing(filepath.Join(u.dir, OutputName)); err != nil {
+			r.occupied(u, err)
+		}
+		file, problems := policy.Check(u.source, text)
+		u.problems = append(u.problems, policy.AtLeast(rules.Warning, problems)...)
+		if file == nil {
+			continue
+		}
+		u.file = file
+		for _, b := range file.Bindings {
+			path, _, _ := bind.SplitSymbol(b.Symbol)
+			if path = cmp.Or(path, bind.StandardPath(b.Symbol)); path != "" {
+				u.foreign = append(u.foreign, path)
+			}
+		}
+		for _, c := range file.Errors {
+			for _, s := range slices.Concat(c.Is, c.As) {
+				if path, _, _ := bind.SplitRef(s.Name); path != "" {
+					u.foreign = append(u.foreign, path)
+				}
+			}
+			if len(c.GRPC) > 0 {
+				u.foreign = append(u.foreign, emit.GRPCPackages...)
+			}
+		}
+	}
+	return units
+}
+
+// load gives its package to every unit that has not failed yet, in one load. The
+// output of one that has stays as it is: to the others it is code like any.
+func (r *Result) load(ctx context.Context, config Config, units []*unit) (program *bind.Program, err error) {
+	stays := map[string]bool{}
+	var patterns []string
+	units = slices.DeleteFunc(slices.Clone(units), func(u *unit) bool {
+		if !u.failed(config.Strict) && !hasGo(u.dir) {
+			u.problem("no Go package stands beside this file: put it into the folder of the package that it serves")
+		}
+		if u.failed(config.Strict) {
+			stays[filepath.Join(u.dir, OutputName)] = true
+			return true
+		}
+		patterns = append(append(patterns, u.dir), u.foreign...)
+		return false
+	})
+	if len(patterns) == 0 {
+		return nil, nil // the go command would take none for the current folder
+	}
+	slices.Sort(patterns)
+	ours := func(name string, text []byte) bool { return isOurs(name, text) && !stays[name] }
+	if program, err = bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), ours); err != nil {
+		return nil, err
+	}
+	promises := map[*bind.Package][]bind.Promise{}
+	for _, u := range units {
+		pkg, err := program.In(u.dir)
+		if err != nil {
+			r.unreadable(u, err)
+		}
+		if u.pkg = pkg; pkg != nil {
+			promises[pkg] = promised(u)
+		}
+	}
+	program.Promise(promises)
+	return program, nil
+}
+
+// unreadable says of a unit what keeps its package from being read: where that
+// is, if the go command has said so.
+func (r *Result) unreadable(u *unit, err *CompileError) {
+	for _, e := range err.Errors {
+		text := strings.Join(strings.Fields(e.Msg), " ")
+		file, pos, ok := place(e.Pos)
+		if !ok {
+			u.problem("the package beside this file cannot be read: %s", text)
+			continue
+		}
+		name := r.relative(file)
+		if text, err := os.ReadFile(file); err == nil {
+			r.Sources[name] = text
+		}
+		u.problems = append(u.problems, policy.Problem{
+			File: name, Pos: pos, Rule: "P911", Severity: rules.Error, Text: "the package does not parse: " + text,
+		})
+	}
+}
+
+// place reads a position as the go command writes it.
+func place(s string) (file string, pos policy.Pos, ok bool) {
+	m := position.FindStringSubmatch(s)
+	if m == nil {
+		return "", pos, false
+	}
+	pos.Line, _ = strconv.Atoi(m[2])
+	pos.Col, _ = strconv.Atoi(cmp.Or(m[3], "1"))
+	return m[1], pos, true
+}
+
+var position = regexp.MustCompile(`^(.+?):(\d+)(?::(\d+))?$`)
+
+// promised returns the types that are generated for a unit.
+func promised(u *unit) (list []bind.Promise) {
+	for _, b := range u.file.Bindings {
+		if name, isInterface, ok := u.pkg.WholeType(b.Symbol); ok {
+			list = append(list, bind.Promise{Name: emit.WrapperName(name), Symbol: b.Symbol})
+			if !isInterface {
+				list = append(list, bind.Promise{Name: emit.MethodsName(name), Symbol: b.Symbol, Methods: true})
+			}
+		}
+		if b.Group.Name != "" {
+			list = append(list, bind.Promise{Name: emit.GroupName(b.Group.Name)})
+		}
+	}
+	if len(u.file.Breakers)+len(u.file.Budgets) > 0 {
+		list = append(list, bind.Promise{Name: emit.SharedType})
+	}
+	return list
+}
+
+// hasGo reports whether there are Go files in dir that are no tests.
+func hasGo(dir string) bool {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	return slices.ContainsFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+}
+
+// occupied says of a unit what is in the place of its output.
+func (r *Result) occupied(u *unit, err error) {
+	if errors.Is(err, errForeign) {
+		u.problems = append(u.problems, policy.Problem{
+			File: r.relative(filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: err.Error(),
+		})
+		return
+	}
+	u.problem("%s cannot be read: %v", OutputName, cause(err))
+}
+
+// cause leaves out of an error of the system what its message says already.
+func cause(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
