@@ -289,6 +289,10 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 
 // methods gives every method of an interface its policy.
 func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
+	if !slices.ContainsFunc(w.Target.Methods, func(m bind.Method) bool { return m.HasError }) {
+		r.problem(b.Pos, "P904", "%s has no method that returns an error as its last result: there is nothing to retry", b.Symbol)
+		return
+	}
 	said := map[string]policy.Method{}
 	for _, m := range b.Methods {
 		if !slices.ContainsFunc(w.Target.Methods, func(t bind.Method) bool { return t.Name == m.Name }) {

@@ -61,14 +61,18 @@ type Param struct {
 // name from elsewhere is marked: see [Type.Split].
 type Type string
 
-// mark surrounds import paths in a Type: no Go source contains a NUL.
+// mark surrounds the import path and the name of a package in a Type: no Go
+// source contains a NUL.
 const mark = "\x00"
 
-var qualified = regexp.MustCompile(mark + "([^" + mark + "]*)" + mark + `\.([\pL_][\pL_\p{Nd}]*)`)
+var qualified = regexp.MustCompile(mark + "([^" + mark + "]*) ([^" + mark + "]*)" + mark + `\.([\pL_][\pL_\p{Nd}]*)`)
+
+// ContextType is the type context.Context.
+const ContextType Type = mark + "context context" + mark + ".Context"
 
 // A Piece is a part of a type's text: a name of another package, or, where Pkg
 // is empty, text as it stands.
-type Piece struct{ Pkg, Text string }
+type Piece struct{ Pkg, PkgName, Text string }
 
 // Split cuts t into pieces.
 func (t Type) Split() []Piece {
@@ -82,7 +86,7 @@ func (t Type) Split() []Piece {
 		if m[0] > 0 {
 			pieces = append(pieces, Piece{Text: text[:m[0]]})
 		}
-		pieces = append(pieces, Piece{Pkg: text[m[2]:m[3]], Text: text[m[4]:m[5]]})
+		pieces = append(pieces, Piece{text[m[2]:m[3]], text[m[4]:m[5]], text[m[6]:m[7]]})
 		text = text[m[1]:]
 	}
 	if text != "" {

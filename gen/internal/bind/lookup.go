@@ -51,6 +51,9 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		if why := from.outside(name); why != "" {
 			return nil, errors.New(why)
 		}
+		if full := p.fullSymbol(name, method); full != "" && from == p {
+			return nil, fmt.Errorf("package %s has no %s: write the whole import path, %s", p.Name, name, full)
+		}
 		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
 	}
 	if from != p && !obj.Exported() {
@@ -69,6 +72,8 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		err = b.function(t, obj)
 	case *types.TypeName:
 		err = b.typeName(t, obj, method)
+	case *types.Var:
+		err = fmt.Errorf("%s is a variable: bind a function that calls it", name)
 	default:
 		err = fmt.Errorf("%s is neither a function nor a type", name)
 	}
@@ -76,6 +81,17 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// fullSymbol completes a symbol whose first word is the name of a package that p
+// imports, as Go code writes it: http.Get.
+func (p *Package) fullSymbol(name, method string) string {
+	for _, imported := range p.types.Imports() {
+		if imported.Name() == name && method != "" {
+			return imported.Path() + "." + method
+		}
+	}
+	return ""
 }
 
 // find returns the package that a symbol is of, and its name there.
@@ -158,9 +174,35 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 		return f, err
 	}
 	if !f.HasError {
-		return f, fmt.Errorf("%s returns no error as its last result: a retry could not see it fail", obj.Name())
+		return f, noError(obj)
 	}
 	return f, nil
+}
+
+// noError tells what a function without an error as its last result returns.
+func noError(obj *types.Func) error {
+	results := obj.Signature().Results()
+	for i := range results.Len() {
+		switch t := results.At(i).Type(); {
+		case isError(t):
+			return fmt.Errorf("the error of %s is not its last result: move it there", obj.Name())
+		case i == results.Len()-1 && types.Implements(t, errorType):
+			return fmt.Errorf("%s returns %s and not error, as which a nil would not be nil: return error", obj.Name(), plain(t))
+		}
+	}
+	return fmt.Errorf("%s returns no error as its last result: a retry could not see it fail", obj.Name())
+}
+
+// isError reports whether t is error, or a type of one's own that an error can
+// be assigned to as it is.
+func isError(t types.Type) bool {
+	_, param := t.(*types.TypeParam)
+	return !param && types.Identical(t.Underlying(), errorType)
+}
+
+// plain writes t for people.
+func plain(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
 }
 
 func (b binder) signature(obj *types.Func) Func {
@@ -179,9 +221,9 @@ func (b binder) signature(obj *types.Func) Func {
 	}
 	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, Param{Name: v.Name(), Type: b.text(v.Type())})
-		f.HasError = types.Identical(v.Type(), types.Universe.Lookup("error").Type())
+		f.HasError = isError(v.Type())
 		if f.Stream == "" && isStream(v.Type()) {
-			f.Stream = types.TypeString(v.Type(), func(p *types.Package) string { return p.Name() })
+			f.Stream = plain(v.Type())
 		}
 	}
 	return f
@@ -193,32 +235,47 @@ func (b binder) text(t types.Type) Type {
 		if p.Path() == b.home.Path {
 			return ""
 		}
-		return mark + p.Path() + mark
+		return mark + p.Path() + " " + p.Name() + mark
 	}))
 }
 
-// valid reports the type error that a signature suffers from: the next one
-// after its name, or else the first.
+// valid reports the type error that a signature suffers from.
 func (b binder) valid(obj *types.Func) error {
 	if !strings.Contains(types.TypeString(obj.Signature(), nil), "invalid type") {
 		return nil
 	}
+	return b.broken("signature", obj.Name(), obj.Pos())
+}
+
+// broken tells the type error that what is at pos suffers from: the next one
+// after its name, or else the first.
+func (b binder) broken(what, name string, pos token.Pos) error {
 	var found *types.Error
 	for _, err := range b.from.errors {
-		after := err.Pos >= obj.Pos()
-		if found == nil || after && (found.Pos < obj.Pos() || err.Pos < found.Pos) {
+		after := err.Pos >= pos
+		if found == nil || after && (found.Pos < pos || err.Pos < found.Pos) {
 			found = &err
 		}
 	}
 	if found == nil {
-		return fmt.Errorf("the signature of %s does not compile", obj.Name())
+		return fmt.Errorf("the %s of %s does not compile", what, name)
 	}
-	return fmt.Errorf("the signature of %s does not compile: %s: %s", obj.Name(), b.from.short(found.Pos), found.Msg)
+	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), found.Msg)
 }
 
+// isContext reports whether t is context.Context, or a type of one's own that a
+// context can be assigned to as it is.
 func isContext(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Name() == "Context" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
+	i, ok := t.Underlying().(*types.Interface) // for a type parameter its constraint
+	if _, param := t.(*types.TypeParam); !ok || param || i.NumMethods() != 4 {
+		return false
+	}
+	for _, name := range []string{"Deadline", "Done", "Err", "Value"} {
+		if m, _, _ := types.LookupFieldOrMethod(i, false, nil, name); m == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // didYouMean names the candidate that differs least, if one is near.

@@ -154,7 +154,7 @@ func show(params, results []Param) string {
 			var text strings.Builder
 			for _, piece := range p.Type.Split() {
 				if piece.Pkg != "" {
-					text.WriteString(piece.Pkg[strings.LastIndexByte(piece.Pkg, '/')+1:] + ".")
+					text.WriteString(piece.PkgName + ".")
 				}
 				text.WriteString(piece.Text)
 			}

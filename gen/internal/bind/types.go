@@ -17,8 +17,10 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 	switch {
 	case method != "" && isInterface:
 		return fmt.Errorf("%s is an interface: bind %s, and the policy of %s under its methods", t.Name, t.Name, method)
+	case typ == types.Typ[types.Invalid]:
+		return b.broken("declaration", t.Name, obj.Pos())
 	case !isInterface && !isNamed:
-		return fmt.Errorf("%s is an alias of a type without a name, which has no methods", t.Name)
+		return fmt.Errorf("%s is an alias of %s, which is not the name of a type: bind a type that has one", t.Name, plain(typ))
 	case method != "" && obj.IsAlias():
 		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
 	case method != "":
@@ -114,14 +116,15 @@ func (b binder) method(t *Target, typ *types.Named, method string) (err error) {
 		return fmt.Errorf("%s.%s is not exported by package %s", t.Name, method, b.from.Path)
 	}
 	recv := m.Signature().Recv()
+	t.Recv = Param{Name: recv.Name(), Type: b.text(typ)}
+	_, pointer := recv.Type().(*types.Pointer)
 	if declared, ok := types.Unalias(deref(recv.Type())).(*types.Named); !ok || declared.Origin() != typ.Origin() {
-		return fmt.Errorf("%s.%s is promoted from an embedded field: bind the method where it is declared", t.Name, method)
+		// Promoted from an embedded field: the name is that of another receiver.
+		t.Recv.Name, pointer = "", true
 	}
-	text := b.text(typ)
-	if _, pointer := recv.Type().(*types.Pointer); pointer {
-		text = "*" + text
+	if pointer {
+		t.Recv.Type = "*" + t.Recv.Type
 	}
-	t.Recv = Param{Name: recv.Name(), Type: text}
 	t.Pos = b.from.place(m)
 	t.Func, err = b.wrappable(m)
 	return err

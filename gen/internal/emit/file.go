@@ -11,6 +11,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,12 +77,13 @@ const sumPrefix = "// retrygen:sum "
 
 // Render writes f.
 func Render(f File) ([]byte, error) {
-	p := printer{file: f, aliases: aliases(f)}
+	names := imported(f)
+	p := printer{file: f, aliases: aliases(f, names)}
 	out := jen.NewFilePathName(f.Path, f.Package)
 	out.NoFormat = true
 	out.HeaderComment(Header(f.Source))
 	for path, alias := range p.aliases {
-		if alias == realName(f, path) {
+		if alias == names[path] && alias == lastName(path) {
 			out.ImportName(path, alias)
 		} else {
 			out.ImportAlias(path, alias)
@@ -110,6 +112,17 @@ func Render(f File) ([]byte, error) {
 		return nil, err
 	}
 	return finish(buf.Bytes(), p.aliases)
+}
+
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// lastName returns the name that a path of the standard library ends in, by
+// which an import goes without another, or "".
+func lastName(importPath string) string {
+	if strings.Contains(importPath, ".") {
+		return ""
+	}
+	return path.Base(majorVersion.ReplaceAllString(importPath, ""))
 }
 
 // finish groups the imports, formats, and adds the sum.

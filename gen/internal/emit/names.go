@@ -4,7 +4,6 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,9 +60,8 @@ func lowerFirst(s string) string {
 	return string(unicode.ToLower(r)) + s[n:]
 }
 
-// aliases chooses the name of every import that f may need: the package's own
-// name, or that with a number where the package or another import has it.
-func aliases(f File) map[string]string {
+// imported returns the names of all packages that f may need, by import path.
+func imported(f File) map[string]string {
 	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time", RuntimePath: "retry"}
 	for _, c := range f.Errors {
 		for _, r := range slices.Concat(c.IsRefs, c.AsRefs) {
@@ -81,13 +79,20 @@ func aliases(f File) map[string]string {
 		}
 		for _, t := range typesOf(w.Target) {
 			for _, piece := range t.Split() {
-				if piece.Pkg != "" && paths[piece.Pkg] == "" {
-					paths[piece.Pkg] = packageName(piece.Pkg)
+				if piece.Pkg != "" {
+					paths[piece.Pkg] = piece.PkgName
 				}
 			}
 		}
 	}
-	used := map[string]bool{}
+	return paths
+}
+
+// aliases chooses the name of every import: the package's own name, or that with
+// a number where the package, another import or Go itself has it. "err" is one
+// that Jennifer keeps for itself.
+func aliases(f File, paths map[string]string) map[string]string {
+	used := map[string]bool{"err": true, "init": true}
 	for _, w := range f.Wrappers {
 		for _, tp := range w.Target.TypeParams {
 			used[tp.Name] = true // it would hide the import in the signature
@@ -96,52 +101,13 @@ func aliases(f File) map[string]string {
 	chosen := map[string]string{}
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		name := paths[p]
-		for n := 2; used[name] || f.Taken(name); n++ {
+		for n := 2; used[name] || f.Taken(name) || types.Universe.Lookup(name) != nil; n++ {
 			name = paths[p] + strconv.Itoa(n)
 		}
 		used[name] = true
 		chosen[p] = name
 	}
 	return chosen
-}
-
-// realName returns the name that the package at path declares, as far as is
-// known: only then may the import go without one.
-func realName(f File, path string) string {
-	switch path {
-	case "context", "regexp", "slices", "time":
-		return path
-	}
-	if path != RuntimePath && !strings.Contains(path, ".") {
-		return packageName(path)
-	}
-	return ""
-}
-
-// packageName guesses the name of a package from its path. A wrong guess costs
-// nothing: the import is written with the name.
-func packageName(importPath string) string {
-	base := path.Base(importPath)
-	if isMajorVersion(base) {
-		base = path.Base(path.Dir(importPath))
-	}
-	base, _, _ = strings.Cut(base, ".")
-	base = strings.TrimPrefix(base, "go-")
-	name := strings.Map(func(r rune) rune {
-		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
-		}
-		return -1
-	}, base)
-	if !token.IsIdentifier(name) {
-		return "pkg" + name
-	}
-	return name
-}
-
-func isMajorVersion(s string) bool {
-	_, err := strconv.Atoi(strings.TrimPrefix(s, "v"))
-	return len(s) > 1 && s[0] == 'v' && err == nil
 }
 
 func typesOf(t *bind.Target) (all []bind.Type) {

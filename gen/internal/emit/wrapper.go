@@ -15,9 +15,8 @@ import (
 //	// Read calls op until it succeeds or policy read gives up.
 //	func Read[T any](ctx context.Context, op func(context.Context) (T, error)) (T, error) { … }
 func (p printer) generic(out *jen.File, policy Policy) {
-	context := bind.Type("\x00context\x00.Context")
 	fn := bind.Func{
-		Params:   []bind.Param{{Name: "ctx", Type: context}, {Name: "op", Type: "func(" + context + ") (T, error)"}},
+		Params:   []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "op", Type: "func(" + bind.ContextType + ") (T, error)"}},
 		Results:  []bind.Param{{Type: "T"}, {Type: "error"}},
 		HasError: true,
 	}
