@@ -22,6 +22,8 @@ type resolver struct {
 	names    map[string]string // generated so far, and for what
 	bound    []Bound
 	problems []policy.Problem
+
+	constraints []string // on the builds of what is referred to
 }
 
 // resolve judges what needs the Go side: P904 to P906 and P910.
@@ -47,6 +49,7 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	for _, p := range u.file.Policies {
 		r.use(p)
 	}
+	r.file.Constraint = bind.And(r.constraints...)
 	return r.file, r.bound, r.problems
 }
 
@@ -67,6 +70,7 @@ func (r *resolver) errors() {
 					r.problem(s.Pos, "P904", "%s cannot be used: %v", s.Name, err)
 				}
 				refs = append(refs, ref)
+				r.constraints = append(r.constraints, ref.Constraint)
 			}
 			return refs
 		}
@@ -179,6 +183,7 @@ func (r *resolver) bind(b policy.Binding) {
 		r.problem(b.Pos, "P904", "%s cannot be bound: %v", b.Symbol, err)
 		return
 	}
+	r.constraints = append(r.constraints, target.Constraint)
 	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
 	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
 	if w.Group != nil && whole {
@@ -340,7 +345,8 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.P
 		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
 	}
 	if u.Fallback != "" {
-		isMethod, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		isMethod, constraint, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		r.constraints = append(r.constraints, constraint)
 		if err != nil {
 			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
 		}

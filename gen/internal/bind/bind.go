@@ -19,6 +19,7 @@ type Target struct {
 	Func       Func     // Function, Method
 	Methods    []Method // Interface: all methods; Concrete: the exported ones; by name
 	Pos        string   // file:line:col of the declaration, the file absolute
+	Constraint string   // the build constraint under which all of it is there, or empty
 }
 
 // A Kind says what a bound symbol is.

@@ -40,7 +40,9 @@ type Package struct {
 	ours     func(name string, text []byte) bool
 	ignored  []string             // files that this build leaves out
 	declared map[string]token.Pos // see elsewhere
-	promised map[string]bool      // see Promise
+
+	constraints map[string]string // of files; see constraint
+	promised    map[string]bool   // see Promise
 }
 
 // A CompileError lists what keeps packages from being understood.

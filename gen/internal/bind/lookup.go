@@ -157,7 +157,7 @@ func (p *Program) why(path string) string {
 type binder struct{ home, from *Package }
 
 func (b binder) function(t *Target, obj *types.Func) (err error) {
-	t.Kind = Function
+	t.Kind, t.Constraint = Function, b.constraint(obj)
 	sig := obj.Signature()
 	t.TypeParams = b.typeParams(named(sig.TypeParams()))
 	t.Func, err = b.wrappable(obj)

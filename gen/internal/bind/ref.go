@@ -10,7 +10,8 @@ import (
 type Ref struct {
 	Pkg, PkgName string // "": the package itself
 	Name         string
-	Pointer      bool // *Name
+	Pointer      bool   // *Name
+	Constraint   string // the build constraint under which it is there, or empty
 }
 
 // SplitRef cuts the name of a variable or type into import path (empty for the
@@ -92,6 +93,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	case from != p && !obj.Exported():
 		return ref, nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
 	}
+	ref.Constraint = from.constraint(name, obj.Pos())
 	return ref, obj, nil
 }
 
@@ -105,8 +107,9 @@ func (p *Package) Has(path string) error {
 
 // Fallback checks that the function called name can stand in for fn: the same
 // parameters and the error, and the same results. Where recv names a type of
-// the package, a method of that type may stand in as well.
-func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, err error) {
+// the package, a method of that type may stand in as well. constraint is the
+// build constraint under which it is there.
+func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, constraint string, err error) {
 	obj := p.lookup(name)
 	if typ := p.lookup(recv); recv != "" && typ != nil {
 		own, _ := own(typ.Type())
@@ -115,13 +118,14 @@ func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, er
 		}
 	}
 	if obj == nil {
-		return false, fmt.Errorf("the package has no function %s%s", name, didYouMean(name, p.types.Scope().Names()))
+		return false, "", fmt.Errorf("the package has no function %s%s", name, didYouMean(name, p.types.Scope().Names()))
 	}
 	f, ok := obj.(*types.Func)
 	if !ok {
-		return false, fmt.Errorf("%s is not a function", name)
+		return false, "", fmt.Errorf("%s is not a function", name)
 	}
-	has := binder{home: p, from: p}.signature(f)
+	b := binder{home: p, from: p}
+	has := b.signature(f)
 	want := fn.Params
 	if fn.Variadic {
 		last := want[len(want)-1]
@@ -129,9 +133,12 @@ func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, er
 	}
 	want = append(append([]Param{}, want...), Param{Name: "err", Type: "error"})
 	if f.Signature().TypeParams().Len() > 0 || has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
-		return false, fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
+		return false, "", fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
 	}
-	return isMethod, nil
+	if isMethod {
+		return true, b.constraint(p.lookup(recv), f), nil
+	}
+	return false, b.constraint(f), nil
 }
 
 func sameTypes(a, b []Param) bool {

@@ -53,7 +53,7 @@ func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
 }
 
 // elsewhere returns what the package declares in tests and in files that this
-// build leaves out.
+// build leaves out; methods as T.M.
 func (p *Package) elsewhere() map[string]token.Pos {
 	if p.declared != nil || p.Dir == "" {
 		return p.declared
@@ -71,32 +71,57 @@ func (p *Package) elsewhere() map[string]token.Pos {
 			continue
 		}
 		for _, decl := range file.Decls {
-			for _, id := range declares(decl) {
-				p.declared[id.Name] = id.Pos()
+			for name, id := range declares(decl) {
+				p.declared[name] = id.Pos()
 			}
 		}
 	}
 	return p.declared
 }
 
-// declares returns the package-level names of a declaration.
-func declares(decl ast.Decl) (names []*ast.Ident) {
+// declares returns what a declaration declares for the package.
+func declares(decl ast.Decl) map[string]*ast.Ident {
+	names := map[string]*ast.Ident{}
+	add := func(ids ...*ast.Ident) {
+		for _, id := range ids {
+			names[id.Name] = id
+		}
+	}
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		if decl.Recv == nil && decl.Name.Name != "init" {
-			names = append(names, decl.Name)
+		if decl.Recv != nil {
+			names[receiver(decl)+"."+decl.Name.Name] = decl.Name
+		} else if decl.Name.Name != "init" {
+			add(decl.Name)
 		}
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
-				names = append(names, spec.Name)
+				add(spec.Name)
 			case *ast.ValueSpec:
-				names = append(names, spec.Names...)
+				add(spec.Names...)
 			}
 		}
 	}
 	return names
+}
+
+// receiver returns the name of the type whose method is declared.
+func receiver(decl *ast.FuncDecl) (name string) {
+	for _, field := range decl.Recv.List {
+		ast.Inspect(field.Type, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && name == "" {
+				name = id.Name // what follows are type parameters
+			}
+			return true
+		})
+	}
+	return name
+}
+
+func (p *Package) isTest(pos token.Pos) bool {
+	return strings.HasSuffix(p.fset.Position(pos).Filename, "_test.go")
 }
 
 // outside tells where a symbol stands that this build of the package does not
@@ -106,8 +131,12 @@ func (p *Package) outside(name string) string {
 	switch {
 	case !pos.IsValid():
 		return ""
-	case strings.HasSuffix(p.fset.Position(pos).Filename, "_test.go"):
+	case p.isTest(pos):
 		return "it is declared in a test, at " + p.short(pos) + ", which generated code cannot use: move it"
 	}
-	return "it is declared at " + p.short(pos) + ", which this build leaves out: run with the -tags, GOOS and GOARCH that it is for"
+	builds := ""
+	if text := constraintOf(p.fset.Position(pos).Filename); text != "" {
+		builds = " for builds under " + text
+	}
+	return "it is declared at " + p.short(pos) + builds + ", which this build leaves out: run with the -tags, GOOS and GOARCH that it is for"
 }

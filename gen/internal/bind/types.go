@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"errors"
 	"fmt"
 	"go/types"
 	"slices"
@@ -24,7 +25,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 	case method != "" && obj.IsAlias():
 		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
 	case method != "":
-		return b.method(t, typ.(*types.Named), method)
+		return b.method(t, obj, typ.(*types.Named), method)
 	}
 	for _, p := range params {
 		if err := b.writable(t.Name, p.Constraint()); err != nil {
@@ -32,9 +33,9 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 		}
 	}
 	if isInterface {
-		return b.iface(t, iface)
+		return b.iface(t, obj, iface)
 	}
-	return b.concrete(t, typ)
+	return b.concrete(t, obj, typ)
 }
 
 // symbol writes a method as it is bound.
@@ -46,7 +47,7 @@ func (b binder) symbol(named *types.Named, method string) string {
 	return obj.Pkg().Path() + "." + obj.Name() + "." + method
 }
 
-func (b binder) iface(t *Target, iface *types.Interface) error {
+func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) error {
 	t.Kind = Interface
 	if !iface.IsMethodSet() {
 		return fmt.Errorf("%s is a constraint, not an interface that a value can have", t.Name)
@@ -59,11 +60,11 @@ func (b binder) iface(t *Target, iface *types.Interface) error {
 			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
 		}
 	}
-	return b.methods(t, slices.Collect(iface.Methods()))
+	return b.methods(t, obj, slices.Collect(iface.Methods()))
 }
 
 // concrete describes a type with all methods that callers of its package have.
-func (b binder) concrete(t *Target, typ types.Type) error {
+func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 	t.Kind = Concrete
 	set := types.NewMethodSet(types.NewPointer(typ))
 	var methods []*types.Func
@@ -75,11 +76,12 @@ func (b binder) concrete(t *Target, typ types.Type) error {
 	if len(methods) == 0 {
 		return fmt.Errorf("%s is no interface and has no exported methods", t.Name)
 	}
-	return b.methods(t, methods)
+	return b.methods(t, obj, methods)
 }
 
 // methods adds the methods of a type, all of which have to be written.
-func (b binder) methods(t *Target, methods []*types.Func) error {
+func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) error {
+	t.Constraint = b.constraint(obj, methods...)
 	for _, m := range methods {
 		f, err := b.wrappable(m)
 		one := Method{Func: f, Pos: b.from.place(m)}
@@ -101,11 +103,14 @@ func (b binder) methods(t *Target, methods []*types.Func) error {
 	return nil
 }
 
-func (b binder) method(t *Target, typ *types.Named, method string) (err error) {
+func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method string) (err error) {
 	t.Kind = MethodOf
-	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ), true, b.from.types, method)
-	m, ok := obj.(*types.Func)
+	member, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ), true, b.from.types, method)
+	m, ok := member.(*types.Func)
 	if !ok {
+		if why := b.from.outside(t.Name + "." + method); why != "" {
+			return errors.New(why)
+		}
 		var names []string
 		for m := range typ.Methods() {
 			names = append(names, m.Name())
@@ -125,7 +130,7 @@ func (b binder) method(t *Target, typ *types.Named, method string) (err error) {
 	if pointer {
 		t.Recv.Type = "*" + t.Recv.Type
 	}
-	t.Pos = b.from.place(m)
+	t.Pos, t.Constraint = b.from.place(m), b.constraint(obj, m)
 	t.Func, err = b.wrappable(m)
 	return err
 }

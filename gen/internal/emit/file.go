@@ -31,7 +31,10 @@ type File struct {
 	Path    string // import path
 	Source  string // name of the policy file
 	Taken   Taken  // names of the package, which imports must avoid
-	Errors  []ErrorClass
+	// Constraint is the build constraint of what is bound, or empty: in a build
+	// without that, the file would not compile.
+	Constraint string
+	Errors     []ErrorClass
 	// Amplification is what retrylint holds the package to, if that is not its
 	// default.
 	Amplification int
@@ -111,7 +114,13 @@ func Render(f File) ([]byte, error) {
 	if err := out.Render(&buf); err != nil {
 		return nil, err
 	}
-	return finish(buf.Bytes(), p.aliases)
+	src := buf.Bytes()
+	if f.Constraint != "" {
+		// Jennifer would put it into one comment with the header.
+		header := Header(f.Source) + "\n"
+		src = append([]byte(header+"\n//go:build "+f.Constraint+"\n"), bytes.TrimPrefix(src, []byte(header))...)
+	}
+	return finish(src, p.aliases)
 }
 
 var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
