@@ -88,7 +88,9 @@ func isPath(pattern string) bool {
 // walk adds root and the folders below it that ./... means: not those that
 // begin with "." or "_", nor testdata, nor vendor, nor other modules.
 func walk(root string, dirs map[string]bool) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	// With the separator it may be a link.
+	return filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
+		path = filepath.Clean(path)
 		if err != nil {
 			if d != nil && d.IsDir() && path != root && errors.Is(err, fs.ErrPermission) {
 				return fs.SkipDir

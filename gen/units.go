@@ -174,10 +174,12 @@ func promised(u *unit) (list []bind.Promise) {
 	return list
 }
 
-// hasGo reports whether there are Go files in dir that are no tests.
+// hasGo reports whether there are Go files in dir that are no tests and not ours.
 func hasGo(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	return slices.ContainsFunc(files, func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+	return slices.ContainsFunc(files, func(name string) bool {
+		return !strings.HasSuffix(name, "_test.go") && filepath.Base(name) != OutputName
+	})
 }
 
 // occupied says of a unit what is in the place of its output.

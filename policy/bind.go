@@ -32,7 +32,10 @@ type Use struct {
 	Fallback   Symbol // called with the same arguments and the error, or empty
 }
 
-var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60]+/)?[\pL_][\pL_\p{Nd}.\-]*$`)
+var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
+
+// decoration is what Go code has around a symbol and go doc does without.
+var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
 // bindings reads the section bind.
 func (d decoder) bindings(root *node) (list []Binding) {
@@ -49,7 +52,11 @@ func (d decoder) bindings(root *node) (list []Binding) {
 func (d decoder) binding(e entry) Binding {
 	r := Binding{Symbol: e.key, Pos: e.at.Pos}
 	if !symbolName.MatchString(e.key) {
-		d.problem(e.at, "P904", "%s is not a Go symbol: write it as go doc does: Func, Type.Method, Interface", quoteShort(e.key))
+		as := "it as go doc does: Func, Type.Method, Interface"
+		if plain := decoration.ReplaceAllString(e.key, ""); symbolName.MatchString(plain) {
+			as = plain
+		}
+		d.problem(e.at, "P904", "%s is not a Go symbol: write %s", quoteShort(e.key), as)
 	}
 	if !e.value.isMap() {
 		r.Policy = d.policyName(e.value, false)

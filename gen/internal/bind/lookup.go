@@ -52,7 +52,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 			return nil, errors.New(why)
 		}
 		if full := p.fullSymbol(name, method); full != "" && from == p {
-			return nil, fmt.Errorf("package %s has no %s: write the whole import path, %s", p.Name, name, full)
+			return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
 		}
 		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
 	}
@@ -83,9 +83,12 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	return t, nil
 }
 
-// fullSymbol completes a symbol whose first word is the name of a package that p
-// imports, as Go code writes it: http.Get.
+// fullSymbol corrects a symbol whose first word is the name of a package, as Go
+// code writes it: http.Get needs the whole path, and p itself none.
 func (p *Package) fullSymbol(name, method string) string {
+	if name == p.Name {
+		return method
+	}
 	for _, imported := range p.types.Imports() {
 		if imported.Name() == name && method != "" {
 			return imported.Path() + "." + method
@@ -100,6 +103,9 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 	if path != "" {
 		from, err = p.reach(path)
 		return from, name, method, err
+	}
+	if strings.Contains(symbol, "/") {
+		return nil, "", "", fmt.Errorf("it is a package: write what of it to bind, as %s.NAME", symbol)
 	}
 	// io.Reader is not the method Reader of a type io, unless there is one.
 	if std := StandardPath(symbol); std != "" && p.lookup(name) == nil {
