@@ -50,18 +50,19 @@ func root(t *testing.T) string {
 // TestLibraries runs the suite over uses of retry libraries, of which
 // testdata/libraries declares what is used.
 func TestLibraries(t *testing.T) {
-	root, err := filepath.Abs("testdata/libraries")
+	dir, err := filepath.Abs("testdata/libraries")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(root, "src", "*", "*.go"))
+	files, err := filepath.Glob(filepath.Join(dir, "src", "*", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
 	for _, file := range files {
-		name := filepath.Base(filepath.Dir(file))
-		t.Run(name, func(t *testing.T) { analysistest.Run(t, root, together, name) })
+		names = append(names, filepath.Base(filepath.Dir(file)))
 	}
+	analysistest.Run(t, dir, together, names...)
 }
 
 // together reports what every analyzer of the suite does: a want comment is
