@@ -44,8 +44,10 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		text, codes := "give it a limit", []string{"RL201"}
+		var fixes []analysis.SuggestedFix
 		if ctx := retryloop.LiveContext(e.call); ctx != nil {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
+			fixes = contextFix(pass, file, e, ctx)
 		}
 		if retryloop.Spins(e.call) {
 			text, codes = text+"; the loop around it starts it again at once", append(codes, "RL103")
@@ -53,7 +55,8 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		pos := callStart(file, e.call.Pos())
 		r.finding(analysis.Diagnostic{
 			Pos: pos, End: e.call.Pos(),
-			Message: fmt.Sprintf("%s retries until it succeeds, for ever: %s", e.call.Call.StaticCallee().Name(), text),
+			Message:        fmt.Sprintf("%s retries until it succeeds, for ever: %s", e.call.Call.StaticCallee().Name(), text),
+			SuggestedFixes: fixes,
 		}, codes...)
 	}
 	return r.used, nil
