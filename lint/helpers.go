@@ -43,6 +43,14 @@ type endless struct {
 	ctx  ssa.Value // the context that it is given, if any, which never ends
 }
 
+// name returns the name of what is called.
+func (e endless) name() string {
+	if e.call.Call.IsInvoke() {
+		return e.call.Call.Method.Name()
+	}
+	return e.call.Call.StaticCallee().Name()
+}
+
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	helpers := map[*ssa.Function]*endlessHelper{}
@@ -115,7 +123,7 @@ func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
 func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call *ssa.Call) (op, ctx ssa.Value, ok bool) {
 	callee := call.Call.StaticCallee()
 	if callee == nil {
-		return nil, nil, false
+		return failsafeEndless(call)
 	}
 	args := call.Call.Args
 	if l := libraryOf(&call.Call); l != nil {

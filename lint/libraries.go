@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"math"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -27,22 +28,29 @@ type library struct {
 var libraries = []library{
 	{path: "github.com/cenkalti/backoff/v4", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: "github.com/cenkalti/backoff/v4", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: "github.com/cenkalti/backoff/v5", name: "Retry", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
-		return option(args[2], "WithMaxElapsedTime", isZero) && !option(args[2], "WithMaxTries", nil)
-	}},
+	{path: "github.com/cenkalti/backoff/v5", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
+	{path: "github.com/cenkalti/backoff/v7", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
 	{path: "github.com/avast/retry-go", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v3", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v4", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: "github.com/sethvargo/go-retry", name: "Do", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool {
-		return isCallOf(origin(args[1]), "github.com/sethvargo/go-retry", "NewConstant", "NewExponential", "NewFibonacci")
+	{path: sethvargo, name: "Do", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool {
+		return isCallOf(origin(args[1]), sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
 	}},
-	{path: "github.com/sethvargo/go-retry", name: "Constant", op: 2, ctx: 0, unbounded: always},
-	{path: "github.com/sethvargo/go-retry", name: "Exponential", op: 2, ctx: 0, unbounded: always},
-	{path: "github.com/sethvargo/go-retry", name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
-	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollInfinite", op: 1, ctx: -1, unbounded: always},
-	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always},
-	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always},
+	{path: sethvargo, name: "Constant", op: 2, ctx: 0, unbounded: always},
+	{path: sethvargo, name: "Exponential", op: 2, ctx: 0, unbounded: always},
+	{path: sethvargo, name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
+	{path: k8sWait, name: "PollInfinite", op: 1, ctx: -1, unbounded: always},
+	{path: k8sWait, name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always},
+	{path: k8sWait, name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always},
+	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }},
+	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }},
+	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }},
+	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
+		return option(args[2], "WithRetry", nil) && !option(args[2], "WithTimeout", nil) && seen(args[2])
+	}},
 }
+
+const gax = "github.com/googleapis/gax-go/v2"
 
 func always([]ssa.Value) bool { return true }
 
@@ -66,6 +74,29 @@ func libraryOf(call *ssa.CallCommon) *library {
 	return nil
 }
 
+func cenkaltiOptionsEndless(args []ssa.Value) bool {
+	return option(args[2], "WithMaxElapsedTime", isZero) && !option(args[2], "WithMaxTries", nil)
+}
+
+// stepsEndless reports whether a wait.Backoff has more Steps than anybody waits
+// for, and no cap that ends it.
+func stepsEndless(backoff ssa.Value) bool {
+	load, ok := backoff.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL {
+		return false
+	}
+	fields, ok := constantFields(nil, load.X)
+	if !ok || fields["Steps"] == nil {
+		return false
+	}
+	steps, exact := constant.Int64Val(constant.ToInt(fields["Steps"]))
+	if !exact || steps < math.MaxInt32 {
+		return false
+	}
+	grows := fields["Factor"] != nil && constant.Compare(constant.ToFloat(fields["Factor"]), token.GTR, constant.MakeInt64(1))
+	return fields["Cap"] == nil || !grows
+}
+
 const cenkalti = "github.com/cenkalti/backoff/v4"
 
 // cenkaltiEndless reports whether a BackOff never stops: a constant one, or an
@@ -87,10 +118,26 @@ func cenkaltiEndless(args []ssa.Value) bool {
 }
 
 func cenkaltiContext(args []ssa.Value) ssa.Value {
-	if b := origin(args[1]); isCallOf(b, cenkalti, "WithContext") {
+	b := origin(args[1])
+	for isCallOf(b, cenkalti, "WithMaxRetries") {
+		b = origin(b.(*ssa.Call).Call.Args[0])
+	}
+	if isCallOf(b, cenkalti, "WithContext") {
 		return b.(*ssa.Call).Call.Args[1]
 	}
 	return nil
+}
+
+// seen reports whether all options of a call are written where it is made.
+func seen(options ssa.Value) bool {
+	if c, ok := options.(*ssa.Const); ok {
+		return c.IsNil()
+	}
+	list := elements(options)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(v ssa.Value) bool {
+		_, made := origin(v).(*ssa.Call)
+		return !made
+	})
 }
 
 func avastEndless(args []ssa.Value) bool {

@@ -12,57 +12,73 @@ import (
 
 // TestSuite runs the whole suite over each package of testdata/src, where
 // comments say what must be reported. They are part of this module, so that
-// they see the real runtime. All are loaded at once, since what they import
-// takes longer than they do.
+// they see the real runtime.
 func TestSuite(t *testing.T) {
-	dirs, err := os.ReadDir(filepath.Join("testdata", "src"))
+	run(t, absolute(t, ".."), filepath.Join("testdata", "src"), testdata)
+}
+
+// TestLibraries runs the suite over uses of retry libraries, of which
+// testdata/libraries declares what is used.
+func TestLibraries(t *testing.T) {
+	dir := filepath.Join("testdata", "libraries")
+	run(t, absolute(t, dir), filepath.Join(dir, "src"), "")
+}
+
+// TestFacts: what packages tell of their functions to those that import them.
+func TestFacts(t *testing.T) {
+	root := absolute(t, "..")
+	analysistest.Run(t, root, endlessRetries, testdata+"endlesshelper/helper")
+	analysistest.Run(t, root, retryingFunctions, testdata+"nestedretry/wrapped")
+}
+
+// testdata begins the patterns of the packages that are part of this module.
+const testdata = "./lint/testdata/src/"
+
+// run runs the suite over the packages in the folders of src that have files,
+// and holds its fixes against the golden files where there are some. It loads
+// them together, since what they import takes longer than they do.
+func run(t *testing.T, root, src, prefix string) {
+	t.Helper()
+	var plain, fixed []string
+	dirs, err := os.ReadDir(src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var patterns []string
 	for _, dir := range dirs {
-		patterns = append(patterns, testdata+dir.Name())
+		switch pattern := prefix + dir.Name(); {
+		case has(t, filepath.Join(src, dir.Name(), "*.golden")):
+			fixed = append(fixed, pattern)
+		case has(t, filepath.Join(src, dir.Name(), "*.go")):
+			plain = append(plain, pattern)
+		}
 	}
-	for _, result := range analysistest.Run(t, root(t), together, patterns...) {
+	results := analysistest.Run(t, root, together, plain...)
+	if len(fixed) > 0 {
+		results = append(results, analysistest.RunWithSuggestedFixes(t, root, together, fixed...)...)
+	}
+	for _, result := range results {
 		if result.Err != nil {
 			t.Error(result.Err)
 		}
 	}
 }
 
-// TestFacts: what packages tell of their functions to those that import them.
-func TestFacts(t *testing.T) {
-	analysistest.Run(t, root(t), endlessRetries, testdata+"endlesshelper/helper")
-	analysistest.Run(t, root(t), retryingFunctions, testdata+"nestedretry/wrapped")
-}
-
-const testdata = "./lint/testdata/src/"
-
-func root(t *testing.T) string {
+func has(t *testing.T, glob string) bool {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	files, err := filepath.Glob(glob)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return root
+	return len(files) > 0
 }
 
-// TestLibraries runs the suite over uses of retry libraries, of which
-// testdata/libraries declares what is used.
-func TestLibraries(t *testing.T) {
-	dir, err := filepath.Abs("testdata/libraries")
+func absolute(t *testing.T, dir string) string {
+	t.Helper()
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "src", "*", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, file := range files {
-		names = append(names, filepath.Base(filepath.Dir(file)))
-	}
-	analysistest.Run(t, dir, together, names...)
+	return dir
 }
 
 // together reports what every analyzer of the suite does: a want comment is

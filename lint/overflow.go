@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/token"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -49,7 +48,11 @@ func runOverflow(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, shift := range retryloop.Overflows(fn) {
 			if file := fileOf(pass, shift.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(shift.Pos(), token.NoPos, "RL107", "this delay overflows when the attempts go on: cap the exponent, not the result")
+				r.finding(analysis.Diagnostic{
+					Pos:            shift.Pos(),
+					Message:        "this delay overflows when the attempts go on: cap the exponent, not the result",
+					SuggestedFixes: clampFix(pass, file, shift),
+				}, "RL107")
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 
@@ -61,7 +62,11 @@ func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 		}
 		seen[budget.Pos()] = true
 		if file := fileOf(pass, budget.Pos()); file != nil && !ast.IsGenerated(file) {
-			r.at(budget.Pos(), token.NoPos, "RL106", "each attempt of %s makes anew what is to end them: make it before the loop", retry.Name())
+			r.finding(analysis.Diagnostic{
+				Pos:            budget.Pos(),
+				Message:        fmt.Sprintf("each attempt of %s makes anew what is to end them: make it before the loop", retry.Name()),
+				SuggestedFixes: hoistFix(pass, file, budget),
+			}, "RL106")
 		}
 	}
 	return r.used, nil

@@ -3,8 +3,11 @@ package lint
 import (
 	"fmt"
 	"go/ast"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -26,26 +29,32 @@ RIGHT:
 
 	backoff.Retry(c.Ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10))
 
-Where a context is at hand that could end it, the same line says so as RL202.
+Where a context is at hand that could end it, the same line says so as RL202;
+where the retries have a limit, RL202 says it alone: they go on, and wait, after
+the caller has cancelled.
 
 It is silent where a context that somebody may end is given, where the operation
 counts or asks a context itself, and about options that are not seen.`,
 	URL:        pageOf("RL201"),
-	Requires:   []*analysis.Analyzer{endlessRetries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedLibrary,
 }
 
 func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	known := map[*ssa.Call]bool{}
 	for _, e := range pass.ResultOf[endlessRetries].([]endless) {
+		known[e.call] = true
 		file := fileOf(pass, e.call.Pos())
 		if file == nil || ast.IsGenerated(file) {
 			continue
 		}
 		text, codes := "give it a limit", []string{"RL201"}
+		var fixes []analysis.SuggestedFix
 		if ctx := retryloop.LiveContext(e.call); ctx != nil {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
+			fixes = contextFix(pass, file, e, ctx)
 		}
 		if retryloop.Spins(e.call) {
 			text, codes = text+"; the loop around it starts it again at once", append(codes, "RL103")
@@ -53,8 +62,77 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		pos := callStart(file, e.call.Pos())
 		r.finding(analysis.Diagnostic{
 			Pos: pos, End: e.call.Pos(),
-			Message: fmt.Sprintf("%s retries until it succeeds, for ever: %s", e.call.Call.StaticCallee().Name(), text),
+			Message:        fmt.Sprintf("%s retries until it succeeds, for ever: %s", e.name(), text),
+			SuggestedFixes: fixes,
 		}, codes...)
 	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, call := range callsOf(fn) {
+			if known[call] || !lacksContext(call) {
+				continue
+			}
+			live, ok := retryloop.LiveContext(call).(*ssa.Parameter)
+			file := fileOf(pass, call.Pos())
+			// What a function literal is for, and when it runs, is not known.
+			if !ok || live.Parent() != fn || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+				continue
+			}
+			e := endless{fn: fn, call: call}
+			if l := libraryOf(&call.Call); l.ctx >= 0 {
+				e.ctx = call.Call.Args[l.ctx]
+			}
+			r.finding(analysis.Diagnostic{
+				Pos: callStart(file, call.Pos()), End: call.Pos(),
+				Message:        fmt.Sprintf("%s goes on after %s has ended: give it that context", e.name(), live.Name()),
+				SuggestedFixes: contextFix(pass, file, e, live),
+			}, "RL202")
+		}
+	}
 	return r.used, nil
+}
+
+// lacksContext reports whether a call of a library that could be given a
+// context has none that ends, and the operation does not see to it.
+func lacksContext(call *ssa.Call) bool {
+	l := libraryOf(&call.Call)
+	if l == nil {
+		return false
+	}
+	args := call.Call.Args
+	op := origin(args[l.op])
+	if mayEnd(op) || givesUp(op) {
+		return false
+	}
+	switch {
+	case l.ctx >= 0:
+		given, ok := args[l.ctx].(*ssa.Call)
+		return ok && (contextFunc(given) == "Background" || contextFunc(given) == "TODO")
+	case l.stops == nil || l.stops(args) != nil:
+		return false
+	case isCenkalti(l.path):
+		return cenkaltiSeen(args[1])
+	}
+	return seen(args[1]) && !option(args[1], "RetryIf", nil)
+}
+
+// givesUp reports whether an operation marks errors that end its retries: the
+// end of a context may be one.
+func givesUp(op ssa.Value) bool {
+	fn, ok := op.(*ssa.Function)
+	if c, isClosure := op.(*ssa.MakeClosure); isClosure {
+		fn, ok = c.Fn.(*ssa.Function)
+	}
+	return ok && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
+		callee := call.Call.StaticCallee()
+		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable")
+	})
+}
+
+// cenkaltiSeen reports whether a BackOff is made where it is used.
+func cenkaltiSeen(b ssa.Value) bool {
+	b = origin(b)
+	for isCallOf(b, cenkalti, "WithMaxRetries") {
+		b = origin(b.(*ssa.Call).Call.Args[0])
+	}
+	return isCallOf(b, cenkalti, "NewConstantBackOff", "NewExponentialBackOff")
 }

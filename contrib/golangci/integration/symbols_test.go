@@ -6,8 +6,14 @@ import (
 	avastv4 "github.com/avast/retry-go/v4"
 	"github.com/cenkalti/backoff/v4"
 	backoffv5 "github.com/cenkalti/backoff/v5"
+	backoffv7 "github.com/cenkalti/backoff/v7"
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"github.com/googleapis/gax-go/v2"
+	"github.com/hashicorp/go-retryablehttp"
 	"github.com/sethvargo/go-retry"
 	"k8s.io/apimachinery/pkg/util/wait"
+	k8sretry "k8s.io/client-go/util/retry"
 )
 
 // The symbols that retrylint knows retry libraries by: those that are gone do
@@ -15,10 +21,20 @@ import (
 var _ = []any{
 	backoff.Retry, backoff.RetryNotify, backoff.WithContext, backoff.NewConstantBackOff, backoff.NewExponentialBackOff,
 	backoff.WithMaxElapsedTime, backoff.ExponentialBackOff{}.MaxElapsedTime, backoff.ZeroBackOff{},
-	backoffv5.Retry[int], backoffv5.WithMaxElapsedTime, backoffv5.WithMaxTries,
+	backoff.WithMaxRetries, backoff.WithInitialInterval, backoff.WithMaxInterval, backoff.Permanent, backoff.ExponentialBackOff{}.InitialInterval, backoff.ExponentialBackOff{}.MaxInterval,
+	backoffv5.Retry[int], backoffv5.WithMaxElapsedTime, backoffv5.WithMaxTries, backoffv5.WithBackOff, backoffv5.NewExponentialBackOff,
+	backoffv7.Retry[int], backoffv7.WithMaxElapsedTime, backoffv7.WithMaxTries, backoffv7.WithBackOff, backoffv7.NewExponentialBackOff,
 	avast.Do, avast.Attempts, avast.Context,
 	avastv3.Do, avastv3.Attempts, avastv3.Context,
-	avastv4.Do, avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context,
+	avastv4.Do, avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context, avastv4.Delay, avastv4.MaxDelay, avastv4.RetryIf, avastv4.Unrecoverable,
 	retry.Do, retry.NewConstant, retry.NewExponential, retry.NewFibonacci, retry.Constant, retry.Exponential, retry.Fibonacci,
+	retry.DoValue[int], retry.WithMaxRetries, retry.WithMaxDuration, retry.WithJitter, retry.WithJitterPercent, retry.WithFullJitter, retry.WithCappedDuration,
+	failsafe.With[any], failsafe.Executor[any].Run, failsafe.Executor[any].Get, failsafe.Executor[any].WithContext, failsafe.Executor[any].RunWithExecution,
+	retrypolicy.NewBuilder[any], retrypolicy.Builder[any].WithMaxRetries, retrypolicy.Builder[any].WithMaxAttempts, retrypolicy.Builder[any].WithMaxDuration,
+	retrypolicy.Builder[any].WithBudget, retrypolicy.Builder[any].AbortIf, retrypolicy.Builder[any].Build,
+	gax.Invoke, gax.WithRetry, gax.WithTimeout,
+	retryablehttp.NewClient, retryablehttp.Client{}.HTTPClient, retryablehttp.Client{}.RetryWaitMin, retryablehttp.Client{}.RetryWaitMax, (*retryablehttp.Client).StandardClient,
+	wait.ExponentialBackoff, wait.ExponentialBackoffWithContext, wait.Backoff{}.Steps, wait.Backoff{}.Cap, wait.Backoff{}.Factor, wait.Backoff{}.Duration,
+	k8sretry.OnError, k8sretry.RetryOnConflict,
 	wait.PollInfinite, wait.PollImmediateInfinite, wait.PollUntilContextCancel,
 }

@@ -70,7 +70,7 @@ func file(ctx context.Context, c *http.Client, name string) error {
 	if err != nil {
 		return err
 	}
-	return backoff.Retry(func() error {
+	return backoff.Retry(func() error { // want `RL202`
 		_, err := c.Do(req.WithContext(ctx)) // want `RL205`
 		return err
 	}, backoff.NewExponentialBackOff())

@@ -29,3 +29,4 @@ func WithMaxRetries(b BackOff, max uint64) BackOff            { return b }
 func WithContext(b BackOff, ctx context.Context) BackOff      { return b }
 func Retry(o Operation, b BackOff) error                      { return nil }
 func RetryNotify(o Operation, b BackOff, notify Notify) error { return nil }
+func Permanent(err error) error                               { return err }

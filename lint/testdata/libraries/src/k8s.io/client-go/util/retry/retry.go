@@ -4,3 +4,5 @@ package retry
 import "k8s.io/apimachinery/pkg/util/wait"
 
 func RetryOnConflict(backoff wait.Backoff, f func() error) error { return nil }
+
+func OnError(backoff wait.Backoff, retriable func(error) bool, f func() error) error { return nil }

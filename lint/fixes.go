@@ -1,0 +1,229 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/format"
+	"go/token"
+	"go/types"
+	"go/version"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
+)
+
+// callAt returns the call whose parenthesis stands at a place.
+func callAt(file *ast.File, paren token.Pos) *ast.CallExpr {
+	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
+	for _, n := range path {
+		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
+			return call
+		}
+	}
+	return nil
+}
+
+// nameAt returns the name by which a context is known at a place. The same name
+// may stand for another there.
+func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
+	p, ok := ctx.(*ssa.Parameter)
+	if !ok {
+		return "", false
+	}
+	_, obj := pass.Pkg.Scope().Innermost(pos).LookupParent(p.Name(), pos)
+	return p.Name(), obj != nil && obj == p.Object()
+}
+
+// contextFix gives a call of a library or helper that retries a context: the
+// retries end when that does, and nothing else changes.
+func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) []analysis.SuggestedFix {
+	call := callAt(file, e.call.Pos())
+	if call == nil {
+		return nil
+	}
+	name, ok := nameAt(pass, live, call.Pos())
+	if !ok {
+		return nil
+	}
+	fix := func(pos, end token.Pos, text string) []analysis.SuggestedFix {
+		return []analysis.SuggestedFix{{
+			Message:   "End the retries with " + name,
+			TextEdits: []analysis.TextEdit{{Pos: pos, End: end, NewText: []byte(text)}},
+		}}
+	}
+	if e.ctx != nil {
+		// Have: context.Background() as an argument, perhaps of an argument.
+		given, ok := e.ctx.(*ssa.Call)
+		if !ok || contextFunc(given) != "Background" && contextFunc(given) != "TODO" {
+			return nil
+		}
+		if old := callAt(file, given.Pos()); old != nil && call.Pos() <= old.Pos() && old.End() <= call.End() {
+			return fix(old.Pos(), old.End(), name)
+		}
+		return nil
+	}
+	l := libraryOf(&e.call.Call)
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if l == nil || l.stops == nil || !ok || call.Ellipsis.IsValid() || len(call.Args) < 2 {
+		return nil
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	if isCenkalti(l.path) {
+		var b strings.Builder
+		if err := format.Node(&b, pass.Fset, call.Args[1]); err != nil {
+			return nil
+		}
+		return fix(call.Args[1].Pos(), call.Args[1].End(), fmt.Sprintf("%s.WithContext(%s, %s)", pkg.Name, &b, name))
+	}
+	last := call.Args[len(call.Args)-1].End()
+	return fix(last, last, fmt.Sprintf(", %s.Context(%s)", pkg.Name, name))
+}
+
+// clampFix keeps the exponent of a shift below what overflows: all delays that
+// did not overflow stay what they are.
+func clampFix(pass *analysis.Pass, file *ast.File, shift *ssa.BinOp) []analysis.SuggestedFix {
+	path, _ := astutil.PathEnclosingInterval(file, shift.Pos(), shift.Pos())
+	i := slices.IndexFunc(path, func(n ast.Node) bool {
+		b, ok := n.(*ast.BinaryExpr)
+		return ok && b.Op == token.SHL && b.OpPos == shift.Pos()
+	})
+	if i < 0 || version.Compare(pass.Pkg.GoVersion(), "go1.21") < 0 {
+		return nil
+	}
+	expr := path[i].(*ast.BinaryExpr)
+	if _, obj := pass.Pkg.Scope().Innermost(expr.Pos()).LookupParent("min", expr.Pos()); obj != types.Universe.Lookup("min") {
+		return nil
+	}
+	greatest, ok := greatestShift(pass, path[i:])
+	if !ok {
+		return nil
+	}
+	var exponent strings.Builder
+	if err := format.Node(&exponent, pass.Fset, ast.Unparen(expr.Y)); err != nil {
+		return nil
+	}
+	return []analysis.SuggestedFix{{
+		Message:   "Cap the exponent",
+		TextEdits: []analysis.TextEdit{{Pos: expr.Y.Pos(), End: expr.Y.End(), NewText: fmt.Appendf(nil, "min(%s, %d)", &exponent, greatest)}},
+	}}
+}
+
+// greatestShift returns how far the constant that path begins with can be
+// shifted until it, or what it is multiplied with around, overflows.
+func greatestShift(pass *analysis.Pass, path []ast.Node) (n int, ok bool) {
+	number := func(expr ast.Expr) uint64 {
+		v := pass.TypesInfo.Types[expr].Value
+		if v == nil {
+			return 0
+		}
+		n, exact := constant.Int64Val(constant.ToInt(v))
+		if !exact || n < 0 {
+			return 0
+		}
+		return uint64(n)
+	}
+	child := path[0].(ast.Expr)
+	factor := number(child.(*ast.BinaryExpr).X)
+	for _, n := range path[1:] {
+		switch n := n.(type) {
+		case *ast.ParenExpr:
+		case *ast.BinaryExpr:
+			other := n.X
+			if other == child {
+				other = n.Y
+			}
+			if n.Op != token.MUL {
+				return shiftsOf(factor)
+			}
+			high, low := bits.Mul64(factor, number(other))
+			if high != 0 {
+				return 0, false
+			}
+			factor = low
+		case *ast.CallExpr:
+			if !pass.TypesInfo.Types[n.Fun].IsType() {
+				return shiftsOf(factor)
+			}
+		default:
+			return shiftsOf(factor)
+		}
+		child, ok = n.(ast.Expr)
+		if !ok {
+			return shiftsOf(factor)
+		}
+	}
+	return 0, false
+}
+
+func shiftsOf(factor uint64) (int, bool) {
+	return 63 - bits.Len64(factor), factor > 0 && factor < 1<<62
+}
+
+// hoistFix moves a budget from the first line of a loop to before it, where
+// nothing that it is made of belongs to the loop.
+func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.SuggestedFix {
+	path, _ := astutil.PathEnclosingInterval(file, budget.Pos(), budget.Pos())
+	i := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.AssignStmt); return ok })
+	if i < 0 || i+3 >= len(path) {
+		return nil
+	}
+	assign := path[i].(*ast.AssignStmt)
+	body, ok := path[i+1].(*ast.BlockStmt)
+	loop, isFor := path[i+2].(*ast.ForStmt)
+	_, inBlock := path[i+3].(*ast.BlockStmt) // no label is in between
+	if !ok || !isFor || !inBlock || body != loop.Body || body.List[0] != assign || assign.Tok != token.DEFINE || len(assign.Lhs) != 1 {
+		return nil
+	}
+	name := assign.Lhs[0].(*ast.Ident)
+	// Nobody may mean another by the name, before or after.
+	if _, obj := pass.Pkg.Scope().Innermost(loop.Pos()).LookupParent(name.Name, token.NoPos); obj != nil {
+		return nil
+	}
+	variable := pass.TypesInfo.Defs[name]
+	fits := true
+	ast.Inspect(assign.Rhs[0], func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if obj := pass.TypesInfo.Uses[id]; obj != nil && loop.Pos() <= obj.Pos() && obj.Pos() < loop.End() {
+				fits = false
+			}
+		}
+		return true
+	})
+	ast.Inspect(loop, func(n ast.Node) bool {
+		if again, ok := n.(*ast.AssignStmt); ok && again != assign {
+			for _, lhs := range again.Lhs {
+				if id, ok := lhs.(*ast.Ident); ok && pass.TypesInfo.Uses[id] == variable {
+					fits = false
+				}
+			}
+		}
+		return true
+	})
+	var text strings.Builder
+	if err := format.Node(&text, pass.Fset, assign); err != nil || !fits {
+		return nil
+	}
+	end := assign.End()
+	commented := slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
+		return len(body.List) > 1 && assign.End() <= c.Pos() && c.Pos() < body.List[1].Pos()
+	})
+	if len(body.List) > 1 && !commented && pass.Fset.Position(body.List[1].Pos()).Line == pass.Fset.Position(end).Line+1 {
+		end = body.List[1].Pos() // with its line
+	}
+	indent := strings.Repeat("\t", pass.Fset.Position(loop.Pos()).Column-1)
+	return []analysis.SuggestedFix{{
+		Message: "Make it before the loop",
+		TextEdits: []analysis.TextEdit{
+			{Pos: loop.Pos(), End: loop.Pos(), NewText: []byte(text.String() + "\n" + indent)},
+			{Pos: assign.Pos(), End: end},
+		},
+	}}
+}

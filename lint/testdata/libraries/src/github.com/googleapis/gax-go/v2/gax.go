@@ -1,0 +1,20 @@
+// Package gax declares what the test uses of the real one.
+package gax
+
+import (
+	"context"
+	"time"
+)
+
+type (
+	APICall      func(context.Context, CallSettings) error
+	CallOption   interface{ Resolve(*CallSettings) }
+	CallSettings struct{}
+	Retryer      interface {
+		Retry(error) (time.Duration, bool)
+	}
+)
+
+func Invoke(ctx context.Context, call APICall, opts ...CallOption) error { return nil }
+func WithRetry(func() Retryer) CallOption                                { return nil }
+func WithTimeout(time.Duration) CallOption                               { return nil }

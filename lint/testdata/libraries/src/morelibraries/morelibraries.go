@@ -1,0 +1,145 @@
+package morelibraries
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	avast "github.com/avast/retry-go/v4"
+	"github.com/cenkalti/backoff/v4"
+	backoffv7 "github.com/cenkalti/backoff/v7"
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"github.com/googleapis/gax-go/v2"
+	sethvargo "github.com/sethvargo/go-retry"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+)
+
+func ping() error { return nil }
+
+func ready() (bool, error) { return ping() == nil, nil }
+
+func always(error) bool { return true }
+
+func retryer() gax.Retryer { return nil }
+
+func failsafeRetries() error {
+	policy := retrypolicy.NewBuilder[any]().WithDelay(time.Second).WithMaxRetries(-1).Build()
+	return failsafe.With[any](policy).Run(ping) // want `Run retries until it succeeds, for ever: give it a limit \(RL201\)`
+}
+
+func failsafeAttempts() error {
+	policy := retrypolicy.NewBuilder[any]().WithMaxAttempts(-1).Build()
+	return failsafe.With[any](policy).WithContext(context.Background()).Run(ping) // want `RL201`
+}
+
+func invoke() error {
+	return gax.Invoke(context.Background(), func(context.Context, gax.CallSettings) error { return ping() }, gax.WithRetry(retryer)) // want `RL201`
+}
+
+func steps() error {
+	b := wait.Backoff{Duration: time.Second, Factor: 1, Steps: math.MaxInt32}
+	return wait.ExponentialBackoff(b, ready) // want `RL201`
+}
+
+func onError() error {
+	return retry.OnError(wait.Backoff{Duration: time.Second, Steps: math.MaxInt}, always, ping) // want `RL201`
+}
+
+func v7() {
+	backoffv7.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv7.WithMaxElapsedTime(0)) // want `RL201`
+}
+
+func boundedCenkalti(ctx context.Context) error {
+	return backoff.Retry(ping, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)) // want `Retry goes on after ctx has ended: give it that context \(RL202\)`
+}
+
+func boundedAvast(ctx context.Context) error {
+	return avast.Do(ping, avast.Attempts(5)) // want `RL202`
+}
+
+func boundedSethvargo(ctx context.Context) error {
+	b := sethvargo.WithMaxRetries(3, sethvargo.NewConstant(time.Second))
+	return sethvargo.Do(context.Background(), b, func(context.Context) error { return ping() }) // want `RL202`
+}
+
+func nopeFailsafe(ctx context.Context) error {
+	long := retrypolicy.NewBuilder[any]().WithMaxRetries(-1).WithMaxDuration(time.Hour).Build()
+	if err := failsafe.With[any](long).Run(ping); err != nil {
+		return err
+	}
+	few := retrypolicy.NewBuilder[any]().WithMaxRetries(3).Build()
+	if err := failsafe.With[any](few).Run(ping); err != nil {
+		return err
+	}
+	until := retrypolicy.NewBuilder[any]().WithMaxRetries(-1).Build()
+	return failsafe.With[any](until).WithContext(ctx).Run(ping)
+}
+
+// The other policy may end it.
+func nopeOther(timeout failsafe.Policy[any]) error {
+	until := retrypolicy.NewBuilder[any]().WithMaxRetries(-1).Build()
+	return failsafe.With[any](timeout, until).Run(ping)
+}
+
+func nopeInvoke(ctx context.Context, opts []gax.CallOption) error {
+	call := func(context.Context, gax.CallSettings) error { return ping() }
+	if err := gax.Invoke(ctx, call, gax.WithRetry(retryer)); err != nil {
+		return err
+	}
+	return gax.Invoke(context.WithoutCancel(ctx), call, gax.WithRetry(retryer), gax.WithTimeout(time.Minute))
+}
+
+func nopeOptions(opt gax.CallOption) error {
+	return gax.Invoke(context.Background(), func(context.Context, gax.CallSettings) error { return ping() }, gax.WithRetry(retryer), opt)
+}
+
+// The cap ends it.
+func nopeCap() error {
+	return wait.ExponentialBackoff(wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt32, Cap: time.Minute}, ready) // want `RL209`
+}
+
+func nopeSteps() error {
+	return wait.ExponentialBackoff(wait.Backoff{Duration: time.Second, Factor: 1, Steps: 10}, ready)
+}
+
+func nopeGiven(ctx context.Context, b backoff.BackOff, opts []avast.Option) error {
+	if err := backoff.Retry(ping, b); err != nil {
+		return err
+	}
+	if err := backoff.Retry(ping, backoff.WithMaxRetries(backoff.WithContext(backoff.NewExponentialBackOff(), ctx), 3)); err != nil {
+		return err
+	}
+	if err := avast.Do(ping, avast.Attempts(5), avast.Context(ctx)); err != nil {
+		return err
+	}
+	return avast.Do(ping, opts...)
+}
+
+// It asks the context itself.
+func nopeAsks(ctx context.Context) error {
+	return avast.Do(func() error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return ping()
+	}, avast.Attempts(5))
+}
+
+// It knows when to give up.
+func nopePermanent(ctx context.Context) error {
+	return backoff.Retry(func() error {
+		err := ping()
+		if errors.Is(err, context.Canceled) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.NewExponentialBackOff())
+}
+
+// It may run when the context has ended, and shall.
+func nopeLater(ctx context.Context) func() error {
+	return func() error { return avast.Do(ping, avast.Attempts(5)) }
+}

@@ -1,0 +1,103 @@
+package fixes
+
+import (
+	"context"
+	"time"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/endlesshelper/helper"
+)
+
+type client interface {
+	Call(ctx context.Context, key string) (string, error)
+	Ping() error
+}
+
+func clamped(c client, stop func() bool) {
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil || stop() {
+			return
+		}
+		time.Sleep(min(time.Second<<attempt, time.Minute)) // want `RL107`
+	}
+}
+
+func product(c client, stop func() bool) {
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil || stop() {
+			return
+		}
+		d := time.Duration(1<<(2*uint64(attempt))) * 50 * time.Millisecond // want `RL107`
+		time.Sleep(min(d, time.Minute))
+	}
+}
+
+// What it is multiplied with is not known.
+func factor(c client, first time.Duration, stop func() bool) {
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil || stop() {
+			return
+		}
+		time.Sleep(min(first*(1<<attempt), time.Minute)) // want `RL107`
+	}
+}
+
+func shadowed(c client, stop func() bool) {
+	min := func(a, b time.Duration) time.Duration { return a }
+	for attempt := 0; ; attempt++ {
+		if c.Ping() == nil || stop() {
+			return
+		}
+		time.Sleep(min(time.Second<<attempt, time.Minute)) // want `RL107`
+	}
+}
+
+type budget struct{ left time.Duration }
+
+func (b *budget) Backoff(err error) error {
+	if b.left -= time.Second; b.left < 0 {
+		return err
+	}
+	time.Sleep(time.Second)
+	return nil
+}
+
+func hoisted(ctx context.Context, c client) error {
+	for {
+		b := &budget{left: time.Minute} // want `RL106`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := b.Backoff(err); err != nil {
+			return err
+		}
+	}
+}
+
+// Something comes first.
+func second(ctx context.Context, c client, log func(string)) error {
+	for {
+		log("again")
+		b := &budget{left: time.Minute} // want `RL106`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := b.Backoff(err); err != nil {
+			return err
+		}
+	}
+}
+
+func background(ctx context.Context, c client) error {
+	return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL202`
+}
+
+// Another context has the name here.
+func hidden(ctx context.Context, c client) error {
+	{
+		ctx := "ctx"
+		_ = ctx
+		return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL202`
+	}
+}
