@@ -64,6 +64,23 @@ func (w way) leaves() bool {
 	return w.returns() && exits(w.loop.header)
 }
 
+// mayReturn reports whether the function can return after the way has left the
+// loop, and not only by another round of an outer loop.
+func (w way) mayReturn() bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if seen[b] || b.Dominates(w.loop.header) {
+			return false
+		}
+		seen[b] = true
+		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
+	}
+	return visit(w.to) || w.returns() && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
+		return !w.loop.blocks[s] && visit(s)
+	})
+}
+
 // reachesEnd reports whether the function can end after b. One that cannot goes
 // on to serve for ever.
 func reachesEnd(b *ssa.BasicBlock) bool {
