@@ -20,6 +20,7 @@ type library struct {
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
+	final     bool // an error of the operation ends it
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
@@ -39,9 +40,9 @@ var libraries = []library{
 	{path: "github.com/sethvargo/go-retry", name: "Constant", op: 2, ctx: 0, unbounded: always},
 	{path: "github.com/sethvargo/go-retry", name: "Exponential", op: 2, ctx: 0, unbounded: always},
 	{path: "github.com/sethvargo/go-retry", name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
-	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollInfinite", op: 1, ctx: -1, unbounded: always},
-	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always},
-	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always},
+	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollInfinite", op: 1, ctx: -1, unbounded: always, final: true},
+	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always, final: true},
+	{path: "k8s.io/apimachinery/pkg/util/wait", name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always, final: true},
 }
 
 func always([]ssa.Value) bool { return true }

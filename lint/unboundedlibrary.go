@@ -26,7 +26,8 @@ RIGHT:
 
 	backoff.Retry(c.Ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10))
 
-Where a context is at hand that could end it, the same line says so as RL202.
+Where a context is at hand that could end it, the same line says so as RL202: of a
+library, or of a helper that takes one or whose operation uses one.
 
 It is silent where a context that somebody may end is given, where the operation
 counts or asks a context itself, and about options that are not seen.`,
@@ -44,7 +45,7 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		text, codes := "give it a limit", []string{"RL201"}
-		if ctx := retryloop.LiveContext(e.call); ctx != nil {
+		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
 		}
 		if retryloop.Spins(e.call) {
