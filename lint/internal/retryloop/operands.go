@@ -292,6 +292,9 @@ func isObject(t types.Type) bool {
 // overwritesBehind reports whether the way may change what an operand is made
 // of, or is a part of.
 func (w way) overwritesBehind(v ssa.Value) bool {
+	if c, ok := root(v).(*ssa.MakeClosure); ok {
+		return w.overwritesCaptured(c)
+	}
 	call, ok := root(v).(*ssa.Call)
 	if x, isResult := root(v).(*ssa.Extract); isResult {
 		call, ok = x.Tuple.(*ssa.Call)
@@ -304,6 +307,32 @@ func (w way) overwritesBehind(v ssa.Value) bool {
 	}
 	return slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool {
 		return *op != nil && (w.overwrites(call, *op) || w.overwritesBehind(*op))
+	})
+}
+
+// overwritesCaptured reports whether the way, or each round, assigns to a
+// variable that a closure reads.
+func (w way) overwritesCaptured(c *ssa.MakeClosure) bool {
+	fn := c.Fn.(*ssa.Function)
+	rounds := w.loop.between(w.loop.header, w.from)
+	for i, v := range c.Bindings {
+		if _, ok := v.(*ssa.Alloc); !ok || w.isFresh(v) || !isRead(fn.FreeVars[i]) {
+			continue
+		}
+		for _, ref := range *v.Referrers() {
+			if store, ok := ref.(*ssa.Store); ok && (w.blocks[store.Block()] || rounds[store.Block()]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isRead reports whether a closure does more with a variable than to assign.
+func isRead(v *ssa.FreeVar) bool {
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		store, ok := ref.(*ssa.Store)
+		return !ok || store.Addr != v
 	})
 }
 

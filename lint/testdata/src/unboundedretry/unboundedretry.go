@@ -318,7 +318,64 @@ func madeAnew(addr string) {
 	}
 }
 
+// A closure that only passes errors on is as good as a function.
+func closureCalled(c client) (v string) {
+	call := func() (err error) {
+		if v, err = c.Call(context.Background(), "k"); err != nil {
+			return err
+		}
+		return c.Ping()
+	}
+	for call() != nil { // want `RL101`
+		time.Sleep(time.Second)
+	}
+	return v
+}
+
 // ---- what must stay silent ----
+
+func nopeClosureReadsAnother(c client, keys <-chan string) {
+	key := "k"
+	call := func() error {
+		_, err := c.Call(context.Background(), key)
+		return err
+	}
+	for call() != nil {
+		key = <-keys
+	}
+}
+
+func nopeClosureKnowsWhen(c client, stopped *bool) {
+	call := func() error {
+		if *stopped {
+			return nil
+		}
+		return c.Ping()
+	}
+	for call() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+type reporter interface {
+	Errorf(string, ...any)
+	FailNow()
+}
+
+func noError(t reporter, err error) {}
+
+func nopeAssertion(t reporter, ctx context.Context, c client) {
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errBusy) {
+			noError(t, err)
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
 
 func (l *link) dialNext() (net.Conn, error) {
 	return net.Dial("tcp", l.addrs[l.failures%len(l.addrs)])
