@@ -41,6 +41,7 @@ type endless struct {
 	fn   *ssa.Function
 	call *ssa.Call
 	ctx  ssa.Value // the context that it is given, if any, which never ends
+	able bool      // it could be given another, or the operation has one
 }
 
 // name returns the name of what is called.
@@ -75,7 +76,8 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 					grown = true
 				case ctx == nil || retryloop.IsBackground(ctx):
 					if _, given := op.(*ssa.Parameter); !given {
-						found = append(found, endless{fn, call, ctx})
+						able := ctx != nil || libraryOf(&call.Call) != nil || hasContext(op)
+						found = append(found, endless{fn, call, ctx, able})
 					}
 				}
 			}
@@ -130,6 +132,9 @@ func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, 
 		if !l.unbounded(args) {
 			return nil, nil, false
 		}
+		if fn := operation(origin(args[l.op])); l.final && fn != nil && retryloop.FailsWithContext(fn) {
+			return nil, nil, false
+		}
 		if l.ctx >= 0 {
 			ctx = args[l.ctx]
 		} else if l.stops != nil {
@@ -168,16 +173,26 @@ func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
 // mayEnd reports whether an operation may end its retry by itself: it counts,
 // or asks a context, a channel or a clock.
 func mayEnd(op ssa.Value) bool {
-	var fn *ssa.Function
+	if _, ok := op.(*ssa.Parameter); ok {
+		return false
+	}
+	fn := operation(op)
+	return fn == nil || retryloop.MayEnd(fn)
+}
+
+// operation returns the function that is retried, if it is known.
+func operation(op ssa.Value) *ssa.Function {
 	switch op := op.(type) {
 	case *ssa.MakeClosure:
-		fn = op.Fn.(*ssa.Function)
+		return op.Fn.(*ssa.Function)
 	case *ssa.Function:
-		fn = op
-	case *ssa.Parameter:
-		return false
-	default:
-		return true
+		return op
 	}
-	return retryloop.MayEnd(fn)
+	return nil
+}
+
+// hasContext reports whether an operation hands a context to what it calls.
+func hasContext(op ssa.Value) bool {
+	fn := operation(op)
+	return fn != nil && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool { return retryloop.GivenContext(call) != nil })
 }

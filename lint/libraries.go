@@ -21,6 +21,7 @@ type library struct {
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
+	final     bool // an error of the operation ends it
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
@@ -39,11 +40,11 @@ var libraries = []library{
 	{path: sethvargo, name: "Constant", op: 2, ctx: 0, unbounded: always},
 	{path: sethvargo, name: "Exponential", op: 2, ctx: 0, unbounded: always},
 	{path: sethvargo, name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
-	{path: k8sWait, name: "PollInfinite", op: 1, ctx: -1, unbounded: always},
-	{path: k8sWait, name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always},
-	{path: k8sWait, name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always},
-	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }},
-	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }},
+	{path: k8sWait, name: "PollInfinite", op: 1, ctx: -1, unbounded: always, final: true},
+	{path: k8sWait, name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always, final: true},
+	{path: k8sWait, name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always, final: true},
+	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true},
+	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true},
 	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }},
 	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", nil) && !option(args[2], "WithTimeout", nil) && seen(args[2])

@@ -93,10 +93,14 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 	return paren
 }
 
-// inTest reports whether pos is in a file of tests, which wait and repeat as
-// they like.
+// inTest reports whether pos is in a file of tests or of their helpers, which
+// wait and repeat as they like.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
-	return strings.HasSuffix(pass.Fset.File(pos).Name(), "_test.go")
+	if strings.HasSuffix(pass.Fset.File(pos).Name(), "_test.go") {
+		return true
+	}
+	file := fileOf(pass, pos)
+	return file != nil && slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"testing"` })
 }
 
 // standsAlone reports whether a call, of which the parenthesis is known, is a

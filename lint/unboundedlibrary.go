@@ -29,9 +29,10 @@ RIGHT:
 
 	backoff.Retry(c.Ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10))
 
-Where a context is at hand that could end it, the same line says so as RL202;
-where the retries have a limit, RL202 says it alone: they go on, and wait, after
-the caller has cancelled.
+Where a context is at hand that could end it, the same line says so as RL202: of a
+library, or of a helper that takes one or whose operation uses one. Where the
+retries have a limit, RL202 says it alone: they go on, and wait, after the caller
+has cancelled.
 
 It is silent where a context that somebody may end is given, where the operation
 counts or asks a context itself, and about options that are not seen.`,
@@ -52,7 +53,7 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		}
 		text, codes := "give it a limit", []string{"RL201"}
 		var fixes []analysis.SuggestedFix
-		if ctx := retryloop.LiveContext(e.call); ctx != nil {
+		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
 			fixes = contextFix(pass, file, e, ctx)
 		}

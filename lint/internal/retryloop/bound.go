@@ -17,7 +17,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle[r.Call.Block()] = true
 	c := classification{failed: r.failed, errs: errs, open: map[ssa.Value]bool{}}
 	var ctx ssa.Value
-	selected := false
+	selected, knows := false, false
 	for b := range cycle {
 		if ends(b) {
 			return
@@ -38,6 +38,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			if !c.fixed(last.Cond) && r.isAbout(last.Cond, errs) {
 				r.Classified = true
 				selected = selected || isSelected(last, cycle)
+				knows = knows || !isSpared(last, cycle)
 			}
 		default:
 			return
@@ -49,7 +50,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		// others were faster.
 	case ctx != nil:
 		r.Bound, r.Context = ByContext, ctx
-	case r.Classified && given != nil && !IsBackground(given):
+	case knows && given != nil && !IsBackground(given):
 		// What classifies the error may well know that the context ended.
 	default:
 		r.Bound = Unbounded
@@ -60,14 +61,35 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 // isSelected reports whether a branch stays on the cycle for one error alone,
 // and leaves it for all others.
 func isSelected(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
-	stays := cycle[branch.Block().Succs[0]]
+	one := asksForOne(branch)
+	return one != nil && cycle[one]
+}
+
+// isSpared reports whether a branch leaves the cycle for one error alone, and
+// stays on it for all others.
+func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
+	one := asksForOne(branch)
+	return one != nil && !cycle[one]
+}
+
+// asksForOne returns what follows where a branch has recognised one error, or
+// nil if it asks for anything else.
+func asksForOne(branch *ssa.If) *ssa.BasicBlock {
+	succs := branch.Block().Succs
 	switch cond := branch.Cond.(type) {
 	case *ssa.Call:
-		return stays && isNamed(cond.Common().StaticCallee(), "errors", "Is")
+		if isNamed(cond.Common().StaticCallee(), "errors", "Is") {
+			return succs[0]
+		}
 	case *ssa.BinOp:
-		return stays && cond.Op == token.EQL || !stays && cond.Op == token.NEQ
+		switch cond.Op {
+		case token.EQL:
+			return succs[0]
+		case token.NEQ:
+			return succs[1]
+		}
 	}
-	return false
+	return nil
 }
 
 // isAbout reports whether a condition asks anything of an error.

@@ -70,33 +70,63 @@ func liveContext(fn *ssa.Function, b *ssa.BasicBlock) ssa.Value {
 }
 
 // bindingOf returns what a captured variable holds, if it is captured in one
-// place and assigned to once.
+// place, and not assigned to afterwards.
 func bindingOf(v *ssa.FreeVar) ssa.Value {
 	outer := v.Parent().Parent()
-	var bound ssa.Value
+	var closure *ssa.MakeClosure
 	for _, b := range outer.Blocks {
 		for _, instr := range b.Instrs {
 			c, ok := instr.(*ssa.MakeClosure)
 			if !ok || c.Fn != v.Parent() {
 				continue
 			}
-			if bound != nil {
+			if closure != nil {
 				return nil
 			}
-			bound = c.Bindings[slices.Index(v.Parent().FreeVars, v)]
+			closure = c
 		}
 	}
-	switch bound := bound.(type) {
+	if closure == nil {
+		return nil
+	}
+	switch bound := closure.Bindings[slices.Index(v.Parent().FreeVars, v)].(type) {
 	case *ssa.FreeVar:
 		return bindingOf(bound)
 	case *ssa.Alloc:
-		stored := contents(bound)
-		if len(stored) == 1 {
-			return stored[0]
+		return lastStored(bound, closure)
+	default:
+		return bound
+	}
+}
+
+// lastStored returns what a variable holds at an instruction, if each
+// assignment to it comes before.
+func lastStored(alloc *ssa.Alloc, at ssa.Instruction) ssa.Value {
+	var last *ssa.Store
+	for _, ref := range *alloc.Referrers() {
+		store, ok := ref.(*ssa.Store)
+		if !ok || store.Addr != alloc {
+			continue
 		}
+		if !precedes(store, at) {
+			return nil
+		}
+		if last == nil || precedes(last, store) {
+			last = store
+		}
+	}
+	if last == nil {
 		return nil
 	}
-	return bound
+	return last.Val
+}
+
+// precedes reports whether a always runs before b does.
+func precedes(a, b ssa.Instruction) bool {
+	if a.Block() != b.Block() {
+		return a.Block().Dominates(b.Block())
+	}
+	return slices.Index(a.Block().Instrs, a) < slices.Index(b.Block().Instrs, b)
 }
 
 // isLive reports whether v is a context that is derived with a time limit, that

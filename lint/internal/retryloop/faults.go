@@ -16,6 +16,9 @@ func (r Retry) Hidden() (found []*ssa.Return) {
 	if r.counted || r.reread || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
 		return nil
 	}
+	if !r.succeeded.mayReturn() {
+		return nil // the function goes on as long as it may
+	}
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
 		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
@@ -53,8 +56,9 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 	return nil
 }
 
-// Defers returns the defers that each attempt of a retry adds, of which none
-// runs before the function ends.
+// Defers returns the defers that each failed attempt of a retry adds, of which
+// none runs before the function ends. What is deferred under a condition may be
+// so once.
 func (r Retry) Defers() (found []*ssa.Defer) {
 	if r.counted || r.reread {
 		return nil // each round may be about something else
@@ -62,12 +66,23 @@ func (r Retry) Defers() (found []*ssa.Defer) {
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
 		for _, instr := range b.Instrs {
-			if d, ok := instr.(*ssa.Defer); ok && cycle[b] {
+			if d, ok := instr.(*ssa.Defer); ok && cycle[b] && r.isInEach(b) {
 				found = append(found, d)
 			}
 		}
 	}
 	return found
+}
+
+// isInEach reports whether block b runs in every attempt that fails.
+func (r Retry) isInEach(b *ssa.BasicBlock) bool {
+	if b.Dominates(r.Call.Block()) {
+		return true
+	}
+	w := r.failed
+	return w.blocks[b] && !slices.ContainsFunc(w.loop.header.Preds, func(pred *ssa.BasicBlock) bool {
+		return w.enters(pred) && !b.Dominates(pred)
+	})
 }
 
 // Recursions returns the calls by which fn tries the same again, for ever: in
@@ -156,13 +171,14 @@ func errorCall(v ssa.Value) (*ssa.Call, bool) {
 }
 
 // Overflows returns the shifts of a delay by a number of attempts that nothing
-// bounds, the delay itself neither.
+// bounds, the delay itself neither, but for what is capped afterwards. A delay
+// without a cap takes centuries to overflow.
 func Overflows(fn *ssa.Function) (found []*ssa.BinOp) {
 	for _, l := range loops(fn) {
 		for _, b := range l.list {
 			for _, instr := range b.Instrs {
 				shift, ok := instr.(*ssa.BinOp)
-				if ok && l.innermost[b] == l && shift.Op == token.SHL && l.isFreeCounter(shift.Y) && becomesDuration(shift, 5) && !l.endsBy(shift, 8) {
+				if ok && l.innermost[b] == l && shift.Op == token.SHL && l.isFreeCounter(shift.Y) && becomesDuration(shift, 5) && isCapped(shift, 8) && !l.endsBy(shift, 8) {
 					found = append(found, shift)
 				}
 			}
@@ -221,6 +237,22 @@ func (l *loop) endsBy(v ssa.Value, depth int) bool {
 			return slices.ContainsFunc(ref.Block().Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
 		case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
 			return l.endsBy(ref.(ssa.Value), depth-1)
+		}
+		return false
+	})
+}
+
+// isCapped reports whether a number, or what is computed from it, is compared,
+// or given to what returns the smaller of two.
+func isCapped(v ssa.Value, depth int) bool {
+	return depth > 0 && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Call:
+			return len(ref.Common().Args) > 1 && types.Identical(ref.Type(), v.Type())
+		case *ssa.BinOp:
+			return types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) || isCapped(ref, depth-1)
+		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+			return isCapped(ref.(ssa.Value), depth-1)
 		}
 		return false
 	})

@@ -97,7 +97,7 @@ func Find(fn *ssa.Function) []Retry {
 // retry judges whether the loop is a retry of call.
 func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	errs := errorsOf(call)
-	if len(errs) == 0 {
+	if len(errs) == 0 || l.items() {
 		return Retry{}, false
 	}
 	for _, b := range l.list {
@@ -120,7 +120,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && !reread && !isClosure(call) {
+		if !counted && !reread && !isOpaque(call) {
 			r.judge(branch, errs)
 		}
 		return r, true
@@ -213,10 +213,10 @@ func isError(t types.Type) bool { return types.Identical(t, errorType) }
 // IsError reports whether t is error.
 func IsError(t types.Type) bool { return isError(t) }
 
-// isClosure reports whether the callee is a closure, or a value that is neither
-// a function nor a parameter: whether its errors end is for its variables to
-// know.
-func isClosure(call *ssa.Call) bool {
+// isOpaque reports whether the callee is a value that is neither a function nor
+// a parameter, or a closure that does more than to pass errors on: whether its
+// errors end is for its variables to know.
+func isOpaque(call *ssa.Call) bool {
 	if call.Common().IsInvoke() {
 		return false
 	}
@@ -224,7 +224,20 @@ func isClosure(call *ssa.Call) bool {
 		return false
 	}
 	fn := call.Common().StaticCallee()
-	return fn == nil || fn.Parent() != nil
+	return fn == nil || fn.Parent() != nil && (MayEnd(fn) || !onlyAsksErrors(fn))
+}
+
+// onlyAsksErrors reports whether each branch of a function asks whether an error
+// is nil.
+func onlyAsksErrors(fn *ssa.Function) bool {
+	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok {
+			return false
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		return !ok || !isError(cmp.X.Type()) || !isNil(cmp.Y)
+	})
 }
 
 // branchOn returns the comparison with nil of one of errs that ends block b,

@@ -11,7 +11,7 @@ import (
 // may end, and its error then only leads to the next attempt.
 func (r Retry) IgnoresItsContext() bool {
 	ctx := GivenContext(r.Call)
-	if r.Bound != Unbounded || r.Classified || ctx == nil {
+	if r.Bound != Unbounded || ctx == nil {
 		return false
 	}
 	switch v := ctx.(type) {

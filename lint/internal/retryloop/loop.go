@@ -1,6 +1,12 @@
 package retryloop
 
-import "golang.org/x/tools/go/ssa"
+import (
+	"go/types"
+	"slices"
+	"sync"
+
+	"golang.org/x/tools/go/ssa"
+)
 
 // A loop is a natural loop of the control flow graph.
 type loop struct {
@@ -8,6 +14,7 @@ type loop struct {
 	blocks    map[*ssa.BasicBlock]bool
 	list      []*ssa.BasicBlock // blocks, in the order of the function
 	innermost map[*ssa.BasicBlock]*loop
+	items     func() bool // whether each round is about another item
 }
 
 // loops returns the natural loops of fn: for, range and goto alike. Loops with
@@ -24,6 +31,7 @@ func loops(fn *ssa.Function) []*loop {
 			l := byHeader[header]
 			if l == nil {
 				l = &loop{header: header, blocks: map[*ssa.BasicBlock]bool{header: true}, innermost: innermost}
+				l.items = sync.OnceValue(l.visits)
 				byHeader[header] = l
 				all = append(all, l)
 			}
@@ -53,6 +61,58 @@ func (l *loop) fill(latch *ssa.BasicBlock) {
 	for _, p := range latch.Preds {
 		l.fill(p)
 	}
+}
+
+// visits reports whether each round takes an item of a list or map, and does
+// something with it. Delays and numbers are no items: a table of delays belongs
+// to a retry.
+func (l *loop) visits() bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		return l.innermost[b] == l && slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			switch instr := instr.(type) {
+			case *ssa.IndexAddr:
+				return l.counted(instr.Index) && isUsed(instr, 6)
+			case *ssa.Extract:
+				_, next := instr.Tuple.(*ssa.Next)
+				return next && instr.Index > 0 && isUsed(instr, 6)
+			}
+			return false
+		})
+	})
+}
+
+// counted reports whether v is a variable that the loop counts, or that after
+// its step.
+func (l *loop) counted(v ssa.Value) bool {
+	if step, ok := v.(*ssa.BinOp); ok && isConst(step.Y) {
+		v = step.X
+	}
+	phi, ok := v.(*ssa.Phi)
+	return ok && phi.Block() == l.header && slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return isStep(edge, phi) })
+}
+
+// isUsed reports whether an item is given to a call, kept, or asked for. It
+// follows what is computed from it for some steps.
+func isUsed(v ssa.Value, depth int) bool {
+	if basic, ok := v.Type().Underlying().(*types.Basic); ok && basic.Info()&types.IsNumeric != 0 || depth == 0 {
+		return false
+	}
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			// A list of arguments is not yet a use.
+			if at, ok := ref.Addr.(*ssa.IndexAddr); ok {
+				_, isArguments := at.X.(*ssa.Alloc)
+				return !isArguments
+			}
+			return ref.Val == v
+		case *ssa.Call, *ssa.If, *ssa.MapUpdate, *ssa.Send, *ssa.Go, *ssa.Defer:
+			return true
+		case ssa.Value:
+			return isUsed(ref, depth-1)
+		}
+		return false
+	})
 }
 
 // tries reports whether the loop is a retry, or whether each round makes a call

@@ -7,25 +7,51 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// overwrites reports whether the way may change the memory that a value was
-// read from, or points to: the next round then has another operand, under the
-// same name.
-func (w way) overwrites(v ssa.Value) bool {
+// overwrites reports whether the way may change the memory that an operand of
+// a call was read from, or points to: the next round then has another operand,
+// under the same name.
+func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 	of := root(v)
 	if isConst(of) || w.isFresh(of) {
 		return false
 	}
 	field := fieldOf(v)
+	fn := call.Common().StaticCallee()
 	for b := range w.blocks {
 		for _, instr := range b.Instrs {
 			switch instr := instr.(type) {
 			case *ssa.Store:
-				if root(instr.Addr) == of && !disjoint(field, fieldOf(instr.Addr)) {
+				if root(instr.Addr) != of {
+					continue
+				}
+				if stored := fieldOf(instr.Addr); !disjoint(field, stored) && (v != of || mayRead(fn, stored, 3)) {
 					return true
 				}
 			case ssa.CallInstruction:
 				// What has the pointer itself can store where it leads to.
 				if field != nil && isGiven(instr, of) && mayStore(instr.Common().StaticCallee(), field, 3) {
+					return true
+				}
+			}
+		}
+	}
+	return w.prepares(call, of, field)
+}
+
+// prepares reports whether each round assigns something else to what a call is
+// given, before it is made.
+func (w way) prepares(call *ssa.Call, of ssa.Value, field *ssa.FieldAddr) bool {
+	var counted bool
+	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted}
+	for b := range w.loop.between(w.loop.header, call.Block()) {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				if root(instr.Addr) == of && !disjoint(field, fieldOf(instr.Addr)) && (!s.same(instr.Val) || counted) {
+					return true
+				}
+			case *ssa.MapUpdate:
+				if root(instr.Map) == of && (!s.same(instr.Key) || !s.same(instr.Value) || counted) {
 					return true
 				}
 			}
@@ -70,6 +96,50 @@ func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
 	}
 	// Another package has no other names for our unexported fields.
 	return fn.Blocks == nil && structOf(field).Field(field.Field).Exported()
+}
+
+// mayRead reports whether a function may read a field of what it is given. It
+// looks depth calls deep into this package.
+func mayRead(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
+	if fn == nil || fn.Blocks == nil || field == nil || depth == 0 {
+		return true
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.FieldAddr:
+				if instr.Field == field.Field && isPointerTo(instr.X, field) && !isOnlyStored(instr) {
+					return true
+				}
+			case *ssa.UnOp:
+				if isPointerTo(instr.X, field) {
+					return true // all of it
+				}
+			case *ssa.MakeInterface:
+				if isPointerTo(instr.X, field) {
+					return true
+				}
+			case *ssa.MakeClosure:
+				if mayRead(instr.Fn.(*ssa.Function), field, depth-1) {
+					return true
+				}
+			case ssa.CallInstruction:
+				takes := slices.ContainsFunc(instr.Common().Args, func(arg ssa.Value) bool { return isPointerTo(arg, field) })
+				if takes && mayRead(instr.Common().StaticCallee(), field, depth-1) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isOnlyStored reports whether nothing is done with an address but to assign.
+func isOnlyStored(addr *ssa.FieldAddr) bool {
+	return !slices.ContainsFunc(*addr.Referrers(), func(ref ssa.Instruction) bool {
+		store, ok := ref.(*ssa.Store)
+		return !ok || store.Addr != addr
+	})
 }
 
 // fieldOf returns the outermost field that an address or value is part of.

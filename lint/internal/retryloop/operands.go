@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -28,7 +29,7 @@ func (w way) rereads(call *ssa.Call) bool {
 func (w way) repeats(call *ssa.Call) (same, counted bool) {
 	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted}
 	for _, op := range call.Operands(nil) {
-		if *op != nil && (!s.same(*op) || w.overwrites(*op)) {
+		if *op != nil && (!s.same(*op) || w.overwrites(call, *op) || w.overwritesBehind(*op)) {
 			return false, false
 		}
 	}
@@ -142,7 +143,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 {
 			*s.read = true
 		}
-		return (isRebuilt(v) || s.read != nil) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isPartOf(v) || s.read != nil) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
@@ -243,6 +244,114 @@ func isRebuilt(call *ssa.Call) bool {
 		return name == "Sprintf" || name == "Sprint"
 	}
 	return false
+}
+
+// isMade reports whether a call makes an object, or an option: a client that
+// each attempt makes anew is as good as the one before. Makers of names, numbers
+// and addresses are for finding another.
+func isMade(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	if fn == nil || fn.Signature.Recv() != nil || !maker.MatchString(fn.Name()) || fn.Signature.Results().Len() == 0 {
+		return false
+	}
+	return isObject(fn.Signature.Results().At(0).Type())
+}
+
+var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
+
+// isPartOf reports whether a call of a method only leads to the object on which
+// the next call is made, as in client.Users().Find(name). Methods that choose
+// one of several are for finding another.
+func isPartOf(call *ssa.Call) bool {
+	results := call.Common().Signature().Results()
+	if results.Len() != 1 || isError(results.At(0).Type()) || !isObject(results.At(0).Type()) || receiverOf(call) == nil || chooser.MatchString(nameOf(call)) {
+		return false
+	}
+	return !slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
+		next, ok := ref.(*ssa.Call)
+		return !ok || receiverOf(next) != ssa.Value(call)
+	})
+}
+
+var chooser = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|lead|primary|master|current|active|peer|conn|get|acquire|borrow|pop|take|dequeue|target`)
+
+// isObject reports whether a type is one whose values have methods or are called.
+func isObject(t types.Type) bool {
+	switch u := t.Underlying().(type) {
+	case *types.Interface, *types.Signature:
+		return true
+	case *types.Pointer:
+		_, isStruct := u.Elem().Underlying().(*types.Struct)
+		return isStruct
+	case *types.Struct:
+		return true
+	}
+	return false
+}
+
+// overwritesBehind reports whether the way may change what an operand is made
+// of, or is a part of.
+func (w way) overwritesBehind(v ssa.Value) bool {
+	if c, ok := root(v).(*ssa.MakeClosure); ok {
+		return w.overwritesCaptured(c)
+	}
+	call, ok := root(v).(*ssa.Call)
+	if x, isResult := root(v).(*ssa.Extract); isResult {
+		call, ok = x.Tuple.(*ssa.Call)
+	}
+	if !ok || !w.loop.blocks[call.Block()] {
+		return false
+	}
+	if base := receiverOf(call); base != nil && w.uses(root(base), call) {
+		return true
+	}
+	return slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool {
+		return *op != nil && (w.overwrites(call, *op) || w.overwritesBehind(*op))
+	})
+}
+
+// overwritesCaptured reports whether the way, or each round, assigns to a
+// variable that a closure reads.
+func (w way) overwritesCaptured(c *ssa.MakeClosure) bool {
+	fn := c.Fn.(*ssa.Function)
+	rounds := w.loop.between(w.loop.header, w.from)
+	for i, v := range c.Bindings {
+		if _, ok := v.(*ssa.Alloc); !ok || w.isFresh(v) || !isRead(fn.FreeVars[i]) {
+			continue
+		}
+		for _, ref := range *v.Referrers() {
+			if store, ok := ref.(*ssa.Store); ok && (w.blocks[store.Block()] || rounds[store.Block()]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isRead reports whether a closure does more with a variable than to assign.
+func isRead(v *ssa.FreeVar) bool {
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		store, ok := ref.(*ssa.Store)
+		return !ok || store.Addr != v
+	})
+}
+
+// uses reports whether the way calls another method of an object.
+func (w way) uses(object ssa.Value, but *ssa.Call) bool {
+	for b := range w.blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if ok && receiverOf(call) != nil && root(receiverOf(call)) == object && nameOf(call) != nameOf(but) && mayMatter(call) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayMatter reports whether a call may do more than to tell somebody.
+func mayMatter(call *ssa.Call) bool {
+	return call.Common().Signature().Results().Len() > 0 || len(call.Common().Args) < 2
 }
 
 func isConst(v ssa.Value) bool {

@@ -29,6 +29,53 @@ func MayEnd(fn *ssa.Function) bool {
 	})
 }
 
+// FailsWithContext reports whether an operation may return the error of a call
+// because the context of that ended. The context that the operation is given
+// itself is for its caller to judge.
+func FailsWithContext(fn *ssa.Function) bool {
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			if !ok {
+				return false
+			}
+			ctx := GivenContext(call)
+			_, handedOn := ctx.(*ssa.Parameter)
+			return ctx != nil && !handedOn && !IsBackground(ctx) && isPassedOn(call)
+		})
+	})
+}
+
+// isPassedOn reports whether the error of a call is returned, or given to
+// another that may return it.
+func isPassedOn(call *ssa.Call) bool {
+	for err := range errorsOf(call) {
+		if reachesReturn(err, 6) {
+			return true
+		}
+	}
+	return false
+}
+
+func reachesReturn(v ssa.Value, depth int) bool {
+	return depth > 0 && v.Referrers() != nil && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Return:
+			return true
+		case *ssa.Call:
+			results := ref.Common().Signature().Results()
+			return results.Len() > 0 && isError(results.At(results.Len()-1).Type())
+		case *ssa.Store:
+			// fmt.Errorf("…: %w", err): a list of arguments
+			at, ok := ref.Addr.(*ssa.IndexAddr)
+			return ok && reachesReturn(at.X, depth-1)
+		case *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.Slice:
+			return reachesReturn(ref.(ssa.Value), depth-1)
+		}
+		return false
+	})
+}
+
 // steps reports whether a store changes memory by what it was before.
 func steps(store *ssa.Store) bool {
 	sum, ok := store.Val.(*ssa.BinOp)

@@ -1,6 +1,8 @@
 package retryloop
 
 import (
+	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -64,6 +66,23 @@ func (w way) leaves() bool {
 	return w.returns() && exits(w.loop.header)
 }
 
+// mayReturn reports whether the function can return after the way has left the
+// loop, and not only by another round of an outer loop.
+func (w way) mayReturn() bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if seen[b] || b.Dominates(w.loop.header) {
+			return false
+		}
+		seen[b] = true
+		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
+	}
+	return visit(w.to) || w.returns() && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
+		return !w.loop.blocks[s] && visit(s)
+	})
+}
+
 // reachesEnd reports whether the function can end after b. One that cannot goes
 // on to serve for ever.
 func reachesEnd(b *ssa.BasicBlock) bool {
@@ -105,14 +124,15 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 // a name that misleads makes us silent.
 func ends(b *ssa.BasicBlock) bool { return endsWithin(b, 3) }
 
+var ender = regexp.MustCompile(`(?i)^(exit|goexit|critf?|failnow|skip(f|now)?|terminate|noerror|checkerr(or)?|(must|expect|require|assert)([A-Z_].*)?)$|fatal|panic`)
+
 func endsWithin(b *ssa.BasicBlock, depth int) bool {
 	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)
 		if !ok {
 			return false
 		}
-		switch nameOf(call) {
-		case "Exit", "Goexit", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Crit", "Critf", "FailNow", "Skip", "Skipf", "SkipNow":
+		if call.Common().Signature().Results().Len() == 0 && ender.MatchString(nameOf(call)) || isGivenTest(call) {
 			return true
 		}
 		fn := call.Common().StaticCallee()
@@ -126,5 +146,25 @@ func neverReturns(fn *ssa.Function, depth int) bool {
 	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		_, returns := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
 		return returns && !endsWithin(b, depth)
+	})
+}
+
+// isGivenTest reports whether a call, which is no method of it, is given a test:
+// an assertion, which ends it.
+func isGivenTest(call *ssa.Call) bool {
+	args := call.Common().Args
+	if len(args) > 0 && call.Common().Signature().Recv() != nil && !call.Common().IsInvoke() {
+		args = args[1:]
+	}
+	return slices.ContainsFunc(args, func(arg ssa.Value) bool {
+		if iface, ok := arg.Type().Underlying().(*types.Interface); ok {
+			return slices.ContainsFunc(slices.Collect(iface.Methods()), func(m *types.Func) bool { return m.Name() == "FailNow" })
+		}
+		p, ok := arg.Type().(*types.Pointer)
+		if !ok {
+			return false
+		}
+		named, ok := p.Elem().(*types.Named)
+		return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing"
 	})
 }

@@ -55,6 +55,25 @@ func poll(ctx context.Context, c client, id int) error {
 	}
 }
 
+// The context is derived anew under its old name.
+func pollsInAGoroutine(c client, run func(func() error)) {
+	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	run(func() error {
+		for {
+			time.Sleep(10 * time.Second) // want `RL102`
+			v, err := c.Call(ctx, "k")
+			if err != nil {
+				return err
+			}
+			if v != "" {
+				return nil
+			}
+		}
+	})
+}
+
 func daemonThatSkipsItsCheck(ctx context.Context, c client) {
 	for {
 		if _, err := c.Call(ctx, "k"); err != nil {

@@ -53,6 +53,35 @@ func nopeOnSuccess(c client) error {
 	return nil
 }
 
+func nopeOnSuccessBefore(c client) (err error) {
+	for range 5 {
+		f, err := c.Open("name")
+		if f != nil && err == nil {
+			defer f.Close()
+		}
+		if err == nil {
+			return f.Read()
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func nopeOnce(c client, watched bool) (err error) {
+	for range 5 {
+		if watched {
+			watched = false
+			t := time.NewTimer(time.Second)
+			defer t.Stop()
+		}
+		if _, err = c.Open("name"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
 func nopeItems(c client, names []string) error {
 	for _, name := range names {
 		f, err := c.Open(name)

@@ -23,6 +23,11 @@ func background(c client) error {
 	return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL201`
 }
 
+// Nothing in it knows a context.
+func beside(ctx context.Context, c client) {
+	helper.Forever(c.Ping) // want `for ever: give it a limit \(RL201\)`
+}
+
 func spins(c client) {
 	for {
 		helper.Forever(c.Ping) // want `starts it again at once \(RL201, RL103\)`

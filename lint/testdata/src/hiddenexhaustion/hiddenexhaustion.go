@@ -63,6 +63,27 @@ func nopeServes(ctx context.Context, f func() error) error {
 	}
 }
 
+// So does this, between the attempts.
+func nopeServesInBetween(ctx context.Context, c client, ticks <-chan time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+			_, err := c.Call(ctx, "k")
+			for err != nil {
+				log.Print(err)
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(time.Second):
+				}
+				_, err = c.Call(ctx, "k")
+			}
+		}
+	}
+}
+
 // Whoever reads the log is told.
 func nopeBestEffort(c client) error {
 	for range 5 {

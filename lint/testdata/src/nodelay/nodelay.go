@@ -149,6 +149,41 @@ func nopeOthers(ctx context.Context, clients []client) (err error) {
 	return err
 }
 
+type account struct{ name, token string }
+
+// Each attempt is about another account, though the call does not say so.
+func nopeOtherAccounts(ctx context.Context, c client, accounts []account, use func(string)) (err error) {
+	for _, a := range accounts {
+		use(a.token)
+		if _, err = c.Call(ctx, "k"); err != nil {
+			continue
+		}
+		return nil
+	}
+	return err
+}
+
+func nopeOnlyTheRightOnes(ctx context.Context, c client, accounts []account) (err error) {
+	for i := range accounts {
+		if accounts[i].name == "me" {
+			if _, err = c.Call(ctx, "k"); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+func tableOfDelays(ctx context.Context, c client) (err error) {
+	for _, d := range []time.Duration{time.Second, time.Minute} {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		time.Sleep(d) // want `RL102`
+	}
+	return err
+}
+
 type entry struct{ fields map[string]string }
 
 type store interface {

@@ -81,6 +81,18 @@ func nopeEndsByTheDelay(c client) error {
 	}
 }
 
+// It would sleep for centuries before.
+func nopeNeverGetsThere(c client) error {
+	deadline := time.Now().Add(time.Minute)
+	for tries := 0; time.Now().Before(deadline); tries++ {
+		if c.Ping() == nil {
+			return nil
+		}
+		time.Sleep(time.Second << uint(tries))
+	}
+	return c.Ping()
+}
+
 func nopeDoubled(c client, stop func() bool) {
 	for d := time.Second; c.Ping() != nil && !stop(); d = min(2*d, time.Minute) {
 		time.Sleep(d)

@@ -236,7 +236,201 @@ func (w *worker) gotoInLoop() {
 	}
 }
 
+// One error alone ends it: that of the context does not.
+func spared(ctx context.Context, c client) error {
+	for { // want `the end of its context is retried as well.*\(RL101, RL104\)`
+		_, err := c.Call(ctx, "k")
+		if err == errStale {
+			return nil
+		}
+		if err == nil {
+			break
+		}
+		log.Print(err)
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return nil
+}
+
+type link struct {
+	addr     string
+	addrs    []string
+	conn     net.Conn
+	failures int
+	lastErr  error
+}
+
+func (l *link) dial() (net.Conn, error) { return net.Dial("tcp", l.addr) }
+
+// What it counts is not what it dials.
+func (l *link) connect() {
+	for { // want `retry of dial`
+		conn, err := l.dial()
+		if err == nil {
+			l.conn = conn
+			return
+		}
+		l.failures++
+		l.lastErr = err
+		time.Sleep(time.Duration(l.failures) * time.Second)
+	}
+}
+
+type option func(*link)
+
+func withTimeout(d time.Duration) option { return func(*link) {} }
+
+type directory interface {
+	Users(group string) users
+	NextUsers() users
+	Refresh()
+}
+
+type users interface {
+	Find(name string, options ...option) error
+}
+
+func newDirectory(addr string) (directory, error) { return nil, errBusy }
+
+func options(u users) {
+	for u.Find("me", withTimeout(time.Second)) != nil { // want `retry of Find`
+		time.Sleep(time.Second)
+	}
+}
+
+func partOf(d directory) {
+	for d.Users("admins").Find("me") != nil { // want `retry of Find`
+		time.Sleep(time.Second)
+	}
+}
+
+// Its maker fails and is tried again, too.
+func madeAnew(addr string) {
+	for { // want `retry of Find`
+		d, err := newDirectory(addr)
+		if err == nil {
+			if err = d.Users("admins").Find("me"); err == nil {
+				break
+			}
+		}
+		log.Print(err)
+		time.Sleep(time.Second)
+	}
+}
+
+// A closure that only passes errors on is as good as a function.
+func closureCalled(c client) (v string) {
+	call := func() (err error) {
+		if v, err = c.Call(context.Background(), "k"); err != nil {
+			return err
+		}
+		return c.Ping()
+	}
+	for call() != nil { // want `RL101`
+		time.Sleep(time.Second)
+	}
+	return v
+}
+
 // ---- what must stay silent ----
+
+func nopeClosureReadsAnother(c client, keys <-chan string) {
+	key := "k"
+	call := func() error {
+		_, err := c.Call(context.Background(), key)
+		return err
+	}
+	for call() != nil {
+		key = <-keys
+	}
+}
+
+func nopeClosureKnowsWhen(c client, stopped *bool) {
+	call := func() error {
+		if *stopped {
+			return nil
+		}
+		return c.Ping()
+	}
+	for call() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+type reporter interface {
+	Errorf(string, ...any)
+	FailNow()
+}
+
+func noError(t reporter, err error) {}
+
+func nopeAssertion(t reporter, ctx context.Context, c client) {
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errBusy) {
+			noError(t, err)
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func (l *link) dialNext() (net.Conn, error) {
+	return net.Dial("tcp", l.addrs[l.failures%len(l.addrs)])
+}
+
+func (l *link) nopeConnectsToNext() {
+	for {
+		conn, err := l.dialNext()
+		if err == nil {
+			l.conn = conn
+			return
+		}
+		l.failures++
+	}
+}
+
+func nopeChooses(d directory) {
+	for d.NextUsers().Find("me") != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeRefreshes(d directory) {
+	for d.Users("admins").Find("me") != nil {
+		d.Refresh()
+	}
+}
+
+func newName() string { return time.Now().String() }
+
+func nopeNewNames(u users) {
+	for u.Find(newName()) != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+type request struct{ port int }
+
+func nopePreparesAnother(c interface {
+	Create(request) error
+	CreateFrom(map[string]any) error
+}, r request, m map[string]any) {
+	for port := 8000; ; port++ {
+		r.port = port
+		if c.Create(r) == nil {
+			break
+		}
+	}
+	for port := 8000; ; port++ {
+		m["port"] = port
+		if c.CreateFrom(m) == nil {
+			break
+		}
+	}
+}
 
 func nopeClosureCounts(addr string) {
 	failures := 0

@@ -3,6 +3,8 @@ package unboundedlibrary
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log"
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
@@ -78,6 +80,29 @@ func nopeContext(ctx context.Context) {
 	backoff.Retry(ping, backoff.WithContext(backoff.NewConstantBackOff(time.Second), ctx))
 	avast.Do(ping, avast.Attempts(0), avast.Context(ctx))
 	wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) { return ping() == nil, nil })
+}
+
+func remote(ctx context.Context) (int, error) { return 0, ctx.Err() }
+
+func goesOnAfterTheContext(ctx context.Context) {
+	wait.PollInfinite(time.Second, func() (bool, error) { // want `give it ctx, or a limit \(RL201, RL202\)`
+		if _, err := remote(ctx); err != nil {
+			log.Print(err)
+			return false, nil
+		}
+		return true, nil
+	})
+}
+
+// The error of the context ends it.
+func nopeFailsWithTheContext(ctx context.Context) {
+	wait.PollInfinite(time.Second, func() (bool, error) {
+		n, err := remote(ctx)
+		if err != nil {
+			return false, fmt.Errorf("remote: %w", err)
+		}
+		return n == 0, nil
+	})
 }
 
 func nopeTries() {
