@@ -31,7 +31,7 @@ func find(ctx context.Context, config Config) (found, error) {
 	var f found
 	for dir := range dirs {
 		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
-		if _, err := os.Lstat(source); err == nil {
+		if _, err := os.Lstat(source); err == nil || errors.Is(err, fs.ErrPermission) {
 			f.sources = append(f.sources, source)
 		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
 			f.stale = append(f.stale, output)
@@ -54,6 +54,9 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 	for _, pattern := range patterns {
 		root, all := strings.CutSuffix(pattern, "...")
 		if !isPath(pattern) {
+			if info, err := os.Stat(filepath.Join(config.Dir, pattern)); err == nil && !info.IsDir() {
+				return nil, fileError(pattern)
+			}
 			byName = append(byName, pattern)
 			continue
 		}
@@ -61,12 +64,11 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 		if filepath.IsAbs(pattern) {
 			root = filepath.Clean(strings.TrimSuffix(pattern, "..."))
 		}
-		info, err := os.Stat(root)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is a file: name its folder", pattern)
-		}
-		if err != nil {
-			return nil, err
+		switch info, err := os.Stat(root); {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", pattern, cause(err))
+		case !info.IsDir():
+			return nil, fileError(pattern)
 		}
 		if !all {
 			dirs[root] = true
@@ -78,6 +80,14 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 		return dirs, dirsOf(ctx, config, byName, dirs)
 	}
 	return dirs, nil
+}
+
+func fileError(pattern string) error {
+	dir := filepath.ToSlash(filepath.Dir(pattern))
+	if dir != "." {
+		dir = "./" + dir
+	}
+	return fmt.Errorf("%s is a file: name its folder: %s", pattern, dir)
 }
 
 // isPath tells a folder from an import path, as the go command does.
@@ -126,7 +136,11 @@ func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[stri
 		if len(pkg.GoFiles) > 0 {
 			dirs[filepath.Dir(pkg.GoFiles[0])] = true
 		} else if len(pkg.Errors) > 0 {
-			return &CompileError{Errors: pkg.Errors}
+			text := strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
+			if _, err := os.Stat(filepath.Join(config.Dir, pkg.PkgPath)); err == nil {
+				text += ": for the folder write ./" + pkg.PkgPath
+			}
+			return errors.New(text)
 		}
 	}
 	return nil

@@ -147,11 +147,11 @@ func StandardPath(symbol string) string {
 
 // why tells what the go command said of a package that it could not load.
 func (p *Program) why(path string) string {
-	err := p.broken[path]
-	if err == nil {
+	errs := p.broken[path]
+	if len(errs) == 0 {
 		return "is it in go.mod?"
 	}
-	first := err.Errors[0]
+	first := errs[0]
 	text := strings.Join(strings.Fields(first.Msg), " ")
 	if first.Pos != "" && first.Pos != "-" {
 		return filepath.Base(first.Pos) + ": " + text
