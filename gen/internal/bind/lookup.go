@@ -193,7 +193,7 @@ func noError(obj *types.Func) error {
 		case isError(t):
 			return fmt.Errorf("the error of %s is not its last result: move it there", obj.Name())
 		case i == results.Len()-1 && types.Implements(t, errorType):
-			return fmt.Errorf("%s returns %s and not error, as which a nil would not be nil: return error", obj.Name(), plain(t))
+			return fmt.Errorf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
 		}
 	}
 	return fmt.Errorf("%s returns no error as its last result: a retry could not see it fail", obj.Name())
