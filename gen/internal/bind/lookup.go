@@ -54,10 +54,10 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		if full := p.fullSymbol(name, method); full != "" && from == p {
 			return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
 		}
-		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
+		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.types.Scope().Names()))
 	}
 	if from != p && !obj.Exported() {
-		return nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
+		return nil, fmt.Errorf("package %s does not export %s: bind it there, or export it", from.Path, name)
 	}
 	t := &Target{Name: name, Pos: from.place(obj)}
 	if from != p {
@@ -67,7 +67,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	switch obj := obj.(type) {
 	case *types.Func:
 		if method != "" {
-			return nil, fmt.Errorf("%s is a function: it has no method %s", name, method)
+			return nil, fmt.Errorf("%s is a function, which has no method %s: write %s", name, method, name)
 		}
 		err = b.function(t, obj)
 	case *types.TypeName:
@@ -75,7 +75,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	case *types.Var:
 		err = fmt.Errorf("%s is a variable: bind a function that calls it", name)
 	default:
-		err = fmt.Errorf("%s is neither a function nor a type", name)
+		err = fmt.Errorf("%s is neither a function nor a type: bind a function that uses it", name)
 	}
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func noError(obj *types.Func) error {
 			return fmt.Errorf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
 		}
 	}
-	return fmt.Errorf("%s returns no error as its last result: a retry could not see it fail", obj.Name())
+	return fmt.Errorf("%s returns no error, and a retry could not see it fail: let it return one", obj.Name())
 }
 
 // isError reports whether t is error, or a type of one's own that an error can
@@ -284,8 +284,8 @@ func isContext(t types.Type) bool {
 	return true
 }
 
-// didYouMean names the candidate that differs least, if one is near.
-func didYouMean(name string, candidates []string) string {
+// DidYouMean names the candidate that differs least, if one is near.
+func DidYouMean(name string, candidates []string) string {
 	if best := spelling.Nearest(name, candidates); best != "" {
 		return ": did you mean " + best + "?"
 	}
