@@ -50,6 +50,7 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 		patterns = []string{"./..."}
 	}
 	dirs := map[string]bool{}
+	modules := workspace(config.Dir)
 	var byName []string
 	for _, pattern := range patterns {
 		root, all := strings.CutSuffix(pattern, "...")
@@ -72,7 +73,7 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 		}
 		if !all {
 			dirs[root] = true
-		} else if err := walk(root, dirs); err != nil {
+		} else if err := walk(root, modules, dirs); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +97,9 @@ func isPath(pattern string) bool {
 }
 
 // walk adds root and the folders below it that ./... means: not those that
-// begin with "." or "_", nor testdata, nor vendor, nor other modules.
-func walk(root string, dirs map[string]bool) error {
+// begin with "." or "_", nor testdata, nor vendor, nor modules that are not
+// those of the workspace.
+func walk(root string, modules, dirs map[string]bool) error {
 	// With the separator it may be a link.
 	return filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
 		path = filepath.Clean(path)
@@ -115,7 +117,7 @@ func walk(root string, dirs map[string]bool) error {
 			if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
 				return fs.SkipDir
 			}
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && !modules[path] {
 				return fs.SkipDir
 			}
 		}
