@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
@@ -266,7 +268,21 @@ func (b binder) broken(what, name string, pos token.Pos) error {
 	if found == nil {
 		return fmt.Errorf("the %s of %s does not compile", what, name)
 	}
-	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), found.Msg)
+	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), b.from.message(found))
+}
+
+// message returns the text of a type error; of an import that failed, what the go
+// command said of it.
+func (p *Package) message(err *types.Error) string {
+	rest, ok := strings.CutPrefix(err.Msg, "could not import ")
+	if path, _, _ := strings.Cut(rest, " ("); ok && p.loaded != nil {
+		for _, pkg := range []*packages.Package{p.loaded.Imports[path], p.loaded} {
+			if pkg != nil && len(pkg.Errors) > 0 && pkg.Errors[0].Kind == packages.ListError {
+				return "could not import " + path + ": " + strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
+			}
+		}
+	}
+	return err.Msg
 }
 
 // isContext reports whether t is context.Context, or a type of one's own that a
