@@ -218,9 +218,10 @@ func (b binder) signature(obj *types.Func) Func {
 	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1}
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)
-		p := Param{Name: v.Name(), Type: b.text(v.Type())}
+		p := b.param(v)
 		if i == sig.Params().Len()-1 && sig.Variadic() {
-			p.Type = b.text(v.Type().(*types.Slice).Elem())
+			p.typ = v.Type().(*types.Slice).Elem()
+			p.Type = b.text(p.typ)
 		}
 		if f.Ctx < 0 && isContext(v.Type()) {
 			f.Ctx = i
@@ -228,7 +229,7 @@ func (b binder) signature(obj *types.Func) Func {
 		f.Params = append(f.Params, p)
 	}
 	for v := range sig.Results().Variables() {
-		f.Results = append(f.Results, Param{Name: v.Name(), Type: b.text(v.Type())})
+		f.Results = append(f.Results, b.param(v))
 		f.HasError = isError(v.Type())
 		if f.Stream == "" && isStream(v.Type()) {
 			f.Stream = plain(v.Type())
@@ -236,6 +237,8 @@ func (b binder) signature(obj *types.Func) Func {
 	}
 	return f
 }
+
+func (b binder) param(v *types.Var) Param { return Param{v.Name(), b.text(v.Type()), v.Type()} }
 
 // text writes t for the home package.
 func (b binder) text(t types.Type) Type {

@@ -22,20 +22,29 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 		return b.broken("declaration", t.Name, obj.Pos())
 	case !isInterface && !isNamed:
 		return fmt.Errorf("%s is an alias of %s, which is not the name of a type: bind a type that has one", t.Name, plain(typ))
+	case method != "" && obj.IsAlias() && !b.names(typ.(*types.Named)):
+		return fmt.Errorf("%s is an alias of a type that cannot be named here: bind %s as a whole", t.Name, t.Name)
 	case method != "" && obj.IsAlias():
 		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
-	case method != "":
-		return b.method(t, obj, typ.(*types.Named), method)
 	}
 	for _, p := range params {
 		if err := b.writable(t.Name, p.Constraint()); err != nil {
 			return err
 		}
 	}
+	if method != "" {
+		return b.method(t, obj, typ.(*types.Named), method)
+	}
 	if isInterface {
 		return b.iface(t, obj, iface)
 	}
 	return b.concrete(t, obj, typ)
+}
+
+// names reports whether a binding can name the type.
+func (b binder) names(named *types.Named) bool {
+	obj := named.Obj()
+	return obj.Exported() || obj.Pkg() != nil && obj.Pkg().Path() == b.home.Path
 }
 
 // symbol writes a method as it is bound.
