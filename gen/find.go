@@ -31,7 +31,7 @@ func find(ctx context.Context, config Config) (found, error) {
 	var f found
 	for dir := range dirs {
 		source, output := filepath.Join(dir, SourceName), filepath.Join(dir, OutputName)
-		if _, err := os.Lstat(source); err == nil {
+		if _, err := os.Lstat(source); err == nil || errors.Is(err, fs.ErrPermission) {
 			f.sources = append(f.sources, source)
 		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
 			f.stale = append(f.stale, output)
@@ -50,10 +50,14 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 		patterns = []string{"./..."}
 	}
 	dirs := map[string]bool{}
+	modules := workspace(config.Dir)
 	var byName []string
 	for _, pattern := range patterns {
 		root, all := strings.CutSuffix(pattern, "...")
 		if !isPath(pattern) {
+			if info, err := os.Stat(filepath.Join(config.Dir, pattern)); err == nil && !info.IsDir() {
+				return nil, fileError(pattern)
+			}
 			byName = append(byName, pattern)
 			continue
 		}
@@ -61,16 +65,15 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 		if filepath.IsAbs(pattern) {
 			root = filepath.Clean(strings.TrimSuffix(pattern, "..."))
 		}
-		info, err := os.Stat(root)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is a file: name its folder", pattern)
-		}
-		if err != nil {
-			return nil, err
+		switch info, err := os.Stat(root); {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", pattern, cause(err))
+		case !info.IsDir():
+			return nil, fileError(pattern)
 		}
 		if !all {
 			dirs[root] = true
-		} else if err := walk(root, dirs); err != nil {
+		} else if err := walk(root, modules, dirs); err != nil {
 			return nil, err
 		}
 	}
@@ -80,14 +83,23 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 	return dirs, nil
 }
 
+func fileError(pattern string) error {
+	dir := filepath.ToSlash(filepath.Dir(pattern))
+	if dir != "." {
+		dir = "./" + dir
+	}
+	return fmt.Errorf("%s is a file: name its folder: %s", pattern, dir)
+}
+
 // isPath tells a folder from an import path, as the go command does.
 func isPath(pattern string) bool {
 	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") || filepath.IsAbs(pattern)
 }
 
 // walk adds root and the folders below it that ./... means: not those that
-// begin with "." or "_", nor testdata, nor vendor, nor other modules.
-func walk(root string, dirs map[string]bool) error {
+// begin with "." or "_", nor testdata, nor vendor, nor modules that are not
+// those of the workspace.
+func walk(root string, modules, dirs map[string]bool) error {
 	// With the separator it may be a link.
 	return filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
 		path = filepath.Clean(path)
@@ -105,7 +117,7 @@ func walk(root string, dirs map[string]bool) error {
 			if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
 				return fs.SkipDir
 			}
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && !modules[path] {
 				return fs.SkipDir
 			}
 		}
@@ -126,7 +138,11 @@ func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[stri
 		if len(pkg.GoFiles) > 0 {
 			dirs[filepath.Dir(pkg.GoFiles[0])] = true
 		} else if len(pkg.Errors) > 0 {
-			return &CompileError{Errors: pkg.Errors}
+			text := strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
+			if _, err := os.Stat(filepath.Join(config.Dir, pkg.PkgPath)); err == nil {
+				text += ": for the folder write ./" + pkg.PkgPath
+			}
+			return errors.New(text)
 		}
 	}
 	return nil

@@ -14,10 +14,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/gen/internal/emit"
 	"github.com/retrygen/retrygen/policy"
 )
@@ -82,12 +82,6 @@ type Bound struct {
 	Declared string // where the symbol is; empty for a generic function
 }
 
-// CompileError is returned when no package is found under an import path.
-type CompileError = bind.CompileError
-
-// ErrNothing is returned when no policy file stands beside the packages.
-var ErrNothing = errors.New("no " + SourceName + " beside these packages")
-
 // Generate runs everything but the commit. The error is one that stops us;
 // what is wrong in a policy file is in the Result's Problems.
 func Generate(ctx context.Context, config Config) (*Result, error) {
@@ -97,7 +91,7 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		return nil, err
 	}
 	if len(found.sources) == 0 && len(found.stale) == 0 {
-		return nil, ErrNothing
+		return nil, nothing(config)
 	}
 	memory := recollect(config, found)
 	if problems, ok := memory.unchanged(); ok && !config.List {
@@ -125,6 +119,15 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		memory.remember(dirs, r.Problems, r.Files)
 	}
 	return r, nil
+}
+
+// nothing tells that no policy file stands beside the packages.
+func nothing(config Config) error {
+	patterns := strings.Join(config.Patterns, " ")
+	if patterns == "" {
+		patterns = "./..."
+	}
+	return fmt.Errorf("no %s beside the packages of %s: retrygen init writes one to start from", SourceName, patterns)
 }
 
 // keep fills the result of a run that changes nothing.

@@ -186,6 +186,10 @@ func (r *resolver) bind(b policy.Binding) {
 	}
 	r.constraints = append(r.constraints, target.Constraint)
 	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
+	fix := "rename one of the two"
+	if target.Pkg != "" {
+		fix = "bind one of the two beside another package"
+	}
 	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
 	if w.Group != nil && whole {
 		r.problem(b.Group.Pos, "P904", "%s is a whole type: a group serves functions and methods", b.Symbol)
@@ -199,19 +203,19 @@ func (r *resolver) bind(b policy.Binding) {
 	case bind.Interface, bind.Concrete:
 		w.New = emit.ConstructorName(w.Name)
 		r.methods(b, &w)
-		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
-		r.claim(b.Pos, w.New, "the constructor of "+w.Name, "rename one of the two")
+		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
+		r.claim(b.Pos, w.New, "the constructor of "+w.Name, fix)
 		if target.Kind == bind.Concrete {
 			w.Iface = emit.MethodsName(target.Name)
-			r.claim(b.Pos, w.Iface, "the interface with the methods of "+b.Symbol, "rename one of the two")
+			r.claim(b.Pos, w.Iface, "the interface with the methods of "+b.Symbol, fix)
 		}
 	case bind.MethodOf:
 		w.Name = emit.WrapperName(target.Func.Name)
 		if target.Pkg != "" {
 			w.Name = emit.WrapperName(target.Name + target.Func.Name)
-			r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
+			r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
 		} else if at, taken := r.unit.pkg.HasMember(target.Name, w.Name); taken {
-			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: rename one of the two", b.Symbol, w.Name, target.Name, at)
+			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: %s", b.Symbol, w.Name, target.Name, at, fix)
 		} else {
 			r.claim(b.Pos, target.Name+"."+w.Name, "the wrapper of "+b.Symbol, "bind it once")
 		}
@@ -222,7 +226,7 @@ func (r *resolver) bind(b policy.Binding) {
 		}
 		r.note(Bound{b.Symbol, b.Policy, name, "", target.Pos}, b.Pos)
 	default:
-		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
+		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
 		r.single(b, &w)
 		r.note(Bound{b.Symbol, b.Policy, w.Name, "", target.Pos}, b.Pos)
 	}
@@ -302,7 +306,11 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 	said := map[string]policy.Method{}
 	for _, m := range b.Methods {
 		if !slices.ContainsFunc(w.Target.Methods, func(t bind.Method) bool { return t.Name == m.Name }) {
-			r.problem(m.Pos, "P904", "%s has no method %s", b.Symbol, m.Name)
+			var names []string
+			for _, t := range w.Target.Methods {
+				names = append(names, t.Name)
+			}
+			r.problem(m.Pos, "P904", "%s has no method %s%s", b.Symbol, m.Name, bind.DidYouMean(m.Name, names))
 		}
 		said[m.Name] = m
 	}

@@ -270,3 +270,13 @@ func TestSpoiledCache(t *testing.T) {
 		}
 	}
 }
+
+// TestNoGoCommand says what is missing.
+func TestNoGoCommand(t *testing.T) {
+	m := newModule(t, shop)
+	t.Setenv("PATH", "")
+	_, err := Generate(t.Context(), Config{Dir: m.dir})
+	if err == nil || !strings.HasPrefix(err.Error(), "go command required") {
+		t.Errorf("got error %v", err)
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/gen/internal/emit"
 	"github.com/retrygen/retrygen/policy"
@@ -110,10 +112,8 @@ func (r *Result) load(ctx context.Context, config Config, units []*unit) (progra
 	}
 	promises := map[*bind.Package][]bind.Promise{}
 	for _, u := range units {
-		pkg, err := program.In(u.dir)
-		if err != nil {
-			r.unreadable(u, err)
-		}
+		pkg, errs := program.In(u.dir)
+		r.unreadable(u, errs)
 		if u.pkg = pkg; pkg != nil {
 			promises[pkg] = promised(u)
 		}
@@ -122,10 +122,10 @@ func (r *Result) load(ctx context.Context, config Config, units []*unit) (progra
 	return program, nil
 }
 
-// unreadable says of a unit what keeps its package from being read: where that
-// is, if the go command has said so.
-func (r *Result) unreadable(u *unit, err *CompileError) {
-	for _, e := range err.Errors {
+// unreadable says of a unit what keeps its package from being read, if anything
+// does: where that is, if the go command has said so.
+func (r *Result) unreadable(u *unit, errs []packages.Error) {
+	for _, e := range errs {
 		text := strings.Join(strings.Fields(e.Msg), " ")
 		file, pos, ok := place(e.Pos)
 		if !ok {

@@ -32,7 +32,7 @@ type Use struct {
 	Fallback   Symbol // called with the same arguments and the error, or empty
 }
 
-var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
+var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
 
 // decoration is what Go code has around a symbol and go doc does without.
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)

@@ -4,6 +4,7 @@
 package bind
 
 import (
+	"go/types"
 	"regexp"
 	"strings"
 )
@@ -56,6 +57,7 @@ type Func struct {
 type Param struct {
 	Name string
 	Type Type
+	typ  types.Type // to tell whether two are the same; may be nil
 }
 
 // A Type is the text of a type as Go writes it, in which the package of every

@@ -19,9 +19,10 @@ import (
 
 // A Program is what one load brought.
 type Program struct {
+	dir    string // of the run
 	byDir  map[string]*Package
 	byPath map[string]*Package
-	broken map[string]*CompileError // packages that cannot be read, by folder and by path
+	broken map[string][]packages.Error // packages that cannot be read, by folder and by path
 	loaded []*packages.Package
 }
 
@@ -43,21 +44,6 @@ type Package struct {
 
 	constraints map[string]string // of files; see constraint
 	promised    map[string]bool   // see Promise
-}
-
-// A CompileError lists what keeps packages from being understood.
-type CompileError struct{ Errors []packages.Error }
-
-func (e *CompileError) Error() string {
-	var lines []string
-	for _, err := range e.Errors {
-		if err.Pos == "" || err.Pos == "-" {
-			lines = append(lines, err.Msg)
-		} else {
-			lines = append(lines, err.Error())
-		}
-	}
-	return strings.Join(lines, "\n")
 }
 
 // Load loads the packages of patterns, as the go command in dir understands
@@ -93,12 +79,11 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			return nil, said(err)
 		}
 	}
-	program := &Program{byDir: map[string]*Package{}, broken: map[string]*CompileError{}, loaded: loaded}
+	program := &Program{dir: dir, byDir: map[string]*Package{}, broken: map[string][]packages.Error{}, loaded: loaded}
 	for _, pkg := range loaded {
 		absent := pkg.Types == nil || len(pkg.Syntax) == 0
 		if errs := fatal(pkg, absent, ours); len(errs) > 0 {
-			err := &CompileError{errs}
-			program.broken[pkg.Dir], program.broken[pkg.PkgPath] = err, err
+			program.broken[pkg.Dir], program.broken[pkg.PkgPath] = errs, errs
 		}
 		if absent {
 			continue
@@ -115,10 +100,11 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 
 // said returns an error as the go command has said it.
 func said(err error) error {
-	if _, text, ok := strings.Cut(err.Error(), ": stderr: "); ok {
-		return errors.New(strings.TrimSpace(text))
+	before, text, ok := strings.Cut(err.Error(), ": stderr: ")
+	if text = strings.TrimSpace(text); !ok || text == "" {
+		text = strings.TrimPrefix(before, "err: ")
 	}
-	return err
+	return errors.New(text)
 }
 
 // misnamed returns, as an overlay that leaves them out of the build, the files
@@ -204,25 +190,39 @@ func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (
 	return errs
 }
 
-// In returns the package in the folder dir. There may be one beside an error:
-// what can be read of one that is broken.
-func (p *Program) In(dir string) (*Package, *CompileError) {
-	pkg, err := p.byDir[dir], p.broken[dir]
-	if pkg == nil && err == nil {
-		err = &CompileError{[]packages.Error{{Msg: p.outside(dir)}}}
+// In returns the package in the folder dir, and what keeps it from being
+// understood. There may be both: what can be read of one that is broken.
+func (p *Program) In(dir string) (*Package, []packages.Error) {
+	pkg, errs := p.byDir[dir], p.broken[dir]
+	if pkg == nil && len(errs) == 0 {
+		errs = []packages.Error{{Msg: p.outside(dir)}}
 	}
-	return pkg, err
+	return pkg, errs
 }
 
 // outside tells why the go command finds no package in dir.
 func (p *Program) outside(dir string) string {
-	for above := dir; ; above = filepath.Dir(above) {
-		if _, err := os.Stat(filepath.Join(above, "go.mod")); err == nil {
-			return "it is part of the module in " + above + ", and the run is in another: run retrygen there"
+	switch module := moduleOf(dir); module {
+	case "":
+		return "there is no go.mod in its folder, nor above: go mod init MODULE makes one"
+	case moduleOf(p.dir):
+		return "the go command finds none in its folder: go list tells why"
+	default:
+		return "it is part of the module in " + module + ", and the run is in another: run retrygen there"
+	}
+}
+
+// moduleOf returns the nearest folder with a go.mod from dir upwards, or "".
+func moduleOf(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
 		}
-		if above == filepath.Dir(above) {
-			return "there is no go.mod in its folder, nor above: go mod init makes one"
+		above := filepath.Dir(dir)
+		if above == dir {
+			return ""
 		}
+		dir = above
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
@@ -54,10 +56,10 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		if full := p.fullSymbol(name, method); full != "" && from == p {
 			return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
 		}
-		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
+		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.types.Scope().Names()))
 	}
 	if from != p && !obj.Exported() {
-		return nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
+		return nil, fmt.Errorf("package %s does not export %s: bind it there, or export it", from.Path, name)
 	}
 	t := &Target{Name: name, Pos: from.place(obj)}
 	if from != p {
@@ -67,7 +69,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	switch obj := obj.(type) {
 	case *types.Func:
 		if method != "" {
-			return nil, fmt.Errorf("%s is a function: it has no method %s", name, method)
+			return nil, fmt.Errorf("%s is a function, which has no method %s: write %s", name, method, name)
 		}
 		err = b.function(t, obj)
 	case *types.TypeName:
@@ -75,7 +77,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	case *types.Var:
 		err = fmt.Errorf("%s is a variable: bind a function that calls it", name)
 	default:
-		err = fmt.Errorf("%s is neither a function nor a type", name)
+		err = fmt.Errorf("%s is neither a function nor a type: bind a function that uses it", name)
 	}
 	if err != nil {
 		return nil, err
@@ -147,11 +149,11 @@ func StandardPath(symbol string) string {
 
 // why tells what the go command said of a package that it could not load.
 func (p *Program) why(path string) string {
-	err := p.broken[path]
-	if err == nil {
+	errs := p.broken[path]
+	if len(errs) == 0 {
 		return "is it in go.mod?"
 	}
-	first := err.Errors[0]
+	first := errs[0]
 	text := strings.Join(strings.Fields(first.Msg), " ")
 	if first.Pos != "" && first.Pos != "-" {
 		return filepath.Base(first.Pos) + ": " + text
@@ -193,10 +195,10 @@ func noError(obj *types.Func) error {
 		case isError(t):
 			return fmt.Errorf("the error of %s is not its last result: move it there", obj.Name())
 		case i == results.Len()-1 && types.Implements(t, errorType):
-			return fmt.Errorf("%s returns %s and not error, as which a nil would not be nil: return error", obj.Name(), plain(t))
+			return fmt.Errorf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
 		}
 	}
-	return fmt.Errorf("%s returns no error as its last result: a retry could not see it fail", obj.Name())
+	return fmt.Errorf("%s returns no error, and a retry could not see it fail: let it return one", obj.Name())
 }
 
 // isError reports whether t is error, or a type of one's own that an error can
@@ -216,9 +218,10 @@ func (b binder) signature(obj *types.Func) Func {
 	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1}
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)
-		p := Param{Name: v.Name(), Type: b.text(v.Type())}
+		p := b.param(v)
 		if i == sig.Params().Len()-1 && sig.Variadic() {
-			p.Type = b.text(v.Type().(*types.Slice).Elem())
+			p.typ = v.Type().(*types.Slice).Elem()
+			p.Type = b.text(p.typ)
 		}
 		if f.Ctx < 0 && isContext(v.Type()) {
 			f.Ctx = i
@@ -226,7 +229,7 @@ func (b binder) signature(obj *types.Func) Func {
 		f.Params = append(f.Params, p)
 	}
 	for v := range sig.Results().Variables() {
-		f.Results = append(f.Results, Param{Name: v.Name(), Type: b.text(v.Type())})
+		f.Results = append(f.Results, b.param(v))
 		f.HasError = isError(v.Type())
 		if f.Stream == "" && isStream(v.Type()) {
 			f.Stream = plain(v.Type())
@@ -234,6 +237,8 @@ func (b binder) signature(obj *types.Func) Func {
 	}
 	return f
 }
+
+func (b binder) param(v *types.Var) Param { return Param{v.Name(), b.text(v.Type()), v.Type()} }
 
 // text writes t for the home package.
 func (b binder) text(t types.Type) Type {
@@ -266,7 +271,21 @@ func (b binder) broken(what, name string, pos token.Pos) error {
 	if found == nil {
 		return fmt.Errorf("the %s of %s does not compile", what, name)
 	}
-	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), found.Msg)
+	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), b.from.message(found))
+}
+
+// message returns the text of a type error; of an import that failed, what the go
+// command said of it.
+func (p *Package) message(err *types.Error) string {
+	rest, ok := strings.CutPrefix(err.Msg, "could not import ")
+	if path, _, _ := strings.Cut(rest, " ("); ok && p.loaded != nil {
+		for _, pkg := range []*packages.Package{p.loaded.Imports[path], p.loaded} {
+			if pkg != nil && len(pkg.Errors) > 0 && pkg.Errors[0].Kind == packages.ListError {
+				return "could not import " + path + ": " + strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
+			}
+		}
+	}
+	return err.Msg
 }
 
 // isContext reports whether t is context.Context, or a type of one's own that a
@@ -284,8 +303,8 @@ func isContext(t types.Type) bool {
 	return true
 }
 
-// didYouMean names the candidate that differs least, if one is near.
-func didYouMean(name string, candidates []string) string {
+// DidYouMean names the candidate that differs least, if one is near.
+func DidYouMean(name string, candidates []string) string {
 	if best := spelling.Nearest(name, candidates); best != "" {
 		return ": did you mean " + best + "?"
 	}

@@ -89,7 +89,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	obj := from.lookup(name)
 	switch {
 	case obj == nil:
-		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, didYouMean(name, from.types.Scope().Names()))
+		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.types.Scope().Names()))
 	case from != p && !obj.Exported():
 		return ref, nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
 	}
@@ -118,7 +118,7 @@ func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, co
 		}
 	}
 	if obj == nil {
-		return false, "", fmt.Errorf("the package has no function %s%s", name, didYouMean(name, p.types.Scope().Names()))
+		return false, "", fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.types.Scope().Names()))
 	}
 	f, ok := obj.(*types.Func)
 	if !ok {
@@ -129,9 +129,9 @@ func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, co
 	want := fn.Params
 	if fn.Variadic {
 		last := want[len(want)-1]
-		want = append(append([]Param{}, want[:len(want)-1]...), Param{Name: last.Name, Type: "[]" + last.Type})
+		want = append(append([]Param{}, want[:len(want)-1]...), Param{last.Name, "[]" + last.Type, types.NewSlice(last.typ)})
 	}
-	want = append(append([]Param{}, want...), Param{Name: "err", Type: "error"})
+	want = append(append([]Param{}, want...), Param{"err", "error", types.Universe.Lookup("error").Type()})
 	if f.Signature().TypeParams().Len() > 0 || has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
 		return false, "", fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
 	}
@@ -141,12 +141,13 @@ func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, co
 	return false, b.constraint(f), nil
 }
 
+// sameTypes compares types, under whatever alias they go, or else their texts.
 func sameTypes(a, b []Param) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
-		if a[i].Type != b[i].Type {
+		if a[i].Type != b[i].Type && !types.Identical(a[i].typ, b[i].typ) {
 			return false
 		}
 	}

@@ -22,20 +22,29 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 		return b.broken("declaration", t.Name, obj.Pos())
 	case !isInterface && !isNamed:
 		return fmt.Errorf("%s is an alias of %s, which is not the name of a type: bind a type that has one", t.Name, plain(typ))
+	case method != "" && obj.IsAlias() && !b.names(typ.(*types.Named)):
+		return fmt.Errorf("%s is an alias of a type that cannot be named here: bind %s as a whole", t.Name, t.Name)
 	case method != "" && obj.IsAlias():
 		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
-	case method != "":
-		return b.method(t, obj, typ.(*types.Named), method)
 	}
 	for _, p := range params {
 		if err := b.writable(t.Name, p.Constraint()); err != nil {
 			return err
 		}
 	}
+	if method != "" {
+		return b.method(t, obj, typ.(*types.Named), method)
+	}
 	if isInterface {
 		return b.iface(t, obj, iface)
 	}
 	return b.concrete(t, obj, typ)
+}
+
+// names reports whether a binding can name the type.
+func (b binder) names(named *types.Named) bool {
+	obj := named.Obj()
+	return obj.Exported() || obj.Pkg() != nil && obj.Pkg().Path() == b.home.Path
 }
 
 // symbol writes a method as it is bound.
@@ -50,14 +59,14 @@ func (b binder) symbol(named *types.Named, method string) string {
 func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) error {
 	t.Kind = Interface
 	if !iface.IsMethodSet() {
-		return fmt.Errorf("%s is a constraint, not an interface that a value can have", t.Name)
+		return fmt.Errorf("%s is a constraint, which no value has as its type: bind an interface of methods alone", t.Name)
 	}
 	if iface.NumMethods() == 0 {
-		return fmt.Errorf("%s has no methods", t.Name)
+		return fmt.Errorf("%s has no methods: there is nothing to retry", t.Name)
 	}
 	for m := range iface.Methods() {
 		if !m.Exported() && m.Pkg().Path() != b.home.Path {
-			return fmt.Errorf("%s has the method %s of another package: nothing here can implement it", t.Name, m.Name())
+			return fmt.Errorf("%s has the method %s, which only package %s can implement: bind it there", t.Name, m.Name(), m.Pkg().Path())
 		}
 	}
 	return b.methods(t, obj, slices.Collect(iface.Methods()))
@@ -74,7 +83,7 @@ func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 		}
 	}
 	if len(methods) == 0 {
-		return fmt.Errorf("%s is no interface and has no exported methods", t.Name)
+		return fmt.Errorf("%s is no interface and has no exported methods: bind a function, or export one", t.Name)
 	}
 	return b.methods(t, obj, methods)
 }
@@ -115,10 +124,10 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 		for m := range typ.Methods() {
 			names = append(names, m.Name())
 		}
-		return fmt.Errorf("%s has no method %s%s", t.Name, method, didYouMean(method, names))
+		return fmt.Errorf("%s has no method %s%s", t.Name, method, DidYouMean(method, names))
 	}
 	if b.from != b.home && !m.Exported() {
-		return fmt.Errorf("%s.%s is not exported by package %s", t.Name, method, b.from.Path)
+		return fmt.Errorf("package %s does not export %s.%s: bind it there, or export it", b.from.Path, t.Name, method)
 	}
 	recv := m.Signature().Recv()
 	t.Recv = Param{Name: recv.Name(), Type: b.text(typ)}

@@ -34,7 +34,8 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	d.structType(out)
 	d.constructor(out)
 	recv := receiverName(t.Name)
-	if !hasMethod(t, "Unwrap") {
+	// That of an error returns an error, and go vet sees to it.
+	if !hasMethod(t, "Unwrap") && !hasMethod(t, "Error") {
 		l := choose(bind.Func{}, recv, typeNames(t)...)
 		p.comment(out, "Unwrap returns the "+t.Name+" that is called.")
 		out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id("Unwrap").Params().Add(d.iface).
