@@ -244,8 +244,9 @@ var errGoexit = errors.New("the unit called runtime.Goexit")
 
 // run is a group under way.
 type run[T any] struct {
-	group *Group
-	begun time.Time
+	group     *Group
+	begun     time.Time
+	announced bool // that the group is complete
 
 	mu       sync.Mutex
 	progress *progress
@@ -282,20 +283,45 @@ func RunGroup[T any](ctx context.Context, g *Group, units []string, op func(ctx 
 		}()
 	}
 	for {
-		d := r.decide()
-		switch {
-		case ctx.Err() != nil && !d.stands():
-			return r.close(d), context.Cause(ctx)
-		case d.Complete && !d.Provisional:
-			return r.close(d), nil
-		case d.Complete:
-			g.notify(GroupEvent{Kind: BestEffortCompletion, JobID: g.jobID, Reason: d.Reason, Ratio: d.Ratio})
-			if provisional != nil {
-				provisional(r.copy(d))
-			}
+		outcome, ended, err := r.look(ctx)
+		if outcome.Complete {
+			r.announce(outcome.Decision)
+		}
+		if ended {
+			return outcome, err
+		}
+		if outcome.Complete && provisional != nil {
+			provisional(outcome)
 		}
 		r.wait(ctx)
 	}
+}
+
+// look judges the results so far. What it returns is all of one moment: with
+// the decision that ends the run, later results are late.
+func (r *run[T]) look(ctx context.Context) (outcome Outcome[T], ended bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := r.progress.decide(time.Since(r.begun))
+	ended = d.Complete && !d.Provisional
+	if ctx.Err() != nil && !d.stands() {
+		ended, err = true, context.Cause(ctx)
+	}
+	r.closed = ended
+	if !ended && !d.Complete {
+		return Outcome[T]{Decision: d}, false, nil
+	}
+	return Outcome[T]{Decision: d, Results: maps.Clone(r.outcome.Results), Errors: maps.Clone(r.outcome.Errors)}, ended, err
+}
+
+// announce tells of a decision that completes the group, the first time as such.
+func (r *run[T]) announce(d Decision) {
+	kind := BestEffortCompletion
+	if r.announced {
+		kind = BestEffortRatio
+	}
+	r.announced = true
+	r.group.notify(GroupEvent{Kind: kind, JobID: r.group.jobID, Reason: d.Reason, Ratio: d.Ratio})
 }
 
 // wait returns when a result has come, it is time to look at the deadline, or
@@ -313,12 +339,6 @@ func (r *run[T]) wait(ctx context.Context) {
 	case <-check:
 	case <-ctx.Done():
 	}
-}
-
-func (r *run[T]) decide() Decision {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.progress.decide(time.Since(r.begun))
 }
 
 // report takes the result of a unit.
@@ -346,26 +366,4 @@ func (r *run[T]) report(unit string, value T, err error) {
 	case r.changed <- struct{}{}:
 	default: // one token is enough
 	}
-}
-
-// close ends the run: what comes later is late.
-func (r *run[T]) close(d Decision) Outcome[T] {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	kind := BestEffortCompletion
-	if r.progress.released != "" {
-		kind = BestEffortRatio // it was complete before
-	}
-	if !d.Complete {
-		return r.copy(d)
-	}
-	r.group.notify(GroupEvent{Kind: kind, JobID: r.group.jobID, Reason: d.Reason, Ratio: d.Ratio})
-	return r.copy(d)
-}
-
-func (r *run[T]) copy(d Decision) Outcome[T] {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Outcome[T]{Decision: d, Results: maps.Clone(r.outcome.Results), Errors: maps.Clone(r.outcome.Errors)}
 }

@@ -66,6 +66,23 @@ func TestGroupWaitsForAll(t *testing.T) {
 	})
 }
 
+// An outcome holds what was decided on, however fast more results come.
+func TestGroupOutcomeIsOfOneMoment(t *testing.T) {
+	units := []string{"a", "b", "c", "d"}
+	check := func(out Outcome[string]) {
+		if got := float64(len(out.Results)) / float64(len(units)); got != out.Ratio {
+			t.Errorf("%d results, but %v", len(out.Results), out.Decision)
+		}
+	}
+	for i := range 2000 {
+		g, _ := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: Late(i % 2)}})
+		out, err := RunGroup(t.Context(), g, units, func(context.Context, string) (string, error) { return "", nil }, check)
+		if check(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestGroupLogsLateResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, events := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})

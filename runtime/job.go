@@ -32,9 +32,9 @@ const (
 // NewJobBudget returns the budget of one job. The numbers of the policy are
 // defaults and ceilings, which the environment may override:
 // RETRY_BUDGET_DEFAULT, RETRY_BUDGET_MAX, RETRY_BUDGET_PER_WORKFLOW_DEFAULT and
-// RETRY_BUDGET_PER_WORKFLOW_MAX; [None] stays what it is. retries and perUnit are the job's own numbers;
-// 0 or less takes the default, and what is over a ceiling is clamped: see
-// [JobBudget.Clamped].
+// RETRY_BUDGET_PER_WORKFLOW_MAX; [None] stays what it is. retries and perUnit
+// are the job's own numbers; 0 or less takes the default, and what is over a
+// ceiling is clamped: see [JobBudget.Clamped].
 func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 	p = p.Effective()
 	for _, v := range []struct {
@@ -57,6 +57,7 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 	b := &JobBudget{units: map[string]int{}}
 	var notes []string
 	clamp := func(what string, n, limit int) int {
+		limit = max(limit, 0) // None
 		if n > limit {
 			notes = append(notes, fmt.Sprintf("%s %d is clamped to %d", what, n, limit))
 			return limit
@@ -64,8 +65,7 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 		return max(n, 0)
 	}
 	p.Retries = clamp("retries", positiveOr(retries, p.Retries), p.MaxRetries)
-	p.PerUnit = clamp("per_unit", positiveOr(perUnit, p.PerUnit), p.MaxPerUnit)
-	p.PerUnit = min(p.PerUnit, p.Retries)
+	p.PerUnit = clamp("per_unit", positiveOr(perUnit, min(p.PerUnit, p.Retries)), min(p.MaxPerUnit, p.Retries))
 	b.policy, b.clamped = p, strings.Join(notes, "; ")
 	return b, nil
 }
@@ -107,6 +107,9 @@ func (b *JobBudget) Take(unit string) (ok bool, reason string) {
 
 // Consumed returns how many retries the job has made.
 func (b *JobBudget) Consumed() int {
+	if b == nil {
+		return 0
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.consumed
@@ -114,6 +117,9 @@ func (b *JobBudget) Consumed() int {
 
 // Refused returns how many retries the job was not allowed to make.
 func (b *JobBudget) Refused() int {
+	if b == nil {
+		return 0
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused

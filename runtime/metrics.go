@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -70,7 +69,7 @@ func (m *GroupMetrics) Observe(e GroupEvent) {
 	if m.values == nil {
 		m.values = map[string]float64{}
 	}
-	label := func(name, key, value string) string { return name + "{" + key + "=" + strconv.Quote(value) + "}" }
+	label := func(name, key, value string) string { return name + "{" + key + `="` + escape.Replace(value) + `"}` }
 	switch e.Kind {
 	case RetryBudgetConsumed:
 		m.values[label("retry_budget_consumed_total", "job_id", e.JobID)]++
@@ -86,6 +85,9 @@ func (m *GroupMetrics) Observe(e GroupEvent) {
 		m.values[label("best_effort_late_results_total", "outcome", e.Reason)]++
 	}
 }
+
+// escape escapes the value of a label: the text format knows these only.
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // Write writes the counts in the text format of Prometheus, sorted.
 func (m *GroupMetrics) Write(w io.Writer) error {
