@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Classify reports whether p retries err, and whether err belongs to each of
@@ -185,7 +187,7 @@ const (
 // googleapis/googleapis, google/rpc/code.proto: 503 for UNAVAILABLE. Codes that
 // are not known are 500.
 func HTTPStatus(code uint32) int {
-	if int(code) < len(httpStatuses) {
+	if uint64(code) < uint64(len(httpStatuses)) {
 		return httpStatuses[code]
 	}
 	return 500
@@ -302,14 +304,16 @@ func containsAnyWord(text string, words []string) bool {
 func containsWord(text, word string) bool {
 	for i := 0; i+len(word) <= len(text); i++ {
 		end := i + len(word)
-		if strings.EqualFold(text[i:end], word) && (i == 0 || !isWordByte(text[i-1])) && (end == len(text) || !isWordByte(text[end])) {
+		if !strings.EqualFold(text[i:end], word) {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if !inWord(before) && !inWord(after) {
 			return true
 		}
 	}
 	return false
 }
 
-// isWordByte takes every byte beyond ASCII for part of a letter.
-func isWordByte(b byte) bool {
-	return b == '_' || b >= 0x80 || '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z'
-}
+func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -92,8 +92,12 @@ func (c *keyContext) Value(key any) any {
 }
 
 // WithIdempotencyKey returns a context that carries key, under which a server
-// does the same work once only. Wrapped calls keep it.
+// does the same work once only. Wrapped calls keep it. An empty key is none:
+// ctx itself is returned.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	if key == "" {
+		return ctx
+	}
 	return &keyContext{Context: ctx, key: key}
 }
 

@@ -34,6 +34,7 @@ type Attempt struct {
 	ctx    context.Context // the caller's
 	own    context.Context // the attempt's
 	call   *Call
+	number int
 	result error
 	done   bool
 }
@@ -42,7 +43,7 @@ type Attempt struct {
 func (a *Attempt) Context() context.Context { return a.own }
 
 // Number returns the number of the attempt, from 1.
-func (a *Attempt) Number() int { return a.call.attempts + 1 }
+func (a *Attempt) Number() int { return a.number }
 
 // Done ends the attempt with its error, and returns the error of the call. Nil
 // ends the loop; so does an error that is not retried. Otherwise Done has
@@ -76,7 +77,7 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 		defer call.End()
 		for attempts := -1; call.attempts > attempts; {
 			attempts = call.attempts
-			a := Attempt{ctx: ctx, call: &call, own: call.Attempt(ctx)}
+			a := Attempt{ctx: ctx, call: &call, number: attempts + 1, own: call.Attempt(ctx)}
 			if !yield(&a) || a.done {
 				return
 			}

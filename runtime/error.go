@@ -93,10 +93,21 @@ func (e *Error) Error() string {
 	if waited > time.Millisecond {
 		waited = waited.Round(time.Millisecond)
 	}
-	if e.Err == nil {
-		return fmt.Sprintf("%s: %s", e.Policy, e.Reason)
+	policy := e.Policy
+	if policy != "" {
+		policy += ": "
 	}
-	return fmt.Sprintf("%s: %s after %d %s and %v of waiting: %v", e.Policy, e.Reason, e.Attempts, noun, waited, e.Err)
+	if e.Err == nil {
+		return policy + string(e.Reason)
+	}
+	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, e.Reason, e.Attempts, noun, waited, e.Err)
+}
+
+// Timeout reports whether a limit on time ended the call, or its last attempt.
+// net/url and net/http ask for it, as of any net.Error.
+func (e *Error) Timeout() bool {
+	var timeout interface{ Timeout() bool }
+	return e.Reason.Timeout() || errors.As(e.Err, &timeout) && timeout.Timeout()
 }
 
 // Unwrap returns the last error, the reason and the cause.

@@ -444,3 +444,15 @@ func FuzzDelay(f *testing.F) {
 		}
 	})
 }
+
+// Words of a text count as a whole, whatever stands around them.
+func TestWordsOfText(t *testing.T) {
+	for text, want := range map[string]bool{
+		"“timeout”": true, "timeout… gave up": true, "Timeout": true, "i/o timeout": true,
+		"mytimeout": false, "timeouté": false, "timeout_ms": false, "timeout2": false,
+	} {
+		if _, belongs := new(Policy).Classify(errors.New(text), Timeout); belongs[0] != want {
+			t.Errorf("%s is a timeout: %v", text, belongs[0])
+		}
+	}
+}
