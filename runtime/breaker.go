@@ -38,8 +38,9 @@ type BreakerPolicy struct {
 	// means 5, or Failures+2 where Failures is set; [None] means never.
 	EscalateAfter int
 	// Count are the classes of errors that count as failures. Others neither
-	// count nor interrupt a row. Empty means every error that is not permanent
-	// (see [Policy.Classify]). The end of the caller's context never counts.
+	// count nor interrupt a row. Empty means every error that the policy
+	// retries, and [Transient] ones that it does not. The end of the caller's
+	// context never counts.
 	Count []Class
 }
 

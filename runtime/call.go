@@ -23,6 +23,7 @@ type Call struct {
 	decided  bool          // the policy had something to decide about an error
 	escalate bool          // if this error exhausts the call
 	refused  bool          // the breaker gave no leave for the last attempt
+	timedOut bool          // the last attempt ended with its own limit
 	asked    time.Duration // wait that the last error asked for
 	last     error         // of an attempt that was made
 	id       uint64        // for observers, or 0
@@ -33,6 +34,8 @@ type Call struct {
 
 	attempt context.Context // derived for the attempt, or nil
 	cancel  context.CancelFunc
+
+	beforeWait func() // or nil
 }
 
 // Begin returns the state of a new call under p.
@@ -63,13 +66,9 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 		c.release()
 	}
 	now := time.Now()
+	c.start(ctx, now)
 	var limit time.Time
 	var cause error
-	if c.deadline.IsZero() {
-		if timeout := p.timeout(ctx); timeout > 0 {
-			c.deadline = now.Add(timeout)
-		}
-	}
 	if !c.deadline.IsZero() {
 		limit, cause = c.deadline, ErrTimeout
 	}
@@ -83,6 +82,16 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 	}
 	c.attempt, c.cancel = context.WithDeadlineCause(markAttempt(ctx, c.attempts+1), limit, cause)
 	return c.attempt
+}
+
+// start sets the deadline of the call, once.
+func (c *Call) start(ctx context.Context, now time.Time) {
+	if !c.deadline.IsZero() {
+		return
+	}
+	if timeout := c.policy.timeout(ctx); timeout > 0 {
+		c.deadline = now.Add(timeout)
+	}
 }
 
 // Succeed tells the breaker and the budget that the attempt has succeeded.
@@ -106,6 +115,11 @@ func (c *Call) End() {
 	}
 }
 
+// BeforeWait has f called whenever Next has decided to try again, before it
+// waits and ends the context of the last attempt: what that attempt returned is
+// of no use any more.
+func (c *Call) BeforeWait(f func()) { c.beforeWait = f }
+
 func (c *Call) release() {
 	c.cancel()
 	c.attempt, c.cancel = nil, nil
@@ -123,9 +137,15 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		if c.attempts+c.refusals > 0 || c.admit() {
 			return nil
 		}
-		if !c.retriesRefusals() {
+		c.decided = true
+		if ctx.Err() != nil {
+			return c.stopped(ctx, nil)
+		}
+		if !c.waitsForBreaker() {
 			return c.shut(ctx, nil)
 		}
+		// The limits of the call hold for such waits, too.
+		c.start(ctx, time.Now())
 		c.refused, err = true, ErrBreakerOpen
 	} else {
 		c.last = err
@@ -141,7 +161,7 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		if c.admit() {
 			return nil
 		}
-		if !c.retriesRefusals() {
+		if !c.waitsForBreaker() {
 			return c.shut(ctx, err)
 		}
 		c.refused, err = true, ErrBreakerOpen
@@ -156,15 +176,12 @@ func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
 	} else {
 		c.attempts++
 	}
-	timedOut := c.attempt != nil && c.attempt.Err() != nil
+	c.timedOut = !c.refused && c.attempt != nil && c.attempt.Err() != nil
 	if ctx.Err() != nil {
 		c.sample(neutral)
 		return f, c.stopped(ctx, err)
 	}
-	f = p.inspect(err)
-	if timedOut {
-		f.typed, f.timeout = true, true
-	}
+	f = c.inspect(err)
 	c.asked = max(f.after, 0)
 	v := p.judge(err, &f)
 	if c.breaker != nil {
@@ -181,6 +198,16 @@ func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
 	}
 	c.decided = true
 	return f, nil
+}
+
+// inspect is that of the policy; the end of an attempt's own context is a
+// timeout, whatever its error says.
+func (c *Call) inspect(err error) facts {
+	f := c.policy.inspect(err)
+	if c.timedOut {
+		f.typed, f.timeout = true, true
+	}
+	return f
 }
 
 // wait waits before the next attempt, if there is to be one.
@@ -209,16 +236,16 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 	}
 	wait := max(delay, asked)
 	if reason := c.refuse(ctx, wait); reason != "" {
-		if wait > delay {
-			reason = ErrRetryAfter
-		}
 		var cause error
 		if reason == ErrDeadline {
 			cause = context.DeadlineExceeded
 		}
+		if wait > delay && c.refuse(ctx, delay) == "" {
+			reason = ErrRetryAfter // alone
+		}
 		return c.stop(ctx, err, reason, cause)
 	}
-	if c.breaker != nil && !c.retriesRefusals() && !c.breaker.mayAdmit(time.Now().Add(wait)) {
+	if c.breaker != nil && !c.waitsForBreaker() && !c.breaker.mayAdmit(time.Now().Add(wait)) {
 		return c.shut(ctx, err)
 	}
 	// Last, so that a call that stops anyway takes nothing from the others. A
@@ -231,6 +258,9 @@ func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 	}
 
 	// Not before: what the last attempt returned may still be in use.
+	if c.beforeWait != nil {
+		c.beforeWait()
+	}
 	if p.AttemptTimeout > 0 && c.attempt != nil {
 		c.release()
 	}
@@ -258,8 +288,11 @@ func (c *Call) admit() (ok bool) {
 	return ok
 }
 
-// retriesRefusals reports whether an open breaker is waited for.
-func (c *Call) retriesRefusals() bool { return slices.Contains(c.policy.RetryOn, BreakerOpen) }
+// waitsForBreaker reports whether the policy waits for a breaker that does not
+// let calls through. One that is escalated opens to nobody.
+func (c *Call) waitsForBreaker() bool {
+	return slices.Contains(c.policy.RetryOn, BreakerOpen) && c.breaker.State() != Escalated
+}
 
 // sample gives the breaker the sample of the attempt that has ended.
 func (c *Call) sample(s sample) {
@@ -271,7 +304,12 @@ func (c *Call) sample(s sample) {
 
 // sample returns what a failure says of the service.
 func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
-	if len(b.Count) > 0 && p.belongsToAny(err, f, b.Count) || len(b.Count) == 0 && v == retriedError {
+	counts := p.belongsToAny(err, f, b.Count)
+	if len(b.Count) == 0 {
+		// What the policy does not retry may be the service's fault all the same.
+		counts = v == retriedError || !f.permanent && p.action(err, f) <= Retry && p.belongs(err, f, Transient)
+	}
+	if counts {
 		return failed
 	}
 	return neutral
@@ -354,7 +392,7 @@ func (c *Call) stopped(ctx context.Context, err error) error {
 // shut gives up because the breaker does not let the call through.
 func (c *Call) shut(ctx context.Context, err error) error {
 	c.decided = true
-	c.escalate = c.escalate || c.breaker.State() == Escalated
+	c.escalate = c.escalate || c.policy.Escalate || c.breaker.State() == Escalated
 	return c.stop(ctx, err, ErrBreakerOpen, nil)
 }
 
@@ -385,7 +423,7 @@ func (c *Call) event(err error, e Event) Event {
 	if c.id == 0 {
 		c.id = rand.Uint64() | 1
 	}
-	f := c.policy.inspect(err)
+	f := c.inspect(err)
 	e.Policy, e.Call, e.Attempt, e.Waited = c.policy.Name, c.id, c.attempts, c.waited
 	if err != nil {
 		e.Err, e.Class = unmark(err), c.policy.class(err, &f)

@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -189,6 +190,57 @@ func TestOpenBreakerIsWaitedFor(t *testing.T) {
 			t.Errorf("%v retries left: the one after a failure costs one", left)
 		}
 	})
+}
+
+// The limits of the call hold while it waits for a breaker.
+func TestWaitForBreakerHasLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		escalated := NewBreaker(BreakerPolicy{})
+		escalated.Restore(BreakerSnapshot{State: Escalated})
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, tt := range map[string]struct {
+			ctx     context.Context
+			breaker *Breaker
+			policy  Policy
+			is      error
+			waited  time.Duration
+		}{
+			"timeout":   {t.Context(), opened(t, BreakerPolicy{}), Policy{Timeout: 10 * time.Second}, ErrDeadline, 9 * time.Second},
+			"elapsed":   {t.Context(), opened(t, BreakerPolicy{}), Policy{MaxElapsed: 10 * time.Second}, ErrElapsed, 10 * time.Second},
+			"budget":    {t.Context(), opened(t, BreakerPolicy{}), Policy{DelayBudget: 10 * time.Second}, ErrDelayBudget, 10 * time.Second},
+			"escalated": {t.Context(), escalated, Policy{Timeout: 10 * time.Second}, ErrEscalated, 0},
+			"canceled":  {canceled, opened(t, BreakerPolicy{}), Policy{}, context.Canceled, 0},
+		} {
+			p := tt.policy
+			p.MaxAttempts, p.Backoff, p.InitialDelay, p.RetryOn = Unlimited, Fixed, time.Second, []Class{Any, BreakerOpen}
+			start := time.Now()
+			err := protect(tt.ctx, tt.breaker, nil, p, func(context.Context) error { return nil })
+			if _, ok := AsError(err); !ok || !errors.Is(err, tt.is) || time.Since(start) != tt.waited {
+				t.Errorf("%s: %v after %v", name, err, time.Since(start))
+			}
+		}
+	})
+}
+
+// What a policy does not retry may be the service's fault.
+func TestBreakerCountsByDefault(t *testing.T) {
+	p := Policy{RetryOn: []Class{Network}, Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: Fail}}}
+	for err, want := range map[error]bool{
+		errors.New("connection refused"):     true,
+		status(503):                          true,
+		errors.New("timed out"):              true,
+		errors.New("no such row"):            false,
+		status(404):                          false,
+		Permanent(status(503)):               false,
+		fmt.Errorf("timeout: %w", errFailed): false,
+	} {
+		b := NewBreaker(BreakerPolicy{Failures: 1})
+		_ = protect(t.Context(), b, nil, p, func(context.Context) error { return err })
+		if got := b.State() == Open; got != want {
+			t.Errorf("%v: the breaker is %v", err, b.State())
+		}
+	}
 }
 
 // A call whose own failure opens the breaker stops, with its own error.
@@ -444,6 +496,9 @@ func TestIdempotencyKey(t *testing.T) {
 	if got := IdempotencyKey(EnsureIdempotencyKey(WithIdempotencyKey(t.Context(), "mine"))); got != "mine" {
 		t.Errorf("got %q, want mine", got)
 	}
+	if got := IdempotencyKey(WithIdempotencyKey(t.Context(), "")); got != "" {
+		t.Errorf("an empty key is %q", got)
+	}
 	if n := testing.AllocsPerRun(100, func() { EnsureIdempotencyKey(context.Background()) }); n != 1 {
 		t.Errorf("a key costs %v allocations, want 1", n)
 	}
@@ -455,6 +510,11 @@ func TestAttempts(t *testing.T) {
 		var err error
 		rounds := 0
 		for a := range p.Attempts(t.Context()) {
+			defer func(number int) {
+				if a.Number() != number {
+					t.Errorf("round %d is number %d in the end", number, a.Number())
+				}
+			}(rounds + 1)
 			if rounds++; a.Number() != rounds || AttemptNumber(a.Context()) != rounds {
 				t.Errorf("round %d is number %d, in its context %d", rounds, a.Number(), AttemptNumber(a.Context()))
 			}

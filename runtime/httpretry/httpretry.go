@@ -11,12 +11,12 @@
 package httpretry
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -86,14 +86,21 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	call := policy.BeginWith(t.Breaker, 0, t.Budget)
 	x := &exchange{Transport: t, req: withKey(req), policy: policy, call: &call}
-	resp, err := x.send()
-	if resp == nil {
+	call.BeforeWait(x.discard)
+	if err := x.send(); err != nil {
 		call.End()
 		return nil, err
 	}
 	// The context of the attempt lives as long as its body is read.
-	resp.Body = endWith(resp.Body, call.End)
-	return resp, nil
+	x.resp.Body = endWith(x.resp.Body, call.End)
+	return x.resp, nil
+}
+
+// CloseIdleConnections closes those of Base, if it can: http.Client asks for it.
+func (t *Transport) CloseIdleConnections() {
+	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
 }
 
 func (t *Transport) mayRepeat(req *http.Request) bool {
@@ -134,91 +141,104 @@ type exchange struct {
 	req    *http.Request
 	policy *retry.Policy
 	call   *retry.Call
+	resp   *http.Response // of the last attempt, or nil
 }
 
-func (x *exchange) send() (*http.Response, error) {
+// send makes the attempts. It leaves a response, or returns an error.
+func (x *exchange) send() error {
 	ctx := x.req.Context()
 	// Leave of the breaker.
 	if err := x.call.Next(ctx, nil); err != nil {
 		if x.req.Body != nil {
 			_ = x.req.Body.Close() // a RoundTripper always does
 		}
-		return nil, err
+		return err
 	}
+	var failure error
 	for first := true; ; first = false {
 		req := x.req.WithContext(x.call.Attempt(ctx))
 		if !first && req.GetBody != nil {
-			var err error
-			if req.Body, err = req.GetBody(); err != nil {
-				return nil, err
+			body, err := req.GetBody()
+			if err != nil {
+				return fmt.Errorf("the body cannot be sent again: %w, after %w", err, failure)
 			}
+			req.Body = body
 		}
-		resp, err := x.base().RoundTrip(req)
-		failure, retried := x.failure(resp, err)
-		if failure == nil {
+		var err error
+		x.resp, err = x.base().RoundTrip(req)
+		switch {
+		case err != nil:
+			x.resp = nil
+		case x.resp == nil:
+			return errors.New("httpretry: Base returned neither a response nor an error")
+		case x.resp.Body == nil:
+			x.resp.Body = http.NoBody // http.Client does not insist on one
+		}
+		if failure = failureOf(x.resp, err); failure == nil {
 			x.call.Succeed()
-			return resp, nil
+			return nil
 		}
-		if resp != nil && retried {
-			keep(resp)
+		retried, _ := x.policy.Classify(failure)
+		if retried && x.resp != nil {
+			failure = asking(failure, x.resp)
 		}
+		// It discards the response where there is another attempt.
 		err = x.call.Next(ctx, failure)
 		switch {
-		case resp == nil && err != nil:
-			return nil, err
-		case resp == nil:
-		case err == nil || retried && ctx.Err() != nil:
-			_ = resp.Body.Close() // its connection is of no use any more, or free already
-			if err != nil {
-				return nil, err
-			}
+		case err == nil:
+		case x.resp == nil:
+			return err
+		case retried && ctx.Err() != nil:
+			_ = x.resp.Body.Close()
+			return err
 		default:
 			//retrylint:ignore RL109 a RoundTripper that has a response returns no error
-			return resp, nil
+			return nil
 		}
 	}
 }
 
-// failure returns what is wrong with the outcome of an attempt, and whether the
-// policy retries such outcomes.
-func (x *exchange) failure(resp *http.Response, err error) (failure error, retried bool) {
+// Limits of what is read of a response before the next attempt, so that its
+// connection serves another meanwhile. A longer or slower body costs the
+// connection.
+const (
+	mostRead = 64 << 10
+	readTime = 50 * time.Millisecond
+)
+
+// discard gives back the connection of a failed response.
+func (x *exchange) discard() {
+	if x.resp == nil {
+		return
+	}
+	body := x.resp.Body
+	x.resp = nil
+	slow := time.AfterFunc(readTime, func() { _ = body.Close() })
+	_, _ = io.CopyN(io.Discard, body, mostRead)
+	slow.Stop()
+	_ = body.Close()
+}
+
+// failureOf returns what is wrong with the outcome of an attempt.
+func failureOf(resp *http.Response, err error) error {
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
-		failure = retry.Permanent(err)
+		return retry.Permanent(err)
 	case err != nil:
-		failure = err
+		return err
 	case resp.StatusCode >= 400:
-		failure = &StatusError{resp.StatusCode}
-	default:
-		return nil, false
+		return &StatusError{resp.StatusCode}
 	}
-	if retried, _ = x.policy.Classify(failure); !retried || resp == nil {
-		return failure, retried
-	}
-	if after := resp.Header.Get("Retry-After"); after != "" {
-		failure = retry.After(failure, retry.ParseRetryAfter(after, time.Now()))
-	}
-	return failure, true
+	return nil
 }
 
-// kept is how much of the body of a failed response is read before the wait, so
-// that its connection is free meanwhile.
-const kept = 64 << 10
-
-// keep reads the body of a response, if it is short, and closes it.
-func keep(resp *http.Response) {
-	start, err := io.ReadAll(io.LimitReader(resp.Body, kept))
-	rest := resp.Body
-	if err == nil && len(start) < kept {
-		_ = rest.Close()
-		resp.Body = io.NopCloser(bytes.NewReader(start))
-		return
+// asking adds the wait that a response asks for to its failure.
+func asking(failure error, resp *http.Response) error {
+	if after := resp.Header.Get("Retry-After"); after != "" {
+		return retry.After(failure, retry.ParseRetryAfter(after, time.Now()))
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(start), rest), rest}
+	return failure
 }
 
 // body tells when the caller has done with a response.
@@ -230,7 +250,7 @@ type body struct {
 // endWith returns a body that calls end once it is closed. One that can be
 // written to, that of a response 101, still can.
 func endWith(b io.ReadCloser, end func()) io.ReadCloser {
-	own := &body{b, end}
+	own := &body{b, sync.OnceFunc(end)}
 	if w, ok := b.(io.Writer); ok {
 		return struct {
 			*body

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -286,7 +289,7 @@ func TestCallerGivesUp(t *testing.T) {
 
 // What is given up on can be read to its end, under a limit too.
 func TestLastResponseIsWhole(t *testing.T) {
-	const size = 4 * kept
+	const size = 4 * mostRead
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, strings.Repeat("x", size))
@@ -300,5 +303,92 @@ func TestLastResponseIsWhole(t *testing.T) {
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); len(text) != size || err != nil {
 		t.Errorf("read %d bytes, %v; want %d", len(text), err, size)
+	}
+}
+
+// A response whose body does not end is neither waited for before a retry nor
+// withheld from the caller.
+func TestBodyThatStalls(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "begin")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{MaxAttempts: 3, InitialDelay: retry.None}}}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := make([]byte, 5)
+	if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "begin" || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d, %q, %v", resp.StatusCode, start, err)
+	}
+	_ = resp.Body.Close()
+	client.CloseIdleConnections()
+}
+
+// A response of which no attempt is left is an error: its context has ended.
+func TestBreakerOpensInTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := retry.NewBreaker(retry.BreakerPolicy{Failures: 2})
+		n := &network{answers: []any{503}}
+		time.AfterFunc(500*time.Millisecond, func() { b.Restore(retry.BreakerSnapshot{State: retry.Escalated}) })
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&Transport{Base: n, Breaker: b, Policy: &retry.Policy{AttemptTimeout: time.Minute}}).RoundTrip(req)
+		var last *StatusError
+		if resp != nil || !errors.Is(err, retry.ErrBreakerOpen) || !errors.As(err, &last) || len(n.sent) != 1 || !n.opened[0].closed {
+			t.Errorf("got %v, %v after %d", resp, err, len(n.sent))
+		}
+	})
+}
+
+// What fakes return is taken as http.Client takes it.
+func TestBaseWithoutBody(t *testing.T) {
+	for _, status := range []int{200, 503} {
+		base := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: status}, nil })
+		resp, err := (&http.Client{Transport: &Transport{Base: base, Policy: &retry.Policy{InitialDelay: retry.None}}}).Get("http://example.com")
+		if err != nil || resp.StatusCode != status {
+			t.Fatalf("got %v, %v", resp, err)
+		}
+		_ = resp.Body.Close()
+	}
+	nothing := roundTrip(func(*http.Request) (*http.Response, error) { return nil, nil })
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := (&Transport{Base: nothing}).RoundTrip(req); resp != nil || err == nil {
+		t.Errorf("got %v, %v", resp, err)
+	}
+}
+
+// Bodies may be closed by several goroutines, as net/http's may.
+func TestBodyIsClosedTwice(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	resp, err := (&http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: time.Minute}}}).Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { _ = resp.Body.Close() })
+	}
+	both.Wait()
+}
+
+// A timeout is one to those that ask net/url.
+func TestTimeout(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 20 * time.Millisecond, InitialDelay: retry.None}}}
+	_, err := client.Get(server.URL)
+	if timeout, ok := err.(*url.Error); !ok || !timeout.Timeout() || !os.IsTimeout(err) {
+		t.Errorf("got %v", err)
 	}
 }
