@@ -6,7 +6,6 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ var informing string
 
 func informingFlag() flag.FlagSet {
 	var flags flag.FlagSet
-	flags.StringVar(&informing, "enable", "", "rules that only inform, to report too: P303")
+	flags.StringVar(&informing, "enable", "", "rules that only inform, to report too: P302, P303, RL110, RL112, RL403")
 	return flags
 }
 
@@ -82,7 +81,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 			return !assigned[name] && (!written || values[name].constant)
 		}
 		for _, f := range rules.Check(policy, known) {
-			if f.Severity == rules.Info && !slices.Contains(strings.Split(informing, ","), f.Rule) {
+			if f.Severity == rules.Info && !informs(f.Rule) {
 				continue
 			}
 			at := ast.Node(lit)
