@@ -35,7 +35,7 @@ func Polls(fn *ssa.Function) (found []*ssa.Call) {
 				continue
 			}
 			call := answerOf(branch.Cond)
-			if call == nil || !l.blocks[call.Block()] || isClosure(call) || mayRemember(call) {
+			if call == nil || !l.blocks[call.Block()] || isClosure(call) || mayRemember(call) || l.works(call) {
 				bounded = true
 				continue
 			}
@@ -51,6 +51,21 @@ func Polls(fn *ssa.Function) (found []*ssa.Call) {
 		}
 	}
 	return found
+}
+
+// works reports whether the loop does something with a result of a call but
+// compare and return it: it takes what there is, piece by piece.
+func (l *loop) works(call *ssa.Call) bool {
+	return slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
+		x, ok := ref.(*ssa.Extract)
+		return ok && slices.ContainsFunc(*x.Referrers(), func(use ssa.Instruction) bool {
+			switch use.(type) {
+			case *ssa.BinOp, *ssa.If, *ssa.UnOp, *ssa.Phi, *ssa.Return, *ssa.DebugRef:
+				return false
+			}
+			return l.blocks[use.Block()]
+		})
+	})
 }
 
 // mayRemember reports whether the function that is called is seen to read what

@@ -71,6 +71,18 @@ func nopeCounted(c client) {
 	}
 }
 
+// It takes what there is, until that is all.
+func nopeDrains(use func([]byte), r interface{ Read() ([]byte, bool) }) {
+	for {
+		time.Sleep(time.Second)
+		b, end := r.Read()
+		if end {
+			return
+		}
+		use(b)
+	}
+}
+
 func nopeContext(ctx context.Context, c client) {
 	for !c.Ready() {
 		select {
