@@ -79,7 +79,7 @@ flags:
   -enable ids     report these rules too, which only inform: RL110,RL112,RL403,P302,P303
   -explain id     tell what a rule is about, with an example
   -fix            fix what can be fixed without changing more than cancellation,
-                  overflows, and budgets that never end anything
+                  overflows, and bounds that never end anything
   -github         write the findings as annotations of GitHub
   -json           write the findings as one JSON array
   -sarif file     write the findings as SARIF too; - writes nothing else, to standard output
