@@ -1,11 +1,14 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -16,7 +19,8 @@ var DeadBound = &analysis.Analyzer{
 	Doc: `deadbound: report conditions of retries that can never change
 
 A loop whose only way out asks for an error that nothing in the loop assigns to
-goes on for ever, or not at all.
+goes on for ever, or not at all. So does one that waits for a counter to equal a
+number that it steps over.
 
 WRONG:
 
@@ -34,7 +38,7 @@ RIGHT:
 It is silent about loops with any other way out. An attempt counter that is
 never compared is reported with RL101.`,
 	URL:        pageOf("RL105"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,
 	Run:        runDeadBound,
 }
@@ -50,5 +54,41 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 			r.at(loopAround(file, cond.Pos()), token.NoPos, "RL105", "nothing in this loop assigns to the error that it waits for: call again in the loop, and count the attempts")
 		}
 	}
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		cmp, grows := retry.MissedLimit()
+		if cmp == nil {
+			continue
+		}
+		if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) {
+			r.finding(analysis.Diagnostic{
+				Pos:            cmp.Pos(),
+				Message:        fmt.Sprintf("the counter of the attempts of %s never equals this: it steps over it", retry.Name()),
+				SuggestedFixes: orderFix(file, cmp, grows),
+			}, "RL105")
+		}
+	}
 	return r.used, nil
+}
+
+// orderFix compares a counter by order in place of equality.
+func orderFix(file *ast.File, cmp *ssa.BinOp, grows bool) []analysis.SuggestedFix {
+	path, _ := astutil.PathEnclosingInterval(file, cmp.Pos(), cmp.Pos())
+	for _, n := range path {
+		expr, ok := n.(*ast.BinaryExpr)
+		if !ok || expr.OpPos != cmp.Pos() {
+			continue
+		}
+		if _, swapped := expr.X.(*ast.BasicLit); swapped || expr.Op != cmp.Op {
+			return nil
+		}
+		op := map[bool]token.Token{true: token.LSS, false: token.GTR}[grows]
+		if expr.Op == token.EQL {
+			op = map[bool]token.Token{true: token.GEQ, false: token.LEQ}[grows]
+		}
+		return []analysis.SuggestedFix{{
+			Message:   "Compare with " + op.String(),
+			TextEdits: []analysis.TextEdit{{Pos: expr.OpPos, End: expr.OpPos + 2, NewText: []byte(op.String())}},
+		}}
+	}
+	return nil
 }

@@ -39,8 +39,8 @@ RIGHT:
 	}`,
 	URL: pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
-		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
-		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall, PolicyLiteral,
+		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll, EndlessDaemon,
+		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall, PolicyLiteral,
 	},
 	Run: runDirectives,
 }

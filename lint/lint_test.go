@@ -17,6 +17,13 @@ func TestSuite(t *testing.T) {
 	run(t, absolute(t, ".."), filepath.Join("testdata", "src"), testdata)
 }
 
+// TestOnRequest runs it with the rules that only inform.
+func TestOnRequest(t *testing.T) {
+	informing = "RL110,RL112,RL403"
+	defer func() { informing = "" }()
+	run(t, absolute(t, ".."), filepath.Join("testdata", "onrequest"), "./lint/testdata/onrequest/")
+}
+
 // TestLibraries runs the suite over uses of retry libraries, of which
 // testdata/libraries declares what is used.
 func TestLibraries(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ var informing string
 
 func informingFlag() flag.FlagSet {
 	var flags flag.FlagSet
-	flags.StringVar(&informing, "enable", "", "rules that only inform, to report too: P303")
+	flags.StringVar(&informing, "enable", "", "rules that only inform, to report too: P302, P303, RL110, RL112, RL403")
 	return flags
 }
 
@@ -72,12 +71,17 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		known := func(f rules.Field) bool {
+			// Classes of the program's own, and schedules by class, decide with
+			// these what is retried.
+			if (f == "retry_on" || f == "abort_on") && (values["Classes"].expr != nil || values["PerError"].expr != nil || assigned["Classes"] || assigned["PerError"]) {
+				return false
+			}
 			name := goNames[f]
 			_, written := values[name]
 			return !assigned[name] && (!written || values[name].constant)
 		}
 		for _, f := range rules.Check(policy, known) {
-			if f.Severity == rules.Info && !slices.Contains(strings.Split(informing, ","), f.Rule) {
+			if f.Severity == rules.Info && !informs(f.Rule) {
 				continue
 			}
 			at := ast.Node(lit)
@@ -140,8 +144,13 @@ func readPolicy(pass *analysis.Pass, lit *ast.CompositeLit) (*retry.Policy, map[
 // setField sets a field of p from a constant expression, and reports whether
 // it could.
 func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) bool {
-	if name == "Delays" {
+	switch name {
+	case "Delays":
 		return setDelays(pass, p, expr)
+	case "RetryOn":
+		return setClasses(pass, &p.RetryOn, expr)
+	case "AbortOn":
+		return setClasses(pass, &p.AbortOn, expr)
 	}
 	v := pass.TypesInfo.Types[expr].Value
 	if v == nil {
@@ -216,6 +225,21 @@ func setDelays(pass *analysis.Pass, p *retry.Policy, expr ast.Expr) bool {
 			return false
 		}
 		p.Delays = append(p.Delays, time.Duration(n))
+	}
+	return true
+}
+
+func setClasses(pass *analysis.Pass, classes *[]retry.Class, expr ast.Expr) bool {
+	list, ok := ast.Unparen(expr).(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	for _, elt := range list.Elts {
+		v := pass.TypesInfo.Types[elt].Value
+		if v == nil || v.Kind() != constant.String {
+			return false
+		}
+		*classes = append(*classes, retry.Class(constant.StringVal(v)))
 	}
 	return true
 }

@@ -17,10 +17,10 @@ import (
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry,
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll, EndlessDaemon,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry,
-	NestedRetry, WrapperCall, StaleCode, DirectCall,
+	NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }
 
@@ -40,6 +40,9 @@ func AnalyzerOf(rule string) *analysis.Analyzer {
 
 // alsoOn are the rules that share the page of another.
 var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}, "unboundedlibrary": {"RL202"}, "nestedretry": {"RL402"}, "wrappercall": {"RL504"}}
+
+// informs reports whether a rule that only informs is asked for.
+func informs(rule string) bool { return slices.Contains(strings.Split(informing, ","), rule) }
 
 // A report collects the diagnostics of one analyzer in one package, less those
 // that a directive suppresses.

@@ -48,6 +48,8 @@ files: what ends in .yaml or .yml.
   RL106  a budget that each attempt makes anew
   RL107  a delay that overflows after many attempts
   RL109  giving up that reads as success
+  RL110  a poll that nothing but the answer ends (with -enable)
+  RL112  a goroutine that nobody can stop (with -enable)
   RL113  a function that calls itself after every failure
   RL201  a library or helper that retries for ever
   RL202  the same where a context could end it
@@ -62,6 +64,7 @@ files: what ends in .yaml or .yml.
   RL306  a defer in a retry
   RL401  retries of retries that multiply
   RL402  a loop around a generated wrapper
+  RL403  a retried operation that may take effect twice (with -enable)
   RL501  a wrapper that is given no context although there is one
   RL502  generated code that was edited
   RL504  a wrapper whose error is dropped
@@ -73,10 +76,10 @@ flags:
   -baseline file  leave out the findings of file; write it if it is not there
   -diff           show what -fix would change, and change nothing
   -disable ids    leave out these rules: RL102,RL103
-  -enable ids     report these rules too, which only inform: P303
+  -enable ids     report these rules too, which only inform: RL110,RL112,RL403,P302,P303
   -explain id     tell what a rule is about, with an example
   -fix            fix what can be fixed without changing more than cancellation,
-                  overflows, and budgets that never end anything
+                  overflows, and bounds that never end anything
   -github         write the findings as annotations of GitHub
   -json           write the findings as one JSON array
   -sarif file     write the findings as SARIF too; - writes nothing else, to standard output

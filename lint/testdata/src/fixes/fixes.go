@@ -101,3 +101,33 @@ func hidden(ctx context.Context, c client) error {
 		return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL202`
 	}
 }
+
+func stepsOver(c client) (err error) {
+	for attempts := 5; attempts != 0; attempts -= 2 { // want `the counter of the attempts of Ping never equals this: it steps over it \(RL105\)`
+		if err = c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+func stepsAway(c client) error {
+	for attempt := 1; ; attempt++ {
+		err := c.Ping()
+		if err == nil || attempt == 0 { // want `RL105`
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func nopeReached(c client) (err error) {
+	for attempts := 6; attempts != 0; attempts -= 2 {
+		if err = c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}

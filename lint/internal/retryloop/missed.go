@@ -1,0 +1,93 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// MissedLimit returns a comparison by which a counter of the attempts is to end
+// the retry, and which it steps over, or away from. grows tells where it goes.
+func (r Retry) MissedLimit() (missed *ssa.BinOp, grows bool) {
+	if r.reread {
+		return nil, false
+	}
+	cycle := r.failed.cycle()
+	for b := range cycle {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		// Equality must lead out.
+		if !ok || cmp.Op == token.EQL && cycle[b.Succs[0]] || cmp.Op == token.NEQ && cycle[b.Succs[1]] || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+			continue
+		}
+		first, step, ok := r.sequence(cmp.X)
+		limit, isConst := whole(cmp.Y)
+		if !ok || !isConst {
+			continue
+		}
+		way := limit - first
+		if way == 0 || way%step == 0 && (way > 0) == (step > 0) {
+			continue
+		}
+		return cmp, step > 0
+	}
+	return nil, false
+}
+
+// sequence returns the values that the failures of a retry give a counter, by
+// the first and the step.
+func (r Retry) sequence(v ssa.Value) (first, step int64, ok bool) {
+	already := int64(0)
+	if sum, isSum := v.(*ssa.BinOp); isSum {
+		if already, ok = stepOf(sum, sum.X); !ok {
+			return 0, 0, false
+		}
+		v = sum.X
+	}
+	phi, ok := v.(*ssa.Phi)
+	if !ok || phi.Block() != r.failed.loop.header {
+		return 0, 0, false
+	}
+	begun := false
+	for i, edge := range phi.Edges {
+		if !r.failed.loop.blocks[phi.Block().Preds[i]] {
+			n, isConst := whole(edge)
+			if !isConst || begun && n != first {
+				return 0, 0, false
+			}
+			first, begun = n, true
+			continue
+		}
+		n, isStep := stepOf(edge, phi)
+		if !isStep || n == 0 || step != 0 && n != step {
+			return 0, 0, false
+		}
+		step = n
+	}
+	return first + already, step, step != 0
+}
+
+// stepOf returns how much v is more than of.
+func stepOf(v, of ssa.Value) (int64, bool) {
+	sum, ok := v.(*ssa.BinOp)
+	if !ok || sum.X != of {
+		return 0, false
+	}
+	n, ok := whole(sum.Y)
+	if sum.Op == token.SUB {
+		n = -n
+	}
+	return n, ok && (sum.Op == token.ADD || sum.Op == token.SUB)
+}
+
+func whole(v ssa.Value) (int64, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(c.Value)
+}

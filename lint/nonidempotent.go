@@ -1,0 +1,154 @@
+package lint
+
+import (
+	"go/ast"
+	"go/constant"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// NonIdempotent reports RL403.
+var NonIdempotent = &analysis.Analyzer{
+	Name: "nonidempotent",
+	Doc: `nonidempotent: tell of retried operations that may take effect twice
+
+A POST or an INSERT whose answer was lost has taken effect: the next attempt is
+a second order. This only informs, since a server may know the request again: it
+is reported with -enable RL403.
+
+WRONG:
+
+	for range 3 {
+		if _, err = db.Exec("INSERT INTO orders (item) VALUES (?)", item); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+
+RIGHT:
+
+	for range 3 {
+		if _, err = db.Exec("INSERT INTO orders (id, item) VALUES (?, ?) ON CONFLICT DO NOTHING", id, item); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+
+It knows POST and PATCH of net/http and INSERT of database/sql, in loops and in
+functions that retry libraries call. It is silent where the function sets a
+header named for idempotency, and about statements that say what to do with a
+row that is there already.`,
+	URL:        pageOf("RL403"),
+	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
+	ResultType: used,
+	Run:        runNonIdempotent,
+}
+
+func runNonIdempotent(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !informs("RL403") {
+		return r.used, nil
+	}
+	var tried []*ssa.Call
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		tried = append(tried, retry.Call)
+	}
+	for fn := range retriedClosures(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) {
+		tried = append(tried, callsOf(fn)...)
+	}
+	for _, call := range tried {
+		what := effect(call)
+		file := fileOf(pass, call.Pos())
+		if what == "" || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+			continue
+		}
+		r.at(callStart(file, call.Pos()), call.Pos(), "RL403", "this %s is retried, and takes effect twice where only its answer was lost: make it recognisable, or retry only what never arrived", what)
+	}
+	return r.used, nil
+}
+
+// effect returns what a call does that must not be done twice, or "".
+func effect(call *ssa.Call) string {
+	fn := call.Call.StaticCallee()
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
+		return ""
+	}
+	args := call.Call.Args
+	switch fn.Object().Pkg().Path() {
+	case "net/http":
+		method := ""
+		switch fn.Name() {
+		case "Post", "PostForm":
+			method = "POST"
+		case "Do":
+			method = methodOf(source(args[len(args)-1]))
+		}
+		if (method == "POST" || method == "PATCH") && !setsIdempotency(call.Parent()) {
+			return method
+		}
+	case "database/sql":
+		switch fn.Name() {
+		case "Exec", "ExecContext", "Query", "QueryContext", "QueryRow", "QueryRowContext":
+			if slices.ContainsFunc(args, isInsert) {
+				return "INSERT"
+			}
+		}
+	}
+	return ""
+}
+
+// methodOf returns the constant method of a request that is seen to be made.
+func methodOf(request ssa.Value) string {
+	made, ok := request.(*ssa.Extract)
+	if !ok {
+		return ""
+	}
+	call, ok := made.Tuple.(*ssa.Call)
+	if !ok {
+		return ""
+	}
+	switch args := call.Call.Args; {
+	case isCallOf(call, "net/http", "NewRequest"):
+		return stringOf(args[0])
+	case isCallOf(call, "net/http", "NewRequestWithContext"):
+		return stringOf(args[1])
+	}
+	return ""
+}
+
+func stringOf(v ssa.Value) string {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.String {
+		return ""
+	}
+	return constant.StringVal(c.Value)
+}
+
+var (
+	insert = regexp.MustCompile(`(?i)^\s*insert\s+into\b`)
+	upsert = regexp.MustCompile(`(?i)\bon\s+(conflict|duplicate)\b|\bwhere\s+not\s+exists\b`)
+)
+
+func isInsert(v ssa.Value) bool {
+	return insert.MatchString(stringOf(v)) && !upsert.MatchString(stringOf(v))
+}
+
+// setsIdempotency reports whether a function, or one around it, names a header
+// by which a server knows a request again.
+func setsIdempotency(fn *ssa.Function) bool {
+	for ; fn != nil; fn = fn.Parent() {
+		for _, call := range callsOf(fn) {
+			if slices.ContainsFunc(call.Call.Args, func(v ssa.Value) bool { return strings.Contains(strings.ToLower(stringOf(v)), "idempoten") }) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package informing
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"strings"
+	"time"
+)
+
+type client interface {
+	Ready() bool
+	State(name string) (string, error)
+}
+
+func poll(c client) {
+	for !c.Ready() { // want `this is asked until it answers as hoped, and nothing else ends it: .* \(RL110\)`
+		time.Sleep(time.Second)
+	}
+}
+
+func pollState(c client) error {
+	for {
+		state, err := c.State("a") // want `RL110`
+		if err != nil {
+			return err
+		}
+		if state == "done" {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func daemon(refresh func()) {
+	go func() { // want `nothing stops this goroutine: leave its loop when a context ends \(RL112\)`
+		for {
+			refresh()
+			time.Sleep(time.Minute)
+		}
+	}()
+}
+
+func inserts(db *sql.DB, item string) (err error) {
+	for range 3 {
+		if _, err = db.Exec("INSERT INTO orders (item) VALUES (?)", item); err == nil { // want `this INSERT is retried, .* \(RL403\)`
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func posts(order string) (err error) {
+	for range 3 {
+		req, err := http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order))
+		if err != nil {
+			return err
+		}
+		if _, err = http.DefaultClient.Do(req); err == nil { // want `this POST is retried`
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func nopeCounted(c client) {
+	for i := 0; i < 10 && !c.Ready(); i++ {
+		time.Sleep(time.Second)
+	}
+}
+
+// It takes what there is, until that is all.
+func nopeDrains(use func([]byte), r interface{ Read() ([]byte, bool) }) {
+	for {
+		time.Sleep(time.Second)
+		b, end := r.Read()
+		if end {
+			return
+		}
+		use(b)
+	}
+}
+
+func nopeContext(ctx context.Context, c client) {
+	for !c.Ready() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func nopeStops(ctx context.Context, refresh func()) {
+	go func() {
+		for ctx.Err() == nil {
+			refresh()
+			time.Sleep(time.Millisecond)
+		}
+	}()
+}
+
+func nopeServes(items chan int, refresh func(int)) {
+	go func() {
+		for {
+			refresh(<-items)
+		}
+	}()
+}
+
+func nopeUpsert(db *sql.DB, id, item string) (err error) {
+	for range 3 {
+		if _, err = db.Exec("INSERT INTO orders (id, item) VALUES (?, ?) ON CONFLICT DO NOTHING", id, item); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func nopeKey(order, key string) (err error) {
+	for range 3 {
+		req, err := http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Idempotency-Key", key)
+		if _, err = http.DefaultClient.Do(req); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func nopeGet() (err error) {
+	for range 3 {
+		if _, err = http.Get("http://localhost"); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
