@@ -192,7 +192,6 @@ func (x *exchange) send() error {
 			_ = x.resp.Body.Close()
 			return err
 		default:
-			//retrylint:ignore RL109 a RoundTripper that has a response returns no error
 			return nil
 		}
 	}
