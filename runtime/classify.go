@@ -29,8 +29,9 @@ import (
 //
 // Never retried are [Permanent] errors, errors whose [Action] is [Fail] or
 // [Escalate], errors of a class in AbortOn, and the status codes 400, 401, 403,
-// 404 and 422 unless their Action is [Retry]. Everything else is retried unless
-// RetryOn narrows it.
+// 404 and 422 unless their Action is [Retry]. Of these 401 and 403 escalate
+// unless they have an Action: no repetition gives leave, somebody has to.
+// Everything else is retried unless RetryOn narrows it.
 func (p *Policy) Classify(err error, classes ...Class) (retried bool, belongs []bool) {
 	f := p.inspect(err)
 	for _, class := range classes {
@@ -55,7 +56,7 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	}
 	action := p.action(err, f)
 	switch {
-	case action == Escalate:
+	case action == Escalate, action == AsPolicy && (f.status == 401 || f.status == 403):
 		return escalatedError
 	case action == Fail, action != Retry && neverRetried(f.status):
 	case p.belongsToAny(err, f, p.AbortOn):

@@ -304,6 +304,29 @@ var vectorKinds = map[string]any{
 		}
 	},
 
+	"error_class_policy": func(t *testing.T, in string, want struct {
+		MaxRetries int   `json:"max_retries"`
+		Backoff    []int `json:"backoff_s"`
+		Action     string
+	}) {
+		synctest.Test(t, func(t *testing.T) {
+			var waits []int
+			ctx := WithObserver(t.Context(), func(e Event) {
+				if e.Reason == "" {
+					waits = append(waits, int(e.Delay.Seconds()))
+				}
+			})
+			failure := map[string]error{
+				"network_timeout": errors.New("connection timed out"), "server_5xx": status(503), "validation": status(422),
+				"not_found_404": status(404), "bad_request_400": status(400), "permanent_api": status(401),
+			}[in]
+			_, err := Do(ctx, &Policy{MaxAttempts: 4}, func(context.Context) (any, error) { return nil, failure })
+			if !errors.Is(err, failure) || len(waits) != want.MaxRetries || !slices.Equal(waits, want.Backoff) || errors.Is(err, ErrEscalated) != (want.Action == "escalate") {
+				t.Errorf("%s: waits %v, %v; want %+v", in, waits, err, want)
+			}
+		})
+	},
+
 	"retry_after_seconds": func(t *testing.T, in string, want any) {
 		seconds, ok := want.(float64)
 		if !ok { // where the source fails, what was decided
