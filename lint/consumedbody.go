@@ -58,7 +58,7 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 	}
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	retried := retriedClosures(fns)
-	callers := callersOf(functionsOf(pass))
+	var callers map[*ssa.Function][]*ssa.CallCommon
 	for _, fn := range fns {
 		for _, call := range callsOf(fn) {
 			body, request := sentBy(call)
@@ -72,6 +72,9 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 			file := fileOf(pass, call.Pos())
 			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 				continue
+			}
+			if callers == nil {
+				callers = callersOf(functionsOf(pass)) // few packages come here
 			}
 			pos := callStart(file, call.Pos())
 			switch {

@@ -55,12 +55,15 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "context") {
 		return r.used, nil
 	}
-	flow := timeoutFlow{pass, callersOf(functionsOf(pass))}
+	flow := timeoutFlow{pass: pass}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		attempts := retry.Attempts()
 		ctx := retryloop.GivenContext(retry.Call)
 		if attempts < 2 || ctx == nil {
 			continue
+		}
+		if flow.callers == nil {
+			flow.callers = callersOf(functionsOf(pass)) // few packages come here
 		}
 		delay, _ := retry.Delay()
 		each := time.Duration(0)
