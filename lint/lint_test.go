@@ -41,7 +41,7 @@ func TestLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	analysistest.Run(t, root, together, "unboundedlibrary")
+	analysistest.Run(t, root, together, "example.com/unboundedlibrary")
 }
 
 // together reports what every analyzer of the suite does: a want comment is
