@@ -28,7 +28,7 @@ func TestOnRequest(t *testing.T) {
 // testdata/libraries declares what is used.
 func TestLibraries(t *testing.T) {
 	dir := filepath.Join("testdata", "libraries")
-	run(t, absolute(t, dir), filepath.Join(dir, "src"), "")
+	run(t, absolute(t, dir), filepath.Join(dir, "src", "example.com"), "example.com/")
 }
 
 // TestFacts: what packages tell of their functions to those that import them.

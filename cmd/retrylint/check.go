@@ -206,11 +206,16 @@ func broken(pkgs []*packages.Package, dir string) error {
 
 // prune leaves to each package only the imports that are checked as well.
 // Facts of the others would need all of their syntax, the standard library's
-// included; go vet, which keeps facts in the build cache, has them.
+// included; go vet, which keeps facts in the build cache, has them. Of what is
+// loaded for a test alone the functions are not type-checked.
 func prune(pkgs []*packages.Package) {
+	checked := map[*packages.Package]bool{}
+	for _, pkg := range pkgs {
+		checked[pkg] = true
+	}
 	packages.Visit(pkgs, func(pkg *packages.Package) bool {
 		for path, imported := range pkg.Imports {
-			if imported.TypesInfo == nil {
+			if !checked[imported] {
 				delete(pkg.Imports, path)
 			}
 		}

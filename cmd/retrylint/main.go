@@ -101,6 +101,7 @@ const (
 
 func run(args []string, stdout, stderr io.Writer) int {
 	if calledByVet(args) {
+		debug.SetGCPercent(400)         // it ends before that costs memory
 		unitchecker.Main(lint.Suite...) // reads os.Args and does not return
 	}
 	flags := flag.NewFlagSet("retrylint", flag.ContinueOnError)
