@@ -122,41 +122,43 @@ var ofPolicies = []Rule{
 		},
 	},
 	{
-		ID: "P301", Title: "budget smaller than the first delay",
-		Doc:   "delay_budget is smaller than the first delay d_1, so that the policy never retries: an error where it is below the least value of d_1 under jitter, a warning where only some samples fit.",
+		ID: "P301", Title: "limit smaller than the first delay",
+		Doc:   "delay_budget or max_elapsed, the smaller of the two, is smaller than the first delay d_1, so that the policy never retries: an error where it is below the least value of d_1 under jitter, a warning where only some samples fit.",
 		Wrong: "{initial_delay: 1s, delay_budget: 500ms}",
 		Right: "{initial_delay: 1s, delay_budget: 5s}",
-		Reads: fields("max_attempts", "delay_budget"),
+		Reads: fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.DelayBudget <= 0 || p.MaxAttempts == 1 {
+			limit, field := waiting(p)
+			if limit <= 0 || p.MaxAttempts == 1 {
 				return Finding{}, false
 			}
 			least, greatest := p.DelayBounds(1)
-			if p.DelayBudget < least {
-				return finding(true, Error, "delay_budget",
-					"delay_budget %s is smaller than the first delay %s, so that nothing is ever retried: raise delay_budget or lower initial_delay", duration.Format(p.DelayBudget), duration.Format(least))
+			if limit < least {
+				return finding(true, Error, field,
+					"%s %s is smaller than the first delay %s, so that nothing is ever retried: raise %s or lower initial_delay", field, duration.Format(limit), duration.Format(least), field)
 			}
-			return finding(p.DelayBudget < greatest, Warning, "delay_budget",
-				"delay_budget %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise delay_budget", duration.Format(p.DelayBudget), duration.Format(greatest))
+			return finding(limit < greatest, Warning, field,
+				"%s %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise %s", field, duration.Format(limit), duration.Format(greatest), field)
 		},
 	},
 	{
 		ID: "P302", Title: "attempts that the budget can never pay for",
-		Doc:   "Even the least waits of all retries are longer than delay_budget in sum, so that the last attempts are never made. Many attempts under a budget are an idiom, so that this is information only above ten attempts.",
+		Doc:   "Even the least waits of all retries are longer in sum than delay_budget or max_elapsed, the smaller of the two, so that the last attempts are never made. Many attempts under a budget are an idiom, so that this is information only above ten attempts.",
 		Wrong: "{max_attempts: 5, backoff: fixed, initial_delay: 1s, delay_budget: 2s}",
 		Right: "{max_attempts: 5, backoff: fixed, initial_delay: 1s, delay_budget: 5s}",
-		Reads: fields("max_attempts", "delay_budget"),
+		Reads: fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.DelayBudget <= 0 || p.MaxAttempts < 3 {
+			limit, field := waiting(p)
+			if limit <= 0 || p.MaxAttempts < 3 {
 				return Finding{}, false
 			}
 			severity := Info
 			if p.MaxAttempts <= 10 {
 				severity = Warning
 			}
-			n := waitsWithin(p, p.DelayBudget+1, 0)
-			return finding(0 < n && n < p.MaxAttempts-1, severity, "delay_budget",
-				"delay_budget %s pays for %d of %d retries at most: raise it or lower max_attempts", duration.Format(p.DelayBudget), n, p.MaxAttempts-1)
+			n := waitsWithin(p, limit+1, 0)
+			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
+				"%s %s pays for %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n, p.MaxAttempts-1)
 		},
 	},
 	{
@@ -271,6 +273,16 @@ var ofPolicies = []Rule{
 // mostSummed bounds the retries that are looked at one by one. Where more fit,
 // the rules about sums have nothing useful to say.
 const mostSummed = 10_000
+
+// waiting returns the limit on the waits of one call, with its field: the
+// smaller of delay_budget and max_elapsed, which counts the time inside of
+// attempts, too, that rules about waits take to be none. 0 is no limit.
+func waiting(p *retry.Policy) (limit time.Duration, field Field) {
+	if p.MaxElapsed > 0 && (p.DelayBudget <= 0 || p.MaxElapsed < p.DelayBudget) {
+		return p.MaxElapsed, "max_elapsed"
+	}
+	return p.DelayBudget, "delay_budget"
+}
 
 // waitsWithin returns how many retries can begin before end, each attempt
 // taking as given and each wait as little as it can. Beyond mostSummed it
