@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -95,15 +97,28 @@ func retryAfterTooLong(f *File, report report) {
 		for _, field := range slices.Sorted(maps.Keys(waits)) {
 			r := waits[field]
 			at := Place{"policies", p.Name, field}
-			switch {
-			case r.Max <= 0:
-			case p.Timeout > 0 && r.Max >= p.Timeout:
-				report(Error, at, "retry_after allows a wait of %s, but timeout %s ends the call before: lower its max", short(r.Max), short(p.Timeout))
-			case p.DelayBudget > 0 && r.Max > p.DelayBudget:
-				report(Warning, at, "retry_after allows a wait of %s, but delay_budget pays for %s only: lower its max", short(r.Max), short(p.DelayBudget))
+			most := cmp.Or(r.Max, retry.DefaultRetryAfterMax)
+			if !waitTooLong(p, r.Max, "retry_after allows a wait of", "max", at, report) {
+				waitTooLong(p, min(r.Default, most), "where a rate limit names no wait, retry_after makes it", "default", at, report)
 			}
 		}
 	}
+}
+
+// waitTooLong reports a wait that a limit of the policy does not leave time
+// for.
+func waitTooLong(p Policy, wait time.Duration, what, key string, at Place, report report) bool {
+	limit, field := waiting(p.Policy)
+	switch {
+	case wait <= 0:
+	case p.Timeout > 0 && wait >= p.Timeout:
+		report(Error, at, "%s %s, but timeout %s ends the call before: lower its %s", what, short(wait), short(p.Timeout), key)
+		return true
+	case limit > 0 && wait > limit:
+		report(Warning, at, "%s %s, but %s pays for %s only: lower its %s", what, short(wait), field, short(limit), key)
+		return true
+	}
+	return false
 }
 
 // ofSchedules are the rules that a class's own schedule can break.

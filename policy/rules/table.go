@@ -33,7 +33,7 @@ var ofFiles = []Rule{
 	},
 	{
 		ID: "P409", Title: "Retry-After beyond the end",
-		Doc:   "The max of retry_after is as long as the timeout (an error), or longer than delay_budget (a warning): such a wait ends the call. Only a max that is written is judged.",
+		Doc:   "The max or the default of retry_after is as long as the timeout (an error), or longer than delay_budget or max_elapsed (a warning): such a wait ends the call. Only what is written is judged.",
 		Wrong: "policies:\n  read: {timeout: 1m, retry_after: {max: 5m}}",
 		Right: "policies:\n  read: {timeout: 1m, retry_after: {max: 20s}}",
 		file:  retryAfterTooLong,
