@@ -152,52 +152,68 @@ func opensInside(f *File, report report) {
 		if b == nil {
 			continue
 		}
-		n, class := p.MaxAttempts, retry.Class("")
-		for _, o := range p.PerError {
-			if counts(b, o.Class) && more(o.MaxAttempts, n) {
-				n, class = o.MaxAttempts, o.Class
+		most, own := 1, retry.Class("")
+		for _, c := range p.kinds(b) {
+			if !f.retries(p, c) || !counts(b, c) {
+				continue
+			}
+			if n, of := p.attemptsAfter(c); more(n, most) {
+				most, own = n, of
 			}
 		}
-		if !more(n, b.Failures) || !meet(p, b) || aborts(p, b) {
+		if !more(most, b.Failures) {
 			continue
 		}
 		at := Place{"policies", p.Name, "breaker"}
-		if class != "" {
-			at.Field = PerError(class)
+		if own != "" {
+			at.Field = PerError(own)
 		}
 		report(Warning, at, "breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise failures to more than max_attempts, or lower max_attempts", b.Name, b.Failures)
 	}
 }
 
+// kinds returns the errors that a policy and its breaker can tell apart: those
+// of each class that they name, or that transient unites, and "", of no class.
+// Classes that a file defines are taken not to overlap others.
+func (p *Policy) kinds(b *retry.BreakerPolicy) []retry.Class {
+	list := slices.Concat([]retry.Class{""}, transient, p.RetryOn, b.Count)
+	for _, o := range p.PerError {
+		list = append(list, o.Class)
+	}
+	return slices.DeleteFunc(list, func(c retry.Class) bool {
+		return c == retry.Any || c == retry.Transient || c == retry.Canceled || c == retry.BreakerOpen
+	})
+}
+
+// retries reports whether a policy retries errors of class c.
+func (f *File) retries(p Policy, c retry.Class) bool {
+	in := func(list []retry.Class) bool {
+		return slices.ContainsFunc(list, func(outer retry.Class) bool { return covers(outer, c) })
+	}
+	defined := f.class(c)
+	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn) && (defined == nil || !defined.permanent())
+}
+
+// attemptsAfter returns how many attempts a call makes that fails with errors
+// of class c, and the class whose own schedule says so, or "".
+func (p *Policy) attemptsAfter(c retry.Class) (n int, own retry.Class) {
+	for _, o := range p.PerError {
+		if covers(o.Class, c) {
+			return o.MaxAttempts, o.Class
+		}
+	}
+	return p.MaxAttempts, ""
+}
+
 // more reports whether n attempts, or an unlimited number, are more than m.
-func more(n, m int) bool { return n == retry.Unlimited || m != retry.Unlimited && n > m }
+func more(n, m int) bool { return n == retry.Unlimited && m != n || m != retry.Unlimited && n > m }
 
 func counts(b *retry.BreakerPolicy, class retry.Class) bool {
 	return len(b.Count) == 0 || slices.ContainsFunc(b.Count, func(c retry.Class) bool { return covers(c, class) })
 }
 
-// meet reports whether a policy retries what a breaker counts.
-func meet(p Policy, b *retry.BreakerPolicy) bool {
-	if len(b.Count) == 0 || len(p.RetryOn) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(p.RetryOn, func(c retry.Class) bool {
-		return slices.ContainsFunc(b.Count, func(d retry.Class) bool { return covers(c, d) || covers(d, c) })
-	})
-}
-
-// aborts reports whether a policy never retries what a breaker counts, or does
-// so by schedules of the classes alone.
-func aborts(p Policy, b *retry.BreakerPolicy) bool {
-	return len(b.Count) > 0 && !slices.ContainsFunc(b.Count, func(c retry.Class) bool {
-		return !slices.ContainsFunc(p.AbortOn, func(a retry.Class) bool { return covers(a, c) }) && !(ownSchedule(p.Policy, c) && !longSchedule(p, c, b.Failures))
-	})
-}
-
-// longSchedule reports whether a schedule of a class makes more than n attempts.
-func longSchedule(p Policy, class retry.Class, n int) bool {
-	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) && more(o.MaxAttempts, n) })
-}
+// transient are the classes that retry.Transient unites.
+var transient = []retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit}
 
 // covers reports whether every error of class inner is one of outer, too.
 func covers(outer, inner retry.Class) bool {
@@ -205,7 +221,7 @@ func covers(outer, inner retry.Class) bool {
 	case outer == inner, outer == retry.Any:
 		return true
 	case outer == retry.Transient:
-		return slices.Contains([]retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit}, inner)
+		return slices.Contains(transient, inner)
 	}
 	return false
 }

@@ -47,7 +47,7 @@ var ofFiles = []Rule{
 	},
 	{
 		ID: "P501", Title: "breaker opens inside the retries of one call",
-		Doc:   "A breaker opens after fewer failures in a row than one call makes attempts, and counts what the call retries: a single unlucky call shuts out all others.",
+		Doc:   "A breaker opens after fewer failures in a row than one call makes attempts, and counts what the call retries: a single unlucky call shuts out all others. The attempts are those of the schedule that errors which are both counted and retried have.",
 		Wrong: "breakers: {upstream: {failures: 3}}\npolicies:\n  read: {max_attempts: 5, breaker: upstream, jitter: full}",
 		Right: "breakers: {upstream: {failures: 10}}\npolicies:\n  read: {max_attempts: 5, breaker: upstream, jitter: full}",
 		file:  opensInside,
