@@ -56,20 +56,23 @@ var ofPolicies = []Rule{
 			if p.MaxAttempts == retry.Unlimited {
 				severity = Error
 			}
-			_, greatest := p.DelayBounds(last(p))
-			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, "initial_delay",
-				"no delay is longer than %s, so that retries follow each other at once: raise initial_delay", duration.Format(greatest))
+			greatest := longest(p, func(k int) time.Duration { _, most := p.DelayBounds(k); return most })
+			var field Field = "initial_delay"
+			if p.Backoff == retry.Custom {
+				field = "delays"
+			}
+			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, field,
+				"no delay is longer than %s, so that retries follow each other at once: raise %s", duration.Format(greatest), field)
 		},
 	},
 	{
 		ID: "P205", Title: "runaway delay",
-		Doc:   "max_delay is none, and the last delay is longer than an hour.",
+		Doc:   "max_delay is none, and some delay is longer than an hour.",
 		Wrong: "{max_attempts: 20, max_delay: none}",
 		Right: "{max_attempts: 20, max_delay: 5m}",
 		Reads: fields("max_attempts"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			d := p.BaseDelay(last(p))
-			return finding(p.MaxDelay < 0 && d > time.Hour, Warning, "max_delay",
+			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, p.BaseDelay) > time.Hour, Warning, "max_delay",
 				"without a cap delays grow beyond an hour: write a max_delay")
 		},
 	},
@@ -314,13 +317,20 @@ func ownSchedule(p *retry.Policy, class retry.Class) bool {
 	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) })
 }
 
-// last returns the number of a retry whose delay is as long as any.
-func last(p *retry.Policy) int {
-	const settled = 100
-	if p.MaxAttempts == retry.Unlimited {
-		return settled
+// longest returns the longest delay of any retry: custom delays need not grow,
+// and others are looked at as far as they matter.
+func longest(p *retry.Policy, delay func(k int) time.Duration) (d time.Duration) {
+	last := 100
+	if p.Backoff == retry.Custom {
+		last = len(p.Delays) + 1
 	}
-	return min(max(p.MaxAttempts-1, 1), settled)
+	if p.MaxAttempts != retry.Unlimited {
+		last = min(last, p.MaxAttempts-1)
+	}
+	for k := 1; k <= max(last, 1); k++ {
+		d = max(d, delay(k))
+	}
+	return d
 }
 
 func finding(found bool, severity Severity, field Field, format string, args ...any) (Finding, bool) {
