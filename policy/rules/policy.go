@@ -196,7 +196,7 @@ var ofPolicies = []Rule{
 	},
 	{
 		ID: "P401", Title: "inner timeout exceeds outer",
-		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first; or the timeout of a scope is longer than that of the scope it lies within.",
+		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first; or the timeout of a scope is longer than that of the scope it lies within, or that of a policy longer than that of a scope around its own. A policy may have more time than its own scope, up to the hard_limit.",
 		Wrong: "{attempt_timeout: 30s, timeout: 10s}",
 		Right: "{attempt_timeout: 3s, timeout: 10s}",
 		Reads: []Field{"attempt_timeout", "timeout"},

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -9,7 +10,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// scopeOrder is the part of P401 about scopes.
+// scopeOrder is the part of P401 about scopes, and about policies inside of
+// their outer scopes.
 func scopeOrder(f *File, report report) {
 	for _, s := range f.Scopes {
 		outer := f.scope(s.Within)
@@ -20,6 +22,24 @@ func scopeOrder(f *File, report report) {
 			report(Error, at, "timeout %s of scope %s exceeds timeout %s of %s, which ends it first: lower it, or raise the outer one", short(s.Timeout), s.Name, short(outer.Timeout), outer.Name)
 		case s.Timeout == 0:
 			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout of at most that", s.Name, outer.Name, short(outer.Timeout))
+		}
+	}
+	for _, p := range f.Policies {
+		own := f.scope(p.Scope)
+		if own == nil || p.Timeout == own.Timeout || f.overLimit(p) != "" {
+			continue // what the scope is reported for, or P403
+		}
+		outer := f.scope(own.Within)
+		for outer != nil && outer.Timeout == 0 {
+			outer = f.scope(outer.Within)
+		}
+		at := Place{"policies", p.Name, "timeout"}
+		switch {
+		case outer == nil:
+		case p.Timeout > outer.Timeout:
+			report(Error, at, "timeout %s exceeds timeout %s of the outer scope %s, which ends it first: lower it", short(p.Timeout), short(outer.Timeout), outer.Name)
+		case p.Timeout == 0:
+			report(Error, at, "there is no timeout, but the outer scope %s ends after %s: write a timeout of at most that", outer.Name, short(outer.Timeout))
 		}
 	}
 }
@@ -44,16 +64,24 @@ func hardLimits(f *File, report report) {
 // overrides is P403.
 func overrides(f *File, report report) {
 	for _, p := range f.Policies {
-		own, limiting := f.scope(p.Scope), f.limiting(p.Scope)
-		at := Place{"policies", p.Name, "timeout"}
-		switch {
-		case limiting == nil:
-		case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
-			report(Error, at, "timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
-		case p.Timeout == 0 && own == limiting: // else P401 judges the scope
-			report(Error, at, "there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", limiting.Name, short(limiting.HardLimit))
+		if text := f.overLimit(p); text != "" {
+			report(Error, Place{"policies", p.Name, "timeout"}, "%s", text)
 		}
 	}
+}
+
+// overLimit says how the timeout of a policy passes the hard limit of its
+// scope, or "".
+func (f *File) overLimit(p Policy) string {
+	own, limiting := f.scope(p.Scope), f.limiting(p.Scope)
+	switch {
+	case limiting == nil:
+	case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
+		return fmt.Sprintf("timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
+	case p.Timeout == 0 && (own == limiting || own.Timeout > 0): // else P401 judges the scope
+		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", limiting.Name, short(limiting.HardLimit))
+	}
+	return ""
 }
 
 // boundless is P407.
