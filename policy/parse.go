@@ -285,6 +285,7 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	n.value = values
 	lines := map[string]int{}
 	var merged []*node
+	defer delete(values, "") // the schema's paths have no step for it; the decoder knows no such key
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		keyAt := p.at(key)

@@ -187,6 +187,8 @@ func (d decoder) inherit(e entry, own map[string]settings, defaults settings) se
 	for at := merged.extends; at.set && !at.null; {
 		parent, ok := own[at.value]
 		switch {
+		case !ok && slices.Contains(d.names["policies"], at.value):
+			// Its name is refused already.
 		case !ok:
 			names := slices.DeleteFunc(sortedKeys(own), func(name string) bool { return name == e.key })
 			d.problem(at.at, "P901", "there is no policy %s to extend%s", quoteShort(at.value), didYouMean(at.value, names))

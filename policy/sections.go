@@ -40,23 +40,21 @@ type Group struct {
 	retry.GroupPolicy
 }
 
-// section returns the entries of a map at the top of the file, each with a
-// good name.
-func (d decoder) section(root *node, key string) []entry {
+// section returns the entries of a map at the top of the file that have good
+// names. The others go no further: "" means no name at all from here on.
+func (d decoder) section(root *node, key string) (list []entry) {
 	e := root.get(key)
 	if e == nil || e.value.isNull() || !d.isMap(e.value, key) {
 		return nil
 	}
 	for _, e := range e.value.entries {
-		d.name(e)
+		if !policyName.MatchString(e.key) {
+			d.problem(e.at, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.key))
+			continue
+		}
+		list = append(list, e)
 	}
-	return e.value.entries
-}
-
-func (d decoder) name(e entry) {
-	if !policyName.MatchString(e.key) {
-		d.problem(e.at, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.key))
-	}
+	return list
 }
 
 // reference reads the name of something that another section defines.

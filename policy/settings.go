@@ -141,7 +141,8 @@ func (d decoder) perError(n *node) (list []classSchedule) {
 	return list
 }
 
-// retryAfter reads ignore, the greatest wait, or a map.
+// retryAfter reads ignore, the greatest wait, or a map. What is not written is
+// left to the runtime, so that no key changes what another one means.
 func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 	switch v := e.value.value.(type) {
 	case map[string]any:
@@ -155,23 +156,16 @@ func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 				d.problem(over.value.span, "P102", "over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.value))
 			}
 		}
-		ok = d.errors() == before
+		return r, d.errors() == before
 	case string:
 		if v == "ignore" {
 			return retry.RetryAfter{Max: retry.None}, true
 		}
 		r.Max, ok = d.aboveZero(e)
-	default:
-		d.problem(e.value.span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.value))
-		return r, false
+		return r, ok
 	}
-	if r.Default == 0 {
-		r.Default = retry.DefaultRetryAfterUnreadable
-		if r.Max > 0 {
-			r.Default = min(r.Default, r.Max)
-		}
-	}
-	return r, ok
+	d.problem(e.value.span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.value))
+	return r, false
 }
 
 // one reads a setting that may be written under any of several keys, the

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,13 +101,17 @@ func (s compiled) words(location string) string {
 	return words
 }
 
-// split cuts a JSON pointer (RFC 6901) into its steps.
+// split cuts a JSON pointer (RFC 6901), in the form that a URI has, into its
+// steps.
 func split(pointer string) []string {
 	if pointer == "" {
 		return nil
 	}
 	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, s := range steps {
+		if plain, err := url.PathUnescape(s); err == nil {
+			s = plain
+		}
 		steps[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
 	}
 	return steps

@@ -56,20 +56,23 @@ var ofPolicies = []Rule{
 			if p.MaxAttempts == retry.Unlimited {
 				severity = Error
 			}
-			_, greatest := p.DelayBounds(last(p))
-			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, "initial_delay",
-				"no delay is longer than %s, so that retries follow each other at once: raise initial_delay", duration.Format(greatest))
+			greatest := longest(p, func(k int) time.Duration { _, most := p.DelayBounds(k); return most })
+			var field Field = "initial_delay"
+			if p.Backoff == retry.Custom {
+				field = "delays"
+			}
+			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, field,
+				"no delay is longer than %s, so that retries follow each other at once: raise %s", duration.Format(greatest), field)
 		},
 	},
 	{
 		ID: "P205", Title: "runaway delay",
-		Doc:   "max_delay is none, and the last delay is longer than an hour.",
+		Doc:   "max_delay is none, and some delay is longer than an hour.",
 		Wrong: "{max_attempts: 20, max_delay: none}",
 		Right: "{max_attempts: 20, max_delay: 5m}",
 		Reads: fields("max_attempts"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			d := p.BaseDelay(last(p))
-			return finding(p.MaxDelay < 0 && d > time.Hour, Warning, "max_delay",
+			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, p.BaseDelay) > time.Hour, Warning, "max_delay",
 				"without a cap delays grow beyond an hour: write a max_delay")
 		},
 	},
@@ -122,41 +125,43 @@ var ofPolicies = []Rule{
 		},
 	},
 	{
-		ID: "P301", Title: "budget smaller than the first delay",
-		Doc:   "delay_budget is smaller than the first delay d_1, so that the policy never retries: an error where it is below the least value of d_1 under jitter, a warning where only some samples fit.",
+		ID: "P301", Title: "limit smaller than the first delay",
+		Doc:   "delay_budget or max_elapsed, the smaller of the two, is smaller than the first delay d_1, so that the policy never retries: an error where it is below the least value of d_1 under jitter, a warning where only some samples fit.",
 		Wrong: "{initial_delay: 1s, delay_budget: 500ms}",
 		Right: "{initial_delay: 1s, delay_budget: 5s}",
-		Reads: fields("max_attempts", "delay_budget"),
+		Reads: fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.DelayBudget <= 0 || p.MaxAttempts == 1 {
+			limit, field := waiting(p)
+			if limit <= 0 || p.MaxAttempts == 1 {
 				return Finding{}, false
 			}
 			least, greatest := p.DelayBounds(1)
-			if p.DelayBudget < least {
-				return finding(true, Error, "delay_budget",
-					"delay_budget %s is smaller than the first delay %s, so that nothing is ever retried: raise delay_budget or lower initial_delay", duration.Format(p.DelayBudget), duration.Format(least))
+			if limit < least {
+				return finding(true, Error, field,
+					"%s %s is smaller than the first delay %s, so that nothing is ever retried: raise %s or lower initial_delay", field, duration.Format(limit), duration.Format(least), field)
 			}
-			return finding(p.DelayBudget < greatest, Warning, "delay_budget",
-				"delay_budget %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise delay_budget", duration.Format(p.DelayBudget), duration.Format(greatest))
+			return finding(limit < greatest, Warning, field,
+				"%s %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise %s", field, duration.Format(limit), duration.Format(greatest), field)
 		},
 	},
 	{
 		ID: "P302", Title: "attempts that the budget can never pay for",
-		Doc:   "Even the least waits of all retries are longer than delay_budget in sum, so that the last attempts are never made. Many attempts under a budget are an idiom, so that this is information only above ten attempts.",
+		Doc:   "Even the least waits of all retries are longer in sum than delay_budget or max_elapsed, the smaller of the two, so that the last attempts are never made. Many attempts under a budget are an idiom, so that this is information only above ten attempts.",
 		Wrong: "{max_attempts: 5, backoff: fixed, initial_delay: 1s, delay_budget: 2s}",
 		Right: "{max_attempts: 5, backoff: fixed, initial_delay: 1s, delay_budget: 5s}",
-		Reads: fields("max_attempts", "delay_budget"),
+		Reads: fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.DelayBudget <= 0 || p.MaxAttempts < 3 {
+			limit, field := waiting(p)
+			if limit <= 0 || p.MaxAttempts < 3 {
 				return Finding{}, false
 			}
 			severity := Info
 			if p.MaxAttempts <= 10 {
 				severity = Warning
 			}
-			n := waitsWithin(p, p.DelayBudget+1, 0)
-			return finding(0 < n && n < p.MaxAttempts-1, severity, "delay_budget",
-				"delay_budget %s pays for %d of %d retries at most: raise it or lower max_attempts", duration.Format(p.DelayBudget), n, p.MaxAttempts-1)
+			n := waitsWithin(p, limit+1, 0)
+			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
+				"%s %s pays for %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n, p.MaxAttempts-1)
 		},
 	},
 	{
@@ -191,7 +196,7 @@ var ofPolicies = []Rule{
 	},
 	{
 		ID: "P401", Title: "inner timeout exceeds outer",
-		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first; or the timeout of a scope is longer than that of the scope it lies within.",
+		Doc:   "attempt_timeout is longer than timeout, which ends the attempt first; or the timeout of a scope is longer than that of the scope it lies within, or that of a policy longer than that of a scope around its own. A policy may have more time than its own scope, up to the hard_limit.",
 		Wrong: "{attempt_timeout: 30s, timeout: 10s}",
 		Right: "{attempt_timeout: 3s, timeout: 10s}",
 		Reads: []Field{"attempt_timeout", "timeout"},
@@ -272,6 +277,16 @@ var ofPolicies = []Rule{
 // the rules about sums have nothing useful to say.
 const mostSummed = 10_000
 
+// waiting returns the limit on the waits of one call, with its field: the
+// smaller of delay_budget and max_elapsed, which counts the time inside of
+// attempts, too, that rules about waits take to be none. 0 is no limit.
+func waiting(p *retry.Policy) (limit time.Duration, field Field) {
+	if p.MaxElapsed > 0 && (p.DelayBudget <= 0 || p.MaxElapsed < p.DelayBudget) {
+		return p.MaxElapsed, "max_elapsed"
+	}
+	return p.DelayBudget, "delay_budget"
+}
+
 // waitsWithin returns how many retries can begin before end, each attempt
 // taking as given and each wait as little as it can. Beyond mostSummed it
 // returns that all can.
@@ -302,13 +317,20 @@ func ownSchedule(p *retry.Policy, class retry.Class) bool {
 	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) })
 }
 
-// last returns the number of a retry whose delay is as long as any.
-func last(p *retry.Policy) int {
-	const settled = 100
-	if p.MaxAttempts == retry.Unlimited {
-		return settled
+// longest returns the longest delay of any retry: custom delays need not grow,
+// and others are looked at as far as they matter.
+func longest(p *retry.Policy, delay func(k int) time.Duration) (d time.Duration) {
+	last := 100
+	if p.Backoff == retry.Custom {
+		last = len(p.Delays) + 1
 	}
-	return min(max(p.MaxAttempts-1, 1), settled)
+	if p.MaxAttempts != retry.Unlimited {
+		last = min(last, p.MaxAttempts-1)
+	}
+	for k := 1; k <= max(last, 1); k++ {
+		d = max(d, delay(k))
+	}
+	return d
 }
 
 func finding(found bool, severity Severity, field Field, format string, args ...any) (Finding, bool) {

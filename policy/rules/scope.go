@@ -1,13 +1,17 @@
 package rules
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// scopeOrder is the part of P401 about scopes.
+// scopeOrder is the part of P401 about scopes, and about policies inside of
+// their outer scopes.
 func scopeOrder(f *File, report report) {
 	for _, s := range f.Scopes {
 		outer := f.scope(s.Within)
@@ -18,6 +22,24 @@ func scopeOrder(f *File, report report) {
 			report(Error, at, "timeout %s of scope %s exceeds timeout %s of %s, which ends it first: lower it, or raise the outer one", short(s.Timeout), s.Name, short(outer.Timeout), outer.Name)
 		case s.Timeout == 0:
 			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout of at most that", s.Name, outer.Name, short(outer.Timeout))
+		}
+	}
+	for _, p := range f.Policies {
+		own := f.scope(p.Scope)
+		if own == nil || p.Timeout == own.Timeout || f.overLimit(p) != "" {
+			continue // what the scope is reported for, or P403
+		}
+		outer := f.scope(own.Within)
+		for outer != nil && outer.Timeout == 0 {
+			outer = f.scope(outer.Within)
+		}
+		at := Place{"policies", p.Name, "timeout"}
+		switch {
+		case outer == nil:
+		case p.Timeout > outer.Timeout:
+			report(Error, at, "timeout %s exceeds timeout %s of the outer scope %s, which ends it first: lower it", short(p.Timeout), short(outer.Timeout), outer.Name)
+		case p.Timeout == 0:
+			report(Error, at, "there is no timeout, but the outer scope %s ends after %s: write a timeout of at most that", outer.Name, short(outer.Timeout))
 		}
 	}
 }
@@ -42,16 +64,24 @@ func hardLimits(f *File, report report) {
 // overrides is P403.
 func overrides(f *File, report report) {
 	for _, p := range f.Policies {
-		own, limiting := f.scope(p.Scope), f.limiting(p.Scope)
-		at := Place{"policies", p.Name, "timeout"}
-		switch {
-		case limiting == nil:
-		case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
-			report(Error, at, "timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
-		case p.Timeout == 0 && own == limiting: // else P401 judges the scope
-			report(Error, at, "there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", limiting.Name, short(limiting.HardLimit))
+		if text := f.overLimit(p); text != "" {
+			report(Error, Place{"policies", p.Name, "timeout"}, "%s", text)
 		}
 	}
+}
+
+// overLimit says how the timeout of a policy passes the hard limit of its
+// scope, or "".
+func (f *File) overLimit(p Policy) string {
+	own, limiting := f.scope(p.Scope), f.limiting(p.Scope)
+	switch {
+	case limiting == nil:
+	case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
+		return fmt.Sprintf("timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
+	case p.Timeout == 0 && (own == limiting || own.Timeout > 0): // else P401 judges the scope
+		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", limiting.Name, short(limiting.HardLimit))
+	}
+	return ""
 }
 
 // boundless is P407.
@@ -95,15 +125,28 @@ func retryAfterTooLong(f *File, report report) {
 		for _, field := range slices.Sorted(maps.Keys(waits)) {
 			r := waits[field]
 			at := Place{"policies", p.Name, field}
-			switch {
-			case r.Max <= 0:
-			case p.Timeout > 0 && r.Max >= p.Timeout:
-				report(Error, at, "retry_after allows a wait of %s, but timeout %s ends the call before: lower its max", short(r.Max), short(p.Timeout))
-			case p.DelayBudget > 0 && r.Max > p.DelayBudget:
-				report(Warning, at, "retry_after allows a wait of %s, but delay_budget pays for %s only: lower its max", short(r.Max), short(p.DelayBudget))
+			most := cmp.Or(r.Max, retry.DefaultRetryAfterMax)
+			if !waitTooLong(p, r.Max, "retry_after allows a wait of", "max", at, report) {
+				waitTooLong(p, min(r.Default, most), "where a rate limit names no wait, retry_after makes it", "default", at, report)
 			}
 		}
 	}
+}
+
+// waitTooLong reports a wait that a limit of the policy does not leave time
+// for.
+func waitTooLong(p Policy, wait time.Duration, what, key string, at Place, report report) bool {
+	limit, field := waiting(p.Policy)
+	switch {
+	case wait <= 0:
+	case p.Timeout > 0 && wait >= p.Timeout:
+		report(Error, at, "%s %s, but timeout %s ends the call before: lower its %s", what, short(wait), short(p.Timeout), key)
+		return true
+	case limit > 0 && wait > limit:
+		report(Warning, at, "%s %s, but %s pays for %s only: lower its %s", what, short(wait), field, short(limit), key)
+		return true
+	}
+	return false
 }
 
 // ofSchedules are the rules that a class's own schedule can break.
@@ -137,52 +180,68 @@ func opensInside(f *File, report report) {
 		if b == nil {
 			continue
 		}
-		n, class := p.MaxAttempts, retry.Class("")
-		for _, o := range p.PerError {
-			if counts(b, o.Class) && more(o.MaxAttempts, n) {
-				n, class = o.MaxAttempts, o.Class
+		most, own := 1, retry.Class("")
+		for _, c := range p.kinds(b) {
+			if !f.retries(p, c) || !counts(b, c) {
+				continue
+			}
+			if n, of := p.attemptsAfter(c); more(n, most) {
+				most, own = n, of
 			}
 		}
-		if !more(n, b.Failures) || !meet(p, b) || aborts(p, b) {
+		if !more(most, b.Failures) {
 			continue
 		}
 		at := Place{"policies", p.Name, "breaker"}
-		if class != "" {
-			at.Field = PerError(class)
+		if own != "" {
+			at.Field = PerError(own)
 		}
 		report(Warning, at, "breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise failures to more than max_attempts, or lower max_attempts", b.Name, b.Failures)
 	}
 }
 
+// kinds returns the errors that a policy and its breaker can tell apart: those
+// of each class that they name, or that transient unites, and "", of no class.
+// Classes that a file defines are taken not to overlap others.
+func (p *Policy) kinds(b *retry.BreakerPolicy) []retry.Class {
+	list := slices.Concat([]retry.Class{""}, transient, p.RetryOn, b.Count)
+	for _, o := range p.PerError {
+		list = append(list, o.Class)
+	}
+	return slices.DeleteFunc(list, func(c retry.Class) bool {
+		return c == retry.Any || c == retry.Transient || c == retry.Canceled || c == retry.BreakerOpen
+	})
+}
+
+// retries reports whether a policy retries errors of class c.
+func (f *File) retries(p Policy, c retry.Class) bool {
+	in := func(list []retry.Class) bool {
+		return slices.ContainsFunc(list, func(outer retry.Class) bool { return covers(outer, c) })
+	}
+	defined := f.class(c)
+	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn) && (defined == nil || !defined.permanent())
+}
+
+// attemptsAfter returns how many attempts a call makes that fails with errors
+// of class c, and the class whose own schedule says so, or "".
+func (p *Policy) attemptsAfter(c retry.Class) (n int, own retry.Class) {
+	for _, o := range p.PerError {
+		if covers(o.Class, c) {
+			return o.MaxAttempts, o.Class
+		}
+	}
+	return p.MaxAttempts, ""
+}
+
 // more reports whether n attempts, or an unlimited number, are more than m.
-func more(n, m int) bool { return n == retry.Unlimited || m != retry.Unlimited && n > m }
+func more(n, m int) bool { return n == retry.Unlimited && m != n || m != retry.Unlimited && n > m }
 
 func counts(b *retry.BreakerPolicy, class retry.Class) bool {
 	return len(b.Count) == 0 || slices.ContainsFunc(b.Count, func(c retry.Class) bool { return covers(c, class) })
 }
 
-// meet reports whether a policy retries what a breaker counts.
-func meet(p Policy, b *retry.BreakerPolicy) bool {
-	if len(b.Count) == 0 || len(p.RetryOn) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(p.RetryOn, func(c retry.Class) bool {
-		return slices.ContainsFunc(b.Count, func(d retry.Class) bool { return covers(c, d) || covers(d, c) })
-	})
-}
-
-// aborts reports whether a policy never retries what a breaker counts, or does
-// so by schedules of the classes alone.
-func aborts(p Policy, b *retry.BreakerPolicy) bool {
-	return len(b.Count) > 0 && !slices.ContainsFunc(b.Count, func(c retry.Class) bool {
-		return !slices.ContainsFunc(p.AbortOn, func(a retry.Class) bool { return covers(a, c) }) && !(ownSchedule(p.Policy, c) && !longSchedule(p, c, b.Failures))
-	})
-}
-
-// longSchedule reports whether a schedule of a class makes more than n attempts.
-func longSchedule(p Policy, class retry.Class, n int) bool {
-	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) && more(o.MaxAttempts, n) })
-}
+// transient are the classes that retry.Transient unites.
+var transient = []retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit}
 
 // covers reports whether every error of class inner is one of outer, too.
 func covers(outer, inner retry.Class) bool {
@@ -190,7 +249,7 @@ func covers(outer, inner retry.Class) bool {
 	case outer == inner, outer == retry.Any:
 		return true
 	case outer == retry.Transient:
-		return slices.Contains([]retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit}, inner)
+		return slices.Contains(transient, inner)
 	}
 	return false
 }

@@ -33,7 +33,7 @@ var ofFiles = []Rule{
 	},
 	{
 		ID: "P409", Title: "Retry-After beyond the end",
-		Doc:   "The max of retry_after is as long as the timeout (an error), or longer than delay_budget (a warning): such a wait ends the call. Only a max that is written is judged.",
+		Doc:   "The max or the default of retry_after is as long as the timeout (an error), or longer than delay_budget or max_elapsed (a warning): such a wait ends the call. Only what is written is judged.",
 		Wrong: "policies:\n  read: {timeout: 1m, retry_after: {max: 5m}}",
 		Right: "policies:\n  read: {timeout: 1m, retry_after: {max: 20s}}",
 		file:  retryAfterTooLong,
@@ -47,7 +47,7 @@ var ofFiles = []Rule{
 	},
 	{
 		ID: "P501", Title: "breaker opens inside the retries of one call",
-		Doc:   "A breaker opens after fewer failures in a row than one call makes attempts, and counts what the call retries: a single unlucky call shuts out all others.",
+		Doc:   "A breaker opens after fewer failures in a row than one call makes attempts, and counts what the call retries: a single unlucky call shuts out all others. The attempts are those of the schedule that errors which are both counted and retried have.",
 		Wrong: "breakers: {upstream: {failures: 3}}\npolicies:\n  read: {max_attempts: 5, breaker: upstream, jitter: full}",
 		Right: "breakers: {upstream: {failures: 10}}\npolicies:\n  read: {max_attempts: 5, breaker: upstream, jitter: full}",
 		file:  opensInside,
