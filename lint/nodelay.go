@@ -40,7 +40,7 @@ RIGHT:
 
 Remote is what is given a context or a request. It is silent where anything
 between the attempts may wait or put something right, about one or two retries,
-about errors that alone ask for the same again, and in tests.`,
+about errors that alone ask for the same again, in loops over items, and in tests.`,
 	URL:        pageOf("RL103"),
 	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,

@@ -41,10 +41,11 @@ RIGHT:
 		time.Sleep(time.Second)
 	}
 
-It is silent where a bound is possible: about exits that depend on memory, on
-methods of other values or on closures; about calls of function values, whose
-callers decide; about loops that go on after success (daemons, accept loops);
-about calls whose arguments change (pages, alternatives).
+It is silent where a bound is possible: about exits that depend on memory or on
+methods of other values; about calls of function values, whose callers decide,
+and of closures that do more than to pass errors on; about loops that go on after
+success (daemons, accept loops); about calls whose arguments change (pages,
+alternatives), and about loops over items.
 
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
