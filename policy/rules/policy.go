@@ -125,7 +125,7 @@ var ofPolicies = []Rule{
 		},
 	},
 	{
-		ID: "P301", Title: "limit smaller than the first delay",
+		ID: "P301", Title: "budget smaller than the first delay",
 		Doc:   "delay_budget or max_elapsed, the smaller of the two, is smaller than the first delay d_1, so that the policy never retries: an error where it is below the least value of d_1 under jitter, a warning where only some samples fit.",
 		Wrong: "{initial_delay: 1s, delay_budget: 500ms}",
 		Right: "{initial_delay: 1s, delay_budget: 5s}",
