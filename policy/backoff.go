@@ -70,6 +70,7 @@ func (d decoder) tagged(n *node, s *schedule, m *node, tag *entry) {
 		return
 	}
 	params := *m
+	params.index = nil
 	params.entries = slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool { return e.key == "type" })
 	d.strategy(n, s, name, &params)
 	d.custom(n, s)

@@ -3,7 +3,6 @@ package policy
 import (
 	"go/token"
 	"regexp"
-	"slices"
 
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -154,7 +153,7 @@ func (d decoder) policyName(n *node, orNone bool) string {
 		return ""
 	case s == "none":
 		d.problem(n.span, "P102", "none is for methods of an interface: remove this binding")
-	case slices.Contains(d.names["policies"], s):
+	case d.defined["policies"][s]:
 		return s
 	default:
 		d.problem(n.span, "P901", "there is no policy %s%s", quoteShort(s), didYouMean(s, d.names["policies"]))

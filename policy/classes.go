@@ -246,10 +246,10 @@ func IsPattern(c retry.Class) bool { return strings.HasPrefix(string(c), pattern
 
 // isClass reports whether there is a class of that name.
 func (d decoder) isClass(at span, name string) bool {
-	known := slices.Concat(builtinClasses, d.names["errors"])
-	if slices.Contains(known, name) {
+	if slices.Contains(builtinClasses, name) || d.defined["errors"][name] {
 		return true
 	}
+	known := slices.Concat(builtinClasses, d.names["errors"])
 	d.problem(at, "P901", "there is no error class %s%s", quoteShort(name), didYouMean(name, known))
 	return false
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -186,10 +187,6 @@ func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
 // worst writes the most that one call can cost.
 func (p *Policy) worst(w io.Writer) {
 	calls, waits, all := p.most()
-	for _, own := range p.classes() {
-		n, longest, counted := own.most()
-		calls, waits, all = max(calls, n), max(waits, longest), all && counted
-	}
 	text := "unlimited"
 	if all {
 		text = strconv.Itoa(calls)
@@ -198,6 +195,7 @@ func (p *Policy) worst(w io.Writer) {
 	switch {
 	case p.Timeout > 0:
 		fmt.Fprintf(w, ", %s (timeout)\n", duration.Format(p.Timeout))
+		return
 	case all && p.AttemptTimeout > 0 && int64(p.AttemptTimeout) <= (1<<62)/int64(calls):
 		total := saturated(waits, time.Duration(calls)*p.AttemptTimeout)
 		fmt.Fprintf(w, ", %s (%d attempts of %s and %s of waiting)\n", duration.Format(total), calls, duration.Format(p.AttemptTimeout), duration.Format(waits))
@@ -206,25 +204,69 @@ func (p *Policy) worst(w io.Writer) {
 	default:
 		fmt.Fprint(w, "; nothing limits the time inside of an attempt\n")
 	}
+	if calls != 1 {
+		p.asked(w, waits)
+	}
+}
+
+// asked says what the waits that errors ask for add to those of the schedules.
+func (p *Policy) asked(w io.Writer, waits time.Duration) {
+	var most time.Duration
+	for _, s := range p.schedules() {
+		if s.RetryAfter.Max != retry.None {
+			most = max(most, cmp.Or(s.RetryAfter.Max, retry.DefaultRetryAfterMax))
+		}
+	}
+	limit, field := p.DelayBudget, "delay_budget"
+	if p.MaxElapsed > 0 && (limit <= 0 || p.MaxElapsed < limit) {
+		limit, field = p.MaxElapsed, "max_elapsed"
+	}
+	if most == 0 || limit > 0 && waits >= limit {
+		return
+	}
+	fmt.Fprintf(w, "Waits that a server asks for come on top, up to %s each", duration.Format(most))
+	if limit > 0 {
+		fmt.Fprintf(w, "; %s limits all waits together to %s", field, duration.Format(limit))
+	}
+	fmt.Fprintln(w, ".")
+}
+
+// schedules returns every schedule that an error may have.
+func (p *Policy) schedules() []Policy {
+	list := p.classes()
+	if !slices.ContainsFunc(list, func(own Policy) bool { return own.Name == string(retry.Any) }) {
+		list = append(list, *p)
+	}
+	return list
 }
 
 // most returns the greatest number of calls, with the shortest waits, and the
-// longest sum of waits. all is false where the calls cannot be counted.
+// longest sum of waits. Each error of a call may be of another class, so that
+// each wait may be of another schedule. all is false where the calls cannot be
+// counted.
 func (p *Policy) most() (calls int, waits time.Duration, all bool) {
 	const counted = 100_000
-	var least time.Duration
-	for k := 1; p.MaxAttempts == retry.Unlimited || k < p.MaxAttempts; k++ {
-		if k > counted {
-			return 0, 0, false
+	schedules := p.schedules()
+	var shortest, previous time.Duration
+	for k := 1; k <= counted; k++ {
+		least, greatest, retried := time.Duration(1<<63-1), time.Duration(0), false
+		for _, s := range schedules {
+			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts {
+				retried = true
+				least = min(least, s.Delay(k, 0, 0))
+				greatest = max(greatest, s.Delay(k, previous, 1))
+			}
 		}
-		low, high := p.DelayBounds(k)
-		least = saturated(least, low)
-		if bound, _ := p.stops(least); bound != "" {
+		if !retried {
 			return k, p.capped(waits), true
 		}
-		waits = saturated(waits, high)
+		shortest = saturated(shortest, least)
+		if bound, _ := p.stops(shortest); bound != "" {
+			return k, p.capped(waits), true
+		}
+		waits, previous = saturated(waits, greatest), greatest
 	}
-	return p.MaxAttempts, p.capped(waits), true
+	return 0, 0, false
 }
 
 func (p *Policy) capped(waits time.Duration) time.Duration {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // Format rewrites a policy file to the canonical names and spellings of the
@@ -99,6 +100,9 @@ func writeMeaning(w io.Writer, v reflect.Value) {
 			fmt.Fprintf(w, "%q", v.Interface())
 		}
 		return
+	}
+	if v.Type() == reflect.TypeFor[retry.ErrorClass]() {
+		v = v.FieldByName("Class") // the rest is a pattern in its name, or stands in the file's Errors
 	}
 	switch v.Kind() {
 	case reflect.Struct:

@@ -33,7 +33,7 @@ func suppress(r reporter, text []byte) {
 	if len(ignores) == 0 {
 		return
 	}
-	*r.problems = slices.DeleteFunc(*r.problems, func(p Problem) bool {
+	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool {
 		for _, ig := range ignores {
 			if ig.line == p.Line && ig.rule == p.Rule && ig.reason != "" && suppressible.MatchString(p.Rule) {
 				ig.used = true
@@ -42,7 +42,7 @@ func suppress(r reporter, text []byte) {
 		}
 		return false
 	})
-	failed := slices.ContainsFunc(*r.problems, func(p Problem) bool { return p.Severity == rules.Error && !suppressible.MatchString(p.Rule) })
+	failed := slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Severity == rules.Error && !suppressible.MatchString(p.Rule) })
 	for _, ig := range ignores {
 		switch {
 		case !suppressible.MatchString(ig.rule):

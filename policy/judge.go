@@ -62,10 +62,11 @@ func spellings(f rules.Field) []string {
 // countsOutsideGroups reports bindings whose policy counts the retries of a
 // job, where there is no group that has jobs.
 func (d decoder) countsOutsideGroups(root *node, f *File) {
+	counts := f.countedPolicies()
 	for _, b := range f.Bindings {
 		e := root.get("bind").value.get(b.Symbol)
 		for _, use := range b.uses() {
-			budget := f.countOf(use.Policy)
+			budget := counts[use.Policy]
 			switch {
 			case budget == "":
 			case b.Group.Name == "":
@@ -101,14 +102,15 @@ func (f *File) Counts(budget string) bool {
 	return slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Name == budget && b.Count != nil })
 }
 
-// countOf returns the budget of a policy if it counts, or "".
-func (f *File) countOf(policy string) string {
+// countedPolicies maps the policies whose budget counts to that budget.
+func (f *File) countedPolicies() map[string]string {
+	counts := map[string]string{}
 	for _, p := range f.Policies {
-		if p.Name == policy && f.Counts(p.Budget) {
-			return p.Budget
+		if f.Counts(p.Budget) {
+			counts[p.Name] = p.Budget
 		}
 	}
-	return ""
+	return counts
 }
 
 // model returns the file as the rules see it.

@@ -35,7 +35,7 @@ func (r reporter) unknownKeys(n *node, where string, known ...string) {
 	for _, e := range n.entries {
 		hint := elsewhere[e.key]
 		switch {
-		case slices.Contains(known, e.key):
+		case slices.Contains(known, e.key) || r.full():
 		case where == "policy" && slices.Contains(retryWords, e.key):
 			r.problem(e.at, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.key, attemptsFor(e.value))
 		case hint != "":
@@ -54,9 +54,13 @@ func attemptsFor(n *node) string {
 	return "max_attempts: N+1"
 }
 
-// didYouMean names the nearest candidate, or lists all of a few.
+// didYouMean names the nearest candidate, or lists all of a few. Beyond what
+// people write it makes no guess: each costs the product of the lengths.
 func didYouMean(word string, candidates []string) string {
 	const most = 8
+	if len(word) > 100 || len(candidates) > 1000 {
+		return ""
+	}
 	if best := spelling.Nearest(word, candidates); best != "" {
 		return ": did you mean " + best + "?"
 	}

@@ -28,8 +28,9 @@ type node struct {
 	span
 	text    string // of a scalar, as written
 	value   any
-	items   []*node // of a list
-	entries []entry // of a map, in the order of the file
+	items   []*node        // of a list
+	entries []entry        // of a map, in the order of the file
+	index   map[string]int // of entries, where there are many
 	form    form
 }
 
@@ -59,6 +60,12 @@ func (n *node) isNull() bool { return n.value == nil }
 
 // get returns the entry of a map under key, or nil.
 func (n *node) get(key string) *entry {
+	if n.index != nil {
+		if i, ok := n.index[key]; ok {
+			return &n.entries[i]
+		}
+		return nil
+	}
 	for i := range n.entries {
 		if n.entries[i].key == key {
 			return &n.entries[i]
@@ -320,6 +327,12 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 				n.entries = append(n.entries, e)
 				values[e.key] = e.value.value
 			}
+		}
+	}
+	if len(n.entries) > 32 {
+		n.index = make(map[string]int, len(n.entries))
+		for i, e := range n.entries {
+			n.index[e.key] = i
 		}
 	}
 	return n

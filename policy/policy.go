@@ -26,6 +26,8 @@ type File struct {
 	// Amplification is the most attempts that nested policies may multiply to:
 	// retrylint holds Go code to it (RL401).
 	Amplification int
+
+	classes fileClasses
 }
 
 // A Policy is one resolved policy: defaults are merged in, and every field is
@@ -55,15 +57,15 @@ func Check(name string, text []byte) (*File, []Problem) {
 // read reads a policy file as far as it can be read, and notes how it would be
 // written canonically.
 func read(name string, text []byte, c *canon) (file *File, problems []Problem) {
-	d := decoder{reporter{name, &problems}, c, map[string][]string{}}
+	d := decoder{newReporter(name), c, map[string][]string{}, map[string]map[string]bool{}}
 	if root := parse(d.reporter, text); root != nil {
 		file = d.decode(root)
 		file.Name = name
 		d.schema(root)
 		suppress(d.reporter, text)
 	}
-	Sort(problems)
-	return file, problems
+	Sort(d.problems)
+	return file, d.problems
 }
 
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -83,7 +85,7 @@ func (d decoder) decode(root *node) *File {
 	for _, section := range sections {
 		if e := root.get(section); e != nil {
 			for _, e := range e.value.entries {
-				d.names[section] = append(d.names[section], e.key)
+				d.define(section, e.key)
 			}
 		}
 	}
@@ -91,6 +93,7 @@ func (d decoder) decode(root *node) *File {
 	f.Amplification = limits.amplification.value
 	f.Scopes = d.scopes(root)
 	f.Errors = d.errorClasses(root)
+	f.classes = classesOf(f.Errors)
 	f.Breakers = d.breakers(root)
 	f.Budgets = d.budgets(root)
 	f.Groups = d.groups(root, f.Budgets)
@@ -139,6 +142,15 @@ func (d decoder) topLevel(root *node) {
 	d.unknownKeys(root, "file", known...)
 }
 
+// define notes that a section defines a name.
+func (d decoder) define(section, name string) {
+	d.names[section] = append(d.names[section], name)
+	if d.defined[section] == nil {
+		d.defined[section] = map[string]bool{}
+	}
+	d.defined[section][name] = true
+}
+
 // policies reads the map of policies into f: first each as it stands, then each
 // over its parents and the defaults.
 func (d decoder) policies(root *node, f *File) (list []resolution) {
@@ -156,8 +168,12 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 	for _, e := range entries {
 		own[e.key] = d.policy(e)
 	}
+	inherited := map[string]settings{}
 	for _, e := range entries {
-		merged := d.inherit(e, own, defaults)
+		merged := d.inherit(e.key, own, inherited)
+		broken := merged.broken || defaults.broken
+		merged = merged.over(defaults)
+		merged.broken = broken
 		p := merged.policy(e.key, f)
 		p.Pos, p.Description, p.Places = e.at.Pos, own[e.key].description, map[rules.Field]Pos{}
 		for field, at := range merged.places() {
@@ -179,37 +195,59 @@ func (d decoder) policy(e entry) (own settings) {
 	return own
 }
 
-// inherit lays a policy over the one that it extends, that over its own, and
-// all over the defaults.
-func (d decoder) inherit(e entry, own map[string]settings, defaults settings) settings {
-	merged := own[e.key]
-	seen := []string{e.key}
-	for at := merged.extends; at.set && !at.null; {
-		parent, ok := own[at.value]
-		switch {
-		case !ok && slices.Contains(d.names["policies"], at.value):
-			// Its name is refused already.
-		case !ok:
-			names := slices.DeleteFunc(sortedKeys(own), func(name string) bool { return name == e.key })
-			d.problem(at.at, "P901", "there is no policy %s to extend%s", quoteShort(at.value), didYouMean(at.value, names))
-		case at.value != e.key && slices.Contains(seen, at.value):
-			// Reported where the circle begins.
-		case slices.Contains(seen, at.value) && slices.Min(seen) != e.key:
-			// One report for each circle.
-		case slices.Contains(seen, at.value):
-			d.problem(merged.extends.at, "P903", "policies extend each other in a circle: %s", strings.Join(append(seen, at.value), " → "))
-		default:
-			seen = append(seen, at.value)
-			merged = merged.over(parent)
-			merged.broken = merged.broken || parent.broken
-			at = parent.extends
-			continue
+// inherit lays a policy over the one that it extends, that over its own. What
+// comes of each stays in done, since chains may be long.
+func (d decoder) inherit(name string, own, done map[string]settings) settings {
+	var chain []string
+	at := map[string]int{} // in chain
+	broken := false
+	for next := name; next != "" && !broken; next = own[next].extends.value {
+		if _, ok := done[next]; ok {
+			break
 		}
-		merged.broken = true
-		return merged
+		at[next] = len(chain)
+		chain = append(chain, next)
+		parent := own[next].extends
+		begin, circle := at[parent.value]
+		_, defined := own[parent.value]
+		switch {
+		case parent.value == "":
+		case circle:
+			d.circle(chain[begin:], own)
+			broken = true
+		case !defined:
+			if !d.full() && !d.defined["policies"][parent.value] { // else its name is refused
+				names := slices.DeleteFunc(slices.Clone(d.names["policies"]), func(name string) bool { return name == next })
+				d.problem(parent.at, "P901", "there is no policy %s to extend%s", quoteShort(parent.value), didYouMean(parent.value, names))
+			}
+			broken = true
+		}
 	}
-	broken := merged.broken || defaults.broken
-	merged = merged.over(defaults)
-	merged.broken = broken
-	return merged
+	for _, name := range slices.Backward(chain) {
+		s := own[name]
+		// The last of the chain is broken, and so are those over it.
+		s.broken, broken = s.broken || broken, false
+		if parent, ok := done[s.extends.value]; ok {
+			s.broken = s.broken || parent.broken
+			s = s.over(parent)
+		}
+		done[name] = s
+	}
+	return done[name]
+}
+
+// circle reports policies that extend each other, from the first name on.
+func (d decoder) circle(names []string, own map[string]settings) {
+	first := slices.Index(names, slices.Min(names))
+	names = slices.Concat(names[first:], names[:first+1])
+	d.problem(own[names[0]].extends.at, "P903", "policies extend each other in a circle: %s", path(names))
+}
+
+// path shows the way around a circle, cut where it gets long.
+func path(names []string) string {
+	const most = 10
+	if n := len(names); n > most {
+		names = slices.Concat(names[:most-2], []string{"…"}, names[n-2:])
+	}
+	return strings.Join(names, " → ")
 }

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -170,14 +171,30 @@ func TestHostile(t *testing.T) {
 		laughs.WriteString("x-" + next[1:] + ": " + next + " [" + strings.Repeat(prev+", ", 9) + "]\n")
 		merges.WriteString("x-" + next[1:] + ": " + next + " {<<: [" + strings.Repeat(prev+", ", 9) + "]}\n")
 	}
+	const head = "version: 1\npolicies:\n"
+	lines := func(line string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, line+"\n", i, i+1)
+		}
+		return b.String()
+	}
 	for name, text := range map[string]string{
-		"laughs":     laughs.String(),
-		"merges":     merges.String(),
-		"large":      "version: 1\nx-a: " + strings.Repeat("x", 10<<20),
-		"flow":       "version: 1\nx-a: " + strings.Repeat("[", 20000),
-		"attempts":   "version: 1\npolicies: {p: {max_attempts: 2147483647, initial_delay: 1ns, max_delay: 1ns, timeout: 100h}}",
-		"long line":  "version: 1\npolicies: {" + strings.Repeat("pp: {max_atempts: 1}, ", 1000) + "}",
-		"long digit": "version: 1\npolicies: {p: {timeout: " + strings.Repeat("9", 100000) + "s}}",
+		"chain":        head + lines("  p%d: {extends: p%d}", 2000) + "  p2000: {max_attempts: 0}\n",
+		"circle":       head + lines("  p%d: {extends: p%d}", 2000) + "  p2000: {extends: p0}\n",
+		"scopes":       head + "  p: {scope: s0, timeout: 2m}\nscopes:\n" + lines("  s%d: {timeout: 1m, within: s%d}", 2000),
+		"unknown keys": head + "  p:\n" + lines("    k%d: %d", 60_000),
+		"misspelt":     head + lines("  p%d: {max_atempts: %d}", 10_000),
+		"no such":      head + lines("  p%d: {extends: q%d}", 10_000),
+		"unused":       head + "breakers:\n" + lines("  b%d: {} # %d", 5000),
+		"classes":      head + lines("  p%d: {retry_on: [e%[1]d]} # %[2]d", 2000) + "errors:\n" + lines("  e%d: {pattern: x%d}", 2001),
+		"laughs":       laughs.String(),
+		"merges":       merges.String(),
+		"large":        "version: 1\nx-a: " + strings.Repeat("x", 10<<20),
+		"flow":         "version: 1\nx-a: " + strings.Repeat("[", 20000),
+		"attempts":     "version: 1\npolicies: {p: {max_attempts: 2147483647, initial_delay: 1ns, max_delay: 1ns, timeout: 100h}}",
+		"long line":    "version: 1\npolicies: {" + strings.Repeat("pp: {max_atempts: 1}, ", 1000) + "}",
+		"long digit":   "version: 1\npolicies: {p: {timeout: " + strings.Repeat("9", 100000) + "s}}",
 	} {
 		start := time.Now()
 		file, problems := policy.Check("f", []byte(text))

@@ -50,9 +50,13 @@ func Sort(problems []Problem) {
 // place. sources holds the text of the files by name; without it only the
 // problem is printed.
 func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
+	lines := map[string]excerpt.Lines{}
 	for _, p := range problems {
 		fmt.Fprintln(w, p)
-		excerpt.Print(w, sources[p.File], p.Line, p.Col, p.Width)
+		if lines[p.File] == nil {
+			lines[p.File] = excerpt.LinesOf(sources[p.File])
+		}
+		lines[p.File].Print(w, p.Line, p.Col, p.Width)
 	}
 }
 

@@ -8,9 +8,26 @@ import (
 
 // reporter collects the problems of one file.
 type reporter struct {
-	file     string
-	problems *[]Problem
+	file string
+	*found
 }
+
+// found is what has been reported of a file so far.
+type found struct {
+	problems []Problem
+	seen     map[Problem]bool
+	places   map[Pos]bool
+	failed   int // errors, also those that are not reported again
+	shown    int // errors that are reported
+}
+
+func newReporter(file string) reporter {
+	return reporter{file, &found{seen: map[Problem]bool{}, places: map[Pos]bool{}}}
+}
+
+// mostErrors is more than anybody reads, and keeps a hostile file from taking
+// long: each guess at what was meant looks at all names.
+const mostErrors = 1000
 
 func (r reporter) problem(at span, rule, format string, args ...any) {
 	r.add(at, rule, rules.Error, fmt.Sprintf(format, args...))
@@ -22,31 +39,29 @@ func (r reporter) warn(at span, rule, format string, args ...any) {
 
 func (r reporter) add(at span, rule string, severity rules.Severity, text string) {
 	p := Problem{File: r.file, Pos: at.Pos, Width: at.width, Rule: rule, Severity: severity, Text: text}
-	// An anchor that is used twice is wrong once.
-	for _, q := range *r.problems {
-		if q == p {
-			return
-		}
+	if severity == rules.Error {
+		r.failed++
 	}
-	*r.problems = append(*r.problems, p)
+	// An anchor that is used twice is wrong once.
+	if r.full() || r.seen[p] {
+		return
+	}
+	r.seen[p], r.places[p.Pos] = true, true
+	r.problems = append(r.problems, p)
+	if severity != rules.Error {
+		return
+	}
+	if r.shown++; r.full() {
+		p.Rule, p.Text = "P100", fmt.Sprintf("these are %d errors: mend them first, more are not shown", mostErrors)
+		r.problems = append(r.problems, p)
+	}
 }
+
+// full reports whether nothing more is reported.
+func (r reporter) full() bool { return r.shown >= mostErrors }
 
 // errors returns the number of errors so far.
-func (r reporter) errors() (n int) {
-	for _, p := range *r.problems {
-		if p.Severity == rules.Error {
-			n++
-		}
-	}
-	return n
-}
+func (r reporter) errors() int { return r.failed }
 
 // has reports whether a problem has been found at pos.
-func (r reporter) has(pos Pos) bool {
-	for _, p := range *r.problems {
-		if p.Pos == pos {
-			return true
-		}
-	}
-	return false
-}
+func (r reporter) has(pos Pos) bool { return r.places[pos] }

@@ -60,6 +60,25 @@ func lay[T any](o *option[T], below option[T]) {
 	}
 }
 
+// fileClasses are the classes of a file as its policies need them. Policies
+// share them: none is changed.
+type fileClasses struct {
+	models []retry.ErrorClass
+	order  map[retry.Class]int
+	act    bool // some have an action, which holds for every policy
+}
+
+func classesOf(list []ErrorClass) (c fileClasses) {
+	c.order = map[retry.Class]int{}
+	for i, e := range list {
+		c.order[retry.Class(e.Name)] = i
+		c.models = append(c.models, e.model())
+		c.act = c.act || e.Action != retry.AsPolicy
+	}
+	c.models = slices.Clip(c.models)
+	return c
+}
+
 // policy writes the settings out as the runtime's model, with every default.
 func (s settings) policy(name string, f *File) Policy {
 	p := s.schedule.model(retry.Policy{
@@ -96,7 +115,7 @@ func (s settings) policy(name string, f *File) Policy {
 func (s settings) inOrder(f *File) []classSchedule {
 	list := slices.Clone(s.perError)
 	rank := func(c classSchedule) int {
-		if i := slices.IndexFunc(f.Errors, func(e ErrorClass) bool { return e.Name == string(c.class) }); i >= 0 {
+		if i, ok := f.classes.order[c.class]; ok {
 			return i
 		}
 		return len(f.Errors) + slices.Index(builtinClasses, string(c.class))
@@ -123,13 +142,8 @@ func (s settings) addClasses(p *retry.Policy, f *File) {
 	for _, c := range s.perError {
 		lists = append(lists, class{name: c.class})
 	}
-	needed := func(c ErrorClass) bool {
-		return c.Action != retry.AsPolicy || slices.ContainsFunc(lists, func(l class) bool { return string(l.name) == c.Name })
-	}
-	if slices.ContainsFunc(f.Errors, needed) {
-		for _, c := range f.Errors {
-			p.Classes = append(p.Classes, c.model())
-		}
+	if f.classes.act || slices.ContainsFunc(lists, func(c class) bool { _, ok := f.classes.order[c.name]; return ok }) {
+		p.Classes = f.classes.models
 	}
 	for _, c := range lists {
 		if c.pattern != nil && !slices.ContainsFunc(p.Classes, func(have retry.ErrorClass) bool { return have.Class == c.name }) {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +63,7 @@ func (d decoder) reference(section, what string) func(*entry) (string, bool) {
 		switch {
 		case !ok:
 			d.problem(e.value.span, "P102", "%s is the name of %s, not %s", e.key, what, kindOf(e.value))
-		case !slices.Contains(d.names[section], name):
+		case !d.defined[section][name]:
 			d.problem(e.value.span, "P901", "there is no %s %s%s", strings.TrimSuffix(section, "s"), quoteShort(name), didYouMean(name, d.names[section]))
 			return "", false
 		}
@@ -95,18 +94,21 @@ func (d decoder) scopeCycles(root *node, list []Scope) {
 	for _, s := range list {
 		within[s.Name] = s.Within
 	}
-	reported := map[string]bool{}
+	seen := map[string]bool{}
 	for _, s := range list {
-		path := []string{s.Name}
-		for at := within[s.Name]; at != "" && !slices.Contains(path, at); at = within[at] {
-			path = append(path, at)
+		var names []string
+		at := map[string]int{} // in names
+		for name := s.Name; name != "" && !seen[name]; name = within[name] {
+			seen[name], at[name] = true, len(names)
+			names = append(names, name)
 		}
-		if back := within[path[len(path)-1]]; back == s.Name && !slices.ContainsFunc(path, func(name string) bool { return reported[name] }) {
-			at := root.get("scopes").value.get(s.Name).value.get("within").value.span
-			d.problem(at, "P903", "scopes contain each other in a circle: %s", strings.Join(append(path, back), " → "))
-			for _, name := range path {
-				reported[name] = true
-			}
+		if len(names) == 0 {
+			continue
+		}
+		back := within[names[len(names)-1]]
+		if begin, circle := at[back]; circle {
+			at := root.get("scopes").value.get(back).value.get("within").value.span
+			d.problem(at, "P903", "scopes contain each other in a circle: %s", path(append(names[begin:], back)))
 		}
 	}
 }

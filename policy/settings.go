@@ -76,7 +76,10 @@ var policyKeys = append([]string{
 type decoder struct {
 	reporter
 	canon *canon
-	names map[string][]string // that each section defines
+
+	// The names that each section defines, in its order and to look up.
+	names   map[string][]string
+	defined map[string]map[string]bool
 }
 
 // settings reads one map as it stands.

@@ -159,7 +159,7 @@ func explain(args []string, stdout, stderr io.Writer) int {
 	}
 	resolved, all := policy.Check(*file, text)
 	if resolved == nil {
-		policy.Print(stderr, all, map[string][]byte{*file: text})
+		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{*file: text})
 		return problems
 	}
 	i := slices.IndexFunc(resolved.Policies, func(p policy.Policy) bool { return p.Name == name })

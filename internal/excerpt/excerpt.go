@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,36 @@ import (
 // there. It writes nothing where there is no such place, or the line is too
 // long to be of use.
 func Print(w io.Writer, text []byte, n, col, width int) {
-	line, ok := lineOf(text, n)
-	if !ok || col < 1 || col > len(line)+1 {
+	number := n
+	for line := range bytes.Lines(text) {
+		if n--; n == 0 {
+			printLine(w, line, number, col, width)
+			return
+		}
+	}
+}
+
+// Lines is a text cut into its lines, for many excerpts.
+type Lines [][]byte
+
+// LinesOf cuts a text.
+func LinesOf(text []byte) Lines { return slices.Collect(bytes.Lines(text)) }
+
+// Print is the function of that name, for one of the lines.
+func (l Lines) Print(w io.Writer, n, col, width int) {
+	if 1 <= n && n <= len(l) {
+		printLine(w, l[n-1], n, col, width)
+	}
+}
+
+func printLine(w io.Writer, text []byte, n, col, width int) {
+	const longest = 200
+	text = bytes.TrimRight(text, "\r\n")
+	if len(text) > longest {
+		return
+	}
+	line := strings.ToValidUTF8(string(text), "\uFFFD")
+	if col < 1 || col > len(line)+1 {
 		return
 	}
 	// Tabs are kept, so that the carets stand right at any tab width.
@@ -34,15 +63,4 @@ func Print(w io.Writer, text []byte, n, col, width int) {
 	}
 	carets := strings.Repeat("^", max(len([]rune(underlined)), 1))
 	fmt.Fprintf(w, "%5d | %s\n      | %s%s\n", n, line, indent, carets)
-}
-
-func lineOf(text []byte, n int) (string, bool) {
-	const longest = 200
-	for line := range bytes.Lines(text) {
-		if n--; n == 0 {
-			line = bytes.TrimRight(line, "\r\n")
-			return strings.ToValidUTF8(string(line), "\uFFFD"), len(line) <= longest
-		}
-	}
-	return "", false
 }

@@ -24,6 +24,14 @@ type File struct {
 	Groups   []retry.GroupPolicy
 	Policies []Policy
 	Bindings []Binding
+
+	// What find and outwards have found.
+	scopes    map[string]*Scope
+	breakers  map[string]*retry.BreakerPolicy
+	policies  map[string]*Policy
+	classes   map[string]*ErrorClass
+	limitings map[string]*Scope
+	timings   map[string]*Scope
 }
 
 // A Scope is a level of the timeout hierarchy. Limits that are zero are none.
@@ -97,38 +105,65 @@ type Place struct {
 type report func(severity Severity, at Place, format string, args ...any)
 
 func (f *File) scope(name string) *Scope {
-	return find(f.Scopes, func(s *Scope) bool { return s.Name == name })
+	return find(&f.scopes, f.Scopes, name, func(s *Scope) string { return s.Name })
 }
 
 // limiting returns the innermost scope with a hard limit, from the named one
 // outwards, or nil.
 func (f *File) limiting(name string) *Scope {
+	return f.outwards(&f.limitings, name, func(s *Scope) bool { return s.HardLimit > 0 })
+}
+
+// timing returns the innermost scope with a timeout, from the named one
+// outwards, or nil.
+func (f *File) timing(name string) *Scope {
+	return f.outwards(&f.timings, name, func(s *Scope) bool { return s.Timeout > 0 })
+}
+
+// outwards returns the innermost scope that is so, from the named one outwards,
+// or nil. It remembers what it has found.
+func (f *File) outwards(known *map[string]*Scope, name string, is func(*Scope) bool) *Scope {
+	if *known == nil {
+		*known = map[string]*Scope{}
+	}
+	var path []string
 	s := f.scope(name)
-	for s != nil && s.HardLimit == 0 {
+	for s != nil && !is(s) {
+		if found, ok := (*known)[s.Name]; ok {
+			s = found
+			break
+		}
+		path = append(path, s.Name)
 		s = f.scope(s.Within)
+	}
+	for _, name := range path {
+		(*known)[name] = s
 	}
 	return s
 }
 
 func (f *File) breaker(name string) *retry.BreakerPolicy {
-	return find(f.Breakers, func(b *retry.BreakerPolicy) bool { return b.Name == name })
+	return find(&f.breakers, f.Breakers, name, func(b *retry.BreakerPolicy) string { return b.Name })
 }
 
 func (f *File) policy(name string) *Policy {
-	return find(f.Policies, func(p *Policy) bool { return p.Name == name })
+	return find(&f.policies, f.Policies, name, func(p *Policy) string { return p.Name })
 }
 
 func (f *File) class(name retry.Class) *ErrorClass {
-	return find(f.Errors, func(c *ErrorClass) bool { return c.Class == name })
+	return find(&f.classes, f.Errors, string(name), func(c *ErrorClass) string { return string(c.Class) })
 }
 
-func find[T any](list []T, is func(*T) bool) *T {
-	for i := range list {
-		if is(&list[i]) {
-			return &list[i]
+// find returns the entry of a list with that name, or nil. It keeps an index,
+// since rules ask for every policy.
+func find[T any](index *map[string]*T, list []T, name string, nameOf func(*T) string) *T {
+	if *index == nil {
+		*index = make(map[string]*T, len(list))
+		for i := range list {
+			(*index)[nameOf(&list[i])] = &list[i]
 		}
 	}
-	return nil
+	return (*index)[name]
 }
 
 // permanent reports whether no policy retries the errors of a class.

@@ -166,7 +166,7 @@ var ofPolicies = []Rule{
 	},
 	{
 		ID: "P303", Title: "budget never binds",
-		Doc:   "Even the greatest waits of all retries fit into delay_budget, so that it has no effect.",
+		Doc:   "Even the greatest waits of all retries fit into delay_budget, so that it has no effect but on waits that a server asks for.",
 		Wrong: "{max_attempts: 3, backoff: fixed, initial_delay: 1s, delay_budget: 1m}",
 		Right: "{max_attempts: 30, backoff: fixed, initial_delay: 3s, delay_budget: 1m}",
 		Reads: fields("max_attempts", "delay_budget"),

@@ -29,10 +29,7 @@ func scopeOrder(f *File, report report) {
 		if own == nil || p.Timeout == own.Timeout || f.overLimit(p) != "" {
 			continue // what the scope is reported for, or P403
 		}
-		outer := f.scope(own.Within)
-		for outer != nil && outer.Timeout == 0 {
-			outer = f.scope(outer.Within)
-		}
+		outer := f.timing(own.Within)
 		at := Place{"policies", p.Name, "timeout"}
 		switch {
 		case outer == nil:
