@@ -354,6 +354,10 @@ func (p *parser) merged(y *yaml.Node, at span, depth int) []*node {
 	return maps
 }
 
+// decimal matches the numbers that mean the same to every reader: not 010,
+// 0x10, 1_000 or 08.
+var decimal = regexp.MustCompile(`^[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$`)
+
 func (p *parser) scalar(y *yaml.Node, at span) *node {
 	n := &node{span: at, text: y.Value}
 	switch tag := y.ShortTag(); tag {
@@ -366,13 +370,23 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 		var i int64
 		if err := y.Decode(&i); err != nil {
 			p.problem(at, "P102", "%s is too large a number", y.Value)
+		} else if !decimal.MatchString(y.Value) {
+			p.problem(at, "P102", "%s means %d in YAML: write %d, or the decimal number that is meant", y.Value, i, i)
+			n.text = strconv.FormatInt(i, 10) // said once
 		}
 		n.value = i
 	case "!!float":
 		var f float64
-		if err := y.Decode(&f); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		switch err := y.Decode(&f); {
+		case err != nil || math.IsInf(f, 0) || math.IsNaN(f):
 			p.problem(at, "P102", "%s is not a number that can be used here", y.Value)
 			f = 1
+		case !decimal.MatchString(y.Value):
+			p.problem(at, "P102", "%s means %v in YAML: write %v, or the decimal number that is meant", y.Value, f, f)
+			if i := int64(f); float64(i) == f { // 08
+				n.text, n.value = strconv.FormatInt(i, 10), i
+				return n
+			}
 		}
 		n.value = f
 	case "!!timestamp":
