@@ -46,6 +46,7 @@ type form struct {
 	flow   bool // {…} or […]
 	anchor bool // an anchor, &name, stands before it
 	alias  bool // *name stands in its place
+	block  bool // of text, | or >
 }
 
 // A span is a piece of one line.
@@ -233,7 +234,7 @@ func (p *parser) stop(at span, format string, args ...any) *node {
 func (p *parser) node(y *yaml.Node, depth int) *node {
 	n := p.content(y, depth)
 	if y.Kind != yaml.AliasNode {
-		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != ""}
+		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != "", block: y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
 	}
 	return n
 }
