@@ -297,14 +297,11 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		keyAt := p.at(key)
-		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
-			merged = append(merged, p.merged(y.Content[i+1], keyAt, depth)...)
-			continue
-		}
+		merge := key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge"
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" {
+		if !merge && (key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str") {
 			p.problem(keyAt, "P102", "a key must be text: put it into quotes")
 			continue
 		}
@@ -313,6 +310,10 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 			continue
 		}
 		lines[key.Value] = keyAt.Line
+		if merge {
+			merged = p.merged(y.Content[i+1], keyAt, depth)
+			continue
+		}
 		child := p.node(y.Content[i+1], depth+1)
 		n.entries = append(n.entries, entry{key: key.Value, at: keyAt, value: child})
 		values[key.Value] = child.value
