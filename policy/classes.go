@@ -189,6 +189,10 @@ func (d decoder) pattern(e *entry) *regexp.Regexp {
 		d.problem(e.value.span, "P709", "%v: write a pattern in Go's syntax (RE2)", err)
 		return nil
 	}
+	if re.MatchString("") {
+		d.problem(e.value.span, "P709", "%s matches the empty text, and with it every error: write what the text of the error contains, or use the class any", quoteShort(text))
+		return nil
+	}
 	return re
 }
 
