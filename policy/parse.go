@@ -75,6 +75,14 @@ func (n *node) get(key string) *entry {
 	return nil
 }
 
+// written returns the entry of a map under key where it is not null, or nil.
+func (n *node) written(key string) *entry {
+	if e := n.get(key); e != nil && !e.value.isNull() {
+		return e
+	}
+	return nil
+}
+
 // parser turns YAML into nodes. It is the only code that knows the YAML
 // library.
 type parser struct {
