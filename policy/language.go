@@ -19,7 +19,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P100", Title: "not a policy file",
-		Doc:   "The file is empty, too large, or not one document of YAML in UTF-8; or it has a thousand errors, of which more are not shown.",
+		Doc:   "The file is empty, too large, or not one document of YAML in UTF-8 with common line ends; or it has a thousand errors, of which more are not shown.",
 		Wrong: "{version: 1",
 		Right: "{version: 1}",
 	},

@@ -106,6 +106,10 @@ func parse(r reporter, text []byte) *node {
 		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
 		return nil
 	}
+	if at, name := p.otherBreak(); name != "" {
+		p.problem(at, "P100", "a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
+		return nil
+	}
 	root, err := decodeOne(text)
 	if err != nil {
 		p.syntax(err)
@@ -196,6 +200,25 @@ func (p *parser) firstInvalid() span {
 		}
 	}
 	return span{Pos{1, 1}, 1}
+}
+
+// otherBreak finds what ends a line for YAML 1.1 alone, so that all positions
+// after it would be off.
+func (p *parser) otherBreak() (at span, name string) {
+	for i, line := range p.lines {
+		line = bytes.TrimSuffix(line, []byte("\r")) // of \r\n
+		if i == len(p.lines)-1 {
+			line = p.lines[i]
+		}
+		if at := bytes.IndexAny(line, "\r\u0085\u2028\u2029"); at >= 0 {
+			r, size := utf8.DecodeRune(line[at:])
+			if r == '\r' {
+				return span{Pos{i + 1, at + 1}, 1}, "a carriage return alone"
+			}
+			return span{Pos{i + 1, at + 1}, size}, fmt.Sprintf("the character %U", r)
+		}
+	}
+	return span{}, ""
 }
 
 // at returns the span of a YAML node. The library counts columns in
