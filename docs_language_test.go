@@ -129,7 +129,7 @@ bind:
 - Unknown keys are errors, and so is everything that would have to be guessed, clamped or ignored: a file with an error generates nothing.
 - A duration is a number with a unit, or several: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" + `. A number alone is refused.
 - ` + "`extends`" + ` takes over what another policy says, field by field; lists, ` + "`backoff` and `jitter`" + ` are replaced whole. ` + "`defaults`" + ` lies under all policies.
-  ` + "`null`" + ` goes back to the default. Keys that begin with ` + "`x-`" + ` at the top are free, for YAML anchors.
+  ` + "`null`" + ` goes back to the default, and under ` + "`per_error`" + ` to the policy's own schedule; what has to be written cannot be null. Keys that begin with ` + "`x-`" + ` at the top are free, for YAML anchors.
 - Older spellings of a setting are read as well, and rewritten by ` + "`retrygen fmt`" + `: they stand in the second column.
 - ` + "`durable` and `on_exhausted: dead_letter`" + ` are words of the language that this version does not carry out: it refuses them (P909).
 `

@@ -24,7 +24,8 @@ var floors = map[string][]string{
 	"runtime": {},
 	// Beside the runtime, since most consumers have no use for net/http.
 	"runtime/httpretry": {"runtime"},
-	// Messages of the file check and of the generator guess and show alike.
+	// Messages of the file check, the generator and the command guess and show
+	// alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
 	// Both commands write SARIF.
@@ -48,7 +49,7 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "policy", "policy/rules", "schema"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "internal/spelling", "policy", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},

@@ -232,10 +232,10 @@ func (d decoder) jitter(n *node, s *schedule) {
 		case map[string]any:
 			d.unknownKeys(e.value, "", "mode", "factor")
 			j.mode = retry.Proportional
-			if mode := e.value.get("mode"); mode != nil {
+			if mode := e.value.written("mode"); mode != nil {
 				j.mode = d.jitterMode(mode.value)
 			}
-			if f := e.value.get("factor"); f != nil {
+			if f := e.value.written("factor"); f != nil {
 				d.factorOf(f, &j)
 			}
 		default:

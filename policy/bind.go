@@ -67,12 +67,12 @@ func (d decoder) binding(e entry) Binding {
 	}
 	d.use(e.value, &r.Use)
 	d.groupUnit(e.value, &r)
-	if m := e.value.get("methods"); m != nil && d.isMap(m.value, "methods") {
+	if m := e.value.written("methods"); m != nil && d.isMap(m.value, "methods") {
 		for _, e := range m.value.entries {
 			r.Methods = append(r.Methods, d.method(e))
 		}
 	}
-	if r.Policy == "" && e.value.get("policy") == nil && len(r.Methods) == 0 && e.value.get("methods") == nil {
+	if r.Policy == "" && e.value.get("policy") == nil && len(r.Methods) == 0 && e.value.written("methods") == nil {
 		d.problem(e.at, "P102", "%s is bound to no policy: write policy: NAME", e.key)
 	}
 	if r.Policy == "" && r.Fallback.Name != "" {
@@ -84,7 +84,7 @@ func (d decoder) binding(e entry) Binding {
 // groupUnit reads the group and the parameter that names the unit, which go
 // together.
 func (d decoder) groupUnit(n *node, r *Binding) {
-	g, u := n.get("group"), n.get("unit")
+	g, u := n.written("group"), n.written("unit")
 	if g != nil {
 		name, _ := d.reference("groups", "a group")(g)
 		r.Group = Symbol{name, g.value.Pos}

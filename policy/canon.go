@@ -236,10 +236,10 @@ func jitterOf(e, beside *entry) (mode, factor string) {
 	case int64, float64:
 		factor = e.value.text
 	case map[string]any:
-		if p := e.value.get("mode"); p != nil {
+		if p := e.value.written("mode"); p != nil {
 			mode = p.value.text
 		}
-		if p := e.value.get("factor"); p != nil {
+		if p := e.value.written("factor"); p != nil {
 			factor = p.value.text
 		}
 	}

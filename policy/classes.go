@@ -59,13 +59,13 @@ func (d decoder) errorClass(e entry) (c ErrorClass, ok bool) {
 	before := d.errors()
 	c = ErrorClass{Name: e.key, Pos: e.at.Pos}
 	d.unknownKeys(e.value, "", classKeys...)
-	c.Is, c.As = d.symbols(e.value.get("is")), d.symbols(e.value.get("as"))
-	c.HTTP = d.statusCodes(e.value.get("http"))
-	c.GRPC = d.grpcCodes(e.value.get("grpc"))
-	if p := e.value.get("pattern"); p != nil {
+	c.Is, c.As = d.symbols(e.value.written("is")), d.symbols(e.value.written("as"))
+	c.HTTP = d.statusCodes(e.value.written("http"))
+	c.GRPC = d.grpcCodes(e.value.written("grpc"))
+	if p := e.value.written("pattern"); p != nil {
 		c.Pattern = d.pattern(p)
 	}
-	if u := e.value.get("unprocessed"); u != nil {
+	if u := e.value.written("unprocessed"); u != nil {
 		c.Unprocessed = d.boolean(u)
 	}
 	c.Action = d.action(e.value)
@@ -79,15 +79,15 @@ func (d decoder) errorClass(e entry) (c ErrorClass, ok bool) {
 
 // action reads retryable and action, which must agree.
 func (d decoder) action(n *node) (action retry.Action) {
-	r := n.get("retryable")
+	r := n.written("retryable")
 	if r != nil {
 		action = retry.Fail
 		if d.boolean(r) {
 			action = retry.Retry
 		}
 	}
-	e := n.get("action")
-	if e == nil || e.value.isNull() {
+	e := n.written("action")
+	if e == nil {
 		return action
 	}
 	actions := map[string]retry.Action{"retry": retry.Retry, "fail": retry.Fail, "escalate": retry.Escalate}
@@ -187,6 +187,10 @@ func (d decoder) pattern(e *entry) *regexp.Regexp {
 	re, err := regexp.Compile(text)
 	if err != nil {
 		d.problem(e.value.span, "P709", "%v: write a pattern in Go's syntax (RE2)", err)
+		return nil
+	}
+	if re.MatchString("") {
+		d.problem(e.value.span, "P709", "%s matches the empty text, and with it every error: write what the text of the error contains, or use the class any", quoteShort(text))
 		return nil
 	}
 	return re

@@ -28,8 +28,8 @@ var (
 
 // suppress takes out the problems that comments of the file ignore, and adds
 // those of the comments themselves.
-func suppress(r reporter, text []byte) {
-	ignores := ignoresIn(text)
+func suppress(r reporter, root *node, text []byte) {
+	ignores := ignoresIn(root, text)
 	if len(ignores) == 0 {
 		return
 	}
@@ -55,30 +55,89 @@ func suppress(r reporter, text []byte) {
 	}
 }
 
-func ignoresIn(text []byte) (list []*ignore) {
+// ignoresIn finds the comments that ignore something. What stands in quotes or
+// in a block of text is no comment.
+func ignoresIn(root *node, text []byte) (list []*ignore) {
 	if !bytes.Contains(text, []byte("retrygen:ignore")) {
 		return nil
 	}
+	comments := commentsOf(root, newSource(text))
 	var alone []*ignore // above a line that is still to come
-	n := 0
+	n, start := 0, 0
 	for line := range bytes.Lines(text) {
 		n++
-		line = bytes.TrimRight(line, "\r\n")
-		code := bytes.TrimLeft(line, " \t")
-		comment := bytes.HasPrefix(code, []byte("#"))
-		if !comment && len(code) > 0 {
+		code := len(line) - len(bytes.TrimLeft(line, " \t"))
+		c, has := comments[n]
+		only := has && c.start == start+code
+		if !only && len(bytes.TrimSpace(line)) > 0 {
 			for _, ig := range alone {
 				ig.line = n
 			}
 			alone = nil
 		}
-		if m := ignoreText.FindSubmatchIndex(line); m != nil {
-			ig := &ignore{at: span{Pos{n, m[2] + 1}, m[3] - m[2]}, line: n, rule: string(line[m[4]:m[5]]), reason: string(line[m[6]:m[7]])}
+		if m := ignoreText.FindStringSubmatchIndex(c.text); m != nil {
+			ig := &ignore{at: span{Pos{n, c.start - start + m[2] + 1}, m[3] - m[2]}, line: n, rule: c.text[m[4]:m[5]], reason: c.text[m[6]:m[7]]}
 			list = append(list, ig)
-			if comment {
+			if only {
 				alone = append(alone, ig)
 			}
 		}
+		start += len(line)
 	}
 	return list
+}
+
+// commentsOf returns the comments of a file by their lines.
+func commentsOf(root *node, s *source) map[int]comment {
+	blocks := map[int]bool{}
+	root.blocks(blocks)
+	comments := map[int]comment{}
+	for i := 0; i < len(s.text); {
+		n := s.next(i)
+		switch line := s.line(i); {
+		case s.isComment(i):
+			comments[line] = comment{i, n, string(s.text[i:n])}
+		case (s.text[i] == '|' || s.text[i] == '>') && blocks[line]:
+			delete(blocks, line)
+			n = s.blockEnd(line)
+		}
+		i = n
+	}
+	return comments
+}
+
+// blocks notes the lines on which blocks of text, | or >, begin.
+func (n *node) blocks(lines map[int]bool) {
+	if n.form.block {
+		lines[n.Line] = true
+	}
+	for _, e := range n.entries {
+		e.value.blocks(lines)
+	}
+	for _, item := range n.items {
+		item.blocks(lines)
+	}
+}
+
+// blockEnd returns where the block of text ends that begins on a line: before
+// the first line that is indented less than its first.
+func (s *source) blockEnd(line int) int {
+	indent := 0
+	for ; line < len(s.lines); line++ {
+		text := s.text[s.lines[line]:]
+		if end := bytes.IndexByte(text, '\n'); end >= 0 {
+			text = text[:end]
+		}
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		spaces := len(text) - len(bytes.TrimLeft(text, " "))
+		if indent == 0 {
+			indent = spaces
+		}
+		if spaces < indent || spaces == 0 {
+			return s.lines[line]
+		}
+	}
+	return len(s.text)
 }

@@ -19,7 +19,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P100", Title: "not a policy file",
-		Doc:   "The file is empty, too large, or not one document of YAML in UTF-8; or it has a thousand errors, of which more are not shown.",
+		Doc:   "The file is empty, too large, or not one document of YAML in UTF-8 with common line ends; or it has a thousand errors, of which more are not shown.",
 		Wrong: "{version: 1",
 		Right: "{version: 1}",
 	},
@@ -85,7 +85,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P709", Title: "not a pattern",
-		Doc:   "A pattern is a regular expression of Go, RE2: no look-ahead, no back references.",
+		Doc:   "A pattern is a regular expression of Go, RE2: no look-ahead, no back references. One that matches the empty text would match every error.",
 		Wrong: "{version: 1, policies: {read: {retry_on: [{pattern: '(?!x)'}]}}}",
 		Right: "{version: 1, policies: {read: {retry_on: [{pattern: 'busy'}]}}}",
 	},

@@ -46,6 +46,7 @@ type form struct {
 	flow   bool // {…} or […]
 	anchor bool // an anchor, &name, stands before it
 	alias  bool // *name stands in its place
+	block  bool // of text, | or >
 }
 
 // A span is a piece of one line.
@@ -74,6 +75,14 @@ func (n *node) get(key string) *entry {
 	return nil
 }
 
+// written returns the entry of a map under key where it is not null, or nil.
+func (n *node) written(key string) *entry {
+	if e := n.get(key); e != nil && !e.value.isNull() {
+		return e
+	}
+	return nil
+}
+
 // parser turns YAML into nodes. It is the only code that knows the YAML
 // library.
 type parser struct {
@@ -95,6 +104,10 @@ func parse(r reporter, text []byte) *node {
 		return nil
 	case !utf8.Valid(text):
 		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
+		return nil
+	}
+	if at, name := p.otherBreak(); name != "" {
+		p.problem(at, "P100", "a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
 		return nil
 	}
 	root, err := decodeOne(text)
@@ -189,6 +202,25 @@ func (p *parser) firstInvalid() span {
 	return span{Pos{1, 1}, 1}
 }
 
+// otherBreak finds what ends a line for YAML 1.1 alone, so that all positions
+// after it would be off.
+func (p *parser) otherBreak() (at span, name string) {
+	for i, line := range p.lines {
+		line = bytes.TrimSuffix(line, []byte("\r")) // of \r\n
+		if i == len(p.lines)-1 {
+			line = p.lines[i]
+		}
+		if at := bytes.IndexAny(line, "\r\u0085\u2028\u2029"); at >= 0 {
+			r, size := utf8.DecodeRune(line[at:])
+			if r == '\r' {
+				return span{Pos{i + 1, at + 1}, 1}, "a carriage return alone"
+			}
+			return span{Pos{i + 1, at + 1}, size}, fmt.Sprintf("the character %U", r)
+		}
+	}
+	return span{}, ""
+}
+
 // at returns the span of a YAML node. The library counts columns in
 // characters.
 func (p *parser) at(n *yaml.Node) span {
@@ -233,7 +265,7 @@ func (p *parser) stop(at span, format string, args ...any) *node {
 func (p *parser) node(y *yaml.Node, depth int) *node {
 	n := p.content(y, depth)
 	if y.Kind != yaml.AliasNode {
-		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != ""}
+		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != "", block: y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
 	}
 	return n
 }
@@ -296,14 +328,11 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		keyAt := p.at(key)
-		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
-			merged = append(merged, p.merged(y.Content[i+1], keyAt, depth)...)
-			continue
-		}
+		merge := key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge"
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" {
+		if !merge && (key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str") {
 			p.problem(keyAt, "P102", "a key must be text: put it into quotes")
 			continue
 		}
@@ -312,6 +341,10 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 			continue
 		}
 		lines[key.Value] = keyAt.Line
+		if merge {
+			merged = p.merged(y.Content[i+1], keyAt, depth)
+			continue
+		}
 		child := p.node(y.Content[i+1], depth+1)
 		n.entries = append(n.entries, entry{key: key.Value, at: keyAt, value: child})
 		values[key.Value] = child.value
@@ -354,6 +387,10 @@ func (p *parser) merged(y *yaml.Node, at span, depth int) []*node {
 	return maps
 }
 
+// decimal matches the numbers that mean the same to every reader: not 010,
+// 0x10, 1_000 or 08.
+var decimal = regexp.MustCompile(`^[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$`)
+
 func (p *parser) scalar(y *yaml.Node, at span) *node {
 	n := &node{span: at, text: y.Value}
 	switch tag := y.ShortTag(); tag {
@@ -366,13 +403,23 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 		var i int64
 		if err := y.Decode(&i); err != nil {
 			p.problem(at, "P102", "%s is too large a number", y.Value)
+		} else if !decimal.MatchString(y.Value) {
+			p.problem(at, "P102", "%s means %d in YAML: write %d, or the decimal number that is meant", y.Value, i, i)
+			n.text = strconv.FormatInt(i, 10) // said once
 		}
 		n.value = i
 	case "!!float":
 		var f float64
-		if err := y.Decode(&f); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		switch err := y.Decode(&f); {
+		case err != nil || math.IsInf(f, 0) || math.IsNaN(f):
 			p.problem(at, "P102", "%s is not a number that can be used here", y.Value)
 			f = 1
+		case !decimal.MatchString(y.Value):
+			p.problem(at, "P102", "%s means %v in YAML: write %v, or the decimal number that is meant", y.Value, f, f)
+			if i := int64(f); float64(i) == f { // 08
+				n.text, n.value = strconv.FormatInt(i, 10), i
+				return n
+			}
 		}
 		n.value = f
 	case "!!timestamp":

@@ -62,7 +62,7 @@ func read(name string, text []byte, c *canon) (file *File, problems []Problem) {
 		file = d.decode(root)
 		file.Name = name
 		d.schema(root)
-		suppress(d.reporter, text)
+		suppress(d.reporter, root, text)
 	}
 	Sort(d.problems)
 	return file, d.problems

@@ -45,10 +45,11 @@ func layClasses(above, below []classSchedule) []classSchedule {
 	list := slices.Clone(above)
 	for _, b := range below {
 		i := slices.IndexFunc(list, func(a classSchedule) bool { return a.class == b.class })
-		if i < 0 {
+		switch {
+		case i < 0:
 			list = append(list, b)
-		} else {
-			list[i].schedule = list[i].schedule.over(b.schedule)
+		case !list[i].alone:
+			list[i].schedule, list[i].alone = list[i].schedule.over(b.schedule), b.alone
 		}
 	}
 	return list
@@ -110,10 +111,15 @@ func (s settings) policy(name string, f *File) Policy {
 	return Policy{Name: name, Breaker: s.breaker.value, Budget: s.budget.value, Policy: p}
 }
 
+// ofClasses returns the schedules of classes without those that are lifted.
+func (s settings) ofClasses() []classSchedule {
+	return slices.DeleteFunc(slices.Clone(s.perError), func(c classSchedule) bool { return c.lifted })
+}
+
 // inOrder returns the schedules of classes in the order in which classes are
 // asked: the file's own first, as it defines them, then the built-in ones.
 func (s settings) inOrder(f *File) []classSchedule {
-	list := slices.Clone(s.perError)
+	list := s.ofClasses()
 	rank := func(c classSchedule) int {
 		if i, ok := f.classes.order[c.class]; ok {
 			return i
@@ -139,7 +145,7 @@ func (s settings) addClasses(p *retry.Policy, f *File) {
 			lists = append(lists, b.patterns...)
 		}
 	}
-	for _, c := range s.perError {
+	for _, c := range s.ofClasses() {
 		lists = append(lists, class{name: c.class})
 	}
 	if f.classes.act || slices.ContainsFunc(lists, func(c class) bool { _, ok := f.classes.order[c.name]; return ok }) {
@@ -189,7 +195,7 @@ func (s settings) places() map[rules.Field]span {
 	note("on_exhausted", s.onExhausted.set, s.onExhausted.at)
 	note("breaker", s.breaker.set, s.breaker.at)
 	note("budget", s.budget.set, s.budget.at)
-	for _, c := range s.perError {
+	for _, c := range s.ofClasses() {
 		note(rules.PerError(c.class), true, c.at)
 	}
 	return places

@@ -50,8 +50,10 @@ type schedule struct {
 
 // A classSchedule is the schedule of one class.
 type classSchedule struct {
-	class retry.Class
-	at    span // of the class
+	class  retry.Class
+	at     span // of the class
+	lifted bool // null: none, whatever lies below
+	alone  bool // what lies below does not count
 	schedule
 }
 
@@ -88,7 +90,7 @@ func (d decoder) settings(n *node) (s settings) {
 		return s
 	}
 	d.unknownKeys(n, "policy", policyKeys...)
-	if e := n.get("description"); e != nil {
+	if e := n.written("description"); e != nil {
 		s.description = d.text(e, "description")
 	}
 	s.extends = one(d, n, d.parent, "extends")
@@ -107,7 +109,7 @@ func (d decoder) settings(n *node) (s settings) {
 	s.breaker = one(d, n, d.reference("breakers", "a breaker"), "breaker")
 	s.budget = one(d, n, d.reference("budgets", "a budget"), "budget")
 	s.nested = one(d, n, func(e *entry) (bool, bool) { v := d.boolean(e); return v, true }, "nested")
-	if e := n.get("durable"); e != nil && d.boolean(e) {
+	if e := n.written("durable"); e != nil && d.boolean(e) {
 		d.problem(e.at, "P909", "durable is not supported yet: remove it")
 	}
 	return s
@@ -135,11 +137,15 @@ func (d decoder) perError(n *node) (list []classSchedule) {
 		return nil
 	}
 	for _, e := range e.value.entries {
-		if !d.isClass(e.at, e.key) || !d.isMap(e.value, "an entry of per_error") {
+		c := classSchedule{class: retry.Class(e.key), at: e.at, lifted: e.value.isNull(), alone: e.value.isNull()}
+		if !d.isClass(e.at, e.key) || !c.lifted && !d.isMap(e.value, "an entry of per_error") {
 			continue
 		}
-		d.unknownKeys(e.value, "policy", scheduleKeys...)
-		list = append(list, classSchedule{retry.Class(e.key), e.at, d.schedule(e.value)})
+		if !c.lifted {
+			d.unknownKeys(e.value, "policy", scheduleKeys...)
+			c.schedule = d.schedule(e.value)
+		}
+		list = append(list, c)
 	}
 	return list
 }

@@ -149,20 +149,22 @@ func explain(args []string, stdout, stderr io.Writer) int {
 		return failed
 	}
 	name := flags.Arg(0)
-	if r := policy.RuleByID(name); r != nil {
+	text, err := os.ReadFile(*file)
+	resolved, all := policy.Check(*file, text)
+	named := func(p policy.Policy) bool { return p.Name == name }
+	// A policy may be called p401.
+	if r := policy.RuleByID(strings.ToUpper(name)); r != nil && (resolved == nil || !slices.ContainsFunc(resolved.Policies, named)) {
 		fmt.Fprint(stdout, r.Explain())
 		return done
 	}
-	text, err := os.ReadFile(*file)
 	if err != nil {
 		return fail(stderr, err)
 	}
-	resolved, all := policy.Check(*file, text)
 	if resolved == nil {
 		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{*file: text})
 		return problems
 	}
-	i := slices.IndexFunc(resolved.Policies, func(p policy.Policy) bool { return p.Name == name })
+	i := slices.IndexFunc(resolved.Policies, named)
 	if i < 0 {
 		var names []string
 		for _, p := range resolved.Policies {
@@ -232,7 +234,11 @@ func initialise(args []string, stdout, stderr io.Writer) int {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fail(stderr, err)
 	}
-	fmt.Fprintf(stdout, "%s is written. Next: put //go:generate go tool retrygen . into a file of the package, and run go generate.\n", name)
+	get := ""
+	if mod, text := upwards(dir, "go.mod"); mod != "" && !required.Match(text) {
+		get = "run go get -tool " + module + "/cmd/retrygen, "
+	}
+	fmt.Fprintf(stdout, "%s is written. Next: %sput //go:generate go tool retrygen . into a file of the package, and run go generate.\n", name, get)
 	return done
 }
 

@@ -35,6 +35,7 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 	}
 	result, err := generate(ctx, config, patterns, stderr)
 	if err != nil {
+		err = meant(err, config.Dir, patterns)
 		if m.json {
 			writeJSON(stdout, report(new(gen.Result), err))
 		}
@@ -47,6 +48,9 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 		err = errors.Join(err, writeJSON(stdout, report(result, err)))
 	} else {
 		m.print(result, stdout, stderr)
+		if err == nil && !m.check && !m.diff && !m.names {
+			requirement(stderr, config.Dir, result.Files)
+		}
 	}
 	switch {
 	case err != nil:

@@ -43,7 +43,7 @@ func printLine(w io.Writer, text []byte, n, col, width int) {
 	if len(text) > longest {
 		return
 	}
-	line := strings.ToValidUTF8(string(text), "\uFFFD")
+	line := strings.Map(plain, strings.ToValidUTF8(string(text), "\uFFFD"))
 	if col < 1 || col > len(line)+1 {
 		return
 	}
@@ -63,4 +63,12 @@ func printLine(w io.Writer, text []byte, n, col, width int) {
 	}
 	carets := strings.Repeat("^", max(len([]rune(underlined)), 1))
 	fmt.Fprintf(w, "%5d | %s\n      | %s%s\n", n, line, indent, carets)
+}
+
+// plain keeps a terminal from obeying what stands in a file.
+func plain(r rune) rune {
+	if r < ' ' && r != '\t' || r == '\x7F' {
+		return ' '
+	}
+	return r
 }
