@@ -55,16 +55,19 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		cmp, grows := retry.MissedLimit()
+		cmp, grows, past := retry.MissedLimit()
 		if cmp == nil {
 			continue
 		}
 		if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) {
-			r.finding(analysis.Diagnostic{
-				Pos:            cmp.Pos(),
-				Message:        fmt.Sprintf("the counter of the attempts of %s never equals this: it steps over it", retry.Name()),
-				SuggestedFixes: orderFix(file, cmp, grows),
-			}, "RL105")
+			d := analysis.Diagnostic{
+				Pos:     cmp.Pos(),
+				Message: fmt.Sprintf("the counter of the attempts of %s never equals this: it steps over it", retry.Name()),
+			}
+			if !past { // there an order would end the retry before it begins
+				d.SuggestedFixes = orderFix(file, cmp, grows)
+			}
+			r.finding(d, "RL105")
 		}
 	}
 	return r.used, nil

@@ -79,6 +79,54 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
+// leavesAtOnce reports whether the function does nothing behind the loops around
+// a statement, so that to return there only leaves it earlier. path leads from
+// the statement outwards. A nil that is returned may be meant for the end of the
+// context.
+func leavesAtOnce(path []ast.Node, results bool) bool {
+	outermost := -1
+	for i, n := range path {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			outermost = i
+		case *ast.FuncDecl, *ast.FuncLit:
+			path = path[:i]
+		default:
+			continue
+		}
+		if len(path) == i {
+			break
+		}
+	}
+	if outermost < 0 {
+		return false
+	}
+	for i, n := range path[outermost:] {
+		block, ok := n.(*ast.BlockStmt)
+		if !ok || i == 0 {
+			if _, labeled := n.(*ast.LabeledStmt); i > 0 && !labeled {
+				return false // inside of another statement, and who knows what follows
+			}
+			continue
+		}
+		inner := path[outermost+i-1].(ast.Stmt)
+		rest := block.List[slices.Index(block.List, inner)+1:]
+		if len(rest) == 0 {
+			continue
+		}
+		last, ok := rest[0].(*ast.ReturnStmt)
+		if !ok || results && (len(last.Results) == 0 || isNil(last.Results[0])) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNil(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "nil"
+}
+
 // nameOfContext returns what the code calls a context.
 func nameOfContext(v ssa.Value) string {
 	if p, ok := v.(*ssa.Parameter); ok {
@@ -107,6 +155,9 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []a
 	}
 	// The name may stand for another context here.
 	if _, obj := pass.Pkg.Scope().Innermost(stmt.Pos()).LookupParent(ctx.Name(), stmt.Pos()); obj != ctx.Object() {
+		return nil
+	}
+	if !leavesAtOnce(path[i:], call.Parent().Signature.Results().Len() > 0) {
 		return nil
 	}
 	leave := "return"

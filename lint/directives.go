@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -63,11 +64,17 @@ type directive struct {
 	pos    token.Pos
 	file   string
 	line   int
-	rule   string
+	rules  []string
 	reason string
 }
 
+func (d *directive) String() string { return strings.Join(d.rules, ",") }
+
 type directives struct{ list []*directive }
+
+// ruleList is how an ignore begins: RL101, or RL101, RL103 as the text of a
+// finding has it.
+var ruleList = regexp.MustCompile(`^[^\s,]+(,[ \t]*RL[0-9]+)*`)
 
 var directiveText = regexp.MustCompile(`^//retrylint:(ignore|forever)(?:[ \t]+(.*))?$`)
 
@@ -83,11 +90,12 @@ func indexDirectives(pass *analysis.Pass) *directives {
 				// What a test expects of the line is no reason.
 				text, _, _ := strings.Cut(m[2], "// want ")
 				at := pass.Fset.Position(c.Pos())
-				d := &directive{pos: c.Pos(), file: at.Filename, line: at.Line, rule: "RL101", reason: text}
+				d := &directive{pos: c.Pos(), file: at.Filename, line: at.Line, rules: []string{"RL101"}, reason: strings.TrimSpace(text)}
 				if m[1] == "ignore" {
-					d.rule, d.reason, _ = strings.Cut(text, " ")
+					ids := ruleList.FindString(d.reason)
+					d.rules = strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+					d.reason = strings.TrimSpace(d.reason[len(ids):])
 				}
-				d.reason = strings.TrimSpace(d.reason)
 				all.list = append(all.list, d)
 			}
 		}
@@ -98,7 +106,7 @@ func indexDirectives(pass *analysis.Pass) *directives {
 // covering returns the directive for a rule on the line of at or above it.
 func (all *directives) covering(at token.Position, rule string) *directive {
 	i := slices.IndexFunc(all.list, func(d *directive) bool {
-		return d.rule == rule && d.file == at.Filename && (d.line == at.Line || d.line == at.Line-1)
+		return slices.Contains(d.rules, rule) && d.file == at.Filename && (d.line == at.Line || d.line == at.Line-1)
 	})
 	if i < 0 {
 		return nil
@@ -120,12 +128,12 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 	}
 	for _, d := range pass.ResultOf[directiveIndex].(*directives).list {
 		switch {
-		case d.rule == "":
+		case len(d.rules) == 0:
 			report(d, "RL002", "this ignore names no rule: write //retrylint:ignore RL101 and the reason")
 		case d.reason == "":
-			report(d, "RL002", "this ignore has no reason: say after "+d.rule+" why the code is right")
-		case !obeyed[d]:
-			report(d, "RL001", "nothing here is reported as "+d.rule+": remove the comment")
+			report(d, "RL002", "this ignore has no reason: say after "+d.String()+" why the code is right")
+		case !obeyed[d] && !slices.ContainsFunc(d.rules, asleep):
+			report(d, "RL001", "nothing here is reported as "+d.String()+": remove the comment")
 		}
 	}
 	return nil, nil

@@ -142,6 +142,9 @@ func seen(options ssa.Value) bool {
 }
 
 func avastEndless(args []ssa.Value) bool {
+	if option(args[1], "RetryIf", nil) {
+		return false // whatever that asks
+	}
 	return option(args[1], "Attempts", isZero) || option(args[1], "UntilSucceeded", nil)
 }
 

@@ -44,6 +44,11 @@ var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry":
 // informs reports whether a rule that only informs is asked for.
 func informs(rule string) bool { return slices.Contains(strings.Split(informing, ","), rule) }
 
+// asleep reports whether a rule only informs, and is not asked for.
+func asleep(rule string) bool {
+	return slices.Contains([]string{"RL110", "RL112", "RL403"}, rule) && !informs(rule)
+}
+
 // A report collects the diagnostics of one analyzer in one package, less those
 // that a directive suppresses.
 type report struct {

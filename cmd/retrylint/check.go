@@ -49,6 +49,33 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	findings, err := config.find(dir)
+	if err != nil {
+		return 0, err
+	}
+	if config.fix || config.diff {
+		fixed, err := fix(findings, config.diff, stdout, dir)
+		if err != nil {
+			return 0, fmt.Errorf("retrylint: %w", err)
+		}
+		if config.diff {
+			return len(findings), nil
+		}
+		if fixed {
+			// What is left has another place now.
+			if findings, err = config.find(dir); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if err := config.print(findings, stdout, dir); err != nil {
+		return 0, fmt.Errorf("retrylint: %w", err)
+	}
+	return len(findings), nil
+}
+
+// find returns the findings to report, sorted.
+func (config checkConfig) find(dir string) ([]finding, error) {
 	var files, patterns []string
 	for _, arg := range config.args {
 		if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
@@ -59,12 +86,12 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	}
 	findings, err := checkPolicies(files, dir)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if len(files) == 0 || len(patterns) > 0 {
 		inGo, err := checkPackages(config, patterns, dir)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		findings = append(findings, inGo...)
 	}
@@ -79,21 +106,10 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	findings = without(findings, config.disable)
 	if config.baseline != "" {
 		if findings, err = beyond(config.baseline, findings, dir); err != nil {
-			return 0, fmt.Errorf("retrylint: baseline: %w", err)
+			return nil, fmt.Errorf("retrylint: baseline: %w", err)
 		}
 	}
-	if config.fix || config.diff {
-		if findings, err = fix(findings, config.diff, stdout, dir); err != nil {
-			return 0, fmt.Errorf("retrylint: %w", err)
-		}
-		if config.diff {
-			return len(findings), nil
-		}
-	}
-	if err := config.print(findings, stdout, dir); err != nil {
-		return 0, fmt.Errorf("retrylint: %w", err)
-	}
-	return len(findings), nil
+	return findings, nil
 }
 
 // print writes the findings in the forms that are asked for.

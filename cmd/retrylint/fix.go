@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/format"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/tools/go/analysis"
@@ -36,13 +36,13 @@ func editsOf(d analysis.Diagnostic, offset func(analysis.TextEdit) (file string,
 }
 
 // fix applies the fixes of findings to their files, or, if dry, only shows what
-// would change. It returns the findings that have no fix, or are left when dry.
-func fix(findings []finding, dry bool, stdout io.Writer, dir string) ([]finding, error) {
+// would change. It reports whether there was a fix. Of fixes that overlap the
+// first counts.
+func fix(findings []finding, dry bool, stdout io.Writer, dir string) (fixed bool, err error) {
 	byFile := map[string][]edit{}
-	var left []finding
 	for _, f := range findings {
-		if len(f.edits) == 0 || dry {
-			left = append(left, f)
+		if slices.ContainsFunc(f.edits, func(e edit) bool { return slices.ContainsFunc(byFile[e.file], e.overlaps) }) {
+			continue
 		}
 		for _, e := range f.edits {
 			byFile[e.file] = append(byFile[e.file], e)
@@ -56,15 +56,15 @@ func fix(findings []finding, dry bool, stdout io.Writer, dir string) ([]finding,
 	for _, file := range files {
 		before, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		after, err := format.Source(apply(before, byFile[file]))
+		after, err := layOut(before, apply(before, byFile[file]))
 		if err != nil {
-			return nil, fmt.Errorf("%s: fixed, it would not parse: %w", file, err)
+			return false, fmt.Errorf("%s: fixed, it would not parse: %w", file, err)
 		}
 		if !dry {
 			if err := atomicfile.Write(file, after); err != nil {
-				return nil, err
+				return false, err
 			}
 			continue
 		}
@@ -73,21 +73,42 @@ func fix(findings []finding, dry bool, stdout io.Writer, dir string) ([]finding,
 			name = filepath.ToSlash(rel)
 		}
 		if _, err := stdout.Write(diff.Diff(name, before, name, after)); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
-	return left, nil
+	return len(files) > 0, nil
 }
 
-// apply returns a text with edits, of those that overlap the first.
+func (e edit) overlaps(other edit) bool {
+	return e.start < other.end && other.start < e.end || e.start == other.start
+}
+
+// layOut formats a text that has been edited as it was before: as gofmt does or
+// not at all, and with its line ends.
+func layOut(before, edited []byte) ([]byte, error) {
+	carriage := bytes.Contains(before, []byte("\r\n"))
+	if carriage {
+		before, edited = bytes.ReplaceAll(before, []byte("\r\n"), []byte("\n")), bytes.ReplaceAll(edited, []byte("\r\n"), []byte("\n"))
+	}
+	after, err := format.Source(edited)
+	if err != nil {
+		return nil, err
+	}
+	if was, err := format.Source(before); err != nil || !bytes.Equal(was, before) {
+		after = edited
+	}
+	if carriage {
+		after = bytes.ReplaceAll(after, []byte("\n"), []byte("\r\n"))
+	}
+	return after, nil
+}
+
+// apply returns a text with edits that do not overlap.
 func apply(text []byte, edits []edit) []byte {
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.start, b.start), strings.Compare(a.text, b.text)) })
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	var out []byte
 	last := 0
 	for _, e := range edits {
-		if e.start < last {
-			continue // the same fix again, from the test variant, or one that it excludes
-		}
 		out = append(append(out, text[last:e.start]...), e.text...)
 		last = e.end
 	}

@@ -138,7 +138,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if *id != "" {
 		return explain(*id, stdout, stderr)
 	}
-	if err := lint.PolicyLiteral.Flags.Set("enable", *enable); err != nil {
+	for _, id := range splitIDs(config.disable + "," + *enable) {
+		if lint.AnalyzerOf(id) == nil && rules.ByID(id) == nil {
+			fmt.Fprintf(stderr, "retrylint: there is no rule %q: retrylint help lists them\n", id)
+			return failed
+		}
+	}
+	if err := lint.PolicyLiteral.Flags.Set("enable", strings.Join(splitIDs(*enable), ",")); err != nil {
 		fmt.Fprintf(stderr, "retrylint: %v\n", err)
 		return failed
 	}

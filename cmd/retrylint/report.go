@@ -71,8 +71,13 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 
 // without returns the findings of all rules but the named.
 func without(findings []finding, rules string) []finding {
-	disabled := strings.Split(rules, ",")
+	disabled := splitIDs(rules)
 	return slices.DeleteFunc(findings, func(f finding) bool { return slices.Contains(disabled, f.rule) })
+}
+
+// splitIDs splits a list of rules, with or without blanks.
+func splitIDs(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // A baseline holds findings that were there before. It knows them by the text

@@ -8,10 +8,11 @@ import (
 )
 
 // MissedLimit returns a comparison by which a counter of the attempts is to end
-// the retry, and which it steps over, or away from. grows tells where it goes.
-func (r Retry) MissedLimit() (missed *ssa.BinOp, grows bool) {
+// the retry, and which it steps over, or away from. grows tells where it goes,
+// past that it is beyond the limit from the first.
+func (r Retry) MissedLimit() (missed *ssa.BinOp, grows, past bool) {
 	if r.reread {
-		return nil, false
+		return nil, false, false
 	}
 	cycle := r.failed.cycle()
 	for b := range cycle {
@@ -33,9 +34,9 @@ func (r Retry) MissedLimit() (missed *ssa.BinOp, grows bool) {
 		if way == 0 || way%step == 0 && (way > 0) == (step > 0) {
 			continue
 		}
-		return cmp, step > 0
+		return cmp, step > 0, (way > 0) != (step > 0)
 	}
-	return nil, false
+	return nil, false, false
 }
 
 // sequence returns the values that the failures of a retry give a counter, by

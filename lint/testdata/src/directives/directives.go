@@ -35,3 +35,20 @@ func unused(c client) error {
 	//retrylint:ignore RL101 it was a loop once // want `nothing here is reported as RL101: remove the comment \(RL001\)`
 	return c.Ping()
 }
+
+func several(c client) {
+	//retrylint:ignore RL101, RL103 the device answers sooner or later
+	for c.Ping() != nil {
+		time.Sleep(time.Second)
+	}
+	//retrylint:ignore RL103,RL101	the device answers sooner or later
+	for c.Ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+// Without -enable nobody knows what RL110 would report.
+func asleep(c client) error {
+	//retrylint:ignore RL110 the device answers sooner or later
+	return c.Ping()
+}
