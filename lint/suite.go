@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
@@ -46,7 +48,7 @@ func informs(rule string) bool { return slices.Contains(strings.Split(informing,
 
 // asleep reports whether a rule only informs, and is not asked for.
 func asleep(rule string) bool {
-	return slices.Contains([]string{"RL110", "RL112", "RL403"}, rule) && !informs(rule)
+	return SeverityOf(rule) == rules.Info && !informs(rule)
 }
 
 // A report collects the diagnostics of one analyzer in one package, less those

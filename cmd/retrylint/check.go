@@ -39,6 +39,8 @@ type finding struct {
 	rule    string
 	text    string
 	edits   []edit // fix it
+
+	severity rules.Severity
 }
 
 // check runs the suite over packages, and the rules of policies over policy
@@ -145,7 +147,7 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 		_, problems := policy.Check(name, text)
 		for _, p := range policy.AtLeast(rules.Warning, problems) {
 			at := token.Position{Filename: name, Line: p.Pos.Line, Column: p.Pos.Col}
-			findings = append(findings, finding{at: at, rule: p.Rule, text: p.Text + " (" + p.Rule + ")"})
+			findings = append(findings, finding{at: at, rule: p.Rule, text: p.Text + " (" + p.Rule + ")", severity: p.Severity})
 		}
 	}
 	return findings, nil
@@ -181,7 +183,7 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 		}
 		for _, d := range action.Diagnostics {
 			fset := action.Package.Fset
-			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: d.Message}
+			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: d.Message, severity: lint.SeverityOf(d.Category)}
 			if d.End.IsValid() {
 				f.end = fset.Position(d.End)
 			}

@@ -46,7 +46,8 @@ func (f finding) width() int {
 func (f finding) annotate(w io.Writer, dir string) {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	fmt.Fprintf(w, "::warning file=%s,line=%d,col=%d,title=%s::%s\n",
+	command := [...]string{"notice", "warning", "error"}[f.severity]
+	fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", command,
 		property.Replace(f.placed(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(f.text))
 }
 
@@ -57,11 +58,13 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 		Line   int    `json:"line"`
 		Column int    `json:"column"`
 		Rule   string `json:"rule"`
-		Text   string `json:"text"`
+
+		Severity string `json:"severity"`
+		Text     string `json:"text"`
 	}
 	records := make([]record, 0, len(findings))
 	for _, f := range findings {
-		records = append(records, record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.text})
+		records = append(records, record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

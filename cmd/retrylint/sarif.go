@@ -24,7 +24,7 @@ func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) e
 			l.Sources[f.at.Filename], _ = os.ReadFile(f.at.Filename)
 		}
 		l.Findings = append(l.Findings, sarif.Finding{
-			Rule: f.rule, Level: "warning", Text: strings.TrimSuffix(f.text, " ("+f.rule+")"),
+			Rule: f.rule, Level: level(f.severity), Text: strings.TrimSuffix(f.text, " ("+f.rule+")"),
 			File: f.at.Filename, Line: f.at.Line, Col: f.at.Column, Width: f.width(),
 		})
 	}
@@ -39,6 +39,11 @@ func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) e
 		return err
 	}
 	return atomicfile.Write(name, out.Bytes())
+}
+
+// level returns the word of SARIF for a severity.
+func level(s rules.Severity) string {
+	return [...]string{"note", "warning", "error"}[s]
 }
 
 // described lists the rules with their documentation: those of the analyzers,
