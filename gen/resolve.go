@@ -350,7 +350,10 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.P
 	p := r.policies[use.Policy]
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: p, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
-	if u.Key && fn.Ctx < 0 {
+	switch {
+	case u.Key && fn.CtxType != "":
+		r.problem(pos, "P906", "idempotent: key puts a key into the context, but the context of %s is %s, another type than context.Context, which cannot be put in its place: take a context.Context, or write idempotent: true", symbol, fn.CtxType)
+	case u.Key && fn.Ctx < 0:
 		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
 	}
 	if u.Fallback != "" {
@@ -367,6 +370,8 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.P
 	}
 	switch {
 	case limit <= 0:
+	case fn.CtxType != "":
+		r.problem(pos, "P906", "policy %s has a %s, but the context of %s is %s, another type than context.Context, on which no limit can be put: take a context.Context, or bind it to a policy without time limits", p.Name, field, symbol, fn.CtxType)
 	case fn.Ctx < 0:
 		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", p.Name, field, symbol)
 	case fn.Stream != "":

@@ -47,7 +47,8 @@ type Func struct {
 	Params   []Param
 	Variadic bool
 	Results  []Param
-	Ctx      int    // index of the parameter that is a context.Context, or -1
+	Ctx      int    // index of the parameter that is a context.Context, or implements it, or -1
+	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
 	HasError bool   // the last result is an error
 	Stream   string // the result that lives on after the call, if any: *http.Response
 }

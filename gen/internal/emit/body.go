@@ -34,7 +34,7 @@ type body struct {
 // can carry.
 func (u *Use) limited(fn bind.Func) bool {
 	p := u.Policy
-	return fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
+	return fn.Ctx >= 0 && fn.CtxType == "" && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
 }
 
 // declares reports whether the body declares its results, with their types,
@@ -69,9 +69,10 @@ func (b body) ctx() *jen.Statement {
 	return jen.Id(b.l.params[b.fn.Ctx])
 }
 
-// attempt is the call of the callee with the context of a later attempt.
+// attempt is the call of the callee with the context of a later attempt, which
+// is a context.Context and nothing else.
 func (b body) attempt() *jen.Statement {
-	if b.fn.Ctx < 0 {
+	if b.fn.Ctx < 0 || b.fn.CtxType != "" {
 		return b.call(nil)
 	}
 	return b.call(jen.Id(b.l.call).Dot("Attempt").Call(b.ctx()))
