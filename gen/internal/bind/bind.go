@@ -58,7 +58,7 @@ type Func struct {
 type Param struct {
 	Name string
 	Type Type
-	typ  types.Type // to tell whether two are the same; may be nil
+	typ  types.Type // to tell whether two are the same; of a type parameter itself; may be nil
 }
 
 // A Type is the text of a type as Go writes it, in which the package of every

@@ -14,7 +14,8 @@ type Use struct {
 	Unit     int    // index of the parameter that names the unit of a group, or -1
 	recv     bool   // the first parameter is the callee's receiver
 
-	FallbackMethod bool // Fallback is a method of the receiver
+	FallbackMethod bool         // Fallback is a method of the receiver
+	FallbackParams []bind.Param // its type arguments, where it is generic
 }
 
 // body is one wrapper's body in the making.
@@ -95,7 +96,7 @@ func (b body) giveUp() jen.Code {
 	if b.use.recv {
 		recv, args = args[0], args[1:]
 	}
-	f := jen.Id(b.use.Fallback)
+	f := jen.Id(b.use.Fallback).Add(typeArgs(b.use.FallbackParams))
 	if b.use.FallbackMethod {
 		f = jen.Id(recv).Dot(b.use.Fallback)
 	}
