@@ -290,10 +290,10 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 		r.problem(b.Pos, "P904", "%s is bound to no policy: write %s: POLICY", b.Symbol, b.Symbol)
 	default:
 		recv := ""
-		if w.Target.Kind == bind.MethodOf && w.Target.Pkg == "" && w.Group == nil {
+		if w.Target.Kind == bind.MethodOf && w.Target.Pkg == "" {
 			recv = w.Target.Name
 		}
-		w.Use = r.serve(b.Use, w.Target.Func, recv, b.Pos, b.Symbol)
+		w.Use = r.serve(b.Use, w.Target, w.Target.Func, recv, b.Pos, b.Symbol)
 	}
 }
 
@@ -333,7 +333,7 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		case m.Err != "":
 			r.problem(pos, "P904", "%s.%s cannot be bound: %s", b.Symbol, m.Name, m.Err)
 		default:
-			one = r.serve(use, m.Func, "", pos, b.Symbol+"."+m.Name)
+			one = r.serve(use, w.Target, m.Func, "", pos, b.Symbol+"."+m.Name)
 		}
 		w.By = append(w.By, one)
 		served := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
@@ -344,22 +344,27 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 	}
 }
 
-// serve says how fn is served, if it can be. recv is its receiver's type, where
-// the wrapper has the same. That the policy is defined is known already.
-func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.Pos, symbol string) *emit.Use {
+// serve says how fn of target is served, if it can be. recv is its receiver's
+// type, if that is of this package. That the policy is defined is known already.
+func (r *resolver) serve(use policy.Use, target *bind.Target, fn bind.Func, recv string, pos policy.Pos, symbol string) *emit.Use {
 	p := r.policies[use.Policy]
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: p, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
-	if u.Key && fn.Ctx < 0 {
+	switch {
+	case u.Key && fn.CtxType != "":
+		r.problem(pos, "P906", "idempotent: key puts a key into the context, but the context of %s is %s, another type than context.Context, which cannot be put in its place: take a context.Context, or write idempotent: true", symbol, fn.CtxType)
+	case u.Key && fn.Ctx < 0:
 		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
 	}
 	if u.Fallback != "" {
-		isMethod, constraint, err := r.unit.pkg.Fallback(u.Fallback, fn, recv)
+		isMethod, isGeneric, constraint, err := r.unit.pkg.Fallback(u.Fallback, fn, target.TypeParams, recv)
 		r.constraints = append(r.constraints, constraint)
 		if err != nil {
 			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
 		}
-		u.FallbackMethod = isMethod
+		if u.FallbackMethod = isMethod; isGeneric {
+			u.FallbackParams = target.TypeParams
+		}
 	}
 	limit, field := p.AttemptTimeout, "attempt_timeout"
 	if p.Timeout > 0 {
@@ -367,6 +372,8 @@ func (r *resolver) serve(use policy.Use, fn bind.Func, recv string, pos policy.P
 	}
 	switch {
 	case limit <= 0:
+	case fn.CtxType != "":
+		r.problem(pos, "P906", "policy %s has a %s, but the context of %s is %s, another type than context.Context, on which no limit can be put: take a context.Context, or bind it to a policy without time limits", p.Name, field, symbol, fn.CtxType)
 	case fn.Ctx < 0:
 		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", p.Name, field, symbol)
 	case fn.Stream != "":

@@ -101,7 +101,7 @@ func forget(cache string) {
 func (m *memory) sum(dirs []string, outputs []Output) (sum string, newest time.Time, err error) {
 	s := summer{hash: sha256.New()}
 	s.add("facts", []byte(m.facts))
-	above := map[string]bool{m.config.Dir: true}
+	read := map[string]bool{}
 	served := map[string]bool{}
 	for i, source := range m.sources {
 		dir := filepath.Dir(source)
@@ -122,17 +122,15 @@ func (m *memory) sum(dirs []string, outputs []Output) (sum string, newest time.T
 		if err != nil {
 			return "", newest, err
 		}
-		above[dir] = true
+		read[dir] = true
 		for _, e := range entries {
 			if name := e.Name(); strings.HasSuffix(name, ".go") && !(served[dir] && name == OutputName) {
 				s.file(filepath.Join(dir, name))
 			}
 		}
 	}
-	for _, dir := range ancestors(above) {
-		for _, name := range []string{"go.mod", "go.sum", "go.work", "go.work.sum", "vendor/modules.txt"} {
-			s.file(filepath.Join(dir, name))
-		}
+	for _, name := range moduleFiles(m.config.Dir, read) {
+		s.file(name)
 	}
 	return fmt.Sprintf("%x", s.hash.Sum(nil)), s.newest, s.err
 }

@@ -128,6 +128,8 @@ func TestUnchanged(t *testing.T) {
 		{"module", "go.mod", "go 1.26.0", "go 1.26"},
 		{"sums", "go.sum", "\n", "\n\n"},
 		{"module above", "../go.mod", "", "module above\n"},
+		{"replacing module", "../api/go.mod", "go 1.26.0", "go 1.26"},
+		{"sums of a replacing module", "../api/go.sum", "", "\n"},
 		{"nested module", "user/go.sum", "", "\n"},
 		{"another policy file", "other/retry.yaml", "", "version: 1\npolicies: {}\n"},
 		{"output", OutputName, "policyRead", "policyReed"},
@@ -148,6 +150,30 @@ func TestUnchanged(t *testing.T) {
 				settle(t)
 			}
 		})
+	}
+}
+
+// TestUnchangedWorkspace changes modules that are not read, but whose
+// requirements decide on the versions of those that are.
+func TestUnchangedWorkspace(t *testing.T) {
+	m := newModule(t, shop)
+	for _, name := range []string{"GOWORK", "GOFLAGS"} {
+		t.Setenv(name, "")
+	}
+	m.write("../go.work", "go 1.26.0\n\nuse (\n\t./shop\n\t./api\n\t./b\n)\n\nreplace example.com/c => ./c\n")
+	for _, name := range []string{"b", "c"} {
+		m.write("../"+name+"/go.mod", "module example.com/"+name+"\n\ngo 1.26.0\n")
+	}
+	m.run(Config{})
+	if _, loaded := m.run(Config{}); loaded {
+		t.Errorf("packages were loaded though nothing had changed")
+	}
+	for _, name := range []string{"../b/go.mod", "../b/go.sum", "../c/go.mod"} {
+		text, _ := os.ReadFile(filepath.Join(m.dir, name))
+		m.write(name, string(text)+"\n")
+		if _, loaded := m.run(Config{}); !loaded {
+			t.Errorf("%s: packages were not loaded", name)
+		}
 	}
 }
 

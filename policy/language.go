@@ -109,7 +109,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P906", Title: "a time limit without a context",
-		Doc:   "A policy with a time limit is bound to a function that takes no context.Context: nothing can tell it to end. Only the generator sees the function.",
+		Doc:   "A policy with a time limit is bound to a function that takes no context.Context, or a context of another type: nothing can tell it to end. Only the generator sees the function.",
 		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(id int) error",
 		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(ctx context.Context, id int) error",
 	},

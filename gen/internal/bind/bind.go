@@ -47,7 +47,8 @@ type Func struct {
 	Params   []Param
 	Variadic bool
 	Results  []Param
-	Ctx      int    // index of the parameter that is a context.Context, or -1
+	Ctx      int    // index of the parameter that is a context.Context, or implements it, or -1
+	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
 	HasError bool   // the last result is an error
 	Stream   string // the result that lives on after the call, if any: *http.Response
 }
@@ -57,7 +58,7 @@ type Func struct {
 type Param struct {
 	Name string
 	Type Type
-	typ  types.Type // to tell whether two are the same; may be nil
+	typ  types.Type // to tell whether two are the same; of a type parameter itself; may be nil
 }
 
 // A Type is the text of a type as Go writes it, in which the package of every

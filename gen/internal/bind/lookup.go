@@ -228,6 +228,11 @@ func (b binder) signature(obj *types.Func) Func {
 		}
 		f.Params = append(f.Params, p)
 	}
+	for i := 0; i < len(f.Params) && f.Ctx < 0; i++ {
+		if t := sig.Params().At(i).Type(); implementsContext(t) {
+			f.Ctx, f.CtxType = i, plain(t)
+		}
+	}
 	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, b.param(v))
 		f.HasError = isError(v.Type())
@@ -301,6 +306,39 @@ func isContext(t types.Type) bool {
 		}
 	}
 	return true
+}
+
+// implementsContext reports whether t can be assigned to context.Context.
+func implementsContext(t types.Type) bool {
+	// The package need not be imported here: its interface is built from what t
+	// says that time.Time is.
+	deadline, _, _ := types.LookupFieldOrMethod(t, false, nil, "Deadline")
+	f, ok := deadline.(*types.Func)
+	if !ok || f.Signature().Results().Len() != 2 {
+		return false
+	}
+	time, ok := types.Unalias(f.Signature().Results().At(0).Type()).(*types.Named)
+	if !ok || time.Obj().Pkg() == nil || time.Obj().Pkg().Path() != "time" || time.Obj().Name() != "Time" {
+		return false
+	}
+	method := func(name string, params []types.Type, results ...types.Type) *types.Func {
+		tuple := func(list []types.Type) *types.Tuple {
+			var vars []*types.Var
+			for _, t := range list {
+				vars = append(vars, types.NewParam(token.NoPos, nil, "", t))
+			}
+			return types.NewTuple(vars...)
+		}
+		return types.NewFunc(token.NoPos, nil, name, types.NewSignatureType(nil, nil, nil, tuple(params), tuple(results), false))
+	}
+	empty := types.NewInterfaceType(nil, nil)
+	context := types.NewInterfaceType([]*types.Func{
+		method("Deadline", nil, time, types.Typ[types.Bool]),
+		method("Done", nil, types.NewChan(types.RecvOnly, types.NewStruct(nil, nil))),
+		method("Err", nil, types.Universe.Lookup("error").Type()),
+		method("Value", []types.Type{empty}, empty),
+	}, nil)
+	return types.Implements(t, context.Complete())
 }
 
 // DidYouMean names the candidate that differs least, if one is near.

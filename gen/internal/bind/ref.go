@@ -106,10 +106,11 @@ func (p *Package) Has(path string) error {
 }
 
 // Fallback checks that the function called name can stand in for fn: the same
-// parameters and the error, and the same results. Where recv names a type of
-// the package, a method of that type may stand in as well. constraint is the
-// build constraint under which it is there.
-func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, constraint string, err error) {
+// parameters and the error, and the same results. params are the type parameters
+// that fn speaks of: a generic function must have as many, and is to be called
+// with them. Where recv names a type of the package, a method of that type may
+// stand in as well. constraint is the build constraint under which it is there.
+func (p *Package) Fallback(name string, fn Func, params []Param, recv string) (isMethod, isGeneric bool, constraint string, err error) {
 	obj := p.lookup(name)
 	if typ := p.lookup(recv); recv != "" && typ != nil {
 		own, _ := own(typ.Type())
@@ -118,27 +119,50 @@ func (p *Package) Fallback(name string, fn Func, recv string) (isMethod bool, co
 		}
 	}
 	if obj == nil {
-		return false, "", fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.types.Scope().Names()))
+		return false, false, "", fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.types.Scope().Names()))
 	}
 	f, ok := obj.(*types.Func)
 	if !ok {
-		return false, "", fmt.Errorf("%s is not a function", name)
+		return false, false, "", fmt.Errorf("%s is not a function", name)
 	}
 	b := binder{home: p, from: p}
 	has := b.signature(f)
+	if isGeneric = f.Signature().TypeParams().Len() > 0; isGeneric {
+		if has, err = b.instance(f, params); err != nil {
+			return false, false, "", err
+		}
+	}
 	want := fn.Params
 	if fn.Variadic {
 		last := want[len(want)-1]
 		want = append(append([]Param{}, want[:len(want)-1]...), Param{last.Name, "[]" + last.Type, types.NewSlice(last.typ)})
 	}
 	want = append(append([]Param{}, want...), Param{"err", "error", types.Universe.Lookup("error").Type()})
-	if f.Signature().TypeParams().Len() > 0 || has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
-		return false, "", fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
+	if has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
+		return false, false, "", fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
 	}
 	if isMethod {
-		return true, b.constraint(p.lookup(recv), f), nil
+		return true, false, b.constraint(p.lookup(recv), f), nil
 	}
-	return false, b.constraint(f), nil
+	return false, isGeneric, b.constraint(f), nil
+}
+
+// instance describes the generic function f as it is with params as type
+// arguments.
+func (b binder) instance(f *types.Func, params []Param) (Func, error) {
+	sig := f.Signature()
+	if has := sig.TypeParams().Len(); has != len(params) {
+		return Func{}, fmt.Errorf("%s must have as many type parameters as what it stands in for, %d, but has %d", f.Name(), len(params), has)
+	}
+	var args []types.Type
+	for _, p := range params {
+		args = append(args, p.typ)
+	}
+	t, err := types.Instantiate(nil, sig, args, true)
+	if err != nil {
+		return Func{}, fmt.Errorf("%s has other constraints: %v", f.Name(), err)
+	}
+	return b.signature(types.NewFunc(f.Pos(), f.Pkg(), f.Name(), t.(*types.Signature))), nil
 }
 
 // sameTypes compares types, under whatever alias they go, or else their texts.

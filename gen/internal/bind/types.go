@@ -194,7 +194,7 @@ func named(list *types.TypeParamList) (params []*types.TypeParam) {
 
 func (b binder) typeParams(list []*types.TypeParam) (params []Param) {
 	for _, p := range list {
-		params = append(params, Param{Name: p.Obj().Name(), Type: b.text(p.Constraint())})
+		params = append(params, Param{Name: p.Obj().Name(), Type: b.text(p.Constraint()), typ: p})
 	}
 	return params
 }

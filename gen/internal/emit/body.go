@@ -14,7 +14,8 @@ type Use struct {
 	Unit     int    // index of the parameter that names the unit of a group, or -1
 	recv     bool   // the first parameter is the callee's receiver
 
-	FallbackMethod bool // Fallback is a method of the receiver
+	FallbackMethod bool         // Fallback is a method of the receiver
+	FallbackParams []bind.Param // its type arguments, where it is generic
 }
 
 // body is one wrapper's body in the making.
@@ -34,7 +35,7 @@ type body struct {
 // can carry.
 func (u *Use) limited(fn bind.Func) bool {
 	p := u.Policy
-	return fn.Ctx >= 0 && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
+	return fn.Ctx >= 0 && fn.CtxType == "" && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
 }
 
 // declares reports whether the body declares its results, with their types,
@@ -69,9 +70,10 @@ func (b body) ctx() *jen.Statement {
 	return jen.Id(b.l.params[b.fn.Ctx])
 }
 
-// attempt is the call of the callee with the context of a later attempt.
+// attempt is the call of the callee with the context of a later attempt, which
+// is a context.Context and nothing else.
 func (b body) attempt() *jen.Statement {
-	if b.fn.Ctx < 0 {
+	if b.fn.Ctx < 0 || b.fn.CtxType != "" {
 		return b.call(nil)
 	}
 	return b.call(jen.Id(b.l.call).Dot("Attempt").Call(b.ctx()))
@@ -94,7 +96,7 @@ func (b body) giveUp() jen.Code {
 	if b.use.recv {
 		recv, args = args[0], args[1:]
 	}
-	f := jen.Id(b.use.Fallback)
+	f := jen.Id(b.use.Fallback).Add(typeArgs(b.use.FallbackParams))
 	if b.use.FallbackMethod {
 		f = jen.Id(recv).Dot(b.use.Fallback)
 	}
