@@ -55,12 +55,17 @@ func (r *Result) Commit() error {
 		case f.New == nil:
 			stale = append(stale, path)
 		default:
-			temp, err := atomicfile.Stage(path, f.New)
+			real, err := atomicfile.Resolve(path) // a symbolic link stays
+			var temp string
+			if err == nil {
+				atomicfile.Sweep(filepath.Dir(real))
+				temp, err = atomicfile.Stage(real, f.New)
+			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s cannot be written: %w", f.Path, err))
+				errs = append(errs, fmt.Errorf("%s cannot be written: %w", f.Path, cause(err)))
 				continue
 			}
-			steps = append(steps, step{temp, path})
+			steps = append(steps, step{temp, real})
 		}
 	}
 	for len(steps) > 0 {

@@ -89,7 +89,7 @@ func TestKilledCommit(t *testing.T) {
 	}
 }
 
-// TestCommit commits beside what is not to be touched.
+// TestCommit commits beside what is not to be touched, and through links.
 func TestCommit(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * time.Hour).Truncate(time.Second)
@@ -109,14 +109,25 @@ func TestCommit(t *testing.T) {
 	}
 	write("changed/.retrygen-1", versions[0])
 	write("changed/other_gen.go", versions[0])
+	write("elsewhere/gen.go", versions[0])
+	for link, to := range map[string]string{"link": "../elsewhere/gen.go", "dangling": "../elsewhere/none.go"} {
+		if err := os.Mkdir(filepath.Join(dir, link), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, filepath.Join(dir, link, OutputName)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r := &Result{dir: dir, Files: []Output{
+		{"link/retry_gen.go", versions[0], versions[1]},
+		{"dangling/retry_gen.go", nil, versions[1]},
 		{"same/retry_gen.go", versions[0], versions[0]},
 		{"changed/retry_gen.go", versions[0], versions[1]},
 		{"stale/retry_gen.go", versions[0], nil},
 		{"gone/retry_gen.go", nil, versions[0]},
 	}}
 	// The folder that is gone does not hold up the others.
-	want := "gone/retry_gen.go cannot be written: no such file or directory"
+	want := "dangling/retry_gen.go cannot be written: it is a link that leads nowhere\ngone/retry_gen.go cannot be written: no such file or directory"
 	if err := r.Commit(); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
@@ -125,6 +136,7 @@ func TestCommit(t *testing.T) {
 		want    []byte // nil: gone
 		touched bool
 	}{
+		{"elsewhere/gen.go", versions[1], true},
 		{"same/retry_gen.go", versions[0], false},
 		{"changed/retry_gen.go", versions[1], true},
 		{"changed/other_gen.go", versions[0], false},
@@ -142,6 +154,11 @@ func TestCommit(t *testing.T) {
 		}
 		if touched := !info.ModTime().Equal(old); touched != test.touched || info.Mode().Perm() != 0o640 {
 			t.Errorf("%s: touched %v, want %v; mode %v", test.name, touched, test.touched, info.Mode())
+		}
+	}
+	for _, link := range []string{"link", "dangling"} {
+		if info, err := os.Lstat(filepath.Join(dir, link, OutputName)); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s: the link is gone: %v, %v", link, info, err)
 		}
 	}
 }

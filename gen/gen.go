@@ -50,6 +50,7 @@ type Result struct {
 	Files    []Output          // all other outputs, changed or not
 	Bound    []Bound           // what is generated for what, in the order of the policy files
 	dir      string
+	read     []string // folders whose Go files it depends on, as far as they are known
 }
 
 // An Output is one generated file.
@@ -94,8 +95,9 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		return nil, nothing(config)
 	}
 	memory := recollect(config, found)
-	if problems, ok := memory.unchanged(); ok && !config.List {
-		return r, r.keep(found.sources, problems, config.Strict)
+	if before, ok := memory.unchanged(); ok && !config.List {
+		r.read = before.Dirs
+		return r, r.keep(found.sources, before.Problems, config.Strict)
 	}
 	units := r.check(found.sources)
 	config.progress("reading Go packages")
@@ -115,8 +117,9 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		}
 	}
 	r.judge(units, config.Strict)
-	if dirs, ok := program.Local(); ok && len(found.stale) == 0 {
-		memory.remember(dirs, r.Problems, r.Files)
+	var ok bool
+	if r.read, ok = program.Local(); ok && len(found.stale) == 0 {
+		memory.remember(r.read, r.Problems, r.Files)
 	}
 	return r, nil
 }

@@ -49,19 +49,18 @@ func recollect(config Config, found found) *memory {
 	return m
 }
 
-// unchanged returns what an earlier run found that wrote what is there, and
+// unchanged returns the record of an earlier run that wrote what is there, and
 // would again.
-func (m *memory) unchanged() (problems []policy.Problem, ok bool) {
+func (m *memory) unchanged() (r record, ok bool) {
 	if m.file == "" {
-		return nil, false
+		return r, false
 	}
 	text, err := os.ReadFile(m.file)
-	var r record
 	if err != nil || json.Unmarshal(text, &r) != nil {
-		return nil, false
+		return r, false
 	}
 	sum, _, err := m.sum(r.Dirs, nil)
-	return r.Problems, err == nil && sum == r.Sum
+	return r, err == nil && sum == r.Sum
 }
 
 // remember records a run that depended on dirs and wrote, or would write, the

@@ -26,24 +26,25 @@ func watch(args []string, stdout, stderr io.Writer) int {
 	config.Patterns = flags.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err = gen.Watch(ctx, *config, func() {
+	err = gen.Watch(ctx, *config, func() *gen.Result {
 		result, err := generate(ctx, config, config.Patterns, stderr)
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		if err != nil {
 			fail(stderr, err)
-			return
+			return nil
 		}
 		printProblems(stderr, result)
 		changed := result.Changed()
 		if err := result.Commit(); err != nil {
 			fail(stderr, err)
-			return
+			return result
 		}
 		for _, f := range changed {
 			fmt.Fprintln(stdout, f.Action(), f.Path)
 		}
+		return result
 	})
 	if err != nil {
 		return fail(stderr, err)

@@ -19,15 +19,9 @@ func Write(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return through(path, text)
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s cannot be written: it is a link that leads nowhere", path)
-		}
-		real, err = path, nil
-	}
+	real, err := Resolve(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	temp, err := Stage(real, text)
 	if err != nil {
@@ -38,6 +32,18 @@ func Write(path string, text []byte) error {
 		return err
 	}
 	return nil
+}
+
+// Resolve returns the file that path is or leads to, which need not be there.
+func Resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, os.ErrNotExist) {
+		return real, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", errors.New("it is a link that leads nowhere")
+	}
+	return path, nil
 }
 
 // through writes to what cannot be replaced.

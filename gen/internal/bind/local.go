@@ -11,7 +11,7 @@ import (
 // Local returns the folders of all packages that the program depends on and
 // whose content nothing vouches for: not those of the standard library, which
 // go with the go command, nor those of the module cache, for which there is
-// go.sum. ok is false where there is more to it.
+// go.sum. ok is false where there is more to it, and these may not be all.
 func (p *Program) Local() (dirs []string, ok bool) {
 	if p == nil {
 		return nil, false
@@ -25,7 +25,9 @@ func (p *Program) Local() (dirs []string, ok bool) {
 		}
 		if len(pkg.GoFiles) == 0 || slices.ContainsFunc(pkg.Errors, notTyped) {
 			ok = false
-			return false
+		}
+		if len(pkg.GoFiles) == 0 {
+			return true
 		}
 		dir := filepath.Dir(pkg.GoFiles[0])
 		switch {
@@ -44,7 +46,10 @@ func (p *Program) Local() (dirs []string, ok bool) {
 		return true
 	}, nil)
 	for _, dir := range loose {
-		ok = ok && root != "" && strings.HasPrefix(dir, root+string(filepath.Separator))
+		standard := root != "" && strings.HasPrefix(dir, root+string(filepath.Separator))
+		if ok = ok && standard; root != "" && !standard {
+			dirs = append(dirs, dir)
+		}
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs), ok
