@@ -333,6 +333,40 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 	return ok && set
 }
 
+// isSettled reports whether a field is a setting: a bool that nothing in the
+// package assigns to but what makes the object.
+func isSettled(field *ssa.FieldAddr) bool {
+	f := structOf(field).Field(field.Field)
+	basic, ok := f.Type().Underlying().(*types.Basic)
+	if !ok || basic.Kind() != types.Bool || f.Exported() || field.Parent().Pkg == nil {
+		return false
+	}
+	made := false
+	return eachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				at, ok := instr.(*ssa.FieldAddr)
+				if !ok || !isSameField(at, field) {
+					continue
+				}
+				_, local := root(at).(*ssa.Alloc)
+				if !isPlain(at) || !local && !isOnlyRead(at) {
+					return false
+				}
+				made = made || local && !isOnlyRead(at)
+			}
+		}
+		return true
+	}) && made
+}
+
+func isOnlyRead(addr *ssa.FieldAddr) bool {
+	return !slices.ContainsFunc(*addr.Referrers(), func(ref ssa.Instruction) bool {
+		_, stores := ref.(*ssa.Store)
+		return stores
+	})
+}
+
 // leavesWhenSet reports whether the loop asks for a field only to leave when it
 // is true, or not nil.
 func (l *loop) leavesWhenSet(field *ssa.FieldAddr) bool {

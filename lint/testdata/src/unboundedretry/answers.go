@@ -83,6 +83,43 @@ func (s *service) nopeStopped() {
 	}
 }
 
+type dialer struct {
+	addr          string
+	strict, ended bool
+}
+
+func newDialer(addr string, strict bool) *dialer {
+	d := dialer{addr: addr}
+	d.strict = strict
+	return &d
+}
+
+func (d *dialer) end() { d.ended = true }
+
+// A setting is the same in every round.
+func (d *dialer) settled() {
+	for { // want `retry of Dial .*RL101`
+		_, err := net.Dial("tcp", d.addr)
+		if err == nil {
+			return
+		}
+		if d.strict {
+			log.Fatal(err)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func (d *dialer) nopeEnded() {
+	for {
+		_, err := net.Dial("tcp", d.addr)
+		if err == nil || d.ended {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 // ---- a success that is given as a bool ----
 
 func register(c client) bool {
