@@ -15,7 +15,7 @@ import (
 func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
-	c := classification{failed: r.failed, errs: errs, open: map[ssa.Value]bool{}}
+	c := classification{failed: r.failed, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
 	var ctx ssa.Value
 	selected, knows := false, false
 	for b := range cycle {
@@ -25,11 +25,14 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		switch last := b.Instrs[len(b.Instrs)-1].(type) {
 		case *ssa.Jump:
 		case *ssa.If:
-			if last == branch || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
+			if last == branch || cycle[b.Succs[0]] && cycle[b.Succs[1]] || r.comesBack(b, cycle) {
 				continue
 			}
 			if asked := contextAsked(last.Cond); asked != nil && (ctx == nil || ctx == asked) {
 				ctx = asked
+				continue
+			}
+			if r.isOfMaker(last.Cond) {
 				continue
 			}
 			if !c.only(last.Cond) {
@@ -56,6 +59,47 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		r.Bound = Unbounded
 		r.DeadCounter = r.failed.deadCounter()
 	}
+}
+
+// comesBack reports whether what leaves the cycle behind block b only leads to
+// the same attempt again.
+func (r *Retry) comesBack(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) bool {
+	l := r.failed.loop
+	for _, s := range b.Succs {
+		if cycle[s] {
+			continue
+		}
+		if !l.blocks[s] {
+			return false
+		}
+		w := l.way(b, s)
+		for in := range w.blocks {
+			if ends(in) || len(in.Succs) == 0 || slices.ContainsFunc(in.Succs, func(to *ssa.BasicBlock) bool { return !l.blocks[to] }) || in == r.failed.from {
+				return false
+			}
+		}
+		if same, counted := w.repeats(r.Call); !same || counted {
+			return false
+		}
+	}
+	return true
+}
+
+// isOfMaker reports whether a condition asks for the error of what makes the
+// object that the call is of, anew for each attempt: it has no reason to fail
+// the next time.
+func (r *Retry) isOfMaker(cond ssa.Value) bool {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || !isError(cmp.X.Type()) || !isNil(cmp.Y) || receiverOf(r.Call) == nil {
+		return false
+	}
+	err, ok := cmp.X.(*ssa.Extract)
+	object, isExtract := root(receiverOf(r.Call)).(*ssa.Extract)
+	if !ok || !isExtract || err.Tuple != object.Tuple {
+		return false
+	}
+	made, ok := err.Tuple.(*ssa.Call)
+	return ok && isMade(made)
 }
 
 // isSelected reports whether a branch stays on the cycle for one error alone,
@@ -120,15 +164,20 @@ func (r *Retry) isAbout(v ssa.Value, errs map[ssa.Value]bool) bool {
 // that fails.
 type classification struct {
 	failed way
+	tried  *ssa.Call
 	errs   map[ssa.Value]bool
 	open   map[ssa.Value]bool // under way
+	set    *bool              // whether a way out asks for a field that a success sets
 }
 
 func (c classification) only(v ssa.Value) bool {
 	if isInterrupt(v) {
 		return false // the system asks for another try
 	}
-	if c.errs[v] || c.fixed(v) {
+	if phi, ok := v.(*ssa.Phi); ok && c.errs[v] && c.replaces(phi) {
+		return false
+	}
+	if c.errs[v] || c.fixed(v) || isAnswer(v, c.tried) {
 		return true
 	}
 	// A value that depends on itself changes from round to round: a counter.
@@ -165,9 +214,38 @@ func (c classification) memory(addr ssa.Value) bool {
 	case *ssa.Alloc:
 		return isTarget(addr)
 	case *ssa.FieldAddr:
-		return !c.fixed(addr.X) && c.only(addr.X)
+		if c.fixed(addr.X) {
+			return c.setBySuccess(addr) || isSettled(addr)
+		}
+		return c.only(addr.X)
 	}
 	return false
+}
+
+// replaces reports whether a failure may put another error in the place of that
+// of the call, or none: by what, is not known.
+func (c classification) replaces(phi *ssa.Phi) bool {
+	for i, edge := range phi.Edges {
+		load, ok := edge.(*ssa.UnOp)
+		if c.failed.blocks[phi.Block().Preds[i]] && (isConst(edge) || ok && isCell(load.X)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAnswer reports whether v is an object that the call returned with its error:
+// what it holds says how the call failed.
+func isAnswer(v ssa.Value, call *ssa.Call) bool {
+	if alloc, ok := v.(*ssa.Alloc); ok {
+		in := contents(alloc)
+		return len(in) > 0 && !slices.ContainsFunc(in, func(in ssa.Value) bool { return !isAnswer(in, call) })
+	}
+	x, ok := v.(*ssa.Extract)
+	if v != ssa.Value(call) && (!ok || x.Tuple != ssa.Value(call)) {
+		return false
+	}
+	return isObject(v.Type())
 }
 
 // fixed reports whether a value is the same in every round that fails: it comes

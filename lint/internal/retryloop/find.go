@@ -35,6 +35,8 @@ type Retry struct {
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
 
 	failed, succeeded way
+	sets              bool // a way out asks for a field that a success sets
+	first             bool // after its success something else may fail and lead back
 	counted           bool // an operand counts with the attempts
 	reread            bool // the operands are read anew for each attempt
 }
@@ -78,6 +80,7 @@ func nameOf(call *ssa.Call) string {
 func Find(fn *ssa.Function) []Retry {
 	var found []Retry
 	for _, l := range loops(fn) {
+		var here []Retry
 		for _, b := range fn.Blocks {
 			if l.innermost[b] != l {
 				continue
@@ -85,18 +88,32 @@ func Find(fn *ssa.Function) []Retry {
 			for _, instr := range b.Instrs {
 				if call, ok := instr.(*ssa.Call); ok {
 					if r, ok := l.retry(call); ok {
-						found = append(found, r)
+						here = append(here, r)
 					}
 				}
 			}
 		}
+		// What only leads to another attempt that fails is a part of that.
+		if slices.ContainsFunc(here, func(r Retry) bool { return !r.first }) {
+			here = slices.DeleteFunc(here, func(r Retry) bool { return r.first })
+		}
+		found = append(found, here...)
 	}
 	return found
 }
 
 // retry judges whether the loop is a retry of call.
 func (l *loop) retry(call *ssa.Call) (Retry, bool) {
+	if asksForError(call) || serves(call) {
+		return Retry{}, false
+	}
 	errs := errorsOf(call)
+	if len(errs) == 0 {
+		errs = l.errorsFrom(call)
+	}
+	if len(errs) == 0 {
+		errs = answersOf(call)
+	}
 	if len(errs) == 0 || l.items() {
 		return Retry{}, false
 	}
@@ -111,17 +128,31 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		same, counted := failed.repeats(call)
 		reread := !same && failed.rereads(call)
-		if !same && !reread || succeeded.returns() && !changes(call, failed, succeeded) || !succeeded.leaves() {
+		if !same && !reread || !succeeded.leaves() {
 			continue
 		}
+		// A success that comes back with the same operands is a daemon's, unless
+		// something fails later, or it was not the answer that is waited for.
+		asks, first := false, false
+		if succeeded.returns() && !changes(call, failed, succeeded) {
+			back := succeeded.returning()
+			first = true
+			if asks = len(back) > 0 || succeeded.to == l.header; asks && !(same && (l.asksAgain(call, failed, back) || l.drains(call, failed))) {
+				continue
+			}
+		}
 		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, counted: counted, reread: reread,
+			Call: call, failed: failed, succeeded: succeeded, first: first && !asks, counted: counted, reread: reread,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
 		if !counted && !reread && !isOpaque(call) {
 			r.judge(branch, errs)
+		}
+		// What else ends the questions decides whether they are a poll.
+		if asks && (r.Bound != Unbounded || !r.sets && !l.endsByAnswer(call)) {
+			continue
 		}
 		return r, true
 	}
@@ -138,9 +169,12 @@ func progresses(call *ssa.Call, failed way) bool {
 			continue
 		}
 		for _, use := range *x.Referrers() {
-			switch use.(type) {
+			switch use := use.(type) {
 			case *ssa.Phi, *ssa.DebugRef:
 			default:
+				if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) {
+					continue // whether there is one at all
+				}
 				if failed.blocks[use.Block()] && use.Block() != call.Block() {
 					return true
 				}
@@ -247,6 +281,9 @@ func (l *loop) branchOn(b *ssa.BasicBlock, errs map[ssa.Value]bool) (branch *ssa
 	if !ok {
 		return nil, nil, nil
 	}
+	if errs[branch.Cond] {
+		return branch, b.Succs[1], b.Succs[0] // false says that it failed
+	}
 	cmp, ok := branch.Cond.(*ssa.BinOp)
 	if !ok || !(errs[cmp.X] && isNil(cmp.Y) || errs[cmp.Y] && isNil(cmp.X)) {
 		return nil, nil, nil
@@ -286,6 +323,7 @@ func (w way) deadCounter() *Counter {
 func compared(v ssa.Value) bool {
 	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
 		cmp, ok := ref.(*ssa.BinOp)
-		return ok && types.Identical(cmp.Type().Underlying(), types.Typ[types.Bool])
+		// Each tenth attempt may be told of.
+		return ok && (types.Identical(cmp.Type().Underlying(), types.Typ[types.Bool]) || cmp.Op == token.REM && compared(cmp))
 	})
 }

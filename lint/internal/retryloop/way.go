@@ -83,8 +83,8 @@ func (w way) mayReturn() bool {
 	})
 }
 
-// reachesEnd reports whether the function can end after b. One that cannot goes
-// on to serve for ever.
+// reachesEnd reports whether the function can return after b. One that cannot
+// goes on to serve for ever.
 func reachesEnd(b *ssa.BasicBlock) bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	var visit func(*ssa.BasicBlock) bool
@@ -93,7 +93,8 @@ func reachesEnd(b *ssa.BasicBlock) bool {
 			return false
 		}
 		seen[b] = true
-		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
+		_, panics := b.Instrs[len(b.Instrs)-1].(*ssa.Panic)
+		return len(b.Succs) == 0 && !panics || slices.ContainsFunc(b.Succs, visit)
 	}
 	return visit(b)
 }

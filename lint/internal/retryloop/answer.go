@@ -1,0 +1,447 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// errorsFrom returns the errors that the loop gets from the object that a call
+// returns, as from the token of an operation under way: token.Error().
+func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
+	errs := map[ssa.Value]bool{}
+	for _, ref := range *call.Referrers() {
+		if asked, ok := ref.(*ssa.Call); ok && l.blocks[asked.Block()] && asksForError(asked) && receiverOf(asked) == ssa.Value(call) {
+			errs[asked] = true
+		}
+	}
+	return errs
+}
+
+// asksForError reports whether a call is of an accessor of an error, which tries
+// nothing by itself.
+func asksForError(call *ssa.Call) bool {
+	name := nameOf(call)
+	return (name == "Error" || name == "Err") && isError(call.Type()) && call.Common().Signature().Params().Len() == 0 && receiverOf(call) != nil
+}
+
+var (
+	server    = regexp.MustCompile(`(?i)^(start)?(receiv|serv|consum|listen|watch|run)`)
+	predicate = regexp.MustCompile(`(?i)^(is|has|have|can|should|must|need|may|was|will|exist|contain|check|valid|equal|match|ready|wait|next|more|done)|(exists?|ready|done|alive|running|available|up|healthy|valid|open|closed|complete|finished|enabled|allowed)$`)
+)
+
+// serves reports whether a call gives what comes to a function, until it is told
+// to stop. That it is called again belongs to serving.
+func serves(call *ssa.Call) bool {
+	return server.MatchString(nameOf(call)) && slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool {
+		_, ok := arg.Type().Underlying().(*types.Signature)
+		return ok
+	})
+}
+
+// answersOf returns what a call says in place of an error: a bool that is false
+// when something inside of it has failed. Predicates are asked, not tried.
+func answersOf(call *ssa.Call) map[ssa.Value]bool {
+	fn := call.Common().StaticCallee()
+	if fn == nil || len(fn.Blocks) == 0 || predicate.MatchString(nameOf(call)) {
+		return nil
+	}
+	answers := map[ssa.Value]bool{}
+	results := fn.Signature.Results()
+	for i := range results.Len() {
+		if basic, ok := results.At(i).Type().Underlying().(*types.Basic); !ok || basic.Kind() != types.Bool || !saysFailure(fn, i) {
+			continue
+		}
+		if results.Len() == 1 {
+			answers[call] = true
+			continue
+		}
+		for _, ref := range *call.Referrers() {
+			if x, ok := ref.(*ssa.Extract); ok && x.Index == i {
+				answers[x] = true
+			}
+		}
+	}
+	return answers
+}
+
+// saysFailure reports whether a function returns false as a result where an
+// error was seen, and true nowhere there.
+func saysFailure(fn *ssa.Function, result int) bool {
+	says := false
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if ok && asksForSuccess(ret.Results[result]) {
+			says = true // return err == nil
+		}
+		if !ok || !seesError(b) {
+			continue
+		}
+		c, ok := ret.Results[result].(*ssa.Const)
+		if !ok || c.Value == nil || constant.BoolVal(c.Value) {
+			return false
+		}
+		says = true
+	}
+	return says
+}
+
+func asksForSuccess(v ssa.Value) bool {
+	cmp, ok := v.(*ssa.BinOp)
+	return ok && cmp.Op == token.EQL && isError(cmp.X.Type()) && isNil(cmp.Y)
+}
+
+// seesError reports whether block b only runs when an error is not nil.
+func seesError(b *ssa.BasicBlock) bool {
+	for ; b.Idom() != nil; b = b.Idom() {
+		if at := b.Idom(); failingEdge(at) == b && len(b.Preds) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// failingEdge returns what follows block b when an error is not nil, if that is
+// what it asks.
+func failingEdge(b *ssa.BasicBlock) *ssa.BasicBlock {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || !isError(cmp.X.Type()) || !isNil(cmp.Y) {
+		return nil
+	}
+	switch cmp.Op {
+	case token.NEQ:
+		return b.Succs[0]
+	case token.EQL:
+		return b.Succs[1]
+	}
+	return nil
+}
+
+// returning returns the blocks by which the way comes back to the header
+// without that anything else fails.
+func (w way) returning() map[*ssa.BasicBlock]bool {
+	forward := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if b == w.loop.header || !w.blocks[b] || forward[b] || ends(b) {
+			return
+		}
+		forward[b] = true
+		failing := failingEdge(b)
+		for _, s := range b.Succs {
+			if s != failing {
+				visit(s)
+			}
+		}
+	}
+	visit(w.to)
+	back := map[*ssa.BasicBlock]bool{}
+	var mark func(*ssa.BasicBlock)
+	mark = func(b *ssa.BasicBlock) {
+		if !forward[b] || back[b] {
+			return
+		}
+		back[b] = true
+		for _, p := range b.Preds {
+			if failingEdge(p) != b {
+				mark(p)
+			}
+		}
+	}
+	for _, p := range w.loop.header.Preds {
+		if failingEdge(p) != w.loop.header {
+			mark(p)
+		}
+	}
+	return back
+}
+
+// asksAgain reports whether a success that comes back through some blocks does
+// nothing on the way but to look at the answer, to tell of it and to wait: it
+// was not the answer that the loop is for.
+func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bool) bool {
+	waits := false
+	look := func(instr ssa.Instruction) bool {
+		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
+		switch instr := instr.(type) {
+		case *ssa.Call:
+			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || l.isAbout(instr, call)
+		case *ssa.Store:
+			return isConst(instr.Val) || l.blocks[blockOf(root(instr.Addr))]
+		case *ssa.Select:
+			return !slices.ContainsFunc(instr.States, func(s *ssa.SelectState) bool { return s.Dir == types.SendOnly })
+		case *ssa.MapUpdate, *ssa.Send, *ssa.Go, *ssa.Defer:
+			return false
+		}
+		return true
+	}
+	for b := range back {
+		for _, instr := range b.Instrs {
+			if !look(instr) {
+				return false
+			}
+		}
+	}
+	for b := range failed.cycle() {
+		waits = waits || slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			return instr != ssa.Instruction(call) && mayWait(instr, 3)
+		})
+	}
+	return waits
+}
+
+var taker = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
+
+// drains reports whether the loop asks for more to do until there is none, and
+// waits for as long as that fails. What only takes what comes is for serving.
+func (l *loop) drains(call *ssa.Call, failed way) bool {
+	if taker.MatchString(nameOf(call)) {
+		return false
+	}
+	for b := range failed.blocks {
+		if slices.ContainsFunc(b.Instrs, isTimedWait) && b.Dominates(l.latchOf(failed)) {
+			return true
+		}
+	}
+	return false
+}
+
+// latchOf returns the block by which a way comes back, or the block that it
+// begins with if there are several.
+func (l *loop) latchOf(w way) *ssa.BasicBlock {
+	at := w.to
+	for _, p := range l.header.Preds {
+		if w.enters(p) {
+			if at != w.to {
+				return w.to
+			}
+			at = p
+		}
+	}
+	return at
+}
+
+// endsByAnswer reports whether the loop may leave because of what a call
+// returned besides its error.
+func (l *loop) endsByAnswer(call *ssa.Call) bool {
+	if call.Common().Signature().Results().Len() == 1 {
+		return !isError(call.Type()) && l.decides(call, false)
+	}
+	return slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
+		x, ok := ref.(*ssa.Extract)
+		return ok && !isError(x.Type()) && l.decides(x, false)
+	})
+}
+
+func blockOf(v ssa.Value) *ssa.BasicBlock {
+	if instr, ok := v.(ssa.Instruction); ok {
+		return instr.Block()
+	}
+	return nil
+}
+
+var teller = regexp.MustCompile(`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
+
+// isTold reports whether a call only tells somebody something.
+func isTold(call *ssa.Call) bool {
+	if fn := call.Common().StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil {
+		switch fn.Object().Pkg().Path() {
+		case "fmt", "log", "log/slog", "errors", "strings", "strconv", "time", "bytes":
+			return true
+		}
+	}
+	return teller.MatchString(nameOf(call))
+}
+
+// isAbout reports whether a call is of a method of what another call returned:
+// it reads or closes the answer.
+func (l *loop) isAbout(call, asked *ssa.Call) bool {
+	of := receiverOf(call)
+	return of != nil && isResultOf(of, asked, 8)
+}
+
+// isResultOf reports whether v is a result of a call, or is read from one.
+func isResultOf(v ssa.Value, call *ssa.Call, depth int) bool {
+	if v == ssa.Value(call) {
+		return true
+	}
+	switch v := v.(type) {
+	case *ssa.Extract:
+		return v.Tuple == ssa.Value(call)
+	case *ssa.Alloc:
+		return slices.ContainsFunc(contents(v), func(in ssa.Value) bool { return depth > 0 && isResultOf(in, call, depth-1) })
+	case *ssa.Call:
+		of := receiverOf(v)
+		return of != nil && depth > 0 && isResultOf(of, call, depth-1)
+	}
+	inner := partOf(v)
+	return inner != nil && depth > 0 && isResultOf(inner, call, depth-1)
+}
+
+// setBySuccess reports whether a field that the loop reads is one that only a
+// success of the call sets, and that ends the loop: the call itself sets it, or
+// what follows a success. Others may only take it back.
+func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
+	if structOf(field).Field(field.Field).Exported() || !c.failed.loop.leavesWhenSet(field) {
+		return false
+	}
+	parent := field.Parent()
+	if parent.Pkg == nil {
+		return false
+	}
+	callee := c.tried.Common().StaticCallee()
+	set := false
+	ok := eachFunction(parent.Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				switch instr := instr.(type) {
+				case *ssa.FieldAddr:
+					if isSameField(instr, field) && !isPlain(instr) {
+						return false // its address goes elsewhere
+					}
+				case *ssa.Store:
+					at, ok := instr.Addr.(*ssa.FieldAddr)
+					if !ok || !isSameField(at, field) || isZero(instr.Val) {
+						continue
+					}
+					_, made := root(at).(*ssa.Alloc)
+					switch {
+					case fn == parent && c.failed.loop.blocks[b]:
+						if c.failed.blocks[b] {
+							return false
+						}
+						set = true
+					case fn == callee:
+						set = true
+					case !made:
+						return false
+					}
+				}
+			}
+		}
+		return true
+	})
+	*c.set = *c.set || ok && set
+	return ok && set
+}
+
+// isSettled reports whether a field is a setting: a bool that nothing in the
+// package assigns to but what makes the object.
+func isSettled(field *ssa.FieldAddr) bool {
+	f := structOf(field).Field(field.Field)
+	basic, ok := f.Type().Underlying().(*types.Basic)
+	if !ok || basic.Kind() != types.Bool || f.Exported() || field.Parent().Pkg == nil {
+		return false
+	}
+	made := false
+	return eachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				at, ok := instr.(*ssa.FieldAddr)
+				if !ok || !isSameField(at, field) {
+					continue
+				}
+				_, local := root(at).(*ssa.Alloc)
+				if !isPlain(at) || !local && !isOnlyRead(at) {
+					return false
+				}
+				made = made || local && !isOnlyRead(at)
+			}
+		}
+		return true
+	}) && made
+}
+
+func isOnlyRead(addr *ssa.FieldAddr) bool {
+	return !slices.ContainsFunc(*addr.Referrers(), func(ref ssa.Instruction) bool {
+		_, stores := ref.(*ssa.Store)
+		return stores
+	})
+}
+
+// leavesWhenSet reports whether the loop asks for a field only to leave when it
+// is true, or not nil.
+func (l *loop) leavesWhenSet(field *ssa.FieldAddr) bool {
+	for _, ref := range *field.Referrers() {
+		load, ok := ref.(*ssa.UnOp)
+		if !ok {
+			continue
+		}
+		for _, use := range *load.Referrers() {
+			leaves := 0 // the successor of the branch
+			if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) && len(*cmp.Referrers()) == 1 {
+				if cmp.Op == token.EQL {
+					leaves = 1
+				}
+				use = (*cmp.Referrers())[0]
+			}
+			branch, ok := use.(*ssa.If)
+			if !ok || l.blocks[branch.Block().Succs[leaves]] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isSameField(a, b *ssa.FieldAddr) bool {
+	return a.Field == b.Field && types.Identical(a.X.Type(), b.X.Type())
+}
+
+// isPlain reports whether a field is only read and assigned to.
+func isPlain(field *ssa.FieldAddr) bool {
+	return !slices.ContainsFunc(*field.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+			return false
+		case *ssa.Store:
+			return ref.Addr != field
+		}
+		return true
+	})
+}
+
+// isZero reports whether v is the constant that a variable begins with.
+func isZero(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	if !ok {
+		return false
+	}
+	return c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) || c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0
+}
+
+// eachFunction calls do with the functions, methods and function literals of a
+// package until it returns false.
+func eachFunction(pkg *ssa.Package, do func(*ssa.Function) bool) bool {
+	var all func(*ssa.Function) bool
+	all = func(fn *ssa.Function) bool {
+		return do(fn) && !slices.ContainsFunc(fn.AnonFuncs, func(in *ssa.Function) bool { return !all(in) })
+	}
+	for _, m := range pkg.Members {
+		switch m := m.(type) {
+		case *ssa.Function:
+			if !all(m) {
+				return false
+			}
+		case *ssa.Type:
+			named, ok := types.Unalias(m.Type()).(*types.Named)
+			if !ok {
+				continue
+			}
+			for method := range named.Methods() {
+				if fn := pkg.Prog.FuncValue(method); fn != nil && !all(fn) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

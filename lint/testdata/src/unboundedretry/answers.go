@@ -1,0 +1,456 @@
+package unboundedretry
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// ---- a field that only a success sets ----
+
+type device struct {
+	addr   string
+	conn   net.Conn
+	up     bool
+	halted bool
+}
+
+func (d *device) setsConn() {
+	for d.conn == nil { // want `retry of Dial .*RL101`
+		conn, err := net.Dial("tcp", d.addr)
+		if err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		d.conn = conn
+	}
+}
+
+func (d *device) open() error {
+	if _, err := os.Stat(d.addr); err != nil {
+		return err
+	}
+	d.up = true
+	return nil
+}
+
+func (d *device) close() { d.up, d.conn = false, nil }
+
+func (d *device) opens() {
+	for !d.up { // want `retry of open .*RL101`
+		if err := d.open(); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func (d *device) halt() { d.halted = true }
+
+func (d *device) nopeHaltedByAnother() {
+	for !d.halted {
+		if err := d.open(); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		d.halted = true
+	}
+}
+
+type service struct{ running bool }
+
+func (s *service) start() error {
+	if _, err := os.Stat("s"); err != nil {
+		return err
+	}
+	s.running = true
+	return nil
+}
+
+func (s *service) stop() { s.running = false }
+
+func (s *service) nopeStopped() {
+	for s.running {
+		if err := s.start(); err != nil {
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+type dialer struct {
+	addr          string
+	strict, ended bool
+}
+
+func newDialer(addr string, strict bool) *dialer {
+	d := dialer{addr: addr}
+	d.strict = strict
+	return &d
+}
+
+func (d *dialer) end() { d.ended = true }
+
+// A setting is the same in every round.
+func (d *dialer) settled() {
+	for { // want `retry of Dial .*RL101`
+		_, err := net.Dial("tcp", d.addr)
+		if err == nil {
+			return
+		}
+		if d.strict {
+			log.Fatal(err)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func (d *dialer) nopeEnded() {
+	for {
+		_, err := net.Dial("tcp", d.addr)
+		if err == nil || d.ended {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// ---- a success that is given as a bool ----
+
+func register(c client) bool {
+	if err := c.Ping(); err != nil {
+		log.Print(err)
+		return false
+	}
+	return true
+}
+
+func boolSaysFailure(c client) {
+	for !register(c) { // want `retry of register .*RL101`
+		time.Sleep(time.Second)
+	}
+}
+
+func send(c client) (sent bool) {
+	err := c.Ping()
+	return err == nil
+}
+
+func boolOfError(c client) {
+	for { // want `retry of send .*RL101`
+		if ok := send(c); ok {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// Whether something is there is asked, not tried.
+func isReachable(c client) bool { return c.Ping() == nil }
+
+func nopePredicate(c client) {
+	for !isReachable(c) {
+		time.Sleep(time.Second)
+	}
+}
+
+var turn int
+
+func takeTurn() bool {
+	turn++
+	return turn > 5
+}
+
+func nopeFalseIsNoFailure() {
+	for !takeTurn() {
+		time.Sleep(time.Second)
+	}
+}
+
+type ticket interface {
+	Wait() bool
+	Error() error
+}
+
+type broker interface {
+	Connect() ticket
+	Subscribe(topic string, handle func(string)) ticket
+}
+
+func errorOfTicket(b broker) {
+	for { // want `retry of Connect .*RL101`
+		if t := b.Connect(); t.Wait() && t.Error() != nil {
+			log.Print(t.Error())
+			time.Sleep(time.Second)
+		} else {
+			break
+		}
+	}
+}
+
+func ticketOfSubscription(b broker, handle func(string)) {
+	for { // want `retry of Subscribe .*RL101`
+		if t := b.Subscribe("all", handle); t.Wait() && t.Error() != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		break
+	}
+}
+
+// The connection is there if and only if there was no error.
+func asksForObject(addr string) {
+	for { // want `retry of Dial .*RL101`
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		}
+		if conn != nil {
+			return
+		}
+	}
+}
+
+// ---- polls that take errors for another answer ----
+
+func status(url string) {
+	for { // want `retry of Get .*RL101`
+		resp, err := http.Get(url)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			break
+		}
+		log.Print(resp.StatusCode)
+		time.Sleep(time.Second)
+	}
+}
+
+func answer(ctx context.Context, c client) {
+	for { // want `retry of Call .*RL101, RL104`
+		v, err := c.Call(ctx, "k")
+		if err == nil && v == "done" {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func nopePollEndsWithError(c client) error {
+	for {
+		v, err := c.Call(context.Background(), "k")
+		if err != nil {
+			return err
+		}
+		if v == "done" {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// What is asked for is the next thing each time.
+func nopeMessages(next func() (string, error), handle func(string)) {
+	for {
+		v, err := next()
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if v == "quit" {
+			return
+		}
+		handle(v)
+	}
+}
+
+func nopeWorksOnce(c client, once bool) {
+	for {
+		if err := c.Ping(); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if once {
+			return
+		}
+		time.Sleep(time.Hour)
+	}
+}
+
+func nopeDelivers(c client, out chan<- string, closed error) {
+	for {
+		v, err := c.Call(context.Background(), "k")
+		if err != nil {
+			if err == closed {
+				return
+			}
+			time.Sleep(time.Second)
+			continue
+		}
+		select {
+		case out <- v:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// An error is waited out for ever, although an empty answer ends it.
+func untilNoMore(fetch interface {
+	Jobs(url string) ([]string, error)
+}, out chan<- string) {
+	for { // want `retry of Jobs .*RL101`
+		jobs, err := fetch.Jobs("http://localhost/jobs")
+		if err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		if len(jobs) == 0 {
+			break
+		}
+		for _, job := range jobs {
+			out <- job
+		}
+	}
+}
+
+// ---- more than one thing that fails ----
+
+func greet(conn net.Conn) error { _, err := conn.Write([]byte("hello")); return err }
+
+func thenAnother(addr string) net.Conn {
+	for { // want `retry of Dial .*RL101`
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if err := greet(conn); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		return conn
+	}
+}
+
+type hint struct{ after time.Duration }
+
+func twoDelays(connect interface {
+	Connect(key string) (hint, string, error)
+}) string {
+	for { // want `retry of Connect .*RL101`
+		h, id, err := connect.Connect("k")
+		if h.after > 0 {
+			time.Sleep(h.after)
+			continue
+		}
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		return id
+	}
+}
+
+// What makes the client again has no reason to fail the next time.
+func maker(addr string) error {
+	for { // want `retry of Refresh .*RL101`
+		d, err := newRefresher(addr)
+		if err != nil {
+			return err
+		}
+		if err := d.Refresh(); err != nil {
+			time.Sleep(time.Minute)
+			continue
+		}
+		return nil
+	}
+}
+
+type refresher struct{ addr string }
+
+func newRefresher(addr string) (*refresher, error) {
+	if addr == "" {
+		return nil, errStale
+	}
+	return &refresher{addr}, nil
+}
+
+func (r *refresher) Refresh() error { _, err := os.Stat(r.addr); return err }
+
+func nopeNext(next func() (string, error)) {
+	for {
+		addr, err := next()
+		if err != nil {
+			continue
+		}
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			continue
+		}
+		conn.Close()
+		return
+	}
+}
+
+// ---- what only looks like an attempt ----
+
+func nopeContextIsAsked(ctx context.Context, test func(), success chan<- int) {
+	for ctx.Err() == nil {
+		test()
+		if ctx.Err() == nil {
+			success <- 1
+			break
+		}
+	}
+}
+
+func nopeErrorOfScanner(s *bufio.Scanner) (errs []error) {
+	for {
+		if !s.Scan() {
+			if err := s.Err(); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			return errs
+		}
+	}
+}
+
+func nopeReceives(ctx context.Context, s interface {
+	Receive(ctx context.Context, handle func(string)) error
+}) {
+	for {
+		if err := s.Receive(ctx, func(string) {}); err != nil {
+			log.Print(err)
+			continue
+		}
+		break
+	}
+}
+
+// The clock puts another error in the place of that of the call.
+func nopeClockChoosesError(c client) error {
+	start := time.Now()
+	var err error
+	for err = errBusy; err != nil && errors.Is(err, errBusy); {
+		if err = c.Ping(); err != nil {
+			if time.Since(start) > time.Minute {
+				err = os.ErrDeadlineExceeded
+			} else {
+				time.Sleep(time.Second)
+			}
+		}
+	}
+	return err
+}
