@@ -104,7 +104,7 @@ func Find(fn *ssa.Function) []Retry {
 
 // retry judges whether the loop is a retry of call.
 func (l *loop) retry(call *ssa.Call) (Retry, bool) {
-	if asksForError(call) || serves(call) {
+	if isNoAttempt(call) {
 		return Retry{}, false
 	}
 	errs := errorsOf(call)
