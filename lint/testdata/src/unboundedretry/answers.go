@@ -378,6 +378,23 @@ func maker(addr string) error {
 	}
 }
 
+// The maker may fail when the context has ended, so that RL104 is not proven.
+func makerOfContext(ctx context.Context, addr string) error {
+	for { // want `retry of Load .*[(]RL101[)]`
+		d, err := newRefresher(addr)
+		if err != nil {
+			return err
+		}
+		if err := d.Load(ctx); err != nil {
+			time.Sleep(time.Minute) // want `RL102`
+			continue
+		}
+		return nil
+	}
+}
+
+func (r *refresher) Load(ctx context.Context) error { return r.Refresh() }
+
 type refresher struct{ addr string }
 
 func newRefresher(addr string) (*refresher, error) {
