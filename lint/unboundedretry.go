@@ -41,11 +41,16 @@ RIGHT:
 		time.Sleep(time.Second)
 	}
 
-It is silent where a bound is possible: about exits that depend on memory or on
-methods of other values; about calls of function values, whose callers decide,
-and of closures that do more than to pass errors on; about loops that go on after
-success (daemons, accept loops); about calls whose arguments change (pages,
-alternatives), and about loops over items.
+A call may tell of its failure by an error, by that of the object that it returns,
+or by a bool that is false where it has seen an error. A poll is a retry where an
+error only leads to the next question.
+
+It is silent where a bound is possible: about exits that depend on memory, other
+than fields that only a success sets and settings, or on methods of other values;
+about calls of function values, whose callers decide, and of closures that do more
+than to pass errors on; about loops that go on after success (daemons, accept
+loops), also with messages that are taken; about calls whose arguments change
+(pages, alternatives), or that ask the user; and about loops over items.
 
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,

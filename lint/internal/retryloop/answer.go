@@ -34,6 +34,47 @@ var (
 	predicate = regexp.MustCompile(`(?i)^(is|has|have|can|should|must|need|may|was|will|exist|contain|check|valid|equal|match|ready|wait|next|more|done)|(exists?|ready|done|alive|running|available|up|healthy|valid|open|closed|complete|finished|enabled|allowed)$`)
 )
 
+// isNoAttempt reports whether a call tries nothing that could fail again in the
+// same way.
+func isNoAttempt(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	return asksForError(call) || serves(call) || readsOn(call) || asksSomebody(fn, 3) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
+}
+
+// readsOn reports whether a call is given a reader with a buffer of its own: it
+// takes the next of what comes.
+func readsOn(call *ssa.Call) bool {
+	return slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool {
+		p, ok := arg.Type().(*types.Pointer)
+		if !ok {
+			return false
+		}
+		named, ok := p.Elem().(*types.Named)
+		return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "bufio"
+	})
+}
+
+// asksSomebody reports whether a function reads from the terminal. It looks depth
+// calls deep into this package.
+func asksSomebody(fn *ssa.Function, depth int) bool {
+	if fn == nil || depth == 0 {
+		return false
+	}
+	if isNamed(fn, "fmt", "Scan", "Scanf", "Scanln") {
+		return true
+	}
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			if load, ok := instr.(*ssa.UnOp); ok {
+				stdin, ok := load.X.(*ssa.Global)
+				return ok && isVariable(stdin, "os", "Stdin")
+			}
+			call, ok := instr.(*ssa.Call)
+			return ok && asksSomebody(call.Common().StaticCallee(), depth-1)
+		})
+	})
+}
+
 // serves reports whether a call gives what comes to a function, until it is told
 // to stop. That it is called again belongs to serving.
 func serves(call *ssa.Call) bool {

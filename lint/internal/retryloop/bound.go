@@ -33,6 +33,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 				continue
 			}
 			if r.isOfMaker(last.Cond) {
+				r.remade = true
 				continue
 			}
 			if !c.only(last.Cond) {

@@ -36,6 +36,7 @@ type Retry struct {
 
 	failed, succeeded way
 	sets              bool // a way out asks for a field that a success sets
+	remade            bool // what makes its object anew may end it
 	first             bool // after its success something else may fail and lead back
 	counted           bool // an operand counts with the attempts
 	reread            bool // the operands are read anew for each attempt
@@ -104,7 +105,7 @@ func Find(fn *ssa.Function) []Retry {
 
 // retry judges whether the loop is a retry of call.
 func (l *loop) retry(call *ssa.Call) (Retry, bool) {
-	if asksForError(call) || serves(call) {
+	if isNoAttempt(call) {
 		return Retry{}, false
 	}
 	errs := errorsOf(call)

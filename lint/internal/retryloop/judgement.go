@@ -11,7 +11,8 @@ import (
 // may end, and its error then only leads to the next attempt.
 func (r Retry) IgnoresItsContext() bool {
 	ctx := GivenContext(r.Call)
-	if r.Bound != Unbounded || ctx == nil {
+	// What makes the client may well fail when the context has ended.
+	if r.Bound != Unbounded || ctx == nil || r.remade {
 		return false
 	}
 	switch v := ctx.(type) {

@@ -165,10 +165,26 @@ func (s sameness) sameVariable(load *ssa.UnOp) bool {
 	if !ok || s.loop.blocks[alloc.Block()] {
 		return true
 	}
-	return !slices.ContainsFunc(*alloc.Referrers(), func(ref ssa.Instruction) bool {
-		store, ok := ref.(*ssa.Store)
-		return ok && store.Addr == alloc && s.loop.blocks[store.Block()] && !s.same(store.Val)
+	return !slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool {
+		return s.loop.blocks[store.Block()] && !s.same(store.Val)
 	})
+}
+
+// storesTo returns the assignments to a variable, or to a part of it.
+func storesTo(addr ssa.Value) (stores []*ssa.Store) {
+	for _, ref := range *addr.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			if ref.Addr == addr {
+				stores = append(stores, ref)
+			}
+		case *ssa.FieldAddr:
+			stores = append(stores, storesTo(ref)...)
+		case *ssa.IndexAddr:
+			stores = append(stores, storesTo(ref)...)
+		}
+	}
+	return stores
 }
 
 func (s sameness) sameOperands(instr ssa.Instruction) bool {

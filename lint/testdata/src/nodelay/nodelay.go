@@ -207,3 +207,20 @@ func optimistic(ctx context.Context, s store, key string) error {
 	}
 	return errConflict
 }
+
+type order struct{ quantity int }
+
+func (o order) less() int { return o.quantity - max(1, o.quantity/10) }
+
+// Each attempt asks for less.
+func nopeReduces(ctx context.Context, submit interface {
+	Submit(ctx context.Context, orders ...order) error
+}, o order) error {
+	for i := 0; i < 10; i++ {
+		o.quantity = o.less()
+		if err := submit.Submit(ctx, o); err == nil {
+			return nil
+		}
+	}
+	return errors.New("too many")
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
@@ -377,6 +378,23 @@ func maker(addr string) error {
 	}
 }
 
+// The maker may fail when the context has ended, so that RL104 is not proven.
+func makerOfContext(ctx context.Context, addr string) error {
+	for { // want `retry of Load .*[(]RL101[)]`
+		d, err := newRefresher(addr)
+		if err != nil {
+			return err
+		}
+		if err := d.Load(ctx); err != nil {
+			time.Sleep(time.Minute) // want `RL102`
+			continue
+		}
+		return nil
+	}
+}
+
+func (r *refresher) Load(ctx context.Context) error { return r.Refresh() }
+
 type refresher struct{ addr string }
 
 func newRefresher(addr string) (*refresher, error) {
@@ -423,6 +441,45 @@ func nopeErrorOfScanner(s *bufio.Scanner) (errs []error) {
 				continue
 			}
 			return errs
+		}
+	}
+}
+
+func nopeUnwraps(err error) {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		log.Print(inner)
+	}
+}
+
+func readSettings(r *bufio.Reader, s *settings) (err error) {
+	s.name, err = r.ReadString('\n')
+	return err
+}
+
+func nopeAsksUser(s *settings) {
+	r := bufio.NewReader(os.Stdin)
+	for {
+		if err := readSettings(r, s); err != nil {
+			log.Print(err)
+		} else {
+			break
+		}
+	}
+}
+
+type settings struct{ name string }
+
+func askName() (name string, err error) {
+	fmt.Print("name: ")
+	_, err = fmt.Scanln(&name)
+	return name, err
+}
+
+func nopeAsksUserAgain() string {
+	for {
+		name, err := askName()
+		if err == nil {
+			return name
 		}
 	}
 }
