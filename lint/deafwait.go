@@ -79,47 +79,43 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-// leavesAtOnce reports whether the function does nothing behind the loops around
-// a statement, so that to return there only leaves it earlier. path leads from
-// the statement outwards. A nil that is returned may be meant for the end of the
+// leavesAtOnce reports whether the function does nothing behind the loop around a
+// statement, so that to return there only leaves it earlier. path leads from the
+// statement outwards. A nil that is returned may be meant for the end of the
 // context.
 func leavesAtOnce(path []ast.Node, results bool) bool {
-	outermost := -1
-	for i, n := range path {
+	loop := slices.IndexFunc(path, func(n ast.Node) bool {
 		switch n.(type) {
-		case *ast.ForStmt, *ast.RangeStmt:
-			outermost = i
-		case *ast.FuncDecl, *ast.FuncLit:
-			path = path[:i]
-		default:
-			continue
+		case *ast.ForStmt, *ast.RangeStmt, *ast.FuncLit:
+			return true
 		}
-		if len(path) == i {
-			break
-		}
-	}
-	if outermost < 0 {
+		return false
+	})
+	if loop < 0 {
 		return false
 	}
-	for i, n := range path[outermost:] {
-		block, ok := n.(*ast.BlockStmt)
-		if !ok || i == 0 {
-			if _, labeled := n.(*ast.LabeledStmt); i > 0 && !labeled {
-				return false // inside of another statement, and who knows what follows
+	if _, own := path[loop].(*ast.FuncLit); own {
+		return false
+	}
+	for i, n := range path[loop+1:] {
+		switch n := n.(type) {
+		case *ast.FuncDecl, *ast.FuncLit:
+			return true
+		case *ast.LabeledStmt:
+		case *ast.BlockStmt:
+			rest := n.List[slices.Index(n.List, path[loop+i].(ast.Stmt))+1:]
+			if len(rest) == 0 {
+				continue
 			}
-			continue
-		}
-		inner := path[outermost+i-1].(ast.Stmt)
-		rest := block.List[slices.Index(block.List, inner)+1:]
-		if len(rest) == 0 {
-			continue
-		}
-		last, ok := rest[0].(*ast.ReturnStmt)
-		if !ok || results && (len(last.Results) == 0 || isNil(last.Results[0])) {
-			return false
+			last, ok := rest[0].(*ast.ReturnStmt)
+			if !ok || results && (len(last.Results) == 0 || isNil(last.Results[0])) {
+				return false
+			}
+		default:
+			return false // inside of another statement, and who knows what follows
 		}
 	}
-	return true
+	return false
 }
 
 func isNil(e ast.Expr) bool {
