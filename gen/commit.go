@@ -38,7 +38,10 @@ func isOurs(path string, text []byte) bool {
 // touched. What a killed run has left is swept up. One file that cannot be
 // written does not hold up the others: the error tells of all such.
 func (r *Result) Commit() error {
-	type step struct{ temp, path string }
+	type step struct {
+		temp, path string
+		output     Output
+	}
 	var steps []step
 	defer func() {
 		for _, s := range steps {
@@ -52,6 +55,7 @@ func (r *Result) Commit() error {
 		atomicfile.Sweep(filepath.Dir(path))
 		switch {
 		case !f.Changed():
+			r.whole = append(r.whole, f)
 		case f.New == nil:
 			stale = append(stale, path)
 		default:
@@ -65,13 +69,15 @@ func (r *Result) Commit() error {
 				errs = append(errs, fmt.Errorf("%s cannot be written: %w", f.Path, cause(err)))
 				continue
 			}
-			steps = append(steps, step{temp, real})
+			steps = append(steps, step{temp, real, f})
 		}
 	}
 	for len(steps) > 0 {
 		if err := os.Rename(steps[0].temp, steps[0].path); err != nil {
 			os.Remove(steps[0].temp)
 			errs = append(errs, err)
+		} else {
+			r.whole = append(r.whole, steps[0].output)
 		}
 		steps = steps[1:]
 	}

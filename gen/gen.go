@@ -51,6 +51,7 @@ type Result struct {
 	Bound    []Bound           // what is generated for what, in the order of the policy files
 	dir      string
 	read     []string // folders whose Go files it depends on, as far as they are known
+	whole    []Output // those that Commit has written, or found as they should be
 }
 
 // An Output is one generated file.

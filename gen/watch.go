@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"maps"
@@ -33,7 +34,8 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 			return err
 		case done == nil || maps.Equal(now, last) && !maps.Equal(now, done):
 			began := time.Now()
-			if r := run(); r != nil {
+			r := run()
+			if r != nil {
 				for _, dir := range r.read {
 					read[dir] = true
 				}
@@ -42,6 +44,9 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 			done = now
 			if after, err := stamps(ctx, config, read); err == nil {
 				settle(done, after, began)
+				for _, name := range r.touched() {
+					done[name] = stamp{size: -1}
+				}
 			}
 		}
 		last = now
@@ -65,6 +70,22 @@ func settle(done, after map[string]stamp, began time.Time) {
 			done[name] = s
 		}
 	}
+}
+
+// touched lists the outputs that somebody has changed or removed since Commit
+// left them whole.
+func (r *Result) touched() []string {
+	if r == nil {
+		return nil
+	}
+	var names []string
+	for _, f := range r.whole {
+		name := r.absolute(f.Path)
+		if text, err := os.ReadFile(name); err != nil || !bytes.Equal(text, f.New) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // A stamp changes when a file is saved. That of a folder, and of a file that is
