@@ -30,6 +30,7 @@ func asksForError(call *ssa.Call) bool {
 }
 
 var (
+	asker     = regexp.MustCompile(`(?i)^(ask|prompt|readline|readpassword)`)
 	server    = regexp.MustCompile(`(?i)^(start)?(receiv|serv|consum|listen|watch|run)`)
 	predicate = regexp.MustCompile(`(?i)^(is|has|have|can|should|must|need|may|was|will|exist|contain|check|valid|equal|match|ready|wait|next|more|done)|(exists?|ready|done|alive|running|available|up|healthy|valid|open|closed|complete|finished|enabled|allowed)$`)
 )
@@ -38,7 +39,7 @@ var (
 // same way.
 func isNoAttempt(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	return asksForError(call) || serves(call) || readsOn(call) || asksSomebody(fn, 3) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
+	return asksForError(call) || serves(call) || readsOn(call) || asksSomebody(call) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
 }
 
 // readsOn reports whether a call is given a reader with a buffer of its own: it
@@ -54,9 +55,14 @@ func readsOn(call *ssa.Call) bool {
 	})
 }
 
-// asksSomebody reports whether a function reads from the terminal. It looks depth
-// calls deep into this package.
-func asksSomebody(fn *ssa.Function, depth int) bool {
+// asksSomebody reports whether a call asks the user, to whom a wrong answer says
+// to think again.
+func asksSomebody(call *ssa.Call) bool {
+	return asker.MatchString(nameOf(call)) || readsTerminal(call.Common().StaticCallee(), 3)
+}
+
+// readsTerminal looks depth calls deep into this package.
+func readsTerminal(fn *ssa.Function, depth int) bool {
 	if fn == nil || depth == 0 {
 		return false
 	}
@@ -70,7 +76,7 @@ func asksSomebody(fn *ssa.Function, depth int) bool {
 				return ok && isVariable(stdin, "os", "Stdin")
 			}
 			call, ok := instr.(*ssa.Call)
-			return ok && asksSomebody(call.Common().StaticCallee(), depth-1)
+			return ok && readsTerminal(call.Common().StaticCallee(), depth-1)
 		})
 	})
 }

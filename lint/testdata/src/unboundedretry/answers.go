@@ -484,6 +484,16 @@ func nopeAsksUserAgain() string {
 	}
 }
 
+func nopeAsksThrough(asker interface {
+	AskBool(question string) (bool, error)
+}) {
+	for {
+		if ok, err := asker.AskBool("Is it running on all other hosts?"); ok && err == nil {
+			break
+		}
+	}
+}
+
 func nopeReceives(ctx context.Context, s interface {
 	Receive(ctx context.Context, handle func(string)) error
 }) {
