@@ -140,7 +140,10 @@ func (s sameness) same(v ssa.Value) bool {
 	case *ssa.Alloc, *ssa.MakeMap:
 		return !slices.ContainsFunc(contents(v), func(in ssa.Value) bool { return !s.same(in) })
 	case *ssa.Call:
-		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 {
+		if isDrawn(v) {
+			return false
+		}
+		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
 		return (isRebuilt(v) || isMade(v) || isPartOf(v) || s.read != nil) && s.sameOperands(v)
@@ -260,6 +263,13 @@ func isRebuilt(call *ssa.Call) bool {
 		return name == "Sprintf" || name == "Sprint"
 	}
 	return false
+}
+
+// isDrawn reports whether a call draws a random number: for another port, name or
+// server.
+func isDrawn(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"math/rand", "math/rand/v2", "crypto/rand"}, fn.Object().Pkg().Path())
 }
 
 // isMade reports whether a call makes an object, or an option: a client that

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -223,4 +225,23 @@ func nopeReduces(ctx context.Context, submit interface {
 		}
 	}
 	return errors.New("too many")
+}
+
+// Each attempt comes from another port.
+func nopeAnotherPort(ctx context.Context, url string) (*http.Response, error) {
+	var last error
+	for range 10 {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{Port: rand.IntN(1024)}}
+		c := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := c.Do(req)
+		if err == nil {
+			return resp, nil
+		}
+		last = err
+	}
+	return nil, last
 }
