@@ -32,6 +32,9 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 				ctx = asked
 				continue
 			}
+			if to := whenStopped(b); to != nil && !cycle[to] {
+				return
+			}
 			if r.isOfMaker(last.Cond) {
 				r.remade = true
 				continue

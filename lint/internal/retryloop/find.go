@@ -148,7 +148,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && !reread && !isOpaque(call) {
+		if !counted && !reread && !isOpaque(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
 			r.judge(branch, errs)
 		}
 		// What else ends the questions decides whether they are a poll.

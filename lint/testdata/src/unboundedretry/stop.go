@@ -1,0 +1,192 @@
+package unboundedretry
+
+import (
+	"crypto/rand"
+	"errors"
+	"log"
+	"math/big"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// ---- what stops by itself ----
+
+type sentinel struct {
+	stop  uint32
+	group interface{ Do(func() error) error }
+	addrs []string
+}
+
+func (s *sentinel) refresh() error {
+	return s.group.Do(s.refreshOnce)
+}
+
+func (s *sentinel) refreshOnce() error {
+	for _, addr := range s.addrs {
+		if atomic.LoadUint32(&s.stop) == 1 {
+			return nil
+		}
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			return conn.Close()
+		}
+	}
+	return errors.New("no server answers")
+}
+
+func (s *sentinel) nopeStops() {
+retry:
+	if err := s.refresh(); err != nil {
+		goto retry
+	}
+}
+
+type stoppable struct {
+	addr    string
+	closed  bool
+	started atomic.Bool
+	conn    net.Conn
+}
+
+func (l *stoppable) dialUnlessClosed() error {
+	if l.closed || l.addr == "" {
+		return nil
+	}
+	conn, err := net.Dial("tcp", l.addr)
+	l.conn = conn
+	return err
+}
+
+func (l *stoppable) nopeCloses() {
+	for l.dialUnlessClosed() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+func (l *stoppable) dialWhileStarted() error {
+	if !l.started.Load() {
+		return nil
+	}
+	conn, err := net.Dial("tcp", l.addr)
+	l.conn = conn
+	return err
+}
+
+func (l *stoppable) nopeEnds() {
+	for l.dialWhileStarted() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+// A connection that was closed is no reason to stop.
+func (l *stoppable) dialWhenClosed() error {
+	if !l.closed {
+		return nil
+	}
+	conn, err := net.Dial("tcp", l.addr)
+	l.conn = conn
+	return err
+}
+
+func (l *stoppable) reopens() {
+	for l.dialWhenClosed() != nil { // want `retry of dialWhenClosed .*RL101`
+		time.Sleep(time.Second)
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+func nopeIsStopped(c client) error {
+	for {
+		err := c.Ping()
+		if err == nil || errors.Is(err, errStopped) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeEqualsClosed(c client) error {
+	for {
+		err := c.Ping()
+		if err == nil || err == net.ErrClosed {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func isShutdown(err error) bool { return err.Error() == "shutdown" }
+
+func nopeSaysShutdown(c client) error {
+	for {
+		err := c.Ping()
+		if err == nil || isShutdown(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// Only what is closed is tried again.
+func retriesClosed(c client) error {
+	for { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		if err == nil || !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// ---- goroutines whose end is awaited beside something else ----
+
+func nopeSupervised(c client, timeout time.Duration) error {
+	ready := make(chan struct{})
+	go func() {
+		for {
+			if err := c.Ping(); err != nil {
+				time.Sleep(time.Second)
+				continue
+			}
+			close(ready)
+			return
+		}
+	}()
+	select {
+	case <-ready:
+		return nil
+	case <-time.After(timeout):
+		return errors.New("not ready")
+	}
+}
+
+func awaited(c client) {
+	ready := make(chan struct{})
+	go func() {
+		for { // want `retry of Ping .*RL101`
+			if err := c.Ping(); err != nil {
+				time.Sleep(time.Second)
+				continue
+			}
+			close(ready)
+			return
+		}
+	}()
+	<-ready
+}
+
+// ---- another try each time ----
+
+func nopeAnotherPort() net.Listener {
+	for {
+		n, err := rand.Int(rand.Reader, big.NewInt(1000))
+		if err != nil {
+			log.Fatal(err)
+		}
+		listener, err := net.ListenTCP("tcp", &net.TCPAddr{Port: int(n.Int64())})
+		if err == nil {
+			return listener
+		}
+	}
+}
