@@ -45,6 +45,9 @@ A call may tell of its failure by an error, by that of the object that it return
 or by a bool that is false where it has seen an error. A poll is a retry where an
 error only leads to the next question.
 
+What cannot happen while the loop runs is no bound: the end of a context that is
+made of context.Background, and whose cancel function is only deferred.
+
 It is silent where a bound is possible: about exits that depend on memory, other
 than fields that only a success sets and settings, or on methods of other values;
 about calls of function values, whose callers decide, and of closures that do more
@@ -88,6 +91,9 @@ func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []
 	}
 	if retry.IgnoresItsContext() {
 		why, codes = why+", and the end of its context is retried as well", append(codes, "RL104")
+	}
+	if retry.Endless != nil {
+		why = "the context that it asks for never ends"
 	}
 	if c := retry.DeadCounter; c != nil {
 		why = whyDead(fset, c)

@@ -25,7 +25,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		switch last := b.Instrs[len(b.Instrs)-1].(type) {
 		case *ssa.Jump:
 		case *ssa.If:
-			if last == branch || cycle[b.Succs[0]] && cycle[b.Succs[1]] || r.comesBack(b, cycle) {
+			if last == branch || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
 				continue
 			}
 			if asked := contextAsked(last.Cond); asked != nil && (ctx == nil || ctx == asked) {
@@ -54,12 +54,25 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		// others were faster.
 	case ctx != nil:
 		r.Bound, r.Context = ByContext, ctx
-	case knows && given != nil && !IsBackground(given):
+	case knows && given != nil && !NeverEnds(given):
 		// What classifies the error may well know that the context ended.
 	default:
 		r.Bound = Unbounded
 		r.DeadCounter = r.failed.deadCounter()
 	}
+}
+
+// staysOn reports whether all that can follow block b is on the cycle. A context
+// that never ends is told of.
+func (r *Retry) staysOn(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) bool {
+	out := never(b)
+	if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !cycle[s] && s != out }) {
+		return false
+	}
+	if branch := b.Instrs[len(b.Instrs)-1].(*ssa.If); out != nil && !cycle[out] && r.Endless == nil {
+		r.Endless, _ = endOf(branch)
+	}
+	return true
 }
 
 // comesBack reports whether what leaves the cycle behind block b only leads to

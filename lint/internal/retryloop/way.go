@@ -55,7 +55,7 @@ func (w way) leaves() bool {
 		return reachesEnd(w.to)
 	}
 	exits := func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && reachesEnd(s) })
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != never(b) && reachesEnd(s) })
 	}
 	for b := range w.blocks {
 		if exits(b) {

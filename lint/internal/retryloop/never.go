@@ -1,0 +1,95 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// never returns what follows block b on paper only, or nil: where a select has
+// taken none of its cases, and where a context that never ends has ended.
+func never(b *ssa.BasicBlock) *ssa.BasicBlock {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil
+	}
+	if ctx, ended := endOf(branch); ctx != nil && NeverEnds(ctx) {
+		return ended
+	}
+	if sel, n := caseOf(branch.Cond); sel != nil && sel.Blocking && n == len(sel.States)-1 {
+		return b.Succs[1]
+	}
+	return nil
+}
+
+// caseOf returns the select, and the index of its case, that a condition asks
+// for.
+func caseOf(cond ssa.Value) (*ssa.Select, int) {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.EQL {
+		return nil, 0
+	}
+	x, ok := cmp.X.(*ssa.Extract)
+	if !ok || x.Index != 0 {
+		return nil, 0
+	}
+	sel, ok := x.Tuple.(*ssa.Select)
+	i, isIndex := cmp.Y.(*ssa.Const)
+	if !ok || !isIndex {
+		return nil, 0
+	}
+	if n, exact := constant.Int64Val(i.Value); exact && n >= 0 && int(n) < len(sel.States) {
+		return sel, int(n)
+	}
+	return nil, 0
+}
+
+// NeverEnds reports whether v is a context that nobody can end while a loop of
+// this function runs: one that never ends by itself, or one derived from such
+// whose cancel function is only deferred.
+func NeverEnds(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Call:
+		if isNamed(v.Common().StaticCallee(), "context", "WithValue") {
+			return NeverEnds(v.Common().Args[0])
+		}
+		return IsBackground(v)
+	case *ssa.Extract:
+		made, ok := v.Tuple.(*ssa.Call)
+		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && NeverEnds(made.Common().Args[0]) && isOnlyDeferred(made)
+	case *ssa.FreeVar:
+		// The function around it may end, and run what it deferred.
+		bound := bindingOf(v)
+		return bound != nil && IsBackground(bound)
+	}
+	return false
+}
+
+// isOnlyDeferred reports whether the second result of a call is called when the
+// function ends, or not at all.
+func isOnlyDeferred(made *ssa.Call) bool {
+	return !slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+		x, ok := ref.(*ssa.Extract)
+		return !ok || x.Index == 1 && !runsAtEnd(x)
+	})
+}
+
+// runsAtEnd reports whether a function value is only used by defer statements,
+// or by functions that are deferred.
+func runsAtEnd(fn ssa.Value) bool {
+	return !slices.ContainsFunc(*fn.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Defer, *ssa.DebugRef:
+			return false
+		case *ssa.UnOp: // of the variable that holds it
+			return !runsAtEnd(ref)
+		case *ssa.MakeClosure:
+			return !runsAtEnd(ref)
+		case *ssa.Store:
+			return ref.Addr != fn && !runsAtEnd(ref.Addr)
+		}
+		return true
+	})
+}

@@ -1,0 +1,172 @@
+package unboundedretry
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// ---- a context that never ends ----
+
+func asksBackground(c client) error {
+	ctx := context.Background()
+	for { // want `retry of Ping .*: the context that it asks for never ends; .*\(RL101\)`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func asksBeforeCall(c client) error {
+	ctx := context.TODO()
+	for { // want `retry of Call .*never ends`
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if _, err := c.Call(ctx, "k"); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		return nil
+	}
+}
+
+func cancelsAtEnd(c client) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for { // want `retry of Call .*never ends`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func cancelsInDeferred(c client) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() { cancel() }()
+	for { // want `retry of Ping .*never ends`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+type tenant struct{}
+
+func asksWithValue(c client) error {
+	ctx := context.WithValue(context.Background(), tenant{}, "a")
+	for ctx.Err() == nil { // want `retry of Ping .*never ends`
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return ctx.Err()
+}
+
+func nopeCancelledBySignal(c client, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { <-signals; cancel() }()
+	for {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func nopeCancelHandedOn(c client, onExit func(func())) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	onExit(cancel)
+	for ctx.Err() == nil {
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return ctx.Err()
+}
+
+func nopeCancelledWhileOtherRuns(c client, work func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if err := c.Ping(); err == nil {
+				return
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+	work()
+}
+
+func nopeTimeoutOfBackground(c client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// It leaves where the context has not ended: always.
+func nopeLeavesAnyway(c client) error {
+	ctx := context.Background()
+	for {
+		err := c.Ping()
+		if err == nil || ctx.Err() == nil {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeOtherCase(c client, stop <-chan struct{}) error {
+	ctx := context.Background()
+	for {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
