@@ -3,13 +3,15 @@ package retryloop
 import (
 	"go/constant"
 	"go/token"
+	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
 
 // never returns what follows block b on paper only, or nil: where a select has
-// taken none of its cases, and where a context that never ends has ended.
+// taken none of its cases, a ticker is closed, or a context that never ends has
+// ended.
 func never(b *ssa.BasicBlock) *ssa.BasicBlock {
 	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
 	if !ok {
@@ -21,7 +23,34 @@ func never(b *ssa.BasicBlock) *ssa.BasicBlock {
 	if sel, n := caseOf(branch.Cond); sel != nil && sel.Blocking && n == len(sel.States)-1 {
 		return b.Succs[1]
 	}
+	if x, ok := branch.Cond.(*ssa.Extract); ok && x.Index == 1 {
+		if receive, ok := x.Tuple.(*ssa.UnOp); ok && receive.Op == token.ARROW && isTicker(receive.X) {
+			return b.Succs[1]
+		}
+	}
 	return nil
+}
+
+// isTicker reports whether v is the channel of a ticker, which nobody closes.
+func isTicker(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Call:
+		return isNamed(v.Common().StaticCallee(), "time", "Tick")
+	case *ssa.UnOp:
+		field, ok := v.X.(*ssa.FieldAddr)
+		return ok && isPointerToTime(field.X.Type(), "Ticker")
+	}
+	return false
+}
+
+// isPointerToTime reports whether t points to the named type of package time.
+func isPointerToTime(t types.Type, name string) bool {
+	p, ok := t.Underlying().(*types.Pointer)
+	if !ok {
+		return false
+	}
+	named, ok := types.Unalias(p.Elem()).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
 }
 
 // caseOf returns the select, and the index of its case, that a condition asks

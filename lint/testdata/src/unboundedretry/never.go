@@ -2,6 +2,7 @@ package unboundedretry
 
 import (
 	"context"
+	"log"
 	"os"
 	"time"
 )
@@ -167,6 +168,56 @@ func nopeOtherCase(c client, stop <-chan struct{}) error {
 		case <-stop:
 			return err
 		case <-time.After(time.Second):
+		}
+	}
+}
+
+// ---- tickers ----
+
+func eachTick(c client) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for range ticker.C { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err == nil {
+			return
+		}
+	}
+}
+
+func eachTickOfNoTicker(c client) {
+	for range time.Tick(time.Second) { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err != nil {
+			continue
+		}
+		break
+	}
+}
+
+func nopeTicksForEver(c client) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for range ticker.C {
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+func nopeChannelMayBeClosed(c client, ticks <-chan time.Time) {
+	for range ticks {
+		if err := c.Ping(); err == nil {
+			return
+		}
+	}
+}
+
+func nopeTicksAreCounted(c client) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	left := 5
+	for range ticker.C {
+		if left--; left == 0 || c.Ping() == nil {
+			return
 		}
 	}
 }
