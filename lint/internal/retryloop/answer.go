@@ -361,7 +361,7 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 					}
 					_, made := root(at).(*ssa.Alloc)
 					switch {
-					case fn == parent && c.failed.loop.blocks[b]:
+					case fn == parent && (c.failed.loop.blocks[b] || c.succeeded.to.Dominates(b)):
 						if c.failed.blocks[b] {
 							return false
 						}

@@ -15,7 +15,7 @@ import (
 func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
-	c := classification{failed: r.failed, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
+	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
 	var ctx ssa.Value
 	selected, knows := false, false
 	for b := range cycle {
@@ -177,11 +177,11 @@ func (r *Retry) isAbout(v ssa.Value, errs map[ssa.Value]bool) bool {
 // was: it depends only on the error, and on what is the same in every round
 // that fails.
 type classification struct {
-	failed way
-	tried  *ssa.Call
-	errs   map[ssa.Value]bool
-	open   map[ssa.Value]bool // under way
-	set    *bool              // whether a way out asks for a field that a success sets
+	failed, succeeded way
+	tried             *ssa.Call
+	errs              map[ssa.Value]bool
+	open              map[ssa.Value]bool // under way
+	set               *bool              // whether a way out asks for a field that a success sets
 }
 
 func (c classification) only(v ssa.Value) bool {

@@ -521,3 +521,79 @@ func nopeClockChoosesError(c client) error {
 	}
 	return err
 }
+
+// ---- a flag that only a success sets ----
+
+func flagOfSuccess(c client) {
+	for done := false; !done; { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		} else {
+			done = true
+		}
+	}
+}
+
+func flagAndContinue(addr string) (conn net.Conn) {
+	var err error
+	waiting := true
+	for waiting { // want `retry of Dial .*RL101`
+		conn, err = net.Dial("tcp", addr)
+		if err == nil {
+			waiting = false
+			continue
+		}
+		time.Sleep(time.Second)
+	}
+	return conn
+}
+
+func nopeFailureSetsFlag(c client) {
+	for done := false; !done; {
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		done = errors.Is(err, errStale) || errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Year() > 2030
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeFailureEnds(c client) {
+	for more := true; more; {
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			more = false
+		}
+	}
+}
+
+func nopeFlagOfAnother(c client, next func() bool) {
+	for done := false; !done; {
+		if err := c.Ping(); err != nil {
+			time.Sleep(time.Second)
+		}
+		done = next()
+	}
+}
+
+type uplink struct {
+	addr string
+	conn net.Conn
+}
+
+// The success that sets the field leaves as well.
+func (u *uplink) setsAndLeaves() {
+	for { // want `retry of Dial .*RL101`
+		if u.conn != nil {
+			return
+		}
+		conn, err := net.Dial("tcp", u.addr)
+		if err == nil {
+			u.conn = conn
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
