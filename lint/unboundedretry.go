@@ -57,7 +57,8 @@ loops), also with messages that are taken; about calls whose arguments change
 
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
-that attempts are counted but the count is never compared.`,
+that attempts are counted but the count is never compared, or goes away from its
+limit.`,
 	URL:        pageOf("RL101"),
 	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
@@ -97,7 +98,7 @@ func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []
 	}
 	if c := retry.DeadCounter; c != nil {
 		why = whyDead(fset, c)
-		if !c.Compared {
+		if !c.Compared || c.Away {
 			codes = append(codes, "RL105")
 		}
 	}
@@ -106,6 +107,9 @@ func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []
 
 // whyDead says what is wrong with a counter that ends nothing.
 func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
+	if c.Away {
+		return fmt.Sprintf("%q goes away from the limit that it is compared with at line %d", c.Name, fset.Position(c.Pos).Line)
+	}
 	why := fmt.Sprintf("%q is counted", c.Name)
 	if c.Pos.IsValid() {
 		why = fmt.Sprintf("%q is incremented at line %d", c.Name, fset.Position(c.Pos).Line)

@@ -32,6 +32,9 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 				ctx = asked
 				continue
 			}
+			if away := r.walksAway(last); away != nil && !cycle[away] {
+				continue
+			}
 			if r.isOfMaker(last.Cond) {
 				r.remade = true
 				continue
@@ -58,7 +61,9 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		// What classifies the error may well know that the context ended.
 	default:
 		r.Bound = Unbounded
-		r.DeadCounter = r.failed.deadCounter()
+		if r.DeadCounter == nil {
+			r.DeadCounter = r.failed.deadCounter()
+		}
 	}
 }
 
@@ -274,7 +279,10 @@ func (c classification) fixed(v ssa.Value) bool {
 		return false
 	}
 	for i, edge := range phi.Edges {
-		if c.failed.enters(phi.Block().Preds[i]) && edge != phi {
+		if !c.failed.enters(phi.Block().Preds[i]) {
+			continue
+		}
+		if n, ok := c.failed.stepAlong(edge, phi, 8); !ok || n != 0 {
 			return false
 		}
 	}

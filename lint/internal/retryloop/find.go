@@ -48,6 +48,7 @@ type Counter struct {
 	Name     string
 	Pos      token.Pos // where it is counted, if that is known
 	Compared bool      // with anything, though no way out depends on it
+	Away     bool      // compared with a limit that it goes away from
 }
 
 // Name returns the name of what is called.
@@ -315,7 +316,7 @@ func (w way) deadCounter() *Counter {
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
 			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" {
-				return &Counter{phi.Comment, add.Pos(), compared(phi) || compared(add)}
+				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add)}
 			}
 		}
 	}

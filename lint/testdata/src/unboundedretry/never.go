@@ -2,6 +2,7 @@ package unboundedretry
 
 import (
 	"context"
+	"errors"
 	"log"
 	"os"
 	"time"
@@ -219,5 +220,102 @@ func nopeTicksAreCounted(c client) {
 		if left--; left == 0 || c.Ping() == nil {
 			return
 		}
+	}
+}
+
+// ---- counters that never reach their limit ----
+
+func countsAway(c client, max int) error {
+	for i := 0; i < max; i-- { // want `retry of Ping .*: "i" goes away from the limit that it is compared with at line \d+; .*\(RL101, RL105\)`
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return errBusy
+}
+
+func countsUpFromAbove(c client, max int) error {
+	left := max
+	for { // want `"left" goes away from .*\(RL101, RL105\)`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if left++; left <= 0 {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func countsOnlySuccess(c client, max int) {
+	for attempt := 0; attempt < max; { // want `retry of Ping .*\(RL101\)`
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		attempt++
+		return
+	}
+}
+
+// What the round counts is taken back.
+func takesBack(c client, max int) {
+	for i := 0; i < max; i++ { // want `retry of Ping .*\(RL101\)`
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		log.Print(err)
+		i--
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeCountsUp(c client, max int) {
+	for i := max; i <= 0; i++ {
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+func nopeTakesBackLess(c client, max int) {
+	for i := 0; i < max; i += 2 {
+		if c.Ping() == nil {
+			return
+		}
+		i--
+	}
+}
+
+func nopeUnsignedWraps(c client) {
+	for i := uint(5); i < 100; i-- {
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+func nopeLimitFollows(c client, limits func() int) {
+	for i := 0; i < limits(); i-- {
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+func nopeTakesBackSometimes(c client, max int) {
+	for i := 0; i < max; i++ {
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		if errors.Is(err, errBusy) {
+			i--
+		}
+		time.Sleep(time.Second)
 	}
 }
