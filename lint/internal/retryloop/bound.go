@@ -67,15 +67,22 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	}
 }
 
-// staysOn reports whether all that can follow block b is on the cycle. A context
-// that never ends is told of.
+// staysOn reports whether all that can follow block b is on the cycle. It keeps
+// why a way out is none.
 func (r *Retry) staysOn(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) bool {
-	out := never(b)
-	if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !cycle[s] && s != out }) {
-		return false
-	}
-	if branch := b.Instrs[len(b.Instrs)-1].(*ssa.If); out != nil && !cycle[out] && r.Endless == nil {
-		r.Endless, _ = endOf(branch)
+	out, why := r.failed.loop.never(b)
+	for _, s := range b.Succs {
+		if cycle[s] || s == noCase(b) {
+			continue
+		}
+		// Another case of the same select may be none, too.
+		_, branches := s.Instrs[len(s.Instrs)-1].(*ssa.If)
+		if s != out && !(branches && len(s.Preds) == 1 && len(s.Instrs) == 2 && r.staysOn(s, cycle)) {
+			return false
+		}
+		if s == out && why != Alive {
+			r.Dead = why
+		}
 	}
 	return true
 }

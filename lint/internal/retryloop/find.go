@@ -32,7 +32,7 @@ type Retry struct {
 	Context     ssa.Value // what ends it, if that is a context
 	Classified  bool      // a way out asks which error it was
 	IsFor       bool      // made by a for statement, not by goto
-	Endless     ssa.Value // the context that a way out asks for, if that never ends
+	Dead        Dead      // why a way out is none, if one is not
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
 
 	failed, succeeded way

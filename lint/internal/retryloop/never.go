@@ -9,24 +9,52 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// never returns what follows block b on paper only, or nil: where a select has
-// taken none of its cases, a ticker is closed, or a context that never ends has
-// ended.
-func never(b *ssa.BasicBlock) *ssa.BasicBlock {
+// A Dead says why a way out of a retry is none.
+type Dead uint8
+
+const (
+	Alive        Dead = iota
+	DeadContext       // it asks for the end of a context that never ends
+	RebuiltClock      // it asks a clock that each round starts anew
+)
+
+// never returns what follows block b on paper only, or nil, and why: where a
+// ticker is closed, a context that never ends has ended, or a clock has run out
+// that the same round has started. A round that takes too long by itself is not
+// thought of.
+func (l *loop) never(b *ssa.BasicBlock) (*ssa.BasicBlock, Dead) {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil, Alive
+	}
+	if ctx, ended := endOf(branch); ctx != nil && NeverEnds(ctx) {
+		return ended, DeadContext
+	}
+	if sel, n := caseOf(branch.Cond); sel != nil && l.isLate(sel, n) {
+		return b.Succs[0], RebuiltClock
+	}
+	if x, ok := branch.Cond.(*ssa.Extract); ok && x.Index == 1 {
+		if receive, ok := x.Tuple.(*ssa.UnOp); ok && receive.Op == token.ARROW && isTicker(receive.X) {
+			return b.Succs[1], Alive
+		}
+	}
+	if l.innermost[b] == l {
+		if late, ok := l.asksForLate(branch.Cond); ok {
+			return b.Succs[map[bool]int{true: 0, false: 1}[late]], RebuiltClock
+		}
+	}
+	return nil, Alive
+}
+
+// noCase returns what follows block b if a select that waits has taken none of
+// its cases, or nil.
+func noCase(b *ssa.BasicBlock) *ssa.BasicBlock {
 	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
 	if !ok {
 		return nil
 	}
-	if ctx, ended := endOf(branch); ctx != nil && NeverEnds(ctx) {
-		return ended
-	}
 	if sel, n := caseOf(branch.Cond); sel != nil && sel.Blocking && n == len(sel.States)-1 {
 		return b.Succs[1]
-	}
-	if x, ok := branch.Cond.(*ssa.Extract); ok && x.Index == 1 {
-		if receive, ok := x.Tuple.(*ssa.UnOp); ok && receive.Op == token.ARROW && isTicker(receive.X) {
-			return b.Succs[1]
-		}
 	}
 	return nil
 }

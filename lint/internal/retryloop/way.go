@@ -58,7 +58,8 @@ func (w way) leaves() bool {
 		return reachesEnd(w.to)
 	}
 	exits := func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != never(b) && reachesEnd(s) })
+		dead, _ := w.loop.never(b)
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != dead && reachesEnd(s) })
 	}
 	for b := range w.blocks {
 		if exits(b) {

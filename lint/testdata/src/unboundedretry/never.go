@@ -319,3 +319,157 @@ func nopeTakesBackSometimes(c client, max int) {
 		time.Sleep(time.Second)
 	}
 }
+
+// ---- clocks that each round starts anew ----
+
+func startsAnew(c client) error {
+	for { // want `retry of Ping .*: each round starts the clock anew that is to end it; .*\(RL101, RL106\)`
+		start := time.Now()
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if time.Since(start) > time.Minute {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func deadlineAnew(c client) error {
+	for { // want `RL101, RL106`
+		deadline := time.Now().Add(time.Minute)
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func neverItsTurn(c client, limit time.Duration) error {
+	for { // want `RL101, RL106`
+		select {
+		case <-time.After(limit):
+			return errBusy
+		default:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func tickIsFaster(c client) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for { // want `RL101, RL106`
+		select {
+		case <-ticker.C:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-time.After(time.Minute):
+			return errBusy
+		}
+	}
+}
+
+func timerAnew(c client) error {
+	for { // want `RL101, RL106`
+		timer := time.NewTimer(time.Minute)
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-timer.C:
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Who fails at once gives up: what starts it again is for those who ran.
+func nopeFailsFast(c client) error {
+	for {
+		start := time.Now()
+		err := c.Ping()
+		if err == nil || time.Since(start) < time.Second {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeStartedBefore(c client) error {
+	start := time.Now()
+	for {
+		begun := time.Now()
+		err := c.Ping()
+		if err == nil || begun.Sub(start) > time.Minute {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeDeadlineStays(c client) error {
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := c.Ping()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeTimerIsFaster(c client) error {
+	ticker := time.NewTicker(time.Minute)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-time.After(time.Second):
+			return errBusy
+		}
+	}
+}
+
+// It waits for news, and gives up if there is none.
+func nopeWaitsForNews(c client, news <-chan struct{}) error {
+	for {
+		select {
+		case <-news:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-time.After(time.Minute):
+			return errBusy
+		}
+	}
+}
+
+func nopeTimerOutlivesRound(c client) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	timer := time.NewTimer(time.Minute)
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-timer.C:
+			return errBusy
+		}
+	}
+}
