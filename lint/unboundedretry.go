@@ -41,8 +41,9 @@ RIGHT:
 		time.Sleep(time.Second)
 	}
 
-A call may tell of its failure by an error, by that of the object that it returns,
-or by a bool that is false where it has seen an error. A poll is a retry where an
+A call may tell of its failure by an error, or by one class of errors that is
+waited out while all others leave; by the error of the object that it returns, or
+by a bool that is false where it has seen an error. A poll is a retry where an
 error only leads to the next question.
 
 What cannot happen while the loop runs is no bound: the end of a context that is

@@ -18,14 +18,17 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
 	var ctx ssa.Value
 	selected, knows := false, false
-	for b := range cycle {
+	for _, b := range r.failed.loop.list {
+		if !cycle[b] {
+			continue
+		}
 		if ends(b) {
 			return
 		}
 		switch last := b.Instrs[len(b.Instrs)-1].(type) {
 		case *ssa.Jump:
 		case *ssa.If:
-			if last == branch || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
+			if last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
 				continue
 			}
 			if asked := contextAsked(last.Cond); asked != nil && (ctx == nil || ctx == asked) {
