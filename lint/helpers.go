@@ -74,7 +74,7 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 				case passesOn(fn, op, ctx) != nil:
 					helpers[fn] = passesOn(fn, op, ctx)
 					grown = true
-				case ctx == nil || retryloop.IsBackground(ctx):
+				case ctx == nil || retryloop.NeverEnds(ctx):
 					if _, given := op.(*ssa.Parameter); !given {
 						able := ctx != nil || libraryOf(&call.Call) != nil || hasContext(op)
 						found = append(found, endless{fn, call, ctx, able})
@@ -161,7 +161,7 @@ func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
 	if i < 0 {
 		return nil
 	}
-	if ctx == nil || retryloop.IsBackground(ctx) {
+	if ctx == nil || retryloop.NeverEnds(ctx) {
 		return &endlessHelper{i, -1}
 	}
 	if k := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == ctx }); k >= 0 {

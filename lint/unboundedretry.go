@@ -41,9 +41,14 @@ RIGHT:
 		time.Sleep(time.Second)
 	}
 
-A call may tell of its failure by an error, by that of the object that it returns,
-or by a bool that is false where it has seen an error. A poll is a retry where an
+A call may tell of its failure by an error, or by one class of errors that is
+waited out while all others leave; by the error of the object that it returns, or
+by a bool that is false where it has seen an error. A poll is a retry where an
 error only leads to the next question.
+
+What cannot happen while the loop runs is no bound: the end of a context that is
+made of context.Background and whose cancel function is only deferred, of a range
+over a ticker, or of a time that each round begins to measure anew.
 
 It is silent where a bound is possible: about exits that depend on memory, other
 than fields that only a success sets and settings, or on methods of other values;
@@ -54,7 +59,8 @@ loops), also with messages that are taken; about calls whose arguments change
 
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
-that attempts are counted but the count is never compared.`,
+that attempts are counted but the count is never compared, or goes away from its
+limit; RL106, that each round starts the clock anew.`,
 	URL:        pageOf("RL101"),
 	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
@@ -89,9 +95,15 @@ func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []
 	if retry.IgnoresItsContext() {
 		why, codes = why+", and the end of its context is retried as well", append(codes, "RL104")
 	}
+	switch retry.Dead {
+	case retryloop.DeadContext:
+		why = "the context that it asks for never ends"
+	case retryloop.RebuiltClock:
+		why, codes = "each round starts the clock anew that is to end it", append(codes, "RL106")
+	}
 	if c := retry.DeadCounter; c != nil {
 		why = whyDead(fset, c)
-		if !c.Compared {
+		if !c.Compared || c.Away {
 			codes = append(codes, "RL105")
 		}
 	}
@@ -100,6 +112,9 @@ func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []
 
 // whyDead says what is wrong with a counter that ends nothing.
 func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
+	if c.Away {
+		return fmt.Sprintf("%q goes away from the limit that it is compared with at line %d", c.Name, fset.Position(c.Pos).Line)
+	}
 	why := fmt.Sprintf("%q is counted", c.Name)
 	if c.Pos.IsValid() {
 		why = fmt.Sprintf("%q is incremented at line %d", c.Name, fset.Position(c.Pos).Line)

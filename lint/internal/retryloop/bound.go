@@ -15,17 +15,20 @@ import (
 func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
-	c := classification{failed: r.failed, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
+	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
 	var ctx ssa.Value
 	selected, knows := false, false
-	for b := range cycle {
+	for _, b := range r.failed.loop.list {
+		if !cycle[b] {
+			continue
+		}
 		if ends(b) {
 			return
 		}
 		switch last := b.Instrs[len(b.Instrs)-1].(type) {
 		case *ssa.Jump:
 		case *ssa.If:
-			if last == branch || cycle[b.Succs[0]] && cycle[b.Succs[1]] || r.comesBack(b, cycle) {
+			if last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
 				continue
 			}
 			if asked := contextAsked(last.Cond); asked != nil && (ctx == nil || ctx == asked) {
@@ -34,6 +37,9 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			}
 			if to := whenStopped(b); to != nil && !cycle[to] {
 				return
+			}
+			if away := r.walksAway(last); away != nil && !cycle[away] {
+				continue
 			}
 			if r.isOfMaker(last.Cond) {
 				r.remade = true
@@ -57,12 +63,34 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		// others were faster.
 	case ctx != nil:
 		r.Bound, r.Context = ByContext, ctx
-	case knows && given != nil && !IsBackground(given):
+	case knows && given != nil && !NeverEnds(given):
 		// What classifies the error may well know that the context ended.
 	default:
 		r.Bound = Unbounded
-		r.DeadCounter = r.failed.deadCounter()
+		if r.DeadCounter == nil {
+			r.DeadCounter = r.failed.deadCounter()
+		}
 	}
+}
+
+// staysOn reports whether all that can follow block b is on the cycle. It keeps
+// why a way out is none.
+func (r *Retry) staysOn(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) bool {
+	out, why := r.failed.loop.never(b)
+	for _, s := range b.Succs {
+		if cycle[s] || s == noCase(b) {
+			continue
+		}
+		// Another case of the same select may be none, too.
+		_, branches := s.Instrs[len(s.Instrs)-1].(*ssa.If)
+		if s != out && !(branches && len(s.Preds) == 1 && len(s.Instrs) == 2 && r.staysOn(s, cycle)) {
+			return false
+		}
+		if s == out && why != Alive {
+			r.Dead = why
+		}
+	}
+	return true
 }
 
 // comesBack reports whether what leaves the cycle behind block b only leads to
@@ -167,11 +195,11 @@ func (r *Retry) isAbout(v ssa.Value, errs map[ssa.Value]bool) bool {
 // was: it depends only on the error, and on what is the same in every round
 // that fails.
 type classification struct {
-	failed way
-	tried  *ssa.Call
-	errs   map[ssa.Value]bool
-	open   map[ssa.Value]bool // under way
-	set    *bool              // whether a way out asks for a field that a success sets
+	failed, succeeded way
+	tried             *ssa.Call
+	errs              map[ssa.Value]bool
+	open              map[ssa.Value]bool // under way
+	set               *bool              // whether a way out asks for a field that a success sets
 }
 
 func (c classification) only(v ssa.Value) bool {
@@ -264,7 +292,10 @@ func (c classification) fixed(v ssa.Value) bool {
 		return false
 	}
 	for i, edge := range phi.Edges {
-		if c.failed.enters(phi.Block().Preds[i]) && edge != phi {
+		if !c.failed.enters(phi.Block().Preds[i]) {
+			continue
+		}
+		if n, ok := c.failed.stepAlong(edge, phi, 8); !ok || n != 0 {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package retryloop
 
 import (
-	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -159,25 +158,35 @@ func (l *loop) asksContext() bool {
 
 // endedAt reports whether a context has ended where block b runs.
 func endedAt(b *ssa.BasicBlock) bool {
-	for ; b != nil; b = b.Idom() {
-		at := b.Idom()
-		if at == nil {
-			return false
-		}
-		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
-		if !ok || contextAsked(branch.Cond) == nil {
-			continue
-		}
-		cmp, ok := branch.Cond.(*ssa.BinOp)
+	for ; b != nil && b.Idom() != nil; b = b.Idom() {
+		branch, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If)
 		if !ok {
 			continue
 		}
-		// case <-ctx.Done() and ctx.Err() != nil lead to their first successor.
-		if _, received := cmp.X.(*ssa.Extract); (received || cmp.Op == token.NEQ) && at.Succs[0] == b {
+		if ctx, ended := endOf(branch); ctx != nil && ended == b {
 			return true
 		}
 	}
 	return false
+}
+
+// endOf returns the context that a branch asks for, and what follows if it has
+// ended.
+func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
+	ctx = contextAsked(branch.Cond)
+	if ctx == nil {
+		return nil, nil
+	}
+	// case <-ctx.Done() and ctx.Err() != nil lead to their first successor.
+	succ, cond := 0, branch.Cond
+	if not, ok := cond.(*ssa.UnOp); ok {
+		succ, cond = 1, not.X
+	}
+	cmp := cond.(*ssa.BinOp)
+	if _, received := cmp.X.(*ssa.Extract); !received && cmp.Op == token.EQL {
+		succ = 1 - succ
+	}
+	return ctx, branch.Block().Succs[succ]
 }
 
 // contextAsked returns the context whose end a condition asks for, or nil.
@@ -197,12 +206,7 @@ func contextAsked(cond ssa.Value) ssa.Value {
 		}
 	case *ssa.Extract:
 		// case <-ctx.Done():
-		sel, ok := x.Tuple.(*ssa.Select)
-		i, isIndex := cmp.Y.(*ssa.Const)
-		if !ok || !isIndex || x.Index != 0 {
-			return nil
-		}
-		if n, exact := constant.Int64Val(i.Value); exact && n >= 0 && int(n) < len(sel.States) {
+		if sel, n := caseOf(cmp); sel != nil {
 			return methodOfContext(sel.States[n].Chan, "Done")
 		}
 	}

@@ -129,7 +129,7 @@ func answersFailure(call *ssa.Call) bool {
 			return false
 		}
 		tried, ok := errorCall(cmp.X)
-		if !ok || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !IsBackground(GivenContext(tried)) {
+		if !ok || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !NeverEnds(GivenContext(tried)) {
 			return false
 		}
 		failed = failed || isNil(cmp.Y)

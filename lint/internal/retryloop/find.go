@@ -32,9 +32,11 @@ type Retry struct {
 	Context     ssa.Value // what ends it, if that is a context
 	Classified  bool      // a way out asks which error it was
 	IsFor       bool      // made by a for statement, not by goto
+	Dead        Dead      // why a way out is none, if one is not
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
 
 	failed, succeeded way
+	recognised        bool // what failed is known by its class, not by that it is not nil
 	sets              bool // a way out asks for a field that a success sets
 	remade            bool // what makes its object anew may end it
 	first             bool // after its success something else may fail and lead back
@@ -47,6 +49,7 @@ type Counter struct {
 	Name     string
 	Pos      token.Pos // where it is counted, if that is known
 	Compared bool      // with anything, though no way out depends on it
+	Away     bool      // compared with a limit that it goes away from
 }
 
 // Name returns the name of what is called.
@@ -154,6 +157,42 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		// What else ends the questions decides whether they are a poll.
 		if asks && (r.Bound != Unbounded || !r.sets && !l.endsByAnswer(call)) {
 			continue
+		}
+		return r, true
+	}
+	return l.retryOfOne(call, errs)
+}
+
+// retryOfOne judges whether the loop is a retry that asks for errors by class
+// only: it waits where it has recognised one of them, and leaves with all others
+// as with a success. What takes what comes is for serving.
+func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
+	if taker.MatchString(nameOf(call)) {
+		return Retry{}, false
+	}
+	for _, b := range l.list {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !recognises(branch.Cond, errs) {
+			continue
+		}
+		one := 0
+		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && cmp.Op == token.NEQ {
+			one = 1
+		}
+		failed, succeeded := l.way(b, b.Succs[one]), l.way(b, b.Succs[1-one])
+		if !failed.returns() || succeeded.returns() || !succeeded.leaves() || progresses(call, failed) {
+			continue
+		}
+		same, counted := failed.repeats(call)
+		r := Retry{
+			Call: call, failed: failed, succeeded: succeeded, recognised: true, counted: counted,
+			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
+		}
+		if !same || !r.Waits() {
+			continue
+		}
+		if !counted && !isOpaque(call) {
+			r.judge(branch, errs)
 		}
 		return r, true
 	}
@@ -314,7 +353,7 @@ func (w way) deadCounter() *Counter {
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
 			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" {
-				return &Counter{phi.Comment, add.Pos(), compared(phi) || compared(add)}
+				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add)}
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package retryloop
 
 import (
+	"go/constant"
+	"go/token"
 	"go/types"
 	"slices"
 	"sync"
@@ -61,6 +63,56 @@ func (l *loop) fill(latch *ssa.BasicBlock) {
 	for _, p := range latch.Preds {
 		l.fill(p)
 	}
+}
+
+// isLast reports whether a round that ends with block pred is the last: it has
+// set what the condition of the loop asks for to what leaves the loop.
+func (l *loop) isLast(pred *ssa.BasicBlock) bool {
+	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	if !ok || !l.blocks[pred] {
+		return false
+	}
+	for i, p := range l.header.Preds {
+		if p != pred {
+			continue
+		}
+		holds, known := l.begins(branch.Cond, i)
+		if succ := l.header.Succs[map[bool]int{true: 0, false: 1}[holds]]; !known || l.blocks[succ] {
+			return false
+		}
+	}
+	return true
+}
+
+// begins reports whether a condition of the header holds in a round that an
+// edge leads to, if the edge alone decides that.
+func (l *loop) begins(cond ssa.Value, edge int) (holds, known bool) {
+	switch cond := cond.(type) {
+	case *ssa.UnOp:
+		holds, known = l.begins(cond.X, edge)
+		return !holds, known && cond.Op == token.NOT
+	case *ssa.BinOp:
+		x, than := l.first(cond.X, edge), l.first(cond.Y, edge)
+		if x == nil || than == nil || cond.Op != token.EQL && cond.Op != token.NEQ {
+			return false, false
+		}
+		if x.Value == nil || than.Value == nil {
+			return (x.Value == than.Value) == (cond.Op == token.EQL), true
+		}
+		return constant.Compare(x.Value, cond.Op, than.Value), true
+	}
+	c := l.first(cond, edge)
+	return c != nil && constant.BoolVal(c.Value), c != nil
+}
+
+// first returns the constant that a value is in a round that an edge leads to,
+// or nil.
+func (l *loop) first(v ssa.Value, edge int) *ssa.Const {
+	if phi, ok := v.(*ssa.Phi); ok && phi.Block() == l.header {
+		v = phi.Edges[edge]
+	}
+	c, _ := v.(*ssa.Const)
+	return c
 }
 
 // visits reports whether each round takes an item of a list or map, and does

@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/constant"
 	"go/token"
+	"go/types"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -37,6 +38,76 @@ func (r Retry) MissedLimit() (missed *ssa.BinOp, grows, past bool) {
 		return cmp, step > 0, (way > 0) != (step > 0)
 	}
 	return nil, false, false
+}
+
+// walksAway returns what would follow a branch if a counter of the failures had
+// reached a limit that it goes away from, or nil.
+func (r *Retry) walksAway(branch *ssa.If) *ssa.BasicBlock {
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok {
+		return nil
+	}
+	op, counter, limit := cmp.Op, cmp.X, cmp.Y
+	step := r.step(counter)
+	if step == 0 {
+		op, counter, limit = mirrored[op], limit, counter
+		step = r.step(counter)
+	}
+	if instr, ok := limit.(ssa.Instruction); step == 0 || ok && r.failed.loop.blocks[instr.Block()] {
+		return nil
+	}
+	succs, grows := branch.Block().Succs, step > 0
+	switch op {
+	case token.LSS, token.LEQ:
+		grows = !grows
+	case token.GTR, token.GEQ:
+	default:
+		return nil
+	}
+	// Once it holds it holds for ever, or once it does not.
+	out := succs[0]
+	if grows {
+		out = succs[1]
+	}
+	if r.failed.loop.blocks[out] {
+		return nil
+	}
+	r.DeadCounter = &Counter{Name: nameOfCounter(counter), Pos: cmp.Pos(), Compared: true, Away: true}
+	return out
+}
+
+var mirrored = map[token.Token]token.Token{token.LSS: token.GTR, token.GTR: token.LSS, token.LEQ: token.GEQ, token.GEQ: token.LEQ}
+
+// step returns by how much each failure changes a variable that may be negative,
+// or that after its step, or 0 if that is not known.
+func (r *Retry) step(v ssa.Value) (step int64) {
+	if sum, ok := v.(*ssa.BinOp); ok {
+		if _, isStep := stepOf(sum, sum.X); isStep {
+			v = sum.X
+		}
+	}
+	phi, ok := v.(*ssa.Phi)
+	if !ok || phi.Block() != r.failed.loop.header || !isInteger(phi.Type()) || phi.Type().Underlying().(*types.Basic).Info()&types.IsUnsigned != 0 {
+		return 0
+	}
+	for i, edge := range phi.Edges {
+		if !r.failed.enters(phi.Block().Preds[i]) {
+			continue
+		}
+		n, ok := r.failed.stepAlong(edge, phi, 8)
+		if !ok || step != 0 && n != step {
+			return 0
+		}
+		step = n
+	}
+	return step
+}
+
+func nameOfCounter(v ssa.Value) string {
+	if sum, ok := v.(*ssa.BinOp); ok {
+		v = sum.X
+	}
+	return v.(*ssa.Phi).Comment
 }
 
 // sequence returns the values that the failures of a retry give a counter, by

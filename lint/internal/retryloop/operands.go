@@ -204,15 +204,52 @@ func (s sameness) samePhi(phi *ssa.Phi) bool {
 		return !slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return !s.same(edge) })
 	}
 	for i, edge := range phi.Edges {
-		if !s.enters(phi.Block().Preds[i]) || edge == phi {
-			continue // from before the loop, after a success, or as it was
+		if !s.enters(phi.Block().Preds[i]) {
+			continue // from before the loop, or after a success
 		}
-		if !isStep(edge, phi) {
+		n, ok := s.stepAlong(edge, phi, 8)
+		if !ok {
 			return false
 		}
-		*s.counted = true
+		*s.counted = *s.counted || n != 0
 	}
 	return true
+}
+
+// stepAlong returns how much v is more than a variable of the loop, on this way. It
+// looks depth steps back.
+func (w way) stepAlong(v ssa.Value, variable *ssa.Phi, depth int) (n int64, ok bool) {
+	if v == ssa.Value(variable) || depth == 0 {
+		return 0, depth > 0
+	}
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		by, isStep := stepOf(v, v.X)
+		before, ok := w.stepAlong(v.X, variable, depth-1)
+		return before + by, ok && isStep && isInteger(v.Type())
+	case *ssa.Phi:
+		if v.Block() == w.loop.header || !w.loop.blocks[v.Block()] {
+			return 0, false
+		}
+		first := true
+		for i, pred := range v.Block().Preds {
+			if !w.blocks[pred] && (pred != w.from || v.Block() != w.to) {
+				continue
+			}
+			by, ok := w.stepAlong(v.Edges[i], variable, depth-1)
+			if !ok || !first && by != n {
+				return 0, false
+			}
+			n, first = by, false
+		}
+		return n, !first
+	}
+	return 0, false
+}
+
+func isInteger(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0
 }
 
 // isStep reports whether v is a variable plus or minus a constant.
@@ -221,8 +258,7 @@ func isStep(v ssa.Value, variable *ssa.Phi) bool {
 	if !ok || step.X != variable || !isConst(step.Y) {
 		return false
 	}
-	basic, ok := variable.Type().Underlying().(*types.Basic)
-	return ok && basic.Info()&types.IsInteger != 0 && (step.Op == token.ADD || step.Op == token.SUB)
+	return isInteger(variable.Type()) && (step.Op == token.ADD || step.Op == token.SUB)
 }
 
 // counts reports whether a closure changes a variable by what it was before.

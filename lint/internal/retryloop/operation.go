@@ -2,16 +2,17 @@ package retryloop
 
 import (
 	"go/token"
+	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
 
 // MayEnd reports whether an operation may say by itself that it was tried often
-// enough: it steps a variable that it keeps, or asks a context, a channel or a
-// clock.
+// enough: it steps a variable that it keeps, asks a context, a channel or a
+// clock, or may have nothing to try.
 func MayEnd(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+	return maySkip(fn) || slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			switch instr := instr.(type) {
 			case *ssa.Store:
@@ -29,6 +30,31 @@ func MayEnd(fn *ssa.Function) bool {
 	})
 }
 
+// maySkip reports whether an operation may return no error before it has tried
+// anything: it is told that there is no need any more. One that answers a
+// question as well may only say no.
+func maySkip(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	if results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) || types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
+		return false
+	}
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || len(b.Preds) == 0 || !isNil(ret.Results[len(ret.Results)-1]) {
+			return false
+		}
+		for ; b != nil; b = b.Idom() {
+			if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+				call, ok := instr.(*ssa.Call)
+				return ok && len(errorsOf(call)) > 0
+			}) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // FailsWithContext reports whether an operation may return the error of a call
 // because the context of that ended. The context that the operation is given
 // itself is for its caller to judge.
@@ -41,7 +67,7 @@ func FailsWithContext(fn *ssa.Function) bool {
 			}
 			ctx := GivenContext(call)
 			_, handedOn := ctx.(*ssa.Parameter)
-			return ctx != nil && !handedOn && !IsBackground(ctx) && isPassedOn(call)
+			return ctx != nil && !handedOn && !NeverEnds(ctx) && isPassedOn(call)
 		})
 	})
 }

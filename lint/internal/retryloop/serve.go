@@ -23,7 +23,7 @@ func Polls(fn *ssa.Function) (found []*ssa.Call) {
 				bounded = true
 			}
 			for _, instr := range b.Instrs {
-				if call, ok := instr.(*ssa.Call); ok && GivenContext(call) != nil && !IsBackground(GivenContext(call)) {
+				if call, ok := instr.(*ssa.Call); ok && GivenContext(call) != nil && !NeverEnds(GivenContext(call)) {
 					bounded = true
 				}
 			}

@@ -36,7 +36,10 @@ func (l *loop) way(from, to *ssa.BasicBlock) way {
 
 // enters reports whether the way comes back to the header from pred. A continue
 // that follows the branch at once makes an edge without a block of its own.
-func (w way) enters(pred *ssa.BasicBlock) bool {
+func (w way) enters(pred *ssa.BasicBlock) bool { return w.reaches(pred) && !w.loop.isLast(pred) }
+
+// reaches reports whether the way leads to the header, by pred.
+func (w way) reaches(pred *ssa.BasicBlock) bool {
 	if w.to == w.loop.header {
 		return pred == w.from
 	}
@@ -55,7 +58,8 @@ func (w way) leaves() bool {
 		return reachesEnd(w.to)
 	}
 	exits := func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && reachesEnd(s) })
+		dead, _ := w.loop.never(b)
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != dead && reachesEnd(s) })
 	}
 	for b := range w.blocks {
 		if exits(b) {
@@ -63,7 +67,7 @@ func (w way) leaves() bool {
 		}
 	}
 	// The condition of a for statement is looked at before the next round.
-	return w.returns() && exits(w.loop.header)
+	return exits(w.loop.header) && slices.ContainsFunc(w.loop.header.Preds, w.reaches)
 }
 
 // mayReturn reports whether the function can return after the way has left the
@@ -78,7 +82,7 @@ func (w way) mayReturn() bool {
 		seen[b] = true
 		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
 	}
-	return visit(w.to) || w.returns() && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
+	return visit(w.to) || slices.ContainsFunc(w.loop.header.Preds, w.reaches) && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
 		return !w.loop.blocks[s] && visit(s)
 	})
 }
@@ -115,7 +119,9 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 		}
 	}
 	for _, p := range w.loop.header.Preds {
-		back(p)
+		if !w.loop.isLast(p) {
+			back(p)
+		}
 	}
 	return on
 }

@@ -23,6 +23,39 @@ func background(c client) error {
 	return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL201`
 }
 
+func selects(c client) error {
+	return helper.Select(context.Background(), c.Ping) // want `RL201`
+}
+
+func cancelsAtEnd(c client) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	return helper.Select(ctx, c.Ping) // want `RL201`
+}
+
+func nopeCancelled(c client, stop <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { <-stop; cancel() }()
+	return helper.Select(ctx, c.Ping)
+}
+
+type handler struct {
+	c      client
+	closed bool
+}
+
+func (h *handler) close() { h.closed = true }
+
+func (h *handler) nopeClosed() error {
+	return helper.Select(context.Background(), func() error {
+		if h.closed {
+			return nil
+		}
+		return h.c.Ping()
+	})
+}
+
 // Nothing in it knows a context.
 func beside(ctx context.Context, c client) {
 	helper.Forever(c.Ping) // want `for ever: give it a limit \(RL201\)`

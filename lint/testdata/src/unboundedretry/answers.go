@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -520,4 +521,232 @@ func nopeClockChoosesError(c client) error {
 		}
 	}
 	return err
+}
+
+// ---- a flag that only a success sets ----
+
+func flagOfSuccess(c client) {
+	for done := false; !done; { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		} else {
+			done = true
+		}
+	}
+}
+
+func flagAndContinue(addr string) (conn net.Conn) {
+	var err error
+	waiting := true
+	for waiting { // want `retry of Dial .*RL101`
+		conn, err = net.Dial("tcp", addr)
+		if err == nil {
+			waiting = false
+			continue
+		}
+		time.Sleep(time.Second)
+	}
+	return conn
+}
+
+func nopeFailureSetsFlag(c client) {
+	for done := false; !done; {
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		done = errors.Is(err, errStale) || errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Year() > 2030
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeFailureEnds(c client) {
+	for more := true; more; {
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			more = false
+		}
+	}
+}
+
+func nopeFlagOfAnother(c client, next func() bool) {
+	for done := false; !done; {
+		if err := c.Ping(); err != nil {
+			time.Sleep(time.Second)
+		}
+		done = next()
+	}
+}
+
+type uplink struct {
+	addr string
+	conn net.Conn
+}
+
+// The success that sets the field leaves as well.
+func (u *uplink) setsAndLeaves() {
+	for { // want `retry of Dial .*RL101`
+		if u.conn != nil {
+			return
+		}
+		conn, err := net.Dial("tcp", u.addr)
+		if err == nil {
+			u.conn = conn
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// ---- errors that are only asked for by their class ----
+
+func untilNotBusy(c client) error {
+	for { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		if errors.Is(err, errBusy) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+func untilNotSentinel(c client) error {
+	for { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err != errBusy {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func untilNotOfType(c client) error {
+	for { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		var status *statusError
+		if errors.As(err, &status) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+func untilThere(name string) (os.FileInfo, error) {
+	for { // want `retry of Stat .*RL101`
+		info, err := os.Stat(name)
+		if os.IsNotExist(err) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return info, err
+	}
+}
+
+func codeOf(err error) int {
+	var status *statusError
+	if errors.As(err, &status) {
+		return status.code
+	}
+	return 0
+}
+
+func untilOtherCode(c client) error {
+	for { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		if codeOf(err) == 503 {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+func untilEither(c client) error {
+	for { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		if errors.Is(err, errBusy) || errors.Is(err, errStale) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+// Others were faster.
+func nopeConflictAtOnce(c client) error {
+	for {
+		if err := c.Ping(); !errors.Is(err, errBusy) {
+			return err
+		}
+	}
+}
+
+func nopeContextEndsClass(ctx context.Context, c client) error {
+	for {
+		_, err := c.Call(ctx, "k")
+		if errors.Is(err, errBusy) {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		return err
+	}
+}
+
+func nopeClassIsCounted(c client) error {
+	for attempt := 0; ; attempt++ {
+		err := c.Ping()
+		if errors.Is(err, errBusy) && attempt < 5 {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+func nopeServesUntilOther(c client) error {
+	for {
+		err := c.Ping()
+		if errors.Is(err, errBusy) {
+			time.Sleep(time.Second)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Hour)
+	}
+}
+
+func nopeAcceptsAgain(l net.Listener) (net.Conn, error) {
+	for {
+		conn, err := l.Accept()
+		if transient(err) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return conn, err
+	}
+}
+
+func nopeSuccessGoesOn(c client) error {
+	for {
+		if codeOf(c.Ping()) == 0 {
+			time.Sleep(time.Second)
+			continue
+		}
+		return errBusy
+	}
+}
+
+func nopeAtEndOfFile(tail func() (string, error)) (string, error) {
+	for {
+		b, err := tail()
+		if errors.Is(err, io.EOF) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return b, err
+	}
 }

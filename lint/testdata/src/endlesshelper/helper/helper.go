@@ -26,6 +26,19 @@ func UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`r
 	}
 }
 
+func Select(ctx context.Context, f func() error) error { // want Select:`retries\(1, until 0\)`
+	for {
+		if err := f(); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 func Without(f func() error) error { // want Without:`retries\(0, until -1\)`
 	return UntilDone(context.Background(), f)
 }

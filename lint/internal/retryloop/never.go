@@ -1,0 +1,152 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A Dead says why a way out of a retry is none.
+type Dead uint8
+
+const (
+	Alive        Dead = iota
+	DeadContext       // it asks for the end of a context that never ends
+	RebuiltClock      // it asks a clock that each round starts anew
+)
+
+// never returns what follows block b on paper only, or nil, and why: where a
+// ticker is closed, a context that never ends has ended, or a clock has run out
+// that the same round has started. A round that takes too long by itself is not
+// thought of.
+func (l *loop) never(b *ssa.BasicBlock) (*ssa.BasicBlock, Dead) {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil, Alive
+	}
+	if ctx, ended := endOf(branch); ctx != nil && NeverEnds(ctx) {
+		return ended, DeadContext
+	}
+	if sel, n := caseOf(branch.Cond); sel != nil && l.isLate(sel, n) {
+		return b.Succs[0], RebuiltClock
+	}
+	if x, ok := branch.Cond.(*ssa.Extract); ok && x.Index == 1 {
+		if receive, ok := x.Tuple.(*ssa.UnOp); ok && receive.Op == token.ARROW && isTicker(receive.X) {
+			return b.Succs[1], Alive
+		}
+	}
+	if l.innermost[b] == l {
+		if late, ok := l.asksForLate(branch.Cond); ok {
+			return b.Succs[map[bool]int{true: 0, false: 1}[late]], RebuiltClock
+		}
+	}
+	return nil, Alive
+}
+
+// noCase returns what follows block b if a select that waits has taken none of
+// its cases, or nil.
+func noCase(b *ssa.BasicBlock) *ssa.BasicBlock {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil
+	}
+	if sel, n := caseOf(branch.Cond); sel != nil && sel.Blocking && n == len(sel.States)-1 {
+		return b.Succs[1]
+	}
+	return nil
+}
+
+// isTicker reports whether v is the channel of a ticker, which nobody closes.
+func isTicker(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Call:
+		return isNamed(v.Common().StaticCallee(), "time", "Tick")
+	case *ssa.UnOp:
+		field, ok := v.X.(*ssa.FieldAddr)
+		return ok && isPointerToTime(field.X.Type(), "Ticker")
+	}
+	return false
+}
+
+// isPointerToTime reports whether t points to the named type of package time.
+func isPointerToTime(t types.Type, name string) bool {
+	p, ok := t.Underlying().(*types.Pointer)
+	if !ok {
+		return false
+	}
+	named, ok := types.Unalias(p.Elem()).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
+}
+
+// caseOf returns the select, and the index of its case, that a condition asks
+// for.
+func caseOf(cond ssa.Value) (*ssa.Select, int) {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.EQL {
+		return nil, 0
+	}
+	x, ok := cmp.X.(*ssa.Extract)
+	if !ok || x.Index != 0 {
+		return nil, 0
+	}
+	sel, ok := x.Tuple.(*ssa.Select)
+	i, isIndex := cmp.Y.(*ssa.Const)
+	if !ok || !isIndex {
+		return nil, 0
+	}
+	if n, exact := constant.Int64Val(i.Value); exact && n >= 0 && int(n) < len(sel.States) {
+		return sel, int(n)
+	}
+	return nil, 0
+}
+
+// NeverEnds reports whether v is a context that nobody can end while a loop of
+// this function runs: one that never ends by itself, or one derived from such
+// whose cancel function is only deferred.
+func NeverEnds(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Call:
+		if isNamed(v.Common().StaticCallee(), "context", "WithValue") {
+			return NeverEnds(v.Common().Args[0])
+		}
+		return IsBackground(v)
+	case *ssa.Extract:
+		made, ok := v.Tuple.(*ssa.Call)
+		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && NeverEnds(made.Common().Args[0]) && isOnlyDeferred(made)
+	case *ssa.FreeVar:
+		// The function around it may end, and run what it deferred.
+		bound := bindingOf(v)
+		return bound != nil && IsBackground(bound)
+	}
+	return false
+}
+
+// isOnlyDeferred reports whether the second result of a call is called when the
+// function ends, or not at all.
+func isOnlyDeferred(made *ssa.Call) bool {
+	return !slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+		x, ok := ref.(*ssa.Extract)
+		return !ok || x.Index == 1 && !runsAtEnd(x)
+	})
+}
+
+// runsAtEnd reports whether a function value is only used by defer statements,
+// or by functions that are deferred.
+func runsAtEnd(fn ssa.Value) bool {
+	return !slices.ContainsFunc(*fn.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Defer, *ssa.DebugRef:
+			return false
+		case *ssa.UnOp: // of the variable that holds it
+			return !runsAtEnd(ref)
+		case *ssa.MakeClosure:
+			return !runsAtEnd(ref)
+		case *ssa.Store:
+			return ref.Addr != fn && !runsAtEnd(ref.Addr)
+		}
+		return true
+	})
+}

@@ -1,0 +1,475 @@
+package unboundedretry
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os"
+	"time"
+)
+
+// ---- a context that never ends ----
+
+func asksBackground(c client) error {
+	ctx := context.Background()
+	for { // want `retry of Ping .*: the context that it asks for never ends; .*\(RL101\)`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func asksBeforeCall(c client) error {
+	ctx := context.TODO()
+	for { // want `retry of Call .*never ends`
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if _, err := c.Call(ctx, "k"); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		return nil
+	}
+}
+
+func cancelsAtEnd(c client) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for { // want `retry of Call .*never ends`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func cancelsInDeferred(c client) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() { cancel() }()
+	for { // want `retry of Ping .*never ends`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+type tenant struct{}
+
+func asksWithValue(c client) error {
+	ctx := context.WithValue(context.Background(), tenant{}, "a")
+	for ctx.Err() == nil { // want `retry of Ping .*never ends`
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return ctx.Err()
+}
+
+func nopeCancelledBySignal(c client, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { <-signals; cancel() }()
+	for {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func nopeCancelHandedOn(c client, onExit func(func())) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	onExit(cancel)
+	for ctx.Err() == nil {
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return ctx.Err()
+}
+
+func nopeCancelledWhileOtherRuns(c client, work func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if err := c.Ping(); err == nil {
+				return
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+	work()
+}
+
+func nopeTimeoutOfBackground(c client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// It leaves where the context has not ended: always.
+func nopeLeavesAnyway(c client) error {
+	ctx := context.Background()
+	for {
+		err := c.Ping()
+		if err == nil || ctx.Err() == nil {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeOtherCase(c client, stop <-chan struct{}) error {
+	ctx := context.Background()
+	for {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// ---- tickers ----
+
+func eachTick(c client) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for range ticker.C { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err == nil {
+			return
+		}
+	}
+}
+
+func eachTickOfNoTicker(c client) {
+	for range time.Tick(time.Second) { // want `retry of Ping .*RL101`
+		if err := c.Ping(); err != nil {
+			continue
+		}
+		break
+	}
+}
+
+func nopeTicksForEver(c client) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for range ticker.C {
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+func nopeChannelMayBeClosed(c client, ticks <-chan time.Time) {
+	for range ticks {
+		if err := c.Ping(); err == nil {
+			return
+		}
+	}
+}
+
+func nopeTicksAreCounted(c client) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	left := 5
+	for range ticker.C {
+		if left--; left == 0 || c.Ping() == nil {
+			return
+		}
+	}
+}
+
+// ---- counters that never reach their limit ----
+
+func countsAway(c client, max int) error {
+	for i := 0; i < max; i-- { // want `retry of Ping .*: "i" goes away from the limit that it is compared with at line \d+; .*\(RL101, RL105\)`
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return errBusy
+}
+
+func countsUpFromAbove(c client, max int) error {
+	left := max
+	for { // want `"left" goes away from .*\(RL101, RL105\)`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if left++; left <= 0 {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func countsOnlySuccess(c client, max int) {
+	for attempt := 0; attempt < max; { // want `retry of Ping .*\(RL101\)`
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		attempt++
+		return
+	}
+}
+
+// What the round counts is taken back.
+func takesBack(c client, max int) {
+	for i := 0; i < max; i++ { // want `retry of Ping .*\(RL101\)`
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		log.Print(err)
+		i--
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeCountsUp(c client, max int) {
+	for i := max; i <= 0; i++ {
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+func nopeTakesBackLess(c client, max int) {
+	for i := 0; i < max; i += 2 {
+		if c.Ping() == nil {
+			return
+		}
+		i--
+	}
+}
+
+func nopeUnsignedWraps(c client) {
+	for i := uint(5); i < 100; i-- {
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+func nopeLimitFollows(c client, limits func() int) {
+	for i := 0; i < limits(); i-- {
+		if c.Ping() == nil {
+			return
+		}
+	}
+}
+
+func nopeTakesBackSometimes(c client, max int) {
+	for i := 0; i < max; i++ {
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		if errors.Is(err, errBusy) {
+			i--
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// ---- clocks that each round starts anew ----
+
+func startsAnew(c client) error {
+	for { // want `retry of Ping .*: each round starts the clock anew that is to end it; .*\(RL101, RL106\)`
+		start := time.Now()
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if time.Since(start) > time.Minute {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func deadlineAnew(c client) error {
+	for { // want `RL101, RL106`
+		deadline := time.Now().Add(time.Minute)
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func neverItsTurn(c client, limit time.Duration) error {
+	for { // want `RL101, RL106`
+		select {
+		case <-time.After(limit):
+			return errBusy
+		default:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func tickIsFaster(c client) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for { // want `RL101, RL106`
+		select {
+		case <-ticker.C:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-time.After(time.Minute):
+			return errBusy
+		}
+	}
+}
+
+func timerAnew(c client) error {
+	for { // want `RL101, RL106`
+		timer := time.NewTimer(time.Minute)
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-timer.C:
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Who fails at once gives up: what starts it again is for those who ran.
+func nopeFailsFast(c client) error {
+	for {
+		start := time.Now()
+		err := c.Ping()
+		if err == nil || time.Since(start) < time.Second {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeStartedBefore(c client) error {
+	start := time.Now()
+	for {
+		begun := time.Now()
+		err := c.Ping()
+		if err == nil || begun.Sub(start) > time.Minute {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeDeadlineStays(c client) error {
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := c.Ping()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeTimerIsFaster(c client) error {
+	ticker := time.NewTicker(time.Minute)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-time.After(time.Second):
+			return errBusy
+		}
+	}
+}
+
+// It waits for news, and gives up if there is none.
+func nopeWaitsForNews(c client, news <-chan struct{}) error {
+	for {
+		select {
+		case <-news:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-time.After(time.Minute):
+			return errBusy
+		}
+	}
+}
+
+func nopeTimerOutlivesRound(c client) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	timer := time.NewTimer(time.Minute)
+	for {
+		select {
+		case <-ticker.C:
+			if err := c.Ping(); err == nil {
+				return nil
+			}
+		case <-timer.C:
+			return errBusy
+		}
+	}
+}
