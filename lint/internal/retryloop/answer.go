@@ -4,8 +4,10 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -22,11 +24,11 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 	return errs
 }
 
-// asksForError reports whether a call is of an accessor of an error, which tries
-// nothing by itself.
+// asksForError reports whether a call is of an accessor of an error, or of the
+// error that an error wraps, which tries nothing by itself.
 func asksForError(call *ssa.Call) bool {
 	name := nameOf(call)
-	return (name == "Error" || name == "Err") && isError(call.Type()) && call.Common().Signature().Params().Len() == 0 && receiverOf(call) != nil
+	return slices.Contains([]string{"Error", "Err", "Cause", "Unwrap"}, name) && isError(call.Type()) && call.Common().Signature().Params().Len() == 0 && receiverOf(call) != nil
 }
 
 var (
@@ -41,6 +43,10 @@ func isNoAttempt(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
 	return asksForError(call) || serves(call) || readsOn(call) || asksSomebody(call) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
 }
+
+// isAccept reports whether a call takes the next connection: closing the listener
+// ends that, by an error that many loops do not tell from others.
+func isAccept(call *ssa.Call) bool { return strings.HasPrefix(strings.ToLower(nameOf(call)), "accept") }
 
 // readsOn reports whether a call is given a reader with a buffer of its own: it
 // takes the next of what comes.
@@ -273,6 +279,23 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 	return waits
 }
 
+// returnsOK reports whether the answer with which the loop begins again may be
+// that of an HTTP request that has succeeded.
+func (l *loop) returnsOK(back map[*ssa.BasicBlock]bool) bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok {
+			return false
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok {
+			return false
+		}
+		status, ok := whole(cmp.Y)
+		return ok && status == http.StatusOK && (cmp.Op == token.EQL && back[b.Succs[0]] || cmp.Op == token.NEQ && back[b.Succs[1]])
+	})
+}
+
 var taker = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
 
 // drains reports whether the loop asks for more to do until there is none, and
@@ -433,6 +456,47 @@ func isSettled(field *ssa.FieldAddr) bool {
 		}
 		return true
 	}) && made
+}
+
+var setting = regexp.MustCompile(`(?i)conf(ig)?$|options$|opts$|settings$|flags$|params$`)
+
+// isSetting reports whether a field is one of the program's settings, by the name
+// of the variable, field or type that it is a part of.
+func isSetting(field *ssa.FieldAddr) bool {
+	for v := ssa.Value(field); v != nil; v = partOf(v) {
+		t := v.Type()
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		named, ok := types.Unalias(t).(*types.Named)
+		if ok && v != ssa.Value(field) && setting.MatchString(named.Obj().Name()) {
+			return true
+		}
+		if v != ssa.Value(field) && setting.MatchString(nameOfValue(v)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLeftAlone reports whether a field is that of a local variable which the loop
+// neither assigns to nor hands on.
+func (c classification) isLeftAlone(field *ssa.FieldAddr) bool {
+	alloc, ok := field.X.(*ssa.Alloc)
+	if !ok {
+		return false
+	}
+	return !slices.ContainsFunc(*alloc.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.FieldAddr:
+			return ref.Field == field.Field && !isOnlyRead(ref) && c.failed.loop.blocks[ref.Block()] || !isPlain(ref) && ref.Field == field.Field
+		case *ssa.UnOp, *ssa.DebugRef:
+			return false
+		case *ssa.Store:
+			return ref.Addr != alloc || c.failed.loop.blocks[ref.Block()]
+		}
+		return true
+	})
 }
 
 func isOnlyRead(addr *ssa.FieldAddr) bool {

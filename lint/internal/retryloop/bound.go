@@ -247,7 +247,7 @@ func (c classification) memory(addr ssa.Value) bool {
 		return isTarget(addr)
 	case *ssa.FieldAddr:
 		if c.fixed(addr.X) {
-			return c.setBySuccess(addr) || isSettled(addr)
+			return c.setBySuccess(addr) || isSettled(addr) || isSetting(addr) || c.isLeftAlone(addr)
 		}
 		return c.only(addr.X)
 	}

@@ -74,7 +74,9 @@ func nameOf(call *ssa.Call) string {
 		if o := fn.Origin(); o != nil {
 			fn = o
 		}
-		return fn.Name()
+		if fn.Parent() == nil {
+			return fn.Name()
+		}
 	}
 	return "the call"
 }
@@ -138,10 +140,10 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		// A success that comes back with the same operands is a daemon's, unless
 		// something fails later, or it was not the answer that is waited for.
 		asks, first := false, false
-		if succeeded.returns() && !changes(call, failed, succeeded) {
+		if succeeded.returns() && !changes(call, failed, succeeded) && !advances(failed, succeeded) {
 			back := succeeded.returning()
 			first = true
-			if asks = len(back) > 0 || succeeded.to == l.header; asks && !(same && (l.asksAgain(call, failed, back) || l.drains(call, failed))) {
+			if asks = len(back) > 0 || succeeded.to == l.header; asks && (!same || l.returnsOK(back) || !l.asksAgain(call, failed, back) && !l.drains(call, failed)) {
 				continue
 			}
 		}
@@ -151,7 +153,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && !reread && !isOpaque(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
+		if !counted && !reread && !isOpaque(call) && !isAccept(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
 			r.judge(branch, errs)
 		}
 		// What else ends the questions decides whether they are a poll.

@@ -130,6 +130,9 @@ func (s sameness) same(v ssa.Value) bool {
 	if !ok || !s.loop.blocks[instr.Block()] {
 		return true // a constant, a parameter, or defined before the loop
 	}
+	if IsContext(v.Type()) {
+		return true // for how long an attempt may take changes nothing of what it does
+	}
 	if s.seen[v] {
 		return true
 	}
@@ -146,7 +149,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || isPartOf(v) || s.read != nil) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isPartOf(v) || isGotten(v) || s.read != nil) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
@@ -287,6 +290,9 @@ func isRebuilt(call *ssa.Call) bool {
 	if fn.Signature.Recv() != nil {
 		return isOfTime(fn)
 	}
+	if isPointerOf(fn.Signature) {
+		return true
+	}
 	path, name := fn.Object().Pkg().Path(), fn.Name()
 	switch path {
 	case "context":
@@ -299,6 +305,16 @@ func isRebuilt(call *ssa.Call) bool {
 		return name == "Sprintf" || name == "Sprint"
 	}
 	return false
+}
+
+// isPointerOf reports whether a function takes one value and returns a pointer to
+// one of its type, as aws.String does.
+func isPointerOf(sig *types.Signature) bool {
+	if sig.Params().Len() != 1 || sig.Results().Len() != 1 {
+		return false
+	}
+	p, ok := sig.Results().At(0).Type().(*types.Pointer)
+	return ok && types.Identical(p.Elem(), sig.Params().At(0).Type())
 }
 
 // isDrawn reports whether a call draws a random number: for another port, name or
@@ -334,6 +350,69 @@ func isPartOf(call *ssa.Call) bool {
 		return !ok || receiverOf(next) != ssa.Value(call)
 	})
 }
+
+// isGotten reports whether a call only gets an object from its receiver, as in
+// Send(n.State()) or NewClient(pool.Get()): another that serves as well, but not
+// the next of what there is.
+func isGotten(call *ssa.Call) bool {
+	sig := call.Common().Signature()
+	return receiverOf(call) != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isObject(sig.Results().At(0).Type()) &&
+		!isError(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call))
+}
+
+// movesOn reports whether an attempt is made on what may be another object than
+// the one before, as a pool or a cluster gives it.
+func (r Retry) movesOn() bool {
+	seen := map[ssa.Value]bool{}
+	var visit func(ssa.Value) bool
+	visit = func(v ssa.Value) bool {
+		instr, ok := v.(ssa.Instruction)
+		if !ok || seen[v] || !r.failed.loop.blocks[instr.Block()] {
+			return false
+		}
+		seen[v] = true
+		if call, ok := v.(*ssa.Call); ok && isGotten(call) && chooser.MatchString(nameOf(call)) {
+			return true
+		}
+		return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op != nil && visit(*op) })
+	}
+	return slices.ContainsFunc(r.Call.Operands(nil), func(op *ssa.Value) bool { return *op != nil && visit(*op) })
+}
+
+// advances reports whether a success counts towards what the loop is to reach,
+// and a failure does not.
+func advances(failed, succeeded way) bool {
+	l := failed.loop
+	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	if !ok || l.blocks[branch.Block().Succs[0]] && l.blocks[branch.Block().Succs[1]] {
+		return false
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc([]ssa.Value{cmp.X, cmp.Y}, func(v ssa.Value) bool {
+		phi, ok := v.(*ssa.Phi)
+		if !ok || phi.Block() != l.header {
+			return false
+		}
+		counts := false
+		for i, edge := range phi.Edges {
+			switch pred := l.header.Preds[i]; {
+			case failed.enters(pred) && edge != phi:
+				return false
+			case !failed.enters(pred) && succeeded.enters(pred):
+				if !isStep(edge, phi) {
+					return false
+				}
+				counts = true
+			}
+		}
+		return counts
+	})
+}
+
+var mover = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
 
 var chooser = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|lead|primary|master|current|active|peer|conn|get|acquire|borrow|pop|take|dequeue|target`)
 
