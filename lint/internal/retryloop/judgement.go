@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/constant"
 	"go/token"
+	"go/types"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -28,7 +29,7 @@ func (r Retry) IgnoresItsContext() bool {
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce() bool {
-	if !r.isRemote() || r.Through() != nil || r.counted || r.Waits() || r.corrects() {
+	if !r.isRemote() || r.Through() != nil || r.counted || r.Waits() || r.corrects() || r.movesOn() {
 		return false
 	}
 	switch r.Bound {
@@ -51,7 +52,7 @@ func (r Retry) isRemote() bool {
 }
 
 func isRemote(call ssa.CallInstruction, depth int) bool {
-	if GivenContext(call) != nil {
+	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) {
 		return true
 	}
 	fn := call.Common().StaticCallee()
@@ -64,6 +65,20 @@ func isRemote(call ssa.CallInstruction, depth int) bool {
 	for _, b := range fn.Blocks {
 		for _, instr := range b.Instrs {
 			if inner, ok := instr.(*ssa.Call); ok && GivenContext(inner) == nil && isRemote(inner, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isOfNetwork reports whether a function takes or returns a connection, or an
+// HTTP request or its response.
+func isOfNetwork(sig *types.Signature) bool {
+	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
+		for v := range tuple.Variables() {
+			switch types.TypeString(v.Type(), nil) {
+			case "net.Conn", "*net/http.Request", "*net/http.Response":
 				return true
 			}
 		}
