@@ -148,12 +148,53 @@ func isLive(v ssa.Value) bool {
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
 }
 
-// asksContext reports whether a condition of the loop asks a context.
-func (l *loop) asksContext() bool {
-	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		return ok && contextAsked(branch.Cond) != nil
-	})
+// contextAsked returns a context that a condition of the loop asks and that may
+// end, or nil.
+func (l *loop) contextAsked() ssa.Value {
+	for _, b := range l.list {
+		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
+			if ctx := contextAsked(branch.Cond); ctx != nil && !NeverEnds(ctx) && l.isOlder(ctx) {
+				return ctx
+			}
+		}
+	}
+	return nil
+}
+
+// isOlder reports whether a context is from before the loop, or a part of
+// something that is.
+func (l *loop) isOlder(ctx ssa.Value) bool {
+	v := root(ctx)
+	for {
+		call, ok := v.(*ssa.Call)
+		if !ok || receiverOf(call) == nil {
+			break
+		}
+		v = root(receiverOf(call))
+	}
+	return !l.blocks[blockOf(v)]
+}
+
+// isDetached reports whether the loop is that of a function literal, and gives
+// nothing but contexts that never end to what it calls: it is to go on.
+func (l *loop) isDetached() bool {
+	if l.header.Parent().Parent() == nil {
+		return false
+	}
+	gives := false
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(ssa.CallInstruction)
+			if !ok || GivenContext(call) == nil {
+				continue
+			}
+			if !IsBackground(GivenContext(call)) {
+				return false
+			}
+			gives = true
+		}
+	}
+	return gives
 }
 
 // endedAt reports whether a context has ended where block b runs.

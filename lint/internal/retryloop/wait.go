@@ -32,8 +32,13 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				}
 				if !looked {
 					looked = true
-					if l.asksContext() || l.tries() {
-						ctx = liveContext(fn, l.header)
+					if asked := l.contextAsked(); asked != nil || l.tries() {
+						if ctx = liveContext(fn, l.header); ctx == nil {
+							ctx = asked
+						}
+					}
+					if l.isDetached() {
+						ctx = nil
 					}
 				}
 				if ctx != nil && !endedAt(b) {

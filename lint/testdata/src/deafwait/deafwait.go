@@ -247,3 +247,59 @@ func nopeParse(ctx context.Context, c client, body []byte) {
 		offset += 4
 	}
 }
+
+type closer struct{ ctx context.Context }
+
+func (c *closer) Ctx() context.Context { return c.ctx }
+
+func asksCloser(c client, closer *closer) {
+	for closer.Ctx().Err() == nil {
+		if c.Ping() == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// The context of the stream ends with it.
+func nopeOfStream(open func() (interface{ Context() context.Context }, error)) {
+	for {
+		stream, err := open()
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if stream.Context().Err() == nil {
+			return
+		}
+	}
+}
+
+func text(s string) *string { return &s }
+
+func asksByPointer(ctx context.Context, find func(context.Context, *string) error) error {
+	for i := range 5 {
+		if err := find(ctx, text("name")); err != nil {
+			return nil
+		}
+		time.Sleep(time.Duration(i+1) * time.Second) // want `RL102`
+	}
+	return context.DeadlineExceeded
+}
+
+// What it does is not for its caller.
+func nopeDetached(ctx context.Context, ask func(context.Context) error) error {
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		for ask(context.Background()) != nil {
+			time.Sleep(time.Second)
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-ready:
+		return nil
+	}
+}

@@ -109,7 +109,7 @@ func nopeCancelHandedOn(c client, onExit func(func())) error {
 		if err := c.Ping(); err == nil {
 			return nil
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `RL102`
 	}
 	return ctx.Err()
 }
@@ -122,7 +122,7 @@ func nopeCancelledWhileOtherRuns(c client, work func()) {
 			if err := c.Ping(); err == nil {
 				return
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // want `RL102`
 		}
 	}()
 	work()
