@@ -21,7 +21,8 @@ type library struct {
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
-	final     bool // an error of the operation ends it
+	final     bool   // an error of the operation ends it
+	twin      string // the function that does the same with a context
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
@@ -43,7 +44,9 @@ var libraries = []library{
 	{path: k8sWait, name: "PollInfinite", op: 1, ctx: -1, unbounded: always, final: true},
 	{path: k8sWait, name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always, final: true},
 	{path: k8sWait, name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always, final: true},
-	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true},
+	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twin: "ExponentialBackoffWithContext"},
+	{path: k8sWait, name: "Poll", op: 2, ctx: -1, unbounded: never, twin: "PollUntilContextTimeout"},
+	{path: k8sWait, name: "PollImmediate", op: 2, ctx: -1, unbounded: never, twin: "PollUntilContextTimeout"},
 	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true},
 	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }},
 	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
@@ -54,6 +57,8 @@ var libraries = []library{
 const gax = "github.com/googleapis/gax-go/v2"
 
 func always([]ssa.Value) bool { return true }
+
+func never([]ssa.Value) bool { return false }
 
 // libraryOf returns what is known of the callee of a call.
 func libraryOf(call *ssa.CallCommon) *library {

@@ -79,12 +79,16 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			e := endless{fn: fn, call: call}
-			if l := libraryOf(&call.Call); l.ctx >= 0 {
+			l, advice := libraryOf(&call.Call), "give it that context"
+			if l.ctx >= 0 {
 				e.ctx = call.Call.Args[l.ctx]
+			}
+			if l.twin != "" {
+				advice = "call " + l.twin + " with it"
 			}
 			r.finding(analysis.Diagnostic{
 				Pos: callStart(file, call.Pos()), End: call.Pos(),
-				Message:        fmt.Sprintf("%s goes on after %s has ended: give it that context", e.name(), live.Name()),
+				Message:        fmt.Sprintf("%s goes on after %s has ended: %s", e.name(), live.Name(), advice),
 				SuggestedFixes: contextFix(pass, file, e, live),
 			}, "RL202")
 		}
@@ -105,6 +109,8 @@ func lacksContext(call *ssa.Call) bool {
 		return false
 	}
 	switch {
+	case l.twin != "":
+		return true
 	case l.ctx >= 0:
 		given, ok := args[l.ctx].(*ssa.Call)
 		return ok && (contextFunc(given) == "Background" || contextFunc(given) == "TODO")

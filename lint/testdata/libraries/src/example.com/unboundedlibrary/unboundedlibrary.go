@@ -94,6 +94,27 @@ func goesOnAfterTheContext(ctx context.Context) {
 	})
 }
 
+func goesOnWaiting(ctx context.Context) {
+	ready := func() (bool, error) { return ping() == nil, nil }
+	wait.Poll(time.Second, time.Minute, ready)                       // want `Poll goes on after ctx has ended: call PollUntilContextTimeout with it \(RL202\)`
+	wait.PollImmediate(time.Second, time.Minute, ready)              // want `RL202`
+	wait.ExponentialBackoff(wait.Backoff{Steps: 5}, ready)           // want `call ExponentialBackoffWithContext with it \(RL202\)`
+	wait.ExponentialBackoff(wait.Backoff{Steps: 5}, endsWith(ctx))   // may end by itself, as far as is seen
+	wait.PollImmediate(time.Second, time.Minute, asksItself(ctx, 1)) // so may this
+}
+
+func endsWith(ctx context.Context) func() (bool, error) {
+	return func() (bool, error) { return ctx.Err() != nil, nil }
+}
+
+func asksItself(ctx context.Context, n int) func() (bool, error) {
+	return func() (bool, error) { return n > 0, ctx.Err() }
+}
+
+func nopePolls() {
+	wait.Poll(time.Second, time.Minute, func() (bool, error) { return ping() == nil, nil })
+}
+
 // The error of the context ends it.
 func nopeFailsWithTheContext(ctx context.Context) {
 	wait.PollInfinite(time.Second, func() (bool, error) {

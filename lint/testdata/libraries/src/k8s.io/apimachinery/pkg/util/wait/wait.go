@@ -26,6 +26,10 @@ func ExponentialBackoffWithContext(ctx context.Context, backoff Backoff, conditi
 	return nil
 }
 
+func Poll(interval, timeout time.Duration, condition ConditionFunc) error { return nil }
+
+func PollImmediate(interval, timeout time.Duration, condition ConditionFunc) error { return nil }
+
 func PollInfinite(time.Duration, ConditionFunc) error { return nil }
 
 func PollUntilContextCancel(ctx context.Context, interval time.Duration, immediate bool, f ConditionWithContextFunc) error {
