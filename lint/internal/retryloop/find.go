@@ -263,16 +263,17 @@ func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 		if !ok || store.Val != err {
 			continue
 		}
-		alloc, ok := store.Addr.(*ssa.Alloc)
-		if !ok {
+		switch store.Addr.(type) {
+		case *ssa.Alloc, *ssa.FreeVar:
+		default:
 			continue
 		}
 		block := store.Block().Instrs
 		for _, instr := range block[slices.Index(block, ssa.Instruction(store))+1:] {
-			if again, ok := instr.(*ssa.Store); ok && again.Addr == alloc {
+			if again, ok := instr.(*ssa.Store); ok && again.Addr == store.Addr {
 				break
 			}
-			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == alloc {
+			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == store.Addr {
 				loads = append(loads, load)
 			}
 		}

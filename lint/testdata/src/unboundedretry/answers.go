@@ -751,6 +751,40 @@ func nopeAtEndOfFile(tail func() (string, error)) (string, error) {
 	}
 }
 
+// ---- errors in variables that function literals share ----
+
+func errorOfOuter(addr string) net.Conn {
+	var conn net.Conn
+	var err error
+	connect := func() {
+		for { // want `retry of Dial .*RL101`
+			conn, err = net.Dial("tcp", addr)
+			if err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	connect()
+	return conn
+}
+
+func nopeErrorOfOuterIsAnother(addr string, check func() error) {
+	var err error
+	connect := func() {
+		for {
+			_, err = net.Dial("tcp", addr)
+			err = check()
+			if err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	connect()
+	log.Print(err)
+}
+
 // ---- an error, or an answer that is as bad ----
 
 func errorOrStatus(url string) (*http.Response, error) {
