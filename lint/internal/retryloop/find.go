@@ -163,42 +163,6 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	return l.retryOfOne(call, errs)
 }
 
-// retryOfOne judges whether the loop is a retry that asks for errors by class
-// only: it waits where it has recognised one of them, and leaves with all others
-// as with a success. What takes what comes is for serving.
-func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
-	if taker.MatchString(nameOf(call)) {
-		return Retry{}, false
-	}
-	for _, b := range l.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !recognises(branch.Cond, errs) {
-			continue
-		}
-		one := 0
-		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && cmp.Op == token.NEQ {
-			one = 1
-		}
-		failed, succeeded := l.way(b, b.Succs[one]), l.way(b, b.Succs[1-one])
-		if !failed.returns() || succeeded.returns() || !succeeded.leaves() || progresses(call, failed) {
-			continue
-		}
-		same, counted := failed.repeats(call)
-		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, recognised: true, counted: counted,
-			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
-		}
-		if !same || !r.Waits() {
-			continue
-		}
-		if !counted && !isOpaque(call) {
-			r.judge(branch, errs)
-		}
-		return r, true
-	}
-	return Retry{}, false
-}
-
 // progresses reports whether another result of the call is used although it
 // failed: a read that brought something and says what it did not bring is no
 // failure to repeat.
