@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"go/types"
 	"slices"
 	"time"
 
@@ -29,9 +30,10 @@ RIGHT:
 
 	time.Sleep(5 * time.Second)
 
-It looks at what the packages time and context wait for, and at fields of
-net/http's Client, Server and Transport. It is silent about 0, 1 and -1, which
-say something else, and about tests.`,
+It looks at what the packages time and context wait for, and at fields of the
+structures of net, net/http and os/exec. It is silent about 0, 1 and -1, which
+say something else, about fields of others, who may count in seconds, and about
+tests.`,
 	URL:        pageOf("RL207"),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
 	ResultType: used,
@@ -55,7 +57,7 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 		}
 	}
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil)) {
+	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil), (*ast.AssignStmt)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.CallExpr:
 			if waits(pass, n) {
@@ -64,18 +66,31 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 				}
 			}
 		case *ast.CompositeLit:
-			t := pass.TypesInfo.TypeOf(n)
-			if !slices.ContainsFunc([]string{"Client", "Server", "Transport"}, func(name string) bool { return isNamedType(t, "net/http", name) }) {
-				continue
-			}
 			for _, elt := range n.Elts {
-				if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				if kv, ok := elt.(*ast.KeyValueExpr); ok && isLimit(pass, kv.Key) {
 					report(kv.Value)
+				}
+			}
+		case *ast.AssignStmt:
+			for i, lhs := range n.Lhs {
+				if sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr); ok && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) && isLimit(pass, sel.Sel) {
+					report(n.Rhs[i])
 				}
 			}
 		}
 	}
 	return r.used, nil
+}
+
+// isLimit reports whether an expression names a field of a package that waits
+// as long as it says.
+func isLimit(pass *analysis.Pass, expr ast.Expr) bool {
+	id, ok := expr.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	field, ok := pass.TypesInfo.Uses[id].(*types.Var)
+	return ok && field.IsField() && field.Pkg() != nil && slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
 }
 
 // waits reports whether a call waits for, or limits by, a duration that it is

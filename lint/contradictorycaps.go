@@ -217,8 +217,8 @@ func firstAboveMost(call *ssa.Call) (first, most time.Duration, name string, ok 
 	}
 	if l := libraryOf(&call.Call); l != nil && l.stops != nil && !isCenkalti(l.path) {
 		var ok1, ok2 bool
-		option(call.Call.Args[1], "Delay", func(v ssa.Value) bool { first, ok1 = durationOf(v); return true })
-		option(call.Call.Args[1], "MaxDelay", func(v ssa.Value) bool { most, ok2 = durationOf(v); return true })
+		option(avastOptions(call.Call.Args), "Delay", func(v ssa.Value) bool { first, ok1 = durationOf(v); return true })
+		option(avastOptions(call.Call.Args), "MaxDelay", func(v ssa.Value) bool { most, ok2 = durationOf(v); return true })
 		return first, most, "MaxDelay", ok1 && ok2 && most > 0 && first > most
 	}
 	return 0, 0, "", false

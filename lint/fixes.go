@@ -69,7 +69,13 @@ func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) 
 	}
 	l := libraryOf(&e.call.Call)
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if l == nil || l.stops == nil || !ok || call.Ellipsis.IsValid() || len(call.Args) < 2 {
+	if l != nil && l.recv != "" && ok {
+		// Have: retry.New(options...).Do(op), of which the first call is given options.
+		if call, ok = ast.Unparen(sel.X).(*ast.CallExpr); ok {
+			sel, ok = called(call).(*ast.SelectorExpr)
+		}
+	}
+	if l == nil || l.stops == nil || !ok || call.Ellipsis.IsValid() || l.recv == "" && len(call.Args) < 2 {
 		return nil
 	}
 	pkg, ok := sel.X.(*ast.Ident)
@@ -83,8 +89,21 @@ func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) 
 		}
 		return fix(call.Args[1].Pos(), call.Args[1].End(), fmt.Sprintf("%s.WithContext(%s, %s)", pkg.Name, &b, name))
 	}
+	text := fmt.Sprintf("%s.Context(%s)", pkg.Name, name)
+	if len(call.Args) == 0 {
+		return fix(call.Rparen, call.Rparen, text)
+	}
 	last := call.Args[len(call.Args)-1].End()
-	return fix(last, last, fmt.Sprintf(", %s.Context(%s)", pkg.Name, name))
+	return fix(last, last, ", "+text)
+}
+
+// called returns the function of a call, without its type arguments.
+func called(call *ast.CallExpr) ast.Expr {
+	fun := ast.Unparen(call.Fun)
+	if index, ok := fun.(*ast.IndexExpr); ok {
+		return index.X
+	}
+	return fun
 }
 
 // clampFix keeps the exponent of a shift below what overflows: all delays that

@@ -15,8 +15,9 @@ import (
 // A library is a function of a public module that retries another.
 type library struct {
 	path, name string
-	op         int // the argument that is retried
-	ctx        int // the argument that may end it, or -1
+	recv       string // the type that it is a method of, if it is one
+	op         int    // the argument that is retried
+	ctx        int    // the argument that may end it, or -1
 	// unbounded reports whether a call has no end but success, an error that the
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
@@ -35,6 +36,8 @@ var libraries = []library{
 	{path: "github.com/avast/retry-go", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v3", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v4", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
+	{path: avastv5, recv: "Retrier", name: "Do", op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext},
+	{path: avastv5, recv: "RetrierWithData", name: "Do", op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: sethvargo, name: "Do", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return isCallOf(origin(args[1]), sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
 	}},
@@ -54,6 +57,8 @@ var libraries = []library{
 	}},
 }
 
+const avastv5 = "github.com/avast/retry-go/v5"
+
 const gax = "github.com/googleapis/gax-go/v2"
 
 func always([]ssa.Value) bool { return true }
@@ -69,15 +74,31 @@ func libraryOf(call *ssa.CallCommon) *library {
 	if o := fn.Origin(); o != nil {
 		fn = o
 	}
-	if fn.Object() == nil || fn.Object().Pkg() == nil || fn.Signature.Recv() != nil {
+	if fn.Object() == nil || fn.Object().Pkg() == nil {
 		return nil
 	}
 	for i, l := range libraries {
-		if l.name == fn.Name() && l.path == fn.Object().Pkg().Path() {
+		if l.name == fn.Name() && l.path == fn.Object().Pkg().Path() && l.recv == receiverName(fn) {
 			return &libraries[i]
 		}
 	}
 	return nil
+}
+
+// receiverName returns the name of the type that fn is a method of, or "".
+func receiverName(fn *ssa.Function) string {
+	recv := fn.Signature.Recv()
+	if recv == nil {
+		return ""
+	}
+	t := types.Unalias(recv.Type())
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if named, ok := t.(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
 }
 
 func cenkaltiOptionsEndless(args []ssa.Value) bool {
@@ -147,15 +168,30 @@ func seen(options ssa.Value) bool {
 }
 
 func avastEndless(args []ssa.Value) bool {
-	if option(args[1], "RetryIf", nil) {
-		return false // whatever that asks
+	options := avastOptions(args)
+	for _, name := range []string{"RetryIf", "AttemptsForError", "WithThrottle", "WithFixedTokenBucketThrottle"} {
+		if option(options, name, nil) {
+			return false // whatever that asks
+		}
 	}
-	return option(args[1], "Attempts", isZero) || option(args[1], "UntilSucceeded", nil)
+	return option(options, "Attempts", isZero) || option(options, "UntilSucceeded", nil)
 }
 
 func avastContext(args []ssa.Value) (ctx ssa.Value) {
-	option(args[1], "Context", func(v ssa.Value) bool { ctx = v; return true })
+	option(avastOptions(args), "Context", func(v ssa.Value) bool { ctx = v; return true })
 	return ctx
+}
+
+// avastOptions returns the options of a call: its own, or, since v5, those of
+// the call that made what it is a method of, or nil.
+func avastOptions(args []ssa.Value) ssa.Value {
+	if _, isPointer := args[0].Type().(*types.Pointer); !isPointer {
+		return args[1]
+	}
+	if made := origin(args[0]); isCallOf(made, avastv5, "New", "NewWithData") {
+		return made.(*ssa.Call).Call.Args[0]
+	}
+	return nil
 }
 
 // option reports whether one of the options of a call comes from the named
@@ -253,6 +289,9 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 		return false
 	}
 	fn := call.Call.StaticCallee()
+	if fn != nil && fn.Origin() != nil {
+		fn = fn.Origin()
+	}
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
 		return false
 	}

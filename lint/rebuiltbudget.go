@@ -44,6 +44,10 @@ RIGHT:
 		return nil
 	}
 
+A timer that is started for each select is reported if it never gets its turn:
+beside a default, or beside a tick that comes sooner. RL101 tells of one that
+would be the only end.
+
 It is silent unless the object is asked on the way out, and is seen to count or
 is named for it.`,
 	URL:        pageOf("RL106"),

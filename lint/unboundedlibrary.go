@@ -119,7 +119,8 @@ func lacksContext(call *ssa.Call) bool {
 	case isCenkalti(l.path):
 		return cenkaltiSeen(args[1])
 	}
-	return seen(args[1]) && !option(args[1], "RetryIf", nil)
+	options := avastOptions(args)
+	return seen(options) && !option(options, "RetryIf", nil)
 }
 
 // givesUp reports whether an operation marks errors that end its retries: the

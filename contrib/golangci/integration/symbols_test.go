@@ -4,6 +4,7 @@ import (
 	avast "github.com/avast/retry-go"
 	avastv3 "github.com/avast/retry-go/v3"
 	avastv4 "github.com/avast/retry-go/v4"
+	avastv5 "github.com/avast/retry-go/v5"
 	"github.com/cenkalti/backoff/v4"
 	backoffv5 "github.com/cenkalti/backoff/v5"
 	backoffv7 "github.com/cenkalti/backoff/v7"
@@ -26,7 +27,9 @@ var _ = []any{
 	backoffv7.Retry[int], backoffv7.WithMaxElapsedTime, backoffv7.WithMaxTries, backoffv7.WithBackOff, backoffv7.NewExponentialBackOff,
 	avast.Do, avast.Attempts, avast.Context,
 	avastv3.Do, avastv3.Attempts, avastv3.Context,
-	avastv4.Do, avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context, avastv4.Delay, avastv4.MaxDelay, avastv4.RetryIf, avastv4.Unrecoverable,
+	avastv4.Do, avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context, avastv4.Delay, avastv4.MaxDelay, avastv4.RetryIf, avastv4.Unrecoverable, avastv4.AttemptsForError,
+	avastv5.New, avastv5.NewWithData[int], (*avastv5.Retrier).Do, (*avastv5.RetrierWithData[int]).Do, avastv5.Attempts, avastv5.UntilSucceeded, avastv5.Context, avastv5.Delay, avastv5.MaxDelay,
+	avastv5.RetryIf, avastv5.Unrecoverable, avastv5.AttemptsForError, avastv5.WithThrottle, avastv5.WithFixedTokenBucketThrottle,
 	retry.Do, retry.NewConstant, retry.NewExponential, retry.NewFibonacci, retry.Constant, retry.Exponential, retry.Fibonacci,
 	retry.DoValue[int], retry.WithMaxRetries, retry.WithMaxDuration, retry.WithJitter, retry.WithJitterPercent, retry.WithFullJitter, retry.WithCappedDuration,
 	failsafe.With[any], failsafe.Executor[any].Run, failsafe.Executor[any].Get, failsafe.Executor[any].WithContext, failsafe.Executor[any].RunWithExecution,

@@ -143,34 +143,6 @@ func saysFailure(fn *ssa.Function, result int) bool {
 	return says
 }
 
-// recognises reports whether a condition holds for some errors only, never for
-// none: it compares an error, or a code of it, or calls a function that is known,
-// or named, for that.
-func recognises(cond ssa.Value, errs map[ssa.Value]bool) bool {
-	switch cond := cond.(type) {
-	case *ssa.BinOp:
-		if cond.Op != token.EQL && cond.Op != token.NEQ {
-			return false
-		}
-		if errs[cond.X] {
-			_, sentinel := cond.Y.(*ssa.UnOp)
-			return sentinel
-		}
-		code, ok := cond.X.(*ssa.Call)
-		return ok && isConst(cond.Y) && !isZero(cond.Y) && isGivenOne(code, errs)
-	case *ssa.Call:
-		fn := cond.Common().StaticCallee()
-		return fn != nil && isGivenOne(cond, errs) && (isNamed(fn, "errors", "Is", "As") || classifier.MatchString(fn.Name()))
-	}
-	return false
-}
-
-var classifier = regexp.MustCompile(`(?i)^is|retr(y|iable)|transient|temporary|timeout|busy|conflict`)
-
-func isGivenOne(call *ssa.Call, errs map[ssa.Value]bool) bool {
-	return slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool { return errs[arg] })
-}
-
 func asksForSuccess(v ssa.Value) bool {
 	cmp, ok := v.(*ssa.BinOp)
 	return ok && cmp.Op == token.EQL && isError(cmp.X.Type()) && isNil(cmp.Y)

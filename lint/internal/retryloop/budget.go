@@ -21,6 +21,9 @@ func (r Retry) RebuiltBudget() ssa.Value {
 		if !ok || !cycle[b] || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
 			continue
 		}
+		if timer := r.rebuiltTimer(branch); timer != nil {
+			return timer
+		}
 		asked := callBehind(branch.Cond)
 		if asked == nil || asked == r.Call || !r.failed.blocks[asked.Block()] {
 			continue
@@ -28,6 +31,20 @@ func (r Retry) RebuiltBudget() ssa.Value {
 		if budget := receiverOf(asked); budget != nil && r.isMadeAnew(budget, asked) && !slices.Contains(r.Call.Common().Args, budget) {
 			return budget
 		}
+	}
+	return nil
+}
+
+// rebuiltTimer returns the timer that a case of a select waits for, if it is
+// started for that select and never gets its turn. RL101 tells of it where
+// nothing else ends the retry.
+func (r Retry) rebuiltTimer(branch *ssa.If) ssa.Value {
+	sel, n := caseOf(branch.Cond)
+	if sel == nil || r.Bound == Unbounded || !r.failed.loop.isLate(sel, n) {
+		return nil
+	}
+	if timer := timerOf(sel.States[n].Chan); timer.Block() == sel.Block() {
+		return timer
 	}
 	return nil
 }

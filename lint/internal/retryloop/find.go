@@ -165,42 +165,6 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	return l.retryOfOne(call, errs)
 }
 
-// retryOfOne judges whether the loop is a retry that asks for errors by class
-// only: it waits where it has recognised one of them, and leaves with all others
-// as with a success. What takes what comes is for serving.
-func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
-	if taker.MatchString(nameOf(call)) {
-		return Retry{}, false
-	}
-	for _, b := range l.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !recognises(branch.Cond, errs) {
-			continue
-		}
-		one := 0
-		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && cmp.Op == token.NEQ {
-			one = 1
-		}
-		failed, succeeded := l.way(b, b.Succs[one]), l.way(b, b.Succs[1-one])
-		if !failed.returns() || succeeded.returns() || !succeeded.leaves() || progresses(call, failed) {
-			continue
-		}
-		same, counted := failed.repeats(call)
-		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, recognised: true, counted: counted,
-			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
-		}
-		if !same || !r.Waits() {
-			continue
-		}
-		if !counted && !isOpaque(call) {
-			r.judge(branch, errs)
-		}
-		return r, true
-	}
-	return Retry{}, false
-}
-
 // progresses reports whether another result of the call is used although it
 // failed: a read that brought something and says what it did not bring is no
 // failure to repeat.
@@ -265,16 +229,17 @@ func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 		if !ok || store.Val != err {
 			continue
 		}
-		alloc, ok := store.Addr.(*ssa.Alloc)
-		if !ok {
+		switch store.Addr.(type) {
+		case *ssa.Alloc, *ssa.FreeVar:
+		default:
 			continue
 		}
 		block := store.Block().Instrs
 		for _, instr := range block[slices.Index(block, ssa.Instruction(store))+1:] {
-			if again, ok := instr.(*ssa.Store); ok && again.Addr == alloc {
+			if again, ok := instr.(*ssa.Store); ok && again.Addr == store.Addr {
 				break
 			}
-			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == alloc {
+			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == store.Addr {
 				loads = append(loads, load)
 			}
 		}

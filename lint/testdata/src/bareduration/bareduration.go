@@ -2,6 +2,7 @@ package bareduration
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"time"
 )
@@ -16,6 +17,32 @@ func limits(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 var client = http.Client{Timeout: 10} // want `RL207`
+
+func fields(c *http.Client, s http.Server) (*net.Dialer, http.Server) {
+	c.Timeout = 30                                    // want `this is 30 nanoseconds`
+	s.ReadTimeout, s.WriteTimeout = 10, 5*time.Second // want `RL207`
+	http.DefaultClient.Timeout = 5                    // want `RL207`
+	return &net.Dialer{Timeout: 30, KeepAlive: -1}, s // want `RL207`
+}
+
+type settings struct {
+	Timeout time.Duration // in seconds
+	client  http.Client
+}
+
+func fieldOfField(s *settings) {
+	s.client.Timeout = 60 // want `RL207`
+}
+
+func nopeSettings(s *settings, c *http.Client, server *http.Server) {
+	s.Timeout = 30
+	time.Sleep(s.Timeout * time.Second)
+	c.Timeout = 0
+	c.Timeout *= 2
+	c.Timeout = 3 * time.Second
+	server.MaxHeaderBytes = 1000
+	*s = settings{Timeout: 10}
+}
 
 const tick = 50
 

@@ -111,3 +111,101 @@ func nopeEach(ctx context.Context, c client, keys []string) error {
 	}
 	return nil
 }
+
+// ---- loops that something else ends ----
+
+func counted(ctx context.Context, c client) error {
+	for range 5 {
+		b := newBudget(time.Minute) // want `RL106`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if err := b.Backoff(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func timerBesideDefault(c client, limit time.Duration) error {
+	for i := 0; i < 100; i++ {
+		select {
+		case <-time.After(limit): // want `each attempt of Call makes anew what is to end them: make it before the loop \(RL106\)`
+			return context.DeadlineExceeded
+		default:
+		}
+		if _, err := c.Call(context.Background(), "k"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+func timerBesideTick(ctx context.Context, c client) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Minute): // want `RL106`
+			return context.DeadlineExceeded
+		case <-ticker.C:
+			if _, err := c.Call(ctx, "k"); err == nil {
+				return nil
+			}
+		}
+	}
+}
+
+// Inside of each attempt there is another retry, with a budget of its own.
+func nopeOfInner(ctx context.Context, c client) error {
+	for range 5 {
+		b := newBudget(time.Minute)
+		for {
+			_, err := c.Call(ctx, "k")
+			if err == nil {
+				return nil
+			}
+			if err := b.Backoff(err); err != nil {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func nopeTimerBeforeLoop(c client, limit time.Duration) error {
+	timeout := time.After(limit)
+	for i := 0; i < 100; i++ {
+		select {
+		case <-timeout:
+			return context.DeadlineExceeded
+		default:
+		}
+		if _, err := c.Call(context.Background(), "k"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+// It gives up if no answer comes, and stops after the attempt that was too slow.
+func nopeSilence(ctx context.Context, c client, news <-chan struct{}) error {
+	for i := 0; i < 100; i++ {
+		begun := time.Now()
+		_, err := c.Call(ctx, "k")
+		if err == nil || time.Since(begun) > time.Minute {
+			return err
+		}
+		select {
+		case <-news:
+		case <-time.After(time.Minute):
+			return err
+		}
+	}
+	return nil
+}

@@ -750,3 +750,134 @@ func nopeAtEndOfFile(tail func() (string, error)) (string, error) {
 		return b, err
 	}
 }
+
+// ---- errors in variables that function literals share ----
+
+func errorOfOuter(addr string) net.Conn {
+	var conn net.Conn
+	var err error
+	connect := func() {
+		for { // want `retry of Dial .*RL101`
+			conn, err = net.Dial("tcp", addr)
+			if err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	connect()
+	return conn
+}
+
+func nopeErrorOfOuterIsAnother(addr string, check func() error) {
+	var err error
+	connect := func() {
+		for {
+			_, err = net.Dial("tcp", addr)
+			err = check()
+			if err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+	}
+	connect()
+	log.Print(err)
+}
+
+// ---- an error, or an answer that is as bad ----
+
+func errorOrStatus(url string) (*http.Response, error) {
+	for { // want `retry of Get .*RL101`
+		resp, err := http.Get(url)
+		if err != nil || resp.StatusCode >= 500 {
+			time.Sleep(time.Second)
+			continue
+		}
+		return resp, nil
+	}
+}
+
+func goodAnswer(hc *http.Client, req *http.Request) *http.Response {
+	for { // want `retry of Do .*RL101`
+		resp, err := hc.Do(req)
+		if err == nil && resp.StatusCode < 500 {
+			return resp
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeStatusIsCounted(url string) (*http.Response, error) {
+	failures := 0
+	for {
+		resp, err := http.Get(url)
+		if err != nil || resp.StatusCode >= 500 {
+			if failures++; failures == 5 {
+				return resp, err
+			}
+			time.Sleep(time.Second)
+			continue
+		}
+		return resp, nil
+	}
+}
+
+// ---- two steps ----
+
+func secondIsOnlyTold(addr string) net.Conn {
+	for { // want `retry of Dial .*RL101`
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			log.Print(err)
+		} else {
+			if err = greet(conn); err != nil {
+				log.Print(err)
+			} else {
+				return conn
+			}
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func secondIsToldAndLeft(addr string) {
+	for { // want `retry of Dial .*RL101`
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			if err := greet(conn); err != nil {
+				log.Print(err)
+			}
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeSecondEnds(addr string) (net.Conn, error) {
+	for {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		if err := greet(conn); err != nil {
+			return nil, err
+		}
+		return conn, nil
+	}
+}
+
+type relay struct {
+	addr string
+	conn net.Conn
+}
+
+// The field is assigned to in each round, and is nil where that failed.
+func (r *relay) assignsFirst() {
+	var err error
+	for r.conn == nil { // want `retry of Dial .*RL101`
+		if r.conn, err = net.Dial("tcp", r.addr); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
+	avastv5 "github.com/avast/retry-go/v5"
 	"github.com/cenkalti/backoff/v4"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -35,4 +36,12 @@ func poll(ctx context.Context) error {
 
 func infinite(ctx context.Context) error {
 	return wait.PollInfinite(time.Second, func() (bool, error) { return ping() == nil, nil }) // want `RL202`
+}
+
+func avastMethod(ctx context.Context) error {
+	return avastv5.New(avastv5.UntilSucceeded()).Do(ping) // want `RL202`
+}
+
+func avastMethodWithData(ctx context.Context) (int, error) {
+	return avastv5.NewWithData[int]().Do(func() (int, error) { return 0, ping() }) // want `RL202`
 }

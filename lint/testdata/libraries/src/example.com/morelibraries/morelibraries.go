@@ -7,6 +7,7 @@ import (
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
+	avastv5 "github.com/avast/retry-go/v5"
 	"github.com/cenkalti/backoff/v4"
 	backoffv7 "github.com/cenkalti/backoff/v7"
 	"github.com/failsafe-go/failsafe-go"
@@ -142,4 +143,32 @@ func nopePermanent(ctx context.Context) error {
 // It may run when the context has ended, and shall.
 func nopeLater(ctx context.Context) func() error {
 	return func() error { return avast.Do(ping, avast.Attempts(5)) }
+}
+
+func avastMethods() {
+	avastv5.New(avastv5.Attempts(0)).Do(ping)                                                       // want `Do retries until it succeeds, for ever: give it a limit \(RL201\)`
+	avastv5.NewWithData[int](avastv5.UntilSucceeded()).Do(func() (int, error) { return 0, ping() }) // want `RL201`
+	avastv5.New(avastv5.UntilSucceeded(), avastv5.Context(context.Background())).Do(ping)           // want `RL201`
+	retrier := avastv5.New(avastv5.UntilSucceeded())
+	retrier.Do(ping) // want `RL201`
+}
+
+func endlessAvastMethod(ctx context.Context) error {
+	return avastv5.New(avastv5.UntilSucceeded()).Do(ping) // want `give it ctx, or a limit \(RL201, RL202\)`
+}
+
+func boundedAvastMethod(ctx context.Context) error {
+	return avastv5.New(avastv5.Attempts(5)).Do(ping) // want `Do goes on after ctx has ended: give it that context \(RL202\)`
+}
+
+func cappedAvastMethod() error {
+	return avastv5.New(avastv5.Delay(time.Minute), avastv5.MaxDelay(time.Second)).Do(ping) // want `RL209`
+}
+
+func nopeAvastMethods(ctx context.Context, given *avastv5.Retrier, options []avastv5.Option) {
+	avastv5.New().Do(func() error { return ctx.Err() })
+	avastv5.New(avastv5.UntilSucceeded(), avastv5.Context(ctx)).Do(ping)
+	avastv5.New(avastv5.UntilSucceeded(), avastv5.AttemptsForError(3, errors.ErrUnsupported)).Do(func() error { return ctx.Err() })
+	given.Do(ping)
+	avastv5.New(options...).Do(ping)
 }
