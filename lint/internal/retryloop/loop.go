@@ -167,19 +167,33 @@ func isUsed(v ssa.Value, depth int) bool {
 	})
 }
 
+// retries reports whether the loop is a retry.
+func (l *loop) retries() bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			if !ok || isBuiltin(call) {
+				return false
+			}
+			r, ok := l.retry(call)
+			return ok && !r.counted && !r.reread
+		})
+	})
+}
+
 // tries reports whether the loop is a retry, or whether each round makes a call
 // again with the same operands that decides whether the loop goes on, or that
 // is given a context.
 func (l *loop) tries() bool {
+	if l.retries() {
+		return true
+	}
 	round := way{loop: l, blocks: l.blocks}
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
 			if !ok || isBuiltin(call) {
 				continue
-			}
-			if r, ok := l.retry(call); ok && !r.counted && !r.reread {
-				return true
 			}
 			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil
 			if !l.decides(call, anyBranch) {

@@ -32,16 +32,19 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				}
 				if !looked {
 					looked = true
-					if asked := l.contextAsked(); asked != nil || l.tries() {
-						if ctx = liveContext(fn, l.header); ctx == nil {
-							ctx = asked
-						}
+					asked := l.contextAsked()
+					if asked != nil || l.tries() {
+						ctx = liveContext(fn, l.header)
+					}
+					// That of another object may be meant for all that it does.
+					if ctx == nil && asked != nil && l.retries() {
+						ctx = asked
 					}
 					if l.isDetached() {
 						ctx = nil
 					}
 				}
-				if ctx != nil && !endedAt(b) {
+				if ctx != nil && !endedAt(b) && !hasNone(b) {
 					found = append(found, DeafWait{instr, ctx})
 				}
 			}

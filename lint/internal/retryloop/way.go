@@ -131,7 +131,7 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 // a name that misleads makes us silent.
 func ends(b *ssa.BasicBlock) bool { return endsWithin(b, 3) }
 
-var ender = regexp.MustCompile(`(?i)^(exit|goexit|critf?|failnow|skip(f|now)?|terminate|noerror|checkerr(or)?|(must|expect|require|assert)([A-Z_].*)?)$|fatal|panic`)
+var ender = regexp.MustCompile(`(?i)^(exit|goexit|critf?|failnowf?|skip(f|now)?|terminate|noerror|checkerr(or)?|(must|expect|require|assert)([A-Z_].*)?)$|fatal|panic`)
 
 func endsWithin(b *ssa.BasicBlock, depth int) bool {
 	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {

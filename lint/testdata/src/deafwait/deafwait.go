@@ -303,3 +303,35 @@ func nopeDetached(ctx context.Context, ask func(context.Context) error) error {
 		return nil
 	}
 }
+
+type options struct{ ctx context.Context }
+
+func nopeWithoutContext(c client, o options) error {
+	err := c.Ping()
+	for err != nil {
+		if o.ctx != nil {
+			select {
+			case <-o.ctx.Done():
+				return o.ctx.Err()
+			case <-time.After(time.Second):
+			}
+		} else {
+			time.Sleep(time.Second)
+		}
+		err = c.Ping()
+	}
+	return nil
+}
+
+// It paces what comes.
+func nopePaces(closer *closer, incoming <-chan int, work func(int)) {
+	for {
+		select {
+		case <-closer.ctx.Done():
+			return
+		case n := <-incoming:
+			time.Sleep(time.Second)
+			work(n)
+		}
+	}
+}

@@ -187,3 +187,16 @@ func nopeRenews(url string) {
 		return
 	}
 }
+
+func nopeFailsTest(c client, require interface{ FailNowf(string, ...any) }) {
+	deadline := time.Now().Add(time.Minute)
+	for {
+		if time.Now().After(deadline) {
+			require.FailNowf("too late")
+		}
+		if c.Ping() == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
