@@ -273,11 +273,14 @@ var taker = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|po
 // drains reports whether the loop asks for more to do until there is none, and
 // waits for as long as that fails. What only takes what comes is for serving.
 func (l *loop) drains(call *ssa.Call, failed way) bool {
-	if taker.MatchString(nameOf(call)) {
-		return false
-	}
-	for b := range failed.blocks {
-		if slices.ContainsFunc(b.Instrs, isTimedWait) && b.Dominates(l.latchOf(failed)) {
+	return !taker.MatchString(nameOf(call)) && failed.waits()
+}
+
+// waits reports whether the way waits for a time before it comes back.
+func (w way) waits() bool {
+	latch := w.loop.latchOf(w)
+	for b := range w.blocks {
+		if slices.ContainsFunc(b.Instrs, isTimedWait) && b.Dominates(latch) {
 			return true
 		}
 	}

@@ -42,6 +42,7 @@ type Retry struct {
 	first             bool // after its success something else may fail and lead back
 	counted           bool // an operand counts with the attempts
 	reread            bool // the operands are read anew for each attempt
+	again             bool // they are what calls return anew
 }
 
 // A Counter is a variable that failures count.
@@ -99,6 +100,10 @@ func Find(fn *ssa.Function) []Retry {
 				}
 			}
 		}
+		// What gives an attempt its operands is what is tried first.
+		if slices.ContainsFunc(here, func(r Retry) bool { return !r.again }) {
+			here = slices.DeleteFunc(here, func(r Retry) bool { return r.again })
+		}
 		// What only leads to another attempt that fails is a part of that.
 		if slices.ContainsFunc(here, func(r Retry) bool { return !r.first }) {
 			here = slices.DeleteFunc(here, func(r Retry) bool { return r.first })
@@ -134,7 +139,8 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		same, counted := failed.repeats(call)
 		reread := !same && failed.rereads(call)
-		if !same && !reread || !succeeded.leaves() {
+		again := !same && !reread && failed.refreshes(call)
+		if !same && !reread && !again || !succeeded.leaves() {
 			continue
 		}
 		// A success that comes back with the same operands is a daemon's, unless
@@ -148,7 +154,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			}
 		}
 		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, first: first && !asks, counted: counted, reread: reread,
+			Call: call, failed: failed, succeeded: succeeded, first: first && !asks, counted: counted, reread: reread || again, again: again,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
 		// A number that counts up may be the attempt's, or that of the next thing

@@ -23,6 +23,20 @@ func (w way) rereads(call *ssa.Call) bool {
 	return read && !counted
 }
 
+// refreshes reports whether the call is made again, after a wait, with operands
+// that the way has asked for anew: for the address of a service, say. Who searches
+// for what is free does not wait.
+func (w way) refreshes(call *ssa.Call) bool {
+	var counted bool
+	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted, again: true}
+	for _, op := range call.Operands(nil) {
+		if *op != nil && (!s.same(*op) || w.overwrites(call, *op)) {
+			return false
+		}
+	}
+	return !counted && w.waits()
+}
+
 // repeats reports whether the call is made with the same operands when the way
 // leads to it again. The context of the attempt may differ, and numbers may
 // count: counted tells whether one does.
@@ -123,6 +137,28 @@ type sameness struct {
 	seen    map[ssa.Value]bool
 	counted *bool // whether a number counts
 	read    *bool // if not nil: reading again gives the same, and whether that was done
+	again   bool  // what a call returns is as good as what it returned before
+}
+
+// isAsked reports whether a call asks somebody for something, and neither takes
+// the next of several nor makes up another.
+func isAsked(call *ssa.Call) bool {
+	args := len(call.Common().Args)
+	if call.Common().IsInvoke() {
+		args++
+	}
+	return args > 0 && !mover.MatchString(nameOf(call)) && !inventor.MatchString(nameOf(call))
+}
+
+var inventor = regexp.MustCompile(`(?i)new|gen|make|unique|uuid|random|alloc|create|free`)
+
+// isResult reports whether the loop gets a value from a call.
+func (s sameness) isResult(v ssa.Value) bool {
+	if x, ok := v.(*ssa.Extract); ok {
+		v = x.Tuple
+	}
+	call, ok := v.(*ssa.Call)
+	return ok && s.loop.blocks[call.Block()]
 }
 
 func (s sameness) same(v ssa.Value) bool {
@@ -149,17 +185,17 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || isPartOf(v) || isGotten(v) || s.read != nil) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
 	case *ssa.UnOp:
-		return s.sameOperands(v) && s.sameVariable(v)
+		return v.Op != token.ARROW && s.sameOperands(v) && s.sameVariable(v)
 	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
 		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.BinOp:
 		return s.sameOperands(instr)
 	case *ssa.Lookup:
-		return s.read != nil && s.sameOperands(instr)
+		return (s.read != nil || s.again) && s.sameOperands(instr)
 	}
 	return false
 }
@@ -211,7 +247,7 @@ func (s sameness) samePhi(phi *ssa.Phi) bool {
 			continue // from before the loop, or after a success
 		}
 		n, ok := s.stepAlong(edge, phi, 8)
-		if !ok {
+		if !ok && !(s.again && s.isResult(edge) && s.same(edge)) {
 			return false
 		}
 		*s.counted = *s.counted || n != 0

@@ -200,3 +200,62 @@ func nopeFailsTest(c client, require interface{ FailNowf(string, ...any) }) {
 		time.Sleep(time.Second)
 	}
 }
+
+// ---- what is asked for anew ----
+
+type registry interface {
+	Find(name string) (addr string, err error)
+	Next() (addr string, err error)
+}
+
+func (n *node) joinsWhatIsFound(d registry, join func(string) interface{ Join() error }) {
+	addr, err := d.Find("leader")
+	for { // want `retry of Dial .*RL101`
+		conn, failed := net.Dial("tcp", addr)
+		if failed == nil {
+			conn.Close()
+			break
+		}
+		log.Print(failed)
+		time.Sleep(time.Second)
+		if addr, err = d.Find("leader"); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+func nopeTriesOthers(d registry) {
+	for {
+		addr, err := d.Next()
+		if err != nil {
+			return
+		}
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeSearches(d registry) net.Conn {
+	for {
+		addr, _ := d.Find("any")
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			return conn
+		}
+	}
+}
+
+func nopeReceived(addrs <-chan string) {
+	for {
+		conn, err := net.Dial("tcp", <-addrs)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		conn.Close()
+		return
+	}
+}
