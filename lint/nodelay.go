@@ -38,8 +38,9 @@ RIGHT:
 		}
 	}
 
-Remote is what is given a context or a request. It is silent where anything
-between the attempts may wait or put something right, about one or two retries,
+Remote is what is given a context, a connection or a request, or returns one. It is
+silent where anything between the attempts may wait or put something right, where
+the next is made on another connection or server, about one or two retries,
 about errors that alone ask for the same again, in loops over items, and in tests.`,
 	URL:        pageOf("RL103"),
 	Requires:   []*analysis.Analyzer{retries, directiveIndex},
