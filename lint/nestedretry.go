@@ -52,9 +52,10 @@ RIGHT:
 		return fetch(c)
 	}
 
-It is silent where a number of attempts is not constant, about calls through
-interfaces and values, where more than three calls lie between, and about what
-stays inside of the program.`,
+It is silent where a number of attempts is not constant, where the outer ends for
+the error that the inner gives up with, about calls through interfaces and values,
+where more than three calls lie between, and about what stays inside of the
+program.`,
 	URL:        pageOf("RL401"),
 	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
 	ResultType: used,
@@ -74,7 +75,7 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			}
 			inner := n.of(callee)
 			switch {
-			case inner == nil || callee == fn:
+			case inner == nil || callee == fn || l.loop.LeavesFor(callee):
 			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
 				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					l.attempts, callee.Name(), inner.Attempts, inner.Where, l.attempts*inner.Attempts)

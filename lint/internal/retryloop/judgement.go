@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -203,4 +204,55 @@ func (l *loop) onlyLeavesBy(branch *ssa.If) bool {
 		}
 	}
 	return true
+}
+
+// LeavesFor reports whether the retry ends for an error of a variable that fn
+// names as well, or that is of fn's package: how fn says that it has tried often
+// enough.
+func (r Retry) LeavesFor(fn *ssa.Function) bool {
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b] {
+			continue
+		}
+		one := asksForOne(branch)
+		sentinel := sentinelOf(branch.Cond)
+		if one == nil || cycle[one] || sentinel == nil {
+			continue
+		}
+		if fn.Blocks == nil && fn.Pkg == sentinel.Pkg || names(fn, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+// sentinelOf returns the variable that a condition compares an error with.
+func sentinelOf(cond ssa.Value) *ssa.Global {
+	var v ssa.Value
+	switch cond := cond.(type) {
+	case *ssa.Call:
+		if len(cond.Common().Args) == 2 {
+			v = cond.Common().Args[1]
+		}
+	case *ssa.BinOp:
+		v = cond.Y
+	}
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	global, _ := load.X.(*ssa.Global)
+	return global
+}
+
+// names reports whether a function reads a variable.
+func names(fn *ssa.Function, variable *ssa.Global) bool {
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			load, ok := instr.(*ssa.UnOp)
+			return ok && load.X == ssa.Value(variable)
+		})
+	})
 }

@@ -192,7 +192,7 @@ func (l *loop) tries() bool {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || isBuiltin(call) {
+			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) {
 				continue
 			}
 			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil

@@ -3,6 +3,7 @@ package deafwait
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"time"
@@ -334,4 +335,19 @@ func nopePaces(closer *closer, incoming <-chan int, work func(int)) {
 			work(n)
 		}
 	}
+}
+
+// Each round starts another; Background asks for nothing.
+func nopeLaunches(ctx context.Context, beat func(context.Context, int), start func(ctx context.Context, id string) error) error {
+	for i := range 100 {
+		attempt, cancel := context.WithTimeout(context.Background(), time.Minute)
+		err := start(attempt, fmt.Sprint(i))
+		cancel()
+		if err != nil {
+			return err
+		}
+		beat(ctx, i)
+		time.Sleep(time.Second)
+	}
+	return nil
 }

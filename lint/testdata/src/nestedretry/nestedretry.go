@@ -2,6 +2,7 @@ package nestedretry
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/retrygen/retrygen/lint/testdata/src/nestedretry/wrapped"
@@ -87,6 +88,29 @@ func nopeEachOnce(cs []client) (err error) {
 		if err = fetch(c); err == nil {
 			return nil
 		}
+	}
+	return err
+}
+
+var errSpent = errors.New("attempts are spent")
+
+func spends(c client) error {
+	for range 4 {
+		if c.Ping() == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return errSpent
+}
+
+// What the inner gives up on, the outer does as well.
+func nopeLeaves(c client) (err error) {
+	for range 5 {
+		if err = spends(c); err == nil || errors.Is(err, errSpent) {
+			return err
+		}
+		time.Sleep(time.Second)
 	}
 	return err
 }
