@@ -94,6 +94,9 @@ func truncated(all []*ssa.Function, call *ssa.Call) (made int, steps int64, ok b
 	if !ok || load.Op != token.MUL {
 		return 0, 0, false
 	}
+	if g, ok := load.X.(*ssa.Global); ok && (g.Object() == nil || g.Object().Exported()) {
+		return 0, 0, false // others may set it
+	}
 	fields, ok := constantFields(all, load.X)
 	if !ok || fields["Steps"] == nil || fields["Duration"] == nil || fields["Factor"] == nil || fields["Cap"] == nil {
 		return 0, 0, false
@@ -132,9 +135,6 @@ func constantFields(all []*ssa.Function, addr ssa.Value) (map[string]constant.Va
 	case *ssa.Alloc:
 		uses = *addr.Referrers()
 	case *ssa.Global:
-		if addr.Object() == nil || addr.Object().Exported() {
-			return nil, false // others may set it
-		}
 		uses = usesOf(all, addr)
 	default:
 		return nil, false

@@ -105,14 +105,21 @@ func cenkaltiOptionsEndless(args []ssa.Value) bool {
 	return option(args[2], "WithMaxElapsedTime", isZero) && !option(args[2], "WithMaxTries", nil)
 }
 
-// stepsEndless reports whether a wait.Backoff has more Steps than anybody waits
-// for, and no cap that ends it.
+// stepsEndless reports whether a wait.Backoff, also that of a variable of the
+// package, has more Steps than anybody waits for, and no cap that ends it.
 func stepsEndless(backoff ssa.Value) bool {
 	load, ok := backoff.(*ssa.UnOp)
 	if !ok || load.Op != token.MUL {
 		return false
 	}
-	fields, ok := constantFields(nil, load.X)
+	var all []*ssa.Function
+	if g, ok := load.X.(*ssa.Global); ok && g.Pkg == load.Parent().Pkg {
+		retryloop.EachFunction(g.Pkg, func(fn *ssa.Function) bool {
+			all = append(all, fn)
+			return true
+		})
+	}
+	fields, ok := constantFields(all, load.X)
 	if !ok || fields["Steps"] == nil {
 		return false
 	}

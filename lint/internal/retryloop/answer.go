@@ -372,7 +372,7 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 	}
 	callee := c.tried.Common().StaticCallee()
 	set := false
-	ok := eachFunction(parent.Pkg, func(fn *ssa.Function) bool {
+	ok := EachFunction(parent.Pkg, func(fn *ssa.Function) bool {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
 				switch instr := instr.(type) {
@@ -415,7 +415,7 @@ func isSettled(field *ssa.FieldAddr) bool {
 		return false
 	}
 	made := false
-	return eachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
 				at, ok := instr.(*ssa.FieldAddr)
@@ -532,9 +532,9 @@ func isZero(v ssa.Value) bool {
 	return c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) || c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0
 }
 
-// eachFunction calls do with the functions, methods and function literals of a
+// EachFunction calls do with the functions, methods and function literals of a
 // package until it returns false.
-func eachFunction(pkg *ssa.Package, do func(*ssa.Function) bool) bool {
+func EachFunction(pkg *ssa.Package, do func(*ssa.Function) bool) bool {
 	var all func(*ssa.Function) bool
 	all = func(fn *ssa.Function) bool {
 		return do(fn) && !slices.ContainsFunc(fn.AnonFuncs, func(in *ssa.Function) bool { return !all(in) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
@@ -93,6 +94,19 @@ func goesOnAfterTheContext(ctx context.Context) {
 		return true, nil
 	})
 }
+
+// UntilReady is what others may use too.
+var UntilReady = wait.Backoff{Duration: time.Second, Steps: math.MaxInt32}
+
+var untilSet = wait.Backoff{Duration: time.Second, Steps: math.MaxInt32}
+
+func ofVariables() {
+	ready := func() (bool, error) { return ping() == nil, nil }
+	wait.ExponentialBackoff(UntilReady, ready) // want `ExponentialBackoff retries until it succeeds, for ever.*RL201`
+	wait.ExponentialBackoff(untilSet, ready)   // nothing is known of what it is set to
+}
+
+func sets(steps int) { untilSet.Steps = steps }
 
 func goesOnWaiting(ctx context.Context) {
 	ready := func() (bool, error) { return ping() == nil, nil }
