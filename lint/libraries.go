@@ -51,7 +51,7 @@ var libraries = []library{
 	{path: k8sWait, name: "Poll", op: 2, ctx: -1, unbounded: never, twin: "PollUntilContextTimeout"},
 	{path: k8sWait, name: "PollImmediate", op: 2, ctx: -1, unbounded: never, twin: "PollUntilContextTimeout"},
 	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true},
-	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }},
+	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }},
 	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", nil) && !option(args[2], "WithTimeout", nil) && seen(args[2])
 	}},

@@ -49,6 +49,11 @@ func onError() error {
 	return retry.OnError(wait.Backoff{Duration: time.Second, Steps: math.MaxInt}, always, ping) // want `RL201`
 }
 
+// What says whether to try again asks the context.
+func nopeAsksContext(ctx context.Context) error {
+	return retry.OnError(wait.Backoff{Duration: time.Second, Steps: math.MaxInt}, func(error) bool { return ctx.Err() == nil }, ping)
+}
+
 func v7() {
 	backoffv7.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv7.WithMaxElapsedTime(0)) // want `RL201`
 }
