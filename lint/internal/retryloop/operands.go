@@ -3,7 +3,6 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -67,6 +66,39 @@ func changes(call *ssa.Call, failed, succeeded way) bool {
 		}
 	}
 	return false
+}
+
+// advances reports whether a success counts towards what the loop is to reach,
+// and a failure does not.
+func advances(failed, succeeded way) bool {
+	l := failed.loop
+	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	if !ok || l.blocks[branch.Block().Succs[0]] && l.blocks[branch.Block().Succs[1]] {
+		return false
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc([]ssa.Value{cmp.X, cmp.Y}, func(v ssa.Value) bool {
+		phi, ok := v.(*ssa.Phi)
+		if !ok || phi.Block() != l.header {
+			return false
+		}
+		counts := false
+		for i, edge := range phi.Edges {
+			switch pred := l.header.Preds[i]; {
+			case failed.enters(pred) && edge != phi:
+				return false
+			case !failed.enters(pred) && succeeded.enters(pred):
+				if !isStep(edge, phi) {
+					return false
+				}
+				counts = true
+			}
+		}
+		return counts
+	})
 }
 
 // variables returns the variables of the loop that the operands of a call are
@@ -139,18 +171,6 @@ type sameness struct {
 	read    *bool // if not nil: reading again gives the same, and whether that was done
 	again   bool  // what a call returns is as good as what it returned before
 }
-
-// isAsked reports whether a call asks somebody for something, and neither takes
-// the next of several nor makes up another.
-func isAsked(call *ssa.Call) bool {
-	args := len(call.Common().Args)
-	if call.Common().IsInvoke() {
-		args++
-	}
-	return args > 0 && !mover.MatchString(nameOf(call)) && !inventor.MatchString(nameOf(call))
-}
-
-var inventor = regexp.MustCompile(`(?i)new|gen|make|unique|uuid|random|alloc|create|free`)
 
 // isResult reports whether the loop gets a value from a call.
 func (s sameness) isResult(v ssa.Value) bool {
@@ -314,156 +334,6 @@ func counts(fn *ssa.Function) bool {
 		}
 		return read && written
 	})
-}
-
-// isRebuilt reports whether a call makes the same of the same arguments:
-// what an attempt needs anew.
-func isRebuilt(call *ssa.Call) bool {
-	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
-		return false
-	}
-	if fn.Signature.Recv() != nil {
-		return isOfTime(fn)
-	}
-	if isPointerOf(fn.Signature) {
-		return true
-	}
-	path, name := fn.Object().Pkg().Path(), fn.Name()
-	switch path {
-	case "context":
-		return true
-	case "bytes", "strings":
-		return name == "NewReader" || name == "NewBuffer" || name == "NewBufferString"
-	case "net/http":
-		return name == "NewRequest" || name == "NewRequestWithContext"
-	case "fmt":
-		return name == "Sprintf" || name == "Sprint"
-	}
-	return false
-}
-
-// isPointerOf reports whether a function takes one value and returns a pointer to
-// one of its type, as aws.String does.
-func isPointerOf(sig *types.Signature) bool {
-	if sig.Params().Len() != 1 || sig.Results().Len() != 1 {
-		return false
-	}
-	p, ok := sig.Results().At(0).Type().(*types.Pointer)
-	return ok && types.Identical(p.Elem(), sig.Params().At(0).Type())
-}
-
-// isDrawn reports whether a call draws a random number: for another port, name or
-// server.
-func isDrawn(call *ssa.Call) bool {
-	fn := call.Common().StaticCallee()
-	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"math/rand", "math/rand/v2", "crypto/rand"}, fn.Object().Pkg().Path())
-}
-
-// isMade reports whether a call makes an object, or an option: a client that
-// each attempt makes anew is as good as the one before. Makers of names, numbers
-// and addresses are for finding another.
-func isMade(call *ssa.Call) bool {
-	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Signature.Recv() != nil || !maker.MatchString(fn.Name()) || fn.Signature.Results().Len() == 0 {
-		return false
-	}
-	return isObject(fn.Signature.Results().At(0).Type())
-}
-
-var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
-
-// isPartOf reports whether a call of a method only leads to the object on which
-// the next call is made, as in client.Users().Find(name). Methods that choose
-// one of several are for finding another.
-func isPartOf(call *ssa.Call) bool {
-	results := call.Common().Signature().Results()
-	if results.Len() != 1 || isError(results.At(0).Type()) || !isObject(results.At(0).Type()) || receiverOf(call) == nil || chooser.MatchString(nameOf(call)) {
-		return false
-	}
-	return !slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
-		next, ok := ref.(*ssa.Call)
-		return !ok || receiverOf(next) != ssa.Value(call)
-	})
-}
-
-// isGotten reports whether a call only gets an object from its receiver, as in
-// Send(n.State()) or NewClient(pool.Get()): another that serves as well, but not
-// the next of what there is.
-func isGotten(call *ssa.Call) bool {
-	sig := call.Common().Signature()
-	return receiverOf(call) != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isObject(sig.Results().At(0).Type()) &&
-		!isError(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call))
-}
-
-// movesOn reports whether an attempt is made on what may be another object than
-// the one before, as a pool or a cluster gives it.
-func (r Retry) movesOn() bool {
-	seen := map[ssa.Value]bool{}
-	var visit func(ssa.Value) bool
-	visit = func(v ssa.Value) bool {
-		instr, ok := v.(ssa.Instruction)
-		if !ok || seen[v] || !r.failed.loop.blocks[instr.Block()] {
-			return false
-		}
-		seen[v] = true
-		if call, ok := v.(*ssa.Call); ok && isGotten(call) && chooser.MatchString(nameOf(call)) {
-			return true
-		}
-		return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op != nil && visit(*op) })
-	}
-	return slices.ContainsFunc(r.Call.Operands(nil), func(op *ssa.Value) bool { return *op != nil && visit(*op) })
-}
-
-// advances reports whether a success counts towards what the loop is to reach,
-// and a failure does not.
-func advances(failed, succeeded way) bool {
-	l := failed.loop
-	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
-	if !ok || l.blocks[branch.Block().Succs[0]] && l.blocks[branch.Block().Succs[1]] {
-		return false
-	}
-	cmp, ok := branch.Cond.(*ssa.BinOp)
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc([]ssa.Value{cmp.X, cmp.Y}, func(v ssa.Value) bool {
-		phi, ok := v.(*ssa.Phi)
-		if !ok || phi.Block() != l.header {
-			return false
-		}
-		counts := false
-		for i, edge := range phi.Edges {
-			switch pred := l.header.Preds[i]; {
-			case failed.enters(pred) && edge != phi:
-				return false
-			case !failed.enters(pred) && succeeded.enters(pred):
-				if !isStep(edge, phi) {
-					return false
-				}
-				counts = true
-			}
-		}
-		return counts
-	})
-}
-
-var mover = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
-
-var chooser = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|lead|primary|master|current|active|peer|conn|get|acquire|borrow|pop|take|dequeue|target`)
-
-// isObject reports whether a type is one whose values have methods or are called.
-func isObject(t types.Type) bool {
-	switch u := t.Underlying().(type) {
-	case *types.Interface, *types.Signature:
-		return true
-	case *types.Pointer:
-		_, isStruct := u.Elem().Underlying().(*types.Struct)
-		return isStruct
-	case *types.Struct:
-		return true
-	}
-	return false
 }
 
 // overwritesBehind reports whether the way may change what an operand is made

@@ -1,0 +1,212 @@
+package retryloop
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// setBySuccess reports whether a field that the loop reads is one that only a
+// success of the call sets, and that ends the loop: the call itself sets it, or
+// what follows a success. Others may only take it back.
+func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
+	if structOf(field).Field(field.Field).Exported() || !c.failed.loop.leavesWhenSet(field) {
+		return false
+	}
+	parent := field.Parent()
+	if parent.Pkg == nil {
+		return false
+	}
+	callee := c.tried.Common().StaticCallee()
+	set := false
+	ok := EachFunction(parent.Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				switch instr := instr.(type) {
+				case *ssa.FieldAddr:
+					if isSameField(instr, field) && !isPlain(instr) {
+						return false // its address goes elsewhere
+					}
+				case *ssa.Store:
+					at, ok := instr.Addr.(*ssa.FieldAddr)
+					if !ok || !isSameField(at, field) || isZero(instr.Val) {
+						continue
+					}
+					_, made := root(at).(*ssa.Alloc)
+					switch {
+					case fn == parent && (c.failed.loop.blocks[b] || c.succeeded.to.Dominates(b)):
+						if c.failed.blocks[b] {
+							return false
+						}
+						set = true
+					case fn == callee:
+						set = true
+					case !made:
+						return false
+					}
+				}
+			}
+		}
+		return true
+	})
+	*c.set = *c.set || ok && set
+	return ok && set
+}
+
+// isSettled reports whether a field is a setting: a bool that nothing in the
+// package assigns to but what makes the object.
+func isSettled(field *ssa.FieldAddr) bool {
+	f := structOf(field).Field(field.Field)
+	basic, ok := f.Type().Underlying().(*types.Basic)
+	if !ok || basic.Kind() != types.Bool || f.Exported() || field.Parent().Pkg == nil {
+		return false
+	}
+	made := false
+	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				at, ok := instr.(*ssa.FieldAddr)
+				if !ok || !isSameField(at, field) {
+					continue
+				}
+				_, local := root(at).(*ssa.Alloc)
+				if !isPlain(at) || !local && !isOnlyRead(at) {
+					return false
+				}
+				made = made || local && !isOnlyRead(at)
+			}
+		}
+		return true
+	}) && made
+}
+
+var setting = regexp.MustCompile(`(?i)conf(ig)?$|options$|opts$|settings$|flags$|params$`)
+
+// isSetting reports whether a field is one of the program's settings, by the name
+// of the variable, field or type that it is a part of.
+func isSetting(field *ssa.FieldAddr) bool {
+	for v := ssa.Value(field); v != nil; v = partOf(v) {
+		t := v.Type()
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		named, ok := types.Unalias(t).(*types.Named)
+		if ok && v != ssa.Value(field) && setting.MatchString(named.Obj().Name()) {
+			return true
+		}
+		if v != ssa.Value(field) && setting.MatchString(nameOfValue(v)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLeftAlone reports whether a field is that of a local variable which the loop
+// neither assigns to nor hands on.
+func (c classification) isLeftAlone(field *ssa.FieldAddr) bool {
+	alloc, ok := field.X.(*ssa.Alloc)
+	if !ok {
+		return false
+	}
+	return !slices.ContainsFunc(*alloc.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.FieldAddr:
+			return ref.Field == field.Field && !isOnlyRead(ref) && c.failed.loop.blocks[ref.Block()] || !isPlain(ref) && ref.Field == field.Field
+		case *ssa.UnOp, *ssa.DebugRef:
+			return false
+		case *ssa.Store:
+			return ref.Addr != alloc || c.failed.loop.blocks[ref.Block()]
+		}
+		return true
+	})
+}
+
+func isOnlyRead(addr *ssa.FieldAddr) bool {
+	return !slices.ContainsFunc(*addr.Referrers(), func(ref ssa.Instruction) bool {
+		_, stores := ref.(*ssa.Store)
+		return stores
+	})
+}
+
+// leavesWhenSet reports whether the loop asks for a field only to leave when it
+// is true, or not nil.
+func (l *loop) leavesWhenSet(field *ssa.FieldAddr) bool {
+	for _, ref := range *field.Referrers() {
+		load, ok := ref.(*ssa.UnOp)
+		if !ok {
+			continue
+		}
+		for _, use := range *load.Referrers() {
+			leaves := 0 // the successor of the branch
+			if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) && len(*cmp.Referrers()) == 1 {
+				if cmp.Op == token.EQL {
+					leaves = 1
+				}
+				use = (*cmp.Referrers())[0]
+			}
+			branch, ok := use.(*ssa.If)
+			if !ok || l.blocks[branch.Block().Succs[leaves]] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isSameField(a, b *ssa.FieldAddr) bool {
+	return a.Field == b.Field && types.Identical(a.X.Type(), b.X.Type())
+}
+
+// isPlain reports whether a field is only read and assigned to.
+func isPlain(field *ssa.FieldAddr) bool {
+	return !slices.ContainsFunc(*field.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+			return false
+		case *ssa.Store:
+			return ref.Addr != field
+		}
+		return true
+	})
+}
+
+// isZero reports whether v is the constant that a variable begins with.
+func isZero(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	if !ok {
+		return false
+	}
+	return c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) || c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0
+}
+
+// EachFunction calls do with the functions, methods and function literals of a
+// package until it returns false.
+func EachFunction(pkg *ssa.Package, do func(*ssa.Function) bool) bool {
+	var all func(*ssa.Function) bool
+	all = func(fn *ssa.Function) bool {
+		return do(fn) && !slices.ContainsFunc(fn.AnonFuncs, func(in *ssa.Function) bool { return !all(in) })
+	}
+	for _, m := range pkg.Members {
+		switch m := m.(type) {
+		case *ssa.Function:
+			if !all(m) {
+				return false
+			}
+		case *ssa.Type:
+			named, ok := types.Unalias(m.Type()).(*types.Named)
+			if !ok {
+				continue
+			}
+			for method := range named.Methods() {
+				if fn := pkg.Prog.FuncValue(method); fn != nil && !all(fn) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
