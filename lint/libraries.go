@@ -29,18 +29,24 @@ type library struct {
 // libraries is what is known of the popular modules. A test beside the plugin
 // in contrib/golangci/integration compiles against every symbol.
 var libraries = []library{
-	{path: "github.com/cenkalti/backoff/v4", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: "github.com/cenkalti/backoff/v4", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: "github.com/cenkalti/backoff/v5", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
-	{path: "github.com/cenkalti/backoff/v7", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
+	{path: cenkalti, name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti, name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v3", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v3", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v4", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v4", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v4", name: "RetryWithData", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v4", name: "RetryNotifyWithData", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenkalti + "/v5", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
+	{path: cenkalti + "/v7", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
 	{path: "github.com/avast/retry-go", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v3", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v4", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
+	{path: "github.com/avast/retry-go/v4", name: "DoWithData", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: avastv5, recv: "Retrier", name: "Do", op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: avastv5, recv: "RetrierWithData", name: "Do", op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: sethvargo, name: "Do", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool {
-		return isCallOf(origin(args[1]), sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
-	}},
+	{path: sethvargo, name: "Do", op: 2, ctx: 0, unbounded: sethvargoEndless},
+	{path: sethvargo, name: "DoValue", op: 2, ctx: 0, unbounded: sethvargoEndless},
 	{path: sethvargo, name: "Constant", op: 2, ctx: 0, unbounded: always},
 	{path: sethvargo, name: "Exponential", op: 2, ctx: 0, unbounded: always},
 	{path: sethvargo, name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
@@ -131,32 +137,42 @@ func stepsEndless(backoff ssa.Value) bool {
 	return fields["Cap"] == nil || !grows
 }
 
-const cenkalti = "github.com/cenkalti/backoff/v4"
+func sethvargoEndless(args []ssa.Value) bool {
+	return isCallOf(origin(args[1]), sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
+}
+
+// cenkalti is the path of what became of it, up to v4 with the same functions.
+const cenkalti = "github.com/cenkalti/backoff"
+
+func isCenkaltiCall(v ssa.Value, names ...string) bool {
+	return isCallOf(v, cenkalti, names...) || isCallOf(v, cenkalti+"/v3", names...) || isCallOf(v, cenkalti+"/v4", names...)
+}
 
 // cenkaltiEndless reports whether a BackOff never stops: a constant one, or an
 // exponential one whose MaxElapsedTime is set to 0.
 func cenkaltiEndless(args []ssa.Value) bool {
 	b := origin(args[1])
-	if isCallOf(b, cenkalti, "WithContext") {
+	if isCenkaltiCall(b, "WithContext") {
 		b = origin(b.(*ssa.Call).Call.Args[0])
 	}
 	switch {
-	case isCallOf(b, cenkalti, "NewConstantBackOff"):
+	case isCenkaltiCall(b, "NewConstantBackOff"):
 		return true
-	case isCallOf(b, cenkalti, "NewExponentialBackOff"):
+	case isCenkaltiCall(b, "NewExponentialBackOff"):
 		call := b.(*ssa.Call)
 		return setsField(call, "MaxElapsedTime", isZero) || len(call.Call.Args) > 0 && option(call.Call.Args[0], "WithMaxElapsedTime", isZero)
 	}
 	alloc, ok := b.(*ssa.Alloc)
-	return ok && isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti, "ZeroBackOff")
+	return ok && (isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti, "ZeroBackOff") || isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti+"/v3", "ZeroBackOff") ||
+		isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti+"/v4", "ZeroBackOff"))
 }
 
 func cenkaltiContext(args []ssa.Value) ssa.Value {
 	b := origin(args[1])
-	for isCallOf(b, cenkalti, "WithMaxRetries") {
+	for isCenkaltiCall(b, "WithMaxRetries") {
 		b = origin(b.(*ssa.Call).Call.Args[0])
 	}
-	if isCallOf(b, cenkalti, "WithContext") {
+	if isCenkaltiCall(b, "WithContext") {
 		return b.(*ssa.Call).Call.Args[1]
 	}
 	return nil

@@ -79,7 +79,7 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-func isCenkalti(path string) bool { return strings.HasPrefix(path, "github.com/cenkalti/backoff") }
+func isCenkalti(path string) bool { return strings.HasPrefix(path, cenkalti) }
 
 // backOffOf returns the backoff that a call of a library waits by, and whether
 // the call makes it begin again.

@@ -139,8 +139,8 @@ func givesUp(op ssa.Value) bool {
 // cenkaltiSeen reports whether a BackOff is made where it is used.
 func cenkaltiSeen(b ssa.Value) bool {
 	b = origin(b)
-	for isCallOf(b, cenkalti, "WithMaxRetries") {
+	for isCenkaltiCall(b, "WithMaxRetries") {
 		b = origin(b.(*ssa.Call).Call.Args[0])
 	}
-	return isCallOf(b, cenkalti, "NewConstantBackOff", "NewExponentialBackOff")
+	return isCenkaltiCall(b, "NewConstantBackOff", "NewExponentialBackOff")
 }

@@ -5,6 +5,8 @@ import (
 	avastv3 "github.com/avast/retry-go/v3"
 	avastv4 "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
+	backoffv2 "github.com/cenkalti/backoff"
+	backoffv3 "github.com/cenkalti/backoff/v3"
 	"github.com/cenkalti/backoff/v4"
 	backoffv5 "github.com/cenkalti/backoff/v5"
 	backoffv7 "github.com/cenkalti/backoff/v7"
@@ -20,14 +22,16 @@ import (
 // The symbols that retrylint knows retry libraries by: those that are gone do
 // not compile.
 var _ = []any{
-	backoff.Retry, backoff.RetryNotify, backoff.WithContext, backoff.NewConstantBackOff, backoff.NewExponentialBackOff,
+	backoffv2.Retry, backoffv2.RetryNotify, backoffv2.WithContext, backoffv2.NewConstantBackOff, backoffv2.NewExponentialBackOff, backoffv2.ZeroBackOff{}, backoffv2.WithMaxRetries, backoffv2.ExponentialBackOff{}.MaxElapsedTime,
+	backoffv3.Retry, backoffv3.RetryNotify, backoffv3.WithContext, backoffv3.NewConstantBackOff, backoffv3.NewExponentialBackOff, backoffv3.ZeroBackOff{}, backoffv3.WithMaxRetries, backoffv3.ExponentialBackOff{}.MaxElapsedTime,
+	backoff.Retry, backoff.RetryNotify, backoff.RetryWithData[int], backoff.RetryNotifyWithData[int], backoff.WithContext, backoff.NewConstantBackOff, backoff.NewExponentialBackOff,
 	backoff.WithMaxElapsedTime, backoff.ExponentialBackOff{}.MaxElapsedTime, backoff.ZeroBackOff{},
 	backoff.WithMaxRetries, backoff.WithInitialInterval, backoff.WithMaxInterval, backoff.Permanent, backoff.ExponentialBackOff{}.InitialInterval, backoff.ExponentialBackOff{}.MaxInterval,
 	backoffv5.Retry[int], backoffv5.WithMaxElapsedTime, backoffv5.WithMaxTries, backoffv5.WithBackOff, backoffv5.NewExponentialBackOff,
 	backoffv7.Retry[int], backoffv7.WithMaxElapsedTime, backoffv7.WithMaxTries, backoffv7.WithBackOff, backoffv7.NewExponentialBackOff,
 	avast.Do, avast.Attempts, avast.Context,
 	avastv3.Do, avastv3.Attempts, avastv3.Context,
-	avastv4.Do, avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context, avastv4.Delay, avastv4.MaxDelay, avastv4.RetryIf, avastv4.Unrecoverable, avastv4.AttemptsForError,
+	avastv4.Do, avastv4.DoWithData[int], avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context, avastv4.Delay, avastv4.MaxDelay, avastv4.RetryIf, avastv4.Unrecoverable, avastv4.AttemptsForError,
 	avastv5.New, avastv5.NewWithData[int], (*avastv5.Retrier).Do, (*avastv5.RetrierWithData[int]).Do, avastv5.Attempts, avastv5.UntilSucceeded, avastv5.Context, avastv5.Delay, avastv5.MaxDelay,
 	avastv5.RetryIf, avastv5.Unrecoverable, avastv5.AttemptsForError, avastv5.WithThrottle, avastv5.WithFixedTokenBucketThrottle,
 	retry.Do, retry.NewConstant, retry.NewExponential, retry.NewFibonacci, retry.Constant, retry.Exponential, retry.Fibonacci,

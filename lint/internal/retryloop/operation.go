@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -30,9 +31,12 @@ func MayEnd(fn *ssa.Function) bool {
 	})
 }
 
+// reached names what is set by a success.
+var reached = regexp.MustCompile(`(?i)(initiali[sz]ed|connected|ready|loaded|synced|registered|joined|established|succeeded|success)$`)
+
 // maySkip reports whether an operation may return no error before it has tried
-// anything: it is told that there is no need any more. One that answers a
-// question as well may only say no.
+// anything: it is told that there is no need any more, and not because it has
+// succeeded. One that answers a question as well may only say no.
 func maySkip(fn *ssa.Function) bool {
 	results := fn.Signature.Results()
 	if results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) || types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
@@ -48,6 +52,9 @@ func maySkip(fn *ssa.Function) bool {
 				call, ok := instr.(*ssa.Call)
 				return ok && len(errorsOf(call)) > 0
 			}) {
+				return false
+			}
+			if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && b != ret.Block() && reached.MatchString(nameOfValue(branch.Cond)) {
 				return false
 			}
 		}

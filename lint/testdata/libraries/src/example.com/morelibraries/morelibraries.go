@@ -8,6 +8,7 @@ import (
 
 	avast "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
+	backoffv2 "github.com/cenkalti/backoff"
 	"github.com/cenkalti/backoff/v4"
 	backoffv7 "github.com/cenkalti/backoff/v7"
 	"github.com/failsafe-go/failsafe-go"
@@ -176,4 +177,26 @@ func nopeAvastMethods(ctx context.Context, given *avastv5.Retrier, options []ava
 	avastv5.New(avastv5.UntilSucceeded(), avastv5.AttemptsForError(3, errors.ErrUnsupported)).Do(func() error { return ctx.Err() })
 	given.Do(ping)
 	avastv5.New(options...).Do(ping)
+}
+
+func v2() error {
+	return backoffv2.Retry(ping, backoffv2.NewConstantBackOff(time.Second)) // want `RL201`
+}
+
+func nopeV2() error {
+	return backoffv2.Retry(ping, backoffv2.WithMaxRetries(backoffv2.NewConstantBackOff(time.Second), 5))
+}
+
+func number() (int, error) { return 0, ping() }
+
+func withData() (int, error) {
+	return backoff.RetryWithData(number, backoff.NewConstantBackOff(time.Second)) // want `RL201`
+}
+
+func avastWithData() (int, error) {
+	return avast.DoWithData(number, avast.Attempts(0)) // want `RL201`
+}
+
+func value() (int, error) {
+	return sethvargo.DoValue(context.Background(), sethvargo.NewConstant(time.Second), func(context.Context) (int, error) { return number() }) // want `RL201`
 }

@@ -157,3 +157,26 @@ func nopeCounts() error {
 }
 
 func nopeUnseen(b backoff.BackOff) { backoff.Retry(ping, b) }
+
+type engine struct{ initialized, stopped bool }
+
+func (e *engine) init() error { return ping() }
+
+// That it has succeeded already ends it as a success does.
+func initializes(e *engine) {
+	backoff.Retry(func() error { // want `RL201`
+		if e.initialized {
+			return nil
+		}
+		return e.init()
+	}, backoff.NewConstantBackOff(time.Second))
+}
+
+func nopeStopped(e *engine) {
+	backoff.Retry(func() error {
+		if e.stopped {
+			return nil
+		}
+		return e.init()
+	}, backoff.NewConstantBackOff(time.Second))
+}
