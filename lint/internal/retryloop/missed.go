@@ -16,9 +16,9 @@ func (r Retry) MissedLimit() (missed *ssa.BinOp, grows, past bool) {
 		return nil, false, false
 	}
 	cycle := r.failed.cycle()
-	for b := range cycle {
+	for _, b := range r.failed.loop.list {
 		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
+		if !ok || !cycle[b] || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
 			continue
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)
