@@ -46,7 +46,7 @@ RIGHT:
 		}
 	}
 
-It is silent about waits of 100ms and less, in tests, behind the end of the context,
+It is silent about waits of less than 100ms, in tests, behind the end of the context,
 in loops over different things, and about contexts that nobody can end.`,
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
@@ -56,9 +56,6 @@ in loops over different things, and about contexts that nobody can end.`,
 
 func runDeafWait(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	if !imports(pass, "time") {
-		return r.used, nil
-	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, wait := range retryloop.DeafWaits(fn) {
 			pos := wait.Instr.Pos()
@@ -171,9 +168,12 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []a
 	if !ok {
 		return nil
 	}
-	pkg := sel.X.(*ast.Ident).Name
+	pkg, ok := sel.X.(*ast.Ident)
+	if !ok || pass.TypesInfo.Uses[sel.Sel].Pkg().Path() != "time" {
+		return nil
+	}
 	indent := strings.Repeat("\t", pass.Fset.Position(stmt.Pos()).Column-1)
-	text := fmt.Sprintf("select {\n%[1]scase <-%[2]s.Done():\n%[1]s\t%[3]s\n%[1]scase <-%[4]s.After(%[5]s):\n%[1]s}", indent, ctx.Name(), leave, pkg, &d)
+	text := fmt.Sprintf("select {\n%[1]scase <-%[2]s.Done():\n%[1]s\t%[3]s\n%[1]scase <-%[4]s.After(%[5]s):\n%[1]s}", indent, ctx.Name(), leave, pkg.Name, &d)
 	return []analysis.SuggestedFix{{
 		Message:   "Wait in a select with " + ctx.Name() + ".Done()",
 		TextEdits: []analysis.TextEdit{{Pos: stmt.Pos(), End: stmt.End(), NewText: []byte(text)}},

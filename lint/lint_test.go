@@ -36,6 +36,7 @@ func TestFacts(t *testing.T) {
 	root := absolute(t, "..")
 	analysistest.Run(t, root, endlessRetries, testdata+"endlesshelper/helper")
 	analysistest.Run(t, root, retryingFunctions, testdata+"nestedretry/wrapped")
+	analysistest.Run(t, root, remoteFunctions, testdata+"nodelay/api")
 }
 
 // testdata begins the patterns of the packages that are part of this module.

@@ -20,7 +20,7 @@ import (
 var retryingFunctions = &analysis.Analyzer{
 	Name:       "retryingfunctions",
 	Doc:        "retryingfunctions: find functions that retry, and how often",
-	Requires:   []*analysis.Analyzer{ssaForm, retries},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions},
 	FactTypes:  []analysis.Fact{new(retrying)},
 	ResultType: reflect.TypeFor[*nesting](),
 	Run:        runRetryingFunctions,
@@ -54,16 +54,17 @@ type level struct {
 
 // nesting is what a package knows of its levels.
 type nesting struct {
-	pass   *analysis.Pass
-	fns    []*ssa.Function
-	levels map[*ssa.Function][]level
-	facts  map[*ssa.Function]*retrying
-	open   map[*ssa.Function]bool
+	pass    *analysis.Pass
+	network retryloop.Network
+	fns     []*ssa.Function
+	levels  map[*ssa.Function][]level
+	facts   map[*ssa.Function]*retrying
+	open    map[*ssa.Function]bool
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	n := &nesting{pass, fns, map[*ssa.Function][]level{}, map[*ssa.Function]*retrying{}, map[*ssa.Function]bool{}}
+	n := &nesting{pass, pass.ResultOf[remoteFunctions].(retryloop.Network), fns, map[*ssa.Function][]level{}, map[*ssa.Function]*retrying{}, map[*ssa.Function]bool{}}
 	policies := attemptsOf(pass)
 	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
 		if attempts := r.Attempts(); attempts > 1 {
@@ -101,7 +102,7 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 	best := retrying{Attempts: 1}
 	for _, l := range n.levels[fn] {
 		inner := n.attempts(l.call)
-		if inner == 1 && !l.loop.Outward() {
+		if inner == 1 && !l.loop.Outward(n.network) {
 			continue // what stays inside of the program may be tried often
 		}
 		if total := l.attempts * inner; total > best.Attempts {

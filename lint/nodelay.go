@@ -5,6 +5,7 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -38,21 +39,27 @@ RIGHT:
 		}
 	}
 
-Remote is what is given a context, a connection or a request, or returns one. It is
-silent where anything between the attempts may wait or put something right, where
-the next is made on another connection or server, about one or two retries,
-about errors that alone ask for the same again, in loops over items, and in tests.`,
+Remote is what is given a context, a connection or a request, or returns one, or
+what reaches such a call, in other packages of the module as well. A loop that
+waits, but not on the way that a failure takes, is reported too; so is a watch that
+begins again at once when it fails.
+
+It is silent where anything between the attempts, or in the call, may wait or put
+something right, where the next is made on another connection or server, about one
+or two retries, without a limit about errors that alone ask for the same again, in
+loops over items, and in tests.`,
 	URL:        pageOf("RL103"),
-	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions, directiveIndex},
 	ResultType: used,
 	Run:        runNoDelay,
 }
 
 func runNoDelay(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	network := pass.ResultOf[remoteFunctions].(retryloop.Network)
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		// RL101 says it of what nothing ends.
-		if retry.Bound == retryloop.Unbounded || !retry.AtOnce() {
+		if retry.Bound == retryloop.Unbounded || !retry.AtOnce(network) {
 			continue
 		}
 		file := fileOf(pass, retry.Call.Pos())
@@ -60,6 +67,15 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, call := range retryloop.Skips(fn, network) {
+			file := fileOf(pass, call.Pos())
+			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+				continue
+			}
+			r.at(callStart(file, call.Pos()), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retryloop.NameOf(call))
+		}
 	}
 	return r.used, nil
 }

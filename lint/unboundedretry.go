@@ -64,7 +64,7 @@ RL104, that the end of the call's context is retried as any other error; RL105,
 that attempts are counted but the count is never compared, or goes away from its
 limit; RL106, that each round starts the clock anew.`,
 	URL:        pageOf("RL101"),
-	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{retries, remoteFunctions, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedRetry,
 }
@@ -79,7 +79,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) {
 			continue
 		}
-		why, codes := judgement(pass.Fset, retry)
+		why, codes := judgement(pass.Fset, retry, pass.ResultOf[remoteFunctions].(retryloop.Network))
 		r.finding(analysis.Diagnostic{
 			Pos:     position(file, retry),
 			Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
@@ -89,9 +89,9 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 }
 
 // judgement says why nothing ends a retry, and which rules that breaks.
-func judgement(fset *token.FileSet, retry retryloop.Retry) (why string, codes []string) {
+func judgement(fset *token.FileSet, retry retryloop.Retry, network retryloop.Network) (why string, codes []string) {
 	why, codes = "every way out needs it to succeed or to fail otherwise", []string{"RL101"}
-	if retry.AtOnce() {
+	if retry.AtOnce(network) {
 		why, codes = why+", and it tries again at once", append(codes, "RL103")
 	}
 	if retry.IgnoresItsContext() {

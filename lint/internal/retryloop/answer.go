@@ -276,41 +276,32 @@ func (l *loop) drains(call *ssa.Call, failed way) bool {
 	return !taker.MatchString(nameOf(call)) && failed.waits()
 }
 
-// waits reports whether the way waits for a time before it comes back.
+// waits reports whether the way always waits for a time before it comes back.
 func (w way) waits() bool {
-	latch := w.loop.latchOf(w)
-	for b := range w.blocks {
-		if slices.ContainsFunc(b.Instrs, isTimedWait) && b.Dominates(latch) {
+	seen := map[*ssa.BasicBlock]bool{}
+	var hurries func(*ssa.BasicBlock) bool
+	hurries = func(b *ssa.BasicBlock) bool {
+		if b == w.loop.header {
 			return true
 		}
-	}
-	return false
-}
-
-// latchOf returns the block by which a way comes back, or the block that it
-// begins with if there are several.
-func (l *loop) latchOf(w way) *ssa.BasicBlock {
-	at := w.to
-	for _, p := range l.header.Preds {
-		if w.enters(p) {
-			if at != w.to {
-				return w.to
-			}
-			at = p
+		if seen[b] || !w.blocks[b] || slices.ContainsFunc(b.Instrs, isTimedWait) || ends(b) {
+			return false
 		}
+		seen[b] = true
+		return slices.ContainsFunc(b.Succs, hurries)
 	}
-	return at
+	return w.returns() && !hurries(w.to)
 }
 
 // endsByAnswer reports whether the loop may leave because of what a call
 // returned besides its error.
 func (l *loop) endsByAnswer(call *ssa.Call) bool {
 	if call.Common().Signature().Results().Len() == 1 {
-		return !isError(call.Type()) && l.decides(call, false)
+		return !isError(call.Type()) && l.dependsOn(call)
 	}
 	return slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
 		x, ok := ref.(*ssa.Extract)
-		return ok && !isError(x.Type()) && l.decides(x, false)
+		return ok && !isError(x.Type()) && l.dependsOn(x)
 	})
 }
 

@@ -67,8 +67,8 @@ func constantWait(instr ssa.Instruction) (time.Duration, bool) {
 	var timer ssa.Value
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		if isNamed(instr.Common().StaticCallee(), "time", "Sleep") {
-			return constantDuration(instr.Common().Args[0])
+		if d := sleeps(instr); d != nil {
+			return constantDuration(d)
 		}
 	case *ssa.UnOp:
 		timer = instr.X

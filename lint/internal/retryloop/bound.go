@@ -241,12 +241,13 @@ func (c classification) memory(addr ssa.Value) bool {
 	case *ssa.Global:
 		// The end of a stream is reached by reading on.
 		isEOF := isVariable(addr, "io", "EOF")
-		isEnd := isVariable(addr, "context", "Canceled", "DeadlineExceeded")
-		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF && !isEnd
+		ended := isVariable(addr, "context", "Canceled", "DeadlineExceeded")
+		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF && !ended
 	case *ssa.Alloc:
 		return isTarget(addr)
 	case *ssa.FieldAddr:
-		if c.fixed(addr.X) {
+		_, nested := addr.X.(*ssa.FieldAddr)
+		if c.fixed(addr.X) || nested && c.fixed(root(addr)) {
 			return c.setBySuccess(addr) || isSettled(addr) || isSetting(addr) || c.isLeftAlone(addr)
 		}
 		return c.only(addr.X)

@@ -137,7 +137,12 @@ func isLive(v ssa.Value) bool {
 	x, ok := v.(*ssa.Extract)
 	if !ok {
 		call, ok := v.(*ssa.Call)
-		return ok && isNamed(call.Common().StaticCallee(), "net/http", "Context")
+		if !ok || nameOf(call) != "Context" {
+			return false
+		}
+		// That of a request, of a stream, of a command.
+		_, given := root(receiverOf(call)).(*ssa.Parameter)
+		return given || isNamed(call.Common().StaticCallee(), "net/http", "Context")
 	}
 	call, ok := x.Tuple.(*ssa.Call)
 	if !ok {
@@ -146,6 +151,70 @@ func isLive(v ssa.Value) bool {
 	fn := call.Common().StaticCallee()
 	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") ||
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
+}
+
+// contextGiven returns a context that is kept in a field and may end, if the loop
+// gives it to what it calls, or nil.
+func (l *loop) contextGiven() ssa.Value {
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok || GivenContext(call) == nil {
+				continue
+			}
+			if ctx := GivenContext(call); isKept(ctx) && l.isOlder(ctx) {
+				return ctx
+			}
+		}
+	}
+	return nil
+}
+
+// isKept reports whether a context is read from a field that is set to nothing
+// but what somebody may end: a context that a function is given, or one that is
+// derived with a cancel function.
+func isKept(ctx ssa.Value) bool {
+	load, ok := ctx.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	field, ok := load.X.(*ssa.FieldAddr)
+	if !ok || field.Parent().Pkg == nil {
+		return false
+	}
+	set := false
+	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				at, ok := instr.(*ssa.FieldAddr)
+				if !ok || !isSameField(at, field) {
+					continue
+				}
+				for _, store := range storesTo(at) {
+					if !mayBeEnded(store.Val) {
+						return false
+					}
+					set = true
+				}
+			}
+		}
+		return true
+	}) && set
+}
+
+// mayBeEnded reports whether v is a context that a function is given, or that is
+// made together with what ends it.
+func mayBeEnded(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Parameter:
+		return true
+	case *ssa.Extract:
+		made, ok := v.Tuple.(*ssa.Call)
+		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause", "WithTimeout", "WithDeadline") && !isOnlyDeferred(made)
+	case *ssa.Call:
+		return isNamed(v.Common().StaticCallee(), "context", "WithValue") && mayBeEnded(v.Common().Args[0])
+	}
+	return false
 }
 
 // contextAsked returns a context that a condition of the loop asks and that may
@@ -224,7 +293,7 @@ func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
 		succ, cond = 1, not.X
 	}
 	cmp := cond.(*ssa.BinOp)
-	if _, received := cmp.X.(*ssa.Extract); !received && cmp.Op == token.EQL {
+	if _, received := cmp.X.(*ssa.Extract); !received && (cmp.Op == token.EQL) == isNil(cmp.Y) {
 		succ = 1 - succ
 	}
 	return ctx, branch.Block().Succs[succ]
@@ -259,8 +328,8 @@ func contextAsked(cond ssa.Value) ssa.Value {
 	}
 	switch x := cmp.X.(type) {
 	case *ssa.Call:
-		// ctx.Err() != nil
-		if isNil(cmp.Y) {
+		// ctx.Err() != nil, ctx.Err() == context.Canceled
+		if isNil(cmp.Y) || isEnd(cmp.Y) {
 			return methodOfContext(x, "Err")
 		}
 	case *ssa.Extract:
@@ -270,6 +339,16 @@ func contextAsked(cond ssa.Value) ssa.Value {
 		}
 	}
 	return nil
+}
+
+// isEnd reports whether v is the error of a context that has ended.
+func isEnd(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	g, ok := load.X.(*ssa.Global)
+	return ok && isVariable(g, "context", "Canceled", "DeadlineExceeded")
 }
 
 // methodOfContext returns the context that v asks by the named method, or nil.

@@ -84,7 +84,7 @@ func isSettled(field *ssa.FieldAddr) bool {
 	}) && made
 }
 
-var setting = regexp.MustCompile(`(?i)conf(ig)?$|options$|opts$|settings$|flags$|params$`)
+var setting = regexp.MustCompile(`(?i)conf(ig)?$|cfg$|options$|opts$|settings$|flags$|params$`)
 
 // isSetting reports whether a field is one of the program's settings, by the name
 // of the variable, field or type that it is a part of.

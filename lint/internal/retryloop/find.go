@@ -66,6 +66,9 @@ func (r Retry) Through() *ssa.Parameter {
 	return p
 }
 
+// NameOf returns the name of what is called.
+func NameOf(call *ssa.Call) string { return nameOf(call) }
+
 func nameOf(call *ssa.Call) string {
 	common := call.Common()
 	if common.IsInvoke() {

@@ -23,14 +23,16 @@ func (r Retry) IgnoresItsContext() bool {
 	case *ssa.Extract:
 		// A deadline of the attempt's own is what a retry is for.
 		return !r.failed.loop.blocks[v.Block()] && isLive(v)
+	case *ssa.UnOp:
+		return isKept(v)
 	}
 	return false
 }
 
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
-func (r Retry) AtOnce() bool {
-	if !r.isRemote() || r.Through() != nil || r.counted || r.Waits() || r.corrects() || r.movesOn() {
+func (r Retry) AtOnce(n Network) bool {
+	if !r.isRemote(n) || r.Through() != nil || r.counted || r.Waits() || sleepsWithin(r.Call.Common().StaticCallee(), 3) || r.corrects() || r.movesOn() {
 		return false
 	}
 	switch r.Bound {
@@ -38,51 +40,40 @@ func (r Retry) AtOnce() bool {
 		return true
 	}
 	limit, counted := r.limit()
-	return counted && (limit == 0 || limit > 2)
+	return counted && (limit == 0 || limit > 2) || !counted && r.endsLate()
 }
 
-// Outward reports whether the call may leave the program: it is remote, or of a
-// method that an interface hides.
-func (r Retry) Outward() bool { return isRemote(r.Call, 3) || r.Call.Common().IsInvoke() }
-
-// isRemote reports whether the call is given a context or a request, reaches
-// net/http within this package, or, where nothing ends the retry, is of a method
-// that an interface hides.
-func (r Retry) isRemote() bool {
-	return isRemote(r.Call, 3) || r.Bound == Unbounded && r.Call.Common().IsInvoke()
-}
-
-func isRemote(call ssa.CallInstruction, depth int) bool {
-	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) {
-		return true
-	}
-	fn := call.Common().StaticCallee()
-	if fn == nil || depth == 0 {
-		return false
-	}
-	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") || isNamed(fn, "net", "Dial", "DialTimeout") {
-		return true
-	}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if inner, ok := instr.(*ssa.Call); ok && GivenContext(inner) == nil && isRemote(inner, depth-1) {
-				return true
-			}
+// endsLate reports whether the retry ends when a clock says that it is late.
+func (r Retry) endsLate() bool {
+	cycle := r.failed.cycle()
+	for b := range cycle {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3) {
+			return true
 		}
 	}
 	return false
 }
 
-// isOfNetwork reports whether a function takes or returns a connection, or an
-// HTTP request or its response.
-func isOfNetwork(sig *types.Signature) bool {
-	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
-		for v := range tuple.Variables() {
-			switch types.TypeString(v.Type(), nil) {
-			case "net.Conn", "*net/http.Request", "*net/http.Response":
-				return true
-			}
+// readsClock reports whether a condition is made of what a clock says. It looks
+// depth calls deep into this package.
+func readsClock(v ssa.Value, depth int) bool {
+	switch v := v.(type) {
+	case *ssa.Call:
+		fn := v.Common().StaticCallee()
+		if isNamed(fn, "time", "Now", "Since", "Until") || isOfTime(fn) {
+			return true
 		}
+		return fn != nil && depth > 0 && types.Identical(v.Type(), types.Typ[types.Bool]) && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+				inner, ok := instr.(*ssa.Call)
+				return ok && readsClock(inner, depth-1)
+			})
+		})
+	case *ssa.UnOp:
+		return readsClock(v.X, depth)
+	case *ssa.BinOp:
+		return readsClock(v.X, depth) || readsClock(v.Y, depth)
 	}
 	return false
 }
@@ -113,9 +104,9 @@ func flowsFrom(call *ssa.Call, v ssa.Value) bool { return errorsOf(call)[v] }
 // 0 if that is not constant.
 func (r Retry) limit() (n int64, counted bool) {
 	cycle := r.failed.cycle()
-	for b := range cycle {
+	for _, b := range r.failed.loop.list {
 		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
+		if !ok || !cycle[b] || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
 			continue
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)

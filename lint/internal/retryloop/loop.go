@@ -176,7 +176,7 @@ func (l *loop) retries() bool {
 				return false
 			}
 			r, ok := l.retry(call)
-			return ok && !r.counted && !r.reread
+			return ok && !r.counted && (!r.reread || r.again)
 		})
 	})
 }
@@ -195,11 +195,48 @@ func (l *loop) tries() bool {
 			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) {
 				continue
 			}
-			anyBranch := len(errorsOf(call)) > 0 && GivenContext(call) != nil
-			if !l.decides(call, anyBranch) {
+			if !l.goesOnBy(call) {
 				continue
 			}
 			if same, counted := round.repeats(call); same && !counted {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goesOnBy reports whether a call decides that the loop goes on: a failure does,
+// or an answer that may also end it. Where each failure leaves and all else goes
+// on, the same is done several times over.
+func (l *loop) goesOnBy(call *ssa.Call) bool {
+	errs := errorsOf(call)
+	if GivenContext(call) != nil && l.asksFilled(call) {
+		return true
+	}
+	for branch := range l.branchesOn(call) {
+		if _, failing, _ := l.branchOn(branch.Block(), errs); failing != nil && !l.way(branch.Block(), failing).returns() {
+			continue
+		}
+		if l.mayLeave(branch) || len(errs) > 0 && GivenContext(call) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// asksFilled reports whether a way out depends on what a call was given to fill: an
+// argument that leads to a struct from before the loop.
+func (l *loop) asksFilled(call *ssa.Call) bool {
+	for _, arg := range argumentsOf(call.Common()) {
+		if made, ok := arg.(*ssa.MakeInterface); ok {
+			arg = made.X
+		}
+		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) || l.blocks[blockOf(arg)] {
+			continue
+		}
+		for branch := range l.branchesOn(arg) {
+			if _, failing, _ := l.branchOn(branch.Block(), errorsOf(call)); failing == nil && l.mayLeave(branch) {
 				return true
 			}
 		}
@@ -212,33 +249,48 @@ func isBuiltin(call *ssa.Call) bool {
 	return ok
 }
 
-// decides reports whether a branch of the loop depends on v: any branch, or
-// one that may leave.
-func (l *loop) decides(v ssa.Value, anyBranch bool) bool {
-	seen := map[ssa.Value]bool{}
-	var visit func(ssa.Value) bool
-	visit = func(v ssa.Value) bool {
+// dependsOn reports whether a branch that may leave the loop depends on v.
+func (l *loop) dependsOn(v ssa.Value) bool {
+	for branch := range l.branchesOn(v) {
+		if l.mayLeave(branch) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayLeave reports whether one side of a branch is outside of the loop.
+func (l *loop) mayLeave(branch *ssa.If) bool {
+	return slices.ContainsFunc(branch.Block().Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
+}
+
+// branchesOn returns the branches of the loop that depend on v.
+func (l *loop) branchesOn(v ssa.Value) map[*ssa.If]bool {
+	branches, seen := map[*ssa.If]bool{}, map[ssa.Value]bool{}
+	var visit func(ssa.Value)
+	visit = func(v ssa.Value) {
 		if seen[v] || v.Referrers() == nil {
-			return false
+			return
 		}
 		seen[v] = true
 		for _, ref := range *v.Referrers() {
 			if !l.blocks[ref.Block()] {
 				continue
 			}
-			if _, ok := ref.(*ssa.If); ok {
-				succs := ref.Block().Succs
-				if anyBranch || !l.blocks[succs[0]] || !l.blocks[succs[1]] {
-					return true
+			switch ref := ref.(type) {
+			case *ssa.If:
+				branches[ref] = true
+			case *ssa.Store:
+				if kept, ok := ref.Addr.(*ssa.Alloc); ok && ref.Val == v {
+					visit(kept)
 				}
-			}
-			if next, ok := ref.(ssa.Value); ok && visit(next) {
-				return true
+			case ssa.Value:
+				visit(ref)
 			}
 		}
-		return false
 	}
-	return visit(v)
+	visit(v)
+	return branches
 }
 
 // between returns the blocks on the ways from one block of the loop to another

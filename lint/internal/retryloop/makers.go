@@ -1,9 +1,11 @@
 package retryloop
 
 import (
+	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -11,6 +13,15 @@ import (
 // isRebuilt reports whether a call makes the same of the same arguments:
 // what an attempt needs anew.
 func isRebuilt(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
+		return false
+	}
+	return isPure(fn, 3) || isRebuiltOutside(call)
+}
+
+// isRebuiltOutside is isRebuilt of functions of other packages.
+func isRebuiltOutside(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
 		return false
@@ -23,16 +34,40 @@ func isRebuilt(call *ssa.Call) bool {
 	}
 	path, name := fn.Object().Pkg().Path(), fn.Name()
 	switch path {
-	case "context":
+	case "context", "bytes", "strings", "strconv", "path", "path/filepath", "net/url":
 		return true
-	case "bytes", "strings":
-		return name == "NewReader" || name == "NewBuffer" || name == "NewBufferString"
+	case "net":
+		return name == "JoinHostPort"
 	case "net/http":
 		return name == "NewRequest" || name == "NewRequestWithContext"
 	case "fmt":
-		return name == "Sprintf" || name == "Sprint"
+		return strings.HasPrefix(name, "Sprint")
 	}
 	return false
+}
+
+// isPure reports whether a function of this package only computes from what it is
+// given and what stands in memory. It looks depth calls deep.
+func isPure(fn *ssa.Function, depth int) bool {
+	if fn == nil || len(fn.Blocks) == 0 || depth == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				_, local := root(instr.Addr).(*ssa.Alloc)
+				return !local
+			case *ssa.UnOp:
+				return instr.Op == token.ARROW
+			case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.Panic, *ssa.MakeChan:
+				return true
+			case *ssa.Call:
+				return !isBuiltin(instr) && !isRebuiltOutside(instr) && !isPure(instr.Common().StaticCallee(), depth-1)
+			}
+			return false
+		})
+	})
 }
 
 // isPointerOf reports whether a function takes one value and returns a pointer to
@@ -57,7 +92,10 @@ func isDrawn(call *ssa.Call) bool {
 // and addresses are for finding another.
 func isMade(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Signature.Recv() != nil || !maker.MatchString(fn.Name()) || fn.Signature.Results().Len() == 0 {
+	if fn == nil || fn.Signature.Results().Len() == 0 || fn.Signature.Recv() != nil && !strings.HasPrefix(fn.Name(), "With") {
+		return false
+	}
+	if _, isOption := fn.Signature.Results().At(0).Type().Underlying().(*types.Signature); !isOption && !maker.MatchString(fn.Name()) {
 		return false
 	}
 	return isObject(fn.Signature.Results().At(0).Type())
@@ -70,7 +108,14 @@ var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
 // one of several are for finding another.
 func isPartOf(call *ssa.Call) bool {
 	results := call.Common().Signature().Results()
-	if results.Len() != 1 || isError(results.At(0).Type()) || !isObject(results.At(0).Type()) || receiverOf(call) == nil || chooser.MatchString(nameOf(call)) {
+	if results.Len() != 1 || isError(results.At(0).Type()) || !isObject(results.At(0).Type()) || receiverOf(call) == nil {
+		return false
+	}
+	name := nameOf(call)
+	if call.Common().Signature().Params().Len() > 0 {
+		name = strings.TrimPrefix(name, "Get") // what it is given says which one
+	}
+	if chooser.MatchString(name) {
 		return false
 	}
 	return !slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {

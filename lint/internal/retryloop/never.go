@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -115,6 +116,9 @@ func NeverEnds(v ssa.Value) bool {
 		return IsBackground(v)
 	case *ssa.Extract:
 		made, ok := v.Tuple.(*ssa.Call)
+		if ok && tracer.MatchString(nameOf(made)) && IsContext(v.Type()) && GivenContext(made) != nil {
+			return NeverEnds(GivenContext(made))
+		}
 		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && NeverEnds(made.Common().Args[0]) && isOnlyDeferred(made)
 	case *ssa.FreeVar:
 		// The function around it may end, and run what it deferred.
@@ -123,6 +127,9 @@ func NeverEnds(v ssa.Value) bool {
 	}
 	return false
 }
+
+// tracer names what puts something into a context, and does not end it.
+var tracer = regexp.MustCompile(`(?i)span|trace|baggage|logger`)
 
 // isOnlyDeferred reports whether the second result of a call is called when the
 // function ends, or not at all.

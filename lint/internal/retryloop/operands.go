@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -40,7 +41,7 @@ func (w way) refreshes(call *ssa.Call) bool {
 // leads to it again. The context of the attempt may differ, and numbers may
 // count: counted tells whether one does.
 func (w way) repeats(call *ssa.Call) (same, counted bool) {
-	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted}
+	s := sameness{way: w, call: call, seen: map[ssa.Value]bool{}, counted: &counted}
 	for _, op := range call.Operands(nil) {
 		if *op != nil && (!s.same(*op) || w.overwrites(call, *op) || w.overwritesBehind(*op)) {
 			return false, false
@@ -166,6 +167,7 @@ func contents(v ssa.Value) (values []ssa.Value) {
 // sameness judges whether a value is the same in the next round of a way.
 type sameness struct {
 	way
+	call    *ssa.Call // if not nil: by its name, what it returned stands for the same
 	seen    map[ssa.Value]bool
 	counted *bool // whether a number counts
 	read    *bool // if not nil: reading again gives the same, and whether that was done
@@ -178,7 +180,7 @@ func (s sameness) isResult(v ssa.Value) bool {
 		v = x.Tuple
 	}
 	call, ok := v.(*ssa.Call)
-	return ok && s.loop.blocks[call.Block()]
+	return ok && s.loop.blocks[call.Block()] && !isRebuilt(call) // that is a step from what it was
 }
 
 func (s sameness) same(v ssa.Value) bool {
@@ -211,13 +213,37 @@ func (s sameness) same(v ssa.Value) bool {
 		return s.sameOperands(v)
 	case *ssa.UnOp:
 		return v.Op != token.ARROW && s.sameOperands(v) && s.sameVariable(v)
-	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
+	case *ssa.FieldAddr:
+		if identity.MatchString(structOf(v).Field(v.Field).Name()) && s.isOfAnswer(v.X) {
+			return true
+		}
+		return s.sameOperands(instr)
+	case *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
 		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.BinOp:
 		return s.sameOperands(instr)
 	case *ssa.Lookup:
 		return (s.read != nil || s.again) && s.sameOperands(instr)
 	}
 	return false
+}
+
+// identity names what says which thing an answer is about, and asks for the same
+// again: other fields of a page lead to the next.
+var identity = regexp.MustCompile(`^(ID|Id|UID|UUID|ARN|Arn|Name|Namespace)$|[a-z](ID|Id|Name|Arn|ARN)$`)
+
+// isOfAnswer reports whether v is a variable to which the loop assigns nothing but
+// what the call returned.
+func (s sameness) isOfAnswer(v ssa.Value) bool {
+	phi, ok := v.(*ssa.Phi)
+	if !ok || s.call == nil || phi.Block() != s.loop.header {
+		return false
+	}
+	for i, edge := range phi.Edges {
+		if s.enters(phi.Block().Preds[i]) && !isResultOf(edge, s.call, 8) && edge != ssa.Value(phi) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameVariable reports whether the loop assigns only the same to the local
@@ -228,7 +254,16 @@ func (s sameness) sameVariable(load *ssa.UnOp) bool {
 		return true
 	}
 	return !slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool {
-		return s.loop.blocks[store.Block()] && !s.same(store.Val)
+		return s.loop.blocks[store.Block()] && (!s.same(store.Val) || isMadeOf(store.Val, alloc))
+	})
+}
+
+// isMadeOf reports whether a call is given what a variable held before.
+func isMadeOf(v ssa.Value, alloc *ssa.Alloc) bool {
+	call, ok := v.(*ssa.Call)
+	return ok && slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool {
+		load, ok := (*op).(*ssa.UnOp)
+		return ok && root(load.X) == ssa.Value(alloc)
 	})
 }
 
@@ -266,6 +301,9 @@ func (s sameness) samePhi(phi *ssa.Phi) bool {
 		if !s.enters(phi.Block().Preds[i]) {
 			continue // from before the loop, or after a success
 		}
+		if isConst(edge) {
+			continue // set by the first failure, and the same from then on
+		}
 		n, ok := s.stepAlong(edge, phi, 8)
 		if !ok && !(s.again && s.isResult(edge) && s.same(edge)) {
 			return false
@@ -290,9 +328,9 @@ func (w way) stepAlong(v ssa.Value, variable *ssa.Phi, depth int) (n int64, ok b
 		if v.Block() == w.loop.header || !w.loop.blocks[v.Block()] {
 			return 0, false
 		}
-		first := true
+		first, behind := true, w.blocks[v.Block()]
 		for i, pred := range v.Block().Preds {
-			if !w.blocks[pred] && (pred != w.from || v.Block() != w.to) {
+			if behind && !w.blocks[pred] && (pred != w.from || v.Block() != w.to) || isLacking(variable, pred) {
 				continue
 			}
 			by, ok := w.stepAlong(v.Edges[i], variable, depth-1)
@@ -304,6 +342,22 @@ func (w way) stepAlong(v ssa.Value, variable *ssa.Phi, depth int) (n int64, ok b
 		return n, !first
 	}
 	return 0, false
+}
+
+// isLacking reports whether block b only runs when a variable is nil: it is made
+// when it is needed first.
+func isLacking(variable *ssa.Phi, b *ssa.BasicBlock) bool {
+	for ; b.Idom() != nil; b = b.Idom() {
+		branch, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If)
+		if !ok || len(b.Preds) != 1 {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if ok && cmp.X == ssa.Value(variable) && isNil(cmp.Y) && (cmp.Op == token.EQL && b == branch.Block().Succs[0] || cmp.Op == token.NEQ && b == branch.Block().Succs[1]) {
+			return true
+		}
+	}
+	return false
 }
 
 func isInteger(t types.Type) bool {

@@ -159,7 +159,7 @@ func (l *loop) waits(is func(ssa.Instruction) bool) bool {
 func isTimedWait(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		return isNamed(instr.Common().StaticCallee(), "time", "Sleep")
+		return sleeps(instr) != nil
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false

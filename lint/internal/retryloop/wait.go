@@ -3,6 +3,8 @@ package retryloop
 import (
 	"go/constant"
 	"go/token"
+	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +42,9 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 					if ctx == nil && asked != nil && l.retries() {
 						ctx = asked
 					}
+					if ctx == nil && l.retries() {
+						ctx = l.contextGiven()
+					}
 					if l.isDetached() {
 						ctx = nil
 					}
@@ -53,7 +58,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 	return found
 }
 
-// shortest is a wait that is not worth to be cut short.
+// shortest is the shortest wait that is worth to be cut short.
 const shortest = 100 * time.Millisecond
 
 // isPlainWait reports whether an instruction waits for a time that is long, or
@@ -61,7 +66,8 @@ const shortest = 100 * time.Millisecond
 func isPlainWait(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0])
+		d := sleeps(instr)
+		return d != nil && !isShort(d)
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
@@ -78,8 +84,28 @@ func isShort(d ssa.Value) bool {
 		return false
 	}
 	n, exact := constant.Int64Val(constant.ToInt(c.Value))
-	return exact && time.Duration(n) <= shortest
+	return exact && time.Duration(n) < shortest
 }
+
+// sleeps returns for how long a call sleeps and does nothing else, or nil: that
+// of the package time, and of clocks, under the same name.
+func sleeps(call *ssa.Call) ssa.Value {
+	common := call.Common()
+	sig := common.Signature()
+	if len(common.Args) == 0 || sig.Results().Len() != 0 || sig.Params().Len() != 1 || !isDuration(sig.Params().At(0).Type()) {
+		return nil
+	}
+	name := nameOf(call)
+	if common.StaticCallee() == nil && !common.IsInvoke() {
+		name = nameOfValue(common.Value)
+	}
+	if !sleeper.MatchString(name) {
+		return nil
+	}
+	return common.Args[len(common.Args)-1]
+}
+
+var sleeper = regexp.MustCompile(`^_?[Ss]leep(Func|Fn|er)?$`)
 
 // Waits reports whether anything between one failure and the next attempt may
 // take time by itself. What cannot be seen into may.
@@ -92,6 +118,17 @@ func (r Retry) Waits() bool {
 		}
 	}
 	return false
+}
+
+// sleepsWithin reports whether a function of this package waits for a time, which
+// may be that between two attempts. It looks depth calls deep.
+func sleepsWithin(fn *ssa.Function, depth int) bool {
+	return fn != nil && depth > 0 && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return isTimedWait(instr) || ok && sleepsWithin(call.Common().StaticCallee(), depth-1)
+		})
+	})
 }
 
 // Spins reports whether a loop that nothing leaves makes a call again as soon
@@ -132,25 +169,35 @@ func mayWait(instr ssa.Instruction, depth int) bool {
 	return false
 }
 
+// What waits says so; what may do so by its name is looked into, if it can be.
+var (
+	waiter  = regexp.MustCompile(`(?i:sleep|wait|backoff|delay|pause|throttle)|^pace|Pace`)
+	delayer = regexp.MustCompile(`(?i)limit|after|again|retry`)
+)
+
 func isWait(call *ssa.Call, depth int) bool {
 	common := call.Common()
 	name := strings.ToLower(nameOf(call))
 	if strings.HasPrefix(name, "new") {
 		return false // what makes a delay does not wait
 	}
-	for _, word := range []string{"sleep", "wait", "backoff", "delay", "pause", "pace", "throttle", "limit", "after", "again", "retry"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	if _, builtin := common.Value.(*ssa.Builtin); builtin {
-		return false
-	}
 	fn := common.StaticCallee()
+	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
+		return true
+	}
 	if fn == nil {
-		return !common.IsInvoke() // a function value
+		return !common.IsInvoke() && !isCancel(common.Value) // a function value
 	}
 	return depth > 0 && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(in ssa.Instruction) bool { return mayWait(in, depth-1) })
 	})
+}
+
+// isCancel reports whether v is the function that ends a context, or a builtin.
+func isCancel(v ssa.Value) bool {
+	if _, ok := v.(*ssa.Builtin); ok {
+		return true
+	}
+	named, ok := types.Unalias(v.Type()).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
 }

@@ -143,7 +143,7 @@ func nopeShort(ctx context.Context, dir string) (err error) {
 		if err = os.RemoveAll(dir); err == nil {
 			return nil
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	return err
 }
@@ -280,7 +280,7 @@ func text(s string) *string { return &s }
 
 func asksByPointer(ctx context.Context, find func(context.Context, *string) error) error {
 	for i := range 5 {
-		if err := find(ctx, text("name")); err != nil {
+		if err := find(ctx, text("name")); err == nil {
 			return nil
 		}
 		time.Sleep(time.Duration(i+1) * time.Second) // want `RL102`
@@ -350,4 +350,136 @@ func nopeLaunches(ctx context.Context, beat func(context.Context, int), start fu
 		time.Sleep(time.Second)
 	}
 	return nil
+}
+
+// It does the same several times over.
+func nopeRepeats(ctx context.Context, scale func(context.Context, int) error) error {
+	for range 5 {
+		if err := scale(ctx, 0); err != nil {
+			return err
+		}
+		time.Sleep(2 * time.Second)
+	}
+	return nil
+}
+
+type change struct{ ID, Status, Next string }
+
+// By its name what was returned is asked for again.
+func asksForItself(ctx context.Context, get func(context.Context, string) (*change, error), c *change) (err error) {
+	for c.Status == "pending" {
+		time.Sleep(time.Second) // want `RL102`
+		if c, err = get(ctx, c.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nopePages(ctx context.Context, get func(context.Context, string) (*change, error), c *change) (err error) {
+	for c.Status == "more" {
+		time.Sleep(time.Second)
+		if c, err = get(ctx, c.Next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What is filled is asked.
+func fills(ctx context.Context, get func(context.Context, string, *change) error, c *change) error {
+	for i := 0; ; i++ {
+		if i == 300 {
+			return context.DeadlineExceeded
+		}
+		time.Sleep(time.Second / 4) // want `RL102`
+		if err := get(ctx, "name", c); err != nil {
+			return err
+		}
+		if c.Status == "ready" {
+			return nil
+		}
+	}
+}
+
+// The struct that it returns is asked.
+func running(ctx context.Context, inspect func(context.Context, string) (change, error)) error {
+	for {
+		c, err := inspect(ctx, "name")
+		if err != nil {
+			return err
+		}
+		if c.Status == "running" {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		return nil
+	}
+}
+
+type clock interface{ Sleep(time.Duration) }
+
+func byClock(ctx context.Context, c clock, f func() error) (err error) {
+	for range 5 {
+		if err = f(); err == nil || ctx.Err() != nil {
+			return err
+		}
+		c.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
+func comparesTheEnd(get func() error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	for {
+		if ctx.Err() == context.DeadlineExceeded {
+			return ctx.Err()
+		}
+		if err := get(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+type manager struct{ ctx context.Context }
+
+func newManager(ctx context.Context) *manager { return &manager{ctx: ctx} }
+
+// Nobody ends what is kept but the one who gave it.
+func (m *manager) recover(load func(context.Context) error) (err error) {
+	for range 5 {
+		if err = load(m.ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
+type server struct{ ctx context.Context }
+
+func newServer() *server { return &server{ctx: context.Background()} }
+
+func (s *server) nopeKeptForEver(load func(context.Context) error) (err error) {
+	for range 5 {
+		if err = load(s.ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// The context of a stream ends with its call.
+func ofStream(stream interface{ Context() context.Context }, load func(context.Context) error) (err error) {
+	ctx := stream.Context()
+	for range 5 {
+		if err = load(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return err
 }

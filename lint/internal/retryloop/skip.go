@@ -1,0 +1,85 @@
+package retryloop
+
+import (
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Skips returns the remote calls of loops that go on after a success, of which a
+// failure leads back to the same call at once. A loop may wait between one round and
+// the next where it succeeds, which the way of the failure misses.
+func Skips(fn *ssa.Function, n Network) (found []*ssa.Call) {
+	for _, l := range loops(fn) {
+		if l.items() {
+			continue
+		}
+		for _, b := range l.list {
+			if l.innermost[b] != l {
+				continue
+			}
+			for _, instr := range b.Instrs {
+				if call, ok := instr.(*ssa.Call); ok && l.skips(call, n) {
+					found = append(found, call)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// sender names what a program that makes load does again and again.
+var sender = regexp.MustCompile(`(?i)^(send|write|publish|produce|push|put|post|exec|do$|run|call|ping)`)
+
+// serves reports whether the loop makes a call first of all in each round, and begins
+// the next after a success and a failure alike, unless somebody stops it.
+func (l *loop) serves(call *ssa.Call, failed, succeeded way) bool {
+	if sender.MatchString(nameOf(call)) {
+		return false
+	}
+	onlyStops := func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		return ok && (!l.mayLeave(branch) || contextAsked(branch.Cond) != nil || whenStopped(b) != nil) || !ok && len(b.Succs) > 0
+	}
+	for b := range succeeded.blocks {
+		if !onlyStops(b) {
+			return false
+		}
+	}
+	for b := range failed.cycle() {
+		if !onlyStops(b) {
+			return false
+		}
+	}
+	for b := range l.between(l.header, call.Block()) {
+		for _, instr := range b.Instrs {
+			before, ok := instr.(*ssa.Call)
+			if ok && before != call && !isBuiltin(before) && !isRebuilt(before) && !isMade(before) && !isTold(before) && !isPartOf(before) && !isGotten(before) && methodOfContext(before, "Done") == nil && methodOfContext(before, "Err") == nil {
+				return false
+			}
+		}
+	}
+	return succeeded.returns()
+}
+
+func (l *loop) skips(call *ssa.Call, n Network) bool {
+	if isNoAttempt(call) || isAccept(call) || taker.MatchString(nameOf(call)) || !n.isRemote(call) {
+		return false
+	}
+	errs := errorsOf(call)
+	for _, b := range l.list {
+		branch, failing, succeeding := l.branchOn(b, errs)
+		if branch == nil {
+			continue
+		}
+		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
+		same, counted := failed.repeats(call)
+		if !failed.returns() || !same || counted || progresses(call, failed) || !succeeded.waits() && !l.serves(call, failed, succeeded) {
+			continue
+		}
+		r := Retry{Call: call, failed: failed, succeeded: succeeded}
+		_, isRetry := l.retry(call)
+		return !isRetry && !r.Waits() && !r.corrects() && !r.movesOn()
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package nodelay
+
+import (
+	"context"
+	"log"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/nodelay/api"
+)
+
+// What another package asks is as remote as what this one does.
+func elsewhere(c *api.Client) (s string, err error) {
+	for range 3 { // want `Status is tried again at once`
+		if s, err = c.Status(); err == nil {
+			break
+		}
+	}
+	return s, err
+}
+
+func nopeInMemory(c *api.Client) (s string, err error) {
+	for range 3 {
+		if s, err = c.Known(); err == nil {
+			break
+		}
+	}
+	return s, err
+}
+
+// The limit is that of the loop, not that of the last attempt.
+func tellsOfTheLast(c *api.Client) (s string, err error) {
+	for i := 0; i < 3; i++ { // want `Status is tried again at once`
+		if s, err = c.Status(); err == nil {
+			break
+		}
+		if i == 2 {
+			return "", err
+		}
+	}
+	return s, nil
+}
+
+// To cancel the attempt's context takes no time, and neither does a name that only
+// sounds like it.
+func attemptTimeout(ctx context.Context, c client, key string) error {
+	var err error
+	for attempt := 0; attempt < 4; attempt++ { // want `Call is tried again at once`
+		limited, cancel := context.WithTimeout(ctx, time.Second)
+		_, err = c.Call(limited, strings.TrimSpace(key))
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+type tail struct{ began time.Time }
+
+func (t tail) shouldRetry() bool { return time.Since(t.began) < time.Minute }
+
+func untilLate(ctx context.Context, c client, t tail) error {
+	for { // want `Call is tried again at once`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if !t.shouldRetry() {
+			return err
+		}
+	}
+}
+
+// A failure misses the wait.
+func polls(ctx context.Context, c client) bool {
+	for range 100 {
+		state, err := c.Call(ctx, "state") // want `Call is tried again at once`
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		if pods, err := c.Call(ctx, state); err == nil && pods == "ready" {
+			return true
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return false
+}
+
+func nopeWaitsFirst(ctx context.Context, c client) bool {
+	for range 100 {
+		time.Sleep(50 * time.Millisecond)
+		state, err := c.Call(ctx, "state")
+		if err != nil {
+			continue
+		}
+		if pods, err := c.Call(ctx, state); err == nil && pods == "ready" {
+			return true
+		}
+	}
+	return false
+}
+
+type watched interface {
+	List(ctx context.Context) (string, error)
+	Send(ctx context.Context) (string, error)
+}
+
+// A watch blocks as long as it succeeds, and spins when it fails.
+func watches(ctx context.Context, s watched, notify func(string)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		default:
+		}
+		state, err := s.List(ctx) // want `List is tried again at once`
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		notify(state)
+	}
+}
+
+// It makes load, with failures as without.
+func nopeMakesLoad(ctx context.Context, s watched, count func(string)) {
+	for {
+		state, err := s.Send(ctx)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		count(state)
+	}
+}
+
+// What comes is handled, whether that works or not.
+func nopeHandles(ctx context.Context, conn net.Conn, packet []byte, handle func(context.Context, []byte) error) {
+	for {
+		if _, err := conn.Read(packet); err != nil {
+			return
+		}
+		if err := handle(ctx, packet); err != nil {
+			log.Print(err)
+			continue
+		}
+		log.Print("handled")
+	}
+}
+
+// So many are wanted.
+func nopeFills(target string, n int, put func(net.Conn)) {
+	for i := 0; i < n; i++ {
+		if conn, err := net.Dial("tcp", target); err == nil {
+			put(conn)
+		}
+	}
+}
+
+// It takes its time by itself.
+func nopeTakesItsTime(c *api.Client) (err error) {
+	for range 5 {
+		if err = patient(c); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func patient(c *api.Client) error {
+	if _, err := c.Status(); err != nil {
+		time.Sleep(time.Second)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package unboundedretry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"time"
+)
+
+type locks interface {
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, from, n int) (items []string, next int, err error)
+}
+
+type semaphore struct {
+	locks locks
+	name  string
+	cfg   struct{ batch int }
+}
+
+func (s *semaphore) key() string { return "sem/" + s.name }
+
+// A name that is only put together is the same each time.
+func (s *semaphore) unlock(ctx context.Context) {
+	for { // want `retry of Delete .*RL101, RL104`
+		if err := s.locks.Delete(ctx, s.key()); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+type namer struct{ made int }
+
+func (n *namer) next() string {
+	n.made++
+	return fmt.Sprint(n.made)
+}
+
+// One that is made up is another.
+func nopeMakesUp(ctx context.Context, l locks, n *namer) {
+	for {
+		if err := l.Delete(ctx, n.next()); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Only a success gets nearer to the batch.
+func (s *semaphore) collect(ctx context.Context) {
+	for from, n := 0, 0; n < s.cfg.batch; { // want `RL101`
+		items, next, err := s.locks.List(ctx, from, 10)
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		n, from = n+len(items), next
+	}
+}
+
+// What the first failure sets stays as it is.
+func waitsForReady(request func(wait bool) error) {
+	wait := false
+	for { // want `RL101`
+		if err := connect(request, wait); err == nil {
+			return
+		}
+		wait = true
+	}
+}
+
+func connect(request func(bool) error, wait bool) error { return request(wait) }
+
+// Each name is that of a later time.
+func nopeRenames(rename func(from, to string) error, dir string, at time.Time) {
+	for {
+		if err := move(rename, path.Join(dir, at.Format(time.RFC3339))); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+		at = at.Add(time.Second)
+	}
+}
+
+func move(rename func(from, to string) error, to string) error { return rename("current", to) }
+
+type tracing struct{}
+
+func (tracing) StartSpan(ctx context.Context, name string) (int, context.Context) { return 0, ctx }
+
+// A span is put into a context, and does not end it.
+func traced(l locks, t tracing) {
+	_, ctx := t.StartSpan(context.Background(), "name")
+	for { // want `RL101`
+		if err := l.Delete(ctx, "k"); err == nil || isNotFound(err) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func isNotFound(err error) bool { return err.Error() == "not found" }
+
+// The client is made when it is needed first.
+func makesOnce(url string, c *http.Client) {
+	for { // want `RL101`
+		if c == nil {
+			c = &http.Client{Timeout: time.Second}
+		}
+		if _, err := c.Get(url); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
