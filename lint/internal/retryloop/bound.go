@@ -328,13 +328,23 @@ func (c classification) call(call *ssa.Call) bool {
 			continue
 		}
 		_, plain := arg.Type().Underlying().(*types.Basic)
-		fromError := !c.fixed(arg)
+		fromError := !c.fixed(arg) && !c.isKept(arg)
 		if !c.only(arg) || !fromError && !plain && !isConst(arg) && !isOfTime(fn) {
 			return false
 		}
 		aboutError = aboutError || fromError || c.errs[arg]
 	}
 	return aboutError
+}
+
+// isKept reports whether a value is read from what is the same in every round: no
+// sentinel, and not what an error was put into.
+func (c classification) isKept(v ssa.Value) bool {
+	kept := root(v)
+	if alloc, ok := kept.(*ssa.Alloc); ok && isTarget(alloc) || isCell(kept) {
+		return false
+	}
+	return c.fixed(kept) && !c.errs[kept]
 }
 
 // remembers reports whether a function of this package may answer differently
