@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"syscall"
 
@@ -16,49 +17,63 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
 	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
+	asked := map[*ssa.BasicBlock]ssa.Value{}
+	classes, bounds := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
+	for _, b := range r.failed.loop.list {
+		if !cycle[b] {
+			continue
+		}
+		last, isBranch := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if _, jumps := b.Instrs[len(b.Instrs)-1].(*ssa.Jump); ends(b) || !isBranch && !jumps {
+			bounds[b] = true
+		}
+		if !isBranch || bounds[b] || last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
+			continue
+		}
+		if asked[b] = contextAsked(last.Cond); asked[b] != nil {
+			continue
+		}
+		if to := whenStopped(b); to != nil && !cycle[to] {
+			bounds[b] = true
+			continue
+		}
+		if away := r.walksAway(last); away != nil && !cycle[away] {
+			continue
+		}
+		if r.isOfMaker(last.Cond) {
+			r.remade = true
+			continue
+		}
+		if !c.only(last.Cond) {
+			bounds[b] = true
+			continue
+		}
+		classes[b] = !c.fixed(last.Cond) && r.isAbout(last.Cond, errs)
+	}
+	if len(bounds) > 0 && !r.escapes(cycle, bounds, classes, c, branch) {
+		return
+	}
 	var ctx ssa.Value
 	selected, knows := false, false
 	for _, b := range r.failed.loop.list {
 		if !cycle[b] {
 			continue
 		}
-		if ends(b) {
-			return
+		if classes[b] {
+			last := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+			r.Classified = true
+			selected = selected || isSelected(last, cycle)
+			knows = knows || !isSpared(last, cycle)
 		}
-		switch last := b.Instrs[len(b.Instrs)-1].(type) {
-		case *ssa.Jump:
-		case *ssa.If:
-			if last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
-				continue
-			}
-			if asked := contextAsked(last.Cond); asked != nil && (ctx == nil || ctx == asked) {
-				ctx = asked
-				continue
-			}
-			if to := whenStopped(b); to != nil && !cycle[to] {
+		if asked[b] != nil {
+			if ctx != nil && ctx != asked[b] {
 				return
 			}
-			if away := r.walksAway(last); away != nil && !cycle[away] {
-				continue
-			}
-			if r.isOfMaker(last.Cond) {
-				r.remade = true
-				continue
-			}
-			if !c.only(last.Cond) {
-				return
-			}
-			if !c.fixed(last.Cond) && r.isAbout(last.Cond, errs) {
-				r.Classified = true
-				selected = selected || isSelected(last, cycle)
-				knows = knows || !isSpared(last, cycle)
-			}
-		default:
-			return
+			ctx = asked[b]
 		}
 	}
 	switch given := GivenContext(r.Call); {
-	case selected && !r.Waits():
+	case selected && !r.waitsOn(cycle):
 		// One error alone asks for the same again at once: there is more to do, or
 		// others were faster.
 	case ctx != nil:
@@ -71,6 +86,47 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			r.DeadCounter = r.failed.deadCounter()
 		}
 	}
+}
+
+// escapes reports whether errors of some class lead round the cycle past all that
+// bounds it, and takes the rest out of the cycle: of which class the next error is,
+// the program cannot choose; all other branches are its own. Branches that choose by
+// the class it adds to classes.
+func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c classification, branch *ssa.If) bool {
+	header := r.failed.loop.header
+	for b := range bounds {
+		delete(cycle, b)
+	}
+	before := maps.Clone(cycle)
+	for b := range bounds {
+		before[b] = true
+	}
+	for shrunk := true; shrunk; {
+		shrunk = false
+		for _, b := range r.failed.loop.list {
+			if !cycle[b] {
+				continue
+			}
+			last, isBranch := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+			chosen := isBranch && last != branch && !(c.only(last.Cond) && r.isAbout(last.Cond, c.errs))
+			on, off := 0, 0
+			for _, s := range b.Succs {
+				switch {
+				case cycle[s]:
+					on++
+				case before[s]:
+					off++
+				}
+			}
+			if on == 0 || chosen && off > 0 {
+				delete(cycle, b)
+				shrunk = true
+			} else if off > 0 && last != branch {
+				classes[b] = true
+			}
+		}
+	}
+	return cycle[header] && cycle[r.Call.Block()] && cycle[r.failed.from]
 }
 
 // staysOn reports whether all that can follow block b is on the cycle. It keeps

@@ -109,8 +109,10 @@ var sleeper = regexp.MustCompile(`^_?[Ss]leep(Func|Fn|er)?$`)
 
 // Waits reports whether anything between one failure and the next attempt may
 // take time by itself. What cannot be seen into may.
-func (r Retry) Waits() bool {
-	for b := range r.failed.cycle() {
+func (r Retry) Waits() bool { return r.waitsOn(r.failed.cycle()) }
+
+func (r Retry) waitsOn(cycle map[*ssa.BasicBlock]bool) bool {
+	for b := range cycle {
 		for _, instr := range b.Instrs {
 			if instr != ssa.Instruction(r.Call) && mayWait(instr, 3) {
 				return true

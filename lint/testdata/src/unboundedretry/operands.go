@@ -2,6 +2,7 @@ package unboundedretry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -133,5 +134,91 @@ func nopeCountsElsewhere(c client, opts *sendOptions) {
 			return
 		}
 		time.Sleep(d)
+	}
+}
+
+// The limit is that of other errors.
+func limitOfOthers(c client) error {
+	for attempt := 0; ; { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if isNotFound(err) {
+			time.Sleep(time.Second)
+			continue
+		}
+		if attempt++; attempt > 3 {
+			return err
+		}
+	}
+}
+
+// Of one error alone there may be as many as others cause.
+func nopeOneErrorIsFree(c client) error {
+	for attempt := 0; ; {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errBusy) {
+			continue
+		}
+		if attempt++; attempt > 3 {
+			return err
+		}
+	}
+}
+
+// Only one class waits for the end of the context.
+func waitsForOneClass(ctx context.Context, c client) error {
+	for { // want `retry of Ping .*RL101`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		switch err.Error() {
+		case "invalid":
+			return err
+		case "busy":
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// All classes count, one of them first.
+func nopeAllCount(c client) error {
+	for attempt := 0; ; {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if isNotFound(err) {
+			time.Sleep(time.Second)
+		}
+		if attempt++; attempt > 3 {
+			return err
+		}
+	}
+}
+
+// What the program chooses, it may choose to end.
+func nopeProgramChooses(c client, more func() bool) error {
+	for attempt := 0; ; {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if more() {
+			time.Sleep(time.Second)
+			continue
+		}
+		if attempt++; attempt > 3 {
+			return err
+		}
 	}
 }
