@@ -3,9 +3,11 @@ package lint
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -42,14 +44,15 @@ RIGHT:
 Remote is what is given a context, a connection or a request, or returns one, or
 what reaches such a call, in other packages of the module as well. A loop that
 waits, but not on the way that a failure takes, is reported too; so is a watch that
-begins again at once when it fails.
+begins again at once when it fails, and a call of a helper that retries what it is
+given without a delay.
 
 It is silent where anything between the attempts, or in the call, may wait or put
 something right, where the next is made on another connection or server, about one
 or two retries, without a limit about errors that alone ask for the same again, in
 loops over items, and in tests.`,
 	URL:        pageOf("RL103"),
-	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions, hurriedCalls, directiveIndex},
 	ResultType: used,
 	Run:        runNoDelay,
 }
@@ -68,14 +71,21 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		}
 		r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
 	}
+	hurried := pass.ResultOf[hurriedCalls].([]*ssa.Call)
+	calls := slices.Clone(hurried)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, call := range retryloop.Skips(fn, network) {
-			file := fileOf(pass, call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
-				continue
-			}
-			r.at(callStart(file, call.Pos()), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retryloop.NameOf(call))
+		calls = append(calls, retryloop.Skips(fn, network)...)
+	}
+	for _, call := range calls {
+		file := fileOf(pass, call.Pos())
+		if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+			continue
 		}
+		said := "%s is tried again at once when it fails: wait between the attempts, longer each time"
+		if slices.Contains(hurried, call) {
+			said = "%s tries it again at once when it fails: give it a delay that grows"
+		}
+		r.at(callStart(file, call.Pos()), token.NoPos, "RL103", said, retryloop.NameOf(call))
 	}
 	return r.used, nil
 }

@@ -32,7 +32,38 @@ func (r Retry) IgnoresItsContext() bool {
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce(n Network) bool {
-	if !r.isRemote(n) || r.Through() != nil || r.counted || r.Waits() || sleepsWithin(r.Call.Common().StaticCallee(), 3) || r.corrects() || r.movesOn() {
+	return r.isRemote(n) && r.Through() == nil && !r.Waits() && !sleepsWithin(r.Call.Common().StaticCallee(), 3) && r.insists()
+}
+
+// Hurries reports whether a helper tries what it is given again at once, or after
+// nothing but the delay that a parameter tells.
+func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
+	if r.Through() == nil || !r.insists() {
+		return nil, false
+	}
+	for b := range r.failed.cycle() {
+		for _, instr := range b.Instrs {
+			if instr == ssa.Instruction(r.Call) || !mayWait(instr, 3) {
+				continue
+			}
+			call, isCall := instr.(*ssa.Call)
+			if !isCall {
+				return nil, false
+			}
+			told, isParameter := sleeps(call).(*ssa.Parameter)
+			if !isParameter || delay != nil && told != delay {
+				return nil, false
+			}
+			delay = told
+		}
+	}
+	return delay, true
+}
+
+// insists reports whether the same is tried several times, and nothing is done about
+// the failure.
+func (r Retry) insists() bool {
+	if r.counted || r.corrects() || r.movesOn() {
 		return false
 	}
 	switch r.Bound {

@@ -131,9 +131,14 @@ var chooser = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|mos
 // the next of what there is.
 func isGotten(call *ssa.Call) bool {
 	sig := call.Common().Signature()
-	return receiverOf(call) != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isObject(sig.Results().At(0).Type()) &&
-		!isError(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call))
+	if receiverOf(call) == nil || sig.Params().Len() != 0 || sig.Results().Len() != 1 || isError(sig.Results().At(0).Type()) {
+		return false
+	}
+	return isObject(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call)) || attribute.MatchString(nameOf(call))
 }
+
+// attribute names what says of a thing which one it is.
+var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|URL|Url|Addr|Address|Host|Region|Path)$|^String$`)
 
 var mover = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
 

@@ -42,6 +42,16 @@ func NewNetwork(fns []*ssa.Function, known func(*types.Func) bool) Network {
 // something else than the context that it is given.
 func (n Network) Reaches(fn *ssa.Function) bool { return n.here[fn] }
 
+// Asks reports whether a function of the package makes any remote call that may fail.
+func (n Network) Asks(fn *ssa.Function) bool {
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && len(errorsOf(call)) > 0 && !isRebuilt(call) && n.isRemote(call)
+		})
+	})
+}
+
 func (n Network) calls(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {

@@ -483,3 +483,19 @@ func ofStream(stream interface{ Context() context.Context }, load func(context.C
 	}
 	return err
 }
+
+type image interface {
+	Name() string
+	NextTag() string
+}
+
+// What a thing is called stays the same.
+func publishes(ctx context.Context, i image, publish func(string) error) error {
+	for range 30 {
+		if err := publish(i.Name()); err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return nil
+}

@@ -177,3 +177,44 @@ func patient(c *api.Client) error {
 	}
 	return nil
 }
+
+func withRetries(n int, sleep time.Duration, f func() error) error {
+	return withRetriesContext(nil, n, sleep, f)
+}
+
+func withRetriesContext(ctx context.Context, n int, sleep time.Duration, f func() error) (err error) {
+	for try := 1; ; try++ {
+		if ctx != nil {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			default:
+			}
+		}
+		if err = f(); err == nil || n != 0 && try >= n {
+			return err
+		}
+		time.Sleep(sleep) // want `RL102`
+	}
+}
+
+func toldNotToWait(c *api.Client) error {
+	return withRetries(5, 0, func() error { // want `withRetries tries it again at once when it fails: give it a delay that grows \(RL103\)`
+		_, err := c.Status()
+		return err
+	})
+}
+
+func nopeToldToWait(c *api.Client) error {
+	return withRetries(5, time.Second, func() error {
+		_, err := c.Status()
+		return err
+	})
+}
+
+func nopeWithinTheProgram(c *api.Client) error {
+	return withRetries(5, 0, func() error {
+		_, err := c.Known()
+		return err
+	})
+}
