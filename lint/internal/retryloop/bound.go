@@ -109,9 +109,12 @@ func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c class
 			}
 			last, isBranch := b.Instrs[len(b.Instrs)-1].(*ssa.If)
 			chosen := isBranch && last != branch && !(c.only(last.Cond) && r.isAbout(last.Cond, c.errs))
+			_, failing, _ := r.failed.loop.branchOn(b, c.errs)
 			on, off := 0, 0
 			for _, s := range b.Succs {
 				switch {
+				case failing != nil && s != failing:
+					// It has failed, whoever asks.
 				case cycle[s]:
 					on++
 				case before[s]:

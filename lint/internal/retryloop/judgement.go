@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -63,7 +64,7 @@ func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
 // insists reports whether the same is tried several times, and nothing is done about
 // the failure.
 func (r Retry) insists() bool {
-	if r.counted || r.corrects() || r.movesOn() {
+	if r.counted || r.corrects() || r.movesOn() || r.timesOut() || r.failed.alters(r.Call) {
 		return false
 	}
 	switch r.Bound {
@@ -72,6 +73,23 @@ func (r Retry) insists() bool {
 	}
 	limit, counted := r.limit()
 	return counted && (limit == 0 || limit > 2) || !counted && r.endsLate()
+}
+
+// timesOut reports whether an error leads to the next attempt only if the last has
+// run out of time, which it has waited for.
+func (r Retry) timesOut() bool {
+	cycle := r.failed.cycle()
+	for b := range cycle {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b.Succs[0]] || cycle[b.Succs[1]] {
+			continue
+		}
+		call, ok := branch.Cond.(*ssa.Call)
+		if ok && (strings.Contains(nameOf(call), "Timeout") || isNamed(call.Common().StaticCallee(), "errors", "Is") && isEnd(call.Common().Args[1])) {
+			return true
+		}
+	}
+	return false
 }
 
 // endsLate reports whether the retry ends when a clock says that it is late.

@@ -50,6 +50,18 @@ func (w way) repeats(call *ssa.Call) (same, counted bool) {
 	return true, counted
 }
 
+// alters reports whether the first failure changes an operand of the next attempt.
+func (w way) alters(call *ssa.Call) bool {
+	var counted, altered bool
+	s := sameness{way: w, call: call, seen: map[ssa.Value]bool{}, counted: &counted, altered: &altered}
+	for _, op := range call.Operands(nil) {
+		if *op != nil {
+			s.same(*op)
+		}
+	}
+	return altered
+}
+
 // changes reports whether a success leads back to the call with other
 // operands: the next item after the one that was retried.
 func changes(call *ssa.Call, failed, succeeded way) bool {
@@ -170,6 +182,7 @@ type sameness struct {
 	call    *ssa.Call // if not nil: by its name, what it returned stands for the same
 	seen    map[ssa.Value]bool
 	counted *bool // whether a number counts
+	altered *bool // if not nil: whether the first failure changes something
 	read    *bool // if not nil: reading again gives the same, and whether that was done
 	again   bool  // what a call returns is as good as what it returned before
 }
@@ -302,7 +315,11 @@ func (s sameness) samePhi(phi *ssa.Phi) bool {
 			continue // from before the loop, or after a success
 		}
 		if isConst(edge) {
-			continue // set by the first failure, and the same from then on
+			// Set by the first failure, and the same from then on.
+			if s.altered != nil {
+				*s.altered = true
+			}
+			continue
 		}
 		n, ok := s.stepAlong(edge, phi, 8)
 		if !ok && !(s.again && s.isResult(edge) && s.same(edge)) {

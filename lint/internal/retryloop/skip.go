@@ -63,7 +63,7 @@ func (l *loop) serves(call *ssa.Call, failed, succeeded way) bool {
 }
 
 func (l *loop) skips(call *ssa.Call, n Network) bool {
-	if isNoAttempt(call) || isAccept(call) || taker.MatchString(nameOf(call)) || !n.isRemote(call) {
+	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || taker.MatchString(nameOf(call)) || !n.isRemote(call) {
 		return false
 	}
 	errs := errorsOf(call)
@@ -79,7 +79,7 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 		}
 		r := Retry{Call: call, failed: failed, succeeded: succeeded}
 		_, isRetry := l.retry(call)
-		return !isRetry && !r.Waits() && !r.corrects() && !r.movesOn()
+		return !isRetry && !r.Waits() && !r.corrects() && !r.movesOn() && !r.timesOut() && !failed.alters(call)
 	}
 	return false
 }

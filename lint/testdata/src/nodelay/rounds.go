@@ -2,8 +2,10 @@ package nodelay
 
 import (
 	"context"
+	"errors"
 	"log"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -217,4 +219,49 @@ func nopeWithinTheProgram(c *api.Client) error {
 		_, err := c.Known()
 		return err
 	})
+}
+
+// What ran out of time has taken its time.
+func nopeTimedOut(ctx context.Context, c client) error {
+	for n := 0; n < 10; n++ {
+		limited, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := c.Call(limited, "k")
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+	return nil
+}
+
+// The second attempt is another.
+func nopeAborts(ctx context.Context, end func(ctx context.Context, commit bool) error) (err error) {
+	commit := true
+	for range 10 {
+		if err = end(ctx, commit); err == nil {
+			return nil
+		}
+		commit = false
+	}
+	return err
+}
+
+// What puts the request together is no attempt, though it may fail.
+func nopeRequest(ctx context.Context, url string) (err error) {
+	for i := 1; i <= 5; i++ {
+		req, reqErr := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if reqErr != nil {
+			err = reqErr
+			continue
+		}
+		var resp *http.Response
+		if resp, err = http.DefaultClient.Do(req); err == nil {
+			return resp.Body.Close()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return err
 }
