@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"go/types"
 	"reflect"
 	"slices"
 
@@ -173,11 +174,32 @@ func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
 // mayEnd reports whether an operation may end its retry by itself: it counts,
 // or asks a context, a channel or a clock.
 func mayEnd(op ssa.Value) bool {
-	if _, ok := op.(*ssa.Parameter); ok {
+	switch op := op.(type) {
+	case *ssa.Parameter:
 		return false
+	case *ssa.Call:
+		return mayEndWrapped(op)
 	}
 	fn := operation(op)
 	return fn == nil || retryloop.MayEnd(fn)
+}
+
+// mayEndWrapped is mayEnd of what a function of the package makes of operations.
+func mayEndWrapped(made *ssa.Call) bool {
+	callee := made.Call.StaticCallee()
+	if callee == nil || len(callee.Blocks) == 0 {
+		return true
+	}
+	for _, b := range callee.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if ok && (len(ret.Results) != 1 || mayEnd(origin(ret.Results[0]))) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(made.Call.Args, func(arg ssa.Value) bool {
+		_, isFunction := arg.Type().Underlying().(*types.Signature)
+		return isFunction && mayEnd(origin(arg))
+	})
 }
 
 // operation returns the function that is retried, if it is known.

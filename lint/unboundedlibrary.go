@@ -35,7 +35,8 @@ retries have a limit, RL202 says it alone: they go on, and wait, after the calle
 has cancelled.
 
 It is silent where a context that somebody may end is given, where the operation
-counts or asks a context itself, and about options that are not seen.`,
+counts or asks a context itself, and about options that are not seen. RL202 alone
+only asks whether the operation is told to stop.`,
 	URL:        pageOf("RL201"),
 	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, directiveIndex},
 	ResultType: used,
@@ -105,7 +106,7 @@ func lacksContext(call *ssa.Call) bool {
 	}
 	args := call.Call.Args
 	op := origin(args[l.op])
-	if mayEnd(op) || givesUp(op) {
+	if fn := operation(op); fn == nil || retryloop.AsksToStop(fn) || givesUp(op) {
 		return false
 	}
 	switch {

@@ -31,6 +31,17 @@ func MayEnd(fn *ssa.Function) bool {
 	})
 }
 
+// AsksToStop reports whether an operation asks a context, or whether somebody has
+// stopped.
+func AsksToStop(fn *ssa.Function) bool {
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return whenStopped(b) != nil || slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && (methodOfContext(call, "Err") != nil || methodOfContext(call, "Done") != nil)
+		})
+	})
+}
+
 // reached names what is set by a success.
 var reached = regexp.MustCompile(`(?i)(initiali[sz]ed|connected|ready|loaded|synced|registered|joined|established|succeeded|success)$`)
 

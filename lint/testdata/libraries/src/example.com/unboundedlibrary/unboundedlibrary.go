@@ -180,3 +180,39 @@ func nopeStopped(e *engine) {
 		return e.init()
 	}, backoff.NewConstantBackOff(time.Second))
 }
+
+func logged(f func() error) func() error {
+	return func() error {
+		err := f()
+		if err != nil {
+			log.Print(err)
+		}
+		return err
+	}
+}
+
+func wrapped() {
+	backoff.Retry(logged(func() error { return ping() }), backoff.NewConstantBackOff(time.Second)) // want `RL201`
+}
+
+func nopeWrappedCounts() {
+	n := 0
+	backoff.Retry(logged(func() error { // it ends after three
+		if n++; n > 3 {
+			return nil
+		}
+		return ping()
+	}), backoff.NewConstantBackOff(time.Second))
+}
+
+// A channel that is asked in passing ends nothing.
+func watchesInPassing(ctx context.Context, deleted <-chan string) error {
+	return wait.PollImmediate(time.Second, time.Minute, func() (bool, error) { // want `RL202`
+		select {
+		case <-deleted:
+			return true, nil
+		default:
+			return false, nil
+		}
+	})
+}
