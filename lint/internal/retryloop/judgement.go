@@ -64,7 +64,7 @@ func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
 // insists reports whether the same is tried several times, and nothing is done about
 // the failure.
 func (r Retry) insists() bool {
-	if r.counted || r.corrects() || r.movesOn() || r.timesOut() || r.failed.alters(r.Call) {
+	if r.counted || r.corrects() || r.movesOn() || r.failed.alters(r.Call) {
 		return false
 	}
 	switch r.Bound {
