@@ -22,8 +22,8 @@ type library struct {
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
-	final     bool   // an error of the operation ends it
-	twin      string // the function that does the same with a context
+	final     bool     // an error of the operation ends it
+	twins     []string // functions that do the same with a context, the newest first
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
@@ -53,9 +53,9 @@ var libraries = []library{
 	{path: k8sWait, name: "PollInfinite", op: 1, ctx: -1, unbounded: always, final: true},
 	{path: k8sWait, name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always, final: true},
 	{path: k8sWait, name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always, final: true},
-	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twin: "ExponentialBackoffWithContext"},
-	{path: k8sWait, name: "Poll", op: 2, ctx: -1, unbounded: never, twin: "PollUntilContextTimeout"},
-	{path: k8sWait, name: "PollImmediate", op: 2, ctx: -1, unbounded: never, twin: "PollUntilContextTimeout"},
+	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}},
+	{path: k8sWait, name: "Poll", op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
+	{path: k8sWait, name: "PollImmediate", op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
 	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true},
 	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }},
 	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
@@ -89,6 +89,15 @@ func libraryOf(call *ssa.CallCommon) *library {
 		}
 	}
 	return nil
+}
+
+// twinIn returns the first twin that a version of the package has, or "".
+func (l *library) twinIn(pkg *types.Package) string {
+	i := slices.IndexFunc(l.twins, func(name string) bool { return pkg.Scope().Lookup(name) != nil })
+	if i < 0 {
+		return ""
+	}
+	return l.twins[i]
 }
 
 // receiverName returns the name of the type that fn is a method of, or "".

@@ -54,7 +54,8 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		}
 		text, codes := "give it a limit", []string{"RL201"}
 		var fixes []analysis.SuggestedFix
-		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able {
+		// One that it is given already, for another reason, does not help.
+		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able && !slices.Contains(e.call.Call.Args, ctx) {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
 			fixes = contextFix(pass, file, e, ctx)
 		}
@@ -84,8 +85,8 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			if l.ctx >= 0 {
 				e.ctx = call.Call.Args[l.ctx]
 			}
-			if l.twin != "" {
-				advice = "call " + l.twin + " with it"
+			if twin := l.twinIn(call.Call.StaticCallee().Object().Pkg()); twin != "" {
+				advice = "call " + twin + " with it"
 			}
 			r.finding(analysis.Diagnostic{
 				Pos: callStart(file, call.Pos()), End: call.Pos(),
@@ -110,7 +111,7 @@ func lacksContext(call *ssa.Call) bool {
 		return false
 	}
 	switch {
-	case l.twin != "":
+	case len(l.twins) > 0:
 		return true
 	case l.ctx >= 0:
 		given, ok := args[l.ctx].(*ssa.Call)

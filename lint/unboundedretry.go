@@ -71,6 +71,7 @@ limit; RL106, that each round starts the clock anew.`,
 
 func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	said := map[token.Pos]bool{}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
 			continue
@@ -79,9 +80,14 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) {
 			continue
 		}
+		pos := position(file, retry)
+		if said[pos] {
+			continue // two calls of one loop
+		}
+		said[pos] = true
 		why, codes := judgement(pass.Fset, retry, pass.ResultOf[remoteFunctions].(retryloop.Network))
 		r.finding(analysis.Diagnostic{
-			Pos:     position(file, retry),
+			Pos:     pos,
 			Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
 		}, codes...)
 	}

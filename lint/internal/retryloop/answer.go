@@ -248,8 +248,11 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 			return instr != ssa.Instruction(call) && mayWait(instr, 3)
 		})
 	}
-	return waits
+	return waits || getter.MatchString(nameOf(call))
 }
+
+// getter names what brings the same each time.
+var getter = regexp.MustCompile(`^(Get|Find|Lookup|Describe|Query|Load|Stat)`)
 
 // returnsOK reports whether the answer with which the loop begins again may be
 // that of an HTTP request that has succeeded.

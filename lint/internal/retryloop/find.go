@@ -162,7 +162,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		// A number that counts up may be the attempt's, or that of the next thing
 		// to try: which one is not proven.
-		if !counted && !reread && !isOpaque(call) && !isAccept(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
+		if !counted && !reread && !isOpaque(call) && !isAccept(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
 			r.judge(branch, errs)
 		}
 		// What else ends the questions decides whether they are a poll.
@@ -172,6 +172,34 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		return r, true
 	}
 	return l.retryOfOne(call, errs)
+}
+
+// asksFor reports whether each round waits for somebody to ask for the call: it
+// takes a message, and no tick, before.
+func (l *loop) asksFor(call *ssa.Call) bool {
+	for b := call.Block(); b != nil && l.blocks[b]; b = b.Idom() {
+		for _, instr := range b.Instrs {
+			if instr == ssa.Instruction(call) {
+				break
+			}
+			if receive, ok := instr.(*ssa.UnOp); ok && receive.Op == token.ARROW && !isTimedWait(receive) {
+				return true
+			}
+		}
+		at := b.Idom()
+		if at == nil || len(b.Preds) != 1 {
+			continue
+		}
+		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		if !ok || at.Succs[0] != b {
+			continue
+		}
+		if sel, n := caseOf(branch.Cond); sel != nil && l.blocks[sel.Block()] && sel.States[n].Dir == types.RecvOnly &&
+			!isOfTicks(sel.States[n].Chan) && methodOfContext(sel.States[n].Chan, "Done") == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // progresses reports whether another result of the call is used although it

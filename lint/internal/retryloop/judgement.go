@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
 // insists reports whether the same is tried several times, and nothing is done about
 // the failure.
 func (r Retry) insists() bool {
-	if r.counted || r.corrects() || r.movesOn() || r.failed.alters(r.Call) {
+	if r.counted || r.corrects() || r.movesOn() || r.contends() || r.failed.alters(r.Call) {
 		return false
 	}
 	switch r.Bound {
@@ -91,6 +92,24 @@ func (r Retry) timesOut() bool {
 	}
 	return false
 }
+
+// contends reports whether an error leads to the next attempt only if others held
+// what it needs, within this machine: as a database in a file says.
+func (r Retry) contends() bool {
+	cycle := r.failed.cycle()
+	for b := range cycle {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b.Succs[0]] || cycle[b.Succs[1]] {
+			continue
+		}
+		if call, ok := branch.Cond.(*ssa.Call); ok && busy.MatchString(nameOf(call)) {
+			return true
+		}
+	}
+	return false
+}
+
+var busy = regexp.MustCompile(`(?i)busy|locked`)
 
 // endsLate reports whether the retry ends when a clock says that it is late.
 func (r Retry) endsLate() bool {

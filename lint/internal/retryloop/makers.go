@@ -138,7 +138,7 @@ func isGotten(call *ssa.Call) bool {
 }
 
 // attribute names what says of a thing which one it is.
-var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|URL|Url|Addr|Address|Host|Region|Path)$|^String$`)
+var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|Region|Path)$`)
 
 var mover = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
 

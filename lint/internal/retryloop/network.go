@@ -56,7 +56,7 @@ func (n Network) calls(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			call, ok := instr.(*ssa.Call)
-			return ok && GivenContext(call) == nil && n.isRemote(call)
+			return ok && n.isRemote(call) && (GivenContext(call) == nil || len(errorsOf(call)) > 0 && !isRebuilt(call) && !waiter.MatchString(nameOf(call)))
 		})
 	})
 }

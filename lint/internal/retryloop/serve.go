@@ -161,15 +161,17 @@ func isTimedWait(instr ssa.Instruction) bool {
 	case *ssa.Call:
 		return sleeps(instr) != nil
 	case *ssa.UnOp:
-		if instr.Op != token.ARROW {
-			return false
-		}
-		t, ok := instr.X.Type().Underlying().(*types.Chan)
-		if !ok {
-			return false
-		}
-		named, ok := types.Unalias(t.Elem()).(*types.Named)
-		return ok && named.Obj().Name() == "Time" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
+		return instr.Op == token.ARROW && isOfTicks(instr.X)
 	}
 	return false
+}
+
+// isOfTicks reports whether a channel is of a timer or ticker.
+func isOfTicks(ch ssa.Value) bool {
+	t, ok := ch.Type().Underlying().(*types.Chan)
+	if !ok {
+		return false
+	}
+	named, ok := types.Unalias(t.Elem()).(*types.Named)
+	return ok && named.Obj().Name() == "Time" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
 }

@@ -32,7 +32,7 @@ func givesUp(common *ssa.CallCommon, depth int) bool {
 	}
 	return slices.ContainsFunc(fns, func(fn *ssa.Function) bool {
 		return fn != nil && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-			if set := whenStopped(b); set != nil && returnsNil(set) {
+			if set := whenStopped(b); set != nil && (returnsNil(set) || fn.Recover != nil && returns(set)) {
 				return true
 			}
 			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
@@ -41,6 +41,16 @@ func givesUp(common *ssa.CallCommon, depth int) bool {
 			})
 		})
 	})
+}
+
+// returns reports whether a function returns behind block b, with results that a
+// deferred call may still set.
+func returns(b *ssa.BasicBlock) bool {
+	for len(b.Succs) == 1 && len(b.Succs[0].Succs) <= 1 && b != b.Succs[0] {
+		b = b.Succs[0]
+	}
+	_, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+	return ok
 }
 
 // returnsNil reports whether block b, or one that only it leads to, returns a nil

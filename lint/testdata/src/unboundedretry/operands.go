@@ -237,3 +237,21 @@ retry:
 	}
 	return nil
 }
+
+type groups interface {
+	GetGroup(id string) (*http.Client, error)
+}
+
+// What is not there yet is asked for again, as what failed.
+func waitsForGroup(g groups, id string) {
+	for { // want `retry of GetGroup .*RL101, RL103`
+		found, err := g.GetGroup(id)
+		if err != nil {
+			continue
+		}
+		if found == nil {
+			continue
+		}
+		return
+	}
+}

@@ -3,6 +3,7 @@ package unboundedretry
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log"
 	"math/big"
 	"net"
@@ -187,6 +188,47 @@ func nopeAnotherPort() net.Listener {
 		listener, err := net.ListenTCP("tcp", &net.TCPAddr{Port: int(n.Int64())})
 		if err == nil {
 			return listener
+		}
+	}
+}
+
+// Each attempt is asked for.
+func nopeAskedFor(c client, asked <-chan struct{}, events <-chan string, handle func(string)) {
+	for {
+		select {
+		case e := <-events:
+			handle(e)
+		case <-asked:
+			if err := c.Ping(); err == nil {
+				return
+			}
+		}
+	}
+}
+
+type restarter struct{ stopC chan struct{} }
+
+// It returns nil when somebody has stopped, and an error when it has panicked.
+func (w *restarter) recovers(work func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	for {
+		select {
+		case <-w.stopC:
+			return
+		case <-time.After(time.Second):
+			work()
+		}
+	}
+}
+
+func (w *restarter) nopeRestarts(work func()) {
+	for {
+		if err := w.recovers(work); err == nil {
+			return
 		}
 	}
 }

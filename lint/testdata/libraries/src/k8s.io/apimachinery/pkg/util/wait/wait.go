@@ -35,3 +35,8 @@ func PollInfinite(time.Duration, ConditionFunc) error { return nil }
 func PollUntilContextCancel(ctx context.Context, interval time.Duration, immediate bool, f ConditionWithContextFunc) error {
 	return nil
 }
+
+func PollUntilContextTimeout(ctx context.Context, interval, timeout time.Duration, immediate bool, condition func(context.Context) (bool, error)) error {
+	_, err := condition(ctx)
+	return err
+}
