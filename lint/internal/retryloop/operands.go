@@ -196,6 +196,17 @@ func (s sameness) isResult(v ssa.Value) bool {
 	return ok && s.loop.blocks[call.Block()] && !isRebuilt(call) // that is a step from what it was
 }
 
+// isText reports whether a call puts together the text of something that each
+// attempt makes anew.
+func (s sameness) isText(call *ssa.Call) bool {
+	of := receiverOf(call)
+	if of == nil || nameOf(call) != "String" {
+		return false
+	}
+	made, ok := root(of).(*ssa.Alloc)
+	return ok && s.loop.blocks[made.Block()]
+}
+
 func (s sameness) same(v ssa.Value) bool {
 	instr, ok := v.(ssa.Instruction)
 	if !ok || !s.loop.blocks[instr.Block()] {
@@ -220,7 +231,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)

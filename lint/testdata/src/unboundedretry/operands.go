@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"time"
 )
@@ -255,3 +256,15 @@ func waitsForGroup(g groups, id string) {
 		return
 	}
 }
+
+func dials(host string, dial func(string) error) {
+	for { // want `RL101`
+		u := url.URL{Scheme: "ws", Host: host}
+		if err := connectTo(dial, u.String()); err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func connectTo(dial func(string) error, to string) error { return dial(to) }
