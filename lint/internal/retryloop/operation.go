@@ -35,11 +35,30 @@ func MayEnd(fn *ssa.Function) bool {
 // stopped.
 func AsksToStop(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return whenStopped(b) != nil || slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+		return whenStopped(b) != nil && !comparesState(b) || slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			call, ok := instr.(*ssa.Call)
 			return ok && (methodOfContext(call, "Err") != nil || methodOfContext(call, "Done") != nil)
 		})
 	})
+}
+
+// comparesState reports whether a block asks for the state of something else: a
+// container that has terminated is no program that stops.
+func comparesState(b *ssa.BasicBlock) bool {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	switch cond := branch.Cond.(type) {
+	case *ssa.BinOp:
+		_, chosen := cond.X.(*ssa.Extract) // of a select
+		return !chosen
+	case *ssa.Call:
+		fn := cond.Common().StaticCallee()
+		atomic := fn != nil && fn.Pkg != nil && fn.Pkg.Pkg.Path() == "sync/atomic"
+		return len(argumentsOf(cond.Common())) > 0 && !atomic
+	}
+	return false
 }
 
 // reached names what is set by a success.

@@ -32,7 +32,7 @@ func givesUp(common *ssa.CallCommon, depth int) bool {
 	}
 	return slices.ContainsFunc(fns, func(fn *ssa.Function) bool {
 		return fn != nil && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-			if set := whenStopped(b); set != nil && (returnsNil(set) || fn.Recover != nil && returns(set)) {
+			if set := whenStopped(b); set != nil && (returnsNil(set) || leavesUnset(set)) {
 				return true
 			}
 			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
@@ -43,14 +43,18 @@ func givesUp(common *ssa.CallCommon, depth int) bool {
 	})
 }
 
-// returns reports whether a function returns behind block b, with results that a
-// deferred call may still set.
-func returns(b *ssa.BasicBlock) bool {
-	for len(b.Succs) == 1 && len(b.Succs[0].Succs) <= 1 && b != b.Succs[0] {
-		b = b.Succs[0]
+// leavesUnset reports whether block b returns an error variable that it does not
+// set: one that a deferred call sets when the function has panicked.
+func leavesUnset(b *ssa.BasicBlock) bool {
+	ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+	if !ok || len(ret.Results) == 0 {
+		return false
 	}
-	_, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-	return ok
+	load, ok := ret.Results[len(ret.Results)-1].(*ssa.UnOp)
+	return ok && isError(load.Type()) && !slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+		store, ok := instr.(*ssa.Store)
+		return ok && store.Addr == load.X
+	})
 }
 
 // returnsNil reports whether block b, or one that only it leads to, returns a nil

@@ -216,3 +216,27 @@ func watchesInPassing(ctx context.Context, deleted <-chan string) error {
 		}
 	})
 }
+
+func done(state string) bool { return state == "done" }
+
+// That something else is done ends nothing.
+func untilDone(ctx context.Context, state func() (string, error)) error {
+	return wait.PollImmediate(time.Second, time.Minute, func() (bool, error) { // want `RL202`
+		now, err := state()
+		if err != nil {
+			return false, err
+		}
+		if done(now) {
+			return true, nil
+		}
+		return false, nil
+	})
+}
+
+// That something else has terminated ends nothing.
+func untilTerminated(ctx context.Context, state func() (string, error)) error {
+	return wait.PollImmediate(time.Second, time.Minute, func() (bool, error) { // want `RL202`
+		now, err := state()
+		return now == "terminated", err
+	})
+}
