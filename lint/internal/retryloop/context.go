@@ -153,8 +153,9 @@ func isLive(v ssa.Value) bool {
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
 }
 
-// contextGiven returns a context that is kept in a field and may end, if the loop
-// gives it to what it calls, or nil.
+// contextGiven returns a context that was read from a field before the loop and may
+// end, if the loop gives it to what it calls, or nil. One that stays in its field is
+// that of an object, which may live longer than what is done.
 func (l *loop) contextGiven() ssa.Value {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
@@ -162,7 +163,7 @@ func (l *loop) contextGiven() ssa.Value {
 			if !ok || GivenContext(call) == nil {
 				continue
 			}
-			if ctx := GivenContext(call); isKept(ctx) && l.isOlder(ctx) {
+			if ctx := GivenContext(call); isKept(ctx) && !l.blocks[blockOf(ctx)] {
 				return ctx
 			}
 		}

@@ -66,8 +66,7 @@ const shortest = 100 * time.Millisecond
 func isPlainWait(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		d := sleeps(instr)
-		return d != nil && !isShort(d)
+		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0])
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
