@@ -48,7 +48,8 @@ error only leads to the next question.
 
 What cannot happen while the loop runs is no bound: the end of a context that is
 made of context.Background and whose cancel function is only deferred, of a range
-over a ticker, or of a time that each round begins to measure anew.
+over a ticker, or of a time that each round begins to measure anew. A bound that
+only errors of one class meet is none for those of another.
 
 It is silent where a bound is possible: about exits that depend on memory, other
 than fields that only a success sets and settings, or on methods of other values;
