@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"go/constant"
 	"reflect"
 	"slices"
 
@@ -63,13 +62,13 @@ func runHurriedCalls(pass *analysis.Pass) (any, error) {
 				}
 				op := origin(call.Call.Args[h.Op])
 				told, _ := delay.(*ssa.Parameter)
-				if given, ok := op.(*ssa.Parameter); ok && given.Parent() == fn && (delay == nil || told != nil || isZeroConst(delay)) {
+				if given, ok := op.(*ssa.Parameter); ok && given.Parent() == fn && (delay == nil || told != nil || isZero(delay)) {
 					if helpers[fn] == nil {
 						helpers[fn], grown = &hurrying{slices.Index(fn.Params, given), slices.Index(fn.Params, told)}, true
 					}
 					continue
 				}
-				if tried := operation(op); tried != nil && network.Asks(tried) && (delay == nil || isZeroConst(delay)) {
+				if tried := operation(op); tried != nil && network.Asks(tried) && (delay == nil || isZero(delay)) {
 					found = append(found, call)
 				}
 			}
@@ -99,9 +98,4 @@ func hurryingCallee(pass *analysis.Pass, helpers map[*ssa.Function]*hurrying, ca
 		return nil
 	}
 	return h
-}
-
-func isZeroConst(v ssa.Value) bool {
-	c, ok := v.(*ssa.Const)
-	return ok && c.Value != nil && c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0
 }
