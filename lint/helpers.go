@@ -173,32 +173,35 @@ func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
 
 // mayEnd reports whether an operation may end its retry by itself: it counts,
 // or asks a context, a channel or a clock.
-func mayEnd(op ssa.Value) bool {
+func mayEnd(op ssa.Value) bool { return mayEndWithin(op, 4) }
+
+// mayEndWithin looks through depth functions that wrap an operation.
+func mayEndWithin(op ssa.Value, depth int) bool {
 	switch op := op.(type) {
 	case *ssa.Parameter:
 		return false
 	case *ssa.Call:
-		return mayEndWrapped(op)
+		return depth == 0 || mayEndWrapped(op, depth-1)
 	}
 	fn := operation(op)
 	return fn == nil || retryloop.MayEnd(fn)
 }
 
 // mayEndWrapped is mayEnd of what a function of the package makes of operations.
-func mayEndWrapped(made *ssa.Call) bool {
+func mayEndWrapped(made *ssa.Call, depth int) bool {
 	callee := made.Call.StaticCallee()
 	if callee == nil || len(callee.Blocks) == 0 {
 		return true
 	}
 	for _, b := range callee.Blocks {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if ok && (len(ret.Results) != 1 || mayEnd(origin(ret.Results[0]))) {
+		if ok && (len(ret.Results) != 1 || mayEndWithin(origin(ret.Results[0]), depth)) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(made.Call.Args, func(arg ssa.Value) bool {
 		_, isFunction := arg.Type().Underlying().(*types.Signature)
-		return isFunction && mayEnd(origin(arg))
+		return isFunction && mayEndWithin(origin(arg), depth)
 	})
 }
 

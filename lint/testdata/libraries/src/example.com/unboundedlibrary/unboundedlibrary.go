@@ -240,3 +240,9 @@ func untilTerminated(ctx context.Context, state func() (string, error)) error {
 		return now == "terminated", err
 	})
 }
+
+func wrapsForEver(f func() error) func() error { return wrapsForEver(f) }
+
+func nopeWrappedForEver() {
+	backoff.Retry(wrapsForEver(ping), backoff.NewConstantBackOff(time.Second))
+}
