@@ -57,6 +57,9 @@ from a field where they are used, and about the sleeps of other clocks.`,
 
 func runDeafWait(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	if !imports(pass, "time") {
+		return r.used, nil
+	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, wait := range retryloop.DeafWaits(fn) {
 			pos := wait.Instr.Pos()
@@ -170,7 +173,7 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []a
 		return nil
 	}
 	pkg, ok := sel.X.(*ast.Ident)
-	if !ok || pass.TypesInfo.Uses[sel.Sel].Pkg().Path() != "time" {
+	if !ok {
 		return nil
 	}
 	indent := strings.Repeat("\t", pass.Fset.Position(stmt.Pos()).Column-1)

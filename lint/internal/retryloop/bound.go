@@ -387,7 +387,7 @@ func (c classification) call(call *ssa.Call) bool {
 			continue
 		}
 		_, plain := arg.Type().Underlying().(*types.Basic)
-		fromError := !c.fixed(arg) && !c.isKept(arg)
+		fromError := !c.fixed(arg) && !c.isFromBefore(arg)
 		if !c.only(arg) || !fromError && !plain && !isConst(arg) && !isOfTime(fn) {
 			return false
 		}
@@ -396,9 +396,9 @@ func (c classification) call(call *ssa.Call) bool {
 	return aboutError
 }
 
-// isKept reports whether a value is read from what is the same in every round: no
+// isFromBefore reports whether a value is read from what is the same in every round: no
 // sentinel, and not what an error was put into.
-func (c classification) isKept(v ssa.Value) bool {
+func (c classification) isFromBefore(v ssa.Value) bool {
 	kept := root(v)
 	if alloc, ok := kept.(*ssa.Alloc); ok && isTarget(alloc) || isCell(kept) {
 		return false

@@ -184,20 +184,12 @@ func isKept(ctx ssa.Value) bool {
 		return false
 	}
 	set := false
-	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				at, ok := instr.(*ssa.FieldAddr)
-				if !ok || !isSameField(at, field) {
-					continue
-				}
-				for _, store := range storesTo(at) {
-					if !mayBeEnded(store.Val) {
-						return false
-					}
-					set = true
-				}
+	return eachUse(field, func(at *ssa.FieldAddr) bool {
+		for _, store := range storesTo(at) {
+			if !mayBeEnded(store.Val) {
+				return false
 			}
+			set = true
 		}
 		return true
 	}) && set

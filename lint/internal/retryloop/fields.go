@@ -66,22 +66,27 @@ func isSettled(field *ssa.FieldAddr) bool {
 		return false
 	}
 	made := false
-	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				at, ok := instr.(*ssa.FieldAddr)
-				if !ok || !isSameField(at, field) {
-					continue
-				}
-				_, local := root(at).(*ssa.Alloc)
-				if !isPlain(at) || !local && !isOnlyRead(at) {
-					return false
-				}
-				made = made || local && !isOnlyRead(at)
-			}
+	return eachUse(field, func(at *ssa.FieldAddr) bool {
+		_, local := root(at).(*ssa.Alloc)
+		if !isPlain(at) || !local && !isOnlyRead(at) {
+			return false
 		}
+		made = made || local && !isOnlyRead(at)
 		return true
 	}) && made
+}
+
+// eachUse calls do with each place of the package that uses a field, until it
+// returns false.
+func eachUse(field *ssa.FieldAddr, do func(*ssa.FieldAddr) bool) bool {
+	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+				at, ok := instr.(*ssa.FieldAddr)
+				return ok && isSameField(at, field) && !do(at)
+			})
+		})
+	})
 }
 
 var setting = regexp.MustCompile(`(?i)conf(ig)?$|cfg$|options$|opts$|settings$|flags$|params$`)

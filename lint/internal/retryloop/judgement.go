@@ -79,37 +79,32 @@ func (r Retry) insists() bool {
 // timesOut reports whether an error leads to the next attempt only if the last has
 // run out of time, which it has waited for.
 func (r Retry) timesOut() bool {
-	cycle := r.failed.cycle()
-	for b := range cycle {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !cycle[b.Succs[0]] || cycle[b.Succs[1]] {
-			continue
-		}
-		call, ok := branch.Cond.(*ssa.Call)
-		if ok && (strings.Contains(nameOf(call), "Timeout") || isNamed(call.Common().StaticCallee(), "errors", "Is") && isEnd(call.Common().Args[1])) {
-			return true
-		}
-	}
-	return false
+	return r.goesOnOnlyFor(func(asked *ssa.Call) bool {
+		return strings.Contains(nameOf(asked), "Timeout") || isNamed(asked.Common().StaticCallee(), "errors", "Is") && isEnd(asked.Common().Args[1])
+	})
 }
+
+var busy = regexp.MustCompile(`(?i)busy|locked`)
 
 // contends reports whether an error leads to the next attempt only if others held
 // what it needs, within this machine: as a database in a file says.
 func (r Retry) contends() bool {
-	cycle := r.failed.cycle()
-	for b := range cycle {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !cycle[b.Succs[0]] || cycle[b.Succs[1]] {
-			continue
-		}
-		if call, ok := branch.Cond.(*ssa.Call); ok && busy.MatchString(nameOf(call)) {
-			return true
-		}
-	}
-	return false
+	return r.goesOnOnlyFor(func(asked *ssa.Call) bool { return busy.MatchString(nameOf(asked)) })
 }
 
-var busy = regexp.MustCompile(`(?i)busy|locked`)
+// goesOnOnlyFor reports whether the next attempt needs a call that is asked to say
+// yes.
+func (r Retry) goesOnOnlyFor(is func(asked *ssa.Call) bool) bool {
+	cycle := r.failed.cycle()
+	return slices.ContainsFunc(r.failed.loop.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b] || !cycle[b.Succs[0]] || cycle[b.Succs[1]] {
+			return false
+		}
+		asked, ok := branch.Cond.(*ssa.Call)
+		return ok && is(asked)
+	})
+}
 
 // endsLate reports whether the retry ends when a clock says that it is late.
 func (r Retry) endsLate() bool {

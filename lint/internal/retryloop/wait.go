@@ -170,16 +170,17 @@ func mayWait(instr ssa.Instruction, depth int) bool {
 	return false
 }
 
-// What waits says so; what may do so by its name is looked into, if it can be.
+// Names of what waits, and of what may do so.
 var (
 	waiter  = regexp.MustCompile(`(?i:sleep|wait|backoff|delay|pause|throttle)|^pace|Pace`)
 	delayer = regexp.MustCompile(`(?i)limit|after|again|retry`)
 )
 
+// isWait reports whether a call may wait: by its name, or by what it does, if that
+// can be looked into.
 func isWait(call *ssa.Call, depth int) bool {
-	common := call.Common()
-	name := strings.ToLower(nameOf(call))
-	if strings.HasPrefix(name, "new") {
+	common, name := call.Common(), nameOf(call)
+	if strings.HasPrefix(name, "new") || strings.HasPrefix(name, "New") {
 		return false // what makes a delay does not wait
 	}
 	fn := common.StaticCallee()
