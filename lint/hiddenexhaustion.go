@@ -45,9 +45,13 @@ RIGHT:
 		time.Sleep(time.Millisecond)
 	}
 
-It is silent about loops that serve until they are told to stop, and where the
-function says anything before it returns. Attempts that are spent are not
-reported: trying a few times and going on is often meant.`,
+Attempts that are spent read as success, too, where the function returns nil behind
+the last of them, although it returns the errors that it does not retry.
+
+It is silent about loops that serve until they are told to stop, where the function
+says anything before it returns or the next attempt begins, and where it asks, or
+gives back, how the attempts have ended. Trying a few times and going on is often
+meant: a function that returns none of the errors is not reported.`,
 	URL:        pageOf("RL109"),
 	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,
@@ -63,6 +67,9 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		}
 		for _, ret := range retry.Hidden() {
 			r.at(ret.Pos(), token.NoPos, "RL109", "giving up reads as success of %s: return an error", retry.Name())
+		}
+		if ret := retry.Spent(); ret != nil {
+			r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns nil at line %d: return the last error", retry.Name(), pass.Fset.Position(ret.Pos()).Line)
 		}
 	}
 	return r.used, nil

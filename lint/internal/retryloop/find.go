@@ -263,23 +263,30 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 	for _, ref := range *err.Referrers() {
 		store, ok := ref.(*ssa.Store)
-		if !ok || store.Val != err {
+		if !ok || store.Val != err || !isVar(store.Addr) {
 			continue
 		}
-		switch store.Addr.(type) {
-		case *ssa.Alloc, *ssa.FreeVar:
-		default:
-			continue
-		}
-		block := store.Block().Instrs
-		for _, instr := range block[slices.Index(block, ssa.Instruction(store))+1:] {
-			if again, ok := instr.(*ssa.Store); ok && again.Addr == store.Addr {
-				break
+		shared := isWrittenElsewhere(store.Addr)
+		seen := map[*ssa.BasicBlock]bool{}
+		var visit func([]ssa.Instruction, *ssa.BasicBlock)
+		visit = func(instrs []ssa.Instruction, b *ssa.BasicBlock) {
+			for _, instr := range instrs {
+				if again, ok := instr.(*ssa.Store); ok && again.Addr == store.Addr {
+					return
+				}
+				if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == store.Addr {
+					loads = append(loads, load)
+				}
 			}
-			if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL && load.X == store.Addr {
-				loads = append(loads, load)
+			for _, s := range b.Succs {
+				if !seen[s] && !shared {
+					seen[s] = true
+					visit(s.Instrs, s)
+				}
 			}
 		}
+		block := store.Block()
+		visit(block.Instrs[slices.Index(block.Instrs, ssa.Instruction(store))+1:], block)
 	}
 	return loads
 }

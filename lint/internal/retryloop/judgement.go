@@ -26,6 +26,11 @@ func (r Retry) IgnoresItsContext() bool {
 		// A deadline of the attempt's own is what a retry is for.
 		return !r.failed.loop.blocks[v.Block()] && isLive(v)
 	case *ssa.UnOp:
+		if shared, ok := v.X.(*ssa.FreeVar); ok {
+			bound := bindingOf(shared)
+			_, given := bound.(*ssa.Parameter)
+			return given || bound != nil && isLive(bound)
+		}
 		return isKept(v)
 	}
 	return false
@@ -166,16 +171,8 @@ func flowsFrom(call *ssa.Call, v ssa.Value) bool { return errorsOf(call)[v] }
 // limit returns the number that the failing cycle compares a counter with, or
 // 0 if that is not constant.
 func (r Retry) limit() (n int64, counted bool) {
-	cycle := r.failed.cycle()
-	for _, b := range r.failed.loop.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !cycle[b] || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
-			continue
-		}
-		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if !ok || !r.counts(cmp.X) && !r.counts(cmp.Y) {
-			continue
-		}
+	for branch := range r.limits {
+		cmp := branch.Cond.(*ssa.BinOp)
 		for _, v := range []ssa.Value{cmp.X, cmp.Y} {
 			if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.Int {
 				n, _ = constant.Int64Val(c.Value)
@@ -184,6 +181,22 @@ func (r Retry) limit() (n int64, counted bool) {
 		return n, true
 	}
 	return 0, false
+}
+
+// limits yields the branches that may leave the failing cycle when a counter of the
+// failures has reached something.
+func (r Retry) limits(yield func(*ssa.If) bool) {
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b] || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if ok && (r.counts(cmp.X) || r.counts(cmp.Y)) && !yield(branch) {
+			return
+		}
+	}
 }
 
 // Attempts returns how often the retry tries at most, or 0 if that is not
@@ -201,6 +214,9 @@ func (r Retry) Attempts() int {
 func (r Retry) counts(v ssa.Value) bool {
 	if step, ok := v.(*ssa.BinOp); ok && (step.Op == token.ADD || step.Op == token.SUB) && isConst(step.Y) {
 		v = step.X
+	}
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		return r.countsIn(load.X)
 	}
 	phi, ok := v.(*ssa.Phi)
 	if !ok || phi.Block() != r.failed.loop.header {

@@ -55,11 +55,11 @@ func (w way) returns() bool {
 // leaves serves for ever: a daemon.
 func (w way) leaves() bool {
 	if !w.loop.blocks[w.to] {
-		return reachesEnd(w.to)
+		return w.loop.goesOn(w.to)
 	}
 	exits := func(b *ssa.BasicBlock) bool {
 		dead, _ := w.loop.never(b)
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != dead && reachesEnd(s) })
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != dead && w.loop.goesOn(s) })
 	}
 	for b := range w.blocks {
 		if exits(b) {
@@ -87,20 +87,35 @@ func (w way) mayReturn() bool {
 	})
 }
 
+// goesOn reports whether the function can return after block b, or begin the loop
+// again: what is around it has more to do.
+func (l *loop) goesOn(b *ssa.BasicBlock) bool { return reachesEnd(b) || behind(b)[l.header] }
+
 // reachesEnd reports whether the function can return after b. One that cannot
 // goes on to serve for ever.
 func reachesEnd(b *ssa.BasicBlock) bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	var visit func(*ssa.BasicBlock) bool
-	visit = func(b *ssa.BasicBlock) bool {
-		if seen[b] {
-			return false
+	for in := range behind(b) {
+		if _, panics := in.Instrs[len(in.Instrs)-1].(*ssa.Panic); len(in.Succs) == 0 && !panics {
+			return true
 		}
-		seen[b] = true
-		_, panics := b.Instrs[len(b.Instrs)-1].(*ssa.Panic)
-		return len(b.Succs) == 0 && !panics || slices.ContainsFunc(b.Succs, visit)
 	}
-	return visit(b)
+	return false
+}
+
+// behind returns the blocks that can follow b, and b.
+func behind(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if !seen[b] {
+			seen[b] = true
+			for _, s := range b.Succs {
+				visit(s)
+			}
+		}
+	}
+	visit(b)
+	return seen
 }
 
 // cycle returns the blocks on the ways from a failure back to the branch that

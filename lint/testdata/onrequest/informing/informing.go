@@ -53,8 +53,8 @@ func inserts(db *sql.DB, item string) (err error) {
 
 func posts(order string) (err error) {
 	for range 3 {
-		req, err := http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order))
-		if err != nil {
+		var req *http.Request
+		if req, err = http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order)); err != nil {
 			return err
 		}
 		if _, err = http.DefaultClient.Do(req); err == nil { // want `this POST is retried`
@@ -122,8 +122,8 @@ func nopeUpsert(db *sql.DB, id, item string) (err error) {
 
 func nopeKey(order, key string) (err error) {
 	for range 3 {
-		req, err := http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order))
-		if err != nil {
+		var req *http.Request
+		if req, err = http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order)); err != nil {
 			return err
 		}
 		req.Header.Set("Idempotency-Key", key)

@@ -104,3 +104,132 @@ func nopeItems(ctx context.Context, c client, keys []string) error {
 	}
 	return nil
 }
+
+// After the last busy it goes on as after a success.
+func spent(c client) error {
+	for i := 0; i <= 5; i++ { // want `when the attempts of Ping are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+		err := c.Ping()
+		if err == nil {
+			break
+		}
+		if errors.Is(err, errBusy) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+	return nil
+}
+
+// The second limit is the first, and never holds.
+func spentTwice(c client) error {
+	var err error
+	for attempt := 0; attempt < 5; attempt++ { // want `when the attempts of Ping are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+		if err = c.Ping(); err != nil {
+			if errors.Is(err, errBusy) && attempt < 5 {
+				time.Sleep(time.Second)
+				continue
+			}
+			return err
+		}
+		break
+	}
+	log.Print("pinged")
+	return nil
+}
+
+// The error that is returned is another one of the same name.
+func spentShadowed(c client) (err error) {
+	for range 3 { // want `when the attempts of Ping are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+		if err := prepare(); err != nil {
+			return err
+		}
+		if err := c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// The last attempt is told by its number.
+func nopeLastAttempt(c client) error {
+	for i := 0; i < 5; i++ {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if i == 4 {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+func nopeFlag(c client) error {
+	pinged := false
+	for i := 0; i < 5; i++ {
+		err := c.Ping()
+		if err == nil {
+			pinged = true
+			break
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	if !pinged {
+		log.Print("gave up")
+	}
+	return nil
+}
+
+func nopeKept(c client) error {
+	var last error
+	for i := 0; i < 5; i++ {
+		if last = c.Ping(); last == nil {
+			return nil
+		}
+		if !errors.Is(last, errBusy) {
+			return last
+		}
+		time.Sleep(time.Second)
+	}
+	return last
+}
+
+func nopeToldEachTime(c client) error {
+	for i := 0; i < 5; i++ {
+		err := c.Ping()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		log.Print(err)
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+// What it returns besides says how it went.
+func nopeAnswer(c client) (bool, error) {
+	for i := 0; i < 5; i++ {
+		err := c.Ping()
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, errBusy) {
+			return false, err
+		}
+		time.Sleep(time.Second)
+	}
+	return false, nil
+}
+
+func prepare() error { return nil }
+
+var errBusy = errors.New("busy")

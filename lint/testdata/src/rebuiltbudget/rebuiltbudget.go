@@ -2,6 +2,7 @@ package rebuiltbudget
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -125,7 +126,7 @@ func counted(ctx context.Context, c client) error {
 			return err
 		}
 	}
-	return nil
+	return errors.New("spent")
 }
 
 func timerBesideDefault(c client, limit time.Duration) error {
@@ -140,7 +141,7 @@ func timerBesideDefault(c client, limit time.Duration) error {
 		}
 		time.Sleep(time.Second)
 	}
-	return nil
+	return errors.New("spent")
 }
 
 func timerBesideTick(ctx context.Context, c client) error {
@@ -190,7 +191,7 @@ func nopeTimerBeforeLoop(c client, limit time.Duration) error {
 		}
 		time.Sleep(time.Second)
 	}
-	return nil
+	return errors.New("spent")
 }
 
 // It gives up if no answer comes, and stops after the attempt that was too slow.

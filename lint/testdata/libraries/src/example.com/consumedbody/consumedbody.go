@@ -155,8 +155,8 @@ func nopeFills(orders []string) error {
 
 func nopeNoBody(c *http.Client) (err error) {
 	for range 3 {
-		req, err := http.NewRequest("POST", "http://localhost", http.NoBody)
-		if err != nil {
+		var req *http.Request
+		if req, err = http.NewRequest("POST", "http://localhost", http.NoBody); err != nil {
 			return err
 		}
 		if _, err = c.Do(req); err == nil {
@@ -172,8 +172,8 @@ func get(c *http.Client) { nopeNil(c, nil) }
 // Nobody has a body.
 func nopeNil(c *http.Client, body io.Reader) (err error) {
 	for range 3 {
-		req, err := http.NewRequest("GET", "http://localhost", body)
-		if err != nil {
+		var req *http.Request
+		if req, err = http.NewRequest("GET", "http://localhost", body); err != nil {
 			return err
 		}
 		if _, err = c.Do(req); err == nil {

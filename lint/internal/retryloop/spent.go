@@ -1,0 +1,173 @@
+package retryloop
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Spent returns where a function of a retry returns a nil error after the last
+// attempt has failed, as it does after a success, although it returns the errors that
+// it does not retry. Nobody is told.
+func (r Retry) Spent() *ssa.Return {
+	l, fn := r.failed.loop, r.Call.Parent()
+	if r.counted || r.recognised || !returnsError(fn) || r.tells() {
+		return nil
+	}
+	out := r.onlyLimit()
+	if out == nil {
+		return nil
+	}
+	after := behind(out)
+	if after[l.header] || r.isKnownIn(after) || l.isAskedIn(after) {
+		return nil
+	}
+	spent := returnsOf(after)
+	succeeded := map[*ssa.BasicBlock]bool{}
+	for b := range r.succeeded.blocks {
+		r.leavesTo(b, succeeded)
+	}
+	if !l.blocks[r.succeeded.to] {
+		succeeded = behind(r.succeeded.to)
+	}
+	if len(spent) == 0 || len(returnsOf(succeeded)) == 0 {
+		return nil
+	}
+	for _, ret := range spent {
+		if !isNil(ret.Results[len(ret.Results)-1]) || !succeeded[ret.Block()] && !(plainReturn(out) == ret && isAmong(ret, returnsOf(succeeded))) {
+			return nil
+		}
+	}
+	others := slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		return ok && !after[b] && l.header.Dominates(b) && !isNil(ret.Results[len(ret.Results)-1])
+	})
+	if !others {
+		return nil
+	}
+	return spent[0]
+}
+
+func returnsError(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	return results.Len() > 0 && isError(results.At(results.Len()-1).Type())
+}
+
+// onlyLimit returns what follows when the attempts are spent, if one comparison alone
+// says so. Another that is the same, or that comes first, hides none.
+func (r Retry) onlyLimit() (out *ssa.BasicBlock) {
+	var first *ssa.BinOp
+	for branch := range r.limits {
+		cmp := branch.Cond.(*ssa.BinOp)
+		if first != nil && !(cmp.Op == first.Op && cmp.X == first.X && isSameConst(cmp.Y, first.Y)) {
+			return nil
+		}
+		if first != nil && first.Block().Dominates(cmp.Block()) {
+			continue
+		}
+		first, out = cmp, nil
+		for _, s := range branch.Block().Succs {
+			if !r.failed.loop.blocks[s] {
+				out = s
+			}
+		}
+		if out == nil {
+			return nil
+		}
+	}
+	return out
+}
+
+func isSameConst(a, b ssa.Value) bool {
+	n, ok := whole(a)
+	m, also := whole(b)
+	return ok && also && n == m
+}
+
+// tells reports whether a failure tells anybody before the next attempt.
+func (r Retry) tells() bool {
+	cycle := r.failed.cycle()
+	for b := range r.failed.blocks {
+		if cycle[b] && slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && !isBuiltin(call) && !isTimedWait(call) && (call.Common().Signature().Results().Len() == 0 || isTold(call) && len(*call.Referrers()) == 0)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// isKnownIn reports whether some blocks use the error of the last attempt.
+func (r Retry) isKnownIn(blocks map[*ssa.BasicBlock]bool) bool {
+	for err := range errorsOf(r.Call) {
+		for _, ref := range *err.Referrers() {
+			if store, ok := ref.(*ssa.Store); ok && slices.ContainsFunc(*store.Addr.Referrers(), func(use ssa.Instruction) bool { return blocks[use.Block()] }) {
+				return true
+			}
+			if _, debug := ref.(*ssa.DebugRef); !debug && blocks[ref.Block()] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isAskedIn reports whether some blocks behind the loop ask for anything that it set:
+// how it ended.
+func (l *loop) isAskedIn(blocks map[*ssa.BasicBlock]bool) bool {
+	var isSet func(v ssa.Value, depth int) bool
+	isSet = func(v ssa.Value, depth int) bool {
+		instr, ok := v.(ssa.Instruction)
+		if !ok || depth == 0 {
+			return false
+		}
+		_, joined := v.(*ssa.Phi)
+		return joined || l.blocks[instr.Block()] || slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool {
+			return *op != nil && isSet(*op, depth-1)
+		})
+	}
+	for b := range blocks {
+		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && isSet(branch.Cond, 8) {
+			return true
+		}
+	}
+	return false
+}
+
+// leavesTo adds what follows when the loop is left from block b.
+func (r Retry) leavesTo(b *ssa.BasicBlock, to map[*ssa.BasicBlock]bool) {
+	for _, s := range b.Succs {
+		if !r.failed.loop.blocks[s] {
+			for in := range behind(s) {
+				to[in] = true
+			}
+		}
+	}
+}
+
+func returnsOf(blocks map[*ssa.BasicBlock]bool) (returns []*ssa.Return) {
+	for b := range blocks {
+		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+			returns = append(returns, ret)
+		}
+	}
+	slices.SortFunc(returns, func(a, b *ssa.Return) int { return a.Block().Index - b.Block().Index })
+	return returns
+}
+
+// isAmong reports whether one of several returns gives back the same constants as
+// ret does.
+func isAmong(ret *ssa.Return, returns []*ssa.Return) bool {
+	return slices.ContainsFunc(returns, func(other *ssa.Return) bool {
+		for i, v := range ret.Results {
+			c, ok := v.(*ssa.Const)
+			o, also := other.Results[i].(*ssa.Const)
+			if !ok || !also || !types.Identical(c.Type(), o.Type()) || c.String() != o.String() {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,96 @@
+package retryloop
+
+import (
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// isVar reports whether addr is that of a local variable which stands in memory:
+// closures or deferred calls share it.
+func isVar(addr ssa.Value) bool {
+	switch addr.(type) {
+	case *ssa.Alloc, *ssa.FreeVar:
+		return true
+	}
+	return false
+}
+
+// isWrittenElsewhere reports whether other functions may assign to a variable while
+// that of addr runs: closures do, or the function around does after it has made the
+// closure that shares the variable.
+func isWrittenElsewhere(addr ssa.Value) bool {
+	switch addr := addr.(type) {
+	case *ssa.Alloc:
+		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return assigns(c, addr, nil) })
+	case *ssa.FreeVar:
+		fn := addr.Parent()
+		for _, b := range fn.Parent().Blocks {
+			for _, instr := range b.Instrs {
+				made, ok := instr.(*ssa.MakeClosure)
+				if !ok || made.Fn != ssa.Value(fn) {
+					continue
+				}
+				bound := made.Bindings[slices.Index(fn.FreeVars, addr)]
+				alloc, ok := bound.(*ssa.Alloc)
+				if !ok {
+					return true
+				}
+				return slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !precedes(store, made) }) ||
+					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return assigns(c, alloc, fn) })
+			}
+		}
+	}
+	return true
+}
+
+// closuresOf returns the closures that share a variable.
+func closuresOf(v ssa.Value) (closures []*ssa.MakeClosure) {
+	for _, ref := range *v.Referrers() {
+		if c, ok := ref.(*ssa.MakeClosure); ok {
+			closures = append(closures, c)
+		}
+	}
+	return closures
+}
+
+// assigns reports whether a closure assigns to a variable, but where it is that of
+// one function.
+func assigns(c *ssa.MakeClosure, variable ssa.Value, but *ssa.Function) bool {
+	fn := c.Fn.(*ssa.Function)
+	for i, bound := range c.Bindings {
+		if bound != variable {
+			continue
+		}
+		free := fn.FreeVars[i]
+		if fn != but && len(storesTo(free)) > 0 || slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// countsIn reports whether each failure steps a variable that stands in memory.
+func (r Retry) countsIn(addr ssa.Value) bool {
+	if !isVar(addr) || isWrittenElsewhere(addr) {
+		return false
+	}
+	stepped := false
+	for _, store := range storesTo(addr) {
+		if !r.failed.loop.blocks[store.Block()] {
+			continue
+		}
+		step, ok := store.Val.(*ssa.BinOp)
+		if !ok || step.Op != token.ADD && step.Op != token.SUB || !isConst(step.Y) || !isLoadOf(step.X, addr) {
+			return false
+		}
+		stepped = stepped || r.isInEach(store.Block())
+	}
+	return stepped
+}
+
+func isLoadOf(v, addr ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	return ok && load.Op == token.MUL && load.X == addr
+}
