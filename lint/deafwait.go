@@ -48,7 +48,8 @@ RIGHT:
 
 It is silent about waits of less than 100ms, in tests, behind the end of the context,
 in loops over different things, about contexts that nobody can end or that are read
-from a field where they are used, and about the sleeps of other clocks.`,
+from a field where they are used, and about the sleeps of other clocks where the loop
+asks the context itself.`,
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

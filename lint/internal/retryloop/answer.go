@@ -48,10 +48,18 @@ func isNoAttempt(call *ssa.Call) bool {
 // ends that, by an error that many loops do not tell from others.
 func isAccept(call *ssa.Call) bool { return strings.HasPrefix(strings.ToLower(nameOf(call)), "accept") }
 
-// readsOn reports whether a call is given a reader with a buffer of its own: it
-// takes the next of what comes.
+// readsOn reports whether a call is given a reader with a buffer of its own, or is of
+// what is made of one: it takes the next of what comes.
 func readsOn(call *ssa.Call) bool {
+	if of := receiverOf(call); of != nil {
+		if made, ok := of.(*ssa.Call); ok && isMade(made) && readsOn(made) {
+			return true
+		}
+	}
 	return slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool {
+		if made, ok := arg.(*ssa.MakeInterface); ok {
+			arg = made.X
+		}
 		p, ok := arg.Type().(*types.Pointer)
 		if !ok {
 			return false
@@ -226,7 +234,7 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
 		switch instr := instr.(type) {
 		case *ssa.Call:
-			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || l.isAbout(instr, call)
+			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || l.isAbout(instr, call)
 		case *ssa.Store:
 			return isConst(instr.Val) || l.blocks[blockOf(root(instr.Addr))]
 		case *ssa.Select:
@@ -334,6 +342,9 @@ func (l *loop) isAbout(call, asked *ssa.Call) bool {
 	of := receiverOf(call)
 	return of != nil && isResultOf(of, asked, 8)
 }
+
+// isDecoding reports whether a call only makes a value of what stands in a text.
+func isDecoding(call *ssa.Call) bool { return strings.HasPrefix(nameOf(call), "Unmarshal") }
 
 // isResultOf reports whether v is a result of a call, or is read from one.
 func isResultOf(v ssa.Value, call *ssa.Call, depth int) bool {

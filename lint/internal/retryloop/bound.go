@@ -78,13 +78,29 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		// others were faster.
 	case ctx != nil:
 		r.Bound, r.Context = ByContext, ctx
-	case knows && given != nil && !NeverEnds(given):
+	case knows && given != nil && !NeverEnds(r.beforeAttempts(given)):
 		// What classifies the error may well know that the context ended.
 	default:
 		r.Bound = Unbounded
 		if r.DeadCounter == nil {
 			r.DeadCounter = r.failed.deadCounter()
 		}
+	}
+}
+
+// beforeAttempts returns what a context is derived from if each attempt gives it a time
+// limit of its own: how long one may take ends no retry.
+func (r *Retry) beforeAttempts(ctx ssa.Value) ssa.Value {
+	for {
+		x, ok := ctx.(*ssa.Extract)
+		if !ok || !r.failed.loop.blocks[x.Block()] {
+			return ctx
+		}
+		made, ok := x.Tuple.(*ssa.Call)
+		if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") {
+			return ctx
+		}
+		ctx = made.Common().Args[0]
 	}
 }
 
@@ -309,7 +325,7 @@ func (c classification) memory(addr ssa.Value) bool {
 		if c.fixed(addr.X) || nested && c.fixed(root(addr)) {
 			return c.setBySuccess(addr) || isSettled(addr) || isSetting(addr) || c.isLeftAlone(addr)
 		}
-		return c.only(addr.X)
+		return c.fixed(root(addr)) && isSetting(addr) || c.only(addr.X)
 	}
 	return false
 }
@@ -376,6 +392,9 @@ func (c classification) isChoice(phi *ssa.Phi) bool {
 func (c classification) call(call *ssa.Call) bool {
 	common := call.Common()
 	args, fn := common.Args, common.StaticCallee()
+	if builtin, ok := common.Value.(*ssa.Builtin); ok && builtin.Name() == "len" {
+		return c.only(args[0])
+	}
 	if common.IsInvoke() {
 		args = append([]ssa.Value{common.Value}, args...)
 	} else if fn == nil || len(fn.FreeVars) > 0 || remembers(fn, 3) {

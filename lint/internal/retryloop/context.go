@@ -180,19 +180,7 @@ func isKept(ctx ssa.Value) bool {
 		return false
 	}
 	field, ok := load.X.(*ssa.FieldAddr)
-	if !ok || field.Parent().Pkg == nil {
-		return false
-	}
-	set := false
-	return eachUse(field, func(at *ssa.FieldAddr) bool {
-		for _, store := range storesTo(at) {
-			if !mayBeEnded(store.Val) {
-				return false
-			}
-			set = true
-		}
-		return true
-	}) && set
+	return ok && isSetOnlyTo(field, mayBeEnded)
 }
 
 // mayBeEnded reports whether v is a context that a function is given, or that is

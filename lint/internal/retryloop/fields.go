@@ -76,6 +76,24 @@ func isSettled(field *ssa.FieldAddr) bool {
 	}) && made
 }
 
+// isSetOnlyTo reports whether the package assigns to a field, and nothing but what is
+// as said.
+func isSetOnlyTo(field *ssa.FieldAddr, is func(ssa.Value) bool) bool {
+	if field.Parent().Pkg == nil {
+		return false
+	}
+	set := false
+	return eachUse(field, func(at *ssa.FieldAddr) bool {
+		for _, store := range storesTo(at) {
+			if !is(store.Val) {
+				return false
+			}
+			set = true
+		}
+		return true
+	}) && set
+}
+
 // eachUse calls do with each place of the package that uses a field, until it
 // returns false.
 func eachUse(field *ssa.FieldAddr, do func(*ssa.FieldAddr) bool) bool {
@@ -147,7 +165,7 @@ func (l *loop) leavesWhenSet(field *ssa.FieldAddr) bool {
 		}
 		for _, use := range *load.Referrers() {
 			leaves := 0 // the successor of the branch
-			if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) && len(*cmp.Referrers()) == 1 {
+			if cmp, ok := use.(*ssa.BinOp); ok && isZero(cmp.Y) && len(*cmp.Referrers()) == 1 {
 				if cmp.Op == token.EQL {
 					leaves = 1
 				}
@@ -185,7 +203,18 @@ func isZero(v ssa.Value) bool {
 	if !ok {
 		return false
 	}
-	return c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) || c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0
+	if c.Value == nil {
+		return true
+	}
+	switch c.Value.Kind() {
+	case constant.Bool:
+		return !constant.BoolVal(c.Value)
+	case constant.Int:
+		return constant.Sign(c.Value) == 0
+	case constant.String:
+		return constant.StringVal(c.Value) == ""
+	}
+	return false
 }
 
 // EachFunction calls do with the functions, methods and function literals of a

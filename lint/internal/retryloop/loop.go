@@ -286,6 +286,13 @@ func (l *loop) branchesOn(v ssa.Value) map[*ssa.If]bool {
 				}
 			case ssa.Value:
 				visit(ref)
+				if call, ok := ref.(*ssa.Call); ok && isDecoding(call) {
+					for _, arg := range call.Common().Args {
+						if filled := targetOf(arg); filled != nil {
+							visit(filled)
+						}
+					}
+				}
 			}
 		}
 	}

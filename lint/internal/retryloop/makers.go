@@ -87,6 +87,15 @@ func isDrawn(call *ssa.Call) bool {
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"math/rand", "math/rand/v2", "crypto/rand"}, fn.Object().Pkg().Path())
 }
 
+// isUnique reports whether a call makes up a name that no other thing has: an attempt
+// that gets a new one is no search for what is free.
+func isUnique(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && uniquePackage.MatchString(fn.Object().Pkg().Path())
+}
+
+var uniquePackage = regexp.MustCompile(`(^|/)(go\.?)?(uuid|ulid|ksuid|xid)(/v\d+)?$`)
+
 // isMade reports whether a call makes an object, or an option: a client that
 // each attempt makes anew is as good as the one before. Makers of names, numbers
 // and addresses are for finding another.

@@ -124,6 +124,9 @@ func NeverEnds(v ssa.Value) bool {
 		// The function around it may end, and run what it deferred.
 		bound := bindingOf(v)
 		return bound != nil && IsBackground(bound)
+	case *ssa.UnOp:
+		field, ok := v.X.(*ssa.FieldAddr)
+		return ok && !structOf(field).Field(field.Field).Exported() && isSetOnlyTo(field, IsBackground)
 	}
 	return false
 }

@@ -228,6 +228,9 @@ func (s sameness) same(v ssa.Value) bool {
 		if isDrawn(v) {
 			return false
 		}
+		if isUnique(v) {
+			return true
+		}
 		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"regexp"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -19,7 +20,7 @@ func Skips(fn *ssa.Function, n Network) (found []*ssa.Call) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if call, ok := instr.(*ssa.Call); ok && l.skips(call, n) {
+				if call, ok := instr.(*ssa.Call); ok && (l.skips(call, n) || l.spins(call)) {
 					found = append(found, call)
 				}
 			}
@@ -82,4 +83,45 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 		return !isRetry && !r.Waits() && !r.corrects() && !r.movesOn() && !r.timesOut() && !failed.alters(call)
 	}
 	return false
+}
+
+// spins reports whether the loop takes the next connection again at once after an
+// error that is only temporary: that of a system which has no room for it yet, and
+// says so until it has.
+func (l *loop) spins(call *ssa.Call) bool {
+	if !isAccept(call) {
+		return false
+	}
+	errs := errorsOf(call)
+	for _, b := range l.list {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !asksIfTemporary(branch.Cond, errs) {
+			continue
+		}
+		failed := l.way(b, b.Succs[0])
+		r := Retry{Call: call, failed: failed}
+		if failed.returns() && len(failed.blocks) < len(l.blocks)-1 && !r.Waits() {
+			return true
+		}
+	}
+	return false
+}
+
+// asksIfTemporary reports whether a condition asks one of some errors, or a function
+// for it, whether it is temporary.
+func asksIfTemporary(cond ssa.Value, errs map[ssa.Value]bool) bool {
+	asked, ok := cond.(*ssa.Call)
+	if !ok || !strings.Contains(nameOf(asked), "Temporary") {
+		return false
+	}
+	if of := receiverOf(asked); of != nil {
+		if x, ok := of.(*ssa.Extract); ok {
+			of = x.Tuple
+		}
+		if asserted, ok := of.(*ssa.TypeAssert); ok {
+			of = asserted.X
+		}
+		return errs[of]
+	}
+	return isGivenOne(asked, errs)
 }

@@ -29,7 +29,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if !isPlainWait(instr) {
+				if !isPlainWait(instr) && !(isClockSleep(instr) && l.contextAsked() == nil) {
 					continue
 				}
 				if !looked {
@@ -75,6 +75,17 @@ func isPlainWait(instr ssa.Instruction) bool {
 		return ok && isNamed(after.Common().StaticCallee(), "time", "After") && !isShort(after.Common().Args[0])
 	}
 	return false
+}
+
+// isClockSleep reports whether an instruction sleeps by a clock that tests may
+// replace, for a time that is long, or not known.
+func isClockSleep(instr ssa.Instruction) bool {
+	call, ok := instr.(*ssa.Call)
+	if !ok || nameOf(call) != "Sleep" || receiverOf(call) == nil {
+		return false
+	}
+	sig := call.Common().Signature()
+	return sig.Results().Len() == 0 && sig.Params().Len() == 1 && isDuration(sig.Params().At(0).Type()) && !isShort(call.Common().Args[len(call.Common().Args)-1])
 }
 
 func isShort(d ssa.Value) bool {

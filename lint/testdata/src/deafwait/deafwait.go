@@ -419,7 +419,17 @@ func running(ctx context.Context, inspect func(context.Context, string) (change,
 
 type clock interface{ Sleep(time.Duration) }
 
-// What a clock of its own waits for, it may not.
+func byClock(ctx context.Context, c clock, f func(context.Context) error) (err error) {
+	for range 5 {
+		if err = f(ctx); err == nil {
+			return nil
+		}
+		c.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
+// Its own clock ends the wait, and the loop looks what has happened.
 func nopeByClock(ctx context.Context, c clock, f func() error) (err error) {
 	for range 5 {
 		if err = f(); err == nil || ctx.Err() != nil {

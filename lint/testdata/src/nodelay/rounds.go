@@ -296,3 +296,55 @@ func fetches(c client) error {
 	_, err := c.Call(context.TODO(), "k")
 	return err
 }
+
+// The count is shared with what is deferred.
+func shared(c *api.Client, count func(int)) (s string, err error) {
+	tries := 0
+	defer func() { count(tries) }()
+	for ; tries < 5; tries++ { // want `Status is tried again at once`
+		if s, err = c.Status(); err == nil {
+			return s, nil
+		}
+	}
+	return s, err
+}
+
+// A closure may count as well.
+func nopeSharedCount(c *api.Client, each func(func())) (s string, err error) {
+	tries := 0
+	each(func() { tries++ })
+	for ; tries < 5; tries++ {
+		if s, err = c.Status(); err == nil {
+			return s, nil
+		}
+	}
+	return s, err
+}
+
+// When there are no more files, there are none a microsecond later.
+func accepts(l net.Listener, handle func(net.Conn)) error {
+	for {
+		conn, err := l.Accept() // want `Accept is tried again at once when it fails`
+		if err != nil {
+			if ne, ok := err.(net.Error); ok && ne.Temporary() {
+				continue
+			}
+			return err
+		}
+		go handle(conn)
+	}
+}
+
+func nopeAccepts(l net.Listener, handle func(net.Conn)) error {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if ne, ok := err.(net.Error); ok && ne.Temporary() {
+				time.Sleep(200 * time.Millisecond)
+				continue
+			}
+			return err
+		}
+		go handle(conn)
+	}
+}

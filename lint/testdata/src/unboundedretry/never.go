@@ -473,3 +473,39 @@ func nopeTimerOutlivesRound(c client) error {
 		}
 	}
 }
+
+type member struct {
+	ctx  context.Context
+	stop context.Context
+}
+
+func newMember(ctx context.Context) *member { return &member{ctx: context.Background(), stop: ctx} }
+
+// Each attempt has a limit of its own, and what they are derived from never ends.
+func (m *member) join(c client) error {
+	for { // want `retry of Call .*RL101`
+		ctx, cancel := context.WithTimeout(m.ctx, time.Second)
+		_, err := c.Call(ctx, "join")
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if transient(err) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+func (m *member) nopeJoin(c client) error {
+	for {
+		ctx, cancel := context.WithTimeout(m.stop, time.Second)
+		_, err := c.Call(ctx, "join")
+		cancel()
+		if err == nil || !transient(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}

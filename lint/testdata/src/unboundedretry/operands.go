@@ -2,12 +2,15 @@ package unboundedretry
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"time"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/uuid"
 )
 
 type locks interface {
@@ -268,3 +271,107 @@ func dials(host string, dial func(string) error) {
 }
 
 func connectTo(dial func(string) error, to string) error { return dial(to) }
+
+// A name that no other thing has finds nothing that is free.
+func proposes(ctx context.Context, l locks) {
+	for { // want `retry of Delete .*RL101, RL104`
+		if err := l.Delete(ctx, "proposal/"+uuid.New().String()); err == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// How many there are to be is set, behind a pointer as well.
+type batched struct {
+	locks locks
+	cfg   *struct{ batch int }
+}
+
+func (b *batched) collect(ctx context.Context) (all []string) {
+	from := 0
+	for len(all) < b.cfg.batch { // want `retry of List .*RL101, RL104`
+		items, next, err := b.locks.List(ctx, from, b.cfg.batch-len(all))
+		if err != nil {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		if len(items) == 0 {
+			break
+		}
+		all, from = append(all, items...), next
+	}
+	return all
+}
+
+type account struct {
+	locks locks
+	id    string
+}
+
+// What is empty until a success sets it ends nothing that fails.
+func (a *account) learn() {
+	for a.id == "" { // want `retry of List .*RL101`
+		items, _, err := a.locks.List(context.Background(), 0, 1)
+		if err != nil {
+			time.Sleep(time.Second)
+		} else {
+			a.id = items[0]
+		}
+	}
+}
+
+// The loop around has more to do than to try again.
+func works(c client, work <-chan string) {
+	for range work {
+		for { // want `retry of Ping .*RL101`
+			if err := c.Ping(); err == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+// The variables are shared with a goroutine.
+func lists(ctx context.Context, l locks, out chan<- []string) error {
+	items, _, err := l.List(ctx, 0, 100)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer close(out)
+		for len(items) > 0 {
+			out <- items
+			items, _, err = l.List(ctx, 0, 100)
+			for err != nil { // want `retry of List .*RL101, RL104`
+				time.Sleep(time.Second) // want `RL102`
+				items, _, err = l.List(ctx, 0, 100)
+			}
+		}
+	}()
+	return nil
+}
+
+// What the answer means is read from it, and then it is asked again.
+func imports(l locks) error {
+	complete := false
+	for !complete { // want `retry of List .*RL101`
+		items, _, err := l.List(context.Background(), 0, 1)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		var job struct{ Status string }
+		if err := json.Unmarshal([]byte(items[0]), &job); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if job.Status == "error" {
+			return errors.New("the import has failed")
+		}
+		complete = job.Status != "pending"
+		time.Sleep(time.Second)
+	}
+	return nil
+}
