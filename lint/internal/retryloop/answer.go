@@ -13,12 +13,31 @@ import (
 )
 
 // errorsFrom returns the errors that the loop gets from the object that a call
-// returns, as from the token of an operation under way: token.Error().
+// returns, as from the token of an operation under way, token.Error(), or from the
+// result of a query, result.Err.
 func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 	errs := map[ssa.Value]bool{}
 	for _, ref := range *call.Referrers() {
-		if asked, ok := ref.(*ssa.Call); ok && l.blocks[asked.Block()] && asksForError(asked) && receiverOf(asked) == ssa.Value(call) {
-			errs[asked] = true
+		if !l.blocks[ref.Block()] {
+			continue
+		}
+		switch ref := ref.(type) {
+		case *ssa.Call:
+			if asksForError(ref) && receiverOf(ref) == ssa.Value(call) {
+				errs[ref] = true
+			}
+		case *ssa.FieldAddr:
+			if isError(structOf(ref).Field(ref.Field).Type()) {
+				for _, use := range *ref.Referrers() {
+					if load, ok := use.(*ssa.UnOp); ok && l.blocks[load.Block()] {
+						errs[load] = true
+					}
+				}
+			}
+		case *ssa.Field:
+			if isError(ref.Type()) {
+				errs[ref] = true
+			}
 		}
 	}
 	return errs
@@ -234,7 +253,7 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
 		switch instr := instr.(type) {
 		case *ssa.Call:
-			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || l.isAbout(instr, call)
+			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || isDuration(instr.Type()) || methodOfContext(instr, "Done") != nil || methodOfContext(instr, "Err") != nil || l.isAbout(instr, call)
 		case *ssa.Store:
 			return isConst(instr.Val) || l.blocks[blockOf(root(instr.Addr))]
 		case *ssa.Select:
@@ -288,18 +307,26 @@ func (l *loop) drains(call *ssa.Call, failed way) bool {
 }
 
 // waits reports whether the way always waits for a time before it comes back.
-func (w way) waits() bool {
+func (w way) waits() bool { return w.waitsOn(func(*ssa.BasicBlock) *ssa.BasicBlock { return nil }) }
+
+// waitsUnlessItFails reports whether the way waits for a time before it comes back,
+// where nothing else fails.
+func (w way) waitsUnlessItFails() bool { return w.waitsOn(failingEdge) }
+
+// waitsOn reports whether the way waits for a time before it comes back, but where it
+// leaves a block for what but says.
+func (w way) waitsOn(but func(*ssa.BasicBlock) *ssa.BasicBlock) bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	var hurries func(*ssa.BasicBlock) bool
 	hurries = func(b *ssa.BasicBlock) bool {
 		if b == w.loop.header {
 			return true
 		}
-		if seen[b] || !w.blocks[b] || slices.ContainsFunc(b.Instrs, isTimedWait) || ends(b) {
+		if seen[b] || !w.blocks[b] || slices.ContainsFunc(b.Instrs, isPause) || ends(b) {
 			return false
 		}
 		seen[b] = true
-		return slices.ContainsFunc(b.Succs, hurries)
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return s != but(b) && hurries(s) })
 	}
 	return w.returns() && !hurries(w.to)
 }

@@ -62,7 +62,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		if classes[b] {
 			last := b.Instrs[len(b.Instrs)-1].(*ssa.If)
 			r.Classified = true
-			selected = selected || isSelected(last, cycle)
+			selected = selected || isSelected(last, cycle) && !isDown(last.Cond)
 			knows = knows || !isSpared(last, cycle)
 		}
 		if asked[b] != nil {
@@ -80,6 +80,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		r.Bound, r.Context = ByContext, ctx
 	case knows && given != nil && !NeverEnds(r.beforeAttempts(given)):
 		// What classifies the error may well know that the context ended.
+		r.knows = true
 	default:
 		r.Bound = Unbounded
 		if r.DeadCounter == nil {
@@ -221,6 +222,22 @@ func isSelected(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 	one := asksForOne(branch)
 	return one != nil && !cycle[one]
+}
+
+// isDown reports whether a condition compares the code of an error with one by which a
+// server says that it cannot serve now: no more to do, and nobody was faster.
+func isDown(cond ssa.Value) bool {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok {
+		return false
+	}
+	named, ok := types.Unalias(cmp.X.Type()).(*types.Named)
+	code, isCode := whole(cmp.Y)
+	if !ok || !isCode || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != "google.golang.org/grpc/codes" {
+		return false
+	}
+	const unknown, deadlineExceeded, resourceExhausted, internal, unavailable = 2, 4, 8, 13, 14
+	return slices.Contains([]int64{unknown, deadlineExceeded, resourceExhausted, internal, unavailable}, code)
 }
 
 // asksForOne returns what follows where a branch has recognised one error, or

@@ -43,6 +43,7 @@ type Retry struct {
 	counted           bool // an operand counts with the attempts
 	reread            bool // the operands are read anew for each attempt
 	again             bool // they are what calls return anew
+	knows             bool // nothing ends it but what classifies the error, which may know of the end of the context
 }
 
 // A Counter is a variable that failures count.
@@ -293,7 +294,22 @@ func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 
 var errorType = types.Universe.Lookup("error").Type()
 
-func isError(t types.Type) bool { return types.Identical(t, errorType) }
+// isError reports whether t is error, or a type of a program's own that stands for it
+// and has nil for a success: an interface with the method Error, or a pointer to what
+// is called an error.
+func isError(t types.Type) bool {
+	if types.Identical(t, errorType) {
+		return true
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		return types.IsInterface(t) && types.Implements(t, errorType.Underlying().(*types.Interface))
+	case *types.Pointer:
+		named, ok := types.Unalias(t.Elem()).(*types.Named)
+		return ok && strings.HasSuffix(named.Obj().Name(), "Error")
+	}
+	return false
+}
 
 // IsError reports whether t is error.
 func IsError(t types.Type) bool { return isError(t) }

@@ -15,11 +15,12 @@ import (
 // may end, and its error then only leads to the next attempt.
 func (r Retry) IgnoresItsContext() bool {
 	ctx := GivenContext(r.Call)
-	// What makes the client may well fail when the context has ended.
-	if r.Bound != Unbounded || ctx == nil || r.remade {
+	// What makes the client may well fail when the context has ended, and what runs
+	// until then returns no error.
+	if r.Bound != Unbounded || ctx == nil || r.remade || runner.MatchString(nameOf(r.Call)) {
 		return false
 	}
-	switch v := ctx.(type) {
+	switch v := r.beforeAttempts(ctx).(type) {
 	case *ssa.Parameter:
 		return true
 	case *ssa.Extract:
@@ -35,6 +36,8 @@ func (r Retry) IgnoresItsContext() bool {
 	}
 	return false
 }
+
+var runner = regexp.MustCompile(`(?i)^(start|run|serve)`)
 
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
@@ -70,15 +73,14 @@ func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
 // insists reports whether the same is tried several times, and nothing is done about
 // the failure.
 func (r Retry) insists() bool {
-	if r.counted || r.corrects() || r.movesOn() || r.contends() || r.failed.alters(r.Call) {
+	if r.counted || r.corrects() || r.movesOn() || r.contends() {
 		return false
 	}
-	switch r.Bound {
-	case Unbounded, ByContext:
+	if r.Bound == Unbounded || r.Bound == ByContext || r.knows {
 		return true
 	}
 	limit, counted := r.limit()
-	return counted && (limit == 0 || limit > 2) || !counted && r.endsLate()
+	return !r.failed.alters(r.Call) && (counted && (limit == 0 || limit > 2) || !counted && r.endsLate())
 }
 
 // timesOut reports whether an error leads to the next attempt only if the last has

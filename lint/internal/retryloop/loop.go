@@ -198,7 +198,7 @@ func (l *loop) tries() bool {
 			if !l.goesOnBy(call) {
 				continue
 			}
-			if same, counted := round.repeats(call); same && !counted {
+			if same, counted := round.repeats(call); same && !counted || round.asksAnew(call) {
 				return true
 			}
 		}

@@ -110,7 +110,7 @@ func isMade(call *ssa.Call) bool {
 	return isObject(fn.Signature.Results().At(0).Type())
 }
 
-var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
+var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault|[Dd]ial)`)
 
 // isPartOf reports whether a call of a method only leads to the object on which
 // the next call is made, as in client.Users().Find(name). Methods that choose

@@ -26,15 +26,19 @@ func (w way) rereads(call *ssa.Call) bool {
 // refreshes reports whether the call is made again, after a wait, with operands
 // that the way has asked for anew: for the address of a service, say. Who searches
 // for what is free does not wait.
-func (w way) refreshes(call *ssa.Call) bool {
+func (w way) refreshes(call *ssa.Call) bool { return w.waits() && w.asksAnew(call) }
+
+// asksAnew reports whether the call is made again with operands that are the same, or
+// that the way has asked others for anew.
+func (w way) asksAnew(call *ssa.Call) bool {
 	var counted bool
-	s := sameness{way: w, seen: map[ssa.Value]bool{}, counted: &counted, again: true}
+	s := sameness{way: w, call: call, seen: map[ssa.Value]bool{}, counted: &counted, again: true}
 	for _, op := range call.Operands(nil) {
 		if *op != nil && (!s.same(*op) || w.overwrites(call, *op)) {
 			return false
 		}
 	}
-	return !counted && w.waits()
+	return !counted
 }
 
 // repeats reports whether the call is made with the same operands when the way
@@ -231,7 +235,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if isUnique(v) {
 			return true
 		}
-		if s.read != nil && GivenContext(v) != nil && len(errorsOf(v)) > 0 && !isRebuilt(v) {
+		if s.read != nil && (GivenContext(v) != nil || getter.MatchString(nameOf(v))) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
 		return (isRebuilt(v) || isMade(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
@@ -336,7 +340,7 @@ func (s sameness) samePhi(phi *ssa.Phi) bool {
 			continue
 		}
 		n, ok := s.stepAlong(edge, phi, 8)
-		if !ok && !(s.again && s.isResult(edge) && s.same(edge)) {
+		if !ok && !(s.again && s.isResult(edge) && !isResultOf(edge, s.call, 8) && s.same(edge)) {
 			return false
 		}
 		*s.counted = *s.counted || n != 0

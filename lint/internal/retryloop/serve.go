@@ -166,6 +166,13 @@ func isTimedWait(instr ssa.Instruction) bool {
 	return false
 }
 
+// isPause reports whether an instruction waits for a time, unless something else
+// happens before.
+func isPause(instr ssa.Instruction) bool {
+	sel, ok := instr.(*ssa.Select)
+	return isTimedWait(instr) || ok && sel.Blocking && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool { return isOfTicks(s.Chan) })
+}
+
 // isOfTicks reports whether a channel is of a timer or ticker.
 func isOfTicks(ch ssa.Value) bool {
 	t, ok := ch.Type().Underlying().(*types.Chan)

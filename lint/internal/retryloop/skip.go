@@ -75,7 +75,7 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 		}
 		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
 		same, counted := failed.repeats(call)
-		if !failed.returns() || !same || counted || progresses(call, failed) || !succeeded.waits() && !l.serves(call, failed, succeeded) {
+		if !failed.returns() || !same || counted || progresses(call, failed) || !succeeded.waitsUnlessItFails() && !l.serves(call, failed, succeeded) {
 			continue
 		}
 		r := Retry{Call: call, failed: failed, succeeded: succeeded}

@@ -18,8 +18,8 @@ func isVar(addr ssa.Value) bool {
 }
 
 // isWrittenElsewhere reports whether other functions may assign to a variable while
-// that of addr runs: closures do, or the function around does after it has made the
-// closure that shares the variable.
+// that of addr runs: closures that are not deferred do, or the function around does
+// after it has made the closure that shares the variable.
 func isWrittenElsewhere(addr ssa.Value) bool {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
@@ -64,7 +64,7 @@ func assigns(c *ssa.MakeClosure, variable ssa.Value, but *ssa.Function) bool {
 			continue
 		}
 		free := fn.FreeVars[i]
-		if fn != but && len(storesTo(free)) > 0 || slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
+		if fn != but && len(storesTo(free)) > 0 && !runsAtEnd(c) || slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
 			return true
 		}
 	}

@@ -194,6 +194,9 @@ func isWait(call *ssa.Call, depth int) bool {
 	if strings.HasPrefix(name, "new") || strings.HasPrefix(name, "New") {
 		return false // what makes a delay does not wait
 	}
+	if isVerdict(call) {
+		return false
+	}
 	fn := common.StaticCallee()
 	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
 		return true
@@ -204,6 +207,15 @@ func isWait(call *ssa.Call, depth int) bool {
 	return depth > 0 && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(in ssa.Instruction) bool { return mayWait(in, depth-1) })
 	})
+}
+
+// verdict names what says what an error is, as ShouldRetry does.
+var verdict = regexp.MustCompile(`^(?i:is|has|should|can|may|must|needs?)_?[A-Z]`)
+
+// isVerdict reports whether a call only says of an error what it is.
+func isVerdict(call *ssa.Call) bool {
+	return types.Identical(call.Type(), types.Typ[types.Bool]) && verdict.MatchString(nameOf(call)) &&
+		slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool { return isError(arg.Type()) })
 }
 
 // isCancel reports whether v is the function that ends a context, or a builtin.

@@ -523,3 +523,17 @@ func publishes(ctx context.Context, i image, publish func(string) error) error {
 	}
 	return nil
 }
+
+// How to ask is asked for anew each time.
+func asksHowToAsk(ctx context.Context, get func(context.Context, string) (*change, error), keyOf func() string) error {
+	for {
+		c, err := get(ctx, keyOf())
+		if err != nil {
+			return err
+		}
+		if c.Status != "pending" {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}

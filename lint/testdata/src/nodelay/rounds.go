@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -348,3 +349,107 @@ func nopeAccepts(l net.Listener, handle func(net.Conn)) error {
 		go handle(conn)
 	}
 }
+
+type queries interface {
+	Query(ctx context.Context, q string) *answer
+	GetJob(name string) (*job, error)
+	UpdateJob(ctx context.Context, j *job) error
+}
+
+type answer struct {
+	Err  error
+	Rows []string
+}
+
+type job struct{ size int }
+
+// The answer holds the error.
+func rows(ctx context.Context, q queries) (a *answer) {
+	for range 5 { // want `Query is tried again at once`
+		if a = q.Query(ctx, "select"); a.Err == nil {
+			break
+		}
+	}
+	return a
+}
+
+// What says of an error that it is worth another try does not wait.
+func asksAVerdict(ctx context.Context, c client) (string, error) {
+	for { // want `Call is tried again at once`
+		s, err := c.Call(ctx, "k")
+		if err != nil {
+			if api.ShouldRetry(err) {
+				continue
+			}
+			return "", err
+		}
+		return s, nil
+	}
+}
+
+// It is read again, and written again at once.
+func updates(ctx context.Context, q queries, size int) error {
+	for i := 0; i < 5; i++ { // want `UpdateJob is tried again at once`
+		j, err := q.GetJob("job")
+		if err != nil {
+			return err
+		}
+		if err := q.UpdateJob(ctx, j); err != nil {
+			if !errors.Is(err, errConflict) {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+	return errConflict
+}
+
+// Where one of two fails, the wait is missed.
+func missesTheWait(ctx context.Context, c client) error {
+	for range 100 {
+		if _, err := c.Call(ctx, "set"); err != nil { // want `Call is tried again at once`
+			log.Print(err)
+			continue
+		}
+		s, err := c.Call(ctx, "pods") // want `Call is tried again at once`
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		if s == "complete" {
+			break
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return nil
+}
+
+// The request fails at once, the answer waits.
+func answersWait(ctx context.Context, get func(string) (*http.Response, error)) (*http.Response, error) {
+	for attempts := 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		default:
+		}
+		resp, err := http.Get("http://localhost") // want `Get is tried again at once`
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil, err
+			}
+			continue
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+		attempts++
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(longer(attempts)):
+		}
+	}
+}
+
+func longer(attempts int) time.Duration { return time.Duration(attempts+rand.IntN(3)) * time.Second }

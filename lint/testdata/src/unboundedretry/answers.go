@@ -330,7 +330,7 @@ func untilNoMore(fetch interface {
 func greet(conn net.Conn) error { _, err := conn.Write([]byte("hello")); return err }
 
 func thenAnother(addr string) net.Conn {
-	for { // want `retry of Dial .*RL101`
+	for { // want `retry of greet .*RL101`
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			time.Sleep(time.Second)
@@ -826,7 +826,7 @@ func nopeStatusIsCounted(url string) (*http.Response, error) {
 // ---- two steps ----
 
 func secondIsOnlyTold(addr string) net.Conn {
-	for { // want `retry of Dial .*RL101`
+	for { // want `retry of greet .*RL101`
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			log.Print(err)

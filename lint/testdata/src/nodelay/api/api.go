@@ -23,3 +23,6 @@ func (c *Client) get(path string) (string, error) {
 }
 
 func (c *Client) Known() (string, error) { return c.url, nil }
+
+// ShouldRetry reports whether an error is worth another try.
+func ShouldRetry(err error) bool { return err != io.EOF }

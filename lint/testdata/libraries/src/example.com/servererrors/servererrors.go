@@ -1,0 +1,39 @@
+package servererrors
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+type client interface {
+	Token(ctx context.Context, again bool) (string, error)
+}
+
+// Who is down is down a microsecond later.
+func unavailable(ctx context.Context, c client) (string, error) {
+	again := false
+	for { // want `Token is tried again at once|retry of Token .*RL103`
+		token, err := c.Token(ctx, again)
+		if err != nil {
+			if status.Code(err) == codes.Unavailable {
+				again = true
+				continue
+			}
+			return "", err
+		}
+		return token, nil
+	}
+}
+
+// Others were faster.
+func nopeAborted(ctx context.Context, c client) (string, error) {
+	for {
+		token, err := c.Token(ctx, false)
+		if status.Code(err) == codes.Aborted {
+			continue
+		}
+		return token, err
+	}
+}
