@@ -17,6 +17,10 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
 	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
+	if given := GivenContext(r.Call); given != nil {
+		parent := r.beforeAttempts(given)
+		c.ownTime = parent != given && NeverEnds(parent)
+	}
 	asked := map[*ssa.BasicBlock]ssa.Value{}
 	classes, bounds := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
 	for _, b := range r.failed.loop.list {
@@ -224,12 +228,19 @@ func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 	return one != nil && !cycle[one]
 }
 
-// isDown reports whether a condition compares the code of an error with one by which a
-// server says that it cannot serve now: no more to do, and nobody was faster.
+// isDown reports whether a condition compares an error, or its code, with one by which
+// a server says that it cannot serve now, or in time: no more to do, and nobody was
+// faster.
 func isDown(cond ssa.Value) bool {
+	if asked, ok := cond.(*ssa.Call); ok {
+		return isNamed(asked.Common().StaticCallee(), "errors", "Is") && isEnd(asked.Common().Args[1])
+	}
 	cmp, ok := cond.(*ssa.BinOp)
 	if !ok {
 		return false
+	}
+	if isEnd(cmp.Y) {
+		return true
 	}
 	named, ok := types.Unalias(cmp.X.Type()).(*types.Named)
 	code, isCode := whole(cmp.Y)
@@ -292,6 +303,7 @@ type classification struct {
 	errs              map[ssa.Value]bool
 	open              map[ssa.Value]bool // under way
 	set               *bool              // whether a way out asks for a field that a success sets
+	ownTime           bool               // only the time limit of each attempt ends its context
 }
 
 func (c classification) only(v ssa.Value) bool {
@@ -333,7 +345,7 @@ func (c classification) memory(addr ssa.Value) bool {
 	case *ssa.Global:
 		// The end of a stream is reached by reading on.
 		isEOF := isVariable(addr, "io", "EOF")
-		ended := isVariable(addr, "context", "Canceled", "DeadlineExceeded")
+		ended := isVariable(addr, "context", "Canceled", "DeadlineExceeded") && !c.ownTime
 		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF && !ended
 	case *ssa.Alloc:
 		return isTarget(addr)

@@ -149,6 +149,9 @@ func isLive(v ssa.Value) bool {
 		return false
 	}
 	fn := call.Common().StaticCallee()
+	if isNamed(fn, "context", "WithCancel", "WithCancelCause") {
+		return !isOnlyDeferred(call) // somebody has what ends it
+	}
 	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") ||
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
 }

@@ -100,9 +100,15 @@ func Recursions(fn *ssa.Function) (found []*ssa.Call) {
 	return found
 }
 
+// sameArguments reports whether a function calls itself with what it was given, or with
+// a count of the attempts that it never compares.
 func sameArguments(call *ssa.Call) bool {
 	for i, arg := range call.Common().Args {
-		if arg != ssa.Value(call.Parent().Params[i]) {
+		p := call.Parent().Params[i]
+		if step, ok := arg.(*ssa.BinOp); ok && step.X == ssa.Value(p) && isConst(step.Y) && isInteger(p.Type()) && !compared(p) && !compared(step) {
+			continue
+		}
+		if arg != ssa.Value(p) {
 			return false
 		}
 	}
@@ -124,15 +130,15 @@ func answersFailure(call *ssa.Call) bool {
 		if !ok {
 			continue
 		}
-		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if !ok || !isError(cmp.X.Type()) {
+		err, fails := askedError(branch, b, call)
+		if err == nil {
 			return false
 		}
-		tried, ok := errorCall(cmp.X)
+		tried, ok := errorCall(err)
 		if !ok || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !NeverEnds(GivenContext(tried)) {
 			return false
 		}
-		failed = failed || isNil(cmp.Y)
+		failed = failed || fails
 		if at == tried.Block() {
 			// What stands before the attempt is part of the attempt.
 			return failed && at.Idom() == nil
@@ -160,6 +166,27 @@ func matters(instr ssa.Instruction, recursion *ssa.Call) bool {
 		})
 	}
 	return false
+}
+
+// askedError returns the error that a branch compares with nil or asks for its class,
+// and whether block b then answers a failure. One class alone does where the function
+// counts how often it calls itself: others were not faster.
+func askedError(branch *ssa.If, b *ssa.BasicBlock, recursion *ssa.Call) (err ssa.Value, fails bool) {
+	switch cond := branch.Cond.(type) {
+	case *ssa.BinOp:
+		if isError(cond.X.Type()) {
+			return cond.X, isNil(cond.Y)
+		}
+	case *ssa.Call:
+		if isNamed(cond.Common().StaticCallee(), "errors", "Is") {
+			counts := slices.ContainsFunc(recursion.Common().Args, func(arg ssa.Value) bool {
+				_, step := arg.(*ssa.BinOp)
+				return step
+			})
+			return cond.Common().Args[0], counts && branch.Block().Succs[0] == b
+		}
+	}
+	return nil, false
 }
 
 func errorCall(v ssa.Value) (*ssa.Call, bool) {

@@ -80,3 +80,28 @@ func nopeWalk(n *node, visit func(*node) error) error {
 	}
 	return nil
 }
+
+// The count only makes the wait longer.
+func (c *conn) reconnect(backoff int, name string) error {
+	time.Sleep(time.Duration(min(backoff, 15)) * time.Second)
+	err := c.ping()
+	if errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return c.reconnect(backoff+1, name) // want `RL113`
+	}
+	return nil
+}
+
+func (c *conn) nopeReconnect(attempt int, name string) error {
+	time.Sleep(time.Second)
+	err := c.ping()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if attempt == 5 {
+			return err
+		}
+		return c.nopeReconnect(attempt+1, name)
+	}
+	return nil
+}
