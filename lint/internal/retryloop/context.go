@@ -41,8 +41,8 @@ func IsBackground(v ssa.Value) bool {
 }
 
 // liveContext returns a context that somebody may end while block b of fn runs:
-// a parameter, also of an enclosing function, or one derived before.
-func liveContext(fn *ssa.Function, b *ssa.BasicBlock) ssa.Value {
+// a parameter, also of an enclosing function, or one derived before that isLive.
+func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) bool) ssa.Value {
 	for outer := fn; outer != nil; outer = outer.Parent() {
 		for _, p := range outer.Params {
 			if IsContext(p.Type()) && p.Name() != "_" && p.Name() != "" {
@@ -149,11 +149,19 @@ func isLive(v ssa.Value) bool {
 		return false
 	}
 	fn := call.Common().StaticCallee()
-	if isNamed(fn, "context", "WithCancel", "WithCancelCause") {
-		return !isOnlyDeferred(call) // somebody has what ends it
-	}
 	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") ||
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
+}
+
+// isCancelled reports whether v is a context that is derived with a cancel function,
+// which somebody else has.
+func isCancelled(v ssa.Value) bool {
+	x, ok := v.(*ssa.Extract)
+	if !ok || !IsContext(v.Type()) {
+		return false
+	}
+	made, ok := x.Tuple.(*ssa.Call)
+	return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && !isOnlyDeferred(made)
 }
 
 // contextGiven returns a context that was read from a field before the loop and may

@@ -25,12 +25,12 @@ func (r Retry) IgnoresItsContext() bool {
 		return true
 	case *ssa.Extract:
 		// A deadline of the attempt's own is what a retry is for.
-		return !r.failed.loop.blocks[v.Block()] && isLive(v)
+		return !r.failed.loop.blocks[v.Block()] && (isLive(v) || isCancelled(v))
 	case *ssa.UnOp:
 		if shared, ok := v.X.(*ssa.FreeVar); ok {
 			bound := bindingOf(shared)
 			_, given := bound.(*ssa.Parameter)
-			return given || bound != nil && isLive(bound)
+			return given || bound != nil && (isLive(bound) || isCancelled(bound))
 		}
 		return isKept(v)
 	}

@@ -164,4 +164,6 @@ func OnlyStored(alloc *ssa.Alloc) ssa.Value {
 }
 
 // LiveContext returns a context that somebody may end while instr runs, or nil.
-func LiveContext(instr ssa.Instruction) ssa.Value { return liveContext(instr.Parent(), instr.Block()) }
+func LiveContext(instr ssa.Instruction) ssa.Value {
+	return liveContext(instr.Parent(), instr.Block(), isLive)
+}

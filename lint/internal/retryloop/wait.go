@@ -35,8 +35,12 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				if !looked {
 					looked = true
 					asked := l.contextAsked()
-					if asked != nil || l.tries() {
-						ctx = liveContext(fn, l.header)
+					tries := l.tries()
+					if asked != nil || tries {
+						ctx = liveContext(fn, l.header, isLive)
+					}
+					if ctx == nil && tries {
+						ctx = liveContext(fn, l.header, isCancelled)
 					}
 					// That of another object may be meant for all that it does.
 					if ctx == nil && asked != nil && l.retries() {

@@ -537,3 +537,31 @@ func asksHowToAsk(ctx context.Context, get func(context.Context, string) (*chang
 		time.Sleep(time.Second) // want `RL102`
 	}
 }
+
+// Somebody else cancels it.
+func cancelledElsewhere(c interface{ Ping(context.Context) error }, quit <-chan os.Signal) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-quit
+		cancel()
+	}()
+	for range 5 {
+		if err := c.Ping(ctx); err == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// It only asks for the end, and draws in between.
+func nopeDraws(draw func(), quit <-chan os.Signal) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-quit
+		cancel()
+	}()
+	for ctx.Err() == nil {
+		draw()
+		time.Sleep(time.Second)
+	}
+}
