@@ -88,34 +88,36 @@ func (w way) mayReturn() bool {
 }
 
 // goesOn reports whether the function can return after block b, or begin the loop
-// again: what is around it has more to do.
-func (l *loop) goesOn(b *ssa.BasicBlock) bool { return reachesEnd(b) || behind(b)[l.header] }
+// again because what is around it has more to do. One that can do neither serves for
+// ever.
+func (l *loop) goesOn(b *ssa.BasicBlock) bool {
+	return reaches(b, func(in *ssa.BasicBlock) bool { return in == l.header || isEndOf(in) })
+}
 
-// reachesEnd reports whether the function can return after b. One that cannot
-// goes on to serve for ever.
-func reachesEnd(b *ssa.BasicBlock) bool {
-	for in := range behind(b) {
-		if _, panics := in.Instrs[len(in.Instrs)-1].(*ssa.Panic); len(in.Succs) == 0 && !panics {
-			return true
+func isEndOf(b *ssa.BasicBlock) bool {
+	_, panics := b.Instrs[len(b.Instrs)-1].(*ssa.Panic)
+	return len(b.Succs) == 0 && !panics
+}
+
+// reaches reports whether b, or a block that can follow it, is as said.
+func reaches(b *ssa.BasicBlock, is func(*ssa.BasicBlock) bool) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if seen[b] {
+			return false
 		}
+		seen[b] = true
+		return is(b) || slices.ContainsFunc(b.Succs, visit)
 	}
-	return false
+	return visit(b)
 }
 
 // behind returns the blocks that can follow b, and b.
 func behind(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	var visit func(*ssa.BasicBlock)
-	visit = func(b *ssa.BasicBlock) {
-		if !seen[b] {
-			seen[b] = true
-			for _, s := range b.Succs {
-				visit(s)
-			}
-		}
-	}
-	visit(b)
-	return seen
+	found := map[*ssa.BasicBlock]bool{}
+	reaches(b, func(in *ssa.BasicBlock) bool { found[in] = true; return false })
+	return found
 }
 
 // cycle returns the blocks on the ways from a failure back to the branch that
