@@ -149,6 +149,44 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 	return answers
 }
 
+// answersBeside returns the bools that a call returns beside its error, where nobody
+// looks at that.
+func answersBeside(call *ssa.Call) map[ssa.Value]bool {
+	answers := map[ssa.Value]bool{}
+	for _, ref := range *call.Referrers() {
+		if x, ok := ref.(*ssa.Extract); ok && types.Identical(x.Type(), types.Typ[types.Bool]) {
+			answers[x] = true
+		}
+	}
+	return answers
+}
+
+// onlyTold reports whether the loop compares none of some errors, but hands one to a
+// call that tells somebody.
+func (l *loop) onlyTold(errs map[ssa.Value]bool) bool {
+	told := false
+	for err := range errs {
+		if compared(err) {
+			return false
+		}
+		for _, ref := range *err.Referrers() {
+			switch ref := ref.(type) {
+			case *ssa.DebugRef, *ssa.Phi, *ssa.Store:
+			case *ssa.ChangeInterface, *ssa.MakeInterface:
+				told = told || l.blocks[ref.Block()]
+			case *ssa.Call:
+				if !isTold(ref) {
+					return false
+				}
+				told = told || l.blocks[ref.Block()]
+			default:
+				return false
+			}
+		}
+	}
+	return told
+}
+
 // saysFailure reports whether a function returns false as a result where an
 // error was seen, and true nowhere there.
 func saysFailure(fn *ssa.Function, result int) bool {

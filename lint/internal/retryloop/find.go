@@ -43,6 +43,7 @@ type Retry struct {
 	counted           bool // an operand counts with the attempts
 	reread            bool // the operands are read anew for each attempt
 	again             bool // they are what calls return anew
+	told              bool // its errors are only told, and a bool says how it went
 	knows             bool // nothing ends it but what classifies the error, which may know of the end of the context
 }
 
@@ -129,6 +130,10 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	if len(errs) == 0 {
 		errs = answersOf(call)
 	}
+	told := l.onlyTold(errs)
+	if told {
+		errs = answersBeside(call)
+	}
 	if len(errs) == 0 || l.items() {
 		return Retry{}, false
 	}
@@ -158,7 +163,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			}
 		}
 		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, first: first && !asks, counted: counted, reread: reread || again, again: again,
+			Call: call, failed: failed, succeeded: succeeded, first: first && !asks, counted: counted, reread: reread || again, again: again, told: told,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
 		// A number that counts up may be the attempt's, or that of the next thing

@@ -37,12 +37,12 @@ func (r Retry) IgnoresItsContext() bool {
 	return false
 }
 
-var runner = regexp.MustCompile(`(?i)^(start|run|serve)`)
+var runner = regexp.MustCompile(`^(?i:start|run|serve)([A-Z]|$)`)
 
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce(n Network) bool {
-	return r.isRemote(n) && r.Through() == nil && !r.Waits() && !sleepsWithin(r.Call.Common().StaticCallee(), 3) && r.insists()
+	return !r.told && r.isRemote(n) && r.Through() == nil && !r.Waits() && !sleepsWithin(r.Call.Common().StaticCallee(), 3) && r.insists()
 }
 
 // Hurries reports whether a helper tries what it is given again at once, or after

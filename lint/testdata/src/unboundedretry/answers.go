@@ -881,3 +881,36 @@ func (r *relay) assignsFirst() {
 		}
 	}
 }
+
+// ---- bools beside errors ----
+
+type starter interface {
+	Started(ctx context.Context) (bool, error)
+}
+
+// The error is only told, the answer decides.
+func waitsForStart(ctx context.Context, s starter) {
+	for { // want `retry of Started .*RL101, RL104`
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		started, err := s.Started(limited)
+		cancel()
+		if !started {
+			log.Printf("not started: %v", err)
+			continue
+		}
+		break
+	}
+}
+
+// An error ends the questions.
+func nopeAsksForStart(ctx context.Context, s starter) error {
+	for {
+		started, err := s.Started(ctx)
+		if err != nil {
+			return err
+		}
+		if started {
+			return nil
+		}
+	}
+}
