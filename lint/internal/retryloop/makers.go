@@ -71,13 +71,19 @@ func isPure(fn *ssa.Function, depth int) bool {
 }
 
 // isPointerOf reports whether a function takes one value and returns a pointer to
-// one of its type, as aws.String does.
+// one of its type, as aws.String does, or the same of several, as aws.StringSlice.
 func isPointerOf(sig *types.Signature) bool {
 	if sig.Params().Len() != 1 || sig.Results().Len() != 1 {
 		return false
 	}
-	p, ok := sig.Results().At(0).Type().(*types.Pointer)
-	return ok && types.Identical(p.Elem(), sig.Params().At(0).Type())
+	given, returned := sig.Params().At(0).Type(), sig.Results().At(0).Type()
+	if several, ok := given.(*types.Slice); ok {
+		if pointers, ok := returned.(*types.Slice); ok {
+			given, returned = several.Elem(), pointers.Elem()
+		}
+	}
+	p, ok := returned.(*types.Pointer)
+	return ok && types.Identical(p.Elem(), given)
 }
 
 // isDrawn reports whether a call draws a random number: for another port, name or
@@ -110,7 +116,14 @@ func isMade(call *ssa.Call) bool {
 	return isObject(fn.Signature.Results().At(0).Type())
 }
 
-var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault|[Dd]ial)`)
+var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
+
+// isDialled reports whether a call of a function opens a connection: one to the same
+// address is as good as the one before.
+func isDialled(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	return fn != nil && fn.Signature.Recv() == nil && fn.Signature.Results().Len() > 0 && strings.HasPrefix(strings.ToLower(fn.Name()), "dial") && isObject(fn.Signature.Results().At(0).Type())
+}
 
 // isPartOf reports whether a call of a method only leads to the object on which
 // the next call is made, as in client.Users().Find(name). Methods that choose

@@ -24,10 +24,14 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 				if root(instr.Addr) != of {
 					continue
 				}
-				if stored := fieldOf(instr.Addr); !disjoint(field, stored) && (v != of || mayRead(fn, stored, 3)) {
+				// What the first failure sets is the same from then on.
+				if stored := fieldOf(instr.Addr); !isConst(instr.Val) && !disjoint(field, stored) && (v != of || mayRead(fn, stored, 3)) {
 					return true
 				}
 			case ssa.CallInstruction:
+				if told, ok := instr.(*ssa.Call); ok && isTold(told) {
+					continue
+				}
 				// What has the pointer itself can store where it leads to.
 				if field != nil && isGiven(instr, of) && mayStore(instr.Common().StaticCallee(), field, 3) {
 					return true

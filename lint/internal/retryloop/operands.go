@@ -61,9 +61,23 @@ func (w way) alters(call *ssa.Call) bool {
 	for _, op := range call.Operands(nil) {
 		if *op != nil {
 			s.same(*op)
+			altered = altered || w.sets(root(*op))
 		}
 	}
 	return altered
+}
+
+// sets reports whether the way assigns a constant to a variable or a part of it.
+func (w way) sets(variable ssa.Value) bool {
+	for b := range w.blocks {
+		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			store, ok := instr.(*ssa.Store)
+			return ok && isConst(store.Val) && root(store.Addr) == variable
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // changes reports whether a success leads back to the call with other
@@ -238,7 +252,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && (GivenContext(v) != nil || getter.MatchString(nameOf(v))) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)

@@ -375,3 +375,35 @@ func imports(l locks) error {
 	}
 	return nil
 }
+
+type wanted struct {
+	first bool
+	name  string
+}
+
+// What the first failure takes back stays so.
+func allocates(ctx context.Context, l locks, requests <-chan wanted, done func()) {
+	for r := range requests {
+		for { // want `retry of take .*RL101`
+			if err := take(l, r.first, r.name); err == nil {
+				break
+			}
+			r.first = false
+			time.Sleep(time.Second) // want `RL102`
+		}
+		done()
+	}
+}
+
+func take(l locks, first bool, name string) error { return l.Delete(context.Background(), name) }
+
+// The state of what is called moves on.
+func nopeMovesOn(l locks, r *wanted) error {
+	for {
+		if err := take(l, r.first, r.name); err == nil {
+			return nil
+		}
+		r.name += "x"
+		time.Sleep(time.Second)
+	}
+}
