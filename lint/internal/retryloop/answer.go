@@ -175,7 +175,7 @@ func (l *loop) onlyTold(errs map[ssa.Value]bool) bool {
 			case *ssa.ChangeInterface, *ssa.MakeInterface:
 				told = told || l.blocks[ref.Block()]
 			case *ssa.Call:
-				if !isTold(ref) {
+				if !isTold(ref) || types.Identical(ref.Type(), types.Typ[types.Bool]) {
 					return false
 				}
 				told = told || l.blocks[ref.Block()]

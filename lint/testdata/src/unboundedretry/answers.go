@@ -914,3 +914,12 @@ func nopeAsksForStart(ctx context.Context, s starter) error {
 		}
 	}
 }
+
+func waitsForFile(name string) {
+	for { // want `retry of Stat .*RL101`
+		if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+}
