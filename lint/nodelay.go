@@ -44,8 +44,9 @@ RIGHT:
 Remote is what is given a context, a connection or a request, or returns one, or
 what reaches such a call, in other packages of the module as well. A loop that
 waits, but not on the way that a failure takes, is reported too; so is a watch that
-begins again at once when it fails, and a call of a helper that retries what it is
-given without a delay.
+begins again at once when it fails, an Accept that is made again at once after an
+error which is only temporary, and a call of a helper that retries what it is given
+without a delay.
 
 It is silent where anything between the attempts, or in the call, may wait or put
 something right, where the next is made on another connection or server, about one

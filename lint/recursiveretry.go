@@ -39,8 +39,10 @@ RIGHT:
 		return b, err
 	}
 
-It is silent where any argument differs, where anything else decides, and where
-something may have been put right in between.`,
+A count of the attempts that is handed on, and never compared, ends nothing.
+
+It is silent where any other argument differs, where anything else decides, and
+where something may have been put right in between.`,
 	URL:        pageOf("RL113"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -42,7 +42,7 @@ var runner = regexp.MustCompile(`^(?i:start|run|serve)([A-Z]|$)`)
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce(n Network) bool {
-	return !r.told && r.isRemote(n) && r.Through() == nil && !r.Waits() && !sleepsWithin(r.Call.Common().StaticCallee(), 3) && r.insists()
+	return !r.told && !r.timesOut() && r.isRemote(n) && r.Through() == nil && !r.Waits() && !sleepsWithin(r.Call.Common().StaticCallee(), 3) && r.insists()
 }
 
 // Hurries reports whether a helper tries what it is given again at once, or after
@@ -86,6 +86,16 @@ func (r Retry) insists() bool {
 // timesOut reports whether an error leads to the next attempt only if the last has
 // run out of time, which it has waited for.
 func (r Retry) timesOut() bool {
+	cycle := r.failed.cycle()
+	for b := range cycle {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !isSelected(branch, cycle) || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
+			continue
+		}
+		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && isEnd(cmp.Y) {
+			return true
+		}
+	}
 	return r.goesOnOnlyFor(func(asked *ssa.Call) bool {
 		return strings.Contains(nameOf(asked), "Timeout") || isNamed(asked.Common().StaticCallee(), "errors", "Is") && isEnd(asked.Common().Args[1])
 	})

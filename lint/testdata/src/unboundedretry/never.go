@@ -512,7 +512,7 @@ func (m *member) nopeJoin(c client) error {
 
 // How long one attempt may take ends none of the others.
 func eachTimesOut(c client) string {
-	for { // want `retry of Call .*RL101`
+	for { // want `retry of Call .*\(RL101\)`
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		s, err := c.Call(ctx, "status")
 		cancel()
