@@ -48,8 +48,7 @@ RIGHT:
 
 It is silent about waits of less than 100ms, in tests, behind the end of the context,
 in loops over different things, about contexts that nobody can end or that are read
-from a field where they are used, and about the sleeps of other clocks where the loop
-asks the context itself.`,
+from a field where they are used.`,
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
@@ -140,6 +139,9 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []a
 	ctx, isParameter := wait.Context.(*ssa.Parameter)
 	if !ok || !isParameter || ctx.Parent() != call.Parent() {
 		return nil
+	}
+	if fn := call.Common().StaticCallee(); fn == nil || fn.Pkg == nil || fn.Pkg.Pkg.Path() != "time" {
+		return nil // other clocks may know no select
 	}
 	path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.Pos())
 	i := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.ExprStmt); return ok })

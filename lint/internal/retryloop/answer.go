@@ -193,13 +193,13 @@ func saysFailure(fn *ssa.Function, result int) bool {
 	says := false
 	for _, b := range fn.Blocks {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if ok && asksForSuccess(ret.Results[result]) {
+		if ok && asksForSuccess(returned(ret, result)) {
 			says = true // return err == nil
 		}
 		if !ok || !seesError(b) {
 			continue
 		}
-		c, ok := ret.Results[result].(*ssa.Const)
+		c, ok := returned(ret, result).(*ssa.Const)
 		if !ok || c.Value == nil || constant.BoolVal(c.Value) {
 			return false
 		}

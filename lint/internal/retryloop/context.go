@@ -205,6 +205,12 @@ func mayBeEnded(v ssa.Value) bool {
 		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause", "WithTimeout", "WithDeadline") && !isOnlyDeferred(made)
 	case *ssa.Call:
 		return isNamed(v.Common().StaticCallee(), "context", "WithValue") && mayBeEnded(v.Common().Args[0])
+	case *ssa.UnOp:
+		// A variable that closures share.
+		if alloc, ok := v.X.(*ssa.Alloc); ok {
+			held := lastStored(alloc, v)
+			return held != nil && mayBeEnded(held)
+		}
 	}
 	return false
 }

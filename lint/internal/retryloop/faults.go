@@ -13,7 +13,7 @@ import (
 func (r Retry) Hidden() (found []*ssa.Return) {
 	fn := r.Call.Parent()
 	results := fn.Signature.Results()
-	if r.counted || r.reread || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
+	if r.counted || r.reread || r.recognised || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
 		return nil
 	}
 	if !r.succeeded.mayReturn() {
@@ -41,10 +41,14 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 		for _, instr := range b.Instrs {
 			switch instr := instr.(type) {
 			case *ssa.Return:
-				if len(instr.Results) > 0 && isNil(instr.Results[len(instr.Results)-1]) {
+				if isNil(returnedError(instr)) {
 					return instr
 				}
-			case *ssa.Call, *ssa.Send, *ssa.Store, *ssa.Phi, *ssa.MapUpdate:
+			case *ssa.Store:
+				if !isResult(instr) {
+					return nil
+				}
+			case *ssa.Call, *ssa.Send, *ssa.Phi, *ssa.MapUpdate:
 				return nil
 			}
 		}
@@ -54,6 +58,13 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 		b = b.Succs[0]
 	}
 	return nil
+}
+
+// isResult reports whether a store only sets what the same block returns.
+func isResult(store *ssa.Store) bool {
+	block := store.Block().Instrs
+	ret, ok := block[len(block)-1].(*ssa.Return)
+	return ok && slices.ContainsFunc(ret.Results, func(v ssa.Value) bool { return isLoadOf(v, store.Addr) })
 }
 
 // Defers returns the defers that each failed attempt of a retry adds, of which

@@ -224,13 +224,33 @@ func progresses(call *ssa.Call, failed way) bool {
 				if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) {
 					continue // whether there is one at all
 				}
-				if failed.blocks[use.Block()] && use.Block() != call.Block() {
+				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isOnlyTold(use) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// isOnlyTold reports whether an instruction only prepares a value to be told, as one
+// of several arguments.
+func isOnlyTold(instr ssa.Instruction) bool {
+	made, ok := instr.(*ssa.MakeInterface)
+	return ok && !slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+		store, ok := ref.(*ssa.Store)
+		if !ok {
+			return true
+		}
+		at, ok := store.Addr.(*ssa.IndexAddr)
+		return !ok || !slices.ContainsFunc(*at.X.Referrers(), func(use ssa.Instruction) bool {
+			list, ok := use.(*ssa.Slice)
+			return ok && slices.ContainsFunc(*list.Referrers(), func(use ssa.Instruction) bool {
+				told, ok := use.(*ssa.Call)
+				return ok && isTold(told)
+			})
+		})
+	})
 }
 
 // errorsOf returns the values through which the error of a call is known.

@@ -74,7 +74,7 @@ func maySkip(fn *ssa.Function) bool {
 	}
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || len(b.Preds) == 0 || !isNil(ret.Results[len(ret.Results)-1]) {
+		if !ok || len(b.Preds) == 0 || !isNil(returnedError(ret)) {
 			return false
 		}
 		for ; b != nil; b = b.Idom() {

@@ -35,13 +35,13 @@ func (r Retry) Spent() *ssa.Return {
 		return nil
 	}
 	for _, ret := range spent {
-		if !isNil(ret.Results[len(ret.Results)-1]) || !succeeded[ret.Block()] && !(plainReturn(out) == ret && isAmong(ret, returnsOf(succeeded))) {
+		if !isNil(returnedError(ret)) || !succeeded[ret.Block()] && !(plainReturn(out) == ret && isAmong(ret, returnsOf(succeeded))) {
 			return nil
 		}
 	}
 	others := slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		return ok && !after[b] && l.header.Dominates(b) && !isNil(ret.Results[len(ret.Results)-1])
+		return ok && !after[b] && l.header.Dominates(b) && !isNil(returnedError(ret))
 	})
 	if !others {
 		return nil
@@ -161,9 +161,9 @@ func returnsOf(blocks map[*ssa.BasicBlock]bool) (returns []*ssa.Return) {
 // ret does.
 func isAmong(ret *ssa.Return, returns []*ssa.Return) bool {
 	return slices.ContainsFunc(returns, func(other *ssa.Return) bool {
-		for i, v := range ret.Results {
-			c, ok := v.(*ssa.Const)
-			o, also := other.Results[i].(*ssa.Const)
+		for i := range ret.Results {
+			c, ok := returned(ret, i).(*ssa.Const)
+			o, also := returned(other, i).(*ssa.Const)
 			if !ok || !also || !types.Identical(c.Type(), o.Type()) || c.String() != o.String() {
 				return false
 			}

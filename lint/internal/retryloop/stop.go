@@ -62,7 +62,7 @@ func leavesUnset(b *ssa.BasicBlock) bool {
 func returnsNil(b *ssa.BasicBlock) bool {
 	for _, in := range b.Parent().Blocks {
 		ret, ok := in.Instrs[len(in.Instrs)-1].(*ssa.Return)
-		if ok && len(ret.Results) > 0 && isNil(ret.Results[len(ret.Results)-1]) && (in == b || len(b.Preds) == 1 && b.Dominates(in)) {
+		if ok && isNil(returnedError(ret)) && (in == b || len(b.Preds) == 1 && b.Dominates(in)) {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ func isVar(addr ssa.Value) bool {
 func isWrittenElsewhere(addr ssa.Value) bool {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
-		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return assigns(c, addr, nil) })
+		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return !runsAtEnd(c) && assigns(c, addr, nil) })
 	case *ssa.FreeVar:
 		fn := addr.Parent()
 		for _, b := range fn.Parent().Blocks {
@@ -38,7 +38,7 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 					return true
 				}
 				return slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !precedes(store, made) }) ||
-					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return assigns(c, alloc, fn) })
+					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return !runsAtEnd(c) && assigns(c, alloc, fn) })
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func assigns(c *ssa.MakeClosure, variable ssa.Value, but *ssa.Function) bool {
 			continue
 		}
 		free := fn.FreeVars[i]
-		if fn != but && len(storesTo(free)) > 0 && !runsAtEnd(c) || slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
+		if fn != but && len(storesTo(free)) > 0 || slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
 			return true
 		}
 	}
@@ -93,4 +93,33 @@ func (r Retry) countsIn(addr ssa.Value) bool {
 func isLoadOf(v, addr ssa.Value) bool {
 	load, ok := v.(*ssa.UnOp)
 	return ok && load.Op == token.MUL && load.X == addr
+}
+
+// returned returns the value of a result that a function returns. Where it defers
+// calls, results stand in memory, and a deferred closure may have the last word.
+func returned(ret *ssa.Return, result int) ssa.Value {
+	v := ret.Results[result]
+	load, ok := v.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL || load.Block() != ret.Block() {
+		return v
+	}
+	alloc, ok := load.X.(*ssa.Alloc)
+	if !ok || slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return assigns(c, alloc, nil) }) {
+		return v
+	}
+	for _, instr := range ret.Block().Instrs {
+		if store, ok := instr.(*ssa.Store); ok && store.Addr == ssa.Value(alloc) {
+			v = store.Val
+		}
+	}
+	return v
+}
+
+// returnedError returns the value of the last result that a function returns, or nil
+// if there is none.
+func returnedError(ret *ssa.Return) ssa.Value {
+	if len(ret.Results) == 0 {
+		return nil
+	}
+	return returned(ret, len(ret.Results)-1)
 }

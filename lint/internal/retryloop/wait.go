@@ -15,7 +15,7 @@ import (
 // A DeafWait is a wait in a loop that tries or asks the same again, which
 // nothing can cut short although a context is at hand.
 type DeafWait struct {
-	Instr   ssa.Instruction // a call of time.Sleep, or a receive from a timer
+	Instr   ssa.Instruction // a call of Sleep, or a receive from a timer or ticker
 	Context ssa.Value       // lives through the loop
 }
 
@@ -29,7 +29,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if !isPlainWait(instr) && !(isClockSleep(instr) && l.contextAsked() == nil) {
+				if !isPlainWait(instr) {
 					continue
 				}
 				if !looked {
@@ -70,22 +70,24 @@ const shortest = 100 * time.Millisecond
 func isPlainWait(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0])
+		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0]) || isClockSleep(instr)
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
 		}
-		after, ok := instr.X.(*ssa.Call)
-		return ok && isNamed(after.Common().StaticCallee(), "time", "After") && !isShort(after.Common().Args[0])
+		made, ok := instr.X.(*ssa.Call)
+		if load, isLoad := instr.X.(*ssa.UnOp); isLoad {
+			made, ok = root(load).(*ssa.Call) // timer.C
+		}
+		return ok && isNamed(made.Common().StaticCallee(), "time", "After", "Tick", "NewTimer", "NewTicker") && !isShort(made.Common().Args[0])
 	}
 	return false
 }
 
-// isClockSleep reports whether an instruction sleeps by a clock that tests may
-// replace, for a time that is long, or not known.
-func isClockSleep(instr ssa.Instruction) bool {
-	call, ok := instr.(*ssa.Call)
-	if !ok || nameOf(call) != "Sleep" || receiverOf(call) == nil {
+// isClockSleep reports whether a call sleeps by a clock that tests may replace, for a
+// time that is long, or not known.
+func isClockSleep(call *ssa.Call) bool {
+	if nameOf(call) != "Sleep" || receiverOf(call) == nil {
 		return false
 	}
 	sig := call.Common().Signature()

@@ -429,13 +429,12 @@ func byClock(ctx context.Context, c clock, f func(context.Context) error) (err e
 	return err
 }
 
-// Its own clock ends the wait, and the loop looks what has happened.
-func nopeByClock(ctx context.Context, c clock, f func() error) (err error) {
+func asksBesideClock(ctx context.Context, c clock, f func() error) (err error) {
 	for range 5 {
 		if err = f(); err == nil || ctx.Err() != nil {
 			return err
 		}
-		c.Sleep(time.Second)
+		c.Sleep(time.Second) // want `RL102`
 	}
 	return err
 }
@@ -563,5 +562,42 @@ func nopeDraws(draw func(), quit <-chan os.Signal) {
 	for ctx.Err() == nil {
 		draw()
 		time.Sleep(time.Second)
+	}
+}
+
+func byTicker(ctx context.Context, get func(context.Context) (*change, error)) (*change, error) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	tries := 0
+	for range ticker.C { // want `RL102`
+		if tries++; tries == 100 {
+			return nil, errors.New("still pending")
+		}
+		c, err := get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if c.Status != "pending" {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+func byTimer(ctx context.Context, f func() error) {
+	for {
+		if f() == nil {
+			return
+		}
+		timer := time.NewTimer(time.Second)
+		<-timer.C // want `RL102`
+	}
+}
+
+// It goes on at intervals.
+func nopeTicks(ctx context.Context, report func(context.Context)) {
+	ticker := time.NewTicker(time.Second)
+	for range ticker.C {
+		report(ctx)
 	}
 }

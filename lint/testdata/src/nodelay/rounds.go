@@ -479,3 +479,17 @@ func echoes(addr string, echo func(net.Conn)) {
 		time.Sleep(time.Second)
 	}
 }
+
+// What came beside the error is told as well.
+func tellsTheResult(c *api.Client) (string, error) {
+	var s string
+	var err error
+	for i := 0; i < 3; i++ { // want `Status is tried again at once`
+		s, err = c.Status()
+		if err == nil {
+			return s, nil
+		}
+		log.Printf("status %s: %v", s, err)
+	}
+	return "", err
+}
