@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/tools/go/ssa"
@@ -22,44 +23,61 @@ type DeafWait struct {
 // DeafWaits returns the waits of fn that ignore a live context.
 func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 	for _, l := range loops(fn) {
-		var ctx ssa.Value
-		looked := false
+		// Only loops that wait are looked at.
+		live := sync.OnceValue(l.contextToWaitFor)
+		asked := sync.OnceValue(func() ssa.Value {
+			if l.isDetached() {
+				return nil
+			}
+			return l.contextAsked()
+		})
 		for _, b := range l.list {
 			if l.innermost[b] != l {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if !isPlainWait(instr) {
+				if !isPlainWait(instr) || endedAt(b) || hasNone(b) {
 					continue
 				}
-				if !looked {
-					looked = true
-					asked := l.contextAsked()
-					tries := l.tries()
-					if asked != nil || tries {
-						ctx = liveContext(fn, l.header, isLive)
-					}
-					if ctx == nil && tries {
-						ctx = liveContext(fn, l.header, isCancelled)
-					}
-					// That of another object may be meant for all that it does.
-					if ctx == nil && asked != nil && l.retries() {
-						ctx = asked
-					}
-					if ctx == nil && l.retries() {
-						ctx = l.contextGiven()
-					}
-					if l.isDetached() {
-						ctx = nil
-					}
+				ctx := live()
+				if ctx == nil && seesError(b) {
+					ctx = asked()
 				}
-				if ctx != nil && !endedAt(b) && !hasNone(b) {
+				if ctx != nil {
 					found = append(found, DeafWait{instr, ctx})
 				}
 			}
 		}
 	}
 	return found
+}
+
+// contextToWaitFor returns a live context that all waits of a loop should look at, or
+// nil.
+func (l *loop) contextToWaitFor() ssa.Value {
+	if l.isDetached() {
+		return nil
+	}
+	fn := l.header.Parent()
+	asked, tries := l.contextAsked(), l.tries()
+	if asked != nil || tries {
+		if ctx := liveContext(fn, l.header, isLive); ctx != nil {
+			return ctx
+		}
+	}
+	if tries {
+		if ctx := liveContext(fn, l.header, isCancelled); ctx != nil {
+			return ctx
+		}
+	}
+	if !l.retries() {
+		return nil
+	}
+	// That of another object may be meant for all that it does.
+	if asked != nil {
+		return asked
+	}
+	return l.contextGiven()
 }
 
 // shortest is the shortest wait that is worth to be cut short.

@@ -601,3 +601,23 @@ func nopeTicks(ctx context.Context, report func(context.Context)) {
 		report(ctx)
 	}
 }
+
+type beater struct {
+	ctx  context.Context
+	beat func() error
+}
+
+// The failure waits, and only a success asks for the end.
+func (b *beater) run(ticks <-chan time.Time) {
+	for {
+		if err := b.beat(); err != nil {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-ticks:
+		}
+	}
+}
