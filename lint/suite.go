@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -103,15 +106,31 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 	return paren
 }
 
+// forTests matches the paths of packages and files that are made for tests.
+var forTests = regexp.MustCompile(`(?i)(^|[^a-z])(mocks?|e2e|testing)([^a-z]|$)|test(s|utils?|kit|lib|helpers?)?([^a-z]|$)`)
+
 // inTest reports whether pos is in a file of tests or of their helpers, which
-// wait and repeat as they like.
+// wait and repeat as they like. Where a file with another name only makes something
+// for tests beside all else, the functions that are given a test are.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
 	// A call that the SSA form adds by itself stands nowhere.
 	if f := pass.Fset.File(pos); f != nil && strings.HasSuffix(f.Name(), "_test.go") {
 		return true
 	}
 	file := fileOf(pass, pos)
-	return file != nil && slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"testing"` })
+	if file == nil || !slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"testing"` }) {
+		return false
+	}
+	if forTests.MatchString(pass.Pkg.Path() + "/" + filepath.Base(pass.Fset.File(pos).Name())) {
+		return true
+	}
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	return slices.ContainsFunc(path, func(n ast.Node) bool {
+		fn, ok := n.(*ast.FuncDecl)
+		return ok && slices.ContainsFunc(fn.Type.Params.List, func(p *ast.Field) bool {
+			return strings.Contains(types.TypeString(pass.TypesInfo.TypeOf(p.Type), nil), "testing.")
+		})
+	})
 }
 
 // standsAlone reports whether a call, of which the parenthesis is known, is a

@@ -226,13 +226,14 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 }
 
 // asksFilled reports whether a way out depends on what a call was given to fill: an
-// argument that leads to a struct from before the loop.
+// argument that leads to a struct from before the loop, or to an empty one.
 func (l *loop) asksFilled(call *ssa.Call) bool {
 	for _, arg := range argumentsOf(call.Common()) {
 		if made, ok := arg.(*ssa.MakeInterface); ok {
 			arg = made.X
 		}
-		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) || l.blocks[blockOf(arg)] {
+		alloc, made := arg.(*ssa.Alloc)
+		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) || l.blocks[blockOf(arg)] && !(made && len(storesTo(alloc)) == 0) {
 			continue
 		}
 		for branch := range l.branchesOn(arg) {

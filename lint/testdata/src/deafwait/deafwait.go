@@ -621,3 +621,18 @@ func (b *beater) run(ticks <-chan time.Time) {
 		}
 	}
 }
+
+// It is filled anew each time.
+func fillsAnew(ctx context.Context, get func(context.Context, *change) error) (string, error) {
+	for range 100 {
+		c := &change{}
+		if err := get(ctx, c); err != nil {
+			return "", err
+		}
+		if c.Next != "" {
+			return c.Next, nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return "", errors.New("still pending")
+}
