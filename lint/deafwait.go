@@ -47,8 +47,9 @@ RIGHT:
 	}
 
 It is silent about waits of less than 100ms, in tests, behind the end of the context,
-in loops over different things, about contexts that nobody can end or that are read
-from a field where they are used.`,
+in loops over different things, about contexts that nobody can end, and about those
+that are read from a field where they are used, unless the same loop asks for their
+end.`,
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -111,7 +111,8 @@ var forTests = regexp.MustCompile(`(?i)(^|[^a-z])(mocks?|e2e|testing)([^a-z]|$)|
 
 // inTest reports whether pos is in a file of tests or of their helpers, which
 // wait and repeat as they like. Where a file with another name only makes something
-// for tests beside all else, the functions that are given a test are.
+// for tests beside all else, the functions that are given a test are, and the methods of
+// what holds one.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
 	// A call that the SSA form adds by itself stands nowhere.
 	if f := pass.Fset.File(pos); f != nil && strings.HasSuffix(f.Name(), "_test.go") {
@@ -127,9 +128,28 @@ func inTest(pass *analysis.Pass, pos token.Pos) bool {
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 	return slices.ContainsFunc(path, func(n ast.Node) bool {
 		fn, ok := n.(*ast.FuncDecl)
-		return ok && slices.ContainsFunc(fn.Type.Params.List, func(p *ast.Field) bool {
-			return strings.Contains(types.TypeString(pass.TypesInfo.TypeOf(p.Type), nil), "testing.")
-		})
+		if !ok {
+			return false
+		}
+		given := fn.Type.Params.List
+		if fn.Recv != nil {
+			given = append(slices.Clone(given), fn.Recv.List...)
+		}
+		return slices.ContainsFunc(given, func(p *ast.Field) bool { return holdsTest(pass.TypesInfo.TypeOf(p.Type)) })
+	})
+}
+
+// holdsTest reports whether a type is of package testing, or a struct with such a field.
+func holdsTest(t types.Type) bool {
+	if strings.Contains(types.TypeString(t, nil), "testing.") {
+		return true
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool {
+		return strings.Contains(types.TypeString(f.Type(), nil), "testing.")
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 // errorsFrom returns the errors that the loop gets from the object that a call
 // returns, as from the token of an operation under way, token.Error(), or from the
-// result of a query, result.Err.
+// result of a query, result.Err. What is not told what to return returns the next.
 func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 	errs := map[ssa.Value]bool{}
 	for _, ref := range *call.Referrers() {
@@ -27,7 +27,7 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 				errs[ref] = true
 			}
 		case *ssa.FieldAddr:
-			if isError(structOf(ref).Field(ref.Field).Type()) {
+			if isError(structOf(ref).Field(ref.Field).Type()) && call.Common().Signature().Params().Len() > 0 {
 				for _, use := range *ref.Referrers() {
 					if load, ok := use.(*ssa.UnOp); ok && l.blocks[load.Block()] {
 						errs[load] = true
@@ -35,7 +35,7 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 				}
 			}
 		case *ssa.Field:
-			if isError(ref.Type()) {
+			if isError(ref.Type()) && call.Common().Signature().Params().Len() > 0 {
 				errs[ref] = true
 			}
 		}
@@ -149,8 +149,17 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 	return answers
 }
 
-// answersBeside returns the bools that a call returns beside its error, where nobody
-// looks at that.
+// mentions reports whether the way uses one of some errors.
+func (w way) mentions(errs map[ssa.Value]bool) bool {
+	for err := range errs {
+		if slices.ContainsFunc(*err.Referrers(), func(ref ssa.Instruction) bool { return w.blocks[ref.Block()] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// answersBeside returns the bools that a call returns beside its error.
 func answersBeside(call *ssa.Call) map[ssa.Value]bool {
 	answers := map[ssa.Value]bool{}
 	for _, ref := range *call.Referrers() {
@@ -161,9 +170,9 @@ func answersBeside(call *ssa.Call) map[ssa.Value]bool {
 	return answers
 }
 
-// onlyTold reports whether the loop compares none of some errors, but hands one to a
+// tellsOnly reports whether the loop compares none of some errors, but hands one to a
 // call that tells somebody.
-func (l *loop) onlyTold(errs map[ssa.Value]bool) bool {
+func (l *loop) tellsOnly(errs map[ssa.Value]bool) bool {
 	told := false
 	for err := range errs {
 		if compared(err) {
@@ -291,7 +300,7 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
 		switch instr := instr.(type) {
 		case *ssa.Call:
-			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || isDuration(instr.Type()) || methodOfContext(instr, "Done") != nil || methodOfContext(instr, "Err") != nil || l.isAbout(instr, call)
+			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || isDuration(instr.Type()) || asksContext(instr) || l.isAbout(instr, call)
 		case *ssa.Store:
 			return isConst(instr.Val) || l.blocks[blockOf(root(instr.Addr))]
 		case *ssa.Select:

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"regexp"
 	"slices"
 	"syscall"
 
@@ -228,19 +229,19 @@ func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 	return one != nil && !cycle[one]
 }
 
+// down names errors of what cannot be reached.
+var down = regexp.MustCompile(`(?i)refused|unreachable|unavailable|timed?out|noconn|disconnect|offline|brokenpipe|reset`)
+
 // isDown reports whether a condition compares an error, or its code, with one by which
 // a server says that it cannot serve now, or in time: no more to do, and nobody was
 // faster.
 func isDown(cond ssa.Value) bool {
-	if asked, ok := cond.(*ssa.Call); ok {
-		return isNamed(asked.Common().StaticCallee(), "errors", "Is") && isEnd(asked.Common().Args[1])
+	if one := sentinelOf(cond); one != nil {
+		return asksForTime(cond) || down.MatchString(one.Name())
 	}
 	cmp, ok := cond.(*ssa.BinOp)
 	if !ok {
 		return false
-	}
-	if isEnd(cmp.Y) {
-		return true
 	}
 	named, ok := types.Unalias(cmp.X.Type()).(*types.Named)
 	code, isCode := whole(cmp.Y)
@@ -352,9 +353,9 @@ func (c classification) memory(addr ssa.Value) bool {
 	case *ssa.FieldAddr:
 		_, nested := addr.X.(*ssa.FieldAddr)
 		if c.fixed(addr.X) || nested && c.fixed(root(addr)) {
-			return c.setBySuccess(addr) || isSettled(addr) || isSetting(addr) || c.isLeftAlone(addr)
+			return c.setBySuccess(addr) || !c.failed.loop.sets(addr) && (isSettled(addr) || isSetting(addr)) || c.isLeftAlone(addr)
 		}
-		return c.fixed(root(addr)) && isSetting(addr) || c.only(addr.X)
+		return c.fixed(root(addr)) && !c.failed.loop.sets(addr) && isSetting(addr) || c.only(addr.X)
 	}
 	return false
 }

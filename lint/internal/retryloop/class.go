@@ -10,8 +10,8 @@ import (
 )
 
 // retryOfOne judges whether the loop is a retry that asks for errors by class
-// only: it waits where it has recognised one of them, and leaves with all others
-// as with a success. What takes what comes is for serving.
+// only: it waits where it has recognised one of them, or that nobody is there, and
+// leaves with all others as with a success. What takes what comes is for serving.
 func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
 	if taker.MatchString(nameOf(call)) {
 		return Retry{}, false
@@ -34,7 +34,7 @@ func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool)
 			Call: call, failed: failed, succeeded: succeeded, recognised: true, counted: counted,
 			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
 		}
-		if !same || !r.Waits() {
+		if !same || !r.Waits() && !isDown(branch.Cond) {
 			continue
 		}
 		if !counted && !isOpaque(call) {

@@ -161,7 +161,31 @@ func isCancelled(v ssa.Value) bool {
 		return false
 	}
 	made, ok := x.Tuple.(*ssa.Call)
-	return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && !isOnlyDeferred(made)
+	return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+		cancel, ok := ref.(*ssa.Extract)
+		return ok && cancel.Index == 1 && isHandedOn(cancel, 4)
+	})
+}
+
+// isHandedOn reports whether a function value is given to others, or called by a closure
+// that is not deferred.
+func isHandedOn(fn ssa.Value, depth int) bool {
+	return depth > 0 && slices.ContainsFunc(*fn.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.MakeClosure:
+			return !runsAtEnd(ref)
+		case *ssa.Call:
+			return slices.Contains(ref.Common().Args, fn)
+		case *ssa.Go:
+			return true
+		case *ssa.Store:
+			variable, ok := ref.Addr.(*ssa.Alloc)
+			return ref.Val == fn && (!ok || isHandedOn(variable, depth-1))
+		case *ssa.UnOp:
+			return isHandedOn(ref, depth-1)
+		}
+		return false
+	})
 }
 
 // contextGiven returns a context that was read from a field before the loop and may
@@ -347,6 +371,11 @@ func isEnd(v ssa.Value) bool {
 	}
 	g, ok := load.X.(*ssa.Global)
 	return ok && isVariable(g, "context", "Canceled", "DeadlineExceeded")
+}
+
+// asksContext reports whether a call asks a context whether it has ended.
+func asksContext(call *ssa.Call) bool {
+	return methodOfContext(call, "Done") != nil || methodOfContext(call, "Err") != nil
 }
 
 // methodOfContext returns the context that v asks by the named method, or nil.

@@ -11,9 +11,7 @@ import (
 // Hidden returns where a function of a retry returns a nil error although the
 // context ended.
 func (r Retry) Hidden() (found []*ssa.Return) {
-	fn := r.Call.Parent()
-	results := fn.Signature.Results()
-	if r.counted || r.reread || r.recognised || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
+	if r.counted || r.reread || r.recognised || !returnsError(r.Call.Parent()) {
 		return nil
 	}
 	if !r.succeeded.mayReturn() {
@@ -45,7 +43,7 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 					return instr
 				}
 			case *ssa.Store:
-				if !isResult(instr) {
+				if !setsResult(instr) {
 					return nil
 				}
 			case *ssa.Call, *ssa.Send, *ssa.Phi, *ssa.MapUpdate:
@@ -60,8 +58,8 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 	return nil
 }
 
-// isResult reports whether a store only sets what the same block returns.
-func isResult(store *ssa.Store) bool {
+// setsResult reports whether a store only sets what the same block returns.
+func setsResult(store *ssa.Store) bool {
 	block := store.Block().Instrs
 	ret, ok := block[len(block)-1].(*ssa.Return)
 	return ok && slices.ContainsFunc(ret.Results, func(v ssa.Value) bool { return isLoadOf(v, store.Addr) })
@@ -112,11 +110,11 @@ func Recursions(fn *ssa.Function) (found []*ssa.Call) {
 }
 
 // sameArguments reports whether a function calls itself with what it was given, or with
-// a count of the attempts that it never compares.
+// a count of the attempts that it never compares, and that only paces them.
 func sameArguments(call *ssa.Call) bool {
 	for i, arg := range call.Common().Args {
 		p := call.Parent().Params[i]
-		if step, ok := arg.(*ssa.BinOp); ok && step.X == ssa.Value(p) && isConst(step.Y) && isInteger(p.Type()) && !compared(p) && !compared(step) {
+		if isStep(arg, p) && onlyPaces(p, call, 8) {
 			continue
 		}
 		if arg != ssa.Value(p) {
@@ -124,6 +122,30 @@ func sameArguments(call *ssa.Call) bool {
 		}
 	}
 	return true
+}
+
+// onlyPaces reports whether nothing is done with a number, and with what is computed
+// from it, but to wait, to tell somebody, and to hand it on to a recursion.
+func onlyPaces(v ssa.Value, recursion *ssa.Call, depth int) bool {
+	return depth > 0 && !slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.DebugRef:
+			return false
+		case *ssa.MakeInterface:
+			return !isArgumentToTell(ref)
+		case *ssa.BinOp:
+			return types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) || !onlyPaces(ref, recursion, depth-1)
+		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+			return !onlyPaces(ref.(ssa.Value), recursion, depth-1)
+		case *ssa.Call:
+			basic, ok := ref.Type().Underlying().(*types.Basic)
+			isNumber := ok && basic.Info()&types.IsNumeric != 0
+			// Itself, at another place.
+			again := ref.Common().StaticCallee() == recursion.Parent()
+			return !again && sleeps(ref) == nil && !(isNumber && onlyPaces(ref, recursion, depth-1))
+		}
+		return true
+	})
 }
 
 // answersFailure reports whether each condition on the way to a call asks

@@ -43,7 +43,7 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 							return false
 						}
 						set = true
-					case fn == callee:
+					case fn == callee && isFlag(at):
 						set = true
 					case !made:
 						return false
@@ -55,6 +55,13 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 	})
 	*c.set = *c.set || ok && set
 	return ok && set
+}
+
+// isFlag reports whether a field is a bool, or something that may be nil: numbers and
+// texts are set by failures as well.
+func isFlag(field *ssa.FieldAddr) bool {
+	basic, ok := structOf(field).Field(field.Field).Type().Underlying().(*types.Basic)
+	return !ok || basic.Kind() == types.Bool
 }
 
 // isSettled reports whether a field is a setting: a bool that nothing in the
@@ -103,6 +110,20 @@ func eachUse(field *ssa.FieldAddr, do func(*ssa.FieldAddr) bool) bool {
 				at, ok := instr.(*ssa.FieldAddr)
 				return ok && isSameField(at, field) && !do(at)
 			})
+		})
+	})
+}
+
+// sets reports whether the loop assigns to a field.
+func (l *loop) sets(field *ssa.FieldAddr) bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			store, ok := instr.(*ssa.Store)
+			if !ok {
+				return false
+			}
+			at, ok := store.Addr.(*ssa.FieldAddr)
+			return ok && isSameField(at, field)
 		})
 	})
 }

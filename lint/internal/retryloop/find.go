@@ -130,7 +130,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	if len(errs) == 0 {
 		errs = answersOf(call)
 	}
-	told := l.onlyTold(errs)
+	told := l.tellsOnly(errs)
 	if told {
 		errs = answersBeside(call)
 	}
@@ -144,6 +144,9 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
 		if !failed.returns() || progresses(call, failed) {
+			continue
+		}
+		if told && !failed.mentions(errorsOf(call)) {
 			continue
 		}
 		same, counted := failed.repeats(call)
@@ -224,7 +227,7 @@ func progresses(call *ssa.Call, failed way) bool {
 				if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) {
 					continue // whether there is one at all
 				}
-				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isOnlyTold(use) {
+				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isArgumentToTell(use) {
 					return true
 				}
 			}
@@ -233,9 +236,9 @@ func progresses(call *ssa.Call, failed way) bool {
 	return false
 }
 
-// isOnlyTold reports whether an instruction only prepares a value to be told, as one
+// isArgumentToTell reports whether an instruction only prepares a value to be told, as one
 // of several arguments.
-func isOnlyTold(instr ssa.Instruction) bool {
+func isArgumentToTell(instr ssa.Instruction) bool {
 	made, ok := instr.(*ssa.MakeInterface)
 	return ok && !slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
 		store, ok := ref.(*ssa.Store)
@@ -243,11 +246,15 @@ func isOnlyTold(instr ssa.Instruction) bool {
 			return true
 		}
 		at, ok := store.Addr.(*ssa.IndexAddr)
-		return !ok || !slices.ContainsFunc(*at.X.Referrers(), func(use ssa.Instruction) bool {
+		if !ok {
+			return true
+		}
+		arguments, ok := at.X.(*ssa.Alloc)
+		return !ok || !slices.ContainsFunc(*arguments.Referrers(), func(use ssa.Instruction) bool {
 			list, ok := use.(*ssa.Slice)
 			return ok && slices.ContainsFunc(*list.Referrers(), func(use ssa.Instruction) bool {
 				told, ok := use.(*ssa.Call)
-				return ok && isTold(told)
+				return ok && isTold(told) && len(*told.Referrers()) == 0 // no text to work with
 			})
 		})
 	})
@@ -284,8 +291,9 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 }
 
 // loadsAfter returns what is read of an error from the variable that it is kept
-// in, where functions defer calls or closures share it: only where no other
-// assignment can have come in between.
+// in, where functions defer calls or closures share it. As phis do, what is read may
+// join it with those of other calls; where other functions may assign to the variable,
+// only what follows at once is thought of.
 func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 	for _, ref := range *err.Referrers() {
 		store, ok := ref.(*ssa.Store)

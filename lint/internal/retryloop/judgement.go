@@ -86,19 +86,17 @@ func (r Retry) insists() bool {
 // timesOut reports whether an error leads to the next attempt only if the last has
 // run out of time, which it has waited for.
 func (r Retry) timesOut() bool {
-	cycle := r.failed.cycle()
-	for b := range cycle {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !isSelected(branch, cycle) || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
-			continue
-		}
-		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && isEnd(cmp.Y) {
-			return true
-		}
-	}
-	return r.goesOnOnlyFor(func(asked *ssa.Call) bool {
-		return strings.Contains(nameOf(asked), "Timeout") || isNamed(asked.Common().StaticCallee(), "errors", "Is") && isEnd(asked.Common().Args[1])
+	return r.goesOnOnlyFor(func(cond ssa.Value) bool {
+		asked, ok := cond.(*ssa.Call)
+		return asksForTime(cond) || ok && strings.Contains(nameOf(asked), "Timeout")
 	})
+}
+
+// asksForTime reports whether a condition compares an error with that of a context whose
+// time has run out.
+func asksForTime(cond ssa.Value) bool {
+	one := sentinelOf(cond)
+	return one != nil && isVariable(one, "context", "DeadlineExceeded")
 }
 
 var busy = regexp.MustCompile(`(?i)busy|locked`)
@@ -106,20 +104,26 @@ var busy = regexp.MustCompile(`(?i)busy|locked`)
 // contends reports whether an error leads to the next attempt only if others held
 // what it needs, within this machine: as a database in a file says.
 func (r Retry) contends() bool {
-	return r.goesOnOnlyFor(func(asked *ssa.Call) bool { return busy.MatchString(nameOf(asked)) })
+	return r.goesOnOnlyFor(func(cond ssa.Value) bool {
+		asked, ok := cond.(*ssa.Call)
+		return ok && busy.MatchString(nameOf(asked))
+	})
 }
 
-// goesOnOnlyFor reports whether the next attempt needs a call that is asked to say
-// yes.
-func (r Retry) goesOnOnlyFor(is func(asked *ssa.Call) bool) bool {
+// goesOnOnlyFor reports whether the next attempt needs a condition to hold, or not to,
+// where it is written the other way round.
+func (r Retry) goesOnOnlyFor(is func(cond ssa.Value) bool) bool {
 	cycle := r.failed.cycle()
 	return slices.ContainsFunc(r.failed.loop.list, func(b *ssa.BasicBlock) bool {
 		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !cycle[b] || !cycle[b.Succs[0]] || cycle[b.Succs[1]] {
+		if !ok || !cycle[b] {
 			return false
 		}
-		asked, ok := branch.Cond.(*ssa.Call)
-		return ok && is(asked)
+		on, off := b.Succs[0], b.Succs[1]
+		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && cmp.Op == token.NEQ {
+			on, off = off, on
+		}
+		return cycle[on] && !cycle[off] && is(branch.Cond)
 	})
 }
 

@@ -97,6 +97,10 @@ func isDrawn(call *ssa.Call) bool {
 // that gets a new one is no search for what is free.
 func isUnique(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
+	return isOfUnique(fn) && fn.Signature.Recv() == nil && fn.Signature.Params().Len() == 0
+}
+
+func isOfUnique(fn *ssa.Function) bool {
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && uniquePackage.MatchString(fn.Object().Pkg().Path())
 }
 
@@ -149,11 +153,11 @@ func isPartOf(call *ssa.Call) bool {
 var chooser = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|lead|primary|master|current|active|peer|conn|get|acquire|borrow|pop|take|dequeue|target`)
 
 // isGotten reports whether a call only gets an object from its receiver, as in
-// Send(n.State()) or NewClient(pool.Get()): another that serves as well, but not
-// the next of what there is.
+// Send(n.State()) or NewClient(pool.Get()), or from its package: another that serves as
+// well, but not the next of what there is.
 func isGotten(call *ssa.Call) bool {
 	sig := call.Common().Signature()
-	if receiverOf(call) == nil || sig.Params().Len() != 0 || sig.Results().Len() != 1 || isError(sig.Results().At(0).Type()) {
+	if receiverOf(call) == nil && call.Common().StaticCallee() == nil || sig.Params().Len() != 0 || sig.Results().Len() != 1 || isError(sig.Results().At(0).Type()) {
 		return false
 	}
 	return isObject(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call)) || attribute.MatchString(nameOf(call))

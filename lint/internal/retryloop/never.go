@@ -144,18 +144,24 @@ func isOnlyDeferred(made *ssa.Call) bool {
 }
 
 // runsAtEnd reports whether a function value is only used by defer statements,
-// or by functions that are deferred.
-func runsAtEnd(fn ssa.Value) bool {
+// or by functions that are deferred. One that calls itself is not looked through.
+func runsAtEnd(fn ssa.Value) bool { return runsAtEndBut(fn, map[ssa.Value]bool{}) }
+
+func runsAtEndBut(fn ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[fn] || fn.Referrers() == nil {
+		return false
+	}
+	seen[fn] = true
 	return !slices.ContainsFunc(*fn.Referrers(), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
 		case *ssa.Defer, *ssa.DebugRef:
 			return false
 		case *ssa.UnOp: // of the variable that holds it
-			return !runsAtEnd(ref)
+			return !runsAtEndBut(ref, seen)
 		case *ssa.MakeClosure:
-			return !runsAtEnd(ref)
+			return !runsAtEndBut(ref, seen)
 		case *ssa.Store:
-			return ref.Addr != fn && !runsAtEnd(ref.Addr)
+			return ref.Addr != fn && !runsAtEndBut(ref.Addr, seen)
 		}
 		return true
 	})

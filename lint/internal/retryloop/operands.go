@@ -221,6 +221,9 @@ func (s sameness) isText(call *ssa.Call) bool {
 	if of == nil || nameOf(call) != "String" {
 		return false
 	}
+	if isOfUnique(call.Common().StaticCallee()) {
+		return true
+	}
 	made, ok := root(of).(*ssa.Alloc)
 	return ok && s.loop.blocks[made.Block()]
 }
@@ -249,7 +252,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if isUnique(v) {
 			return true
 		}
-		if s.read != nil && (GivenContext(v) != nil || getter.MatchString(nameOf(v))) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
+		if s.read != nil && (GivenContext(v) != nil || getsTheSame(v)) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
 		return (isRebuilt(v) || isMade(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
@@ -271,6 +274,18 @@ func (s sameness) same(v ssa.Value) bool {
 	}
 	return false
 }
+
+// getsTheSame reports whether a call brings the same each time, by its name, and not the
+// next of several, or any of them.
+func getsTheSame(call *ssa.Call) bool {
+	name := nameOf(call)
+	if call.Common().Signature().Params().Len() == 0 && mover.MatchString(name) {
+		return false
+	}
+	return getter.MatchString(name) && !several.MatchString(name)
+}
+
+var several = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|free|peer|node|proxy|server|replica|broker|host|endpoint`)
 
 // identity names what says which thing an answer is about, and asks for the same
 // again: other fields of a page lead to the next.
@@ -415,7 +430,7 @@ func isInteger(t types.Type) bool {
 }
 
 // isStep reports whether v is a variable plus or minus a constant.
-func isStep(v ssa.Value, variable *ssa.Phi) bool {
+func isStep(v, variable ssa.Value) bool {
 	step, ok := v.(*ssa.BinOp)
 	if !ok || step.X != variable || !isConst(step.Y) {
 		return false

@@ -23,7 +23,7 @@ func MayEnd(fn *ssa.Function) bool {
 			case *ssa.UnOp:
 				return instr.Op == token.ARROW
 			case *ssa.Call:
-				return methodOfContext(instr, "Err") != nil || methodOfContext(instr, "Done") != nil ||
+				return asksContext(instr) ||
 					isNamed(instr.Common().StaticCallee(), "time", "Now", "Since", "Until")
 			}
 			return false
@@ -37,7 +37,7 @@ func AsksToStop(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return whenStopped(b) != nil && !comparesState(b) || slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			call, ok := instr.(*ssa.Call)
-			return ok && (methodOfContext(call, "Err") != nil || methodOfContext(call, "Done") != nil)
+			return ok && asksContext(call)
 		})
 	})
 }

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -55,7 +56,7 @@ func (l *loop) serves(call *ssa.Call, failed, succeeded way) bool {
 	for b := range l.between(l.header, call.Block()) {
 		for _, instr := range b.Instrs {
 			before, ok := instr.(*ssa.Call)
-			if ok && before != call && !isBuiltin(before) && !isRebuilt(before) && !isMade(before) && !isTold(before) && !isPartOf(before) && !isGotten(before) && methodOfContext(before, "Done") == nil && methodOfContext(before, "Err") == nil {
+			if ok && before != call && !isBuiltin(before) && !isRebuilt(before) && !isMade(before) && !isTold(before) && !isPartOf(before) && !isGotten(before) && !asksContext(before) {
 				return false
 			}
 		}
@@ -87,9 +88,9 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 
 // spins reports whether the loop takes the next connection again at once after an
 // error that is only temporary: that of a system which has no room for it yet, and
-// says so until it has.
+// says so until it has. Where the listener has a deadline that is waited for.
 func (l *loop) spins(call *ssa.Call) bool {
-	if !isAccept(call) {
+	if !isAccept(call) || l.setsDeadline() {
 		return false
 	}
 	errs := errorsOf(call)
@@ -100,11 +101,20 @@ func (l *loop) spins(call *ssa.Call) bool {
 		}
 		failed := l.way(b, b.Succs[0])
 		r := Retry{Call: call, failed: failed}
-		if failed.returns() && len(failed.blocks) < len(l.blocks)-1 && !r.Waits() {
+		if failed.returns() && !r.Waits() {
 			return true
 		}
 	}
 	return false
+}
+
+func (l *loop) setsDeadline() bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && strings.HasPrefix(nameOf(call), "Set") && strings.HasSuffix(nameOf(call), "Deadline")
+		})
+	})
 }
 
 // asksIfTemporary reports whether a condition asks one of some errors, or a function

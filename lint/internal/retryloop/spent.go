@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/types"
+	"maps"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -24,13 +25,7 @@ func (r Retry) Spent() *ssa.Return {
 		return nil
 	}
 	spent := returnsOf(after)
-	succeeded := map[*ssa.BasicBlock]bool{}
-	for b := range r.succeeded.blocks {
-		r.leavesTo(b, succeeded)
-	}
-	if !l.blocks[r.succeeded.to] {
-		succeeded = behind(r.succeeded.to)
-	}
+	succeeded := r.succeeded.outside()
 	if len(spent) == 0 || len(returnsOf(succeeded)) == 0 {
 		return nil
 	}
@@ -85,13 +80,22 @@ func isSameConst(a, b ssa.Value) bool {
 	return ok && also && n == m
 }
 
-// tells reports whether a failure tells anybody before the next attempt.
+// tells reports whether a failure tells anybody before the next attempt, or keeps for
+// others what it was.
 func (r Retry) tells() bool {
 	cycle := r.failed.cycle()
 	for b := range r.failed.blocks {
 		if cycle[b] && slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			return ok && !isBuiltin(call) && !isTimedWait(call) && (call.Common().Signature().Results().Len() == 0 || isTold(call) && len(*call.Referrers()) == 0)
+			switch instr := instr.(type) {
+			case *ssa.Send, *ssa.MapUpdate, *ssa.Go, *ssa.Defer:
+				return true
+			case *ssa.Store:
+				_, local := root(instr.Addr).(*ssa.Alloc)
+				return !local
+			case *ssa.Call:
+				return !isBuiltin(instr) && !isTimedWait(instr) && (instr.Common().Signature().Results().Len() == 0 || isTold(instr) && len(*instr.Referrers()) == 0)
+			}
+			return false
 		}) {
 			return true
 		}
@@ -99,11 +103,11 @@ func (r Retry) tells() bool {
 	return false
 }
 
-// isKnownIn reports whether some blocks use the error of the last attempt.
+// isKnownIn reports whether some blocks use the error of the last attempt, or others may.
 func (r Retry) isKnownIn(blocks map[*ssa.BasicBlock]bool) bool {
 	for err := range errorsOf(r.Call) {
 		for _, ref := range *err.Referrers() {
-			if store, ok := ref.(*ssa.Store); ok && slices.ContainsFunc(*store.Addr.Referrers(), func(use ssa.Instruction) bool { return blocks[use.Block()] }) {
+			if store, ok := ref.(*ssa.Store); ok && r.failed.loop.blocks[store.Block()] && (isCell(store.Addr) || slices.ContainsFunc(*store.Addr.Referrers(), func(use ssa.Instruction) bool { return blocks[use.Block()] })) {
 				return true
 			}
 			if _, debug := ref.(*ssa.DebugRef); !debug && blocks[ref.Block()] {
@@ -136,15 +140,20 @@ func (l *loop) isAskedIn(blocks map[*ssa.BasicBlock]bool) bool {
 	return false
 }
 
-// leavesTo adds what follows when the loop is left from block b.
-func (r Retry) leavesTo(b *ssa.BasicBlock, to map[*ssa.BasicBlock]bool) {
-	for _, s := range b.Succs {
-		if !r.failed.loop.blocks[s] {
-			for in := range behind(s) {
-				to[in] = true
+// outside returns the blocks that can follow when the way has left the loop.
+func (w way) outside() map[*ssa.BasicBlock]bool {
+	if !w.loop.blocks[w.to] {
+		return behind(w.to)
+	}
+	found := map[*ssa.BasicBlock]bool{}
+	for b := range w.blocks {
+		for _, s := range b.Succs {
+			if !w.loop.blocks[s] {
+				maps.Copy(found, behind(s))
 			}
 		}
 	}
+	return found
 }
 
 func returnsOf(blocks map[*ssa.BasicBlock]bool) (returns []*ssa.Return) {

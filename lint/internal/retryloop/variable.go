@@ -23,7 +23,7 @@ func isVar(addr ssa.Value) bool {
 func isWrittenElsewhere(addr ssa.Value) bool {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
-		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return !runsAtEnd(c) && assigns(c, addr, nil) })
+		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return assigns(c, addr, nil) && !runsAtEnd(c) })
 	case *ssa.FreeVar:
 		fn := addr.Parent()
 		for _, b := range fn.Parent().Blocks {
@@ -38,7 +38,7 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 					return true
 				}
 				return slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !precedes(store, made) }) ||
-					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return !runsAtEnd(c) && assigns(c, alloc, fn) })
+					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return assigns(c, alloc, fn) && !runsAtEnd(c) })
 			}
 		}
 	}

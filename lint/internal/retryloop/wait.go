@@ -97,19 +97,43 @@ func isPlainWait(instr ssa.Instruction) bool {
 		if load, isLoad := instr.X.(*ssa.UnOp); isLoad {
 			made, ok = root(load).(*ssa.Call) // timer.C
 		}
-		return ok && isNamed(made.Common().StaticCallee(), "time", "After", "Tick", "NewTimer", "NewTicker") && !isShort(made.Common().Args[0])
+		return ok && !isDrained(instr.Block()) && isNamed(made.Common().StaticCallee(), "time", "After", "Tick", "NewTimer", "NewTicker") && !isShort(made.Common().Args[0])
 	}
 	return false
 }
 
+// isDrained reports whether block b only runs where a timer could not be stopped: it
+// has run out, and its channel is only emptied.
+func isDrained(b *ssa.BasicBlock) bool {
+	at := b.Idom()
+	if at == nil {
+		return false
+	}
+	branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	stopped, ok := branch.Cond.(*ssa.Call)
+	return ok && nameOf(stopped) == "Stop" && at.Succs[1] == b
+}
+
 // isClockSleep reports whether a call sleeps by a clock that tests may replace, for a
-// time that is long, or not known.
+// time that is long, or not known. One that is seen to select may look at a context.
 func isClockSleep(call *ssa.Call) bool {
-	if nameOf(call) != "Sleep" || receiverOf(call) == nil {
+	if nameOf(call) != "Sleep" || receiverOf(call) == nil || selects(call.Common().StaticCallee()) {
 		return false
 	}
 	sig := call.Common().Signature()
 	return sig.Results().Len() == 0 && sig.Params().Len() == 1 && isDuration(sig.Params().At(0).Type()) && !isShort(call.Common().Args[len(call.Common().Args)-1])
+}
+
+func selects(fn *ssa.Function) bool {
+	return fn != nil && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			_, ok := instr.(*ssa.Select)
+			return ok
+		})
+	})
 }
 
 func isShort(d ssa.Value) bool {
@@ -218,10 +242,10 @@ func isWait(call *ssa.Call, depth int) bool {
 	if strings.HasPrefix(name, "new") || strings.HasPrefix(name, "New") {
 		return false // what makes a delay does not wait
 	}
-	if isVerdict(call) {
+	fn := common.StaticCallee()
+	if (fn == nil || len(fn.Blocks) == 0) && isVerdict(call) {
 		return false
 	}
-	fn := common.StaticCallee()
 	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
 		return true
 	}

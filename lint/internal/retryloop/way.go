@@ -88,8 +88,8 @@ func (w way) mayReturn() bool {
 }
 
 // goesOn reports whether the function can return after block b, or begin the loop
-// again because what is around it has more to do. One that can do neither serves for
-// ever.
+// again, because it stands in another: it is a part of what that one does. What can do
+// neither serves for ever behind it.
 func (l *loop) goesOn(b *ssa.BasicBlock) bool {
 	return reaches(b, func(in *ssa.BasicBlock) bool { return in == l.header || isEndOf(in) })
 }

@@ -636,3 +636,55 @@ func fillsAnew(ctx context.Context, get func(context.Context, *change) error) (s
 	}
 	return "", errors.New("still pending")
 }
+
+// A timer that has run out is only emptied.
+func nopeDrains(ctx context.Context, ping func(context.Context) error) error {
+	timer := time.NewTimer(time.Second)
+	for {
+		err := ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if !timer.Stop() {
+			<-timer.C
+		}
+		timer.Reset(time.Second)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// Nobody else can cancel it.
+func nopeCancelsItself(ping func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	for range 5 {
+		if err := ping(ctx); err == nil {
+			cancel()
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	cancel()
+	return errors.New("nobody is there")
+}
+
+type pauser struct{ ctx context.Context }
+
+func (p *pauser) Sleep(d time.Duration) {
+	select {
+	case <-p.ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func nopePauses(ctx context.Context, p *pauser, ping func(context.Context) error) {
+	for range 5 {
+		if ping(ctx) == nil {
+			return
+		}
+		p.Sleep(time.Second)
+	}
+}

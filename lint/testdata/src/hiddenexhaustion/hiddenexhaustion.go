@@ -233,3 +233,73 @@ func nopeAnswer(c client) (bool, error) {
 func prepare() error { return nil }
 
 var errBusy = errors.New("busy")
+
+type keeper struct {
+	c    client
+	last error
+	errs chan error
+}
+
+var lastOfAll error
+
+// Others can ask for what it was.
+func (k *keeper) nopeKeeps() error {
+	for i := 0; i < 5; i++ {
+		err := k.c.Ping()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		k.last = err
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+func (k *keeper) nopeSends() error {
+	for i := 0; i < 5; i++ {
+		err := k.c.Ping()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		k.errs <- err
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+func nopeKeepsForAll(c client) error {
+	for i := 0; i < 5; i++ {
+		err := c.Ping()
+		lastOfAll = err
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+// What the deferred closure returns may tell.
+func spentBehindDefer(c client, done func()) error {
+	defer done()
+	for i := 0; i < 5; i++ { // want `when the attempts of Ping are spent`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}

@@ -493,3 +493,76 @@ func tellsTheResult(c *api.Client) (string, error) {
 	}
 	return "", err
 }
+
+var errConnRefused = errors.New("connection refused")
+
+// Nobody is there, and nobody is there a microsecond later.
+func refused(ctx context.Context, c client) (s string, err error) {
+	for { // want `RL103`
+		s, err = c.Call(ctx, "members")
+		if errors.Is(err, errConnRefused) {
+			continue
+		}
+		return s, err
+	}
+}
+
+// The deadline of the listener is what it waits for.
+func nopeAcceptsInTime(l *net.TCPListener, stop func() bool, handle func(net.Conn)) error {
+	for !stop() {
+		l.SetDeadline(time.Now().Add(time.Second))
+		conn, err := l.Accept()
+		if err != nil {
+			if ne, ok := err.(net.Error); ok && ne.Timeout() && ne.Temporary() {
+				continue
+			}
+			return err
+		}
+		go handle(conn)
+	}
+	return nil
+}
+
+// Each round writes to another.
+func nopeNextNode(ctx context.Context, nodes interface {
+	GetNextNode(string) (*api.Client, error)
+	Write(context.Context, *api.Client) error
+}) error {
+	for i := 0; i < 5; i++ {
+		n, err := nodes.GetNextNode("a")
+		if err != nil {
+			return err
+		}
+		if err := nodes.Write(ctx, n); err == nil {
+			return nil
+		}
+	}
+	return errConflict
+}
+
+// What is seen to wait does, whatever its name says.
+func mayTryAgain(err error, d time.Duration) bool {
+	time.Sleep(d)
+	return err != errConflict
+}
+
+func nopeVerdictWaits(ctx context.Context, c client) (string, error) {
+	for {
+		s, err := c.Call(ctx, "k")
+		if err == nil || !mayTryAgain(err, time.Second) {
+			return s, err
+		}
+	}
+}
+
+// An array that is kept is no list of arguments.
+func nopeKeepsArray(c *api.Client) (last [3]any, err error) {
+	for i := 0; i < 3; i++ {
+		var s string
+		if s, err = c.Status(); err == nil {
+			return last, nil
+		}
+		last[0] = s
+	}
+	return last, err
+}

@@ -3,7 +3,9 @@ package recursiveretry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
+	"net"
 	"os"
 	"time"
 )
@@ -102,6 +104,22 @@ func (c *conn) nopeReconnect(attempt int, name string) error {
 			return err
 		}
 		return c.nopeReconnect(attempt+1, name)
+	}
+	return nil
+}
+
+// The number is what is tried.
+func nopePort(port int) (net.Listener, error) {
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return nopePort(port + 1)
+	}
+	return l, nil
+}
+
+func (c *conn) nopePages(page int, get func(int) error) error {
+	if err := get(page); err != nil {
+		return c.nopePages(page+1, get)
 	}
 	return nil
 }

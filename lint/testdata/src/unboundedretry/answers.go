@@ -951,3 +951,41 @@ func (p *peer) connectAgain(i int) bool {
 	p.conns[i] = conn
 	return true
 }
+
+type stepper interface {
+	Step(ctx context.Context) (bool, error)
+}
+
+// Each call takes the next step.
+func nopeSteps(ctx context.Context, s stepper) {
+	for {
+		done, err := s.Step(ctx)
+		log.Print("step", done, err)
+		if done {
+			return
+		}
+	}
+}
+
+type coded struct {
+	code int
+	ping func() error
+}
+
+func (c *coded) try() error {
+	err := c.ping()
+	if err != nil {
+		c.code = 42
+	}
+	return err
+}
+
+// The failure says that it is the last.
+func nopeCoded(c *coded) error {
+	for {
+		if err := c.try(); err == nil || c.code != 0 {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}

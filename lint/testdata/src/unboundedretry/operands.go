@@ -407,3 +407,59 @@ func nopeMovesOn(l locks, r *wanted) error {
 		time.Sleep(time.Second)
 	}
 }
+
+// The store is always the same.
+func storeOf() locks { return theStore }
+
+var theStore locks
+
+func waitsForStore() {
+	for err := storeOf().Delete(context.Background(), "k"); err != nil; err = storeOf().Delete(context.Background(), "k") { // want `retry of Delete .*RL101`
+		time.Sleep(3 * time.Second)
+	}
+}
+
+// A name that is read is not made up.
+func nopeReadName(l locks, names interface{ next() string }) {
+	for {
+		id := uuid.MustParse(names.next())
+		if err := l.Delete(context.Background(), id.String()); err == nil {
+			return
+		}
+	}
+}
+
+type connectorConfig struct{ TLS bool }
+
+// The second attempt is without, and there is no third.
+func nopeFallsBack(cfg *connectorConfig, open func(*connectorConfig) error) error {
+	for {
+		err := open(cfg)
+		if err == nil {
+			return nil
+		}
+		if !cfg.TLS {
+			return err
+		}
+		cfg.TLS = false
+	}
+}
+
+// It calls itself, and sets what others read.
+func nopeVisits(names []string) error {
+	var err error
+	var visit func(int)
+	visit = func(n int) {
+		if n > 0 {
+			visit(n - 1)
+		}
+		_, err = fmt.Sscan(names[n])
+	}
+	for range 3 {
+		if err = connectTo(nil, names[0]); err == nil {
+			break
+		}
+		visit(1)
+	}
+	return err
+}
