@@ -107,8 +107,11 @@ func (r Retry) tells() bool {
 func (r Retry) isKnownIn(blocks map[*ssa.BasicBlock]bool) bool {
 	for err := range errorsOf(r.Call) {
 		for _, ref := range *err.Referrers() {
-			if store, ok := ref.(*ssa.Store); ok && r.failed.loop.blocks[store.Block()] && (isCell(store.Addr) || slices.ContainsFunc(*store.Addr.Referrers(), func(use ssa.Instruction) bool { return blocks[use.Block()] })) {
-				return true
+			if store, ok := ref.(*ssa.Store); ok && r.failed.loop.blocks[store.Block()] {
+				uses := store.Addr.Referrers()
+				if uses == nil || slices.ContainsFunc(*uses, func(use ssa.Instruction) bool { return blocks[use.Block()] }) {
+					return true
+				}
 			}
 			if _, debug := ref.(*ssa.DebugRef); !debug && blocks[ref.Block()] {
 				return true

@@ -26,6 +26,9 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return assigns(c, addr, nil) && !runsAtEnd(c) })
 	case *ssa.FreeVar:
 		fn := addr.Parent()
+		if fn.Parent() == nil {
+			return true // made by no statement
+		}
 		for _, b := range fn.Parent().Blocks {
 			for _, instr := range b.Instrs {
 				made, ok := instr.(*ssa.MakeClosure)
