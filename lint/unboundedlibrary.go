@@ -126,7 +126,7 @@ func lacksContext(call *ssa.Call) bool {
 }
 
 // givesUp reports whether an operation marks errors that end its retries: the
-// end of a context may be one.
+// end of a context may be one. An error that the program names is another.
 func givesUp(op ssa.Value) bool {
 	fn, ok := op.(*ssa.Function)
 	if c, isClosure := op.(*ssa.MakeClosure); isClosure {
@@ -134,8 +134,23 @@ func givesUp(op ssa.Value) bool {
 	}
 	return ok && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
 		callee := call.Call.StaticCallee()
-		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable")
+		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable") &&
+			!slices.ContainsFunc(call.Call.Args, isNamedError)
 	})
+}
+
+// isNamedError reports whether v is an error that is a variable of a package, or wraps
+// one.
+func isNamedError(v ssa.Value) bool {
+	if wrap, ok := v.(*ssa.Call); ok && len(wrap.Call.Args) > 0 {
+		v = wrap.Call.Args[0]
+	}
+	load, ok := v.(*ssa.UnOp)
+	if !ok || !retryloop.IsError(load.Type()) {
+		return false
+	}
+	_, global := load.X.(*ssa.Global)
+	return global
 }
 
 // cenkaltiSeen reports whether a BackOff is made where it is used.

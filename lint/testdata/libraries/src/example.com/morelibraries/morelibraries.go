@@ -200,3 +200,20 @@ func avastWithData() (int, error) {
 func value() (int, error) {
 	return sethvargo.DoValue(context.Background(), sethvargo.NewConstant(time.Second), func(context.Context) (int, error) { return number() }) // want `RL201`
 }
+
+var errStalled = errors.New("stalled")
+
+// An error that it names itself is not the end of the context.
+func stalls(ctx context.Context, moved func(context.Context) (int, error)) error {
+	b := backoff.NewExponentialBackOff()
+	return backoff.Retry(func() error { // want `Retry goes on after ctx has ended: .*\(RL202\)`
+		n, err := moved(ctx)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return backoff.Permanent(errStalled)
+		}
+		return nil
+	}, b)
+}
