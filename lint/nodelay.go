@@ -41,8 +41,9 @@ RIGHT:
 		}
 	}
 
-Remote is what is given a context, a connection or a request, or returns one, or
-what reaches such a call, in other packages of the module as well. A loop that
+Remote is what is given a context, a connection or a request, or returns one, what
+some clients do that are used without (of databases, queues, the AWS SDK), or what
+reaches such a call, in other packages of the module as well. A loop that
 waits, but not on the way that a failure takes, is reported too; so is a watch that
 begins again at once when it fails, an Accept that is made again at once after an
 error which is only temporary, and a call of a helper that retries what it is given

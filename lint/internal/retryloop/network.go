@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -69,7 +70,7 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	}
 	fn := call.Common().StaticCallee()
 	if fn == nil {
-		return false
+		return isOfClient(call.Common().Method)
 	}
 	if o := fn.Origin(); o != nil {
 		fn = o
@@ -79,7 +80,23 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 		return true
 	}
 	f, ok := fn.Object().(*types.Func)
-	return ok && n.known(f)
+	return ok && (n.known(f) || isOfClient(f))
+}
+
+// clients matches the packages of clients of servers that are often used without a
+// context: of these facts are only known where they are analysed as well, by go vet.
+var clients = regexp.MustCompile(`^(net/(rpc|smtp)|golang\.org/x/crypto/ssh|gorm\.io/gorm|gopkg\.in/(mgo|redis)\.v\d+|google\.golang\.org/api|github\.com/(` +
+	`aws/aws-sdk-go/service|bradfitz/gomemcache|eclipse/paho\.mqtt\.golang|fsouza/go-dockerclient|go-resty/resty|go-zookeeper/zk|samuel/go-zookeeper|gocql/gocql|` +
+	`gomodule/redigo|hashicorp/(consul|nomad|vault)/api|(IBM|Shopify)/sarama|jinzhu/gorm|miekg/dns|nats-io/nats\.go|(rabbitmq/amqp091-go|streadway/amqp)))(/|$)`)
+
+// isOfClient reports whether a function or method of such a client asks its server: it
+// may fail, and makes no client or option.
+func isOfClient(f *types.Func) bool {
+	if f == nil || f.Pkg() == nil || !clients.MatchString(f.Pkg().Path()) || maker.MatchString(f.Name()) || f.Name() == "Close" {
+		return false
+	}
+	results := f.Signature().Results()
+	return results.Len() > 0 && isError(results.At(results.Len()-1).Type())
 }
 
 // Outward reports whether a retry may leave the program: it is remote, or of a

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/rpc"
 	"strings"
 	"time"
 
@@ -565,4 +566,14 @@ func nopeKeepsArray(c *api.Client) (last [3]any, err error) {
 		last[0] = s
 	}
 	return last, err
+}
+
+// Its package is that of a client.
+func calls(c *rpc.Client, reply any) (err error) {
+	for range 5 { // want `Call is tried again at once`
+		if err = c.Call("Arith.Multiply", 1, reply); err == nil {
+			break
+		}
+	}
+	return err
 }
