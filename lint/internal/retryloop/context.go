@@ -154,14 +154,17 @@ func isLive(v ssa.Value) bool {
 }
 
 // isCancelled reports whether v is a context that is derived with a cancel function,
-// which somebody else has.
+// which somebody else has, or from a variable of the package, which all share.
 func isCancelled(v ssa.Value) bool {
 	x, ok := v.(*ssa.Extract)
 	if !ok || !IsContext(v.Type()) {
 		return false
 	}
 	made, ok := x.Tuple.(*ssa.Call)
-	return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+	if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") {
+		return false
+	}
+	return isCell(root(made.Common().Args[0])) || slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
 		cancel, ok := ref.(*ssa.Extract)
 		return ok && cancel.Index == 1 && isHandedOn(cancel, 4)
 	})
@@ -266,17 +269,18 @@ func (l *loop) isOlder(ctx ssa.Value) bool {
 	return !l.blocks[blockOf(v)]
 }
 
-// isDetached reports whether the loop is that of a function literal, and gives
-// nothing but contexts that never end to what it calls: it is to go on.
+// isDetached reports whether the loop gives nothing but contexts that never end to what
+// it calls, and is that of a function literal, or takes the end from one: it is to go on.
 func (l *loop) isDetached() bool {
-	if l.header.Parent().Parent() == nil {
-		return false
-	}
-	gives := false
+	gives, detached := false, l.header.Parent().Parent() != nil
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(ssa.CallInstruction)
 			if !ok || GivenContext(call) == nil {
+				continue
+			}
+			if isNamed(call.Common().StaticCallee(), "context", "WithoutCancel") {
+				detached = true
 				continue
 			}
 			if !IsBackground(GivenContext(call)) {
@@ -285,7 +289,7 @@ func (l *loop) isDetached() bool {
 			gives = true
 		}
 	}
-	return gives
+	return gives && detached
 }
 
 // endedAt reports whether a context has ended where block b runs.

@@ -688,3 +688,31 @@ func nopePauses(ctx context.Context, p *pauser, ping func(context.Context) error
 		p.Sleep(time.Second)
 	}
 }
+
+var shared, cancelShared = context.WithCancel(context.Background())
+
+// All share the context that it is derived from.
+func derives(ping func(context.Context) error) {
+	ctx, cancel := context.WithCancel(shared)
+	defer cancel()
+	for range 5 {
+		if ping(ctx) == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// It is to go on when the caller has gone.
+func nopeWithoutCancel(ctx context.Context, get func(context.Context) (*change, error)) {
+	for range 100 {
+		c, err := get(context.WithoutCancel(ctx))
+		if err != nil {
+			return
+		}
+		if c.Status != "pending" {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
