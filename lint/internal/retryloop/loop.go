@@ -215,10 +215,11 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		return true
 	}
 	for branch := range l.branchesOn(call) {
-		if _, failing, _ := l.branchOn(branch.Block(), errs); failing != nil && !l.way(branch.Block(), failing).returns() {
+		_, failing, _ := l.branchOn(branch.Block(), errs)
+		if failing != nil && !l.way(branch.Block(), failing).returns() {
 			continue
 		}
-		if l.mayLeave(branch) || len(errs) > 0 && GivenContext(call) != nil {
+		if l.mayLeave(branch) || failing != nil && GivenContext(call) != nil {
 			return true
 		}
 	}

@@ -40,7 +40,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 					continue
 				}
 				ctx := live()
-				if ctx == nil && seesError(b) {
+				if ctx == nil && seesError(b) && isFieldRead(asked()) {
 					ctx = asked()
 				}
 				if ctx != nil {
@@ -50,6 +50,16 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 		}
 	}
 	return found
+}
+
+// isFieldRead reports whether v is read from a field.
+func isFieldRead(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	_, ok = load.X.(*ssa.FieldAddr)
+	return ok
 }
 
 // contextToWaitFor returns a live context that all waits of a loop should look at, or
@@ -88,7 +98,7 @@ const shortest = 100 * time.Millisecond
 func isPlainWait(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0]) || isClockSleep(instr)
+		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0]) || isOtherSleep(instr)
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
@@ -117,14 +127,12 @@ func isDrained(b *ssa.BasicBlock) bool {
 	return ok && nameOf(stopped) == "Stop" && at.Succs[1] == b
 }
 
-// isClockSleep reports whether a call sleeps by a clock that tests may replace, for a
-// time that is long, or not known. One that is seen to select may look at a context.
-func isClockSleep(call *ssa.Call) bool {
-	if nameOf(call) != "Sleep" || receiverOf(call) == nil || selects(call.Common().StaticCallee()) {
-		return false
-	}
-	sig := call.Common().Signature()
-	return sig.Results().Len() == 0 && sig.Params().Len() == 1 && isDuration(sig.Params().At(0).Type()) && !isShort(call.Common().Args[len(call.Common().Args)-1])
+// isOtherSleep reports whether a call sleeps by a clock or function that tests may
+// replace, for a time that is long, or not known. One that is seen to select may look
+// at a context.
+func isOtherSleep(call *ssa.Call) bool {
+	d := sleeps(call)
+	return d != nil && !isShort(d) && !selects(call.Common().StaticCallee())
 }
 
 func selects(fn *ssa.Function) bool {

@@ -716,3 +716,55 @@ func nopeWithoutCancel(ctx context.Context, get func(context.Context) (*change, 
 		time.Sleep(time.Second)
 	}
 }
+
+type router struct {
+	sleep func(time.Duration)
+	get   func(context.Context) (*change, error)
+}
+
+func (r *router) readers(ctx context.Context) (c *change, err error) {
+	for range 5 {
+		if c, err = r.get(ctx); err != nil {
+			return nil, err
+		}
+		if c.Status != "pending" {
+			break
+		}
+		r.sleep(100 * time.Millisecond) // want `RL102`
+	}
+	return c, nil
+}
+
+// The connection ends it, and it ends with the connection.
+func nopeTakesStreams(conn interface {
+	Context() context.Context
+	AcceptStream(context.Context) (*change, error)
+}, add func(*change)) {
+	for {
+		stream, err := conn.AcceptStream(context.Background())
+		if err != nil {
+			select {
+			case <-conn.Context().Done():
+				return
+			default:
+				time.Sleep(time.Second)
+				continue
+			}
+		}
+		add(stream)
+	}
+}
+
+// An answer only makes it do more; an error ends it.
+func nopeWatches(ctx context.Context, count func(context.Context) (int, error), halt func()) {
+	for {
+		n, err := count(ctx)
+		if err != nil {
+			return
+		}
+		if n > 0 {
+			halt()
+		}
+		time.Sleep(time.Second)
+	}
+}
