@@ -219,11 +219,24 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		if failing != nil && !l.way(branch.Block(), failing).returns() {
 			continue
 		}
-		if l.mayLeave(branch) || failing != nil && GivenContext(call) != nil {
+		if l.mayLeave(branch) || GivenContext(call) != nil && len(errs) > 0 && (failing != nil || l.endsOtherwise(errs)) {
 			return true
 		}
 	}
 	return false
+}
+
+// endsOtherwise reports whether the loop may end by something else than some errors, or
+// the end of a context: by what it has made of an answer.
+func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !l.mayLeave(branch) || contextAsked(branch.Cond) != nil {
+			return false
+		}
+		_, failing, _ := l.branchOn(b, errs)
+		return failing == nil
+	})
 }
 
 // asksFilled reports whether a way out depends on what a call was given to fill: an

@@ -768,3 +768,24 @@ func nopeWatches(ctx context.Context, count func(context.Context) (int, error), 
 		time.Sleep(time.Second)
 	}
 }
+
+// Whether one of several is it, a loop finds out.
+func untilGone(ctx context.Context, list func(context.Context) ([]string, error), name string) error {
+	for {
+		names, err := list(ctx)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, n := range names {
+			if n == name {
+				found = true
+				break
+			}
+		}
+		if !found {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
