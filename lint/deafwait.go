@@ -59,7 +59,7 @@ end.`,
 func runDeafWait(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	if !imports(pass, "time") {
-		return r.used, nil
+		return r.used, nil // most packages: who waits says for how long
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, wait := range retryloop.DeafWaits(fn) {

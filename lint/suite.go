@@ -141,16 +141,15 @@ func inTest(pass *analysis.Pass, pos token.Pos) bool {
 
 // holdsTest reports whether a type is of package testing, or a struct with such a field.
 func holdsTest(t types.Type) bool {
-	if strings.Contains(types.TypeString(t, nil), "testing.") {
+	ofTesting := func(t types.Type) bool { return strings.Contains(types.TypeString(t, nil), "testing.") }
+	if ofTesting(t) {
 		return true
 	}
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
 	s, ok := t.Underlying().(*types.Struct)
-	return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool {
-		return strings.Contains(types.TypeString(f.Type(), nil), "testing.")
-	})
+	return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return ofTesting(f.Type()) })
 }
 
 // standsAlone reports whether a call, of which the parenthesis is known, is a

@@ -44,8 +44,7 @@ RIGHT:
 A call may tell of its failure by an error, or by one class of errors that is
 waited out while all others leave; by the error of the object that it returns, or
 by a bool that is false where it has seen an error, or that alone decides while the
-error is only told. A poll is a retry where an
-error only leads to the next question.
+error is only told. A poll is a retry where an error only leads to the next question.
 
 What cannot happen while the loop runs is no bound: the end of a context that is
 made of context.Background and whose cancel function is only deferred, of a range

@@ -354,15 +354,15 @@ func (l *loop) drains(call *ssa.Call, failed way) bool {
 }
 
 // waits reports whether the way always waits for a time before it comes back.
-func (w way) waits() bool { return w.waitsOn(func(*ssa.BasicBlock) *ssa.BasicBlock { return nil }) }
+func (w way) waits() bool { return w.waitsBut(func(*ssa.BasicBlock) *ssa.BasicBlock { return nil }) }
 
 // waitsUnlessItFails reports whether the way waits for a time before it comes back,
 // where nothing else fails.
-func (w way) waitsUnlessItFails() bool { return w.waitsOn(failingEdge) }
+func (w way) waitsUnlessItFails() bool { return w.waitsBut(failingEdge) }
 
-// waitsOn reports whether the way waits for a time before it comes back, but where it
-// leaves a block for what but says.
-func (w way) waitsOn(but func(*ssa.BasicBlock) *ssa.BasicBlock) bool {
+// waitsBut reports whether the way waits for a time before it comes back, except where
+// it goes from a block on to what but returns for that.
+func (w way) waitsBut(but func(*ssa.BasicBlock) *ssa.BasicBlock) bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	var hurries func(*ssa.BasicBlock) bool
 	hurries = func(b *ssa.BasicBlock) bool {

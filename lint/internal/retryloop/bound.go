@@ -352,10 +352,14 @@ func (c classification) memory(addr ssa.Value) bool {
 		return isTarget(addr)
 	case *ssa.FieldAddr:
 		_, nested := addr.X.(*ssa.FieldAddr)
-		if c.fixed(addr.X) || nested && c.fixed(root(addr)) {
-			return c.setBySuccess(addr) || !c.failed.loop.sets(addr) && (isSettled(addr) || isSetting(addr)) || c.isLeftAlone(addr)
+		own := c.fixed(addr.X) || nested && c.fixed(root(addr)) // of an object that stays the same
+		if own && (c.setBySuccess(addr) || c.isLeftAlone(addr)) {
+			return true
 		}
-		return c.fixed(root(addr)) && !c.failed.loop.sets(addr) && isSetting(addr) || c.only(addr.X)
+		if !c.failed.loop.assignsTo(addr) && (own && isSettled(addr) || c.fixed(root(addr)) && isSetting(addr)) {
+			return true
+		}
+		return !own && c.only(addr.X)
 	}
 	return false
 }

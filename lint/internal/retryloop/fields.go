@@ -114,8 +114,8 @@ func eachUse(field *ssa.FieldAddr, do func(*ssa.FieldAddr) bool) bool {
 	})
 }
 
-// sets reports whether the loop assigns to a field.
-func (l *loop) sets(field *ssa.FieldAddr) bool {
+// assignsTo reports whether the loop assigns to a field.
+func (l *loop) assignsTo(field *ssa.FieldAddr) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			store, ok := instr.(*ssa.Store)

@@ -242,20 +242,23 @@ func isArgumentToTell(instr ssa.Instruction) bool {
 	made, ok := instr.(*ssa.MakeInterface)
 	return ok && !slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
 		store, ok := ref.(*ssa.Store)
-		if !ok {
-			return true
-		}
-		at, ok := store.Addr.(*ssa.IndexAddr)
-		if !ok {
-			return true
-		}
-		arguments, ok := at.X.(*ssa.Alloc)
-		return !ok || !slices.ContainsFunc(*arguments.Referrers(), func(use ssa.Instruction) bool {
-			list, ok := use.(*ssa.Slice)
-			return ok && slices.ContainsFunc(*list.Referrers(), func(use ssa.Instruction) bool {
-				told, ok := use.(*ssa.Call)
-				return ok && isTold(told) && len(*told.Referrers()) == 0 // no text to work with
-			})
+		return !ok || !isTellersArgument(store.Addr)
+	})
+}
+
+// isTellersArgument reports whether addr is a place in the list of arguments of a call
+// that tells somebody, and makes no text to work with.
+func isTellersArgument(addr ssa.Value) bool {
+	at, ok := addr.(*ssa.IndexAddr)
+	if !ok {
+		return false
+	}
+	arguments, ok := at.X.(*ssa.Alloc)
+	return ok && slices.ContainsFunc(*arguments.Referrers(), func(use ssa.Instruction) bool {
+		list, ok := use.(*ssa.Slice)
+		return ok && slices.ContainsFunc(*list.Referrers(), func(use ssa.Instruction) bool {
+			told, ok := use.(*ssa.Call)
+			return ok && isTold(told) && len(*told.Referrers()) == 0
 		})
 	})
 }
@@ -331,7 +334,7 @@ var errorType = types.Universe.Lookup("error").Type()
 // and has nil for a success: an interface with the method Error, or a pointer to what
 // is called an error.
 func isError(t types.Type) bool {
-	if types.Identical(t, errorType) {
+	if IsError(t) {
 		return true
 	}
 	switch t := types.Unalias(t).(type) {
@@ -344,8 +347,8 @@ func isError(t types.Type) bool {
 	return false
 }
 
-// IsError reports whether t is error.
-func IsError(t types.Type) bool { return isError(t) }
+// IsError reports whether t is error, and no other type.
+func IsError(t types.Type) bool { return types.Identical(t, errorType) }
 
 // isOpaque reports whether the callee is a value that is neither a function nor
 // a parameter, or a closure that does more than to pass errors on: whether its

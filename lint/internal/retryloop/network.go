@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -83,20 +84,34 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	return ok && (n.known(f) || isOfClient(f))
 }
 
-// clients matches the packages of clients of servers that are often used without a
-// context: of these facts are only known where they are analysed as well, by go vet.
-var clients = regexp.MustCompile(`^(net/(rpc|smtp)|golang\.org/x/crypto/ssh|gorm\.io/gorm|gopkg\.in/(mgo|redis)\.v\d+|google\.golang\.org/api|github\.com/(` +
-	`aws/aws-sdk-go/service|bradfitz/gomemcache|eclipse/paho\.mqtt\.golang|fsouza/go-dockerclient|go-resty/resty|go-zookeeper/zk|samuel/go-zookeeper|gocql/gocql|` +
-	`gomodule/redigo|hashicorp/(consul|nomad|vault)/api|(IBM|Shopify)/sarama|jinzhu/gorm|miekg/dns|nats-io/nats\.go|(rabbitmq/amqp091-go|streadway/amqp)))(/|$)`)
+// clients are the packages of clients of servers that are often used without a context.
+// Facts tell of them only where they are analysed as well, as by go vet.
+var clients = []string{
+	"net/rpc", "net/smtp", "golang.org/x/crypto/ssh", "google.golang.org/api", "gopkg.in/mgo.v2", "gopkg.in/redis.v5", "gorm.io/gorm",
+	"github.com/IBM/sarama", "github.com/Shopify/sarama", "github.com/aws/aws-sdk-go/service", "github.com/bradfitz/gomemcache",
+	"github.com/eclipse/paho.mqtt.golang", "github.com/fsouza/go-dockerclient", "github.com/go-resty/resty", "github.com/go-zookeeper/zk",
+	"github.com/gocql/gocql", "github.com/gomodule/redigo", "github.com/hashicorp/consul/api", "github.com/hashicorp/nomad/api",
+	"github.com/hashicorp/vault/api", "github.com/jinzhu/gorm", "github.com/miekg/dns", "github.com/nats-io/nats.go",
+	"github.com/rabbitmq/amqp091-go", "github.com/samuel/go-zookeeper", "github.com/streadway/amqp",
+}
 
-// isOfClient reports whether a function or method of such a client asks its server: it
-// may fail, and makes no client or option.
+// local names what such a client does without its server.
+var local = regexp.MustCompile(`^(Close|Parse|Pack|Unpack|Marshal|Unmarshal|Encode|Decode|Read|Validate|Set)`)
+
+// isOfClient reports whether a method of such a client, or a function that dials, asks
+// its server: it may fail, and makes no other client or option.
 func isOfClient(f *types.Func) bool {
-	if f == nil || f.Pkg() == nil || !clients.MatchString(f.Pkg().Path()) || maker.MatchString(f.Name()) || f.Name() == "Close" {
+	if f == nil || f.Pkg() == nil || maker.MatchString(f.Name()) || local.MatchString(f.Name()) {
+		return false
+	}
+	if f.Signature().Recv() == nil && !strings.HasPrefix(f.Name(), "Dial") {
 		return false
 	}
 	results := f.Signature().Results()
-	return results.Len() > 0 && isError(results.At(results.Len()-1).Type())
+	return results.Len() > 0 && isError(results.At(results.Len()-1).Type()) && slices.ContainsFunc(clients, func(client string) bool {
+		rest, ok := strings.CutPrefix(f.Pkg().Path(), client)
+		return ok && (rest == "" || rest[0] == '/')
+	})
 }
 
 // Outward reports whether a retry may leave the program: it is remote, or of a

@@ -61,14 +61,14 @@ func (w way) alters(call *ssa.Call) bool {
 	for _, op := range call.Operands(nil) {
 		if *op != nil {
 			s.same(*op)
-			altered = altered || w.sets(root(*op))
+			altered = altered || w.setsConstant(root(*op))
 		}
 	}
 	return altered
 }
 
-// sets reports whether the way assigns a constant to a variable or a part of it.
-func (w way) sets(variable ssa.Value) bool {
+// setsConstant reports whether the way assigns a constant to a variable or a part of it.
+func (w way) setsConstant(variable ssa.Value) bool {
 	for b := range w.blocks {
 		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			store, ok := instr.(*ssa.Store)

@@ -88,7 +88,7 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 
 // spins reports whether the loop takes the next connection again at once after an
 // error that is only temporary: that of a system which has no room for it yet, and
-// says so until it has. Where the listener has a deadline that is waited for.
+// says so until it has. A deadline of the listener is a wait.
 func (l *loop) spins(call *ssa.Call) bool {
 	if !isAccept(call) || l.setsDeadline() {
 		return false

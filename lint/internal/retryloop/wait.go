@@ -98,7 +98,10 @@ const shortest = 100 * time.Millisecond
 func isPlainWait(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		return isNamed(instr.Common().StaticCallee(), "time", "Sleep") && !isShort(instr.Common().Args[0]) || isOtherSleep(instr)
+		// A clock that tests may replace sleeps as well. What is seen to select may look
+		// at a context.
+		d := sleeps(instr)
+		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee())
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
@@ -127,14 +130,7 @@ func isDrained(b *ssa.BasicBlock) bool {
 	return ok && nameOf(stopped) == "Stop" && at.Succs[1] == b
 }
 
-// isOtherSleep reports whether a call sleeps by a clock or function that tests may
-// replace, for a time that is long, or not known. One that is seen to select may look
-// at a context.
-func isOtherSleep(call *ssa.Call) bool {
-	d := sleeps(call)
-	return d != nil && !isShort(d) && !selects(call.Common().StaticCallee())
-}
-
+// selects reports whether a function of this package waits for one of several things.
 func selects(fn *ssa.Function) bool {
 	return fn != nil && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
