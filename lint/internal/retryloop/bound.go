@@ -207,12 +207,23 @@ func (r *Retry) isOfMaker(cond ssa.Value) bool {
 		return false
 	}
 	err, ok := cmp.X.(*ssa.Extract)
-	object, isExtract := root(receiverOf(r.Call)).(*ssa.Extract)
-	if !ok || !isExtract || err.Tuple != object.Tuple {
+	if !ok {
 		return false
 	}
 	made, ok := err.Tuple.(*ssa.Call)
-	return ok && isMade(made)
+	return ok && (isMade(made) || isDialled(made)) && isMadeBy(root(receiverOf(r.Call)), made)
+}
+
+// isMadeBy reports whether v is what a call returns, or is made of that, as a client is
+// of a connection.
+func isMadeBy(v ssa.Value, made *ssa.Call) bool {
+	switch v := v.(type) {
+	case *ssa.Extract:
+		return v.Tuple == ssa.Value(made)
+	case *ssa.Call:
+		return isMade(v) && slices.ContainsFunc(v.Common().Args, func(arg ssa.Value) bool { return isMadeBy(root(arg), made) })
+	}
+	return false
 }
 
 // isSelected reports whether a branch stays on the cycle for one error alone,

@@ -242,13 +242,25 @@ func mayBeEnded(v ssa.Value) bool {
 	return false
 }
 
-// contextAsked returns a context that a condition of the loop asks and that may
-// end, or nil.
+// contextAsked returns a context that a condition or a select of the loop asks and
+// that may end, or nil.
 func (l *loop) contextAsked() ssa.Value {
 	for _, b := range l.list {
-		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
-			if ctx := contextAsked(branch.Cond); ctx != nil && !NeverEnds(ctx) && l.isOlder(ctx) {
-				return ctx
+		for _, instr := range b.Instrs {
+			var asked []ssa.Value
+			switch instr := instr.(type) {
+			case *ssa.If:
+				asked = append(asked, contextAsked(instr.Cond))
+			case *ssa.Select:
+				// The branch on its last case is outside of the loop if that leaves it.
+				for _, s := range instr.States {
+					asked = append(asked, methodOfContext(s.Chan, "Done"))
+				}
+			}
+			for _, ctx := range asked {
+				if ctx != nil && !NeverEnds(ctx) && l.isOlder(ctx) {
+					return ctx
+				}
 			}
 		}
 	}

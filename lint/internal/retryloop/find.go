@@ -109,9 +109,11 @@ func Find(fn *ssa.Function) []Retry {
 		if slices.ContainsFunc(here, func(r Retry) bool { return !r.again }) {
 			here = slices.DeleteFunc(here, func(r Retry) bool { return r.again })
 		}
-		// What only leads to another attempt that fails is a part of that.
+		// What only leads to another attempt that fails is a part of that, unless it
+		// alone is proven to go on for ever.
 		if slices.ContainsFunc(here, func(r Retry) bool { return !r.first }) {
-			here = slices.DeleteFunc(here, func(r Retry) bool { return r.first })
+			proven := slices.ContainsFunc(here, func(r Retry) bool { return !r.first && r.Bound != Unknown })
+			here = slices.DeleteFunc(here, func(r Retry) bool { return r.first && (proven || r.Bound != Unbounded) })
 		}
 		found = append(found, here...)
 	}
@@ -157,11 +159,15 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		// A success that comes back with the same operands is a daemon's, unless
 		// something fails later, or it was not the answer that is waited for.
-		asks, first := false, false
+		asks, first, polls, talks := false, false, false, false
 		if succeeded.returns() && !changes(call, failed, succeeded) && !advances(failed, succeeded) {
 			back := succeeded.returning()
 			first = true
-			if asks = len(back) > 0 || succeeded.to == l.header; asks && (!same || l.returnsOK(back) || !l.asksAgain(call, failed, back) && !l.drains(call, failed)) {
+			asks = len(back) > 0 || succeeded.to == l.header
+			polls = asks && same && !l.returnsOK(back) && (l.asksAgain(call, failed, back) || l.drains(call, failed))
+			// What was said on a new connection may lead back as well.
+			talks = asks && same && isDialled(call) && succeeded.endsRound()
+			if asks && !polls && !talks {
 				continue
 			}
 		}
@@ -175,7 +181,8 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			r.judge(branch, errs)
 		}
 		// What else ends the questions decides whether they are a poll.
-		if asks && (r.Bound != Unbounded || !r.sets && !l.endsByAnswer(call)) {
+		polls = polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call))
+		if asks && !polls && !(talks && r.Bound == Unknown) {
 			continue
 		}
 		return r, true

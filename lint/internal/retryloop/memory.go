@@ -25,7 +25,7 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 					continue
 				}
 				// What the first failure sets is the same from then on.
-				if stored := fieldOf(instr.Addr); !isConst(instr.Val) && !disjoint(field, stored) && (v != of || mayRead(fn, stored, 3)) {
+				if stored := fieldOf(instr.Addr); !isConst(instr.Val) && !isEmpty(instr.Val) && !disjoint(field, stored) && (v != of || mayRead(fn, stored, 3)) {
 					return true
 				}
 			case ssa.CallInstruction:
@@ -60,6 +60,18 @@ func (w way) prepares(call *ssa.Call, of ssa.Value, field *ssa.FieldAddr) bool {
 				}
 			}
 		}
+	}
+	return false
+}
+
+// isEmpty reports whether v is a map or channel that is made where it stands: each has
+// as little in it.
+func isEmpty(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.MakeMap:
+		return !slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool { _, puts := ref.(*ssa.MapUpdate); return puts })
+	case *ssa.MakeChan:
+		return true
 	}
 	return false
 }

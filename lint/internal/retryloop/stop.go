@@ -111,6 +111,9 @@ func whenStopped(b *ssa.BasicBlock) *ssa.BasicBlock {
 		}
 		break
 	}
+	if isOfMessage(cond) {
+		return nil
+	}
 	switch name := nameOfValue(cond); {
 	case stopped.MatchString(name):
 		return set
@@ -118,6 +121,20 @@ func whenStopped(b *ssa.BasicBlock) *ssa.BasicBlock {
 		return unset
 	}
 	return nil
+}
+
+// isOfMessage reports whether v is read from what a call has just returned beside an
+// error: a message or an answer, of which one may be the last.
+func isOfMessage(v ssa.Value) bool {
+	if load, ok := v.(*ssa.UnOp); !ok || load.Op != token.MUL {
+		return false
+	}
+	x, ok := root(v).(*ssa.Extract)
+	if !ok {
+		return false
+	}
+	call, ok := x.Tuple.(*ssa.Call)
+	return ok && len(errorsOf(call)) > 0
 }
 
 // receivesStop returns the true branch of b if it is the case of a select that

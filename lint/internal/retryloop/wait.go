@@ -31,6 +31,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 			}
 			return l.contextAsked()
 		})
+		ignored := sync.OnceValue(l.contextIgnored)
 		for _, b := range l.list {
 			if l.innermost[b] != l {
 				continue
@@ -40,8 +41,10 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 					continue
 				}
 				ctx := live()
-				if ctx == nil && seesError(b) && isFieldRead(asked()) {
-					ctx = asked()
+				if ctx == nil && seesError(b) {
+					if ctx = ignored(); ctx == nil && isFieldRead(asked()) {
+						ctx = asked()
+					}
 				}
 				if ctx != nil {
 					found = append(found, DeafWait{instr, ctx})
@@ -50,6 +53,23 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 		}
 	}
 	return found
+}
+
+// contextIgnored returns the context of a field that the loop gives to what it tries
+// until that succeeds, for ever if the context has ended, or nil.
+func (l *loop) contextIgnored() ssa.Value {
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok || GivenContext(call) == nil {
+				continue
+			}
+			if r, ok := l.retry(call); ok && r.IgnoresItsContext() && isFieldRead(r.beforeAttempts(GivenContext(call))) {
+				return GivenContext(call)
+			}
+		}
+	}
+	return nil
 }
 
 // isFieldRead reports whether v is read from a field.

@@ -70,6 +70,16 @@ func (w way) leaves() bool {
 	return exits(w.loop.header) && slices.ContainsFunc(w.loop.header.Preds, w.reaches)
 }
 
+// endsRound reports whether the way may leave the loop before it is at its header again.
+func (w way) endsRound() bool {
+	for b := range w.blocks {
+		if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] }) {
+			return true
+		}
+	}
+	return false
+}
+
 // mayReturn reports whether the function can return after the way has left the
 // loop, and not only by another round of an outer loop.
 func (w way) mayReturn() bool {

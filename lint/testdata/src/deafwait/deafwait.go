@@ -789,3 +789,61 @@ func untilGone(ctx context.Context, list func(context.Context) ([]string, error)
 		time.Sleep(time.Second) // want `RL102`
 	}
 }
+
+type keeper struct {
+	ctx      context.Context
+	c        client
+	handlers map[string]func()
+}
+
+func newKeeper(ctx context.Context, c client) *keeper { return &keeper{ctx: ctx, c: c} }
+
+// The field holds what the call is given, and its end is retried for ever.
+func (k *keeper) keeps(key string) {
+	failed := 0
+	for { // want `RL101, RL104, RL105`
+		_, err := k.c.Call(k.ctx, key)
+		if err != nil {
+			failed++
+			time.Sleep(time.Duration(failed) * time.Second) // want `RL102`
+			continue
+		}
+		return
+	}
+}
+
+// The last case of a select leaves, and is no part of the loop.
+func (k *keeper) beats() {
+	ticker := time.NewTicker(time.Second)
+	for {
+		if err := k.c.Ping(); err != nil {
+			t := time.NewTimer(time.Minute)
+			<-t.C // want `RL102`
+			continue
+		}
+		select {
+		case <-ticker.C:
+		case <-k.ctx.Done():
+			return
+		}
+	}
+}
+
+func (k *keeper) monitor(ctx context.Context) error {
+	if len(k.handlers) > 0 {
+		return errBusy
+	}
+	_, err := k.c.Call(ctx, "all")
+	return err
+}
+
+// A map that each failure makes anew is as empty as the one before.
+func (k *keeper) resets(ctx context.Context) {
+	for { // want `RL101, RL104`
+		if err := k.monitor(ctx); err == nil {
+			return
+		}
+		k.handlers = make(map[string]func())
+		time.Sleep(10 * time.Second) // want `RL102`
+	}
+}

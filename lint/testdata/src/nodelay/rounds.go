@@ -577,3 +577,48 @@ func calls(c *rpc.Client, reply any) (err error) {
 	}
 	return err
 }
+
+// A strange answer waits, a server that is not there does not.
+func greets(addr string) bool {
+	for range 5 { // want `Dial is tried again at once`
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			continue
+		}
+		answer := make([]byte, 2)
+		if _, err := conn.Read(answer); err != nil {
+			continue
+		}
+		parts := strings.Split(string(answer), "|")
+		if len(parts) == 0 {
+			continue
+		}
+		if parts[0] == "OK" {
+			return true
+		}
+		time.Sleep(time.Second)
+	}
+	return false
+}
+
+// What makes the client fails for another reason, and does not fail the next time.
+func listens(ctx context.Context, addr string) {
+	for ctx.Err() == nil { // want `Watch is tried again at once`
+		conn, err := api.Dial(addr)
+		if err != nil {
+			return
+		}
+		events, err := api.NewWatcher(conn).Watch(ctx)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		for {
+			e, err := events.Recv()
+			if err != nil {
+				break
+			}
+			log.Print(e)
+		}
+	}
+}

@@ -1031,3 +1031,59 @@ func nopeNextAddress(next func() net.IP, free func(net.IP)) (ip net.IP, done fun
 		}
 	}
 }
+
+func hello() error { _, err := net.Dial("tcp", "localhost:1"); return err }
+
+// What is tried first goes on for ever, whatever ends what comes behind it.
+func registers(c client, log func(error)) error {
+	ctx := context.Background()
+	for { // want `retry of hello has no attempt limit`
+		if err := hello(); err != nil {
+			log(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		settings, err := c.Call(ctx, "settings")
+		if err != nil {
+			log(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		if settings == "" {
+			return errors.New("no settings")
+		}
+		if _, err := c.Call(ctx, "register"); err != nil {
+			log(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		return nil
+	}
+}
+
+type part struct{ Done bool }
+
+func (s *stream) fetch() error {
+	for {
+		p, err := s.recv()
+		if err != nil {
+			return err
+		}
+		if p.Done {
+			return nil
+		}
+	}
+}
+
+type stream struct{ recv func() (*part, error) }
+
+// The last part says that it is done: nobody has stopped.
+func fetches(s *stream) {
+	for { // want `retry of fetch has no attempt limit`
+		err := s.fetch()
+		if err == nil {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+}
