@@ -165,8 +165,8 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			first = true
 			asks = len(back) > 0 || succeeded.to == l.header
 			polls = asks && same && !l.returnsOK(back) && (l.asksAgain(call, failed, back) || l.drains(call, failed))
-			// What was said on a new connection may lead back as well.
-			talks = asks && same && isDialled(call) && succeeded.endsRound()
+			// What was said on a new connection, or in a response, may lead back as well.
+			talks = asks && same && !l.returnsOK(back) && (isDialled(call) || isOfResponse(call)) && succeeded.endsRound()
 			if asks && !polls && !talks {
 				continue
 			}
@@ -182,7 +182,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		// What else ends the questions decides whether they are a poll.
 		polls = polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call))
-		if asks && !polls && !(talks && r.Bound == Unknown) {
+		if asks && !polls && !(talks && r.Bound == Unknown && r.insists()) {
 			continue
 		}
 		return r, true

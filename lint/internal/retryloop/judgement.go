@@ -80,7 +80,25 @@ func (r Retry) insists() bool {
 		return true
 	}
 	limit, counted := r.limit()
-	return !r.failed.alters(r.Call) && (counted && (limit == 0 || limit > 2) || !counted && r.endsLate())
+	return !r.failed.alters(r.Call) && (counted && (limit == 0 || limit > 2) || !counted && (r.endsLate() || r.endsByBackoff()))
+}
+
+// endsByBackoff reports whether the retry ends when the object that says how long to wait
+// says that it has been tried for long enough.
+func (r Retry) endsByBackoff() bool {
+	cycle := r.failed.cycle()
+	return slices.ContainsFunc(r.failed.loop.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !cycle[b] || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
+			return false
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok || !isConst(cmp.Y) {
+			return false
+		}
+		next, ok := cmp.X.(*ssa.Call)
+		return ok && nameOf(next) == "NextBackOff" && isDuration(next.Type())
+	})
 }
 
 // timesOut reports whether an error leads to the next attempt only if the last has

@@ -247,7 +247,7 @@ func (l *loop) asksFilled(call *ssa.Call) bool {
 			arg = made.X
 		}
 		alloc, made := arg.(*ssa.Alloc)
-		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) || l.blocks[blockOf(arg)] && !(made && len(storesTo(alloc)) == 0) {
+		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) || l.blocks[blockOf(arg)] && !(made && isLeftEmpty(alloc)) {
 			continue
 		}
 		for branch := range l.branchesOn(arg) {
@@ -257,6 +257,11 @@ func (l *loop) asksFilled(call *ssa.Call) bool {
 		}
 	}
 	return false
+}
+
+// isLeftEmpty reports whether nothing is assigned to a variable or its parts.
+func isLeftEmpty(alloc *ssa.Alloc) bool {
+	return !slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !isZero(store.Val) })
 }
 
 func isBuiltin(call *ssa.Call) bool {

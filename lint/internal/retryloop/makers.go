@@ -36,6 +36,8 @@ func isRebuiltOutside(call *ssa.Call) bool {
 	switch path {
 	case "context", "bytes", "strings", "strconv", "path", "path/filepath", "net/url":
 		return true
+	case "io":
+		return name == "NopCloser"
 	case "net":
 		return name == "JoinHostPort"
 	case "net/http":
@@ -114,10 +116,17 @@ func isMade(call *ssa.Call) bool {
 	if fn == nil || fn.Signature.Results().Len() == 0 || fn.Signature.Recv() != nil && !strings.HasPrefix(fn.Name(), "With") {
 		return false
 	}
-	if _, isOption := fn.Signature.Results().At(0).Type().Underlying().(*types.Signature); !isOption && !maker.MatchString(fn.Name()) {
-		return false
+	made := fn.Signature.Results().At(0).Type()
+	return isObject(made) && (isOption(made) || maker.MatchString(fn.Name()))
+}
+
+// isOption reports whether t is the type of an option: a function, or what is called one.
+func isOption(t types.Type) bool {
+	if _, ok := t.Underlying().(*types.Signature); ok {
+		return true
 	}
-	return isObject(fn.Signature.Results().At(0).Type())
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && strings.HasSuffix(named.Obj().Name(), "Option")
 }
 
 var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
@@ -166,7 +175,7 @@ func isGotten(call *ssa.Call) bool {
 // attribute names what says of a thing which one it is.
 var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|Region|Path)$`)
 
-var mover = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
+var mover = regexp.MustCompile(`(?i)next|pick|choose|select([^o]|$)|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
 
 // isAsked reports whether a call asks somebody for something, and neither takes
 // the next of several nor makes up another.

@@ -139,6 +139,12 @@ func carriesContext(arg ssa.Value) bool {
 	return ok && nameOf(made) == "WithContext" && GivenContext(made) != nil
 }
 
+// isOfResponse reports whether a call returns the response of an HTTP request.
+func isOfResponse(call *ssa.Call) bool {
+	results := call.Common().Signature().Results()
+	return results.Len() > 0 && types.TypeString(results.At(0).Type(), nil) == "*net/http.Response"
+}
+
 // isOfNetwork reports whether a function takes or returns a connection, or an
 // HTTP request or its response.
 func isOfNetwork(sig *types.Signature) bool {

@@ -96,7 +96,36 @@ func changes(call *ssa.Call, failed, succeeded way) bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool { return succeeded.refills(root(arg), failed) })
+}
+
+// refills reports whether the way puts something else into what a variable leads to,
+// whenever it comes back to the header, and another way never does.
+func (w way) refills(variable ssa.Value, but way) bool {
+	puts := func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			store, ok := instr.(*ssa.Store)
+			return ok && !isConst(store.Val) && store.Addr != variable && root(store.Addr) == variable
+		})
+	}
+	for b := range but.blocks {
+		if puts(b) {
+			return false
+		}
+	}
+	seen := map[*ssa.BasicBlock]bool{}
+	var misses func(*ssa.BasicBlock) bool
+	misses = func(b *ssa.BasicBlock) bool {
+		if b == w.loop.header {
+			return true
+		}
+		if seen[b] || !w.blocks[b] || ends(b) || puts(b) {
+			return false
+		}
+		seen[b] = true
+		return slices.ContainsFunc(b.Succs, misses)
+	}
+	return w.returns() && !misses(w.to)
 }
 
 // advances reports whether a success counts towards what the loop is to reach,

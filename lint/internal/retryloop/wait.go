@@ -267,8 +267,8 @@ func isWait(call *ssa.Call, depth int) bool {
 		return false // what makes a delay does not wait
 	}
 	fn := common.StaticCallee()
-	if (fn == nil || len(fn.Blocks) == 0) && isVerdict(call) {
-		return false
+	if (fn == nil || len(fn.Blocks) == 0) && (isVerdict(call) || isDuration(call.Type())) {
+		return false // it says for how long to wait
 	}
 	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
 		return true

@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -67,7 +68,42 @@ func (w way) leaves() bool {
 		}
 	}
 	// The condition of a for statement is looked at before the next round.
-	return exits(w.loop.header) && slices.ContainsFunc(w.loop.header.Preds, w.reaches)
+	return slices.ContainsFunc(w.loop.conditions(), exits) && slices.ContainsFunc(w.loop.header.Preds, w.reaches)
+}
+
+// conditions returns the blocks that make up the condition of the loop: its header, and
+// what follows that and only compares, as && and || do.
+func (l *loop) conditions() (blocks []*ssa.BasicBlock) {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock)
+	visit = func(b *ssa.BasicBlock) {
+		if !l.blocks[b] || seen[b] {
+			return
+		}
+		seen[b] = true
+		blocks = append(blocks, b)
+		if slices.ContainsFunc(b.Instrs, acts) {
+			return
+		}
+		for _, s := range b.Succs {
+			visit(s)
+		}
+	}
+	visit(l.header)
+	return blocks
+}
+
+// acts reports whether an instruction does more than to compute and to branch.
+func acts(instr ssa.Instruction) bool {
+	switch instr := instr.(type) {
+	case *ssa.Call:
+		return !isBuiltin(instr)
+	case *ssa.UnOp:
+		return instr.Op == token.ARROW
+	case *ssa.Store, *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.RunDefers, *ssa.Return, *ssa.Panic:
+		return true
+	}
+	return false
 }
 
 // endsRound reports whether the way may leave the loop before it is at its header again.

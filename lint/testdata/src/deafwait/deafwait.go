@@ -847,3 +847,25 @@ func (k *keeper) resets(ctx context.Context) {
 		time.Sleep(10 * time.Second) // want `RL102`
 	}
 }
+
+type lister interface {
+	SelectorFrom(name string) string
+	List(ctx context.Context, into *names, selector string) error
+}
+
+type names struct{ items []string }
+
+// What is selected is the same each time, and fills an empty list.
+func untilNone(ctx context.Context, l lister, name string) error {
+	for i := 0; i < 300; i++ {
+		found := names{}
+		if err := l.List(ctx, &found, l.SelectorFrom(name)); err != nil {
+			return err
+		}
+		if len(found.items) == 0 {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return errBusy
+}

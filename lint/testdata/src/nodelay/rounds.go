@@ -3,6 +3,7 @@ package nodelay
 import (
 	"context"
 	"errors"
+	"io"
 	"log"
 	"math/rand/v2"
 	"net"
@@ -621,4 +622,51 @@ func listens(ctx context.Context, addr string) {
 			log.Print(e)
 		}
 	}
+}
+
+type backoff interface{ NextBackOff() time.Duration }
+
+type batch struct{ records []string }
+
+type sink interface {
+	Put(ctx context.Context, b *batch) (failed []string, err error)
+}
+
+// It says for how long to wait, and only what was refused waits. A success goes on
+// with the rest.
+func puts(ctx context.Context, s sink, records []string, b backoff) error {
+	in := &batch{records: records}
+	for len(in.records) > 0 { // want `Put is tried again at once`
+		wait := b.NextBackOff()
+		failed, err := s.Put(ctx, in)
+		if err != nil {
+			log.Print(err)
+			if wait == -1 {
+				return err
+			}
+			continue
+		}
+		in.records = failed
+		if len(failed) > 0 {
+			if wait == -1 {
+				return errConflict
+			}
+			time.Sleep(wait) // want `RL102`
+		}
+	}
+	return nil
+}
+
+// A bad answer is asked for again as a failure is, with the body made anew.
+func invokes(c *http.Client, req *http.Request, body string, retries int) (resp *http.Response, err error) {
+	for attempt := 0; attempt <= retries; attempt++ { // want `Do is tried again at once`
+		req.Body = io.NopCloser(strings.NewReader(body))
+		if resp, err = c.Do(req); err != nil {
+			continue
+		}
+		if resp.StatusCode == http.StatusOK {
+			break
+		}
+	}
+	return resp, err
 }

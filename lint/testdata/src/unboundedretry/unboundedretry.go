@@ -1087,3 +1087,52 @@ func fetches(s *stream) {
 		time.Sleep(time.Second)
 	}
 }
+
+type wallet struct{}
+
+// It leaves by the second of two conditions.
+func waitsForBoth() (w *wallet, err error) {
+	account := ""
+	for w == nil || account == "" { // want `retry of openWallet has no attempt limit`
+		time.Sleep(time.Second)
+		if w, err = openWallet(); err != nil {
+			log.Print(err)
+			continue
+		}
+		if account, err = w.account(); err != nil {
+			log.Print(err)
+		}
+	}
+	return w, nil
+}
+
+func (w *wallet) account() (string, error) {
+	b, err := os.ReadFile("account")
+	return string(b), err
+}
+
+func openWallet() (*wallet, error) {
+	_, err := os.Stat("wallet")
+	return &wallet{}, err
+}
+
+// A callOption tells how a call is made.
+type callOption interface{ apply() }
+
+type greeter interface {
+	greet(ctx context.Context, options ...callOption) error
+}
+
+// Each attempt is given the same option.
+func greetsWithOption(g greeter) {
+	for { // want `retry of greet has no attempt limit`
+		if err := g.greet(context.Background(), waitForReady(true)); err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+var whenReady callOption
+
+func waitForReady(bool) callOption { return whenReady }

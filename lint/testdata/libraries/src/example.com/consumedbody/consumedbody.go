@@ -30,7 +30,7 @@ func remade(order []byte) (err error) {
 	if order != nil {
 		body = bytes.NewBuffer(order)
 	}
-	for range 3 {
+	for range 3 { // want `RL109`
 		req, err := http.NewRequestWithContext(context.Background(), "POST", "http://localhost", body) // want `RL205`
 		if err != nil {
 			return err
