@@ -172,8 +172,15 @@ func cenkaltiEndless(args []ssa.Value) bool {
 		return setsField(call, "MaxElapsedTime", isZero) || len(call.Call.Args) > 0 && option(call.Call.Args[0], "WithMaxElapsedTime", isZero)
 	}
 	alloc, ok := b.(*ssa.Alloc)
-	return ok && (isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti, "ZeroBackOff") || isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti+"/v3", "ZeroBackOff") ||
-		isNamedType(alloc.Type().(*types.Pointer).Elem(), cenkalti+"/v4", "ZeroBackOff"))
+	if !ok {
+		return false
+	}
+	made := alloc.Type().(*types.Pointer).Elem()
+	of := func(name string) bool {
+		return isNamedType(made, cenkalti, name) || isNamedType(made, cenkalti+"/v3", name) || isNamedType(made, cenkalti+"/v4", name)
+	}
+	// A literal that leaves the limit out has none.
+	return of("ZeroBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && !setsField(alloc, "MaxElapsedTime", nil)
 }
 
 func cenkaltiContext(args []ssa.Value) ssa.Value {
@@ -298,7 +305,7 @@ func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 		}
 		for _, use := range *at.Referrers() {
 			if store, ok := use.(*ssa.Store); ok {
-				if !wanted(store.Val) {
+				if wanted != nil && !wanted(store.Val) {
 					return false
 				}
 				set = true

@@ -77,6 +77,10 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
 			continue
 		}
+		// RL201 says it of a library that never gives up.
+		if l := libraryOf(&retry.Call.Call); l != nil && l.unbounded(retry.Call.Call.Args) {
+			continue
+		}
 		file := fileOf(pass, retry.Call.Pos())
 		if file == nil || ast.IsGenerated(file) {
 			continue

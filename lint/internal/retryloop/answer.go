@@ -366,16 +366,18 @@ func (w way) waitsBut(but func(*ssa.BasicBlock) *ssa.BasicBlock) bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	var hurries func(*ssa.BasicBlock) bool
 	hurries = func(b *ssa.BasicBlock) bool {
-		if b == w.loop.header {
-			return true
-		}
 		if seen[b] || !w.blocks[b] || slices.ContainsFunc(b.Instrs, isPause) || ends(b) {
 			return false
 		}
 		seen[b] = true
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return s != but(b) && hurries(s) })
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+			if s == w.loop.header {
+				return s != but(b) && !w.loop.isLast(b)
+			}
+			return s != but(b) && hurries(s)
+		})
 	}
-	return w.returns() && !hurries(w.to)
+	return w.returns() && w.to != w.loop.header && !hurries(w.to)
 }
 
 // endsByAnswer reports whether the loop may leave because of what a call

@@ -38,6 +38,9 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		if asked[b] = contextAsked(last.Cond); asked[b] != nil {
 			continue
 		}
+		if b == r.failed.loop.header && r.failed.lacksIt(r.Call) {
+			continue
+		}
 		if to := whenStopped(b); to != nil && !cycle[to] {
 			bounds[b] = true
 			continue
@@ -98,15 +101,11 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 // limit of its own: how long one may take ends no retry.
 func (r *Retry) beforeAttempts(ctx ssa.Value) ssa.Value {
 	for {
-		x, ok := ctx.(*ssa.Extract)
-		if !ok || !r.failed.loop.blocks[x.Block()] {
+		outer := withoutLimit(ctx)
+		if outer == ctx || !r.failed.loop.blocks[blockOf(ctx)] {
 			return ctx
 		}
-		made, ok := x.Tuple.(*ssa.Call)
-		if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") {
-			return ctx
-		}
-		ctx = made.Common().Args[0]
+		ctx = outer
 	}
 }
 
@@ -340,7 +339,10 @@ func (c classification) only(v ssa.Value) bool {
 			return c.memory(v.X)
 		}
 		return v.Op != token.ARROW && c.only(v.X)
-	case *ssa.BinOp, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.Field:
+	case *ssa.Extract:
+		made, ok := v.Tuple.(*ssa.Call)
+		return ok && c.failed.computes(made) || c.only(v.Tuple)
+	case *ssa.BinOp, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Field:
 		return !slices.ContainsFunc(v.(ssa.Instruction).Operands(nil), func(op *ssa.Value) bool { return !c.only(*op) })
 	case *ssa.Phi:
 		return c.isChoice(v)

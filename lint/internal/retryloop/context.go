@@ -278,7 +278,27 @@ func (l *loop) isOlder(ctx ssa.Value) bool {
 		}
 		v = root(receiverOf(call))
 	}
+	if phi, ok := v.(*ssa.Phi); ok && phi.Block() != l.header && l.blocks[phi.Block()] {
+		// The attempt may have a time limit of its own.
+		return !slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool {
+			_, choice := edge.(*ssa.Phi)
+			return choice || !l.isOlder(withoutLimit(edge))
+		})
+	}
 	return !l.blocks[blockOf(v)]
+}
+
+// withoutLimit returns what a context is derived from, if it is derived with a time limit.
+func withoutLimit(ctx ssa.Value) ssa.Value {
+	x, ok := ctx.(*ssa.Extract)
+	if !ok {
+		return ctx
+	}
+	made, ok := x.Tuple.(*ssa.Call)
+	if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") {
+		return ctx
+	}
+	return made.Common().Args[0]
 }
 
 // isDetached reports whether the loop gives nothing but contexts that never end to what

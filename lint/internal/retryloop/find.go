@@ -55,8 +55,13 @@ type Counter struct {
 	Away     bool      // compared with a limit that it goes away from
 }
 
-// Name returns the name of what is called.
-func (r Retry) Name() string { return nameOf(r.Call) }
+// Name returns the name of what is called, or of the field that it stands in.
+func (r Retry) Name() string {
+	if load, ok := r.Call.Common().Value.(*ssa.UnOp); ok && !r.Call.Common().IsInvoke() && isFieldRead(load) {
+		return nameOfValue(load)
+	}
+	return nameOf(r.Call)
+}
 
 // Through returns the parameter that is called, if the retry is of a function
 // that the caller gives.
@@ -145,6 +150,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 			continue
 		}
 		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
+		succeeded.got = call
 		if !failed.returns() || progresses(call, failed) {
 			continue
 		}
@@ -368,7 +374,51 @@ func isOpaque(call *ssa.Call) bool {
 		return false
 	}
 	fn := call.Common().StaticCallee()
-	return fn == nil || fn.Parent() != nil && (MayEnd(fn) || !onlyAsksErrors(fn))
+	if fn == nil && isGivenOnce(call.Common().Value) {
+		return false
+	}
+	return fn == nil || fn.Parent() != nil && (MayEnd(fn) || !onlyAsksErrors(fn) && !keepsNothing(fn))
+}
+
+// isGivenOnce reports whether a function value is read from a field that is set to nothing
+// but what others have given, or to functions that keep nothing.
+func isGivenOnce(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	field, ok := load.X.(*ssa.FieldAddr)
+	return ok && isSetOnlyTo(field, func(v ssa.Value) bool {
+		switch v := v.(type) {
+		case *ssa.Parameter:
+			return true
+		case *ssa.Phi:
+			return !slices.ContainsFunc(v.Edges, func(edge ssa.Value) bool { return !isKeepingNothing(edge) })
+		}
+		return isKeepingNothing(v)
+	})
+}
+
+// isKeepingNothing reports whether v is a function, or a closure that is as good as one.
+func isKeepingNothing(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Function:
+		return !MayEnd(v)
+	case *ssa.MakeClosure:
+		fn := v.Fn.(*ssa.Function)
+		return !MayEnd(fn) && keepsNothing(fn)
+	case *ssa.ChangeType:
+		return isKeepingNothing(v.X)
+	}
+	return false
+}
+
+// keepsNothing reports whether a closure neither assigns to a variable that it captures
+// nor reads one that changes once it is made: it is as good as a function.
+func keepsNothing(fn *ssa.Function) bool {
+	return len(fn.AnonFuncs) == 0 && !slices.ContainsFunc(fn.FreeVars, func(v *ssa.FreeVar) bool {
+		return len(storesTo(v)) > 0 || bindingOf(v) == nil
+	})
 }
 
 // onlyAsksErrors reports whether each branch of a function asks whether an error

@@ -186,7 +186,7 @@ func (r Retry) corrects() bool {
 	for b := range r.failed.blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || call == r.Call {
+			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) {
 				continue
 			}
 			for err := range errorsOf(call) {
@@ -198,6 +198,9 @@ func (r Retry) corrects() bool {
 	}
 	return false
 }
+
+// rewinder names what only brings the same back to where it was.
+var rewinder = regexp.MustCompile(`(?i)^(reset|rewind|seek|close|discard|drain)`)
 
 // flowsFrom reports whether v is the error of call, or joins it with others.
 func flowsFrom(call *ssa.Call, v ssa.Value) bool { return errorsOf(call)[v] }

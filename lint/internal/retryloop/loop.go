@@ -192,7 +192,7 @@ func (l *loop) tries() bool {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) {
+			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) {
 				continue
 			}
 			if !l.goesOnBy(call) {
@@ -216,7 +216,7 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 	}
 	for branch := range l.branchesOn(call) {
 		_, failing, _ := l.branchOn(branch.Block(), errs)
-		if failing != nil && !l.way(branch.Block(), failing).returns() {
+		if failing != nil && !l.way(branch.Block(), failing).returns() || l.onlyNeeds(branch, call) {
 			continue
 		}
 		if l.mayLeave(branch) || GivenContext(call) != nil && len(errs) > 0 && (failing != nil || l.endsOtherwise(errs)) {
@@ -224,6 +224,29 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		}
 	}
 	return false
+}
+
+// onlyNeeds reports whether a branch leaves the loop where a call has gotten nothing: there
+// is nothing to go on with.
+func (l *loop) onlyNeeds(branch *ssa.If, call *ssa.Call) bool {
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || cmp.X != ssa.Value(call) || !isNil(cmp.Y) || !isGotten(call) {
+		return false
+	}
+	without := branch.Block().Succs[0]
+	if cmp.Op == token.NEQ {
+		without = branch.Block().Succs[1]
+	}
+	return !l.blocks[without]
+}
+
+// isAskedOf reports whether a call only gets the object that another call is of, which
+// is what the loop tries.
+func isAskedOf(call *ssa.Call) bool {
+	return isGotten(call) && slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
+		next, ok := ref.(*ssa.Call)
+		return ok && receiverOf(next) == ssa.Value(call)
+	})
 }
 
 // endsOtherwise reports whether the loop may end by something else than some errors, or

@@ -21,7 +21,7 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 		for _, instr := range b.Instrs {
 			switch instr := instr.(type) {
 			case *ssa.Store:
-				if root(instr.Addr) != of {
+				if root(instr.Addr) != of || instr.Addr != of && w.isRebuiltFrom(instr.Val) {
 					continue
 				}
 				// What the first failure sets is the same from then on.
@@ -62,6 +62,13 @@ func (w way) prepares(call *ssa.Call, of ssa.Value, field *ssa.FieldAddr) bool {
 		}
 	}
 	return false
+}
+
+// isRebuiltFrom reports whether v is a result of a call that makes the same of the same
+// in each round, as a body of the text that it is to hold.
+func (w way) isRebuiltFrom(v ssa.Value) bool {
+	call, ok := v.(*ssa.Call)
+	return ok && w.computes(call)
 }
 
 // isEmpty reports whether v is a map or channel that is made where it stands: each has

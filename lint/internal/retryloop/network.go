@@ -150,10 +150,36 @@ func isOfResponse(call *ssa.Call) bool {
 func isOfNetwork(sig *types.Signature) bool {
 	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
 		for v := range tuple.Variables() {
-			switch types.TypeString(v.Type(), nil) {
-			case "net.Conn", "*net/http.Request", "*net/http.Response":
+			if isConnection(v.Type()) || holdsRequest(v.Type()) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+func isConnection(t types.Type) bool {
+	switch types.TypeString(t, nil) {
+	case "net.Conn", "*net/http.Request", "*net/http.Response":
+		return true
+	}
+	return false
+}
+
+// holdsRequest reports whether t points to a struct that is an HTTP request or its
+// response with something beside it.
+func holdsRequest(t types.Type) bool {
+	p, ok := t.Underlying().(*types.Pointer)
+	if !ok {
+		return false
+	}
+	s, ok := p.Elem().Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for field := range s.Fields() {
+		if types.TypeString(field.Type(), nil) != "net.Conn" && isConnection(field.Type()) && (field.Embedded() || strings.HasSuffix(p.Elem().String(), "Response")) {
+			return true
 		}
 	}
 	return false

@@ -338,6 +338,9 @@ func (s sameness) isOfAnswer(v ssa.Value) bool {
 // sameVariable reports whether the loop assigns only the same to the local
 // variable that a value is read from.
 func (s sameness) sameVariable(load *ssa.UnOp) bool {
+	if field, ok := load.X.(*ssa.FieldAddr); ok && !s.loop.blocks[blockOf(root(field))] {
+		return !s.stepsField(field)
+	}
 	alloc, ok := load.X.(*ssa.Alloc)
 	if !ok || s.loop.blocks[alloc.Block()] {
 		return true
@@ -345,6 +348,25 @@ func (s sameness) sameVariable(load *ssa.UnOp) bool {
 	return !slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool {
 		return s.loop.blocks[store.Block()] && (!s.same(store.Val) || isMadeOf(store.Val, alloc))
 	})
+}
+
+// stepsField reports whether the way assigns to a field what it computes from an answer,
+// or from what the field was before: the number of the next page, say.
+func (s sameness) stepsField(field *ssa.FieldAddr) bool {
+	for b := range s.blocks {
+		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			store, ok := instr.(*ssa.Store)
+			if !ok || root(store.Addr) != root(field) {
+				return false
+			}
+			at, ok := store.Addr.(*ssa.FieldAddr)
+			_, computed := store.Val.(*ssa.BinOp)
+			return ok && computed && isSameField(at, field)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // isMadeOf reports whether a call is given what a variable held before.

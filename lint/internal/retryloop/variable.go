@@ -40,12 +40,22 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 				if !ok {
 					return true
 				}
-				return slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !precedes(store, made) }) ||
+				return !isOnlyCalled(made) && slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !precedes(store, made) }) ||
 					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return assigns(c, alloc, fn) && !runsAtEnd(c) })
 			}
 		}
 	}
 	return true
+}
+
+// isOnlyCalled reports whether nothing is done with a closure but to call it: what made
+// it waits until it has returned.
+func isOnlyCalled(c *ssa.MakeClosure) bool {
+	return !slices.ContainsFunc(*c.Referrers(), func(ref ssa.Instruction) bool {
+		call, ok := ref.(*ssa.Call)
+		_, debug := ref.(*ssa.DebugRef)
+		return !debug && (!ok || call.Common().Value != ssa.Value(c))
+	})
 }
 
 // closuresOf returns the closures that share a variable.

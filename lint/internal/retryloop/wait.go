@@ -100,6 +100,9 @@ func (l *loop) contextToWaitFor() ssa.Value {
 			return ctx
 		}
 	}
+	if asked != nil && tries && !isFieldRead(asked) && l.gives(asked) {
+		return asked
+	}
 	if !l.retries() {
 		return nil
 	}
@@ -108,6 +111,16 @@ func (l *loop) contextToWaitFor() ssa.Value {
 		return asked
 	}
 	return l.contextGiven()
+}
+
+// gives reports whether the loop gives a context to what it calls.
+func (l *loop) gives(ctx ssa.Value) bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && GivenContext(call) == ctx
+		})
+	})
 }
 
 // shortest is the shortest wait that is worth to be cut short.
@@ -130,9 +143,31 @@ func isPlainWait(instr ssa.Instruction) bool {
 		if load, isLoad := instr.X.(*ssa.UnOp); isLoad {
 			made, ok = root(load).(*ssa.Call) // timer.C
 		}
-		return ok && !isDrained(instr.Block()) && isNamed(made.Common().StaticCallee(), "time", "After", "Tick", "NewTimer", "NewTicker") && !isShort(made.Common().Args[0])
+		return ok && !isDrained(instr.Block()) && isTimer(made) && (!isShort(made.Common().Args[0]) || isReset(made))
 	}
 	return false
+}
+
+// isTimer reports whether a call starts a timer or ticker: that of the package time, or
+// one of another package under the same name, which is told how it is to tick.
+func isTimer(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	if isNamed(fn, "time", "After", "Tick", "NewTimer", "NewTicker") {
+		return true
+	}
+	if fn == nil || fn.Name() != "NewTicker" || len(call.Common().Args) == 0 {
+		return false
+	}
+	p, ok := call.Type().Underlying().(*types.Pointer)
+	return ok && strings.HasSuffix(p.Elem().String(), ".Ticker")
+}
+
+// isReset reports whether a timer is set to another time later on, which is not short.
+func isReset(timer *ssa.Call) bool {
+	return slices.ContainsFunc(*timer.Referrers(), func(ref ssa.Instruction) bool {
+		call, ok := ref.(*ssa.Call)
+		return ok && isNamed(call.Common().StaticCallee(), "time", "Reset") && len(call.Common().Args) == 2 && !isShort(call.Common().Args[1])
+	})
 }
 
 // isDrained reports whether block b only runs where a timer could not be stopped: it

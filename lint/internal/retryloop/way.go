@@ -14,10 +14,11 @@ type way struct {
 	loop     *loop
 	from, to *ssa.BasicBlock          // the edge that it begins with
 	blocks   map[*ssa.BasicBlock]bool // from to on, without the header
+	got      *ssa.Call                // if not nil: what has succeeded at its beginning
 }
 
 func (l *loop) way(from, to *ssa.BasicBlock) way {
-	w := way{l, from, to, map[*ssa.BasicBlock]bool{}}
+	w := way{loop: l, from: from, to: to, blocks: map[*ssa.BasicBlock]bool{}}
 	var visit func(*ssa.BasicBlock)
 	visit = func(b *ssa.BasicBlock) {
 		if b == l.header || !l.blocks[b] || w.blocks[b] {
@@ -37,7 +38,107 @@ func (l *loop) way(from, to *ssa.BasicBlock) way {
 
 // enters reports whether the way comes back to the header from pred. A continue
 // that follows the branch at once makes an edge without a block of its own.
-func (w way) enters(pred *ssa.BasicBlock) bool { return w.reaches(pred) && !w.loop.isLast(pred) }
+func (w way) enters(pred *ssa.BasicBlock) bool {
+	return w.reaches(pred) && !w.loop.isLast(pred) && !(w.got != nil && w.hasIt(pred))
+}
+
+// hasIt reports whether the way comes to the header, by pred, with the object that the
+// call has returned, and the loop only goes on for as long as there is none.
+func (w way) hasIt(pred *ssa.BasicBlock) bool {
+	v, without := w.loop.goesOnWithout()
+	if without == nil || !w.loop.blocks[without] {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Phi:
+		i := slices.Index(w.loop.header.Preds, pred)
+		return v.Block() == w.loop.header && isAnswer(w.choose(v.Edges[i], 4), w.got)
+	case *ssa.UnOp:
+		return isVar(v.X) && v.Block() == w.loop.header && w.keepsIt(v.X)
+	}
+	return false
+}
+
+// lacksIt reports whether the loop goes on for as long as there is no such object as a
+// call returns, and the way, on which that has failed, has none.
+func (w way) lacksIt(call *ssa.Call) bool {
+	v, without := w.loop.goesOnWithout()
+	if without == nil {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return v.Block() == w.loop.header && !slices.ContainsFunc(w.loop.header.Preds, func(pred *ssa.BasicBlock) bool {
+			if !w.enters(pred) {
+				return false
+			}
+			has := w.choose(v.Edges[slices.Index(w.loop.header.Preds, pred)], 4)
+			return !isNil(has) && !isAnswer(has, call) && has != ssa.Value(v)
+		})
+	case *ssa.UnOp:
+		return isVar(v.X) && !isWrittenElsewhere(v.X) && !slices.ContainsFunc(storesTo(v.X), func(store *ssa.Store) bool {
+			return w.loop.blocks[store.Block()] && !isNil(store.Val) && !isAnswer(store.Val, call)
+		})
+	}
+	return false
+}
+
+// keepsIt reports whether a variable holds what the call has returned when the way is at
+// the header: that alone is put into it, and nothing on the way.
+func (w way) keepsIt(variable ssa.Value) bool {
+	kept := false
+	for _, store := range storesTo(variable) {
+		if w.blocks[store.Block()] {
+			return false
+		}
+		kept = kept || isAnswer(store.Val, w.got)
+	}
+	return kept
+}
+
+// goesOnWithout returns the object that the condition of the loop compares with nil, and
+// what follows if there is none.
+func (l *loop) goesOnWithout() (object ssa.Value, without *ssa.BasicBlock) {
+	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	if !ok {
+		return nil, nil
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || !isNil(cmp.Y) || isError(cmp.X.Type()) {
+		return nil, nil
+	}
+	switch succs := l.header.Succs; {
+	case cmp.Op == token.EQL && !l.blocks[succs[1]]:
+		return cmp.X, succs[0]
+	case cmp.Op == token.NEQ && !l.blocks[succs[0]]:
+		return cmp.X, succs[1]
+	}
+	return nil, nil
+}
+
+// choose returns which of its values a variable has on this way. It looks depth choices
+// back.
+func (w way) choose(v ssa.Value, depth int) ssa.Value {
+	phi, ok := v.(*ssa.Phi)
+	if !ok || phi.Block() == w.loop.header || !w.loop.blocks[phi.Block()] || depth == 0 {
+		return v
+	}
+	var chosen ssa.Value
+	for i, pred := range phi.Block().Preds {
+		if !w.blocks[pred] && !(pred == w.from && phi.Block() == w.to) {
+			continue
+		}
+		edge := w.choose(phi.Edges[i], depth-1)
+		if chosen != nil && chosen != edge {
+			return v
+		}
+		chosen = edge
+	}
+	if chosen == nil {
+		return v
+	}
+	return chosen
+}
 
 // reaches reports whether the way leads to the header, by pred.
 func (w way) reaches(pred *ssa.BasicBlock) bool {

@@ -869,3 +869,65 @@ func untilNone(ctx context.Context, l lister, name string) error {
 	}
 	return errBusy
 }
+
+// The attempt may have a time limit of its own, and the loop asks for the end.
+func limited(req *http.Request, handle func(*http.Request) (*http.Response, error), limit time.Duration) error {
+	for retries := 0; retries < 3; retries++ {
+		ctx := req.Context()
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+		resp, err := handle(req.Clone(ctx))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil && resp.StatusCode < 500 {
+			return nil
+		}
+		time.Sleep(longer(retries)) // want `RL102`
+	}
+	return errBusy
+}
+
+func longer(n int) time.Duration { return time.Duration(n) * time.Second }
+
+// The timer is set to a longer time by each failure.
+func resetTimer(ctx context.Context, c client) error {
+	timer := time.NewTimer(0)
+	for retries := 0; ; retries++ {
+		<-timer.C // want `RL102`
+		if err := c.Ping(); err == nil || retries > 5 {
+			return err
+		}
+		timer.Reset(longer(retries))
+	}
+}
+
+type session struct{ next int }
+
+func (s *session) send(ctx context.Context, n int) (last bool, err error) {
+	return s.next > n, ctx.Err()
+}
+
+type sessions interface{ current() *session }
+
+// Without a session there is nothing to go on with: it asks for the next each time.
+func nopeNextOnSession(ctx context.Context, all sessions, from *session) error {
+	for {
+		s := all.current()
+		if s == nil {
+			return errBusy
+		}
+		last, err := s.send(ctx, from.next)
+		if err != nil {
+			return err
+		}
+		if last {
+			return nil
+		}
+		from.next = from.next + 1
+		time.Sleep(time.Second)
+	}
+}

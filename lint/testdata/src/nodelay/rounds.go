@@ -670,3 +670,63 @@ func invokes(c *http.Client, req *http.Request, body string, retries int) (resp 
 	}
 	return resp, err
 }
+
+type action struct{ status string }
+
+type actions interface {
+	GetByURI(ctx context.Context, uri string) (*action, error)
+}
+
+// What is under way waits, a failure does not; what is completed needs no wait.
+func waitsForActive(ctx context.Context, all actions, uri string) error {
+	completed, failed := false, 0
+	for !completed {
+		a, err := all.GetByURI(ctx, uri) // want `GetByURI is tried again at once`
+		if err != nil {
+			if failed <= 3 {
+				failed++
+				continue
+			}
+			return err
+		}
+		switch a.status {
+		case "in-progress":
+			select {
+			case <-time.After(5 * time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case "completed":
+			completed = true
+		default:
+			return errConflict
+		}
+	}
+	return nil
+}
+
+// A request with more beside it is one.
+type wrapped struct {
+	*http.Request
+	body io.ReadSeeker
+}
+
+func (w *wrapped) reset() error {
+	_, err := w.body.Seek(0, io.SeekStart)
+	return err
+}
+
+type connection interface{ Make(*wrapped) error }
+
+// To go back to where the body began puts nothing right.
+func makes(c connection, w *wrapped, retries int) (err error) {
+	for i := 0; i < retries+1; i++ { // want `Make is tried again at once`
+		if err = c.Make(w); err == nil {
+			return nil
+		}
+		if reset := w.reset(); reset != nil {
+			return reset
+		}
+	}
+	return err
+}

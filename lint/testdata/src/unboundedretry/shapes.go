@@ -3,9 +3,12 @@ package unboundedretry
 import (
 	"context"
 	"errors"
+	"io"
 	"log"
 	"net"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -257,5 +260,147 @@ func nopeReceived(addrs <-chan string) {
 		}
 		conn.Close()
 		return
+	}
+}
+
+// The request is made of the same in each round: it fails always, or never.
+func posts(c *http.Client, url, text string) {
+	for { // want `retry of Do has no attempt limit`
+		req, err := http.NewRequest("POST", url, strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		resp.Body.Close()
+		return
+	}
+}
+
+// The body is made anew of the same text.
+func flushes(s *sender, req *http.Request, text string) {
+	for { // want `retry of flush has no attempt limit`
+		if err := s.flush(req); err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+		req.Body = io.NopCloser(strings.NewReader(text))
+	}
+}
+
+type sender struct {
+	c    *http.Client
+	open func() (net.Conn, error)
+}
+
+func newSender(c *http.Client, addr string) *sender {
+	return &sender{c: c, open: func() (net.Conn, error) { return net.Dial("tcp", addr) }}
+}
+
+func (s *sender) flush(req *http.Request) error {
+	resp, err := s.c.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// The field holds a function that keeps nothing. There is no connection until it succeeds.
+func (s *sender) opens() net.Conn {
+	var conn net.Conn
+	for conn == nil { // want `retry of open has no attempt limit`
+		var err error
+		if conn, err = s.open(); err != nil {
+			time.Sleep(time.Second)
+			conn = nil
+		}
+	}
+	return conn
+}
+
+// A closure that is only called shares the connection with what made it.
+func (s *sender) writes(texts <-chan []byte, addr string) {
+	var conn net.Conn
+	var err error
+	var checks sync.WaitGroup
+	assure := func() {
+		for conn == nil { // want `retry of Dial has no attempt limit`
+			time.Sleep(time.Second)
+			if conn, err = net.Dial("tcp", addr); err == nil {
+				checks.Add(1)
+				go s.check(conn, &checks)
+			}
+		}
+	}
+	for text := range texts {
+		assure()
+		if _, err = conn.Write(text); err != nil {
+			conn.Close()
+			checks.Wait()
+			conn = nil
+		}
+	}
+}
+
+func (s *sender) check(conn net.Conn, checks *sync.WaitGroup) { defer checks.Done() }
+
+// The other runs beside it, and may bring the connection.
+func nopeBrought(s *sender, addr string) {
+	var conn net.Conn
+	go func() { conn, _ = s.open() }()
+	for conn == nil {
+		time.Sleep(time.Second)
+		var err error
+		if conn, err = net.Dial("tcp", addr); err == nil {
+			return
+		}
+	}
+}
+
+// A closure that assigns to nothing is as good as a function.
+func fetchesOnTick(url string) string {
+	fetch := func() (string, error) {
+		resp, err := http.Get(url)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return "", errors.New(resp.Status)
+		}
+		return resp.Status, nil
+	}
+	text := ""
+	for range time.NewTicker(time.Second).C { // want `retry of the call has no attempt limit`
+		var err error
+		if text, err = fetch(); err != nil {
+			log.Print(err)
+			continue
+		}
+		break
+	}
+	return text
+}
+
+func nopeCountsInClosure(url string) string {
+	tries := 0
+	fetch := func() (string, error) {
+		if tries++; tries > 5 {
+			return "", nil
+		}
+		resp, err := http.Get(url)
+		if err != nil {
+			return "", err
+		}
+		return resp.Status, resp.Body.Close()
+	}
+	for {
+		if text, err := fetch(); err == nil {
+			return text
+		}
+		time.Sleep(time.Second)
 	}
 }
