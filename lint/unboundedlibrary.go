@@ -76,12 +76,16 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			}
 			live, ok := retryloop.LiveContext(call).(*ssa.Parameter)
 			file := fileOf(pass, call.Pos())
-			// What a function literal is for, and when it runs, is not known.
-			if !ok || live.Parent() != fn || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+			if !ok || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 				continue
 			}
 			e := endless{fn: fn, call: call}
 			l, advice := libraryOf(&call.Call), "give it that context"
+			// What a function literal is for, and when it runs, is not known, unless what
+			// it retries is given the context.
+			if op := operation(origin(call.Call.Args[l.op])); live.Parent() != fn && (op == nil || !retryloop.Gives(op, live)) {
+				continue
+			}
 			if l.ctx >= 0 {
 				e.ctx = call.Call.Args[l.ctx]
 			}

@@ -68,6 +68,24 @@ func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) boo
 	return nil
 }
 
+// Gives reports whether a function gives a context, which it captures, to what it calls.
+func Gives(fn *ssa.Function, ctx ssa.Value) bool {
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			if !ok || IsContext(call.Type()) {
+				return false
+			}
+			given := GivenContext(call)
+			if load, ok := given.(*ssa.UnOp); ok {
+				given = load.X
+			}
+			captured, ok := given.(*ssa.FreeVar)
+			return ok && bindingOf(captured) == ctx
+		})
+	})
+}
+
 // bindingOf returns what a captured variable holds, if it is captured in one
 // place, and not assigned to afterwards.
 func bindingOf(v *ssa.FreeVar) ssa.Value {

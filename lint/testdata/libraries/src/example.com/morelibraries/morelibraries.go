@@ -217,3 +217,44 @@ func stalls(ctx context.Context, moved func(context.Context) (int, error)) error
 		return nil
 	}, b)
 }
+
+// What runs beside it is given the context as well, and its operation uses it.
+func leads(ctx context.Context, become func(context.Context) error, exit chan<- error) {
+	go func() {
+		err := backoff.Retry(func() error { // want `Retry goes on after ctx has ended: .*\(RL202\)`
+			return become(ctx)
+		}, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 10))
+		if err != nil {
+			exit <- err
+		}
+	}()
+}
+
+// It is to go on without its caller.
+func nopeDetached(ctx context.Context, become func(context.Context) error) {
+	go func() {
+		_ = backoff.Retry(func() error { return become(context.WithoutCancel(ctx)) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 10))
+	}()
+}
+
+// A literal that leaves the limit out has none.
+func literal() error {
+	return backoff.Retry(ping, &backoff.ExponentialBackOff{ // want `RL201`
+		InitialInterval: time.Second,
+		MaxInterval:     time.Minute,
+	})
+}
+
+// RL201 is said where it is called: a loop around it adds nothing.
+func forEver(op func() error) {
+	b := &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Minute}
+	for {
+		if err := backoff.Retry(op, b); err == nil {
+			return
+		}
+	}
+}
+
+func calls() {
+	forEver(ping) // want `RL201`
+}
