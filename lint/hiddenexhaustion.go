@@ -5,6 +5,7 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -48,12 +49,15 @@ RIGHT:
 Attempts that are spent read as success, too, where the function returns nil behind
 the last of them, although it returns the errors that it does not retry.
 
+An error that is nil where the context has ended, because the call before has
+succeeded, is no answer either.
+
 It is silent about loops that serve until they are told to stop, where the function
 says anything before it returns or the next attempt begins, and where it asks, or
 gives back, how the attempts have ended. Trying a few times and going on is often
 meant: a function that returns none of the errors is not reported.`,
 	URL:        pageOf("RL109"),
-	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,
 	Run:        runHiddenExhaustion,
 }
@@ -70,6 +74,13 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		}
 		if ret := retry.Spent(); ret != nil {
 			r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns nil at line %d: return the last error", retry.Name(), pass.Fset.Position(ret.Pos()).Line)
+		}
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, ret := range retryloop.Emptied(fn) {
+			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(ret.Pos(), token.NoPos, "RL109", "the error is nil here, so that giving up reads as success: return that of the context")
+			}
 		}
 	}
 	return r.used, nil

@@ -32,6 +32,56 @@ func (r Retry) Hidden() (found []*ssa.Return) {
 	return found
 }
 
+// Emptied returns where a function returns, because a context has ended, the error of a
+// call that its loop makes again, which has succeeded there: it is nil.
+func Emptied(fn *ssa.Function) (found []*ssa.Return) {
+	if !returnsError(fn) {
+		return nil
+	}
+	for _, l := range loops(fn) {
+		for _, b := range fn.Blocks {
+			branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+			if !ok || !l.header.Dominates(b) {
+				continue
+			}
+			ctx, ended := endOf(branch)
+			if ctx == nil || NeverEnds(ctx) {
+				continue
+			}
+			ret, ok := ended.Instrs[len(ended.Instrs)-1].(*ssa.Return)
+			if !ok || slices.Contains(found, ret) {
+				continue
+			}
+			err := returnedError(ret)
+			if made := blockOf(err); made != nil && l.blocks[made] && l.innermost[made] == l && isKnownNil(err, ended) {
+				found = append(found, ret)
+			}
+		}
+	}
+	return found
+}
+
+// isKnownNil reports whether block b only runs where an error is nil.
+func isKnownNil(err ssa.Value, b *ssa.BasicBlock) bool {
+	if _, ok := err.(*ssa.Extract); !ok {
+		if _, ok := err.(*ssa.Call); !ok {
+			return false
+		}
+	}
+	for ; b.Idom() != nil; b = b.Idom() {
+		at := b.Idom()
+		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		if !ok || len(b.Preds) != 1 {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if ok && cmp.X == err && isNil(cmp.Y) && failingEdge(at) != b {
+			return true
+		}
+	}
+	return false
+}
+
 // plainReturn returns the return of a nil error that b is, or leads to, without
 // saying anything to anybody.
 func plainReturn(b *ssa.BasicBlock) *ssa.Return {

@@ -216,7 +216,13 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 	}
 	for branch := range l.branchesOn(call) {
 		_, failing, _ := l.branchOn(branch.Block(), errs)
-		if failing != nil && !l.way(branch.Block(), failing).returns() || l.onlyNeeds(branch, call) {
+		if failing != nil && !l.way(branch.Block(), failing).returns() {
+			if GivenContext(call) != nil && tellsApart(failing, errs) {
+				return true
+			}
+			continue
+		}
+		if l.onlyNeeds(branch, call) {
 			continue
 		}
 		if l.mayLeave(branch) || GivenContext(call) != nil && len(errs) > 0 && (failing != nil || l.endsOtherwise(errs)) {
@@ -224,6 +230,13 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		}
 	}
 	return false
+}
+
+// tellsApart reports whether block b, to which a failure leads, asks which error it was:
+// one may be what the loop waits for, as that there is no such thing any more.
+func tellsApart(b *ssa.BasicBlock, errs map[ssa.Value]bool) bool {
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	return ok && recognises(branch.Cond, errs)
 }
 
 // onlyNeeds reports whether a branch leaves the loop where a call has gotten nothing: there

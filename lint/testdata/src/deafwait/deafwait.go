@@ -931,3 +931,19 @@ func nopeNextOnSession(ctx context.Context, all sessions, from *session) error {
 		time.Sleep(time.Second)
 	}
 }
+
+func isNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
+
+// That there is none any more is what it waits for.
+func untilDeleted(ctx context.Context, c client) error {
+	for {
+		if _, err := c.Call(ctx, "k"); err != nil {
+			if isNotFound(err) {
+				break
+			}
+			return err
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return c.Ping()
+}

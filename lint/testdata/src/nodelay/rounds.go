@@ -694,7 +694,7 @@ func waitsForActive(ctx context.Context, all actions, uri string) error {
 			select {
 			case <-time.After(5 * time.Second):
 			case <-ctx.Done():
-				return ctx.Err()
+				return err // want `the error is nil here, so that giving up reads as success: return that of the context \(RL109\)`
 			}
 		case "completed":
 			completed = true
