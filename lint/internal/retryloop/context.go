@@ -90,6 +90,9 @@ func Gives(fn *ssa.Function, ctx ssa.Value) bool {
 // place, and not assigned to afterwards.
 func bindingOf(v *ssa.FreeVar) ssa.Value {
 	outer := v.Parent().Parent()
+	if outer == nil {
+		return nil // what binds a method to its receiver is made by no statement
+	}
 	var closure *ssa.MakeClosure
 	for _, b := range outer.Blocks {
 		for _, instr := range b.Instrs {

@@ -406,7 +406,7 @@ func isKeepingNothing(v ssa.Value) bool {
 		return !MayEnd(v)
 	case *ssa.MakeClosure:
 		fn := v.Fn.(*ssa.Function)
-		return !MayEnd(fn) && keepsNothing(fn)
+		return fn.Parent() == nil || !MayEnd(fn) && keepsNothing(fn) // a method with its receiver is called as any
 	case *ssa.ChangeType:
 		return isKeepingNothing(v.X)
 	}

@@ -321,6 +321,26 @@ func (s *sender) opens() net.Conn {
 	return conn
 }
 
+// A field may hold a method with its receiver.
+func bound(s *sender) *opener { return &opener{open: s.opens} }
+
+type opener struct{ open func() net.Conn }
+
+func boundError(s *sender) *flusher { return &flusher{flush: s.flush} }
+
+type flusher struct {
+	flush func(*http.Request) error
+}
+
+func (f *flusher) flushes(req *http.Request) {
+	for { // want `retry of flush has no attempt limit`
+		if err := f.flush(req); err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 // A closure that is only called shares the connection with what made it.
 func (s *sender) writes(texts <-chan []byte, addr string) {
 	var conn net.Conn
