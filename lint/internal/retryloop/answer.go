@@ -27,6 +27,12 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 				errs[ref] = true
 			}
 		case *ssa.FieldAddr:
+			// A method of what is embedded there.
+			for _, use := range *ref.Referrers() {
+				if asked, ok := use.(*ssa.Call); ok && l.blocks[asked.Block()] && asksForError(asked) && receiverOf(asked) == ssa.Value(ref) {
+					errs[asked] = true
+				}
+			}
 			if isError(structOf(ref).Field(ref.Field).Type()) && call.Common().Signature().Params().Len() > 0 {
 				for _, use := range *ref.Referrers() {
 					if load, ok := use.(*ssa.UnOp); ok && l.blocks[load.Block()] {

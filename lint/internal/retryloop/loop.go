@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"sync"
 
@@ -167,48 +168,80 @@ func isUsed(v ssa.Value, depth int) bool {
 	})
 }
 
-// retries reports whether the loop is a retry.
-func (l *loop) retries() bool {
-	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+// A trial says why a loop makes the same call again.
+type trial uint8
+
+const (
+	noTrial trial = iota // it does not, or goes on whatever the call says
+	aPoll                // until the answer is right
+	aRetry               // until it succeeds
+)
+
+// triesAgain says why the loop makes a call again, and which blocks lie between a failure,
+// or an answer that was not the right one, and the next attempt.
+func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
+	between = map[*ssa.BasicBlock]bool{}
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
 			if !ok || isBuiltin(call) {
-				return false
+				continue
 			}
-			r, ok := l.retry(call)
-			return ok && !r.counted && (!r.reread || r.again)
-		})
-	})
-}
-
-// tries reports whether the loop is a retry, or whether each round makes a call
-// again with the same operands that decides whether the loop goes on, or that
-// is given a context.
-func (l *loop) tries() bool {
-	if l.retries() {
-		return true
+			// A number that counts is that of the attempt where the loop asks for an end.
+			if r, ok := l.retry(call); ok && (!r.counted || l.contextAsked() != nil) && (!r.reread || r.again) {
+				why = aRetry
+				maps.Copy(between, r.failed.cycle())
+			}
+		}
 	}
 	round := way{loop: l, blocks: l.blocks}
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) {
+			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
 				continue
 			}
-			if !l.goesOnBy(call) {
+			if same, counted := round.repeats(call); !(same && !counted) && !round.asksAnew(call) {
 				continue
 			}
-			if same, counted := round.repeats(call); same && !counted || round.asksAnew(call) {
-				return true
+			if l.goesOnBy(call) {
+				return max(why, aPoll), l.blocks
+			}
+			for _, failed := range l.failuresOf(call) {
+				for b := range failed.blocks {
+					between[b] = between[b] || l.seesError(b)
+				}
 			}
 		}
 	}
-	return false
+	return why, between
 }
 
-// goesOnBy reports whether a call decides that the loop goes on: a failure does,
-// or an answer that may also end it. Where each failure leaves and all else goes
-// on, the same is done several times over.
+// isOfClock reports whether a call asks what time it is, or how much has passed.
+func isOfClock(call *ssa.Call) bool {
+	return isNamed(call.Common().StaticCallee(), "time", "Now", "Since", "Until") || isOfTime(call.Common().StaticCallee())
+}
+
+// failuresOf returns the ways on which a failure of a call comes back to it, where that is
+// given a context, or the loop asks for one.
+func (l *loop) failuresOf(call *ssa.Call) (ways []way) {
+	if GivenContext(call) == nil && l.contextAsked() == nil {
+		return nil
+	}
+	errs := errorsOf(call)
+	for _, b := range l.list {
+		if branch, failing, _ := l.branchOn(b, errs); branch != nil {
+			if w := l.way(b, failing); w.returns() {
+				ways = append(ways, w)
+			}
+		}
+	}
+	return ways
+}
+
+// goesOnBy reports whether a call decides that the loop goes on: an answer does that may
+// also end it. Where each failure leaves and all else goes on, the same is done several
+// times over.
 func (l *loop) goesOnBy(call *ssa.Call) bool {
 	errs := errorsOf(call)
 	if GivenContext(call) != nil && l.asksFilled(call) {
@@ -222,14 +255,28 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 			}
 			continue
 		}
-		if l.onlyNeeds(branch, call) {
+		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || l.seesError(branch.Block()) {
 			continue
 		}
-		if l.mayLeave(branch) || GivenContext(call) != nil && len(errs) > 0 && (failing != nil || l.endsOtherwise(errs)) {
+		if l.mayLeave(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
 			return true
 		}
 	}
 	return false
+}
+
+// asksForAnother reports whether a branch compares the error of another call.
+func asksForAnother(branch *ssa.If, call *ssa.Call) bool {
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || !isError(cmp.X.Type()) || !isNil(cmp.Y) {
+		return false
+	}
+	of := cmp.X
+	if x, ok := of.(*ssa.Extract); ok {
+		of = x.Tuple
+	}
+	other, ok := of.(*ssa.Call)
+	return ok && other != call && !(asksForError(other) && root(receiverOf(other)) == ssa.Value(call))
 }
 
 // tellsApart reports whether block b, to which a failure leads, asks which error it was:
@@ -267,8 +314,11 @@ func isAskedOf(call *ssa.Call) bool {
 func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
 		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !l.mayLeave(branch) || contextAsked(branch.Cond) != nil {
+		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil {
 			return false
+		}
+		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && (l.counted(cmp.X) || l.counted(cmp.Y)) {
+			return false // so often, whatever was answered
 		}
 		_, failing, _ := l.branchOn(b, errs)
 		return failing == nil

@@ -82,6 +82,12 @@ func isPointerToTime(t types.Type, name string) bool {
 	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
 }
 
+// isOfSelect reports whether a condition asks which case a select has taken.
+func isOfSelect(cond ssa.Value) bool {
+	sel, _ := caseOf(cond)
+	return sel != nil
+}
+
 // caseOf returns the select, and the index of its case, that a condition asks
 // for.
 func caseOf(cond ssa.Value) (*ssa.Select, int) {

@@ -24,14 +24,7 @@ type DeafWait struct {
 func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 	for _, l := range loops(fn) {
 		// Only loops that wait are looked at.
-		live := sync.OnceValue(l.contextToWaitFor)
-		asked := sync.OnceValue(func() ssa.Value {
-			if l.isDetached() {
-				return nil
-			}
-			return l.contextAsked()
-		})
-		ignored := sync.OnceValue(l.contextIgnored)
+		judged := sync.OnceValues(l.triesAgain)
 		for _, b := range l.list {
 			if l.innermost[b] != l {
 				continue
@@ -40,19 +33,70 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				if !isPlainWait(instr) || endedAt(b) || hasNone(b) {
 					continue
 				}
-				ctx := live()
-				if ctx == nil && seesError(b) {
-					if ctx = ignored(); ctx == nil && isFieldRead(asked()) {
-						ctx = asked()
-					}
+				why, between := judged()
+				if !between[b] || l.isDetached() {
+					continue
 				}
-				if ctx != nil {
+				if ctx := l.contextToWaitFor(why, b); ctx != nil {
 					found = append(found, DeafWait{instr, ctx})
 				}
 			}
 		}
 	}
 	return found
+}
+
+// contextToWaitFor returns a live context that a wait in block b of a loop that tries
+// again should look at, or nil.
+func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
+	fn := l.header.Parent()
+	if ctx := liveContext(fn, l.header, isLive); ctx != nil {
+		return ctx
+	}
+	if ctx := liveContext(fn, l.header, isCancelled); ctx != nil {
+		return ctx
+	}
+	asked := l.contextAsked()
+	if asked != nil && !isFieldRead(asked) && l.gives(asked) {
+		return asked
+	}
+	// That of another object may be meant for all that it does.
+	if why == aRetry {
+		if asked != nil {
+			return asked
+		}
+		if ctx := l.contextGiven(); ctx != nil {
+			return ctx
+		}
+	}
+	if !l.seesError(b) {
+		return nil
+	}
+	if isFieldRead(asked) {
+		return asked
+	}
+	return l.contextIgnored()
+}
+
+// seesError reports whether block b of the loop only runs when an error of the same round
+// is not nil.
+func (l *loop) seesError(b *ssa.BasicBlock) bool {
+	for ; b != l.header && b.Idom() != nil; b = b.Idom() {
+		if failingEdge(b.Idom()) == b && len(b.Preds) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// isFieldRead reports whether v is read from a field.
+func isFieldRead(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	_, ok = load.X.(*ssa.FieldAddr)
+	return ok
 }
 
 // contextIgnored returns the context of a field that the loop gives to what it tries
@@ -70,47 +114,6 @@ func (l *loop) contextIgnored() ssa.Value {
 		}
 	}
 	return nil
-}
-
-// isFieldRead reports whether v is read from a field.
-func isFieldRead(v ssa.Value) bool {
-	load, ok := v.(*ssa.UnOp)
-	if !ok {
-		return false
-	}
-	_, ok = load.X.(*ssa.FieldAddr)
-	return ok
-}
-
-// contextToWaitFor returns a live context that all waits of a loop should look at, or
-// nil.
-func (l *loop) contextToWaitFor() ssa.Value {
-	if l.isDetached() {
-		return nil
-	}
-	fn := l.header.Parent()
-	asked, tries := l.contextAsked(), l.tries()
-	if asked != nil || tries {
-		if ctx := liveContext(fn, l.header, isLive); ctx != nil {
-			return ctx
-		}
-	}
-	if tries {
-		if ctx := liveContext(fn, l.header, isCancelled); ctx != nil {
-			return ctx
-		}
-	}
-	if asked != nil && tries && !isFieldRead(asked) && l.gives(asked) {
-		return asked
-	}
-	if !l.retries() {
-		return nil
-	}
-	// That of another object may be meant for all that it does.
-	if asked != nil {
-		return asked
-	}
-	return l.contextGiven()
 }
 
 // gives reports whether the loop gives a context to what it calls.

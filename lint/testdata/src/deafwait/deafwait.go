@@ -932,6 +932,64 @@ func nopeNextOnSession(ctx context.Context, all sessions, from *session) error {
 	}
 }
 
+type command struct{ err error }
+
+func (c *command) Err() error { return c.err }
+
+// Its error is that of what it embeds.
+type status struct{ command }
+
+type cache interface{ Ping(context.Context) *status }
+
+func pings(ctx context.Context, c cache) (err error) {
+	for range 10 {
+		if err = c.Ping(ctx).Err(); err != nil {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		return nil
+	}
+	return err
+}
+
+// Each round is one more, and a failure that it goes on after does not wait.
+func nopeTellsEach(ctx context.Context, c client, told func(string)) {
+	for ctx.Err() == nil {
+		answer, err := c.Call(ctx, "k")
+		if err != nil {
+			return
+		}
+		told(answer)
+		time.Sleep(time.Second)
+	}
+}
+
+// It serves for ever: only a failure that waits would do so in vain.
+func nopeRefreshes(ctx context.Context, c client, told func(string)) {
+	for {
+		time.Sleep(time.Minute)
+		answer, err := c.Call(ctx, "settings")
+		if err != nil {
+			continue
+		}
+		told(answer)
+	}
+}
+
+// The loop asks for the end, and tells the operation which attempt it is.
+func numbered(ctx context.Context, op func(attempt int) (again bool, err error)) error {
+	for attempt := 1; ; attempt++ {
+		again, err := op(attempt)
+		if !again || err == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(longer(attempt)) // want `RL102`
+	}
+}
+
 func isNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // That there is none any more is what it waits for.

@@ -240,7 +240,7 @@ func nopeTimedOut(ctx context.Context, c client, told func(string)) error {
 			return err
 		}
 		told(answer)
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 }
 
