@@ -262,13 +262,16 @@ func isDown(cond ssa.Value) bool {
 	return slices.Contains([]int64{unknown, deadlineExceeded, resourceExhausted, internal, unavailable}, code)
 }
 
+// ofOne names functions that recognise one error, which is not that of a context.
+var ofOne = regexp.MustCompile(`^Is(NotFound|NotExist|Exist|AlreadyExists|Conflict|Gone|Invalid|Forbidden|Unauthorized|BadRequest|ResourceExpired)$`)
+
 // asksForOne returns what follows where a branch has recognised one error, or
 // nil if it asks for anything else.
 func asksForOne(branch *ssa.If) *ssa.BasicBlock {
 	succs := branch.Block().Succs
 	switch cond := branch.Cond.(type) {
 	case *ssa.Call:
-		if isNamed(cond.Common().StaticCallee(), "errors", "Is") {
+		if isNamed(cond.Common().StaticCallee(), "errors", "Is") || ofOne.MatchString(nameOf(cond)) {
 			return succs[0]
 		}
 	case *ssa.BinOp:

@@ -98,13 +98,13 @@ var clients = []string{
 // local names what such a client does without its server.
 var local = regexp.MustCompile(`^(Close|Parse|Pack|Unpack|Marshal|Unmarshal|Encode|Decode|Read|Validate|Set)`)
 
-// isOfClient reports whether a method of such a client, or a function that dials, asks
+// isOfClient reports whether a method of such a client, or a function that dials or connects, asks
 // its server: it may fail, and makes no other client or option.
 func isOfClient(f *types.Func) bool {
 	if f == nil || f.Pkg() == nil || maker.MatchString(f.Name()) || local.MatchString(f.Name()) {
 		return false
 	}
-	if f.Signature().Recv() == nil && !strings.HasPrefix(f.Name(), "Dial") {
+	if f.Signature().Recv() == nil && !strings.HasPrefix(f.Name(), "Dial") && !strings.HasPrefix(f.Name(), "Connect") {
 		return false
 	}
 	results := f.Signature().Results()

@@ -146,7 +146,11 @@ func isPlainWait(instr ssa.Instruction) bool {
 		if load, isLoad := instr.X.(*ssa.UnOp); isLoad {
 			made, ok = root(load).(*ssa.Call) // timer.C
 		}
-		return ok && !isDrained(instr.Block()) && isTimer(made) && (!isShort(made.Common().Args[0]) || isReset(made))
+		if !ok || isDrained(instr.Block()) || !isTimer(made) {
+			return false
+		}
+		given := argumentsOf(made.Common())
+		return len(given) == 0 || !isShort(given[0]) || isReset(made)
 	}
 	return false
 }
@@ -155,7 +159,7 @@ func isPlainWait(instr ssa.Instruction) bool {
 // one of another package under the same name, which is told how it is to tick.
 func isTimer(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	if isNamed(fn, "time", "After", "Tick", "NewTimer", "NewTicker") {
+	if isNamed(fn, "time", "After", "Tick", "NewTimer", "NewTicker") || isAfter(call) {
 		return true
 	}
 	if fn == nil || fn.Name() != "NewTicker" || len(call.Common().Args) == 0 {
@@ -163,6 +167,17 @@ func isTimer(call *ssa.Call) bool {
 	}
 	p, ok := call.Type().Underlying().(*types.Pointer)
 	return ok && strings.HasSuffix(p.Elem().String(), ".Ticker")
+}
+
+// isAfter reports whether a call of a clock, which tests may replace, returns a channel
+// that tells when a time has passed.
+func isAfter(call *ssa.Call) bool {
+	sig := call.Common().Signature()
+	if nameOf(call) != "After" || sig.Params().Len() != 1 || !isDuration(sig.Params().At(0).Type()) || sig.Results().Len() != 1 {
+		return false
+	}
+	ch, ok := sig.Results().At(0).Type().Underlying().(*types.Chan)
+	return ok && types.TypeString(ch.Elem(), nil) == "time.Time"
 }
 
 // isReset reports whether a timer is set to another time later on, which is not short.

@@ -1005,3 +1005,19 @@ func untilDeleted(ctx context.Context, c client) error {
 	}
 	return c.Ping()
 }
+
+type ticking interface {
+	After(time.Duration) <-chan time.Time
+}
+
+// Another clock than that of the package time tells when it is time.
+func waitsByClock(ctx context.Context, c client, clock ticking) error {
+	for ctx.Err() == nil {
+		if err := c.Ping(); err != nil {
+			<-clock.After(200 * time.Millisecond) // want `RL102`
+			continue
+		}
+		return nil
+	}
+	return ctx.Err()
+}

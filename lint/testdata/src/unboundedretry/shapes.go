@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -422,5 +423,21 @@ func nopeCountsInClosure(url string) string {
 			return text
 		}
 		time.Sleep(time.Second)
+	}
+}
+
+func IsNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
+
+// One error ends it, and that of the context is another.
+func findsOut(ctx context.Context, c client) bool {
+	for { // want `RL101, RL104`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return true
+		}
+		if IsNotFound(err) {
+			return false
+		}
+		time.Sleep(time.Second) // want `RL102`
 	}
 }
