@@ -194,6 +194,7 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 			}
 		}
 	}
+	asks := l.contextAsked() != nil
 	round := way{loop: l, blocks: l.blocks}
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
@@ -201,10 +202,12 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
 				continue
 			}
-			if same, counted := round.repeats(call); !(same && !counted) && !round.asksAnew(call) {
+			filled := GivenContext(call) != nil && l.asksFilled(call)
+			if same, counted := round.repeats(call); !filled && !(same && !counted) && !round.asksAnew(call) {
 				continue
 			}
-			if l.goesOnBy(call) {
+			// What asks for the end of a context is not to go on behind it.
+			if filled || l.goesOnBy(call) || asks && GivenContext(call) != nil && mayFail(call) {
 				return max(why, aPoll), l.blocks
 			}
 			for _, failed := range l.failuresOf(call) {
@@ -214,7 +217,16 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 			}
 		}
 	}
+	if asks && why == noTrial && l.endsOtherwise(nil) {
+		return aPoll, l.blocks
+	}
 	return why, between
+}
+
+// mayFail reports whether a call returns an error, whether that is looked at or not.
+func mayFail(call *ssa.Call) bool {
+	results := call.Common().Signature().Results()
+	return results.Len() > 0 && isError(results.At(results.Len()-1).Type())
 }
 
 // isOfClock reports whether a call asks what time it is, or how much has passed.
@@ -244,9 +256,6 @@ func (l *loop) failuresOf(call *ssa.Call) (ways []way) {
 // times over.
 func (l *loop) goesOnBy(call *ssa.Call) bool {
 	errs := errorsOf(call)
-	if GivenContext(call) != nil && l.asksFilled(call) {
-		return true
-	}
 	for branch := range l.branchesOn(call) {
 		_, failing, _ := l.branchOn(branch.Block(), errs)
 		if failing != nil && !l.way(branch.Block(), failing).returns() {

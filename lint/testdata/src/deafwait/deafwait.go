@@ -952,15 +952,28 @@ func pings(ctx context.Context, c cache) (err error) {
 	return err
 }
 
-// Each round is one more, and a failure that it goes on after does not wait.
-func nopeTellsEach(ctx context.Context, c client, told func(string)) {
+// What asks for the end in each round is not to go on behind it.
+func tellsEach(ctx context.Context, c client, told func(string)) {
 	for ctx.Err() == nil {
 		answer, err := c.Call(ctx, "k")
 		if err != nil {
 			return
 		}
 		told(answer)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// It takes what comes, and is slow at it.
+func nopeSlow(ctx context.Context, messages <-chan string, told func(string)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-messages:
+			told(m)
+			time.Sleep(time.Second)
+		}
 	}
 }
 
