@@ -47,9 +47,10 @@ RIGHT:
 	}
 
 It is silent about waits of less than 100ms, in tests, behind the end of the context,
-in loops over different things, about contexts that nobody can end, and about those
-that are read from a field where they are used, unless the same loop asks for their
-end.`,
+in loops over different things, where neither a failure nor an answer leads to the
+next round, as in those that take what comes, about contexts that nobody can end, and
+about those that are read from a field where they are used, unless the same loop asks
+for their end or is never ended by it.`,
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
