@@ -220,6 +220,10 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 	if asks && why == noTrial && l.endsOtherwise(nil) {
 		return aPoll, l.blocks
 	}
+	// Behind a failure the next item waits as another attempt would.
+	for _, b := range l.list {
+		between[b] = between[b] || asks && l.seesError(b)
+	}
 	return why, between
 }
 

@@ -964,6 +964,21 @@ func tellsEach(ctx context.Context, c client, told func(string)) {
 	}
 }
 
+// What has failed is put back, and the next waits for it.
+func deletes(ctx context.Context, c client, keys chan string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case key := <-keys:
+			if _, err := c.Call(ctx, key); err != nil {
+				keys <- key
+				time.Sleep(time.Second) // want `RL102`
+			}
+		}
+	}
+}
+
 // It takes what comes, and is slow at it.
 func nopeSlow(ctx context.Context, messages <-chan string, told func(string)) {
 	for {
