@@ -173,6 +173,7 @@ type trial uint8
 
 const (
 	noTrial trial = iota // it does not, or goes on whatever the call says
+	lasts                // it does not, but goes on for as long as a context lasts
 	aPoll                // until the answer is right
 	aRetry               // until it succeeds
 )
@@ -217,14 +218,28 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 			}
 		}
 	}
-	if asks && why == noTrial && l.endsOtherwise(nil) {
-		return aPoll, l.blocks
+	if asks && why == noTrial {
+		switch {
+		case l.endsOtherwise(nil):
+			return aPoll, l.blocks
+		case l.lastsAsContext():
+			return lasts, l.blocks
+		}
 	}
 	// Behind a failure the next item waits as another attempt would.
 	for _, b := range l.list {
 		between[b] = between[b] || asks && l.seesError(b)
 	}
 	return why, between
+}
+
+// lastsAsContext reports whether the condition of the loop asks for the end of a context:
+// it is to go on until then, and no longer.
+func (l *loop) lastsAsContext() bool {
+	return slices.ContainsFunc(l.conditions(), func(b *ssa.BasicBlock) bool {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		return ok && l.mayLeave(branch) && !isOfSelect(branch.Cond) && contextAsked(branch.Cond) != nil
+	})
 }
 
 // mayFail reports whether a call returns an error, whether that is looked at or not.

@@ -53,7 +53,7 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 	if ctx := liveContext(fn, l.header, isLive); ctx != nil {
 		return ctx
 	}
-	if ctx := liveContext(fn, l.header, isCancelled); ctx != nil {
+	if ctx := liveContext(fn, l.header, isCancelled); ctx != nil && why != lasts {
 		return ctx
 	}
 	asked := l.contextAsked()

@@ -979,6 +979,16 @@ func deletes(ctx context.Context, c client, keys chan string) {
 	}
 }
 
+// It is to go on until then, and no longer.
+func watches(ctx context.Context, active func() bool) {
+	for ctx.Err() == nil {
+		if !active() {
+			fmt.Println("not active")
+		}
+		time.Sleep(time.Minute) // want `RL102`
+	}
+}
+
 // It takes what comes, and is slow at it.
 func nopeSlow(ctx context.Context, messages <-chan string, told func(string)) {
 	for {
