@@ -179,8 +179,23 @@ func cenkaltiEndless(args []ssa.Value) bool {
 	of := func(name string) bool {
 		return isNamedType(made, cenkalti, name) || isNamedType(made, cenkalti+"/v3", name) || isNamedType(made, cenkalti+"/v4", name)
 	}
-	// A literal that leaves the limit out has none.
-	return of("ZeroBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && !setsField(alloc, "MaxElapsedTime", nil)
+	return of("ZeroBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && leavesOut(alloc, "MaxElapsedTime")
+}
+
+// leavesOut reports whether a literal has no value for a field, and nobody is given it
+// who could set that, but the library as an interface.
+func leavesOut(literal *ssa.Alloc, field string) bool {
+	return !slices.ContainsFunc(*literal.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.FieldAddr:
+			return fieldName(ref) == field
+		case *ssa.MakeInterface, *ssa.DebugRef:
+			return false
+		case *ssa.Call:
+			return ref.Call.Signature().Recv() == nil // its own methods set no limit
+		}
+		return true
+	})
 }
 
 func cenkaltiContext(args []ssa.Value) ssa.Value {

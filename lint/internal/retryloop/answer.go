@@ -211,7 +211,7 @@ func saysFailure(fn *ssa.Function, result int) bool {
 		if ok && asksForSuccess(returned(ret, result)) {
 			says = true // return err == nil
 		}
-		if !ok || !seesError(b) {
+		if !ok || !seesError(b, nil) {
 			continue
 		}
 		c, ok := returned(ret, result).(*ssa.Const)
@@ -228,10 +228,11 @@ func asksForSuccess(v ssa.Value) bool {
 	return ok && cmp.Op == token.EQL && isError(cmp.X.Type()) && isNil(cmp.Y)
 }
 
-// seesError reports whether block b only runs when an error is not nil.
-func seesError(b *ssa.BasicBlock) bool {
-	for ; b.Idom() != nil; b = b.Idom() {
-		if at := b.Idom(); failingEdge(at) == b && len(b.Preds) == 1 {
+// seesError reports whether block b only runs when an error is not nil, which is asked
+// behind block since, or anywhere in the function if that is nil.
+func seesError(b, since *ssa.BasicBlock) bool {
+	for ; b != since && b.Idom() != nil; b = b.Idom() {
+		if failingEdge(b.Idom()) == b && len(b.Preds) == 1 {
 			return true
 		}
 	}

@@ -182,6 +182,7 @@ const (
 // or an answer that was not the right one, and the next attempt.
 func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 	between = map[*ssa.BasicBlock]bool{}
+	asks := l.contextAsked() != nil
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
@@ -189,13 +190,12 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 				continue
 			}
 			// A number that counts is that of the attempt where the loop asks for an end.
-			if r, ok := l.retry(call); ok && (!r.counted || l.contextAsked() != nil) && (!r.reread || r.again) {
+			if r, ok := l.retry(call); ok && (!r.counted || asks) && (!r.reread || r.again) {
 				why = aRetry
 				maps.Copy(between, r.failed.cycle())
 			}
 		}
 	}
-	asks := l.contextAsked() != nil
 	round := way{loop: l, blocks: l.blocks}
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
@@ -253,10 +253,10 @@ func isOfClock(call *ssa.Call) bool {
 	return isNamed(call.Common().StaticCallee(), "time", "Now", "Since", "Until") || isOfTime(call.Common().StaticCallee())
 }
 
-// failuresOf returns the ways on which a failure of a call comes back to it, where that is
-// given a context, or the loop asks for one.
+// failuresOf returns the ways on which a failure of a call that is given a context comes
+// back to it.
 func (l *loop) failuresOf(call *ssa.Call) (ways []way) {
-	if GivenContext(call) == nil && l.contextAsked() == nil {
+	if GivenContext(call) == nil {
 		return nil
 	}
 	errs := errorsOf(call)

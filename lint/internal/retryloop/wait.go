@@ -80,14 +80,7 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 
 // seesError reports whether block b of the loop only runs when an error of the same round
 // is not nil.
-func (l *loop) seesError(b *ssa.BasicBlock) bool {
-	for ; b != l.header && b.Idom() != nil; b = b.Idom() {
-		if failingEdge(b.Idom()) == b && len(b.Preds) == 1 {
-			return true
-		}
-	}
-	return false
-}
+func (l *loop) seesError(b *ssa.BasicBlock) bool { return seesError(b, l.header) }
 
 // isFieldRead reports whether v is read from a field.
 func isFieldRead(v ssa.Value) bool {

@@ -245,6 +245,13 @@ func literal() error {
 	})
 }
 
+// What is given the literal may set its limit.
+func nopeLimited(limit func(*backoff.ExponentialBackOff)) error {
+	b := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	limit(b)
+	return backoff.Retry(ping, b)
+}
+
 // RL201 is said where it is called: a loop around it adds nothing.
 func forEver(op func() error) {
 	b := &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Minute}
