@@ -41,12 +41,12 @@ func Run(t *testing.T, env ...string) {
 		t.Fatal(err)
 	}
 	// Modules and builds come from the caches of whoever runs the test.
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED").Output()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED", "GOPROXY").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(out), "\n")
-	cache, modules, cgo := lines[0], lines[1], lines[2] == "1"
+	cache, modules, cgo, proxy := lines[0], lines[1], lines[2] == "1", lines[3]
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
@@ -59,7 +59,7 @@ func Run(t *testing.T, env ...string) {
 			return cgo, nil
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "GOFLAGS=-mod=mod")
+			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "PROXY="+proxy, "GOFLAGS=-mod=mod")
 			e.Vars = append(e.Vars, env...)
 			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
 		},
