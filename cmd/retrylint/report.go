@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -25,7 +26,8 @@ func (f finding) placed(dir string) string {
 
 // print writes file:line:col: text, the line, and a caret.
 func (f finding) print(w io.Writer, dir string) {
-	fmt.Fprintf(w, "%s:%d:%d: %s\n", f.placed(dir), f.at.Line, f.at.Column, f.text)
+	at := token.Position{Filename: f.placed(dir), Line: f.at.Line, Column: f.at.Column} // no column behind a line comment
+	fmt.Fprintf(w, "%s: %s\n", at, f.text)
 	text, err := os.ReadFile(f.at.Filename)
 	if err != nil {
 		return // the message stands without its line
@@ -115,8 +117,14 @@ func beyond(name string, findings []finding, dir string) ([]finding, error) {
 		return nil, err
 	}
 	known := baseline{}
+	n := 0
 	for line := range strings.Lines(string(text)) {
-		known[strings.TrimRight(line, "\r\n")]++
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if strings.Count(line, "\t") < 2 {
+			return nil, fmt.Errorf("%s:%d: this is no line of a baseline: name the file that retrylint wrote, or one that is not there yet", name, n)
+		}
+		known[line]++
 	}
 	return slices.DeleteFunc(findings, func(f finding) bool {
 		key := f.key(dir)
