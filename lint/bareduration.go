@@ -53,7 +53,7 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			return
 		}
 		if file := fileOf(pass, lit.Pos()); file != nil && !ast.IsGenerated(file) {
-			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second, or time.Millisecond", n)
+			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond", n)
 		}
 	}
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()

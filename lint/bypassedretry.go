@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -47,7 +46,7 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 	if !imports(pass, retryablehttp) {
 		return r.used, nil
 	}
-	for _, fn := range functionsOf(pass) {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
 				client, ok := instr.(ssa.Value)
@@ -65,16 +64,6 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return r.used, nil
-}
-
-// functionsOf returns the functions of the package, and the one that gives its
-// variables their values.
-func functionsOf(pass *analysis.Pass) []*ssa.Function {
-	form := pass.ResultOf[ssaForm].(*buildssa.SSA)
-	if form.Pkg == nil || form.Pkg.Func("init") == nil {
-		return form.SrcFuncs
-	}
-	return append(slices.Clip(form.SrcFuncs), form.Pkg.Func("init"))
 }
 
 func makesRetryingClient(v ssa.Value) bool {

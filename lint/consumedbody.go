@@ -74,7 +74,7 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			if callers == nil {
-				callers = callersOf(functionsOf(pass)) // few packages come here
+				callers = callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
 			}
 			pos := callStart(file, call.Pos())
 			switch {

@@ -39,7 +39,8 @@ RIGHT:
 It knows wait.Backoff where it is given to ExponentialBackoff or to the retries
 of client-go, the intervals of cenkalti/backoff, RetryWaitMin of retryablehttp
 and MaxDelay of avast/retry-go. It is silent about settings that are not
-constant, and where they are assigned to more than once.`,
+constant, and where they are assigned to more than once or a function that is given
+them may do so.`,
 	URL:        pageOf("RL209"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
@@ -48,9 +49,8 @@ constant, and where they are assigned to more than once.`,
 
 func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	form := pass.ResultOf[ssaForm].(*buildssa.SSA)
-	all := functionsOf(pass)
-	for _, fn := range form.SrcFuncs {
+	all := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
+	for _, fn := range all {
 		for _, call := range callsOf(fn) {
 			if call.Call.StaticCallee() == nil || inTest(pass, call.Pos()) {
 				continue
@@ -224,12 +224,25 @@ func firstAboveMost(call *ssa.Call) (first, most time.Duration, name string, ok 
 	return 0, 0, "", false
 }
 
+// maySet reports whether a call is of a function of this package, or of a function value:
+// one that may set the fields of what it is given.
+func maySet(call *ssa.Call) bool {
+	if call.Call.IsInvoke() {
+		return false
+	}
+	callee := call.Call.StaticCallee()
+	return callee == nil || len(callee.Blocks) > 0
+}
+
 // fieldOr returns the constant that a field of what v points to is set to, or
 // what it is if nothing sets it.
 func fieldOr(v ssa.Value, name string, unset time.Duration) (d time.Duration, ok bool) {
 	d, ok = unset, true
 	set := 0
 	for _, ref := range *v.Referrers() {
+		if call, isCall := ref.(*ssa.Call); isCall && maySet(call) {
+			return 0, false
+		}
 		at, isField := ref.(*ssa.FieldAddr)
 		if !isField || fieldName(at) != name {
 			continue

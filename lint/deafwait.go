@@ -47,7 +47,7 @@ RIGHT:
 	}
 
 It is silent about waits of less than 100ms, in tests, behind the end of the context,
-in loops over different things, where neither a failure nor an answer leads to the
+in what is only deferred, under a context without its cancellation, in loops over different things, where neither a failure nor an answer leads to the
 next round, as in those that take what comes, about contexts that nobody can end, and
 about those that are read from a field where they are used, unless the same loop asks
 for their end or is never ended by it.`,
@@ -181,7 +181,7 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []a
 	if !ok {
 		return nil
 	}
-	indent := strings.Repeat("\t", pass.Fset.Position(stmt.Pos()).Column-1)
+	indent := indentOf(pass.Fset, stmt)
 	text := fmt.Sprintf("select {\n%[1]scase <-%[2]s.Done():\n%[1]s\t%[3]s\n%[1]scase <-%[4]s.After(%[5]s):\n%[1]s}", indent, ctx.Name(), leave, pkg.Name, &d)
 	return []analysis.SuggestedFix{{
 		Message:   "Wait in a select with " + ctx.Name() + ".Done()",

@@ -68,6 +68,10 @@ type directive struct {
 	reason string
 }
 
+var ruleName = regexp.MustCompile(`^(RL|P)[0-9]{3}$`)
+
+func isUnknown(rule string) bool { return !ruleName.MatchString(rule) }
+
 func (d *directive) String() string { return strings.Join(d.rules, ",") }
 
 type directives struct{ list []*directive }
@@ -132,6 +136,8 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 			report(d, "RL002", "this ignore names no rule: write //retrylint:ignore RL101 and the reason")
 		case d.reason == "":
 			report(d, "RL002", "this ignore has no reason: say after "+d.String()+" why the code is right")
+		case slices.ContainsFunc(d.rules, isUnknown):
+			report(d, "RL001", d.rules[slices.IndexFunc(d.rules, isUnknown)]+" is no rule: write one as RL101, a space, and the reason")
 		case !obeyed[d] && !slices.ContainsFunc(d.rules, asleep):
 			report(d, "RL001", "nothing here is reported as "+d.String()+": remove the comment")
 		}

@@ -11,17 +11,17 @@ const failsafe = "github.com/failsafe-go/failsafe-go"
 // failsafeEndless reports whether a call of an Executor of failsafe-go retries
 // op until ctx ends, or for ever if that is nil: its one policy is a retry
 // policy that is told to go on.
-func failsafeEndless(call *ssa.Call) (op, ctx ssa.Value, ok bool) {
+func failsafeEndless(call *ssa.CallCommon) (op, ctx ssa.Value, ok bool) {
 	run := methodOn(call, failsafe, "Executor")
 	switch run {
 	case "Run", "Get", "RunWithExecution", "GetWithExecution":
-		op = origin(call.Call.Args[0])
+		op = origin(call.Args[0])
 	default:
 		return nil, nil, false
 	}
-	executor, ok := origin(call.Call.Value).(*ssa.Call)
+	executor, ok := origin(call.Value).(*ssa.Call)
 	for ok {
-		switch methodOn(executor, failsafe, "Executor") {
+		switch methodOn(executor.Common(), failsafe, "Executor") {
 		case "WithContext":
 			ctx = executor.Call.Args[0]
 		case "OnDone", "OnSuccess", "OnFailure":
@@ -42,7 +42,7 @@ func failsafeEndless(call *ssa.Call) (op, ctx ssa.Value, ok bool) {
 func failsafePolicyEndless(policy ssa.Value) bool {
 	const path = failsafe + "/retrypolicy"
 	step, ok := origin(policy).(*ssa.Call)
-	if !ok || methodOn(step, path, "Builder") != "Build" {
+	if !ok || methodOn(step.Common(), path, "Builder") != "Build" {
 		return false
 	}
 	unlimited := false
@@ -50,7 +50,7 @@ func failsafePolicyEndless(policy ssa.Value) bool {
 		if step, ok = origin(step.Call.Value).(*ssa.Call); !ok {
 			return false
 		}
-		switch methodOn(step, path, "Builder") {
+		switch methodOn(step.Common(), path, "Builder") {
 		case "":
 			return unlimited && calls(step, path, "NewBuilder")
 		case "WithMaxRetries", "WithMaxAttempts":
@@ -67,18 +67,18 @@ func failsafePolicyEndless(policy ssa.Value) bool {
 
 // methodOn returns the name of the method of a named interface that a call is
 // of, or "".
-func methodOn(call *ssa.Call, path, name string) string {
-	if !call.Call.IsInvoke() || !isNamedType(call.Call.Value.Type(), path, name) {
+func methodOn(call *ssa.CallCommon, path, name string) string {
+	if !call.IsInvoke() || !isNamedType(call.Value.Type(), path, name) {
 		return ""
 	}
-	return call.Call.Method.Name()
+	return call.Method.Name()
 }
 
 // calls reports whether a call is of a function of a package, generic or not.
 func calls(call *ssa.Call, path, name string) bool {
 	fn := call.Call.StaticCallee()
-	if fn != nil && fn.Origin() != nil {
-		fn = fn.Origin()
+	if fn != nil {
+		fn = generic(fn)
 	}
 	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path
 }

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
 // callAt returns the call whose parenthesis stands at a place.
@@ -42,7 +44,7 @@ func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 // contextFix gives a call of a library or helper that retries a context: the
 // retries end when that does, and nothing else changes.
 func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) []analysis.SuggestedFix {
-	call := callAt(file, e.call.Pos())
+	call := callAt(file, e.pos())
 	if call == nil {
 		return nil
 	}
@@ -67,7 +69,7 @@ func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) 
 		}
 		return nil
 	}
-	l := libraryOf(&e.call.Call)
+	l := libraryOf(e.call.Common())
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if l != nil && l.recv != "" && ok {
 		// Have: retry.New(options...).Do(op), of which the first call is given options.
@@ -122,7 +124,8 @@ func clampFix(pass *analysis.Pass, file *ast.File, shift *ssa.BinOp) []analysis.
 		return nil
 	}
 	greatest, ok := greatestShift(pass, path[i:])
-	if !ok {
+	whole := outermost(path[i:])
+	if !ok || retryloop.GrowsOn(shift, func(pos token.Pos) bool { return pos < whole.Pos() || whole.End() <= pos }) {
 		return nil
 	}
 	var exponent strings.Builder
@@ -133,6 +136,18 @@ func clampFix(pass *analysis.Pass, file *ast.File, shift *ssa.BinOp) []analysis.
 		Message:   "Cap the exponent",
 		TextEdits: []analysis.TextEdit{{Pos: expr.Y.Pos(), End: expr.Y.End(), NewText: fmt.Appendf(nil, "min(%s, %d)", &exponent, greatest)}},
 	}}
+}
+
+// outermost returns the largest expression that the one that path begins with is a part of.
+func outermost(path []ast.Node) ast.Node {
+	whole := path[0]
+	for _, n := range path[1:] {
+		if _, ok := n.(ast.Expr); !ok {
+			break
+		}
+		whole = n
+	}
+	return whole
 }
 
 // greatestShift returns how far the constant that path begins with can be
@@ -234,10 +249,10 @@ func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.
 	commented := slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
 		return len(body.List) > 1 && assign.End() <= c.Pos() && c.Pos() < body.List[1].Pos()
 	})
-	if len(body.List) > 1 && !commented && pass.Fset.Position(body.List[1].Pos()).Line == pass.Fset.Position(end).Line+1 {
+	if len(body.List) > 1 && !commented && lineOf(pass.Fset, body.List[1].Pos()) == lineOf(pass.Fset, end)+1 {
 		end = body.List[1].Pos() // with its line
 	}
-	indent := strings.Repeat("\t", pass.Fset.Position(loop.Pos()).Column-1)
+	indent := indentOf(pass.Fset, loop)
 	return []analysis.SuggestedFix{{
 		Message: "Make it before the loop",
 		TextEdits: []analysis.TextEdit{
@@ -246,3 +261,12 @@ func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.
 		},
 	}}
 }
+
+// indentOf returns the tabs before a statement that begins its line. Where a line comment
+// says that it comes from is another place.
+func indentOf(fset *token.FileSet, stmt ast.Stmt) string {
+	return strings.Repeat("\t", fset.PositionFor(stmt.Pos(), false).Column-1)
+}
+
+// lineOf returns the line of the file itself.
+func lineOf(fset *token.FileSet, pos token.Pos) int { return fset.PositionFor(pos, false).Line }

@@ -2,7 +2,9 @@ package lint
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -40,17 +42,28 @@ func (h *endlessHelper) String() string { return fmt.Sprintf("retries(%d, until 
 // An endless is a call that retries an operation without a bound.
 type endless struct {
 	fn   *ssa.Function
-	call *ssa.Call
-	ctx  ssa.Value // the context that it is given, if any, which never ends
-	able bool      // it could be given another, or the operation has one
+	call ssa.CallInstruction // also of a go or defer statement
+	ctx  ssa.Value           // the context that it is given, if any, which never ends
+	able bool                // it could be given another, or the operation has one
 }
 
 // name returns the name of what is called.
 func (e endless) name() string {
-	if e.call.Call.IsInvoke() {
-		return e.call.Call.Method.Name()
+	if e.call.Common().IsInvoke() {
+		return e.call.Common().Method.Name()
 	}
-	return e.call.Call.StaticCallee().Name()
+	return generic(e.call.Common().StaticCallee()).Name()
+}
+
+// pos returns where the arguments of the call begin.
+func (e endless) pos() token.Pos { return e.call.Common().Pos() }
+
+// generic returns the function that fn is an instance of, or fn.
+func generic(fn *ssa.Function) *ssa.Function {
+	if o := fn.Origin(); o != nil {
+		return o
+	}
+	return fn
 }
 
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
@@ -67,7 +80,7 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	for grown := true; grown; {
 		grown, found = false, nil
 		for _, fn := range fns {
-			for _, call := range callsOf(fn) {
+			for call := range startedBy(fn) {
 				op, ctx, ok := endlessCall(pass, helpers, call)
 				switch {
 				case !ok || mayEnd(op):
@@ -77,7 +90,7 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 					grown = true
 				case ctx == nil || retryloop.NeverEnds(ctx):
 					if _, given := op.(*ssa.Parameter); !given {
-						able := ctx != nil || libraryOf(&call.Call) != nil || hasContext(op)
+						able := ctx != nil || libraryOf(call.Common()) != nil || hasContext(op)
 						found = append(found, endless{fn, call, ctx, able})
 					}
 				}
@@ -121,15 +134,29 @@ func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
 	return calls
 }
 
+// startedBy yields what a function calls, also by go and defer statements.
+func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
+	return func(yield func(ssa.CallInstruction) bool) {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				if call, ok := instr.(ssa.CallInstruction); ok && !yield(call) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // endlessCall reports whether a call retries op until ctx ends, or for ever if
 // that is nil.
-func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call *ssa.Call) (op, ctx ssa.Value, ok bool) {
-	callee := call.Call.StaticCallee()
+func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call ssa.CallInstruction) (op, ctx ssa.Value, ok bool) {
+	callee := call.Common().StaticCallee()
 	if callee == nil {
-		return failsafeEndless(call)
+		return failsafeEndless(call.Common())
 	}
-	args := call.Call.Args
-	if l := libraryOf(&call.Call); l != nil {
+	callee = generic(callee)
+	args := call.Common().Args
+	if l := libraryOf(call.Common()); l != nil {
 		if !l.unbounded(args) {
 			return nil, nil, false
 		}

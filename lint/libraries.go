@@ -31,6 +31,8 @@ type library struct {
 var libraries = []library{
 	{path: cenkalti, name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: cenkalti, name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenk, name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
+	{path: cenk, name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: cenkalti + "/v3", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: cenkalti + "/v3", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: cenkalti + "/v4", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
@@ -38,6 +40,7 @@ var libraries = []library{
 	{path: cenkalti + "/v4", name: "RetryWithData", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: cenkalti + "/v4", name: "RetryNotifyWithData", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
 	{path: cenkalti + "/v5", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
+	{path: cenkalti + "/v6", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
 	{path: cenkalti + "/v7", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
 	{path: "github.com/avast/retry-go", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
 	{path: "github.com/avast/retry-go/v3", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
@@ -59,7 +62,7 @@ var libraries = []library{
 	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true},
 	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }},
 	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
-		return option(args[2], "WithRetry", nil) && !option(args[2], "WithTimeout", nil) && seen(args[2])
+		return option(args[2], "WithRetry", isOfCodes) && !option(args[2], "WithTimeout", nil) && seen(args[2])
 	}},
 }
 
@@ -77,9 +80,7 @@ func libraryOf(call *ssa.CallCommon) *library {
 	if fn == nil {
 		return nil
 	}
-	if o := fn.Origin(); o != nil {
-		fn = o
-	}
+	fn = generic(fn)
 	if fn.Object() == nil || fn.Object().Pkg() == nil {
 		return nil
 	}
@@ -116,8 +117,39 @@ func receiverName(fn *ssa.Function) string {
 	return ""
 }
 
+// cenkaltiOptionsEndless reports whether the options of a call, of which the last of a kind
+// counts, set no limit, and the BackOff is none that stops by itself.
 func cenkaltiOptionsEndless(args []ssa.Value) bool {
-	return option(args[2], "WithMaxElapsedTime", isZero) && !option(args[2], "WithMaxTries", nil)
+	endless := false
+	option(args[2], "WithMaxElapsedTime", func(v ssa.Value) bool { endless = isZero(v); return false })
+	return endless && !option(args[2], "WithMaxTries", func(v ssa.Value) bool { return !isZero(v) }) &&
+		!option(args[2], "WithBackOff", func(v ssa.Value) bool { return !goesOn(v) })
+}
+
+// goesOn reports whether a BackOff of cenkalti/backoff, since v5, never stops.
+func goesOn(backoff ssa.Value) bool {
+	v := origin(backoff)
+	return slices.ContainsFunc([]string{cenkalti + "/v5", cenkalti + "/v6", cenkalti + "/v7"}, func(path string) bool {
+		alloc, ok := v.(*ssa.Alloc)
+		if !ok {
+			return isCallOf(v, path, "NewExponentialBackOff", "NewConstantBackOff")
+		}
+		made := alloc.Type().(*types.Pointer).Elem()
+		return isNamedType(made, path, "ExponentialBackOff") || isNamedType(made, path, "ConstantBackOff") || isNamedType(made, path, "ZeroBackOff")
+	})
+}
+
+// isOfCodes reports whether a function returns a Retryer of gax that asks for the error
+// alone.
+func isOfCodes(made ssa.Value) bool {
+	fn := operation(origin(made))
+	if fn == nil || len(fn.Blocks) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		return ok && !(len(ret.Results) == 1 && isCallOf(origin(ret.Results[0]), gax, "OnCodes", "OnErrorFunc", "OnHTTPCodes"))
+	})
 }
 
 // stepsEndless reports whether a wait.Backoff, also that of a variable of the
@@ -147,22 +179,36 @@ func stepsEndless(backoff ssa.Value) bool {
 }
 
 func sethvargoEndless(args []ssa.Value) bool {
-	return isCallOf(origin(args[1]), sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
+	b := origin(args[1])
+	for isCallOf(b, sethvargo, "WithJitter", "WithJitterPercent", "WithCappedDuration") {
+		b = origin(b.(*ssa.Call).Call.Args[1])
+	}
+	return isCallOf(b, sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
 }
 
-// cenkalti is the path of what became of it, up to v4 with the same functions.
-const cenkalti = "github.com/cenkalti/backoff"
+// cenkalti is the path of what became of it, up to v4 with the same functions. Its first
+// versions have the path cenk as well.
+const (
+	cenkalti = "github.com/cenkalti/backoff"
+	cenk     = "github.com/cenk/backoff"
+)
+
+// cenkaltiPaths are those of the versions up to v4.
+var cenkaltiPaths = []string{cenkalti, cenk, cenkalti + "/v3", cenkalti + "/v4"}
 
 func isCenkaltiCall(v ssa.Value, names ...string) bool {
-	return isCallOf(v, cenkalti, names...) || isCallOf(v, cenkalti+"/v3", names...) || isCallOf(v, cenkalti+"/v4", names...)
+	return slices.ContainsFunc(cenkaltiPaths, func(path string) bool { return isCallOf(v, path, names...) })
 }
 
-// cenkaltiEndless reports whether a BackOff never stops: a constant one, or an
-// exponential one whose MaxElapsedTime is set to 0.
+// cenkaltiEndless reports whether a BackOff, made here or by a function of the package,
+// never stops: a constant one, or an exponential one whose MaxElapsedTime is set to 0.
 func cenkaltiEndless(args []ssa.Value) bool {
 	b := origin(args[1])
 	if isCenkaltiCall(b, "WithContext") {
 		b = origin(b.(*ssa.Call).Call.Args[0])
+	}
+	if made := madeBy(b); made != nil && !setsField(b, "MaxElapsedTime", nil) {
+		b = made
 	}
 	switch {
 	case isCenkaltiCall(b, "NewConstantBackOff"):
@@ -177,9 +223,30 @@ func cenkaltiEndless(args []ssa.Value) bool {
 	}
 	made := alloc.Type().(*types.Pointer).Elem()
 	of := func(name string) bool {
-		return isNamedType(made, cenkalti, name) || isNamedType(made, cenkalti+"/v3", name) || isNamedType(made, cenkalti+"/v4", name)
+		return slices.ContainsFunc(cenkaltiPaths, func(path string) bool { return isNamedType(made, path, name) })
 	}
-	return of("ZeroBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && leavesOut(alloc, "MaxElapsedTime")
+	return of("ZeroBackOff") || of("ConstantBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && leavesOut(alloc, "MaxElapsedTime")
+}
+
+// madeBy returns what a function of this package, which v is a call of, returns in the one
+// place where it returns, or nil.
+func madeBy(v ssa.Value) ssa.Value {
+	call, ok := v.(*ssa.Call)
+	if !ok || call.Call.StaticCallee() == nil {
+		return nil
+	}
+	var made ssa.Value
+	for _, b := range call.Call.StaticCallee().Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok {
+			continue
+		}
+		if made != nil || len(ret.Results) != 1 {
+			return nil
+		}
+		made = origin(ret.Results[0])
+	}
+	return made
 }
 
 // leavesOut reports whether a literal has no value for a field, and nobody is given it
@@ -332,7 +399,37 @@ func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 
 func isZero(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
+	if load, isLoad := v.(*ssa.UnOp); isLoad && load.Op == token.MUL {
+		return isZeroVariable(load.X)
+	}
 	return ok && c.Value != nil && constant.Sign(c.Value) == 0
+}
+
+// isZeroVariable reports whether v is a variable of this package only, to which that
+// assigns nothing but 0.
+func isZeroVariable(v ssa.Value) bool {
+	variable, ok := v.(*ssa.Global)
+	if !ok || token.IsExported(variable.Name()) {
+		return false
+	}
+	return retryloop.EachFunction(variable.Pkg, func(fn *ssa.Function) bool {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				store, ok := instr.(*ssa.Store)
+				switch {
+				case ok && store.Addr == v:
+					if c, ok := store.Val.(*ssa.Const); !ok || c.Value == nil || constant.Sign(c.Value) != 0 {
+						return false
+					}
+				case slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }):
+					if load, ok := instr.(*ssa.UnOp); !ok || load.Op != token.MUL {
+						return false
+					}
+				}
+			}
+		}
+		return true
+	})
 }
 
 // isCallOf reports whether v is a call of a package's function with one of the
@@ -343,8 +440,8 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 		return false
 	}
 	fn := call.Call.StaticCallee()
-	if fn != nil && fn.Origin() != nil {
-		fn = fn.Origin()
+	if fn != nil {
+		fn = generic(fn)
 	}
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
 		return false

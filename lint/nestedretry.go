@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -78,13 +79,21 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			case inner == nil || callee == fn || l.loop.LeavesFor(callee):
 			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
 				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
-					l.attempts, callee.Name(), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
+					l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
 			case inner.Wrapper:
 				r.at(position(file, *l.loop), token.NoPos, "RL402", "%s retries as its policy says, and this loop again: let the policy say how often", callee.Name())
 			}
 		}
 	}
 	return r.used, nil
+}
+
+// nameOfFunction returns what a function is called in the code.
+func nameOfFunction(fn *ssa.Function) string {
+	if outer := fn.Parent(); outer != nil {
+		return "the function literal in " + nameOfFunction(outer)
+	}
+	return fn.Name()
 }
 
 // amplification returns the most attempts that retries may multiply to in a

@@ -44,13 +44,13 @@ RIGHT:
 Remote is what is given a context, a connection or a request, or returns one, what
 some clients do that are used without (of databases, queues, the AWS SDK), or what
 reaches such a call, in other packages of the module as well. A loop that
-waits, but not on the way that a failure takes, is reported too; so is a watch that
-begins again at once when it fails, an Accept that is made again at once after an
+waits, but not on the way that a failure takes, or for some errors only, is reported
+too; so is a watch that begins again at once when it fails, an Accept that is made again at once after an
 error which is only temporary, and a call of a helper that retries what it is given
 without a delay.
 
-It is silent where anything between the attempts, or in the call, may wait or put
-something right, where the next is made on another connection or server, about one
+It is silent where anything between the attempts, or in the call, may wait, as for an
+answer until a deadline, or put something right, where the next is made on another connection or server, about one
 or two retries, without a limit about errors that alone ask for the same again, in
 loops over items, and in tests.`,
 	URL:        pageOf("RL103"),

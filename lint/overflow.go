@@ -36,8 +36,8 @@ RIGHT:
 		time.Sleep(time.Second << min(attempt, 6))
 	}
 
-It is silent where the number of attempts is compared with anything, and about
-delays without a cap, which take centuries to overflow.`,
+It is silent where the number of attempts is compared with anything, or the delay
+with 0, and about delays without a cap, which take centuries to overflow.`,
 	URL:        pageOf("RL107"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -62,7 +62,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 	assigned := assignedFields(pass, root)
 	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
-		if !isPolicy(pass.TypesInfo.TypeOf(lit)) {
+		if !isPolicy(litType(pass, lit)) {
 			continue
 		}
 		// Have: retry.Policy{…}
@@ -92,6 +92,16 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return r.used, nil
+}
+
+// litType returns the type of what a literal makes: an element of a list of pointers is
+// written without its &.
+func litType(pass *analysis.Pass, lit *ast.CompositeLit) types.Type {
+	t := types.Unalias(pass.TypesInfo.TypeOf(lit))
+	if p, ok := t.(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
 }
 
 func isPolicy(t types.Type) bool {

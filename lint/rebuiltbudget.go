@@ -6,6 +6,7 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -44,14 +45,15 @@ RIGHT:
 		return nil
 	}
 
-A timer that is started for each select is reported if it never gets its turn:
+A counter that each round sets anew before it counts never reaches its limit. A
+timer that is started for each select is reported if it never gets its turn:
 beside a default, or beside a tick that comes sooner. RL101 tells of one that
 would be the only end.
 
 It is silent unless the object is asked on the way out, and is seen to count or
 is named for it.`,
 	URL:        pageOf("RL106"),
-	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,
 	Run:        runRebuiltBudget,
 }
@@ -71,6 +73,13 @@ func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 				Message:        fmt.Sprintf("each attempt of %s makes anew what is to end them: make it before the loop", retry.Name()),
 				SuggestedFixes: hoistFix(pass, file, budget),
 			}, "RL106")
+		}
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, cmp := range retryloop.Restarted(fn) {
+			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(cmp.Pos(), token.NoPos, "RL106", "each round sets this counter anew before it counts, so the limit is never reached: declare it before the loop")
+			}
 		}
 	}
 	return r.used, nil

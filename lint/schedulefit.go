@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
@@ -63,7 +64,7 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		if flow.callers == nil {
-			flow.callers = callersOf(functionsOf(pass)) // few packages come here
+			flow.callers = callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
 		}
 		delay, _ := retry.Delay()
 		each := time.Duration(0)

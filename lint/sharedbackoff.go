@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
@@ -57,7 +58,7 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 	if !slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return p.Path() == sethvargo || isCenkalti(p.Path()) }) {
 		return r.used, nil
 	}
-	s := sharing{fns: functionsOf(pass), library: pass.Pkg.Name() != "main"}
+	s := sharing{fns: pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, library: pass.Pkg.Name() != "main"}
 	for _, fn := range s.fns {
 		for _, call := range callsOf(fn) {
 			b, resets := backOffOf(call)
@@ -79,7 +80,7 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-func isCenkalti(path string) bool { return strings.HasPrefix(path, cenkalti) }
+func isCenkalti(path string) bool { return strings.HasPrefix(path, cenkalti) || path == cenk }
 
 // backOffOf returns the backoff that a call of a library waits by, and whether
 // the call makes it begin again.

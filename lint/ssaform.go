@@ -7,11 +7,13 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/analysis/passes/ctrlflow"
+	"golang.org/x/tools/go/ssa"
 )
 
 // ssaForm is buildssa, but for packages on which that panics, of which nothing
 // is said, and for the standard library: it has no retry that is worth a fact,
-// and go vet asks for the facts of everything that is imported.
+// and go vet asks for the facts of everything that is imported. SrcFuncs has the function
+// that gives the variables of the package their values as well, with the literals in it.
 var ssaForm = &analysis.Analyzer{
 	Name:       "retryssa",
 	Doc:        "retryssa: build the SSA form of a package, if that can be done",
@@ -26,8 +28,25 @@ var ssaForm = &analysis.Analyzer{
 				result, err = new(buildssa.SSA), nil
 			}
 		}()
-		return buildssa.Analyzer.Run(pass)
+		built, err := buildssa.Analyzer.Run(pass)
+		if err != nil {
+			return nil, err
+		}
+		form := built.(*buildssa.SSA)
+		if initializer := form.Pkg.Func("init"); initializer != nil {
+			form.SrcFuncs = appendWithin(form.SrcFuncs, initializer)
+		}
+		return form, nil
 	},
+}
+
+// appendWithin appends a function and the literals in it.
+func appendWithin(fns []*ssa.Function, fn *ssa.Function) []*ssa.Function {
+	fns = append(fns, fn)
+	for _, in := range fn.AnonFuncs {
+		fns = appendWithin(fns, in)
+	}
+	return fns
 }
 
 // inStandardLibrary reports whether the package is of no module, and its path

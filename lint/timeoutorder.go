@@ -53,7 +53,7 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	flow := timeoutFlow{pass, callersOf(functionsOf(pass))}
+	flow := timeoutFlow{pass, callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs)}
 	flow.exportLimits(fns)
 	for _, fn := range fns {
 		for _, b := range fn.Blocks {

@@ -34,8 +34,8 @@ library, or of a helper that takes one or whose operation uses one. Where the
 retries have a limit, RL202 says it alone: they go on, and wait, after the caller
 has cancelled.
 
-It is silent where a context that somebody may end is given, where the operation
-counts or asks a context itself, and about options that are not seen. RL202 alone
+It is silent where a context that somebody may end is given, behind the end of one,
+where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
 only asks whether the operation is told to stop.`,
 	URL:        pageOf("RL201"),
 	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, directiveIndex},
@@ -45,26 +45,26 @@ only asks whether the operation is told to stop.`,
 
 func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	known := map[*ssa.Call]bool{}
+	known := map[ssa.CallInstruction]bool{}
 	for _, e := range pass.ResultOf[endlessRetries].([]endless) {
 		known[e.call] = true
-		file := fileOf(pass, e.call.Pos())
+		file := fileOf(pass, e.pos())
 		if file == nil || ast.IsGenerated(file) {
 			continue
 		}
 		text, codes := "give it a limit", []string{"RL201"}
 		var fixes []analysis.SuggestedFix
 		// One that it is given already, for another reason, does not help.
-		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able && !slices.Contains(e.call.Call.Args, ctx) {
+		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able && !slices.Contains(e.call.Common().Args, ctx) {
 			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
 			fixes = contextFix(pass, file, e, ctx)
 		}
-		if retryloop.Spins(e.call) {
+		if call, ok := e.call.(*ssa.Call); ok && retryloop.Spins(call) {
 			text, codes = text+"; the loop around it starts it again at once", append(codes, "RL103")
 		}
-		pos := callStart(file, e.call.Pos())
+		pos := callStart(file, e.pos())
 		r.finding(analysis.Diagnostic{
-			Pos: pos, End: e.call.Pos(),
+			Pos: pos, End: e.pos(),
 			Message:        fmt.Sprintf("%s retries until it succeeds, for ever: %s", e.name(), text),
 			SuggestedFixes: fixes,
 		}, codes...)
@@ -74,16 +74,19 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			if known[call] || !lacksContext(call) {
 				continue
 			}
-			live, ok := retryloop.LiveContext(call).(*ssa.Parameter)
+			live := retryloop.LiveContext(call)
 			file := fileOf(pass, call.Pos())
-			if !ok || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+			if live == nil || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 				continue
 			}
 			e := endless{fn: fn, call: call}
 			l, advice := libraryOf(&call.Call), "give it that context"
 			// What a function literal is for, and when it runs, is not known, unless what
 			// it retries is given the context.
-			if op := operation(origin(call.Call.Args[l.op])); live.Parent() != fn && (op == nil || !retryloop.Gives(op, live)) {
+			// So is that of a context which is no parameter.
+			op := operation(origin(call.Call.Args[l.op]))
+			given, isParameter := live.(*ssa.Parameter)
+			if (!isParameter || given.Parent() != fn) && (op == nil || !retryloop.Gives(op, live)) || op != nil && retryloop.GivesItsOwn(op) {
 				continue
 			}
 			if l.ctx >= 0 {
@@ -94,7 +97,7 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			}
 			r.finding(analysis.Diagnostic{
 				Pos: callStart(file, call.Pos()), End: call.Pos(),
-				Message:        fmt.Sprintf("%s goes on after %s has ended: %s", e.name(), live.Name(), advice),
+				Message:        fmt.Sprintf("%s goes on after %s has ended: %s", e.name(), nameOfContext(live), advice),
 				SuggestedFixes: contextFix(pass, file, e, live),
 			}, "RL202")
 		}

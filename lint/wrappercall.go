@@ -32,8 +32,8 @@ RIGHT:
 		return c.RetryFlush(ctx)
 	}
 
-It is silent about errors that are assigned to the blank identifier, and where
-no context is at hand.`,
+It is silent about errors that are assigned to the blank identifier, where no context
+is at hand or it has ended, and about one that is given without its cancellation.`,
 	URL:        pageOf("RL501"),
 	Requires:   []*analysis.Analyzer{ssaForm, retryingFunctions, directiveIndex},
 	ResultType: used,
@@ -59,7 +59,7 @@ func runWrapperCall(pass *analysis.Pass) (any, error) {
 			}
 			pos := callStart(file, call.Pos())
 			live := retryloop.LiveContext(call)
-			if given := retryloop.GivenContext(call); given != nil && live != nil && retryloop.IsBackground(given) {
+			if given := retryloop.GivenContext(call); given != nil && live != nil && isUndecided(given) {
 				r.at(pos, call.Pos(), "RL501", "%s goes on after %s has ended: give it that context", callee.Name(), nameOfContext(live))
 			}
 			if dropsError(file, call) {
@@ -68,6 +68,12 @@ func runWrapperCall(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return r.used, nil
+}
+
+// isUndecided reports whether a context never ends, and nobody has written that it is not
+// to end with another.
+func isUndecided(ctx ssa.Value) bool {
+	return retryloop.IsBackground(ctx) && !isCallOf(ctx, "context", "WithoutCancel")
 }
 
 // dropsError reports whether a call that returns an error stands alone.

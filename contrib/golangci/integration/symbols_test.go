@@ -5,10 +5,12 @@ import (
 	avastv3 "github.com/avast/retry-go/v3"
 	avastv4 "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
+	cenk "github.com/cenk/backoff"
 	backoffv2 "github.com/cenkalti/backoff"
 	backoffv3 "github.com/cenkalti/backoff/v3"
 	"github.com/cenkalti/backoff/v4"
 	backoffv5 "github.com/cenkalti/backoff/v5"
+	backoffv6 "github.com/cenkalti/backoff/v6"
 	backoffv7 "github.com/cenkalti/backoff/v7"
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
@@ -22,12 +24,15 @@ import (
 // The symbols that retrylint knows retry libraries by: those that are gone do
 // not compile.
 var _ = []any{
+	cenk.Retry, cenk.RetryNotify, cenk.WithContext, cenk.NewConstantBackOff, cenk.NewExponentialBackOff, cenk.ZeroBackOff{}, cenk.WithMaxRetries, cenk.ExponentialBackOff{}.MaxElapsedTime,
 	backoffv2.Retry, backoffv2.RetryNotify, backoffv2.WithContext, backoffv2.NewConstantBackOff, backoffv2.NewExponentialBackOff, backoffv2.ZeroBackOff{}, backoffv2.WithMaxRetries, backoffv2.ExponentialBackOff{}.MaxElapsedTime,
 	backoffv3.Retry, backoffv3.RetryNotify, backoffv3.WithContext, backoffv3.NewConstantBackOff, backoffv3.NewExponentialBackOff, backoffv3.ZeroBackOff{}, backoffv3.WithMaxRetries, backoffv3.ExponentialBackOff{}.MaxElapsedTime,
 	backoff.Retry, backoff.RetryNotify, backoff.RetryWithData[int], backoff.RetryNotifyWithData[int], backoff.WithContext, backoff.NewConstantBackOff, backoff.NewExponentialBackOff,
 	backoff.WithMaxElapsedTime, backoff.ExponentialBackOff{}.MaxElapsedTime, backoff.ZeroBackOff{},
 	backoff.WithMaxRetries, backoff.WithInitialInterval, backoff.WithMaxInterval, backoff.Permanent, backoff.ExponentialBackOff{}.InitialInterval, backoff.ExponentialBackOff{}.MaxInterval,
 	backoffv5.Retry[int], backoffv5.WithMaxElapsedTime, backoffv5.WithMaxTries, backoffv5.WithBackOff, backoffv5.NewExponentialBackOff,
+	backoffv6.Retry[int], backoffv6.WithMaxElapsedTime, backoffv6.WithMaxTries, backoffv6.WithBackOff, backoffv6.NewExponentialBackOff, backoffv6.NewConstantBackOff, backoffv6.ConstantBackOff{}, backoffv6.ZeroBackOff{},
+	backoffv7.NewConstantBackOff, backoffv7.ConstantBackOff{}, backoffv7.ZeroBackOff{}, backoffv5.NewConstantBackOff, backoffv5.ConstantBackOff{}, backoffv5.ZeroBackOff{},
 	backoffv7.Retry[int], backoffv7.WithMaxElapsedTime, backoffv7.WithMaxTries, backoffv7.WithBackOff, backoffv7.NewExponentialBackOff,
 	avast.Do, avast.Attempts, avast.Context,
 	avastv3.Do, avastv3.Attempts, avastv3.Context,
@@ -39,7 +44,7 @@ var _ = []any{
 	failsafe.With[any], failsafe.Executor[any].Run, failsafe.Executor[any].Get, failsafe.Executor[any].WithContext, failsafe.Executor[any].RunWithExecution,
 	retrypolicy.NewBuilder[any], retrypolicy.Builder[any].WithMaxRetries, retrypolicy.Builder[any].WithMaxAttempts, retrypolicy.Builder[any].WithMaxDuration,
 	retrypolicy.Builder[any].WithBudget, retrypolicy.Builder[any].AbortIf, retrypolicy.Builder[any].Build,
-	gax.Invoke, gax.WithRetry, gax.WithTimeout,
+	gax.Invoke, gax.WithRetry, gax.WithTimeout, gax.OnCodes, gax.OnErrorFunc, gax.OnHTTPCodes,
 	retryablehttp.NewClient, retryablehttp.Client{}.HTTPClient, retryablehttp.Client{}.RetryWaitMin, retryablehttp.Client{}.RetryWaitMax, (*retryablehttp.Client).StandardClient,
 	wait.ExponentialBackoff, wait.ExponentialBackoffWithContext, wait.Backoff{}.Steps, wait.Backoff{}.Cap, wait.Backoff{}.Factor, wait.Backoff{}.Duration,
 	k8sretry.OnError, k8sretry.RetryOnConflict,

@@ -66,7 +66,7 @@ var (
 // same way.
 func isNoAttempt(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	return asksForError(call) || serves(call) || readsOn(call) || asksSomebody(call) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
+	return asksForError(call) || takesHandler(call) || readsOn(call) || asksSomebody(call) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
 }
 
 // isAccept reports whether a call takes the next connection: closing the listener
@@ -94,6 +94,15 @@ func readsOn(call *ssa.Call) bool {
 	})
 }
 
+// reads reports whether a function of this package takes the next of what a reader has:
+// what did not do is skipped. It looks depth calls deep.
+func reads(fn *ssa.Function, depth int) bool {
+	return fn != nil && depth > 0 && anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		return ok && (readsOn(call) || reads(call.Common().StaticCallee(), depth-1))
+	})
+}
+
 // asksSomebody reports whether a call asks the user, to whom a wrong answer says
 // to think again.
 func asksSomebody(call *ssa.Call) bool {
@@ -102,27 +111,21 @@ func asksSomebody(call *ssa.Call) bool {
 
 // readsTerminal looks depth calls deep into this package.
 func readsTerminal(fn *ssa.Function, depth int) bool {
-	if fn == nil || depth == 0 {
-		return false
-	}
-	if isNamed(fn, "fmt", "Scan", "Scanf", "Scanln") {
-		return true
-	}
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			if load, ok := instr.(*ssa.UnOp); ok {
-				stdin, ok := load.X.(*ssa.Global)
-				return ok && isVariable(stdin, "os", "Stdin")
-			}
-			call, ok := instr.(*ssa.Call)
-			return ok && readsTerminal(call.Common().StaticCallee(), depth-1)
-		})
+	return isScan(fn) || anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		if load, ok := instr.(*ssa.UnOp); ok {
+			stdin, ok := load.X.(*ssa.Global)
+			return ok && isVariable(stdin, "os", "Stdin"), nil
+		}
+		call, ok := instr.(*ssa.Call)
+		return ok && isScan(call.Common().StaticCallee()), calleeOf(instr)
 	})
 }
 
-// serves reports whether a call gives what comes to a function, until it is told
+func isScan(fn *ssa.Function) bool { return isNamed(fn, "fmt", "Scan", "Scanf", "Scanln") }
+
+// takesHandler reports whether a call gives what comes to a function, until it is told
 // to stop. That it is called again belongs to serving.
-func serves(call *ssa.Call) bool {
+func takesHandler(call *ssa.Call) bool {
 	return server.MatchString(nameOf(call)) && slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool {
 		_, ok := arg.Type().Underlying().(*types.Signature)
 		return ok
@@ -207,7 +210,7 @@ func (l *loop) tellsOnly(errs map[ssa.Value]bool) bool {
 func saysFailure(fn *ssa.Function, result int) bool {
 	says := false
 	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		ret, ok := terminator(b).(*ssa.Return)
 		if ok && asksForSuccess(returned(ret, result)) {
 			says = true // return err == nil
 		}
@@ -242,7 +245,7 @@ func seesError(b, since *ssa.BasicBlock) bool {
 // failingEdge returns what follows block b when an error is not nil, if that is
 // what it asks.
 func failingEdge(b *ssa.BasicBlock) *ssa.BasicBlock {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil
 	}
@@ -307,7 +310,7 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
 		switch instr := instr.(type) {
 		case *ssa.Call:
-			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || isDuration(instr.Type()) || asksContext(instr) || l.isAbout(instr, call)
+			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || isDuration(instr.Type()) || asksContext(instr) || l.readsAnswer(instr, call)
 		case *ssa.Store:
 			return isConst(instr.Val) || l.blocks[blockOf(root(instr.Addr))]
 		case *ssa.Select:
@@ -339,7 +342,7 @@ var getter = regexp.MustCompile(`^(Get|Find|Lookup|Describe|Query|Load|Stat)`)
 // that of an HTTP request that has succeeded.
 func (l *loop) returnsOK(back map[*ssa.BasicBlock]bool) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok {
 			return false
 		}
@@ -357,11 +360,13 @@ var taker = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|po
 // drains reports whether the loop asks for more to do until there is none, and
 // waits for as long as that fails. What only takes what comes is for serving.
 func (l *loop) drains(call *ssa.Call, failed way) bool {
-	return !taker.MatchString(nameOf(call)) && failed.waits()
+	return !taker.MatchString(nameOf(call)) && failed.alwaysWaits()
 }
 
-// waits reports whether the way always waits for a time before it comes back.
-func (w way) waits() bool { return w.waitsBut(func(*ssa.BasicBlock) *ssa.BasicBlock { return nil }) }
+// alwaysWaits reports whether the way always waits for a time before it comes back.
+func (w way) alwaysWaits() bool {
+	return w.waitsBut(func(*ssa.BasicBlock) *ssa.BasicBlock { return nil })
+}
 
 // waitsUnlessItFails reports whether the way waits for a time before it comes back,
 // where nothing else fails.
@@ -408,20 +413,37 @@ func blockOf(v ssa.Value) *ssa.BasicBlock {
 
 var teller = regexp.MustCompile(`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
 
+// logger matches packages of which everything is to tell somebody.
+var logger = regexp.MustCompile(`(^|/)(log|slog|klog|glog|zerolog|zap|logrus|logr|hclog|go-hclog|log15)(/v\d+)?$`)
+
 // isTold reports whether a call only tells somebody something.
 func isTold(call *ssa.Call) bool {
 	if fn := call.Common().StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil {
 		switch fn.Object().Pkg().Path() {
-		case "fmt", "log", "log/slog", "errors", "strings", "strconv", "time", "bytes":
+		case "fmt", "errors", "strings", "strconv", "time", "bytes":
 			return true
 		}
 	}
-	return teller.MatchString(nameOf(call))
+	return isOfLogger(call) || teller.MatchString(nameOf(call))
 }
 
-// isAbout reports whether a call is of a method of what another call returned:
+// isOfLogger reports whether a call is of a function of a package that only tells, or of
+// one that such a package keeps in a variable.
+func isOfLogger(call *ssa.Call) bool {
+	if fn := call.Common().StaticCallee(); fn != nil {
+		return fn.Object() != nil && fn.Object().Pkg() != nil && logger.MatchString(fn.Object().Pkg().Path())
+	}
+	load, ok := call.Common().Value.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	kept, ok := load.X.(*ssa.Global)
+	return ok && kept.Pkg != nil && logger.MatchString(kept.Pkg.Pkg.Path())
+}
+
+// readsAnswer reports whether a call is of a method of what another call returned:
 // it reads or closes the answer.
-func (l *loop) isAbout(call, asked *ssa.Call) bool {
+func (l *loop) readsAnswer(call, asked *ssa.Call) bool {
 	of := receiverOf(call)
 	return of != nil && isResultOf(of, asked, 8)
 }

@@ -17,7 +17,7 @@ import (
 func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
-	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, open: map[ssa.Value]bool{}, set: &r.sets}
+	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, judged: map[ssa.Value]bool{}, set: &r.sets}
 	if given := GivenContext(r.Call); given != nil {
 		parent := r.beforeAttempts(given)
 		c.ownTime = parent != given && NeverEnds(parent)
@@ -28,8 +28,8 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		if !cycle[b] {
 			continue
 		}
-		last, isBranch := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if _, jumps := b.Instrs[len(b.Instrs)-1].(*ssa.Jump); ends(b) || !isBranch && !jumps {
+		last, isBranch := terminator(b).(*ssa.If)
+		if _, jumps := terminator(b).(*ssa.Jump); ends(b) || !isBranch && !jumps {
 			bounds[b] = true
 		}
 		if !isBranch || bounds[b] || last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
@@ -56,7 +56,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			bounds[b] = true
 			continue
 		}
-		classes[b] = !c.fixed(last.Cond) && r.isAbout(last.Cond, errs)
+		classes[b] = !c.fixed(last.Cond) && r.failed.loop.concerns(last.Cond, errs)
 	}
 	if len(bounds) > 0 && !r.escapes(cycle, bounds, classes, c, branch) {
 		return
@@ -68,7 +68,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			continue
 		}
 		if classes[b] {
-			last := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+			last := terminator(b).(*ssa.If)
 			r.Classified = true
 			selected = selected || isSelected(last, cycle) && !isDown(last.Cond)
 			knows = knows || !isSpared(last, cycle)
@@ -81,6 +81,8 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		}
 	}
 	switch given := GivenContext(r.Call); {
+	case r.tires() || r.mayExit(cycle):
+		// The callee, or what is asked beside it, ends it.
 	case selected && !r.waitsOn(cycle):
 		// One error alone asks for the same again at once: there is more to do, or
 		// others were faster.
@@ -128,8 +130,8 @@ func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c class
 			if !cycle[b] {
 				continue
 			}
-			last, isBranch := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-			chosen := isBranch && last != branch && !(c.only(last.Cond) && r.isAbout(last.Cond, c.errs))
+			last, isBranch := terminator(b).(*ssa.If)
+			chosen := isBranch && last != branch && !(c.only(last.Cond) && r.failed.loop.concerns(last.Cond, c.errs))
 			_, failing, _ := r.failed.loop.branchOn(b, c.errs)
 			on, off := 0, 0
 			for _, s := range b.Succs {
@@ -162,7 +164,7 @@ func (r *Retry) staysOn(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) bool 
 			continue
 		}
 		// Another case of the same select may be none, too.
-		_, branches := s.Instrs[len(s.Instrs)-1].(*ssa.If)
+		_, branches := terminator(s).(*ssa.If)
 		if s != out && !(branches && len(s.Preds) == 1 && len(s.Instrs) == 2 && r.staysOn(s, cycle)) {
 			return false
 		}
@@ -210,17 +212,20 @@ func (r *Retry) isOfMaker(cond ssa.Value) bool {
 		return false
 	}
 	made, ok := err.Tuple.(*ssa.Call)
-	return ok && (isMade(made) || isDialled(made)) && isMadeBy(root(receiverOf(r.Call)), made)
+	return ok && (isMade(made) || isDialled(made)) && isMadeBy(root(receiverOf(r.Call)), made, 4)
 }
 
 // isMadeBy reports whether v is what a call returns, or is made of that, as a client is
-// of a connection.
-func isMadeBy(v ssa.Value, made *ssa.Call) bool {
+// of a connection. It looks depth makers deep.
+func isMadeBy(v ssa.Value, made *ssa.Call, depth int) bool {
+	if depth == 0 {
+		return false
+	}
 	switch v := v.(type) {
 	case *ssa.Extract:
 		return v.Tuple == ssa.Value(made)
 	case *ssa.Call:
-		return isMade(v) && slices.ContainsFunc(v.Common().Args, func(arg ssa.Value) bool { return isMadeBy(root(arg), made) })
+		return isMade(v) && slices.ContainsFunc(v.Common().Args, func(arg ssa.Value) bool { return isMadeBy(root(arg), made, depth-1) })
 	}
 	return false
 }
@@ -285,8 +290,8 @@ func asksForOne(branch *ssa.If) *ssa.BasicBlock {
 	return nil
 }
 
-// isAbout reports whether a condition asks anything of an error.
-func (r *Retry) isAbout(v ssa.Value, errs map[ssa.Value]bool) bool {
+// concerns reports whether a condition asks anything of some errors.
+func (l *loop) concerns(v ssa.Value, errs map[ssa.Value]bool) bool {
 	seen := map[ssa.Value]bool{}
 	var visit func(ssa.Value) bool
 	visit = func(v ssa.Value) bool {
@@ -294,7 +299,7 @@ func (r *Retry) isAbout(v ssa.Value, errs map[ssa.Value]bool) bool {
 			return true
 		}
 		instr, ok := v.(ssa.Instruction)
-		if !ok || seen[v] || !r.failed.loop.blocks[instr.Block()] {
+		if !ok || seen[v] || !l.blocks[instr.Block()] {
 			return false
 		}
 		seen[v] = true
@@ -315,7 +320,7 @@ type classification struct {
 	failed, succeeded way
 	tried             *ssa.Call
 	errs              map[ssa.Value]bool
-	open              map[ssa.Value]bool // under way
+	judged            map[ssa.Value]bool // what only says; false while that is under way
 	set               *bool              // whether a way out asks for a field that a success sets
 	ownTime           bool               // only the time limit of each attempt ends its context
 }
@@ -331,11 +336,17 @@ func (c classification) only(v ssa.Value) bool {
 		return true
 	}
 	// A value that depends on itself changes from round to round: a counter.
-	if c.open[v] {
-		return false
+	only, judged := c.judged[v]
+	if !judged {
+		c.judged[v] = false
+		only = c.onlyBehind(v)
+		c.judged[v] = only
 	}
-	c.open[v] = true
-	defer delete(c.open, v)
+	return only
+}
+
+// onlyBehind is only of a value that is made of others.
+func (c classification) onlyBehind(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
@@ -345,7 +356,12 @@ func (c classification) only(v ssa.Value) bool {
 	case *ssa.Extract:
 		made, ok := v.Tuple.(*ssa.Call)
 		return ok && c.failed.computes(made) || c.only(v.Tuple)
-	case *ssa.BinOp, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Field:
+	case *ssa.BinOp:
+		if isOfPackageVariable(v.X) && isNil(v.Y) {
+			return false // no error to compare with, but whether there is one
+		}
+		return c.only(v.X) && c.only(v.Y)
+	case *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Field:
 		return !slices.ContainsFunc(v.(ssa.Instruction).Operands(nil), func(op *ssa.Value) bool { return !c.only(*op) })
 	case *ssa.Phi:
 		return c.isChoice(v)
@@ -372,7 +388,7 @@ func (c classification) memory(addr ssa.Value) bool {
 		if own && (c.setBySuccess(addr) || c.isLeftAlone(addr)) {
 			return true
 		}
-		if !c.failed.loop.assignsTo(addr) && (own && isSettled(addr) || c.fixed(root(addr)) && isSetting(addr)) {
+		if !c.failed.loop.assignsTo(addr) && (own && isSettled(addr) || c.fixed(root(addr)) && isSetting(addr) && !c.failed.loop.handsOn(addr)) {
 			return true
 		}
 		return !own && c.only(addr.X)
@@ -385,7 +401,7 @@ func (c classification) memory(addr ssa.Value) bool {
 func (c classification) replaces(phi *ssa.Phi) bool {
 	for i, edge := range phi.Edges {
 		load, ok := edge.(*ssa.UnOp)
-		if c.failed.blocks[phi.Block().Preds[i]] && (isConst(edge) || ok && isCell(load.X)) {
+		if c.failed.blocks[phi.Block().Preds[i]] && (isConst(edge) || ok && isPackageVariable(load.X)) {
 			return true
 		}
 	}
@@ -443,6 +459,10 @@ func (c classification) call(call *ssa.Call) bool {
 	common := call.Common()
 	args, fn := common.Args, common.StaticCallee()
 	if builtin, ok := common.Value.(*ssa.Builtin); ok && builtin.Name() == "len" {
+		switch args[0].Type().Underlying().(type) {
+		case *types.Map, *types.Chan:
+			return false // others fill the same one
+		}
 		return c.only(args[0])
 	}
 	if common.IsInvoke() {
@@ -469,47 +489,40 @@ func (c classification) call(call *ssa.Call) bool {
 // sentinel, and not what an error was put into.
 func (c classification) isFromBefore(v ssa.Value) bool {
 	kept := root(v)
-	if alloc, ok := kept.(*ssa.Alloc); ok && isTarget(alloc) || isCell(kept) {
+	if alloc, ok := kept.(*ssa.Alloc); ok && isTarget(alloc) || isPackageVariable(kept) {
 		return false
 	}
 	return c.fixed(kept) && !c.errs[kept]
 }
 
 // remembers reports whether a function of this package may answer differently
-// the next time: it reads a clock, a channel, or a variable that may change, or
-// asks for interrupted system calls. It looks depth calls deep, and believes in
+// the next time: it reads a clock, a channel, or a variable that may change, assigns to
+// what it is given, or asks for interrupted system calls. It looks depth calls deep, and believes in
 // what it cannot see.
 func remembers(fn *ssa.Function, depth int) bool {
-	if isNamed(fn, "time", "Now", "Since", "Until") {
-		return true
-	}
-	if depth == 0 {
-		return false
-	}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isInterrupt(*op) }) {
-				return true
-			}
-			switch instr := instr.(type) {
-			case *ssa.UnOp:
-				if g, ok := instr.X.(*ssa.Global); ok && instr.Op == token.MUL && mayChange(g) || instr.Op == token.ARROW {
-					return true
-				}
-			case *ssa.Select:
-				return true
-			case ssa.CallInstruction:
-				if slices.ContainsFunc(instr.Common().Args, isCell) {
-					return true // flag.Load(), mu.Lock()
-				}
-				if callee := instr.Common().StaticCallee(); callee != nil && remembers(callee, depth-1) {
-					return true
-				}
-			}
+	return isClock(fn) || anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isInterrupt(*op) }) {
+			return true, nil
 		}
-	}
-	return false
+		switch instr := instr.(type) {
+		case *ssa.UnOp:
+			g, ok := instr.X.(*ssa.Global)
+			return ok && instr.Op == token.MUL && mayChange(g) || instr.Op == token.ARROW, nil
+		case *ssa.Select, *ssa.MapUpdate:
+			return true, nil
+		case *ssa.Store:
+			_, local := root(instr.Addr).(*ssa.Alloc)
+			return !local, nil
+		case ssa.CallInstruction:
+			// flag.Load(), mu.Lock()
+			return slices.ContainsFunc(instr.Common().Args, isPackageVariable) || isClock(instr.Common().StaticCallee()), calleeOf(instr)
+		}
+		return false, nil
+	})
 }
+
+// isClock reports whether fn says what time it is, or how much has passed.
+func isClock(fn *ssa.Function) bool { return isNamed(fn, "time", "Now", "Since", "Until") }
 
 // mayChange reports whether a variable is of a type that programs keep flags,
 // counts and times in. Loggers, patterns and sentinels are of others.
@@ -541,7 +554,10 @@ func isVariable(g *ssa.Global, path string, names ...string) bool {
 }
 
 // isInterrupt reports whether v is EINTR.
-func isInterrupt(v ssa.Value) bool {
+func isInterrupt(v ssa.Value) bool { return isErrno(v, syscall.EINTR) }
+
+// isErrno reports whether v is one of some errors of the system.
+func isErrno(v ssa.Value, wanted ...syscall.Errno) bool {
 	if iface, ok := v.(*ssa.MakeInterface); ok {
 		v = iface.X
 	}
@@ -550,7 +566,11 @@ func isInterrupt(v ssa.Value) bool {
 		return false
 	}
 	named, ok := types.Unalias(c.Type()).(*types.Named)
-	return ok && named.Obj().Name() == "Errno" && constant.Compare(c.Value, token.EQL, constant.MakeUint64(uint64(syscall.EINTR)))
+	if !ok || named.Obj().Name() != "Errno" {
+		return false
+	}
+	n, exact := constant.Uint64Val(c.Value)
+	return exact && slices.Contains(wanted, syscall.Errno(n))
 }
 
 // isTarget reports whether nothing but errors.As writes to a variable.

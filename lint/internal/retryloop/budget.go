@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -12,12 +13,12 @@ import (
 // RebuiltBudget returns where a retry makes anew, for each attempt, what is to
 // end it: an object that a way out asks, and that counts what it was asked.
 func (r Retry) RebuiltBudget() ssa.Value {
-	if r.counted || r.reread {
+	if r.operands == countingOperands || r.operands.areNew() {
 		return nil
 	}
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
 			continue
 		}
@@ -33,6 +34,30 @@ func (r Retry) RebuiltBudget() ssa.Value {
 		}
 	}
 	return nil
+}
+
+// Restarted returns the comparisons by which loops end when a counter has reached something
+// that each round sets to the same before it counts.
+func Restarted(fn *ssa.Function) (found []*ssa.BinOp) {
+	for _, l := range loops(fn) {
+		for _, b := range l.list {
+			branch, ok := terminator(b).(*ssa.If)
+			if !ok || l.innermost[b] != l || !l.mayLeave(branch) {
+				continue
+			}
+			cmp, ok := branch.Cond.(*ssa.BinOp)
+			if ok && (isCountOfOne(cmp.X) || isCountOfOne(cmp.Y)) {
+				found = append(found, cmp)
+			}
+		}
+	}
+	return found
+}
+
+// isCountOfOne reports whether v is a variable that is set to a constant and stepped by one.
+func isCountOfOne(v ssa.Value) bool {
+	step, ok := v.(*ssa.BinOp)
+	return ok && (step.Op == token.ADD || step.Op == token.SUB) && isConst(step.X) && isConst(step.Y) && isInteger(step.Type())
 }
 
 // rebuiltTimer returns the timer that a case of a select waits for, if it is
@@ -96,11 +121,9 @@ func stepsItself(method *ssa.Function) bool {
 	if method == nil || len(method.Params) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(method.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			store, ok := instr.(*ssa.Store)
-			return ok && steps(store) && root(store.Addr) == method.Params[0]
-		})
+	return anyInstr(method, func(instr ssa.Instruction) bool {
+		store, ok := instr.(*ssa.Store)
+		return ok && steps(store) && root(store.Addr) == method.Params[0]
 	})
 }
 

@@ -2,9 +2,9 @@ package retryloop
 
 import (
 	"go/token"
+	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -17,7 +17,7 @@ func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool)
 		return Retry{}, false
 	}
 	for _, b := range l.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !recognises(branch.Cond, errs) {
 			continue
 		}
@@ -29,15 +29,13 @@ func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool)
 		if !failed.returns() || succeeded.returns() || !succeeded.leaves() || progresses(call, failed) {
 			continue
 		}
-		same, counted := failed.repeats(call)
-		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, recognised: true, counted: counted,
-			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
-		}
+		same, counts := failed.repeats(call)
+		r := l.newRetry(call, failed, succeeded, sameOr(counts))
+		r.recognised = true
 		if !same || !r.Waits() && !isDown(branch.Cond) {
 			continue
 		}
-		if !counted && !isOpaque(call) {
+		if !counts && !isOpaque(call) {
 			r.judge(branch, errs)
 		}
 		return r, true
@@ -65,6 +63,80 @@ func recognises(cond ssa.Value, errs map[ssa.Value]bool) bool {
 		return fn != nil && isGivenOne(cond, errs) && (isNamed(fn, "errors", "Is", "As") || classifier.MatchString(fn.Name()))
 	}
 	return false
+}
+
+// retryOfStatus judges whether the loop is a retry that asks for the status of an HTTP
+// response: it waits where that is the one of a failure, and leaves with all others, and
+// with errors.
+func (l *loop) retryOfStatus(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
+	if !isOfResponse(call) || l.goesOnAfter(call, errs) {
+		return Retry{}, false
+	}
+	for _, b := range l.list {
+		failing, succeeding := askedStatus(b, call)
+		if failing == nil {
+			continue
+		}
+		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
+		if !failed.returnsTo(call) || succeeded.returns() || !succeeded.leaves() {
+			continue
+		}
+		same, counts := failed.repeats(call)
+		r := l.newRetry(call, failed, succeeded, sameOr(counts))
+		r.recognised = true
+		if !same || !r.Waits() {
+			continue
+		}
+		if !counts && !isOpaque(call) {
+			r.judge(terminator(b).(*ssa.If), errs)
+		}
+		return r, true
+	}
+	return Retry{}, false
+}
+
+// goesOnAfter reports whether an error of a call, or a response that is OK, leads back to
+// it: the loop is for more than to try until a response is right.
+func (l *loop) goesOnAfter(call *ssa.Call, errs map[ssa.Value]bool) bool {
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, failing, _ := l.branchOn(b, errs)
+		if branch != nil && l.way(b, failing).returnsTo(call) {
+			return true
+		}
+		asks, succeeding := askedStatus(b, call)
+		return asks != nil && isOKAsked(b) && l.way(b, succeeding).returnsTo(call)
+	})
+}
+
+// isOKAsked reports whether block b compares with the status of a success.
+func isOKAsked(b *ssa.BasicBlock) bool {
+	cmp := terminator(b).(*ssa.If).Cond.(*ssa.BinOp)
+	status, ok := whole(cmp.Y)
+	return ok && status == http.StatusOK
+}
+
+// askedStatus returns what follows block b if the status of a response is that of a
+// failure, and if it is not, where b asks just that.
+func askedStatus(b *ssa.BasicBlock, call *ssa.Call) (failing, succeeding *ssa.BasicBlock) {
+	branch, ok := terminator(b).(*ssa.If)
+	if !ok {
+		return nil, nil
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || nameOfValue(cmp.X) != "StatusCode" || !isResultOf(cmp.X, call, 4) {
+		return nil, nil
+	}
+	status, ok := whole(cmp.Y)
+	fails := status >= http.StatusBadRequest
+	switch {
+	case !ok:
+		return nil, nil
+	case (cmp.Op == token.GEQ || cmp.Op == token.GTR || cmp.Op == token.EQL) && fails, cmp.Op == token.NEQ && status == http.StatusOK, cmp.Op == token.GEQ && status == http.StatusMultipleChoices:
+		return b.Succs[0], b.Succs[1]
+	case (cmp.Op == token.LSS || cmp.Op == token.LEQ || cmp.Op == token.NEQ) && fails, cmp.Op == token.EQL && status == http.StatusOK, cmp.Op == token.LSS && status == http.StatusMultipleChoices:
+		return b.Succs[1], b.Succs[0]
+	}
+	return nil, nil
 }
 
 var classifier = regexp.MustCompile(`(?i)^is|retr(y|iable)|transient|temporary|timeout|busy|conflict`)

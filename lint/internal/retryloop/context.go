@@ -43,7 +43,7 @@ func IsBackground(v ssa.Value) bool {
 // liveContext returns a context that somebody may end while block b of fn runs:
 // a parameter, also of an enclosing function, or one derived before that isLive.
 func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) bool) ssa.Value {
-	for outer := fn; outer != nil; outer = outer.Parent() {
+	for outer := fn; outer != nil && !isCleanup(fn); outer = outer.Parent() {
 		for _, p := range outer.Params {
 			if IsContext(p.Type()) && p.Name() != "_" && p.Name() != "" {
 				return p
@@ -60,7 +60,7 @@ func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) boo
 			continue
 		}
 		for _, instr := range block.Instrs {
-			if v, ok := instr.(ssa.Value); ok && isLive(v) {
+			if v, ok := instr.(ssa.Value); ok && isLive(v) && isUsedFrom(v, b) {
 				return v
 			}
 		}
@@ -68,21 +68,81 @@ func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) boo
 	return nil
 }
 
+// isUsedFrom reports whether a context that the function has derived is used in block b, or
+// behind it: one that is not was for something else. A variable may be.
+func isUsedFrom(ctx ssa.Value, b *ssa.BasicBlock) bool {
+	if _, derived := ctx.(*ssa.Extract); !derived {
+		return true
+	}
+	after := behind(b)
+	return slices.ContainsFunc(*ctx.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref.(type) {
+		case *ssa.DebugRef:
+			return false
+		case *ssa.Store, *ssa.MakeClosure:
+			return true
+		}
+		return after[ref.Block()]
+	})
+}
+
+// isCleanup reports whether a function literal is only deferred: it has to do what it does
+// when the context has ended as well.
+func isCleanup(fn *ssa.Function) bool {
+	if fn.Parent() == nil {
+		return false
+	}
+	deferred := false
+	for _, b := range fn.Parent().Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.MakeClosure:
+				if instr.Fn == ssa.Value(fn) {
+					if !runsAtEnd(instr) {
+						return false
+					}
+					deferred = true
+				}
+			case *ssa.Defer:
+				deferred = deferred || instr.Call.Value == ssa.Value(fn)
+			}
+		}
+	}
+	return deferred
+}
+
 // Gives reports whether a function gives a context, which it captures, to what it calls.
 func Gives(fn *ssa.Function, ctx ssa.Value) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			if !ok || IsContext(call.Type()) {
-				return false
-			}
-			given := GivenContext(call)
-			if load, ok := given.(*ssa.UnOp); ok {
-				given = load.X
-			}
-			captured, ok := given.(*ssa.FreeVar)
-			return ok && bindingOf(captured) == ctx
-		})
+	return givesCaptured(fn, func(given ssa.Value) bool { return given == ctx })
+}
+
+// GivesItsOwn reports whether a function gives what it calls a context that nobody ends but
+// by a time limit, and that it captures: it is to end by that.
+func GivesItsOwn(fn *ssa.Function) bool {
+	return givesCaptured(fn, func(given ssa.Value) bool {
+		parent := withoutLimit(given)
+		return parent != given && NeverEnds(parent)
+	})
+}
+
+// givesCaptured reports whether a function gives a context, which it captures and which is
+// as said, to what it calls.
+func givesCaptured(fn *ssa.Function, is func(ssa.Value) bool) bool {
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok || IsContext(call.Type()) {
+			return false
+		}
+		given := GivenContext(call)
+		if load, ok := given.(*ssa.UnOp); ok {
+			given = load.X
+		}
+		captured, ok := given.(*ssa.FreeVar)
+		if !ok {
+			return false
+		}
+		bound := bindingOf(captured)
+		return bound != nil && is(bound)
 	})
 }
 
@@ -185,7 +245,7 @@ func isCancelled(v ssa.Value) bool {
 	if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") {
 		return false
 	}
-	return isCell(root(made.Common().Args[0])) || slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+	return isPackageVariable(root(made.Common().Args[0])) || slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
 		cancel, ok := ref.(*ssa.Extract)
 		return ok && cancel.Index == 1 && isHandedOn(cancel, 4)
 	})
@@ -290,8 +350,16 @@ func (l *loop) contextAsked() ssa.Value {
 
 // isOlder reports whether a context is from before the loop, or a part of
 // something that is.
-func (l *loop) isOlder(ctx ssa.Value) bool {
+func (l *loop) isOlder(ctx ssa.Value) bool { return l.isOlderBut(ctx, map[ssa.Value]bool{}) }
+
+// isOlderBut does not ask again of what is seen: a context that rounds of an inner loop
+// derive from the last.
+func (l *loop) isOlderBut(ctx ssa.Value, seen map[ssa.Value]bool) bool {
 	v := root(ctx)
+	if seen[v] {
+		return true
+	}
+	seen[v] = true
 	for {
 		call, ok := v.(*ssa.Call)
 		if !ok || receiverOf(call) == nil {
@@ -303,7 +371,7 @@ func (l *loop) isOlder(ctx ssa.Value) bool {
 		// The attempt may have a time limit of its own.
 		return !slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool {
 			_, choice := edge.(*ssa.Phi)
-			return choice || !l.isOlder(withoutLimit(edge))
+			return choice || !l.isOlderBut(withoutLimit(edge), seen)
 		})
 	}
 	return !l.blocks[blockOf(v)]
@@ -336,19 +404,31 @@ func (l *loop) isDetached() bool {
 				detached = true
 				continue
 			}
-			if !IsBackground(GivenContext(call)) {
+			given, ok := GivenContext(call).(*ssa.Call)
+			if !ok || !IsBackground(given) {
 				return false
 			}
 			gives = true
+			detached = detached || isNamed(given.Common().StaticCallee(), "context", "WithoutCancel")
 		}
 	}
 	return gives && detached
 }
 
+// receivesEnd reports whether an instruction waits for the end of a context.
+func receivesEnd(instr ssa.Instruction) bool {
+	receive, ok := instr.(*ssa.UnOp)
+	return ok && receive.Op == token.ARROW && methodOfContext(receive.X, "Done") != nil
+}
+
 // endedAt reports whether a context has ended where block b runs.
 func endedAt(b *ssa.BasicBlock) bool {
 	for ; b != nil && b.Idom() != nil; b = b.Idom() {
-		branch, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If)
+		at := b.Idom()
+		if slices.ContainsFunc(at.Instrs, receivesEnd) {
+			return true
+		}
+		branch, ok := terminator(at).(*ssa.If)
 		if !ok {
 			continue
 		}
@@ -381,7 +461,7 @@ func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
 // hasNone reports whether block b only runs where a context is nil.
 func hasNone(b *ssa.BasicBlock) bool {
 	for ; b.Idom() != nil; b = b.Idom() {
-		branch, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b.Idom()).(*ssa.If)
 		if !ok || len(b.Preds) != 1 {
 			continue
 		}

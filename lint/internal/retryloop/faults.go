@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -11,25 +12,65 @@ import (
 // Hidden returns where a function of a retry returns a nil error although the
 // context ended.
 func (r Retry) Hidden() (found []*ssa.Return) {
-	if r.counted || r.reread || r.recognised || !returnsError(r.Call.Parent()) {
+	if r.operands == countingOperands || r.operands.areNew() || r.recognised || !returnsError(r.Call.Parent()) {
 		return nil
 	}
-	if !r.succeeded.mayReturn() {
+	if !r.succeeded.mayReturn() || r.servesBehind() {
 		return nil // the function goes on as long as it may
 	}
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] || contextAsked(branch.Cond) == nil {
 			continue
 		}
 		for _, s := range b.Succs {
-			if ret := plainReturn(s); !cycle[s] && ret != nil && !slices.Contains(found, ret) {
+			if ret := plainReturn(s); !cycle[s] && ret != nil && !slices.Contains(found, ret) && !r.saysNo(ret) {
 				found = append(found, ret)
 			}
 		}
 	}
 	return found
+}
+
+// saysNo reports whether a return says by another result that it is not that of a
+// success: by a bool, or by a value to go on with.
+func (r Retry) saysNo(ret *ssa.Return) bool {
+	for i := range ret.Results {
+		said, ok := returned(ret, i).(*ssa.Const)
+		if !ok || said.Value == nil {
+			continue
+		}
+		if said.Value.Kind() != constant.Bool {
+			if !isZero(said) {
+				return true
+			}
+			continue
+		}
+		if !slices.ContainsFunc(returnsOf(r.succeeded.outside()), func(other *ssa.Return) bool {
+			c, ok := returned(other, i).(*ssa.Const)
+			return ok && other != ret && c.Value != nil && constant.Compare(c.Value, token.EQL, said.Value)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// servesBehind reports whether, after a success, the function goes on behind the loop until
+// a context, or what it has started, ends: what it has tried is how it begins.
+func (r Retry) servesBehind() bool {
+	for b := range r.succeeded.outside() {
+		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			if call, ok := instr.(*ssa.Call); ok {
+				return GivenContext(call) != nil && runner.MatchString(nameOf(call)) || nameOf(call) == "Wait" && receiverOf(call) != nil
+			}
+			return receivesEnd(instr)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Emptied returns where a function returns, because a context has ended, the error of a
@@ -40,7 +81,7 @@ func Emptied(fn *ssa.Function) (found []*ssa.Return) {
 	}
 	for _, l := range loops(fn) {
 		for _, b := range fn.Blocks {
-			branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+			branch, ok := terminator(b).(*ssa.If)
 			if !ok || !l.header.Dominates(b) {
 				continue
 			}
@@ -48,7 +89,7 @@ func Emptied(fn *ssa.Function) (found []*ssa.Return) {
 			if ctx == nil || NeverEnds(ctx) {
 				continue
 			}
-			ret, ok := ended.Instrs[len(ended.Instrs)-1].(*ssa.Return)
+			ret, ok := terminator(ended).(*ssa.Return)
 			if !ok || slices.Contains(found, ret) {
 				continue
 			}
@@ -70,7 +111,7 @@ func isKnownNil(err ssa.Value, b *ssa.BasicBlock) bool {
 	}
 	for ; b.Idom() != nil; b = b.Idom() {
 		at := b.Idom()
-		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(at).(*ssa.If)
 		if !ok || len(b.Preds) != 1 {
 			continue
 		}
@@ -119,7 +160,7 @@ func setsResult(store *ssa.Store) bool {
 // none runs before the function ends. What is deferred under a condition may be
 // so once.
 func (r Retry) Defers() (found []*ssa.Defer) {
-	if r.counted || r.reread {
+	if r.operands == countingOperands || r.operands.areNew() {
 		return nil // each round may be about something else
 	}
 	cycle := r.failed.cycle()
@@ -151,12 +192,18 @@ func Recursions(fn *ssa.Function) (found []*ssa.Call) {
 	for _, b := range fn.Blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if ok && call.Common().StaticCallee() == fn && len(fn.Params) > 0 && sameArguments(call) && answersFailure(call) {
+			if ok && isItself(call, fn) && sameArguments(call) && answersFailure(call) {
 				found = append(found, call)
 			}
 		}
 	}
 	return found
+}
+
+// isItself reports whether a call is of fn, or of the instance of fn that it is.
+func isItself(call *ssa.Call, fn *ssa.Function) bool {
+	callee := call.Common().StaticCallee()
+	return callee != nil && (callee == fn || callee.Origin() == fn)
 }
 
 // sameArguments reports whether a function calls itself with what it was given, or with
@@ -182,7 +229,7 @@ func onlyPaces(v ssa.Value, recursion *ssa.Call, depth int) bool {
 		case *ssa.DebugRef:
 			return false
 		case *ssa.MakeInterface:
-			return !isArgumentToTell(ref)
+			return !isOnlyTold(ref, 4)
 		case *ssa.BinOp:
 			return types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) || !onlyPaces(ref, recursion, depth-1)
 		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
@@ -209,7 +256,7 @@ func answersFailure(call *ssa.Call) bool {
 				return false
 			}
 		}
-		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(at).(*ssa.If)
 		if !ok {
 			continue
 		}
@@ -218,7 +265,7 @@ func answersFailure(call *ssa.Call) bool {
 			return false
 		}
 		tried, ok := errorCall(err)
-		if !ok || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !NeverEnds(GivenContext(tried)) {
+		if !ok || isNoAttempt(tried) || reads(tried.Common().StaticCallee(), 2) || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !NeverEnds(GivenContext(tried)) {
 			return false
 		}
 		failed = failed || fails
@@ -258,7 +305,7 @@ func askedError(branch *ssa.If, b *ssa.BasicBlock, recursion *ssa.Call) (err ssa
 	switch cond := branch.Cond.(type) {
 	case *ssa.BinOp:
 		if isError(cond.X.Type()) {
-			return cond.X, isNil(cond.Y)
+			return cond.X, isNil(cond.Y) && failingEdge(branch.Block()) == b
 		}
 	case *ssa.Call:
 		if isNamed(cond.Common().StaticCallee(), "errors", "Is") {
@@ -288,7 +335,7 @@ func Overflows(fn *ssa.Function) (found []*ssa.BinOp) {
 		for _, b := range l.list {
 			for _, instr := range b.Instrs {
 				shift, ok := instr.(*ssa.BinOp)
-				if ok && l.innermost[b] == l && shift.Op == token.SHL && l.isFreeCounter(shift.Y) && becomesDuration(shift, 5) && isCapped(shift, 8) && !l.endsBy(shift, 8) {
+				if ok && l.innermost[b] == l && shift.Op == token.SHL && l.isFreeCounter(shift.Y) && becomesDuration(shift, 5) && isCapped(shift, 8) && !isGuarded(shift, 8) && !l.endsBy(shift, 8) {
 					found = append(found, shift)
 				}
 			}
@@ -366,6 +413,52 @@ func isCapped(v ssa.Value, depth int) bool {
 		}
 		return false
 	})
+}
+
+// isGuarded reports whether a number, or what is computed from it, is compared with 0, or
+// given to what returns the greater of two: as what has overflowed is found.
+func isGuarded(v ssa.Value, depth int) bool {
+	return depth > 0 && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.Call:
+			builtin, ok := ref.Common().Value.(*ssa.Builtin)
+			return ok && (builtin.Name() == "max" || builtin.Name() == "min" && isGuarded(ref, depth-1))
+		case *ssa.BinOp:
+			if types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) {
+				return isZero(ref.X) || isZero(ref.Y)
+			}
+			return isGuarded(ref, depth-1)
+		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+			return isGuarded(ref.(ssa.Value), depth-1)
+		}
+		return false
+	})
+}
+
+// GrowsOn reports whether a number is multiplied, shifted or added to where is says that it
+// is not looked at.
+func GrowsOn(v ssa.Value, beyond func(token.Pos) bool) bool {
+	seen := map[ssa.Value]bool{}
+	var grows func(ssa.Value) bool
+	grows = func(v ssa.Value) bool {
+		if seen[v] || v.Referrers() == nil {
+			return false
+		}
+		seen[v] = true
+		return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+			switch ref := ref.(type) {
+			case *ssa.BinOp:
+				if types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) {
+					return false
+				}
+				return beyond(ref.Pos()) || grows(ref)
+			case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+				return grows(ref.(ssa.Value))
+			}
+			return false
+		})
+	}
+	return grows(v)
 }
 
 // becomesDuration reports whether a value is, or is part of, a time.Duration.

@@ -43,7 +43,7 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 							return false
 						}
 						set = true
-					case fn == callee && isFlag(at):
+					case fn == callee && isFlag(at) && !mayHaveFailed(b):
 						set = true
 					case !made:
 						return false
@@ -55,6 +55,17 @@ func (c classification) setBySuccess(field *ssa.FieldAddr) bool {
 	})
 	*c.set = *c.set || ok && set
 	return ok && set
+}
+
+// mayHaveFailed reports whether block b runs where an error is not nil: that one is, or
+// that one and another condition are, is asked before.
+func mayHaveFailed(b *ssa.BasicBlock) bool {
+	for ; b.Idom() != nil; b = b.Idom() {
+		if failing := failingEdge(b.Idom()); failing != nil && failing.Dominates(b) && len(failing.Preds) == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // isFlag reports whether a field is a bool, or something that may be nil: numbers and
@@ -105,33 +116,42 @@ func isSetOnlyTo(field *ssa.FieldAddr, is func(ssa.Value) bool) bool {
 // returns false.
 func eachUse(field *ssa.FieldAddr, do func(*ssa.FieldAddr) bool) bool {
 	return EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
-		return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-				at, ok := instr.(*ssa.FieldAddr)
-				return ok && isSameField(at, field) && !do(at)
-			})
+		return !anyInstr(fn, func(instr ssa.Instruction) bool {
+			at, ok := instr.(*ssa.FieldAddr)
+			return ok && isSameField(at, field) && !do(at)
 		})
 	})
 }
 
 // assignsTo reports whether the loop assigns to a field.
 func (l *loop) assignsTo(field *ssa.FieldAddr) bool {
-	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			store, ok := instr.(*ssa.Store)
-			if !ok {
-				return false
-			}
-			at, ok := store.Addr.(*ssa.FieldAddr)
-			return ok && isSameField(at, field)
-		})
+	return l.anyInstr(func(instr ssa.Instruction) bool {
+		store, ok := instr.(*ssa.Store)
+		if !ok {
+			return false
+		}
+		at, ok := store.Addr.(*ssa.FieldAddr)
+		return ok && isSameField(at, field)
+	})
+}
+
+// handsOn reports whether the loop gives the object of a field to a function of this
+// package that may assign to the field.
+func (l *loop) handsOn(field *ssa.FieldAddr) bool {
+	return l.anyInstr(func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok || !isGiven(call, root(field)) {
+			return false
+		}
+		fn := call.Common().StaticCallee()
+		return fn != nil && len(fn.Blocks) > 0 && mayStore(fn, field, 3)
 	})
 }
 
 var setting = regexp.MustCompile(`(?i)conf(ig)?$|cfg$|options$|opts$|settings$|flags$|params$`)
 
-// isSetting reports whether a field is one of the program's settings, by the name
-// of the variable, field or type that it is a part of.
+// isSetting reports whether a field is taken to be one of the program's settings, which stay
+// the same while it runs: by the name of the variable, field or type that it is a part of.
 func isSetting(field *ssa.FieldAddr) bool {
 	for v := ssa.Value(field); v != nil; v = partOf(v) {
 		t := v.Type()

@@ -1,9 +1,11 @@
 // Package retryloop recognises retries in SSA form.
 //
-// A loop is a retry of a call when the call's error is compared with nil
-// inside of it, the failing branch can reach the call again with the same
-// operands, and the succeeding branch leaves the loop or changes them. The last
-// separates retries from daemons, the second from pages and alternatives.
+// A loop is a retry of a call when it asks inside of it whether the call has
+// failed, the failing branch can reach the call again with the same operands, and
+// the succeeding branch leaves the loop or changes them. The last separates
+// retries from daemons, the second from pages and alternatives. That a call has
+// failed its error says, or that of what it returns, a bool that it returns in
+// place of one, one class of errors, or the status of a response.
 package retryloop
 
 import (
@@ -40,9 +42,7 @@ type Retry struct {
 	sets              bool // a way out asks for a field that a success sets
 	remade            bool // what makes its object anew may end it
 	first             bool // after its success something else may fail and lead back
-	counted           bool // an operand counts with the attempts
-	reread            bool // the operands are read anew for each attempt
-	again             bool // they are what calls return anew
+	operands          operands
 	told              bool // its errors are only told, and a bool says how it went
 	knows             bool // nothing ends it but what classifies the error, which may know of the end of the context
 }
@@ -111,8 +111,8 @@ func Find(fn *ssa.Function) []Retry {
 			}
 		}
 		// What gives an attempt its operands is what is tried first.
-		if slices.ContainsFunc(here, func(r Retry) bool { return !r.again }) {
-			here = slices.DeleteFunc(here, func(r Retry) bool { return r.again })
+		if slices.ContainsFunc(here, func(r Retry) bool { return r.operands != askedOperands }) {
+			here = slices.DeleteFunc(here, func(r Retry) bool { return r.operands == askedOperands })
 		}
 		// What only leads to another attempt that fails is a part of that, unless it
 		// alone is proven to go on for ever.
@@ -151,49 +151,84 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 		}
 		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
 		succeeded.got = call
-		if !failed.returns() || progresses(call, failed) {
-			continue
-		}
 		if told && !failed.mentions(errorsOf(call)) {
 			continue
 		}
-		same, counted := failed.repeats(call)
-		reread := !same && failed.rereads(call)
-		again := !same && !reread && failed.refreshes(call)
-		if !same && !reread && !again || !succeeded.leaves() {
-			continue
+		if r, ok := l.retryAt(branch, call, errs, failed, succeeded); ok {
+			r.told = told
+			return r, true
 		}
-		// A success that comes back with the same operands is a daemon's, unless
-		// something fails later, or it was not the answer that is waited for.
-		asks, first, polls, talks := false, false, false, false
-		if succeeded.returns() && !changes(call, failed, succeeded) && !advances(failed, succeeded) {
-			back := succeeded.returning()
-			first = true
-			asks = len(back) > 0 || succeeded.to == l.header
-			polls = asks && same && !l.returnsOK(back) && (l.asksAgain(call, failed, back) || l.drains(call, failed))
-			// What was said on a new connection, or in a response, may lead back as well.
-			talks = asks && same && !l.returnsOK(back) && (isDialled(call) || isOfResponse(call)) && succeeded.endsRound()
-			if asks && !polls && !talks {
-				continue
-			}
-		}
-		r := Retry{
-			Call: call, failed: failed, succeeded: succeeded, first: first && !asks, counted: counted, reread: reread || again, again: again, told: told,
-			IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
-		}
-		// A number that counts up may be the attempt's, or that of the next thing
-		// to try: which one is not proven.
-		if !counted && !reread && !isOpaque(call) && !isAccept(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
-			r.judge(branch, errs)
-		}
-		// What else ends the questions decides whether they are a poll.
-		polls = polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call))
-		if asks && !polls && !(talks && r.Bound == Unknown && r.insists()) {
-			continue
-		}
+	}
+	if r, ok := l.retryOfOne(call, errs); ok {
 		return r, true
 	}
-	return l.retryOfOne(call, errs)
+	return l.retryOfStatus(call, errs)
+}
+
+// retryAt judges whether the loop is a retry of call, of which a branch asks whether it has
+// failed.
+func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, failed, succeeded way) (Retry, bool) {
+	if !failed.returnsTo(call) || progresses(call, failed) || !succeeded.leaves() {
+		return Retry{}, false
+	}
+	operands, failed := failed.operandsOf(call, errs)
+	if operands == otherOperands {
+		return Retry{}, false
+	}
+	back := l.comesBack(call, operands, failed, succeeded)
+	if back.asks && !back.polls && !back.talks {
+		return Retry{}, false
+	}
+	r := l.newRetry(call, failed, succeeded, operands)
+	r.first = back.fails
+	// A number that counts up may be the attempt's, or that of the next thing to try: which
+	// one is not proven. Nor is which error comes next.
+	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
+		r.judge(branch, errs)
+	}
+	// What else ends the questions decides whether they are a poll.
+	polls := back.polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call))
+	if back.asks && !polls && !(back.talks && r.Bound == Unknown && r.insists()) {
+		return Retry{}, false
+	}
+	return r, true
+}
+
+// isSystemCall reports whether a call asks the system itself, which interrupts calls and
+// says when they are to be made again.
+func isSystemCall(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"syscall", "golang.org/x/sys/unix"}, fn.Object().Pkg().Path())
+}
+
+func (l *loop) newRetry(call *ssa.Call, failed, succeeded way, of operands) Retry {
+	return Retry{
+		Call: call, failed: failed, succeeded: succeeded, operands: of,
+		IsFor: strings.HasPrefix(l.header.Comment, "for.") || strings.HasPrefix(l.header.Comment, "range"),
+	}
+}
+
+// A comeback says what it means that a success leads back to the call, if it does.
+type comeback struct {
+	fails bool // only what fails behind it leads back
+	asks  bool // it leads back by itself: that is a daemon's, unless
+	polls bool // it was not the answer that is waited for, or
+	talks bool // what was said on a new connection, or in a response, went wrong
+}
+
+func (l *loop) comesBack(call *ssa.Call, of operands, failed, succeeded way) (c comeback) {
+	if !succeeded.returns() || changes(call, failed, succeeded) || advances(failed, succeeded) {
+		return c
+	}
+	back := succeeded.returning()
+	c.asks = len(back) > 0 || succeeded.to == l.header
+	c.fails = !c.asks
+	if !c.asks || of == rereadOperands || of == askedOperands || l.returnsOK(back) {
+		return c
+	}
+	c.polls = l.asksAgain(call, failed, back) || l.drains(call, failed)
+	c.talks = (isDialled(call) || isOfResponse(call)) && succeeded.endsRound()
+	return c
 }
 
 // asksFor reports whether each round waits for somebody to ask for the call: it
@@ -212,7 +247,7 @@ func (l *loop) asksFor(call *ssa.Call) bool {
 		if at == nil || len(b.Preds) != 1 {
 			continue
 		}
-		branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(at).(*ssa.If)
 		if !ok || at.Succs[0] != b {
 			continue
 		}
@@ -240,7 +275,7 @@ func progresses(call *ssa.Call, failed way) bool {
 				if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) {
 					continue // whether there is one at all
 				}
-				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isArgumentToTell(use) {
+				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isOnlyTold(use, 4) {
 					return true
 				}
 			}
@@ -249,14 +284,21 @@ func progresses(call *ssa.Call, failed way) bool {
 	return false
 }
 
-// isArgumentToTell reports whether an instruction only prepares a value to be told, as one
-// of several arguments.
-func isArgumentToTell(instr ssa.Instruction) bool {
-	made, ok := instr.(*ssa.MakeInterface)
-	return ok && !slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
-		store, ok := ref.(*ssa.Store)
-		return !ok || !isTellersArgument(store.Addr)
-	})
+// isOnlyTold reports whether an instruction only tells somebody, or prepares a value for
+// that: as one of several arguments, or as what a method says of it. It looks depth
+// instructions on.
+func isOnlyTold(instr ssa.Instruction, depth int) bool {
+	switch instr := instr.(type) {
+	case *ssa.MakeInterface:
+		return !slices.ContainsFunc(*instr.Referrers(), func(ref ssa.Instruction) bool {
+			store, ok := ref.(*ssa.Store)
+			return !(ok && isTellersArgument(store.Addr)) && !isOnlyTold(ref, depth-1)
+		})
+	case *ssa.Call:
+		uses := *instr.Referrers()
+		return depth > 0 && (isTold(instr) || len(uses) > 0) && !slices.ContainsFunc(uses, func(use ssa.Instruction) bool { return !isOnlyTold(use, depth-1) })
+	}
+	return false
 }
 
 // isTellersArgument reports whether addr is a place in the list of arguments of a call
@@ -313,7 +355,10 @@ func errorsOf(call *ssa.Call) map[ssa.Value]bool {
 func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 	for _, ref := range *err.Referrers() {
 		store, ok := ref.(*ssa.Store)
-		if !ok || store.Val != err || !isVar(store.Addr) {
+		if ok && store.Val == err {
+			loads = append(loads, loadsAtOnce(store)...)
+		}
+		if !ok || store.Val != err || !isShared(store.Addr) {
 			continue
 		}
 		shared := isWrittenElsewhere(store.Addr)
@@ -341,11 +386,37 @@ func loadsAfter(err ssa.Value) (loads []ssa.Value) {
 	return loads
 }
 
+// loadsAtOnce returns what is read from a field right after it was assigned to, before
+// anything else is done.
+func loadsAtOnce(store *ssa.Store) (loads []ssa.Value) {
+	field, ok := store.Addr.(*ssa.FieldAddr)
+	if !ok {
+		return nil
+	}
+	instrs := store.Block().Instrs
+	for _, instr := range instrs[slices.Index(instrs, ssa.Instruction(store))+1:] {
+		switch instr := instr.(type) {
+		case *ssa.FieldAddr, *ssa.BinOp, *ssa.If, *ssa.DebugRef:
+		case *ssa.UnOp:
+			at, ok := instr.X.(*ssa.FieldAddr)
+			if !ok || instr.Op != token.MUL {
+				return loads
+			}
+			if isSameField(at, field) && root(at) == root(field) {
+				loads = append(loads, instr)
+			}
+		default:
+			return loads
+		}
+	}
+	return loads
+}
+
 var errorType = types.Universe.Lookup("error").Type()
 
 // isError reports whether t is error, or a type of a program's own that stands for it
 // and has nil for a success: an interface with the method Error, or a pointer to what
-// is called an error.
+// has it, or is called an error.
 func isError(t types.Type) bool {
 	if IsError(t) {
 		return true
@@ -355,10 +426,22 @@ func isError(t types.Type) bool {
 		return types.IsInterface(t) && types.Implements(t, errorType.Underlying().(*types.Interface))
 	case *types.Pointer:
 		named, ok := types.Unalias(t.Elem()).(*types.Named)
-		return ok && strings.HasSuffix(named.Obj().Name(), "Error")
+		return ok && (strings.HasSuffix(named.Obj().Name(), "Error") || hasErrorMethod(named))
 	}
 	return false
 }
+
+// hasErrorMethod reports whether a type has the method Error of its own.
+func hasErrorMethod(named *types.Named) bool {
+	for method := range named.Methods() {
+		if method.Name() == "Error" && types.Identical(method.Signature(), errorMethod) {
+			return true
+		}
+	}
+	return false
+}
+
+var errorMethod = errorType.Underlying().(*types.Interface).Method(0).Signature()
 
 // IsError reports whether t is error, and no other type.
 func IsError(t types.Type) bool { return types.Identical(t, errorType) }
@@ -425,7 +508,7 @@ func keepsNothing(fn *ssa.Function) bool {
 // is nil.
 func onlyAsksErrors(fn *ssa.Function) bool {
 	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok {
 			return false
 		}
@@ -437,7 +520,7 @@ func onlyAsksErrors(fn *ssa.Function) bool {
 // branchOn returns the comparison with nil of one of errs that ends block b,
 // and the blocks that follow a failure and a success.
 func (l *loop) branchOn(b *ssa.BasicBlock, errs map[ssa.Value]bool) (branch *ssa.If, failing, succeeding *ssa.BasicBlock) {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil, nil, nil
 	}
@@ -472,12 +555,21 @@ func (w way) deadCounter() *Counter {
 		}
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
-			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" {
+			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" && !isLookedAt(phi) && !isLookedAt(add) {
 				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add)}
 			}
 		}
 	}
 	return nil
+}
+
+// isLookedAt reports whether a number is given to a function of this package that does not
+// only tell of it: that may compare it.
+func isLookedAt(v ssa.Value) bool {
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		call, ok := ref.(*ssa.Call)
+		return ok && !isTold(call) && call.Common().StaticCallee() != nil && len(call.Common().StaticCallee().Blocks) > 0
+	})
 }
 
 func compared(v ssa.Value) bool {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -42,7 +43,16 @@ var runner = regexp.MustCompile(`^(?i:start|run|serve)([A-Z]|$)`)
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce(n Network) bool {
-	return !r.told && !r.timesOut() && r.isRemote(n) && r.Through() == nil && !r.Waits() && !sleepsWithin(r.Call.Common().StaticCallee(), 3) && r.insists()
+	if r.told || !r.isRemote(n) || r.Through() != nil || sleepsWithin(r.Call.Common().StaticCallee(), 3) {
+		return false
+	}
+	hurries := func(r Retry) bool { return !r.timesOut() && !r.Waits() && r.insists() }
+	// Of what nothing ends RL101 speaks already.
+	return hurries(r) || r.Bound != Unbounded && slices.ContainsFunc(r.failed.sides(errorsOf(r.Call)), func(side way) bool {
+		same, counted := side.repeats(r.Call)
+		r.failed = side
+		return same && !counted && hurries(r)
+	})
 }
 
 // Hurries reports whether a helper tries what it is given again at once, or after
@@ -73,7 +83,7 @@ func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
 // insists reports whether the same is tried several times, and nothing is done about
 // the failure.
 func (r Retry) insists() bool {
-	if r.counted || r.corrects() || r.movesOn() || r.contends() {
+	if r.operands == countingOperands || r.corrects() || r.movesOn() || r.contends() {
 		return false
 	}
 	if r.Bound == Unbounded || r.Bound == ByContext || r.knows {
@@ -88,7 +98,7 @@ func (r Retry) insists() bool {
 func (r Retry) endsByBackoff() bool {
 	cycle := r.failed.cycle()
 	return slices.ContainsFunc(r.failed.loop.list, func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
 			return false
 		}
@@ -123,6 +133,10 @@ var busy = regexp.MustCompile(`(?i)busy|locked`)
 // what it needs, within this machine: as a database in a file says.
 func (r Retry) contends() bool {
 	return r.goesOnOnlyFor(func(cond ssa.Value) bool {
+		instr, ok := cond.(ssa.Instruction)
+		if ok && slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isErrno(*op, syscall.EBUSY, syscall.ETXTBSY, syscall.EAGAIN) }) {
+			return true
+		}
 		asked, ok := cond.(*ssa.Call)
 		return ok && busy.MatchString(nameOf(asked))
 	})
@@ -133,7 +147,7 @@ func (r Retry) contends() bool {
 func (r Retry) goesOnOnlyFor(is func(cond ssa.Value) bool) bool {
 	cycle := r.failed.cycle()
 	return slices.ContainsFunc(r.failed.loop.list, func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] {
 			return false
 		}
@@ -149,8 +163,8 @@ func (r Retry) goesOnOnlyFor(is func(cond ssa.Value) bool) bool {
 func (r Retry) endsLate() bool {
 	cycle := r.failed.cycle()
 	for b := range cycle {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3) {
+		branch, ok := terminator(b).(*ssa.If)
+		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3, map[ssa.Value]bool{}) {
 			return true
 		}
 	}
@@ -159,23 +173,25 @@ func (r Retry) endsLate() bool {
 
 // readsClock reports whether a condition is made of what a clock says. It looks
 // depth calls deep into this package.
-func readsClock(v ssa.Value, depth int) bool {
+func readsClock(v ssa.Value, depth int, seen map[ssa.Value]bool) bool {
+	if seen[v] {
+		return false
+	}
+	seen[v] = true
 	switch v := v.(type) {
 	case *ssa.Call:
 		fn := v.Common().StaticCallee()
-		if isNamed(fn, "time", "Now", "Since", "Until") || isOfTime(fn) {
+		if isClock(fn) || isOfTime(fn) {
 			return true
 		}
-		return fn != nil && depth > 0 && types.Identical(v.Type(), types.Typ[types.Bool]) && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-				inner, ok := instr.(*ssa.Call)
-				return ok && readsClock(inner, depth-1)
-			})
+		return fn != nil && depth > 0 && types.Identical(v.Type(), types.Typ[types.Bool]) && anyInstr(fn, func(instr ssa.Instruction) bool {
+			inner, ok := instr.(*ssa.Call)
+			return ok && readsClock(inner, depth-1, seen)
 		})
 	case *ssa.UnOp:
-		return readsClock(v.X, depth)
+		return readsClock(v.X, depth, seen)
 	case *ssa.BinOp:
-		return readsClock(v.X, depth) || readsClock(v.Y, depth)
+		return readsClock(v.X, depth, seen) || readsClock(v.Y, depth, seen)
 	}
 	return false
 }
@@ -225,7 +241,7 @@ func (r Retry) limit() (n int64, counted bool) {
 func (r Retry) limits(yield func(*ssa.If) bool) {
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] || cycle[b.Succs[0]] && cycle[b.Succs[1]] {
 			continue
 		}
@@ -240,7 +256,7 @@ func (r Retry) limits(yield func(*ssa.If) bool) {
 // known. Operands that count may be other things to try.
 func (r Retry) Attempts() int {
 	limit, counted := r.limit()
-	if !counted || limit <= 0 || limit > 1000 || r.counted || r.reread || r.Bound != Unknown {
+	if !counted || limit <= 0 || limit > 1000 || r.operands == countingOperands || r.operands.areNew() || r.Bound != Unknown {
 		return 0
 	}
 	return int(limit)
@@ -271,7 +287,7 @@ func (r Retry) counts(v ssa.Value) bool {
 // assigns to, and that are the only way out.
 func Frozen(fn *ssa.Function) (found []*ssa.BinOp) {
 	for _, l := range loops(fn) {
-		branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(l.header).(*ssa.If)
 		if !ok {
 			continue
 		}
@@ -292,7 +308,7 @@ func Frozen(fn *ssa.Function) (found []*ssa.BinOp) {
 // onlyLeavesBy reports whether nothing but a branch leaves the loop.
 func (l *loop) onlyLeavesBy(branch *ssa.If) bool {
 	for _, b := range l.list {
-		last := b.Instrs[len(b.Instrs)-1]
+		last := terminator(b)
 		if last == ssa.Instruction(branch) {
 			continue
 		}
@@ -319,7 +335,7 @@ func (l *loop) onlyLeavesBy(branch *ssa.If) bool {
 func (r Retry) LeavesFor(fn *ssa.Function) bool {
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] {
 			continue
 		}
@@ -356,10 +372,8 @@ func sentinelOf(cond ssa.Value) *ssa.Global {
 
 // names reports whether a function reads a variable.
 func names(fn *ssa.Function, variable *ssa.Global) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			load, ok := instr.(*ssa.UnOp)
-			return ok && load.X == ssa.Value(variable)
-		})
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		load, ok := instr.(*ssa.UnOp)
+		return ok && load.X == ssa.Value(variable)
 	})
 }

@@ -18,6 +18,7 @@ type loop struct {
 	list      []*ssa.BasicBlock // blocks, in the order of the function
 	innermost map[*ssa.BasicBlock]*loop
 	items     func() bool // whether each round is about another item
+	on        sync.Map    // what between has found, by edge; analyzers ask at the same time
 }
 
 // loops returns the natural loops of fn: for, range and goto alike. Loops with
@@ -69,7 +70,7 @@ func (l *loop) fill(latch *ssa.BasicBlock) {
 // isLast reports whether a round that ends with block pred is the last: it has
 // set what the condition of the loop asks for to what leaves the loop.
 func (l *loop) isLast(pred *ssa.BasicBlock) bool {
-	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(l.header).(*ssa.If)
 	if !ok || !l.blocks[pred] {
 		return false
 	}
@@ -90,8 +91,11 @@ func (l *loop) isLast(pred *ssa.BasicBlock) bool {
 func (l *loop) begins(cond ssa.Value, edge int) (holds, known bool) {
 	switch cond := cond.(type) {
 	case *ssa.UnOp:
+		if cond.Op != token.NOT {
+			return false, false
+		}
 		holds, known = l.begins(cond.X, edge)
-		return !holds, known && cond.Op == token.NOT
+		return !holds, known
 	case *ssa.BinOp:
 		x, than := l.first(cond.X, edge), l.first(cond.Y, edge)
 		if x == nil || than == nil || cond.Op != token.EQL && cond.Op != token.NEQ {
@@ -181,63 +185,87 @@ const (
 // triesAgain says why the loop makes a call again, and which blocks lie between a failure,
 // or an answer that was not the right one, and the next attempt.
 func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
-	between = map[*ssa.BasicBlock]bool{}
 	asks := l.contextAsked() != nil
-	for _, b := range l.list {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(*ssa.Call)
-			if !ok || isBuiltin(call) {
-				continue
-			}
-			// A number that counts is that of the attempt where the loop asks for an end.
-			if r, ok := l.retry(call); ok && (!r.counted || asks) && (!r.reread || r.again) {
-				why = aRetry
-				maps.Copy(between, r.failed.cycle())
-			}
+	between = l.betweenAttempts(asks)
+	if len(between) > 0 {
+		why = aRetry
+	}
+	repeated := l.repeated()
+	switch {
+	case slices.ContainsFunc(repeated, func(call *ssa.Call) bool { return l.isPolled(call, asks) }):
+		return max(why, aPoll), l.blocks
+	case asks && why == noTrial && l.endsOtherwise(nil):
+		return aPoll, l.blocks
+	case asks && why == noTrial && l.lastsAsContext():
+		return lasts, l.blocks
+	}
+	behindFailure := map[*ssa.BasicBlock]bool{}
+	for _, call := range repeated {
+		for _, failed := range l.failuresOf(call) {
+			maps.Copy(behindFailure, failed.blocks)
 		}
 	}
-	round := way{loop: l, blocks: l.blocks}
 	for _, b := range l.list {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(*ssa.Call)
-			if !ok || isBuiltin(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
-				continue
-			}
-			filled := GivenContext(call) != nil && l.asksFilled(call)
-			if same, counted := round.repeats(call); !filled && !(same && !counted) && !round.asksAnew(call) {
-				continue
-			}
-			// What asks for the end of a context is not to go on behind it.
-			if filled || l.goesOnBy(call) || asks && GivenContext(call) != nil && mayFail(call) {
-				return max(why, aPoll), l.blocks
-			}
-			for _, failed := range l.failuresOf(call) {
-				for b := range failed.blocks {
-					between[b] = between[b] || l.seesError(b)
-				}
-			}
-		}
-	}
-	if asks && why == noTrial {
-		switch {
-		case l.endsOtherwise(nil):
-			return aPoll, l.blocks
-		case l.lastsAsContext():
-			return lasts, l.blocks
-		}
-	}
-	// Behind a failure the next item waits as another attempt would.
-	for _, b := range l.list {
-		between[b] = between[b] || asks && l.seesError(b)
+		// Where the loop asks a context, the next item waits as another attempt would.
+		between[b] = between[b] || (asks || behindFailure[b]) && l.seesError(b)
 	}
 	return why, between
 }
+
+// betweenAttempts returns the blocks on the ways from a failure of what the loop retries
+// to the next attempt, and those of the attempt.
+func (l *loop) betweenAttempts(asks bool) map[*ssa.BasicBlock]bool {
+	between := map[*ssa.BasicBlock]bool{}
+	for call := range l.calls {
+		// A number that counts is that of the attempt where the loop asks for an end.
+		if r, ok := l.retry(call); ok && (r.operands != countingOperands || asks) && r.operands != rereadOperands {
+			maps.Copy(between, r.failed.cycle())
+		}
+	}
+	return between
+}
+
+// repeated returns the calls that each round makes with the same operands, or to fill the
+// same again.
+func (l *loop) repeated() (calls []*ssa.Call) {
+	round := way{loop: l, blocks: l.blocks}
+	for call := range l.calls {
+		if isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
+			continue
+		}
+		if same, counted := round.repeats(call); same && !counted || l.fills(call) || round.asksAnew(call) {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// calls yields the calls of the loop, but for those of builtins.
+func (l *loop) calls(yield func(*ssa.Call) bool) {
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
+			if call, ok := instr.(*ssa.Call); ok && !isBuiltin(call) && !yield(call) {
+				return
+			}
+		}
+	}
+}
+
+// isPolled reports whether a call that each round makes decides how the loop goes on: by
+// its answer, or because the loop asks for the end of a context, which is not to go on
+// behind that, and gives one to the call.
+func (l *loop) isPolled(call *ssa.Call, asks bool) bool {
+	return l.fills(call) || l.goesOnBy(call) || asks && GivenContext(call) != nil && mayFail(call)
+}
+
+// fills reports whether a call with a context fills what a way out asks for.
+func (l *loop) fills(call *ssa.Call) bool { return GivenContext(call) != nil && l.asksFilled(call) }
 
 // lastsAsContext reports whether the condition of the loop asks for the end of a context:
 // it is to go on until then, and no longer.
 func (l *loop) lastsAsContext() bool {
 	return slices.ContainsFunc(l.conditions(), func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		return ok && l.mayLeave(branch) && !isOfSelect(branch.Cond) && contextAsked(branch.Cond) != nil
 	})
 }
@@ -250,7 +278,7 @@ func mayFail(call *ssa.Call) bool {
 
 // isOfClock reports whether a call asks what time it is, or how much has passed.
 func isOfClock(call *ssa.Call) bool {
-	return isNamed(call.Common().StaticCallee(), "time", "Now", "Since", "Until") || isOfTime(call.Common().StaticCallee())
+	return isClock(call.Common().StaticCallee()) || isOfTime(call.Common().StaticCallee())
 }
 
 // failuresOf returns the ways on which a failure of a call that is given a context comes
@@ -310,7 +338,7 @@ func asksForAnother(branch *ssa.If, call *ssa.Call) bool {
 // tellsApart reports whether block b, to which a failure leads, asks which error it was:
 // one may be what the loop waits for, as that there is no such thing any more.
 func tellsApart(b *ssa.BasicBlock, errs map[ssa.Value]bool) bool {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	return ok && recognises(branch.Cond, errs)
 }
 
@@ -341,7 +369,7 @@ func isAskedOf(call *ssa.Call) bool {
 // the end of a context: by what it has made of an answer.
 func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil {
 			return false
 		}
@@ -435,8 +463,17 @@ func (l *loop) branchesOn(v ssa.Value) map[*ssa.If]bool {
 }
 
 // between returns the blocks on the ways from one block of the loop to another
-// that do not pass the header again.
+// that do not pass the header again, which are not to be changed.
 func (l *loop) between(from, to *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+	if on, known := l.on.Load(edge{from, to}); known {
+		return on.(map[*ssa.BasicBlock]bool)
+	}
+	on := l.findBetween(from, to)
+	l.on.Store(edge{from, to}, on)
+	return on
+}
+
+func (l *loop) findBetween(from, to *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	forward := map[*ssa.BasicBlock]bool{}
 	var visit func(*ssa.BasicBlock)
 	visit = func(b *ssa.BasicBlock) {

@@ -63,24 +63,26 @@ func (w way) computes(call *ssa.Call) bool {
 // isPure reports whether a function of this package only computes from what it is
 // given and what stands in memory. It looks depth calls deep.
 func isPure(fn *ssa.Function, depth int) bool {
-	if fn == nil || len(fn.Blocks) == 0 || depth == 0 {
+	if fn == nil || len(fn.Blocks) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			switch instr := instr.(type) {
-			case *ssa.Store:
-				_, local := root(instr.Addr).(*ssa.Alloc)
-				return !local
-			case *ssa.UnOp:
-				return instr.Op == token.ARROW
-			case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.Panic, *ssa.MakeChan:
-				return true
-			case *ssa.Call:
-				return !isBuiltin(instr) && !isRebuiltOutside(instr) && !isPure(instr.Common().StaticCallee(), depth-1)
+	return !anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (acts bool, into []*ssa.Function) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			_, local := root(instr.Addr).(*ssa.Alloc)
+			return !local, nil
+		case *ssa.UnOp:
+			return instr.Op == token.ARROW, nil
+		case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.Panic, *ssa.MakeChan:
+			return true, nil
+		case *ssa.Call:
+			if isBuiltin(instr) || isRebuiltOutside(instr) {
+				return false, nil
 			}
-			return false
-		})
+			fn := instr.Common().StaticCallee()
+			return fn == nil || len(fn.Blocks) == 0 || depth == 0, calleeOf(instr)
+		}
+		return false, nil
 	})
 }
 
@@ -132,6 +134,17 @@ func isMade(call *ssa.Call) bool {
 	return isObject(made) && (isOption(made) || maker.MatchString(fn.Name()))
 }
 
+// isBuilt reports whether a call makes the request of an attempt, or is of a method that
+// makes an object out of what its own knows.
+func isBuilt(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	if fn == nil || fn.Signature.Results().Len() == 0 || !builder.MatchString(fn.Name()) {
+		return false
+	}
+	made := fn.Signature.Results().At(0).Type()
+	return types.TypeString(made, nil) == "*net/http.Request" || fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && isObject(made)
+}
+
 // isOption reports whether t is the type of an option: a function, or what is called one.
 func isOption(t types.Type) bool {
 	if _, ok := t.Underlying().(*types.Signature); ok {
@@ -141,13 +154,20 @@ func isOption(t types.Type) bool {
 	return ok && strings.HasSuffix(named.Obj().Name(), "Option")
 }
 
-var maker = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
+var (
+	maker   = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Ww]ith|[Mm]ust|[Dd]efault)`)
+	builder = regexp.MustCompile(`^([Nn]ew|[Mm]ake|[Bb]uild|[Cc]reate|[Pp]repare)`)
+)
 
 // isDialled reports whether a call of a function opens a connection: one to the same
 // address is as good as the one before.
 func isDialled(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	return fn != nil && fn.Signature.Recv() == nil && fn.Signature.Results().Len() > 0 && strings.HasPrefix(strings.ToLower(fn.Name()), "dial") && isObject(fn.Signature.Results().At(0).Type())
+	if fn == nil || fn.Signature.Recv() != nil || fn.Signature.Results().Len() == 0 || !isObject(fn.Signature.Results().At(0).Type()) {
+		return false
+	}
+	f, ok := fn.Object().(*types.Func)
+	return strings.HasPrefix(strings.ToLower(fn.Name()), "dial") || ok && strings.HasPrefix(fn.Name(), "Connect") && isOfClient(f)
 }
 
 // isPartOf reports whether a call of a method only leads to the object on which

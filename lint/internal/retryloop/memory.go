@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -93,7 +94,7 @@ func (w way) isFresh(v ssa.Value) bool {
 // isGiven reports whether a call has v, or a variable of a package, to work on.
 func isGiven(call ssa.CallInstruction, v ssa.Value) bool {
 	common := call.Common()
-	return slices.Contains(common.Args, v) || common.Value == v || isCell(v)
+	return slices.Contains(common.Args, v) || common.Value == v || isPackageVariable(v)
 }
 
 // mayStore reports whether a function may assign to a field. It looks depth
@@ -213,8 +214,18 @@ func partOf(v ssa.Value) ssa.Value {
 	return nil
 }
 
-// isCell reports whether v is the address of a variable of a package.
-func isCell(v ssa.Value) bool {
+// isPackageVariable reports whether v is the address of a variable of a package.
+func isPackageVariable(v ssa.Value) bool {
 	_, ok := v.(*ssa.Global)
+	return ok
+}
+
+// isOfPackageVariable reports whether v is read from a variable of a package.
+func isOfPackageVariable(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL {
+		return false
+	}
+	_, ok = load.X.(*ssa.Global)
 	return ok
 }

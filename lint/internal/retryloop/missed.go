@@ -12,12 +12,12 @@ import (
 // the retry, and which it steps over, or away from. grows tells where it goes,
 // past that it is beyond the limit from the first.
 func (r Retry) MissedLimit() (missed *ssa.BinOp, grows, past bool) {
-	if r.reread {
+	if r.operands.areNew() {
 		return nil, false, false
 	}
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
 			continue
 		}

@@ -46,20 +46,16 @@ func (n Network) Reaches(fn *ssa.Function) bool { return n.here[fn] }
 
 // Asks reports whether a function of the package makes any remote call that may fail.
 func (n Network) Asks(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			return ok && len(errorsOf(call)) > 0 && !isRebuilt(call) && n.isRemote(call)
-		})
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		return ok && len(errorsOf(call)) > 0 && !isRebuilt(call) && n.isRemote(call)
 	})
 }
 
 func (n Network) calls(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			return ok && n.isRemote(call) && (GivenContext(call) == nil || len(errorsOf(call)) > 0 && !isRebuilt(call) && !waiter.MatchString(nameOf(call)))
-		})
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		return ok && n.isRemote(call) && (GivenContext(call) == nil || len(errorsOf(call)) > 0 && !isRebuilt(call) && !waiter.MatchString(nameOf(call)))
 	})
 }
 
@@ -76,7 +72,8 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	if o := fn.Origin(); o != nil {
 		fn = o
 	}
-	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") || isNamed(fn, "net", "Dial", "DialTimeout") ||
+	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") ||
+		isNamed(fn, "net", "Dial", "DialTimeout", "LookupHost", "LookupIP", "LookupAddr", "LookupCNAME", "LookupMX", "LookupNS", "LookupSRV", "LookupTXT") ||
 		isNamed(fn, "database/sql", "Query", "QueryRow", "Exec", "Ping", "Begin") || n.here[fn] {
 		return true
 	}
@@ -160,10 +157,34 @@ func isOfNetwork(sig *types.Signature) bool {
 
 func isConnection(t types.Type) bool {
 	switch types.TypeString(t, nil) {
-	case "net.Conn", "*net/http.Request", "*net/http.Response":
+	case "*net/http.Request", "*net/http.Response":
 		return true
 	}
-	return false
+	return hasPeer(t)
+}
+
+// hasPeer reports whether t is a connection: it knows an address of the other end, and
+// what it reads can be given a deadline.
+func hasPeer(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.Pointer:
+		if _, ok := types.Unalias(t.Elem()).(*types.Named); !ok {
+			return false
+		}
+	case *types.Named:
+		if !types.IsInterface(t) {
+			return false
+		}
+	default:
+		return false
+	}
+	return isMethod(t, "SetReadDeadline") && isMethod(t, "RemoteAddr")
+}
+
+func isMethod(t types.Type, name string) bool {
+	found, _, _ := types.LookupFieldOrMethod(t, false, nil, name)
+	_, ok := found.(*types.Func)
+	return ok
 }
 
 // holdsRequest reports whether t points to a struct that is an HTTP request or its
@@ -178,7 +199,7 @@ func holdsRequest(t types.Type) bool {
 		return false
 	}
 	for field := range s.Fields() {
-		if types.TypeString(field.Type(), nil) != "net.Conn" && isConnection(field.Type()) && (field.Embedded() || strings.HasSuffix(p.Elem().String(), "Response")) {
+		if !hasPeer(field.Type()) && isConnection(field.Type()) && (field.Embedded() || strings.HasSuffix(p.Elem().String(), "Response")) {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ const (
 // that the same round has started. A round that takes too long by itself is not
 // thought of.
 func (l *loop) never(b *ssa.BasicBlock) (*ssa.BasicBlock, Dead) {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil, Alive
 	}
@@ -50,7 +50,7 @@ func (l *loop) never(b *ssa.BasicBlock) (*ssa.BasicBlock, Dead) {
 // noCase returns what follows block b if a select that waits has taken none of
 // its cases, or nil.
 func noCase(b *ssa.BasicBlock) *ssa.BasicBlock {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil
 	}
@@ -167,7 +167,11 @@ func runsAtEndBut(fn ssa.Value, seen map[ssa.Value]bool) bool {
 		case *ssa.MakeClosure:
 			return !runsAtEndBut(ref, seen)
 		case *ssa.Store:
-			return ref.Addr != fn && !runsAtEndBut(ref.Addr, seen)
+			if ref.Addr == fn {
+				return false
+			}
+			kept, local := ref.Addr.(*ssa.Alloc)
+			return !local || !runsAtEndBut(kept, seen) // others read fields and elements elsewhere
 		}
 		return true
 	})

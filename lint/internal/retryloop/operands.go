@@ -9,6 +9,47 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
+// operands says what a call is given in the next attempt.
+type operands uint8
+
+const (
+	otherOperands    operands = iota // what is tried next is something else
+	sameOperands                     // the same
+	oneSidedOperands                 // the same, where the error was none of some
+	countingOperands                 // the same, but for a number that counts with the attempts
+	rereadOperands                   // what is computed from what each attempt reads again
+	askedOperands                    // what calls return anew
+)
+
+// areNew reports whether each attempt gets its operands anew.
+func (o operands) areNew() bool { return o == rereadOperands || o == askedOperands }
+
+// sameOr returns what operands are that are the same, or that count.
+func sameOr(count bool) operands {
+	if count {
+		return countingOperands
+	}
+	return sameOperands
+}
+
+// operandsOf says with which operands the way leads to the call again, and on which way: it
+// may be one without a side of a branch that asks for the error.
+func (w way) operandsOf(call *ssa.Call, errs map[ssa.Value]bool) (operands, way) {
+	if same, counts := w.repeats(call); same {
+		return sameOr(counts), w
+	}
+	switch {
+	case w.rereads(call):
+		return rereadOperands, w
+	case w.refreshes(call):
+		return askedOperands, w
+	}
+	if side, ok := w.repeatsOnOneSide(call, errs); ok {
+		return oneSidedOperands, side
+	}
+	return otherOperands, w
+}
+
 // rereads reports whether the call is made again with operands that the way
 // only computes from what it reads again, given a context: a change that is
 // tried again on what is there now.
@@ -26,7 +67,7 @@ func (w way) rereads(call *ssa.Call) bool {
 // refreshes reports whether the call is made again, after a wait, with operands
 // that the way has asked for anew: for the address of a service, say. Who searches
 // for what is free does not wait.
-func (w way) refreshes(call *ssa.Call) bool { return w.waits() && w.asksAnew(call) }
+func (w way) refreshes(call *ssa.Call) bool { return w.alwaysWaits() && w.asksAnew(call) }
 
 // asksAnew reports whether the call is made again with operands that are the same, or
 // that the way has asked others for anew.
@@ -132,7 +173,7 @@ func (w way) refills(variable ssa.Value, but way) bool {
 // and a failure does not.
 func advances(failed, succeeded way) bool {
 	l := failed.loop
-	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(l.header).(*ssa.If)
 	if !ok || l.blocks[branch.Block().Succs[0]] && l.blocks[branch.Block().Succs[1]] {
 		return false
 	}
@@ -284,7 +325,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && (GivenContext(v) != nil || getsTheSame(v)) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isBuilt(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
@@ -445,7 +486,7 @@ func (w way) stepAlong(v ssa.Value, variable *ssa.Phi, depth int) (n int64, ok b
 		}
 		first, behind := true, w.blocks[v.Block()]
 		for i, pred := range v.Block().Preds {
-			if behind && !w.blocks[pred] && (pred != w.from || v.Block() != w.to) || isLacking(variable, pred) {
+			if behind && !w.takes(pred, v.Block()) || isLacking(variable, pred) {
 				continue
 			}
 			by, ok := w.stepAlong(v.Edges[i], variable, depth-1)
@@ -463,7 +504,7 @@ func (w way) stepAlong(v ssa.Value, variable *ssa.Phi, depth int) (n int64, ok b
 // when it is needed first.
 func isLacking(variable *ssa.Phi, b *ssa.BasicBlock) bool {
 	for ; b.Idom() != nil; b = b.Idom() {
-		branch, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b.Idom()).(*ssa.If)
 		if !ok || len(b.Preds) != 1 {
 			continue
 		}
@@ -508,6 +549,14 @@ func counts(fn *ssa.Function) bool {
 // overwritesBehind reports whether the way may change what an operand is made
 // of, or is a part of.
 func (w way) overwritesBehind(v ssa.Value) bool {
+	return w.overwritesBehindBut(v, map[ssa.Value]bool{})
+}
+
+func (w way) overwritesBehindBut(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[v] {
+		return false
+	}
+	seen[v] = true
 	if c, ok := root(v).(*ssa.MakeClosure); ok {
 		return w.overwritesCaptured(c)
 	}
@@ -522,7 +571,7 @@ func (w way) overwritesBehind(v ssa.Value) bool {
 		return true
 	}
 	return slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool {
-		return *op != nil && (w.overwrites(call, *op) || w.overwritesBehind(*op))
+		return *op != nil && (w.overwrites(call, *op) || w.overwritesBehindBut(*op, seen))
 	})
 }
 

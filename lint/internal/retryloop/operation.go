@@ -13,21 +13,19 @@ import (
 // enough: it steps a variable that it keeps, asks a context, a channel or a
 // clock, or may have nothing to try.
 func MayEnd(fn *ssa.Function) bool {
-	return maySkip(fn) || slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			switch instr := instr.(type) {
-			case *ssa.Store:
-				return steps(instr)
-			case *ssa.Select:
-				return true
-			case *ssa.UnOp:
-				return instr.Op == token.ARROW
-			case *ssa.Call:
-				return asksContext(instr) ||
-					isNamed(instr.Common().StaticCallee(), "time", "Now", "Since", "Until")
-			}
-			return false
-		})
+	return maySkip(fn) || anyInstr(fn, func(instr ssa.Instruction) bool {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			return steps(instr)
+		case *ssa.Select:
+			return true
+		case *ssa.UnOp:
+			return instr.Op == token.ARROW
+		case *ssa.Call:
+			return asksContext(instr) ||
+				isClock(instr.Common().StaticCallee())
+		}
+		return false
 	})
 }
 
@@ -45,7 +43,7 @@ func AsksToStop(fn *ssa.Function) bool {
 // comparesState reports whether a block asks for the state of something else: a
 // container that has terminated is no program that stops.
 func comparesState(b *ssa.BasicBlock) bool {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return false
 	}
@@ -73,7 +71,7 @@ func maySkip(fn *ssa.Function) bool {
 		return false
 	}
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		ret, ok := terminator(b).(*ssa.Return)
 		if !ok || len(b.Preds) == 0 || !isNil(returnedError(ret)) {
 			return false
 		}
@@ -84,7 +82,7 @@ func maySkip(fn *ssa.Function) bool {
 			}) {
 				return false
 			}
-			if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && b != ret.Block() && reached.MatchString(nameOfValue(branch.Cond)) {
+			if branch, ok := terminator(b).(*ssa.If); ok && b != ret.Block() && reached.MatchString(nameOfValue(branch.Cond)) {
 				return false
 			}
 		}
@@ -96,16 +94,14 @@ func maySkip(fn *ssa.Function) bool {
 // because the context of that ended. The context that the operation is given
 // itself is for its caller to judge.
 func FailsWithContext(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			if !ok {
-				return false
-			}
-			ctx := GivenContext(call)
-			_, handedOn := ctx.(*ssa.Parameter)
-			return ctx != nil && !handedOn && !NeverEnds(ctx) && isPassedOn(call)
-		})
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			return false
+		}
+		ctx := GivenContext(call)
+		_, handedOn := ctx.(*ssa.Parameter)
+		return ctx != nil && !handedOn && !NeverEnds(ctx) && isPassedOn(call)
 	})
 }
 
@@ -163,7 +159,25 @@ func OnlyStored(alloc *ssa.Alloc) ssa.Value {
 	return only
 }
 
-// LiveContext returns a context that somebody may end while instr runs, or nil.
+// LiveContext returns a context that somebody may end while instr runs, or nil. Behind the
+// end of one there is none.
 func LiveContext(instr ssa.Instruction) ssa.Value {
-	return liveContext(instr.Parent(), instr.Block(), isLive)
+	if endedAt(instr.Block()) || slices.ContainsFunc(before(instr), receivesEnd) {
+		return nil
+	}
+	if ctx := liveContext(instr.Parent(), instr.Block(), isLive); ctx != nil {
+		return ctx
+	}
+	for _, earlier := range before(instr) {
+		if v, ok := earlier.(ssa.Value); ok && isLive(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+// before returns the instructions of its block that run before instr.
+func before(instr ssa.Instruction) []ssa.Instruction {
+	instrs := instr.Block().Instrs
+	return instrs[:slices.Index(instrs, instr)]
 }

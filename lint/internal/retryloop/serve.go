@@ -27,7 +27,7 @@ func Polls(fn *ssa.Function) (found []*ssa.Call) {
 					bounded = true
 				}
 			}
-			branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+			branch, ok := terminator(b).(*ssa.If)
 			if len(b.Succs) == 0 {
 				bounded = true
 			}

@@ -2,7 +2,6 @@ package retryloop
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -21,7 +20,7 @@ func Skips(fn *ssa.Function, n Network) (found []*ssa.Call) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if call, ok := instr.(*ssa.Call); ok && (l.skips(call, n) || l.spins(call)) {
+				if call, ok := instr.(*ssa.Call); ok && (l.skips(call, n) || l.acceptsAtOnce(call)) {
 					found = append(found, call)
 				}
 			}
@@ -33,14 +32,14 @@ func Skips(fn *ssa.Function, n Network) (found []*ssa.Call) {
 // sender names what a program that makes load does again and again.
 var sender = regexp.MustCompile(`(?i)^(send|write|publish|produce|push|put|post|exec|do$|run|call|ping)`)
 
-// serves reports whether the loop makes a call first of all in each round, and begins
+// beginsWith reports whether the loop makes a call first of all in each round, and begins
 // the next after a success and a failure alike, unless somebody stops it.
-func (l *loop) serves(call *ssa.Call, failed, succeeded way) bool {
+func (l *loop) beginsWith(call *ssa.Call, failed, succeeded way) bool {
 	if sender.MatchString(nameOf(call)) {
 		return false
 	}
 	onlyStops := func(b *ssa.BasicBlock) bool {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		return ok && (!l.mayLeave(branch) || contextAsked(branch.Cond) != nil || whenStopped(b) != nil) || !ok && len(b.Succs) > 0
 	}
 	for b := range succeeded.blocks {
@@ -76,7 +75,7 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 		}
 		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
 		same, counted := failed.repeats(call)
-		if !failed.returns() || !same || counted || progresses(call, failed) || !succeeded.waitsUnlessItFails() && !l.serves(call, failed, succeeded) {
+		if !failed.returnsTo(call) || !same || counted || progresses(call, failed) || !succeeded.waitsUnlessItFails() && !l.beginsWith(call, failed, succeeded) {
 			continue
 		}
 		r := Retry{Call: call, failed: failed, succeeded: succeeded}
@@ -86,16 +85,16 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 	return false
 }
 
-// spins reports whether the loop takes the next connection again at once after an
+// acceptsAtOnce reports whether the loop takes the next connection again at once after an
 // error that is only temporary: that of a system which has no room for it yet, and
 // says so until it has. A deadline of the listener is a wait.
-func (l *loop) spins(call *ssa.Call) bool {
+func (l *loop) acceptsAtOnce(call *ssa.Call) bool {
 	if !isAccept(call) || l.setsDeadline() {
 		return false
 	}
 	errs := errorsOf(call)
 	for _, b := range l.list {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !asksIfTemporary(branch.Cond, errs) {
 			continue
 		}
@@ -109,11 +108,9 @@ func (l *loop) spins(call *ssa.Call) bool {
 }
 
 func (l *loop) setsDeadline() bool {
-	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			return ok && strings.HasPrefix(nameOf(call), "Set") && strings.HasSuffix(nameOf(call), "Deadline")
-		})
+	return l.anyInstr(func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		return ok && strings.HasPrefix(nameOf(call), "Set") && strings.HasSuffix(nameOf(call), "Deadline")
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // it does not retry. Nobody is told.
 func (r Retry) Spent() *ssa.Return {
 	l, fn := r.failed.loop, r.Call.Parent()
-	if r.counted || r.recognised || !returnsError(fn) || r.tells() {
+	if r.operands == countingOperands || r.recognised || !returnsError(fn) || r.tells() {
 		return nil
 	}
 	out := r.onlyLimit()
@@ -35,7 +35,7 @@ func (r Retry) Spent() *ssa.Return {
 		}
 	}
 	others := slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		ret, ok := terminator(b).(*ssa.Return)
 		return ok && !after[b] && l.header.Dominates(b) && !isNil(returnedError(ret))
 	})
 	if !others {
@@ -136,7 +136,7 @@ func (l *loop) isAskedIn(blocks map[*ssa.BasicBlock]bool) bool {
 		})
 	}
 	for b := range blocks {
-		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && isSet(branch.Cond, 8) {
+		if branch, ok := terminator(b).(*ssa.If); ok && isSet(branch.Cond, 8) {
 			return true
 		}
 	}
@@ -161,7 +161,7 @@ func (w way) outside() map[*ssa.BasicBlock]bool {
 
 func returnsOf(blocks map[*ssa.BasicBlock]bool) (returns []*ssa.Return) {
 	for b := range blocks {
-		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+		if ret, ok := terminator(b).(*ssa.Return); ok {
 			returns = append(returns, ret)
 		}
 	}

@@ -21,32 +21,33 @@ var (
 // stopped, which ends its retries. It looks depth calls deep into this package,
 // and into functions that are given to others.
 func givesUp(common *ssa.CallCommon, depth int) bool {
-	if depth == 0 {
-		return false
-	}
+	return anyWithin(givenTo(common), depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		switch instr := instr.(type) {
+		case *ssa.If:
+			set := whenStopped(instr.Block())
+			return set != nil && (returnsNil(set) || leavesUnset(set)), nil
+		case *ssa.Call:
+			return false, givenTo(instr.Common())
+		}
+		return false, nil
+	})
+}
+
+// givenTo returns the function that is called, and those that it is given.
+func givenTo(common *ssa.CallCommon) []*ssa.Function {
 	fns := []*ssa.Function{common.StaticCallee()}
 	for _, arg := range common.Args {
 		if c, ok := arg.(*ssa.MakeClosure); ok {
 			fns = append(fns, c.Fn.(*ssa.Function))
 		}
 	}
-	return slices.ContainsFunc(fns, func(fn *ssa.Function) bool {
-		return fn != nil && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-			if set := whenStopped(b); set != nil && (returnsNil(set) || leavesUnset(set)) {
-				return true
-			}
-			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-				call, ok := instr.(*ssa.Call)
-				return ok && givesUp(call.Common(), depth-1)
-			})
-		})
-	})
+	return fns
 }
 
 // leavesUnset reports whether block b returns an error variable that it does not
 // set: one that a deferred call sets when the function has panicked.
 func leavesUnset(b *ssa.BasicBlock) bool {
-	ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+	ret, ok := terminator(b).(*ssa.Return)
 	if !ok || len(ret.Results) == 0 {
 		return false
 	}
@@ -61,7 +62,7 @@ func leavesUnset(b *ssa.BasicBlock) bool {
 // error.
 func returnsNil(b *ssa.BasicBlock) bool {
 	for _, in := range b.Parent().Blocks {
-		ret, ok := in.Instrs[len(in.Instrs)-1].(*ssa.Return)
+		ret, ok := terminator(in).(*ssa.Return)
 		if ok && isNil(returnedError(ret)) && (in == b || len(b.Preds) == 1 && b.Dominates(in)) {
 			return true
 		}
@@ -72,7 +73,7 @@ func returnsNil(b *ssa.BasicBlock) bool {
 // whenStopped returns what follows block b when somebody has stopped, if that is
 // what it asks.
 func whenStopped(b *ssa.BasicBlock) *ssa.BasicBlock {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil
 	}
@@ -213,12 +214,10 @@ func isSupervised(fn *ssa.Function) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(outer.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			sel, ok := instr.(*ssa.Select)
-			return ok && sel.Blocking && len(sel.States) > 1 && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool {
-				return s.Dir == types.RecvOnly && slices.Contains(awaited, root(s.Chan))
-			})
+	return anyInstr(outer, func(instr ssa.Instruction) bool {
+		sel, ok := instr.(*ssa.Select)
+		return ok && sel.Blocking && len(sel.States) > 1 && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool {
+			return s.Dir == types.RecvOnly && slices.Contains(awaited, root(s.Chan))
 		})
 	})
 }

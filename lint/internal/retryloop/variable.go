@@ -7,9 +7,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// isVar reports whether addr is that of a local variable which stands in memory:
+// isShared reports whether addr is that of a local variable which stands in memory:
 // closures or deferred calls share it.
-func isVar(addr ssa.Value) bool {
+func isShared(addr ssa.Value) bool {
 	switch addr.(type) {
 	case *ssa.Alloc, *ssa.FreeVar:
 		return true
@@ -86,7 +86,7 @@ func assigns(c *ssa.MakeClosure, variable ssa.Value, but *ssa.Function) bool {
 
 // countsIn reports whether each failure steps a variable that stands in memory.
 func (r Retry) countsIn(addr ssa.Value) bool {
-	if !isVar(addr) || isWrittenElsewhere(addr) {
+	if !isShared(addr) || isWrittenElsewhere(addr) {
 		return false
 	}
 	stepped := false

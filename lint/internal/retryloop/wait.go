@@ -30,7 +30,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if !isPlainWait(instr) || endedAt(b) || hasNone(b) {
+				if !isPlainWait(instr) || endedAt(b) || hasNone(b) || ends(b) {
 					continue
 				}
 				why, between := judged()
@@ -111,11 +111,9 @@ func (l *loop) contextIgnored() ssa.Value {
 
 // gives reports whether the loop gives a context to what it calls.
 func (l *loop) gives(ctx ssa.Value) bool {
-	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			return ok && GivenContext(call) == ctx
-		})
+	return l.anyInstr(func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		return ok && GivenContext(call) == ctx
 	})
 }
 
@@ -130,7 +128,7 @@ func isPlainWait(instr ssa.Instruction) bool {
 		// A clock that tests may replace sleeps as well. What is seen to select may look
 		// at a context.
 		d := sleeps(instr)
-		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee())
+		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee()) || onlySleeps(instr.Common().StaticCallee())
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
@@ -148,6 +146,33 @@ func isPlainWait(instr ssa.Instruction) bool {
 	return false
 }
 
+// onlySleeps reports whether a function of this package does nothing but to sleep, and to
+// tell of it: for how long, it computes.
+func onlySleeps(fn *ssa.Function) bool {
+	if fn == nil || len(fn.Blocks) == 0 || fn.Signature.Results().Len() > 0 {
+		return false
+	}
+	sleeping := false
+	return !anyInstr(fn, func(instr ssa.Instruction) bool {
+		switch instr := instr.(type) {
+		case *ssa.Call:
+			if d := sleeps(instr); d != nil {
+				sleeping = sleeping || !isShort(d)
+				return false
+			}
+			return !isBuiltin(instr) && !isTold(instr) && !isRebuilt(instr)
+		case *ssa.Select, *ssa.Send, *ssa.MapUpdate, *ssa.Go, *ssa.Defer:
+			return true
+		case *ssa.Store:
+			_, local := root(instr.Addr).(*ssa.Alloc)
+			return !local
+		case *ssa.UnOp:
+			return instr.Op == token.ARROW
+		}
+		return false
+	}) && sleeping
+}
+
 // isTimer reports whether a call starts a timer or ticker: that of the package time, or
 // one of another package under the same name, which is told how it is to tick.
 func isTimer(call *ssa.Call) bool {
@@ -155,11 +180,20 @@ func isTimer(call *ssa.Call) bool {
 	if isNamed(fn, "time", "After", "Tick", "NewTimer", "NewTicker") || isAfter(call) {
 		return true
 	}
-	if fn == nil || fn.Name() != "NewTicker" || len(call.Common().Args) == 0 {
+	if fn == nil || fn.Name() != "NewTicker" || len(call.Common().Args) == 0 || slices.ContainsFunc(call.Common().Args, isMadeWithContext) {
 		return false
 	}
 	p, ok := call.Type().Underlying().(*types.Pointer)
 	return ok && strings.HasSuffix(p.Elem().String(), ".Ticker")
+}
+
+// isMadeWithContext reports whether an argument is what a function made of a context.
+func isMadeWithContext(arg ssa.Value) bool {
+	if conv, ok := arg.(*ssa.ChangeInterface); ok {
+		arg = conv.X
+	}
+	made, ok := arg.(*ssa.Call)
+	return ok && GivenContext(made) != nil
 }
 
 // isAfter reports whether a call of a clock, which tests may replace, returns a channel
@@ -188,7 +222,7 @@ func isDrained(b *ssa.BasicBlock) bool {
 	if at == nil {
 		return false
 	}
-	branch, ok := at.Instrs[len(at.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(at).(*ssa.If)
 	if !ok {
 		return false
 	}
@@ -198,11 +232,9 @@ func isDrained(b *ssa.BasicBlock) bool {
 
 // selects reports whether a function of this package waits for one of several things.
 func selects(fn *ssa.Function) bool {
-	return fn != nil && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			_, ok := instr.(*ssa.Select)
-			return ok
-		})
+	return fn != nil && anyInstr(fn, func(instr ssa.Instruction) bool {
+		_, ok := instr.(*ssa.Select)
+		return ok
 	})
 }
 
@@ -250,16 +282,17 @@ func (r Retry) waitsOn(cycle map[*ssa.BasicBlock]bool) bool {
 	return false
 }
 
-// sleepsWithin reports whether a function of this package waits for a time, which
-// may be that between two attempts. It looks depth calls deep.
+// sleepsWithin reports whether a function of this package waits for a time, or for an
+// answer until a time, which may be that between two attempts. It looks depth calls deep.
 func sleepsWithin(fn *ssa.Function, depth int) bool {
-	return fn != nil && depth > 0 && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			call, ok := instr.(*ssa.Call)
-			return isTimedWait(instr) || ok && sleepsWithin(call.Common().StaticCallee(), depth-1)
-		})
+	return anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		call, ok := instr.(*ssa.Call)
+		return isTimedWait(instr) || ok && limitsRead.MatchString(nameOf(call)), calleeOf(instr)
 	})
 }
+
+// limitsRead names what lets the next read wait for an answer until then.
+var limitsRead = regexp.MustCompile(`^Set(Read)?Deadline$`)
 
 // Spins reports whether a loop that nothing leaves makes a call again as soon
 // as it returns.
@@ -286,45 +319,50 @@ func Spins(call *ssa.Call) bool {
 // mayWait reports whether an instruction may block. It looks depth calls deep
 // into this package, and believes the names of what it cannot see.
 func mayWait(instr ssa.Instruction, depth int) bool {
+	waits, into := waitsAt(instr, depth)
+	return waits || anyWithin(into, depth-1, waitsAt)
+}
+
+// waitsAt reports whether an instruction blocks by itself, or into which function to look
+// for that.
+func waitsAt(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
 	switch instr := instr.(type) {
 	case *ssa.UnOp:
-		return instr.Op == token.ARROW
+		return instr.Op == token.ARROW, nil
 	case *ssa.Select:
-		return instr.Blocking
+		return instr.Blocking, nil
 	case *ssa.Send:
-		return true
+		return true, nil
 	case *ssa.Call:
 		return isWait(instr, depth)
 	}
-	return false
+	return false, nil
 }
 
 // Names of what waits, and of what may do so.
 var (
-	waiter  = regexp.MustCompile(`(?i:sleep|wait|backoff|delay|pause|throttle)|^pace|Pace`)
+	waiter  = regexp.MustCompile(`(?i:sleep|wait|backoff|delay|pause|throttle)|^pace|Pace|^Take$`)
 	delayer = regexp.MustCompile(`(?i)limit|after|again|retry`)
 )
 
-// isWait reports whether a call may wait: by its name, or by what it does, if that
-// can be looked into.
-func isWait(call *ssa.Call, depth int) bool {
+// isWait reports whether a call waits by its name, or into which function to look for
+// that, if it can be looked into.
+func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 	common, name := call.Common(), nameOf(call)
 	if strings.HasPrefix(name, "new") || strings.HasPrefix(name, "New") {
-		return false // what makes a delay does not wait
+		return false, nil // what makes a delay does not wait
 	}
 	fn := common.StaticCallee()
 	if (fn == nil || len(fn.Blocks) == 0) && (isVerdict(call) || isDuration(call.Type())) {
-		return false // it says for how long to wait
+		return false, nil // it says for how long to wait
 	}
 	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
-		return true
+		return true, nil
 	}
 	if fn == nil {
-		return !common.IsInvoke() && !isCancel(common.Value) // a function value
+		return !common.IsInvoke() && !isCancel(common.Value) && !isOfLogger(call), nil // a function value
 	}
-	return depth > 0 && slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		return slices.ContainsFunc(b.Instrs, func(in ssa.Instruction) bool { return mayWait(in, depth-1) })
-	})
+	return false, []*ssa.Function{fn}
 }
 
 // verdict names what says what an error is, as ShouldRetry does.

@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -15,10 +16,17 @@ type way struct {
 	from, to *ssa.BasicBlock          // the edge that it begins with
 	blocks   map[*ssa.BasicBlock]bool // from to on, without the header
 	got      *ssa.Call                // if not nil: what has succeeded at its beginning
+	shut     edge                     // if not zero: where it does not go
 }
 
-func (l *loop) way(from, to *ssa.BasicBlock) way {
-	w := way{loop: l, from: from, to: to, blocks: map[*ssa.BasicBlock]bool{}}
+// An edge leads from one block to the next.
+type edge struct{ from, to *ssa.BasicBlock }
+
+func (l *loop) way(from, to *ssa.BasicBlock) way { return l.wayWithout(edge{}, from, to) }
+
+// wayWithout returns the way that does not go along an edge.
+func (l *loop) wayWithout(shut edge, from, to *ssa.BasicBlock) way {
+	w := way{loop: l, from: from, to: to, blocks: map[*ssa.BasicBlock]bool{}, shut: shut}
 	var visit func(*ssa.BasicBlock)
 	visit = func(b *ssa.BasicBlock) {
 		if b == l.header || !l.blocks[b] || w.blocks[b] {
@@ -29,17 +37,53 @@ func (l *loop) way(from, to *ssa.BasicBlock) way {
 			return
 		}
 		for _, s := range b.Succs {
-			visit(s)
+			if (edge{b, s}) != shut {
+				visit(s)
+			}
 		}
 	}
 	visit(to)
 	return w
 }
 
+// takes reports whether the way goes along an edge between two blocks that follow its
+// beginning.
+func (w way) takes(from, to *ssa.BasicBlock) bool {
+	return w.blocks[from] && edge{from, to} != w.shut || from == w.from && to == w.to
+}
+
+// sides returns the ways on which one side is left out of a branch that asks something of
+// some errors.
+func (w way) sides(errs map[ssa.Value]bool) (found []way) {
+	for _, b := range w.loop.list {
+		branch, ok := terminator(b).(*ssa.If)
+		if !ok || !w.blocks[b] || !w.loop.concerns(branch.Cond, errs) {
+			continue
+		}
+		for _, s := range b.Succs {
+			if side := w.loop.wayWithout(edge{b, s}, w.from, w.to); w.loop.blocks[s] && side.returns() {
+				found = append(found, side)
+			}
+		}
+	}
+	return found
+}
+
+// repeatsOnOneSide returns the way on which the call is made again with the same operands,
+// although what some of its errors are answered with changes them.
+func (w way) repeatsOnOneSide(call *ssa.Call, errs map[ssa.Value]bool) (side way, ok bool) {
+	for _, side := range w.sides(errs) {
+		if same, counted := side.repeats(call); same && !counted {
+			return side, true
+		}
+	}
+	return w, false
+}
+
 // enters reports whether the way comes back to the header from pred. A continue
 // that follows the branch at once makes an edge without a block of its own.
 func (w way) enters(pred *ssa.BasicBlock) bool {
-	return w.reaches(pred) && !w.loop.isLast(pred) && !(w.got != nil && w.hasIt(pred))
+	return w.comesBy(pred) && !w.loop.isLast(pred) && !(w.got != nil && w.hasIt(pred))
 }
 
 // hasIt reports whether the way comes to the header, by pred, with the object that the
@@ -54,7 +98,7 @@ func (w way) hasIt(pred *ssa.BasicBlock) bool {
 		i := slices.Index(w.loop.header.Preds, pred)
 		return v.Block() == w.loop.header && isAnswer(w.choose(v.Edges[i], 4), w.got)
 	case *ssa.UnOp:
-		return isVar(v.X) && v.Block() == w.loop.header && w.keepsIt(v.X)
+		return isShared(v.X) && v.Block() == w.loop.header && w.keepsIt(v.X)
 	}
 	return false
 }
@@ -76,7 +120,7 @@ func (w way) lacksIt(call *ssa.Call) bool {
 			return !isNil(has) && !isAnswer(has, call) && has != ssa.Value(v)
 		})
 	case *ssa.UnOp:
-		return isVar(v.X) && !isWrittenElsewhere(v.X) && !slices.ContainsFunc(storesTo(v.X), func(store *ssa.Store) bool {
+		return isShared(v.X) && !isWrittenElsewhere(v.X) && !slices.ContainsFunc(storesTo(v.X), func(store *ssa.Store) bool {
 			return w.loop.blocks[store.Block()] && !isNil(store.Val) && !isAnswer(store.Val, call)
 		})
 	}
@@ -99,7 +143,7 @@ func (w way) keepsIt(variable ssa.Value) bool {
 // goesOnWithout returns the object that the condition of the loop compares with nil, and
 // what follows if there is none.
 func (l *loop) goesOnWithout() (object ssa.Value, without *ssa.BasicBlock) {
-	branch, ok := l.header.Instrs[len(l.header.Instrs)-1].(*ssa.If)
+	branch, ok := terminator(l.header).(*ssa.If)
 	if !ok {
 		return nil, nil
 	}
@@ -125,14 +169,14 @@ func (w way) choose(v ssa.Value, depth int) ssa.Value {
 	}
 	var chosen ssa.Value
 	for i, pred := range phi.Block().Preds {
-		if !w.blocks[pred] && !(pred == w.from && phi.Block() == w.to) {
+		if !w.takes(pred, phi.Block()) {
 			continue
 		}
-		edge := w.choose(phi.Edges[i], depth-1)
-		if chosen != nil && chosen != edge {
+		value := w.choose(phi.Edges[i], depth-1)
+		if chosen != nil && chosen != value {
 			return v
 		}
-		chosen = edge
+		chosen = value
 	}
 	if chosen == nil {
 		return v
@@ -140,17 +184,50 @@ func (w way) choose(v ssa.Value, depth int) ssa.Value {
 	return chosen
 }
 
-// reaches reports whether the way leads to the header, by pred.
-func (w way) reaches(pred *ssa.BasicBlock) bool {
+// comesBy reports whether the way leads to the header, by pred.
+func (w way) comesBy(pred *ssa.BasicBlock) bool {
 	if w.to == w.loop.header {
 		return pred == w.from
 	}
-	return w.blocks[pred] && !ends(pred)
+	return w.takes(pred, w.loop.header) && !ends(pred)
 }
 
 // returns reports whether the way comes back to the header.
 func (w way) returns() bool {
 	return slices.ContainsFunc(w.loop.header.Preds, w.enters)
+}
+
+// returnsTo reports whether the way comes back to a call: what it sets leads there, and
+// not to another step of what the loop does.
+func (w way) returnsTo(call *ssa.Call) bool {
+	for i, pred := range w.loop.header.Preds {
+		if w.enters(pred) && w.loop.leadsTo(call.Block(), i) {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo reports whether a block may run in the round that an edge to the header begins.
+func (l *loop) leadsTo(to *ssa.BasicBlock, edge int) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if b == to {
+			return true
+		}
+		if seen[b] || !l.blocks[b] {
+			return false
+		}
+		seen[b] = true
+		if branch, ok := terminator(b).(*ssa.If); ok {
+			if holds, known := l.begins(branch.Cond, edge); known {
+				return visit(b.Succs[map[bool]int{true: 0, false: 1}[holds]])
+			}
+		}
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return s != l.header && visit(s) })
+	}
+	return visit(l.header)
 }
 
 // leaves reports whether the way may leave the loop. A loop that no success
@@ -169,7 +246,7 @@ func (w way) leaves() bool {
 		}
 	}
 	// The condition of a for statement is looked at before the next round.
-	return slices.ContainsFunc(w.loop.conditions(), exits) && slices.ContainsFunc(w.loop.header.Preds, w.reaches)
+	return slices.ContainsFunc(w.loop.conditions(), exits) && slices.ContainsFunc(w.loop.header.Preds, w.comesBy)
 }
 
 // conditions returns the blocks that make up the condition of the loop: its header, and
@@ -229,7 +306,7 @@ func (w way) mayReturn() bool {
 		seen[b] = true
 		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
 	}
-	return visit(w.to) || slices.ContainsFunc(w.loop.header.Preds, w.reaches) && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
+	return visit(w.to) || slices.ContainsFunc(w.loop.header.Preds, w.comesBy) && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
 		return !w.loop.blocks[s] && visit(s)
 	})
 }
@@ -242,7 +319,7 @@ func (l *loop) goesOn(b *ssa.BasicBlock) bool {
 }
 
 func isEndOf(b *ssa.BasicBlock) bool {
-	_, panics := b.Instrs[len(b.Instrs)-1].(*ssa.Panic)
+	_, panics := terminator(b).(*ssa.Panic)
 	return len(b.Succs) == 0 && !panics
 }
 
@@ -270,7 +347,7 @@ func behind(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 // cycle returns the blocks on the ways from a failure back to the branch that
 // saw it.
 func (w way) cycle() map[*ssa.BasicBlock]bool {
-	on := w.loop.between(w.loop.header, w.from)
+	on := maps.Clone(w.loop.between(w.loop.header, w.from))
 	// Behind the failure only what leads back counts.
 	var back func(*ssa.BasicBlock)
 	back = func(b *ssa.BasicBlock) {
@@ -283,7 +360,7 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 		}
 	}
 	for _, p := range w.loop.header.Preds {
-		if !w.loop.isLast(p) {
+		if !w.loop.isLast(p) && (edge{p, w.loop.header}) != w.shut {
 			back(p)
 		}
 	}
@@ -293,11 +370,17 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 // ends reports whether a block calls what does not return. The SSA form knows
 // most of them; loggers and tests of other modules it knows by name only, and
 // a name that misleads makes us silent.
-func ends(b *ssa.BasicBlock) bool { return endsWithin(b, 3) }
+func ends(b *ssa.BasicBlock) bool { return endsWithin(b, 3, nil) }
 
 var ender = regexp.MustCompile(`(?i)^(exit|goexit|critf?|failnowf?|skip(f|now)?|terminate|noerror|checkerr(or)?|(must|expect|require|assert)([A-Z_].*)?)$|fatal|panic`)
 
-func endsWithin(b *ssa.BasicBlock, depth int) bool {
+// A depthOf is a function that is looked at with so many calls to follow.
+type depthOf struct {
+	fn    *ssa.Function
+	depth int
+}
+
+func endsWithin(b *ssa.BasicBlock, depth int, known map[depthOf]bool) bool {
 	return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)
 		if !ok {
@@ -307,16 +390,28 @@ func endsWithin(b *ssa.BasicBlock, depth int) bool {
 			return true
 		}
 		fn := call.Common().StaticCallee()
-		return depth > 0 && fn != nil && len(fn.Blocks) > 0 && fn.Recover == nil && neverReturns(fn, depth-1)
+		if depth == 0 || fn == nil || len(fn.Blocks) == 0 || fn.Recover != nil {
+			return false
+		}
+		at := depthOf{fn, depth - 1}
+		never, judged := known[at]
+		if !judged {
+			if known == nil {
+				known = map[depthOf]bool{}
+			}
+			never = neverReturns(at, known)
+			known[at] = never
+		}
+		return never
 	})
 }
 
 // neverReturns reports whether every way through a function of this package
 // ends the program.
-func neverReturns(fn *ssa.Function, depth int) bool {
-	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		_, returns := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		return returns && !endsWithin(b, depth)
+func neverReturns(at depthOf, known map[depthOf]bool) bool {
+	return !slices.ContainsFunc(at.fn.Blocks, func(b *ssa.BasicBlock) bool {
+		_, returns := terminator(b).(*ssa.Return)
+		return returns && !endsWithin(b, at.depth, known)
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func sleeps() {
-	time.Sleep(5)     // want `this is 5 nanoseconds: write 5\*time.Second, or time.Millisecond \(RL207\)`
+	time.Sleep(5)     // want `this is 5 nanoseconds: write 5\*time.Second or 5\*time.Millisecond \(RL207\)`
 	<-time.After(100) // want `RL207`
 }
 

@@ -36,6 +36,11 @@ func unused(c client) error {
 	return c.Ping()
 }
 
+func misspelt(c client) error {
+	//retrylint:ignore RL101: the device answers sooner or later // want `RL101: is no rule: write one as RL101, a space, and the reason \(RL001\)`
+	return c.Ping()
+}
+
 func several(c client) {
 	//retrylint:ignore RL101, RL103 the device answers sooner or later
 	for c.Ping() != nil {

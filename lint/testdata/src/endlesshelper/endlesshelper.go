@@ -2,6 +2,7 @@ package endlesshelper
 
 import (
 	"context"
+	"time"
 
 	"github.com/retrygen/retrygen/lint/testdata/src/endlesshelper/helper"
 )
@@ -93,4 +94,24 @@ func nopeAsksTheContext(ctx context.Context, c client) {
 		}
 		return c.Ping()
 	})
+}
+
+func answer[T any](f func() (T, error)) T {
+	for {
+		v, err := f()
+		if err == nil {
+			return v
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// What is retried by an instance is so by the function.
+func instance(c client) int {
+	return answer(func() (int, error) { return 1, c.Ping() }) // want `answer retries until it succeeds, for ever`
+}
+
+func inBackground(c client) {
+	go helper.Forever(c.Ping)    // want `Forever retries until it succeeds, for ever`
+	defer helper.Forever(c.Ping) // want `Forever retries until it succeeds, for ever`
 }

@@ -131,3 +131,15 @@ func nopeReached(c client) (err error) {
 	}
 	return err
 }
+
+// What it is multiplied with later overflows as well: no fix is known.
+func multipliedLater(c client) {
+	for attempt := 0; c.Ping() != nil; attempt++ { // want `RL101`
+		n := 1 << attempt // want `RL107`
+		d := time.Duration(n) * time.Second
+		if d > time.Minute {
+			d = time.Minute
+		}
+		time.Sleep(d)
+	}
+}

@@ -108,3 +108,14 @@ func noDelay(c client, use func(int)) {
 		use(1 << bit)
 	}
 }
+
+// What has overflowed is found.
+func nopeGuarded(c client, stop func() bool) {
+	for i := 0; c.Ping() != nil && !stop(); i++ {
+		d := time.Second << i
+		if d <= 0 || d > time.Minute {
+			d = time.Minute
+		}
+		time.Sleep(d)
+	}
+}

@@ -23,6 +23,11 @@ var upsideDown = []retry.Policy{{
 	Timeout:        20 * time.Second,
 }}
 
+var pointers = []*retry.Policy{{
+	AttemptTimeout: time.Minute, // want `AttemptTimeout 1m exceeds Timeout 20s.*P401`
+	Timeout:        20 * time.Second,
+}}
+
 func local() retry.Policy {
 	return retry.Policy{Backoff: retry.Custom, Delays: []time.Duration{time.Minute, time.Minute}, MaxDelay: time.Hour, Timeout: 90 * time.Second} // want `only 2 of 3 attempts can begin.*P404`
 }

@@ -210,3 +210,33 @@ func nopeSilence(ctx context.Context, c client, news <-chan struct{}) error {
 	}
 	return nil
 }
+
+func counterInside(c client, limit int) error {
+	for { // want `RL101`
+		failures := 0
+		_, err := c.Call(context.Background(), "k")
+		if err == nil {
+			return nil
+		}
+		failures++
+		if failures > limit { // want `each round sets this counter anew before it counts`
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeCountsWithin(c client, limit int) error {
+	for {
+		failures := 0
+		for range 3 {
+			if _, err := c.Call(context.Background(), "k"); err != nil {
+				failures++
+			}
+		}
+		if failures > limit {
+			return errors.New("too many")
+		}
+		time.Sleep(time.Second)
+	}
+}

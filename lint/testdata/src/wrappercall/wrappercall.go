@@ -22,6 +22,16 @@ func nopeGiven(ctx context.Context, c *wrapped.Client) error {
 	return nil
 }
 
+// That it is to go on is written.
+func nopeDetached(ctx context.Context, c *wrapped.Client) error {
+	return c.RetryFetch(context.WithoutCancel(ctx))
+}
+
+func nopeBehindTheEnd(ctx context.Context, c *wrapped.Client) error {
+	<-ctx.Done()
+	return c.RetryFetch(context.Background())
+}
+
 func nopeNoOther(c *wrapped.Client) error {
 	return c.RetryFetch(context.Background())
 }

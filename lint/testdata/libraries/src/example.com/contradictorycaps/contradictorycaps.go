@@ -100,3 +100,13 @@ func nopeIntervals(d time.Duration) error {
 	b.MaxInterval = d
 	return backoff.Retry(ping, b)
 }
+
+// Options may set it.
+func nopeOptions(options ...func(*retryablehttp.Client)) *retryablehttp.Client {
+	c := retryablehttp.NewClient()
+	c.RetryWaitMin = time.Minute
+	for _, set := range options {
+		set(c)
+	}
+	return c
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
+	cenk "github.com/cenk/backoff"
 	backoffv2 "github.com/cenkalti/backoff"
 	"github.com/cenkalti/backoff/v4"
 	backoffv7 "github.com/cenkalti/backoff/v7"
@@ -21,11 +23,20 @@ import (
 
 func ping() error { return nil }
 
+func call(ctx context.Context) error { return ctx.Err() }
+
 func ready() (bool, error) { return ping() == nil, nil }
 
 func always(error) bool { return true }
 
-func retryer() gax.Retryer { return nil }
+func retryer() gax.Retryer { return gax.OnErrorFunc(gax.Backoff{}, always) }
+
+type threeTimes struct{ n int }
+
+func (t *threeTimes) Retry(error) (time.Duration, bool) {
+	t.n++
+	return time.Second, t.n < 3
+}
 
 func failsafeRetries() error {
 	policy := retrypolicy.NewBuilder[any]().WithDelay(time.Second).WithMaxRetries(-1).Build()
@@ -39,6 +50,51 @@ func failsafeAttempts() error {
 
 func invoke() error {
 	return gax.Invoke(context.Background(), func(context.Context, gax.CallSettings) error { return ping() }, gax.WithRetry(retryer)) // want `RL201`
+}
+
+func nopeGivesUp() error {
+	return gax.Invoke(context.Background(), func(context.Context, gax.CallSettings) error { return ping() }, gax.WithRetry(func() gax.Retryer { return &threeTimes{} }))
+}
+
+func jittered() error {
+	b := sethvargo.WithCappedDuration(time.Minute, sethvargo.WithJitter(time.Second, sethvargo.NewFibonacci(time.Second)))
+	return sethvargo.Do(context.Background(), b, func(context.Context) error { return ping() }) // want `RL201`
+}
+
+type limited struct{ n int }
+
+func (l *limited) NextBackOff() time.Duration {
+	l.n++
+	return time.Duration(l.n)
+}
+
+func nopeStopsByItself() {
+	backoffv7.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv7.WithBackOff(&limited{}), backoffv7.WithMaxElapsedTime(0))
+}
+
+func nopeLastCounts() {
+	backoffv7.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv7.WithMaxElapsedTime(0), backoffv7.WithMaxElapsedTime(time.Minute))
+}
+
+func constantLiteral() {
+	backoff.Retry(ping, &backoff.ConstantBackOff{}) // want `RL201`
+}
+
+// What is done when the context has ended is not to end with it.
+func nopeBehindTheEnd(ctx context.Context) error {
+	<-ctx.Done()
+	return backoff.Retry(ping, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3))
+}
+
+func nopeItsOwnContext(ctx context.Context) error {
+	own, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return backoff.Retry(func() error { return call(own) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3))
+}
+
+func handler(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	backoff.Retry(func() error { return call(ctx) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)) // want `Retry goes on after the context has ended: give it that context \(RL202\)`
 }
 
 func steps() error {
@@ -57,6 +113,12 @@ func nopeAsksContext(ctx context.Context) error {
 
 func v7() {
 	backoffv7.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv7.WithMaxElapsedTime(0)) // want `RL201`
+}
+
+func firstPath(ctx context.Context) error {
+	b := cenk.NewExponentialBackOff()
+	b.MaxElapsedTime = time.Minute
+	return cenk.Retry(ping, b) // want `Retry goes on after ctx has ended: give it that context \(RL202\)`
 }
 
 func boundedCenkalti(ctx context.Context) error {

@@ -31,6 +31,41 @@ func exponential() {
 	backoff.Retry(ping, b) // want `RL201`
 }
 
+var (
+	forEver    = 0 * time.Second
+	configured time.Duration
+)
+
+func Configure(d time.Duration) { configured = d }
+
+func exponentialVariable() {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = forEver
+	backoff.Retry(ping, b) // want `RL201`
+}
+
+func patient() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = 0
+	return b
+}
+
+func exponentialMade() {
+	backoff.Retry(ping, patient()) // want `RL201`
+}
+
+func nopeLessPatient() {
+	b := patient()
+	b.MaxElapsedTime = time.Minute
+	backoff.Retry(ping, b)
+}
+
+func nopeConfigured() {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = configured
+	backoff.Retry(ping, b)
+}
+
 func exponentialOption() {
 	backoff.Retry(ping, backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))) // want `RL201`
 }

@@ -11,11 +11,13 @@ type (
 	RetryFunc func(context.Context) error
 )
 
-func NewConstant(time.Duration) Backoff                    { return nil }
-func NewExponential(time.Duration) Backoff                 { return nil }
-func WithJitter(j time.Duration, b Backoff) Backoff        { return b }
-func WithMaxRetries(max uint64, b Backoff) Backoff         { return b }
-func Do(ctx context.Context, b Backoff, f RetryFunc) error { return nil }
+func NewConstant(time.Duration) Backoff                       { return nil }
+func NewExponential(time.Duration) Backoff                    { return nil }
+func WithJitter(j time.Duration, b Backoff) Backoff           { return b }
+func WithCappedDuration(cap time.Duration, b Backoff) Backoff { return b }
+func NewFibonacci(time.Duration) Backoff                      { return nil }
+func WithMaxRetries(max uint64, b Backoff) Backoff            { return b }
+func Do(ctx context.Context, b Backoff, f RetryFunc) error    { return nil }
 
 func DoValue[T any](ctx context.Context, b Backoff, f func(context.Context) (T, error)) (t T, err error) {
 	return f(ctx)

@@ -11,7 +11,10 @@ type (
 	RetryOption      func()
 )
 
+type BackOff interface{ NextBackOff() time.Duration }
+
 func WithMaxElapsedTime(time.Duration) RetryOption { return nil }
+func WithBackOff(BackOff) RetryOption              { return nil }
 func WithMaxTries(uint) RetryOption                { return nil }
 
 func Retry[T any](ctx context.Context, operation Operation[T], opts ...RetryOption) (t T, err error) {

@@ -10,6 +10,7 @@ type (
 	APICall      func(context.Context, CallSettings) error
 	CallOption   interface{ Resolve(*CallSettings) }
 	CallSettings struct{}
+	Backoff      struct{}
 	Retryer      interface {
 		Retry(error) (time.Duration, bool)
 	}
@@ -17,4 +18,5 @@ type (
 
 func Invoke(ctx context.Context, call APICall, opts ...CallOption) error { return nil }
 func WithRetry(func() Retryer) CallOption                                { return nil }
+func OnErrorFunc(Backoff, func(error) bool) Retryer                      { return nil }
 func WithTimeout(time.Duration) CallOption                               { return nil }

@@ -1,0 +1,80 @@
+package retryloop
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// tires reports whether the callee says by itself that it was tried for long enough: it
+// counts or asks a clock, and a way out asks for an error that it makes up.
+func (r *Retry) tires() bool {
+	fn := r.Call.Common().StaticCallee()
+	if fn == nil || len(fn.Blocks) == 0 || !r.LeavesFor(fn) && !r.leavesForTypeOf(fn) {
+		return false
+	}
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			return steps(instr)
+		case *ssa.Call:
+			return isClock(instr.Common().StaticCallee())
+		}
+		return false
+	})
+}
+
+// leavesForTypeOf reports whether the retry ends for an error of a type of which a function
+// makes one.
+func (r *Retry) leavesForTypeOf(fn *ssa.Function) bool {
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		branch, ok := terminator(b).(*ssa.If)
+		if !ok || !cycle[b] || cycle[b.Succs[0]] {
+			continue
+		}
+		as, ok := branch.Cond.(*ssa.Call)
+		if !ok || !isNamed(as.Common().StaticCallee(), "errors", "As") {
+			continue
+		}
+		target := targetOf(as.Common().Args[1])
+		if target == nil {
+			continue
+		}
+		wanted := target.Type().(*types.Pointer).Elem()
+		if anyInstr(fn, func(instr ssa.Instruction) bool {
+			made, ok := instr.(*ssa.MakeInterface)
+			return ok && types.Identical(made.X.Type(), wanted)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayExit reports whether the cycle calls a function of this package that may end the
+// program when it has been called often enough: it is given a number that counts, or
+// counts by itself.
+func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
+	for b := range cycle {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok || call == r.Call {
+				continue
+			}
+			fn := call.Common().StaticCallee()
+			if fn == nil || !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool { return !isEndOf(b) && len(b.Succs) == 0 || ends(b) }) {
+				continue
+			}
+			counts := anyInstr(fn, func(instr ssa.Instruction) bool {
+				store, ok := instr.(*ssa.Store)
+				return ok && steps(store)
+			})
+			if counts || slices.ContainsFunc(call.Common().Args, r.counts) {
+				return true
+			}
+		}
+	}
+	return false
+}

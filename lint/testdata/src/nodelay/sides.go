@@ -1,0 +1,140 @@
+package nodelay
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// A conflict is answered with what is there now, any other error with nothing.
+func oneSide(ctx context.Context, s store, fields, changed map[string]string) error {
+	for range 5 { // want `Swap is tried again at once`
+		err := s.Swap(ctx, "k", fields, changed)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errConflict) {
+			if e, err := s.Load(ctx, "k"); err == nil {
+				fields = e.fields
+			}
+			continue
+		}
+		log.Print(err)
+	}
+	return errConflict
+}
+
+// Only one error is waited for.
+func oneWaits(ctx context.Context, c client) (err error) {
+	for range 5 { // want `Call is tried again at once`
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if errors.Is(err, errConflict) {
+			time.Sleep(time.Second) // want `RL102`
+		}
+	}
+	return err
+}
+
+// Whether to wait is for the count to say.
+func nopeLastDoesNotWait(ctx context.Context, c client) (err error) {
+	for i := range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if i < 4 {
+			time.Sleep(time.Second) // want `RL102`
+		}
+	}
+	return err
+}
+
+func nopeTimedOutHasWaited(ctx context.Context, c client) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			continue
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
+type service struct {
+	http http.Client
+	url  string
+}
+
+func (s *service) newRequest(path string) (*http.Request, error) {
+	return http.NewRequest(http.MethodGet, s.url+path, nil)
+}
+
+// Each attempt makes its own request.
+func (s *service) status() (resp *http.Response, err error) {
+	for range 5 { // want `Do is tried again at once`
+		req, err := s.newRequest("/status")
+		if err != nil {
+			return nil, err
+		}
+		if resp, err = s.http.Do(req); err == nil {
+			return resp, nil
+		}
+	}
+	return nil, err
+}
+
+func resolve(host string) (addrs []string, err error) {
+	for range 3 { // want `LookupHost is tried again at once`
+		if addrs, err = net.LookupHost(host); err == nil {
+			break
+		}
+	}
+	return addrs, err
+}
+
+func secure(addr string) (conn *tls.Conn, err error) {
+	for range 3 { // want `Dial is tried again at once`
+		if conn, err = tls.Dial("tcp", addr, nil); err == nil {
+			break
+		}
+	}
+	return conn, err
+}
+
+type session struct{ state string }
+
+func (s *session) State() string { return s.state }
+
+func open(ctx context.Context, url string) (*session, error) { return &session{}, ctx.Err() }
+
+// What is told of it beside the error is no progress.
+func tellsTheState(ctx context.Context, url string) (s *session, err error) {
+	for range 3 { // want `open is tried again at once`
+		if s, err = open(ctx, url); err == nil {
+			break
+		}
+		log.Println("no session", s.State(), err)
+	}
+	return s, err
+}
+
+// Another process writes the file yet.
+func nopeTextBusy(ctx context.Context, run func(context.Context) error, c client) (err error) {
+	for range 3 {
+		if _, err = c.Call(ctx, "run"); err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.ETXTBSY) {
+			return err
+		}
+	}
+	return err
+}
