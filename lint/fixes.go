@@ -246,9 +246,17 @@ func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.
 		return nil
 	}
 	end := assign.End()
-	commented := slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
-		return len(body.List) > 1 && assign.End() <= c.Pos() && c.Pos() < body.List[1].Pos()
-	})
+	commented := false
+	for _, c := range file.Comments {
+		switch {
+		case c.Pos() < assign.End() || len(body.List) > 1 && c.Pos() >= body.List[1].Pos():
+		case lineOf(pass.Fset, c.Pos()) == lineOf(pass.Fset, assign.End()) && len(c.List) == 1:
+			text.WriteString(" " + c.List[0].Text)
+			end = c.End()
+		default:
+			commented = true
+		}
+	}
 	if len(body.List) > 1 && !commented && lineOf(pass.Fset, body.List[1].Pos()) == lineOf(pass.Fset, end)+1 {
 		end = body.List[1].Pos() // with its line
 	}

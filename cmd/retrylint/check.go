@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"go/token"
 	"io"
@@ -45,13 +46,22 @@ type finding struct {
 
 // check runs the suite over packages, and the rules of policies over policy
 // files, and prints what it finds, sorted. It returns how many findings there
-// are.
+// are. With some packages not compiled it prints what the others have, and is an
+// error all the same; no file is changed then.
 func check(config checkConfig, stdout io.Writer) (int, error) {
 	dir, err := filepath.Abs(config.dir)
 	if err != nil {
 		return 0, err
 	}
+	if info, err := os.Stat(dir); err != nil {
+		return 0, fmt.Errorf("retrylint: -C: %w", err)
+	} else if !info.IsDir() {
+		return 0, fmt.Errorf("retrylint: -C: %s is no directory", dir)
+	}
 	findings, err := config.find(dir)
+	if left := new(uncompiled); errors.As(err, &left) && left.checked > 0 && !config.fix && !config.diff && config.baseline == "" {
+		return len(findings), errors.Join(config.print(findings, stdout, dir), err)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -76,7 +86,8 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	return len(findings), nil
 }
 
-// find returns the findings to report, sorted.
+// find returns the findings to report, sorted. With an error that is *uncompiled they are
+// of the packages that could be checked.
 func (config checkConfig) find(dir string) ([]finding, error) {
 	var files, patterns []string
 	for _, arg := range config.args {
@@ -90,9 +101,10 @@ func (config checkConfig) find(dir string) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	var left *uncompiled
 	if len(files) == 0 || len(patterns) > 0 {
 		inGo, err := checkPackages(config, patterns, dir)
-		if err != nil {
+		if err != nil && !errors.As(err, &left) {
 			return nil, err
 		}
 		findings = append(findings, inGo...)
@@ -106,6 +118,9 @@ func (config checkConfig) find(dir string) ([]finding, error) {
 	// A package and its test variant find the same.
 	findings = slices.CompactFunc(findings, func(a, b finding) bool { return a.at == b.at && a.text == b.text })
 	findings = without(findings, config.disable)
+	if left != nil {
+		return findings, left
+	}
 	if config.baseline != "" {
 		if findings, err = beyond(config.baseline, findings, dir); err != nil {
 			return nil, fmt.Errorf("retrylint: baseline: %w", err)
@@ -153,7 +168,8 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 	return findings, nil
 }
 
-// checkPackages runs the suite over packages.
+// checkPackages runs the suite over packages: those that compile, if its error is
+// *uncompiled.
 func checkPackages(config checkConfig, patterns []string, dir string) (findings []finding, err error) {
 	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests}
 	if config.tags != "" {
@@ -166,11 +182,13 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	if err := broken(pkgs, dir); err != nil {
-		return nil, err
-	}
 	if len(pkgs) == 0 {
 		return nil, fmt.Errorf("retrylint: no packages match %s", strings.Join(patterns, " "))
+	}
+	left := broken(pkgs, dir)
+	if left != nil {
+		pkgs = slices.DeleteFunc(pkgs, func(pkg *packages.Package) bool { return pkg.IllTyped || len(pkg.Errors) > 0 })
+		left.checked = len(pkgs)
 	}
 	prune(pkgs)
 	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
@@ -194,12 +212,29 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 			findings = append(findings, f)
 		}
 	}
+	if left != nil {
+		return findings, left
+	}
 	return findings, nil
 }
 
-// broken returns the errors of packages that do not compile: nothing is said
-// of code that is not understood.
-func broken(pkgs []*packages.Package, dir string) error {
+// An uncompiled tells of packages that were not checked because they, or what they import,
+// do not compile: nothing is said of code that is not understood.
+type uncompiled struct {
+	lines   []string // what the compiler says
+	checked int      // packages that compile
+}
+
+func (e *uncompiled) Error() string {
+	what := "nothing was checked: the packages must compile first"
+	if e.checked > 0 {
+		what = "not all was checked, and no file was changed: the packages must compile first"
+	}
+	return strings.Join(e.lines, "\n") + "\nretrylint: " + what
+}
+
+// broken returns what does not compile of packages and what they import, or nil.
+func broken(pkgs []*packages.Package, dir string) *uncompiled {
 	var lines []string
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		for _, err := range pkg.Errors {
@@ -219,7 +254,7 @@ func broken(pkgs []*packages.Package, dir string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s\nretrylint: nothing was checked: the packages must compile first", strings.Join(lines, "\n"))
+	return &uncompiled{lines: lines}
 }
 
 // prune leaves to each package only the imports that are checked as well.

@@ -84,9 +84,13 @@ func (e edit) overlaps(other edit) bool {
 }
 
 // layOut formats a text that has been edited as it was before: as gofmt does or
-// not at all, and with its line ends.
+// not at all, and with its line ends. Those of a text that has both are left as they are.
 func layOut(before, edited []byte) ([]byte, error) {
 	carriage := bytes.Contains(before, []byte("\r\n"))
+	if carriage && bytes.Count(before, []byte("\r\n")) != bytes.Count(before, []byte("\n")) {
+		_, err := format.Source(edited)
+		return edited, err
+	}
 	if carriage {
 		before, edited = bytes.ReplaceAll(before, []byte("\r\n"), []byte("\n")), bytes.ReplaceAll(edited, []byte("\r\n"), []byte("\n"))
 	}
