@@ -215,7 +215,7 @@ func firstAboveMost(call *ssa.Call) (first, most time.Duration, name string, ok 
 		}
 		return first, most, "MaxInterval", ok1 && ok2 && first > most
 	}
-	if l := libraryOf(&call.Call); l != nil && l.stops != nil && !isCenkalti(l.path) {
+	if l := libraryOf(&call.Call); l != nil && l.stops != nil && !isCenkalti(l.paths[0]) {
 		var ok1, ok2 bool
 		option(avastOptions(call.Call.Args), "Delay", func(v ssa.Value) bool { first, ok1 = durationOf(v); return true })
 		option(avastOptions(call.Call.Args), "MaxDelay", func(v ssa.Value) bool { most, ok2 = durationOf(v); return true })

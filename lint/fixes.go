@@ -84,7 +84,7 @@ func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) 
 	if !ok {
 		return nil
 	}
-	if isCenkalti(l.path) {
+	if isCenkalti(l.paths[0]) {
 		var b strings.Builder
 		if err := format.Node(&b, pass.Fset, call.Args[1]); err != nil {
 			return nil

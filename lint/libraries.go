@@ -12,16 +12,18 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
-// A library is a function of a public module that retries another.
+// A library is what some functions of a public module that retry another have in common.
 type library struct {
-	path, name string
-	recv       string // the type that it is a method of, if it is one
-	op         int    // the argument that is retried
-	ctx        int    // the argument that may end it, or -1
+	paths []string // of its versions
+	names []string
+	recv  string // the type that they are methods of, if they are
+	op    int    // the argument that is retried
+	ctx   int    // the argument that may end it, or -1
 	// unbounded reports whether a call has no end but success, an error that the
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
+	limit     string   // what gives a call a limit
 	final     bool     // an error of the operation ends it
 	twins     []string // functions that do the same with a context, the newest first
 }
@@ -29,44 +31,31 @@ type library struct {
 // libraries is what is known of the popular modules. A test beside the plugin
 // in contrib/golangci/integration compiles against every symbol.
 var libraries = []library{
-	{path: cenkalti, name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti, name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenk, name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenk, name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v3", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v3", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v4", name: "Retry", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v4", name: "RetryNotify", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v4", name: "RetryWithData", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v4", name: "RetryNotifyWithData", op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext},
-	{path: cenkalti + "/v5", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
-	{path: cenkalti + "/v6", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
-	{path: cenkalti + "/v7", name: "Retry", op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless},
-	{path: "github.com/avast/retry-go", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: "github.com/avast/retry-go/v3", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: "github.com/avast/retry-go/v4", name: "Do", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: "github.com/avast/retry-go/v4", name: "DoWithData", op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: avastv5, recv: "Retrier", name: "Do", op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: avastv5, recv: "RetrierWithData", name: "Do", op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext},
-	{path: sethvargo, name: "Do", op: 2, ctx: 0, unbounded: sethvargoEndless},
-	{path: sethvargo, name: "DoValue", op: 2, ctx: 0, unbounded: sethvargoEndless},
-	{path: sethvargo, name: "Constant", op: 2, ctx: 0, unbounded: always},
-	{path: sethvargo, name: "Exponential", op: 2, ctx: 0, unbounded: always},
-	{path: sethvargo, name: "Fibonacci", op: 2, ctx: 0, unbounded: always},
-	{path: k8sWait, name: "PollInfinite", op: 1, ctx: -1, unbounded: always, final: true},
-	{path: k8sWait, name: "PollImmediateInfinite", op: 1, ctx: -1, unbounded: always, final: true},
-	{path: k8sWait, name: "PollUntilContextCancel", op: 3, ctx: 0, unbounded: always, final: true},
-	{path: k8sWait, name: "ExponentialBackoff", op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}},
-	{path: k8sWait, name: "Poll", op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
-	{path: k8sWait, name: "PollImmediate", op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
-	{path: k8sWait, name: "ExponentialBackoffWithContext", op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true},
-	{path: k8sRetry, name: "OnError", op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }},
-	{path: gax, name: "Invoke", op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
+	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext, limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
+	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
+	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, limit: "Attempts above 0"},
+	{paths: []string{sethvargo}, names: []string{"Do", "DoValue"}, op: 2, ctx: 0, unbounded: sethvargoEndless, limit: "WithMaxRetries or WithMaxDuration"},
+	{paths: []string{sethvargo}, names: []string{"Constant", "Exponential", "Fibonacci"}, op: 2, ctx: 0, unbounded: always, limit: "Do, and WithMaxRetries or WithMaxDuration"},
+	{paths: []string{k8sWait}, names: []string{"PollInfinite", "PollImmediateInfinite"}, op: 1, ctx: -1, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"PollUntil", "PollImmediateUntil"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return isNeverStop(args[2]) }, final: true, limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"PollUntilWithContext", "PollImmediateUntilWithContext", "PollInfiniteWithContext", "PollImmediateInfiniteWithContext"}, op: 2, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"PollUntilContextCancel"}, op: 3, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
+	{paths: []string{k8sWait}, names: []string{"Poll"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
+	{paths: []string{k8sWait}, names: []string{"PollImmediate"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true, limit: "fewer Steps"},
+	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }, limit: "fewer Steps"},
+	{paths: []string{gax}, names: []string{"Invoke"}, op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", isOfCodes) && !option(args[2], "WithTimeout", nil) && seen(args[2])
-	}},
+	}, limit: "WithTimeout"},
 }
 
 const avastv5 = "github.com/avast/retry-go/v5"
+
+// avastPaths are those of the versions up to v4, which have the same functions.
+var avastPaths = []string{"github.com/avast/retry-go", "github.com/avast/retry-go/v3", "github.com/avast/retry-go/v4"}
 
 const gax = "github.com/googleapis/gax-go/v2"
 
@@ -85,7 +74,7 @@ func libraryOf(call *ssa.CallCommon) *library {
 		return nil
 	}
 	for i, l := range libraries {
-		if l.name == fn.Name() && l.path == fn.Object().Pkg().Path() && l.recv == receiverName(fn) {
+		if slices.Contains(l.names, fn.Name()) && slices.Contains(l.paths, fn.Object().Pkg().Path()) && l.recv == receiverName(fn) {
 			return &libraries[i]
 		}
 	}
@@ -129,7 +118,7 @@ func cenkaltiOptionsEndless(args []ssa.Value) bool {
 // goesOn reports whether a BackOff of cenkalti/backoff, since v5, never stops.
 func goesOn(backoff ssa.Value) bool {
 	v := origin(backoff)
-	return slices.ContainsFunc([]string{cenkalti + "/v5", cenkalti + "/v6", cenkalti + "/v7"}, func(path string) bool {
+	return slices.ContainsFunc(cenkaltiNewPaths, func(path string) bool {
 		alloc, ok := v.(*ssa.Alloc)
 		if !ok {
 			return isCallOf(v, path, "NewExponentialBackOff", "NewConstantBackOff")
@@ -193,8 +182,11 @@ const (
 	cenk     = "github.com/cenk/backoff"
 )
 
-// cenkaltiPaths are those of the versions up to v4.
-var cenkaltiPaths = []string{cenkalti, cenk, cenkalti + "/v3", cenkalti + "/v4"}
+// cenkaltiPaths are those of the versions up to v4, cenkaltiNewPaths those of the later.
+var (
+	cenkaltiPaths    = []string{cenkalti, cenk, cenkalti + "/v3", cenkalti + "/v4"}
+	cenkaltiNewPaths = []string{cenkalti + "/v5", cenkalti + "/v6", cenkalti + "/v7"}
+)
 
 func isCenkaltiCall(v ssa.Value, names ...string) bool {
 	return slices.ContainsFunc(cenkaltiPaths, func(path string) bool { return isCallOf(v, path, names...) })
@@ -204,7 +196,7 @@ func isCenkaltiCall(v ssa.Value, names ...string) bool {
 // never stops: a constant one, or an exponential one whose MaxElapsedTime is set to 0.
 func cenkaltiEndless(args []ssa.Value) bool {
 	b := origin(args[1])
-	if isCenkaltiCall(b, "WithContext") {
+	for isCenkaltiCall(b, "WithContext") || isUnlimited(b) {
 		b = origin(b.(*ssa.Call).Call.Args[0])
 	}
 	if made := madeBy(b); made != nil && !setsField(b, "MaxElapsedTime", nil) {
@@ -226,6 +218,29 @@ func cenkaltiEndless(args []ssa.Value) bool {
 		return slices.ContainsFunc(cenkaltiPaths, func(path string) bool { return isNamedType(made, path, name) })
 	}
 	return of("ZeroBackOff") || of("ConstantBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && leavesOut(alloc, "MaxElapsedTime")
+}
+
+// isUnlimited reports whether v gives a BackOff a limit of 0 retries, which up to v3 meant
+// none.
+func isUnlimited(v ssa.Value) bool {
+	for _, path := range cenkaltiPaths[:3] {
+		if isCallOf(v, path, "WithMaxRetries") {
+			return isZero(v.(*ssa.Call).Call.Args[1])
+		}
+	}
+	return false
+}
+
+// isNeverStop reports whether a channel that stops a poll is never closed.
+func isNeverStop(stop ssa.Value) bool {
+	switch v := origin(stop).(type) {
+	case *ssa.Const:
+		return v.IsNil()
+	case *ssa.UnOp:
+		never, ok := v.X.(*ssa.Global)
+		return ok && never.Name() == "NeverStop" && never.Pkg.Pkg.Path() == k8sWait
+	}
+	return false
 }
 
 // madeBy returns what a function of this package, which v is a call of, returns in the one
@@ -295,7 +310,14 @@ func avastEndless(args []ssa.Value) bool {
 			return false // whatever that asks
 		}
 	}
-	return option(options, "Attempts", isZero) || option(options, "UntilSucceeded", nil)
+	return option(options, "Attempts", isEndlessNumber) || option(options, "UntilSucceeded", nil)
+}
+
+// isEndlessNumber reports whether so many attempts have no end that anybody sees: 0, which
+// means that, or as many as a number of 32 bits can say.
+func isEndlessNumber(v ssa.Value) bool {
+	n, ok := v.(*ssa.Const)
+	return isZero(v) || ok && n.Value != nil && n.Value.Kind() == constant.Int && constant.Compare(n.Value, token.GEQ, constant.MakeInt64(math.MaxInt32))
 }
 
 func avastContext(args []ssa.Value) (ctx ssa.Value) {

@@ -52,11 +52,15 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) {
 			continue
 		}
-		text, codes := "give it a limit", []string{"RL201"}
+		limit := "a limit"
+		if l := libraryOf(e.call.Common()); l != nil {
+			limit += " (" + l.limit + ")"
+		}
+		text, codes := "give it "+limit, []string{"RL201"}
 		var fixes []analysis.SuggestedFix
 		// One that it is given already, for another reason, does not help.
 		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able && !slices.Contains(e.call.Common().Args, ctx) {
-			text, codes = fmt.Sprintf("give it %s, or a limit", nameOfContext(ctx)), append(codes, "RL202")
+			text, codes = fmt.Sprintf("give it %s, or %s", nameOfContext(ctx), limit), append(codes, "RL202")
 			fixes = contextFix(pass, file, e, ctx)
 		}
 		if call, ok := e.call.(*ssa.Call); ok && retryloop.Spins(call) {
@@ -125,7 +129,7 @@ func lacksContext(call *ssa.Call) bool {
 		return ok && (contextFunc(given) == "Background" || contextFunc(given) == "TODO")
 	case l.stops == nil || l.stops(args) != nil:
 		return false
-	case isCenkalti(l.path):
+	case isCenkalti(l.paths[0]):
 		return cenkaltiSeen(args[1])
 	}
 	options := avastOptions(args)

@@ -49,4 +49,5 @@ var _ = []any{
 	wait.ExponentialBackoff, wait.ExponentialBackoffWithContext, wait.Backoff{}.Steps, wait.Backoff{}.Cap, wait.Backoff{}.Factor, wait.Backoff{}.Duration,
 	k8sretry.OnError, k8sretry.RetryOnConflict,
 	wait.Poll, wait.PollImmediate, wait.PollUntilContextTimeout, wait.PollInfinite, wait.PollImmediateInfinite, wait.PollUntilContextCancel,
+	wait.PollUntil, wait.PollImmediateUntil, wait.NeverStop, wait.PollUntilWithContext, wait.PollImmediateUntilWithContext, wait.PollInfiniteWithContext, wait.PollImmediateInfiniteWithContext,
 }

@@ -30,11 +30,14 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 					return true
 				}
 			case ssa.CallInstruction:
+				if field == nil || !isGiven(instr, of) {
+					continue
+				}
 				if told, ok := instr.(*ssa.Call); ok && isTold(told) {
 					continue
 				}
 				// What has the pointer itself can store where it leads to.
-				if field != nil && isGiven(instr, of) && mayStore(instr.Common().StaticCallee(), field, 3) {
+				if mayStore(instr.Common().StaticCallee(), field, 3) {
 					return true
 				}
 			}

@@ -214,7 +214,7 @@ func nopeLater(ctx context.Context) func() error {
 }
 
 func avastMethods() {
-	avastv5.New(avastv5.Attempts(0)).Do(ping)                                                       // want `Do retries until it succeeds, for ever: give it a limit \(RL201\)`
+	avastv5.New(avastv5.Attempts(0)).Do(ping)                                                       // want `Do retries until it succeeds, for ever: give it a limit \(Attempts above 0\) \(RL201\)`
 	avastv5.NewWithData[int](avastv5.UntilSucceeded()).Do(func() (int, error) { return 0, ping() }) // want `RL201`
 	avastv5.New(avastv5.UntilSucceeded(), avastv5.Context(context.Background())).Do(ping)           // want `RL201`
 	retrier := avastv5.New(avastv5.UntilSucceeded())
@@ -222,7 +222,7 @@ func avastMethods() {
 }
 
 func endlessAvastMethod(ctx context.Context) error {
-	return avastv5.New(avastv5.UntilSucceeded()).Do(ping) // want `give it ctx, or a limit \(RL201, RL202\)`
+	return avastv5.New(avastv5.UntilSucceeded()).Do(ping) // want `give it ctx, or a limit \(Attempts above 0\) \(RL201, RL202\)`
 }
 
 func boundedAvastMethod(ctx context.Context) error {
@@ -326,4 +326,13 @@ func forEver(op func() error) {
 
 func calls() {
 	forEver(ping) // want `RL201`
+}
+
+func unlimited() {
+	backoffv2.Retry(ping, backoffv2.WithMaxRetries(backoffv2.NewConstantBackOff(time.Second), 0)) // want `RL201`
+}
+
+// Since v4 it means no retry.
+func nopeNoRetry() error {
+	return backoff.Retry(ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 0))
 }

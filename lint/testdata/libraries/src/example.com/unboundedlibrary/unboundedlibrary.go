@@ -18,11 +18,11 @@ import (
 func ping() error { return nil }
 
 func constant() {
-	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `Retry retries until it succeeds, for ever: give it a limit \(RL201\)`
+	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `Retry retries until it succeeds, for ever: give it a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201\)`
 }
 
 func zero(ctx context.Context) {
-	backoff.RetryNotify(ping, &backoff.ZeroBackOff{}, nil) // want `give it ctx, or a limit \(RL201, RL202\)`
+	backoff.RetryNotify(ping, &backoff.ZeroBackOff{}, nil) // want `give it ctx, or a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201, RL202\)`
 }
 
 func exponential() {
@@ -121,7 +121,7 @@ func nopeContext(ctx context.Context) {
 func remote(ctx context.Context) (int, error) { return 0, ctx.Err() }
 
 func goesOnAfterTheContext(ctx context.Context) {
-	wait.PollInfinite(time.Second, func() (bool, error) { // want `give it ctx, or a limit \(RL201, RL202\)`
+	wait.PollInfinite(time.Second, func() (bool, error) { // want `give it ctx, or a limit \(PollUntilContextTimeout\) \(RL201, RL202\)`
 		if _, err := remote(ctx); err != nil {
 			log.Print(err)
 			return false, nil
@@ -280,4 +280,19 @@ func wrapsForEver(f func() error) func() error { return wrapsForEver(f) }
 
 func nopeWrappedForEver() {
 	backoff.Retry(wrapsForEver(ping), backoff.NewConstantBackOff(time.Second))
+}
+
+func pollNeverStopped(ready func() bool, stop chan struct{}) {
+	wait.PollUntil(time.Second, func() (bool, error) { return ready(), nil }, wait.NeverStop)                                    // want `RL201`
+	wait.PollUntil(time.Second, func() (bool, error) { return ready(), nil }, nil)                                               // want `RL201`
+	wait.PollInfiniteWithContext(context.Background(), time.Second, func(context.Context) (bool, error) { return ready(), nil }) // want `RL201`
+	wait.PollUntil(time.Second, func() (bool, error) { return ready(), nil }, stop)                                              // it may be closed
+}
+
+func nopeInfiniteWithContext(ctx context.Context, ready func() bool) error {
+	return wait.PollInfiniteWithContext(ctx, time.Second, func(context.Context) (bool, error) { return ready(), nil })
+}
+
+func asOftenAsANumberSays() {
+	avast.Do(ping, avast.Attempts(math.MaxUint32)) // want `RL201`
 }

@@ -40,3 +40,13 @@ func PollUntilContextTimeout(ctx context.Context, interval, timeout time.Duratio
 	_, err := condition(ctx)
 	return err
 }
+
+var NeverStop <-chan struct{} = make(chan struct{})
+
+func PollUntil(interval time.Duration, condition ConditionFunc, stopCh <-chan struct{}) error {
+	return nil
+}
+
+func PollInfiniteWithContext(ctx context.Context, interval time.Duration, condition ConditionWithContextFunc) error {
+	return nil
+}
