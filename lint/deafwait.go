@@ -128,8 +128,11 @@ func isNil(e ast.Expr) bool {
 
 // nameOfContext returns what the code calls a context.
 func nameOfContext(v ssa.Value) string {
-	if p, ok := v.(*ssa.Parameter); ok {
+	switch p, ok := v.(*ssa.Parameter); {
+	case ok && retryloop.IsContext(p.Type()):
 		return p.Name()
+	case ok:
+		return p.Name() + ".Context()"
 	}
 	return "the context"
 }
@@ -139,7 +142,7 @@ func nameOfContext(v ssa.Value) string {
 func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []analysis.SuggestedFix {
 	call, ok := wait.Instr.(*ssa.Call)
 	ctx, isParameter := wait.Context.(*ssa.Parameter)
-	if !ok || !isParameter || ctx.Parent() != call.Parent() {
+	if !ok || !isParameter || ctx.Parent() != call.Parent() || !retryloop.IsContext(ctx.Type()) {
 		return nil
 	}
 	if fn := call.Common().StaticCallee(); fn == nil || fn.Pkg == nil || fn.Pkg.Pkg.Path() != "time" {

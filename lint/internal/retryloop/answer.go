@@ -301,10 +301,11 @@ func (w way) returning() map[*ssa.BasicBlock]bool {
 	return back
 }
 
-// asksAgain reports whether a success that comes back through some blocks does
+// onlyLooks reports whether a success that comes back through some blocks does
 // nothing on the way but to look at the answer, to tell of it and to wait: it
-// was not the answer that the loop is for.
-func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bool) bool {
+// was not the answer that the loop is for. It polls where it waits, or asks for what is
+// the same each time.
+func (l *loop) onlyLooks(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bool) (looks, polls bool) {
 	waits := false
 	look := func(instr ssa.Instruction) bool {
 		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
@@ -323,7 +324,7 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 	for b := range back {
 		for _, instr := range b.Instrs {
 			if !look(instr) {
-				return false
+				return false, false
 			}
 		}
 	}
@@ -332,7 +333,7 @@ func (l *loop) asksAgain(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 			return instr != ssa.Instruction(call) && mayWait(instr, 3)
 		})
 	}
-	return waits || getter.MatchString(nameOf(call))
+	return true, waits || getter.MatchString(nameOf(call))
 }
 
 // getter names what brings the same each time.

@@ -32,7 +32,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		if _, jumps := terminator(b).(*ssa.Jump); ends(b) || !isBranch && !jumps {
 			bounds[b] = true
 		}
-		if !isBranch || bounds[b] || last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) {
+		if !isBranch || bounds[b] || last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) || r.leavesIfOK(last, cycle) {
 			continue
 		}
 		if asked[b] = contextAsked(last.Cond); asked[b] != nil {
@@ -97,6 +97,14 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			r.DeadCounter = r.failed.deadCounter()
 		}
 	}
+}
+
+// leavesIfOK reports whether a branch leaves only where a bool that the call has returned
+// beside its error is true: it is not where the call has failed.
+func (r *Retry) leavesIfOK(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
+	x, ok := branch.Cond.(*ssa.Extract)
+	succs := branch.Block().Succs
+	return ok && x.Tuple == ssa.Value(r.Call) && cycle[succs[1]] && !cycle[succs[0]]
 }
 
 // beforeAttempts returns what a context is derived from if each attempt gives it a time

@@ -10,8 +10,8 @@ import (
 )
 
 // retryOfOne judges whether the loop is a retry that asks for errors by class
-// only: it waits where it has recognised one of them, or that nobody is there, and
-// leaves with all others as with a success. What takes what comes is for serving.
+// only: it waits where it has recognised one of them, or that nobody is there or it is
+// worth another attempt, and leaves with all others as with a success. What takes what comes is for serving.
 func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
 	if taker.MatchString(nameOf(call)) {
 		return Retry{}, false
@@ -32,7 +32,7 @@ func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool)
 		same, counts := failed.repeats(call)
 		r := l.newRetry(call, failed, succeeded, sameOr(counts))
 		r.recognised = true
-		if !same || !r.Waits() && !isDown(branch.Cond) {
+		if !same || !r.Waits() && !isDown(branch.Cond) && !isWorthAnother(branch.Cond) {
 			continue
 		}
 		if !counts && !isOpaque(call) {
@@ -44,7 +44,7 @@ func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool)
 }
 
 // recognises reports whether a condition holds for some errors only, never for
-// none: it compares an error, or a code of it, or calls a function that is known,
+// none: it compares an error, a code of it or its type, or calls a function that is known,
 // or named, for that.
 func recognises(cond ssa.Value, errs map[ssa.Value]bool) bool {
 	switch cond := cond.(type) {
@@ -58,6 +58,9 @@ func recognises(cond ssa.Value, errs map[ssa.Value]bool) bool {
 		}
 		code, ok := cond.X.(*ssa.Call)
 		return ok && isConst(cond.Y) && !isZero(cond.Y) && isGivenOne(code, errs)
+	case *ssa.Extract:
+		asserted, ok := cond.Tuple.(*ssa.TypeAssert)
+		return ok && errs[asserted.X]
 	case *ssa.Call:
 		fn := cond.Common().StaticCallee()
 		return fn != nil && isGivenOne(cond, errs) && (isNamed(fn, "errors", "Is", "As") || classifier.MatchString(fn.Name()))
@@ -65,11 +68,10 @@ func recognises(cond ssa.Value, errs map[ssa.Value]bool) bool {
 	return false
 }
 
-// retryOfStatus judges whether the loop is a retry that asks for the status of an HTTP
-// response: it waits where that is the one of a failure, and leaves with all others, and
-// with errors.
+// retryOfStatus judges whether the loop is a retry that asks for the status of a response
+// to HTTP: that of a failure leads back, and all others leave, as errors do.
 func (l *loop) retryOfStatus(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
-	if !isOfResponse(call) || l.goesOnAfter(call, errs) {
+	if l.goesOnAfter(call, errs) {
 		return Retry{}, false
 	}
 	for _, b := range l.list {
@@ -84,10 +86,10 @@ func (l *loop) retryOfStatus(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bo
 		same, counts := failed.repeats(call)
 		r := l.newRetry(call, failed, succeeded, sameOr(counts))
 		r.recognised = true
-		if !same || !r.Waits() {
+		if !same {
 			continue
 		}
-		if !counts && !isOpaque(call) {
+		if !counts && !isOpaque(call) && (r.Waits() || !r.corrects()) {
 			r.judge(terminator(b).(*ssa.If), errs)
 		}
 		return r, true
@@ -127,17 +129,26 @@ func askedStatus(b *ssa.BasicBlock, call *ssa.Call) (failing, succeeding *ssa.Ba
 		return nil, nil
 	}
 	status, ok := whole(cmp.Y)
-	fails := status >= http.StatusBadRequest
+	fails, succeeds := status >= http.StatusBadRequest, status/100 == 2
 	switch {
 	case !ok:
 		return nil, nil
-	case (cmp.Op == token.GEQ || cmp.Op == token.GTR || cmp.Op == token.EQL) && fails, cmp.Op == token.NEQ && status == http.StatusOK, cmp.Op == token.GEQ && status == http.StatusMultipleChoices:
+	case (cmp.Op == token.GEQ || cmp.Op == token.GTR || cmp.Op == token.EQL) && fails, (cmp.Op == token.NEQ || cmp.Op == token.GTR) && succeeds, cmp.Op == token.GEQ && status == http.StatusMultipleChoices:
 		return b.Succs[0], b.Succs[1]
-	case (cmp.Op == token.LSS || cmp.Op == token.LEQ || cmp.Op == token.NEQ) && fails, cmp.Op == token.EQL && status == http.StatusOK, cmp.Op == token.LSS && status == http.StatusMultipleChoices:
+	case (cmp.Op == token.LSS || cmp.Op == token.LEQ || cmp.Op == token.NEQ) && fails, (cmp.Op == token.EQL || cmp.Op == token.LEQ) && succeeds, cmp.Op == token.LSS && status == http.StatusMultipleChoices:
 		return b.Succs[1], b.Succs[0]
 	}
 	return nil, nil
 }
+
+// isWorthAnother reports whether a condition asks a function that says by its name that an
+// error is worth another attempt.
+func isWorthAnother(cond ssa.Value) bool {
+	asked, ok := cond.(*ssa.Call)
+	return ok && worthAnother.MatchString(nameOf(asked))
+}
+
+var worthAnother = regexp.MustCompile(`(?i)retr(y|iable)|transient|temporary`)
 
 var classifier = regexp.MustCompile(`(?i)^is|retr(y|iable)|transient|temporary|timeout|busy|conflict`)
 

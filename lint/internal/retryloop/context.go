@@ -290,6 +290,25 @@ func (l *loop) contextGiven() ssa.Value {
 	return nil
 }
 
+// requestGiven returns the context that the loop asks a request for and gives to what it
+// calls, or the request that a RoundTripper is given and sends, or nil.
+func (l *loop) requestGiven() ssa.Value {
+	for call := range l.calls {
+		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] {
+			return ctx
+		}
+		if l.header.Parent().Name() != "RoundTrip" {
+			continue
+		}
+		for _, arg := range argumentsOf(call.Common()) {
+			if p, ok := arg.(*ssa.Parameter); ok && types.TypeString(p.Type(), nil) == "*net/http.Request" {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
 // isKept reports whether a context is read from a field that is set to nothing
 // but what somebody may end: a context that a function is given, or one that is
 // derived with a cancel function.

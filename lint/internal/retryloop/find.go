@@ -115,8 +115,8 @@ func Find(fn *ssa.Function) []Retry {
 			here = slices.DeleteFunc(here, func(r Retry) bool { return r.operands == askedOperands })
 		}
 		// What only leads to another attempt that fails is a part of that, unless it
-		// alone is proven to go on for ever.
-		if slices.ContainsFunc(here, func(r Retry) bool { return !r.first }) {
+		// alone is proven to go on for ever, or what fails is about what it has returned.
+		if slices.ContainsFunc(here, func(r Retry) bool { return !r.first && !r.operands.areNew() }) {
 			proven := slices.ContainsFunc(here, func(r Retry) bool { return !r.first && r.Bound != Unknown })
 			here = slices.DeleteFunc(here, func(r Retry) bool { return r.first && (proven || r.Bound != Unbounded) })
 		}
@@ -176,7 +176,7 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 		return Retry{}, false
 	}
 	back := l.comesBack(call, operands, failed, succeeded)
-	if back.asks && !back.polls && !back.talks {
+	if back.asks && !back.looks && !back.polls && !back.talks {
 		return Retry{}, false
 	}
 	r := l.newRetry(call, failed, succeeded, operands)
@@ -187,8 +187,8 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 		r.judge(branch, errs)
 	}
 	// What else ends the questions decides whether they are a poll.
-	polls := back.polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call))
-	if back.asks && !polls && !(back.talks && r.Bound == Unknown && r.insists()) {
+	polls := back.polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call) || l.asksFilled(call))
+	if back.asks && !polls && !((back.talks || back.looks && (l.endsByAnswer(call) || l.asksFilled(call))) && r.Bound == Unknown && r.insists()) {
 		return Retry{}, false
 	}
 	return r, true
@@ -212,6 +212,7 @@ func (l *loop) newRetry(call *ssa.Call, failed, succeeded way, of operands) Retr
 type comeback struct {
 	fails bool // only what fails behind it leads back
 	asks  bool // it leads back by itself: that is a daemon's, unless
+	looks bool // nothing is done before but to look at the answer, not even to wait, or
 	polls bool // it was not the answer that is waited for, or
 	talks bool // what was said on a new connection, or in a response, went wrong
 }
@@ -226,9 +227,16 @@ func (l *loop) comesBack(call *ssa.Call, of operands, failed, succeeded way) (c 
 	if !c.asks || of == rereadOperands || of == askedOperands || l.returnsOK(back) {
 		return c
 	}
-	c.polls = l.asksAgain(call, failed, back) || l.drains(call, failed)
+	c.looks, c.polls = l.onlyLooks(call, failed, back)
+	c.looks = c.looks && l.isInEachRound(call.Block()) && !succeeded.waitsUnlessItFails()
+	c.polls = c.polls || l.drains(call, failed)
 	c.talks = (isDialled(call) || isOfResponse(call)) && succeeded.endsRound()
 	return c
+}
+
+// isInEachRound reports whether a block runs in every round that another one follows.
+func (l *loop) isInEachRound(b *ssa.BasicBlock) bool {
+	return !slices.ContainsFunc(l.header.Preds, func(pred *ssa.BasicBlock) bool { return l.blocks[pred] && !b.Dominates(pred) })
 }
 
 // asksFor reports whether each round waits for somebody to ask for the call: it
@@ -270,15 +278,31 @@ func progresses(call *ssa.Call, failed way) bool {
 		}
 		for _, use := range *x.Referrers() {
 			switch use := use.(type) {
-			case *ssa.Phi, *ssa.DebugRef:
+			case *ssa.Phi, *ssa.DebugRef, *ssa.If: // a bool that leaves is judged
 			default:
 				if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) {
 					continue // whether there is one at all
 				}
-				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isOnlyTold(use, 4) {
+				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isOnlyTold(use, 4) && !isOnlyIf(x, use.Block()) {
 					return true
 				}
 			}
+		}
+	}
+	return false
+}
+
+// isOnlyIf reports whether block b only runs where there is a result of a call: it closes
+// what came, or asks what it says, whether the call has failed or not.
+func isOnlyIf(result ssa.Value, b *ssa.BasicBlock) bool {
+	for ; b.Idom() != nil; b = b.Idom() {
+		branch, ok := terminator(b.Idom()).(*ssa.If)
+		if !ok || len(b.Preds) != 1 {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if ok && cmp.X == result && isNil(cmp.Y) && (cmp.Op == token.NEQ && b.Idom().Succs[0] == b || cmp.Op == token.EQL && b.Idom().Succs[1] == b) {
+			return true
 		}
 	}
 	return false
@@ -517,27 +541,54 @@ func onlyAsksErrors(fn *ssa.Function) bool {
 	})
 }
 
-// branchOn returns the comparison with nil of one of errs that ends block b,
-// and the blocks that follow a failure and a success.
+// branchOn returns the branch that ends block b, if that asks how the call went that
+// returned errs, and the blocks that follow a failure and a success.
 func (l *loop) branchOn(b *ssa.BasicBlock, errs map[ssa.Value]bool) (branch *ssa.If, failing, succeeding *ssa.BasicBlock) {
 	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil, nil, nil
 	}
-	if errs[branch.Cond] {
-		return branch, b.Succs[1], b.Succs[0] // false says that it failed
-	}
-	cmp, ok := branch.Cond.(*ssa.BinOp)
-	if !ok || !(errs[cmp.X] && isNil(cmp.Y) || errs[cmp.Y] && isNil(cmp.X)) {
+	failed, known := l.tells(branch.Cond, errs)
+	switch {
+	case !known:
 		return nil, nil, nil
-	}
-	switch cmp.Op {
-	case token.NEQ:
+	case failed:
 		return branch, b.Succs[0], b.Succs[1]
-	case token.EQL:
-		return branch, b.Succs[1], b.Succs[0]
 	}
-	return nil, nil, nil
+	return branch, b.Succs[1], b.Succs[0]
+}
+
+// tells reports whether a condition says how a call went that returned errs, and whether it
+// holds after a failure.
+func (l *loop) tells(cond ssa.Value, errs map[ssa.Value]bool) (failed, known bool) {
+	if errs[cond] {
+		return false, true
+	}
+	switch v := cond.(type) {
+	case *ssa.BinOp:
+		if errs[v.X] && isNil(v.Y) || errs[v.Y] && isNil(v.X) {
+			return v.Op == token.NEQ, v.Op == token.NEQ || v.Op == token.EQL
+		}
+	case *ssa.Phi:
+		// A variable of the round before, which each round sets.
+		if v.Block() != l.header || !types.Identical(v.Type().Underlying(), types.Typ[types.Bool]) {
+			return false, false
+		}
+		for i, edge := range v.Edges {
+			if _, again := edge.(*ssa.Phi); again {
+				return false, false
+			}
+			if !l.blocks[l.header.Preds[i]] {
+				continue
+			}
+			says, ok := l.tells(edge, errs)
+			if !ok || known && says != failed {
+				return false, false
+			}
+			failed, known = says, true
+		}
+	}
+	return failed, known
 }
 
 func isNil(v ssa.Value) bool {

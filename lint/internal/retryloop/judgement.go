@@ -124,7 +124,7 @@ func (r Retry) timesOut() bool {
 // time has run out.
 func asksForTime(cond ssa.Value) bool {
 	one := sentinelOf(cond)
-	return one != nil && isVariable(one, "context", "DeadlineExceeded")
+	return one != nil && (isVariable(one, "context", "DeadlineExceeded") || strings.Contains(one.Name(), "Timeout"))
 }
 
 var busy = regexp.MustCompile(`(?i)busy|locked`)
@@ -202,7 +202,7 @@ func (r Retry) corrects() bool {
 	for b := range r.failed.blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) {
+			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) {
 				continue
 			}
 			for err := range errorsOf(call) {

@@ -70,6 +70,14 @@ func (l *loop) fill(latch *ssa.BasicBlock) {
 // isLast reports whether a round that ends with block pred is the last: it has
 // set what the condition of the loop asks for to what leaves the loop.
 func (l *loop) isLast(pred *ssa.BasicBlock) bool {
+	return l.isLastWith(pred, asIs)
+}
+
+// asIs leaves open which of its values a variable has.
+func asIs(v ssa.Value) ssa.Value { return v }
+
+// isLastWith is isLast where it is known which of its values a variable has.
+func (l *loop) isLastWith(pred *ssa.BasicBlock, chosen func(ssa.Value) ssa.Value) bool {
 	branch, ok := terminator(l.header).(*ssa.If)
 	if !ok || !l.blocks[pred] {
 		return false
@@ -78,7 +86,7 @@ func (l *loop) isLast(pred *ssa.BasicBlock) bool {
 		if p != pred {
 			continue
 		}
-		holds, known := l.begins(branch.Cond, i)
+		holds, known := l.begins(branch.Cond, i, chosen)
 		if succ := l.header.Succs[map[bool]int{true: 0, false: 1}[holds]]; !known || l.blocks[succ] {
 			return false
 		}
@@ -87,17 +95,24 @@ func (l *loop) isLast(pred *ssa.BasicBlock) bool {
 }
 
 // begins reports whether a condition of the header holds in a round that an
-// edge leads to, if the edge alone decides that.
-func (l *loop) begins(cond ssa.Value, edge int) (holds, known bool) {
+// edge leads to, if the edge alone, and which values variables have, decide that.
+func (l *loop) begins(cond ssa.Value, edge int, chosen func(ssa.Value) ssa.Value) (holds, known bool) {
+	first := func(v ssa.Value) *ssa.Const {
+		if phi, ok := v.(*ssa.Phi); ok && phi.Block() == l.header {
+			v = chosen(phi.Edges[edge])
+		}
+		c, _ := v.(*ssa.Const)
+		return c
+	}
 	switch cond := cond.(type) {
 	case *ssa.UnOp:
 		if cond.Op != token.NOT {
 			return false, false
 		}
-		holds, known = l.begins(cond.X, edge)
+		holds, known = l.begins(cond.X, edge, chosen)
 		return !holds, known
 	case *ssa.BinOp:
-		x, than := l.first(cond.X, edge), l.first(cond.Y, edge)
+		x, than := first(cond.X), first(cond.Y)
 		if x == nil || than == nil || cond.Op != token.EQL && cond.Op != token.NEQ {
 			return false, false
 		}
@@ -106,18 +121,8 @@ func (l *loop) begins(cond ssa.Value, edge int) (holds, known bool) {
 		}
 		return constant.Compare(x.Value, cond.Op, than.Value), true
 	}
-	c := l.first(cond, edge)
+	c := first(cond)
 	return c != nil && constant.BoolVal(c.Value), c != nil
-}
-
-// first returns the constant that a value is in a round that an edge leads to,
-// or nil.
-func (l *loop) first(v ssa.Value, edge int) *ssa.Const {
-	if phi, ok := v.(*ssa.Phi); ok && phi.Block() == l.header {
-		v = phi.Edges[edge]
-	}
-	c, _ := v.(*ssa.Const)
-	return c
 }
 
 // visits reports whether each round takes an item of a list or map, and does

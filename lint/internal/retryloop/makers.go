@@ -26,22 +26,36 @@ func isRebuiltOutside(call *ssa.Call) bool {
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
 		return false
 	}
+	path, name := fn.Object().Pkg().Path(), fn.Name()
 	if fn.Signature.Recv() != nil {
+		switch path {
+		case "net/url":
+			return !strings.HasPrefix(name, "Set") && name != "Add" && name != "Del"
+		case "net/http":
+			return name == "Clone" || name == "WithContext"
+		case "encoding/base64", "encoding/hex":
+			return name == "EncodeToString"
+		case "bytes":
+			return name == "Bytes" || name == "String"
+		case "net/netip":
+			return true
+		}
 		return isOfTime(fn)
 	}
 	if isPointerOf(fn.Signature) {
 		return true
 	}
-	path, name := fn.Object().Pkg().Path(), fn.Name()
 	switch path {
-	case "context", "bytes", "strings", "strconv", "path", "path/filepath", "net/url":
+	case "context", "bytes", "strings", "strconv", "path", "path/filepath", "net/url", "net/netip", "crypto/sha256", "encoding/base64", "encoding/hex":
 		return true
 	case "io", "io/ioutil":
 		return name == "NopCloser"
 	case "net":
-		return name == "JoinHostPort"
+		return name == "JoinHostPort" || strings.HasPrefix(name, "Parse")
 	case "net/http":
 		return name == "NewRequest" || name == "NewRequestWithContext"
+	case "encoding/json":
+		return name == "Marshal" || name == "MarshalIndent"
 	case "fmt":
 		return strings.HasPrefix(name, "Sprint")
 	}

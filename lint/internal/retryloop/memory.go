@@ -184,9 +184,41 @@ func fieldOf(v ssa.Value) (field *ssa.FieldAddr) {
 }
 
 // disjoint reports whether two fields cannot be the same memory: they are
-// different fields of one type.
+// different fields of one type, or of types of which none is a part of the other.
 func disjoint(a, b *ssa.FieldAddr) bool {
-	return a != nil && b != nil && types.Identical(a.X.Type(), b.X.Type()) && a.Field != b.Field
+	if a == nil || b == nil {
+		return false
+	}
+	if types.Identical(a.X.Type(), b.X.Type()) {
+		return a.Field != b.Field
+	}
+	return !holds(structOf(a), structOf(b), 8) && !holds(structOf(b), structOf(a), 8)
+}
+
+// holds reports whether a struct, or one that is a part of it, has a part of the type of
+// another, or of one that is not known. It looks depth parts deep.
+func holds(outer types.Type, inner *types.Struct, depth int) bool {
+	switch t := outer.Underlying().(type) {
+	case *types.Struct:
+		if types.Identical(t, inner) || depth == 0 {
+			return true
+		}
+		for field := range t.Fields() {
+			if holds(field.Type(), inner, depth-1) {
+				return true
+			}
+		}
+	case *types.Array:
+		return depth == 0 || holds(t.Elem(), inner, depth-1)
+	case *types.Interface:
+		return isTypeParam(outer)
+	}
+	return false
+}
+
+func isTypeParam(t types.Type) bool {
+	_, ok := types.Unalias(t).(*types.TypeParam)
+	return ok
 }
 
 func isPointerTo(v ssa.Value, field *ssa.FieldAddr) bool {

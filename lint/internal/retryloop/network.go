@@ -65,9 +65,12 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) || slices.ContainsFunc(argumentsOf(call.Common()), carriesContext) {
 		return true
 	}
+	if made := answeredBy(call); made != nil && len(errorsOf(made)) == 0 && n.isRemote(made) {
+		return true
+	}
 	fn := call.Common().StaticCallee()
 	if fn == nil {
-		return isOfClient(call.Common().Method)
+		return isOfClient(call.Common().Method) || isOfClientType(call.Common().Method, call.Parent())
 	}
 	if o := fn.Origin(); o != nil {
 		fn = o
@@ -78,7 +81,52 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 		return true
 	}
 	f, ok := fn.Object().(*types.Func)
-	return ok && (n.known(f) || isOfClient(f))
+	return ok && (n.known(f) || isOfClient(f) || isOfClientType(f, call.Parent()))
+}
+
+// client names the types through which other programs are spoken to.
+var client = regexp.MustCompile(`(Client|API|Bot|Session|Service)$|^[cC]lient`)
+
+// isOfClientType reports whether a method that may fail is of a client by the name of its
+// type: one of another repository, or an interface. Of a type of this repository it is known
+// what it reaches.
+func isOfClientType(f *types.Func, from *ssa.Function) bool {
+	if f == nil || f.Pkg() == nil || from.Pkg == nil || maker.MatchString(f.Name()) || local.MatchString(f.Name()) {
+		return false
+	}
+	results := f.Signature().Results()
+	if f.Signature().Recv() == nil || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
+		return false
+	}
+	recv := types.Unalias(f.Signature().Recv().Type())
+	if p, ok := recv.(*types.Pointer); ok {
+		recv = types.Unalias(p.Elem())
+	}
+	named, ok := recv.(*types.Named)
+	if !ok || !client.MatchString(named.Obj().Name()) {
+		return false
+	}
+	path := f.Pkg().Path()
+	host, _, _ := strings.Cut(path, "/")
+	return types.IsInterface(named) || strings.Contains(host, ".") && repositoryOf(path) != repositoryOf(from.Pkg.Pkg.Path())
+}
+
+// repositoryOf returns the first three parts of the path of a package, which most hosts give
+// a repository.
+func repositoryOf(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	return strings.Join(parts[:min(3, len(parts))], "/")
+}
+
+// answeredBy returns the call that a method is called on the answer of: that says how the
+// call went, as Scan does of QueryRow.
+func answeredBy(call ssa.CallInstruction) *ssa.Call {
+	value, ok := call.(*ssa.Call)
+	if !ok || receiverOf(value) == nil || len(errorsOf(value)) == 0 {
+		return nil
+	}
+	made, _ := receiverOf(value).(*ssa.Call)
+	return made
 }
 
 // clients are the packages of clients of servers that are often used without a context.

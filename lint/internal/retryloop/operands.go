@@ -593,11 +593,35 @@ func (w way) overwritesCaptured(c *ssa.MakeClosure) bool {
 	return false
 }
 
-// isRead reports whether a closure does more with a variable than to assign.
+// isRead reports whether a closure does more with a variable than to assign, and to read
+// what it has assigned.
 func isRead(v *ssa.FreeVar) bool {
+	var assigned []*ssa.BasicBlock
+	for _, ref := range *v.Referrers() {
+		if store, ok := ref.(*ssa.Store); ok && store.Addr == v {
+			assigned = append(assigned, store.Block())
+		}
+	}
 	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-		store, ok := ref.(*ssa.Store)
-		return !ok || store.Addr != v
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			return ref.Addr != v
+		case *ssa.UnOp:
+			return !slices.ContainsFunc(assigned, func(b *ssa.BasicBlock) bool {
+				return b == ref.Block() && isStoredBefore(v, ref) || b != ref.Block() && b.Dominates(ref.Block())
+			})
+		}
+		return true
+	})
+}
+
+// isStoredBefore reports whether the block of an instruction assigns to a variable before
+// it.
+func isStoredBefore(variable ssa.Value, instr ssa.Instruction) bool {
+	instrs := instr.Block().Instrs
+	return slices.ContainsFunc(instrs[:slices.Index(instrs, instr)], func(before ssa.Instruction) bool {
+		store, ok := before.(*ssa.Store)
+		return ok && store.Addr == variable
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,6 +68,9 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 		}
 		if ctx := l.contextGiven(); ctx != nil {
 			return ctx
+		}
+		if req := l.requestGiven(); req != nil {
+			return req
 		}
 	}
 	if !l.seesError(b) {
@@ -239,12 +243,41 @@ func selects(fn *ssa.Function) bool {
 }
 
 func isShort(d ssa.Value) bool {
-	c, ok := d.(*ssa.Const)
-	if !ok || c.Value == nil {
-		return false
+	most, ok := greatest(d)
+	return ok && most < shortest
+}
+
+// greatest returns the longest that a delay can be: a constant, or a random part of one.
+func greatest(d ssa.Value) (most time.Duration, known bool) {
+	switch d := d.(type) {
+	case *ssa.Const:
+		if d.Value == nil {
+			return 0, false
+		}
+		n, exact := constant.Int64Val(constant.ToInt(d.Value))
+		return time.Duration(n), exact
+	case *ssa.Convert:
+		return greatest(d.X)
+	case *ssa.ChangeType:
+		return greatest(d.X)
+	case *ssa.BinOp:
+		x, ok1 := greatest(d.X)
+		y, ok2 := greatest(d.Y)
+		switch {
+		case !ok1 || !ok2 || x < 0 || y < 0:
+			return 0, false
+		case d.Op == token.MUL && (y == 0 || x <= math.MaxInt64/y):
+			return x * y, true
+		case d.Op == token.ADD && x <= math.MaxInt64-y:
+			return x + y, true
+		}
+	case *ssa.Call:
+		fn := d.Common().StaticCallee()
+		if args := d.Common().Args; len(args) > 0 && (isNamed(fn, "math/rand", "Intn", "Int63n", "Int31n") || isNamed(fn, "math/rand/v2", "IntN", "Int64N", "Int32N", "N")) {
+			return greatest(args[len(args)-1])
+		}
 	}
-	n, exact := constant.Int64Val(constant.ToInt(c.Value))
-	return exact && time.Duration(n) < shortest
+	return 0, false
 }
 
 // sleeps returns for how long a call sleeps and does nothing else, or nil: that

@@ -83,8 +83,11 @@ func (w way) repeatsOnOneSide(call *ssa.Call, errs map[ssa.Value]bool) (side way
 // enters reports whether the way comes back to the header from pred. A continue
 // that follows the branch at once makes an edge without a block of its own.
 func (w way) enters(pred *ssa.BasicBlock) bool {
-	return w.comesBy(pred) && !w.loop.isLast(pred) && !(w.got != nil && w.hasIt(pred))
+	return w.comesBy(pred) && !w.loop.isLastWith(pred, w.chosen) && !(w.got != nil && w.hasIt(pred))
 }
+
+// chosen returns which of its values a variable has on this way.
+func (w way) chosen(v ssa.Value) ssa.Value { return w.choose(v, 4) }
 
 // hasIt reports whether the way comes to the header, by pred, with the object that the
 // call has returned, and the loop only goes on for as long as there is none.
@@ -221,7 +224,7 @@ func (l *loop) leadsTo(to *ssa.BasicBlock, edge int) bool {
 		}
 		seen[b] = true
 		if branch, ok := terminator(b).(*ssa.If); ok {
-			if holds, known := l.begins(branch.Cond, edge); known {
+			if holds, known := l.begins(branch.Cond, edge, asIs); known {
 				return visit(b.Succs[map[bool]int{true: 0, false: 1}[holds]])
 			}
 		}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand"
 	"net/http"
 	"os"
 	"time"
 )
 
-type client interface {
+type caller interface {
 	Call(ctx context.Context, key string) (string, error)
 	Ping() error
 	Status(id int) (done bool, err error)
@@ -17,7 +18,7 @@ type client interface {
 
 var errBusy = errors.New("busy")
 
-func asked(ctx context.Context, c client) error {
+func asked(ctx context.Context, c caller) error {
 	for ctx.Err() == nil {
 		if err := c.Ping(); err == nil {
 			return nil
@@ -27,7 +28,7 @@ func asked(ctx context.Context, c client) error {
 	return ctx.Err()
 }
 
-func counted(ctx context.Context, c client) (err error) {
+func counted(ctx context.Context, c caller) (err error) {
 	for attempt := 1; attempt <= 3; attempt++ {
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
@@ -37,7 +38,7 @@ func counted(ctx context.Context, c client) (err error) {
 	return err
 }
 
-func received(ctx context.Context, c client) {
+func received(ctx context.Context, c caller) {
 	for range 5 {
 		if c.Ping() == nil {
 			return
@@ -46,7 +47,7 @@ func received(ctx context.Context, c client) {
 	}
 }
 
-func poll(ctx context.Context, c client, id int) error {
+func poll(ctx context.Context, c caller, id int) error {
 	for {
 		time.Sleep(10 * time.Second) // want `RL102`
 		done, err := c.Status(id)
@@ -57,7 +58,7 @@ func poll(ctx context.Context, c client, id int) error {
 }
 
 // The context is derived anew under its old name.
-func pollsInAGoroutine(c client, run func(func() error)) {
+func pollsInAGoroutine(c caller, run func(func() error)) {
 	ctx := context.Background()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -75,7 +76,7 @@ func pollsInAGoroutine(c client, run func(func() error)) {
 	})
 }
 
-func daemonThatSkipsItsCheck(ctx context.Context, c client) {
+func daemonThatSkipsItsCheck(ctx context.Context, c caller) {
 	for {
 		if _, err := c.Call(ctx, "k"); err != nil {
 			time.Sleep(15 * time.Second) // want `RL102`
@@ -89,7 +90,7 @@ func daemonThatSkipsItsCheck(ctx context.Context, c client) {
 	}
 }
 
-func jump(ctx context.Context, c client) error {
+func jump(ctx context.Context, c caller) error {
 again:
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -101,7 +102,7 @@ again:
 	return nil
 }
 
-func captured(c client) func() {
+func captured(c caller) func() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	go func() {
 		defer cancel()
@@ -115,7 +116,7 @@ func captured(c client) func() {
 	return cancel
 }
 
-func request(w http.ResponseWriter, r *http.Request, c client) {
+func request(w http.ResponseWriter, r *http.Request, c caller) {
 	ctx := r.Context()
 	for range 3 {
 		if _, err := c.Call(ctx, "k"); err == nil {
@@ -125,7 +126,7 @@ func request(w http.ResponseWriter, r *http.Request, c client) {
 	}
 }
 
-func nopeSelect(ctx context.Context, c client) error {
+func nopeSelect(ctx context.Context, c caller) error {
 	for {
 		if err := c.Ping(); err == nil {
 			return nil
@@ -148,7 +149,7 @@ func nopeShort(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-func nopeNoContext(c client) {
+func nopeNoContext(c caller) {
 	for range 5 {
 		if c.Ping() == nil {
 			return
@@ -157,7 +158,7 @@ func nopeNoContext(c client) {
 	}
 }
 
-func nopeBackground(c client) {
+func nopeBackground(c caller) {
 	ctx := context.Background()
 	for range 5 {
 		if _, err := c.Call(ctx, "k"); err == nil {
@@ -168,7 +169,7 @@ func nopeBackground(c client) {
 }
 
 // One thing after the other, slowly, is no retry.
-func nopePaced(ctx context.Context, c client, keys []string) {
+func nopePaced(ctx context.Context, c caller, keys []string) {
 	for _, key := range keys {
 		if _, err := c.Call(ctx, key); err != nil {
 			return
@@ -178,7 +179,7 @@ func nopePaced(ctx context.Context, c client, keys []string) {
 }
 
 // It looks at something for as long as the program runs, and leaves by nothing.
-func nopeWatch(ctx context.Context, c client, log func(error)) {
+func nopeWatch(ctx context.Context, c caller, log func(error)) {
 	for {
 		time.Sleep(250 * time.Millisecond)
 		if err := c.Ping(); err != nil {
@@ -188,7 +189,7 @@ func nopeWatch(ctx context.Context, c client, log func(error)) {
 }
 
 // The context has ended already: this is cleaning up.
-func nopeAfterTheEnd(ctx context.Context, c client) {
+func nopeAfterTheEnd(ctx context.Context, c caller) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -237,7 +238,7 @@ func pollInClosure(run func(func() error), s service) {
 }
 
 // The length of what is read decides, and is no attempt.
-func nopeParse(ctx context.Context, c client, body []byte) {
+func nopeParse(ctx context.Context, c caller, body []byte) {
 	for offset := 0; offset < len(body); {
 		if len(body) < offset+4 {
 			break
@@ -253,7 +254,7 @@ type closer struct{ ctx context.Context }
 
 func (c *closer) Ctx() context.Context { return c.ctx }
 
-func asksCloser(c client, closer *closer) {
+func asksCloser(c caller, closer *closer) {
 	for closer.Ctx().Err() == nil {
 		if c.Ping() == nil {
 			return
@@ -307,7 +308,7 @@ func nopeDetached(ctx context.Context, ask func(context.Context) error) error {
 
 type options struct{ ctx context.Context }
 
-func nopeWithoutContext(c client, o options) error {
+func nopeWithoutContext(c caller, o options) error {
 	err := c.Ping()
 	for err != nil {
 		if o.ctx != nil {
@@ -792,11 +793,11 @@ func untilGone(ctx context.Context, list func(context.Context) ([]string, error)
 
 type keeper struct {
 	ctx      context.Context
-	c        client
+	c        caller
 	handlers map[string]func()
 }
 
-func newKeeper(ctx context.Context, c client) *keeper { return &keeper{ctx: ctx, c: c} }
+func newKeeper(ctx context.Context, c caller) *keeper { return &keeper{ctx: ctx, c: c} }
 
 // The field holds what the call is given, and its end is retried for ever.
 func (k *keeper) keeps(key string) {
@@ -894,7 +895,7 @@ func limited(req *http.Request, handle func(*http.Request) (*http.Response, erro
 func longer(n int) time.Duration { return time.Duration(n) * time.Second }
 
 // The timer is set to a longer time by each failure.
-func resetTimer(ctx context.Context, c client) error {
+func resetTimer(ctx context.Context, c caller) error {
 	timer := time.NewTimer(0)
 	for retries := 0; ; retries++ {
 		<-timer.C // want `RL102`
@@ -953,7 +954,7 @@ func pings(ctx context.Context, c cache) (err error) {
 }
 
 // What asks for the end in each round is not to go on behind it.
-func tellsEach(ctx context.Context, c client, told func(string)) {
+func tellsEach(ctx context.Context, c caller, told func(string)) {
 	for ctx.Err() == nil {
 		answer, err := c.Call(ctx, "k")
 		if err != nil {
@@ -965,7 +966,7 @@ func tellsEach(ctx context.Context, c client, told func(string)) {
 }
 
 // What has failed is put back, and the next waits for it.
-func deletes(ctx context.Context, c client, keys chan string) {
+func deletes(ctx context.Context, c caller, keys chan string) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -1003,7 +1004,7 @@ func nopeSlow(ctx context.Context, messages <-chan string, told func(string)) {
 }
 
 // It serves for ever: only a failure that waits would do so in vain.
-func nopeRefreshes(ctx context.Context, c client, told func(string)) {
+func nopeRefreshes(ctx context.Context, c caller, told func(string)) {
 	for {
 		time.Sleep(time.Minute)
 		answer, err := c.Call(ctx, "settings")
@@ -1031,7 +1032,7 @@ func numbered(ctx context.Context, op func(attempt int) (again bool, err error))
 func isNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // That there is none any more is what it waits for.
-func untilDeleted(ctx context.Context, c client) error {
+func untilDeleted(ctx context.Context, c caller) error {
 	for {
 		if _, err := c.Call(ctx, "k"); err != nil {
 			if isNotFound(err) {
@@ -1049,7 +1050,7 @@ type ticking interface {
 }
 
 // Another clock than that of the package time tells when it is time.
-func waitsByClock(ctx context.Context, c client, clock ticking) error {
+func waitsByClock(ctx context.Context, c caller, clock ticking) error {
 	for ctx.Err() == nil {
 		if err := c.Ping(); err != nil {
 			<-clock.After(200 * time.Millisecond) // want `RL102`
@@ -1058,4 +1059,68 @@ func waitsByClock(ctx context.Context, c client, clock ticking) error {
 		return nil
 	}
 	return ctx.Err()
+}
+
+type location struct{ city, street *string }
+
+type atlas struct {
+	c    caller
+	city string
+}
+
+func (a *atlas) fill(l *location) { l.street = &a.city }
+
+func (a *atlas) find(ctx context.Context, l *location) (*string, error) {
+	_, err := a.c.Call(ctx, a.city)
+	return l.street, err
+}
+
+// What one struct is filled with is not what another holds.
+func (a *atlas) waitsUntilFound(ctx context.Context) error {
+	for {
+		l := &location{city: &a.city}
+		a.fill(l)
+		found, err := a.find(ctx, l)
+		if err != nil {
+			return err
+		}
+		if found != nil && *found == "unknown" {
+			time.Sleep(time.Second) // want `RL102`
+		} else {
+			return nil
+		}
+	}
+}
+
+// The context is that of the request, wherever that is asked for it.
+func inPlace(w http.ResponseWriter, r *http.Request, c caller) {
+	for range 10 {
+		if _, err := c.Call(r.Context(), "k"); err == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `after the context has ended`
+	}
+}
+
+type transport struct{ next http.RoundTripper }
+
+func (t transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	for range 10 {
+		if resp, err = t.next.RoundTrip(req); err == nil {
+			return resp, nil
+		}
+		time.Sleep(time.Second) // want `after req.Context\(\) has ended`
+	}
+	return nil, err
+}
+
+// Not longer than 50 milliseconds.
+func nopeRandomButShort(ctx context.Context, c caller) (err error) {
+	for range 10 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Duration(rand.Intn(50)) * time.Millisecond)
+	}
+	return err
 }

@@ -298,7 +298,7 @@ func nopeOtherContext(d doer) error {
 }
 
 func nopeExits(ctx context.Context, d doer) {
-	for range 5 {
+	for range 2 {
 		if d.Do(ctx) == nil {
 			return
 		}

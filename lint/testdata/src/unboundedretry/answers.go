@@ -125,7 +125,7 @@ func (d *dialer) nopeEnded() {
 
 // ---- a success that is given as a bool ----
 
-func register(c client) bool {
+func register(c caller) bool {
 	if err := c.Ping(); err != nil {
 		log.Print(err)
 		return false
@@ -133,18 +133,18 @@ func register(c client) bool {
 	return true
 }
 
-func boolSaysFailure(c client) {
+func boolSaysFailure(c caller) {
 	for !register(c) { // want `retry of register .*RL101`
 		time.Sleep(time.Second)
 	}
 }
 
-func send(c client) (sent bool) {
+func send(c caller) (sent bool) {
 	err := c.Ping()
 	return err == nil
 }
 
-func boolOfError(c client) {
+func boolOfError(c caller) {
 	for { // want `retry of send .*RL101`
 		if ok := send(c); ok {
 			return
@@ -154,9 +154,9 @@ func boolOfError(c client) {
 }
 
 // Whether something is there is asked, not tried.
-func isReachable(c client) bool { return c.Ping() == nil }
+func isReachable(c caller) bool { return c.Ping() == nil }
 
-func nopePredicate(c client) {
+func nopePredicate(c caller) {
 	for !isReachable(c) {
 		time.Sleep(time.Second)
 	}
@@ -238,7 +238,7 @@ func status(url string) {
 	}
 }
 
-func answer(ctx context.Context, c client) {
+func answer(ctx context.Context, c caller) {
 	for { // want `retry of Call .*RL101, RL104`
 		v, err := c.Call(ctx, "k")
 		if err == nil && v == "done" {
@@ -248,7 +248,7 @@ func answer(ctx context.Context, c client) {
 	}
 }
 
-func nopePollEndsWithError(c client) error {
+func nopePollEndsWithError(c caller) error {
 	for {
 		v, err := c.Call(context.Background(), "k")
 		if err != nil {
@@ -276,7 +276,7 @@ func nopeMessages(next func() (string, error), handle func(string)) {
 	}
 }
 
-func nopeWorksOnce(c client, once bool) {
+func nopeWorksOnce(c caller, once bool) {
 	for {
 		if err := c.Ping(); err != nil {
 			time.Sleep(time.Second)
@@ -289,7 +289,7 @@ func nopeWorksOnce(c client, once bool) {
 	}
 }
 
-func nopeDelivers(c client, out chan<- string, closed error) {
+func nopeDelivers(c caller, out chan<- string, closed error) {
 	for {
 		v, err := c.Call(context.Background(), "k")
 		if err != nil {
@@ -509,7 +509,7 @@ func nopeReceives(ctx context.Context, s interface {
 }
 
 // The clock puts another error in the place of that of the call.
-func nopeClockChoosesError(c client) error {
+func nopeClockChoosesError(c caller) error {
 	start := time.Now()
 	var err error
 	for err = errBusy; err != nil && errors.Is(err, errBusy); {
@@ -526,7 +526,7 @@ func nopeClockChoosesError(c client) error {
 
 // ---- a flag that only a success sets ----
 
-func flagOfSuccess(c client) {
+func flagOfSuccess(c caller) {
 	for done := false; !done; { // want `retry of Ping .*RL101`
 		if err := c.Ping(); err != nil {
 			log.Print(err)
@@ -551,7 +551,7 @@ func flagAndContinue(addr string) (conn net.Conn) {
 	return conn
 }
 
-func nopeFailureSetsFlag(c client) {
+func nopeFailureSetsFlag(c caller) {
 	for done := false; !done; {
 		err := c.Ping()
 		if err == nil {
@@ -562,7 +562,7 @@ func nopeFailureSetsFlag(c client) {
 	}
 }
 
-func nopeFailureEnds(c client) {
+func nopeFailureEnds(c caller) {
 	for more := true; more; {
 		if err := c.Ping(); err != nil {
 			log.Print(err)
@@ -571,7 +571,7 @@ func nopeFailureEnds(c client) {
 	}
 }
 
-func nopeFlagOfAnother(c client, next func() bool) {
+func nopeFlagOfAnother(c caller, next func() bool) {
 	for done := false; !done; {
 		if err := c.Ping(); err != nil {
 			time.Sleep(time.Second)
@@ -602,7 +602,7 @@ func (u *uplink) setsAndLeaves() {
 
 // ---- errors that are only asked for by their class ----
 
-func untilNotBusy(c client) error {
+func untilNotBusy(c caller) error {
 	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if errors.Is(err, errBusy) {
@@ -613,7 +613,7 @@ func untilNotBusy(c client) error {
 	}
 }
 
-func untilNotSentinel(c client) error {
+func untilNotSentinel(c caller) error {
 	for { // want `retry of Ping .*RL101`
 		if err := c.Ping(); err != errBusy {
 			return err
@@ -622,7 +622,7 @@ func untilNotSentinel(c client) error {
 	}
 }
 
-func untilNotOfType(c client) error {
+func untilNotOfType(c caller) error {
 	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		var status *statusError
@@ -653,7 +653,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-func untilOtherCode(c client) error {
+func untilOtherCode(c caller) error {
 	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if codeOf(err) == 503 {
@@ -664,7 +664,7 @@ func untilOtherCode(c client) error {
 	}
 }
 
-func untilEither(c client) error {
+func untilEither(c caller) error {
 	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if errors.Is(err, errBusy) || errors.Is(err, errStale) {
@@ -676,7 +676,7 @@ func untilEither(c client) error {
 }
 
 // Others were faster.
-func nopeConflictAtOnce(c client) error {
+func nopeConflictAtOnce(c caller) error {
 	for {
 		if err := c.Ping(); !errors.Is(err, errBusy) {
 			return err
@@ -684,7 +684,7 @@ func nopeConflictAtOnce(c client) error {
 	}
 }
 
-func nopeContextEndsClass(ctx context.Context, c client) error {
+func nopeContextEndsClass(ctx context.Context, c caller) error {
 	for {
 		_, err := c.Call(ctx, "k")
 		if errors.Is(err, errBusy) {
@@ -695,7 +695,7 @@ func nopeContextEndsClass(ctx context.Context, c client) error {
 	}
 }
 
-func nopeClassIsCounted(c client) error {
+func nopeClassIsCounted(c caller) error {
 	for attempt := 0; ; attempt++ {
 		err := c.Ping()
 		if errors.Is(err, errBusy) && attempt < 5 {
@@ -706,7 +706,7 @@ func nopeClassIsCounted(c client) error {
 	}
 }
 
-func nopeServesUntilOther(c client) error {
+func nopeServesUntilOther(c caller) error {
 	for {
 		err := c.Ping()
 		if errors.Is(err, errBusy) {
@@ -731,7 +731,7 @@ func nopeAcceptsAgain(l net.Listener) (net.Conn, error) {
 	}
 }
 
-func nopeSuccessGoesOn(c client) error {
+func nopeSuccessGoesOn(c caller) error {
 	for {
 		if codeOf(c.Ping()) == 0 {
 			time.Sleep(time.Second)

@@ -10,7 +10,7 @@ import (
 
 // ---- a context that never ends ----
 
-func asksBackground(c client) error {
+func asksBackground(c caller) error {
 	ctx := context.Background()
 	for { // want `retry of Ping .*: the context that it asks for never ends; .*\(RL101\)`
 		err := c.Ping()
@@ -25,7 +25,7 @@ func asksBackground(c client) error {
 	}
 }
 
-func asksBeforeCall(c client) error {
+func asksBeforeCall(c caller) error {
 	ctx := context.TODO()
 	for { // want `retry of Call .*never ends`
 		select {
@@ -41,7 +41,7 @@ func asksBeforeCall(c client) error {
 	}
 }
 
-func cancelsAtEnd(c client) error {
+func cancelsAtEnd(c caller) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for { // want `retry of Call .*never ends`
@@ -57,7 +57,7 @@ func cancelsAtEnd(c client) error {
 	}
 }
 
-func cancelsInDeferred(c client) error {
+func cancelsInDeferred(c caller) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() { cancel() }()
 	for { // want `retry of Ping .*never ends`
@@ -74,7 +74,7 @@ func cancelsInDeferred(c client) error {
 
 type tenant struct{}
 
-func asksWithValue(c client) error {
+func asksWithValue(c caller) error {
 	ctx := context.WithValue(context.Background(), tenant{}, "a")
 	for ctx.Err() == nil { // want `retry of Ping .*never ends`
 		if err := c.Ping(); err == nil {
@@ -85,7 +85,7 @@ func asksWithValue(c client) error {
 	return ctx.Err()
 }
 
-func nopeCancelledBySignal(c client, signals <-chan os.Signal) error {
+func nopeCancelledBySignal(c caller, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { <-signals; cancel() }()
@@ -102,7 +102,7 @@ func nopeCancelledBySignal(c client, signals <-chan os.Signal) error {
 	}
 }
 
-func nopeCancelHandedOn(c client, onExit func(func())) error {
+func nopeCancelHandedOn(c caller, onExit func(func())) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	onExit(cancel)
 	for ctx.Err() == nil {
@@ -114,7 +114,7 @@ func nopeCancelHandedOn(c client, onExit func(func())) error {
 	return ctx.Err()
 }
 
-func nopeCancelledWhileOtherRuns(c client, work func()) {
+func nopeCancelledWhileOtherRuns(c caller, work func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -128,7 +128,7 @@ func nopeCancelledWhileOtherRuns(c client, work func()) {
 	work()
 }
 
-func nopeTimeoutOfBackground(c client) error {
+func nopeTimeoutOfBackground(c caller) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
@@ -145,7 +145,7 @@ func nopeTimeoutOfBackground(c client) error {
 }
 
 // It leaves where the context has not ended: always.
-func nopeLeavesAnyway(c client) error {
+func nopeLeavesAnyway(c caller) error {
 	ctx := context.Background()
 	for {
 		err := c.Ping()
@@ -156,7 +156,7 @@ func nopeLeavesAnyway(c client) error {
 	}
 }
 
-func nopeOtherCase(c client, stop <-chan struct{}) error {
+func nopeOtherCase(c caller, stop <-chan struct{}) error {
 	ctx := context.Background()
 	for {
 		err := c.Ping()
@@ -175,7 +175,7 @@ func nopeOtherCase(c client, stop <-chan struct{}) error {
 
 // ---- tickers ----
 
-func eachTick(c client) {
+func eachTick(c caller) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for range ticker.C { // want `retry of Ping .*RL101`
@@ -185,7 +185,7 @@ func eachTick(c client) {
 	}
 }
 
-func eachTickOfNoTicker(c client) {
+func eachTickOfNoTicker(c caller) {
 	for range time.Tick(time.Second) { // want `retry of Ping .*RL101`
 		if err := c.Ping(); err != nil {
 			continue
@@ -194,7 +194,7 @@ func eachTickOfNoTicker(c client) {
 	}
 }
 
-func nopeTicksForEver(c client) {
+func nopeTicksForEver(c caller) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for range ticker.C {
@@ -204,7 +204,7 @@ func nopeTicksForEver(c client) {
 	}
 }
 
-func nopeChannelMayBeClosed(c client, ticks <-chan time.Time) {
+func nopeChannelMayBeClosed(c caller, ticks <-chan time.Time) {
 	for range ticks {
 		if err := c.Ping(); err == nil {
 			return
@@ -212,7 +212,7 @@ func nopeChannelMayBeClosed(c client, ticks <-chan time.Time) {
 	}
 }
 
-func nopeTicksAreCounted(c client) {
+func nopeTicksAreCounted(c caller) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	left := 5
@@ -225,7 +225,7 @@ func nopeTicksAreCounted(c client) {
 
 // ---- counters that never reach their limit ----
 
-func countsAway(c client, max int) error {
+func countsAway(c caller, max int) error {
 	for i := 0; i < max; i-- { // want `retry of Ping .*: "i" goes away from the limit that it is compared with at line \d+; .*\(RL101, RL105\)`
 		if err := c.Ping(); err == nil {
 			return nil
@@ -235,7 +235,7 @@ func countsAway(c client, max int) error {
 	return errBusy
 }
 
-func countsUpFromAbove(c client, max int) error {
+func countsUpFromAbove(c caller, max int) error {
 	left := max
 	for { // want `"left" goes away from .*\(RL101, RL105\)`
 		err := c.Ping()
@@ -249,7 +249,7 @@ func countsUpFromAbove(c client, max int) error {
 	}
 }
 
-func countsOnlySuccess(c client, max int) {
+func countsOnlySuccess(c caller, max int) {
 	for attempt := 0; attempt < max; { // want `retry of Ping .*\(RL101\)`
 		if err := c.Ping(); err != nil {
 			log.Print(err)
@@ -262,7 +262,7 @@ func countsOnlySuccess(c client, max int) {
 }
 
 // What the round counts is taken back.
-func takesBack(c client, max int) {
+func takesBack(c caller, max int) {
 	for i := 0; i < max; i++ { // want `retry of Ping .*\(RL101\)`
 		err := c.Ping()
 		if err == nil {
@@ -274,7 +274,7 @@ func takesBack(c client, max int) {
 	}
 }
 
-func nopeCountsUp(c client, max int) {
+func nopeCountsUp(c caller, max int) {
 	for i := max; i <= 0; i++ {
 		if c.Ping() == nil {
 			return
@@ -282,7 +282,7 @@ func nopeCountsUp(c client, max int) {
 	}
 }
 
-func nopeTakesBackLess(c client, max int) {
+func nopeTakesBackLess(c caller, max int) {
 	for i := 0; i < max; i += 2 {
 		if c.Ping() == nil {
 			return
@@ -291,7 +291,7 @@ func nopeTakesBackLess(c client, max int) {
 	}
 }
 
-func nopeUnsignedWraps(c client) {
+func nopeUnsignedWraps(c caller) {
 	for i := uint(5); i < 100; i-- {
 		if c.Ping() == nil {
 			return
@@ -299,7 +299,7 @@ func nopeUnsignedWraps(c client) {
 	}
 }
 
-func nopeLimitFollows(c client, limits func() int) {
+func nopeLimitFollows(c caller, limits func() int) {
 	for i := 0; i < limits(); i-- {
 		if c.Ping() == nil {
 			return
@@ -307,7 +307,7 @@ func nopeLimitFollows(c client, limits func() int) {
 	}
 }
 
-func nopeTakesBackSometimes(c client, max int) {
+func nopeTakesBackSometimes(c caller, max int) {
 	for i := 0; i < max; i++ {
 		err := c.Ping()
 		if err == nil {
@@ -322,7 +322,7 @@ func nopeTakesBackSometimes(c client, max int) {
 
 // ---- clocks that each round starts anew ----
 
-func startsAnew(c client) error {
+func startsAnew(c caller) error {
 	for { // want `retry of Ping .*: each round starts the clock anew that is to end it; .*\(RL101, RL106\)`
 		start := time.Now()
 		err := c.Ping()
@@ -336,7 +336,7 @@ func startsAnew(c client) error {
 	}
 }
 
-func deadlineAnew(c client) error {
+func deadlineAnew(c caller) error {
 	for { // want `RL101, RL106`
 		deadline := time.Now().Add(time.Minute)
 		err := c.Ping()
@@ -350,7 +350,7 @@ func deadlineAnew(c client) error {
 	}
 }
 
-func neverItsTurn(c client, limit time.Duration) error {
+func neverItsTurn(c caller, limit time.Duration) error {
 	for { // want `RL101, RL106`
 		select {
 		case <-time.After(limit):
@@ -364,7 +364,7 @@ func neverItsTurn(c client, limit time.Duration) error {
 	}
 }
 
-func tickIsFaster(c client) error {
+func tickIsFaster(c caller) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for { // want `RL101, RL106`
@@ -379,7 +379,7 @@ func tickIsFaster(c client) error {
 	}
 }
 
-func timerAnew(c client) error {
+func timerAnew(c caller) error {
 	for { // want `RL101, RL106`
 		timer := time.NewTimer(time.Minute)
 		err := c.Ping()
@@ -395,7 +395,7 @@ func timerAnew(c client) error {
 }
 
 // Who fails at once gives up: what starts it again is for those who ran.
-func nopeFailsFast(c client) error {
+func nopeFailsFast(c caller) error {
 	for {
 		start := time.Now()
 		err := c.Ping()
@@ -406,7 +406,7 @@ func nopeFailsFast(c client) error {
 	}
 }
 
-func nopeStartedBefore(c client) error {
+func nopeStartedBefore(c caller) error {
 	start := time.Now()
 	for {
 		begun := time.Now()
@@ -418,7 +418,7 @@ func nopeStartedBefore(c client) error {
 	}
 }
 
-func nopeDeadlineStays(c client) error {
+func nopeDeadlineStays(c caller) error {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		err := c.Ping()
@@ -429,7 +429,7 @@ func nopeDeadlineStays(c client) error {
 	}
 }
 
-func nopeTimerIsFaster(c client) error {
+func nopeTimerIsFaster(c caller) error {
 	ticker := time.NewTicker(time.Minute)
 	defer ticker.Stop()
 	for {
@@ -445,7 +445,7 @@ func nopeTimerIsFaster(c client) error {
 }
 
 // It waits for news, and gives up if there is none.
-func nopeWaitsForNews(c client, news <-chan struct{}) error {
+func nopeWaitsForNews(c caller, news <-chan struct{}) error {
 	for {
 		select {
 		case <-news:
@@ -458,7 +458,7 @@ func nopeWaitsForNews(c client, news <-chan struct{}) error {
 	}
 }
 
-func nopeTimerOutlivesRound(c client) error {
+func nopeTimerOutlivesRound(c caller) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	timer := time.NewTimer(time.Minute)
@@ -482,7 +482,7 @@ type member struct {
 func newMember(ctx context.Context) *member { return &member{ctx: context.Background(), stop: ctx} }
 
 // Each attempt has a limit of its own, and what they are derived from never ends.
-func (m *member) join(c client) error {
+func (m *member) join(c caller) error {
 	for { // want `retry of Call .*RL101`
 		ctx, cancel := context.WithTimeout(m.ctx, time.Second)
 		_, err := c.Call(ctx, "join")
@@ -498,7 +498,7 @@ func (m *member) join(c client) error {
 	}
 }
 
-func (m *member) nopeJoin(c client) error {
+func (m *member) nopeJoin(c caller) error {
 	for {
 		ctx, cancel := context.WithTimeout(m.stop, time.Second)
 		_, err := c.Call(ctx, "join")
@@ -511,7 +511,7 @@ func (m *member) nopeJoin(c client) error {
 }
 
 // How long one attempt may take ends none of the others.
-func eachTimesOut(c client) string {
+func eachTimesOut(c caller) string {
 	for { // want `retry of Call .*\(RL101\)`
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		s, err := c.Call(ctx, "status")

@@ -128,7 +128,7 @@ type sendOptions struct {
 }
 
 // What the settings lead to may count.
-func nopeCountsElsewhere(c client, opts *sendOptions) {
+func nopeCountsElsewhere(c caller, opts *sendOptions) {
 	for {
 		if err := c.Ping(); err == nil {
 			return
@@ -142,7 +142,7 @@ func nopeCountsElsewhere(c client, opts *sendOptions) {
 }
 
 // The limit is that of other errors.
-func limitOfOthers(c client) error {
+func limitOfOthers(c caller) error {
 	for attempt := 0; ; { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if err == nil {
@@ -159,7 +159,7 @@ func limitOfOthers(c client) error {
 }
 
 // Of one error alone there may be as many as others cause.
-func nopeOneErrorIsFree(c client) error {
+func nopeOneErrorIsFree(c caller) error {
 	for attempt := 0; ; {
 		err := c.Ping()
 		if err == nil {
@@ -175,7 +175,7 @@ func nopeOneErrorIsFree(c client) error {
 }
 
 // Only one class waits for the end of the context.
-func waitsForOneClass(ctx context.Context, c client) error {
+func waitsForOneClass(ctx context.Context, c caller) error {
 	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if err == nil {
@@ -195,7 +195,7 @@ func waitsForOneClass(ctx context.Context, c client) error {
 }
 
 // All classes count, one of them first.
-func nopeAllCount(c client) error {
+func nopeAllCount(c caller) error {
 	for attempt := 0; ; {
 		err := c.Ping()
 		if err == nil {
@@ -211,7 +211,7 @@ func nopeAllCount(c client) error {
 }
 
 // What the program chooses, it may choose to end.
-func nopeProgramChooses(c client, more func() bool) error {
+func nopeProgramChooses(c caller, more func() bool) error {
 	for attempt := 0; ; {
 		err := c.Ping()
 		if err == nil {
@@ -228,7 +228,7 @@ func nopeProgramChooses(c client, more func() bool) error {
 }
 
 // It has failed, whoever asks: the last block is looked for first.
-func nopeAsksTwice(c client, blocks int) error {
+func nopeAsksTwice(c caller, blocks int) error {
 	n := 0
 retry:
 	err := c.Ping()
@@ -322,7 +322,7 @@ func (a *account) learn() {
 }
 
 // The loop around has more to do than to try again.
-func works(c client, work <-chan string) {
+func works(c caller, work <-chan string) {
 	for range work {
 		for { // want `retry of Ping .*RL101`
 			if err := c.Ping(); err == nil {

@@ -78,7 +78,7 @@ func (j *joiner) Join(context.Context) error { return j.conn.Close() }
 
 // ---- so many successes are to be reached ----
 
-func reaches(c client, n int) {
+func reaches(c caller, n int) {
 	for done := 0; done < n; { // want `retry of Ping .*RL101`
 		if err := c.Ping(); err != nil {
 			log.Print(err)
@@ -89,7 +89,7 @@ func reaches(c client, n int) {
 	}
 }
 
-func nopeCountsFailures(c client, n int) {
+func nopeCountsFailures(c caller, n int) {
 	for done := 0; done < n; {
 		if err := c.Ping(); err != nil {
 			log.Print(err)
@@ -192,7 +192,7 @@ func nopeRenews(url string) {
 	}
 }
 
-func nopeFailsTest(c client, require interface{ FailNowf(string, ...any) }) {
+func nopeFailsTest(c caller, require interface{ FailNowf(string, ...any) }) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		if time.Now().After(deadline) {
@@ -429,7 +429,7 @@ func nopeCountsInClosure(url string) string {
 func IsNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // One error ends it, and that of the context is another.
-func findsOut(ctx context.Context, c client) bool {
+func findsOut(ctx context.Context, c caller) bool {
 	for { // want `RL101, RL104`
 		_, err := c.Call(ctx, "k")
 		if err == nil {

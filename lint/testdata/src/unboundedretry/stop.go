@@ -97,7 +97,7 @@ func (l *stoppable) reopens() {
 
 var errStopped = errors.New("stopped")
 
-func nopeIsStopped(c client) error {
+func nopeIsStopped(c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil || errors.Is(err, errStopped) {
@@ -107,7 +107,7 @@ func nopeIsStopped(c client) error {
 	}
 }
 
-func nopeEqualsClosed(c client) error {
+func nopeEqualsClosed(c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil || err == net.ErrClosed {
@@ -119,7 +119,7 @@ func nopeEqualsClosed(c client) error {
 
 func isShutdown(err error) bool { return err.Error() == "shutdown" }
 
-func nopeSaysShutdown(c client) error {
+func nopeSaysShutdown(c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil || isShutdown(err) {
@@ -130,7 +130,7 @@ func nopeSaysShutdown(c client) error {
 }
 
 // Only what is closed is tried again.
-func retriesClosed(c client) error {
+func retriesClosed(c caller) error {
 	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if err == nil || !errors.Is(err, net.ErrClosed) {
@@ -142,7 +142,7 @@ func retriesClosed(c client) error {
 
 // ---- goroutines whose end is awaited beside something else ----
 
-func nopeSupervised(c client, timeout time.Duration) error {
+func nopeSupervised(c caller, timeout time.Duration) error {
 	ready := make(chan struct{})
 	go func() {
 		for {
@@ -162,7 +162,7 @@ func nopeSupervised(c client, timeout time.Duration) error {
 	}
 }
 
-func awaited(c client) {
+func awaited(c caller) {
 	ready := make(chan struct{})
 	go func() {
 		for { // want `retry of Ping .*RL101`
@@ -193,7 +193,7 @@ func nopeAnotherPort() net.Listener {
 }
 
 // Each attempt is asked for.
-func nopeAskedFor(c client, asked <-chan struct{}, events <-chan string, handle func(string)) {
+func nopeAskedFor(c caller, asked <-chan struct{}, events <-chan string, handle func(string)) {
 	for {
 		select {
 		case e := <-events:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func nopeReadsOn(url string) error {
 }
 
 type keeper struct {
-	c   client
+	c   caller
 	err error
 }
 
@@ -115,7 +116,7 @@ func pause(attempt int) {
 	time.Sleep(time.Duration(attempt) * time.Second)
 }
 
-func deafPause(ctx context.Context, c client) (err error) {
+func deafPause(ctx context.Context, c caller) (err error) {
 	for attempt := range 5 {
 		if err = c.Ping(); err == nil {
 			return nil
@@ -132,7 +133,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-func nopeRests(ctx context.Context, c client) (err error) {
+func nopeRests(ctx context.Context, c caller) (err error) {
 	for attempt := range 5 {
 		if err = c.Ping(); err == nil {
 			return nil
@@ -148,4 +149,142 @@ func fetch[T any](url string, to T) error {
 		return fetch(url, to) // want `RL113`
 	}
 	return nil
+}
+
+func flagOfRound(addr string) {
+	for done := false; !done; { // want `retry of Dial has no attempt limit`
+		_, err := net.Dial("tcp", addr)
+		done = err == nil
+	}
+}
+
+func flagOfFailure(addr string) (conn net.Conn) {
+	for again := true; again; { // want `retry of Dial has no attempt limit`
+		var err error
+		conn, err = net.Dial("tcp", addr)
+		again = err != nil
+		if err != nil {
+			time.Sleep(time.Second)
+		}
+	}
+	return conn
+}
+
+func flagBefore(c *distant) {
+	up := c.dial()
+	for !up { // want `retry of dial has no attempt limit`
+		time.Sleep(time.Second)
+		up = c.dial()
+	}
+}
+
+type distant struct{ addr string }
+
+func (p *distant) dial() bool {
+	_, err := net.Dial("tcp", p.addr)
+	return err == nil
+}
+
+// Something else may set it as well.
+func nopeFlagOfTwo(addr string, given func() bool) {
+	for done := false; !done; {
+		_, err := net.Dial("tcp", addr)
+		done = err == nil
+		if given() {
+			done = true
+		}
+	}
+}
+
+// Both sides lead to the wait, and what the round has set leaves.
+func flagOfOneSide(addr string) (conn net.Conn) {
+	var connected bool
+	for !connected { // want `retry of Dial has no attempt limit`
+		var err error
+		if conn, err = net.Dial("tcp", addr); err != nil {
+			log.Print(err)
+		} else {
+			connected = true
+		}
+		time.Sleep(time.Second)
+	}
+	return conn
+}
+
+type places interface {
+	Reserve(name string) (bool, error)
+	Fill(ctx context.Context, name string, into *entry) error
+}
+
+type entry struct{ state string }
+
+// The error is told of, and the answer leaves.
+func toldBeside(d places, name string) {
+	for { // want `retry of Reserve has no attempt limit`
+		ok, err := d.Reserve(name)
+		if err != nil {
+			log.Print(err)
+		}
+		if ok {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// It leaves with the error, as again is false then.
+func nopeAgain(d places, name string) error {
+	for {
+		again, err := d.Reserve(name)
+		if !again {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// The answer is filled.
+func filled(d places, name string) *entry {
+	for { // want `retry of Fill has no attempt limit`
+		var e entry
+		if err := d.Fill(context.Background(), name, &e); err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		if e.state == "done" {
+			return &e
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+type limited struct{ after time.Duration }
+
+func (*limited) Error() string { return "too many requests" }
+
+// The type of an error says that it is worth another attempt.
+func typed(d places, name string) (bool, error) {
+	for { // want `retry of Reserve has no attempt limit`
+		ok, err := d.Reserve(name)
+		if _, waits := err.(*limited); waits {
+			time.Sleep(time.Minute)
+			continue
+		}
+		return ok, err
+	}
+}
+
+// What came is closed, if anything did.
+func closed(url string) {
+	for { // want `retry of Get has no attempt limit`
+		resp, err := http.Get(url)
+		if err == nil && resp.StatusCode == http.StatusOK {
+			resp.Body.Close()
+			break
+		}
+		if resp != nil {
+			resp.Body.Close()
+		}
+		time.Sleep(time.Second)
+	}
 }

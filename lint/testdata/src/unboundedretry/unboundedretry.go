@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-type client interface {
+type caller interface {
 	Call(ctx context.Context, key string) (string, error)
 	Ping() error
 	Page(ctx context.Context, after int) ([]int, error)
@@ -26,7 +26,7 @@ var (
 
 func transient(err error) bool { return errors.Is(err, errBusy) }
 
-func startup(c client) {
+func startup(c caller) {
 	for { // want `retry of Ping has no attempt limit, deadline or cancellation: .*RL101`
 		if err := c.Ping(); err != nil {
 			log.Print("waiting")
@@ -37,13 +37,13 @@ func startup(c client) {
 	}
 }
 
-func condition(c client) {
+func condition(c caller) {
 	for c.Ping() != nil { // want `RL101`
 		time.Sleep(time.Second)
 	}
 }
 
-func classified(c client) error {
+func classified(c caller) error {
 	for { // want `RL101`
 		_, err := c.Call(context.Background(), "k")
 		if err == nil || !transient(err) {
@@ -60,7 +60,7 @@ type statusError struct{ code int }
 
 func (*statusError) Error() string { return "status" }
 
-func classifiedByField(c client) error {
+func classifiedByField(c caller) error {
 	for { // want `RL101`
 		err := c.Ping()
 		var status *statusError
@@ -71,7 +71,7 @@ func classifiedByField(c client) error {
 	}
 }
 
-func comparedForTheLog(c client) {
+func comparedForTheLog(c caller) {
 	failures := 0
 	for { // want `"failures" is incremented at line \d+ but no way out depends on it`
 		if c.Ping() == nil {
@@ -85,7 +85,7 @@ func comparedForTheLog(c client) {
 	}
 }
 
-func deadCounter(ctx context.Context, c client, out chan<- int) {
+func deadCounter(ctx context.Context, c caller, out chan<- int) {
 	after, retries := 0, 0
 	for { // want `"retries" is incremented at line \d+ but never compared`
 		page, err := c.Page(ctx, after)
@@ -106,7 +106,7 @@ func deadCounter(ctx context.Context, c client, out chan<- int) {
 	}
 }
 
-func gotoSpin(c client) {
+func gotoSpin(c caller) {
 again:
 	err := c.Ping() // want `RL101`
 	if err != nil && !errors.Is(err, errStale) {
@@ -114,7 +114,7 @@ again:
 	}
 }
 
-func attemptContext(ctx context.Context, c client) string {
+func attemptContext(ctx context.Context, c caller) string {
 	for { // want `retry of Call`
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
 		v, err := c.Call(attempt, "k")
@@ -137,7 +137,7 @@ func dial(addr string) net.Conn {
 	}
 }
 
-func inGoroutine(c client) {
+func inGoroutine(c caller) {
 	go func() {
 		for { // want `RL101`
 			if c.Ping() == nil {
@@ -182,11 +182,11 @@ func mapArgument(s selector, use func([]int)) {
 	}
 }
 
-func withClient(addr string, do func(client) error) error { return nil }
+func withClient(addr string, do func(caller) error) error { return nil }
 
 func closureArgument(addr string) (v string) {
 	for { // want `retry of withClient`
-		err := withClient(addr, func(c client) (err error) {
+		err := withClient(addr, func(c caller) (err error) {
 			v, err = c.Call(context.Background(), "k")
 			return err
 		})
@@ -201,7 +201,7 @@ func closureArgument(addr string) (v string) {
 }
 
 type worker struct {
-	client  client
+	caller  caller
 	key     string
 	keys    []string
 	lastErr error
@@ -212,7 +212,7 @@ func (w *worker) log(err error) { w.lastErr = err; log.Print(w.key, err) }
 // The fields that it assigns to are not those that it calls with.
 func (w *worker) recordsErrors() {
 	for { // want `retry of Call`
-		_, err := w.client.Call(context.Background(), w.key)
+		_, err := w.caller.Call(context.Background(), w.key)
 		if err == nil {
 			return
 		}
@@ -225,7 +225,7 @@ func (w *worker) gotoInLoop() {
 	for i := 0; i < 3; i++ {
 		log.Print("item", i)
 	retry:
-		_, err := w.client.Call(context.Background(), w.key) // want `retry of Call`
+		_, err := w.caller.Call(context.Background(), w.key) // want `retry of Call`
 		w.lastErr = err
 		if err != nil {
 			if !errors.Is(err, errStale) {
@@ -237,7 +237,7 @@ func (w *worker) gotoInLoop() {
 }
 
 // One error alone ends it: that of the context does not.
-func spared(ctx context.Context, c client) error {
+func spared(ctx context.Context, c caller) error {
 	for { // want `the end of its context is retried as well.*\(RL101, RL104\)`
 		_, err := c.Call(ctx, "k")
 		if err == errStale {
@@ -319,7 +319,7 @@ func madeAnew(addr string) {
 }
 
 // A closure that only passes errors on is as good as a function.
-func closureCalled(c client) (v string) {
+func closureCalled(c caller) (v string) {
 	call := func() (err error) {
 		if v, err = c.Call(context.Background(), "k"); err != nil {
 			return err
@@ -334,7 +334,7 @@ func closureCalled(c client) (v string) {
 
 // ---- what must stay silent ----
 
-func nopeClosureReadsAnother(c client, keys <-chan string) {
+func nopeClosureReadsAnother(c caller, keys <-chan string) {
 	key := "k"
 	call := func() error {
 		_, err := c.Call(context.Background(), key)
@@ -345,7 +345,7 @@ func nopeClosureReadsAnother(c client, keys <-chan string) {
 	}
 }
 
-func nopeClosureKnowsWhen(c client, stopped *bool) {
+func nopeClosureKnowsWhen(c caller, stopped *bool) {
 	call := func() error {
 		if *stopped {
 			return nil
@@ -364,7 +364,7 @@ type reporter interface {
 
 func noError(t reporter, err error) {}
 
-func nopeAssertion(t reporter, ctx context.Context, c client) {
+func nopeAssertion(t reporter, ctx context.Context, c caller) {
 	for {
 		_, err := c.Call(ctx, "k")
 		if err == nil {
@@ -435,7 +435,7 @@ func nopePreparesAnother(c interface {
 func nopeClosureCounts(addr string) {
 	failures := 0
 	for {
-		err := withClient(addr, func(c client) error {
+		err := withClient(addr, func(c caller) error {
 			if failures++; failures == 5 {
 				return nil
 			}
@@ -453,7 +453,7 @@ func (w *worker) rotateNext() { w.rotate() }
 
 func (w *worker) nopeRotates() {
 	for {
-		_, err := w.client.Call(context.Background(), w.key)
+		_, err := w.caller.Call(context.Background(), w.key)
 		if err == nil {
 			return
 		}
@@ -463,7 +463,7 @@ func (w *worker) nopeRotates() {
 
 func (w *worker) nopeNextKey(key string) {
 	for {
-		if _, err := w.client.Call(context.Background(), w.key); err == nil {
+		if _, err := w.caller.Call(context.Background(), w.key); err == nil {
 			return
 		}
 		w.key = key
@@ -472,14 +472,14 @@ func (w *worker) nopeNextKey(key string) {
 
 func (w *worker) nopeStranger(change func(*worker)) {
 	for {
-		if _, err := w.client.Call(context.Background(), w.key); err == nil {
+		if _, err := w.caller.Call(context.Background(), w.key); err == nil {
 			return
 		}
 		change(w)
 	}
 }
 
-func nopeContextArgument(ctx context.Context, c client) error {
+func nopeContextArgument(ctx context.Context, c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil || !goOn(ctx, err) {
@@ -500,7 +500,7 @@ func (b *budget) Backoff(err error) error {
 	return nil
 }
 
-func nopeBudgetParameter(ctx context.Context, c client, b *budget) error {
+func nopeBudgetParameter(ctx context.Context, c caller, b *budget) error {
 	for {
 		if _, err := c.Call(ctx, "k"); err != nil {
 			if err = b.Backoff(err); err != nil {
@@ -512,7 +512,7 @@ func nopeBudgetParameter(ctx context.Context, c client, b *budget) error {
 	}
 }
 
-func nopeCapInBody(c client, maxTries int) error {
+func nopeCapInBody(c caller, maxTries int) error {
 	for left := maxTries; ; {
 		err := c.Ping()
 		left--
@@ -539,7 +539,7 @@ func nopeCapInMap(dir string) error {
 	}
 }
 
-func nopeOnceFlag(ctx context.Context, c client) error {
+func nopeOnceFlag(ctx context.Context, c caller) error {
 	retrying := false
 	for {
 		_, err := c.Call(ctx, "k")
@@ -572,7 +572,7 @@ func nopeElapsed(f func() error) error {
 	}
 }
 
-func nopeElapsedOfMethod(c client) error {
+func nopeElapsedOfMethod(c caller) error {
 	start := time.Now()
 	for {
 		err := c.Ping()
@@ -582,7 +582,7 @@ func nopeElapsedOfMethod(c client) error {
 	}
 }
 
-func nopeGrowth(c client) error {
+func nopeGrowth(c caller) error {
 	var backoff time.Duration
 	for {
 		err := c.Ping()
@@ -615,7 +615,7 @@ func nopeTimerOutside(path string, stop <-chan struct{}) ([]byte, error) {
 	}
 }
 
-func nopeCountdown(c client, n int) error {
+func nopeCountdown(c caller, n int) error {
 retry:
 	err := c.Ping()
 	if err != nil {
@@ -637,7 +637,7 @@ retry:
 	}
 }
 
-func nopeDaemon(c client) {
+func nopeDaemon(c caller) {
 	for {
 		if err := c.Ping(); err != nil {
 			log.Print(err)
@@ -663,7 +663,7 @@ func nopeAccept(l net.Listener, down *atomic.Bool, out chan<- net.Conn) {
 	}
 }
 
-func nopePages(ctx context.Context, c client) (all []int, err error) {
+func nopePages(ctx context.Context, c caller) (all []int, err error) {
 	after := 0
 	for {
 		p, err := c.Page(ctx, after)
@@ -708,7 +708,7 @@ func nopeNextName(dir string, name func() string) *os.File {
 	}
 }
 
-func nopeContext(ctx context.Context, c client) error {
+func nopeContext(ctx context.Context, c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil {
@@ -720,7 +720,7 @@ func nopeContext(ctx context.Context, c client) error {
 	}
 }
 
-func nopeRange(c client) error {
+func nopeRange(c caller) error {
 	var err error
 	for range 10 {
 		if err = c.Ping(); err == nil {
@@ -732,7 +732,7 @@ func nopeRange(c client) error {
 
 type server struct{ stopped bool }
 
-func (s *server) nopeStopFlag(c client) {
+func (s *server) nopeStopFlag(c caller) {
 	for !s.stopped {
 		if c.Ping() == nil {
 			return
@@ -740,7 +740,7 @@ func (s *server) nopeStopFlag(c client) {
 	}
 }
 
-func nopeFatal(c client) {
+func nopeFatal(c caller) {
 	for {
 		err := c.Ping()
 		if err == nil {
@@ -756,7 +756,7 @@ func nopeCallerDecides(f func() error) {
 	}
 }
 
-func nopeOtherError(c client, refresh func() error) error {
+func nopeOtherError(c caller, refresh func() error) error {
 	for {
 		err := c.Ping()
 		if err == nil {
@@ -768,7 +768,7 @@ func nopeOtherError(c client, refresh func() error) error {
 	}
 }
 
-func nopeDelegate(c client, allowed func(error) bool) error {
+func nopeDelegate(c caller, allowed func(error) bool) error {
 	for {
 		err := c.Ping()
 		if err == nil || !allowed(err) {
@@ -777,7 +777,7 @@ func nopeDelegate(c client, allowed func(error) bool) error {
 	}
 }
 
-func nopeChannel(c client, ticks <-chan time.Time) error {
+func nopeChannel(c caller, ticks <-chan time.Time) error {
 	for range ticks {
 		if err := c.Ping(); err == nil {
 			return nil
@@ -811,7 +811,7 @@ func nopeSubscription(c interface{ Next(after int) (int, error) }) {
 	}
 }
 
-func nopeNextItem(c client, keys []string) string {
+func nopeNextItem(c caller, keys []string) string {
 	for _, key := range keys {
 		v, err := c.Call(context.Background(), key)
 		if err != nil {
@@ -822,7 +822,7 @@ func nopeNextItem(c client, keys []string) string {
 	return ""
 }
 
-func nopeNextItemOfSame(c client, keys []string) {
+func nopeNextItemOfSame(c caller, keys []string) {
 	for range keys {
 		if c.Ping() != nil {
 			continue
@@ -831,7 +831,7 @@ func nopeNextItemOfSame(c client, keys []string) {
 	}
 }
 
-func nopeNextOfTwoFields(c client, pairs [][2]string) (n int) {
+func nopeNextOfTwoFields(c caller, pairs [][2]string) (n int) {
 	for i := range pairs {
 		if _, err := c.Call(context.Background(), pairs[i][0]); err != nil {
 			continue
@@ -841,7 +841,7 @@ func nopeNextOfTwoFields(c client, pairs [][2]string) (n int) {
 	return n
 }
 
-func nopeContinueCounts(c client, max int) {
+func nopeContinueCounts(c caller, max int) {
 	for i := 0; i < max; i++ {
 		if c.Ping() != nil {
 			continue
@@ -914,7 +914,7 @@ func isReady(err error) bool {
 	return true
 }
 
-func nopeNotReady(c client) error {
+func nopeNotReady(c caller) error {
 	for {
 		err := c.Ping()
 		switch {
@@ -927,7 +927,7 @@ func nopeNotReady(c client) error {
 	}
 }
 
-func nopeClosure(c client) {
+func nopeClosure(c caller) {
 	failures := 0
 	ping := func() error {
 		if failures++; failures == 5 {
@@ -944,7 +944,7 @@ var stopping atomic.Bool
 
 func goOnWhileServing(err error) bool { return !stopping.Load() && transient(err) }
 
-func nopeClassifierKnowsMore(c client) error {
+func nopeClassifierKnowsMore(c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil || !goOnWhileServing(err) {
@@ -958,7 +958,7 @@ var failuresLeft = 10
 
 func countsDown(err error) bool { failuresLeft--; return failuresLeft > 0 && transient(err) }
 
-func nopeClassifierCounts(c client) error {
+func nopeClassifierCounts(c caller) error {
 	for {
 		err := c.Ping()
 		if err == nil || !countsDown(err) {
@@ -971,7 +971,7 @@ type logger struct{}
 
 func (logger) Fatalf(string, ...any) {}
 
-func nopeFatalOfALogger(c client, l logger) {
+func nopeFatalOfALogger(c caller, l logger) {
 	for {
 		if err := c.Ping(); err == nil {
 			return
@@ -982,7 +982,7 @@ func nopeFatalOfALogger(c client, l logger) {
 }
 
 // One error alone asks for the same again, at once: each call gets further.
-func nopeMoreToDo(c client) error {
+func nopeMoreToDo(c caller) error {
 	for {
 		err := c.Ping()
 		if errors.Is(err, errBusy) {
@@ -993,7 +993,7 @@ func nopeMoreToDo(c client) error {
 }
 
 // Behind the success the function serves for ever, as it would before.
-func nopeServesAfterwards(c client, work <-chan func()) {
+func nopeServesAfterwards(c caller, work <-chan func()) {
 	for c.Ping() != nil {
 		time.Sleep(time.Second)
 	}
@@ -1003,7 +1003,7 @@ func nopeServesAfterwards(c client, work <-chan func()) {
 }
 
 // What says that the error is transient may well know that the context ended.
-func nopeClassifierMayKnowTheContext(ctx context.Context, c client) error {
+func nopeClassifierMayKnowTheContext(ctx context.Context, c caller) error {
 	for {
 		_, err := c.Call(ctx, "k")
 		if err == nil || !transient(err) {
@@ -1035,7 +1035,7 @@ func nopeNextAddress(next func() net.IP, free func(net.IP)) (ip net.IP, done fun
 func hello() error { _, err := net.Dial("tcp", "localhost:1"); return err }
 
 // What is tried first goes on for ever, whatever ends what comes behind it.
-func registers(c client, log func(error)) error {
+func registers(c caller, log func(error)) error {
 	ctx := context.Background()
 	for { // want `retry of hello has no attempt limit`
 		if err := hello(); err != nil {

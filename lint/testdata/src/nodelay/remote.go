@@ -1,0 +1,242 @@
+package nodelay
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// Users are at another place, as the name of the type says.
+type UserClient interface {
+	User(id string) (string, error)
+	ParseUser(text string) (string, error)
+}
+
+func hidden(c UserClient, id string) (name string, err error) {
+	for range 5 { // want `User is tried again at once`
+		if name, err = c.User(id); err == nil {
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+// What it does by itself fails again, and asks nobody.
+func nopeByItself(c UserClient, text string) (name string, err error) {
+	for range 5 {
+		if name, err = c.ParseUser(text); err == nil {
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+// Whether it went well is said by what the call returns.
+func row(db *sql.DB, q string) (n int, err error) {
+	for try := 1; ; try++ { // want `Scan is tried again at once`
+		err = db.QueryRow(q).Scan(&n)
+		if err == nil || try > 5 {
+			return n, err
+		}
+	}
+}
+
+type said struct {
+	text string
+	err  error
+}
+
+func (a *said) Result() (string, error) { return a.text, a.err }
+
+type cache interface {
+	Get(ctx context.Context, key string) *said
+}
+
+func result(ctx context.Context, c cache, key string) (text string, err error) {
+	for range 5 { // want `Result is tried again at once`
+		if text, err = c.Get(ctx, key).Result(); err != nil {
+			continue
+		}
+		return text, nil
+	}
+	return "", err
+}
+
+// The end of the context is asked for, and nothing put right.
+func asks(ctx context.Context, c client) (err error) {
+	for range 5 { // want `Call is tried again at once`
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+func isRetryable(err error) bool { return errors.Is(err, errConflict) }
+
+func worthAnother(ctx context.Context, c client) (err error) {
+	for range 5 { // want `Call is tried again at once`
+		if _, err = c.Call(ctx, "k"); !isRetryable(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("given up: %w", err)
+}
+
+func worthAnotherForEver(ctx context.Context, c client) error {
+	for { // want `Call is tried again at once`
+		if _, err := c.Call(ctx, "k"); !isRetryable(err) {
+			return err
+		}
+	}
+}
+
+func flag(c UserClient, id string) (name string, err error) {
+	done := false
+	for i := 0; i < 5 && !done; i++ { // want `User is tried again at once`
+		name, err = c.User(id)
+		done = err == nil
+	}
+	return name, err
+}
+
+func captured(c UserClient, id string) (name string, err error) {
+	ask := func() error {
+		name, err = c.User(id)
+		return err
+	}
+	for range 5 { // want `tried again at once`
+		if err = ask(); err == nil {
+			break
+		}
+	}
+	return name, err
+}
+
+// It asks for what the failure has changed.
+func nopeCaptured(c UserClient, id string) (name string, err error) {
+	ask := func() error {
+		if err != nil {
+			id += "-old"
+		}
+		name, err = c.User(id)
+		return err
+	}
+	for range 5 {
+		if err = ask(); err == nil {
+			break
+		}
+	}
+	return name, err
+}
+
+type invoice struct{ id string }
+
+func (c *books) fetch(ctx context.Context, id string) (i *invoice, code int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath(id).String(), nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	return &invoice{id}, resp.StatusCode, nil
+}
+
+type books struct {
+	http *http.Client
+	base *url.URL
+}
+
+// An error leads back, and an answer that is not right.
+func (c *books) orAnAnswer(ctx context.Context, id string) (*invoice, error) {
+	var last error
+	for try := range 5 { // want `fetch is tried again at once`
+		i, code, err := c.fetch(ctx, id)
+		if err != nil {
+			last = fmt.Errorf("try %d: %w", try, err)
+			continue
+		}
+		if code == http.StatusBadGateway {
+			last = errConflict
+			continue
+		}
+		return i, nil
+	}
+	return nil, last
+}
+
+// Only the status leads back.
+func (c *books) onlyAStatus(ctx context.Context, text []byte) error {
+	for range 3 { // want `Do is tried again at once`
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base.String(), bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		resp, err := c.http.Do(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode >= 200 && resp.StatusCode <= 204 {
+			return nil
+		}
+	}
+	return errConflict
+}
+
+// The answer is read, and that may fail as well.
+func (c *books) twoSteps(path string) (text []byte, err error) {
+	for range 5 { // want `Get is tried again at once`
+		resp, err := c.http.Get(c.base.JoinPath(path).String())
+		if err != nil {
+			continue
+		}
+		text, err = io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			continue
+		}
+		return text, nil
+	}
+	return nil, err
+}
+
+type retrying struct{ next http.RoundTripper }
+
+// What came is closed, whether it has failed or not.
+func (t retrying) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	for range 4 { // want `RoundTrip is tried again at once`
+		resp, err = t.next.RoundTrip(req.Clone(req.Context()))
+		if err == nil && resp.StatusCode < 500 {
+			return resp, nil
+		}
+		if resp != nil {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	}
+	return resp, err
+}
+
+// Only a request that has waited for its answer is made again.
+func nopeHasWaited(ctx context.Context, c client) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil || !errors.Is(err, errTimeout) {
+			return err
+		}
+	}
+	return err
+}
+
+var errTimeout = errors.New("timeout")
