@@ -47,14 +47,15 @@ RIGHT:
 	}
 
 Attempts that are spent read as success, too, where the function returns nil behind
-the last of them, although it returns the errors that it does not retry.
+the last of them, although it returns the errors that it does not retry. A log of it is no
+answer: the caller does not hear of it.
 
 An error that is nil where the context has ended, because the call before has
 succeeded, is no answer either.
 
 It is silent about loops that serve until they are told to stop, or stand before what
 does, where the function returns a false or another value beside the error, where it
-says anything before it returns or the next attempt begins, and where it asks, or
+does more than to log before it returns or the next attempt begins, and where it asks, or
 gives back, how the attempts have ended. Trying a few times and going on is often
 meant: a function that returns none of the errors is not reported.`,
 	URL:        pageOf("RL109"),

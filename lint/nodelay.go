@@ -41,18 +41,20 @@ RIGHT:
 		}
 	}
 
-Remote is what is given a context, a connection or a request, or returns one, what
-some clients do that are used without (of databases, queues, the AWS SDK), or what
-reaches such a call, in other packages of the module as well. A loop that
-waits, but not on the way that a failure takes, or for some errors only, is reported
-too; so is a watch that begins again at once when it fails, an Accept that is made again at once after an
-error which is only temporary, and a call of a helper that retries what it is given
-without a delay.
+Remote is what is given a context, a connection or a request, or returns one, what is
+asked of the answer of such a call, what some clients do that are used without (of
+databases, queues, the AWS SDK), interfaces and types of other repositories that are
+called a client, or what reaches such a call, in other packages of the module as well.
+Beside an error an answer may lead to the next attempt that is not right, or the status
+of an HTTP response alone. A loop that waits, but not on the way that a failure takes, or
+for some errors only, is reported too; so is a watch that begins again at once when it
+fails, an Accept that is made again at once after an error which is only temporary, and a
+call of a helper that retries what it is given without a delay.
 
 It is silent where anything between the attempts, or in the call, may wait, as for an
-answer until a deadline, or put something right, where the next is made on another connection or server, about one
-or two retries, without a limit about errors that alone ask for the same again, in
-loops over items, and in tests.`,
+answer until a deadline or a timeout, or put something right, where the next is made on
+another connection or server, about one or two retries, without a limit about errors that
+alone ask for the same again, in loops over items, and in tests.`,
 	URL:        pageOf("RL103"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions, hurriedCalls, directiveIndex},
 	ResultType: used,

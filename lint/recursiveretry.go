@@ -41,8 +41,9 @@ RIGHT:
 
 A count of the attempts that is handed on, and never compared, ends nothing.
 
-It is silent where any other argument differs, where anything else decides, and
-where something may have been put right in between.`,
+It is silent where any other argument differs, where anything else decides but settings
+that only what makes the object assigns to, and where something may have been put right
+in between.`,
 	URL:        pageOf("RL113"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

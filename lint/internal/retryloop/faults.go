@@ -124,7 +124,7 @@ func isKnownNil(err ssa.Value, b *ssa.BasicBlock) bool {
 }
 
 // plainReturn returns the return of a nil error that b is, or leads to, without
-// saying anything to anybody.
+// doing anything but to log.
 func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 	for range 3 {
 		for _, instr := range b.Instrs {
@@ -134,10 +134,14 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 					return instr
 				}
 			case *ssa.Store:
-				if !setsResult(instr) {
+				if !setsResult(instr) && !isTellersArgument(instr.Addr) {
 					return nil
 				}
-			case *ssa.Call, *ssa.Send, *ssa.Phi, *ssa.MapUpdate:
+			case *ssa.Call:
+				if !isLogged(instr) {
+					return nil
+				}
+			case *ssa.Send, *ssa.Phi, *ssa.MapUpdate:
 				return nil
 			}
 		}
@@ -147,6 +151,12 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 		b = b.Succs[0]
 	}
 	return nil
+}
+
+// isLogged reports whether a call is a part of telling a log something: the caller does not
+// hear of it.
+func isLogged(call *ssa.Call) bool {
+	return isTold(call) || isBuiltin(call) || isGotten(call)
 }
 
 // setsResult reports whether a store only sets what the same block returns.
@@ -176,10 +186,10 @@ func (r Retry) Defers() (found []*ssa.Defer) {
 
 // isInEach reports whether block b runs in every attempt that fails.
 func (r Retry) isInEach(b *ssa.BasicBlock) bool {
-	if b.Dominates(r.Call.Block()) {
+	w := r.failed
+	if b.Dominates(r.Call.Block()) || r.Call.Block().Dominates(b) && b.Dominates(w.from) {
 		return true
 	}
-	w := r.failed
 	return w.blocks[b] && !slices.ContainsFunc(w.loop.header.Preds, func(pred *ssa.BasicBlock) bool {
 		return w.enters(pred) && !b.Dominates(pred)
 	})
@@ -245,6 +255,21 @@ func onlyPaces(v ssa.Value, recursion *ssa.Call, depth int) bool {
 	})
 }
 
+// asksSetting reports whether a condition compares a setting of an object with a constant: it
+// holds each time, or never.
+func asksSetting(cond ssa.Value) bool {
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok || !isConst(cmp.Y) {
+		return false
+	}
+	load, ok := cmp.X.(*ssa.UnOp)
+	if !ok || load.Op != token.MUL {
+		return false
+	}
+	field, ok := load.X.(*ssa.FieldAddr)
+	return ok && isSettled(field)
+}
+
 // answersFailure reports whether each condition on the way to a call asks
 // nothing but whether an earlier call failed, and at least one does.
 func answersFailure(call *ssa.Call) bool {
@@ -258,6 +283,9 @@ func answersFailure(call *ssa.Call) bool {
 		}
 		branch, ok := terminator(at).(*ssa.If)
 		if !ok {
+			continue
+		}
+		if asksSetting(branch.Cond) {
 			continue
 		}
 		err, fails := askedError(branch, b, call)

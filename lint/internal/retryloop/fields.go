@@ -75,12 +75,12 @@ func isFlag(field *ssa.FieldAddr) bool {
 	return !ok || basic.Kind() == types.Bool
 }
 
-// isSettled reports whether a field is a setting: a bool that nothing in the
-// package assigns to but what makes the object.
+// isSettled reports whether a field is a setting: a bool, number or text that nothing in
+// the package assigns to but what makes the object.
 func isSettled(field *ssa.FieldAddr) bool {
 	f := structOf(field).Field(field.Field)
-	basic, ok := f.Type().Underlying().(*types.Basic)
-	if !ok || basic.Kind() != types.Bool || f.Exported() || field.Parent().Pkg == nil {
+	_, ok := f.Type().Underlying().(*types.Basic)
+	if !ok || f.Exported() || field.Parent().Pkg == nil {
 		return false
 	}
 	made := false

@@ -93,7 +93,7 @@ func (r Retry) tells() bool {
 				_, local := root(instr.Addr).(*ssa.Alloc)
 				return !local
 			case *ssa.Call:
-				return !isBuiltin(instr) && !isTimedWait(instr) && (instr.Common().Signature().Results().Len() == 0 || isTold(instr) && len(*instr.Referrers()) == 0)
+				return !isBuiltin(instr) && !isTimedWait(instr) && !isLogged(instr) && instr.Common().Signature().Results().Len() == 0
 			}
 			return false
 		}) {

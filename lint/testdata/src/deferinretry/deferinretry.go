@@ -2,6 +2,8 @@ package deferinretry
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 )
 
@@ -94,4 +96,20 @@ func nopeItems(c client, names []string) error {
 		}
 	}
 	return nil
+}
+
+func answers(url string) error {
+	for range 5 {
+		resp, err := http.Get(url)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close() // want `once for each attempt of Get`
+		if resp.StatusCode >= 500 {
+			time.Sleep(time.Second)
+			continue
+		}
+		return nil
+	}
+	return errors.New("no answer")
 }

@@ -131,3 +131,23 @@ func dialHome() error {
 	}
 	return nil
 }
+
+type socket struct {
+	interval time.Duration
+	addr     string
+}
+
+func newSocket(addr string) *socket { return &socket{interval: time.Second, addr: addr} }
+
+// Whether it is to try again, a setting says.
+func (s *socket) connect(to string) {
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		if s.interval != 0 {
+			time.Sleep(s.interval)
+			s.connect(to) // want `RL113`
+		}
+		return
+	}
+	conn.Close()
+}
