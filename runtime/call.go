@@ -51,17 +51,18 @@ func (p *Policy) BeginWith(breaker *Breaker, pass Pass, budget RetryBudget) Call
 
 // Attempt returns the context for the next attempt: ctx limited by the
 // policy's Timeout and AttemptTimeout, folded into one deadline, and marked
-// where it is a retry (see [AttemptNumber]). Where ctx already ends no later,
-// it is ctx itself. The context ends with a Next that waits, or with End,
-// except that one derived for Timeout alone serves all attempts.
+// with the number of a retry (see [AttemptNumber]). Where ctx already ends no
+// later, and nothing is marked, it is ctx itself. The context ends with a Next
+// that waits, or with End, except that one derived for Timeout alone serves all
+// attempts.
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
-		return markAttempt(ctx, c.attempts+1)
+		return c.mark(ctx)
 	}
 	if c.attempt != nil {
 		if p.AttemptTimeout <= 0 {
-			return markAttempt(c.attempt, c.attempts+1)
+			return c.mark(c.attempt)
 		}
 		c.release()
 	}
@@ -78,10 +79,18 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 		}
 	}
 	if outer, ok := ctx.Deadline(); limit.IsZero() || ok && !outer.After(limit) {
-		return markAttempt(ctx, c.attempts+1)
+		return c.mark(ctx)
 	}
-	c.attempt, c.cancel = context.WithDeadlineCause(markAttempt(ctx, c.attempts+1), limit, cause)
+	c.attempt, c.cancel = context.WithDeadlineCause(c.mark(ctx), limit, cause)
 	return c.attempt
+}
+
+// mark returns ctx for the next attempt.
+func (c *Call) mark(ctx context.Context) context.Context {
+	if c.attempts == 0 && c.policy.Nested && retrying(ctx) {
+		return &attemptContext{ctx, 1} // ctx says the number of the attempt around it
+	}
+	return markAttempt(ctx, c.attempts+1)
 }
 
 // start sets the deadline of the call, once.
@@ -193,7 +202,7 @@ func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
 		return f, c.stop(ctx, err, ErrEscalated, nil)
 	case v == permanentError:
 		return f, c.stop(ctx, err, ErrPermanent, nil)
-	case !p.Nested && AttemptNumber(ctx) > 1:
+	case !p.Nested && retrying(ctx):
 		return f, c.stop(ctx, err, ErrNested, nil)
 	}
 	c.decided = true

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// attemptContext is the context of a retry. First attempts have none, so that
-// they cost nothing.
+// attemptContext is the context of a retry, or of the first attempt of a nested
+// call inside of one. Other first attempts have none, so that they cost nothing.
 type attemptContext struct {
 	context.Context
 	number int
@@ -63,9 +63,13 @@ func firstRetry(ctx context.Context) context.Context {
 	return c
 }
 
+// retrying reports whether ctx was given to a retry, or to a call inside of one.
+func retrying(ctx context.Context) bool { return ctx.Value(attemptKey{}) != nil }
+
 // AttemptNumber returns the number of the attempt that ctx was given to, from
-// 1. A wrapped call inside of a retry is tried once only, unless its policy
-// says Nested: three attempts in three are 5 calls, not 9.
+// 1. A wrapped call inside of a retry is tried once only, as a part of that
+// attempt and under its number: three attempts in three are 5 calls, not 9. One
+// whose policy says Nested has attempts, and numbers, of its own.
 func AttemptNumber(ctx context.Context) int {
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number

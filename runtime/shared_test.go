@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -469,17 +470,29 @@ func TestJobBudgetEnvironment(t *testing.T) {
 	}
 }
 
-// An inner wrapped call inside of a retry is tried once: three in three are
-// five calls.
+// An inner wrapped call inside of a retry is tried once, as a part of it: three
+// in three are five calls. A nested one has attempts of its own, around which
+// one that is not nested is inside of a retry all the same.
 func TestNested(t *testing.T) {
-	for nested, want := range map[bool]int{false: 5, true: 9} {
-		calls := 0
-		outer, inner := Policy{Name: "outer", InitialDelay: None}, Policy{Name: "inner", InitialDelay: None, Nested: nested}
-		err := protect(t.Context(), nil, nil, outer, func(ctx context.Context) error {
-			return protect(ctx, nil, nil, inner, func(context.Context) error { calls++; return errFailed })
-		})
-		if calls != want || !errors.Is(err, errFailed) {
-			t.Errorf("nested %v: %d calls and %v, want %d", nested, calls, err, want)
+	for _, tt := range []struct {
+		name   string
+		nested []bool // by level, from the outermost
+		limit  time.Duration
+		want   []int
+	}{
+		{"once", []bool{false, false}, 0, []int{1, 2, 3, 2, 3}},
+		{"nested", []bool{false, true}, 0, []int{1, 2, 3, 1, 2, 3, 1, 2, 3}},
+		{"nested under a limit", []bool{false, true}, time.Minute, []int{1, 2, 3, 1, 2, 3, 1, 2, 3}},
+		{"once in nested", []bool{false, true, false}, 0, []int{1, 2, 3, 2, 3, 1, 2, 3, 1, 2, 3}},
+	} {
+		var got []int
+		op := func(ctx context.Context) error { got = append(got, AttemptNumber(ctx)); return errFailed }
+		for _, nested := range slices.Backward(tt.nested) {
+			inner, p := op, Policy{InitialDelay: None, Nested: nested, Timeout: tt.limit}
+			op = func(ctx context.Context) error { return protect(ctx, nil, nil, p, inner) }
+		}
+		if err := op(t.Context()); !slices.Equal(got, tt.want) || !errors.Is(err, errFailed) {
+			t.Errorf("%s: attempts %d and %v, want %d", tt.name, got, err, tt.want)
 		}
 	}
 }

@@ -31,34 +31,34 @@ type body struct {
 	types         []jen.Code // of the results
 }
 
-// limited reports whether the policy has a limit on time that a context of fn
-// can carry.
-func (u *Use) limited(fn bind.Func) bool {
+// derives reports whether each attempt, the first included, has a context of its
+// own: to carry a limit on time, or the number of a nested call's attempt.
+func (u *Use) derives(fn bind.Func) bool {
 	p := u.Policy
-	return fn.Ctx >= 0 && fn.CtxType == "" && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0)
+	return fn.Ctx >= 0 && fn.CtxType == "" && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested)
 }
 
 // declares reports whether the body declares its results, with their types,
 // where the signature does not name them.
 func (u *Use) declares(fn bind.Func) bool {
-	return u.Breaker != "" || u.limited(fn) && (u.Budget != "" || u.Unit >= 0)
+	return u.Breaker != "" || u.derives(fn) && (u.Budget != "" || u.Unit >= 0)
 }
 
 // body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
 func (b body) code() []jen.Code {
 	code := b.key()
 	switch {
-	case b.limited() && b.use.declares(b.fn):
-		return append(code, b.limitedAndShared()...)
-	case b.limited():
-		return append(code, b.underLimit()...)
+	case b.derives() && b.use.declares(b.fn):
+		return append(code, b.derivedAndShared()...)
+	case b.derives():
+		return append(code, b.derived()...)
 	case b.use.Breaker != "":
 		return append(code, b.guarded()...)
 	}
 	return append(code, b.peeled()...)
 }
 
-func (b body) limited() bool { return b.use.limited(b.fn) }
+func (b body) derives() bool { return b.use.derives(b.fn) }
 
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.results[len(b.l.results)-1]) }
@@ -141,7 +141,7 @@ func (b body) begin() *jen.Statement {
 	breaker, pass, budget := jen.Nil(), jen.Lit(0), jen.Nil()
 	if b.use.Breaker != "" {
 		breaker = b.field(BreakerField(b.use.Breaker))
-		if !b.limited() {
+		if !b.derives() {
 			pass = jen.Id(b.l.pass)
 		}
 	}
@@ -210,9 +210,9 @@ func (b body) peeled() []jen.Code {
 	}
 }
 
-// underLimit: a context is derived for each attempt, so that nothing is gained
+// derived: a context is derived for each attempt, so that nothing is gained
 // by a first call of its own.
-func (b body) underLimit() []jen.Code {
+func (b body) derived() []jen.Code {
 	assign := ":="
 	if b.l.named {
 		assign = "="
@@ -279,8 +279,8 @@ func (b body) guarded() []jen.Code {
 	)
 }
 
-// limitedAndShared: a limit on time, and a breaker or a budget.
-func (b body) limitedAndShared() []jen.Code {
+// derivedAndShared: a context for each attempt, and a breaker or a budget.
+func (b body) derivedAndShared() []jen.Code {
 	code := append(b.declared, b.begin(), b.deferEnd())
 	loop := []jen.Code{b.try(b.attempt(), b.succeed()), b.next()}
 	if b.use.Breaker != "" {
