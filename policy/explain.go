@@ -159,7 +159,11 @@ func (p *Policy) schedule(w io.Writer) {
 		waited, most = saturated(waited, base), saturated(most, greatest)
 		if bound, limit := p.stops(waited); bound != "" {
 			table.Flush()
-			fmt.Fprintf(w, "\nattempt %d is not made: %s %s would be passed\n", k+1, bound, duration.Format(limit))
+			without := ""
+			if p.Jitter != retry.NoJitter {
+				without = "without jitter, "
+			}
+			fmt.Fprintf(w, "\n%sattempt %d is not made: %s %s would be passed\n", without, k+1, bound, duration.Format(limit))
 			return
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t\n", k+1,
@@ -186,30 +190,56 @@ func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
 
 // worst writes the most that one call can cost.
 func (p *Policy) worst(w io.Writer) {
-	calls, waits, all := p.most()
-	text := "unlimited"
-	if all {
-		text = strconv.Itoa(calls)
-	}
-	fmt.Fprintf(w, "\nat worst: %s calls", text)
+	calls, waits, counted := p.most()
+	text := "unlimited calls"
 	switch {
-	case p.Timeout > 0:
-		fmt.Fprintf(w, ", %s (timeout)\n", duration.Format(p.Timeout))
-		return
-	case all && p.AttemptTimeout > 0 && int64(p.AttemptTimeout) <= (1<<62)/int64(calls):
-		total := saturated(waits, time.Duration(calls)*p.AttemptTimeout)
-		fmt.Fprintf(w, ", %s (%d attempts of %s and %s of waiting)\n", duration.Format(total), calls, duration.Format(p.AttemptTimeout), duration.Format(waits))
-	case all:
+	case counted && calls == 1:
+		text = "1 call"
+	case counted:
+		text = strconv.Itoa(calls) + " calls"
+	}
+	fmt.Fprintf(w, "\nat worst: %s", text)
+	total, parts, final := p.longest(calls, waits, counted)
+	switch {
+	case parts != "":
+		fmt.Fprintf(w, ", %s (%s)\n", duration.Format(total), parts)
+	case counted && calls > 1:
 		fmt.Fprintf(w, ", %s of waiting; nothing limits the time inside of an attempt\n", duration.Format(waits))
 	default:
 		fmt.Fprint(w, "; nothing limits the time inside of an attempt\n")
 	}
-	if calls != 1 {
+	if !final && calls != 1 {
 		p.asked(w, waits)
 	}
 }
 
-// asked says what the waits that errors ask for add to those of the schedules.
+// longest returns the most time that a call can take and what it is made of, or
+// "" where nothing limits the time inside of an attempt. It is final where no
+// wait that a server asks for can make it longer.
+func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total time.Duration, parts string, final bool) {
+	one := p.AttemptTimeout
+	if p.Timeout > 0 {
+		total, parts, final = p.Timeout, "timeout", true
+	}
+	// It counts from the first failure, and the last attempt may start at its end.
+	if sum := saturated(saturated(one, p.MaxElapsed), one); one > 0 && p.MaxElapsed > 0 && (parts == "" || sum < total) {
+		total, final = sum, true
+		parts = fmt.Sprintf("a first attempt of %s, max_elapsed %s, and a last attempt of %[1]s", duration.Format(one), duration.Format(p.MaxElapsed))
+	}
+	if counted && one > 0 && int64(one) <= (1<<62)/int64(calls) {
+		if sum := saturated(waits, time.Duration(calls)*one); parts == "" || sum < total {
+			total, final = sum, false
+			parts = fmt.Sprintf("%d attempts of %s and %s of waiting", calls, duration.Format(one), duration.Format(waits))
+			if calls == 1 {
+				parts = "attempt_timeout"
+			}
+		}
+	}
+	return total, parts, final
+}
+
+// asked says what becomes of the waits that errors ask for, which may be longer
+// than those of the schedules.
 func (p *Policy) asked(w io.Writer, waits time.Duration) {
 	var most time.Duration
 	for _, s := range p.schedules() {
@@ -217,18 +247,31 @@ func (p *Policy) asked(w io.Writer, waits time.Duration) {
 			most = max(most, cmp.Or(s.RetryAfter.Max, retry.DefaultRetryAfterMax))
 		}
 	}
-	limit, field := p.DelayBudget, "delay_budget"
-	if p.MaxElapsed > 0 && (limit <= 0 || p.MaxElapsed < limit) {
-		limit, field = p.MaxElapsed, "max_elapsed"
+	var limit time.Duration
+	var field rules.Field
+	for _, l := range p.limits() {
+		if l.most > 0 && (limit == 0 || l.most < limit) {
+			limit, field = l.most, l.field
+		}
 	}
 	if most == 0 || limit > 0 && waits >= limit {
 		return
 	}
-	fmt.Fprintf(w, "Waits that a server asks for come on top, up to %s each", duration.Format(most))
+	fmt.Fprintf(w, "A server may ask for longer waits, up to %s each", duration.Format(most))
 	if limit > 0 {
 		fmt.Fprintf(w, "; %s limits all waits together to %s", field, duration.Format(limit))
 	}
 	fmt.Fprintln(w, ".")
+}
+
+// A limit is one on the sum of all waits.
+type limit struct {
+	field rules.Field
+	most  time.Duration // or none, where it is not positive
+}
+
+func (p *Policy) limits() []limit {
+	return []limit{{"delay_budget", p.DelayBudget}, {"max_elapsed", p.MaxElapsed}, {"timeout", p.Timeout}}
 }
 
 // schedules returns every schedule that an error may have.
@@ -242,13 +285,13 @@ func (p *Policy) schedules() []Policy {
 
 // most returns the greatest number of calls, with the shortest waits, and the
 // longest sum of waits. Each error of a call may be of another class, so that
-// each wait may be of another schedule. all is false where the calls cannot be
+// each wait may be of another schedule. counted is false where the calls cannot be
 // counted.
-func (p *Policy) most() (calls int, waits time.Duration, all bool) {
-	const counted = 100_000
+func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
+	const enough = 100_000
 	schedules := p.schedules()
 	var shortest, previous time.Duration
-	for k := 1; k <= counted; k++ {
+	for k := 1; k <= enough; k++ {
 		least, greatest, retried := time.Duration(1<<63-1), time.Duration(0), false
 		for _, s := range schedules {
 			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts {
@@ -270,9 +313,9 @@ func (p *Policy) most() (calls int, waits time.Duration, all bool) {
 }
 
 func (p *Policy) capped(waits time.Duration) time.Duration {
-	for _, limit := range []time.Duration{p.DelayBudget, p.MaxElapsed, p.Timeout} {
-		if limit > 0 {
-			waits = min(waits, limit)
+	for _, l := range p.limits() {
+		if l.most > 0 {
+			waits = min(waits, l.most)
 		}
 	}
 	return waits
