@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,6 @@ import (
 
 // A Program is what one load brought.
 type Program struct {
-	dir    string // of the run
 	byDir  map[string]*Package
 	byPath map[string]*Package
 	broken map[string][]packages.Error // packages that cannot be read, by folder and by path
@@ -79,7 +79,13 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			return nil, said(err)
 		}
 	}
-	program := &Program{dir: dir, byDir: map[string]*Package{}, broken: map[string][]packages.Error{}, loaded: loaded}
+	// Of what is wrong with the module itself, the load may say nothing at all.
+	if len(loaded) == 0 && moduleOf(dir) != "" {
+		if err := list(ctx, dir, tags, patterns...); err != nil {
+			return nil, err
+		}
+	}
+	program := &Program{byDir: map[string]*Package{}, broken: map[string][]packages.Error{}, loaded: loaded}
 	for _, pkg := range loaded {
 		absent := pkg.Types == nil || len(pkg.Syntax) == 0
 		if errs := fatal(pkg, absent, ours); len(errs) > 0 {
@@ -95,7 +101,24 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 			program.byDir[p.Dir] = p
 		}
 	}
+	for _, pattern := range patterns {
+		if filepath.IsAbs(pattern) && program.byDir[pattern] == nil && program.broken[pattern] == nil {
+			program.broken[pattern] = []packages.Error{{Msg: missing(ctx, dir, tags, pattern)}}
+		}
+	}
 	return program, nil
+}
+
+// list returns what the go command in dir says against patterns.
+func list(ctx context.Context, dir, tags string, patterns ...string) error {
+	var stderr strings.Builder
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, BuildFlags(tags), patterns)...)
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	err := cmd.Run()
+	if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
+		return errors.New(text)
+	}
+	return err
 }
 
 // said returns an error as the go command has said it.
@@ -193,20 +216,20 @@ func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (
 // In returns the package in the folder dir, and what keeps it from being
 // understood. There may be both: what can be read of one that is broken.
 func (p *Program) In(dir string) (*Package, []packages.Error) {
-	pkg, errs := p.byDir[dir], p.broken[dir]
-	if pkg == nil && len(errs) == 0 {
-		errs = []packages.Error{{Msg: p.outside(dir)}}
-	}
-	return pkg, errs
+	return p.byDir[dir], p.broken[dir]
 }
 
-// outside tells why the go command finds no package in dir.
-func (p *Program) outside(dir string) string {
-	switch module := moduleOf(dir); module {
+// missing tells why a load that the go command did in dir has no package in
+// folder.
+func missing(ctx context.Context, dir, tags, folder string) string {
+	switch module := moduleOf(folder); module {
 	case "":
 		return "there is no go.mod in its folder, nor above: go mod init MODULE makes one"
-	case moduleOf(p.dir):
-		return "the go command finds none in its folder: go list tells why"
+	case moduleOf(dir):
+		if err := list(ctx, dir, tags, folder); err != nil {
+			return err.Error()
+		}
+		return "the go command finds none in its folder"
 	default:
 		return "it is part of the module in " + module + ", and the run is in another: run retrygen there"
 	}
