@@ -110,9 +110,9 @@ func parse(r reporter, text []byte) *node {
 		p.problem(at, "P100", "a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
 		return nil
 	}
-	root, err := decodeOne(text)
+	root, err := decodeOne(bytes.NewReader(text))
 	if err != nil {
-		p.syntax(err)
+		p.syntax(text, err)
 		return nil
 	}
 	if root == nil {
@@ -128,15 +128,15 @@ func parse(r reporter, text []byte) *node {
 
 var errSecondDocument = errors.New("second document")
 
-// decodeOne reads the only document of text; nil means there is none. The
-// library's panics, of which fuzzing may find more, become errors.
-func decodeOne(text []byte) (root *yaml.Node, err error) {
+// decodeOne reads the only document; nil means there is none. The library's
+// panics, of which fuzzing may find more, become errors.
+func decodeOne(r io.Reader) (root *yaml.Node, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			root, err = nil, fmt.Errorf("yaml: %v", r)
+		if panicked := recover(); panicked != nil {
+			root, err = nil, fmt.Errorf("yaml: %v", panicked)
 		}
 	}()
-	d := yaml.NewDecoder(bytes.NewReader(text))
+	d := yaml.NewDecoder(r)
 	var doc yaml.Node
 	switch err := d.Decode(&doc); {
 	case errors.Is(err, io.EOF):
@@ -155,38 +155,6 @@ func decodeOne(text []byte) (root *yaml.Node, err error) {
 		return nil, nil
 	}
 	return doc.Content[0], nil
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntax reports an error of the library, which knows the line only.
-func (p *parser) syntax(err error) {
-	if errors.Is(err, errSecondDocument) {
-		at := span{Pos{1, 1}, 3}
-		for i, line := range p.lines[1:] {
-			if bytes.HasPrefix(line, []byte("---")) {
-				at.Line = i + 2
-				break
-			}
-		}
-		p.problem(at, "P100", "a second document begins here: write one policy file for each package")
-		return
-	}
-	line, text := 1, err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		text = m[2]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line = min(max(n, 1), len(p.lines))
-		}
-	}
-	source := bytes.TrimRight(p.lines[line-1], "\r")
-	body := bytes.TrimLeft(source, " \t")
-	at := span{Pos{line, len(source) - len(body) + 1}, max(len(body), 1)}
-	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(text, "cannot start any token") {
-		text = "a tab stands where only spaces may: indent with spaces"
-		at = span{Pos{line, i + 1}, 1}
-	}
-	p.problem(at, "P100", "this is not YAML: %s", text)
 }
 
 func (p *parser) firstInvalid() span {

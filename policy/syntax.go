@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// maxSearched is the size up to which the line of an error is searched for: the
+// file is then read once more for each halving of it.
+const maxSearched = 64 << 10
+
+// syntax reports an error of the YAML library.
+func (p *parser) syntax(text []byte, err error) {
+	if errors.Is(err, errSecondDocument) {
+		at := span{Pos{1, 1}, 3}
+		for i, line := range p.lines[1:] {
+			if bytes.HasPrefix(line, []byte("---")) {
+				at.Line = i + 2
+				break
+			}
+		}
+		p.problem(at, "P100", "a second document begins here: write one policy file for each package")
+		return
+	}
+	_, what := said(err)
+	if strings.HasPrefix(what, "control characters") {
+		p.problem(p.firstControl(), "P100", "this is not YAML: %s", what)
+		return
+	}
+	line, what := p.syntaxLine(text, what)
+	source := bytes.TrimRight(p.lines[line-1], "\r")
+	body := bytes.TrimLeft(source, " \t")
+	at := span{Pos{line, len(source) - len(body) + 1}, max(len(body), 1)}
+	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(what, "cannot start any token") {
+		what = "a tab stands where only spaces may: indent with spaces"
+		at = span{Pos{line, i + 1}, 1}
+	}
+	if m := unknownAnchor.FindStringSubmatch(what); m != nil {
+		if i := bytes.Index(source, []byte("*"+m[1])); i >= 0 {
+			at = span{Pos{line, i + 1}, 1 + len(m[1])}
+		}
+	}
+	p.problem(at, "P100", "this is not YAML: %s", what)
+}
+
+var (
+	yamlLine      = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+	// byParser are the errors of which the library names no line, or that before
+	// the one on which the map or list began.
+	byParser = regexp.MustCompile(`^(?:unknown anchor |did not find expected (?:',' or|node content|key|'-' indicator|<)|found (?:undefined tag handle|duplicate %|incompatible YAML))`)
+)
+
+const (
+	noSeparator = "did not find expected ',' or " // in {…} or […]
+	noValue     = "did not find expected node content"
+)
+
+// said returns the line of an error of the library, 0 if it has none, and its
+// text.
+func said(err error) (line int, what string) {
+	if err == nil {
+		return 0, ""
+	}
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0, err.Error()
+	}
+	line, _ = strconv.Atoi(m[1])
+	return line, m[2]
+}
+
+// syntaxLine returns the line of an error, and its text, which names another
+// line where the map or list that it ends begins on one.
+func (p *parser) syntaxLine(text []byte, what string) (int, string) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	// The library takes the first line, its number 0, for none.
+	_, err := decodeOne(io.MultiReader(strings.NewReader("#\n"), bytes.NewReader(text)))
+	began, again := said(err)
+	switch {
+	case again != what:
+		return 1, what
+	case !byParser.MatchString(what):
+		return p.line(began - 1), what
+	}
+	if began = p.line(began); len(text) > maxSearched {
+		return began, what + ", here or below"
+	}
+	line := 1 + sort.Search(len(p.lines)-1, func(i int) bool {
+		return wrong(bytes.Join(p.lines[:i+1], []byte("\n")), what)
+	})
+	// At the end of the file: that of its last line with anything on it.
+	for line > 1 && len(bytes.TrimSpace(p.lines[line-1])) == 0 {
+		line--
+	}
+	if strings.HasPrefix(what, noSeparator) && began < line {
+		what += fmt.Sprintf(" for what begins on line %d", began)
+	}
+	return line, what
+}
+
+func (p *parser) line(n int) int { return min(max(n, 1), len(p.lines)) }
+
+// wrong reports whether the parser meets the error what in text, the beginning
+// of a file, whatever follows there: what is added here lets only that error stand.
+func wrong(text []byte, what string) bool {
+	ends := []string{""} // all blocks
+	switch {
+	case strings.HasPrefix(what, noSeparator):
+		// One comma may follow, or none: another error.
+		ends = []string{"\n, ,"}
+	case what == noValue:
+		// One may be missing at the end, but then it may follow: indented by more than
+		// any block, where it cannot be a key.
+		ends = []string{"", "\n" + strings.Repeat(" ", 1000) + "a"}
+	}
+	// The error may be a text in quotes that begins here and ends further below.
+	return slices.ContainsFunc([]string{"", `"`, "'"}, func(quote string) bool {
+		return !slices.ContainsFunc(ends, func(end string) bool {
+			_, err := decodeOne(io.MultiReader(bytes.NewReader(text), strings.NewReader(quote+end)))
+			_, again := said(err)
+			return again != what
+		})
+	})
+}
+
+// firstControl returns where the first control character stands.
+func (p *parser) firstControl() span {
+	for i, line := range p.lines {
+		for at, r := range string(line) {
+			if r < ' ' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff {
+				return span{Pos{i + 1, at + 1}, len(string(r))}
+			}
+		}
+	}
+	return span{Pos{1, 1}, 1}
+}
