@@ -64,11 +64,7 @@ func runDirectCall(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range fns {
-		outer := fn
-		for outer.Parent() != nil {
-			outer = outer.Parent()
-		}
-		if helps[outer] || wrapper[outer] != nil {
+		if outer := declaredAround(fn); helps[outer] || wrapper[outer] != nil {
 			continue
 		}
 		for _, call := range callsOf(fn) {

@@ -21,9 +21,10 @@ var NestedRetry = &analysis.Analyzer{
 
 Retries multiply: three attempts of what makes five attempts are fifteen calls
 of a service that is down. RL401 reports where more than twelve come together
-along calls, generated wrappers included, or more than limits.amplification of
-the package's policy file allows; RL402 reports a loop around a wrapper,
-whose policy should say how often to try.
+along calls, or more than limits.amplification of the package's policy file
+allows. Generated wrappers count as loops do, except that inside of the retry of
+one another tries once, unless its policy is nested. RL402 reports a loop around
+a wrapper, whose policy should say how often to try.
 
 WRONG:
 
@@ -55,8 +56,8 @@ RIGHT:
 
 It is silent where a number of attempts is not constant, where the outer ends for
 the error that the inner gives up with, about calls through interfaces and values,
-where more than three calls lie between, and about what stays inside of the
-program.`,
+where more than three calls lie between, about wrappers of what another package
+has written, and about what stays inside of the program.`,
 	URL:        pageOf("RL401"),
 	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
 	ResultType: used,
@@ -85,7 +86,45 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
+	for _, fn := range n.fns {
+		n.wrapped(r, fn, most)
+	}
 	return r.used, nil
+}
+
+// wrapped reports what a wrapper retries although it retries itself, where
+// hand-written code of the package begins to.
+func (n *nesting) wrapped(r *report, fn *ssa.Function, most int) {
+	w, ok := n.wraps[fn]
+	if !ok {
+		return
+	}
+	for _, call := range tried(fn) {
+		callee := call.Call.StaticCallee()
+		inner, total := n.attempts(call), w.around(n.attempts(call), "").Attempts
+		origin, known := n.origins[callee]
+		if !known || total <= most || w.attempts == 1 || inner.Again == 1 {
+			continue
+		}
+		at := origin.call.Pos()
+		file := fileOf(n.pass, at)
+		if file == nil || ast.IsGenerated(file) || inTest(n.pass, at) {
+			continue
+		}
+		if at = callStart(file, at); origin.loop != nil {
+			at = position(file, *origin.loop)
+		}
+		r.at(at, token.NoPos, "RL401", "%s makes %d attempts of %s, which makes %d here, %d calls in all: retry in one place",
+			declaredAround(fn).Name(), w.attempts, nameOfFunction(callee), inner.Attempts, total)
+	}
+}
+
+// declaredAround returns the declared function that a literal is part of.
+func declaredAround(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn
 }
 
 // nameOfFunction returns what a function is called in the code.

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -30,6 +31,7 @@ var retryingFunctions = &analysis.Analyzer{
 // times.
 type retrying struct {
 	Attempts int    // at most, all levels multiplied
+	Again    int    // the same inside of a wrapper's retry, where only nested policies retry
 	Where    string // the place of the innermost level but one
 	Wrapper  bool   // it is generated, or written as if: its policy retries
 	Depth    int    // how many calls lie between
@@ -45,11 +47,17 @@ func (*retrying) AFact() {}
 // String shows the fact to tests.
 func (r *retrying) String() string { return fmt.Sprintf("attempts(%d)", r.Attempts) }
 
-// A level is a place that tries something several times.
+// A level is a place that tries something several times, or calls what does.
 type level struct {
 	call     *ssa.Call // what is tried
 	attempts int
-	loop     *retryloop.Retry // nil for a policy
+	loop     *retryloop.Retry // nil for a call
+}
+
+// A wrapper is a function that calls others under a policy.
+type wrapper struct {
+	attempts int
+	nested   bool
 }
 
 // nesting is what a package knows of its levels.
@@ -58,14 +66,20 @@ type nesting struct {
 	network retryloop.Network
 	fns     []*ssa.Function
 	levels  map[*ssa.Function][]level
+	wraps   map[*ssa.Function]wrapper
 	facts   map[*ssa.Function]*retrying
+	origins map[*ssa.Function]level // what a fact comes from
 	open    map[*ssa.Function]bool
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	n := &nesting{pass, pass.ResultOf[remoteFunctions].(retryloop.Network), fns, map[*ssa.Function][]level{}, map[*ssa.Function]*retrying{}, map[*ssa.Function]bool{}}
-	policies := attemptsOf(pass)
+	n := &nesting{
+		pass: pass, network: pass.ResultOf[remoteFunctions].(retryloop.Network), fns: fns,
+		levels: map[*ssa.Function][]level{}, wraps: map[*ssa.Function]wrapper{},
+		facts: map[*ssa.Function]*retrying{}, origins: map[*ssa.Function]level{}, open: map[*ssa.Function]bool{},
+	}
+	policies := policiesOf(pass)
 	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
 		if attempts := r.Attempts(); attempts > 1 {
 			fn := r.Call.Parent()
@@ -73,8 +87,8 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range fns {
-		if attempts, ok := wrapperOf(fn, policies); ok {
-			n.facts[fn] = &retrying{Attempts: max(attempts, 1), Where: n.place(fn), Wrapper: true}
+		if w, ok := wrapperOf(fn, policies); ok {
+			n.wraps[fn] = w
 		}
 	}
 	for _, fn := range fns {
@@ -99,23 +113,31 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 	}
 	n.open[fn] = true
 	defer delete(n.open, fn)
-	best := retrying{Attempts: 1}
+	if w, ok := n.wraps[fn]; ok {
+		inner := once
+		for _, call := range tried(fn) {
+			if f := n.attempts(call); f.Attempts > inner.Attempts {
+				inner = f
+			}
+		}
+		n.facts[fn] = w.around(inner, n.place(fn))
+		return n.facts[fn]
+	}
+	best := once
 	for _, l := range n.levels[fn] {
 		inner := n.attempts(l.call)
-		if inner == 1 && !l.loop.Outward(n.network) {
+		if inner.Attempts == 1 && !l.loop.Outward(n.network) {
 			continue // what stays inside of the program may be tried often
 		}
-		if total := l.attempts * inner; total > best.Attempts {
-			best = retrying{Attempts: total, Where: n.position(l.call)}
+		if total := l.attempts * inner.Attempts; total > best.Attempts {
+			best = retrying{Attempts: total, Again: l.attempts * inner.Again, Where: n.position(l.call)}
+			n.origins[fn] = l
 		}
 	}
 	for _, call := range callsOf(fn) {
-		callee := call.Call.StaticCallee()
-		if callee == nil {
-			continue
-		}
-		if f := n.of(callee); f != nil && f.Attempts > best.Attempts && f.Depth < farthest {
-			best = retrying{Attempts: f.Attempts, Where: f.Where, Depth: f.Depth + 1}
+		if f := n.attempts(call); f.Attempts > best.Attempts && f.Depth < farthest {
+			best = retrying{Attempts: f.Attempts, Again: f.Again, Where: f.Where, Depth: f.Depth + 1}
+			n.origins[fn] = level{call, 1, nil}
 		}
 	}
 	n.facts[fn] = nil
@@ -125,23 +147,67 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 	return n.facts[fn]
 }
 
-// attempts returns how often a call tries something, at most.
-func (n *nesting) attempts(call *ssa.Call) int {
+// once is what a function does of which nothing else is known.
+var once = retrying{Attempts: 1, Again: 1}
+
+// attempts returns how often a call tries something.
+func (n *nesting) attempts(call *ssa.Call) retrying {
 	if callee := call.Call.StaticCallee(); callee != nil {
 		if f := n.of(callee); f != nil {
-			return f.Attempts
+			return *f
 		}
 	}
-	return 1
+	return once
+}
+
+// around returns the fact about a wrapper at where, of what makes the attempts
+// of inner. Its retries mark their context, so that wrappers inside of them try
+// once only, unless their policies are nested.
+func (w wrapper) around(inner retrying, where string) *retrying {
+	f := &retrying{Attempts: inner.Attempts + (w.attempts-1)*inner.Again, Again: inner.Again, Where: where, Wrapper: true}
+	if w.nested {
+		f.Again *= w.attempts
+	}
+	return f
+}
+
+// tried returns the calls that a wrapper makes again: those in a cycle, which a
+// fallback is not.
+func tried(fn *ssa.Function) (calls []*ssa.Call) {
+	for _, call := range callsOf(fn) {
+		if callee := call.Call.StaticCallee(); callee != nil && inCycle(call.Block()) {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// inCycle reports whether a block may follow itself.
+func inCycle(b *ssa.BasicBlock) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	next := slices.Clone(b.Succs)
+	for len(next) > 0 {
+		s := next[len(next)-1]
+		next = next[:len(next)-1]
+		if s == b {
+			return true
+		}
+		if !seen[s] {
+			seen[s] = true
+			next = append(next, s.Succs...)
+		}
+	}
+	return false
 }
 
 func (n *nesting) place(fn *ssa.Function) string { return short(n.pass.Fset.Position(fn.Pos())) }
 
 func (n *nesting) position(call *ssa.Call) string { return short(n.pass.Fset.Position(call.Pos())) }
 
-// attemptsOf returns the attempts of the policies that the package declares.
-func attemptsOf(pass *analysis.Pass) map[types.Object]int {
-	found := map[types.Object]int{}
+// policiesOf returns the policies that the package declares, as wrappers have
+// them.
+func policiesOf(pass *analysis.Pass) map[types.Object]wrapper {
+	found := map[types.Object]wrapper{}
 	if !imports(pass, runtimePath) {
 		return found
 	}
@@ -161,7 +227,7 @@ func attemptsOf(pass *analysis.Pass) map[types.Object]int {
 					continue
 				}
 				if p, _, ok := readPolicy(pass, lit); ok {
-					found[pass.TypesInfo.Defs[v.Names[0]]] = cmp.Or(p.MaxAttempts, retry.DefaultMaxAttempts)
+					found[pass.TypesInfo.Defs[v.Names[0]]] = wrapper{max(cmp.Or(p.MaxAttempts, retry.DefaultMaxAttempts), 1), p.Nested}
 				}
 			}
 		}
@@ -170,8 +236,8 @@ func attemptsOf(pass *analysis.Pass) map[types.Object]int {
 }
 
 // wrapperOf reports whether a function begins a call under a policy, and how
-// often that tries, 0 if that is not known.
-func wrapperOf(fn *ssa.Function, policies map[types.Object]int) (attempts int, ok bool) {
+// often that tries: once if that is not known, or not limited.
+func wrapperOf(fn *ssa.Function, policies map[types.Object]wrapper) (w wrapper, ok bool) {
 	for _, call := range callsOf(fn) {
 		callee := call.Call.StaticCallee()
 		if callee == nil || callee.Object() == nil || callee.Object().Pkg() == nil || callee.Object().Pkg().Path() != runtimePath {
@@ -181,9 +247,11 @@ func wrapperOf(fn *ssa.Function, policies map[types.Object]int) (attempts int, o
 			continue
 		}
 		if g, isGlobal := call.Call.Args[0].(*ssa.Global); isGlobal && g.Object() != nil {
-			return policies[g.Object()], true
+			if w, known := policies[g.Object()]; known {
+				return w, true
+			}
 		}
-		return 0, true
+		return wrapper{attempts: 1}, true
 	}
-	return 0, false
+	return wrapper{}, false
 }

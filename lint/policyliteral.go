@@ -170,6 +170,9 @@ func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) 
 	case "Name":
 		p.Name = constant.StringVal(v)
 		return true
+	case "Nested":
+		p.Nested = constant.BoolVal(v)
+		return true
 	case "Base", "JitterFactor":
 		f, _ := constant.Float64Val(constant.ToFloat(v))
 		if name == "Base" {

@@ -30,6 +30,22 @@ func (c *Client) RetryFetch(ctx context.Context) error { // want RetryFetch:`att
 	}
 }
 
+var policySend = retry.Policy{Name: "send", Nested: true}
+
+func (c *Client) RetrySend(ctx context.Context) error { // want RetrySend:`attempts\(3\)`
+	call := policySend.Begin()
+	defer call.End()
+	for {
+		err := c.Fetch(call.Attempt(ctx))
+		if err == nil {
+			return nil
+		}
+		if err = call.Next(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
 func Slowly(ping func() error, c *Client, ctx context.Context) (err error) { // want Slowly:`attempts\(3\)`
 	for range 3 {
 		if err = c.Fetch(ctx); err == nil {
