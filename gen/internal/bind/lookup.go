@@ -194,6 +194,8 @@ func noError(obj *types.Func) error {
 		switch t := results.At(i).Type(); {
 		case isError(t):
 			return fmt.Errorf("the error of %s is not its last result: move it there", obj.Name())
+		case i == results.Len()-1 && types.IsInterface(t) && types.Implements(t, errorType):
+			return fmt.Errorf("%s returns %s, and the error with which a policy gives up is none: return error", obj.Name(), plain(t))
 		case i == results.Len()-1 && types.Implements(t, errorType):
 			return fmt.Errorf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
 		}
