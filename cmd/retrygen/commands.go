@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -157,6 +158,10 @@ func explain(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, r.Explain())
 		return done
 	}
+	if lintRule.MatchString(name) && (resolved == nil || !slices.ContainsFunc(resolved.Policies, named)) {
+		fmt.Fprintf(stderr, "retrygen: %s is a rule of retrylint: retrylint -explain %[1]s tells it\n", strings.ToUpper(name))
+		return failed
+	}
 	if err != nil {
 		return fail(stderr, err)
 	}
@@ -176,6 +181,9 @@ func explain(args []string, stdout, stderr io.Writer) int {
 	resolved.Policies[i].Explain(stdout, *file)
 	return done
 }
+
+// lintRule is how the ids of retrylint's rules look, which only it has.
+var lintRule = regexp.MustCompile(`^(?i:RL)\d{3}$`)
 
 // starter is what retrygen init writes.
 const starter = `# yaml-language-server: $schema=` + schema.ID + `
