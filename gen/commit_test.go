@@ -109,11 +109,9 @@ func TestCommit(t *testing.T) {
 	}
 	write("changed/.retrygen-1", versions[0])
 	write("changed/other_gen.go", versions[0])
-	write("elsewhere/gen.go", versions[0])
-	for link, to := range map[string]string{"link": "../elsewhere/gen.go", "dangling": "../elsewhere/none.go"} {
-		if err := os.Mkdir(filepath.Join(dir, link), 0o777); err != nil {
-			t.Fatal(err)
-		}
+	write("link/_gen.go", versions[0])
+	for link, to := range map[string]string{"link": "_gen.go", "dangling": "none.go"} {
+		os.MkdirAll(filepath.Join(dir, link), 0o777)
 		if err := os.Symlink(to, filepath.Join(dir, link, OutputName)); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +134,7 @@ func TestCommit(t *testing.T) {
 		want    []byte // nil: gone
 		touched bool
 	}{
-		{"elsewhere/gen.go", versions[1], true},
+		{"link/_gen.go", versions[1], true},
 		{"same/retry_gen.go", versions[0], false},
 		{"changed/retry_gen.go", versions[1], true},
 		{"changed/other_gen.go", versions[0], false},

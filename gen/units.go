@@ -57,8 +57,11 @@ func (r *Result) check(paths []string) (units []*unit) {
 			continue
 		}
 		r.Sources[u.source] = text
-		if _, err := r.existing(filepath.Join(u.dir, OutputName)); err != nil {
+		output := filepath.Join(u.dir, OutputName)
+		if _, err := r.existing(output); err != nil {
 			r.occupied(u, err)
+		} else if outside(output) {
+			r.occupied(u, errOutside)
 		}
 		file, problems := policy.Check(u.source, text)
 		u.problems = append(u.problems, policy.AtLeast(rules.Warning, problems)...)
@@ -184,7 +187,7 @@ func hasGo(dir string) bool {
 
 // occupied says of a unit what is in the place of its output.
 func (r *Result) occupied(u *unit, err error) {
-	if errors.Is(err, errForeign) {
+	if errors.Is(err, errForeign) || errors.Is(err, errOutside) {
 		u.problems = append(u.problems, policy.Problem{
 			File: r.relative(filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: err.Error(),
 		})
