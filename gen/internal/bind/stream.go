@@ -5,9 +5,26 @@ import "go/types"
 // isStream reports whether a result goes on using the context of the call that
 // returned it: the end of a time limit would cut it off while it is read. It
 // knows streams by their shape, so that those of drivers and clients that
-// nobody has heard of are among them. A channel is none: whether its sender ends
-// with the context cannot be seen.
+// nobody has heard of are among them, alone or in a list or map. A channel is
+// none: whether its sender ends with the context cannot be seen. Neither is a
+// structure with one in a field, which has often read it to its end, nor an
+// *sql.Conn, which outlives the context that it was got with.
 func isStream(t types.Type) bool {
+	if isOneStream(t) {
+		return true
+	}
+	switch list := t.Underlying().(type) {
+	case *types.Slice:
+		return isOneStream(list.Elem())
+	case *types.Array:
+		return isOneStream(list.Elem())
+	case *types.Map:
+		return isOneStream(list.Elem())
+	}
+	return false
+}
+
+func isOneStream(t types.Type) bool {
 	switch types.TypeString(types.Unalias(t), nil) {
 	case "*database/sql.Row", "*database/sql.Tx": // rolled back with its context
 		return true
