@@ -122,7 +122,7 @@ func (f *File) model(root *node) *rules.File {
 	for _, c := range f.Errors {
 		class := rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As) > 0}
 		for _, code := range c.GRPC {
-			class.GRPC = append(class.GRPC, retry.HTTPStatus(uint32(slices.Index(grpcNames, code.Name)+1)))
+			class.GRPC = append(class.GRPC, uint32(slices.Index(grpcNames, code.Name)+1))
 		}
 		m.Errors = append(m.Errors, class)
 	}

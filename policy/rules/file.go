@@ -25,13 +25,14 @@ type File struct {
 	Policies []Policy
 	Bindings []Binding
 
-	// What find and outwards have found.
+	// What find, outwards and deciders have found.
 	scopes    map[string]*Scope
 	breakers  map[string]*retry.BreakerPolicy
 	policies  map[string]*Policy
 	classes   map[string]*ErrorClass
 	limitings map[string]*Scope
 	timings   map[string]*Scope
+	decides   *[len(codes{})]decider
 }
 
 // A Scope is a level of the timeout hierarchy. Limits that are zero are none.
@@ -43,9 +44,11 @@ type Scope struct {
 // An ErrorClass is a class that the file defines.
 type ErrorClass struct {
 	retry.ErrorClass
-	GRPC        []int // the HTTP statuses that its gRPC codes stand for
+	GRPC        []uint32 // gRPC codes
 	Unprocessed bool
 	InGo        bool // some of its tests are Go symbols
+
+	set *codes // what codes has found
 }
 
 // A Policy is a policy with the names of what it shares with others; "" is
@@ -164,11 +167,6 @@ func find[T any](index *map[string]*T, list []T, name string, nameOf func(*T) st
 		}
 	}
 	return (*index)[name]
-}
-
-// permanent reports whether no policy retries the errors of a class.
-func (c *ErrorClass) permanent() bool {
-	return c.Action == retry.Fail || c.Action == retry.Escalate
 }
 
 // bound reports whether some binding in a group uses the policy.

@@ -253,7 +253,7 @@ var ofPolicies = []Rule{
 	},
 	{
 		ID: "P702", Title: "class both retried and aborted",
-		Doc:   "A class stands in retry_on and in abort_on. abort_on wins, so that it is never retried.",
+		Doc:   "A class stands in retry_on, and abort_on has it as well, or one that covers it: any, transient, or a class with all of its status codes. abort_on wins, so that it is never retried.",
 		Wrong: "{retry_on: [network, timeout], abort_on: [timeout]}",
 		Right: "{retry_on: [network], abort_on: [timeout]}",
 		Reads: []Field{"retry_on", "abort_on"},
@@ -270,6 +270,7 @@ var ofPolicies = []Rule{
 			}
 			return Finding{}, false
 		},
+		file: abortedToo,
 	},
 }
 

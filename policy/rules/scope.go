@@ -215,8 +215,12 @@ func (f *File) retries(p Policy, c retry.Class) bool {
 	in := func(list []retry.Class) bool {
 		return slices.ContainsFunc(list, func(outer retry.Class) bool { return covers(outer, c) })
 	}
-	defined := f.class(c)
-	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn) && (defined == nil || !defined.permanent())
+	if defined := f.class(c); defined != nil {
+		if _, final := f.final(defined); final {
+			return false
+		}
+	}
+	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn)
 }
 
 // attemptsAfter returns how many attempts a call makes that fails with errors
@@ -278,27 +282,10 @@ func countsMistakes(f *File, report report) {
 	for _, b := range f.Breakers {
 		for _, class := range b.Count {
 			c := f.class(class)
-			if class == retry.Any || class == retry.Canceled || c != nil && (c.permanent() || onlyMistakes(c)) {
+			if class == retry.Any || class == retry.Canceled || c != nil && (c.permanent() || c.within(mistakes)) {
 				report(Warning, Place{"breakers", b.Name, "count"}, "%s counts errors that are the caller's, so that one bad caller shuts out all: count classes that are the service's fault", class)
 				break
 			}
 		}
 	}
 }
-
-// onlyMistakes reports whether a class is of statuses that the request is to
-// blame for.
-func onlyMistakes(c *ErrorClass) bool {
-	other := func(status int) bool { return !slices.Contains(mistakes, status) }
-	return !c.InGo && c.Pattern == nil && len(c.HTTP)+len(c.GRPC) > 0 && !slices.ContainsFunc(c.GRPC, other) && !slices.ContainsFunc(c.HTTP, func(r [2]int) bool {
-		for status := r[0]; status <= r[1]; status++ {
-			if other(status) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// mistakes are the statuses that are never retried.
-var mistakes = []int{400, 401, 403, 404, 422}

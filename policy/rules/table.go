@@ -75,14 +75,14 @@ var ofFiles = []Rule{
 	},
 	{
 		ID: "P701", Title: "permanent class retried",
-		Doc:   "retry_on names a class whose errors are never retried: retryable: false, action: fail or escalate, or none but the statuses 400, 401, 403, 404 and 422. retryable: true at the class says that these are worth another try.",
+		Doc:   "retry_on names a class whose errors are never retried: retryable: false, action: fail or escalate, or none but the statuses 400, 401, 403, 404 and 422. retryable: true at the class says that these are worth another try. The action of an error is that of the first class under errors that it belongs to, so that a class further up may say it for all status codes of this one.",
 		Wrong: "errors: {missing: {http: [404]}}\npolicies:\n  read: {retry_on: [missing]}",
 		Right: "errors: {missing: {http: [404], retryable: true}}\npolicies:\n  read: {retry_on: [missing]}",
 		file:  permanentRetried,
 	},
 	{
 		ID: "P703", Title: "unreachable class",
-		Doc:   "A class has no effect where it is written: any or transient beside it covers it, a class above it has all of its status codes, or per_error names a class that is never retried. Lists that are inherited are judged where they are written.",
+		Doc:   "A class has no effect where it is written: beside it in a list stands any, transient, or a class with all of its status codes; the classes above it under errors have all of them, so that theirs is the action, or the schedule in per_error; or per_error names a class that is never retried. Lists that are inherited are judged where they are written.",
 		Wrong: "policies:\n  read: {retry_on: [network, any]}",
 		Right: "policies:\n  read: {retry_on: [network]}",
 		file:  unreachable,

@@ -1,0 +1,248 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// codes is a set of status codes. Those of gRPC are at most 16, and those of
+// HTTP at least 100.
+type codes [600]bool
+
+// codes returns those by which an error belongs to the class. A gRPC code
+// counts as the HTTP status that it stands for, too.
+func (c *ErrorClass) codes() *codes {
+	if c.set != nil {
+		return c.set
+	}
+	c.set = new(codes)
+	for _, r := range c.HTTP {
+		for status := r[0]; status <= r[1]; status++ {
+			c.set[status] = true
+		}
+	}
+	for code := uint32(1); code <= 16; code++ {
+		c.set[code] = c.set[retry.HTTPStatus(code)] || slices.Contains(c.GRPC, code)
+	}
+	return c.set
+}
+
+// onlyCodes reports whether the class has no tests but codes: others cannot be
+// compared.
+func (c *ErrorClass) onlyCodes() bool {
+	return !c.InGo && c.Pattern == nil && len(c.HTTP)+len(c.GRPC) > 0
+}
+
+// within reports whether all errors of the class have codes of the set.
+func (c *ErrorClass) within(set *codes) bool {
+	if !c.onlyCodes() {
+		return false
+	}
+	for code, has := range c.codes() {
+		if has && !set[code] {
+			return false
+		}
+	}
+	return true
+}
+
+// permanent reports whether the class says that its errors are never retried.
+func (c *ErrorClass) permanent() bool {
+	return c.Action == retry.Fail || c.Action == retry.Escalate
+}
+
+// mistakes are the codes that say that the request is at fault: such errors are
+// never retried unless a class says so.
+var mistakes = (&ErrorClass{ErrorClass: retry.ErrorClass{HTTP: [][2]int{{400, 401}, {403, 404}, {422, 422}}}}).codes()
+
+// A decider is what is known about the action of errors with some code: it is
+// that of the first class with the code, unless one above takes the error by
+// another test and retries it, or leaves it to the policy.
+type decider struct {
+	class            *ErrorClass
+	retries, asksFor bool // what classes above may do
+}
+
+// deciders returns the decider of each code.
+func (f *File) deciders() *[len(codes{})]decider {
+	if f.decides != nil {
+		return f.decides
+	}
+	f.decides = new([len(codes{})]decider)
+	var above decider
+	for i := range f.Errors {
+		c := &f.Errors[i]
+		above.class = c
+		for code, has := range c.codes() {
+			if d := &f.decides[code]; has && d.class == nil {
+				*d = above
+			}
+		}
+		if !c.onlyCodes() {
+			above.retries = above.retries || c.Action == retry.Retry
+			above.asksFor = above.asksFor || c.Action == retry.AsPolicy
+		}
+	}
+	return f.decides
+}
+
+// final reports whether no policy retries the errors of a class. by is the
+// class that says so, if any does: c, or the first above it that takes its
+// errors.
+func (f *File) final(c *ErrorClass) (by *ErrorClass, is bool) {
+	switch {
+	case c.permanent():
+		return c, true
+	case !c.onlyCodes():
+		return nil, false
+	}
+	for code, has := range c.codes() {
+		if !has {
+			continue
+		}
+		d := f.deciders()[code]
+		asked := d.asksFor || d.class.Action == retry.AsPolicy
+		if d.retries || d.class.Action == retry.Retry || asked && !mistakes[code] {
+			return nil, false
+		}
+		if by == nil && d.class.permanent() {
+			by = d.class
+		}
+	}
+	return by, true
+}
+
+// covers reports whether every error of class inner is one of outer, too.
+func (f *File) covers(outer, inner retry.Class) bool {
+	if covers(outer, inner) {
+		return true
+	}
+	o, i := f.class(outer), f.class(inner)
+	return o != nil && i != nil && i.within(o.codes())
+}
+
+// permanentRetried is P701.
+func permanentRetried(f *File, report report) {
+	for _, p := range f.Policies {
+		for _, class := range p.RetryOn {
+			c := f.class(class)
+			if c == nil || c.Action == retry.Retry { // P703 says where that has no effect
+				continue
+			}
+			at := Place{"policies", p.Name, "retry_on"}
+			switch by, final := f.final(c); {
+			case !final:
+			case by == nil:
+				report(Error, at, "%s is to be retried, but its statuses say that the request is at fault: remove it here, or write retryable: true there", class)
+			case by == c:
+				report(Error, at, "%s is to be retried, but its errors never are: remove it here, or retryable: false there", class)
+			default:
+				report(Error, at, "%s is to be retried, but %s above it takes its errors, which are never retried then: move %s up under errors, or remove it here", class, by.Class, class)
+			}
+		}
+	}
+}
+
+// abortedToo is the part of P702 about classes that the file defines.
+func abortedToo(f *File, report report) {
+	for _, p := range f.Policies {
+		for _, c := range p.RetryOn {
+			for _, a := range p.AbortOn {
+				if !covers(a, c) && f.covers(a, c) { // else the part about single policies says so
+					report(Error, Place{"policies", p.Name, "abort_on"}, "%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
+				}
+			}
+		}
+	}
+}
+
+// unreachable is P703.
+func unreachable(f *File, report report) {
+	for i := range f.Errors {
+		c := &f.Errors[i]
+		// Lists ask every class; only actions go by the first that matches.
+		if above := f.above(c); c.Action != retry.AsPolicy && len(above) > 0 {
+			report(Error, Place{"errors", string(c.Class), ""}, "%s has no effect at class %s, since all of its codes are those of %s above it: move it up, or remove it", c.Action, c.Class, strings.Join(above, ", "))
+		}
+	}
+	for _, p := range f.Policies {
+		for _, list := range []struct {
+			field   Field
+			classes []retry.Class
+		}{{"retry_on", p.RetryOn}, {"abort_on", p.AbortOn}} {
+			if !p.Written(list.field) {
+				continue
+			}
+			if outer, inner, found := f.redundant(list.classes); found {
+				report(Error, Place{"policies", p.Name, list.field}, "%s has no effect beside %s, which covers it: remove one of the two", inner, outer)
+			}
+		}
+		for i, o := range p.PerError {
+			f.schedule(p, p.PerError[:i], o.Class, report)
+		}
+	}
+}
+
+// schedule is the part of P703 about the schedule of one class, behind those
+// of classes that are asked before.
+func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, report report) {
+	at := Place{"policies", p.Name, PerError(class)}
+	if !p.Written(at.Field) {
+		return
+	}
+	never := slices.ContainsFunc(p.AbortOn, func(a retry.Class) bool { return f.covers(a, class) })
+	if c := f.class(class); c != nil && !never {
+		_, never = f.final(c)
+	}
+	if never {
+		report(Error, at, "errors of class %s are never retried, so that this has no effect: remove it", class)
+		return
+	}
+	for _, o := range before {
+		if f.covers(o.Class, class) {
+			report(Error, at, "%s has no effect behind %s, which stands above it under errors and covers it: move %s up there, or remove it here", class, o.Class, class)
+			return
+		}
+	}
+}
+
+// above returns the classes that take all errors of c and come before it, if
+// that makes a difference to what becomes of them.
+func (f *File) above(c *ErrorClass) (names []string) {
+	if !c.onlyCodes() {
+		return nil
+	}
+	differ := false
+	for code, has := range c.codes() {
+		if !has {
+			continue
+		}
+		by := f.deciders()[code].class
+		if by == c {
+			return nil
+		}
+		differ = differ || by.Action != c.Action
+		if !slices.Contains(names, string(by.Class)) {
+			names = append(names, string(by.Class))
+		}
+	}
+	if !differ {
+		return nil
+	}
+	return names
+}
+
+// redundant returns a class of a list that another one covers.
+func (f *File) redundant(list []retry.Class) (outer, inner retry.Class, found bool) {
+	for _, outer := range list {
+		for _, inner := range list {
+			// A breaker is waited for only where its class is named.
+			if outer != inner && inner != retry.BreakerOpen && f.covers(outer, inner) {
+				return outer, inner, true
+			}
+		}
+	}
+	return "", "", false
+}
