@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -158,7 +159,11 @@ func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 		d.unknownKeys(e.value, "", "max", "default", "over")
 		before := d.errors()
 		r.Max = one(d, e.value, d.aboveZero, "max").value
-		r.Default = one(d, e.value, d.aboveZero, "default").value
+		byDefault := one(d, e.value, d.aboveZero, "default")
+		r.Default = byDefault.value
+		if most := cmp.Or(r.Max, retry.DefaultRetryAfterMax); r.Default > most {
+			d.problem(byDefault.at, "P102", "default %s is longer than max %s, the longest wait that may be asked for: lower it, or raise max", duration.Format(r.Default), duration.Format(most))
+		}
 		if over := e.value.get("over"); over != nil && !over.value.isNull() {
 			r.FailOver = over.value.value == "fail"
 			if !r.FailOver && over.value.value != "cap" {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,9 +121,8 @@ func retryAfterTooLong(f *File, report report) {
 		for _, field := range slices.Sorted(maps.Keys(waits)) {
 			r := waits[field]
 			at := Place{"policies", p.Name, field}
-			most := cmp.Or(r.Max, retry.DefaultRetryAfterMax)
 			if !waitTooLong(p, r.Max, "retry_after allows a wait of", "max", at, report) {
-				waitTooLong(p, min(r.Default, most), "where a rate limit names no wait, retry_after makes it", "default", at, report)
+				waitTooLong(p, r.Default, "where a rate limit names no wait, retry_after makes it", "default", at, report)
 			}
 		}
 	}
