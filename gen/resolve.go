@@ -150,7 +150,7 @@ func (r *resolver) problem(pos policy.Pos, rule, format string, args ...any) {
 func (r *resolver) use(p policy.Policy) {
 	one := r.policies[p.Name]
 	if !r.wrapped[p.Name] && r.unit.file.Counts(p.Budget) {
-		return // it makes sense in a group only
+		return // others extend it: it makes sense in a group only
 	}
 	if !r.wrapped[p.Name] {
 		one.Func = emit.FuncName(p.Name)

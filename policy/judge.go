@@ -26,8 +26,9 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 }
 
 // fileRules adds the findings about the file as a whole.
-func (d decoder) fileRules(root *node, f *File) {
+func (d decoder) fileRules(root *node, resolved []resolution, f *File) {
 	d.countsOutsideGroups(root, f)
+	d.countsUnbound(resolved, f)
 	for _, finding := range rules.CheckFile(f.model(root)) {
 		d.add(place(root, finding), finding.Rule, finding.Severity, finding.Text)
 	}
@@ -77,6 +78,36 @@ func (d decoder) countsOutsideGroups(root *node, f *File) {
 				d.problem(e.at, "P102", "policy %s has budget %s, but group %s has not: write budget: %s there", use.Policy, budget, b.Group.Name, budget)
 			}
 		}
+	}
+}
+
+// countsUnbound reports policies that count the retries of a job, where nothing
+// is bound to them: a function that is given no job cannot count. Those that
+// others extend may be there for that.
+func (d decoder) countsUnbound(resolved []resolution, f *File) {
+	counts := f.countedPolicies()
+	if len(counts) == 0 {
+		return
+	}
+	used := map[string]bool{}
+	for _, b := range f.Bindings {
+		for _, use := range b.uses() {
+			used[use.Policy] = true
+		}
+	}
+	for _, r := range resolved {
+		used[r.own.extends.value] = true
+	}
+	for _, r := range resolved {
+		budget := counts[r.entry.key]
+		if budget == "" || used[r.entry.key] {
+			continue
+		}
+		at := r.entry.at
+		if own := r.own.budget; own.set {
+			at = own.at
+		}
+		d.problem(at, "P102", "budget %s of policy %s counts the retries of a job, but nothing is bound to %s: bind it in a group with that budget", budget, r.entry.key, r.entry.key)
 	}
 }
 

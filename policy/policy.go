@@ -108,7 +108,7 @@ func (d decoder) decode(root *node) *File {
 		}
 	}
 	if whole {
-		d.fileRules(root, f)
+		d.fileRules(root, resolved, f)
 	}
 	return f
 }
