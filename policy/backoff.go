@@ -255,6 +255,16 @@ func (d decoder) jitter(n *node, s *schedule) {
 	s.jitter.value = j
 }
 
+// decorrelated reports a strategy beside jitter that has none: exponential alone
+// says what such delays do as well.
+func (d decoder) decorrelated(n *node, s *schedule) {
+	b := s.backoff.value
+	if s.jitter.value.mode != retry.Decorrelated || b.strategy == retry.Exponential && b.base == 0 {
+		return
+	}
+	d.problem(n.get("backoff").at, "P109", "jitter decorrelated does not read backoff, since it draws each delay from initial_delay to three times the one before: remove backoff, or take another jitter")
+}
+
 func (d decoder) jitterMode(n *node) retry.Jitter {
 	mode, ok := jitterModes[n.text]
 	if !ok || n.value != n.text {

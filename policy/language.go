@@ -67,7 +67,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P109", Title: "a setting that is not read",
-		Doc:   "The strategy or the mode of jitter beside it has no use for a setting.",
+		Doc:   "The strategy or the mode of jitter beside it has no use for a setting: fixed has none for an increment, and decorrelated jitter none for a strategy.",
 		Wrong: "{version: 1, policies: {read: {backoff: {fixed: {increment: 2s}}}}}",
 		Right: "{version: 1, policies: {read: {backoff: {linear: {increment: 2s}}}}}",
 	},

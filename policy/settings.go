@@ -124,6 +124,7 @@ func (d decoder) schedule(n *node) (s schedule) {
 	d.backoff(n, &s)
 	d.canon.backoff(n)
 	d.jitter(n, &s)
+	d.decorrelated(n, &s)
 	d.canon.jitter(n)
 	s.retryAfter = one(d, n, d.retryAfter, "retry_after")
 	s.onExhausted = d.onExhausted(n)

@@ -21,11 +21,12 @@ func words(p *retry.Policy) string {
 	default:
 		fmt.Fprintf(&b, "up to %d attempts", p.MaxAttempts)
 	}
-	if p.MaxAttempts != 1 {
-		b.WriteString(", waiting " + waits(p))
-	}
-	if p.MaxAttempts != 1 {
-		b.WriteString(jitterWords(p))
+	switch {
+	case p.MaxAttempts == 1:
+	case p.Jitter == retry.Decorrelated: // reads no strategy
+		b.WriteString(", waiting from " + duration.Format(p.InitialDelay) + " to three times the wait before" + capWords(p))
+	default:
+		b.WriteString(", waiting " + waits(p) + jitterWords(p))
 	}
 	for _, limit := range []struct {
 		d    time.Duration
@@ -70,8 +71,6 @@ func jitterWords(p *retry.Policy) string {
 		return ", each drawn from zero to that"
 	case retry.Equal:
 		return ", each drawn from half to all of that"
-	case retry.Decorrelated:
-		return ", each drawn up to three times the one before"
 	}
 	return ""
 }
@@ -90,11 +89,14 @@ func waits(p *retry.Policy) string {
 	if p.MaxAttempts-1 == n {
 		return join(list, " and ")
 	}
-	text := strings.Join(list, ", ") + ", …"
-	if p.MaxDelay > 0 {
-		text += ", never more than " + duration.Format(p.MaxDelay)
+	return strings.Join(list, ", ") + ", …" + capWords(p)
+}
+
+func capWords(p *retry.Policy) string {
+	if p.MaxDelay <= 0 {
+		return ""
 	}
-	return text
+	return ", never more than " + duration.Format(p.MaxDelay)
 }
 
 func join(list []string, last string) string {
