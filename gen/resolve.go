@@ -131,8 +131,9 @@ func (r *resolver) group(b policy.Binding) *emit.Group {
 		if g.GroupPolicy.Name == b.Group.Name {
 			one := emit.Group{Group: g, Name: emit.GroupName(b.Group.Name)}
 			one.New = emit.ConstructorName(one.Name)
-			r.claim(g.Pos, one.Name, "the type of group "+b.Group.Name, "rename the group")
-			r.claim(g.Pos, one.New, "the constructor of group "+b.Group.Name, "rename the group")
+			if r.claim(g.Pos, one.Name, "the type of group "+b.Group.Name, "rename the group") {
+				r.claim(g.Pos, one.New, "the constructor of group "+b.Group.Name, "rename the group")
+			}
 			r.file.Groups = append(r.file.Groups, one)
 		}
 	}
@@ -152,12 +153,14 @@ func (r *resolver) use(p policy.Policy) {
 	if !r.wrapped[p.Name] && r.unit.file.Counts(p.Budget) {
 		return // others extend it: it makes sense in a group only
 	}
+	free := r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	if !r.wrapped[p.Name] {
 		one.Func = emit.FuncName(p.Name)
-		r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
+		if free {
+			r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
+		}
 		r.note(Bound{Policy: p.Name, Wrapper: one.Func}, p.Pos)
 	}
-	r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	r.file.Policies = append(r.file.Policies, *one)
 }
 
@@ -167,14 +170,19 @@ func (r *resolver) note(b Bound, pos policy.Pos) {
 	r.bound = append(r.bound, b)
 }
 
-// claim takes a package-level name for generated code.
-func (r *resolver) claim(pos policy.Pos, name, what, fix string) {
-	if clash, ok := r.unit.pkg.Clash(name); ok {
+// claim takes a package-level name for generated code, and reports whether it
+// was free. Where it was not, another name that is made of the same one is not
+// worth a second problem.
+func (r *resolver) claim(pos policy.Pos, name, what, fix string) bool {
+	clash, taken := r.unit.pkg.Clash(name)
+	if other := r.names[name]; !taken && other != "" {
+		clash, taken = other+" has already", true
+	}
+	if taken {
 		r.problem(pos, "P904", "%s needs the name %s, which %s: %s", what, name, clash, fix)
-	} else if other := r.names[name]; other != "" {
-		r.problem(pos, "P904", "%s needs the name %s, which %s has already: %s", what, name, other, fix)
 	}
 	r.names[name] = what
+	return !taken
 }
 
 // bind adds the wrapper of one binding.
@@ -203,11 +211,12 @@ func (r *resolver) bind(b policy.Binding) {
 	case bind.Interface, bind.Concrete:
 		w.New = emit.ConstructorName(w.Name)
 		r.methods(b, &w)
-		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
-		r.claim(b.Pos, w.New, "the constructor of "+w.Name, fix)
+		free := r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix) && r.claim(b.Pos, w.New, "the constructor of "+w.Name, fix)
 		if target.Kind == bind.Concrete {
 			w.Iface = emit.MethodsName(target.Name)
-			r.claim(b.Pos, w.Iface, "the interface with the methods of "+b.Symbol, fix)
+			if free {
+				r.claim(b.Pos, w.Iface, "the interface with the methods of "+b.Symbol, fix)
+			}
 		}
 	case bind.MethodOf:
 		w.Name = emit.WrapperName(target.Func.Name)

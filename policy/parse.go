@@ -370,7 +370,7 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 	case "!!int":
 		var i int64
 		if err := y.Decode(&i); err != nil {
-			p.problem(at, "P102", "%s is too large a number", y.Value)
+			return p.unread(n, "%s is too large a number", y.Value)
 		} else if !decimal.MatchString(y.Value) {
 			p.problem(at, "P102", "%s means %d in YAML: write %d, or the decimal number that is meant", y.Value, i, i)
 			n.text = strconv.FormatInt(i, 10) // said once
@@ -380,8 +380,7 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 		var f float64
 		switch err := y.Decode(&f); {
 		case err != nil || math.IsInf(f, 0) || math.IsNaN(f):
-			p.problem(at, "P102", "%s is not a number that can be used here", y.Value)
-			f = 1
+			return p.unread(n, "%s is not a number that can be used here", y.Value)
 		case !decimal.MatchString(y.Value):
 			p.problem(at, "P102", "%s means %v in YAML: write %v, or the decimal number that is meant", y.Value, f, f)
 			if i := int64(f); float64(i) == f { // 08
@@ -391,11 +390,18 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 		}
 		n.value = f
 	case "!!timestamp":
-		p.problem(at, "P102", "%s is a date in YAML: put it into quotes if it is meant as text", y.Value)
-		n.value = y.Value
+		return p.unread(n, "%s is a date in YAML: put it into quotes if it is meant as text", y.Value)
 	default:
-		p.problem(at, "P102", "the tag %s means nothing here: remove it", tag)
-		n.value = y.Value
+		return p.unread(n, "the tag %s means nothing here: remove it", tag)
 	}
+	return n
+}
+
+// unread reports a scalar that has no value here. It goes on as its text, which
+// those who want another kind refuse; what they say is not shown.
+func (p *parser) unread(n *node, format string, args ...any) *node {
+	p.problem(n.span, "P102", format, args...)
+	p.mute[n.Pos] = true
+	n.value = n.text
 	return n
 }

@@ -17,12 +17,13 @@ type found struct {
 	problems []Problem
 	seen     map[Problem]bool
 	places   map[Pos]bool
-	failed   int // errors, also those that are not reported again
-	shown    int // errors that are reported
+	mute     map[Pos]bool // places of which all is said
+	failed   int          // errors, also those that are not reported again
+	shown    int          // errors that are reported
 }
 
 func newReporter(file string) reporter {
-	return reporter{file, &found{seen: map[Problem]bool{}, places: map[Pos]bool{}}}
+	return reporter{file, &found{seen: map[Problem]bool{}, places: map[Pos]bool{}, mute: map[Pos]bool{}}}
 }
 
 // mostErrors is more than anybody reads, and keeps a hostile file from taking
@@ -43,7 +44,7 @@ func (r reporter) add(at span, rule string, severity rules.Severity, text string
 		r.failed++
 	}
 	// An anchor that is used twice is wrong once.
-	if r.full() || r.seen[p] {
+	if r.full() || r.seen[p] || r.mute[p.Pos] {
 		return
 	}
 	r.seen[p], r.places[p.Pos] = true, true
