@@ -112,20 +112,26 @@ func (d decoder) strategy(n *node, s *schedule, name string, params *node) {
 			d.problem(e.at, "P109", "%s does not read %s: remove it, or use the strategy that does", name, e.key)
 		}
 	}
-	d.unknownKeys(params, "", strategyKeys...)
+	unknown := d.unknownKeys(params, "", strategyKeys...)
+	lacks := func(key, fix string) bool {
+		if params.get(key) != nil {
+			return false
+		}
+		if !unknown && n.get(key) == nil { // else it is misspelt, or beside backoff, and that is said
+			d.problem(params.span, "P102", "%s has no %s: write %s", name, key, fix)
+		}
+		return true
+	}
 	switch kind.strategy {
 	case retry.Linear:
-		e := params.get("increment")
-		if e == nil {
-			d.problem(params.span, "P102", "linear has no increment: write backoff: {linear: {increment: 1s}}, or fixed for equal delays")
+		if lacks("increment", "backoff: {linear: {increment: 1s}}, or fixed for equal delays") {
 			return
 		}
-		b.increment, _ = d.duration(e.value, "increment")
+		b.increment, _ = d.duration(params.get("increment").value, "increment")
 	case retry.Exponential:
 		b.base = d.base(params)
 	case retry.Custom:
-		if params.get("delays") == nil {
-			d.problem(params.span, "P102", "custom has no delays: write backoff: {custom: {delays: [500ms, 2s]}}")
+		if lacks("delays", "backoff: {custom: {delays: [500ms, 2s]}}") {
 			return
 		}
 		b.delays = d.delays(params.get("delays").value)

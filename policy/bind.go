@@ -36,6 +36,11 @@ var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?
 // decoration is what Go code has around a symbol and go doc does without.
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
+var (
+	methodKeys  = []string{"policy", "idempotent", "fallback"}
+	bindingKeys = append([]string{"group", "unit", "methods"}, methodKeys...)
+)
+
 // bindings reads the section bind.
 func (d decoder) bindings(root *node) (list []Binding) {
 	e := root.get("bind")
@@ -61,7 +66,7 @@ func (d decoder) binding(e entry) Binding {
 		r.Policy = d.policyName(e.value, false)
 		return r
 	}
-	d.unknownKeys(e.value, "binding", "policy", "idempotent", "fallback", "group", "unit", "methods")
+	unknown := d.unknownKeys(e.value, "binding", bindingKeys...) // one may be the policy
 	if p := e.value.get("policy"); p != nil {
 		r.Policy = d.policyName(p.value, false)
 	}
@@ -72,7 +77,7 @@ func (d decoder) binding(e entry) Binding {
 			r.Methods = append(r.Methods, d.method(e))
 		}
 	}
-	if r.Policy == "" && e.value.get("policy") == nil && len(r.Methods) == 0 && e.value.written("methods") == nil {
+	if !unknown && r.Policy == "" && e.value.get("policy") == nil && len(r.Methods) == 0 && e.value.written("methods") == nil {
 		d.problem(e.at, "P102", "%s is bound to no policy: write policy: NAME", e.key)
 	}
 	if r.Policy == "" && r.Fallback.Name != "" {
@@ -110,11 +115,11 @@ func (d decoder) method(e entry) Method {
 		m.Policy = d.policyName(e.value, true)
 		return m
 	}
-	d.unknownKeys(e.value, "method", "policy", "idempotent", "fallback")
+	unknown := d.unknownKeys(e.value, "method", methodKeys...) // one may be the policy
 	d.use(e.value, &m.Use)
 	if p := e.value.get("policy"); p != nil {
 		m.Policy = d.policyName(p.value, true)
-	} else {
+	} else if !unknown {
 		d.problem(e.at, "P102", "%s names no policy: write %s: POLICY, or %s: none", e.key, e.key, e.key)
 	}
 	return m

@@ -230,9 +230,11 @@ func (d decoder) class(n *node, key string) (class, bool) {
 		return class{name: retry.Class(v)}, d.isClass(n.span, v)
 	case map[string]any:
 		e := n.get("pattern")
-		d.unknownKeys(n, "", "pattern")
-		if e == nil {
+		unknown := d.unknownKeys(n, "", "pattern")
+		if e == nil && !unknown {
 			d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}", key)
+		}
+		if e == nil {
 			return class{}, false
 		}
 		re := d.pattern(e)

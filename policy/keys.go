@@ -30,13 +30,21 @@ var elsewhere = map[string]string{
 var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
 
 // unknownKeys reports the keys of n that are not in known, each with what to
-// write instead. where is "policy" where attempts are counted.
-func (r reporter) unknownKeys(n *node, where string, known ...string) {
-	for _, e := range n.entries {
+// write instead, and whether there are any. where is "policy" or "per_error"
+// where attempts are counted.
+func (r reporter) unknownKeys(n *node, where string, known ...string) (found bool) {
+	for i, e := range n.entries {
+		if slices.Contains(known, e.key) {
+			continue
+		}
+		found = true
 		hint := elsewhere[e.key]
+		if hint == "" {
+			hint = misplaced(&n.entries[i], where)
+		}
 		switch {
-		case slices.Contains(known, e.key) || r.full():
-		case where == "policy" && slices.Contains(retryWords, e.key):
+		case r.full():
+		case (where == "policy" || where == "per_error") && slices.Contains(retryWords, e.key):
 			r.problem(e.at, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.key, attemptsFor(e.value))
 		case hint != "":
 			r.problem(e.at, "P101", "unknown key %q: %s", e.key, hint)
@@ -44,6 +52,46 @@ func (r reporter) unknownKeys(n *node, where string, known ...string) {
 			r.problem(e.at, "P101", "unknown key %q%s", e.key, didYouMean(e.key, known))
 		}
 	}
+	return found
+}
+
+// misplaced says where a key of the language belongs that stands in the wrong
+// map, or "".
+func misplaced(e *entry, where string) string {
+	value := "…"
+	if text := e.value.text; 0 < len(text) && len(text) < 20 {
+		value = text
+	}
+	ofPolicy := slices.Contains(policyKeys, e.key)
+	switch where {
+	case "file":
+		section := slices.Contains(sections, e.key+"s") // as budget: that is meant
+		switch {
+		case e.key == "policy":
+			return "policies have names: write policies: {read: {max_attempts: 4}}"
+		case ofPolicy && !section:
+			return "write it under a policy, or under defaults for all"
+		}
+	case "policy", "per_error":
+		strategies := map[string]string{
+			"base": "exponential: {base: ", "multiplier": "exponential: {base: ", "increment": "linear: {increment: ", "delays": "custom: {delays: ",
+		}
+		switch {
+		case strategies[e.key] != "":
+			return "write it under its strategy, as backoff: {" + strategies[e.key] + value + "}}"
+		case e.key == "policy":
+			return "write extends for the settings of another policy"
+		case slices.Contains(bindingKeys, e.key):
+			return "write it where the policy is bound, as bind: {Client.Fetch: {policy: NAME, " + e.key + ": " + value + "}}"
+		case ofPolicy:
+			return "it is the policy's, whatever the error: write it there"
+		}
+	case "binding", "method":
+		if ofPolicy {
+			return "write it under policies, and the policy's name here"
+		}
+	}
+	return ""
 }
 
 // attemptsFor spells out the setting for a number of retries.

@@ -144,7 +144,7 @@ func (d decoder) perError(n *node) (list []classSchedule) {
 			continue
 		}
 		if !c.lifted {
-			d.unknownKeys(e.value, "policy", scheduleKeys...)
+			d.unknownKeys(e.value, "per_error", scheduleKeys...)
 			c.schedule = d.schedule(e.value)
 		}
 		list = append(list, c)
