@@ -250,7 +250,11 @@ func (d decoder) jitter(n *node, s *schedule) {
 	}
 	if factorEntry != nil && !factorEntry.value.isNull() {
 		before := j.factor
-		d.factorOf(factorEntry, &j)
+		if e == nil {
+			d.problem(factorEntry.at, "P109", "jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
+		} else {
+			d.factorOf(factorEntry, &j)
+		}
 		if before != 0 && before != j.factor {
 			d.problem(factorEntry.at, "P104", "jitter and jitter_factor disagree about the factor: keep one")
 		}
@@ -260,6 +264,9 @@ func (d decoder) jitter(n *node, s *schedule) {
 	}
 	s.jitter.value = j
 }
+
+// booleans are the words that YAML 1.1 had for them besides.
+var booleans = map[string]string{"on": "true", "yes": "true", "off": "false", "no": "false"}
 
 // decorrelated reports a strategy beside jitter that has none: exponential alone
 // says what such delays do as well.
@@ -274,7 +281,11 @@ func (d decoder) decorrelated(n *node, s *schedule) {
 func (d decoder) jitterMode(n *node) retry.Jitter {
 	mode, ok := jitterModes[n.text]
 	if !ok || n.value != n.text {
-		d.problem(n.span, "P102", "%s is not a jitter mode%s", quoteShort(n.text), didYouMean(n.text, sortedKeys(jitterModes)))
+		hint := didYouMean(n.text, append(sortedKeys(jitterModes), "true", "false"))
+		if word := booleans[strings.ToLower(n.text)]; word != "" {
+			hint = ": write " + word
+		}
+		d.problem(n.span, "P102", "%s is not a jitter mode%s", quoteShort(n.text), hint)
 	}
 	return mode
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -44,7 +45,10 @@ func suppress(r reporter, root *node, text []byte) {
 	})
 	failed := slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Severity == rules.Error && !suppressible.MatchString(p.Rule) })
 	for _, ig := range ignores {
+		meant := strings.ToUpper(strings.TrimRight(ig.rule, ",;:."))
 		switch {
+		case !suppressible.MatchString(ig.rule) && suppressible.MatchString(meant):
+			r.problem(ig.at, "P002", "%s is not one rule: write # retrygen:ignore %s and the reason; another rule takes another comment, on a line above", quoteShort(ig.rule), meant)
 		case !suppressible.MatchString(ig.rule):
 			r.problem(ig.at, "P002", "only a rule about what a policy means can be ignored, P2… to P8…: write # retrygen:ignore P405 and the reason")
 		case ig.reason == "":

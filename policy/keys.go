@@ -34,7 +34,7 @@ var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "max
 // where attempts are counted.
 func (r reporter) unknownKeys(n *node, where string, known ...string) (found bool) {
 	for i, e := range n.entries {
-		if slices.Contains(known, e.key) {
+		if slices.Contains(known, e.key) || where == "file" && len(e.key) > 2 && e.key[:2] == "x-" {
 			continue
 		}
 		found = true

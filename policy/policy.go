@@ -133,13 +133,7 @@ func (d decoder) version(root *node) {
 // topLevel judges the keys of the file. Those that begin with x- are free, for
 // anchors.
 func (d decoder) topLevel(root *node) {
-	known := append([]string{"version", "limits", "defaults", "bind"}, sections...)
-	for _, e := range root.entries {
-		if len(e.key) > 2 && e.key[:2] == "x-" {
-			known = append(known, e.key)
-		}
-	}
-	d.unknownKeys(root, "file", known...)
+	d.unknownKeys(root, "file", append([]string{"version", "limits", "defaults", "bind"}, sections...)...)
 }
 
 // define notes that a section defines a name.

@@ -296,8 +296,12 @@ func (d decoder) duration(n *node, key string) (time.Duration, bool) {
 			d.problem(n.span, "P103", "%s: %v", key, err)
 			return 0, false
 		}
-		if duration.HasCalendarUnit(n.text) {
-			d.warn(n.span, "P103", "%s: %s has a unit that is not always of the same length: write it in d or w", key, n.text)
+		switch unit := duration.CalendarUnit(n.text); unit {
+		case "":
+		case "M":
+			d.warn(n.span, "P103", "%s: the M of %s is months, which are not always of the same length: write m for minutes, or d or w", key, n.text)
+		default:
+			d.warn(n.span, "P103", "%s: %s has the unit %s, which is not always of the same length: write it in d or w", key, n.text, unit)
 		}
 		d.canon.duration(n, value)
 		return value, true

@@ -4,10 +4,11 @@ package spelling
 import "strings"
 
 // Nearest returns the candidate that differs least from word, or "" if none is
-// near. Case, and - for _, do not count.
+// near: with half of a short word changed, it is another word. Case, and - for
+// _, do not count.
 func Nearest(word string, candidates []string) string {
 	word = fold(word)
-	best, least := "", max(2, len(word)/3)+1
+	best, least := "", min(max(2, len(word)/3), len(word)/2)+1
 	for _, c := range candidates {
 		if d := distance(word, fold(c)); d < least {
 			best, least = c, d

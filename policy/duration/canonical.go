@@ -18,7 +18,7 @@ var short = map[time.Duration]string{
 // known.
 func Canonical(text string) string {
 	value, err := Parse(text)
-	if err != nil || HasCalendarUnit(text) {
+	if err != nil || CalendarUnit(text) != "" {
 		return text
 	}
 	var b strings.Builder

@@ -72,21 +72,21 @@ func Parse(text string) (time.Duration, error) {
 	return time.Duration(total.Num().Int64()), nil
 }
 
-// HasCalendarUnit reports whether the text of a duration has a month or a
-// year, which are not always of the same length.
-func HasCalendarUnit(text string) bool {
+// CalendarUnit returns the unit in the text of a duration that is a month or a
+// year, which are not always of the same length, as it is written, or "".
+func CalendarUnit(text string) string {
 	for s := strings.TrimSpace(text); s != ""; {
 		number, rest := cutNumber(s)
 		unit, rest := cutUnit(rest)
 		if number == "" || unit == "" {
-			return false
+			return ""
 		}
 		if size := units[unit]; size == month || size == year {
-			return true
+			return unit
 		}
 		s = rest
 	}
-	return false
+	return ""
 }
 
 // cutNumber cuts digits with at most one point off the front. As in humantime,

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -56,7 +57,7 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		if full := p.fullSymbol(name, method); full != "" && from == p {
 			return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
 		}
-		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.types.Scope().Names()))
+		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
 	}
 	if from != p && !obj.Exported() {
 		return nil, fmt.Errorf("package %s does not export %s: bind it there, or export it", from.Path, name)
@@ -341,6 +342,11 @@ func implementsContext(t types.Type) bool {
 		method("Value", []types.Type{empty}, empty),
 	}, nil)
 	return types.Implements(t, context.Complete())
+}
+
+// names returns the names of p that code of the package home can use.
+func (p *Package) names(home *Package) []string {
+	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool { return p != home && !token.IsExported(name) })
 }
 
 // DidYouMean names the candidate that differs least, if one is near.

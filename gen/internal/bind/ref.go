@@ -89,7 +89,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	obj := from.lookup(name)
 	switch {
 	case obj == nil:
-		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.types.Scope().Names()))
+		return ref, nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
 	case from != p && !obj.Exported():
 		return ref, nil, fmt.Errorf("%s is not exported by package %s", name, from.Path)
 	}
@@ -119,7 +119,7 @@ func (p *Package) Fallback(name string, fn Func, params []Param, recv string) (i
 		}
 	}
 	if obj == nil {
-		return false, false, "", fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.types.Scope().Names()))
+		return false, false, "", fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.names(p)))
 	}
 	f, ok := obj.(*types.Func)
 	if !ok {

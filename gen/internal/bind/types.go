@@ -122,7 +122,9 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 		}
 		var names []string
 		for m := range typ.Methods() {
-			names = append(names, m.Name())
+			if b.from == b.home || m.Exported() {
+				names = append(names, m.Name())
+			}
 		}
 		return fmt.Errorf("%s has no method %s%s", t.Name, method, DidYouMean(method, names))
 	}
