@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,21 @@ func find(ctx context.Context, config Config) (found, error) {
 	slices.Sort(f.sources)
 	slices.Sort(f.stale)
 	return f, nil
+}
+
+// misnamed returns the first file of the patterns that would be a policy file
+// under its right name, or "".
+func (r *Result) misnamed(ctx context.Context, config Config) string {
+	dirs, _ := dirs(ctx, config)
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		files, _ := os.ReadDir(dir)
+		for _, f := range files {
+			if name := strings.ToLower(f.Name()); name == SourceName || name == "retry.yml" {
+				return r.relative(filepath.Join(dir, f.Name()))
+			}
+		}
+	}
+	return ""
 }
 
 // dirs returns the folders of the patterns. They are walked without the go

@@ -93,7 +93,7 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 		return nil, err
 	}
 	if len(found.sources) == 0 && len(found.stale) == 0 {
-		return nil, nothing(config)
+		return nil, r.nothing(ctx, config)
 	}
 	memory := recollect(config, found)
 	if before, ok := memory.unchanged(); ok && !config.List {
@@ -125,13 +125,18 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	return r, nil
 }
 
-// nothing tells that no policy file stands beside the packages.
-func nothing(config Config) error {
+// nothing tells that no policy file stands beside the packages, or only one
+// with another name.
+func (r *Result) nothing(ctx context.Context, config Config) error {
 	patterns := strings.Join(config.Patterns, " ")
 	if patterns == "" {
 		patterns = "./..."
 	}
-	return fmt.Errorf("no %s beside the packages of %s: retrygen init writes one to start from", SourceName, patterns)
+	fix := "retrygen init writes one to start from"
+	if name := r.misnamed(ctx, config); name != "" {
+		fix = "rename " + name + " to " + SourceName
+	}
+	return fmt.Errorf("no %s beside the packages of %s: %s", SourceName, patterns, fix)
 }
 
 // keep fills the result of a run that changes nothing.
