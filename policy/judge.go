@@ -19,6 +19,9 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 			at = r.entry.at
 			if _, ok := inherited[f.Field]; ok {
 				f.Text += " (" + string(f.Field) + " is inherited)"
+			} else if other, ok := written[f.Else]; ok {
+				at = other
+				f.Text += " (" + string(f.Field) + " is the default)"
 			}
 		}
 		d.add(at, f.Rule, f.Severity, f.Text)

@@ -41,8 +41,10 @@ var ofPolicies = []Rule{
 			if p.Backoff == retry.Custom {
 				return Finding{}, false
 			}
-			return finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
+			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
 				"max_delay %s is shorter than the first delay %s, so that every delay is %s: raise max_delay or lower initial_delay", duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
+			f.Else = "initial_delay"
+			return f, found
 		},
 	},
 	{
@@ -109,8 +111,10 @@ var ofPolicies = []Rule{
 			flat := p.Backoff == retry.Exponential && p.Base == 1 ||
 				p.Backoff == retry.Linear && p.Increment == 0 ||
 				p.Backoff != retry.Fixed && p.Backoff != retry.Custom && p.InitialDelay > 0 && p.InitialDelay == p.MaxDelay
-			return finding(flat && p.MaxAttempts != 1, Warning, "backoff",
+			f, found := finding(flat && p.MaxAttempts != 1, Warning, "backoff",
 				"all delays are %s: write backoff: fixed", duration.Format(p.BaseDelay(1)))
+			f.Else = "initial_delay"
+			return f, found
 		},
 	},
 	{

@@ -31,13 +31,14 @@ func (s Severity) String() string {
 type Field string
 
 // A Finding is one problem of one policy, or of another entry of a file. Field
-// is where it shows.
+// is where it shows, or Else, where Field is left to its default.
 type Finding struct {
 	Rule     string // P300
 	Severity Severity
 	Section  string // of the file; "" means policies
 	Policy   string // name of the policy, or of the entry of Section
 	Field    Field
+	Else     Field
 	Text     string // what is wrong, then what to do
 }
 
