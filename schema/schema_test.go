@@ -35,6 +35,15 @@ func TestOneMistakeOneViolation(t *testing.T) {
 			Path: []string{"policies", "p", "backoff"}, Property: "fibonaci",
 			Message: "backoff is fixed, exponential or fibonacci, or one strategy with its settings, as {linear: {increment: 1s}}.",
 		}}},
+		{`{"version": 1, "policies": {"p": {"backoff": {"linear": {"increment": null}}}}}`, []Violation{{
+			Path: []string{"policies", "p", "backoff", "linear", "increment"}, Message: "A duration is a number with a unit: 500ms, 2s, 1m30s.",
+		}}},
+		{`{"version": 1, "policies": {"p": {"backoff": {"custom": {"delays": ["1s", null]}}}}}`, []Violation{{
+			Path: []string{"policies", "p", "backoff", "custom", "delays", "1"}, Message: "A duration is a number with a unit: 500ms, 2s, 1m30s.",
+		}}},
+		{`{"version": 1, "policies": {"p": {"per_error": {"timeout": {"backoff": {"linear": null}}}}}}`, []Violation{{
+			Path: []string{"policies", "p", "per_error", "timeout", "backoff", "linear"}, Message: "The settings of the strategy.",
+		}}},
 		{`{"version": 1, "policies": {"p": {"jitter": 2}}}`, []Violation{{
 			Path: []string{"policies", "p", "jitter"}, Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
 		}}},
