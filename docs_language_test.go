@@ -166,14 +166,14 @@ func languagePage(t *testing.T) string {
 		}
 		b.WriteString("\n| key | | default | |\n|---|---|---|---|\n")
 		for _, name := range properties.keys {
-			row(b, name, decode(properties.values[name]), decode)
+			row(t, b, name, decode(properties.values[name]), decode)
 		}
 	}
 	return b.String()
 }
 
 // row writes a setting, and below it those of its map.
-func row(b *strings.Builder, name string, s setting, decode func(json.RawMessage) setting) {
+func row(t *testing.T, b *strings.Builder, name string, s setting, decode func(json.RawMessage) setting) {
 	older := ""
 	if s.Deprecated != "" {
 		older = "older: " + strings.TrimSuffix(strings.ToLower(s.Deprecated[:1])+s.Deprecated[1:], ".")
@@ -182,11 +182,12 @@ func row(b *strings.Builder, name string, s setting, decode func(json.RawMessage
 	if byDefault != "" {
 		byDefault = "`" + strings.Trim(byDefault, `"`) + "`"
 	}
+	if s.Description == "" {
+		t.Errorf("%s has no markdownDescription in the schema", name)
+	}
 	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, older, byDefault, strings.ReplaceAll(s.Description, "\n", " "))
 	for _, inner := range s.Properties.keys {
-		if one := decode(s.Properties.values[inner]); one.Description != "" {
-			row(b, name+"."+inner, one, decode)
-		}
+		row(t, b, name+"."+inner, decode(s.Properties.values[inner]), decode)
 	}
 }
 

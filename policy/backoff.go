@@ -31,6 +31,9 @@ var strategies = map[string]struct {
 	"custom":      {retry.Custom, []string{"delays"}},
 }
 
+// settingsOf shows the settings of the strategies that have any.
+var settingsOf = map[string]string{"linear": "{increment: 1s}", "exponential": "{base: 2}", "custom": "{delays: [500ms, 2s]}"}
+
 // strategyKeys are the settings of any strategy.
 var strategyKeys = []string{"delay", "initial", "increment", "base", "multiplier", "delays"}
 
@@ -98,8 +101,12 @@ func (d decoder) oneKey(n *node, s *schedule, m *node) {
 	case found == nil:
 	case found.value.isNull():
 		d.strategy(n, s, found.key, &node{span: found.at, value: map[string]any{}})
-	case d.isMap(found.value, found.key):
+	case found.value.isMap():
 		d.strategy(n, s, found.key, found.value)
+	case settingsOf[found.key] == "":
+		d.problem(found.value.span, "P102", "%s has no settings: write backoff: %s, and the first delay as initial_delay", found.key, found.key)
+	default:
+		d.problem(found.value.span, "P102", "%s is a map of settings here, as %s, not %s", found.key, settingsOf[found.key], kindOf(found.value))
 	}
 }
 
