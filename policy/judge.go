@@ -11,8 +11,16 @@ import (
 // rules adds the findings about a policy whose settings are in order, each
 // where the field is written, or else at the policy's name.
 func (d decoder) rules(r resolution, p *retry.Policy) {
-	inherited, written := r.merged.places(), r.own.places()
-	for _, f := range rules.Check(p, nil) {
+	findings := rules.Check(p, nil)
+	if len(findings) == 0 {
+		return
+	}
+	inherited, own, defaults := r.merged.places(), r.own.places(), r.defaults.places()
+	for _, f := range findings {
+		written := own
+		if r.byDefaults(f) {
+			written = defaults
+		}
 		at, ok := written[f.Field]
 		if !ok {
 			// Where it is inherited from it may be right for others.
@@ -26,6 +34,17 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 		}
 		d.add(at, f.Rule, f.Severity, f.Text)
 	}
+}
+
+// byDefaults reports whether a finding is about the defaults alone, and so the
+// same for every policy that leaves them as they are.
+func (r resolution) byDefaults(f rules.Finding) bool {
+	said := r.extended.places()
+	return !slices.ContainsFunc(rules.ByID(f.Rule).Reads, func(field rules.Field) bool {
+		_, set := said[field]
+		_, scoped := said["scope"]
+		return set || scoped && field == "timeout"
+	})
 }
 
 // fileRules adds the findings about the file as a whole.

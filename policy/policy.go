@@ -116,7 +116,9 @@ func (d decoder) decode(root *node) *File {
 // A resolution is how a policy came to be what it is.
 type resolution struct {
 	entry       entry
-	own, merged settings // as it stands, and over what it inherits
+	own, merged settings // as it stands, and over all that it inherits
+	extended    settings // over the policies that it extends alone
+	defaults    settings
 }
 
 func (d decoder) version(root *node) {
@@ -164,9 +166,9 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 	}
 	inherited := map[string]settings{}
 	for _, e := range entries {
-		merged := d.inherit(e.key, own, inherited)
-		broken := merged.broken || defaults.broken
-		merged = merged.over(defaults)
+		extended := d.inherit(e.key, own, inherited)
+		broken := extended.broken || defaults.broken
+		merged := extended.over(defaults)
 		merged.broken = broken
 		p := merged.policy(e.key, f)
 		p.Pos, p.Description, p.Places = e.at.Pos, own[e.key].description, map[rules.Field]Pos{}
@@ -174,7 +176,7 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 			p.Places[field] = at.Pos
 		}
 		f.Policies = append(f.Policies, p)
-		list = append(list, resolution{e, own[e.key], merged})
+		list = append(list, resolution{e, own[e.key], merged, extended, defaults})
 	}
 	return list
 }
