@@ -230,8 +230,14 @@ func isLive(v ssa.Value) bool {
 		return false
 	}
 	fn := call.Common().StaticCallee()
-	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") ||
+	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") && !isOwnTime(call) ||
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
+}
+
+// isOwnTime reports whether nobody but the time limit that a function sets itself ends the
+// context that a call makes.
+func isOwnTime(made *ssa.Call) bool {
+	return NeverEnds(made.Common().Args[0]) && isOnlyDeferred(made)
 }
 
 // isCancelled reports whether v is a context that is derived with a cancel function,

@@ -255,6 +255,13 @@ func onlyPaces(v ssa.Value, recursion *ssa.Call, depth int) bool {
 	})
 }
 
+// isAlwaysRun reports whether no branch before block b returns instead.
+func isAlwaysRun(b *ssa.BasicBlock) bool {
+	return !slices.ContainsFunc(b.Parent().Blocks, func(before *ssa.BasicBlock) bool {
+		return len(before.Succs) == 0 && !b.Dominates(before)
+	})
+}
+
 // asksSetting reports whether a condition compares a setting of an object with a constant: it
 // holds each time, or never.
 func asksSetting(cond ssa.Value) bool {
@@ -299,7 +306,7 @@ func answersFailure(call *ssa.Call) bool {
 		failed = failed || fails
 		if at == tried.Block() {
 			// What stands before the attempt is part of the attempt.
-			return failed && at.Idom() == nil
+			return failed && isAlwaysRun(at)
 		}
 	}
 	return false

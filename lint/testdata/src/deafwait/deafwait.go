@@ -211,7 +211,7 @@ type service interface {
 }
 
 func pollInClosure(run func(func() error), s service) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(shared, time.Minute)
 	defer cancel()
 	run(func() error {
 		r, err := s.Start(ctx)
@@ -1124,3 +1124,17 @@ func nopeRandomButShort(ctx context.Context, c caller) (err error) {
 	}
 	return err
 }
+
+// Nobody but its own time limit ends the context.
+func nopeOwnTime(s service) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		done, err := s.Get(ctx, nil)
+		if err != nil || done {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+

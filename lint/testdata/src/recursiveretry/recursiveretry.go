@@ -151,3 +151,43 @@ func (s *socket) connect(to string) {
 	}
 	conn.Close()
 }
+
+// What stands before is done whatever it asks.
+func (s *socket) named(to, token string) {
+	if token != "" {
+		to += "?" + token
+	}
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		log.Print(err)
+		s.named(to, token)
+		return
+	}
+	conn.Close()
+}
+
+func (s *socket) attached(to, token string) {
+	user := "nobody"
+	if token != "" {
+		user = token
+	}
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		log.Print(user, err)
+		s.attached(to, token) // want `RL113`
+		return
+	}
+	conn.Close()
+}
+
+func (s *socket) nopeStopped(to string, stopped func() bool) {
+	if stopped() {
+		return
+	}
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		s.nopeStopped(to, stopped)
+		return
+	}
+	conn.Close()
+}
