@@ -202,7 +202,7 @@ func (r Retry) corrects() bool {
 	for b := range r.failed.blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) {
+			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) || isOfAnswer(call, r.Call) {
 				continue
 			}
 			for err := range errorsOf(call) {
@@ -213,6 +213,11 @@ func (r Retry) corrects() bool {
 		}
 	}
 	return false
+}
+
+// isOfAnswer reports whether a call is about what another has returned: it reads the answer.
+func isOfAnswer(call, asked *ssa.Call) bool {
+	return slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool { return *op != nil && isResultOf(*op, asked, 8) })
 }
 
 // rewinder names what only brings the same back to where it was.
