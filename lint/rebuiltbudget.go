@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -76,11 +77,28 @@ func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, cmp := range retryloop.Restarted(fn) {
-			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) {
+		for cmp, step := range retryloop.Restarted(fn) {
+			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) && isCounting(file, step.Pos()) {
 				r.at(cmp.Pos(), token.NoPos, "RL106", "each round sets this counter anew before it counts, so the limit is never reached: declare it before the loop")
 			}
 		}
 	}
 	return r.used, nil
+}
+
+// isCounting reports whether a statement steps a variable at a place: an expression that
+// adds two constants does not.
+func isCounting(file *ast.File, pos token.Pos) bool {
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	for _, n := range path {
+		switch n := n.(type) {
+		case *ast.IncDecStmt:
+			return true
+		case *ast.AssignStmt:
+			return (n.Tok == token.ADD_ASSIGN || n.Tok == token.SUB_ASSIGN) && pos < n.Rhs[0].Pos()
+		case *ast.BinaryExpr, ast.Stmt:
+			return false
+		}
+	}
+	return false
 }

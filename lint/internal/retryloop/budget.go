@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,28 +37,34 @@ func (r Retry) RebuiltBudget() ssa.Value {
 	return nil
 }
 
-// Restarted returns the comparisons by which loops end when a counter has reached something
-// that each round sets to the same before it counts.
-func Restarted(fn *ssa.Function) (found []*ssa.BinOp) {
-	for _, l := range loops(fn) {
-		for _, b := range l.list {
-			branch, ok := terminator(b).(*ssa.If)
-			if !ok || l.innermost[b] != l || !l.mayLeave(branch) {
-				continue
-			}
-			cmp, ok := branch.Cond.(*ssa.BinOp)
-			if ok && (isCountOfOne(cmp.X) || isCountOfOne(cmp.Y)) {
-				found = append(found, cmp)
+// Restarted yields the comparisons by which loops may end, where one side is a step from one
+// constant by another: of a counter that each round sets anew before it counts, if the
+// step is a statement.
+func Restarted(fn *ssa.Function) iter.Seq2[*ssa.BinOp, *ssa.BinOp] {
+	return func(yield func(cmp, step *ssa.BinOp) bool) {
+		for _, l := range loops(fn) {
+			for _, b := range l.list {
+				branch, ok := terminator(b).(*ssa.If)
+				if !ok || l.innermost[b] != l || !l.mayLeave(branch) {
+					continue
+				}
+				cmp, ok := branch.Cond.(*ssa.BinOp)
+				if !ok {
+					continue
+				}
+				for _, v := range []ssa.Value{cmp.X, cmp.Y} {
+					if step, ok := v.(*ssa.BinOp); ok && isStepOfConstant(step) && !yield(cmp, step) {
+						return
+					}
+				}
 			}
 		}
 	}
-	return found
 }
 
-// isCountOfOne reports whether v is a variable that is set to a constant and stepped by one.
-func isCountOfOne(v ssa.Value) bool {
-	step, ok := v.(*ssa.BinOp)
-	return ok && (step.Op == token.ADD || step.Op == token.SUB) && isConst(step.X) && isConst(step.Y) && isInteger(step.Type())
+// isStepOfConstant reports whether an instruction steps a constant by another.
+func isStepOfConstant(step *ssa.BinOp) bool {
+	return (step.Op == token.ADD || step.Op == token.SUB) && isConst(step.X) && isConst(step.Y) && isInteger(step.Type())
 }
 
 // rebuiltTimer returns the timer that a case of a select waits for, if it is

@@ -240,3 +240,27 @@ func nopeCountsWithin(c client, limit int) error {
 		time.Sleep(time.Second)
 	}
 }
+
+// The limit is the sum of two constants.
+func nopeConstantLimit(c client, counts map[int64]int) {
+	ttl := int64(10)
+	for i := ttl; i < ttl+20; i++ {
+		if counts[i] > 3 {
+			return
+		}
+	}
+}
+
+func addedAnew(c client) error {
+	for { // want `RL101`
+		tries := 0
+		_, err := c.Call(context.Background(), "k")
+		if err == nil {
+			return nil
+		}
+		tries += 1
+		if tries > 3 { // want `RL106`
+			return err
+		}
+	}
+}
