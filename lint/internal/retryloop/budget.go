@@ -39,7 +39,7 @@ func (r Retry) RebuiltBudget() ssa.Value {
 
 // Restarted yields the comparisons by which loops may end, where one side is a step from one
 // constant by another: of a counter that each round sets anew before it counts, if the
-// step is a statement.
+// step is a statement. The other side is a limit that stays the same.
 func Restarted(fn *ssa.Function) iter.Seq2[*ssa.BinOp, *ssa.BinOp] {
 	return func(yield func(cmp, step *ssa.BinOp) bool) {
 		for _, l := range loops(fn) {
@@ -52,8 +52,9 @@ func Restarted(fn *ssa.Function) iter.Seq2[*ssa.BinOp, *ssa.BinOp] {
 				if !ok {
 					continue
 				}
-				for _, v := range []ssa.Value{cmp.X, cmp.Y} {
-					if step, ok := v.(*ssa.BinOp); ok && isStepOfConstant(step) && !yield(cmp, step) {
+				for _, sides := range [][2]ssa.Value{{cmp.X, cmp.Y}, {cmp.Y, cmp.X}} {
+					step, ok := sides[0].(*ssa.BinOp)
+					if ok && isStepOfConstant(step) && !l.blocks[blockOf(sides[1])] && !yield(cmp, step) {
 						return
 					}
 				}

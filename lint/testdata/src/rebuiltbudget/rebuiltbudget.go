@@ -264,3 +264,18 @@ func addedAnew(c client) error {
 		}
 	}
 }
+
+// It walks along what each round brings.
+func nopeOffset(next func() []byte) error {
+	for {
+		text := next()
+		at := 8
+		if len(text) < at+2 {
+			return errors.New("too short")
+		}
+		at += 2
+		if len(text) < at {
+			return errors.New("too short")
+		}
+	}
+}
