@@ -28,6 +28,8 @@ var floors = map[string][]string{
 	// alike.
 	"internal/spelling": {},
 	"internal/excerpt":  {},
+	// Both commands load packages through the go command.
+	"internal/gocommand": {},
 	// Both commands write SARIF.
 	"internal/sarif": {},
 	// Whatever they write is whole.
@@ -41,16 +43,16 @@ var floors = map[string][]string{
 	"policy/rules":      {"policy/duration", "runtime"},
 	"schema":            {},
 	"policy":            {"internal/excerpt", "internal/spelling", "policy/duration", "policy/rules", "runtime", "schema"},
-	"gen/internal/bind": {"internal/spelling"},
+	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "runtime"},
-	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "policy", "policy/rules"},
+	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy", "policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.
 	"lint/internal/retryloop": {},
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
 	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "internal/spelling", "policy", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/sarif", "lint", "policy", "policy/rules"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},
 	"examples/agent":      {"runtime"},

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
 // found is what the folders of the packages hold for us; absolute paths,
@@ -145,7 +145,7 @@ func walk(root string, modules, dirs map[string]bool) error {
 // dirsOf asks the go command where packages given by import path are.
 func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[string]bool) error {
 	loaded, err := packages.Load(&packages.Config{
-		Context: ctx, Dir: config.Dir, Mode: packages.NeedName | packages.NeedFiles, BuildFlags: bind.BuildFlags(config.Tags),
+		Context: ctx, Dir: config.Dir, Mode: packages.NeedName | packages.NeedFiles, BuildFlags: gocommand.BuildFlags(config.Tags),
 	}, patterns...)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"go/token"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -171,18 +173,18 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 // checkPackages runs the suite over packages: those that compile, if its error is
 // *uncompiled.
 func checkPackages(config checkConfig, patterns []string, dir string) (findings []finding, err error) {
-	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests}
-	if config.tags != "" {
-		load.BuildFlags = []string{"-tags=" + config.tags}
-	}
+	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags)}
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
 	pkgs, err := packages.Load(load, patterns...)
 	if err != nil {
-		return nil, fmt.Errorf("retrylint: %w", err)
+		return nil, fmt.Errorf("retrylint: %w", gocommand.Said(err))
 	}
 	if len(pkgs) == 0 {
+		if err := gocommand.List(context.Background(), dir, config.tags, patterns...); err != nil {
+			return nil, fmt.Errorf("retrylint: %w", err)
+		}
 		return nil, fmt.Errorf("retrylint: no packages match %s", strings.Join(patterns, " "))
 	}
 	left := broken(pkgs, dir)

@@ -3,19 +3,19 @@ package bind
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
 // A Program is what one load brought.
@@ -60,7 +60,7 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 		Dir:     dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
 			packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedModule,
-		BuildFlags: BuildFlags(tags),
+		BuildFlags: gocommand.BuildFlags(tags),
 		Fset:       token.NewFileSet(),
 		ParseFile: func(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
 			if ours(filename, src) {
@@ -71,17 +71,17 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	}
 	loaded, err := packages.Load(config, patterns...)
 	if err != nil {
-		return nil, said(err)
+		return nil, gocommand.Said(err)
 	}
 	// The output of an earlier run still has the name that a package had then.
 	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
 		if loaded, err = packages.Load(config, patterns...); err != nil {
-			return nil, said(err)
+			return nil, gocommand.Said(err)
 		}
 	}
 	// Of what is wrong with the module itself, the load may say nothing at all.
 	if len(loaded) == 0 && moduleOf(dir) != "" {
-		if err := list(ctx, dir, tags, patterns...); err != nil {
+		if err := gocommand.List(ctx, dir, tags, patterns...); err != nil {
 			return nil, err
 		}
 	}
@@ -109,27 +109,6 @@ func Load(ctx context.Context, dir string, tags string, patterns []string, ours 
 	return program, nil
 }
 
-// list returns what the go command in dir says against patterns.
-func list(ctx context.Context, dir, tags string, patterns ...string) error {
-	var stderr strings.Builder
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, BuildFlags(tags), patterns)...)
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	err := cmd.Run()
-	if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
-		return errors.New(text)
-	}
-	return err
-}
-
-// said returns an error as the go command has said it.
-func said(err error) error {
-	before, text, ok := strings.Cut(err.Error(), ": stderr: ")
-	if text = strings.TrimSpace(text); !ok || text == "" {
-		text = strings.TrimPrefix(before, "err: ")
-	}
-	return errors.New(text)
-}
-
 // misnamed returns, as an overlay that leaves them out of the build, the files
 // of ours among those of which the go command cannot make one package.
 func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[string][]byte {
@@ -151,14 +130,6 @@ func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[st
 // folder.
 func twoPackages(err packages.Error) bool {
 	return err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ")
-}
-
-// BuildFlags returns the flags of the go command for build tags.
-func BuildFlags(tags string) []string {
-	if tags == "" {
-		return nil
-	}
-	return []string{"-tags=" + tags}
 }
 
 // Add makes a package that is type-checked already known to the program.
@@ -226,7 +197,7 @@ func missing(ctx context.Context, dir, tags, folder string) string {
 	case "":
 		return "there is no go.mod in its folder, nor above: go mod init MODULE makes one"
 	case moduleOf(dir):
-		if err := list(ctx, dir, tags, folder); err != nil {
+		if err := gocommand.List(ctx, dir, tags, folder); err != nil {
 			return err.Error()
 		}
 		return "the go command finds none in its folder"

@@ -1,0 +1,40 @@
+// Package gocommand gives the go command's own words for what it cannot load, which
+// golang.org/x/tools/go/packages wraps or loses.
+package gocommand
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// List returns what the go command in dir says against patterns, or nil.
+func List(ctx context.Context, dir, tags string, patterns ...string) error {
+	var stderr strings.Builder
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, BuildFlags(tags), patterns)...)
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	err := cmd.Run()
+	if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
+		return errors.New(text)
+	}
+	return err
+}
+
+// Said returns an error of packages.Load as the go command has said it.
+func Said(err error) error {
+	before, text, ok := strings.Cut(err.Error(), ": stderr: ")
+	if text = strings.TrimSpace(text); !ok || text == "" {
+		text = strings.TrimPrefix(before, "err: ")
+	}
+	return errors.New(text)
+}
+
+// BuildFlags returns the flags of the go command for build tags.
+func BuildFlags(tags string) []string {
+	if tags == "" {
+		return nil
+	}
+	return []string{"-tags=" + tags}
+}
