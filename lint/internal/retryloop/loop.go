@@ -231,11 +231,11 @@ func (l *loop) betweenAttempts(asks bool) map[*ssa.BasicBlock]bool {
 }
 
 // repeated returns the calls that each round makes with the same operands, or to fill the
-// same again.
+// same again. Who takes what comes serves.
 func (l *loop) repeated() (calls []*ssa.Call) {
 	round := way{loop: l, blocks: l.blocks}
 	for call := range l.calls {
-		if isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
+		if taker.MatchString(nameOf(call)) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
 			continue
 		}
 		if same, counted := round.repeats(call); same && !counted || l.fills(call) || round.asksAnew(call) {

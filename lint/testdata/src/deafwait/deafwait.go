@@ -1138,3 +1138,22 @@ func nopeOwnTime(s service) error {
 	}
 }
 
+
+type subscription interface {
+	ReceiveMessage(ctx context.Context) (string, error)
+}
+
+// It takes what comes, for as long as the program runs.
+func nopeServes(ctx context.Context, s subscription, out chan<- string) error {
+	for {
+		text, err := s.ReceiveMessage(ctx)
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			time.Sleep(time.Second)
+			continue
+		}
+		out <- text
+	}
+}
