@@ -392,10 +392,24 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
 		return true, nil
 	}
+	if (fn == nil || len(fn.Blocks) == 0) && isGivenDelay(call) {
+		return true, nil
+	}
 	if fn == nil {
 		return !common.IsInvoke() && !isCancel(common.Value) && !isOfLogger(call), nil // a function value
 	}
 	return false, []*ssa.Function{fn}
+}
+
+// isGivenDelay reports whether a call is given a context, and for how long, and returns
+// nothing but an error: it waits, whatever it is called.
+func isGivenDelay(call *ssa.Call) bool {
+	results := call.Common().Signature().Results()
+	if results.Len() > 1 || results.Len() == 1 && !isError(results.At(0).Type()) && !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
+		return false
+	}
+	args := argumentsOf(call.Common())
+	return len(args) == 2 && IsContext(args[0].Type()) && isDuration(args[1].Type())
 }
 
 // verdict names what says what an error is, as ShouldRetry does.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Users are at another place, as the name of the type says.
@@ -262,4 +263,19 @@ func (c *books) readsTheAnswer(ctx context.Context) error {
 		fmt.Println(string(text))
 	}
 	return errConflict
+}
+
+type pacer interface {
+	For(ctx context.Context, d time.Duration) bool
+}
+
+// Whatever it is called, it is given for how long.
+func nopePaced(ctx context.Context, c client, p pacer) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		p.For(ctx, time.Second)
+	}
+	return err
 }
