@@ -130,6 +130,13 @@ func attemptsBelow(delay, limit, factor float64, steps int64) (made int) {
 // constantFields returns the fields that are set to constants in a variable, of
 // a function or of the package, if nothing else can be in them.
 func constantFields(all []*ssa.Function, addr ssa.Value) (map[string]constant.Value, bool) {
+	return constantFieldsWithin(all, addr, 8)
+}
+
+func constantFieldsWithin(all []*ssa.Function, addr ssa.Value, depth int) (map[string]constant.Value, bool) {
+	if depth == 0 {
+		return nil, false
+	}
 	var uses []ssa.Instruction
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
@@ -151,7 +158,7 @@ func constantFields(all []*ssa.Function, addr ssa.Value) (map[string]constant.Va
 			// A literal is built elsewhere and copied as a whole.
 			literal, isLoad := use.Val.(*ssa.UnOp)
 			if isLoad && len(fields) == 0 && use.Addr == addr {
-				fields, ok = constantFields(all, literal.X)
+				fields, ok = constantFieldsWithin(all, literal.X, depth-1)
 			}
 		}
 		if !ok {

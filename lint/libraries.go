@@ -346,18 +346,26 @@ func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 			continue
 		}
 		fn := call.Call.StaticCallee()
-		if fn != nil && fn.Name() == name && (wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0])) {
+		if fn != nil && fn.Name() == name && isOfLibrary(fn) && (wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0])) {
 			return true
 		}
 	}
 	return false
 }
 
+// isOfLibrary reports whether a function is one of a library that takes options.
+func isOfLibrary(fn *ssa.Function) bool {
+	fn = generic(fn)
+	return fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains(optionPaths, fn.Object().Pkg().Path())
+}
+
+var optionPaths = slices.Concat(cenkaltiPaths, cenkaltiNewPaths, avastPaths, []string{avastv5, gax})
+
 // elements returns what is put into a slice of variadic arguments.
 func elements(v ssa.Value) (found []ssa.Value) {
 	slice, ok := v.(*ssa.Slice)
-	if !ok {
-		return nil
+	if !ok || slice.X.Referrers() == nil {
+		return nil // not of here, or an array of the package
 	}
 	for _, ref := range *slice.X.Referrers() {
 		if at, ok := ref.(*ssa.IndexAddr); ok {
@@ -374,7 +382,7 @@ func elements(v ssa.Value) (found []ssa.Value) {
 // origin returns what a value was before it was converted or kept in a variable
 // that is assigned to once.
 func origin(v ssa.Value) ssa.Value {
-	for {
+	for range 64 { // a variable may be set to itself
 		switch x := v.(type) {
 		case *ssa.MakeInterface:
 			v = x.X
@@ -396,6 +404,7 @@ func origin(v ssa.Value) ssa.Value {
 			return v
 		}
 	}
+	return v
 }
 
 // setsField reports whether a field of what v points to is assigned a value
@@ -424,7 +433,12 @@ func isZero(v ssa.Value) bool {
 	if load, isLoad := v.(*ssa.UnOp); isLoad && load.Op == token.MUL {
 		return isZeroVariable(load.X)
 	}
-	return ok && c.Value != nil && constant.Sign(c.Value) == 0
+	return ok && isZeroConstant(c.Value)
+}
+
+// isZeroConstant reports whether a constant is the number 0.
+func isZeroConstant(v constant.Value) bool {
+	return v != nil && (v.Kind() == constant.Int || v.Kind() == constant.Float) && constant.Sign(v) == 0
 }
 
 // isZeroVariable reports whether v is a variable of this package only, to which that
@@ -440,7 +454,7 @@ func isZeroVariable(v ssa.Value) bool {
 				store, ok := instr.(*ssa.Store)
 				switch {
 				case ok && store.Addr == v:
-					if c, ok := store.Val.(*ssa.Const); !ok || c.Value == nil || constant.Sign(c.Value) != 0 {
+					if c, ok := store.Val.(*ssa.Const); !ok || !isZeroConstant(c.Value) {
 						return false
 					}
 				case slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }):

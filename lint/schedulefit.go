@@ -56,7 +56,7 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "context") {
 		return r.used, nil
 	}
-	flow := timeoutFlow{pass: pass}
+	flow := newTimeoutFlow(pass, nil)
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		attempts := retry.Attempts()
 		ctx := retryloop.GivenContext(retry.Call)

@@ -193,15 +193,21 @@ func isStart(start ssa.CallInstruction, fn *ssa.Function) bool {
 
 // isStateful reports whether a value is a backoff that counts, as far as its
 // makers are seen.
-func (s sharing) isStateful(v ssa.Value) bool {
+func (s sharing) isStateful(v ssa.Value) bool { return s.isStatefulBut(v, map[ssa.Value]bool{}) }
+
+func (s sharing) isStatefulBut(v ssa.Value, open map[ssa.Value]bool) bool {
 	v = source(v)
+	if open[v] {
+		return true // what it is made of besides decides
+	}
+	open[v] = true
 	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
 		stored := s.storedIn(load.X)
 		return len(stored) > 0 && !slices.ContainsFunc(stored, func(v ssa.Value) bool {
 			if again, ok := source(v).(*ssa.UnOp); ok && again.Op == token.MUL {
 				return true // handed on: who knows from where
 			}
-			return !s.isStateful(v)
+			return !s.isStatefulBut(v, open)
 		})
 	}
 	if alloc, ok := v.(*ssa.Alloc); ok {
@@ -223,14 +229,14 @@ func (s sharing) isStateful(v ssa.Value) bool {
 		case "WithMaxRetries", "WithMaxDuration", "NewExponential", "NewFibonacci":
 			return true
 		case "WithJitter", "WithJitterPercent", "WithFullJitter", "WithCappedDuration":
-			return s.isStateful(args[len(args)-1])
+			return s.isStatefulBut(args[len(args)-1], open)
 		}
 	case isCenkalti(path):
 		switch fn.Name() {
 		case "WithMaxRetries", "NewExponentialBackOff":
 			return true
 		case "WithContext":
-			return s.isStateful(args[0])
+			return s.isStatefulBut(args[0], open)
 		}
 	}
 	return false

@@ -53,7 +53,7 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	flow := timeoutFlow{pass, callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs)}
+	flow := newTimeoutFlow(pass, callersOf(fns))
 	flow.exportLimits(fns)
 	for _, fn := range fns {
 		for _, b := range fn.Blocks {
@@ -94,16 +94,41 @@ type limit struct {
 type timeoutFlow struct {
 	pass    *analysis.Pass
 	callers map[*ssa.Function][]*ssa.CallCommon
+	known   map[ssa.Value]knownLimit // what did not depend on a value that was open
+	cuts    *int                     // how often a value was met that was open
+}
+
+type knownLimit struct {
+	limit limit
+	ok    bool
+}
+
+func newTimeoutFlow(pass *analysis.Pass, callers map[*ssa.Function][]*ssa.CallCommon) timeoutFlow {
+	return timeoutFlow{pass, callers, map[ssa.Value]knownLimit{}, new(int)}
 }
 
 // limit returns the least timeout that v is known to be under, whichever way
 // it came. open are the values under way, against cycles.
 func (f timeoutFlow) limit(v ssa.Value, open map[ssa.Value]bool) (limit, bool) {
 	if open[v] {
+		*f.cuts++
 		return limit{}, false
 	}
+	if k, ok := f.known[v]; ok {
+		return k.limit, k.ok
+	}
+	cuts := *f.cuts
 	open[v] = true
-	defer delete(open, v)
+	l, ok := f.limitOf(v, open)
+	delete(open, v)
+	if *f.cuts == cuts {
+		f.known[v] = knownLimit{l, ok}
+	}
+	return l, ok
+}
+
+// limitOf is limit of a value that is open.
+func (f timeoutFlow) limitOf(v ssa.Value, open map[ssa.Value]bool) (limit, bool) {
 	switch v := v.(type) {
 	case *ssa.Extract:
 		if call, ok := v.Tuple.(*ssa.Call); ok {

@@ -150,10 +150,38 @@ func givesUp(op ssa.Value) bool {
 	})
 }
 
+// isMadeError reports whether a call makes an error of a text, and of nothing that is an
+// error itself.
+func isMadeError(call *ssa.Call) bool {
+	fn := call.Call.StaticCallee()
+	if fn == nil || fn.Name() != "New" && fn.Name() != "Errorf" || !retryloop.IsError(call.Type()) {
+		return false
+	}
+	for _, arg := range call.Call.Args {
+		for _, v := range append(elements(arg), arg) {
+			if made, ok := v.(*ssa.MakeInterface); ok {
+				v = made.X
+			}
+			if retryloop.IsError(v.Type()) || isChangedError(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isChangedError(v ssa.Value) bool {
+	changed, ok := v.(*ssa.ChangeInterface)
+	return ok && retryloop.IsError(changed.X.Type())
+}
+
 // isNamedError reports whether v is an error that is a variable of a package, or wraps
-// one.
+// one, or is made of a text.
 func isNamedError(v ssa.Value) bool {
 	if wrap, ok := v.(*ssa.Call); ok && len(wrap.Call.Args) > 0 {
+		if isMadeError(wrap) {
+			return true
+		}
 		v = wrap.Call.Args[0]
 	}
 	load, ok := v.(*ssa.UnOp)

@@ -61,7 +61,7 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 		return 0, fmt.Errorf("retrylint: -C: %s is no directory", dir)
 	}
 	findings, err := config.find(dir)
-	if left := new(uncompiled); errors.As(err, &left) && left.checked > 0 && !config.fix && !config.diff && config.baseline == "" {
+	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix && !config.diff && config.baseline == "" {
 		return len(findings), errors.Join(config.print(findings, stdout, dir), err)
 	}
 	if err != nil {

@@ -100,11 +100,16 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 }
 
 // leavesIfOK reports whether a branch leaves only where a bool that the call has returned
-// beside its error is true: it is not where the call has failed.
+// beside its error is true: it is not where the call has failed, unless that error is given
+// back, as of a call that says when to give up.
 func (r *Retry) leavesIfOK(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 	x, ok := branch.Cond.(*ssa.Extract)
 	succs := branch.Block().Succs
-	return ok && x.Tuple == ssa.Value(r.Call) && cycle[succs[1]] && !cycle[succs[0]]
+	if !ok || x.Tuple != ssa.Value(r.Call) || !cycle[succs[1]] || cycle[succs[0]] {
+		return false
+	}
+	errs := errorsOf(r.Call)
+	return !slices.ContainsFunc(returnsOf(behind(succs[0])), func(ret *ssa.Return) bool { return errs[returnedError(ret)] })
 }
 
 // beforeAttempts returns what a context is derived from if each attempt gives it a time
@@ -132,15 +137,20 @@ func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c class
 	for b := range bounds {
 		before[b] = true
 	}
+	// What the program chooses by itself, and what follows a failure.
+	chosen, failures := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]*ssa.BasicBlock{}
+	for b := range cycle {
+		last, isBranch := terminator(b).(*ssa.If)
+		chosen[b] = isBranch && last != branch && !(c.only(last.Cond) && r.failed.loop.concerns(last.Cond, c.errs))
+		_, failures[b], _ = r.failed.loop.branchOn(b, c.errs)
+	}
 	for shrunk := true; shrunk; {
 		shrunk = false
-		for _, b := range r.failed.loop.list {
+		for _, b := range slices.Backward(r.failed.loop.list) {
 			if !cycle[b] {
 				continue
 			}
-			last, isBranch := terminator(b).(*ssa.If)
-			chosen := isBranch && last != branch && !(c.only(last.Cond) && r.failed.loop.concerns(last.Cond, c.errs))
-			_, failing, _ := r.failed.loop.branchOn(b, c.errs)
+			failing := failures[b]
 			on, off := 0, 0
 			for _, s := range b.Succs {
 				switch {
@@ -152,10 +162,10 @@ func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c class
 					off++
 				}
 			}
-			if on == 0 || chosen && off > 0 {
+			if on == 0 || chosen[b] && off > 0 {
 				delete(cycle, b)
 				shrunk = true
-			} else if off > 0 && last != branch {
+			} else if off > 0 && terminator(b) != ssa.Instruction(branch) {
 				classes[b] = true
 			}
 		}
@@ -195,6 +205,9 @@ func (r *Retry) comesBack(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) boo
 			return false
 		}
 		w := l.way(b, s)
+		if !w.returns() {
+			return false // what it sets ends the loop
+		}
 		for in := range w.blocks {
 			if ends(in) || len(in.Succs) == 0 || slices.ContainsFunc(in.Succs, func(to *ssa.BasicBlock) bool { return !l.blocks[to] }) || in == r.failed.from {
 				return false
@@ -418,10 +431,12 @@ func (c classification) replaces(phi *ssa.Phi) bool {
 
 // isAnswer reports whether v is an object that the call returned with its error:
 // what it holds says how the call failed.
-func isAnswer(v ssa.Value, call *ssa.Call) bool {
+func isAnswer(v ssa.Value, call *ssa.Call) bool { return isAnswerWithin(v, call, 8) }
+
+func isAnswerWithin(v ssa.Value, call *ssa.Call, depth int) bool {
 	if alloc, ok := v.(*ssa.Alloc); ok {
 		in := contents(alloc)
-		return len(in) > 0 && !slices.ContainsFunc(in, func(in ssa.Value) bool { return !isAnswer(in, call) })
+		return len(in) > 0 && depth > 0 && !slices.ContainsFunc(in, func(in ssa.Value) bool { return !isAnswerWithin(in, call, depth-1) })
 	}
 	x, ok := v.(*ssa.Extract)
 	if v != ssa.Value(call) && (!ok || x.Tuple != ssa.Value(call)) {
@@ -553,6 +568,9 @@ func isOfTime(fn *ssa.Function) bool {
 // isNamed reports whether fn is a function or method of a package with one of
 // the names.
 func isNamed(fn *ssa.Function, path string, names ...string) bool {
+	if fn != nil && fn.Origin() != nil {
+		fn = fn.Origin()
+	}
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path && slices.Contains(names, fn.Name())
 }
 

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/token"
+	"go/types"
 	"net/http"
 	"regexp"
 	"slices"
@@ -89,12 +90,27 @@ func (l *loop) retryOfStatus(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bo
 		if !same {
 			continue
 		}
-		if !counts && !isOpaque(call) && (r.Waits() || !r.corrects()) {
+		if !counts && !isOpaque(call) && (r.Waits() || !r.corrects()) && !sendsContext(call) {
 			r.judge(terminator(b).(*ssa.If), errs)
 		}
 		return r, true
 	}
 	return Retry{}, false
+}
+
+// sendsContext reports whether a call is given a request that may end with its context, by an
+// error that leaves.
+func sendsContext(call *ssa.Call) bool {
+	return slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool {
+		if types.TypeString(arg.Type(), nil) != "*net/http.Request" {
+			return false
+		}
+		if x, ok := arg.(*ssa.Extract); ok {
+			arg = x.Tuple
+		}
+		made, ok := arg.(*ssa.Call)
+		return !ok || GivenContext(made) != nil && !NeverEnds(GivenContext(made)) || GivenContext(made) == nil && !isNamed(made.Common().StaticCallee(), "net/http", "NewRequest")
+	})
 }
 
 // goesOnAfter reports whether an error of a call, or a response that is OK, leads back to

@@ -156,6 +156,9 @@ func plainReturn(b *ssa.BasicBlock) *ssa.Return {
 // isLogged reports whether a call is a part of telling a log something: the caller does not
 // hear of it.
 func isLogged(call *ssa.Call) bool {
+	if fn := call.Common().StaticCallee(); isNamed(fn, "fmt", "Fprint", "Fprintf", "Fprintln") {
+		return isOfPackageVariable(root(call.Common().Args[0])) || isPackageVariable(root(call.Common().Args[0])) // os.Stderr
+	}
 	return isTold(call) || isBuiltin(call) || isGotten(call)
 }
 

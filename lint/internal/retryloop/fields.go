@@ -91,7 +91,22 @@ func isSettled(field *ssa.FieldAddr) bool {
 		}
 		made = made || local && !isOnlyRead(at)
 		return true
-	}) && made
+	}) && made && !isOverwritten(field)
+}
+
+// isOverwritten reports whether the package assigns a whole struct to what a pointer leads to,
+// of the type that a field is of.
+func isOverwritten(field *ssa.FieldAddr) bool {
+	return !EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		return !anyInstr(fn, func(instr ssa.Instruction) bool {
+			store, ok := instr.(*ssa.Store)
+			if !ok || !types.Identical(store.Addr.Type(), field.X.Type()) {
+				return false
+			}
+			_, local := store.Addr.(*ssa.Alloc)
+			return !local
+		})
+	})
 }
 
 // isSetOnlyTo reports whether the package assigns to a field, and nothing but what is

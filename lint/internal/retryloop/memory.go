@@ -94,10 +94,26 @@ func (w way) isFresh(v ssa.Value) bool {
 	return ok && w.loop.blocks[alloc.Block()]
 }
 
-// isGiven reports whether a call has v, or a variable of a package, to work on.
+// isGiven reports whether a call has v, a part of it, or a variable of a package, to work on.
 func isGiven(call ssa.CallInstruction, v ssa.Value) bool {
 	common := call.Common()
-	return slices.Contains(common.Args, v) || common.Value == v || isPackageVariable(v)
+	return common.Value == v || isPackageVariable(v) || slices.ContainsFunc(common.Args, func(arg ssa.Value) bool { return addressed(arg) == v })
+}
+
+// addressed returns the variable that an address is of, or of a part of.
+func addressed(addr ssa.Value) ssa.Value {
+	for {
+		switch at := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = at.X
+		case *ssa.IndexAddr:
+			addr = at.X
+		case *ssa.MakeInterface:
+			addr = at.X
+		default:
+			return addr
+		}
+	}
 }
 
 // mayStore reports whether a function may assign to a field. It looks depth
@@ -200,7 +216,7 @@ func disjoint(a, b *ssa.FieldAddr) bool {
 func holds(outer types.Type, inner *types.Struct, depth int) bool {
 	switch t := outer.Underlying().(type) {
 	case *types.Struct:
-		if types.Identical(t, inner) || depth == 0 {
+		if types.IdenticalIgnoreTags(t, inner) || depth == 0 {
 			return true
 		}
 		for field := range t.Fields() {

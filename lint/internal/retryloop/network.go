@@ -62,6 +62,9 @@ func (n Network) calls(fn *ssa.Function) bool {
 // isRemote reports whether a call is given a context, a connection or a request,
 // or returns one, or reaches what is.
 func (n Network) isRemote(call ssa.CallInstruction) bool {
+	if isOfSync(call.Common().StaticCallee()) {
+		return false
+	}
 	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) || slices.ContainsFunc(argumentsOf(call.Common()), carriesContext) {
 		return true
 	}
@@ -116,6 +119,12 @@ func isOfClientType(f *types.Func, from *ssa.Function) bool {
 func repositoryOf(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")
+}
+
+// isOfSync reports whether a function waits for others within this program, as semaphores and
+// limiters do.
+func isOfSync(fn *ssa.Function) bool {
+	return fn != nil && fn.Pkg != nil && (strings.HasPrefix(fn.Pkg.Pkg.Path(), "golang.org/x/sync/") || fn.Pkg.Pkg.Path() == "golang.org/x/time/rate")
 }
 
 // answeredBy returns the call that a method is called on the answer of: that says how the

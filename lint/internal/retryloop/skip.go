@@ -64,7 +64,7 @@ func (l *loop) beginsWith(call *ssa.Call, failed, succeeded way) bool {
 }
 
 func (l *loop) skips(call *ssa.Call, n Network) bool {
-	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || taker.MatchString(nameOf(call)) || !n.isRemote(call) {
+	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || taker.MatchString(nameOf(call)) || waiter.MatchString(nameOf(call)) || !n.isRemote(call) || sleepsWithin(call.Common().StaticCallee(), 3) {
 		return false
 	}
 	errs := errorsOf(call)

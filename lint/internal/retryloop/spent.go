@@ -93,7 +93,7 @@ func (r Retry) tells() bool {
 				_, local := root(instr.Addr).(*ssa.Alloc)
 				return !local
 			case *ssa.Call:
-				return !isBuiltin(instr) && !isTimedWait(instr) && !isLogged(instr) && instr.Common().Signature().Results().Len() == 0
+				return !isBuiltin(instr) && !isTimedWait(instr) && !isLogged(instr) && (instr.Common().Signature().Results().Len() == 0 || r.hears(instr))
 			}
 			return false
 		}) {
@@ -101,6 +101,20 @@ func (r Retry) tells() bool {
 		}
 	}
 	return false
+}
+
+// hears reports whether a call is given the error, or a text of it, and nothing that it
+// returns is used.
+func (r Retry) hears(call *ssa.Call) bool {
+	if len(*call.Referrers()) > 0 || isTold(call) && !isNamed(call.Common().StaticCallee(), "fmt", "Fprint", "Fprintf", "Fprintln") {
+		return false
+	}
+	errs := errorsOf(r.Call)
+	of := func(v ssa.Value) bool { return r.failed.loop.concerns(v, errs) }
+	return slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool {
+		list, ok := arg.(*ssa.Slice)
+		return of(arg) || ok && slices.ContainsFunc(contents(list.X), of)
+	})
 }
 
 // isKnownIn reports whether some blocks use the error of the last attempt, or others may.

@@ -168,3 +168,98 @@ func nopeLoop(ctx context.Context) {
 		cancel()
 	}
 }
+
+// Each of many derivations is looked at once.
+func manyDerived(ctx context.Context, on []bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if on[0] {
+		ctx = context.WithValue(ctx, derivation(0), 0)
+	}
+	if on[1] {
+		ctx = context.WithValue(ctx, derivation(1), 1)
+	}
+	if on[2] {
+		ctx = context.WithValue(ctx, derivation(2), 2)
+	}
+	if on[3] {
+		ctx = context.WithValue(ctx, derivation(3), 3)
+	}
+	if on[4] {
+		ctx = context.WithValue(ctx, derivation(4), 4)
+	}
+	if on[5] {
+		ctx = context.WithValue(ctx, derivation(5), 5)
+	}
+	if on[6] {
+		ctx = context.WithValue(ctx, derivation(6), 6)
+	}
+	if on[7] {
+		ctx = context.WithValue(ctx, derivation(7), 7)
+	}
+	if on[8] {
+		ctx = context.WithValue(ctx, derivation(8), 8)
+	}
+	if on[9] {
+		ctx = context.WithValue(ctx, derivation(9), 9)
+	}
+	if on[10] {
+		ctx = context.WithValue(ctx, derivation(10), 10)
+	}
+	if on[11] {
+		ctx = context.WithValue(ctx, derivation(11), 11)
+	}
+	if on[12] {
+		ctx = context.WithValue(ctx, derivation(12), 12)
+	}
+	if on[13] {
+		ctx = context.WithValue(ctx, derivation(13), 13)
+	}
+	if on[14] {
+		ctx = context.WithValue(ctx, derivation(14), 14)
+	}
+	if on[15] {
+		ctx = context.WithValue(ctx, derivation(15), 15)
+	}
+	if on[16] {
+		ctx = context.WithValue(ctx, derivation(16), 16)
+	}
+	if on[17] {
+		ctx = context.WithValue(ctx, derivation(17), 17)
+	}
+	if on[18] {
+		ctx = context.WithValue(ctx, derivation(18), 18)
+	}
+	if on[19] {
+		ctx = context.WithValue(ctx, derivation(19), 19)
+	}
+	if on[20] {
+		ctx = context.WithValue(ctx, derivation(20), 20)
+	}
+	if on[21] {
+		ctx = context.WithValue(ctx, derivation(21), 21)
+	}
+	if on[22] {
+		ctx = context.WithValue(ctx, derivation(22), 22)
+	}
+	if on[23] {
+		ctx = context.WithValue(ctx, derivation(23), 23)
+	}
+	if on[24] {
+		ctx = context.WithValue(ctx, derivation(24), 24)
+	}
+	if on[25] {
+		ctx = context.WithValue(ctx, derivation(25), 25)
+	}
+	if on[26] {
+		ctx = context.WithValue(ctx, derivation(26), 26)
+	}
+	if on[27] {
+		ctx = context.WithValue(ctx, derivation(27), 27)
+	}
+	inner, cancelInner := context.WithTimeout(ctx, 10*time.Second) // want `RL301`
+	defer cancelInner()
+	call(inner)
+}
+
+type derivation int

@@ -110,3 +110,13 @@ func nopeOptions(options ...func(*retryablehttp.Client)) *retryablehttp.Client {
 	}
 	return c
 }
+
+var stepsOf wait.Backoff
+
+func withOthers(f func()) {
+	old := stepsOf
+	f()
+	stepsOf = old
+}
+
+func nopeRestored(ready wait.ConditionFunc) error { return wait.ExponentialBackoff(stepsOf, ready) }

@@ -123,3 +123,16 @@ func init() {
 }
 
 var first = retry.WithMaxRetries(3, retry.NewConstant(time.Second))
+
+type poller struct{ b retry.Backoff }
+
+func newPoller() *poller { return &poller{b: retry.NewExponential(time.Second)} }
+
+func (p *poller) jittered() *poller {
+	p.b = retry.WithJitter(time.Second, p.b)
+	return p
+}
+
+func (p *poller) run(ctx context.Context) error {
+	return retry.Do(ctx, p.b, store("a")) // want `RL208`
+}

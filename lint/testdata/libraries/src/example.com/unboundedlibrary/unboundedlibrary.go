@@ -296,3 +296,31 @@ func nopeInfiniteWithContext(ctx context.Context, ready func() bool) error {
 func asOftenAsANumberSays() {
 	avast.Do(ping, avast.Attempts(math.MaxUint32)) // want `RL201`
 }
+
+var optionsOfPackage = [...]avast.Option{avast.Attempts(3)}
+
+func nopeArray() error { return avast.Do(ping, optionsOfPackage[:]...) }
+
+// WithMaxElapsedTime takes a text.
+func WithMaxElapsedTime(text string) backoffv5.RetryOption {
+	d, _ := time.ParseDuration(text)
+	return backoffv5.WithMaxElapsedTime(d)
+}
+
+func nopeOwnOption(ctx context.Context) (int, error) {
+	return backoffv5.Retry(ctx, func() (int, error) { return 0, ping() }, WithMaxElapsedTime("15m"))
+}
+
+// What ends it is made of a status, and not of the end of the context.
+func marksAStatus(ctx context.Context, status func() (int, error)) error {
+	return avast.Do(func() error { // want `RL202`
+		code, err := status()
+		if err != nil {
+			return err
+		}
+		if code == 404 {
+			return avast.Unrecoverable(fmt.Errorf("status %d", code))
+		}
+		return ping()
+	}, avast.Attempts(3))
+}

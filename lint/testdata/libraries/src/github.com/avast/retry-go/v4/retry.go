@@ -19,3 +19,5 @@ func Context(context.Context) Option           { return nil }
 func Do(f RetryableFunc, opts ...Option) error { return nil }
 
 func DoWithData[T any](f func() (T, error), opts ...Option) (t T, err error) { return f() }
+
+func Unrecoverable(err error) error { return err }

@@ -1,0 +1,188 @@
+package lookalikes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+)
+
+type pinger interface {
+	Ping() error
+	Step() (done bool, err error)
+}
+
+// A flag ends it after five failures.
+func nopeFlagCounts(c pinger) {
+	ok, n := false, 0
+	for !ok {
+		err := c.Ping()
+		switch {
+		case err == nil:
+			ok = true
+		case n > 4:
+			ok = true
+		default:
+			n++
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func nopeFlagIsLate(c pinger, deadline time.Time) {
+	for done := false; !done; {
+		if err := c.Ping(); err == nil {
+			done = true
+			continue
+		}
+		if time.Now().After(deadline) {
+			done = true
+			continue
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+type addresses struct {
+	list []string
+	now  string
+	i    int
+}
+
+func (a *addresses) turn() {
+	a.i = (a.i + 1) % len(a.list)
+	a.now = a.list[a.i]
+}
+
+type dialer struct{ hosts, others addresses }
+
+// The next attempt is made with another host.
+func (d *dialer) nopeTurns() net.Conn {
+	for {
+		conn, err := net.Dial("tcp", d.hosts.now)
+		if err == nil {
+			return conn
+		}
+		d.hosts.turn()
+		time.Sleep(time.Second)
+	}
+}
+
+// It turns to those that are not asked.
+func (d *dialer) turnsOthers() net.Conn {
+	for { // want `RL101`
+		conn, err := net.Dial("tcp", d.others.now)
+		if err == nil {
+			return conn
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// It gives up with the error.
+func nopeDoneWithTheError(c pinger) error {
+	for {
+		done, err := c.Step()
+		if done {
+			return err
+		}
+		if err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+// The end of the context is an error, and leaves.
+func nopeRequestEnds(ctx context.Context, c *http.Client, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		resp, err := c.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode != http.StatusServiceUnavailable {
+			return resp, nil
+		}
+		resp.Body.Close()
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+type modal struct {
+	c    pinger
+	mode string
+}
+
+func newModal() *modal { return &modal{mode: "run"} }
+
+// Rest puts another in its place.
+func (m *modal) Rest() { *m = modal{mode: "rest", c: m.c} }
+
+func (m *modal) nopeReplaced() {
+	for m.mode == "run" {
+		if err := m.c.Ping(); err == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+var errFatal = errors.New("fatal")
+
+// The visitor is told of each failure.
+func nopeVisitorHears(w http.ResponseWriter, c pinger) error {
+	for i := range 3 {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errFatal) {
+			return err
+		}
+		fmt.Fprintf(w, "attempt %d: %v\n", i, err)
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+func nopeWriterHears(w io.Writer, c pinger) error {
+	for range 3 {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errFatal) {
+			return err
+		}
+		io.WriteString(w, err.Error())
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+type ring struct{ next, prev *ring }
+
+type filler interface{ Fill(r *ring) error }
+
+// A ring that holds itself.
+func nopeRing(c filler) {
+	for {
+		var r ring
+		r.next = &r
+		if err := c.Fill(&r); err == nil {
+			return
+		}
+		if r.next == &r {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
