@@ -100,7 +100,7 @@ func isOverwritten(field *ssa.FieldAddr) bool {
 	return !EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
 		return !anyInstr(fn, func(instr ssa.Instruction) bool {
 			store, ok := instr.(*ssa.Store)
-			if !ok || !types.Identical(store.Addr.Type(), field.X.Type()) {
+			if !ok || !isSameType(store.Addr.Type(), field.X.Type()) {
 				return false
 			}
 			_, local := store.Addr.(*ssa.Alloc)
@@ -237,7 +237,7 @@ func (l *loop) leavesWhenSet(field *ssa.FieldAddr) bool {
 }
 
 func isSameField(a, b *ssa.FieldAddr) bool {
-	return a.Field == b.Field && types.Identical(a.X.Type(), b.X.Type())
+	return a.Field == b.Field && isSameType(a.X.Type(), b.X.Type())
 }
 
 // isPlain reports whether a field is only read and assigned to.

@@ -116,9 +116,18 @@ func addressed(addr ssa.Value) ssa.Value {
 	}
 }
 
+// origin returns the generic function that fn is an instance of, or fn.
+func origin(fn *ssa.Function) *ssa.Function {
+	if fn != nil && fn.Origin() != nil {
+		return fn.Origin()
+	}
+	return fn
+}
+
 // mayStore reports whether a function may assign to a field. It looks depth
 // calls deep into this package.
 func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
+	fn = origin(fn)
 	if fn == nil || depth == 0 {
 		return true
 	}
@@ -144,6 +153,7 @@ func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
 // mayRead reports whether a function may read a field of what it is given. It
 // looks depth calls deep into this package.
 func mayRead(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
+	fn = origin(fn)
 	if fn == nil || fn.Blocks == nil || field == nil || depth == 0 {
 		return true
 	}
@@ -205,7 +215,7 @@ func disjoint(a, b *ssa.FieldAddr) bool {
 	if a == nil || b == nil {
 		return false
 	}
-	if types.Identical(a.X.Type(), b.X.Type()) {
+	if isSameType(a.X.Type(), b.X.Type()) {
 		return a.Field != b.Field
 	}
 	return !holds(structOf(a), structOf(b), 8) && !holds(structOf(b), structOf(a), 8)
@@ -238,7 +248,23 @@ func isTypeParam(t types.Type) bool {
 }
 
 func isPointerTo(v ssa.Value, field *ssa.FieldAddr) bool {
-	return types.Identical(v.Type(), field.X.Type())
+	return isSameType(v.Type(), field.X.Type())
+}
+
+// isSameType reports whether two types are identical, but for the arguments of generic types,
+// or pointers to those: each method has parameters of its own for them.
+func isSameType(a, b types.Type) bool {
+	if types.Identical(a, b) {
+		return true
+	}
+	p, ok1 := types.Unalias(a).(*types.Pointer)
+	q, ok2 := types.Unalias(b).(*types.Pointer)
+	if ok1 && ok2 {
+		a, b = p.Elem(), q.Elem()
+	}
+	m, ok1 := types.Unalias(a).(*types.Named)
+	n, ok2 := types.Unalias(b).(*types.Named)
+	return ok1 && ok2 && m.Origin() == n.Origin()
 }
 
 func structOf(field *ssa.FieldAddr) *types.Struct {

@@ -75,9 +75,7 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	if fn == nil {
 		return isOfClient(call.Common().Method) || isOfClientType(call.Common().Method, call.Parent())
 	}
-	if o := fn.Origin(); o != nil {
-		fn = o
-	}
+	fn = origin(fn)
 	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") ||
 		isNamed(fn, "net", "Dial", "DialTimeout", "LookupHost", "LookupIP", "LookupAddr", "LookupCNAME", "LookupMX", "LookupNS", "LookupSRV", "LookupTXT") ||
 		isNamed(fn, "database/sql", "Query", "QueryRow", "Exec", "Ping", "Begin") || n.here[fn] {

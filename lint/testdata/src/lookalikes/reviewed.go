@@ -186,3 +186,40 @@ func nopeRing(c filler) {
 		time.Sleep(time.Second)
 	}
 }
+
+// Methods of a generic type have type parameters of their own.
+type pool[T any] struct {
+	item  T
+	hosts []string
+	host  string
+	c     pinger
+	ready bool
+}
+
+func (p *pool[T]) next() {
+	p.host = p.hosts[0]
+	p.hosts = append(p.hosts[1:], p.host)
+}
+
+func (p *pool[T]) nopeNext() net.Conn {
+	for {
+		conn, err := net.Dial("tcp", p.host)
+		if err == nil {
+			return conn
+		}
+		p.next()
+		time.Sleep(time.Second)
+	}
+}
+
+func (p *pool[T]) nopeMarked() {
+	for !p.ready {
+		if err := p.c.Ping(); err == nil {
+			p.ready = true
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// Mark is called by others.
+func (p *pool[T]) Mark() { p.ready = true }
