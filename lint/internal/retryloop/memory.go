@@ -30,6 +30,9 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 					return true
 				}
 			case ssa.CallInstruction:
+				if copies(instr, of) || givesPart(instr, of, field) {
+					return true
+				}
 				if field == nil || !isGiven(instr, of) {
 					continue
 				}
@@ -97,7 +100,26 @@ func (w way) isFresh(v ssa.Value) bool {
 // isGiven reports whether a call has v, a part of it, or a variable of a package, to work on.
 func isGiven(call ssa.CallInstruction, v ssa.Value) bool {
 	common := call.Common()
-	return common.Value == v || isPackageVariable(v) || slices.ContainsFunc(common.Args, func(arg ssa.Value) bool { return addressed(arg) == v })
+	return addressed(common.Value) == v || isPackageVariable(v) || slices.ContainsFunc(common.Args, func(arg ssa.Value) bool { return addressed(arg) == v })
+}
+
+// copies reports whether a call is of the builtin that copies into a list which v is.
+func copies(call ssa.CallInstruction, v ssa.Value) bool {
+	builtin, ok := call.Common().Value.(*ssa.Builtin)
+	return ok && builtin.Name() == "copy" && root(call.Common().Args[0]) == v
+}
+
+// givesPart reports whether a call is given the address of a part of v that is no struct, and
+// not of another field: what it stores there, is not looked for.
+func givesPart(call ssa.CallInstruction, v ssa.Value, field *ssa.FieldAddr) bool {
+	return field != nil && slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool {
+		at, ok := arg.(*ssa.FieldAddr)
+		if !ok || addressed(at) != v || disjoint(fieldOf(at), field) {
+			return false
+		}
+		_, isStruct := at.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
+		return !isStruct
+	})
 }
 
 // addressed returns the variable that an address is of, or of a part of.
