@@ -45,7 +45,7 @@ func IsBackground(v ssa.Value) bool {
 func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) bool) ssa.Value {
 	for outer := fn; outer != nil && !isCleanup(fn); outer = outer.Parent() {
 		for _, p := range outer.Params {
-			if IsContext(p.Type()) && p.Name() != "_" && p.Name() != "" && !isGivenNone(p) {
+			if IsContext(p.Type()) && p.Name() != "_" && p.Name() != "" {
 				return p
 			}
 		}
@@ -66,40 +66,6 @@ func liveContext(fn *ssa.Function, b *ssa.BasicBlock, isLive func(ssa.Value) boo
 		}
 	}
 	return nil
-}
-
-// isGivenNone reports whether a function, which nobody but its package can call, is given
-// contexts there that never end, and no others.
-func isGivenNone(p *ssa.Parameter) bool {
-	fn := p.Parent()
-	if fn.Object() == nil || fn.Object().Exported() || fn.Pkg == nil {
-		return false
-	}
-	i, called := slices.Index(fn.Params, p), false
-	return EachFunction(fn.Pkg, func(in *ssa.Function) bool {
-		return !anyInstr(in, func(instr ssa.Instruction) (other bool) {
-			call, ok := instr.(ssa.CallInstruction)
-			if ok && call.Common().IsInvoke() && call.Common().Method.Name() == fn.Name() {
-				return true
-			}
-			if ok && isFunction(call.Common().Value, fn) {
-				called = true
-				if args := call.Common().Args; i >= len(args) || !NeverEnds(args[i]) {
-					return true
-				}
-			}
-			return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool {
-				return isFunction(*op, fn) && !(ok && op == &call.Common().Value)
-			})
-		})
-	}) && called
-}
-
-// isFunction reports whether v is a function, an instance of it, or a method that is kept
-// with its receiver.
-func isFunction(v ssa.Value, fn *ssa.Function) bool {
-	f, ok := v.(*ssa.Function)
-	return ok && (f == fn || f.Origin() == fn || f.Object() != nil && f.Object() == fn.Object())
 }
 
 // isUsedFrom reports whether a context that the function has derived is used in block b, or

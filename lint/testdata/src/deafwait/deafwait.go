@@ -1157,48 +1157,10 @@ func nopeServes(ctx context.Context, s subscription, out chan<- string) error {
 	}
 }
 
-func prepares(c caller) error { return nopeGivenBackground(context.Background(), c) }
+// What it is given today is for its callers to say.
+func prepares(c caller) error { return givenBackground(context.Background(), c) }
 
-func preparesAgain(c caller) error {
-	return nopeGivenBackground(context.WithValue(context.TODO(), "k", "v"), c)
-}
-
-// Nobody gives it a context that ends.
-func nopeGivenBackground(ctx context.Context, c caller) (err error) {
-	for range 10 {
-		if _, err = c.Call(ctx, "k"); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return err
-}
-
-func preparesOne(ctx context.Context, c caller) error {
-	if err := givenBoth(context.Background(), c); err != nil {
-		return err
-	}
-	return givenBoth(ctx, c)
-}
-
-func givenBoth(ctx context.Context, c caller) (err error) {
-	for range 10 {
-		if _, err = c.Call(ctx, "k"); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second) // want `RL102`
-	}
-	return err
-}
-
-func handsOn(run func(func(context.Context, caller) error) error) error {
-	if err := handedOn(context.Background(), nil); err != nil {
-		return err
-	}
-	return run(handedOn)
-}
-
-func handedOn(ctx context.Context, c caller) (err error) {
+func givenBackground(ctx context.Context, c caller) (err error) {
 	for range 10 {
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
