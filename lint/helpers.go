@@ -52,19 +52,11 @@ func (e endless) name() string {
 	if e.call.Common().IsInvoke() {
 		return e.call.Common().Method.Name()
 	}
-	return generic(e.call.Common().StaticCallee()).Name()
+	return retryloop.Generic(e.call.Common().StaticCallee()).Name()
 }
 
 // pos returns where the arguments of the call begin.
 func (e endless) pos() token.Pos { return e.call.Common().Pos() }
-
-// generic returns the function that fn is an instance of, or fn.
-func generic(fn *ssa.Function) *ssa.Function {
-	if o := fn.Origin(); o != nil {
-		return o
-	}
-	return fn
-}
 
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
@@ -154,7 +146,7 @@ func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, 
 	if callee == nil {
 		return failsafeEndless(call.Common())
 	}
-	callee = generic(callee)
+	callee = retryloop.Generic(callee)
 	args := call.Common().Args
 	if l := libraryOf(call.Common()); l != nil {
 		if !l.unbounded(args) {

@@ -69,7 +69,7 @@ func libraryOf(call *ssa.CallCommon) *library {
 	if fn == nil {
 		return nil
 	}
-	fn = generic(fn)
+	fn = retryloop.Generic(fn)
 	if fn.Object() == nil || fn.Object().Pkg() == nil {
 		return nil
 	}
@@ -355,7 +355,7 @@ func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 
 // isOfLibrary reports whether a function is one of a library that takes options.
 func isOfLibrary(fn *ssa.Function) bool {
-	fn = generic(fn)
+	fn = retryloop.Generic(fn)
 	return fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains(optionPaths, fn.Object().Pkg().Path())
 }
 
@@ -476,9 +476,7 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 		return false
 	}
 	fn := call.Call.StaticCallee()
-	if fn != nil {
-		fn = generic(fn)
-	}
+	fn = retryloop.Generic(fn)
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
 		return false
 	}

@@ -568,7 +568,7 @@ func isOfTime(fn *ssa.Function) bool {
 // isNamed reports whether fn is a function or method of a package with one of
 // the names.
 func isNamed(fn *ssa.Function, path string, names ...string) bool {
-	fn = origin(fn)
+	fn = Generic(fn)
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path && slices.Contains(names, fn.Name())
 }
 

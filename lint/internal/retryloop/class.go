@@ -2,7 +2,6 @@ package retryloop
 
 import (
 	"go/token"
-	"go/types"
 	"net/http"
 	"regexp"
 	"slices"
@@ -102,7 +101,7 @@ func (l *loop) retryOfStatus(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bo
 // error that leaves.
 func sendsContext(call *ssa.Call) bool {
 	return slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool {
-		if types.TypeString(arg.Type(), nil) != "*net/http.Request" {
+		if !isRequest(arg.Type()) {
 			return false
 		}
 		if x, ok := arg.(*ssa.Extract); ok {
@@ -130,7 +129,7 @@ func (l *loop) goesOnAfter(call *ssa.Call, errs map[ssa.Value]bool) bool {
 func isOKAsked(b *ssa.BasicBlock) bool {
 	cmp := terminator(b).(*ssa.If).Cond.(*ssa.BinOp)
 	status, ok := whole(cmp.Y)
-	return ok && status == http.StatusOK
+	return ok && status/100 == 2
 }
 
 // askedStatus returns what follows block b if the status of a response is that of a

@@ -307,7 +307,7 @@ func (l *loop) requestGiven() ssa.Value {
 			continue
 		}
 		for _, arg := range argumentsOf(call.Common()) {
-			if p, ok := arg.(*ssa.Parameter); ok && types.TypeString(p.Type(), nil) == "*net/http.Request" {
+			if p, ok := arg.(*ssa.Parameter); ok && isRequest(p.Type()) {
 				return p
 			}
 		}

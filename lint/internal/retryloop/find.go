@@ -82,10 +82,7 @@ func nameOf(call *ssa.Call) string {
 		return common.Method.Name()
 	}
 	if fn := common.StaticCallee(); fn != nil {
-		if o := fn.Origin(); o != nil {
-			fn = o
-		}
-		if fn.Parent() == nil {
+		if fn = Generic(fn); fn.Parent() == nil {
 			return fn.Name()
 		}
 	}
@@ -186,12 +183,14 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
 		r.judge(branch, errs)
 	}
-	// What else ends the questions decides whether they are a poll.
-	polls := back.polls && r.Bound == Unbounded && (r.sets || l.endsByAnswer(call) || l.asksFilled(call))
-	if back.asks && !polls && !((back.talks || back.looks && (l.endsByAnswer(call) || l.asksFilled(call))) && r.Bound == Unknown && r.insists()) {
-		return Retry{}, false
+	if !back.asks {
+		return r, true
 	}
-	return r, true
+	// What else ends the questions decides whether they are a poll.
+	answered := l.endsByAnswer(call) || l.asksFilled(call)
+	polls := back.polls && r.Bound == Unbounded && (r.sets || answered)
+	insists := (back.talks || back.looks && answered) && r.Bound == Unknown && r.insists()
+	return r, polls || insists
 }
 
 // isSystemCall reports whether a call asks the system itself, which interrupts calls and

@@ -138,8 +138,8 @@ func addressed(addr ssa.Value) ssa.Value {
 	}
 }
 
-// origin returns the generic function that fn is an instance of, or fn.
-func origin(fn *ssa.Function) *ssa.Function {
+// Generic returns the generic function that fn is an instance of, or fn, which may be nil.
+func Generic(fn *ssa.Function) *ssa.Function {
 	if fn != nil && fn.Origin() != nil {
 		return fn.Origin()
 	}
@@ -149,7 +149,7 @@ func origin(fn *ssa.Function) *ssa.Function {
 // mayStore reports whether a function may assign to a field. It looks depth
 // calls deep into this package.
 func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
-	fn = origin(fn)
+	fn = Generic(fn)
 	if fn == nil || depth == 0 {
 		return true
 	}
@@ -175,7 +175,7 @@ func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
 // mayRead reports whether a function may read a field of what it is given. It
 // looks depth calls deep into this package.
 func mayRead(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
-	fn = origin(fn)
+	fn = Generic(fn)
 	if fn == nil || fn.Blocks == nil || field == nil || depth == 0 {
 		return true
 	}

@@ -75,7 +75,7 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	if fn == nil {
 		return isOfClient(call.Common().Method) || isOfClientType(call.Common().Method, call.Parent())
 	}
-	fn = origin(fn)
+	fn = Generic(fn)
 	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") ||
 		isNamed(fn, "net", "Dial", "DialTimeout", "LookupHost", "LookupIP", "LookupAddr", "LookupCNAME", "LookupMX", "LookupNS", "LookupSRV", "LookupTXT") ||
 		isNamed(fn, "database/sql", "Query", "QueryRow", "Exec", "Ping", "Begin") || n.here[fn] {
@@ -87,6 +87,8 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 
 // client names the types through which other programs are spoken to.
 var client = regexp.MustCompile(`(Client|API|Bot|Session|Service)$|^[cC]lient`)
+
+var ownClient = regexp.MustCompile(`(Client|API)$|^[cC]lient`)
 
 // isOfClientType reports whether a method that may fail is of a client by the name of its
 // type: one of another repository, or an interface. Of a type of this repository it is known
@@ -108,8 +110,12 @@ func isOfClientType(f *types.Func, from *ssa.Function) bool {
 		return false
 	}
 	path := f.Pkg().Path()
+	if repositoryOf(path) == repositoryOf(from.Pkg.Pkg.Path()) {
+		// A service or session of its own may be a part of the program.
+		return types.IsInterface(named) && ownClient.MatchString(named.Obj().Name())
+	}
 	host, _, _ := strings.Cut(path, "/")
-	return types.IsInterface(named) || strings.Contains(host, ".") && repositoryOf(path) != repositoryOf(from.Pkg.Pkg.Path())
+	return types.IsInterface(named) || strings.Contains(host, ".")
 }
 
 // repositoryOf returns the first three parts of the path of a package, which most hosts give
@@ -209,6 +215,8 @@ func isOfNetwork(sig *types.Signature) bool {
 	}
 	return false
 }
+
+func isRequest(t types.Type) bool { return types.TypeString(t, nil) == "*net/http.Request" }
 
 func isConnection(t types.Type) bool {
 	switch types.TypeString(t, nil) {

@@ -279,3 +279,15 @@ func nopePaced(ctx context.Context, c client, p pacer) (err error) {
 	}
 	return err
 }
+
+type orderService interface{ Place(id string) error }
+
+// A service of its own may be a part of the program.
+func nopeOwnService(s orderService, id string) (err error) {
+	for range 5 {
+		if err = s.Place(id); err == nil {
+			return nil
+		}
+	}
+	return err
+}
