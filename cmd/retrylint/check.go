@@ -173,11 +173,10 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 // checkPackages runs the suite over packages: those that compile, if its error is
 // *uncompiled.
 func checkPackages(config checkConfig, patterns []string, dir string) (findings []finding, err error) {
-	load := &packages.Config{Mode: packages.LoadSyntax, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags)}
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	pkgs, err := packages.Load(load, patterns...)
+	pkgs, sources, err := loadPackages(config, patterns, dir)
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", gocommand.Said(err))
 	}
@@ -192,7 +191,7 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 		pkgs = slices.DeleteFunc(pkgs, func(pkg *packages.Package) bool { return pkg.IllTyped || len(pkg.Errors) > 0 })
 		left.checked = len(pkgs)
 	}
-	prune(pkgs)
+	prune(sources)
 	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
@@ -259,18 +258,69 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 	return &uncompiled{lines: lines}
 }
 
-// prune leaves to each package only the imports that are checked as well.
+// loadPackages returns the packages that patterns name, and these together with what they
+// import of their own modules: what those do is known by their sources, whether they are
+// named or not, so that one package has the same findings alone and in ./... .
+func loadPackages(config checkConfig, patterns []string, dir string) (pkgs, sources []*packages.Package, err error) {
+	load := &packages.Config{
+		Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
+	}
+	pkgs, err = packages.Load(load, patterns...)
+	if err != nil {
+		return nil, nil, err
+	}
+	imported := imports(pkgs)
+	if len(imported) == 0 {
+		return pkgs, slices.Clone(pkgs), nil
+	}
+	named := map[string]bool{}
+	for _, pkg := range pkgs {
+		named[pkg.ID] = true
+	}
+	sources, err = packages.Load(load, append(imported, patterns...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	pkgs = nil
+	for _, pkg := range sources {
+		if named[pkg.ID] {
+			pkgs = append(pkgs, pkg)
+		}
+	}
+	return pkgs, sources, nil
+}
+
+// imports returns the paths of what packages import, of their own modules, that are not
+// among them. The go command takes no packages beside files that are named one by one.
+func imports(pkgs []*packages.Package) (paths []string) {
+	named := map[string]bool{}
+	for _, pkg := range pkgs {
+		if pkg.PkgPath == "command-line-arguments" {
+			return nil
+		}
+		named[pkg.PkgPath] = true
+	}
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		if !named[pkg.PkgPath] && gocommand.IsOwn(pkg.Module) {
+			named[pkg.PkgPath] = true
+			paths = append(paths, pkg.PkgPath)
+		}
+	})
+	return paths
+}
+
+// prune leaves to each package only the imports that are among them.
 // Facts of the others would need all of their syntax, the standard library's
 // included; go vet, which keeps facts in the build cache, has them. Of what is
 // loaded for a test alone the functions are not type-checked.
 func prune(pkgs []*packages.Package) {
-	checked := map[*packages.Package]bool{}
+	among := map[*packages.Package]bool{}
 	for _, pkg := range pkgs {
-		checked[pkg] = true
+		among[pkg] = true
 	}
 	packages.Visit(pkgs, func(pkg *packages.Package) bool {
 		for path, imported := range pkg.Imports {
-			if !checked[imported] {
+			if !among[imported] {
 				delete(pkg.Imports, path)
 			}
 		}

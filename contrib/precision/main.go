@@ -24,6 +24,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/lint"
 )
 
@@ -47,7 +48,7 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	c := &compiler{dir: dir, fset: token.NewFileSet(), done: map[string]*types.Package{"unsafe": types.Unsafe}}
+	c := &compiler{fset: token.NewFileSet(), done: map[string]*types.Package{"unsafe": types.Unsafe}}
 	var ours []*packages.Package
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		if c.compile(pkg) {
@@ -71,7 +72,9 @@ func run(dir string) error {
 			return fmt.Errorf("%s: %w", action.Package.PkgPath, action.Err)
 		}
 		for _, d := range action.Diagnostics {
-			lines = append(lines, fmt.Sprintf("%s: %s", c.fset.Position(d.Pos), d.Message))
+			if at := c.fset.Position(d.Pos); strings.HasPrefix(at.Filename, dir+string(filepath.Separator)) {
+				lines = append(lines, fmt.Sprintf("%s: %s", at, d.Message))
+			}
 		}
 	}
 	slices.Sort(lines)
@@ -82,10 +85,9 @@ func run(dir string) error {
 	return nil
 }
 
-// A compiler type-checks packages in the order of their imports: those below
-// dir with their functions, of others what they declare.
+// A compiler type-checks packages in the order of their imports: those of the program's own
+// modules with their functions, of others what they declare.
 type compiler struct {
-	dir     string
 	fset    *token.FileSet
 	done    map[string]*types.Package
 	dropped int
@@ -93,7 +95,7 @@ type compiler struct {
 
 // compile type-checks a package and reports whether it is to be analysed.
 func (c *compiler) compile(pkg *packages.Package) bool {
-	ours := len(pkg.GoFiles) > 0 && strings.HasPrefix(pkg.GoFiles[0], c.dir+string(filepath.Separator))
+	ours := gocommand.IsOwn(pkg.Module)
 	var files []*ast.File
 	for _, name := range pkg.CompiledGoFiles {
 		f, err := parser.ParseFile(c.fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -1,5 +1,5 @@
-// Package gocommand gives the go command's own words for what it cannot load, which
-// golang.org/x/tools/go/packages wraps or loses.
+// Package gocommand knows the go command behind golang.org/x/tools/go/packages: its own
+// words for what it cannot load, its flags, which modules are the program's.
 package gocommand
 
 import (
@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
 // List returns what the go command in dir says against patterns, or nil.
@@ -37,4 +39,10 @@ func BuildFlags(tags string) []string {
 		return nil
 	}
 	return []string{"-tags=" + tags}
+}
+
+// IsOwn reports whether a module's sources are those of the program at hand: it is the main
+// module, or one of the workspace, or a folder stands in its place.
+func IsOwn(m *packages.Module) bool {
+	return m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "")
 }
