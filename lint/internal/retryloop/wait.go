@@ -276,6 +276,9 @@ func greatest(d ssa.Value) (most time.Duration, known bool) {
 		if args := d.Common().Args; len(args) > 0 && (isNamed(fn, "math/rand", "Intn", "Int63n", "Int31n") || isNamed(fn, "math/rand/v2", "IntN", "Int64N", "Int32N", "N")) {
 			return greatest(args[len(args)-1])
 		}
+		if isNamed(fn, "math/rand", "Float64", "Float32") || isNamed(fn, "math/rand/v2", "Float64", "Float32") {
+			return 1, true // at most, of what it is multiplied with
+		}
 	}
 	return 0, false
 }

@@ -1125,6 +1125,18 @@ func nopeRandomButShort(ctx context.Context, c caller) (err error) {
 	return err
 }
 
+func nopePartButShort(ctx context.Context, c caller) (err error) {
+	const interval = 50 * time.Millisecond
+	random := rand.New(rand.NewSource(1))
+	for range 10 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Duration(random.Float64() * float64(interval)))
+	}
+	return err
+}
+
 // Nobody but its own time limit ends the context.
 func nopeOwnTime(s service) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
