@@ -316,11 +316,11 @@ func (s sameness) same(v ssa.Value) bool {
 	case *ssa.Alloc, *ssa.MakeMap:
 		return !slices.ContainsFunc(contents(v), func(in ssa.Value) bool { return !s.same(in) })
 	case *ssa.Call:
-		if isDrawn(v) {
-			return false
-		}
 		if isUnique(v) {
 			return true
+		}
+		if isDrawn(v) || isInvented(v) {
+			return false
 		}
 		if s.read != nil && (GivenContext(v) != nil || getsTheSame(v)) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true

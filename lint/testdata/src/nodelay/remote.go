@@ -291,3 +291,24 @@ func nopeOwnService(s orderService, id string) (err error) {
 	}
 	return err
 }
+
+type codes interface {
+	GenerateCode(ctx context.Context) (code, signature string, err error)
+	Create(ctx context.Context, signature string) error
+}
+
+var errTaken = errors.New("taken")
+
+// Each attempt is made with another code.
+func nopeInvents(ctx context.Context, c codes) (code string, err error) {
+	for range 3 {
+		var signature string
+		if code, signature, err = c.GenerateCode(ctx); err != nil {
+			return "", err
+		}
+		if err = c.Create(ctx, signature); err == nil || !errors.Is(err, errTaken) {
+			break
+		}
+	}
+	return code, err
+}
