@@ -51,7 +51,11 @@ the last of them, although it returns the errors that it does not retry. A log o
 answer: the caller does not hear of it.
 
 An error that is nil where the context has ended, because the call before has
-succeeded, is no answer either.
+succeeded, is no answer either; nor is that of a call which the last failure was followed
+by, as a rollback.
+
+So does a poll that a counter, a clock or a context ends where it would return after the
+right answer, if what it asks may fail and the function returns that.
 
 It is silent about loops that serve until they are told to stop, or stand before what
 does, where the function returns a false or another value beside the error, where it
@@ -77,8 +81,17 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		if ret := retry.Spent(); ret != nil {
 			r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns nil at line %d: return the last error", retry.Name(), pass.Fset.Position(ret.Pos()).Line)
 		}
+		if ret, by := retry.Replaced(); ret != nil {
+			r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns the error of %s at line %d, which may be nil: return that of the last attempt", retry.Name(), retryloop.NameOf(by), pass.Fset.Position(ret.Pos()).Line)
+		}
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, poll := range retryloop.ExpiredPolls(fn) {
+			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(loopAround(file, poll.Call.Pos()), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns nil at line %d, as after the answer that it waits for: return an error",
+					retryloop.NameOf(poll.Call), pass.Fset.Position(poll.Expired.Pos()).Line)
+			}
+		}
 		for _, ret := range retryloop.Emptied(fn) {
 			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) {
 				r.at(ret.Pos(), token.NoPos, "RL109", "the error is nil here, so that giving up reads as success: return that of the context")

@@ -102,25 +102,51 @@ func Emptied(fn *ssa.Function) (found []*ssa.Return) {
 	return found
 }
 
-// isKnownNil reports whether block b only runs where an error is nil.
+// isKnownNil reports whether an error is nil wherever block b runs.
 func isKnownNil(err ssa.Value, b *ssa.BasicBlock) bool {
+	if joined, ok := err.(*ssa.Phi); ok {
+		for i, edge := range joined.Edges {
+			pred := joined.Block().Preds[i]
+			asked := failingEdge(pred)
+			isNilHere := isNil(edge) || asked != nil && asked != joined.Block() && isCompared(edge, pred) || isKnownNilFrom(edge, pred)
+			if !isNilHere {
+				return false
+			}
+		}
+		return true
+	}
+	return isKnownNilFrom(err, b)
+}
+
+// isKnownNilFrom reports whether block b only runs where the error of a call is nil.
+func isKnownNilFrom(err ssa.Value, b *ssa.BasicBlock) bool {
 	if _, ok := err.(*ssa.Extract); !ok {
 		if _, ok := err.(*ssa.Call); !ok {
 			return false
 		}
 	}
+	return !b.Dominates(blockOf(err)) && isAnswered(err, b, false)
+}
+
+// isAnswered reports whether block b only runs where an error was asked for, and was not
+// nil, or was nil.
+func isAnswered(err ssa.Value, b *ssa.BasicBlock, failed bool) bool {
 	for ; b.Idom() != nil; b = b.Idom() {
-		at := b.Idom()
-		branch, ok := terminator(at).(*ssa.If)
-		if !ok || len(b.Preds) != 1 {
-			continue
-		}
-		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if ok && cmp.X == err && isNil(cmp.Y) && failingEdge(at) != b {
+		if at := b.Idom(); len(b.Preds) == 1 && isCompared(err, at) && (failingEdge(at) == b) == failed {
 			return true
 		}
 	}
 	return false
+}
+
+// isCompared reports whether a block ends by asking whether an error is nil.
+func isCompared(err ssa.Value, b *ssa.BasicBlock) bool {
+	branch, ok := terminator(b).(*ssa.If)
+	if !ok {
+		return false
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	return ok && cmp.X == err && isNil(cmp.Y)
 }
 
 // plainReturn returns the return of a nil error that b is, or leads to, without

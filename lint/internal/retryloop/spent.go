@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/types"
+	"iter"
 	"maps"
 	"slices"
 
@@ -42,6 +43,70 @@ func (r Retry) Spent() *ssa.Return {
 		return nil
 	}
 	return spent[0]
+}
+
+// Replaced returns where a function of a retry returns, after the last attempt has failed,
+// the error of another call, which that failure was followed by and which may have
+// succeeded.
+func (r Retry) Replaced() (ret *ssa.Return, by *ssa.Call) {
+	if r.operands == countingOperands || !returnsError(r.Call.Parent()) {
+		return nil, nil
+	}
+	out := r.onlyLimit()
+	if out == nil {
+		return nil, nil
+	}
+	ret, ok := terminator(out).(*ssa.Return)
+	if !ok {
+		return nil, nil
+	}
+	for err, at := range r.lastErrors(returnedError(ret), out) {
+		by = callOf(err)
+		if by == nil || by == r.Call || !r.failed.blocks[by.Block()] || isAnswered(err, at, true) || isNoAttempt(by) || slices.ContainsFunc(by.Common().Args, isErrorValue) {
+			return nil, nil
+		}
+	}
+	return ret, by
+}
+
+// lastErrors yields what an error that is returned in block out, which follows the loop, is
+// after the last attempt has failed, and the blocks that such an attempt ends with.
+func (r Retry) lastErrors(err ssa.Value, out *ssa.BasicBlock) iter.Seq2[ssa.Value, *ssa.BasicBlock] {
+	l := r.failed.loop
+	return func(yield func(ssa.Value, *ssa.BasicBlock) bool) {
+		for i, limit := range out.Preds {
+			if !l.blocks[limit] {
+				continue
+			}
+			last := err
+			if joined, ok := err.(*ssa.Phi); ok && joined.Block() == out {
+				last = joined.Edges[i]
+			}
+			first, ok := last.(*ssa.Phi)
+			if !ok || first.Block() != l.header {
+				if !yield(r.failed.chosen(last), limit) {
+					return
+				}
+				continue
+			}
+			for j, pred := range l.header.Preds {
+				if r.failed.enters(pred) && !yield(r.failed.chosen(first.Edges[j]), pred) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func isErrorValue(v ssa.Value) bool { return isError(v.Type()) }
+
+// callOf returns the call that v is a result of, or nil.
+func callOf(v ssa.Value) *ssa.Call {
+	if x, ok := v.(*ssa.Extract); ok {
+		v = x.Tuple
+	}
+	call, _ := v.(*ssa.Call)
+	return call
 }
 
 func returnsError(fn *ssa.Function) bool {
