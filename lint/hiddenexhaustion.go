@@ -1,11 +1,15 @@
 package lint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -46,16 +50,16 @@ RIGHT:
 		time.Sleep(time.Millisecond)
 	}
 
-Attempts that are spent read as success, too, where the function returns nil behind
-the last of them, although it returns the errors that it does not retry. A log of it is no
-answer: the caller does not hear of it.
+Attempts that are spent, or their time, read as success, too, where the function returns
+nil behind the last of them, although it returns the errors that it does not retry. A log
+of it is no answer: the caller does not hear of it.
 
-An error that is nil where the context has ended, because the call before has
-succeeded, is no answer either; nor is that of a call which the last failure was followed
-by, as a rollback.
+So do errors that cannot be those of the last attempt: a variable that nothing has set, as
+another one of its name is set in the loop; the error of a call that the failure was
+followed by, as a rollback; that of a context which lives, or which is known to be nil.
 
-So does a poll that a counter, a clock or a context ends where it would return after the
-right answer, if what it asks may fail and the function returns that.
+A poll hides its end as a retry does, where it returns what it returns after the right
+answer, or the error of the last question, which may have been answered.
 
 It is silent about loops that serve until they are told to stop, or stand before what
 does, where the function returns a false or another value beside the error, where it
@@ -70,6 +74,7 @@ meant: a function that returns none of the errors is not reported.`,
 
 func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	told := map[*ssa.Return]bool{} // several calls of one loop may be tried again
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		file := fileOf(pass, retry.Call.Pos())
 		if file == nil || ast.IsGenerated(file) {
@@ -78,25 +83,104 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		for _, ret := range retry.Hidden() {
 			r.at(ret.Pos(), token.NoPos, "RL109", "giving up reads as success of %s: return an error", retry.Name())
 		}
-		if ret := retry.Spent(); ret != nil {
-			r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns nil at line %d: return the last error", retry.Name(), pass.Fset.Position(ret.Pos()).Line)
-		}
-		if ret, by := retry.Replaced(); ret != nil {
-			r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns the error of %s at line %d, which may be nil: return that of the last attempt", retry.Name(), retryloop.NameOf(by), pass.Fset.Position(ret.Pos()).Line)
+		if e := retry.Exhausted(); e != nil && !told[e.Return] {
+			told[e.Return] = true
+			r.exhaustion(file, retry, e)
 		}
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, poll := range retryloop.ExpiredPolls(fn) {
-			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(loopAround(file, poll.Call.Pos()), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns nil at line %d, as after the answer that it waits for: return an error",
-					retryloop.NameOf(poll.Call), pass.Fset.Position(poll.Expired.Pos()).Line)
+			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && !told[poll.Expired] {
+				told[poll.Expired] = true
+				r.at(loopAround(file, poll.Call.Pos()), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns %s: return an error",
+					retryloop.NameOf(poll.Call), r.expired(poll))
 			}
 		}
 		for _, ret := range retryloop.Emptied(fn) {
-			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) {
+			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) && !told[ret] {
 				r.at(ret.Pos(), token.NoPos, "RL109", "the error is nil here, so that giving up reads as success: return that of the context")
 			}
 		}
 	}
 	return r.used, nil
+}
+
+// exhaustion reports how a retry of a file hides that it has given up.
+func (r *report) exhaustion(file *ast.File, retry retryloop.Retry, e *retryloop.Exhaustion) {
+	line := r.pass.Fset.Position(e.Return.Pos()).Line
+	var text string
+	switch e.How {
+	case retryloop.Swallowed, retryloop.Unset:
+		text = fmt.Sprintf("nil at line %d: return the last error", line)
+		if variable := unsetError(file, e.Return.Pos()); variable != "" {
+			text = fmt.Sprintf("%s at line %d, which nothing has set: keep the last error in it", variable, line)
+		} else if e.How == retryloop.Unset {
+			return
+		}
+	case retryloop.Replaced:
+		text = fmt.Sprintf("the error of %s at line %d, which may be nil: return that of the last attempt", retryloop.NameOf(e.By), line)
+	case retryloop.Living:
+		text = fmt.Sprintf("the error of the context at line %d, which is nil as long as that lives: return the last error", line)
+	}
+	r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns %s", retry.Name(), text)
+}
+
+// unsetError returns the name of the variable that a return at pos gives back as its error, or
+// "" if it names none. A bare return names its result if another variable has the same name.
+func unsetError(file *ast.File, pos token.Pos) string {
+	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
+	i := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.ReturnStmt); return ok })
+	if i < 0 {
+		return ""
+	}
+	if results := path[i].(*ast.ReturnStmt).Results; len(results) > 0 {
+		if last, ok := results[len(results)-1].(*ast.Ident); ok && last.Name != "nil" {
+			return last.Name
+		}
+		return ""
+	}
+	for _, n := range path[i:] {
+		var fn *ast.FuncType
+		var body *ast.BlockStmt
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			fn, body = n.Type, n.Body
+		case *ast.FuncDecl:
+			fn, body = n.Type, n.Body
+		default:
+			continue
+		}
+		results := fn.Results.List[len(fn.Results.List)-1]
+		if name := results.Names[len(results.Names)-1].Name; isShadowed(body, name) {
+			return name
+		}
+		return ""
+	}
+	return ""
+}
+
+// isShadowed reports whether a statement declares another variable of a name.
+func isShadowed(body ast.Node, name string) (found bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if define, ok := n.(*ast.AssignStmt); ok && define.Tok == token.DEFINE {
+			found = found || slices.ContainsFunc(define.Lhs, func(v ast.Expr) bool {
+				ident, ok := v.(*ast.Ident)
+				return ok && ident.Name == name
+			})
+		}
+		return !found
+	})
+	return found
+}
+
+// expired says what the function of a poll returns when that has run out.
+func (r *report) expired(poll retryloop.Poll) string {
+	line := r.pass.Fset.Position(poll.Expired.Pos()).Line
+	switch poll.How {
+	case retryloop.Replaced:
+		return fmt.Sprintf("the error of the last %s at line %d, which is nil if there was an answer, but not the right one", retryloop.NameOf(poll.Call), line)
+	case retryloop.Living:
+		return fmt.Sprintf("the error of the context at line %d, which is nil as long as that lives", line)
+	}
+	return fmt.Sprintf("nil at line %d, as after the answer that it waits for", line)
 }

@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -476,9 +477,10 @@ func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
 	if not, ok := cond.(*ssa.UnOp); ok {
 		succ, cond = 1, not.X
 	}
-	cmp := cond.(*ssa.BinOp)
-	if _, received := cmp.X.(*ssa.Extract); !received && (cmp.Op == token.EQL) == isNil(cmp.Y) {
-		succ = 1 - succ
+	if cmp, ok := cond.(*ssa.BinOp); ok {
+		if _, received := cmp.X.(*ssa.Extract); !received && (cmp.Op == token.EQL) == isNil(cmp.Y) {
+			succ = 1 - succ
+		}
 	}
 	return ctx, branch.Block().Succs[succ]
 }
@@ -506,6 +508,9 @@ func contextAsked(cond ssa.Value) ssa.Value {
 	if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {
 		cond = not.X
 	}
+	if call, ok := cond.(*ssa.Call); ok {
+		return askedForEnd(call)
+	}
 	cmp, ok := cond.(*ssa.BinOp)
 	if !ok {
 		return nil
@@ -524,6 +529,18 @@ func contextAsked(cond ssa.Value) ssa.Value {
 	}
 	return nil
 }
+
+// askedForEnd returns the context that a call of a function, by its name, says of whether it
+// has ended, or nil.
+func askedForEnd(call *ssa.Call) ssa.Value {
+	args := argumentsOf(call.Common())
+	if len(args) != 1 || !IsContext(args[0].Type()) || !types.Identical(call.Type(), types.Typ[types.Bool]) || !ended.MatchString(nameOf(call)) {
+		return nil
+	}
+	return args[0]
+}
+
+var ended = regexp.MustCompile(`(?i)^(is)?(ctx|context)?(is)?(done|cancell?ed|closed|expired|ended|finished)$`)
 
 // isEnd reports whether v is the error of a context that has ended.
 func isEnd(v ssa.Value) bool {

@@ -10,35 +10,69 @@ import (
 // A Poll asks for something, with waits between, until it has the answer that it is for.
 type Poll struct {
 	Call    *ssa.Call   // what it asks
-	Expired *ssa.Return // gives back nil, as an answer does, when it has asked for long enough
+	Expired *ssa.Return // gives back no error, or may do so, when it has asked for long enough
+	How     Hiding      // Replaced: by the last question, which may have been answered
 }
 
 // ExpiredPolls returns the polls of fn that end as if they had been answered when a counter,
 // a clock or a context ends them, although fn returns the errors of what they ask.
 func ExpiredPolls(fn *ssa.Function) (found []Poll) {
-	if !returnsError(fn) || !anyInstr(fn, isPlainWait) {
+	if !returnsError(fn) || !anyInstr(fn, isPause) {
 		return nil
 	}
 	for _, l := range loops(fn) {
 		asked := l.looksAt()
-		if asked == nil || !l.anyInstr(isPlainWait) || l.anyInstr(keeps) {
+		if asked == nil || !l.anyInstr(isPause) || l.anyInstr(keeps) {
 			continue
 		}
 		for _, b := range l.list {
-			out := l.runsOut(b)
-			if out == nil {
-				out = l.endsLooking(b)
+			end := l.runsOut(b)
+			if end == nil {
+				end = l.endsLooking(b)
 			}
-			if out == nil {
+			if end == nil {
 				continue
 			}
-			if ret := plainReturn(out); ret != nil && onlyConstants(ret) && l.answers(ret, b) && l.returnsErrors(ret) {
-				found = append(found, Poll{asked, ret})
+			if ret := plainReturn(end.out); ret != nil && onlyConstants(ret) && l.answers(ret, b) && l.returnsErrors(ret) {
+				found = append(found, Poll{asked, ret, Swallowed})
+				break
+			}
+			ret, ok := terminator(end.out).(*ssa.Return)
+			if ok && l.isAnswerless(asked, ret) {
+				found = append(found, Poll{asked, ret, Replaced})
+				break
+			}
+			if ok && end.leavesAlive(methodOfContext(returnedError(ret), "Err")) {
+				found = append(found, Poll{asked, ret, Living})
 				break
 			}
 		}
 	}
 	return found
+}
+
+// isAnswerless reports whether ret gives back the error of the last question, and that is
+// nil where another answer came than the one that the loop waits for.
+func (l *loop) isAnswerless(asked *ssa.Call, ret *ssa.Return) bool {
+	for i := range ret.Results[:len(ret.Results)-1] {
+		if !isConst(returned(ret, i)) {
+			return false // it gives back the other answer
+		}
+	}
+	errs := errorsOf(asked)
+	for _, b := range l.list {
+		branch, _, answered := l.branchOn(b, errs)
+		if branch == nil {
+			continue
+		}
+		w := l.way(b, answered)
+		for last, at := range w.lastErrors(returnedError(ret), ret.Block()) {
+			if callOf(last) == asked && w.returns() && !isAnswered(last, at, true) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // viewer names what says how something is, and changes nothing.
@@ -70,29 +104,9 @@ func keeps(instr ssa.Instruction) bool {
 // onlyConstants reports whether a return gives back nothing but constants.
 func onlyConstants(ret *ssa.Return) bool { return isAmong(ret, []*ssa.Return{ret}) }
 
-// runsOut returns what follows block b when the loop has gone on for often or long enough, if
-// that is what b asks: a counter, a clock, or a context with a time limit that fn has set.
-func (l *loop) runsOut(b *ssa.BasicBlock) *ssa.BasicBlock {
-	branch, ok := terminator(b).(*ssa.If)
-	if !ok || !l.mayLeave(branch) {
-		return nil
-	}
-	cmp, ok := branch.Cond.(*ssa.BinOp)
-	counted := ok && (l.counted(cmp.X) || l.counted(cmp.Y))
-	if !counted && !readsClock(branch.Cond, 1, map[ssa.Value]bool{}) {
-		ctx, ended := endOf(branch)
-		if ctx == nil || withoutLimit(ctx) == ctx || l.blocks[ended] {
-			return nil
-		}
-		return ended
-	}
-	i := slices.IndexFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
-	return b.Succs[i]
-}
-
-// endsLooking returns what follows block b when a context that fn is given has ended, where
+// endsLooking returns how the loop ends because a context that fn is given has ended, where
 // nothing but to look is done until then: what does more may be told to stop by that.
-func (l *loop) endsLooking(b *ssa.BasicBlock) *ssa.BasicBlock {
+func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 	branch, ok := terminator(b).(*ssa.If)
 	if !ok || l.header.Parent().Parent() != nil {
 		return nil
@@ -106,7 +120,7 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *ssa.BasicBlock {
 			return nil
 		}
 	}
-	return ended
+	return &runOut{ended, ctx}
 }
 
 // answers reports whether an answer ends the loop as ret does, which follows when block b

@@ -312,8 +312,8 @@ func isOnlyIf(result ssa.Value, b *ssa.BasicBlock) bool {
 // instructions on.
 func isOnlyTold(instr ssa.Instruction, depth int) bool {
 	switch instr := instr.(type) {
-	case *ssa.MakeInterface:
-		return !slices.ContainsFunc(*instr.Referrers(), func(ref ssa.Instruction) bool {
+	case *ssa.MakeInterface, *ssa.ChangeInterface:
+		return !slices.ContainsFunc(*instr.(ssa.Value).Referrers(), func(ref ssa.Instruction) bool {
 			store, ok := ref.(*ssa.Store)
 			return !(ok && isTellersArgument(store.Addr)) && !isOnlyTold(ref, depth-1)
 		})

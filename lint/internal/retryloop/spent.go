@@ -9,73 +9,159 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Spent returns where a function of a retry returns a nil error after the last
-// attempt has failed, as it does after a success, although it returns the errors that
-// it does not retry. Nobody is told.
-func (r Retry) Spent() *ssa.Return {
-	l, fn := r.failed.loop, r.Call.Parent()
-	if r.operands == countingOperands || r.recognised || !returnsError(fn) || r.tells() {
+// An Exhaustion is where a function returns no error, or may do so, when the attempts of a
+// retry are spent, or its time.
+type Exhaustion struct {
+	Return *ssa.Return
+	How    Hiding
+	By     *ssa.Call // what has succeeded, where that is Replaced
+}
+
+// A Hiding says how the last error is lost.
+type Hiding uint8
+
+// An Unset error is a nil of the source, or of a variable that nothing has set: only the
+// source tells which.
+const (
+	Swallowed Hiding = iota // nil is returned as after a success, unlike errors that are not retried
+	Unset                   // nil is returned
+	Replaced                // the error of another call is returned
+	Living                  // that of a context is, which lives
+)
+
+// Exhausted returns how the function of a retry hides that it gives up, or nil.
+func (r Retry) Exhausted() *Exhaustion {
+	if r.operands == countingOperands || !returnsError(r.Call.Parent()) {
 		return nil
 	}
-	out := r.onlyLimit()
-	if out == nil {
+	for end := range r.runsOut {
+		ret := plainReturn(end.out)
+		if ret != nil && r.swallows(end.out, ret) {
+			return &Exhaustion{Return: ret, How: Swallowed}
+		}
+		if ret != nil && !behind(end.out)[r.failed.loop.header] {
+			return &Exhaustion{Return: ret, How: Unset}
+		}
+		ret, ok := terminator(end.out).(*ssa.Return)
+		if !ok || r.succeeded.outside()[end.out] {
+			continue
+		}
+		if by := r.replacedBy(returnedError(ret), end.out); by != nil {
+			return &Exhaustion{Return: ret, How: Replaced, By: by}
+		}
+		if end.leavesAlive(methodOfContext(returnedError(ret), "Err")) {
+			return &Exhaustion{Return: ret, How: Living}
+		}
+	}
+	return nil
+}
+
+// A runOut is what ends a loop that has gone on for often or long enough: a counter, a clock,
+// a timer, or a context with a time limit.
+type runOut struct {
+	out *ssa.BasicBlock // follows the loop
+	ctx ssa.Value       // if it is a context
+}
+
+// leavesAlive reports whether a context may be alive when something else has run out. Of
+// several contexts one alone may have a time limit.
+func (end runOut) leavesAlive(ctx ssa.Value) bool {
+	return ctx != nil && ctx != end.ctx && (end.ctx == nil || withoutLimit(end.ctx) == ctx)
+}
+
+// runsOut yields what ends the retry though no attempt has succeeded.
+func (r Retry) runsOut(yield func(runOut) bool) {
+	if out := r.onlyLimit(); out != nil && !yield(runOut{out: out}) {
+		return
+	}
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		if end := r.failed.loop.runsOut(b); end != nil && cycle[b] && !r.failed.loop.countsAt(b) && !yield(*end) {
+			return
+		}
+	}
+}
+
+// runsOut returns how the loop ends because block b asks whether it has gone on for often or
+// long enough, or nil.
+func (l *loop) runsOut(b *ssa.BasicBlock) *runOut {
+	branch, ok := terminator(b).(*ssa.If)
+	if !ok || !l.mayLeave(branch) {
 		return nil
 	}
+	if ctx, ended := endOf(branch); ctx != nil {
+		if withoutLimit(ctx) == ctx || l.blocks[ended] {
+			return nil
+		}
+		return &runOut{ended, ctx}
+	}
+	timed := false
+	if sel, n := caseOf(branch.Cond); sel != nil {
+		timer := timerOf(sel.States[n].Chan)
+		timed = timer != nil && !l.blocks[timer.Block()] && !l.blocks[b.Succs[0]]
+	}
+	if !timed && !l.countsAt(b) && !readsClock(branch.Cond, 1, map[ssa.Value]bool{}) {
+		return nil
+	}
+	i := slices.IndexFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
+	return &runOut{out: b.Succs[i]}
+}
+
+// countsAt reports whether block b compares a counter.
+func (l *loop) countsAt(b *ssa.BasicBlock) bool {
+	branch, ok := terminator(b).(*ssa.If)
+	if !ok {
+		return false
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	return ok && (l.counted(cmp.X) || l.counted(cmp.Y))
+}
+
+// swallows reports whether ret, which follows block out, returns nil where the last attempt
+// has failed as where one has succeeded, although the function returns the errors that it
+// does not retry. Nobody is told.
+func (r Retry) swallows(out *ssa.BasicBlock, ret *ssa.Return) bool {
+	l := r.failed.loop
 	after := behind(out)
-	if after[l.header] || r.isKnownIn(after) || l.isAskedIn(after) {
-		return nil
+	if r.recognised || r.tells() || after[l.header] || r.isKnownIn(after) || l.isAskedIn(after) {
+		return false
 	}
-	spent := returnsOf(after)
 	succeeded := r.succeeded.outside()
-	if len(spent) == 0 || len(returnsOf(succeeded)) == 0 {
-		return nil
+	if !succeeded[ret.Block()] && !r.isSuccess(ret, returnsOf(succeeded)) {
+		return false
 	}
-	for _, ret := range spent {
-		if !isNil(returnedError(ret)) || !succeeded[ret.Block()] && !(plainReturn(out) == ret && isAmong(ret, returnsOf(succeeded))) {
+	return slices.ContainsFunc(r.Call.Parent().Blocks, func(b *ssa.BasicBlock) bool {
+		other, ok := terminator(b).(*ssa.Return)
+		return ok && !after[b] && l.header.Dominates(b) && !isNil(returnedError(other))
+	})
+}
+
+// isSuccess reports whether a return gives back what one of those behind a success does, or
+// empty values, where a success has others: but for a false, these say nothing.
+func (r Retry) isSuccess(ret *ssa.Return, returns []*ssa.Return) bool {
+	return isAmong(ret, returns) || onlyConstants(ret) && !r.saysNo(ret) && slices.ContainsFunc(returns, func(other *ssa.Return) bool {
+		return isNil(returnedError(other)) && len(ret.Results) == 2
+	})
+}
+
+// replacedBy returns the call whose error is returned in block out when the last attempt has
+// failed: one that the failure was followed by, and which may have succeeded.
+func (r Retry) replacedBy(err ssa.Value, out *ssa.BasicBlock) (by *ssa.Call) {
+	for last, at := range r.failed.lastErrors(err, out) {
+		by = callOf(last)
+		if by == nil || by == r.Call || !r.failed.blocks[by.Block()] || isAnswered(last, at, true) || isNoAttempt(by) || slices.ContainsFunc(by.Common().Args, isErrorValue) {
 			return nil
 		}
 	}
-	others := slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-		ret, ok := terminator(b).(*ssa.Return)
-		return ok && !after[b] && l.header.Dominates(b) && !isNil(returnedError(ret))
-	})
-	if !others {
-		return nil
-	}
-	return spent[0]
-}
-
-// Replaced returns where a function of a retry returns, after the last attempt has failed,
-// the error of another call, which that failure was followed by and which may have
-// succeeded.
-func (r Retry) Replaced() (ret *ssa.Return, by *ssa.Call) {
-	if r.operands == countingOperands || !returnsError(r.Call.Parent()) {
-		return nil, nil
-	}
-	out := r.onlyLimit()
-	if out == nil {
-		return nil, nil
-	}
-	ret, ok := terminator(out).(*ssa.Return)
-	if !ok {
-		return nil, nil
-	}
-	for err, at := range r.lastErrors(returnedError(ret), out) {
-		by = callOf(err)
-		if by == nil || by == r.Call || !r.failed.blocks[by.Block()] || isAnswered(err, at, true) || isNoAttempt(by) || slices.ContainsFunc(by.Common().Args, isErrorValue) {
-			return nil, nil
-		}
-	}
-	return ret, by
+	return by
 }
 
 // lastErrors yields what an error that is returned in block out, which follows the loop, is
-// after the last attempt has failed, and the blocks that such an attempt ends with.
-func (r Retry) lastErrors(err ssa.Value, out *ssa.BasicBlock) iter.Seq2[ssa.Value, *ssa.BasicBlock] {
-	l := r.failed.loop
+// after a round that the way has ended, and the blocks that such a round ends with.
+func (w way) lastErrors(err ssa.Value, out *ssa.BasicBlock) iter.Seq2[ssa.Value, *ssa.BasicBlock] {
 	return func(yield func(ssa.Value, *ssa.BasicBlock) bool) {
 		for i, limit := range out.Preds {
-			if !l.blocks[limit] {
+			if !w.loop.blocks[limit] {
 				continue
 			}
 			last := err
@@ -83,14 +169,14 @@ func (r Retry) lastErrors(err ssa.Value, out *ssa.BasicBlock) iter.Seq2[ssa.Valu
 				last = joined.Edges[i]
 			}
 			first, ok := last.(*ssa.Phi)
-			if !ok || first.Block() != l.header {
-				if !yield(r.failed.chosen(last), limit) {
+			if !ok || first.Block() != w.loop.header {
+				if w.blocks[limit] && !yield(w.chosen(last), limit) {
 					return
 				}
 				continue
 			}
-			for j, pred := range l.header.Preds {
-				if r.failed.enters(pred) && !yield(r.failed.chosen(first.Edges[j]), pred) {
+			for j, pred := range w.loop.header.Preds {
+				if w.enters(pred) && !yield(w.chosen(first.Edges[j]), pred) {
 					return
 				}
 			}
@@ -192,7 +278,7 @@ func (r Retry) isKnownIn(blocks map[*ssa.BasicBlock]bool) bool {
 					return true
 				}
 			}
-			if _, debug := ref.(*ssa.DebugRef); !debug && blocks[ref.Block()] {
+			if _, debug := ref.(*ssa.DebugRef); !debug && blocks[ref.Block()] && !isOnlyTold(ref, 4) {
 				return true
 			}
 		}

@@ -140,7 +140,7 @@ func spentTwice(c client) error {
 
 // The error that is returned is another one of the same name.
 func spentShadowed(c client) (err error) {
-	for range 3 { // want `when the attempts of Ping are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+	for range 3 { // want `when the attempts of Ping are spent, the function returns err at line \d+, which nothing has set: keep the last error in it \(RL109\)`
 		if err := prepare(); err != nil {
 			return err
 		}

@@ -221,15 +221,230 @@ func nilInEachRound(ctx context.Context, c api, ticks *time.Ticker) error {
 	if err != nil {
 		return err
 	}
-	for s.Value != "gone" {
+	for s.Value != "gone" { // want `when the poll of Get has run out of time or attempts, the function returns the error of the last Get at line \d+, which is nil if there was an answer, but not the right one: return an error \(RL109\)`
 		select {
 		case <-ctx.Done():
-			return err // want `the error is nil here, so that giving up reads as success: return that of the context \(RL109\)`
+			return err
 		case <-ticks.C:
 			if s, err = c.Get(ctx, "web"); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// An error ends it, and another one, too often.
+func nopeFailuresAreCounted(c cluster) error {
+	failed := 0
+	for {
+		s, err := c.Get("web")
+		if err != nil {
+			if failed++; failed > 3 {
+				return err
+			}
+		} else if s.Value == "ready" {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func lastAnswer(c cluster) (err error) {
+	for range 60 { // want `the error of the last Get at line \d+, which is nil if .* \(RL109\)`
+		var s *state
+		s, err = c.Get("web")
+		if err == nil && s.Value == "ready" {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func nopeAnswerIsWrong(c cluster) (err error) {
+	for range 60 {
+		var s *state
+		if s, err = c.Get("web"); err == nil {
+			if s.Value == "ready" {
+				return nil
+			}
+			err = errors.New("not ready")
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func polledByTimer(c cluster) error {
+	over := time.After(time.Minute)
+	for { // want `when the poll of Get .* returns nil at line \d+, .* \(RL109\)`
+		s, err := c.Get("web")
+		if err != nil {
+			return err
+		}
+		if s.Value == "ready" {
+			return nil
+		}
+		select {
+		case <-over:
+			log.Print("it takes too long")
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func shadowed(c client) (string, error) {
+	var err error
+	for range 3 { // want `when the attempts of Call are spent, the function returns err at line \d+, which nothing has set: keep the last error in it \(RL109\)`
+		s, err := c.Call(context.Background(), "k")
+		if err == nil {
+			return s, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return "", err
+}
+
+func shadowedResult(c client) (s string, err error) {
+	for range 3 { // want `returns err at line \d+, which nothing has set`
+		s, err := c.Call(context.Background(), "k")
+		if err == nil {
+			return s, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return
+}
+
+// Going on without it may be meant.
+func nopeBare(c client) (s string, err error) {
+	for range 3 {
+		answer, failed := c.Call(context.Background(), "k")
+		if failed == nil {
+			return answer, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return
+}
+
+func nopeWrapsIt(c client) error {
+	var last error
+	for range 3 {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		last = err
+		time.Sleep(time.Second)
+	}
+	return last
+}
+
+func livingContext(ctx context.Context, c client) error {
+	for range 5 { // want `when the attempts of Ping are spent, the function returns the error of the context at line \d+, which is nil as long as that lives: return the last error \(RL109\)`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		log.Print(err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return ctx.Err()
+}
+
+func parentLives(ctx context.Context, c client) error {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for { // want `returns the error of the context at line \d+, which is nil as long as that lives`
+		if _, err := c.Call(limited, "k"); err == nil {
+			return nil
+		}
+		select {
+		case <-limited.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func nopeOwnError(ctx context.Context, c client) error {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if _, err := c.Call(limited, "k"); err == nil {
+			return nil
+		}
+		select {
+		case <-limited.Done():
+			return limited.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func nopeShutdown(ctx context.Context, c api) error {
+	for {
+		s, err := c.Get(ctx, "web")
+		if err != nil {
+			return err
+		}
+		if s.Value == "gone" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func isDone(ctx context.Context) bool { return ctx.Err() != nil }
+
+func askedByHelper(ctx context.Context, c client) error {
+	for {
+		if isDone(ctx) {
+			return nil // want `giving up reads as success of Call: return an error \(RL109\)`
+		}
+		if _, err := c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func emptyAtTheEnd(c client) (string, error) {
+	for range 3 { // want `when the attempts of Call are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+		s, err := c.Call(context.Background(), "k")
+		if err == nil {
+			return s, nil
+		}
+		if errors.Is(err, errRestart) {
+			return "", err
+		}
+		time.Sleep(time.Second)
+	}
+	return "", nil
+}
+
+func pastTheClock(c client) error {
+	late := time.Now().Add(time.Minute)
+	for time.Now().Before(late) { // want `when the attempts of Ping are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errRestart) {
+			return err
+		}
+		time.Sleep(time.Second)
 	}
 	return nil
 }

@@ -199,7 +199,8 @@ func (c *books) onlyAStatus(ctx context.Context, text []byte) error {
 // The answer is read, and that may fail as well.
 func (c *books) twoSteps(path string) (text []byte, err error) {
 	for range 5 { // want `Get is tried again at once`
-		resp, err := c.http.Get(c.base.JoinPath(path).String())
+		var resp *http.Response
+		resp, err = c.http.Get(c.base.JoinPath(path).String())
 		if err != nil {
 			continue
 		}

@@ -80,9 +80,9 @@ func (s *service) newRequest(path string) (*http.Request, error) {
 // Each attempt makes its own request.
 func (s *service) status() (resp *http.Response, err error) {
 	for range 5 { // want `Do is tried again at once`
-		req, err := s.newRequest("/status")
-		if err != nil {
-			return nil, err
+		req, made := s.newRequest("/status")
+		if made != nil {
+			return nil, made
 		}
 		if resp, err = s.http.Do(req); err == nil {
 			return resp, nil
