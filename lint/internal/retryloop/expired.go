@@ -26,29 +26,36 @@ func ExpiredPolls(fn *ssa.Function) (found []Poll) {
 			continue
 		}
 		for _, b := range l.list {
-			end := l.runsOut(b)
-			if end == nil {
-				end = l.endsLooking(b)
-			}
-			if end == nil {
-				continue
-			}
-			if ret := plainReturn(end.out); ret != nil && onlyConstants(ret) && l.answers(ret, b) && l.returnsErrors(ret) {
-				found = append(found, Poll{asked, ret, Swallowed})
-				break
-			}
-			ret, ok := terminator(end.out).(*ssa.Return)
-			if ok && l.isAnswerless(asked, ret) {
-				found = append(found, Poll{asked, ret, Replaced})
-				break
-			}
-			if ok && end.leavesAlive(methodOfContext(returnedError(ret), "Err")) {
-				found = append(found, Poll{asked, ret, Living})
+			if ret, how := l.expiresAt(b, asked); ret != nil {
+				found = append(found, Poll{asked, ret, how})
 				break
 			}
 		}
 	}
 	return found
+}
+
+// expiresAt returns what gives back no error, or may do so, when the loop ends because block
+// b asks whether it has asked for long enough.
+func (l *loop) expiresAt(b *ssa.BasicBlock, asked *ssa.Call) (ret *ssa.Return, how Hiding) {
+	end := l.runsOut(b)
+	if end == nil {
+		end = l.endsLooking(b)
+	}
+	if end == nil {
+		return nil, 0
+	}
+	if ret := plainReturn(end.out); ret != nil && onlyConstants(ret) && l.answers(ret, b) && l.returnsErrors(behind(end.out)) {
+		return ret, Swallowed
+	}
+	ret, ok := terminator(end.out).(*ssa.Return)
+	switch {
+	case ok && l.isAnswerless(asked, ret):
+		return ret, Replaced
+	case ok && end.leavesAlive(methodOfContext(returnedError(ret), "Err")):
+		return ret, Living
+	}
+	return nil, 0
 }
 
 // isAnswerless reports whether ret gives back the error of the last question, and that is
@@ -76,7 +83,7 @@ func (l *loop) isAnswerless(asked *ssa.Call, ret *ssa.Return) bool {
 }
 
 // viewer names what says how something is, and changes nothing.
-var viewer = regexp.MustCompile(`(?i)^(get|list|find|lookup|describe|query|load|stat|fetch|inspect|show|head|search|is|has|check|exists)|(status|state|exists|count|info)$`)
+var viewer = regexp.MustCompile(`^_?(?i:get|list|find|lookup|describe|query|load|stat|fetch|inspect|show|head|search|is|has|check|exists)([A-Z_]|$)|(?i:status|state|exists|count|info)$`)
 
 // looksAt returns the call that only looks, and whose answer ends the loop, if there is one.
 func (l *loop) looksAt() *ssa.Call {
@@ -139,10 +146,10 @@ func (l *loop) answers(ret *ssa.Return, b *ssa.BasicBlock) bool {
 }
 
 // returnsErrors reports whether the function returns an error from the loop, elsewhere than
-// by ret.
-func (l *loop) returnsErrors(ret *ssa.Return) bool {
+// in some blocks.
+func (l *loop) returnsErrors(but map[*ssa.BasicBlock]bool) bool {
 	return slices.ContainsFunc(l.header.Parent().Blocks, func(b *ssa.BasicBlock) bool {
-		other, ok := terminator(b).(*ssa.Return)
-		return ok && other != ret && l.header.Dominates(b) && !isNil(returnedError(other))
+		ret, ok := terminator(b).(*ssa.Return)
+		return ok && !but[b] && l.header.Dominates(b) && !isNil(returnedError(ret))
 	})
 }

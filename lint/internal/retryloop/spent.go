@@ -127,13 +127,7 @@ func (r Retry) swallows(out *ssa.BasicBlock, ret *ssa.Return) bool {
 		return false
 	}
 	succeeded := r.succeeded.outside()
-	if !succeeded[ret.Block()] && !r.isSuccess(ret, returnsOf(succeeded)) {
-		return false
-	}
-	return slices.ContainsFunc(r.Call.Parent().Blocks, func(b *ssa.BasicBlock) bool {
-		other, ok := terminator(b).(*ssa.Return)
-		return ok && !after[b] && l.header.Dominates(b) && !isNil(returnedError(other))
-	})
+	return (succeeded[ret.Block()] || r.isSuccess(ret, returnsOf(succeeded))) && l.returnsErrors(after)
 }
 
 // isSuccess reports whether a return gives back what one of those behind a success does, or
