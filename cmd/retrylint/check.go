@@ -8,9 +8,11 @@ import (
 	"go/token"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
@@ -176,7 +178,14 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	pkgs, sources, err := loadPackages(config, patterns, dir)
+	// The go command builds what is imported. Who ends this program ends that as well.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	pkgs, sources, err := loadPackages(ctx, config, patterns, dir)
+	interrupted := ctx.Err() != nil
+	stop()
+	if interrupted {
+		return nil, errors.New("retrylint: interrupted")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", gocommand.Said(err))
 	}
@@ -261,9 +270,9 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 // loadPackages returns the packages that patterns name, and these together with what they
 // import of their own modules: what those do is known by their sources, whether they are
 // named or not, so that one package has the same findings alone and in ./... .
-func loadPackages(config checkConfig, patterns []string, dir string) (pkgs, sources []*packages.Package, err error) {
+func loadPackages(ctx context.Context, config checkConfig, patterns []string, dir string) (pkgs, sources []*packages.Package, err error) {
 	load := &packages.Config{
-		Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
+		Context: ctx, Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
 	}
 	pkgs, err = packages.Load(load, patterns...)
 	if err != nil {
