@@ -45,6 +45,8 @@ var libraries = []library{
 	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
 	{paths: []string{k8sWait}, names: []string{"Poll"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
 	{paths: []string{k8sWait}, names: []string{"PollImmediate"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
+	{paths: []string{k8sWait}, names: []string{"PollUntilContextTimeout"}, op: 4, ctx: 0, unbounded: never},
+	{paths: []string{k8sWait}, names: []string{"PollWithContext", "PollImmediateWithContext"}, op: 3, ctx: 0, unbounded: never},
 	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true, limit: "fewer Steps"},
 	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }, limit: "fewer Steps"},
 	{paths: []string{gax}, names: []string{"Invoke"}, op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {

@@ -48,6 +48,6 @@ var _ = []any{
 	retryablehttp.NewClient, retryablehttp.Client{}.HTTPClient, retryablehttp.Client{}.RetryWaitMin, retryablehttp.Client{}.RetryWaitMax, (*retryablehttp.Client).StandardClient,
 	wait.ExponentialBackoff, wait.ExponentialBackoffWithContext, wait.Backoff{}.Steps, wait.Backoff{}.Cap, wait.Backoff{}.Factor, wait.Backoff{}.Duration,
 	k8sretry.OnError, k8sretry.RetryOnConflict,
-	wait.Poll, wait.PollImmediate, wait.PollUntilContextTimeout, wait.PollInfinite, wait.PollImmediateInfinite, wait.PollUntilContextCancel,
+	wait.Poll, wait.PollImmediate, wait.PollUntilContextTimeout, wait.PollInfinite, wait.PollImmediateInfinite, wait.PollUntilContextCancel, wait.PollWithContext, wait.PollImmediateWithContext,
 	wait.PollUntil, wait.PollImmediateUntil, wait.NeverStop, wait.PollUntilWithContext, wait.PollImmediateUntilWithContext, wait.PollInfiniteWithContext, wait.PollImmediateInfiniteWithContext,
 }

@@ -293,6 +293,35 @@ func nopeInfiniteWithContext(ctx context.Context, ready func() bool) error {
 	return wait.PollInfiniteWithContext(ctx, time.Second, func(context.Context) (bool, error) { return ready(), nil })
 }
 
+func pollsWithoutItsCaller(ctx context.Context, ready func(context.Context) bool) error {
+	if err := wait.PollUntilContextTimeout(context.TODO(), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) { return ready(ctx), nil }); err != nil { // want `PollUntilContextTimeout goes on after ctx has ended: give it that context \(RL202\)`
+		return err
+	}
+	return wait.PollImmediateWithContext(context.Background(), time.Second, time.Minute, func(context.Context) (bool, error) { return ready(ctx), nil }) // want `RL202`
+}
+
+func nopePollsWithItsCaller(ctx context.Context, ready func(context.Context) bool) error {
+	return wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(ctx context.Context) (bool, error) { return ready(ctx), nil })
+}
+
+// The deadline of the caller is not that of what it leaves behind.
+func nopePollsDetached(ctx context.Context, gone func(context.Context) bool) error {
+	return wait.PollUntilContextTimeout(context.WithoutCancel(ctx), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) { return gone(ctx), nil })
+}
+
+// It cleans up when the context has ended as well.
+func nopePollsAtTheEnd(ctx context.Context, run func(context.Context) error, gone func(context.Context) bool) error {
+	defer func() {
+		_ = wait.PollUntilContextTimeout(context.Background(), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) { return gone(ctx), nil })
+	}()
+	return run(ctx)
+}
+
+// It asks the context itself.
+func nopePollsAndAsks(ctx context.Context, ready func() bool) error {
+	return wait.PollUntilContextTimeout(context.Background(), time.Second, time.Minute, true, func(context.Context) (bool, error) { return ready(), ctx.Err() })
+}
+
 func asOftenAsANumberSays() {
 	avast.Do(ping, avast.Attempts(math.MaxUint32)) // want `RL201`
 }

@@ -41,6 +41,10 @@ func PollUntilContextTimeout(ctx context.Context, interval, timeout time.Duratio
 	return err
 }
 
+func PollImmediateWithContext(ctx context.Context, interval, timeout time.Duration, condition ConditionWithContextFunc) error {
+	return nil
+}
+
 var NeverStop <-chan struct{} = make(chan struct{})
 
 func PollUntil(interval time.Duration, condition ConditionFunc, stopCh <-chan struct{}) error {
