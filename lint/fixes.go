@@ -38,7 +38,11 @@ func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 		return "", false
 	}
 	_, obj := pass.Pkg.Scope().Innermost(pos).LookupParent(p.Name(), pos)
-	return p.Name(), obj != nil && obj == p.Object()
+	name := p.Name()
+	if !retryloop.IsContext(p.Type()) {
+		name += ".Context()"
+	}
+	return name, obj != nil && obj == p.Object()
 }
 
 // contextFix gives a call of a library or helper that retries a context: the

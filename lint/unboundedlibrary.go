@@ -75,38 +75,61 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
-			if known[call] || !lacksContext(call) {
-				continue
+			if !known[call] {
+				r.goesOn(call)
 			}
-			live := retryloop.LiveContext(call)
-			file := fileOf(pass, call.Pos())
-			if live == nil || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
-				continue
-			}
-			e := endless{fn: fn, call: call}
-			l, advice := libraryOf(&call.Call), "give it that context"
-			// What a function literal is for, and when it runs, is not known, unless what
-			// it retries is given the context.
-			// So is that of a context which is no parameter.
-			op := operation(origin(call.Call.Args[l.op]))
-			given, isParameter := live.(*ssa.Parameter)
-			if (!isParameter || given.Parent() != fn) && (op == nil || !retryloop.Gives(op, live)) || op != nil && retryloop.GivesItsOwn(op) {
-				continue
-			}
-			if l.ctx >= 0 {
-				e.ctx = call.Call.Args[l.ctx]
-			}
-			if twin := l.twinIn(call.Call.StaticCallee().Object().Pkg()); twin != "" {
-				advice = "call " + twin + " with it"
-			}
-			r.finding(analysis.Diagnostic{
-				Pos: callStart(file, call.Pos()), End: call.Pos(),
-				Message:        fmt.Sprintf("%s goes on after %s has ended: %s", e.name(), nameOfContext(live), advice),
-				SuggestedFixes: contextFix(pass, file, e, live),
-			}, "RL202")
 		}
 	}
 	return r.used, nil
+}
+
+// goesOn reports a call that retries after a context has ended that it could be given.
+func (r *report) goesOn(call *ssa.Call) {
+	file := fileOf(r.pass, call.Pos())
+	if file == nil || ast.IsGenerated(file) || inTest(r.pass, call.Pos()) {
+		return
+	}
+	say := func(live ssa.Value, advice string, fixes []analysis.SuggestedFix) {
+		r.finding(analysis.Diagnostic{
+			Pos: callStart(file, call.Pos()), End: call.Pos(),
+			Message:        fmt.Sprintf("%s goes on after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live), advice),
+			SuggestedFixes: fixes,
+		}, "RL202")
+	}
+	if !lacksContext(call) {
+		return
+	}
+	l := libraryOf(&call.Call)
+	live := contextFor(call, operation(origin(call.Call.Args[l.op])))
+	if live == nil {
+		return
+	}
+	advice := "give it that context"
+	if twin := l.twinIn(call.Call.StaticCallee().Object().Pkg()); twin != "" {
+		advice = "call " + twin + " with it"
+	}
+	e := endless{fn: call.Parent(), call: call}
+	if l.ctx >= 0 {
+		e.ctx = call.Call.Args[l.ctx]
+	}
+	say(live, advice, contextFix(r.pass, file, e, live))
+}
+
+// contextFor returns the context that a call which retries op is to end with, or nil. What a
+// function literal is for, and when it runs, is not known, unless op is given the context. So
+// is that of a context which is no parameter.
+func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
+	live := retryloop.LiveContext(call)
+	given, isParameter := live.(*ssa.Parameter)
+	switch {
+	case retryloop.GivesItsOwn(op):
+		return nil
+	case live == nil:
+		return retryloop.RequestGiven(op)
+	case isParameter && given.Parent() == call.Parent() || retryloop.Gives(op, live):
+		return live
+	}
+	return nil
 }
 
 // lacksContext reports whether a call of a library that could be given a

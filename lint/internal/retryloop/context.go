@@ -117,6 +117,35 @@ func Gives(fn *ssa.Function, ctx ssa.Value) bool {
 	return givesCaptured(fn, func(given ssa.Value) bool { return given == ctx })
 }
 
+// RequestGiven returns the request, a parameter of a function around, whose context a function
+// gives to what it calls, or nil.
+func RequestGiven(fn *ssa.Function) (request ssa.Value) {
+	anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok || IsContext(call.Type()) {
+			return false
+		}
+		asked, ok := GivenContext(call).(*ssa.Call)
+		if !ok || !isLive(asked) || len(asked.Common().Args) != 1 {
+			return false
+		}
+		of := asked.Common().Args[0]
+		if load, ok := of.(*ssa.UnOp); ok {
+			of = load.X
+		}
+		captured, ok := of.(*ssa.FreeVar)
+		if !ok {
+			return false
+		}
+		given, ok := bindingOf(captured).(*ssa.Parameter)
+		if ok && isRequest(given.Type()) {
+			request = given
+		}
+		return request != nil
+	})
+	return request
+}
+
 // GivesItsOwn reports whether a function gives what it calls a context that nobody ends but
 // by a time limit, and that it captures: it is to end by that.
 func GivesItsOwn(fn *ssa.Function) bool {

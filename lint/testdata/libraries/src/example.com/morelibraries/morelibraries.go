@@ -97,6 +97,27 @@ func handler(w http.ResponseWriter, r *http.Request) {
 	backoff.Retry(func() error { return call(ctx) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)) // want `Retry goes on after the context has ended: give it that context \(RL202\)`
 }
 
+func handlerAsks(w http.ResponseWriter, r *http.Request) {
+	backoff.Retry(func() error { return call(r.Context()) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)) // want `Retry goes on after r.Context\(\) has ended: give it that context \(RL202\)`
+}
+
+func nopeHandler(w http.ResponseWriter, r *http.Request) {
+	backoff.Retry(func() error { return call(r.Context()) }, backoff.WithContext(backoff.NewExponentialBackOff(), r.Context()))
+	// It is to be done though nobody waits for it any more.
+	backoff.Retry(func() error { return call(context.WithoutCancel(r.Context())) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3))
+	// So is what has nothing to do with the request but its path.
+	backoff.Retry(func() error { return call(context.WithValue(context.Background(), "path", r.URL.Path)) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3))
+}
+
+// One that it has made itself ends when it says.
+func nopeOwnRequest() error {
+	r, err := http.NewRequest(http.MethodGet, "http://localhost", nil)
+	if err != nil {
+		return err
+	}
+	return backoff.Retry(func() error { return call(r.Context()) }, backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3))
+}
+
 func steps() error {
 	b := wait.Backoff{Duration: time.Second, Factor: 1, Steps: math.MaxInt32}
 	return wait.ExponentialBackoff(b, ready) // want `RL201`
