@@ -412,6 +412,9 @@ func origin(v ssa.Value) ssa.Value {
 // setsField reports whether a field of what v points to is assigned a value
 // that is as wanted, and no other.
 func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
+	if v.Referrers() == nil {
+		return false // nil, or of the package
+	}
 	set := false
 	for _, ref := range *v.Referrers() {
 		at, ok := ref.(*ssa.FieldAddr)

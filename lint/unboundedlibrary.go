@@ -32,7 +32,7 @@ RIGHT:
 Where a context is at hand that could end it, the same line says so as RL202: of a
 library, or of a helper that takes one or whose operation uses one. Where the
 retries have a limit, RL202 says it alone: they go on, and wait, after the caller
-has cancelled.
+has cancelled. So does a client of go-retryablehttp with a request without a context.
 
 It is silent where a context that somebody may end is given, behind the end of one,
 where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
@@ -95,6 +95,12 @@ func (r *report) goesOn(call *ssa.Call) {
 			Message:        fmt.Sprintf("%s goes on after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live), advice),
 			SuggestedFixes: fixes,
 		}, "RL202")
+	}
+	if sendsWithoutContext(call) {
+		if live, ok := retryloop.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == call.Parent() {
+			say(live, "give its request that context", nil)
+		}
+		return
 	}
 	if !lacksContext(call) {
 		return

@@ -46,6 +46,7 @@ var _ = []any{
 	retrypolicy.Builder[any].WithBudget, retrypolicy.Builder[any].AbortIf, retrypolicy.Builder[any].Build,
 	gax.Invoke, gax.WithRetry, gax.WithTimeout, gax.OnCodes, gax.OnErrorFunc, gax.OnHTTPCodes,
 	retryablehttp.NewClient, retryablehttp.Client{}.HTTPClient, retryablehttp.Client{}.RetryWaitMin, retryablehttp.Client{}.RetryWaitMax, (*retryablehttp.Client).StandardClient,
+	(*retryablehttp.Client).Get, (*retryablehttp.Client).Head, (*retryablehttp.Client).Post, (*retryablehttp.Client).PostForm, (*retryablehttp.Client).Do, retryablehttp.NewRequest, retryablehttp.Client{}.RetryMax, retryablehttp.Client{}.CheckRetry,
 	wait.ExponentialBackoff, wait.ExponentialBackoffWithContext, wait.Backoff{}.Steps, wait.Backoff{}.Cap, wait.Backoff{}.Factor, wait.Backoff{}.Duration,
 	k8sretry.OnError, k8sretry.RetryOnConflict,
 	wait.Poll, wait.PollImmediate, wait.PollUntilContextTimeout, wait.PollInfinite, wait.PollImmediateInfinite, wait.PollUntilContextCancel, wait.PollWithContext, wait.PollImmediateWithContext,

@@ -1,0 +1,50 @@
+package lint
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// sendsWithoutContext reports whether a call has a client of go-retryablehttp send a request
+// that has no context: one that the client makes itself, or that NewRequest has made, and
+// nobody has given one since. A client that does not retry, or is told here when to, is
+// another matter.
+func sendsWithoutContext(call *ssa.Call) bool {
+	fn := call.Call.StaticCallee()
+	if !isCallOf(call, retryablehttp, "Get", "Head", "Post", "PostForm", "Do") {
+		return false
+	}
+	if fn.Signature.Recv() != nil {
+		client := origin(call.Call.Args[0])
+		if setsField(client, "RetryMax", isZero) || setsField(client, "CheckRetry", nil) {
+			return false
+		}
+	}
+	if fn.Name() != "Do" {
+		return true
+	}
+	request, ok := call.Call.Args[1].(*ssa.Extract)
+	return ok && isCallOf(request.Tuple, retryablehttp, "NewRequest") && keepsItsContext(request, 4)
+}
+
+// keepsItsContext reports whether nothing is done with a request but to send it, to call its
+// methods that make no other of it, and to set what it says. It looks at its parts as well,
+// depth fields deep.
+func keepsItsContext(request ssa.Value, depth int) bool {
+	return depth > 0 && !slices.ContainsFunc(*request.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.DebugRef:
+			return false
+		case *ssa.FieldAddr:
+			return fieldName(ref) == "Request" && !keepsItsContext(ref, depth)
+		case *ssa.UnOp:
+			return !keepsItsContext(ref, depth-1)
+		case *ssa.Call:
+			fn := ref.Call.StaticCallee()
+			return fn == nil || !isCallOf(ref, retryablehttp, fn.Name()) && !isCallOf(ref, "net/http", fn.Name()) ||
+				slices.Contains([]string{"WithContext", "Clone"}, fn.Name())
+		}
+		return true
+	})
+}
