@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"slices"
@@ -38,7 +39,7 @@ It is silent where a context that somebody may end is given, behind the end of o
 where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
 only asks whether the operation is told to stop.`,
 	URL:        pageOf("RL201"),
-	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, cancellableCalls, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedLibrary,
 }
@@ -73,18 +74,20 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			SuggestedFixes: fixes,
 		}, codes...)
 	}
+	helpers := pass.ResultOf[cancellableCalls].(map[*ssa.Call]*library)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			if !known[call] {
-				r.goesOn(call)
+				r.goesOn(call, cmp.Or(libraryOf(&call.Call), helpers[call]))
 			}
 		}
 	}
 	return r.used, nil
 }
 
-// goesOn reports a call that retries after a context has ended that it could be given.
-func (r *report) goesOn(call *ssa.Call) {
+// goesOn reports a call, perhaps of a library or helper that retries, which goes on after a
+// context has ended that it could be given.
+func (r *report) goesOn(call *ssa.Call, l *library) {
 	file := fileOf(r.pass, call.Pos())
 	if file == nil || ast.IsGenerated(file) || inTest(r.pass, call.Pos()) {
 		return
@@ -102,10 +105,9 @@ func (r *report) goesOn(call *ssa.Call) {
 		}
 		return
 	}
-	if !lacksContext(call) {
+	if l == nil || !l.lacksContext(call.Call.Args) {
 		return
 	}
-	l := libraryOf(&call.Call)
 	live := contextFor(call, operation(origin(call.Call.Args[l.op])))
 	if live == nil {
 		return
@@ -138,14 +140,9 @@ func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
 	return nil
 }
 
-// lacksContext reports whether a call of a library that could be given a
-// context has none that ends, and the operation does not see to it.
-func lacksContext(call *ssa.Call) bool {
-	l := libraryOf(&call.Call)
-	if l == nil {
-		return false
-	}
-	args := call.Call.Args
+// lacksContext reports whether a call that could be given a context has none that ends, and
+// the operation does not see to it.
+func (l *library) lacksContext(args []ssa.Value) bool {
 	op := origin(args[l.op])
 	if fn := operation(op); fn == nil || retryloop.AsksToStop(fn) || givesUp(op) {
 		return false

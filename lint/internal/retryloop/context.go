@@ -112,6 +112,44 @@ func isCleanup(fn *ssa.Function) bool {
 	return deferred
 }
 
+// Until returns the context, a parameter, with which the retry ends, whatever else ends it, or
+// nil: it is asked for, or given to something else than what is tried, which says when to
+// leave. What asks which error it was may know of the end as well.
+func (r Retry) Until() (until *ssa.Parameter) {
+	cycle, errs := r.failed.cycle(), errorsOf(r.Call)
+	for _, b := range r.failed.loop.list {
+		branch, ok := terminator(b).(*ssa.If)
+		if !ok || !cycle[b] || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
+			continue
+		}
+		if _, failing, _ := r.failed.loop.branchOn(b, errs); failing == nil && r.failed.loop.concerns(branch.Cond, errs) {
+			return nil
+		}
+		ctx := contextAsked(branch.Cond)
+		if asked, ok := answeringCall(branch.Cond); ok && asked != r.Call {
+			ctx = GivenContext(asked)
+		}
+		if ctx == nil {
+			continue
+		}
+		if p, ok := withoutLimit(ctx).(*ssa.Parameter); ok {
+			until = p
+		}
+	}
+	return until
+}
+
+// answeringCall returns the call whose error or answer a condition asks for.
+func answeringCall(cond ssa.Value) (*ssa.Call, bool) {
+	if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {
+		cond = not.X
+	}
+	if cmp, ok := cond.(*ssa.BinOp); ok && isNil(cmp.Y) {
+		cond = cmp.X
+	}
+	return errorCall(cond)
+}
+
 // Gives reports whether a function gives a context, which it captures, to what it calls.
 func Gives(fn *ssa.Function, ctx ssa.Value) bool {
 	return givesCaptured(fn, func(given ssa.Value) bool { return given == ctx })

@@ -41,6 +41,57 @@ func nopeCancelled(c client, stop <-chan struct{}) error {
 	return helper.Select(ctx, c.Ping)
 }
 
+func goesOn(ctx context.Context, c client) error {
+	return helper.Attempts(context.Background(), 5, func(context.Context) error { // want `Attempts goes on after ctx has ended: give it that context \(RL202\)`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func goesOnThrough(ctx context.Context, c client) error {
+	return helper.Thrice(context.TODO(), func(ctx context.Context) error { // want `Thrice goes on after ctx has ended: give it that context \(RL202\)`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeGoesOn(ctx context.Context, c client) error {
+	return helper.Thrice(ctx, func(ctx context.Context) error {
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+// It is to be done though the caller is gone.
+func nopeDetached(ctx context.Context, c client) error {
+	return helper.Thrice(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeNoCaller(c client) error {
+	return helper.Attempts(context.Background(), 5, func(context.Context) error { return c.Ping() })
+}
+
+// It asks the context itself.
+func nopeAsks(ctx context.Context, c client) error {
+	return helper.Attempts(context.Background(), 5, func(context.Context) error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return c.Ping()
+	})
+}
+
+// The error of the context may be one that lasts.
+func nopePermanent(ctx context.Context, c client) error {
+	return helper.Permanent(context.Background(), 5, func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	}, func(err error) bool { return err == context.Canceled })
+}
+
 type handler struct {
 	c      client
 	closed bool

@@ -52,3 +52,41 @@ func Times(n int, f func() error) (err error) {
 	}
 	return err
 }
+
+// Attempts waits with its context, and has a limit.
+func Attempts(ctx context.Context, n int, f func(context.Context) error) (err error) {
+	for range n {
+		if err = f(ctx); err == nil {
+			return nil
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Permanent ends with what an error says, which may be the end of a context.
+func Permanent(ctx context.Context, n int, f func() error, permanent func(error) bool) (err error) {
+	for range n {
+		if err = f(); err == nil || permanent(err) {
+			return err
+		}
+		if sleep(ctx, time.Second) != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Thrice gives it to another.
+func Thrice(ctx context.Context, f func(context.Context) error) error { return Attempts(ctx, 3, f) }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,89 @@
+package lint
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
+)
+
+// cancellableCalls finds the calls of helpers of this module that retry what they are
+// given, and leave when a context ends, as libraries of which the same is known.
+var cancellableCalls = &analysis.Analyzer{
+	Name:       "cancellablecalls",
+	Doc:        "cancellablecalls: find calls of helpers that retry until a context ends",
+	Requires:   []*analysis.Analyzer{ssaForm, retries},
+	FactTypes:  []analysis.Fact{new(cancellable)},
+	ResultType: reflect.TypeFor[map[*ssa.Call]*library](),
+	Run:        runCancellableCalls,
+}
+
+// cancellable is a fact about a function: it retries one of its parameters, and leaves
+// when one of its contexts ends, whatever else ends it.
+type cancellable struct {
+	Op      int // the index of the parameter that is retried
+	Context int // the index of the context
+}
+
+// AFact marks a fact.
+func (*cancellable) AFact() {}
+
+// String shows the fact to tests.
+func (c *cancellable) String() string { return fmt.Sprintf("leaves(%d, with %d)", c.Op, c.Context) }
+
+func runCancellableCalls(pass *analysis.Pass) (any, error) {
+	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
+	helpers := map[*ssa.Function]*cancellable{}
+	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
+		fn, op, ctx := r.Call.Parent(), r.Through(), r.Until()
+		if op != nil && ctx != nil && op.Parent() == fn && ctx.Parent() == fn && helpers[fn] == nil {
+			helpers[fn] = &cancellable{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx)}
+		}
+	}
+	found := map[*ssa.Call]*library{}
+	// A helper may call helpers that come later.
+	for grown := true; grown; {
+		grown = false
+		for _, fn := range fns {
+			for _, call := range callsOf(fn) {
+				c := cancellableCallee(pass, helpers, call)
+				if c == nil {
+					continue
+				}
+				found[call] = &library{op: c.Op, ctx: c.Context}
+				op := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == origin(call.Call.Args[c.Op]) })
+				ctx := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == call.Call.Args[c.Context] })
+				if op >= 0 && ctx >= 0 && helpers[fn] == nil {
+					helpers[fn], grown = &cancellable{op, ctx}, true
+				}
+			}
+		}
+	}
+	for fn, c := range helpers {
+		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
+			pass.ExportObjectFact(fn.Object(), c)
+		}
+	}
+	return found, nil
+}
+
+func cancellableCallee(pass *analysis.Pass, helpers map[*ssa.Function]*cancellable, call *ssa.Call) *cancellable {
+	callee := call.Call.StaticCallee()
+	if callee == nil {
+		return nil
+	}
+	callee = retryloop.Generic(callee)
+	if c := helpers[callee]; c != nil {
+		return c
+	}
+	c := new(cancellable)
+	if callee.Object() == nil || !pass.ImportObjectFact(callee.Object(), c) {
+		return nil
+	}
+	return c
+}
