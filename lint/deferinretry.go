@@ -5,6 +5,8 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -40,22 +42,36 @@ RIGHT:
 		time.Sleep(time.Second)
 	}
 
-It is silent about defers that only a success or the last failure reaches.`,
+So does each round of a loop that waits, and asks for the same again until the answer is
+right: a transaction, rows, a file, a timer that nothing else has.
+
+It is silent about defers that only a success or the last failure reaches, or another
+condition, about what is kept elsewhere as well, and in loops over items.`,
 	URL:        pageOf("RL306"),
-	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,
 	Run:        runDeferInRetry,
 }
 
 func runDeferInRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		file := fileOf(pass, retry.Call.Pos())
-		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
-			continue
+	said := map[*ssa.Defer]bool{}
+	say := func(d *ssa.Defer, each, next string) {
+		file := fileOf(pass, d.Pos())
+		if said[d] || file == nil || ast.IsGenerated(file) || inTest(pass, d.Pos()) {
+			return
 		}
+		said[d] = true
+		r.at(d.Pos(), token.NoPos, "RL306", "this runs when the function ends, once for each %s: call it before the next %s", each, next)
+	}
+	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		for _, d := range retry.Defers() {
-			r.at(d.Pos(), token.NoPos, "RL306", "this runs when the function ends, once for each attempt of %s: call it before the next attempt", retry.Name())
+			say(d, "attempt of "+retry.Name(), "attempt")
+		}
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, d := range retryloop.Piles(fn) {
+			say(d, "round of the loop", "round")
 		}
 	}
 	return r.used, nil
