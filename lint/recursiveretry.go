@@ -39,8 +39,10 @@ RIGHT:
 		return b, err
 	}
 
-A count of the attempts that is handed on, and never compared, ends nothing.
+A count of the attempts that is handed on, and never compared, ends nothing. Nor does a
+context that is given to the attempt, and that nobody asks.
 
+A function that only tells of the failure, waits, and calls the first again is part of it.
 It is silent where any other argument differs, where anything else decides but settings
 that only what makes the object assigns to, and where something may have been put right
 in between.`,
@@ -55,7 +57,7 @@ func runRecursiveRetry(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Recursions(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL113", "%s calls itself again after every failure, without a limit: count the attempts in a loop", fn.Name())
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL113", "%s calls itself again after every failure, without a limit: count the attempts in a loop", nameOfFunction(fn))
 			}
 		}
 	}

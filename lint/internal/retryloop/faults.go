@@ -231,7 +231,10 @@ func Recursions(fn *ssa.Function) (found []*ssa.Call) {
 	for _, b := range fn.Blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if ok && isItself(call, fn) && sameArguments(call) && answersFailure(call) {
+			if !ok {
+				continue
+			}
+			if args, ok := recursion(call, fn); ok && sameArguments(call, args) && answersFailure(call) {
 				found = append(found, call)
 			}
 		}
@@ -239,16 +242,76 @@ func Recursions(fn *ssa.Function) (found []*ssa.Call) {
 	return found
 }
 
-// isItself reports whether a call is of fn, or of the instance of fn that it is.
+// recursion returns with which arguments a call is of fn, if it is, or of a function that
+// only tells of the failure, waits, and calls fn.
+func recursion(call *ssa.Call, fn *ssa.Function) (args []ssa.Value, ok bool) {
+	if isItself(call, fn) {
+		return call.Common().Args, true
+	}
+	between := call.Common().StaticCallee()
+	if between == nil || between.Pkg != fn.Pkg || between == fn || slices.ContainsFunc(between.Blocks, ends) {
+		return nil, false
+	}
+	var again *ssa.Call
+	if anyInstr(between, func(instr ssa.Instruction) bool {
+		switch instr := instr.(type) {
+		case *ssa.Call:
+			if again == nil && isItself(instr, fn) && isAlwaysRun(instr.Block()) {
+				again = instr
+				return false
+			}
+			return !isTold(instr) && !isBuiltin(instr) && sleeps(instr) == nil
+		case *ssa.Store:
+			_, local := root(instr.Addr).(*ssa.Alloc)
+			return !local
+		case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.Panic:
+			return true
+		}
+		return false
+	}) || again == nil {
+		return nil, false
+	}
+	for _, arg := range again.Common().Args {
+		p, isParameter := arg.(*ssa.Parameter)
+		if !isParameter && !isConst(arg) {
+			return nil, false
+		}
+		if isParameter {
+			arg = call.Common().Args[slices.Index(between.Params, p)]
+		}
+		args = append(args, arg)
+	}
+	return args, true
+}
+
+// isItself reports whether a call is of fn, or of the instance of fn that it is, or of the
+// variable that holds nothing but the literal fn.
 func isItself(call *ssa.Call, fn *ssa.Function) bool {
-	callee := call.Common().StaticCallee()
-	return callee != nil && (callee == fn || callee.Origin() == fn)
+	if callee := call.Common().StaticCallee(); callee != nil {
+		return callee == fn || callee.Origin() == fn
+	}
+	load, ok := call.Common().Value.(*ssa.UnOp)
+	if !ok || call.Common().IsInvoke() {
+		return false
+	}
+	captured, ok := load.X.(*ssa.FreeVar)
+	if !ok || fn.Parent() == nil || captured.Parent() != fn {
+		return false
+	}
+	return anyInstr(fn.Parent(), func(instr ssa.Instruction) bool {
+		literal, ok := instr.(*ssa.MakeClosure)
+		if !ok || literal.Fn != ssa.Value(fn) {
+			return false
+		}
+		variable, ok := literal.Bindings[slices.Index(fn.FreeVars, captured)].(*ssa.Alloc)
+		return ok && OnlyStored(variable) == ssa.Value(literal) && !isWrittenElsewhere(variable)
+	})
 }
 
 // sameArguments reports whether a function calls itself with what it was given, or with
 // a count of the attempts that it never compares, and that only paces them.
-func sameArguments(call *ssa.Call) bool {
-	for i, arg := range call.Common().Args {
+func sameArguments(call *ssa.Call, args []ssa.Value) bool {
+	for i, arg := range args {
 		p := call.Parent().Params[i]
 		if isStep(arg, p) && onlyPaces(p, call, 8) {
 			continue
@@ -287,7 +350,7 @@ func onlyPaces(v ssa.Value, recursion *ssa.Call, depth int) bool {
 // isAlwaysRun reports whether no branch before block b returns instead.
 func isAlwaysRun(b *ssa.BasicBlock) bool {
 	return !slices.ContainsFunc(b.Parent().Blocks, func(before *ssa.BasicBlock) bool {
-		return len(before.Succs) == 0 && !b.Dominates(before)
+		return len(before.Succs) == 0 && before != b.Parent().Recover && !b.Dominates(before)
 	})
 }
 
@@ -307,7 +370,9 @@ func asksSetting(cond ssa.Value) bool {
 }
 
 // answersFailure reports whether each condition on the way to a call asks
-// nothing but whether an earlier call failed, and at least one does.
+// nothing but whether an earlier call failed, and at least one does. What is given a context
+// fails when that ends, and is called again all the same, unless something asks which error
+// it was.
 func answersFailure(call *ssa.Call) bool {
 	failed := false
 	for b := call.Block(); b.Idom() != nil; b = b.Idom() {
@@ -329,13 +394,31 @@ func answersFailure(call *ssa.Call) bool {
 			return false
 		}
 		tried, ok := errorCall(err)
-		if !ok || isNoAttempt(tried) || reads(tried.Common().StaticCallee(), 2) || tried.Common().StaticCallee() == call.Parent() || GivenContext(tried) != nil && !NeverEnds(GivenContext(tried)) {
+		if !ok || isNoAttempt(tried) || reads(tried.Common().StaticCallee(), 2) || tried.Common().StaticCallee() == call.Parent() {
+			return false
+		}
+		_, asksClass := branch.Cond.(*ssa.Call)
+		if ctx := GivenContext(tried); ctx != nil && !NeverEnds(ctx) && (asksClass || !fails) {
 			return false
 		}
 		failed = failed || fails
 		if at == tried.Block() {
 			// What stands before the attempt is part of the attempt.
-			return failed && isAlwaysRun(at)
+			return failed && isAlwaysRun(at) && !countsBefore(at)
+		}
+	}
+	return false
+}
+
+// countsBefore reports whether an attempt, which ends with block b, steps what it keeps: it may
+// be about the next thing each time.
+func countsBefore(b *ssa.BasicBlock) bool {
+	for ; b != nil; b = b.Idom() {
+		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			store, ok := instr.(*ssa.Store)
+			return ok && steps(store)
+		}) {
+			return true
 		}
 	}
 	return false

@@ -59,11 +59,199 @@ func (c *conn) nopeChanges(name string) error {
 	return nil
 }
 
+// Nobody asks whether it was the end of the context.
+func withContext(ctx context.Context, call func(context.Context) error) error {
+	if err := call(ctx); err != nil {
+		return withContext(ctx, call) // want `RL113`
+	}
+	return nil
+}
+
 func nopeContext(ctx context.Context, call func(context.Context) error) error {
 	if err := call(ctx); err != nil {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
 		return nopeContext(ctx, call)
 	}
 	return nil
+}
+
+func nopeContextEnded(ctx context.Context, call func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := call(ctx); err != nil {
+		return nopeContextEnded(ctx, call)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func nopeContextAtWait(ctx context.Context, call func(context.Context) error) error {
+	if err := call(ctx); err != nil {
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+		return nopeContextAtWait(ctx, call)
+	}
+	return nil
+}
+
+// What is done before fails when the context has ended, and leaves.
+func nopeContextBefore(ctx context.Context, open, call func(context.Context) error) error {
+	if err := open(ctx); err != nil {
+		return err
+	}
+	if err := call(ctx); err != nil {
+		return nopeContextBefore(ctx, open, call)
+	}
+	return nil
+}
+
+// What is deferred behind the attempt changes nothing.
+func tunnel(addr string, serve func(net.Conn)) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		time.Sleep(time.Second)
+		tunnel(addr, serve) // want `RL113`
+		return
+	}
+	defer c.Close()
+	serve(c)
+}
+
+func nopeTunnel(addr string, attempts int, serve func(net.Conn)) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		if attempts > 0 {
+			nopeTunnel(addr, attempts-1, serve)
+		}
+		return
+	}
+	defer c.Close()
+	serve(c)
+}
+
+func (c *conn) redial(addr string) {
+	if _, err := net.Dial("tcp", addr); err != nil {
+		c.later(addr, err) // want `redial calls itself again after every failure, without a limit: count the attempts in a loop \(RL113\)`
+	}
+}
+
+func (c *conn) later(addr string, err error) {
+	log.Print(err)
+	time.Sleep(time.Second)
+	c.redial(addr)
+}
+
+func (c *conn) nopeRedial(addr string, stopped func() bool) {
+	if _, err := net.Dial("tcp", addr); err != nil {
+		c.laterUnless(addr, stopped)
+	}
+}
+
+func (c *conn) laterUnless(addr string, stopped func() bool) {
+	if stopped() {
+		return
+	}
+	c.nopeRedial(addr, stopped)
+}
+
+func (c *conn) nopeRedialOther(addr string) {
+	if _, err := net.Dial("tcp", addr); err != nil {
+		c.elsewhere(err)
+	}
+}
+
+func (c *conn) elsewhere(err error) {
+	log.Print(err)
+	c.nopeRedialOther(c.addr)
+}
+
+func (c *conn) nopeRedialRight(addr string) {
+	if _, err := net.Dial("tcp", addr); err != nil {
+		c.putRight(addr)
+	}
+}
+
+func (c *conn) putRight(addr string) {
+	if c.open() != nil {
+		log.Print(addr)
+	}
+	c.nopeRedialRight(addr)
+}
+
+func loadHead(name string) (head []byte) {
+	var load func()
+	load = func() {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			time.Sleep(time.Second)
+			load() // want `the function literal in loadHead calls itself again after every failure`
+			return
+		}
+		head = b
+	}
+	load()
+	return head
+}
+
+// Each is another.
+func nopeLoadNext(names []string) (head []byte) {
+	var load func()
+	i := -1
+	load = func() {
+		i++
+		b, err := os.ReadFile(names[i])
+		if err != nil {
+			load()
+			return
+		}
+		head = b
+	}
+	load()
+	return head
+}
+
+// It may be set to something else.
+func nopeLoadOther(name string, other func()) (head []byte) {
+	var load func()
+	load = func() {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			load()
+			return
+		}
+		head = b
+	}
+	if name == "" {
+		load = other
+	}
+	load()
+	return head
+}
+
+func nopeLoadCounted(name string) (head []byte) {
+	var load func(int)
+	load = func(attempts int) {
+		b, err := os.ReadFile(name)
+		if err != nil && attempts > 0 {
+			load(attempts - 1)
+			return
+		}
+		head = b
+	}
+	load(3)
+	return head
 }
 
 func nopeOneError(name string) error {
