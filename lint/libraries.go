@@ -23,31 +23,32 @@ type library struct {
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
-	limit     string   // what gives a call a limit
-	final     bool     // an error of the operation ends it
-	twins     []string // functions that do the same with a context, the newest first
+	attempts  func(args []ssa.Value) int // if not nil: how often a call tries at most, or 0 if that is not known
+	limit     string                     // what gives a call a limit
+	final     bool                       // an error of the operation ends it
+	twins     []string                   // functions that do the same with a context, the newest first
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
 // in contrib/golangci/integration compiles against every symbol.
 var libraries = []library{
-	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext, limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
-	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
-	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext, limit: "Attempts above 0"},
-	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, limit: "Attempts above 0"},
-	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, limit: "Attempts above 0"},
+	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext, attempts: cenkaltiAttempts, limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
+	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless, attempts: cenkaltiTries, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
+	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, limit: "Attempts above 0"},
 	{paths: []string{sethvargo}, names: []string{"Do", "DoValue"}, op: 2, ctx: 0, unbounded: sethvargoEndless, limit: "WithMaxRetries or WithMaxDuration"},
 	{paths: []string{sethvargo}, names: []string{"Constant", "Exponential", "Fibonacci"}, op: 2, ctx: 0, unbounded: always, limit: "Do, and WithMaxRetries or WithMaxDuration"},
 	{paths: []string{k8sWait}, names: []string{"PollInfinite", "PollImmediateInfinite"}, op: 1, ctx: -1, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
 	{paths: []string{k8sWait}, names: []string{"PollUntil", "PollImmediateUntil"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return isNeverStop(args[2]) }, final: true, limit: "PollUntilContextTimeout"},
 	{paths: []string{k8sWait}, names: []string{"PollUntilWithContext", "PollImmediateUntilWithContext", "PollInfiniteWithContext", "PollImmediateInfiniteWithContext"}, op: 2, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
 	{paths: []string{k8sWait}, names: []string{"PollUntilContextCancel"}, op: 3, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
-	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[0], args[1]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
 	{paths: []string{k8sWait}, names: []string{"Poll"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
 	{paths: []string{k8sWait}, names: []string{"PollImmediate"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
 	{paths: []string{k8sWait}, names: []string{"PollUntilContextTimeout"}, op: 4, ctx: 0, unbounded: never},
 	{paths: []string{k8sWait}, names: []string{"PollWithContext", "PollImmediateWithContext"}, op: 3, ctx: 0, unbounded: never},
-	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, final: true, limit: "fewer Steps"},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[1], args[2]) }, final: true, limit: "fewer Steps"},
 	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }, limit: "fewer Steps"},
 	{paths: []string{gax}, names: []string{"Invoke"}, op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", isOfCodes) && !option(args[2], "WithTimeout", nil) && seen(args[2])
@@ -146,9 +147,39 @@ func isOfCodes(made ssa.Value) bool {
 // stepsEndless reports whether a wait.Backoff, also that of a variable of the
 // package, has more Steps than anybody waits for, and no cap that ends it.
 func stepsEndless(backoff ssa.Value) bool {
+	steps, fields := stepsOf(backoff)
+	grows := fields["Factor"] != nil && constant.Compare(constant.ToFloat(fields["Factor"]), token.GTR, constant.MakeInt64(1))
+	return steps >= math.MaxInt32 && (fields["Cap"] == nil || !grows)
+}
+
+// stepsUncapped returns how often a condition is asked that answers each failure with no
+// error, or 0 if that is not known, or a cap may end it.
+func stepsUncapped(backoff, condition ssa.Value) int {
+	fn := operation(origin(condition))
+	if fn == nil || slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		return ok && (len(ret.Results) != 2 || !isNilConst(ret.Results[1]))
+	}) {
+		return 0
+	}
+	steps, fields := stepsOf(backoff)
+	if fields["Cap"] != nil {
+		return 0
+	}
+	return int(min(steps, math.MaxInt32))
+}
+
+func isNilConst(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
+}
+
+// stepsOf returns the Steps of a wait.Backoff, also that of a variable of the package, and
+// all that is known of its fields.
+func stepsOf(backoff ssa.Value) (steps int64, fields map[string]constant.Value) {
 	load, ok := backoff.(*ssa.UnOp)
 	if !ok || load.Op != token.MUL {
-		return false
+		return 0, nil
 	}
 	var all []*ssa.Function
 	if g, ok := load.X.(*ssa.Global); ok && g.Pkg == load.Parent().Pkg {
@@ -157,16 +188,12 @@ func stepsEndless(backoff ssa.Value) bool {
 			return true
 		})
 	}
-	fields, ok := constantFields(all, load.X)
+	fields, ok = constantFields(all, load.X)
 	if !ok || fields["Steps"] == nil {
-		return false
+		return 0, nil
 	}
-	steps, exact := constant.Int64Val(constant.ToInt(fields["Steps"]))
-	if !exact || steps < math.MaxInt32 {
-		return false
-	}
-	grows := fields["Factor"] != nil && constant.Compare(constant.ToFloat(fields["Factor"]), token.GTR, constant.MakeInt64(1))
-	return fields["Cap"] == nil || !grows
+	steps, _ = constant.Int64Val(constant.ToInt(fields["Steps"]))
+	return steps, fields
 }
 
 func sethvargoEndless(args []ssa.Value) bool {
@@ -291,6 +318,56 @@ func cenkaltiContext(args []ssa.Value) ssa.Value {
 		return b.(*ssa.Call).Call.Args[1]
 	}
 	return nil
+}
+
+// cenkaltiAttempts returns how often a call with WithMaxRetries tries at most.
+func cenkaltiAttempts(args []ssa.Value) int {
+	b := origin(args[1])
+	for isCenkaltiCall(b, "WithContext") {
+		b = origin(b.(*ssa.Call).Call.Args[0])
+	}
+	if !isCenkaltiCall(b, "WithMaxRetries") || isUnlimited(b) {
+		return 0
+	}
+	if retries := numberOf(b.(*ssa.Call).Call.Args[1]); retries > 0 {
+		return retries + 1
+	}
+	return 0
+}
+
+// cenkaltiTries is the same of the options since v5.
+func cenkaltiTries(args []ssa.Value) (n int) {
+	option(args[2], "WithMaxTries", func(v ssa.Value) bool { n = numberOf(v); return false })
+	return n
+}
+
+// avastAttempts returns how often a call tries at most, unless it asks which error it was:
+// without an option ten times.
+func avastAttempts(args []ssa.Value) (n int) {
+	options := avastOptions(args)
+	if option(options, "RetryIf", nil) || option(options, "AttemptsForError", nil) || option(options, "UntilSucceeded", nil) {
+		return 0
+	}
+	if option(options, "Attempts", func(v ssa.Value) bool { n = numberOf(v); return true }) {
+		return n
+	}
+	if options == nil || !seen(options) {
+		return 0
+	}
+	return 10
+}
+
+// numberOf returns a constant, or 0 if a value is none, or more than anybody counts to.
+func numberOf(v ssa.Value) int {
+	c, ok := origin(v).(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0
+	}
+	n, exact := constant.Int64Val(c.Value)
+	if !exact || n < 0 || n > 1000 {
+		return 0
+	}
+	return int(n)
 }
 
 // seen reports whether all options of a call are written where it is made.

@@ -57,7 +57,9 @@ RIGHT:
 It is silent where a number of attempts is not constant, where the outer ends for
 the error that the inner gives up with, about calls through interfaces and values,
 where more than three calls lie between, about wrappers of what another package
-has written, and about what stays inside of the program.`,
+has written, and about what stays inside of the program. Of the libraries it counts those of
+cenkalti and avast, and the steps of a wait.Backoff, where no error that the operation
+marks, or an option asks for, ends it sooner.`,
 	URL:        pageOf("RL401"),
 	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
 	ResultType: used,
@@ -75,9 +77,9 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			if callee == nil || file == nil || ast.IsGenerated(file) || inTest(pass, l.call.Pos()) {
 				continue
 			}
-			inner := n.of(callee)
+			inner := n.attempts(l.call)
 			switch {
-			case inner == nil || callee == fn || l.loop.LeavesFor(callee):
+			case callee == fn || l.loop.LeavesFor(callee):
 			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
 				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
@@ -87,6 +89,17 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, fn := range n.fns {
+		for _, call := range callsOf(fn) {
+			c, ok := n.counted[call]
+			file := fileOf(pass, call.Pos())
+			if !ok || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+				continue
+			}
+			if inner := n.of(c.op); inner != nil && inner.Attempts > 1 && c.attempts*inner.Attempts > most {
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
+					c.attempts, nameOfFunction(c.op), inner.Attempts, inner.Where, c.attempts*inner.Attempts)
+			}
+		}
 		n.wrapped(r, fn, most)
 	}
 	return r.used, nil

@@ -54,6 +54,12 @@ type level struct {
 	loop     *retryloop.Retry // nil for a call
 }
 
+// A counted is a call of a library that tries an operation several times.
+type counted struct {
+	op       *ssa.Function
+	attempts int
+}
+
 // A wrapper is a function that calls others under a policy.
 type wrapper struct {
 	attempts int
@@ -66,6 +72,7 @@ type nesting struct {
 	network retryloop.Network
 	fns     []*ssa.Function
 	levels  map[*ssa.Function][]level
+	counted map[*ssa.Call]counted
 	wraps   map[*ssa.Function]wrapper
 	facts   map[*ssa.Function]*retrying
 	origins map[*ssa.Function]level // what a fact comes from
@@ -76,7 +83,7 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	n := &nesting{
 		pass: pass, network: pass.ResultOf[remoteFunctions].(retryloop.Network), fns: fns,
-		levels: map[*ssa.Function][]level{}, wraps: map[*ssa.Function]wrapper{},
+		levels: map[*ssa.Function][]level{}, counted: map[*ssa.Call]counted{}, wraps: map[*ssa.Function]wrapper{},
 		facts: map[*ssa.Function]*retrying{}, origins: map[*ssa.Function]level{}, open: map[*ssa.Function]bool{},
 	}
 	policies := policiesOf(pass)
@@ -89,6 +96,11 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	for _, fn := range fns {
 		if w, ok := wrapperOf(fn, policies); ok {
 			n.wraps[fn] = w
+		}
+		for _, call := range callsOf(fn) {
+			if c, ok := countedBy(call); ok {
+				n.counted[call] = c
+			}
 		}
 	}
 	for _, fn := range fns {
@@ -148,10 +160,31 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 }
 
 // once is what a function does of which nothing else is known.
+// It is not changed.
 var once = retrying{Attempts: 1, Again: 1}
+
+// countedBy returns what a call of a library tries, and how often at most. An operation that
+// marks errors which end it may mark those that it is about.
+func countedBy(call *ssa.Call) (c counted, ok bool) {
+	l := libraryOf(&call.Call)
+	if l == nil || l.attempts == nil {
+		return counted{}, false
+	}
+	op := origin(call.Call.Args[l.op])
+	c = counted{operation(op), l.attempts(call.Call.Args)}
+	return c, c.op != nil && c.attempts > 1 && !givesUp(op)
+}
 
 // attempts returns how often a call tries something.
 func (n *nesting) attempts(call *ssa.Call) retrying {
+	if c, ok := n.counted[call]; ok {
+		inner := n.of(c.op)
+		if inner == nil && !n.network.Asks(c.op) {
+			return once // what stays inside of the program may be tried often
+		}
+		inner = cmp.Or(inner, &once)
+		return retrying{Attempts: c.attempts * inner.Attempts, Again: c.attempts * inner.Again, Where: n.position(call), Depth: inner.Depth}
+	}
 	if callee := call.Call.StaticCallee(); callee != nil {
 		if f := n.of(callee); f != nil {
 			return *f

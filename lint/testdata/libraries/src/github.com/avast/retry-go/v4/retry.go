@@ -16,6 +16,7 @@ func UntilSucceeded() Option                   { return nil }
 func Delay(time.Duration) Option               { return nil }
 func MaxDelay(time.Duration) Option            { return nil }
 func Context(context.Context) Option           { return nil }
+func RetryIf(func(error) bool) Option          { return nil }
 func Do(f RetryableFunc, opts ...Option) error { return nil }
 
 func DoWithData[T any](f func() (T, error), opts ...Option) (t T, err error) { return f() }
