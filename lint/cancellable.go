@@ -24,17 +24,20 @@ var cancellableCalls = &analysis.Analyzer{
 }
 
 // cancellable is a fact about a function: it retries one of its parameters, and leaves
-// when one of its contexts ends, whatever else ends it.
+// when one of its contexts ends, whatever else ends it, or has a twin that does.
 type cancellable struct {
-	Op      int // the index of the parameter that is retried
-	Context int // the index of the context
+	Op      int    // the index of the parameter that is retried
+	Context int    // the index of the context, or -1
+	Twin    string // the function of its package that it gives a context which never ends
 }
 
 // AFact marks a fact.
 func (*cancellable) AFact() {}
 
 // String shows the fact to tests.
-func (c *cancellable) String() string { return fmt.Sprintf("leaves(%d, with %d)", c.Op, c.Context) }
+func (c *cancellable) String() string {
+	return fmt.Sprintf("leaves(%d, with %d%s)", c.Op, c.Context, c.Twin)
+}
 
 func runCancellableCalls(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
@@ -42,7 +45,7 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
 		fn, op, ctx := r.Call.Parent(), r.Through(), r.Until()
 		if op != nil && ctx != nil && op.Parent() == fn && ctx.Parent() == fn && helpers[fn] == nil {
-			helpers[fn] = &cancellable{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx)}
+			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: slices.Index(fn.Params, ctx)}
 		}
 	}
 	found := map[*ssa.Call]*library{}
@@ -56,10 +59,11 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 					continue
 				}
 				found[call] = &library{op: c.Op, ctx: c.Context}
-				op := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == origin(call.Call.Args[c.Op]) })
-				ctx := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == call.Call.Args[c.Context] })
-				if op >= 0 && ctx >= 0 && helpers[fn] == nil {
-					helpers[fn], grown = &cancellable{op, ctx}, true
+				if c.Twin != "" {
+					found[call].twins = []string{c.Twin}
+				}
+				if made := c.handedOn(fn, call); made != nil && helpers[fn] == nil {
+					helpers[fn], grown = made, true
 				}
 			}
 		}
@@ -70,6 +74,27 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return found, nil
+}
+
+// handedOn returns what fn is if it has a helper retry a parameter of its own: until a context
+// of its own ends, or, where the helper is of the same package, never.
+func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
+	op := slices.Index(fn.Params, retryloop.HandsOn(origin(call.Call.Args[c.Op])))
+	if op < 0 || c.Context < 0 {
+		return nil
+	}
+	switch ctx := call.Call.Args[c.Context].(type) {
+	case *ssa.Parameter:
+		if k := slices.Index(fn.Params, ctx); k >= 0 {
+			return &cancellable{Op: op, Context: k}
+		}
+	case *ssa.Call:
+		twin := retryloop.Generic(call.Call.StaticCallee())
+		if twin.Pkg == fn.Pkg && twin.Signature.Recv() == nil && twin.Parent() == nil && (contextFunc(ctx) == "Background" || contextFunc(ctx) == "TODO") {
+			return &cancellable{Op: op, Context: -1, Twin: twin.Name()}
+		}
+	}
+	return nil
 }
 
 func cancellableCallee(pass *analysis.Pass, helpers map[*ssa.Function]*cancellable, call *ssa.Call) *cancellable {

@@ -114,16 +114,13 @@ func isCleanup(fn *ssa.Function) bool {
 
 // Until returns the context, a parameter, with which the retry ends, whatever else ends it, or
 // nil: it is asked for, or given to something else than what is tried, which says when to
-// leave. What asks which error it was may know of the end as well.
+// leave.
 func (r Retry) Until() (until *ssa.Parameter) {
-	cycle, errs := r.failed.cycle(), errorsOf(r.Call)
+	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
 		branch, ok := terminator(b).(*ssa.If)
 		if !ok || !cycle[b] || cycle[b.Succs[0]] == cycle[b.Succs[1]] {
 			continue
-		}
-		if _, failing, _ := r.failed.loop.branchOn(b, errs); failing == nil && r.failed.loop.concerns(branch.Cond, errs) {
-			return nil
 		}
 		ctx := contextAsked(branch.Cond)
 		if asked, ok := answeringCall(branch.Cond); ok && asked != r.Call {
@@ -148,6 +145,39 @@ func answeringCall(cond ssa.Value) (*ssa.Call, bool) {
 		cond = cmp.X
 	}
 	return errorCall(cond)
+}
+
+// HandsOn returns the parameter that a function value is, or that a literal does nothing but
+// call, or nil.
+func HandsOn(op ssa.Value) *ssa.Parameter {
+	literal, ok := op.(*ssa.MakeClosure)
+	if !ok {
+		p, _ := op.(*ssa.Parameter)
+		return p
+	}
+	fn := literal.Fn.(*ssa.Function)
+	if len(fn.Blocks) != 1 {
+		return nil
+	}
+	var called *ssa.Parameter
+	for _, instr := range fn.Blocks[0].Instrs {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		load, ok := call.Common().Value.(*ssa.UnOp)
+		if !ok || called != nil {
+			return nil
+		}
+		captured, ok := load.X.(*ssa.FreeVar)
+		if !ok {
+			return nil
+		}
+		if called, ok = bindingOf(captured).(*ssa.Parameter); !ok {
+			return nil
+		}
+	}
+	return called
 }
 
 // Gives reports whether a function gives a context, which it captures, to what it calls.

@@ -84,12 +84,42 @@ func nopeAsks(ctx context.Context, c client) error {
 	})
 }
 
-// The error of the context may be one that lasts.
-func nopePermanent(ctx context.Context, c client) error {
-	return helper.Permanent(context.Background(), 5, func() error {
+// The error of the context may be one that lasts: known after one more wait.
+func waitsOn(ctx context.Context, c client) error {
+	return helper.Permanent(context.Background(), 5, func() error { // want `Permanent goes on after ctx has ended: give it that context \(RL202\)`
 		_, err := c.Call(ctx, "k")
 		return err
 	}, func(err error) bool { return err == context.Canceled })
+}
+
+func detached(ctx context.Context, c client) error {
+	return helper.Detached(5, func() error { // want `Detached goes on after ctx has ended: call Permanent with it \(RL202\)`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeDetachedAlone(c client) error {
+	return helper.Detached(5, c.Ping)
+}
+
+func nopeDetachedAsks(ctx context.Context, c client) error {
+	return helper.Detached(5, func() error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return c.Ping()
+	})
+}
+
+// It is to be done though the caller is gone.
+func nopeDetachedOnPurpose(ctx context.Context, c client) {
+	defer func() {
+		_ = helper.Detached(5, func() error {
+			_, err := c.Call(context.WithoutCancel(ctx), "k")
+			return err
+		})
+	}()
 }
 
 type handler struct {

@@ -79,6 +79,11 @@ func Permanent(ctx context.Context, n int, f func() error, permanent func(error)
 	return err
 }
 
+// Detached is Permanent for those who have no context.
+func Detached(n int, f func() error) error {
+	return Permanent(context.Background(), n, func() error { return f() }, func(error) bool { return false })
+}
+
 // Thrice gives it to another.
 func Thrice(ctx context.Context, f func(context.Context) error) error { return Attempts(ctx, 3, f) }
 
