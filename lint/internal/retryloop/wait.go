@@ -389,13 +389,15 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 		return false, nil // what makes a delay does not wait
 	}
 	fn := common.StaticCallee()
-	if (fn == nil || len(fn.Blocks) == 0) && (isVerdict(call) || isDuration(call.Type())) {
+	hidden := fn == nil || len(fn.Blocks) == 0
+	switch {
+	case isVerdict(call) && !hidden && depth > 0:
+		return false, []*ssa.Function{fn} // what it asks for may be called so
+	case hidden && (isVerdict(call) || isDuration(call.Type())):
 		return false, nil // it says for how long to wait
-	}
-	if waiter.MatchString(name) || (fn == nil || len(fn.Blocks) == 0 || depth == 0) && delayer.MatchString(name) {
+	case waiter.MatchString(name) || (hidden || depth == 0) && delayer.MatchString(name):
 		return true, nil
-	}
-	if (fn == nil || len(fn.Blocks) == 0) && isGivenDelay(call) {
+	case hidden && isGivenDelay(call):
 		return true, nil
 	}
 	if fn == nil {

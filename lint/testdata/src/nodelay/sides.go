@@ -42,6 +42,81 @@ func oneWaits(ctx context.Context, c client) (err error) {
 	return err
 }
 
+// A function of its own knows the error that is waited for.
+func oneHelperWaits(ctx context.Context, c client) (err error) {
+	for range 5 { // want `Call is tried again at once`
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if isThrottled(err) {
+			time.Sleep(time.Second) // want `RL102`
+		}
+	}
+	return err
+}
+
+func isThrottled(err error) bool { return errors.Is(err, errConflict) }
+
+// What is asked whether to try again waits itself.
+func nopeAskedWaits(ctx context.Context, c client, p *ticking) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil || !p.shouldRetry(err) {
+			return err
+		}
+	}
+	return err
+}
+
+type ticking struct{ tick <-chan time.Time }
+
+func (p *ticking) shouldRetry(err error) bool {
+	if !errors.Is(err, errConflict) {
+		return false
+	}
+	<-p.tick
+	return true
+}
+
+// The wait stands in what it calls.
+func nopeAskedBacksOff(ctx context.Context, c client, b backer) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil || !canWaitFor(b, err) {
+			return err
+		}
+	}
+	return err
+}
+
+type backer interface{ Backoff(err error) bool }
+
+func canWaitFor(b backer, err error) bool { return b.Backoff(err) }
+
+// All errors are waited for, one of them longer.
+func nopeThrottledWaitsLonger(ctx context.Context, c client) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if isThrottled(err) {
+			time.Sleep(time.Minute) // want `RL102`
+		} else {
+			time.Sleep(time.Second) // want `RL102`
+		}
+	}
+	return err
+}
+
+// No other error leads to the next attempt.
+func nopeThrottledAlone(ctx context.Context, c client) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); !isThrottled(err) {
+			return err
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
 // Whether to wait is for the count to say.
 func nopeLastDoesNotWait(ctx context.Context, c client) (err error) {
 	for i := range 5 {
