@@ -414,6 +414,9 @@ func blockOf(v ssa.Value) *ssa.BasicBlock {
 
 var teller = regexp.MustCompile(`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
 
+// session names what begins or ends one, though it begins as the names of tellers do.
+var session = regexp.MustCompile(`^(?i:log_?(in|out|on|off))([A-Z_]|$)`)
+
 // logger matches packages of which everything is to tell somebody.
 var logger = regexp.MustCompile(`(^|/)(log|slog|klog|glog|zerolog|zap|logrus|logr|hclog|go-hclog|log15)(/v\d+)?$`)
 
@@ -425,7 +428,7 @@ func isTold(call *ssa.Call) bool {
 			return true
 		}
 	}
-	return isOfLogger(call) || teller.MatchString(nameOf(call))
+	return isOfLogger(call) || teller.MatchString(nameOf(call)) && !session.MatchString(nameOf(call))
 }
 
 // isOfLogger reports whether a call is of a function of a package that only tells, or of

@@ -730,3 +730,39 @@ func makes(c connection, w *wrapped, retries int) (err error) {
 	}
 	return err
 }
+
+type register interface {
+	Get(ctx context.Context, key string) (string, error)
+	Swap(ctx context.Context, key, before, after string) (*swapped, error)
+	Next(ctx context.Context) (string, error)
+}
+
+type swapped struct{ Done bool }
+
+type pool interface {
+	Get(ctx context.Context) (register, error)
+}
+
+// The next attempt is made on another connection.
+func nopeAnotherConnection(ctx context.Context, p pool, c client, max int) (last error) {
+	for i := 0; i < max; i++ {
+		r, err := p.Get(ctx)
+		if err != nil {
+			last = err
+			continue
+		}
+		if err := c.Login(ctx); err != nil {
+			return err
+		}
+		answer, err := r.Swap(ctx, "k", "", "x")
+		if err != nil {
+			last = err
+			continue
+		}
+		if !answer.Done {
+			continue
+		}
+		return nil
+	}
+	return last
+}
