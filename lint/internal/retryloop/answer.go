@@ -265,6 +265,7 @@ func failingEdge(b *ssa.BasicBlock) *ssa.BasicBlock {
 // returning returns the blocks by which the way comes back to the header
 // without that anything else fails.
 func (w way) returning() map[*ssa.BasicBlock]bool {
+	succeeds := func(from, to *ssa.BasicBlock) bool { return failingEdge(from) != to && (edge{from, to}) != w.shut }
 	forward := map[*ssa.BasicBlock]bool{}
 	var visit func(*ssa.BasicBlock)
 	visit = func(b *ssa.BasicBlock) {
@@ -272,9 +273,8 @@ func (w way) returning() map[*ssa.BasicBlock]bool {
 			return
 		}
 		forward[b] = true
-		failing := failingEdge(b)
 		for _, s := range b.Succs {
-			if s != failing {
+			if succeeds(b, s) {
 				visit(s)
 			}
 		}
@@ -288,13 +288,13 @@ func (w way) returning() map[*ssa.BasicBlock]bool {
 		}
 		back[b] = true
 		for _, p := range b.Preds {
-			if failingEdge(p) != b {
+			if succeeds(p, b) {
 				mark(p)
 			}
 		}
 	}
 	for _, p := range w.loop.header.Preds {
-		if failingEdge(p) != w.loop.header {
+		if succeeds(p, w.loop.header) {
 			mark(p)
 		}
 	}

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -75,14 +76,41 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 		}
 		failed, succeeded := l.way(b, failing), l.way(b, succeeding)
 		same, counted := failed.repeats(call)
-		if !failed.returnsTo(call) || !same || counted || progresses(call, failed) || !succeeded.waitsUnlessItFails() && !l.beginsWith(call, failed, succeeded) {
+		r := Retry{Call: call, failed: failed, succeeded: succeeded}
+		if !failed.returnsTo(call) || !same || counted || progresses(call, failed) ||
+			!succeeded.waitsUnlessItFails() && !l.beginsWith(call, failed, succeeded) && !(succeeded.isContested(call) && r.insists()) {
 			continue
 		}
-		r := Retry{Call: call, failed: failed, succeeded: succeeded}
 		_, isRetry := l.retry(call)
 		return !isRetry && !r.Waits() && !r.corrects() && !r.movesOn() && !r.timesOut() && !failed.alters(call)
 	}
 	return false
+}
+
+// isContested reports whether the way, behind a success of a call, comes back to the header
+// only where another call, which may fail as well, answers that it has not done what the
+// loop is for: somebody else was faster. Else it leaves the loop. What is made on the answer
+// itself is made on another connection each time.
+func (w way) isContested(call *ssa.Call) bool {
+	back := w.returning()
+	return slices.ContainsFunc(w.loop.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := terminator(b).(*ssa.If)
+		if !ok || !back[b] || isErrorAnswer(branch.Cond) {
+			return false
+		}
+		done := asked(branch.Cond)
+		return done != nil && w.blocks[done.Block()] && mayFail(done) && !isResultOf(done, call, 8) && slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+			return len(w.loop.wayWithout(edge{b, s}, w.from, w.to).returning()) == 0
+		})
+	})
+}
+
+// asked returns the call that a condition asks an answer of, or a part of it, or nil.
+func asked(cond ssa.Value) *ssa.Call {
+	if cmp, ok := cond.(*ssa.BinOp); ok {
+		cond = cmp.X
+	}
+	return callOf(root(cond))
 }
 
 // acceptsAtOnce reports whether the loop takes the next connection again at once after an

@@ -739,6 +739,110 @@ type register interface {
 
 type swapped struct{ Done bool }
 
+// A change that others were faster with is made anew, and an error of the first step is
+// answered with the same at once.
+func firstOfSteps(ctx context.Context, r register, max int) error {
+	var last error
+	for i := 0; i < max; i++ {
+		before, err := r.Get(ctx, "k") // want `Get is tried again at once`
+		if err != nil {
+			log.Print(err)
+			last = err
+			continue
+		}
+		answer, err := r.Swap(ctx, "k", before, before+"x")
+		if err != nil {
+			last = err
+			continue
+		}
+		if !answer.Done {
+			log.Print("others were faster")
+			continue
+		}
+		return nil
+	}
+	return last
+}
+
+func nopeFirstOfStepsWaits(ctx context.Context, r register, max int) (last error) {
+	for i := 0; i < max; i++ {
+		before, err := r.Get(ctx, "k")
+		if err != nil {
+			last = err
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		if answer, err := r.Swap(ctx, "k", before, before+"x"); err == nil && answer.Done {
+			return nil
+		}
+	}
+	return last
+}
+
+func nopeFirstOfStepsLeaves(ctx context.Context, r register, max int) error {
+	for i := 0; i < max; i++ {
+		before, err := r.Get(ctx, "k")
+		if err != nil {
+			return err
+		}
+		answer, err := r.Swap(ctx, "k", before, before+"x")
+		if err != nil {
+			return err
+		}
+		if answer.Done {
+			return nil
+		}
+	}
+	return errConflict
+}
+
+// Once more may be for a connection that had gone.
+func nopeFirstOfStepsTwice(ctx context.Context, r register) (last error) {
+	for range 2 {
+		before, err := r.Get(ctx, "k")
+		if err != nil {
+			last = err
+			continue
+		}
+		if answer, err := r.Swap(ctx, "k", before, before+"x"); err == nil && answer.Done {
+			return nil
+		}
+	}
+	return last
+}
+
+// Each round is about the next of several.
+func nopeLooksForOne(ctx context.Context, r register, max int) error {
+	for i := 0; i < max; i++ {
+		key, err := r.Next(ctx)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		answer, err := r.Swap(ctx, key, "", "x")
+		if err != nil || !answer.Done {
+			continue
+		}
+		return nil
+	}
+	return errConflict
+}
+
+// All rounds are wanted.
+func nopeCountsWhatIsDone(ctx context.Context, r register, max int) (done int) {
+	for i := 0; i < max; i++ {
+		before, err := r.Get(ctx, "k")
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		if answer, err := r.Swap(ctx, "k", before, before+"x"); err == nil && answer.Done {
+			done++
+		}
+	}
+	return done
+}
+
 type pool interface {
 	Get(ctx context.Context) (register, error)
 }
