@@ -68,7 +68,7 @@ func runHurriedCalls(pass *analysis.Pass) (any, error) {
 					}
 					continue
 				}
-				if tried := operation(op); tried != nil && network.Asks(tried) && (delay == nil || isZero(delay)) {
+				if tried := operation(op); tried != nil && network.AsksAtOnce(tried) && !givesUp(op) && (delay == nil || isZero(delay)) {
 					found = append(found, call)
 				}
 			}
@@ -87,9 +87,14 @@ func hurryingCallee(pass *analysis.Pass, helpers map[*ssa.Function]*hurrying, ca
 	if callee == nil {
 		return nil
 	}
-	if o := callee.Origin(); o != nil {
-		callee = o
+	if l := libraryOf(&call.Call); l != nil {
+		// RL201 says it of one that never gives up.
+		if _, ctx, endless := endlessCall(pass, nil, call); l.atOnce == nil || !l.atOnce(call.Call.Args) || endless && (ctx == nil || retryloop.NeverEnds(ctx)) {
+			return nil
+		}
+		return &hurrying{l.op, -1}
 	}
+	callee = retryloop.Generic(callee)
 	if h := helpers[callee]; h != nil {
 		return h
 	}

@@ -23,20 +23,21 @@ type library struct {
 	// operation marks, and ctx. stops returns another context that ends it.
 	unbounded func(args []ssa.Value) bool
 	stops     func(args []ssa.Value) ssa.Value
-	attempts  func(args []ssa.Value) int // if not nil: how often a call tries at most, or 0 if that is not known
-	limit     string                     // what gives a call a limit
-	final     bool                       // an error of the operation ends it
-	twins     []string                   // functions that do the same with a context, the newest first
+	attempts  func(args []ssa.Value) int  // if not nil: how often a call tries at most, or 0 if that is not known
+	atOnce    func(args []ssa.Value) bool // if not nil: whether a call tries again at once, several times
+	limit     string                      // what gives a call a limit
+	final     bool                        // an error of the operation ends it
+	twins     []string                    // functions that do the same with a context, the newest first
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
 // in contrib/golangci/integration compiles against every symbol.
 var libraries = []library{
-	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext, attempts: cenkaltiAttempts, limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
-	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless, attempts: cenkaltiTries, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
-	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, limit: "Attempts above 0"},
-	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, limit: "Attempts above 0"},
-	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, limit: "Attempts above 0"},
+	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext, attempts: cenkaltiAttempts, atOnce: cenkaltiAtOnce, limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
+	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless, attempts: cenkaltiTries, atOnce: cenkaltiOptionsAtOnce, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
+	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
 	{paths: []string{sethvargo}, names: []string{"Do", "DoValue"}, op: 2, ctx: 0, unbounded: sethvargoEndless, limit: "WithMaxRetries or WithMaxDuration"},
 	{paths: []string{sethvargo}, names: []string{"Constant", "Exponential", "Fibonacci"}, op: 2, ctx: 0, unbounded: always, limit: "Do, and WithMaxRetries or WithMaxDuration"},
 	{paths: []string{k8sWait}, names: []string{"PollInfinite", "PollImmediateInfinite"}, op: 1, ctx: -1, unbounded: always, final: true, limit: "PollUntilContextTimeout"},

@@ -49,7 +49,7 @@ Beside an error an answer may lead to the next attempt that is not right, or the
 of an HTTP response alone. A loop that waits, but not on the way that a failure takes, or
 for some errors only, is reported too; so is a watch that begins again at once when it
 fails, an Accept that is made again at once after an error which is only temporary, and a
-call of a helper that retries what it is given without a delay.
+call of a helper, or of a retry library, that retries what it is given without a delay.
 
 It is silent where anything between the attempts, or in the call, may wait, as for an
 answer until a deadline or a timeout, or put something right, where the next is made on

@@ -12,9 +12,12 @@ type (
 
 	BackOff            interface{ NextBackOff() time.Duration }
 	ExponentialBackOff struct{}
+	ZeroBackOff        struct{}
 )
 
 func (*ExponentialBackOff) NextBackOff() time.Duration { return 0 }
+
+func (*ZeroBackOff) NextBackOff() time.Duration { return 0 }
 
 func NewExponentialBackOff() *ExponentialBackOff { return nil }
 func WithBackOff(BackOff) RetryOption            { return nil }
