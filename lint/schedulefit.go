@@ -59,7 +59,7 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 	flow := newTimeoutFlow(pass, nil)
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		attempts := retry.Attempts()
-		ctx := retryloop.GivenContext(retry.Call)
+		ctx := retryloop.GivenContext(retry.Attempt())
 		if attempts < 2 || ctx == nil {
 			continue
 		}

@@ -60,7 +60,7 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		ctx, ok := retryloop.GivenContext(retry.Call).(*ssa.Extract)
+		ctx, ok := retryloop.GivenContext(retry.Attempt()).(*ssa.Extract)
 		if !ok {
 			continue
 		}
@@ -77,7 +77,7 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
 			continue
 		}
-		if usedBeside(ctx, retry.Call, loop) || !outlives(loop, made.Call.Args[0]) && !isNamedForAttempt(file, made) {
+		if usedBeside(ctx, retry.Attempt(), loop) || !outlives(loop, made.Call.Args[0]) && !isNamedForAttempt(file, made) {
 			continue
 		}
 		r.at(callStart(file, made.Pos()), token.NoPos, "RL304", "all attempts of %s share this timeout, and the first may use it up: derive the context in the loop, for each attempt", retry.Name())

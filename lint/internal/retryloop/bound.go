@@ -18,7 +18,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
 	cycle[r.Call.Block()] = true
 	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, judged: map[ssa.Value]bool{}, set: &r.sets}
-	if given := GivenContext(r.Call); given != nil {
+	if given := GivenContext(r.Attempt()); given != nil {
 		parent := r.beforeAttempts(given)
 		c.ownTime = parent != given && NeverEnds(parent)
 	}
@@ -80,7 +80,7 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			ctx = asked[b]
 		}
 	}
-	switch given := GivenContext(r.Call); {
+	switch given := GivenContext(r.Attempt()); {
 	case r.tires() || r.mayExit(cycle):
 		// The callee, or what is asked beside it, ends it.
 	case selected && !r.waitsOn(cycle):

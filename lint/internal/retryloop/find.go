@@ -60,7 +60,33 @@ func (r Retry) Name() string {
 	if load, ok := r.Call.Common().Value.(*ssa.UnOp); ok && !r.Call.Common().IsInvoke() && isFieldRead(load) {
 		return nameOfValue(load)
 	}
-	return nameOf(r.Call)
+	return nameOf(r.Attempt())
+}
+
+// Attempt returns what is called to try: with a context, where the retried call only asks
+// the answer to that how it went, as Get(ctx, key).Result() does.
+func (r Retry) Attempt() *ssa.Call {
+	made := answeredBy(r.Call)
+	if made == nil || GivenContext(made) == nil || len(errorsOf(made)) > 0 || receiverOf(made) == nil || isMade(made) || !onlyFills(r.Call) || !r.failed.loop.blocks[made.Block()] {
+		return r.Call
+	}
+	return made
+}
+
+// onlyFills reports whether a call is told nothing but what to put its answer into.
+func onlyFills(call *ssa.Call) bool {
+	for p := range call.Common().Signature().Params().Variables() {
+		t := p.Type().Underlying()
+		if list, ok := t.(*types.Slice); ok {
+			t = list.Elem().Underlying()
+		}
+		switch t.(type) {
+		case *types.Pointer, *types.Interface:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Through returns the parameter that is called, if the retry is of a function

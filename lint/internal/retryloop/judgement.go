@@ -15,7 +15,7 @@ import (
 // IgnoresItsContext reports whether the call is given a context that somebody
 // may end, and its error then only leads to the next attempt.
 func (r Retry) IgnoresItsContext() bool {
-	ctx := GivenContext(r.Call)
+	ctx := GivenContext(r.Attempt())
 	// What makes the client may well fail when the context has ended, and what runs
 	// until then returns no error.
 	if r.Bound != Unbounded || ctx == nil || r.remade || runner.MatchString(nameOf(r.Call)) {

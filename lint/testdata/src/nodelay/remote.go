@@ -59,7 +59,7 @@ type cache interface {
 }
 
 func result(ctx context.Context, c cache, key string) (text string, err error) {
-	for range 5 { // want `Result is tried again at once`
+	for range 5 { // want `Get is tried again at once`
 		if text, err = c.Get(ctx, key).Result(); err != nil {
 			continue
 		}

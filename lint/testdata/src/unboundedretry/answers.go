@@ -989,3 +989,78 @@ func nopeCoded(c *coded) error {
 		time.Sleep(time.Second)
 	}
 }
+
+type command struct{ err error }
+
+func (c *command) Result() (string, error) { return "", c.err }
+
+func (c *command) Into(to any) error { return c.err }
+
+func (c *command) Find(name string) error { return c.err }
+
+type cache interface {
+	Get(ctx context.Context, key string) *command
+}
+
+// The context is given to what is asked, not to what asks the answer.
+func askedThrough(ctx context.Context, c cache) string {
+	for { // want `retry of Get .*the end of its context is retried as well.*RL101, RL104`
+		v, err := c.Get(ctx, "k").Result()
+		if err == nil {
+			return v
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func filledThrough(ctx context.Context, c cache) (v string) {
+	for c.Get(ctx, "k").Into(&v) != nil { // want `retry of Get .*RL101, RL104`
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return v
+}
+
+// What is found is another thing than where.
+func foundThrough(ctx context.Context, c cache) {
+	for c.Get(ctx, "users").Find("me") != nil { // want `retry of Find .*\(RL101\)`
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func nopeAskedThroughLeaves(ctx context.Context, c cache) (string, error) {
+	for {
+		v, err := c.Get(ctx, "k").Result()
+		if err == nil {
+			return v, nil
+		}
+		if errors.Is(err, context.Canceled) {
+			return "", err
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// What classifies the error may know that the context has ended.
+func nopeAskedThroughKnows(ctx context.Context, c cache) (string, error) {
+	for {
+		v, err := c.Get(ctx, "k").Result()
+		if err == nil || isLasting(err) {
+			return v, err
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+func isLasting(err error) bool { return len(err.Error()) > 9 }
+
+func nopeAskedThroughInTime(c cache) (v string, err error) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		v, err = c.Get(ctx, "k").Result()
+		cancel()
+		if err == nil {
+			break
+		}
+	}
+	return v, err
+}
