@@ -206,7 +206,7 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 	r.first = back.fails
 	// A number that counts up may be the attempt's, or that of the next thing to try: which
 	// one is not proven. Nor is which error comes next.
-	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
+	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !failed.restarts(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
 		r.judge(branch, errs)
 	}
 	if !back.asks {
@@ -224,6 +224,12 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 func isSystemCall(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"syscall", "golang.org/x/sys/unix"}, fn.Object().Pkg().Path())
+}
+
+// restarts reports whether the way runs a program again as soon as that has ended: it
+// supervises it, or the program asks its user.
+func (w way) restarts(call *ssa.Call) bool {
+	return isNamed(call.Common().StaticCallee(), "os/exec", "Run", "Output", "CombinedOutput", "Wait") && !w.alwaysWaits()
 }
 
 func (l *loop) newRetry(call *ssa.Call, failed, succeeded way, of operands) Retry {

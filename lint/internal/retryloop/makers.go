@@ -54,6 +54,8 @@ func isRebuiltOutside(call *ssa.Call) bool {
 		return name == "JoinHostPort" || strings.HasPrefix(name, "Parse")
 	case "net/http":
 		return name == "NewRequest" || name == "NewRequestWithContext"
+	case "os/exec":
+		return name == "Command" || name == "CommandContext"
 	case "encoding/json":
 		return name == "Marshal" || name == "MarshalIndent"
 	case "fmt":

@@ -81,7 +81,7 @@ func (n Network) calls(fn *ssa.Function) bool {
 // isRemote reports whether a call is given a context, a connection or a request,
 // or returns one, or reaches what is.
 func (n Network) isRemote(call ssa.CallInstruction) bool {
-	if isOfSync(call.Common().StaticCallee()) {
+	if isWithin(call.Common().StaticCallee()) {
 		return false
 	}
 	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) || slices.ContainsFunc(argumentsOf(call.Common()), carriesContext) {
@@ -144,10 +144,14 @@ func repositoryOf(path string) string {
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// isOfSync reports whether a function waits for others within this program, as semaphores and
-// limiters do.
-func isOfSync(fn *ssa.Function) bool {
-	return fn != nil && fn.Pkg != nil && (strings.HasPrefix(fn.Pkg.Pkg.Path(), "golang.org/x/sync/") || fn.Pkg.Pkg.Path() == "golang.org/x/time/rate")
+// isWithin reports whether a function waits for others within this program, as semaphores and
+// limiters do, or for another program of this machine.
+func isWithin(fn *ssa.Function) bool {
+	if fn == nil || fn.Pkg == nil {
+		return false
+	}
+	path := fn.Pkg.Pkg.Path()
+	return strings.HasPrefix(path, "golang.org/x/sync/") || path == "golang.org/x/time/rate" || path == "os/exec"
 }
 
 // answeredBy returns the call that a method is called on the answer of: that says how the

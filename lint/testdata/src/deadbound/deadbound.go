@@ -1,6 +1,10 @@
 package deadbound
 
-import "log"
+import (
+	"log"
+	"os/exec"
+	"time"
+)
 
 type caller interface{ Ping() error }
 
@@ -38,4 +42,36 @@ func nopeShared(c caller, err error, later func(*error)) {
 	for err != nil {
 		log.Print("waiting")
 	}
+}
+
+// The command is made anew for each attempt, of the same.
+func stepsOver(volume string) error {
+	for tries := 5; tries != 0; tries -= 2 { // want `the counter of the attempts of Run never equals this: it steps over it \(RL105\)`
+		if err := exec.Command("format", volume).Run(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return exec.ErrNotFound
+}
+
+func nopeMeets(volume string) (err error) {
+	for tries := 6; tries != 0; tries -= 2 {
+		if err = exec.Command("format", volume).Run(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// Each round is about another volume.
+func nopeVolumes(volumes []string) (err error) {
+	for i := 5; i != -1; i -= 2 {
+		if err = exec.Command("format", volumes[i]).Run(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
 	"path"
 	"time"
 
@@ -462,4 +464,27 @@ func nopeVisits(names []string) error {
 		visit(1)
 	}
 	return err
+}
+
+func mount(volume string) {
+	for exec.Command("mount", volume).Run() != nil { // want `retry of Run .*\(RL101\)`
+		time.Sleep(time.Second)
+	}
+}
+
+// A program that is run again as soon as it has failed is supervised.
+func nopeRestarted(name string) {
+	for {
+		cmd := exec.Command(name)
+		cmd.Stdout = os.Stdout
+		if err := cmd.Run(); err == nil {
+			return
+		}
+	}
+}
+
+// The user is asked again.
+func nopeAsksItsUser() {
+	for exec.Command("sudo", "-v").Run() != nil {
+	}
 }
