@@ -31,11 +31,12 @@ RIGHT:
 	time.Sleep(5 * time.Second)
 
 It looks at what the packages time and context wait for, and at fields of the
-structures of net, net/http and os/exec. It is silent about 0, 1 and -1, which
-say something else, about fields of others, who may count in seconds, and about
-tests.`,
+structures of net, net/http and os/exec; and at fields that are called a delay,
+an interval or a timeout, and are given times with a unit elsewhere. It is silent
+about 0, 1 and -1, which say something else, about other fields, which may count in
+seconds, and about tests.`,
 	URL:        pageOf("RL207"),
-	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
+	Requires:   []*analysis.Analyzer{inspect.Analyzer, timedFields, directiveIndex},
 	ResultType: used,
 	Run:        runBareDuration,
 }
@@ -56,6 +57,7 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond", n)
 		}
 	}
+	units := pass.ResultOf[timedFields].(fieldUnits)
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil), (*ast.AssignStmt)(nil)) {
 		switch n := cur.Node().(type) {
@@ -65,16 +67,10 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 					report(arg)
 				}
 			}
-		case *ast.CompositeLit:
-			for _, elt := range n.Elts {
-				if kv, ok := elt.(*ast.KeyValueExpr); ok && isLimit(pass, kv.Key) {
-					report(kv.Value)
-				}
-			}
-		case *ast.AssignStmt:
-			for i, lhs := range n.Lhs {
-				if sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr); ok && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) && isLimit(pass, sel.Sel) {
-					report(n.Rhs[i])
+		default:
+			for field, value := range fieldsSet(pass, n) {
+				if isLimit(field) || units.delays(field) {
+					report(value)
 				}
 			}
 		}
@@ -82,15 +78,9 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-// isLimit reports whether an expression names a field of a package that waits
-// as long as it says.
-func isLimit(pass *analysis.Pass, expr ast.Expr) bool {
-	id, ok := expr.(*ast.Ident)
-	if !ok {
-		return false
-	}
-	field, ok := pass.TypesInfo.Uses[id].(*types.Var)
-	return ok && field.IsField() && field.Pkg() != nil && slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
+// isLimit reports whether a field is of a package that waits as long as it says.
+func isLimit(field *types.Var) bool {
+	return field.Pkg() != nil && slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
 }
 
 // waits reports whether a call waits for, or limits by, a duration that it is
