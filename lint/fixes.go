@@ -114,7 +114,7 @@ func called(call *ast.CallExpr) ast.Expr {
 
 // clampFix keeps the exponent of a shift below what overflows: all delays that
 // did not overflow stay what they are.
-func clampFix(pass *analysis.Pass, file *ast.File, shift *ssa.BinOp) []analysis.SuggestedFix {
+func clampFix(pass *analysis.Pass, file *ast.File, shift ssa.Value) []analysis.SuggestedFix {
 	path, _ := astutil.PathEnclosingInterval(file, shift.Pos(), shift.Pos())
 	i := slices.IndexFunc(path, func(n ast.Node) bool {
 		b, ok := n.(*ast.BinaryExpr)

@@ -14,9 +14,9 @@ var Overflow = &analysis.Analyzer{
 	Name: "backoffoverflow",
 	Doc: `backoffoverflow: report delays that overflow after many attempts
 
-A delay that is shifted by the number of attempts is negative or zero after
-some sixty of them, and a cap that is applied afterwards does not see it: the
-loop then tries as fast as it can.
+A delay that is shifted by the number of attempts, or multiplied with a power that
+has it as its exponent, is negative or zero after some sixty of them, and a cap that
+is applied afterwards does not see it: the loop then tries as fast as it can.
 
 WRONG:
 
@@ -47,12 +47,12 @@ with 0, and about delays without a cap, which take centuries to overflow.`,
 func runOverflow(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, shift := range retryloop.Overflows(fn) {
-			if file := fileOf(pass, shift.Pos()); file != nil && !ast.IsGenerated(file) {
+		for _, power := range retryloop.Overflows(fn) {
+			if file := fileOf(pass, power.Pos()); file != nil && !ast.IsGenerated(file) {
 				r.finding(analysis.Diagnostic{
-					Pos:            shift.Pos(),
+					Pos:            power.Pos(),
 					Message:        "this delay overflows when the attempts go on: cap the exponent, not the result",
-					SuggestedFixes: clampFix(pass, file, shift),
+					SuggestedFixes: clampFix(pass, file, power),
 				}, "RL107")
 			}
 		}

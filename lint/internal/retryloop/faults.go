@@ -474,21 +474,58 @@ func errorCall(v ssa.Value) (*ssa.Call, bool) {
 	return call, ok
 }
 
-// Overflows returns the shifts of a delay by a number of attempts that nothing
-// bounds, the delay itself neither, but for what is capped afterwards. A delay
-// without a cap takes centuries to overflow.
-func Overflows(fn *ssa.Function) (found []*ssa.BinOp) {
+// Overflows returns the powers that a delay is made of, as whole numbers, of a number of
+// attempts that nothing bounds, the delay itself neither, but for what is capped
+// afterwards. A delay without a cap takes centuries to overflow.
+func Overflows(fn *ssa.Function) (found []ssa.Value) {
 	for _, l := range loops(fn) {
 		for _, b := range l.list {
 			for _, instr := range b.Instrs {
-				shift, ok := instr.(*ssa.BinOp)
-				if ok && l.innermost[b] == l && shift.Op == token.SHL && l.isFreeCounter(shift.Y) && becomesDuration(shift, 5) && isCapped(shift, 8) && !isGuarded(shift, 8) && !l.endsBy(shift, 8) {
-					found = append(found, shift)
+				power, ok := instr.(ssa.Value)
+				if ok && l.innermost[b] == l && l.isFreePower(power) && becomesDuration(power, 5) && isCapped(power, 8) && !isGuarded(power, 8) && !l.endsBy(power, 8) {
+					found = append(found, power)
 				}
 			}
 		}
 	}
 	return found
+}
+
+// isFreePower reports whether v is shifted by, or has as its exponent, a number that the
+// loop counts up and never compares.
+func (l *loop) isFreePower(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return v.Op == token.SHL && l.isFreeCounter(v.Y)
+	case *ssa.Convert:
+		return isInteger(v.Type()) && l.isFreeFloat(v.X, 4)
+	}
+	return false
+}
+
+// isFreeFloat reports whether v is a power of that kind, or a multiple of one, which is not
+// looked at before it is made a whole number: by then it may be capped. It looks depth
+// products deep.
+func (l *loop) isFreeFloat(v ssa.Value, depth int) bool {
+	if depth == 0 || v.Referrers() == nil || slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		product, ok := ref.(*ssa.BinOp)
+		_, whole := ref.(*ssa.Convert)
+		_, debug := ref.(*ssa.DebugRef)
+		return !debug && !whole && !(ok && product.Op == token.MUL)
+	}) {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return v.Op == token.MUL && (l.isFreeFloat(v.X, depth-1) || l.isFreeFloat(v.Y, depth-1))
+	case *ssa.Call:
+		if !isNamed(v.Common().StaticCallee(), "math", "Pow") {
+			return false
+		}
+		base, ok := v.Common().Args[0].(*ssa.Const)
+		return ok && base.Float64() > 1 && l.isFreeCounter(v.Common().Args[1])
+	}
+	return false
 }
 
 // isFreeCounter reports whether v is made of a variable that the loop counts up

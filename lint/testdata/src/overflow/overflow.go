@@ -2,6 +2,7 @@ package overflow
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -117,5 +118,75 @@ func nopeGuarded(c client, stop func() bool) {
 			d = time.Minute
 		}
 		time.Sleep(d)
+	}
+}
+
+func power(c client, backoff time.Duration, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		d := time.Duration(math.Pow(2, float64(n))) * backoff // want `this delay overflows when the attempts go on: cap the exponent, not the result \(RL107\)`
+		if d > time.Minute {
+			d = time.Minute
+		}
+		time.Sleep(d)
+	}
+}
+
+func powerOfSeconds(c client, stop func() bool) {
+	for n := 1; c.Ping() != nil && !stop(); n++ {
+		time.Sleep(min(time.Duration(math.Pow(1.5, float64(n-1))*float64(time.Second)), time.Minute)) // want `RL107`
+	}
+}
+
+// A float does not overflow so soon, and the least of two is right at its end.
+func nopeCappedFloat(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		d := time.Duration(math.Min(math.Pow(2, float64(n))*float64(time.Second), float64(time.Minute)))
+		time.Sleep(min(d, time.Minute))
+	}
+}
+
+func nopeComparedFloat(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		d, f := time.Minute, math.Pow(2, float64(n))
+		if f < 60 {
+			d = min(time.Duration(f)*time.Second, time.Minute)
+		}
+		time.Sleep(d)
+	}
+}
+
+func nopePowerOfFew(c client, backoff time.Duration) {
+	for n := 0; n < 8 && c.Ping() != nil; n++ {
+		time.Sleep(min(time.Duration(math.Pow(2, float64(n)))*backoff, time.Minute))
+	}
+}
+
+func nopeCappedPower(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		time.Sleep(min(time.Duration(math.Pow(2, math.Min(float64(n), 6)))*time.Second, time.Minute))
+	}
+}
+
+// It would sleep for centuries before.
+func nopePowerNeverGetsThere(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		time.Sleep(time.Duration(math.Pow(2, float64(n))) * time.Second)
+	}
+}
+
+func nopePowerGuarded(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		d := time.Duration(math.Pow(2, float64(n))) * time.Second
+		if d <= 0 || d > time.Minute {
+			d = time.Minute
+		}
+		time.Sleep(d)
+	}
+}
+
+// A power of less than one shrinks.
+func nopeShrinks(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		time.Sleep(max(time.Duration(math.Pow(0.5, float64(n))*float64(time.Minute)), time.Second))
 	}
 }
