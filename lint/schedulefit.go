@@ -76,8 +76,8 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 		outer, ok := flow.limit(ctx, map[ssa.Value]bool{})
 		all := time.Duration(attempts)*each + time.Duration(attempts-1)*delay
 		file := fileOf(pass, retry.Call.Pos())
-		// RL301 says it of one attempt.
-		if !ok || all <= outer.d || each >= outer.d || file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
+		// RL301 says it of one attempt, RL304 of a timeout that is meant for one.
+		if !ok || all <= outer.d || each >= outer.d || file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || sharedTimeout(file, retry) != nil {
 			continue
 		}
 		what := "the waits between"

@@ -60,29 +60,37 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		ctx, ok := retryloop.GivenContext(retry.Attempt()).(*ssa.Extract)
-		if !ok {
-			continue
-		}
-		made, ok := ctx.Tuple.(*ssa.Call)
-		loop := retryloop.Around(retry.Call)
-		if !ok || loop[made.Block()] {
-			continue
-		}
-		name := contextFunc(made)
-		if name != "WithTimeout" && name != "WithTimeoutCause" {
-			continue
-		}
 		file := fileOf(pass, retry.Call.Pos())
 		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
 			continue
 		}
-		if usedBeside(ctx, retry.Attempt(), loop) || !outlives(loop, made.Call.Args[0]) && !isNamedForAttempt(file, made) {
-			continue
+		if made := sharedTimeout(file, retry); made != nil {
+			r.at(callStart(file, made.Pos()), token.NoPos, "RL304", "all attempts of %s share this timeout, and the first may use it up: derive the context in the loop, for each attempt", retry.Name())
 		}
-		r.at(callStart(file, made.Pos()), token.NoPos, "RL304", "all attempts of %s share this timeout, and the first may use it up: derive the context in the loop, for each attempt", retry.Name())
 	}
 	return r.used, nil
+}
+
+// sharedTimeout returns the call that gives a context the timeout of one attempt, which all
+// attempts share, or nil.
+func sharedTimeout(file *ast.File, retry retryloop.Retry) *ssa.Call {
+	ctx, ok := retryloop.GivenContext(retry.Attempt()).(*ssa.Extract)
+	if !ok {
+		return nil
+	}
+	made, ok := ctx.Tuple.(*ssa.Call)
+	loop := retryloop.Around(retry.Call)
+	if !ok || loop[made.Block()] {
+		return nil
+	}
+	name := contextFunc(made)
+	if name != "WithTimeout" && name != "WithTimeoutCause" || usedBeside(ctx, retry.Attempt(), loop) {
+		return nil
+	}
+	if !outlives(loop, made.Call.Args[0]) && !isNamedForAttempt(file, made) {
+		return nil
+	}
+	return made
 }
 
 // usedBeside reports whether a loop has a context for anything but one call.

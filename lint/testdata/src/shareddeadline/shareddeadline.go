@@ -49,6 +49,19 @@ func nopeEach(ctx context.Context, c client, conf config) (err error) {
 	return err
 }
 
+// The attempts do not fit into it either, for the same reason.
+func tooShortAsWell(ctx context.Context, c client) (err error) {
+	attemptCtx, cancel := context.WithTimeout(ctx, 3*time.Second) // want `\(RL304\)`
+	defer cancel()
+	for range 5 {
+		if err = c.Ping(attemptCtx); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return err
+}
+
 func nopeTogether(ctx context.Context, c client, conf config) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, conf.Timeout)
 	defer cancel()
