@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"runtime/debug"
 	"strings"
 
@@ -175,7 +176,16 @@ func versionOf() string {
 
 func explain(id string, stdout, stderr io.Writer) int {
 	if a := lint.AnalyzerOf(id); a != nil {
-		fmt.Fprintf(stdout, "%s: %s\n", id, a.Doc)
+		page := strings.TrimSuffix(path.Base(a.URL), ".md")
+		if page != id {
+			fmt.Fprintf(stdout, "%s: told with %s, which says of it:\n\n", id, page)
+			for paragraph := range strings.SplitSeq(a.Doc, "\n\n") {
+				if strings.Contains(paragraph, id) {
+					fmt.Fprintf(stdout, "%s\n\n", paragraph)
+				}
+			}
+		}
+		fmt.Fprintf(stdout, "%s: %s\n", page, a.Doc)
 		return clean
 	}
 	if r := rules.ByID(id); r != nil {
