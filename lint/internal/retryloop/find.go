@@ -9,6 +9,7 @@
 package retryloop
 
 import (
+	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
@@ -55,13 +56,8 @@ type Counter struct {
 	Away     bool      // compared with a limit that it goes away from
 }
 
-// Name returns the name of what is called, or of the field that it stands in.
-func (r Retry) Name() string {
-	if load, ok := r.Call.Common().Value.(*ssa.UnOp); ok && !r.Call.Common().IsInvoke() && isFieldRead(load) {
-		return nameOfValue(load)
-	}
-	return nameOf(r.Attempt())
-}
+// Name returns the name of what is called to try.
+func (r Retry) Name() string { return NameOf(r.Attempt()) }
 
 // Attempt returns what is called to try: with a context, where the retried call only asks
 // the answer to that how it went, as Get(ctx, key).Result() does.
@@ -99,8 +95,29 @@ func (r Retry) Through() *ssa.Parameter {
 	return p
 }
 
-// NameOf returns the name of what is called.
-func NameOf(call *ssa.Call) string { return nameOf(call) }
+// NameOf returns the name of what is called, which may be that of a variable or field.
+func NameOf(call *ssa.Call) string {
+	name, syntax := nameOf(call), call.Parent().Syntax()
+	if name != nameless || syntax == nil {
+		return name
+	}
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		if source, ok := n.(*ast.CallExpr); ok && source.Lparen == call.Pos() {
+			switch fun := ast.Unparen(source.Fun).(type) {
+			case *ast.Ident:
+				name = fun.Name
+			case *ast.SelectorExpr:
+				name = fun.Sel.Name
+			}
+		}
+		return true
+	})
+	return name
+}
+
+// nameless is what stands for the name of a function value: a variable's says how it is
+// used here, and nothing of what it does.
+const nameless = "the call"
 
 func nameOf(call *ssa.Call) string {
 	common := call.Common()
@@ -112,7 +129,7 @@ func nameOf(call *ssa.Call) string {
 			return fn.Name()
 		}
 	}
-	return "the call"
+	return nameless
 }
 
 // Find returns the retries of one function, without those inside of its

@@ -16,7 +16,7 @@ func contextEnded(ctx context.Context, f func() error) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil // want `giving up reads as success of the call: return an error \(RL109\)`
+			return nil // want `giving up reads as success of f: return an error \(RL109\)`
 		default:
 		}
 		if f() == nil {

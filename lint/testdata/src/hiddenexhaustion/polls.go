@@ -165,7 +165,7 @@ func replaced(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	for range 5 { // want `when the attempts of the call are spent, the function returns the error of ExecContext at line \d+, which may be nil: return that of the last attempt \(RL109\)`
+	for range 5 { // want `when the attempts of work are spent, the function returns the error of ExecContext at line \d+, which may be nil: return that of the last attempt \(RL109\)`
 		err = work(tx)
 		if err == nil {
 			return tx.Commit()

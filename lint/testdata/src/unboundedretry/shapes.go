@@ -395,7 +395,7 @@ func fetchesOnTick(url string) string {
 		return resp.Status, nil
 	}
 	text := ""
-	for range time.NewTicker(time.Second).C { // want `retry of the call has no attempt limit`
+	for range time.NewTicker(time.Second).C { // want `retry of fetch has no attempt limit`
 		var err error
 		if text, err = fetch(); err != nil {
 			log.Print(err)
