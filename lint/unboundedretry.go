@@ -132,7 +132,10 @@ func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
 	if c.Pos.IsValid() {
 		why = fmt.Sprintf("%q is incremented at line %d", c.Name, fset.Position(c.Pos).Line)
 	}
-	if c.Compared {
+	switch {
+	case c.Passed:
+		return why + " but some failures go past where it is compared"
+	case c.Compared:
 		return why + " but no way out depends on it"
 	}
 	return why + " but never compared"

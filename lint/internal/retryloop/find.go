@@ -53,6 +53,7 @@ type Counter struct {
 	Name     string
 	Pos      token.Pos // where it is counted, if that is known
 	Compared bool      // with anything, though no way out depends on it
+	Passed   bool      // a way out depends on it, which some failures go past
 	Away     bool      // compared with a limit that it goes away from
 }
 
@@ -655,7 +656,7 @@ func (w way) deadCounter() *Counter {
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
 			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" && !isLookedAt(phi) && !isLookedAt(add) {
-				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add)}
+				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add), Passed: w.loop.endsBy(phi, 8)}
 			}
 		}
 	}
