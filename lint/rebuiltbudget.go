@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
@@ -48,8 +49,8 @@ RIGHT:
 
 A counter that each round sets anew before it counts never reaches its limit. A
 timer that is started for each select is reported if it never gets its turn:
-beside a default, or beside a tick that comes sooner. RL101 tells of one that
-would be the only end.
+beside a default, or beside a tick that comes sooner. RL101 tells of a counter or
+timer that would be the only end.
 
 It is silent unless the object is asked on the way out, and is seen to count or
 is named for it.`,
@@ -61,8 +62,11 @@ is named for it.`,
 
 func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	seen := map[token.Pos]bool{}
+	seen, said := map[token.Pos]bool{}, map[*ssa.BinOp]bool{}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+		if file := fileOf(pass, retry.Call.Pos()); file != nil && goesOnForEver(retry) {
+			said[restarted(file, retry)] = true // with RL101
+		}
 		budget := retry.RebuiltBudget()
 		if budget == nil || seen[budget.Pos()] {
 			continue
@@ -78,12 +82,24 @@ func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for cmp, step := range retryloop.Restarted(fn) {
-			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) && isCounting(file, step.Pos()) {
+			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) && !said[cmp] && isCounting(file, step.Pos()) {
 				r.at(cmp.Pos(), token.NoPos, "RL106", "each round sets this counter anew before it counts, so the limit is never reached: declare it before the loop")
 			}
 		}
 	}
 	return r.used, nil
+}
+
+// restarted returns the comparison by which a retry is to end, of a counter that each round
+// sets anew, or nil.
+func restarted(file *ast.File, retry retryloop.Retry) *ssa.BinOp {
+	loop := retryloop.Around(retry.Call)
+	for cmp, step := range retryloop.Restarted(retry.Call.Parent()) {
+		if loop[cmp.Block()] && isCounting(file, step.Pos()) {
+			return cmp
+		}
+	}
+	return nil
 }
 
 // isCounting reports whether a statement steps a variable at a place: an expression that

@@ -63,7 +63,7 @@ alternatives), or that ask the user; and about loops over items.
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
 that attempts are counted but the count is never compared, or goes away from its
-limit; RL106, that each round starts the clock anew.`,
+limit; RL106, that each round starts the clock, or the counter, anew.`,
 	URL:        pageOf("RL101"),
 	Requires:   []*analysis.Analyzer{retries, remoteFunctions, directiveIndex},
 	ResultType: used,
@@ -74,11 +74,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	said := map[token.Pos]bool{}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		if retry.Bound != retryloop.Unbounded || retry.Through() != nil {
-			continue
-		}
-		// RL201 says it of a library that never gives up.
-		if l := libraryOf(&retry.Call.Call); l != nil && l.unbounded(retry.Call.Call.Args) {
+		if !goesOnForEver(retry) {
 			continue
 		}
 		file := fileOf(pass, retry.Call.Pos())
@@ -90,7 +86,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 			continue // two calls of one loop
 		}
 		said[pos] = true
-		why, codes := judgement(pass.Fset, retry, pass.ResultOf[remoteFunctions].(retryloop.Network))
+		why, codes := judgement(pass.Fset, file, retry, pass.ResultOf[remoteFunctions].(retryloop.Network))
 		r.finding(analysis.Diagnostic{
 			Pos:     pos,
 			Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
@@ -99,8 +95,16 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
+// goesOnForEver reports whether RL101 speaks of a retry: nothing ends it, and what is tried is
+// no parameter, of which the callers know, and no library that never gives up, of which
+// RL201 speaks.
+func goesOnForEver(retry retryloop.Retry) bool {
+	l := libraryOf(&retry.Call.Call)
+	return retry.Bound == retryloop.Unbounded && retry.Through() == nil && !(l != nil && l.unbounded(retry.Call.Call.Args))
+}
+
 // judgement says why nothing ends a retry, and which rules that breaks.
-func judgement(fset *token.FileSet, retry retryloop.Retry, network retryloop.Network) (why string, codes []string) {
+func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry, network retryloop.Network) (why string, codes []string) {
 	why, codes = "every way out needs it to succeed or to fail otherwise", []string{"RL101"}
 	if retry.AtOnce(network) {
 		why, codes = why+", and it tries again at once", append(codes, "RL103")
@@ -113,6 +117,9 @@ func judgement(fset *token.FileSet, retry retryloop.Retry, network retryloop.Net
 		why = "the context that it asks for never ends"
 	case retryloop.RebuiltClock:
 		why, codes = "each round starts the clock anew that is to end it", append(codes, "RL106")
+	}
+	if cmp := restarted(file, retry); cmp != nil {
+		why, codes = fmt.Sprintf("each round sets the counter anew that is compared at line %d", fset.Position(cmp.Pos()).Line), append(codes, "RL106")
 	}
 	if c := retry.DeadCounter; c != nil {
 		why = whyDead(fset, c)

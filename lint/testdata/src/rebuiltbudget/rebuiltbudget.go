@@ -212,14 +212,14 @@ func nopeSilence(ctx context.Context, c client, news <-chan struct{}) error {
 }
 
 func counterInside(c client, limit int) error {
-	for { // want `RL101`
+	for { // want `each round sets the counter anew that is compared at line \d+; .*\(RL101, RL106\)`
 		failures := 0
 		_, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return nil
 		}
 		failures++
-		if failures > limit { // want `each round sets this counter anew before it counts`
+		if failures > limit {
 			return err
 		}
 		time.Sleep(time.Second)
@@ -252,14 +252,14 @@ func nopeConstantLimit(c client, counts map[int64]int) {
 }
 
 func addedAnew(c client) error {
-	for { // want `RL101`
+	for { // want `RL101, RL103, RL106`
 		tries := 0
 		_, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return nil
 		}
 		tries += 1
-		if tries > 3 { // want `RL106`
+		if tries > 3 {
 			return err
 		}
 	}
@@ -278,4 +278,21 @@ func nopeOffset(next func() []byte) error {
 			return errors.New("too short")
 		}
 	}
+}
+
+// What ends it beside the counter, RL101 does not know of.
+func counterBesideAnother(c client, stop func() bool) error {
+	for !stop() {
+		tries := 0
+		_, err := c.Call(context.Background(), "k")
+		if err == nil {
+			return nil
+		}
+		tries++
+		if tries > 3 { // want `each round sets this counter anew before it counts, so the limit is never reached: declare it before the loop \(RL106\)`
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
 }
