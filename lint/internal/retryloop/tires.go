@@ -54,8 +54,8 @@ func (r *Retry) leavesForTypeOf(fn *ssa.Function) bool {
 }
 
 // mayExit reports whether the cycle calls a function of this package that may end the
-// program when it has been called often enough: it is given a number that counts, or
-// counts by itself.
+// program when it has been called often enough, or for long enough: it is given a number
+// that counts, or it may do otherwise the next time, or when somebody has stopped.
 func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 	for b := range cycle {
 		for _, instr := range b.Instrs {
@@ -67,11 +67,7 @@ func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 			if fn == nil || !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool { return !isEndOf(b) && len(b.Succs) == 0 || ends(b) }) {
 				continue
 			}
-			counts := anyInstr(fn, func(instr ssa.Instruction) bool {
-				store, ok := instr.(*ssa.Store)
-				return ok && steps(store)
-			})
-			if counts || slices.ContainsFunc(call.Common().Args, r.counts) {
+			if remembers(fn, 3) || AsksToStop(fn) || slices.ContainsFunc(call.Common().Args, r.counts) {
 				return true
 			}
 		}
