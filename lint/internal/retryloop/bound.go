@@ -57,6 +57,9 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			continue
 		}
 		classes[b] = !c.fixed(last.Cond) && r.failed.loop.concerns(last.Cond, errs)
+		if !classes[b] && r.comesSometimes(b, cycle, c) {
+			bounds[b] = true
+		}
 	}
 	if len(bounds) > 0 && !r.escapes(cycle, bounds, classes, c, branch) {
 		return
@@ -97,6 +100,21 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			r.DeadCounter = r.failed.deadCounter()
 		}
 	}
+}
+
+// comesSometimes reports whether something that changes from round to round chooses whether
+// the cycle comes to block b, as the count does in i < max || max == 0: what b asks may stay
+// the same, and yet end the retry later.
+func (r *Retry) comesSometimes(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool, c classification) bool {
+	l := r.failed.loop
+	return slices.ContainsFunc(l.list, func(at *ssa.BasicBlock) bool {
+		branch, ok := terminator(at).(*ssa.If)
+		if !ok || !cycle[at] || at == b || at == r.failed.from || c.only(branch.Cond) {
+			return false
+		}
+		yes, no := at.Succs[0], at.Succs[1]
+		return cycle[yes] && cycle[no] && l.between(yes, b)[yes] != l.between(no, b)[no]
+	})
 }
 
 // leavesIfOK reports whether a branch leaves only where a bool that the call has returned
