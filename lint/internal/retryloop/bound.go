@@ -84,8 +84,8 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		}
 	}
 	switch given := GivenContext(r.Attempt()); {
-	case r.tires() || r.mayExit(cycle):
-		// The callee, or what is asked beside it, ends it.
+	case r.tires() || r.mayExit(cycle) || r.failed.loop.isWatched():
+		// The callee, what is asked beside it, or a timer ends it.
 	case selected && !r.waitsOn(cycle):
 		// One error alone asks for the same again at once: there is more to do, or
 		// others were faster.

@@ -37,8 +37,11 @@ func givesUp(common *ssa.CallCommon, depth int) bool {
 func givenTo(common *ssa.CallCommon) []*ssa.Function {
 	fns := []*ssa.Function{common.StaticCallee()}
 	for _, arg := range common.Args {
-		if c, ok := arg.(*ssa.MakeClosure); ok {
-			fns = append(fns, c.Fn.(*ssa.Function))
+		switch arg := arg.(type) {
+		case *ssa.MakeClosure:
+			fns = append(fns, arg.Fn.(*ssa.Function))
+		case *ssa.Function:
+			fns = append(fns, arg)
 		}
 	}
 	return fns

@@ -64,7 +64,7 @@ func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 				continue
 			}
 			fn := call.Common().StaticCallee()
-			if fn == nil || !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool { return !isEndOf(b) && len(b.Succs) == 0 || ends(b) }) {
+			if fn == nil || !exits(fn) {
 				continue
 			}
 			if remembers(fn, 3) || AsksToStop(fn) || slices.ContainsFunc(call.Common().Args, r.counts) {
@@ -73,4 +73,19 @@ func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 		}
 	}
 	return false
+}
+
+// exits reports whether a function may end the program, or its test.
+func exits(fn *ssa.Function) bool {
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool { return !isEndOf(b) && len(b.Succs) == 0 || ends(b) })
+}
+
+// isWatched reports whether the function starts a timer before the loop that ends the
+// program, or its test, in a while.
+func (l *loop) isWatched() bool {
+	return anyInstr(l.header.Parent(), func(instr ssa.Instruction) bool {
+		start, ok := instr.(*ssa.Call)
+		return ok && isNamed(start.Common().StaticCallee(), "time", "AfterFunc") && precedes(start, terminator(l.header)) && !l.blocks[start.Block()] &&
+			slices.ContainsFunc(givenTo(start.Common())[1:], exits)
+	})
 }

@@ -82,3 +82,29 @@ func (c *cluster) goesOnWhileDown() {
 		time.Sleep(time.Second)
 	}
 }
+
+func nopeWatchdog() {
+	time.AfterFunc(time.Minute, func() { log.Fatal("not in time") })
+	for ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+func tellsAfterAWhile() {
+	time.AfterFunc(time.Minute, func() { log.Print("still waiting") })
+	for ping() != nil { // want `RL101`
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeWatchdogAsks(c *cluster) {
+	watchdog := time.AfterFunc(time.Minute, func() {
+		if c.late() {
+			c.t.Fatal("not in time")
+		}
+	})
+	defer watchdog.Stop()
+	for ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
