@@ -29,15 +29,19 @@ var endlessRetries = &analysis.Analyzer{
 // endlessHelper is a fact about a function: it retries one of its parameters
 // until that succeeds, or one of its contexts ends.
 type endlessHelper struct {
-	Op      int // the index of the parameter that is retried
-	Context int // the index of the context, or -1
+	Op      int              // the index of the parameter that is retried
+	Context int              // the index of the context, or -1
+	Until   retryloop.Answer // what the parameter is to answer
 }
 
 // AFact marks a fact.
 func (*endlessHelper) AFact() {}
 
 // String shows the fact to tests.
-func (h *endlessHelper) String() string { return fmt.Sprintf("retries(%d, until %d)", h.Op, h.Context) }
+func (h *endlessHelper) String() string {
+	answer := map[retryloop.Answer]string{retryloop.True: ", or true", retryloop.False: ", or false"}[h.Until]
+	return fmt.Sprintf("retries(%d, until %d%s)", h.Op, h.Context, answer)
+}
 
 // An endless is a call that retries an operation without a bound.
 type endless struct {
@@ -73,12 +77,12 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 		grown, found = false, nil
 		for _, fn := range fns {
 			for call := range startedBy(fn) {
-				op, ctx, ok := endlessCall(pass, helpers, call)
+				op, ctx, until, ok := endlessCall(pass, helpers, call)
 				switch {
-				case !ok || mayEnd(op):
+				case !ok || mayEnd(op) || mayAnswer(op, until):
 				case helpers[fn] != nil:
-				case passesOn(fn, op, ctx) != nil:
-					helpers[fn] = passesOn(fn, op, ctx)
+				case passesOn(fn, op, ctx, until) != nil:
+					helpers[fn] = passesOn(fn, op, ctx, until)
 					grown = true
 				case ctx == nil || retryloop.NeverEnds(ctx):
 					if _, given := op.(*ssa.Parameter); !given {
@@ -106,10 +110,10 @@ func loopHelper(r retryloop.Retry) *endlessHelper {
 	}
 	switch r.Bound {
 	case retryloop.Unbounded:
-		return &endlessHelper{slices.Index(fn.Params, op), -1}
+		return &endlessHelper{slices.Index(fn.Params, op), -1, r.Wanted}
 	case retryloop.ByContext:
 		if ctx, ok := r.Context.(*ssa.Parameter); ok {
-			return &endlessHelper{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx)}
+			return &endlessHelper{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx), r.Wanted}
 		}
 	}
 	return nil
@@ -140,52 +144,53 @@ func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 }
 
 // endlessCall reports whether a call retries op until ctx ends, or for ever if
-// that is nil.
-func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call ssa.CallInstruction) (op, ctx ssa.Value, ok bool) {
+// that is nil, and until what answer.
+func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call ssa.CallInstruction) (op, ctx ssa.Value, until retryloop.Answer, ok bool) {
 	callee := call.Common().StaticCallee()
 	if callee == nil {
-		return failsafeEndless(call.Common())
+		op, ctx, ok = failsafeEndless(call.Common())
+		return op, ctx, retryloop.NoError, ok
 	}
 	callee = retryloop.Generic(callee)
 	args := call.Common().Args
 	if l := libraryOf(call.Common()); l != nil {
 		if !l.unbounded(args) {
-			return nil, nil, false
+			return nil, nil, retryloop.NoError, false
 		}
 		if fn := operation(origin(args[l.op])); l.final && fn != nil && retryloop.FailsWithContext(fn) {
-			return nil, nil, false
+			return nil, nil, retryloop.NoError, false
 		}
 		if l.ctx >= 0 {
 			ctx = args[l.ctx]
 		} else if l.stops != nil {
 			ctx = l.stops(args)
 		}
-		return origin(args[l.op]), ctx, true
+		return origin(args[l.op]), ctx, retryloop.NoError, true
 	}
 	h := helpers[callee]
 	if h == nil {
 		h = new(endlessHelper)
 		if callee.Object() == nil || !pass.ImportObjectFact(callee.Object(), h) {
-			return nil, nil, false
+			return nil, nil, retryloop.NoError, false
 		}
 	}
 	if h.Context >= 0 {
 		ctx = args[h.Context]
 	}
-	return origin(args[h.Op]), ctx, true
+	return origin(args[h.Op]), ctx, h.Until, true
 }
 
 // passesOn returns what fn is if what it retries is a parameter of its own.
-func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
+func passesOn(fn *ssa.Function, op, ctx ssa.Value, until retryloop.Answer) *endlessHelper {
 	i := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == op })
 	if i < 0 {
 		return nil
 	}
 	if ctx == nil || retryloop.NeverEnds(ctx) {
-		return &endlessHelper{i, -1}
+		return &endlessHelper{i, -1, until}
 	}
 	if k := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return p == ctx }); k >= 0 {
-		return &endlessHelper{i, k}
+		return &endlessHelper{i, k, until}
 	}
 	return nil
 }
@@ -193,6 +198,16 @@ func passesOn(fn *ssa.Function, op, ctx ssa.Value) *endlessHelper {
 // mayEnd reports whether an operation may end its retry by itself: it counts,
 // or asks a context, a channel or a clock.
 func mayEnd(op ssa.Value) bool { return mayEndWithin(op, 4) }
+
+// mayAnswer reports whether an operation may give the bool that its retry is for otherwise
+// than by a success.
+func mayAnswer(op ssa.Value, until retryloop.Answer) bool {
+	if _, given := op.(*ssa.Parameter); given || until == retryloop.NoError {
+		return false
+	}
+	fn := operation(op)
+	return fn == nil || !retryloop.Fails(fn, until)
+}
 
 // mayEndWithin looks through depth functions that wrap an operation.
 func mayEndWithin(op ssa.Value, depth int) bool {

@@ -89,7 +89,7 @@ func hurryingCallee(pass *analysis.Pass, helpers map[*ssa.Function]*hurrying, ca
 	}
 	if l := libraryOf(&call.Call); l != nil {
 		// RL201 says it of one that never gives up.
-		if _, ctx, endless := endlessCall(pass, nil, call); l.atOnce == nil || !l.atOnce(call.Call.Args) || endless && (ctx == nil || retryloop.NeverEnds(ctx)) {
+		if _, ctx, _, endless := endlessCall(pass, nil, call); l.atOnce == nil || !l.atOnce(call.Call.Args) || endless && (ctx == nil || retryloop.NeverEnds(ctx)) {
 			return nil
 		}
 		return &hurrying{l.op, -1}

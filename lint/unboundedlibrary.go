@@ -20,7 +20,8 @@ var UnboundedLibrary = &analysis.Analyzer{
 
 A retry library that is told no limit, or a function that retries what it is
 given in a loop that nothing ends, goes on for ever when the operation can never
-succeed. Helpers are followed across packages.
+succeed. Helpers are followed across packages, also those that ask the function for a
+bool, where that only says whether an error was seen, or how something is that was asked.
 
 WRONG:
 

@@ -142,7 +142,7 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 	answers := map[ssa.Value]bool{}
 	results := fn.Signature.Results()
 	for i := range results.Len() {
-		if basic, ok := results.At(i).Type().Underlying().(*types.Basic); !ok || basic.Kind() != types.Bool || !saysFailure(fn, i) {
+		if basic, ok := results.At(i).Type().Underlying().(*types.Basic); !ok || basic.Kind() != types.Bool || !saysFailure(fn, i, false) {
 			continue
 		}
 		if results.Len() == 1 {
@@ -205,20 +205,19 @@ func (l *loop) tellsOnly(errs map[ssa.Value]bool) bool {
 	return told
 }
 
-// saysFailure reports whether a function returns false as a result where an
-// error was seen, and true nowhere there.
-func saysFailure(fn *ssa.Function, result int) bool {
+// saysFailure reports whether a function returns a bool as a result where an error was
+// seen, and the other nowhere there.
+func saysFailure(fn *ssa.Function, result int, failure bool) bool {
 	says := false
 	for _, b := range fn.Blocks {
 		ret, ok := terminator(b).(*ssa.Return)
-		if ok && asksForSuccess(returned(ret, result)) {
+		if ok && tellsOfError(returned(ret, result), failure) {
 			says = true // return err == nil
 		}
 		if !ok || !seesError(b, nil) {
 			continue
 		}
-		c, ok := returned(ret, result).(*ssa.Const)
-		if !ok || c.Value == nil || constant.BoolVal(c.Value) {
+		if !isBool(returned(ret, result), failure) {
 			return false
 		}
 		says = true
@@ -226,9 +225,17 @@ func saysFailure(fn *ssa.Function, result int) bool {
 	return says
 }
 
-func asksForSuccess(v ssa.Value) bool {
+// isBool reports whether v is the constant true, or false.
+func isBool(v ssa.Value, value bool) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value != nil && c.Value.Kind() == constant.Bool && constant.BoolVal(c.Value) == value
+}
+
+// tellsOfError reports whether v is that value of a bool where an error is not nil, and the
+// other where it is.
+func tellsOfError(v ssa.Value, failure bool) bool {
 	cmp, ok := v.(*ssa.BinOp)
-	return ok && cmp.Op == token.EQL && isError(cmp.X.Type()) && isNil(cmp.Y)
+	return ok && (cmp.Op == token.EQL && !failure || cmp.Op == token.NEQ && failure) && isError(cmp.X.Type()) && isNil(cmp.Y)
 }
 
 // seesError reports whether block b only runs when an error is not nil, which is asked

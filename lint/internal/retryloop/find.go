@@ -36,6 +36,7 @@ type Retry struct {
 	Classified  bool      // a way out asks which error it was
 	IsFor       bool      // made by a for statement, not by goto
 	Dead        Dead      // why a way out is none, if one is not
+	Wanted      Answer    // what ends it that the caller's function answers, if that says how it went
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
 
 	failed, succeeded way
@@ -47,6 +48,16 @@ type Retry struct {
 	told              bool // its errors are only told, and a bool says how it went
 	knows             bool // nothing ends it but what classifies the error, which may know of the end of the context
 }
+
+// An Answer is a bool by which a function says how it went that is given to a helper.
+type Answer uint8
+
+// Most functions say it by an error.
+const (
+	NoError Answer = iota
+	True
+	False
+)
 
 // A Counter is a variable that failures count.
 type Counter struct {
@@ -171,6 +182,15 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	if isNoAttempt(call) {
 		return Retry{}, false
 	}
+	if r, ok := l.retryOfErrors(call); ok {
+		return r, true
+	}
+	return l.retryOfGiven(call)
+}
+
+// retryOfErrors judges whether the loop is a retry of call, whose errors it asks for, or
+// what says the same.
+func (l *loop) retryOfErrors(call *ssa.Call) (Retry, bool) {
 	errs := errorsOf(call)
 	if len(errs) == 0 {
 		errs = l.errorsFrom(call)

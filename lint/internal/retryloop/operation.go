@@ -72,22 +72,25 @@ func maySkip(fn *ssa.Function) bool {
 	}
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		ret, ok := terminator(b).(*ssa.Return)
-		if !ok || len(b.Preds) == 0 || !isNil(returnedError(ret)) {
-			return false
-		}
-		for ; b != nil; b = b.Idom() {
-			if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-				call, ok := instr.(*ssa.Call)
-				return ok && len(errorsOf(call)) > 0
-			}) {
-				return false
-			}
-			if branch, ok := terminator(b).(*ssa.If); ok && b != ret.Block() && reached.MatchString(nameOfValue(branch.Cond)) {
-				return false
-			}
-		}
-		return true
+		return ok && len(b.Preds) > 0 && isNil(returnedError(ret)) && !hasTried(b)
 	})
+}
+
+// hasTried reports whether something that may fail has run when block b does, or b only runs
+// where what a success sets is set.
+func hasTried(b *ssa.BasicBlock) bool {
+	for at := b; at != nil; at = at.Idom() {
+		if slices.ContainsFunc(at.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && len(errorsOf(call)) > 0
+		}) {
+			return true
+		}
+		if branch, ok := terminator(at).(*ssa.If); ok && at != b && reached.MatchString(nameOfValue(branch.Cond)) {
+			return true
+		}
+	}
+	return false
 }
 
 // FailsWithContext reports whether an operation may return the error of a call

@@ -95,3 +95,42 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+func UntilTrue(f func() bool) { // want UntilTrue:`retries\(0, until -1, or true\)`
+	for !f() {
+		time.Sleep(time.Second)
+	}
+}
+
+func While(f func(attempt int) bool) { // want While:`retries\(0, until -1, or false\)`
+	for i := 0; f(i); i++ {
+		time.Sleep(time.Second)
+	}
+}
+
+func Poll(ctx context.Context, f func() (done bool, err error)) error { // want Poll:`retries\(1, until 0, or true\)`
+	for {
+		done, err := f()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func PollForever(f func() (bool, error)) error { // want PollForever:`retries\(0, until -1, or true\)`
+	return Poll(context.Background(), f)
+}
+
+func UntilLate(f func() bool) bool {
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(time.Second) {
+		if f() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,174 @@
+package endlesshelper
+
+import (
+	"context"
+	"errors"
+	"log"
+	"time"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/endlesshelper/helper"
+)
+
+// ---- operations that say by a bool how they went ----
+
+func answersTrue(c client) {
+	helper.UntilTrue(func() bool { return c.Ping() == nil }) // want `UntilTrue retries until it succeeds, for ever: give it a limit \(RL201\)`
+}
+
+func dials(c client) bool {
+	if err := c.Ping(); err != nil {
+		log.Print(err)
+		return false
+	}
+	return true
+}
+
+func named(c client) {
+	helper.UntilTrue(func() bool { return dials(c) })
+	helper.UntilTrue(func() bool { // want `RL201`
+		v, err := c.Call(context.Background(), "k")
+		if err != nil {
+			return false
+		}
+		return v == "running"
+	})
+}
+
+func answersAgain(c client) {
+	helper.While(func(int) bool { return c.Ping() != nil }) // want `While retries until it succeeds, for ever`
+}
+
+func polls(ctx context.Context, c client) error {
+	return helper.PollForever(func() (bool, error) { // want `PollForever retries until it succeeds, for ever`
+		if _, err := c.Call(ctx, "k"); err != nil {
+			return false, nil
+		}
+		return true, nil
+	})
+}
+
+func pollsBackground(c client) error {
+	return helper.Poll(context.Background(), func() (bool, error) { return c.Ping() == nil, nil }) // want `RL201`
+}
+
+func nopePollsWithContext(ctx context.Context, c client) error {
+	return helper.Poll(ctx, func() (bool, error) { return c.Ping() == nil, nil })
+}
+
+func nopeUntilLate(c client) bool {
+	return helper.UntilLate(func() bool { return c.Ping() == nil })
+}
+
+// What fails is told, and ends it.
+func nopePollFails(c client) error {
+	return helper.PollForever(func() (bool, error) {
+		v, err := c.Call(context.Background(), "k")
+		if err != nil {
+			return false, err
+		}
+		return v == "done", nil
+	})
+}
+
+func nopeOneErrorEnds(c client) error {
+	return helper.PollForever(func() (bool, error) {
+		err := c.Ping()
+		if errors.Is(err, context.Canceled) {
+			return false, err
+		}
+		if err != nil {
+			return false, nil
+		}
+		return true, nil
+	})
+}
+
+// It is gone: that is what is waited for.
+func nopeUntilGone(c client) {
+	helper.UntilTrue(func() bool { return c.Ping() != nil })
+	helper.While(func(int) bool { return c.Ping() == nil })
+}
+
+func nopeErrorIsAnswer(c client, unknown error) {
+	helper.UntilTrue(func() bool {
+		if err := c.Ping(); err != nil {
+			return errors.Is(err, unknown)
+		}
+		return true
+	})
+}
+
+func nopeNothingFails(n func() int) {
+	helper.UntilTrue(func() bool { return n() > 3 })
+}
+
+func nopeAttemptIsCounted(c client) {
+	helper.While(func(attempt int) bool { return c.Ping() != nil && attempt < 5 })
+	helper.While(func(attempt int) bool {
+		if c.Ping() != nil {
+			return true
+		}
+		return attempt > 3
+	})
+}
+
+func nopeCountsItself(c client) {
+	n := 0
+	helper.UntilTrue(func() bool {
+		if n++; n > 5 {
+			return true
+		}
+		return c.Ping() == nil
+	})
+}
+
+func (h *handler) nopeClosedMeanwhile() {
+	helper.UntilTrue(func() bool {
+		if h.closed {
+			return true
+		}
+		return h.c.Ping() == nil
+	})
+}
+
+// Others say that there is nothing to do.
+func nopeNothingToDo(c client, needed *bool) {
+	helper.UntilTrue(func() bool {
+		if !*needed {
+			return true
+		}
+		return c.Ping() == nil
+	})
+}
+
+// It goes on for as long as there is more.
+func nopeServes(c interface{ Receive() (string, error) }, handle func(string)) {
+	helper.UntilTrue(func() bool {
+		m, err := c.Receive()
+		if err != nil {
+			return false
+		}
+		handle(m)
+		return m == "last"
+	})
+}
+
+func nopeDaemon(c client) {
+	helper.UntilTrue(func() bool {
+		if err := c.Ping(); err != nil {
+			log.Print(err)
+			return false
+		}
+		return false
+	})
+}
+
+func nopeDeadline(c client) {
+	late := time.Now().Add(time.Minute)
+	helper.UntilTrue(func() bool {
+		if c.Ping() == nil {
+			return true
+		}
+		return time.Now().After(late)
+	})
+}
