@@ -243,7 +243,14 @@ func mayEndWrapped(made *ssa.Call, depth int) bool {
 func operation(op ssa.Value) *ssa.Function {
 	switch op := op.(type) {
 	case *ssa.MakeClosure:
-		return op.Fn.(*ssa.Function)
+		fn := op.Fn.(*ssa.Function)
+		// Of a method with its receiver there is only a call.
+		if method, ok := fn.Object().(*types.Func); ok {
+			if bound := fn.Prog.FuncValue(method); bound != nil {
+				return bound
+			}
+		}
+		return fn
 	case *ssa.Function:
 		return op
 	}

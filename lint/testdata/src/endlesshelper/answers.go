@@ -172,3 +172,26 @@ func nopeDeadline(c client) {
 		return time.Now().After(late)
 	})
 }
+
+func (h *handler) dial() bool { return h.c.Ping() == nil }
+
+func (h *handler) ping() error { return h.c.Ping() }
+
+func (h *handler) pingUntilClosed() error {
+	if h.closed {
+		return nil
+	}
+	return h.c.Ping()
+}
+
+func (h *handler) dialUntilClosed() bool { return h.closed || h.c.Ping() == nil }
+
+func (h *handler) methods() {
+	helper.UntilTrue(h.dial) // want `RL201`
+	helper.Forever(h.ping)   // want `RL201`
+}
+
+func (h *handler) nopeMethods() {
+	helper.UntilTrue(h.dialUntilClosed)
+	helper.Forever(h.pingUntilClosed)
+}
