@@ -14,7 +14,7 @@ import (
 
 // errorsFrom returns the errors that the loop gets from the object that a call
 // returns, as from the token of an operation under way, token.Error(), or from the
-// result of a query, result.Err. What is not told what to return returns the next.
+// result of a query, result.Err.
 func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 	errs := map[ssa.Value]bool{}
 	for _, ref := range *call.Referrers() {
@@ -33,20 +33,67 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 					errs[asked] = true
 				}
 			}
-			if isError(structOf(ref).Field(ref.Field).Type()) && call.Common().Signature().Params().Len() > 0 {
-				for _, use := range *ref.Referrers() {
-					if load, ok := use.(*ssa.UnOp); ok && l.blocks[load.Block()] {
-						errs[load] = true
-					}
-				}
-			}
+			l.addErrors(errs, ref, call)
 		case *ssa.Field:
-			if isError(ref.Type()) && call.Common().Signature().Params().Len() > 0 {
+			if isError(ref.Type()) && !mayBeNext(call) {
 				errs[ref] = true
+			}
+		case *ssa.Store:
+			for _, field := range partsAfter(ref) {
+				l.addErrors(errs, field, call)
 			}
 		}
 	}
 	return errs
+}
+
+// addErrors adds what the loop reads from a field of what a call returned, if that is an
+// error.
+func (l *loop) addErrors(errs map[ssa.Value]bool, field *ssa.FieldAddr, call *ssa.Call) {
+	if !isError(structOf(field).Field(field.Field).Type()) || mayBeNext(call) {
+		return
+	}
+	for _, use := range *field.Referrers() {
+		if load, ok := use.(*ssa.UnOp); ok && l.blocks[load.Block()] {
+			errs[load] = true
+		}
+	}
+}
+
+// mayBeNext reports whether a call may return the next of several results: it takes that
+// from somewhere, or nobody tells it what to return and it is not seen to keep nothing.
+func mayBeNext(call *ssa.Call) bool {
+	fn, told := call.Common().StaticCallee(), call.Common().Signature().Params().Len() > 0
+	if fn == nil || len(fn.Blocks) == 0 {
+		return !told
+	}
+	return anyInstr(fn, takes) || !told && remembers(fn, 3)
+}
+
+// partsAfter returns the fields that are read of a struct from the variable that a store
+// puts it into, if nothing else is put there.
+func partsAfter(store *ssa.Store) (fields []*ssa.FieldAddr) {
+	kept, ok := store.Addr.(*ssa.Alloc)
+	if !ok {
+		return nil
+	}
+	for _, ref := range *kept.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.FieldAddr:
+			if !isOnlyRead(ref) || !isPlain(ref) || !precedes(store, ref) {
+				return nil
+			}
+			fields = append(fields, ref)
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.Store:
+			if ref != store {
+				return nil
+			}
+		default:
+			return nil // its address goes elsewhere
+		}
+	}
+	return fields
 }
 
 // asksForError reports whether a call is of an accessor of an error, or of the

@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -78,6 +79,11 @@ func usesNumber(fn *ssa.Function) bool {
 
 // takes reports whether an instruction takes the next of what comes.
 func takes(instr ssa.Instruction) bool {
-	call, ok := instr.(*ssa.Call)
-	return ok && len(errorsOf(call)) > 0 && taker.MatchString(nameOf(call))
+	switch instr := instr.(type) {
+	case *ssa.UnOp:
+		return instr.Op == token.ARROW && !isTimedWait(instr)
+	case *ssa.Call:
+		return len(errorsOf(instr)) > 0 && taker.MatchString(nameOf(instr))
+	}
+	return false
 }
