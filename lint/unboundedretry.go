@@ -44,7 +44,9 @@ RIGHT:
 A call may tell of its failure by an error, or by one class of errors, or a status of
 HTTP, that is waited out while all others leave; by the error of the object or struct that
 it returns, or by a bool that is false where it has seen an error, or that alone decides
-while the error is only told. A flag that each round sets to how it went says the same. A poll is a retry where an error only leads to the next question.
+while the error is only told; or by a code that only a success has, or only a failure.
+A flag that each round sets to how it went says the same. A poll is a retry where an error
+only leads to the next question.
 
 What cannot happen while the loop runs is no bound: the end of a context that is
 made of context.Background and whose cancel function is only deferred, of a range

@@ -180,7 +180,8 @@ func takesHandler(call *ssa.Call) bool {
 }
 
 // answersOf returns what a call says in place of an error: a bool that is false
-// when something inside of it has failed. Predicates are asked, not tried.
+// when something inside of it has failed, or a number that tells that from a success.
+// Predicates are asked, not tried.
 func answersOf(call *ssa.Call) map[ssa.Value]bool {
 	fn := call.Common().StaticCallee()
 	if fn == nil || len(fn.Blocks) == 0 || predicate.MatchString(nameOf(call)) {
@@ -189,7 +190,8 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 	answers := map[ssa.Value]bool{}
 	results := fn.Signature.Results()
 	for i := range results.Len() {
-		if basic, ok := results.At(i).Type().Underlying().(*types.Basic); !ok || basic.Kind() != types.Bool || !saysFailure(fn, i, false) {
+		basic, ok := results.At(i).Type().Underlying().(*types.Basic)
+		if !ok || !(basic.Kind() == types.Bool && saysFailure(fn, i, false) || basic.Info()&types.IsInteger != 0 && codesOf(fn, i) != nil) {
 			continue
 		}
 		if results.Len() == 1 {
@@ -203,6 +205,52 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 		}
 	}
 	return answers
+}
+
+// codesOf returns the constants that a function returns as a result, and whether each says
+// that an error was seen, or nil if it returns anything else, or the same for both.
+func codesOf(fn *ssa.Function, result int) map[int64]bool {
+	codes := map[int64]bool{}
+	failed, succeeded := false, false
+	for _, b := range fn.Blocks {
+		ret, ok := terminator(b).(*ssa.Return)
+		if !ok {
+			continue
+		}
+		code, isCode := whole(returned(ret, result))
+		fails := seesError(b, nil)
+		before, known := codes[code]
+		if !isCode || known && before != fails {
+			return nil
+		}
+		codes[code] = fails
+		failed, succeeded = failed || fails, succeeded || !fails
+	}
+	if !failed || !succeeded {
+		return nil
+	}
+	return codes
+}
+
+// tellsCode reports whether a comparison of a result with a code holds after a failure, if
+// that is the only code of failures, or of successes: one of several may say that there is
+// more to do.
+func tellsCode(cmp *ssa.BinOp) (failed, known bool) {
+	code, ok := whole(cmp.Y)
+	call, result := cmp.X, 0
+	if x, ok := call.(*ssa.Extract); ok {
+		call, result = x.Tuple, x.Index
+	}
+	made, isCall := call.(*ssa.Call)
+	if !ok || !isCall || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+		return false, false
+	}
+	codes := codesOf(made.Common().StaticCallee(), result)
+	fails, known := codes[code]
+	for other, alsoFails := range codes {
+		known = known && (other == code || alsoFails != fails)
+	}
+	return fails == (cmp.Op == token.EQL), known
 }
 
 // mentions reports whether the way uses one of some errors.

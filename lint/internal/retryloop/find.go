@@ -638,6 +638,9 @@ func (l *loop) tells(cond ssa.Value, errs map[ssa.Value]bool) (failed, known boo
 		if errs[v.X] && isNil(v.Y) || errs[v.Y] && isNil(v.X) {
 			return v.Op == token.NEQ, v.Op == token.NEQ || v.Op == token.EQL
 		}
+		if errs[v.X] && !isError(v.X.Type()) {
+			return tellsCode(v)
+		}
 	case *ssa.Phi:
 		// A variable of the round before, which each round sets.
 		if v.Block() != l.header || !types.Identical(v.Type().Underlying(), types.Typ[types.Bool]) {

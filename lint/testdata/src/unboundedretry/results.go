@@ -1,6 +1,7 @@
 package unboundedretry
 
 import (
+	"context"
 	"log"
 	"time"
 )
@@ -116,6 +117,121 @@ func nopePartEnds(c caller, more func(outcome) bool) string {
 		if r.err == nil || !more(r) {
 			return r.text
 		}
+		time.Sleep(time.Second)
+	}
+}
+
+type verdict int
+
+const (
+	fine verdict = iota
+	more
+	broken
+	lost
+)
+
+func judge(c caller) verdict {
+	if c.Ping() != nil {
+		return broken
+	}
+	return fine
+}
+
+func code(c caller) {
+	for judge(c) != fine { // want `retry of judge .*RL101`
+		time.Sleep(time.Second)
+	}
+}
+
+func codeOfFailure(c caller) {
+	for { // want `retry of judge .*RL101`
+		switch judge(c) {
+		case broken:
+			time.Sleep(time.Second)
+		default:
+			return
+		}
+	}
+}
+
+func cStatus(c caller) (int, string) {
+	v, err := c.Call(context.Background(), "k")
+	if err != nil {
+		log.Print(err)
+		return -1, ""
+	}
+	return 0, v
+}
+
+func codeBeside(c caller) string {
+	for { // want `retry of cStatus .*RL101`
+		status, v := cStatus(c)
+		if status == 0 {
+			return v
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeCodeIsCounted(c caller) {
+	for n := 0; judge(c) != fine && n < 5; n++ {
+		time.Sleep(time.Second)
+	}
+}
+
+func step(c caller) verdict {
+	v, err := c.Call(context.Background(), "k")
+	switch {
+	case err != nil:
+		return broken
+	case v == "more":
+		return more
+	}
+	return fine
+}
+
+// It has succeeded, and there is more to do.
+func nopeMore(c caller) {
+	for step(c) != fine {
+		time.Sleep(time.Second)
+	}
+}
+
+// One code of several: which of them comes next is not known.
+func weigh(c caller) verdict {
+	if err := c.Ping(); err != nil {
+		if err == errBusy {
+			return lost
+		}
+		return broken
+	}
+	return fine
+}
+
+func nopeOneCode(c caller) {
+	for weigh(c) == broken {
+		time.Sleep(time.Second)
+	}
+}
+
+// An error is what it waits for.
+func nopeUntilBroken(c caller) {
+	for judge(c) != broken {
+		time.Sleep(time.Second)
+	}
+}
+
+func sizeOf(c caller) int {
+	v, err := c.Call(context.Background(), "k")
+	if err != nil {
+		return 0
+	}
+	return len(v)
+}
+
+// None is an answer as well.
+func nopeNumber(c caller) {
+	for sizeOf(c) == 0 {
 		time.Sleep(time.Second)
 	}
 }
