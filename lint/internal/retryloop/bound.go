@@ -118,16 +118,42 @@ func (r *Retry) comesSometimes(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool
 }
 
 // leavesIfOK reports whether a branch leaves only where a bool that the call has returned
-// beside its error is true: it is not where the call has failed, unless that error is given
-// back, as of a call that says when to give up.
+// beside its error is true, or another result has a value that is not left unset: it is not
+// where the call has failed, or says how, unless that error is given back, as of a call that
+// says when to give up.
 func (r *Retry) leavesIfOK(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
-	x, ok := branch.Cond.(*ssa.Extract)
-	succs := branch.Block().Succs
-	if !ok || x.Tuple != ssa.Value(r.Call) || !cycle[succs[1]] || cycle[succs[0]] {
+	asked, ok, not := branch.Cond, branch.Block().Succs[0], branch.Block().Succs[1]
+	if cmp, compares := asked.(*ssa.BinOp); compares && asksForState(cmp) {
+		if asked = cmp.X; cmp.Op == token.NEQ {
+			ok, not = not, ok
+		}
+	}
+	if !r.isResult(asked) || !cycle[not] || cycle[ok] {
 		return false
 	}
 	errs := errorsOf(r.Call)
-	return !slices.ContainsFunc(returnsOf(behind(succs[0])), func(ret *ssa.Return) bool { return errs[returnedError(ret)] })
+	return !slices.ContainsFunc(returnsOf(behind(ok)), func(ret *ssa.Return) bool { return errs[returnedError(ret)] })
+}
+
+// isResult reports whether v is what the call has returned beside its error, also in a
+// variable of the loop that each round sets to that.
+func (r *Retry) isResult(v ssa.Value) bool {
+	phi, ok := v.(*ssa.Phi)
+	if !ok {
+		x, ok := v.(*ssa.Extract)
+		return ok && x.Tuple == ssa.Value(r.Call)
+	}
+	l := r.failed.loop
+	if phi.Block() != l.header {
+		return false
+	}
+	for i, edge := range phi.Edges {
+		x, ok := edge.(*ssa.Extract)
+		if l.blocks[l.header.Preds[i]] && !(ok && x.Tuple == ssa.Value(r.Call)) {
+			return false
+		}
+	}
+	return true
 }
 
 // beforeAttempts returns what a context is derived from if each attempt gives it a time

@@ -298,7 +298,8 @@ func (l *loop) comesBack(call *ssa.Call, of operands, failed, succeeded way) (c 
 	}
 	c.looks, c.polls = l.onlyLooks(call, failed, back)
 	c.looks = c.looks && l.isInEachRound(call.Block()) && !succeeded.waitsUnlessItFails()
-	c.polls = c.polls || l.drains(call, failed)
+	// Where a failure is only told, what follows a success follows that as well.
+	c.polls = c.polls || l.drains(call, failed) && !failed.blocks[succeeded.to]
 	c.talks = (isDialled(call) || isOfResponse(call)) && succeeded.endsRound()
 	return c
 }
@@ -349,8 +350,8 @@ func progresses(call *ssa.Call, failed way) bool {
 			switch use := use.(type) {
 			case *ssa.Phi, *ssa.DebugRef, *ssa.If: // a bool that leaves is judged
 			default:
-				if cmp, ok := use.(*ssa.BinOp); ok && isNil(cmp.Y) {
-					continue // whether there is one at all
+				if cmp, ok := use.(*ssa.BinOp); ok && (isNil(cmp.Y) || asksForState(cmp)) {
+					continue // whether there is one at all, or the one that is waited for
 				}
 				if failed.blocks[use.Block()] && use.Block() != call.Block() && !isOnlyTold(use, 4) && !isOnlyIf(x, use.Block()) {
 					return true
@@ -359,6 +360,12 @@ func progresses(call *ssa.Call, failed way) bool {
 		}
 	}
 	return false
+}
+
+// asksForState reports whether a comparison is with a constant that no result has which is
+// left unset.
+func asksForState(cmp *ssa.BinOp) bool {
+	return (cmp.Op == token.EQL || cmp.Op == token.NEQ) && isConst(cmp.Y) && !isZero(cmp.Y)
 }
 
 // isOnlyIf reports whether block b only runs where there is a result of a call: it closes

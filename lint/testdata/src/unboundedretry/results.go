@@ -235,3 +235,101 @@ func nopeNumber(c caller) {
 		time.Sleep(time.Second)
 	}
 }
+
+// ---- errors that are only told, before the answer is compared ----
+
+func toldThenCompared(c caller) {
+	for { // want `retry of Call .*RL101`
+		state, err := c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+		}
+		if state == "running" {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func toldInCondition(c caller) {
+	state := "pending"
+	for state != "running" { // want `retry of Call .*RL101`
+		var err error
+		state, err = c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeComparedLate(c caller, deadline time.Time) {
+	for time.Now().Before(deadline) {
+		state, err := c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+		}
+		if state == "running" {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeComparedAndUsed(c caller, handle func(string)) {
+	for {
+		m, err := c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+		}
+		if m == "last" {
+			return
+		}
+		handle(m)
+	}
+}
+
+// Nothing is what a failure brings.
+func nopeComparedWithNothing(c caller) {
+	for {
+		more, err := c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+		}
+		if more == "" {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeComparedAndGivenBack(c caller) error {
+	for {
+		state, err := c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+		}
+		if state == "given up" {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// It does something for as long as it is not the last.
+func nopeComparedBeforeWork(c caller, work func() error) {
+	for {
+		state, err := c.Call(context.Background(), "k")
+		if err != nil {
+			log.Print(err)
+		}
+		if state == "stop" {
+			return
+		}
+		if err := work(); err != nil {
+			log.Print(err)
+		}
+		time.Sleep(time.Second)
+	}
+}
