@@ -181,10 +181,10 @@ func takesHandler(call *ssa.Call) bool {
 
 // answersOf returns what a call says in place of an error: a bool that is false
 // when something inside of it has failed, or a number that tells that from a success.
-// Predicates are asked, not tried.
+// What is named as a predicate is asked, not tried, unless it tells of a failure itself.
 func answersOf(call *ssa.Call) map[ssa.Value]bool {
 	fn := call.Common().StaticCallee()
-	if fn == nil || len(fn.Blocks) == 0 || predicate.MatchString(nameOf(call)) {
+	if fn == nil || len(fn.Blocks) == 0 || predicate.MatchString(nameOf(call)) && !tellsOfFailures(fn) {
 		return nil
 	}
 	answers := map[ssa.Value]bool{}
@@ -205,6 +205,31 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 		}
 	}
 	return answers
+}
+
+// tellsOfFailures reports whether a function returns true, unless it has seen an error that it
+// has told somebody of.
+func tellsOfFailures(fn *ssa.Function) bool {
+	for _, b := range fn.Blocks {
+		ret, ok := terminator(b).(*ssa.Return)
+		if !ok {
+			continue
+		}
+		if len(ret.Results) != 1 {
+			return false
+		}
+		if !isBool(returned(ret, 0), true) && !(seesError(b, nil) && slices.ContainsFunc(b.Instrs, isMessage)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isMessage reports whether an instruction is a call that does nothing but to tell somebody
+// something.
+func isMessage(instr ssa.Instruction) bool {
+	call, ok := instr.(*ssa.Call)
+	return ok && (isOfLogger(call) || teller.MatchString(nameOf(call))) && len(*call.Referrers()) == 0
 }
 
 // codesOf returns the constants that a function returns as a result, and whether each says

@@ -333,3 +333,76 @@ func nopeComparedBeforeWork(c caller, work func() error) {
 		time.Sleep(time.Second)
 	}
 }
+
+// ---- what is named as a predicate ----
+
+func isUp(c caller) bool {
+	if err := c.Ping(); err != nil {
+		log.Printf("ping: %v", err)
+		return false
+	}
+	return true
+}
+
+func untilUp(c caller) {
+	for !isUp(c) { // want `retry of isUp .*RL101`
+		time.Sleep(time.Second)
+	}
+}
+
+func isLeader(c caller) bool {
+	leader, err := c.Call(context.Background(), "leader")
+	if err != nil {
+		log.Print(err)
+		return false
+	}
+	return leader == "me"
+}
+
+// Another may be it for as long as it lives.
+func nopeUntilLeader(c caller) {
+	for !isLeader(c) {
+		time.Sleep(time.Second)
+	}
+}
+
+func isDown(c caller) bool {
+	if err := c.Ping(); err != nil {
+		log.Print(err)
+		return true
+	}
+	return false
+}
+
+func nopeWhileUp(c caller) {
+	for !isDown(c) {
+		time.Sleep(time.Second)
+	}
+}
+
+func (m *machine) isEmpty() bool {
+	if len(m.left) > 0 {
+		return false
+	}
+	if err := m.c.Ping(); err != nil {
+		log.Print(err)
+		return false
+	}
+	return true
+}
+
+func (m *machine) nopeUntilEmpty() {
+	for !m.isEmpty() {
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeUpIsCounted(c caller) bool {
+	for range 5 {
+		if isUp(c) {
+			return true
+		}
+		time.Sleep(time.Second)
+	}
+	return false
+}
