@@ -486,9 +486,10 @@ func (l *loop) returnsOK(back map[*ssa.BasicBlock]bool) bool {
 var taker = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
 
 // drains reports whether the loop asks for more to do until there is none, and
-// waits for as long as that fails. What only takes what comes is for serving.
+// waits for as long as that fails. What only takes what comes is for serving, and so is
+// what is filled with that each time.
 func (l *loop) drains(call *ssa.Call, failed way) bool {
-	return !taker.MatchString(nameOf(call)) && failed.alwaysWaits()
+	return !taker.MatchString(nameOf(call)) && failed.alwaysWaits() && !l.asksFilled(call)
 }
 
 // alwaysWaits reports whether the way always waits for a time before it comes back.

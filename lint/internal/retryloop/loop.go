@@ -387,14 +387,15 @@ func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
 }
 
 // asksFilled reports whether a way out depends on what a call was given to fill: an
-// argument that leads to a struct from before the loop, or to an empty one.
+// argument that leads to a struct, or to a variable for one, from before the loop, or to
+// an empty one.
 func (l *loop) asksFilled(call *ssa.Call) bool {
 	for _, arg := range argumentsOf(call.Common()) {
 		if made, ok := arg.(*ssa.MakeInterface); ok {
 			arg = made.X
 		}
 		alloc, made := arg.(*ssa.Alloc)
-		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) || l.blocks[blockOf(arg)] && !(made && isLeftEmpty(alloc)) {
+		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) && !isObject(p.Elem()) || l.blocks[blockOf(arg)] && !(made && isLeftEmpty(alloc)) {
 			continue
 		}
 		for branch := range l.branchesOn(arg) {

@@ -406,3 +406,69 @@ func nopeUpIsCounted(c caller) bool {
 	}
 	return false
 }
+
+// ---- what a call is given to fill ----
+
+type rpc interface {
+	Call(method string, args, reply any) error
+}
+
+func filledOrNot(c rpc, hash string) *outcome {
+	for { // want `retry of Call .*RL101`
+		var found *outcome
+		err := c.Call("Receipt", hash, &found)
+		if err != nil || found == nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		return found
+	}
+}
+
+func filledBefore(c rpc, hash string) *outcome {
+	var found *outcome
+	for { // want `retry of Call .*RL101`
+		if err := c.Call("Receipt", hash, &found); err == nil && found != nil {
+			return found
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func nopeFilledIsCounted(c rpc, hash string) *outcome {
+	for n := 0; ; n++ {
+		var found *outcome
+		err := c.Call("Receipt", hash, &found)
+		if n < 10 && (err != nil || found == nil) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return found
+	}
+}
+
+func nopeFilledFails(c rpc, hash string) (*outcome, error) {
+	for {
+		var found *outcome
+		if err := c.Call("Receipt", hash, &found); err != nil || found != nil {
+			return found, err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// Each round hands on what came.
+func nopeFilledIsUsed(c rpc, handle func(*outcome)) {
+	for {
+		var next *outcome
+		if err := c.Call("Next", "", &next); err != nil {
+			log.Print(err)
+			time.Sleep(time.Second)
+			continue
+		}
+		if next == nil {
+			return
+		}
+		handle(next)
+	}
+}
