@@ -37,6 +37,11 @@ type retrying struct {
 	Depth    int    // how many calls lie between
 }
 
+// most is what attempts are counted to: levels that multiply leave any number behind.
+const most = 1_000_000_000
+
+func times(a, b int) int { return min(min(a, most)*min(b, most), most) }
+
 // farthest is how many calls may lie between two levels. What is farther away
 // is seldom what the outer level is about.
 const farthest = 3
@@ -141,8 +146,8 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 		if inner.Attempts == 1 && !l.loop.Outward(n.network) {
 			continue // what stays inside of the program may be tried often
 		}
-		if total := l.attempts * inner.Attempts; total > best.Attempts {
-			best = retrying{Attempts: total, Again: l.attempts * inner.Again, Where: n.position(l.call)}
+		if total := times(l.attempts, inner.Attempts); total > best.Attempts {
+			best = retrying{Attempts: total, Again: times(l.attempts, inner.Again), Where: n.position(l.call)}
 			n.origins[fn] = l
 		}
 	}
@@ -183,7 +188,7 @@ func (n *nesting) attempts(call *ssa.Call) retrying {
 			return once // what stays inside of the program may be tried often
 		}
 		inner = cmp.Or(inner, &once)
-		return retrying{Attempts: c.attempts * inner.Attempts, Again: c.attempts * inner.Again, Where: n.position(call), Depth: inner.Depth}
+		return retrying{Attempts: times(c.attempts, inner.Attempts), Again: times(c.attempts, inner.Again), Where: n.position(call), Depth: inner.Depth}
 	}
 	if callee := call.Call.StaticCallee(); callee != nil {
 		if f := n.of(callee); f != nil {
@@ -197,9 +202,9 @@ func (n *nesting) attempts(call *ssa.Call) retrying {
 // of inner. Its retries mark their context, so that wrappers inside of them try
 // once only, unless their policies are nested.
 func (w wrapper) around(inner retrying, where string) *retrying {
-	f := &retrying{Attempts: inner.Attempts + (w.attempts-1)*inner.Again, Again: inner.Again, Where: where, Wrapper: true}
+	f := &retrying{Attempts: min(inner.Attempts+times(w.attempts-1, inner.Again), most), Again: inner.Again, Where: where, Wrapper: true}
 	if w.nested {
-		f.Again *= w.attempts
+		f.Again = times(f.Again, w.attempts)
 	}
 	return f
 }

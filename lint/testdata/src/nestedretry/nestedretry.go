@@ -114,3 +114,75 @@ func nopeLeaves(c client) (err error) {
 	}
 	return err
 }
+
+// No level is so far out that the attempts could not be counted any more.
+
+func level0(c client) (err error) {
+	for range 1000 {
+		if err = c.Ping(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func level1(c client) (err error) {
+	for range 1000 { // want `1000 attempts of level\d, .* are 10+ calls.*RL401`
+		if err = level0(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func level2(c client) (err error) {
+	for range 1000 { // want `1000 attempts of level\d, .* are 10+ calls.*RL401`
+		if err = level1(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func level3(c client) (err error) {
+	for range 1000 { // want `1000 attempts of level\d, .* are 10+ calls.*RL401`
+		if err = level2(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func level4(c client) (err error) {
+	for range 1000 { // want `1000 attempts of level\d, .* are 10+ calls.*RL401`
+		if err = level3(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func level5(c client) (err error) {
+	for range 1000 { // want `1000 attempts of level\d, .* are 10+ calls.*RL401`
+		if err = level4(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func level6(c client) (err error) {
+	for range 1000 { // want `1000 attempts of level\d, .* are 10+ calls.*RL401`
+		if err = level5(c); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
