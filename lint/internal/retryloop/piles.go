@@ -27,10 +27,13 @@ func Piles(fn *ssa.Function) (found []*ssa.Defer) {
 	return found
 }
 
-// pauses reports whether an instruction waits for a time, by a function of this package or
-// one that is told for how long as well.
+// pauses reports whether an instruction waits for a time that is not short, by a function of
+// this package or one that is told for how long as well.
 func pauses(instr ssa.Instruction) bool {
 	call, ok := instr.(*ssa.Call)
+	if ok && sleeps(call) != nil {
+		return !isShort(sleeps(call))
+	}
 	return isPause(instr) || ok && (isGivenDelay(call) || sleepsWithin(call.Common().StaticCallee(), 2))
 }
 
