@@ -115,7 +115,7 @@ func (n *nesting) wrapped(r *report, fn *ssa.Function, most int) {
 	for _, call := range tried(fn) {
 		callee := call.Call.StaticCallee()
 		inner, total := n.attempts(call), w.around(n.attempts(call), "").Attempts
-		origin, known := n.origins[callee]
+		origin, known := n.origin(callee)
 		if !known || total <= most || w.attempts == 1 || inner.Again == 1 {
 			continue
 		}

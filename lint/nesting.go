@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"reflect"
 	"slices"
+	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -71,7 +72,7 @@ type wrapper struct {
 	nested   bool
 }
 
-// nesting is what a package knows of its levels.
+// nesting is what a package knows of its levels. Several analyzers ask it at the same time.
 type nesting struct {
 	pass    *analysis.Pass
 	network retryloop.Network
@@ -79,9 +80,33 @@ type nesting struct {
 	levels  map[*ssa.Function][]level
 	counted map[*ssa.Call]counted
 	wraps   map[*ssa.Function]wrapper
+
+	mu      sync.Mutex // guards what is found on the way
 	facts   map[*ssa.Function]*retrying
 	origins map[*ssa.Function]level // what a fact comes from
 	open    map[*ssa.Function]bool
+}
+
+// of returns the fact about a function, or nil.
+func (n *nesting) of(fn *ssa.Function) *retrying {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.find(fn)
+}
+
+// attempts returns how often a call tries something.
+func (n *nesting) attempts(call *ssa.Call) retrying {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.count(call)
+}
+
+// origin returns what the fact about a function comes from.
+func (n *nesting) origin(fn *ssa.Function) (l level, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l, known = n.origins[fn]
+	return l, known
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
@@ -116,8 +141,8 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	return n, nil
 }
 
-// of returns the fact about a function, or nil.
-func (n *nesting) of(fn *ssa.Function) *retrying {
+// find is of, with the lock held.
+func (n *nesting) find(fn *ssa.Function) *retrying {
 	if f, known := n.facts[fn]; known {
 		return f
 	}
@@ -133,7 +158,7 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 	if w, ok := n.wraps[fn]; ok {
 		inner := once
 		for _, call := range tried(fn) {
-			if f := n.attempts(call); f.Attempts > inner.Attempts {
+			if f := n.count(call); f.Attempts > inner.Attempts {
 				inner = f
 			}
 		}
@@ -142,7 +167,7 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 	}
 	best := once
 	for _, l := range n.levels[fn] {
-		inner := n.attempts(l.call)
+		inner := n.count(l.call)
 		if inner.Attempts == 1 && !l.loop.Outward(n.network) {
 			continue // what stays inside of the program may be tried often
 		}
@@ -152,7 +177,7 @@ func (n *nesting) of(fn *ssa.Function) *retrying {
 		}
 	}
 	for _, call := range callsOf(fn) {
-		if f := n.attempts(call); f.Attempts > best.Attempts && f.Depth < farthest {
+		if f := n.count(call); f.Attempts > best.Attempts && f.Depth < farthest {
 			best = retrying{Attempts: f.Attempts, Again: f.Again, Where: f.Where, Depth: f.Depth + 1}
 			n.origins[fn] = level{call, 1, nil}
 		}
@@ -180,10 +205,10 @@ func countedBy(call *ssa.Call) (c counted, ok bool) {
 	return c, c.op != nil && c.attempts > 1 && !givesUp(op)
 }
 
-// attempts returns how often a call tries something.
-func (n *nesting) attempts(call *ssa.Call) retrying {
+// count is attempts, with the lock held.
+func (n *nesting) count(call *ssa.Call) retrying {
 	if c, ok := n.counted[call]; ok {
-		inner := n.of(c.op)
+		inner := n.find(c.op)
 		if inner == nil && !n.network.Asks(c.op) {
 			return once // what stays inside of the program may be tried often
 		}
@@ -191,7 +216,7 @@ func (n *nesting) attempts(call *ssa.Call) retrying {
 		return retrying{Attempts: times(c.attempts, inner.Attempts), Again: times(c.attempts, inner.Again), Where: n.position(call), Depth: inner.Depth}
 	}
 	if callee := call.Call.StaticCallee(); callee != nil {
-		if f := n.of(callee); f != nil {
+		if f := n.find(callee); f != nil {
 			return *f
 		}
 	}
