@@ -36,7 +36,7 @@ func (*cancellable) AFact() {}
 
 // String shows the fact to tests.
 func (c *cancellable) String() string {
-	return fmt.Sprintf("leaves(%d, with %d%s)", c.Op, c.Context, c.Twin)
+	return fmt.Sprintf("leaves(%d, with %d %s)", c.Op, c.Context, c.Twin)
 }
 
 func runCancellableCalls(pass *analysis.Pass) (any, error) {
@@ -90,7 +90,7 @@ func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
 		}
 	case *ssa.Call:
 		twin := retryloop.Generic(call.Call.StaticCallee())
-		if twin.Pkg == fn.Pkg && twin.Signature.Recv() == nil && twin.Parent() == nil && (contextFunc(ctx) == "Background" || contextFunc(ctx) == "TODO") {
+		if twin.Pkg == fn.Pkg && twin.Signature.Recv() == nil && twin.Parent() == nil && isRootContext(ctx) {
 			return &cancellable{Op: op, Context: -1, Twin: twin.Name()}
 		}
 	}
@@ -98,17 +98,5 @@ func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
 }
 
 func cancellableCallee(pass *analysis.Pass, helpers map[*ssa.Function]*cancellable, call *ssa.Call) *cancellable {
-	callee := call.Call.StaticCallee()
-	if callee == nil {
-		return nil
-	}
-	callee = retryloop.Generic(callee)
-	if c := helpers[callee]; c != nil {
-		return c
-	}
-	c := new(cancellable)
-	if callee.Object() == nil || !pass.ImportObjectFact(callee.Object(), c) {
-		return nil
-	}
-	return c
+	return helperFact(pass, helpers, call.Call.StaticCallee())
 }

@@ -65,7 +65,7 @@ func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) 
 	if e.ctx != nil {
 		// Have: context.Background() as an argument, perhaps of an argument.
 		given, ok := e.ctx.(*ssa.Call)
-		if !ok || contextFunc(given) != "Background" && contextFunc(given) != "TODO" {
+		if !ok || !isRootContext(given) {
 			return nil
 		}
 		if old := callAt(file, given.Pos()); old != nil && call.Pos() <= old.Pos() && old.End() <= call.End() {

@@ -151,7 +151,6 @@ func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, 
 		op, ctx, ok = failsafeEndless(call.Common())
 		return op, ctx, retryloop.NoError, ok
 	}
-	callee = retryloop.Generic(callee)
 	args := call.Common().Args
 	if l := libraryOf(call.Common()); l != nil {
 		if !l.unbounded(args) {
@@ -167,17 +166,31 @@ func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, 
 		}
 		return origin(args[l.op]), ctx, retryloop.NoError, true
 	}
-	h := helpers[callee]
+	h := helperFact(pass, helpers, callee)
 	if h == nil {
-		h = new(endlessHelper)
-		if callee.Object() == nil || !pass.ImportObjectFact(callee.Object(), h) {
-			return nil, nil, retryloop.NoError, false
-		}
+		return nil, nil, retryloop.NoError, false
 	}
 	if h.Context >= 0 {
 		ctx = args[h.Context]
 	}
 	return origin(args[h.Op]), ctx, h.Until, true
+}
+
+// helperFact returns what is known of a function that may be nil: one of this package, which
+// helpers has, or one that it imports.
+func helperFact[F interface {
+	*T
+	analysis.Fact
+}, T any](pass *analysis.Pass, helpers map[*ssa.Function]F, fn *ssa.Function) F {
+	fn = retryloop.Generic(fn)
+	if fn == nil || helpers[fn] != nil {
+		return helpers[fn]
+	}
+	fact := F(new(T))
+	if fn.Object() == nil || !pass.ImportObjectFact(fn.Object(), fact) {
+		return nil
+	}
+	return fact
 }
 
 // passesOn returns what fn is if what it retries is a parameter of its own.

@@ -94,13 +94,5 @@ func hurryingCallee(pass *analysis.Pass, helpers map[*ssa.Function]*hurrying, ca
 		}
 		return &hurrying{l.op, -1}
 	}
-	callee = retryloop.Generic(callee)
-	if h := helpers[callee]; h != nil {
-		return h
-	}
-	h := new(hurrying)
-	if callee.Object() == nil || !pass.ImportObjectFact(callee.Object(), h) {
-		return nil
-	}
-	return h
+	return helperFact(pass, helpers, callee)
 }

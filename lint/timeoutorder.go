@@ -384,6 +384,11 @@ func contextFunc(call *ssa.Call) string {
 	return fn.Name()
 }
 
+// isRootContext reports whether a call makes a context that is derived from none.
+func isRootContext(call *ssa.Call) bool {
+	return contextFunc(call) == "Background" || contextFunc(call) == "TODO"
+}
+
 // timeoutOf returns the constant timeout that a call gives its context.
 func timeoutOf(call *ssa.Call) (time.Duration, bool) {
 	switch contextFunc(call) {

@@ -153,7 +153,7 @@ func (l *library) lacksContext(args []ssa.Value) bool {
 		return true
 	case l.ctx >= 0:
 		given, ok := args[l.ctx].(*ssa.Call)
-		return ok && (contextFunc(given) == "Background" || contextFunc(given) == "TODO")
+		return ok && isRootContext(given)
 	case l.stops == nil || l.stops(args) != nil:
 		return false
 	case isCenkalti(l.paths[0]):

@@ -107,9 +107,8 @@ func isKnownNil(err ssa.Value, b *ssa.BasicBlock) bool {
 	if joined, ok := err.(*ssa.Phi); ok {
 		for i, edge := range joined.Edges {
 			pred := joined.Block().Preds[i]
-			asked := failingEdge(pred)
-			isNilHere := isNil(edge) || asked != nil && asked != joined.Block() && isCompared(edge, pred) || isKnownNilFrom(edge, pred)
-			if !isNilHere {
+			justAsked := isCompared(edge, pred) && failingEdge(pred) != joined.Block()
+			if !isNil(edge) && !justAsked && !isKnownNilFrom(edge, pred) {
 				return false
 			}
 		}

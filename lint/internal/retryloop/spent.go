@@ -231,16 +231,8 @@ func (r Retry) tells() bool {
 	cycle := r.failed.cycle()
 	for b := range r.failed.blocks {
 		if cycle[b] && slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			switch instr := instr.(type) {
-			case *ssa.Send, *ssa.MapUpdate, *ssa.Go, *ssa.Defer:
-				return true
-			case *ssa.Store:
-				_, local := root(instr.Addr).(*ssa.Alloc)
-				return !local
-			case *ssa.Call:
-				return !isBuiltin(instr) && !isTimedWait(instr) && !isLogged(instr) && (instr.Common().Signature().Results().Len() == 0 || r.hears(instr))
-			}
-			return false
+			call, ok := instr.(*ssa.Call)
+			return keeps(instr) || ok && !isBuiltin(call) && !isTimedWait(call) && !isLogged(call) && (call.Common().Signature().Results().Len() == 0 || r.hears(call))
 		}) {
 			return true
 		}
