@@ -186,8 +186,8 @@ func nameOfValue(v ssa.Value) string {
 }
 
 // isSupervised reports whether fn runs in a goroutine of its own whose end the
-// function around it awaits in a select, beside something else: that ends the
-// wait, and often the program.
+// function around it awaits in a select, beside something else that often ends the
+// program: no timer after which that function only gives up, and the goroutine goes on.
 func isSupervised(fn *ssa.Function) bool {
 	outer := fn.Parent()
 	if outer == nil {
@@ -219,7 +219,16 @@ func isSupervised(fn *ssa.Function) bool {
 	}
 	return anyInstr(outer, func(instr ssa.Instruction) bool {
 		sel, ok := instr.(*ssa.Select)
-		return ok && sel.Blocking && len(sel.States) > 1 && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool {
+		if !ok || !sel.Blocking {
+			return false
+		}
+		others := 0
+		for _, s := range sel.States {
+			if !slices.Contains(awaited, root(s.Chan)) && (!isOfTicks(s.Chan) || outer.Name() == "main" || exits(outer)) {
+				others++
+			}
+		}
+		return others > 0 && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool {
 			return s.Dir == types.RecvOnly && slices.Contains(awaited, root(s.Chan))
 		})
 	})

@@ -77,7 +77,10 @@ func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 
 // exits reports whether a function may end the program, or its test.
 func exits(fn *ssa.Function) bool {
-	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool { return !isEndOf(b) && len(b.Succs) == 0 || ends(b) })
+	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		panics := len(b.Succs) == 0 && !isEndOf(b)
+		return panics && !(len(b.Preds) == 1 && noCase(b.Preds[0]) == b) || ends(b)
+	})
 }
 
 // isWatched reports whether the function starts a timer before the loop that ends the

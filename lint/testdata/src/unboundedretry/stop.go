@@ -7,6 +7,7 @@ import (
 	"log"
 	"math/big"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -142,7 +143,27 @@ func retriesClosed(c caller) error {
 
 // ---- goroutines whose end is awaited beside something else ----
 
-func nopeSupervised(c caller, timeout time.Duration) error {
+func givenUp(c caller, timeout time.Duration) error {
+	ready := make(chan struct{})
+	go func() {
+		for { // want `retry of Ping .*RL101`
+			if err := c.Ping(); err != nil {
+				time.Sleep(time.Second)
+				continue
+			}
+			close(ready)
+			return
+		}
+	}()
+	select {
+	case <-ready:
+		return nil
+	case <-time.After(timeout):
+		return errors.New("not ready")
+	}
+}
+
+func nopeSupervised(c caller, stop <-chan os.Signal) error {
 	ready := make(chan struct{})
 	go func() {
 		for {
@@ -157,8 +178,27 @@ func nopeSupervised(c caller, timeout time.Duration) error {
 	select {
 	case <-ready:
 		return nil
+	case <-stop:
+		return errors.New("interrupted")
+	}
+}
+
+func nopeOrEnds(c caller, timeout time.Duration) {
+	ready := make(chan struct{})
+	go func() {
+		for {
+			if err := c.Ping(); err != nil {
+				time.Sleep(time.Second)
+				continue
+			}
+			close(ready)
+			return
+		}
+	}()
+	select {
+	case <-ready:
 	case <-time.After(timeout):
-		return errors.New("not ready")
+		log.Fatal("not ready")
 	}
 }
 
