@@ -483,13 +483,35 @@ func (l *loop) returnsOK(back map[*ssa.BasicBlock]bool) bool {
 	})
 }
 
-var taker = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
+var (
+	taker  = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
+	reader = regexp.MustCompile(`(?i)^read`)
+)
+
+// isTaker reports whether a call takes what comes next, by its name: it does not read the
+// one thing that a string, or an ID, names.
+func isTaker(call *ssa.Call) bool {
+	name := nameOf(call)
+	return taker.MatchString(name) && !(reader.MatchString(name) && slices.ContainsFunc(argumentsOf(call.Common()), isID))
+}
+
+// isID reports whether a value may tell which of several things is meant: a string, or an
+// array, as UUIDs are, that is no constant.
+func isID(v ssa.Value) bool {
+	switch t := v.Type().Underlying().(type) {
+	case *types.Basic:
+		return t.Info()&types.IsString != 0 && !isConst(v)
+	case *types.Array:
+		return true
+	}
+	return false
+}
 
 // drains reports whether the loop asks for more to do until there is none, and
 // waits for as long as that fails. What only takes what comes is for serving, and so is
 // what is filled with that each time.
 func (l *loop) drains(call *ssa.Call, failed way) bool {
-	return !taker.MatchString(nameOf(call)) && failed.alwaysWaits() && !l.asksFilled(call)
+	return !isTaker(call) && failed.alwaysWaits() && !l.asksFilled(call)
 }
 
 // alwaysWaits reports whether the way always waits for a time before it comes back.

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// retryOfOne judges whether the loop is a retry that asks for errors by class
-// only: it waits where it has recognised one of them, or that nobody is there or it is
-// worth another attempt, and leaves with all others as with a success. What takes what comes is for serving.
+// retryOfOne judges whether the loop is a retry that asks for errors by class only: it
+// waits where it has recognised one of them, or that nobody is there or it is worth
+// another attempt, and leaves with all others as with a success. What takes what comes is
+// for serving.
 func (l *loop) retryOfOne(call *ssa.Call, errs map[ssa.Value]bool) (Retry, bool) {
-	if taker.MatchString(nameOf(call)) {
+	if isTaker(call) {
 		return Retry{}, false
 	}
 	for _, b := range l.list {

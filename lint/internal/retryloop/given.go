@@ -83,7 +83,7 @@ func takes(instr ssa.Instruction) bool {
 	case *ssa.UnOp:
 		return instr.Op == token.ARROW && !isTimedWait(instr)
 	case *ssa.Call:
-		return len(errorsOf(instr)) > 0 && taker.MatchString(nameOf(instr))
+		return len(errorsOf(instr)) > 0 && isTaker(instr)
 	}
 	return false
 }

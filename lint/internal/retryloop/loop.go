@@ -235,7 +235,7 @@ func (l *loop) betweenAttempts(asks bool) map[*ssa.BasicBlock]bool {
 func (l *loop) repeated() (calls []*ssa.Call) {
 	round := way{loop: l, blocks: l.blocks}
 	for call := range l.calls {
-		if taker.MatchString(nameOf(call)) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
+		if isTaker(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
 			continue
 		}
 		if same, counted := round.repeats(call); same && !counted || l.fills(call) || round.asksAnew(call) {

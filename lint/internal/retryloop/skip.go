@@ -65,7 +65,7 @@ func (l *loop) beginsWith(call *ssa.Call, failed, succeeded way) bool {
 }
 
 func (l *loop) skips(call *ssa.Call, n Network) bool {
-	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || taker.MatchString(nameOf(call)) || waiter.MatchString(nameOf(call)) || !n.isRemote(call) || sleepsWithin(call.Common().StaticCallee(), 3) {
+	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || isTaker(call) || waiter.MatchString(nameOf(call)) || !n.isRemote(call) || sleepsWithin(call.Common().StaticCallee(), 3) {
 		return false
 	}
 	errs := errorsOf(call)
