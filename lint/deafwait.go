@@ -47,11 +47,12 @@ RIGHT:
 	}
 
 It is silent about waits of less than 100ms, in tests, behind the end of the context, in
-what is only deferred, under a context without its cancellation, in loops over different
-things, where neither a failure nor an answer leads to the next round, as in those that
-take what comes, about contexts that nobody can end, or nothing but the time limit that
-the function has given them, and about those that are read from a field where they are
-used, unless the same loop asks for their end or is never ended by it.`,
+what is only deferred, unless that calls with the same context, under a context without
+its cancellation, in loops over different things, where neither a failure nor an answer
+leads to the next round, as in those that take what comes, about contexts that nobody can
+end, or nothing but the time limit that the function has given them, and about those that
+are read from a field where they are used, unless the same loop asks for their end or is
+never ended by it.`,
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

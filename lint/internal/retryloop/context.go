@@ -394,6 +394,23 @@ func (l *loop) contextGiven() ssa.Value {
 	return nil
 }
 
+// outerGiven returns the context of a function around that the loop gives to what it calls,
+// or nil. A cleanup is to go on behind the end of a context, but with that one it fails.
+func (l *loop) outerGiven() ssa.Value {
+	for call := range l.calls {
+		load, ok := GivenContext(call).(*ssa.UnOp)
+		if !ok {
+			continue
+		}
+		if shared, ok := load.X.(*ssa.FreeVar); ok {
+			if bound := bindingOf(shared); bound != nil && mayBeEnded(bound) {
+				return bound
+			}
+		}
+	}
+	return nil
+}
+
 // requestGiven returns the context that the loop asks a request for and gives to what it
 // calls, or the request that a RoundTripper is given and sends, or nil.
 func (l *loop) requestGiven() ssa.Value {

@@ -72,6 +72,9 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 		if req := l.requestGiven(); req != nil {
 			return req
 		}
+		if ctx := l.outerGiven(); ctx != nil && isCleanup(fn) {
+			return ctx
+		}
 	}
 	if !l.seesError(b) {
 		return nil

@@ -1181,3 +1181,50 @@ func givenBackground(ctx context.Context, c caller) (err error) {
 	}
 	return err
 }
+
+// What is cleaned up behind the end of the context fails with that.
+func cleansUp(ctx context.Context, c caller) (err error) {
+	defer func() {
+		for range 3 {
+			if _, undone := c.Call(ctx, "undo"); undone == nil {
+				return
+			}
+			time.Sleep(time.Second) // want `this wait goes on after ctx has ended: .*RL102`
+		}
+	}()
+	_, err = c.Call(ctx, "do")
+	return err
+}
+
+type table interface {
+	ReadRow(ctx context.Context, id [16]byte) (*string, error)
+	ReadMessage(ctx context.Context) (*string, error)
+}
+
+func reads(ctx context.Context, t table, id [16]byte) (string, error) {
+	for range 10 {
+		row, err := t.ReadRow(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if row != nil {
+			return *row, nil
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return "", errBusy
+}
+
+func nopeReadsNext(ctx context.Context, t table) (string, error) {
+	for range 10 {
+		text, err := t.ReadMessage(ctx)
+		if err != nil {
+			return "", err
+		}
+		if text != nil {
+			return *text, nil
+		}
+		time.Sleep(time.Second)
+	}
+	return "", errBusy
+}
