@@ -544,7 +544,7 @@ func (l *loop) isDetached() bool {
 				detached = true
 				continue
 			}
-			given, ok := GivenContext(call).(*ssa.Call)
+			given, ok := madeOf(GivenContext(call)).(*ssa.Call)
 			if !ok || !IsBackground(given) {
 				return false
 			}
@@ -553,6 +553,21 @@ func (l *loop) isDetached() bool {
 		}
 	}
 	return gives && detached
+}
+
+// madeOf returns the first of the contexts that one is made of, each by a call that is
+// given the one before.
+func madeOf(ctx ssa.Value) ssa.Value {
+	for {
+		made, ok := ctx.(*ssa.Call)
+		if x, isExtract := ctx.(*ssa.Extract); isExtract {
+			made, ok = x.Tuple.(*ssa.Call)
+		}
+		if !ok || GivenContext(made) == nil || IsBackground(made) {
+			return ctx
+		}
+		ctx = GivenContext(made)
+	}
 }
 
 // receivesEnd reports whether an instruction waits for the end of a context.

@@ -1228,3 +1228,22 @@ func nopeReadsNext(ctx context.Context, t table) (string, error) {
 	}
 	return "", errBusy
 }
+
+type user string
+
+// with makes a context that nobody ends.
+func with(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, user(name), name)
+}
+
+func nopeDetachedByHelper(ctx context.Context, c caller, name string) {
+	go func() {
+		own := with(context.Background(), name)
+		for range 3 {
+			time.Sleep(time.Second)
+			if _, err := c.Call(own, "k"); err == nil {
+				return
+			}
+		}
+	}()
+}
