@@ -421,7 +421,7 @@ func (w way) returning() map[*ssa.BasicBlock]bool {
 		}
 	}
 	for _, p := range w.loop.header.Preds {
-		if succeeds(p, w.loop.header) {
+		if succeeds(p, w.loop.header) && w.enters(p) {
 			mark(p)
 		}
 	}
