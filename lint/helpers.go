@@ -56,7 +56,7 @@ func (e endless) name() string {
 	if e.call.Common().IsInvoke() {
 		return e.call.Common().Method.Name()
 	}
-	return retryloop.Generic(e.call.Common().StaticCallee()).Name()
+	return nameOfFunction(e.call.Common().StaticCallee())
 }
 
 // pos returns where the arguments of the call begin.
@@ -177,7 +177,8 @@ func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, 
 }
 
 // helperFact returns what is known of a function that may be nil: one of this package, which
-// helpers has, or one that it imports.
+// helpers has, or one that it imports. Of a method value, which has no receiver any more,
+// it knows nothing.
 func helperFact[F interface {
 	*T
 	analysis.Fact
@@ -187,7 +188,7 @@ func helperFact[F interface {
 		return helpers[fn]
 	}
 	fact := F(new(T))
-	if fn.Object() == nil || !pass.ImportObjectFact(fn.Object(), fact) {
+	if fn.Object() == nil || len(fn.FreeVars) > 0 || !pass.ImportObjectFact(fn.Object(), fact) {
 		return nil
 	}
 	return fact

@@ -7,10 +7,12 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -145,7 +147,9 @@ func nameOfFunction(fn *ssa.Function) string {
 	if outer := fn.Parent(); outer != nil {
 		return "the function literal in " + nameOfFunction(outer)
 	}
-	return fn.Name()
+	// What stands for a method value adds to its name, and an instance of a generic function.
+	name, _, _ := strings.Cut(retryloop.Generic(fn).Name(), "$")
+	return name
 }
 
 // amplification returns the most attempts that retries may multiply to in a

@@ -138,7 +138,8 @@ func nameOf(call *ssa.Call) string {
 	}
 	if fn := common.StaticCallee(); fn != nil {
 		if fn = Generic(fn); fn.Parent() == nil {
-			return fn.Name()
+			name, _, _ := strings.Cut(fn.Name(), "$") // what stands for a method value adds to its name
+			return name
 		}
 	}
 	return nameless
@@ -686,7 +687,7 @@ func (w way) deadCounter() *Counter {
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
 			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" && !isLookedAt(phi) && !isLookedAt(add) {
-				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add), Passed: w.loop.endsBy(phi, 8)}
+				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add), Passed: w.loop.endsBy(phi)}
 			}
 		}
 	}

@@ -195,3 +195,18 @@ func (h *handler) nopeMethods() {
 	helper.UntilTrue(h.dialUntilClosed)
 	helper.Forever(h.pingUntilClosed)
 }
+
+// ---- methods of another package ----
+
+func ofRetrier(r *helper.Retrier, c client) {
+	r.Forever(c.Ping)                    // want `Forever retries until it succeeds, for ever: give it a limit \(RL201\)`
+	(*helper.Retrier).Forever(r, c.Ping) // want `Forever retries until it succeeds`
+}
+
+// What a method value has for its receiver is not known.
+func nopeMethodValues(ctx context.Context, r *helper.Retrier, c client) error {
+	forever := r.Forever
+	forever(c.Ping)
+	untilDone := r.UntilDone
+	return untilDone(ctx, c.Ping)
+}

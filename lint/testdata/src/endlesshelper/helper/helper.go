@@ -134,3 +134,25 @@ func UntilLate(f func() bool) bool {
 	}
 	return false
 }
+
+// A Retrier retries by its methods.
+type Retrier struct{ Wait time.Duration }
+
+func (r *Retrier) Forever(f func() error) { // want Forever:`retries\(1, until -1\)`
+	for f() != nil {
+		time.Sleep(r.Wait)
+	}
+}
+
+func (r *Retrier) UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`retries\(2, until 1\)`
+	for {
+		if err := f(); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(r.Wait):
+		}
+	}
+}
