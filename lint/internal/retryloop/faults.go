@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"iter"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -312,7 +313,7 @@ func isItself(call *ssa.Call, fn *ssa.Function) bool {
 func sameArguments(call *ssa.Call, args []ssa.Value) bool {
 	for i, arg := range args {
 		p := call.Parent().Params[i]
-		if isStep(arg, p) && onlyPaces(p, call, 8) {
+		if isStep(arg, p) && onlyPaces(p, call) {
 			continue
 		}
 		if arg != ssa.Value(p) {
@@ -324,26 +325,65 @@ func sameArguments(call *ssa.Call, args []ssa.Value) bool {
 
 // onlyPaces reports whether nothing is done with a number, and with what is computed
 // from it, but to wait, to tell somebody, and to hand it on to a recursion.
-func onlyPaces(v ssa.Value, recursion *ssa.Call, depth int) bool {
-	return depth > 0 && !slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-		switch ref := ref.(type) {
-		case *ssa.DebugRef:
-			return false
+func onlyPaces(v ssa.Value, recursion *ssa.Call) bool {
+	again := func(call *ssa.Call) bool { return call.Common().StaticCallee() == recursion.Parent() } // at another place, too
+	numbers := func(call *ssa.Call) bool {
+		basic, ok := call.Type().Underlying().(*types.Basic)
+		return ok && basic.Info()&types.IsNumeric != 0 && !again(call)
+	}
+	for _, use := range usesOf(v, numbers) {
+		switch use := use.(type) {
+		case *ssa.DebugRef, *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+			continue
 		case *ssa.MakeInterface:
-			return !isOnlyTold(ref, 4)
+			if isOnlyTold(use, 4) {
+				continue
+			}
 		case *ssa.BinOp:
-			return types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) || !onlyPaces(ref, recursion, depth-1)
-		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
-			return !onlyPaces(ref.(ssa.Value), recursion, depth-1)
+			if !types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) {
+				continue
+			}
 		case *ssa.Call:
-			basic, ok := ref.Type().Underlying().(*types.Basic)
-			isNumber := ok && basic.Info()&types.IsNumeric != 0
-			// Itself, at another place.
-			again := ref.Common().StaticCallee() == recursion.Parent()
-			return !again && sleeps(ref) == nil && !(isNumber && onlyPaces(ref, recursion, depth-1))
+			if again(use) || sleeps(use) != nil || numbers(use) {
+				continue
+			}
 		}
-		return true
-	})
+		return false
+	}
+	return true
+}
+
+// usesOf yields what uses a number, or what is computed from it, with the one of them that is
+// used: also what those calls return of which through says so.
+func usesOf(v ssa.Value, through func(*ssa.Call) bool) iter.Seq2[ssa.Value, ssa.Instruction] {
+	return func(yield func(ssa.Value, ssa.Instruction) bool) {
+		seen := map[ssa.Value]bool{v: true}
+		for todo := []ssa.Value{v}; len(todo) > 0; {
+			v := todo[0]
+			todo = todo[1:]
+			if v.Referrers() == nil {
+				continue
+			}
+			for _, use := range *v.Referrers() {
+				if !yield(v, use) {
+					return
+				}
+				switch use := use.(type) {
+				case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+				case *ssa.Call:
+					if through == nil || !through(use) {
+						continue
+					}
+				default:
+					continue
+				}
+				if next := use.(ssa.Value); !seen[next] {
+					seen[next] = true
+					todo = append(todo, next)
+				}
+			}
+		}
+	}
 }
 
 // isAlwaysRun reports whether no branch before block b returns instead.
@@ -481,7 +521,7 @@ func Overflows(fn *ssa.Function) (found []ssa.Value) {
 		for _, b := range l.list {
 			for _, instr := range b.Instrs {
 				power, ok := instr.(ssa.Value)
-				if ok && l.innermost[b] == l && l.isFreePower(power) && becomesDuration(power, 5) && isCapped(power, 8) && !isGuarded(power, 8) && !l.endsBy(power, 8) {
+				if ok && l.innermost[b] == l && l.isFreePower(power) && becomesDuration(power, 5) && isCapped(power) && !isGuarded(power) && !l.endsBy(power) {
 					found = append(found, power)
 				}
 			}
@@ -570,78 +610,65 @@ func (l *loop) countsFreely(phi *ssa.Phi) bool {
 
 // endsBy reports whether the loop leaves when a number, or what is computed from
 // it, is too large.
-func (l *loop) endsBy(v ssa.Value, depth int) bool {
-	return depth > 0 && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-		switch ref := ref.(type) {
-		case *ssa.If:
-			return slices.ContainsFunc(ref.Block().Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
-		case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
-			return l.endsBy(ref.(ssa.Value), depth-1)
+func (l *loop) endsBy(v ssa.Value) bool {
+	for _, use := range usesOf(v, nil) {
+		branch, ok := use.(*ssa.If)
+		if ok && slices.ContainsFunc(branch.Block().Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) {
+			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // isCapped reports whether a number, or what is computed from it, is compared,
 // or given to what returns the smaller of two.
-func isCapped(v ssa.Value, depth int) bool {
-	return depth > 0 && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-		switch ref := ref.(type) {
+func isCapped(v ssa.Value) bool {
+	for of, use := range usesOf(v, nil) {
+		switch use := use.(type) {
 		case *ssa.Call:
-			return len(ref.Common().Args) > 1 && types.Identical(ref.Type(), v.Type())
+			if len(use.Common().Args) > 1 && types.Identical(use.Type(), of.Type()) {
+				return true
+			}
 		case *ssa.BinOp:
-			return types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) || isCapped(ref, depth-1)
-		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
-			return isCapped(ref.(ssa.Value), depth-1)
+			if types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) {
+				return true
+			}
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // isGuarded reports whether a number, or what is computed from it, is compared with 0, or
 // given to what returns the greater of two: as what has overflowed is found.
-func isGuarded(v ssa.Value, depth int) bool {
-	return depth > 0 && slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-		switch ref := ref.(type) {
+func isGuarded(v ssa.Value) bool {
+	isCallOf := func(call *ssa.Call, name string) bool {
+		builtin, ok := call.Common().Value.(*ssa.Builtin)
+		return ok && builtin.Name() == name
+	}
+	for _, use := range usesOf(v, func(call *ssa.Call) bool { return isCallOf(call, "min") }) {
+		switch use := use.(type) {
 		case *ssa.Call:
-			builtin, ok := ref.Common().Value.(*ssa.Builtin)
-			return ok && (builtin.Name() == "max" || builtin.Name() == "min" && isGuarded(ref, depth-1))
-		case *ssa.BinOp:
-			if types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) {
-				return isZero(ref.X) || isZero(ref.Y)
+			if isCallOf(use, "max") {
+				return true
 			}
-			return isGuarded(ref, depth-1)
-		case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
-			return isGuarded(ref.(ssa.Value), depth-1)
+		case *ssa.BinOp:
+			if types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) && (isZero(use.X) || isZero(use.Y)) {
+				return true
+			}
 		}
-		return false
-	})
+	}
+	return false
 }
 
-// GrowsOn reports whether a number is multiplied, shifted or added to where is says that it
+// GrowsOn reports whether a number is multiplied, shifted or added to where beyond says that it
 // is not looked at.
 func GrowsOn(v ssa.Value, beyond func(token.Pos) bool) bool {
-	seen := map[ssa.Value]bool{}
-	var grows func(ssa.Value) bool
-	grows = func(v ssa.Value) bool {
-		if seen[v] || v.Referrers() == nil {
-			return false
+	for _, use := range usesOf(v, nil) {
+		if sum, ok := use.(*ssa.BinOp); ok && !types.Identical(sum.Type().Underlying(), types.Typ[types.Bool]) && beyond(sum.Pos()) {
+			return true
 		}
-		seen[v] = true
-		return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-			switch ref := ref.(type) {
-			case *ssa.BinOp:
-				if types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]) {
-					return false
-				}
-				return beyond(ref.Pos()) || grows(ref)
-			case *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
-				return grows(ref.(ssa.Value))
-			}
-			return false
-		})
 	}
-	return grows(v)
+	return false
 }
 
 // becomesDuration reports whether a value is, or is part of, a time.Duration.

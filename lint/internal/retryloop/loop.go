@@ -43,11 +43,8 @@ func loops(fn *ssa.Function) []*loop {
 		}
 	}
 	for _, l := range all {
-		for _, b := range fn.Blocks {
-			if !l.blocks[b] {
-				continue
-			}
-			l.list = append(l.list, b)
+		l.list = slices.SortedFunc(maps.Keys(l.blocks), func(a, b *ssa.BasicBlock) int { return a.Index - b.Index })
+		for _, b := range l.list {
 			if have := innermost[b]; have == nil || len(l.blocks) < len(have.blocks) {
 				innermost[b] = l
 			}

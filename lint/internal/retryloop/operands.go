@@ -383,9 +383,10 @@ func (s sameness) sameVariable(load *ssa.UnOp) bool {
 		return !s.stepsField(field)
 	}
 	alloc, ok := load.X.(*ssa.Alloc)
-	if !ok || s.loop.blocks[alloc.Block()] {
+	if !ok || s.loop.blocks[alloc.Block()] || s.seen[alloc] {
 		return true
 	}
+	s.seen[alloc] = true
 	return !slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool {
 		return s.loop.blocks[store.Block()] && (!s.same(store.Val) || isMadeOf(store.Val, alloc))
 	})
