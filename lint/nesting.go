@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/types"
 	"reflect"
 	"slices"
@@ -215,12 +216,30 @@ func (n *nesting) count(call *ssa.Call) retrying {
 		inner = cmp.Or(inner, &once)
 		return retrying{Attempts: times(c.attempts, inner.Attempts), Again: times(c.attempts, inner.Again), Where: n.position(call), Depth: inner.Depth}
 	}
-	if callee := call.Call.StaticCallee(); callee != nil {
+	if callee := call.Call.StaticCallee(); callee != nil && !isSwitched(call, callee) {
 		if f := n.find(callee); f != nil {
 			return *f
 		}
 	}
 	return once
+}
+
+// isSwitched reports whether a call settles by a constant bool what a loop of the callee asks
+// in each round, as whether it is to try again.
+func isSwitched(call *ssa.Call, callee *ssa.Function) bool {
+	for i, arg := range call.Call.Args {
+		c, ok := arg.(*ssa.Const)
+		if !ok || c.Value == nil || c.Value.Kind() != constant.Bool || i >= len(callee.Params) {
+			continue
+		}
+		if slices.ContainsFunc(*callee.Params[i].Referrers(), func(ref ssa.Instruction) bool {
+			_, asks := ref.(*ssa.If)
+			return asks && inCycle(ref.Block())
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // around returns the fact about a wrapper at where, of what makes the attempts

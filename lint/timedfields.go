@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"iter"
+	"maps"
 	"reflect"
 	"regexp"
 	"time"
@@ -28,8 +29,12 @@ var timedFields = &analysis.Analyzer{
 			return pass.ImportObjectFact(field, new(timed))
 		}}
 		root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-		for cur := range root.Preorder((*ast.BinaryExpr)(nil)) {
-			if field := scaledField(pass, cur.Node().(*ast.BinaryExpr)); field != nil {
+		copies := map[types.Object]*types.Var{}
+		for cur := range root.Preorder((*ast.AssignStmt)(nil)) {
+			maps.Insert(copies, copiedFields(pass, cur.Node().(*ast.AssignStmt)))
+		}
+		for cur := range root.Preorder((*ast.BinaryExpr)(nil), (*ast.AssignStmt)(nil)) {
+			if field := scaledField(pass, cur.Node(), copies); field != nil {
 				units.scaled[field] = true
 			}
 		}
@@ -72,22 +77,58 @@ func (u fieldUnits) delays(field *types.Var) bool {
 	return delayName.MatchString(field.Name()) && !u.scaled[field] && (u.timed[field] || u.known(field))
 }
 
-// scaledField returns the field that is multiplied with a unit of time, or nil.
-func scaledField(pass *analysis.Pass, product *ast.BinaryExpr) *types.Var {
-	if product.Op != token.MUL {
+// copiedFields yields the variables that an assignment sets to fields.
+func copiedFields(pass *analysis.Pass, assign *ast.AssignStmt) iter.Seq2[types.Object, *types.Var] {
+	return func(yield func(types.Object, *types.Var) bool) {
+		for i, lhs := range assign.Lhs {
+			name, ok := lhs.(*ast.Ident)
+			if !ok || len(assign.Lhs) != len(assign.Rhs) {
+				continue
+			}
+			if field := fieldOf(pass, assign.Rhs[i], nil); field != nil && !yield(pass.TypesInfo.ObjectOf(name), field) {
+				return
+			}
+		}
+	}
+}
+
+// scaledField returns the field that a product, or x *= y, multiplies with a unit of time,
+// by itself or in one of its copies, or nil.
+func scaledField(pass *analysis.Pass, product ast.Node, copies map[types.Object]*types.Var) *types.Var {
+	var x, y ast.Expr
+	switch product := product.(type) {
+	case *ast.BinaryExpr:
+		if product.Op == token.MUL {
+			x, y = product.X, product.Y
+		}
+	case *ast.AssignStmt:
+		if product.Tok == token.MUL_ASSIGN {
+			x, y = product.Lhs[0], product.Rhs[0]
+		}
+	}
+	if x == nil {
 		return nil
 	}
-	for _, sides := range [][2]ast.Expr{{product.X, product.Y}, {product.Y, product.X}} {
+	for _, sides := range [][2]ast.Expr{{x, y}, {y, x}} {
 		if unit, ok := constantTime(pass, sides[0]); !ok || unit < int64(time.Microsecond) {
 			continue
 		}
 		factor := ast.Unparen(sides[1])
 		if conv, ok := factor.(*ast.CallExpr); ok && len(conv.Args) == 1 && pass.TypesInfo.Types[conv.Fun].IsType() {
-			factor = ast.Unparen(conv.Args[0])
+			factor = conv.Args[0]
 		}
-		if sel, ok := factor.(*ast.SelectorExpr); ok {
-			return fieldNamed(pass, sel.Sel)
-		}
+		return fieldOf(pass, factor, copies)
+	}
+	return nil
+}
+
+// fieldOf returns the field that an expression selects, or is a copy of, or nil.
+func fieldOf(pass *analysis.Pass, expr ast.Expr, copies map[types.Object]*types.Var) *types.Var {
+	switch expr := ast.Unparen(expr).(type) {
+	case *ast.SelectorExpr:
+		return fieldNamed(pass, expr.Sel)
+	case *ast.Ident:
+		return copies[pass.TypesInfo.Uses[expr]]
 	}
 	return nil
 }
@@ -115,10 +156,8 @@ func fieldsSet(pass *analysis.Pass, n ast.Node) iter.Seq2[*types.Var, ast.Expr] 
 			}
 		case *ast.AssignStmt:
 			for i, lhs := range n.Lhs {
-				if sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr); ok && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) {
-					if field := fieldNamed(pass, sel.Sel); field != nil && !yield(field, n.Rhs[i]) {
-						return
-					}
+				if field := fieldOf(pass, lhs, nil); field != nil && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) && !yield(field, n.Rhs[i]) {
+					return
 				}
 			}
 		}

@@ -614,7 +614,7 @@ func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
 	return ctx, branch.Block().Succs[succ]
 }
 
-// hasNone reports whether block b only runs where a context is nil.
+// hasNone reports whether block b only runs where a context is nil, or never ends.
 func hasNone(b *ssa.BasicBlock) bool {
 	for ; b.Idom() != nil; b = b.Idom() {
 		branch, ok := terminator(b.Idom()).(*ssa.If)
@@ -622,7 +622,7 @@ func hasNone(b *ssa.BasicBlock) bool {
 			continue
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if !ok || !IsContext(cmp.X.Type()) || !isNil(cmp.Y) {
+		if !ok || !IsContext(cmp.X.Type()) && methodOfContext(cmp.X, "Done") == nil || !isNil(cmp.Y) {
 			continue
 		}
 		if succs := b.Idom().Succs; cmp.Op == token.EQL && succs[0] == b || cmp.Op == token.NEQ && succs[1] == b {

@@ -16,7 +16,7 @@ func (r Retry) Hidden() (found []*ssa.Return) {
 	if r.operands == countingOperands || r.operands.areNew() || r.recognised || !returnsError(r.Call.Parent()) {
 		return nil
 	}
-	if !r.succeeded.mayReturn() || r.servesBehind() {
+	if !r.succeeded.mayReturn() || !slices.ContainsFunc(returnsOf(r.succeeded.outside()), mayBeNil) || r.servesBehind() {
 		return nil // the function goes on as long as it may
 	}
 	cycle := r.failed.cycle()
@@ -56,6 +56,25 @@ func (r Retry) saysNo(ret *ssa.Return) bool {
 		}
 	}
 	return false
+}
+
+// mayBeNil reports whether a return gives back no error, or one of which nobody has seen
+// that it is none.
+func mayBeNil(ret *ssa.Return) bool {
+	err := returnedError(ret)
+	if isAnswered(err, ret.Block(), true) {
+		return false
+	}
+	for b := ret.Block(); b.Idom() != nil; b = b.Idom() {
+		branch, ok := terminator(b.Idom()).(*ssa.If)
+		if !ok || len(b.Preds) != 1 || asksForOne(branch) != b {
+			continue
+		}
+		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && cmp.X == err && !isNil(cmp.Y) {
+			return false // it is that of a variable
+		}
+	}
+	return true
 }
 
 // servesBehind reports whether, after a success, the function goes on behind the loop until

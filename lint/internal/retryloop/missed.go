@@ -121,7 +121,7 @@ func (r Retry) sequence(v ssa.Value) (first, step int64, ok bool) {
 		v = sum.X
 	}
 	phi, ok := v.(*ssa.Phi)
-	if !ok || phi.Block() != r.failed.loop.header {
+	if !ok || phi.Block() != r.failed.loop.header || mayWrap(phi.Type()) {
 		return 0, 0, false
 	}
 	begun := false
@@ -141,6 +141,13 @@ func (r Retry) sequence(v ssa.Value) (first, step int64, ok bool) {
 		step = n
 	}
 	return first + already, step, step != 0
+}
+
+// mayWrap reports whether a number comes back to what it was after some steps: it has no
+// sign, or few bits.
+func mayWrap(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && (basic.Info()&types.IsUnsigned != 0 || basic.Kind() == types.Int8 || basic.Kind() == types.Int16)
 }
 
 // stepOf returns how much v is more than of.

@@ -4,6 +4,7 @@ import (
 	"go/types"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -131,11 +132,25 @@ func (r Retry) swallows(out *ssa.BasicBlock, ret *ssa.Return) bool {
 }
 
 // isSuccess reports whether a return gives back what one of those behind a success does, or
-// empty values, where a success has others: but for a false, these say nothing.
+// empty values, where a success has others: but for a false, these say nothing, unless what
+// was tried again is only that there was nothing.
 func (r Retry) isSuccess(ret *ssa.Return, returns []*ssa.Return) bool {
-	return isAmong(ret, returns) || onlyConstants(ret) && !r.saysNo(ret) && slices.ContainsFunc(returns, func(other *ssa.Return) bool {
+	return isAmong(ret, returns) || onlyConstants(ret) && !r.saysNo(ret) && !r.goesOnOnlyFor(asksForAbsence) && slices.ContainsFunc(returns, func(other *ssa.Return) bool {
 		return isNil(returnedError(other)) && len(ret.Results) == 2
 	})
+}
+
+// absent names errors that say that there is no such thing.
+var absent = regexp.MustCompile(`(?i)not_?(found|exist)|no_?(such|row|document|key)|missing`)
+
+// asksForAbsence reports whether a condition asks whether an error says that there is no such
+// thing.
+func asksForAbsence(cond ssa.Value) bool {
+	if one := sentinelOf(cond); one != nil {
+		return absent.MatchString(one.Name())
+	}
+	asked, ok := cond.(*ssa.Call)
+	return ok && absent.MatchString(nameOf(asked))
 }
 
 // replacedBy returns the call whose error is returned in block out when the last attempt has

@@ -96,3 +96,19 @@ func nopeNotKnown(o *options, c *config.Config) {
 	c.Retry.Backoff = 0
 	c.Retry.Max = 10
 }
+
+type seconds struct{ timeout, delay time.Duration }
+
+var usual = seconds{timeout: 5 * time.Second, delay: 5 * time.Second}
+
+func (s *seconds) scale() {
+	s.timeout *= time.Second
+	delay := s.delay
+	s.delay = delay * time.Second
+}
+
+func nopeScaledInPlace() seconds {
+	s := seconds{timeout: 10, delay: 10}
+	s.scale()
+	return s
+}

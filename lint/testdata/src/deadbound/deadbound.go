@@ -75,3 +75,14 @@ func nopeVolumes(volumes []string) (err error) {
 	}
 	return err
 }
+
+// It comes around.
+func nopeWraps(volume string) (err error) {
+	for tries := uint8(1); tries != 0; tries += 3 {
+		if err = exec.Command("format", volume).Run(); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}

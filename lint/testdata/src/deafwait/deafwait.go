@@ -1247,3 +1247,22 @@ func nopeDetachedByHelper(ctx context.Context, c caller, name string) {
 		}
 	}()
 }
+
+// Where there is no channel, the context never ends.
+func nopeNeverEnds(ctx context.Context, c caller) (err error) {
+	for range 5 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		if done := ctx.Done(); done != nil {
+			select {
+			case <-done:
+				return err
+			case <-time.After(time.Second):
+				continue
+			}
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}

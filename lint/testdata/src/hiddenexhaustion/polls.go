@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"time"
 )
@@ -447,4 +448,64 @@ func pastTheClock(c client) error {
 		time.Sleep(time.Second)
 	}
 	return nil
+}
+
+var errNotFound = errors.New("not found")
+
+// There is none, after a while.
+func nopeNone(c cluster) (*state, error) {
+	for range 3 {
+		s, err := c.Get("web")
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, errNotFound) {
+			return nil, err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, nil
+}
+
+func busy(c cluster) (*state, error) {
+	for range 3 { // want `when the attempts of Get are spent, the function returns nil at line \d+: return the last error`
+		s, err := c.Get("web")
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, errBusy) {
+			return nil, err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil, nil
+}
+
+type feed interface {
+	Open(ctx context.Context) (feed, error)
+	Next() error
+}
+
+// It watches until the context ends: after no success it returns nil.
+func nopeWatches(ctx context.Context, f feed, tell func(bool)) error {
+	for {
+		if ctx.Err() != nil {
+			return nil
+		}
+		opened, err := f.Open(ctx)
+		if err != nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		for {
+			err := opened.Next()
+			if err == io.ErrUnexpectedEOF {
+				return err
+			}
+			tell(err == nil)
+			if err != nil {
+				break
+			}
+		}
+	}
 }

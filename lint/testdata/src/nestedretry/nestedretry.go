@@ -186,3 +186,33 @@ func level6(c client) (err error) {
 	}
 	return err
 }
+
+func switched(c client, again bool) (err error) {
+	for range 5 {
+		if err = c.Ping(); err == nil || !again {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func nopeSwitchedOff(c client) (err error) {
+	for range 5 {
+		if err = switched(c, false); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+func switchedLater(c client, again bool) (err error) {
+	for range 5 { // want `5 attempts of switched, which makes 5 .* are 25 calls`
+		if err = switched(c, again); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
