@@ -105,6 +105,7 @@ func asksForError(call *ssa.Call) bool {
 
 var (
 	asker     = regexp.MustCompile(`(?i)^(ask|prompt|readline|readpassword)`)
+	prompter  = regexp.MustCompile(`(?i)prompt|survey|question`)
 	server    = regexp.MustCompile(`(?i)^(start)?(receiv|serv|consum|listen|watch|run)`)
 	predicate = regexp.MustCompile(`(?i)^(is|has|have|can|should|must|need|may|was|will|exist|contain|check|valid|equal|match|ready|wait|next|more|done)|(exists?|ready|done|alive|running|available|up|healthy|valid|open|closed|complete|finished|enabled|allowed)$`)
 )
@@ -153,7 +154,7 @@ func reads(fn *ssa.Function, depth int) bool {
 // asksSomebody reports whether a call asks the user, to whom a wrong answer says
 // to think again.
 func asksSomebody(call *ssa.Call) bool {
-	return asker.MatchString(nameOf(call)) || readsTerminal(call.Common().StaticCallee(), 3)
+	return asker.MatchString(nameOf(call)) || isOf(call, prompter) || readsTerminal(call.Common().StaticCallee(), 3)
 }
 
 // readsTerminal looks depth calls deep into this package.

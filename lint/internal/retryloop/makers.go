@@ -240,11 +240,14 @@ var inventor = regexp.MustCompile(`(?i)new|gen|make|unique|uuid|random|alloc|cre
 // isInvented reports whether a call makes something up out of nothing: a code, a name.
 func isInvented(call *ssa.Call) bool {
 	results := call.Common().Signature().Results()
-	return invention.MatchString(nameOf(call)) && results.Len() > 0 && !isObject(results.At(0).Type()) &&
+	return (invention.MatchString(nameOf(call)) || isOf(call, generator)) && results.Len() > 0 && !isObject(results.At(0).Type()) &&
 		!slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool { return !IsContext(arg.Type()) })
 }
 
-var invention = regexp.MustCompile(`^[Gg]en(erate)?[A-Z]|(?i:unique|uuid|random)`)
+var (
+	invention = regexp.MustCompile(`^[Gg]en(erate)?[A-Z]|(?i:unique|uuid|random)`)
+	generator = regexp.MustCompile(`(?i)(generator|gen|rand)$`)
+)
 
 // movesOn reports whether an attempt is made on what may be another object than
 // the one before, as a pool or a cluster gives it.

@@ -109,6 +109,26 @@ var client = regexp.MustCompile(`(Client|API|Bot|Session|Service)$|^[cC]lient`)
 
 var ownClient = regexp.MustCompile(`(Client|API)$|^[cC]lient`)
 
+// namedOf returns the named type that a type is, or points to, or nil.
+func namedOf(t types.Type) *types.Named {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	named, _ := t.(*types.Named)
+	return named
+}
+
+// isOf reports whether a call is of a method of a type with such a name.
+func isOf(call *ssa.Call, name *regexp.Regexp) bool {
+	of := receiverOf(call)
+	if of == nil {
+		return false
+	}
+	named := namedOf(of.Type())
+	return named != nil && name.MatchString(named.Obj().Name())
+}
+
 // isOfClientType reports whether a method that may fail is of a client by the name of its
 // type: one of another repository, or an interface. Of a type of this repository it is known
 // what it reaches.
@@ -120,12 +140,8 @@ func isOfClientType(f *types.Func, from *ssa.Function) bool {
 	if f.Signature().Recv() == nil || results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) {
 		return false
 	}
-	recv := types.Unalias(f.Signature().Recv().Type())
-	if p, ok := recv.(*types.Pointer); ok {
-		recv = types.Unalias(p.Elem())
-	}
-	named, ok := recv.(*types.Named)
-	if !ok || !client.MatchString(named.Obj().Name()) {
+	named := namedOf(f.Signature().Recv().Type())
+	if named == nil || !client.MatchString(named.Obj().Name()) {
 		return false
 	}
 	path := f.Pkg().Path()

@@ -224,7 +224,7 @@ func isSupervised(fn *ssa.Function) bool {
 		}
 		others := 0
 		for _, s := range sel.States {
-			if !slices.Contains(awaited, root(s.Chan)) && (!isOfTicks(s.Chan) || outer.Name() == "main" || exits(outer)) {
+			if !slices.Contains(awaited, root(s.Chan)) && (!isOfTicks(s.Chan) || outer.Pkg != nil && outer.Pkg.Pkg.Name() == "main" || exits(outer)) {
 				others++
 			}
 		}

@@ -870,3 +870,36 @@ func nopeAnotherConnection(ctx context.Context, p pool, c client, max int) (last
 	}
 	return last
 }
+
+type idGenerator interface{ ID() string }
+
+// Another ID each time.
+func nopeAnotherID(ctx context.Context, c client, g idGenerator) (string, error) {
+	for range 100 {
+		id := g.ID()
+		_, err := c.Call(ctx, id)
+		if err == nil {
+			return id, nil
+		}
+		if !errors.Is(err, errConflict) {
+			return "", err
+		}
+	}
+	return "", errConflict
+}
+
+type namer interface{ ID() string }
+
+func sameID(ctx context.Context, c client, n namer) (string, error) {
+	for range 100 { // want `Call is tried again at once`
+		id := n.ID()
+		_, err := c.Call(ctx, id)
+		if err == nil {
+			return id, nil
+		}
+		if !errors.Is(err, errConflict) {
+			return "", err
+		}
+	}
+	return "", errConflict
+}
