@@ -420,17 +420,56 @@ func avastOptions(args []ssa.Value) ssa.Value {
 // option reports whether one of the options of a call comes from the named
 // function of a retry library, with a first argument that is as wanted.
 func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
-	for _, v := range elements(options) {
-		call, ok := origin(v).(*ssa.Call)
-		if !ok {
-			continue
-		}
-		fn := call.Call.StaticCallee()
-		if fn != nil && fn.Name() == name && isOfLibrary(fn) && (wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0])) {
-			return true
-		}
+	return slices.ContainsFunc(elements(options), func(v ssa.Value) bool { return isOption(v, name, wanted) })
+}
+
+// isOption reports whether an option is what option looks for.
+func isOption(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
+	call, ok := origin(v).(*ssa.Call)
+	if !ok {
+		return false
 	}
-	return false
+	fn := call.Call.StaticCallee()
+	return fn != nil && fn.Name() == name && isOfLibrary(fn) && (wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0]))
+}
+
+// appended returns what is put into a slice of options, also step by step and under
+// conditions, and whether all of that is seen to be made by calls.
+func appended(options ssa.Value, known map[ssa.Value]bool) (list []ssa.Value, all bool) {
+	if options == nil {
+		return nil, false
+	}
+	options = origin(options)
+	if known[options] {
+		return nil, true
+	}
+	known[options] = true
+	var parts []ssa.Value
+	switch v := options.(type) {
+	case *ssa.Const:
+		return nil, v.IsNil()
+	case *ssa.Slice:
+		_, local := v.X.(*ssa.Alloc)
+		list = elements(v)
+		return list, seen(v) || local && len(list) == 0
+	case *ssa.Phi:
+		parts = v.Edges
+	case *ssa.Call:
+		if builtin, ok := v.Call.Value.(*ssa.Builtin); !ok || builtin.Name() != "append" {
+			return nil, false
+		}
+		parts = v.Call.Args
+	default:
+		return nil, false
+	}
+	for _, part := range parts {
+		more, all := appended(part, known)
+		if !all {
+			return nil, false
+		}
+		list = append(list, more...)
+	}
+	return list, true
 }
 
 // isOfLibrary reports whether a function is one of a library that takes options.

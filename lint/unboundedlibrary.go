@@ -159,18 +159,17 @@ func (l *library) lacksContext(args []ssa.Value) bool {
 	case isCenkalti(l.paths[0]):
 		return cenkaltiSeen(args[1])
 	}
-	options := avastOptions(args)
-	return seen(options) && !option(options, "RetryIf", nil)
+	options, all := appended(avastOptions(args), map[ssa.Value]bool{})
+	return all && !slices.ContainsFunc(options, func(v ssa.Value) bool {
+		return isOption(v, "RetryIf", nil) || isOption(v, "Context", nil)
+	})
 }
 
 // givesUp reports whether an operation marks errors that end its retries: the
 // end of a context may be one. An error that the program names is another.
 func givesUp(op ssa.Value) bool {
-	fn, ok := op.(*ssa.Function)
-	if c, isClosure := op.(*ssa.MakeClosure); isClosure {
-		fn, ok = c.Fn.(*ssa.Function)
-	}
-	return ok && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
+	fn := operation(op)
+	return fn != nil && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
 		callee := call.Call.StaticCallee()
 		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable") &&
 			!slices.ContainsFunc(call.Call.Args, isNamedError)

@@ -353,3 +353,33 @@ func marksAStatus(ctx context.Context, status func() (int, error)) error {
 		return ping()
 	}, avast.Attempts(3))
 }
+
+// ---- options that are put together, and operations that a function makes ----
+
+func appendedOptions(ctx context.Context, c client, attempts uint, delay time.Duration) error {
+	options := []avast.Option{avast.Attempts(attempts)}
+	if delay > 0 {
+		options = append(options, avast.Delay(delay))
+	}
+	return avast.Do(func() error { return c.Call(ctx) }, options...) // want `Do goes on after ctx has ended: give it that context \(RL202\)`
+}
+
+func nopeAppendedContext(ctx context.Context, c client, canceled bool) error {
+	var options []avast.Option
+	if canceled {
+		options = append(options, avast.Context(ctx))
+	}
+	return avast.Do(func() error { return c.Call(ctx) }, append(options, avast.Delay(time.Second))...)
+}
+
+func nopeOptionsGiven(ctx context.Context, c client, more ...avast.Option) error {
+	return avast.Do(func() error { return c.Call(ctx) }, append([]avast.Option{avast.Delay(time.Second)}, more...)...)
+}
+
+func calling(ctx context.Context, c client) func() error { return func() error { return c.Call(ctx) } }
+
+func madeOperation(ctx context.Context, c client) error {
+	return avast.Do(calling(ctx, c), avast.Delay(time.Second)) // want `RL202`
+}
+
+type client interface{ Call(context.Context) error }
