@@ -45,7 +45,7 @@ context that is given to the attempt, and that nobody asks.
 A function that only tells of the failure, waits, and calls the first again is part of it.
 It is silent where any other argument differs, where anything else decides but settings
 that only what makes the object assigns to, and where something may have been put right
-in between.`,
+in between: behind the question which error it was, all but to tell of it and to wait.`,
 	URL:        pageOf("RL113"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

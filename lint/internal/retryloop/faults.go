@@ -427,43 +427,94 @@ func asksSetting(cond ssa.Value) bool {
 	return ok && isSettled(field)
 }
 
-// answersFailure reports whether each condition on the way to a call asks
-// nothing but whether an earlier call failed, and at least one does. What is given a context
-// fails when that ends, and is called again all the same, unless something asks which error
-// it was.
+// answersFailure reports whether each condition on the way to a call asks nothing but
+// whether an earlier call failed, or with which error where nothing is done but to tell of
+// it and to wait, and at least one does. What is given a context fails when that ends, and is
+// called again all the same, unless something asks which error it was.
 func answersFailure(call *ssa.Call) bool {
-	failed := false
+	failed, quiet, waits := false, true, false
+	var classes []ssa.Value
 	for b := call.Block(); b.Idom() != nil; b = b.Idom() {
 		at := b.Idom()
 		for _, instr := range b.Instrs {
 			if matters(instr, call) {
 				return false
 			}
+			quiet = quiet && onlyTells(instr, call)
+			waits = waits || isTimedWait(instr)
 		}
 		branch, ok := terminator(at).(*ssa.If)
-		if !ok {
-			continue
-		}
-		if asksSetting(branch.Cond) {
+		if !ok || asksSetting(branch.Cond) {
 			continue
 		}
 		err, fails := askedError(branch, b, call)
 		if err == nil {
-			return false
+			classes = append(classes, branch.Cond)
+			continue
 		}
 		tried, ok := errorCall(err)
 		if !ok || isNoAttempt(tried) || reads(tried.Common().StaticCallee(), 2) || tried.Common().StaticCallee() == call.Parent() {
 			return false
 		}
 		_, asksClass := branch.Cond.(*ssa.Call)
-		if ctx := GivenContext(tried); ctx != nil && !NeverEnds(ctx) && (asksClass || !fails) {
+		if ctx := GivenContext(tried); ctx != nil && !NeverEnds(ctx) && (asksClass || !fails || len(classes) > 0) {
 			return false
 		}
 		failed = failed || fails
+		if asksClass && !fails {
+			classes = append(classes, branch.Cond)
+		}
 		if at == tried.Block() {
+			other := slices.ContainsFunc(classes, func(cond ssa.Value) bool { return !asksWhich(cond, err) })
+			if other || len(classes) > 0 && !(quiet && (waits || triesTheGiven(tried))) {
+				return false
+			}
 			// What stands before the attempt is part of the attempt.
 			return failed && isAlwaysRun(at) && !countsBefore(at)
 		}
+	}
+	return false
+}
+
+// onlyTells reports whether an instruction on the way to a recursion computes, tells of a
+// failure, asks about it or waits.
+func onlyTells(instr ssa.Instruction, recursion *ssa.Call) bool {
+	switch instr := instr.(type) {
+	case *ssa.Call:
+		return instr == recursion || isTold(instr) || isBuiltin(instr) || sleeps(instr) != nil || asksForError(instr) || types.Identical(instr.Type(), types.Typ[types.Bool])
+	case *ssa.Defer, *ssa.Go, *ssa.Send, *ssa.MapUpdate:
+		return false
+	}
+	return true
+}
+
+// triesTheGiven reports whether a call is made with nothing but what its function was given,
+// and constants: another attempt makes up nothing else.
+func triesTheGiven(call *ssa.Call) bool {
+	return !slices.ContainsFunc(append(slices.Clone(call.Common().Args), call.Common().Value), func(v ssa.Value) bool {
+		switch root(v).(type) {
+		case *ssa.Parameter, *ssa.Const, *ssa.Function, *ssa.Global:
+			return false
+		}
+		return true
+	})
+}
+
+// asksWhich reports whether a condition asks nothing but which error it was: it calls what is
+// given that, or its text, or compares a field of what errors.As has made of it.
+func asksWhich(cond, err ssa.Value) bool {
+	switch cond := cond.(type) {
+	case *ssa.Call:
+		return slices.ContainsFunc(cond.Common().Args, func(arg ssa.Value) bool {
+			text, ok := arg.(*ssa.Call)
+			return arg == err || ok && receiverOf(text) == err
+		})
+	case *ssa.BinOp:
+		target, ok := root(cond.X).(*ssa.Alloc)
+		return ok && isConst(cond.Y) && slices.ContainsFunc(*err.Referrers(), func(ref ssa.Instruction) bool {
+			as, ok := ref.(*ssa.Call)
+			return ok && isNamed(as.Common().StaticCallee(), "errors", "As") && targetOf(as.Common().Args[1]) == target
+		})
 	}
 	return false
 }

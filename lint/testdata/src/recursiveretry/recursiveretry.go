@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -379,3 +383,73 @@ func (s *socket) nopeStopped(to string, stopped func() bool) {
 	}
 	conn.Close()
 }
+
+type pgError struct{ Code string }
+
+func (e *pgError) Error() string { return e.Code }
+
+func serialized(f func() error) error {
+	if err := f(); err != nil {
+		var pg *pgError
+		if errors.As(err, &pg) && pg.Code == "40001" {
+			return serialized(f) // want `serialized calls itself again after every failure`
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *conn) raced(name string, readonly bool) error {
+	args := []string{}
+	if readonly {
+		args = append(args, "--readonly")
+	}
+	if err := exec.Command("iscsi", append(args, name)...).Run(); err != nil {
+		if strings.Contains(err.Error(), "UNIQUE") {
+			log.Print(err)
+			time.Sleep(time.Second)
+			return c.raced(name, readonly) // want `RL113`
+		}
+		return err
+	}
+	return nil
+}
+
+// Another name each time.
+func (c *conn) nopeOtherName(prefix string) error {
+	if err := os.Mkdir(prefix+strconv.Itoa(rand.Int()), 0o777); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return c.nopeOtherName(prefix)
+		}
+		return err
+	}
+	return nil
+}
+
+// It is made first.
+func nopeMakesIt(name string) ([]byte, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		if os.IsNotExist(err) && create(name) {
+			return nopeMakesIt(name)
+		}
+		return nil, err
+	}
+	return b, nil
+}
+
+func nopeWrites(name string) ([]byte, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		if os.IsNotExist(err) {
+			if err := os.WriteFile(name, nil, 0o600); err != nil {
+				return nil, err
+			}
+			return nopeWrites(name)
+		}
+		return nil, err
+	}
+	return b, nil
+}
+
+func create(name string) bool { return os.WriteFile(name, nil, 0o600) == nil }
