@@ -561,7 +561,29 @@ func isOpaque(call *ssa.Call) bool {
 	if fn == nil && isGivenOnce(call.Common().Value) {
 		return false
 	}
+	if fn == nil {
+		fn = capturedLiteral(call.Common().Value)
+	}
 	return fn == nil || fn.Parent() != nil && (MayEnd(fn) || !onlyAsksErrors(fn) && !keepsNothing(fn))
+}
+
+// capturedLiteral returns the function literal that a captured variable holds, or nil.
+func capturedLiteral(v ssa.Value) *ssa.Function {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	variable, ok := load.X.(*ssa.FreeVar)
+	if !ok {
+		return nil
+	}
+	switch held := bindingOf(variable).(type) {
+	case *ssa.MakeClosure:
+		return held.Fn.(*ssa.Function)
+	case *ssa.Function:
+		return held
+	}
+	return nil
 }
 
 // isGivenOnce reports whether a function value is read from a field that is set to nothing

@@ -149,6 +149,11 @@ func isPlainWait(instr ssa.Instruction) bool {
 		}
 		given := argumentsOf(made.Common())
 		return len(given) == 0 || !isShort(given[0]) || isReset(made)
+	case *ssa.Select:
+		return len(instr.States) > 0 && instr.Blocking && !slices.ContainsFunc(instr.States, func(s *ssa.SelectState) bool {
+			timer := timerOf(s.Chan)
+			return timer == nil || isShort(timer.Common().Args[0])
+		})
 	}
 	return false
 }

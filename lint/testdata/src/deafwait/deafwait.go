@@ -1266,3 +1266,31 @@ func nopeNeverEnds(ctx context.Context, c caller) (err error) {
 	}
 	return err
 }
+
+func twoTimers(ctx context.Context, c caller) (err error) {
+	timeout := time.NewTimer(time.Minute)
+	defer timeout.Stop()
+	for {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		select { // want `RL102`
+		case <-time.After(time.Second):
+		case <-timeout.C:
+			return err
+		}
+	}
+}
+
+func nopeTimerAndStop(ctx context.Context, c caller, stop <-chan struct{}) (err error) {
+	for {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-stop:
+			return err
+		}
+	}
+}

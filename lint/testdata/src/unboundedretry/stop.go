@@ -290,3 +290,34 @@ func nopePrompts(p *secretPrompt) string {
 		return text
 	}
 }
+
+// A literal that the goroutine captures passes errors on.
+func captured(c caller) {
+	ping := func() error { return c.Ping() }
+	go func() {
+		for { // want `retry of ping .*RL101`
+			if err := ping(); err == nil {
+				return
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+}
+
+func nopeCapturedCounts(c caller) {
+	n := 0
+	ping := func() error {
+		if n++; n > 10 {
+			return nil
+		}
+		return c.Ping()
+	}
+	go func() {
+		for {
+			if err := ping(); err == nil {
+				return
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+}
