@@ -12,97 +12,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// errorsFrom returns the errors that the loop gets from the object that a call
-// returns, as from the token of an operation under way, token.Error(), or from the
-// result of a query, result.Err.
-func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
-	errs := map[ssa.Value]bool{}
-	for _, ref := range *call.Referrers() {
-		if !l.blocks[ref.Block()] {
-			continue
-		}
-		switch ref := ref.(type) {
-		case *ssa.Call:
-			if asksForError(ref) && receiverOf(ref) == ssa.Value(call) {
-				errs[ref] = true
-			}
-		case *ssa.FieldAddr:
-			// A method of what is embedded there.
-			for _, use := range *ref.Referrers() {
-				if asked, ok := use.(*ssa.Call); ok && l.blocks[asked.Block()] && asksForError(asked) && receiverOf(asked) == ssa.Value(ref) {
-					errs[asked] = true
-				}
-			}
-			l.addErrors(errs, ref, call)
-		case *ssa.Field:
-			if isError(ref.Type()) && !mayBeNext(call) {
-				errs[ref] = true
-			}
-		case *ssa.Store:
-			for _, field := range partsAfter(ref) {
-				l.addErrors(errs, field, call)
-			}
-		}
-	}
-	return errs
-}
-
-// addErrors adds what the loop reads from a field of what a call returned, if that is an
-// error.
-func (l *loop) addErrors(errs map[ssa.Value]bool, field *ssa.FieldAddr, call *ssa.Call) {
-	if !isError(structOf(field).Field(field.Field).Type()) || mayBeNext(call) {
-		return
-	}
-	for _, use := range *field.Referrers() {
-		if load, ok := use.(*ssa.UnOp); ok && l.blocks[load.Block()] {
-			errs[load] = true
-		}
-	}
-}
-
-// mayBeNext reports whether a call may return the next of several results: it takes that
-// from somewhere, or nobody tells it what to return and it is not seen to keep nothing.
-func mayBeNext(call *ssa.Call) bool {
-	fn, told := call.Common().StaticCallee(), call.Common().Signature().Params().Len() > 0
-	if fn == nil || len(fn.Blocks) == 0 {
-		return !told
-	}
-	return anyInstr(fn, takes) || !told && remembers(fn, 3)
-}
-
-// partsAfter returns the fields that are read of a struct from the variable that a store
-// puts it into, if nothing else is put there.
-func partsAfter(store *ssa.Store) (fields []*ssa.FieldAddr) {
-	kept, ok := store.Addr.(*ssa.Alloc)
-	if !ok {
-		return nil
-	}
-	for _, ref := range *kept.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.FieldAddr:
-			if !isOnlyRead(ref) || !isPlain(ref) || !precedes(store, ref) {
-				return nil
-			}
-			fields = append(fields, ref)
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.Store:
-			if ref != store {
-				return nil
-			}
-		default:
-			return nil // its address goes elsewhere
-		}
-	}
-	return fields
-}
-
-// asksForError reports whether a call is of an accessor of an error, or of the
-// error that an error wraps, which tries nothing by itself.
-func asksForError(call *ssa.Call) bool {
-	name := nameOf(call)
-	return slices.Contains([]string{"Error", "Err", "Cause", "Unwrap"}, name) && isError(call.Type()) && call.Common().Signature().Params().Len() == 0 && receiverOf(call) != nil
-}
-
 var (
 	asker     = regexp.MustCompile(`(?i)^(ask|prompt|readline|readpassword)`)
 	prompter  = regexp.MustCompile(`(?i)prompt|survey|question`)
@@ -359,37 +268,6 @@ func tellsOfError(v ssa.Value, failure bool) bool {
 	return ok && (cmp.Op == token.EQL && !failure || cmp.Op == token.NEQ && failure) && isError(cmp.X.Type()) && isNil(cmp.Y)
 }
 
-// seesError reports whether block b only runs when an error is not nil, which is asked
-// behind block since, or anywhere in the function if that is nil.
-func seesError(b, since *ssa.BasicBlock) bool {
-	for ; b != since && b.Idom() != nil; b = b.Idom() {
-		if failingEdge(b.Idom()) == b && len(b.Preds) == 1 {
-			return true
-		}
-	}
-	return false
-}
-
-// failingEdge returns what follows block b when an error is not nil, if that is
-// what it asks.
-func failingEdge(b *ssa.BasicBlock) *ssa.BasicBlock {
-	branch, ok := terminator(b).(*ssa.If)
-	if !ok {
-		return nil
-	}
-	cmp, ok := branch.Cond.(*ssa.BinOp)
-	if !ok || !isError(cmp.X.Type()) || !isNil(cmp.Y) {
-		return nil
-	}
-	switch cmp.Op {
-	case token.NEQ:
-		return b.Succs[0]
-	case token.EQL:
-		return b.Succs[1]
-	}
-	return nil
-}
-
 // returning returns the blocks by which the way comes back to the header
 // without that anything else fails.
 func (w way) returning() map[*ssa.BasicBlock]bool {
@@ -561,39 +439,6 @@ func blockOf(v ssa.Value) *ssa.BasicBlock {
 		return instr.Block()
 	}
 	return nil
-}
-
-var teller = regexp.MustCompile(`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
-
-// session names what begins or ends one, though it begins as the names of tellers do.
-var session = regexp.MustCompile(`^(?i:log_?(in|out|on|off))([A-Z_]|$)`)
-
-// logger matches packages of which everything is to tell somebody.
-var logger = regexp.MustCompile(`(^|/)(log|slog|klog|glog|zerolog|zap|logrus|logr|hclog|go-hclog|log15)(/v\d+)?$`)
-
-// isTold reports whether a call only tells somebody something.
-func isTold(call *ssa.Call) bool {
-	if fn := call.Common().StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil {
-		switch fn.Object().Pkg().Path() {
-		case "fmt", "errors", "strings", "strconv", "time", "bytes":
-			return true
-		}
-	}
-	return isOfLogger(call) || teller.MatchString(nameOf(call)) && !session.MatchString(nameOf(call))
-}
-
-// isOfLogger reports whether a call is of a function of a package that only tells, or of
-// one that such a package keeps in a variable.
-func isOfLogger(call *ssa.Call) bool {
-	if fn := call.Common().StaticCallee(); fn != nil {
-		return fn.Object() != nil && fn.Object().Pkg() != nil && logger.MatchString(fn.Object().Pkg().Path())
-	}
-	load, ok := call.Common().Value.(*ssa.UnOp)
-	if !ok {
-		return false
-	}
-	kept, ok := load.X.(*ssa.Global)
-	return ok && kept.Pkg != nil && logger.MatchString(kept.Pkg.Pkg.Path())
 }
 
 // readsAnswer reports whether a call is of a method of what another call returned:

@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/token"
+	"go/types"
 	"net/http"
 	"regexp"
 	"slices"
@@ -170,4 +171,64 @@ var classifier = regexp.MustCompile(`(?i)^is|retr(y|iable)|transient|temporary|t
 
 func isGivenOne(call *ssa.Call, errs map[ssa.Value]bool) bool {
 	return slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool { return errs[arg] })
+}
+
+// isSelected reports whether a branch stays on the cycle for one error alone,
+// and leaves it for all others.
+func isSelected(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
+	one := asksForOne(branch)
+	return one != nil && cycle[one]
+}
+
+// isSpared reports whether a branch leaves the cycle for one error alone, and
+// stays on it for all others.
+func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
+	one := asksForOne(branch)
+	return one != nil && !cycle[one]
+}
+
+// down names errors of what cannot be reached.
+var down = regexp.MustCompile(`(?i)refused|unreachable|unavailable|timed?out|noconn|disconnect|offline|brokenpipe|reset`)
+
+// isDown reports whether a condition compares an error, or its code, with one by which
+// a server says that it cannot serve now, or in time: no more to do, and nobody was
+// faster.
+func isDown(cond ssa.Value) bool {
+	if one := sentinelOf(cond); one != nil {
+		return asksForTime(cond) || down.MatchString(one.Name())
+	}
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok {
+		return false
+	}
+	named, ok := types.Unalias(cmp.X.Type()).(*types.Named)
+	code, isCode := whole(cmp.Y)
+	if !ok || !isCode || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != "google.golang.org/grpc/codes" {
+		return false
+	}
+	const unknown, deadlineExceeded, resourceExhausted, internal, unavailable = 2, 4, 8, 13, 14
+	return slices.Contains([]int64{unknown, deadlineExceeded, resourceExhausted, internal, unavailable}, code)
+}
+
+// ofOne names functions that recognise one error, which is not that of a context.
+var ofOne = regexp.MustCompile(`^Is(NotFound|NotExist|Exist|AlreadyExists|Conflict|Gone|Invalid|Forbidden|Unauthorized|BadRequest|ResourceExpired)$`)
+
+// asksForOne returns what follows where a branch has recognised one error, or
+// nil if it asks for anything else.
+func asksForOne(branch *ssa.If) *ssa.BasicBlock {
+	succs := branch.Block().Succs
+	switch cond := branch.Cond.(type) {
+	case *ssa.Call:
+		if isNamed(cond.Common().StaticCallee(), "errors", "Is") || ofOne.MatchString(nameOf(cond)) {
+			return succs[0]
+		}
+	case *ssa.BinOp:
+		switch cond.Op {
+		case token.EQL:
+			return succs[0]
+		case token.NEQ:
+			return succs[1]
+		}
+	}
+	return nil
 }

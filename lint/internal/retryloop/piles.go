@@ -170,3 +170,32 @@ func isKeptElsewhere(v ssa.Value, depth int) bool {
 		return false
 	})
 }
+
+// Defers returns the defers that each failed attempt of a retry adds, of which
+// none runs before the function ends. What is deferred under a condition may be
+// so once.
+func (r Retry) Defers() (found []*ssa.Defer) {
+	if r.operands == countingOperands || r.operands.areNew() {
+		return nil // each round may be about something else
+	}
+	cycle := r.failed.cycle()
+	for _, b := range r.failed.loop.list {
+		for _, instr := range b.Instrs {
+			if d, ok := instr.(*ssa.Defer); ok && cycle[b] && r.isInEach(b) {
+				found = append(found, d)
+			}
+		}
+	}
+	return found
+}
+
+// isInEach reports whether block b runs in every attempt that fails.
+func (r Retry) isInEach(b *ssa.BasicBlock) bool {
+	w := r.failed
+	if b.Dominates(r.Call.Block()) || r.Call.Block().Dominates(b) && b.Dominates(w.from) {
+		return true
+	}
+	return w.blocks[b] && !slices.ContainsFunc(w.loop.header.Preds, func(pred *ssa.BasicBlock) bool {
+		return w.enters(pred) && !b.Dominates(pred)
+	})
+}

@@ -136,3 +136,66 @@ func returnedError(ret *ssa.Return) ssa.Value {
 	}
 	return returned(ret, len(ret.Results)-1)
 }
+
+// bindingOf returns what a captured variable holds, if it is captured in one
+// place, and not assigned to afterwards.
+func bindingOf(v *ssa.FreeVar) ssa.Value {
+	outer := v.Parent().Parent()
+	if outer == nil {
+		return nil // what binds a method to its receiver is made by no statement
+	}
+	var closure *ssa.MakeClosure
+	for _, b := range outer.Blocks {
+		for _, instr := range b.Instrs {
+			c, ok := instr.(*ssa.MakeClosure)
+			if !ok || c.Fn != v.Parent() {
+				continue
+			}
+			if closure != nil {
+				return nil
+			}
+			closure = c
+		}
+	}
+	if closure == nil {
+		return nil
+	}
+	switch bound := closure.Bindings[slices.Index(v.Parent().FreeVars, v)].(type) {
+	case *ssa.FreeVar:
+		return bindingOf(bound)
+	case *ssa.Alloc:
+		return lastStored(bound, closure)
+	default:
+		return bound
+	}
+}
+
+// lastStored returns what a variable holds at an instruction, if each
+// assignment to it comes before.
+func lastStored(alloc *ssa.Alloc, at ssa.Instruction) ssa.Value {
+	var last *ssa.Store
+	for _, ref := range *alloc.Referrers() {
+		store, ok := ref.(*ssa.Store)
+		if !ok || store.Addr != alloc {
+			continue
+		}
+		if !precedes(store, at) {
+			return nil
+		}
+		if last == nil || precedes(last, store) {
+			last = store
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return last.Val
+}
+
+// precedes reports whether a always runs before b does.
+func precedes(a, b ssa.Instruction) bool {
+	if a.Block() != b.Block() {
+		return a.Block().Dominates(b.Block())
+	}
+	return slices.Index(a.Block().Instrs, a) < slices.Index(b.Block().Instrs, b)
+}

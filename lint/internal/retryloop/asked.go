@@ -1,0 +1,166 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// contextAsked returns a context that a condition or a select of the loop asks and
+// that may end, or nil.
+func (l *loop) contextAsked() ssa.Value {
+	for _, b := range l.list {
+		for _, instr := range b.Instrs {
+			var asked []ssa.Value
+			switch instr := instr.(type) {
+			case *ssa.If:
+				asked = append(asked, contextAsked(instr.Cond))
+			case *ssa.Select:
+				// The branch on its last case is outside of the loop if that leaves it.
+				for _, s := range instr.States {
+					asked = append(asked, methodOfContext(s.Chan, "Done"))
+				}
+			}
+			for _, ctx := range asked {
+				if ctx != nil && !NeverEnds(ctx) && l.isOlder(ctx) {
+					return ctx
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// receivesEnd reports whether an instruction waits for the end of a context.
+func receivesEnd(instr ssa.Instruction) bool {
+	receive, ok := instr.(*ssa.UnOp)
+	return ok && receive.Op == token.ARROW && methodOfContext(receive.X, "Done") != nil
+}
+
+// endedAt reports whether a context has ended where block b runs.
+func endedAt(b *ssa.BasicBlock) bool {
+	for ; b != nil && b.Idom() != nil; b = b.Idom() {
+		at := b.Idom()
+		if slices.ContainsFunc(at.Instrs, receivesEnd) {
+			return true
+		}
+		branch, ok := terminator(at).(*ssa.If)
+		if !ok {
+			continue
+		}
+		if ctx, ended := endOf(branch); ctx != nil && ended == b {
+			return true
+		}
+	}
+	return false
+}
+
+// endOf returns the context that a branch asks for, and what follows if it has
+// ended.
+func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
+	ctx = contextAsked(branch.Cond)
+	if ctx == nil {
+		return nil, nil
+	}
+	// case <-ctx.Done() and ctx.Err() != nil lead to their first successor.
+	succ, cond := 0, branch.Cond
+	if not, ok := cond.(*ssa.UnOp); ok {
+		succ, cond = 1, not.X
+	}
+	if cmp, ok := cond.(*ssa.BinOp); ok {
+		if _, received := cmp.X.(*ssa.Extract); !received && (cmp.Op == token.EQL) == isNil(cmp.Y) {
+			succ = 1 - succ
+		}
+	}
+	return ctx, branch.Block().Succs[succ]
+}
+
+// hasNone reports whether block b only runs where a context is nil, or never ends.
+func hasNone(b *ssa.BasicBlock) bool {
+	for ; b.Idom() != nil; b = b.Idom() {
+		branch, ok := terminator(b.Idom()).(*ssa.If)
+		if !ok || len(b.Preds) != 1 {
+			continue
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if !ok || !IsContext(cmp.X.Type()) && methodOfContext(cmp.X, "Done") == nil || !isNil(cmp.Y) {
+			continue
+		}
+		if succs := b.Idom().Succs; cmp.Op == token.EQL && succs[0] == b || cmp.Op == token.NEQ && succs[1] == b {
+			return true
+		}
+	}
+	return false
+}
+
+// contextAsked returns the context whose end a condition asks for, or nil.
+func contextAsked(cond ssa.Value) ssa.Value {
+	if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {
+		cond = not.X
+	}
+	if call, ok := cond.(*ssa.Call); ok {
+		return askedForEnd(call)
+	}
+	cmp, ok := cond.(*ssa.BinOp)
+	if !ok {
+		return nil
+	}
+	switch x := cmp.X.(type) {
+	case *ssa.Call:
+		// ctx.Err() != nil, ctx.Err() == context.Canceled
+		if isNil(cmp.Y) || isEnd(cmp.Y) {
+			return methodOfContext(x, "Err")
+		}
+	case *ssa.Extract:
+		// case <-ctx.Done():
+		if sel, n := caseOf(cmp); sel != nil {
+			return methodOfContext(sel.States[n].Chan, "Done")
+		}
+	}
+	return nil
+}
+
+// askedForEnd returns the context that a call of a function, by its name, says of whether it
+// has ended, or nil.
+func askedForEnd(call *ssa.Call) ssa.Value {
+	args := argumentsOf(call.Common())
+	if len(args) != 1 || !IsContext(args[0].Type()) || !types.Identical(call.Type(), types.Typ[types.Bool]) || !ended.MatchString(nameOf(call)) {
+		return nil
+	}
+	return args[0]
+}
+
+var ended = regexp.MustCompile(`(?i)^(is)?(ctx|context)?(is)?(done|cancell?ed|closed|expired|ended|finished)$`)
+
+// isEnd reports whether v is the error of a context that has ended.
+func isEnd(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	g, ok := load.X.(*ssa.Global)
+	return ok && isVariable(g, "context", "Canceled", "DeadlineExceeded")
+}
+
+// asksContext reports whether a call asks a context whether it has ended.
+func asksContext(call *ssa.Call) bool {
+	return methodOfContext(call, "Done") != nil || methodOfContext(call, "Err") != nil
+}
+
+// methodOfContext returns the context that v asks by the named method, or nil.
+func methodOfContext(v ssa.Value, name string) ssa.Value {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return nil
+	}
+	if call.Common().IsInvoke() && call.Common().Method.Name() == name && IsContext(call.Common().Value.Type()) {
+		return call.Common().Value
+	}
+	if name == "Err" && isNamed(call.Common().StaticCallee(), "context", "Cause") {
+		return call.Common().Args[0]
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package retryloop
+
+import (
+	"go/token"
+	"go/types"
+	"iter"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Overflows returns the powers that a delay is made of, as whole numbers, of a number of
+// attempts that nothing bounds, the delay itself neither, but for what is capped
+// afterwards. A delay without a cap takes centuries to overflow.
+func Overflows(fn *ssa.Function) (found []ssa.Value) {
+	for _, l := range loops(fn) {
+		for _, b := range l.list {
+			for _, instr := range b.Instrs {
+				power, ok := instr.(ssa.Value)
+				if ok && l.innermost[b] == l && l.isFreePower(power) && becomesDuration(power, 5) && isCapped(power) && !isGuarded(power) && !l.endsBy(power) {
+					found = append(found, power)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// isFreePower reports whether v is shifted by, or has as its exponent, a number that the
+// loop counts up and never compares.
+func (l *loop) isFreePower(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return v.Op == token.SHL && l.isFreeCounter(v.Y)
+	case *ssa.Convert:
+		return isInteger(v.Type()) && l.isFreeFloat(v.X, 4)
+	}
+	return false
+}
+
+// isFreeFloat reports whether v is a power of that kind, or a multiple of one, which is not
+// looked at before it is made a whole number: by then it may be capped. It looks depth
+// products deep.
+func (l *loop) isFreeFloat(v ssa.Value, depth int) bool {
+	if depth == 0 || v.Referrers() == nil || slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		product, ok := ref.(*ssa.BinOp)
+		_, whole := ref.(*ssa.Convert)
+		_, debug := ref.(*ssa.DebugRef)
+		return !debug && !whole && !(ok && product.Op == token.MUL)
+	}) {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return v.Op == token.MUL && (l.isFreeFloat(v.X, depth-1) || l.isFreeFloat(v.Y, depth-1))
+	case *ssa.Call:
+		if !isNamed(v.Common().StaticCallee(), "math", "Pow") {
+			return false
+		}
+		base, ok := v.Common().Args[0].(*ssa.Const)
+		return ok && base.Float64() > 1 && l.isFreeCounter(v.Common().Args[1])
+	}
+	return false
+}
+
+// isFreeCounter reports whether v is made of a variable that the loop counts up
+// and never compares.
+func (l *loop) isFreeCounter(v ssa.Value) bool {
+	for {
+		switch x := v.(type) {
+		case *ssa.Convert:
+			v = x.X
+		case *ssa.BinOp:
+			if x.Op != token.MUL && x.Op != token.ADD && x.Op != token.SUB {
+				return false
+			}
+			if isConst(x.X) {
+				v = x.Y
+			} else if isConst(x.Y) {
+				v = x.X
+			} else {
+				return false
+			}
+		case *ssa.Phi:
+			return x.Block() == l.header && l.countsFreely(x)
+		default:
+			return false
+		}
+	}
+}
+
+func (l *loop) countsFreely(phi *ssa.Phi) bool {
+	stepped := false
+	for i, edge := range phi.Edges {
+		if !l.blocks[l.header.Preds[i]] || edge == phi {
+			continue
+		}
+		step, ok := edge.(*ssa.BinOp)
+		if !ok || !isStep(edge, phi) || step.Op != token.ADD || compared(step) {
+			return false
+		}
+		stepped = true
+	}
+	return stepped && !compared(phi)
+}
+
+// endsBy reports whether the loop leaves when a number, or what is computed from
+// it, is too large.
+func (l *loop) endsBy(v ssa.Value) bool {
+	for _, use := range usesOf(v, nil) {
+		branch, ok := use.(*ssa.If)
+		if ok && slices.ContainsFunc(branch.Block().Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCapped reports whether a number, or what is computed from it, is compared,
+// or given to what returns the smaller of two.
+func isCapped(v ssa.Value) bool {
+	for of, use := range usesOf(v, nil) {
+		switch use := use.(type) {
+		case *ssa.Call:
+			if len(use.Common().Args) > 1 && types.Identical(use.Type(), of.Type()) {
+				return true
+			}
+		case *ssa.BinOp:
+			if types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isGuarded reports whether a number, or what is computed from it, is compared with 0, or
+// given to what returns the greater of two: as what has overflowed is found.
+func isGuarded(v ssa.Value) bool {
+	isCallOf := func(call *ssa.Call, name string) bool {
+		builtin, ok := call.Common().Value.(*ssa.Builtin)
+		return ok && builtin.Name() == name
+	}
+	for _, use := range usesOf(v, func(call *ssa.Call) bool { return isCallOf(call, "min") }) {
+		switch use := use.(type) {
+		case *ssa.Call:
+			if isCallOf(use, "max") {
+				return true
+			}
+		case *ssa.BinOp:
+			if types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) && (isZero(use.X) || isZero(use.Y)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// GrowsOn reports whether a number is multiplied, shifted or added to where beyond says that it
+// is not looked at.
+func GrowsOn(v ssa.Value, beyond func(token.Pos) bool) bool {
+	for _, use := range usesOf(v, nil) {
+		if sum, ok := use.(*ssa.BinOp); ok && !types.Identical(sum.Type().Underlying(), types.Typ[types.Bool]) && beyond(sum.Pos()) {
+			return true
+		}
+	}
+	return false
+}
+
+// usesOf yields what uses a number, or what is computed from it, with the one of them that is
+// used: also what those calls return of which through says so.
+func usesOf(v ssa.Value, through func(*ssa.Call) bool) iter.Seq2[ssa.Value, ssa.Instruction] {
+	return func(yield func(ssa.Value, ssa.Instruction) bool) {
+		seen := map[ssa.Value]bool{v: true}
+		for todo := []ssa.Value{v}; len(todo) > 0; {
+			v := todo[0]
+			todo = todo[1:]
+			if v.Referrers() == nil {
+				continue
+			}
+			for _, use := range *v.Referrers() {
+				if !yield(v, use) {
+					return
+				}
+				switch use := use.(type) {
+				case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType, *ssa.Phi:
+				case *ssa.Call:
+					if through == nil || !through(use) {
+						continue
+					}
+				default:
+					continue
+				}
+				if next := use.(ssa.Value); !seen[next] {
+					seen[next] = true
+					todo = append(todo, next)
+				}
+			}
+		}
+	}
+}
+
+// becomesDuration reports whether a value is, or is part of, a time.Duration.
+func becomesDuration(v ssa.Value, depth int) bool {
+	if isDuration(v.Type()) {
+		return true
+	}
+	if depth == 0 {
+		return false
+	}
+	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType:
+			return becomesDuration(ref.(ssa.Value), depth-1)
+		}
+		return false
+	})
+}
+
+func isDuration(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Duration" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
+}
