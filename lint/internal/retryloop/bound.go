@@ -21,65 +21,84 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		parent := r.beforeAttempts(given)
 		c.ownTime = parent != given && NeverEnds(parent)
 	}
-	asked := map[*ssa.BasicBlock]ssa.Value{}
-	classes, bounds := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
+	out := endings{map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]ssa.Value{}}
 	for _, b := range r.failed.loop.list {
-		if !cycle[b] {
-			continue
-		}
 		last, isBranch := terminator(b).(*ssa.If)
-		if _, jumps := terminator(b).(*ssa.Jump); ends(b) || !isBranch && !jumps {
-			bounds[b] = true
-		}
-		if !isBranch || bounds[b] || last == branch && !r.recognised || r.staysOn(b, cycle) || r.comesBack(b, cycle) || r.leavesIfOK(last, cycle) {
-			continue
-		}
-		if asked[b] = contextAsked(last.Cond); asked[b] != nil {
-			continue
-		}
-		if b == r.failed.loop.header && r.failed.lacksIt(r.Call) {
-			continue
-		}
-		if to := whenStopped(b); to != nil && !cycle[to] {
-			bounds[b] = true
-			continue
-		}
-		if away := r.walksAway(last); away != nil && !cycle[away] {
-			continue
-		}
-		if r.isOfMaker(last.Cond) {
-			r.remade = true
-			continue
-		}
-		if !c.only(last.Cond) {
-			bounds[b] = true
-			continue
-		}
-		classes[b] = !c.fixed(last.Cond) && r.failed.loop.concerns(last.Cond, errs)
-		if !classes[b] && r.comesSometimes(b, cycle, c) {
-			bounds[b] = true
+		_, jumps := terminator(b).(*ssa.Jump)
+		switch {
+		case !cycle[b]:
+		case ends(b) || !isBranch && !jumps:
+			out.bounds[b] = true
+		case isBranch && (last != branch || r.recognised):
+			r.addEnding(out, b, cycle, c)
 		}
 	}
-	if len(bounds) > 0 && !r.escapes(cycle, bounds, classes, c, branch) {
+	if len(out.bounds) > 0 && !r.escapes(cycle, out, c, branch) {
 		return
 	}
+	r.conclude(out, cycle)
+}
+
+// endings are the blocks of a cycle behind which it may end.
+type endings struct {
+	bounds   map[*ssa.BasicBlock]bool      // for a reason that may come to hold
+	classes  map[*ssa.BasicBlock]bool      // for an error of another class
+	contexts map[*ssa.BasicBlock]ssa.Value // because one has ended
+}
+
+// addEnding adds block b, which ends with a branch, if it may end the cycle. Of what looks so,
+// and never does, it keeps why.
+func (r *Retry) addEnding(out endings, b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool, c classification) {
+	branch := terminator(b).(*ssa.If)
+	if r.staysOn(b, cycle) || r.comesBack(b, cycle) || r.leavesIfOK(branch, cycle) {
+		return
+	}
+	if ctx := contextAsked(branch.Cond); ctx != nil {
+		out.contexts[b] = ctx
+		return
+	}
+	if b == r.failed.loop.header && r.failed.lacksIt(r.Call) {
+		return
+	}
+	if to := whenStopped(b); to != nil && !cycle[to] {
+		out.bounds[b] = true
+		return
+	}
+	if away := r.walksAway(branch); away != nil && !cycle[away] {
+		return
+	}
+	switch {
+	case r.isOfMaker(branch.Cond):
+		r.remade = true
+	case !c.only(branch.Cond):
+		out.bounds[b] = true
+	case !c.fixed(branch.Cond) && r.failed.loop.concerns(branch.Cond, c.errs):
+		out.classes[b] = true
+	case r.comesSometimes(b, cycle, c):
+		out.bounds[b] = true
+	}
+}
+
+// conclude sets the bound of a retry that only what is left of the cycle ends: an error of
+// another class, or a context.
+func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 	var ctx ssa.Value
 	selected, knows := false, false
 	for _, b := range r.failed.loop.list {
 		if !cycle[b] {
 			continue
 		}
-		if classes[b] {
+		if out.classes[b] {
 			last := terminator(b).(*ssa.If)
 			r.Classified = true
 			selected = selected || isSelected(last, cycle) && !isDown(last.Cond)
 			knows = knows || !isSpared(last, cycle)
 		}
-		if asked[b] != nil {
-			if ctx != nil && ctx != asked[b] {
+		if asked := out.contexts[b]; asked != nil {
+			if ctx != nil && ctx != asked {
 				return
 			}
-			ctx = asked[b]
+			ctx = asked
 		}
 	}
 	switch given := GivenContext(r.Attempt()); {
@@ -170,14 +189,14 @@ func (r *Retry) beforeAttempts(ctx ssa.Value) ssa.Value {
 // escapes reports whether errors of some class lead round the cycle past all that
 // bounds it, and takes the rest out of the cycle: of which class the next error is,
 // the program cannot choose; all other branches are its own. Branches that choose by
-// the class it adds to classes.
-func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c classification, branch *ssa.If) bool {
+// the class it adds to the classes.
+func (r *Retry) escapes(cycle map[*ssa.BasicBlock]bool, out endings, c classification, branch *ssa.If) bool {
 	header := r.failed.loop.header
-	for b := range bounds {
+	for b := range out.bounds {
 		delete(cycle, b)
 	}
 	before := maps.Clone(cycle)
-	for b := range bounds {
+	for b := range out.bounds {
 		before[b] = true
 	}
 	// What the program chooses by itself, and what follows a failure.
@@ -209,7 +228,7 @@ func (r *Retry) escapes(cycle, bounds, classes map[*ssa.BasicBlock]bool, c class
 				delete(cycle, b)
 				shrunk = true
 			} else if off > 0 && terminator(b) != ssa.Instruction(branch) {
-				classes[b] = true
+				out.classes[b] = true
 			}
 		}
 	}
