@@ -277,7 +277,7 @@ func (h *hostile) source() string {
 	fmt.Fprintf(&b, "%sfunc %s%s%s { panic(0) }\n\n", doc, name, params, h.signature(2, true))
 	bound(name)
 
-	params, args := h.typeParams()
+	params, _ = h.typeParams()
 	fmt.Fprintf(&b, "%stype Store%s interface {\n", doc, params)
 	for _, m := range []string{"Get", "next", h.one("shared", "Unwrap", "Do", "String")} {
 		fmt.Fprintf(&b, "\t%s%s\n", m, h.signature(2, m != "Do"))
@@ -285,7 +285,7 @@ func (h *hostile) source() string {
 	b.WriteString("}\n\n")
 	bound("Store")
 
-	params, args = h.typeParams()
+	params, args := h.typeParams()
 	fmt.Fprintf(&b, "type Client%s struct{}\n\n", params)
 	for _, m := range []string{"Get", "Put", h.one("Unwrap", "Do", "private")} {
 		fmt.Fprintf(&b, "%sfunc (%s %sClient%s) %s%s { panic(0) }\n\n", doc, h.one("c", "_", h.name()), h.one("", "*"), args, m, h.signature(2, true))

@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/token"
 	"regexp"
 	"slices"
 
@@ -38,12 +39,12 @@ func pauses(instr ssa.Instruction) bool {
 }
 
 // comesAround reports whether each round runs block b, unless something fails, the loop ends,
-// or a ticker has not ticked: what stands under another condition may run once.
+// there is nothing to close, or a ticker has not ticked: what stands under another condition may run once.
 func (l *loop) comesAround(b *ssa.BasicBlock) bool {
 	for ; b != l.header; b = b.Idom() {
 		at := b.Idom()
 		branch, ok := terminator(at).(*ssa.If)
-		if !ok || len(b.Preds) != 1 || l.mayLeave(branch) || failingEdge(at) != nil || l.chooses(at) {
+		if !ok || len(b.Preds) != 1 || l.mayLeave(branch) || failingEdge(at) != nil || gottenEdge(at) == b || l.chooses(at) {
 			continue
 		}
 		if sel, n := caseOf(branch.Cond); sel == nil || b == at.Succs[0] && !isOfTicks(sel.States[n].Chan) {
@@ -51,6 +52,23 @@ func (l *loop) comesAround(b *ssa.BasicBlock) bool {
 		}
 	}
 	return true
+}
+
+// gottenEdge returns what follows block b where there is something to close, if it asks
+// whether a value is nil.
+func gottenEdge(b *ssa.BasicBlock) *ssa.BasicBlock {
+	branch, ok := terminator(b).(*ssa.If)
+	if !ok {
+		return nil
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	switch {
+	case !ok || !isNil(cmp.Y) || isError(cmp.X.Type()):
+		return nil
+	case cmp.Op == token.EQL:
+		return b.Succs[1]
+	}
+	return b.Succs[0]
 }
 
 // chooses reports whether a block of a loop inside of this one takes the next item, or asks
@@ -78,6 +96,9 @@ func (l *loop) chooses(b *ssa.BasicBlock) bool {
 // leavesBehind reports whether an answer ends the loop behind block b: no error, and not the
 // end of a context.
 func (l *loop) leavesBehind(b *ssa.BasicBlock) bool {
+	for at := b.Idom(); at != nil && len(b.Preds) == 1 && gottenEdge(at) == b; at = b.Idom() {
+		b = at // what it has gotten is closed, if it has, and asked
+	}
 	return slices.ContainsFunc(l.list, func(at *ssa.BasicBlock) bool {
 		branch, ok := terminator(at).(*ssa.If)
 		return ok && b.Dominates(at) && contextAsked(branch.Cond) == nil && slices.ContainsFunc(at.Succs, func(s *ssa.BasicBlock) bool {
