@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -33,8 +34,9 @@ RIGHT:
 	c.RetryMax = 5
 	return c.StandardClient()
 
-It is silent where the retrying client is used for anything but its fields, also
-where it comes from elsewhere: whoever has both may well choose.`,
+It is silent where the retrying client is used for anything but its fields, where the
+inner client is given to a package that makes retrying clients itself, and where the
+client comes from elsewhere: whoever has both may well choose.`,
 	URL:        pageOf("RL204"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
@@ -126,12 +128,22 @@ func handedOut(v ssa.Value, seen map[ssa.Value]bool) (where int) {
 			}
 			where = max(where, toOthers)
 		case *ssa.Call:
-			if fn := ref.Call.StaticCallee(); fn == nil || fn.Name() != "CloseIdleConnections" {
+			switch fn := ref.Call.StaticCallee(); {
+			case fn != nil && retriesByItself(fn.Object(), ref.Parent().Pkg.Pkg):
+				return toRetry
+			case fn == nil || fn.Name() != "CloseIdleConnections":
 				where = max(where, toOthers)
 			}
 		}
 	}
 	return where
+}
+
+// retriesByItself reports whether a function is of another package that makes retrying
+// clients, as those of GitLab's API are.
+func retriesByItself(fn types.Object, of *types.Package) bool {
+	return fn != nil && fn.Pkg() != nil && fn.Pkg() != of && fn.Pkg().Path() != retryablehttp &&
+		slices.ContainsFunc(fn.Pkg().Imports(), func(p *types.Package) bool { return p.Path() == retryablehttp })
 }
 
 func fieldName(f *ssa.FieldAddr) string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
 type registry struct{ client *http.Client }
@@ -71,4 +72,11 @@ func nopeInto(given *http.Client) *retryablehttp.Client {
 func nopeSettings() (time.Duration, http.RoundTripper) {
 	c := retryablehttp.NewClient().HTTPClient
 	return c.Timeout, c.Transport
+}
+
+// It makes a retrying client of what it is given.
+func nopeOwnRetries(token string) (*gitlab.Client, error) {
+	c := retryablehttp.NewClient()
+	c.HTTPClient.Timeout = time.Second
+	return gitlab.NewClient(token, gitlab.WithHTTPClient(c.HTTPClient))
 }
