@@ -15,6 +15,9 @@ import (
 // another class, or only a context besides.
 func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 	cycle := r.failed.cycle()
+	if !cycle[r.failed.loop.header] {
+		return // something on each way back to the call ends the program, or a test
+	}
 	cycle[r.Call.Block()] = true
 	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, judged: map[ssa.Value]bool{}, set: &r.sets}
 	if given := GivenContext(r.Attempt()); given != nil {

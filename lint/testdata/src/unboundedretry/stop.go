@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"testing"
 	"time"
 )
 
@@ -320,4 +321,24 @@ func nopeCapturedCounts(c caller) {
 			time.Sleep(time.Second)
 		}
 	}()
+}
+
+type fixture struct{ caller }
+
+func (f *fixture) prepare(t *testing.T) { t.Helper() }
+
+// What is given the test may end it, or the clock does.
+func nopeGivenTest(t *testing.T, f *fixture) error {
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Second) {
+		if _, err := os.ReadFile("state"); err == nil {
+			f.prepare(t)
+			if f.caller == nil {
+				return errors.New("no caller")
+			}
+			if err = f.Ping(); err == nil {
+				return nil
+			}
+		}
+	}
+	return errors.New("late")
 }
