@@ -150,6 +150,24 @@ func (l *loop) counted(v ssa.Value) bool {
 	return ok && phi.Block() == l.header && slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return isStep(edge, phi) })
 }
 
+// takesItems reports whether each round takes an item from a channel, and does something
+// with it.
+func (l *loop) takesItems() bool {
+	return l.anyInstr(func(instr ssa.Instruction) bool {
+		x, ok := instr.(*ssa.Extract)
+		if !ok || l.innermost[x.Block()] != l {
+			return false
+		}
+		switch from := x.Tuple.(type) {
+		case *ssa.UnOp:
+			return from.Op == token.ARROW && x.Index == 0 && isUsed(x, 6)
+		case *ssa.Select:
+			return x.Index > 1 && isUsed(x, 6)
+		}
+		return false
+	})
+}
+
 // isUsed reports whether an item is given to a call, kept, or asked for. It
 // follows what is computed from it for some steps.
 func isUsed(v ssa.Value, depth int) bool {
@@ -196,9 +214,10 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 	switch {
 	case slices.ContainsFunc(repeated, func(call *ssa.Call) bool { return l.isPolled(call, asks) }):
 		return max(why, aPoll), l.blocks
-	case asks && why == noTrial && l.endsOtherwise(nil):
+	case !asks || why != noTrial || l.takesItems():
+	case l.endsOtherwise(nil):
 		return aPoll, l.blocks
-	case asks && why == noTrial && l.lastsAsContext():
+	case l.lastsAsContext():
 		return lasts, l.blocks
 	}
 	behindFailure := map[*ssa.BasicBlock]bool{}
@@ -278,9 +297,11 @@ func mayFail(call *ssa.Call) bool {
 	return results.Len() > 0 && isError(results.At(results.Len()-1).Type())
 }
 
-// isOfClock reports whether a call asks what time it is, or how much has passed.
+// isOfClock reports whether a call asks what time it is, how much has passed, or computes
+// with times.
 func isOfClock(call *ssa.Call) bool {
-	return isClock(call.Common().StaticCallee()) || isOfTime(call.Common().StaticCallee())
+	fn := call.Common().StaticCallee()
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "time"
 }
 
 // failuresOf returns the ways on which a failure of a call that is given a context comes
@@ -396,12 +417,23 @@ func (l *loop) asksFilled(call *ssa.Call) bool {
 			continue
 		}
 		for branch := range l.branchesOn(arg) {
-			if _, failing, _ := l.branchOn(branch.Block(), errorsOf(call)); failing == nil && l.mayLeave(branch) {
+			// An error of another call says what that did.
+			if failingEdge(branch.Block()) == nil && l.mayLeave(branch) && !l.comparesVariable(branch) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// comparesVariable reports whether a branch compares a number that each round sets anew, as
+// the time that has passed.
+func (l *loop) comparesVariable(branch *ssa.If) bool {
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	return ok && slices.ContainsFunc([]ssa.Value{cmp.X, cmp.Y}, func(v ssa.Value) bool {
+		phi, ok := v.(*ssa.Phi)
+		return ok && phi.Block() == l.header && isInteger(phi.Type())
+	})
 }
 
 // isLeftEmpty reports whether nothing is assigned to a variable or its parts.

@@ -1294,3 +1294,75 @@ func nopeTimerAndStop(ctx context.Context, c caller, stop <-chan struct{}) (err 
 		}
 	}
 }
+
+// ---- loops that pace what they do ----
+
+func nopePacesItems(ctx context.Context, items <-chan []string, wait func() time.Duration, c caller) {
+	for keys := range items {
+		select {
+		case <-ctx.Done():
+			return
+		default:
+		}
+		if d := wait(); d > 0 {
+			time.Sleep(d)
+		}
+		go func() {
+			for _, key := range keys {
+				c.Call(ctx, key)
+			}
+		}()
+	}
+}
+
+func nopePacesMessages(ctx context.Context, ids <-chan string, c caller) (n int) {
+	for {
+		select {
+		case <-ctx.Done():
+			return n
+		case id, ok := <-ids:
+			if !ok {
+				return n
+			}
+			if err := once(func() error { _, err := c.Call(ctx, id); return err }); err == nil {
+				n++
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func once(f func() error) error { return f() }
+
+type experiment struct {
+	nodes, probes              []string
+	interval, duration, length int
+}
+
+func stop(node string, after int) error { return os.Remove(node) }
+
+func probe(ctx context.Context, e *experiment, c caller) error {
+	_, err := c.Call(ctx, e.probes[0])
+	return err
+}
+
+// What it does it does several times over: each failure ends it.
+func nopeInjects(ctx context.Context, e *experiment, c caller) error {
+	began := time.Now()
+	passed := 0
+	for passed < e.duration {
+		for _, node := range e.nodes {
+			if err := stop(node, e.length); err != nil {
+				return err
+			}
+		}
+		if len(e.probes) > 0 {
+			if err := probe(ctx, e, c); err != nil {
+				return err
+			}
+		}
+		time.Sleep(time.Duration(e.interval) * time.Second)
+		passed = int(time.Since(began).Seconds())
+	}
+	return nil
+}
