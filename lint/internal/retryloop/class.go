@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/ast"
 	"go/token"
 	"go/types"
 	"net/http"
@@ -142,10 +143,13 @@ func askedStatus(b *ssa.BasicBlock, call *ssa.Call) (failing, succeeding *ssa.Ba
 		return nil, nil
 	}
 	cmp, ok := branch.Cond.(*ssa.BinOp)
-	if !ok || nameOfValue(cmp.X) != "StatusCode" || !isResultOf(cmp.X, call, 4) {
+	if !ok {
 		return nil, nil
 	}
 	status, ok := whole(cmp.Y)
+	if !(nameOfValue(cmp.X) == "StatusCode" && isResultOf(cmp.X, call, 4)) && !isStatusOf(cmp.X, call, status) {
+		return nil, nil
+	}
 	fails, succeeds := status >= http.StatusBadRequest, status/100 == 2
 	switch {
 	case !ok:
@@ -156,6 +160,36 @@ func askedStatus(b *ssa.BasicBlock, call *ssa.Call) (failing, succeeding *ssa.Ba
 		return b.Succs[1], b.Succs[0]
 	}
 	return nil, nil
+}
+
+// isStatusOf reports whether a call returns a number that the source calls a code or status,
+// and that is compared with what only the status of a response is.
+func isStatusOf(v ssa.Value, call *ssa.Call, status int64) bool {
+	x, ok := v.(*ssa.Extract)
+	return ok && x.Tuple == ssa.Value(call) && isInteger(x.Type()) && (status/100 == 2 || status/100 == 4 || status/100 == 5) && statusName.MatchString(nameOfResult(x))
+}
+
+var statusName = regexp.MustCompile(`(?i)code|status`)
+
+// nameOfResult returns the name of the variable that a result of a call is assigned to, or "".
+func nameOfResult(x *ssa.Extract) (name string) {
+	syntax := x.Parent().Syntax()
+	if syntax == nil {
+		return ""
+	}
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok || len(assign.Rhs) != 1 || x.Index >= len(assign.Lhs) {
+			return name == ""
+		}
+		if source, ok := ast.Unparen(assign.Rhs[0]).(*ast.CallExpr); ok && source.Lparen == x.Tuple.Pos() {
+			if id, ok := assign.Lhs[x.Index].(*ast.Ident); ok {
+				name = id.Name
+			}
+		}
+		return name == ""
+	})
+	return name
 }
 
 // isWorthAnother reports whether a condition asks a function that says by its name that an

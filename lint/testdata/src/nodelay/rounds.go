@@ -903,3 +903,45 @@ func sameID(ctx context.Context, c client, n namer) (string, error) {
 	}
 	return "", errConflict
 }
+
+func retrieve(ctx context.Context, url string) (int, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, b, err
+}
+
+func statusInAnInt(ctx context.Context, url string) ([]byte, error) {
+	for range 5 { // want `retrieve is tried again at once`
+		code, body, err := retrieve(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		if code >= 500 {
+			continue
+		}
+		return body, nil
+	}
+	return nil, errors.New("too many")
+}
+
+func nopeNumber(ctx context.Context, url string) (all []byte, err error) {
+	for {
+		n, body, err := retrieve(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, body...)
+		if n >= 500 {
+			continue
+		}
+		return all, nil
+	}
+}
