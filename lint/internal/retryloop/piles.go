@@ -44,7 +44,7 @@ func (l *loop) comesAround(b *ssa.BasicBlock) bool {
 	for ; b != l.header; b = b.Idom() {
 		at := b.Idom()
 		branch, ok := terminator(at).(*ssa.If)
-		if !ok || len(b.Preds) != 1 || l.mayLeave(branch) || failingEdge(at) != nil || gottenEdge(at) == b || l.chooses(at) {
+		if !ok || len(b.Preds) != 1 || l.mayLeave(branch) || failingEdge(at) != nil || gottenEdge(at) == b || asksStatus(branch.Cond) || l.chooses(at) {
 			continue
 		}
 		if sel, n := caseOf(branch.Cond); sel == nil || b == at.Succs[0] && !isOfTicks(sel.States[n].Chan) {
@@ -52,6 +52,12 @@ func (l *loop) comesAround(b *ssa.BasicBlock) bool {
 		}
 	}
 	return true
+}
+
+// asksStatus reports whether a condition compares the status of a response.
+func asksStatus(cond ssa.Value) bool {
+	cmp, ok := cond.(*ssa.BinOp)
+	return ok && isConst(cmp.Y) && nameOfValue(cmp.X) == "StatusCode"
 }
 
 // gottenEdge returns what follows block b where there is something to close, if it asks

@@ -290,3 +290,21 @@ func closesWhatItGets(c *http.Client, url string) (string, error) {
 	}
 	return "", errors.New("too many")
 }
+
+func reconnects(url string, read func(*http.Response) error, interrupted <-chan os.Signal) {
+	for {
+		resp, err := http.Get(url)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			time.Sleep(time.Second)
+			continue
+		}
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop() // want `RL306`
+		select {
+		case <-ticker.C:
+			read(resp)
+		case <-interrupted:
+			return
+		}
+	}
+}
