@@ -193,45 +193,43 @@ func isSupervised(fn *ssa.Function) bool {
 	if outer == nil {
 		return false
 	}
-	var awaited []ssa.Value
-	for _, b := range outer.Blocks {
+	awaited := toldBy(fn, outer)
+	isAwaited := func(s *ssa.SelectState) bool {
+		return s.Dir == types.RecvOnly && slices.Contains(awaited, root(s.Chan))
+	}
+	mayEnd := func(s *ssa.SelectState) bool {
+		return !isAwaited(s) && (!isOfTicks(s.Chan) || outer.Pkg != nil && outer.Pkg.Pkg.Name() == "main" || exits(outer))
+	}
+	return len(awaited) > 0 && anyInstr(outer, func(instr ssa.Instruction) bool {
+		sel, ok := instr.(*ssa.Select)
+		return ok && sel.Blocking && slices.ContainsFunc(sel.States, isAwaited) && slices.ContainsFunc(sel.States, mayEnd)
+	})
+}
+
+// toldBy returns the channels, or the variables that hold them, by which a goroutine of fn
+// tells the function that starts it that it has ended.
+func toldBy(fn, starter *ssa.Function) (channels []ssa.Value) {
+	for _, b := range starter.Blocks {
 		for _, instr := range b.Instrs {
 			start, ok := instr.(*ssa.Go)
-			if !ok {
-				continue
-			}
-			if start.Common().StaticCallee() != fn {
+			if !ok || start.Common().StaticCallee() != fn {
 				continue
 			}
 			for i, arg := range start.Common().Args {
 				if tells(fn.Params[i]) {
-					awaited = append(awaited, arg)
+					channels = append(channels, arg)
 				}
 			}
 			if c, ok := start.Common().Value.(*ssa.MakeClosure); ok {
 				for i, bound := range c.Bindings {
 					if tells(fn.FreeVars[i]) {
-						awaited = append(awaited, bound)
+						channels = append(channels, bound)
 					}
 				}
 			}
 		}
 	}
-	return anyInstr(outer, func(instr ssa.Instruction) bool {
-		sel, ok := instr.(*ssa.Select)
-		if !ok || !sel.Blocking {
-			return false
-		}
-		others := 0
-		for _, s := range sel.States {
-			if !slices.Contains(awaited, root(s.Chan)) && (!isOfTicks(s.Chan) || outer.Pkg != nil && outer.Pkg.Pkg.Name() == "main" || exits(outer)) {
-				others++
-			}
-		}
-		return others > 0 && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool {
-			return s.Dir == types.RecvOnly && slices.Contains(awaited, root(s.Chan))
-		})
-	})
+	return channels
 }
 
 // tells reports whether a channel, or a variable that holds one, is sent to or
