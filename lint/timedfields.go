@@ -82,8 +82,8 @@ func copiedFields(pass *analysis.Pass, assign *ast.AssignStmt) iter.Seq2[types.O
 	return func(yield func(types.Object, *types.Var) bool) {
 		for i, lhs := range assign.Lhs {
 			name, ok := lhs.(*ast.Ident)
-			if !ok || len(assign.Lhs) != len(assign.Rhs) {
-				continue
+			if !ok || len(assign.Lhs) != len(assign.Rhs) || pass.TypesInfo.ObjectOf(name) == nil {
+				continue // the blank identifier is no variable
 			}
 			if field := fieldOf(pass, assign.Rhs[i], nil); field != nil && !yield(pass.TypesInfo.ObjectOf(name), field) {
 				return
