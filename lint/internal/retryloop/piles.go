@@ -39,7 +39,8 @@ func pauses(instr ssa.Instruction) bool {
 }
 
 // comesAround reports whether each round runs block b, unless something fails, the loop ends,
-// there is nothing to close, or a ticker has not ticked: what stands under another condition may run once.
+// there is nothing to close, or a ticker has not ticked: what stands under another condition
+// may run once.
 func (l *loop) comesAround(b *ssa.BasicBlock) bool {
 	for ; b != l.header; b = b.Idom() {
 		at := b.Idom()
