@@ -45,8 +45,9 @@ RIGHT:
 So does each round of a loop that waits, and asks for the same again until the answer is
 right: a transaction, rows, a file, a timer that nothing else has.
 
-It is silent about defers that only a success or the last failure reaches, or another
-condition, about what is kept elsewhere as well, and in loops over items.`,
+It is silent about defers that only a success or the last failure reaches, or a condition
+other than that there is something to close, or the status of a response, about what is
+kept elsewhere as well, and in loops over items.`,
 	URL:        pageOf("RL306"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

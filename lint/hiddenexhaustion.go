@@ -63,8 +63,9 @@ answer, or the error of the last question, which may have been answered.
 
 It is silent about loops that serve until they are told to stop, or stand before what
 does, where the function returns a false or another value beside the error, where it
-does more than to log before it returns or the next attempt begins, and where it asks, or
-gives back, how the attempts have ended. Trying a few times and going on is often
+does more than to log before it returns or the next attempt begins, where it asks, or
+gives back, how the attempts have ended, and where only what was not found is looked for
+again, and nothing is returned for it. Trying a few times and going on is often
 meant: a function that returns none of the errors is not reported.`,
 	URL:        pageOf("RL109"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},

@@ -58,10 +58,11 @@ RIGHT:
 
 It is silent where a number of attempts is not constant, where the outer ends for
 the error that the inner gives up with, about calls through interfaces and values,
-where more than three calls lie between, about wrappers of what another package
-has written, and about what stays inside of the program. Of the libraries it counts those of
-cenkalti and avast, and the steps of a wait.Backoff, where no error that the operation
-marks, or an option asks for, ends it sooner.`,
+where more than three calls lie between, or one settles by a constant bool whether it is
+tried again, about wrappers of what another package has written, and about what stays
+inside of the program. Of the libraries it counts those of cenkalti and avast, and the
+steps of a wait.Backoff, where no error that the operation marks, or an option asks for,
+ends it sooner.`,
 	URL:        pageOf("RL401"),
 	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
 	ResultType: used,

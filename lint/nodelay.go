@@ -53,8 +53,9 @@ call of a helper, or of a retry library, that retries what it is given without a
 
 It is silent where anything between the attempts, or in the call, may wait, as for an
 answer until a deadline or a timeout, or put something right, where the next is made on
-another connection or server, about one or two retries, without a limit about errors that
-alone ask for the same again, in loops over items, and in tests.`,
+another connection or server, or with an ID that is made up anew, about one or two retries,
+without a limit about errors that alone ask for the same again, in loops over items, and in
+tests.`,
 	URL:        pageOf("RL103"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions, hurriedCalls, directiveIndex},
 	ResultType: used,

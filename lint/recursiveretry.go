@@ -12,7 +12,7 @@ import (
 // RecursiveRetry reports RL113.
 var RecursiveRetry = &analysis.Analyzer{
 	Name: "recursiveretry",
-	Doc: `recursiveretry: report functions that call themselves after every failure
+	Doc: `recursiveretry: report functions that call themselves after failures
 
 A function that answers an error by calling itself with the same arguments
 retries without a limit, and needs more stack each time.
@@ -45,7 +45,8 @@ context that is given to the attempt, and that nobody asks.
 A function that only tells of the failure, waits, and calls the first again is part of it.
 It is silent where any other argument differs, where anything else decides but settings
 that only what makes the object assigns to, and where something may have been put right
-in between: behind the question which error it was, all but to tell of it and to wait.`,
+in between. Behind the question which error it was, all counts as that but to tell of it
+and to wait.`,
 	URL:        pageOf("RL113"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
@@ -57,7 +58,7 @@ func runRecursiveRetry(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Recursions(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL113", "%s calls itself again after every failure, without a limit: count the attempts in a loop", nameOfFunction(fn))
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL113", "%s calls itself again after a failure, without a limit: count the attempts in a loop", nameOfFunction(fn))
 			}
 		}
 	}

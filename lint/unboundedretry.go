@@ -58,10 +58,10 @@ than fields that only a success sets and settings, or on methods of other values
 about calls of function values, whose callers decide, and of closures that do more
 than to pass errors on; about functions that return no error once somebody has
 stopped, and errors that say so; about goroutines whose end is awaited beside a
-signal, or a timer that ends the program; about loops that go on after success
-(daemons, accept loops), also with messages that are taken; about calls whose
-arguments change (pages, alternatives), or that ask the user; and about loops over
-items.
+signal, or a timer that ends the program, or in package main; about loops that go on
+after success (daemons, accept loops), also with messages that are taken; about calls
+whose arguments change (pages, alternatives), or that ask the user; and about loops
+over items.
 
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,

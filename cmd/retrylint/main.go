@@ -51,7 +51,7 @@ files: what ends in .yaml or .yml.
   RL109  giving up that reads as success
   RL110  a poll that nothing but the answer ends (with -enable)
   RL112  a goroutine that nobody can stop (with -enable)
-  RL113  a function that calls itself after every failure
+  RL113  a function that calls itself after failures
   RL201  a library or helper that retries for ever
   RL202  the same where a context could end it
   RL204  a retrying client of which only the inner client is used
