@@ -252,9 +252,10 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 			if err.Pos != "" && err.Pos != "-" {
 				text = strings.TrimPrefix(err.Pos, dir+string(filepath.Separator)) + ": " + err.Msg
 			}
-			// The go command adds the compiler's words under the package's name.
+			// The go command adds the compiler's words under the package's name, with a dot
+			// before the files of this folder.
 			for line := range strings.Lines(text) {
-				line = strings.TrimRight(line, "\n")
+				line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "."+string(filepath.Separator))
 				if !strings.HasPrefix(line, "# ") && !slices.Contains(lines, line) {
 					lines = append(lines, line)
 				}
