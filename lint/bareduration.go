@@ -30,7 +30,7 @@ RIGHT:
 
 	time.Sleep(5 * time.Second)
 
-It looks at what the packages time and context wait for, and at fields of the
+It looks at what the packages time and context wait for, and libraries for retries, and at fields of the
 structures of net, net/http and os/exec; and at fields that are called a delay,
 an interval or a timeout, and are given times with a unit elsewhere. It is silent
 about 0, 1 and -1, which say something else, about other fields, which may count in
@@ -49,8 +49,11 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			return
 		}
 		v := pass.TypesInfo.Types[lit]
+		if !isNamedType(v.Type, "time", "Duration") {
+			return // it may be that of a fraction
+		}
 		n, exact := constant.Int64Val(v.Value)
-		if !exact || n < 2 || n >= int64(time.Millisecond) || !isNamedType(v.Type, "time", "Duration") {
+		if !exact || n < 2 || n >= int64(time.Millisecond) {
 			return
 		}
 		if file := fileOf(pass, lit.Pos()); file != nil && !ast.IsGenerated(file) {
@@ -90,11 +93,12 @@ func waits(pass *analysis.Pass, call *ast.CallExpr) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
 	}
-	switch fn.Pkg().Path() {
+	switch path := fn.Pkg().Path(); path {
 	case "time":
 		return slices.Contains([]string{"Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Reset"}, fn.Name())
 	case "context":
 		return fn.Name() == "WithTimeout" || fn.Name() == "WithTimeoutCause"
+	default:
+		return slices.ContainsFunc(libraries, func(l library) bool { return slices.Contains(l.paths, path) })
 	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"math"
 	"slices"
+	"time"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -26,6 +27,7 @@ type library struct {
 	attempts  func(args []ssa.Value) int  // if not nil: how often a call tries at most, or 0 if that is not known
 	atOnce    func(args []ssa.Value) bool // if not nil: whether a call tries again at once, several times
 	limit     string                      // what gives a call a limit
+	brief     func(args []ssa.Value) bool // whether all its waits together are too short to be cut short, or nil
 	final     bool                        // an error of the operation ends it
 	twins     []string                    // functions that do the same with a context, the newest first
 }
@@ -44,7 +46,7 @@ var libraries = []library{
 	{paths: []string{k8sWait}, names: []string{"PollUntil", "PollImmediateUntil"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return isNeverStop(args[2]) }, final: true, limit: "PollUntilContextTimeout"},
 	{paths: []string{k8sWait}, names: []string{"PollUntilWithContext", "PollImmediateUntilWithContext", "PollInfiniteWithContext", "PollImmediateInfiniteWithContext"}, op: 2, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
 	{paths: []string{k8sWait}, names: []string{"PollUntilContextCancel"}, op: 3, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
-	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[0], args[1]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[0], args[1]) }, brief: func(args []ssa.Value) bool { return stepsBrief(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
 	{paths: []string{k8sWait}, names: []string{"Poll"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
 	{paths: []string{k8sWait}, names: []string{"PollImmediate"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
 	{paths: []string{k8sWait}, names: []string{"PollUntilContextTimeout"}, op: 4, ctx: 0, unbounded: never},
@@ -151,6 +153,30 @@ func stepsEndless(backoff ssa.Value) bool {
 	steps, fields := stepsOf(backoff)
 	grows := fields["Factor"] != nil && constant.Compare(constant.ToFloat(fields["Factor"]), token.GTR, constant.MakeInt64(1))
 	return steps >= math.MaxInt32 && (fields["Cap"] == nil || !grows)
+}
+
+// stepsBrief reports whether a wait.Backoff is known to wait for less than a second in all.
+func stepsBrief(backoff ssa.Value) bool {
+	steps, fields := stepsOf(backoff)
+	number := func(field string) float64 {
+		if fields[field] == nil {
+			return 0
+		}
+		n, _ := constant.Float64Val(constant.ToFloat(fields[field]))
+		return n
+	}
+	delay, sum := number("Duration"), 0.0
+	if delay == 0 || steps > 100 {
+		return false
+	}
+	// No wait follows the last step.
+	for range steps - 1 {
+		sum += delay * (1 + number("Jitter"))
+		if factor := number("Factor"); factor > 0 {
+			delay *= factor
+		}
+	}
+	return sum < float64(time.Second)
 }
 
 // stepsUncapped returns how often a condition is asked that answers each failure with no

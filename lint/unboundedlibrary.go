@@ -38,7 +38,8 @@ has cancelled. So does a client of go-retryablehttp with a request without a con
 
 It is silent where a context that somebody may end is given, behind the end of one,
 where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
-only asks whether the operation is told to stop.`,
+only asks whether the operation is told to stop: that it gives up by itself, at the next
+attempt, ends no wait. It is silent about waits of less than a second in all.`,
 	URL:        pageOf("RL201"),
 	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, cancellableCalls, directiveIndex},
 	ResultType: used,
@@ -145,7 +146,7 @@ func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
 // the operation does not see to it.
 func (l *library) lacksContext(args []ssa.Value) bool {
 	op := origin(args[l.op])
-	if fn := operation(op); fn == nil || retryloop.AsksToStop(fn) || givesUp(op) {
+	if fn := operation(op); fn == nil || retryloop.AsksToStop(fn) || l.brief != nil && l.brief(args) {
 		return false
 	}
 	switch {
@@ -161,7 +162,7 @@ func (l *library) lacksContext(args []ssa.Value) bool {
 	}
 	options, all := appended(avastOptions(args), map[ssa.Value]bool{})
 	return all && !slices.ContainsFunc(options, func(v ssa.Value) bool {
-		return isOption(v, "RetryIf", nil) || isOption(v, "Context", nil)
+		return isOption(v, "Context", nil)
 	})
 }
 

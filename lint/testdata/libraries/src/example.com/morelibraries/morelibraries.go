@@ -195,6 +195,11 @@ func nopeSteps() error {
 	return wait.ExponentialBackoff(wait.Backoff{Duration: time.Second, Factor: 1, Steps: 10}, ready)
 }
 
+// The waits are over at once.
+func nopeBrief(ctx context.Context, ready wait.ConditionFunc) error {
+	return wait.ExponentialBackoff(wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 3}, ready)
+}
+
 func nopeGiven(ctx context.Context, b backoff.BackOff, opts []avast.Option) error {
 	if err := backoff.Retry(ping, b); err != nil {
 		return err
@@ -218,9 +223,9 @@ func nopeAsks(ctx context.Context) error {
 	}, avast.Attempts(5))
 }
 
-// It knows when to give up.
-func nopePermanent(ctx context.Context) error {
-	return backoff.Retry(func() error {
+// It knows when to give up, when the wait is over.
+func permanent(ctx context.Context) error {
+	return backoff.Retry(func() error { // want `Retry goes on after ctx has ended: give it that context \(RL202\)`
 		err := ping()
 		if errors.Is(err, context.Canceled) {
 			return backoff.Permanent(err)
@@ -357,3 +362,9 @@ func unlimited() {
 func nopeNoRetry() error {
 	return backoff.Retry(ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 0))
 }
+
+func bare() error {
+	return backoff.Retry(ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(3), 3)) // want `3 nanoseconds.*RL207`
+}
+
+func nopeFraction(d time.Duration) time.Duration { return wait.Jitter(d, 2) }

@@ -54,3 +54,5 @@ func PollUntil(interval time.Duration, condition ConditionFunc, stopCh <-chan st
 func PollInfiniteWithContext(ctx context.Context, interval time.Duration, condition ConditionWithContextFunc) error {
 	return nil
 }
+
+func Jitter(d time.Duration, factor float64) time.Duration { return d }
