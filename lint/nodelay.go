@@ -55,7 +55,7 @@ It is silent where anything between the attempts, or in the call, may wait, as f
 answer until a deadline or a timeout, or put something right, where the next is made on
 another connection or server, or with an ID that is made up anew, about one or two retries,
 without a limit about errors that alone ask for the same again, in loops over items, and in
-tests.`,
+tests and functions that are given one.`,
 	URL:        pageOf("RL103"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions, hurriedCalls, directiveIndex},
 	ResultType: used,
@@ -71,7 +71,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		file := fileOf(pass, retry.Call.Pos())
-		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
+		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || isOfTest(retry.Call.Parent()) {
 			continue
 		}
 		r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
@@ -83,7 +83,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 	}
 	for _, call := range calls {
 		file := fileOf(pass, call.Pos())
-		if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+		if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || isOfTest(call.Parent()) {
 			continue
 		}
 		said := "%s is tried again at once when it fails: wait between the attempts, longer each time"

@@ -8,13 +8,12 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -106,50 +105,38 @@ func callStart(file *ast.File, paren token.Pos) token.Pos {
 	return paren
 }
 
-// forTests matches the paths of packages and files that are made for tests.
-var forTests = regexp.MustCompile(`(?i)(^|[^a-z])(mocks?|e2e|testing)([^a-z]|$)|test(s|utils?|kit|lib|helpers?)?([^a-z]|$)`)
-
-// inTest reports whether pos is in a file of tests or of their helpers, which
-// wait and repeat as they like. Where a file with another name only makes something
-// for tests beside all else, the functions that are given a test are, and the methods of
-// what holds one.
+// inTest reports whether pos is in a file of tests, which wait and repeat as they like.
 func inTest(pass *analysis.Pass, pos token.Pos) bool {
-	// A call that the SSA form adds by itself stands nowhere.
-	if f := pass.Fset.File(pos); f != nil && strings.HasSuffix(f.Name(), "_test.go") {
-		return true
+	f := pass.Fset.File(pos) // a call that the SSA form adds by itself stands nowhere
+	return f != nil && strings.HasSuffix(f.Name(), "_test.go")
+}
+
+// isOfTest reports whether a function, or one around it, is given a test, or is a method of
+// what holds one.
+func isOfTest(fn *ssa.Function) bool {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
 	}
-	file := fileOf(pass, pos)
-	if file == nil || !slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"testing"` }) {
-		return false
-	}
-	if forTests.MatchString(pass.Pkg.Path() + "/" + filepath.Base(pass.Fset.File(pos).Name())) {
-		return true
-	}
-	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
-	return slices.ContainsFunc(path, func(n ast.Node) bool {
-		fn, ok := n.(*ast.FuncDecl)
-		if !ok {
-			return false
+	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
+		if isTest(p.Type()) {
+			return true
 		}
-		given := fn.Type.Params.List
-		if fn.Recv != nil {
-			given = append(slices.Clone(given), fn.Recv.List...)
+		t := p.Type().Underlying()
+		if to, ok := t.(*types.Pointer); ok {
+			t = to.Elem().Underlying()
 		}
-		return slices.ContainsFunc(given, func(p *ast.Field) bool { return holdsTest(pass.TypesInfo.TypeOf(p.Type)) })
+		s, ok := t.(*types.Struct)
+		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return isTest(f.Type()) })
 	})
 }
 
-// holdsTest reports whether a type is of package testing, or a struct with such a field.
-func holdsTest(t types.Type) bool {
-	ofTesting := func(t types.Type) bool { return strings.Contains(types.TypeString(t, nil), "testing.") }
-	if ofTesting(t) {
-		return true
-	}
-	if p, ok := t.Underlying().(*types.Pointer); ok {
+// isTest reports whether t is a test, a benchmark, or what is either.
+func isTest(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	s, ok := t.Underlying().(*types.Struct)
-	return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return ofTesting(f.Type()) })
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing"
 }
 
 // standsAlone reports whether a call, of which the parenthesis is known, is a
