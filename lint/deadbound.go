@@ -51,7 +51,7 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			r.at(loopAround(file, cond.Pos()), token.NoPos, "RL105", "nothing in this loop assigns to the error that it waits for: call again in the loop, and count the attempts")
+			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, "RL105", "nothing in this loop assigns to the error that it waits for: call again in the loop, and count the attempts")
 		}
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {

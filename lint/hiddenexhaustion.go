@@ -58,6 +58,8 @@ So do errors that cannot be those of the last attempt: a variable that nothing h
 another one of its name is set in the loop; the error of a call that the failure was
 followed by, as a rollback; that of a context which lives, or which is known to be nil.
 
+What goes on behind the end of a context as behind a success, and returns nil, hides it, too.
+
 A poll hides its end as a retry does, where it returns what it returns after the right
 answer, or the error of the last question, which may have been answered.
 
@@ -93,7 +95,7 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		for _, poll := range retryloop.ExpiredPolls(fn) {
 			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && !told[poll.Expired] {
 				told[poll.Expired] = true
-				r.at(loopAround(file, poll.Call.Pos()), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns %s: return an error",
+				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns %s: return an error",
 					retryloop.NameOf(poll.Call), r.expired(poll))
 			}
 		}

@@ -44,8 +44,9 @@ RIGHT:
 A call may tell of its failure by an error, or by one class of errors, or a status of
 HTTP, that is waited out while all others leave; by the error of the object or struct that
 it returns, or by a bool that is false where it has seen an error, or that alone decides
-while the error is only told; or by a code that only a success has, or only a failure.
-A flag that each round sets to how it went says the same. A poll is a retry where an error
+while the error is only told; by a code that only a success has, or only a failure; or by
+nil or no text in place of what a success returns. A flag that each round sets to how it
+went says the same. To try each of several again, from the first on, is a retry as well. A poll is a retry where an error
 only leads to the next question.
 
 What cannot happen while the loop runs is no bound: the end of a context that is
@@ -156,21 +157,28 @@ func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
 func position(file *ast.File, retry retryloop.Retry) token.Pos {
 	pos := retry.Call.Pos()
 	if retry.IsFor {
-		if loop := loopAround(file, pos); loop != pos {
+		inner := 0
+		if retry.OfItems {
+			inner = 1
+		}
+		if loop := loopAround(file, pos, inner); loop != pos {
 			return loop
 		}
 	}
 	return callStart(file, pos)
 }
 
-// loopAround returns where the innermost loop around pos begins, within one
-// function; else pos.
-func loopAround(file *ast.File, pos token.Pos) token.Pos {
+// loopAround returns where the innermost loop around pos begins, or the one around so many
+// of them, within one function; else pos.
+func loopAround(file *ast.File, pos token.Pos, inner int) token.Pos {
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 	for _, n := range path {
 		switch n.(type) {
 		case *ast.ForStmt, *ast.RangeStmt:
-			return n.Pos()
+			if inner == 0 {
+				return n.Pos()
+			}
+			inner--
 		case *ast.FuncLit, *ast.FuncDecl:
 			return pos
 		}

@@ -90,18 +90,18 @@ func takesHandler(call *ssa.Call) bool {
 }
 
 // answersOf returns what a call says in place of an error: a bool that is false
-// when something inside of it has failed, or a number that tells that from a success.
-// What is named as a predicate is asked, not tried, unless it tells of a failure itself.
+// when something inside of it has failed, a number that tells that from a success, or an
+// object or text that is left out then. What is named as a predicate is asked, not tried,
+// unless it tells of a failure itself.
 func answersOf(call *ssa.Call) map[ssa.Value]bool {
-	fn := call.Common().StaticCallee()
-	if fn == nil || len(fn.Blocks) == 0 || predicate.MatchString(nameOf(call)) && !tellsOfFailures(fn) {
+	fn := calledLiteral(call)
+	if fn == nil || len(fn.Blocks) == 0 {
 		return nil
 	}
 	answers := map[ssa.Value]bool{}
 	results := fn.Signature.Results()
 	for i := range results.Len() {
-		basic, ok := results.At(i).Type().Underlying().(*types.Basic)
-		if !ok || !(basic.Kind() == types.Bool && saysFailure(fn, i, false) || basic.Info()&types.IsInteger != 0 && codesOf(fn, i) != nil) {
+		if !answersBy(fn, i, results.At(i).Type()) {
 			continue
 		}
 		if results.Len() == 1 {
@@ -115,6 +115,46 @@ func answersOf(call *ssa.Call) map[ssa.Value]bool {
 		}
 	}
 	return answers
+}
+
+// answersBy reports whether a result of a function says in place of an error how it went.
+func answersBy(fn *ssa.Function, result int, t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	switch {
+	case !ok || basic.Info()&types.IsString != 0:
+		return !isError(t) && leavesOut(fn, result)
+	case predicate.MatchString(fn.Name()) && !tellsOfFailures(fn):
+		return false
+	}
+	return basic.Kind() == types.Bool && saysFailure(fn, result, false) || basic.Info()&types.IsInteger != 0 && codesOf(fn, result) != nil
+}
+
+// leavesOut reports whether a function returns nothing as a result, nil or "", where
+// something has failed, and nowhere else.
+func leavesOut(fn *ssa.Function, result int) bool {
+	failed, succeeded := false, false
+	for _, b := range fn.Blocks {
+		ret, ok := terminator(b).(*ssa.Return)
+		if !ok {
+			continue
+		}
+		err := returnedError(ret)
+		fails := seesError(b, nil) || isErrorValue(err) && !isNil(err)
+		if fails != isZero(returned(ret, result)) {
+			return false
+		}
+		failed, succeeded = failed || fails, succeeded || !fails
+	}
+	return failed && succeeded
+}
+
+// calledLiteral returns the function that a call is of, also where a closure has it in a
+// variable, or nil.
+func calledLiteral(call *ssa.Call) *ssa.Function {
+	if fn := call.Common().StaticCallee(); fn != nil || call.Common().IsInvoke() {
+		return fn
+	}
+	return capturedLiteral(call.Common().Value)
 }
 
 // tellsOfFailures reports whether a function returns true, unless it has seen an error that it

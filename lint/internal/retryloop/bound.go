@@ -121,6 +121,7 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 			r.DeadCounter = r.failed.deadCounter()
 		}
 	}
+	r.untiring = r.Bound != Unknown || r.knows
 }
 
 // comesSometimes reports whether something that changes from round to round chooses whether

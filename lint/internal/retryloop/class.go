@@ -62,8 +62,13 @@ func recognises(cond ssa.Value, errs map[ssa.Value]bool) bool {
 		code, ok := cond.X.(*ssa.Call)
 		return ok && isConst(cond.Y) && !isZero(cond.Y) && isGivenOne(code, errs)
 	case *ssa.Extract:
-		asserted, ok := cond.Tuple.(*ssa.TypeAssert)
-		return ok && errs[asserted.X]
+		switch from := cond.Tuple.(type) {
+		case *ssa.TypeAssert:
+			return errs[from.X]
+		case *ssa.Call:
+			return isNamed(from.Common().StaticCallee(), "errors", "AsType") && isGivenOne(from, errs)
+		}
+		return false
 	case *ssa.Call:
 		fn := cond.Common().StaticCallee()
 		return fn != nil && isGivenOne(cond, errs) && (isNamed(fn, "errors", "Is", "As") || classifier.MatchString(fn.Name()))

@@ -351,7 +351,7 @@ func (l *loop) outerGiven() ssa.Value {
 // calls, or the request that a RoundTripper is given and sends, or nil.
 func (l *loop) requestGiven() ssa.Value {
 	for call := range l.calls {
-		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] {
+		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] && !l.blocks[blockOf(root(receiverOf(ctx)))] {
 			return ctx
 		}
 		if l.header.Parent().Name() != "RoundTrip" {

@@ -175,11 +175,14 @@ func (l *loop) tells(cond ssa.Value, errs map[ssa.Value]bool) (failed, known boo
 	}
 	switch v := cond.(type) {
 	case *ssa.BinOp:
-		if errs[v.X] && isNil(v.Y) || errs[v.Y] && isNil(v.X) {
-			return v.Op == token.NEQ, v.Op == token.NEQ || v.Op == token.EQL
-		}
-		if errs[v.X] && !isError(v.X.Type()) {
-			return tellsCode(v)
+		switch compares := v.Op == token.NEQ || v.Op == token.EQL; {
+		case !isError(v.X.Type()) && l.carries(v.X, errs):
+			if basic, ok := v.X.Type().Underlying().(*types.Basic); ok && basic.Info()&types.IsInteger != 0 {
+				return tellsCode(v)
+			}
+			return v.Op == token.EQL, compares && isZero(v.Y)
+		case errs[v.X] && isNil(v.Y) || errs[v.Y] && isNil(v.X):
+			return v.Op == token.NEQ, compares
 		}
 	case *ssa.Phi:
 		// A variable of the round before, which each round sets.
@@ -201,6 +204,21 @@ func (l *loop) tells(cond ssa.Value, errs map[ssa.Value]bool) (failed, known boo
 		}
 	}
 	return failed, known
+}
+
+// carries reports whether v is one of some answers, or the variable that each round sets to
+// one.
+func (l *loop) carries(v ssa.Value, answers map[ssa.Value]bool) bool {
+	phi, ok := v.(*ssa.Phi)
+	if !ok || answers[v] || phi.Block() != l.header {
+		return answers[v]
+	}
+	for i, edge := range phi.Edges {
+		if l.blocks[l.header.Preds[i]] && !answers[edge] {
+			return false
+		}
+	}
+	return true
 }
 
 func isNil(v ssa.Value) bool {
@@ -241,6 +259,16 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 		}
 	}
 	return errs
+}
+
+// isDropped reports whether nobody looks at any of some errors.
+func isDropped(errs map[ssa.Value]bool) bool {
+	for err := range errs {
+		if slices.ContainsFunc(*err.Referrers(), func(ref ssa.Instruction) bool { _, debug := ref.(*ssa.DebugRef); return !debug }) {
+			return false
+		}
+	}
+	return true
 }
 
 // addErrors adds what the loop reads from a field of what a call returned, if that is an

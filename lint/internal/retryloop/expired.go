@@ -83,7 +83,7 @@ func (l *loop) isAnswerless(asked *ssa.Call, ret *ssa.Return) bool {
 }
 
 // viewer names what says how something is, and changes nothing.
-var viewer = regexp.MustCompile(`^_?(?i:get|list|find|lookup|describe|query|load|stat|fetch|inspect|show|head|search|is|has|check|exists)([A-Z_]|$)|(?i:status|state|exists|count|info)$`)
+var viewer = regexp.MustCompile(`^_?(?i:get|list|find|lookup|describe|query|load|stat|fetch|inspect|show|head|search|is|has|check|exists)([A-Z_]|$)|(?i:status|state|exists|count|info|inspect)$`)
 
 // looksAt returns the call that only looks, and whose answer ends the loop, if there is one.
 func (l *loop) looksAt() *ssa.Call {

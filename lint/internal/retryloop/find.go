@@ -35,6 +35,7 @@ type Retry struct {
 	Context     ssa.Value // what ends it, if that is a context
 	Classified  bool      // a way out asks which error it was
 	IsFor       bool      // made by a for statement, not by goto
+	OfItems     bool      // tried for each of several items, from the first on
 	Dead        Dead      // why a way out is none, if one is not
 	Wanted      Answer    // what ends it that the caller's function answers, if that says how it went
 	DeadCounter *Counter  // a counter of attempts that no exit reads, if there is one
@@ -47,6 +48,7 @@ type Retry struct {
 	operands          operands
 	told              bool // its errors are only told, and a bool says how it went
 	knows             bool // nothing ends it but what classifies the error, which may know of the end of the context
+	untiring          bool // but for what the call itself may see, nothing ends it, or a context
 }
 
 // An Answer is a bool by which a function says how it went that is given to a helper.
@@ -151,13 +153,15 @@ func Find(fn *ssa.Function) []Retry {
 	var found []Retry
 	for _, l := range loops(fn) {
 		var here []Retry
-		for _, b := range fn.Blocks {
-			if l.innermost[b] != l {
+		for _, b := range l.list {
+			inner := l.innermost[b]
+			if inner != l && !l.beginsAnew(inner) {
 				continue
 			}
 			for _, instr := range b.Instrs {
 				if call, ok := instr.(*ssa.Call); ok {
 					if r, ok := l.retry(call); ok {
+						r.OfItems = inner != l
 						here = append(here, r)
 					}
 				}
@@ -178,6 +182,18 @@ func Find(fn *ssa.Function) []Retry {
 	return found
 }
 
+// beginsAnew reports whether each round goes through the items of an inner loop from the
+// first on: to try one again is to try the next.
+func (l *loop) beginsAnew(inner *loop) bool {
+	if !inner.items() || !l.blocks[inner.header] {
+		return false
+	}
+	// Nothing lies between the two.
+	return !slices.ContainsFunc(inner.header.Preds, func(pred *ssa.BasicBlock) bool {
+		return !inner.blocks[pred] && l.innermost[pred] != l
+	})
+}
+
 // retry judges whether the loop is a retry of call.
 func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 	if isNoAttempt(call) {
@@ -193,7 +209,7 @@ func (l *loop) retry(call *ssa.Call) (Retry, bool) {
 // what says the same.
 func (l *loop) retryOfErrors(call *ssa.Call) (Retry, bool) {
 	errs := errorsOf(call)
-	if len(errs) == 0 {
+	if isDropped(errs) {
 		errs = l.errorsFrom(call)
 	}
 	if len(errs) == 0 {
@@ -245,8 +261,13 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 	r.first = back.fails
 	// A number that counts up may be the attempt's, or that of the next thing to try: which
 	// one is not proven. Nor is which error comes next.
-	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !failed.restarts(call) && !l.asksFor(call) && !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
-		r.judge(branch, errs)
+	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !failed.restarts(call) && !l.asksFor(call) {
+		judged := r
+		judged.judge(branch, errs)
+		if !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {
+			r = judged
+		}
+		r.untiring = judged.untiring
 	}
 	if !back.asks {
 		return r, true

@@ -24,12 +24,41 @@ func (r Retry) Hidden() (found []*ssa.Return) {
 			continue
 		}
 		for _, s := range b.Succs {
-			if ret := plainReturn(s); !cycle[s] && ret != nil && !slices.Contains(found, ret) && !r.saysNo(ret) {
+			if cycle[s] {
+				continue
+			}
+			ret := plainReturn(s)
+			if ret == nil {
+				ret = r.goesOn(s)
+			}
+			if ret != nil && !slices.Contains(found, ret) && !r.saysNo(ret) {
 				found = append(found, ret)
 			}
 		}
 	}
 	return found
+}
+
+// goesOn returns where the function returns no error behind block out, which follows when a
+// context has ended as it follows a success, and where nobody asks which of them it was.
+func (r Retry) goesOn(out *ssa.BasicBlock) *ssa.Return {
+	after := behind(out)
+	if !r.succeeded.outside()[out] || after[r.failed.loop.header] || r.isKnownIn(after) || r.failed.loop.isAskedIn(after) {
+		return nil
+	}
+	for b := range after {
+		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			return ok && (GivenContext(call) != nil && !isOfLogger(call) || methodOfContext(call, "Err") != nil)
+		}) {
+			return nil // that fails as well, or sees to it
+		}
+	}
+	returns := returnsOf(after)
+	if len(returns) == 0 || slices.ContainsFunc(returns, func(ret *ssa.Return) bool { return !isNil(returnedError(ret)) }) {
+		return nil
+	}
+	return returns[0]
 }
 
 // saysNo reports whether a return says by another result that it is not that of a

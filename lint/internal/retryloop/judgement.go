@@ -86,7 +86,7 @@ func (r Retry) insists() bool {
 	if r.operands == countingOperands || r.corrects() || r.movesOn() || r.contends() {
 		return false
 	}
-	if r.Bound == Unbounded || r.Bound == ByContext || r.knows {
+	if r.untiring {
 		return true
 	}
 	limit, counted := r.limit()

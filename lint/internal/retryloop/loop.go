@@ -223,14 +223,31 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 	behindFailure := map[*ssa.BasicBlock]bool{}
 	for _, call := range repeated {
 		for _, failed := range l.failuresOf(call) {
-			maps.Copy(behindFailure, failed.blocks)
+			failed.add(behindFailure)
+		}
+	}
+	for _, call := range l.taken() {
+		for _, failed := range l.failuresOf(call) {
+			// Who tells its errors apart may well know that of the context.
+			if errs := l.answersTo(call); !slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool { return failed.blocks[b] && tellsApart(b, errs) }) {
+				failed.add(behindFailure)
+			}
 		}
 	}
 	for _, b := range l.list {
 		// Where the loop asks a context, the next item waits as another attempt would.
-		between[b] = between[b] || (asks || behindFailure[b]) && l.seesError(b)
+		between[b] = between[b] || behindFailure[b] || asks && l.seesError(b)
 	}
 	return why, between
+}
+
+// add adds the blocks of the way that only run behind its first edge, or behind some error.
+func (w way) add(blocks map[*ssa.BasicBlock]bool) {
+	for b := range w.blocks {
+		if len(w.to.Preds) == 1 && w.to.Dominates(b) || w.loop.seesError(b) {
+			blocks[b] = true
+		}
+	}
 }
 
 // betweenAttempts returns the blocks on the ways from a failure of what the loop retries
@@ -255,6 +272,17 @@ func (l *loop) repeated() (calls []*ssa.Call) {
 			continue
 		}
 		if same, counted := round.repeats(call); same && !counted || l.fills(call) || round.asksAnew(call) {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// taken returns the calls that each round makes with the same operands to take what comes.
+func (l *loop) taken() (calls []*ssa.Call) {
+	round := way{loop: l, blocks: l.blocks}
+	for call := range l.calls {
+		if same, counted := round.repeats(call); same && !counted && isTaker(call) {
 			calls = append(calls, call)
 		}
 	}
@@ -287,7 +315,11 @@ func (l *loop) fills(call *ssa.Call) bool { return GivenContext(call) != nil && 
 func (l *loop) lastsAsContext() bool {
 	return slices.ContainsFunc(l.conditions(), func(b *ssa.BasicBlock) bool {
 		branch, ok := terminator(b).(*ssa.If)
-		return ok && l.mayLeave(branch) && !isOfSelect(branch.Cond) && contextAsked(branch.Cond) != nil
+		if !ok || !l.mayLeave(branch) {
+			return false
+		}
+		sel, _ := caseOf(branch.Cond)
+		return (sel == nil || !sel.Blocking && !l.countsAt(l.header)) && contextAsked(branch.Cond) != nil
 	})
 }
 
@@ -310,7 +342,7 @@ func (l *loop) failuresOf(call *ssa.Call) (ways []way) {
 	if GivenContext(call) == nil {
 		return nil
 	}
-	errs := errorsOf(call)
+	errs := l.answersTo(call)
 	for _, b := range l.list {
 		if branch, failing, _ := l.branchOn(b, errs); branch != nil {
 			if w := l.way(b, failing); w.returns() {
@@ -319,6 +351,24 @@ func (l *loop) failuresOf(call *ssa.Call) (ways []way) {
 		}
 	}
 	return ways
+}
+
+// answersTo returns what says how a call went: its error, that of what it returns, or the bool
+// that is all it returns.
+func (l *loop) answersTo(call *ssa.Call) map[ssa.Value]bool {
+	errs := errorsOf(call)
+	if len(errs) > 0 {
+		return errs
+	}
+	for _, ref := range *call.Referrers() {
+		if asked, ok := ref.(*ssa.Call); ok && l.blocks[asked.Block()] && answeredBy(asked) == call {
+			maps.Copy(errs, errorsOf(asked))
+		}
+	}
+	if types.Identical(call.Type(), types.Typ[types.Bool]) {
+		errs[call] = true
+	}
+	return errs
 }
 
 // goesOnBy reports whether a call decides that the loop goes on: an answer does that may
@@ -446,14 +496,33 @@ func isBuiltin(call *ssa.Call) bool {
 	return ok
 }
 
-// dependsOn reports whether a branch that may leave the loop depends on v.
+// dependsOn reports whether a branch that depends on v decides whether the round may leave
+// the loop.
 func (l *loop) dependsOn(v ssa.Value) bool {
 	for branch := range l.branchesOn(v) {
-		if l.mayLeave(branch) {
+		yes, no := branch.Block().Succs[0], branch.Block().Succs[1]
+		if l.mayLeave(branch) || l.leavesFrom(yes) != l.leavesFrom(no) {
 			return true
 		}
 	}
 	return false
+}
+
+// leavesFrom reports whether the round may leave the loop behind block b.
+func (l *loop) leavesFrom(b *ssa.BasicBlock) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if !l.blocks[b] {
+			return true
+		}
+		if b == l.header || seen[b] {
+			return false
+		}
+		seen[b] = true
+		return slices.ContainsFunc(b.Succs, visit)
+	}
+	return visit(b)
 }
 
 // mayLeave reports whether one side of a branch is outside of the loop.

@@ -153,12 +153,27 @@ func isMade(call *ssa.Call) bool {
 // isBuilt reports whether a call makes the request of an attempt, or is of a method that
 // makes an object out of what its own knows.
 func isBuilt(call *ssa.Call) bool {
-	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Signature.Results().Len() == 0 || !builder.MatchString(fn.Name()) {
+	fn, results := call.Common().StaticCallee(), call.Common().Signature().Results()
+	if results.Len() == 0 {
 		return false
 	}
-	made := fn.Signature.Results().At(0).Type()
-	return types.TypeString(made, nil) == "*net/http.Request" || fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && isObject(made)
+	if isRequest(results.At(0).Type()) && (fn == nil || builder.MatchString(fn.Name())) {
+		return fn != nil || !mover.MatchString(nameOf(call)+nameOfValue(call.Common().Value))
+	}
+	return fn != nil && fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && builder.MatchString(fn.Name()) && isObject(results.At(0).Type())
+}
+
+// isSteady reports whether a call is of a function of this package that cannot fail and keeps
+// nothing: it returns the same for the same, or what is the case now.
+func isSteady(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	if fn == nil || len(fn.Blocks) == 0 || len(fn.FreeVars) > 0 || mayFail(call) || remembers(fn, 3) {
+		return false
+	}
+	return !anyWithin([]*ssa.Function{fn}, 2, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		call, ok := instr.(*ssa.Call)
+		return ok && (isDrawn(call) || isInvented(call) || isUnique(call) || mover.MatchString(nameOf(call))), calleeOf(instr)
+	})
 }
 
 // isOption reports whether t is the type of an option: a function, or what is called one.
@@ -220,8 +235,8 @@ func isGotten(call *ssa.Call) bool {
 	return isObject(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call)) || attribute.MatchString(nameOf(call))
 }
 
-// attribute names what says of a thing which one it is.
-var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|Region|Path)$`)
+// attribute names what says of a thing which one it is, or how it is written.
+var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|Region|Path|Hash|Address|URL|Kind)$|^(To)?(Hex|Base58)$`)
 
 var mover = regexp.MustCompile(`(?i)next|pick|choose|select([^o]|$)|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
 

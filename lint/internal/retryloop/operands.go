@@ -396,12 +396,42 @@ func (w way) overwritesCaptured(c *ssa.MakeClosure) bool {
 			continue
 		}
 		for _, ref := range *v.Referrers() {
-			if store, ok := ref.(*ssa.Store); ok && (w.blocks[store.Block()] || rounds[store.Block()]) {
-				return true
+			switch ref := ref.(type) {
+			case *ssa.Store:
+				if w.blocks[ref.Block()] || rounds[ref.Block()] {
+					return true
+				}
+			case *ssa.UnOp:
+				if w.setsFieldOf(ref, fn.FreeVars[i]) {
+					return true
+				}
 			}
 		}
 	}
 	return false
+}
+
+// setsFieldOf reports whether the way assigns anything but a constant to a field of what a
+// variable holds that a closure reads from the variable.
+func (w way) setsFieldOf(held *ssa.UnOp, captured *ssa.FreeVar) bool {
+	return slices.ContainsFunc(*held.Referrers(), func(ref ssa.Instruction) bool {
+		set, ok := ref.(*ssa.FieldAddr)
+		return ok && slices.ContainsFunc(*set.Referrers(), func(use ssa.Instruction) bool {
+			store, ok := use.(*ssa.Store)
+			return ok && store.Addr == ssa.Value(set) && w.blocks[store.Block()] && !isConst(store.Val)
+		}) && readsField(captured, set)
+	})
+}
+
+// readsField reports whether a closure reads a field of what a captured variable holds.
+func readsField(captured *ssa.FreeVar, field *ssa.FieldAddr) bool {
+	return slices.ContainsFunc(*captured.Referrers(), func(ref ssa.Instruction) bool {
+		held, ok := ref.(*ssa.UnOp)
+		return ok && slices.ContainsFunc(*held.Referrers(), func(use ssa.Instruction) bool {
+			read, ok := use.(*ssa.FieldAddr)
+			return ok && isSameField(read, field)
+		})
+	})
 }
 
 // isRead reports whether a closure does more with a variable than to assign, and to read

@@ -69,7 +69,7 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && (GivenContext(v) != nil || getsTheSame(v)) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || isBuilt(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isBuilt(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || isSteady(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
@@ -80,7 +80,9 @@ func (s sameness) same(v ssa.Value) bool {
 			return true
 		}
 		return s.sameOperands(instr)
-	case *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
+	case *ssa.Next:
+		return s.loop.blocks[blockOf(v.Iter)] && s.sameOperands(instr)
+	case *ssa.Range, *ssa.Field, *ssa.IndexAddr, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
 		*ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert, *ssa.Extract, *ssa.BinOp:
 		return s.sameOperands(instr)
 	case *ssa.Lookup:

@@ -10,7 +10,7 @@ import (
 var teller = regexp.MustCompile(`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
 
 // session names what begins or ends one, though it begins as the names of tellers do.
-var session = regexp.MustCompile(`^(?i:log_?(in|out|on|off))([A-Z_]|$)`)
+var session = regexp.MustCompile(`^([lL]og_?([iI]n|[oO]ut|[oO]n|[oO]ff)([A-Z_]|$)|LOG_?(IN|OUT|ON|OFF)(_|$))`)
 
 // logger matches packages of which everything is to tell somebody.
 var logger = regexp.MustCompile(`(^|/)(log|slog|klog|glog|zerolog|zap|logrus|logr|hclog|go-hclog|log15)(/v\d+)?$`)
@@ -20,7 +20,7 @@ func isTold(call *ssa.Call) bool {
 	if fn := call.Common().StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil {
 		switch fn.Object().Pkg().Path() {
 		case "fmt", "errors", "strings", "strconv", "time", "bytes":
-			return true
+			return !isNamed(fn, "errors", "AsType") // which asks
 		}
 	}
 	return isOfLogger(call) || teller.MatchString(nameOf(call)) && !session.MatchString(nameOf(call))

@@ -44,7 +44,42 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 			}
 		}
 	}
+	return append(found, deafRecursion(fn)...)
+}
+
+// deafRecursion returns the waits before a function calls itself again with the same context.
+func deafRecursion(fn *ssa.Function) (found []DeafWait) {
+	again := func(b *ssa.BasicBlock) bool {
+		return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
+			call, ok := instr.(*ssa.Call)
+			if !ok || call.Common().StaticCallee() != fn {
+				return false
+			}
+			_, same := GivenContext(call).(*ssa.Parameter)
+			return same
+		})
+	}
+	if !slices.ContainsFunc(fn.Blocks, again) {
+		return nil
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if !isPlainWait(instr) || endedAt(b) || hasNone(b) || ends(b) || !reaches(b, again) || inLoop(b) {
+				continue
+			}
+			if ctx := liveContext(fn, b, isLive); ctx != nil {
+				found = append(found, DeafWait{instr, ctx})
+			}
+		}
+	}
 	return found
+}
+
+// inLoop reports whether a block can follow itself.
+func inLoop(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+		return reaches(s, func(in *ssa.BasicBlock) bool { return in == b })
+	})
 }
 
 // contextToWaitFor returns a live context that a wait in block b of a loop that tries
@@ -396,6 +431,9 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 	if strings.HasPrefix(name, "new") || strings.HasPrefix(name, "New") {
 		return false, nil // what makes a delay does not wait
 	}
+	if common.Signature().Results().Len() == 0 && teller.MatchString(name) && !session.MatchString(name) && !waiter.MatchString(name) {
+		return false, nil // it may wait for a lock
+	}
 	fn := common.StaticCallee()
 	hidden := fn == nil || len(fn.Blocks) == 0
 	switch {
@@ -409,7 +447,7 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 		return true, nil
 	}
 	if fn == nil {
-		return !common.IsInvoke() && !isCancel(common.Value) && !isOfLogger(call), nil // a function value
+		return !common.IsInvoke() && !isCancel(common.Value) && !isOfLogger(call) && !isBuilt(call) && !IsContext(call.Type()), nil // a function value
 	}
 	return false, []*ssa.Function{fn}
 }

@@ -1366,3 +1366,121 @@ func nopeInjects(ctx context.Context, e *experiment, c caller) error {
 	}
 	return nil
 }
+
+// ---- daemons that wait after a failure, or between their rounds ----
+
+type answer struct{ err error }
+
+func (a *answer) Result() (string, error) { return "", a.err }
+
+type stream interface {
+	Group(ctx context.Context, key string) *answer
+	Next(ctx context.Context) bool
+}
+
+func answers(ctx context.Context, s stream, handle func(string)) {
+	for {
+		text, err := s.Group(ctx, "k").Result()
+		if err != nil {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		handle(text)
+	}
+}
+
+func nexts(ctx context.Context, s stream, handle func()) {
+	for {
+		if !s.Next(ctx) {
+			time.Sleep(time.Second) // want `RL102`
+			continue
+		}
+		handle()
+	}
+}
+
+func atTop(ctx context.Context, handle func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		default:
+		}
+		handle()
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
+// The select is the wait.
+func nopeWaitsThere(ctx context.Context, tick <-chan time.Time, handle func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		time.Sleep(time.Second)
+		handle()
+	}
+}
+
+// ---- recursion ----
+
+func again(ctx context.Context, c caller, retries int) error {
+	err := c.Ping()
+	if err == nil || retries == 5 {
+		return err
+	}
+	if retries > 0 {
+		<-time.After(time.Second << retries) // want `RL102`
+	}
+	return again(ctx, c, retries+1)
+}
+
+func nopeAgain(ctx context.Context, c caller, retries int) error {
+	if err := c.Ping(); err == nil || retries == 5 {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Second):
+	}
+	return nopeAgain(ctx, c, retries+1)
+}
+
+func nopeBefore(ctx context.Context, c caller, depth int) error {
+	if depth == 0 {
+		time.Sleep(time.Second)
+		return c.Ping()
+	}
+	return nopeBefore(ctx, c, depth-1)
+}
+
+func nopeCounts(ctx context.Context, n int, start func(i int)) {
+	for i := 0; i < n; i++ {
+		select {
+		case <-ctx.Done():
+			return
+		default:
+		}
+		start(i)
+		time.Sleep(time.Second)
+	}
+}
+
+type requests interface{ New() *http.Request }
+
+// Nobody ends the context of a request that is made here.
+func nopeOwnRequest(c *http.Client, r requests) (*http.Response, error) {
+	for retries := 0; ; retries++ {
+		req := r.New()
+		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+		resp, err := c.Do(req.WithContext(ctx))
+		cancel()
+		if err == nil || retries == 5 {
+			return resp, err
+		}
+		time.Sleep(time.Second)
+	}
+}

@@ -317,3 +317,48 @@ func loggedAtTheEnd(ctx context.Context, c client) error {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// The end of the context reads as success here, too.
+func goesOn(ctx context.Context, c client) error {
+	for ctx.Err() == nil {
+		err := c.Ping()
+		if err != nil {
+			if errors.Is(err, errFinal) {
+				return err
+			}
+			time.Sleep(time.Second) // want `RL102`
+		} else {
+			break
+		}
+	}
+	print("done")
+	return nil // want `giving up reads as success of Ping: return an error \(RL109\)`
+}
+
+var errFinal = errors.New("final")
+
+func nopeGoesOn(ctx context.Context, c client) error {
+	for ctx.Err() == nil {
+		if err := c.Ping(); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	_, err := c.Call(ctx, "k")
+	return err
+}
+
+func nopeAsksBehind(ctx context.Context, c client) error {
+	done := false
+	for ctx.Err() == nil {
+		if err := c.Ping(); err == nil {
+			done = true
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !done {
+		print("not done")
+	}
+	return nil
+}
