@@ -22,8 +22,7 @@ var DeafWait = &analysis.Analyzer{
 	Doc: `deafwait: report waits between attempts that ignore a context
 
 A loop that tries or asks again, and sleeps in between, keeps its caller waiting
-after the caller has cancelled; so does one that begins each round by asking for the end of
-the context, and a function that waits before it calls itself again.
+after the caller has cancelled; so does a function that waits before it calls itself again.
 
 WRONG:
 
@@ -50,8 +49,8 @@ RIGHT:
 It is silent about waits of less than 100ms, in tests, behind the end of the context, in
 what is only deferred, unless that calls with the same context, under a context without
 its cancellation, in loops over different things, where neither a failure nor an answer
-leads to the next round, in those that take what comes and tell their errors apart, about
-contexts that nobody can end, or nothing but the time limit that the function has given them, and about those that
+leads to the next round, as in those that take what comes, about contexts that nobody can
+end, or nothing but the time limit that the function has given them, and about those that
 are read from a field where they are used, unless the same loop asks for their end or is
 never ended by it.`,
 	URL:        pageOf("RL102"),

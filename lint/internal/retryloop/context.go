@@ -348,13 +348,13 @@ func (l *loop) outerGiven() ssa.Value {
 }
 
 // requestGiven returns the context that the loop asks a request for and gives to what it
-// calls, or the request that a RoundTripper is given and sends, or nil.
+// calls, or the request that the function is given and sends, or nil.
 func (l *loop) requestGiven() ssa.Value {
 	for call := range l.calls {
 		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] && !l.blocks[blockOf(root(receiverOf(ctx)))] {
 			return ctx
 		}
-		if l.header.Parent().Name() != "RoundTrip" {
+		if !isOfResponse(call) {
 			continue
 		}
 		for _, arg := range argumentsOf(call.Common()) {

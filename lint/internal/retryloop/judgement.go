@@ -202,7 +202,7 @@ func (r Retry) corrects() bool {
 	for b := range r.failed.blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) || isOfAnswer(call, r.Call) {
+			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) || isOfAnswer(call, r.Call) || isBuilt(call) {
 				continue
 			}
 			for err := range errorsOf(call) {
@@ -281,7 +281,10 @@ func (r Retry) counts(v ssa.Value) bool {
 		return false
 	}
 	for i, edge := range phi.Edges {
-		if r.failed.enters(phi.Block().Preds[i]) && !isStep(edge, phi) {
+		if !r.failed.enters(phi.Block().Preds[i]) {
+			continue
+		}
+		if n, ok := r.failed.stepAlong(edge, phi, 8); !ok || n == 0 {
 			return false
 		}
 	}

@@ -226,14 +226,6 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 			failed.add(behindFailure)
 		}
 	}
-	for _, call := range l.taken() {
-		for _, failed := range l.failuresOf(call) {
-			// Who tells its errors apart may well know that of the context.
-			if errs := l.answersTo(call); !slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool { return failed.blocks[b] && tellsApart(b, errs) }) {
-				failed.add(behindFailure)
-			}
-		}
-	}
 	for _, b := range l.list {
 		// Where the loop asks a context, the next item waits as another attempt would.
 		between[b] = between[b] || behindFailure[b] || asks && l.seesError(b)
@@ -278,17 +270,6 @@ func (l *loop) repeated() (calls []*ssa.Call) {
 	return calls
 }
 
-// taken returns the calls that each round makes with the same operands to take what comes.
-func (l *loop) taken() (calls []*ssa.Call) {
-	round := way{loop: l, blocks: l.blocks}
-	for call := range l.calls {
-		if same, counted := round.repeats(call); same && !counted && isTaker(call) {
-			calls = append(calls, call)
-		}
-	}
-	return calls
-}
-
 // calls yields the calls of the loop, but for those of builtins.
 func (l *loop) calls(yield func(*ssa.Call) bool) {
 	for _, b := range l.list {
@@ -315,11 +296,7 @@ func (l *loop) fills(call *ssa.Call) bool { return GivenContext(call) != nil && 
 func (l *loop) lastsAsContext() bool {
 	return slices.ContainsFunc(l.conditions(), func(b *ssa.BasicBlock) bool {
 		branch, ok := terminator(b).(*ssa.If)
-		if !ok || !l.mayLeave(branch) {
-			return false
-		}
-		sel, _ := caseOf(branch.Cond)
-		return (sel == nil || !sel.Blocking && !l.countsAt(l.header)) && contextAsked(branch.Cond) != nil
+		return ok && l.mayLeave(branch) && !isOfSelect(branch.Cond) && contextAsked(branch.Cond) != nil
 	})
 }
 
@@ -496,19 +473,20 @@ func isBuiltin(call *ssa.Call) bool {
 	return ok
 }
 
-// dependsOn reports whether a branch that depends on v decides whether the round may leave
-// the loop.
+// dependsOn reports whether a branch that may leave the loop depends on v, or one that
+// compares it decides whether the round may leave it later.
 func (l *loop) dependsOn(v ssa.Value) bool {
 	for branch := range l.branchesOn(v) {
-		yes, no := branch.Block().Succs[0], branch.Block().Succs[1]
-		if l.mayLeave(branch) || l.leavesFrom(yes) != l.leavesFrom(no) {
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		if l.mayLeave(branch) || ok && cmp.X == v && l.leavesFrom(branch.Block().Succs[0]) != l.leavesFrom(branch.Block().Succs[1]) {
 			return true
 		}
 	}
 	return false
 }
 
-// leavesFrom reports whether the round may leave the loop behind block b.
+// leavesFrom reports whether the round may leave the loop behind block b, where nothing
+// else fails.
 func (l *loop) leavesFrom(b *ssa.BasicBlock) bool {
 	seen := map[*ssa.BasicBlock]bool{}
 	var visit func(*ssa.BasicBlock) bool
@@ -520,7 +498,7 @@ func (l *loop) leavesFrom(b *ssa.BasicBlock) bool {
 			return false
 		}
 		seen[b] = true
-		return slices.ContainsFunc(b.Succs, visit)
+		return slices.ContainsFunc(b.Succs, func(to *ssa.BasicBlock) bool { return to != failingEdge(b) && visit(to) })
 	}
 	return visit(b)
 }

@@ -1367,7 +1367,7 @@ func nopeInjects(ctx context.Context, e *experiment, c caller) error {
 	return nil
 }
 
-// ---- daemons that wait after a failure, or between their rounds ----
+// ---- daemons that wait after a failure ----
 
 type answer struct{ err error }
 
@@ -1389,17 +1389,18 @@ func answers(ctx context.Context, s stream, handle func(string)) {
 	}
 }
 
-func nexts(ctx context.Context, s stream, handle func()) {
+// What comes next may take its time.
+func nopeNexts(ctx context.Context, s stream, handle func()) {
 	for {
 		if !s.Next(ctx) {
-			time.Sleep(time.Second) // want `RL102`
+			time.Sleep(time.Second)
 			continue
 		}
 		handle()
 	}
 }
 
-func atTop(ctx context.Context, handle func()) {
+func nopeAsksFirst(ctx context.Context, handle func()) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -1407,7 +1408,7 @@ func atTop(ctx context.Context, handle func()) {
 		default:
 		}
 		handle()
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 }
 
@@ -1483,4 +1484,15 @@ func nopeOwnRequest(c *http.Client, r requests) (*http.Response, error) {
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// Its caller may end what it sends.
+func sends(c *http.Client, req *http.Request) (resp *http.Response, err error) {
+	for range 15 {
+		if resp, err = c.Do(req); err == nil {
+			break
+		}
+		time.Sleep(2 * time.Second) // want `this wait goes on after req.Context\(\) has ended`
+	}
+	return resp, err
 }

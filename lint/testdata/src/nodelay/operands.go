@@ -170,3 +170,46 @@ func nopeForTest(ctx context.Context, t *testing.T, c client) (err error) {
 	}
 	return err
 }
+
+// The next request is as the last.
+func rebuilds(c *http.Client, most int, url string) (resp *http.Response, err error) {
+	req, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		return nil, err
+	}
+	for n := 0; n <= most; n++ { // want `Do is tried again at once`
+		resp, err = c.Do(req)
+		if err != nil {
+			if n == most {
+				return nil, err
+			}
+			if req, err = http.NewRequest("GET", url, nil); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		break
+	}
+	return resp, err
+}
+
+type streams interface {
+	Stream(ctx context.Context, id string) (func() error, error)
+}
+
+// Some failures count twice.
+func countsTwice(ctx context.Context, s streams, id string) error {
+	for retries := 0; retries < 5; retries++ { // want `Stream is tried again at once`
+		next, err := s.Stream(ctx, id)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		if err := next(); err != nil {
+			retries++
+			continue
+		}
+		return nil
+	}
+	return fmt.Errorf("given up")
+}

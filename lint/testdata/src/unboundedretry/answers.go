@@ -805,7 +805,7 @@ func goodAnswer(hc *http.Client, req *http.Request) *http.Response {
 		if err == nil && resp.StatusCode < 500 {
 			return resp
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `RL102`
 	}
 }
 

@@ -136,3 +136,14 @@ func (p *poller) jittered() *poller {
 func (p *poller) run(ctx context.Context) error {
 	return retry.Do(ctx, p.b, store("a")) // want `RL208`
 }
+
+var dial = &backoff.ExponentialBackOff{}
+
+// What wraps it is made anew, and begins it again.
+func wrapped(ctx context.Context) error {
+	return backoff.Retry(ping, backoff.WithContext(dial, ctx)) // want `RL208`
+}
+
+func nopeWrapped(ctx context.Context) error {
+	return backoff.Retry(ping, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
+}
