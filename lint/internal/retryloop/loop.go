@@ -355,10 +355,12 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 	errs := errorsOf(call)
 	for branch := range l.branchesOn(call) {
 		_, failing, _ := l.branchOn(branch.Block(), errs)
-		if failing != nil && !l.way(branch.Block(), failing).returns() {
-			if GivenContext(call) != nil && tellsApart(failing, errs) {
-				return true
-			}
+		returns := failing != nil && l.way(branch.Block(), failing).returns()
+		// One error may be the answer, whether others leave or not.
+		if failing != nil && GivenContext(call) != nil && tellsApart(failing, errs) && (!returns || l.leavesForOne(failing)) {
+			return true
+		}
+		if failing != nil && !returns {
 			continue
 		}
 		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || l.seesError(branch.Block()) {
@@ -369,6 +371,12 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		}
 	}
 	return false
+}
+
+// leavesForOne reports whether block b leaves the loop where it has recognised one error.
+func (l *loop) leavesForOne(b *ssa.BasicBlock) bool {
+	one := asksForOne(terminator(b).(*ssa.If))
+	return one != nil && !l.blocks[one]
 }
 
 // asksForAnother reports whether a branch compares the error of another call.

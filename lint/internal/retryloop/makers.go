@@ -244,11 +244,14 @@ var mover = regexp.MustCompile(`(?i)next|pick|choose|select([^o]|$)|rand|any|lea
 // the next of several nor makes up another.
 func isAsked(call *ssa.Call) bool {
 	args := len(call.Common().Args)
-	if call.Common().IsInvoke() {
+	if call.Common().IsInvoke() || getterValue.MatchString(nameOfValue(call.Common().Value)) {
 		args++
 	}
 	return args > 0 && !mover.MatchString(nameOf(call)) && !inventor.MatchString(nameOf(call))
 }
+
+// getterValue names variables of functions that ask for something.
+var getterValue = regexp.MustCompile(`^(?i:get|list|find|lookup)[A-Z]`)
 
 var inventor = regexp.MustCompile(`(?i)new|gen|make|unique|uuid|random|alloc|create|free`)
 

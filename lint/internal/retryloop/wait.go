@@ -170,7 +170,7 @@ func isPlainWait(instr ssa.Instruction) bool {
 		// A clock that tests may replace sleeps as well. What is seen to select may look
 		// at a context.
 		d := sleeps(instr)
-		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee()) || onlySleeps(instr.Common().StaticCallee())
+		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee()) || onlySleeps(instr.Common().StaticCallee()) || isNamedSleep(instr)
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
@@ -192,6 +192,27 @@ func isPlainWait(instr ssa.Instruction) bool {
 	}
 	return false
 }
+
+// isNamedSleep reports whether a call of what is not seen into sleeps by its name: it returns
+// nothing, and is given nothing but numbers.
+func isNamedSleep(call *ssa.Call) bool {
+	common := call.Common()
+	name := nameOf(call)
+	if fn := common.StaticCallee(); fn == nil && !common.IsInvoke() {
+		name = nameOfValue(common.Value)
+	} else if fn != nil && len(fn.Blocks) > 0 || sleeps(call) != nil {
+		return false
+	}
+	if !namedSleep.MatchString(name) || common.Signature().Results().Len() > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(argumentsOf(common), func(arg ssa.Value) bool {
+		basic, ok := arg.Type().Underlying().(*types.Basic)
+		return !ok || basic.Info()&types.IsNumeric == 0
+	})
+}
+
+var namedSleep = regexp.MustCompile(`^(?i:sleep|(retry)?(delay|backoff)_?(fn|func))([A-Z]|$)|[a-z]Sleep$`)
 
 // onlySleeps reports whether a function of this package does nothing but to sleep, and to
 // tell of it: for how long, it computes.

@@ -1496,3 +1496,66 @@ func sends(c *http.Client, req *http.Request) (resp *http.Response, err error) {
 	}
 	return resp, err
 }
+
+// ---- by name ----
+
+type retrier struct {
+	retryDelayFn func(i int)
+	getNodes     func() []string
+	sleepUntil   func(done chan struct{})
+}
+
+type updater interface {
+	Update(ctx context.Context, nodes []string) error
+}
+
+func delays(ctx context.Context, r *retrier, u updater) (err error) {
+	for i := range 5 {
+		if i > 0 {
+			r.retryDelayFn(i) // want `RL102`
+		}
+		if err = u.Update(ctx, nil); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+func nopeSleepsUntil(ctx context.Context, r *retrier, u updater) (err error) {
+	for range 5 {
+		r.sleepUntil(make(chan struct{}))
+		if err = u.Update(ctx, nil); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+func asksFor(ctx context.Context, r *retrier, u updater) (err error) {
+	for range 5 {
+		if err = u.Update(ctx, r.getNodes()); err == nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond) // want `RL102`
+	}
+	return err
+}
+
+var errGone = errors.New("gone")
+
+// Until it is gone.
+func gone(ctx context.Context, c caller, clean func()) bool {
+	for range 360 {
+		text, err := c.Call(ctx, "k")
+		if err != nil {
+			if errors.Is(err, errGone) {
+				return true
+			}
+		}
+		if text != "" {
+			clean()
+		}
+		time.Sleep(10 * time.Second) // want `RL102`
+	}
+	return false
+}
