@@ -276,7 +276,19 @@ func isOwnTime(made *ssa.Call) bool {
 
 // isCancelled reports whether v is a context that is derived with a cancel function,
 // which somebody else has, or from a variable of the package, which all share.
-func isCancelled(v ssa.Value) bool {
+func isCancelled(v ssa.Value) bool { return isCancelledBefore(v, nil) }
+
+// mayBeCancelled is isCancelled of a context whose cancel function somebody else has when
+// the loop runs: what is kept only behind it ends nothing here.
+func (l *loop) mayBeCancelled(v ssa.Value) bool {
+	if v.Parent() != l.header.Parent() {
+		return isCancelled(v)
+	}
+	return isCancelledBefore(v, l.header)
+}
+
+// isCancelledBefore is isCancelled of what is done before block b runs, if that is not nil.
+func isCancelledBefore(v ssa.Value, b *ssa.BasicBlock) bool {
 	x, ok := v.(*ssa.Extract)
 	if !ok || !IsContext(v.Type()) {
 		return false
@@ -287,14 +299,17 @@ func isCancelled(v ssa.Value) bool {
 	}
 	return isPackageVariable(root(made.Common().Args[0])) || slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
 		cancel, ok := ref.(*ssa.Extract)
-		return ok && cancel.Index == 1 && isHandedOn(cancel, 4)
+		return ok && cancel.Index == 1 && isHandedOn(cancel, b, 4)
 	})
 }
 
 // isHandedOn reports whether a function value is given to others, or called by a closure
-// that is not deferred.
-func isHandedOn(fn ssa.Value, depth int) bool {
+// that is not deferred, before block b runs, if that is not nil.
+func isHandedOn(fn ssa.Value, b *ssa.BasicBlock, depth int) bool {
 	return depth > 0 && slices.ContainsFunc(*fn.Referrers(), func(ref ssa.Instruction) bool {
+		if b != nil && !reaches(ref.Block(), func(in *ssa.BasicBlock) bool { return in == b }) {
+			return false
+		}
 		switch ref := ref.(type) {
 		case *ssa.MakeClosure:
 			return !runsAtEnd(ref)
@@ -304,9 +319,9 @@ func isHandedOn(fn ssa.Value, depth int) bool {
 			return true
 		case *ssa.Store:
 			variable, ok := ref.Addr.(*ssa.Alloc)
-			return ref.Val == fn && (!ok || isHandedOn(variable, depth-1))
+			return ref.Val == fn && (!ok || isHandedOn(variable, b, depth-1))
 		case *ssa.UnOp:
-			return isHandedOn(ref, depth-1)
+			return isHandedOn(ref, b, depth-1)
 		}
 		return false
 	})

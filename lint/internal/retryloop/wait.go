@@ -89,7 +89,7 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 	if ctx := liveContext(fn, l.header, isLive); ctx != nil {
 		return ctx
 	}
-	if ctx := liveContext(fn, l.header, isCancelled); ctx != nil && why != lasts {
+	if ctx := liveContext(fn, l.header, l.mayBeCancelled); ctx != nil && why != lasts {
 		return ctx
 	}
 	asked := l.contextAsked()

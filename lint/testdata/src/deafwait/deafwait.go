@@ -1559,3 +1559,39 @@ func gone(ctx context.Context, c caller, clean func()) bool {
 	}
 	return false
 }
+
+type agent struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// Nobody can cancel it before it is returned.
+func nopeMakes(c caller) (*agent, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	retry := 10
+	for {
+		err := c.Ping()
+		if err == nil {
+			break
+		}
+		if retry--; retry == 0 {
+			cancel()
+			return nil, err
+		}
+		time.Sleep(time.Second)
+	}
+	return &agent{ctx, cancel}, nil
+}
+
+func makesFirst(c caller, keep func(context.CancelFunc)) (*agent, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	keep(cancel)
+	for range 10 {
+		err := c.Ping()
+		if err == nil {
+			break
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+	return &agent{ctx, cancel}, nil
+}
