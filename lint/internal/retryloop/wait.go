@@ -31,7 +31,7 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 				continue
 			}
 			for _, instr := range b.Instrs {
-				if !isPlainWait(instr) || endedAt(b) || hasNone(b) || ends(b) {
+				if !isPlainWait(instr) || endedAt(b) || hasNone(b) || ends(b) || isInstead(instr) {
 					continue
 				}
 				why, between := judged()
@@ -45,6 +45,13 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 		}
 	}
 	return append(found, deafRecursion(fn)...)
+}
+
+// isInstead reports whether an instruction calls a function value where there is one, as
+// those do that tests replace: what waits otherwise is elsewhere.
+func isInstead(instr ssa.Instruction) bool {
+	call, ok := instr.(*ssa.Call)
+	return ok && call.Common().StaticCallee() == nil && !call.Common().IsInvoke() && isOnlyIf(call.Common().Value, call.Block())
 }
 
 // deafRecursion returns the waits before a function calls itself again with the same context.

@@ -1595,3 +1595,27 @@ func makesFirst(c caller, keep func(context.CancelFunc)) (*agent, error) {
 	}
 	return &agent{ctx, cancel}, nil
 }
+
+func sleepWithContext(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Tests may replace what looks at the context.
+func nopeInstead(ctx context.Context, c caller, sleep func(time.Duration)) (err error) {
+	for range 10 {
+		if _, err = c.Call(ctx, "k"); err == nil {
+			break
+		}
+		if sleep != nil {
+			sleep(time.Second)
+		} else if err := sleepWithContext(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return err
+}
