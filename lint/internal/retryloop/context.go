@@ -257,7 +257,7 @@ func isLive(v ssa.Value) bool {
 		}
 		// That of a request, of a stream, of a command.
 		_, given := root(receiverOf(call)).(*ssa.Parameter)
-		return given || isNamed(call.Common().StaticCallee(), "net/http", "Context")
+		return given && !isOfTest(v) || isNamed(call.Common().StaticCallee(), "net/http", "Context")
 	}
 	call, ok := x.Tuple.(*ssa.Call)
 	if !ok {
@@ -266,6 +266,16 @@ func isLive(v ssa.Value) bool {
 	fn := call.Common().StaticCallee()
 	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") && !isOwnTime(call) ||
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
+}
+
+// isOfTest reports whether v is the context of a test, which ends behind it.
+func isOfTest(v ssa.Value) bool {
+	call, ok := v.(*ssa.Call)
+	if !ok || receiverOf(call) == nil {
+		return false
+	}
+	named := namedOf(receiverOf(call).Type())
+	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing"
 }
 
 // isOwnTime reports whether nobody but the time limit that a function sets itself ends the

@@ -1,6 +1,7 @@
 package retryloop
 
 import (
+	"go/token"
 	"regexp"
 	"slices"
 
@@ -135,7 +136,7 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 func (l *loop) answers(ret *ssa.Return, b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(l.list, func(other *ssa.BasicBlock) bool {
 		branch, ok := terminator(other).(*ssa.If)
-		if !ok || other == b || !l.mayLeave(branch) || l.runsOut(other) != nil || contextAsked(branch.Cond) != nil || isOfSelect(branch.Cond) {
+		if !ok || other == b || !l.mayLeave(branch) || l.runsOut(other) != nil || contextAsked(branch.Cond) != nil || isOfSelect(branch.Cond) || isOfChannel(branch.Cond) {
 			return false
 		}
 		return slices.ContainsFunc(other.Succs, func(s *ssa.BasicBlock) bool {
@@ -143,6 +144,16 @@ func (l *loop) answers(ret *ssa.Return, b *ssa.BasicBlock) bool {
 			return !l.blocks[s] && answered != nil && (answered == ret || isAmong(ret, []*ssa.Return{answered}))
 		})
 	})
+}
+
+// isOfChannel reports whether a condition asks whether a channel has been closed.
+func isOfChannel(cond ssa.Value) bool {
+	ok, isExtract := cond.(*ssa.Extract)
+	if !isExtract {
+		return false
+	}
+	receive, isReceive := ok.Tuple.(*ssa.UnOp)
+	return isReceive && receive.Op == token.ARROW
 }
 
 // returnsErrors reports whether the function returns an error from the loop, elsewhere than

@@ -160,7 +160,7 @@ func Find(fn *ssa.Function) []Retry {
 			}
 			for _, instr := range b.Instrs {
 				if call, ok := instr.(*ssa.Call); ok {
-					if r, ok := l.retry(call); ok {
+					if r, ok := l.retry(call); ok && (inner == l || !l.endsRoundBy(call)) {
 						r.OfItems = inner != l
 						here = append(here, r)
 					}
@@ -191,6 +191,16 @@ func (l *loop) beginsAnew(inner *loop) bool {
 	// Nothing lies between the two.
 	return !slices.ContainsFunc(inner.header.Preds, func(pred *ssa.BasicBlock) bool {
 		return !inner.blocks[pred] && l.innermost[pred] != l
+	})
+}
+
+// endsRoundBy reports whether the loop leaves where a call, which an inner loop makes for each
+// item, has failed for all of them.
+func (l *loop) endsRoundBy(call *ssa.Call) bool {
+	errs := errorsOf(call)
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, failing, _ := l.branchOn(b, errs)
+		return branch != nil && l.innermost[b] == l && !l.blocks[failing]
 	})
 }
 

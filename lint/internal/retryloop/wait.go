@@ -100,6 +100,9 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 		return ctx
 	}
 	asked := l.contextAsked()
+	if isOfTest(asked) {
+		asked = nil
+	}
 	if asked != nil && !isFieldRead(asked) && l.gives(asked) {
 		return asked
 	}

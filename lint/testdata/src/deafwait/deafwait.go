@@ -7,6 +7,7 @@ import (
 	"math/rand"
 	"net/http"
 	"os"
+	"testing"
 	"time"
 )
 
@@ -1618,4 +1619,18 @@ func nopeInstead(ctx context.Context, c caller, sleep func(time.Duration)) (err 
 		}
 	}
 	return err
+}
+
+// It ends when the test does.
+func nopeOfTest(t *testing.T, c caller) {
+	for attempt := 1; ; attempt++ {
+		err := c.Ping()
+		if err == nil {
+			return
+		}
+		if t.Context().Err() != nil || attempt > 5 {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+	}
 }

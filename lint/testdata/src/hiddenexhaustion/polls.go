@@ -509,3 +509,28 @@ func nopeWatches(ctx context.Context, f feed, tell func(bool)) error {
 		}
 	}
 }
+
+type phases interface {
+	Get(key string) (string, error)
+}
+
+// It says whether it came.
+func nopeSaysWhether(p phases) (bool, error) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	passed := time.Duration(0)
+	for range ticker.C {
+		if passed > time.Minute {
+			break
+		}
+		passed += time.Second
+		phase, err := p.Get("k")
+		if err != nil {
+			return false, err
+		}
+		if phase == "ready" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
