@@ -30,9 +30,9 @@ RIGHT:
 
 	time.Sleep(5 * time.Second)
 
-It looks at what the packages time and context wait for, and libraries for retries, and at fields of the
-structures of net, net/http and os/exec; and at fields that are called a delay,
-an interval or a timeout, and are given times with a unit elsewhere. It is silent
+It looks at what the packages time and context wait for, and libraries for retries;
+at fields of the structures of net, net/http and os/exec; and at fields that are called
+a delay, an interval or a timeout, and are given times with a unit elsewhere. It is silent
 about 0, 1 and -1, which say something else, about other fields, which may count in
 seconds, and about tests.`,
 	URL:        pageOf("RL207"),

@@ -27,7 +27,7 @@ type library struct {
 	attempts  func(args []ssa.Value) int  // if not nil: how often a call tries at most, or 0 if that is not known
 	atOnce    func(args []ssa.Value) bool // if not nil: whether a call tries again at once, several times
 	limit     string                      // what gives a call a limit
-	brief     func(args []ssa.Value) bool // whether all its waits together are too short to be cut short, or nil
+	brief     func(args []ssa.Value) bool // if not nil: whether all waits of a call are known to be less than a second together
 	final     bool                        // an error of the operation ends it
 	twins     []string                    // functions that do the same with a context, the newest first
 }
@@ -167,7 +167,7 @@ func stepsBrief(backoff ssa.Value) bool {
 	}
 	delay, sum := number("Duration"), 0.0
 	if delay == 0 || steps > 100 {
-		return false
+		return false // not known, or more than anybody takes for brief
 	}
 	// No wait follows the last step.
 	for range steps - 1 {

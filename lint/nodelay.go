@@ -71,7 +71,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		file := fileOf(pass, retry.Call.Pos())
-		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || isOfTest(retry.Call.Parent()) {
+		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || isGivenTest(retry.Call.Parent()) {
 			continue
 		}
 		r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
@@ -83,7 +83,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 	}
 	for _, call := range calls {
 		file := fileOf(pass, call.Pos())
-		if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || isOfTest(call.Parent()) {
+		if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || isGivenTest(call.Parent()) {
 			continue
 		}
 		said := "%s is tried again at once when it fails: wait between the attempts, longer each time"

@@ -140,14 +140,11 @@ func (s sharing) again(call *ssa.Call, b ssa.Value) bool {
 // atOnce reports whether calls that may go on at the same time use a backoff.
 func (s sharing) atOnce(call *ssa.Call, b ssa.Value) bool {
 	b = source(b)
-	for isCenkaltiCall(b, "WithContext", "WithMaxRetries") {
-		inner := source(b.(*ssa.Call).Call.Args[0])
-		if _, ok := inner.(*ssa.UnOp); !ok && !isCenkaltiCall(inner, "WithContext", "WithMaxRetries") {
-			break
-		}
-		b = inner
+	wrapped := b
+	for isCenkaltiCall(wrapped, "WithContext", "WithMaxRetries") {
+		wrapped = source(wrapped.(*ssa.Call).Call.Args[0])
 	}
-	load, ok := b.(*ssa.UnOp)
+	load, ok := wrapped.(*ssa.UnOp)
 	if !ok {
 		return s.isStateful(b) && s.startedAgain(call, b)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/retryloop"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -111,14 +112,14 @@ func inTest(pass *analysis.Pass, pos token.Pos) bool {
 	return f != nil && strings.HasSuffix(f.Name(), "_test.go")
 }
 
-// isOfTest reports whether a function, or one around it, is given a test, or is a method of
+// isGivenTest reports whether a function, or one around it, is given a test, or is a method of
 // what holds one.
-func isOfTest(fn *ssa.Function) bool {
+func isGivenTest(fn *ssa.Function) bool {
 	for fn.Parent() != nil {
 		fn = fn.Parent()
 	}
 	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
-		if isTest(p.Type()) {
+		if retryloop.IsTest(p.Type()) {
 			return true
 		}
 		t := p.Type().Underlying()
@@ -126,17 +127,8 @@ func isOfTest(fn *ssa.Function) bool {
 			t = to.Elem().Underlying()
 		}
 		s, ok := t.(*types.Struct)
-		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return isTest(f.Type()) })
+		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return retryloop.IsTest(f.Type()) })
 	})
-}
-
-// isTest reports whether t is a test, a benchmark, or what is either.
-func isTest(t types.Type) bool {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing"
 }
 
 // standsAlone reports whether a call, of which the parenthesis is known, is a

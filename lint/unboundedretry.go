@@ -46,8 +46,8 @@ HTTP, that is waited out while all others leave; by the error of the object or s
 it returns, or by a bool that is false where it has seen an error, or that alone decides
 while the error is only told; by a code that only a success has, or only a failure; or by
 nil or no text in place of what a success returns. A flag that each round sets to how it
-went says the same. To try each of several again, from the first on, is a retry as well. A poll is a retry where an error
-only leads to the next question.
+went says the same. To try each of several again, from the first on, is a retry as well. A
+poll is a retry where an error only leads to the next question.
 
 What cannot happen while the loop runs is no bound: the end of a context that is
 made of context.Background and whose cancel function is only deferred, of a range

@@ -114,14 +114,14 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 		r.Bound, r.Context = ByContext, ctx
 	case knows && given != nil && !NeverEnds(r.beforeAttempts(given)):
 		// What classifies the error may well know that the context ended.
-		r.knows = true
+		r.untiring = true
 	default:
 		r.Bound = Unbounded
 		if r.DeadCounter == nil {
 			r.DeadCounter = r.failed.deadCounter()
 		}
 	}
-	r.untiring = r.Bound != Unknown || r.knows
+	r.untiring = r.untiring || r.Bound != Unknown
 }
 
 // comesSometimes reports whether something that changes from round to round chooses whether

@@ -257,7 +257,7 @@ func isLive(v ssa.Value) bool {
 		}
 		// That of a request, of a stream, of a command.
 		_, given := root(receiverOf(call)).(*ssa.Parameter)
-		return given && !isOfTest(v) || isNamed(call.Common().StaticCallee(), "net/http", "Context")
+		return given && !isContextOfTest(v) || isNamed(call.Common().StaticCallee(), "net/http", "Context")
 	}
 	call, ok := x.Tuple.(*ssa.Call)
 	if !ok {
@@ -268,13 +268,15 @@ func isLive(v ssa.Value) bool {
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
 }
 
-// isOfTest reports whether v is the context of a test, which ends behind it.
-func isOfTest(v ssa.Value) bool {
+// isContextOfTest reports whether v is the context of a test, which ends behind it.
+func isContextOfTest(v ssa.Value) bool {
 	call, ok := v.(*ssa.Call)
-	if !ok || receiverOf(call) == nil {
-		return false
-	}
-	named := namedOf(receiverOf(call).Type())
+	return ok && receiverOf(call) != nil && IsTest(receiverOf(call).Type())
+}
+
+// IsTest reports whether t is, or points to, a type of package testing.
+func IsTest(t types.Type) bool {
+	named := namedOf(t)
 	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing"
 }
 

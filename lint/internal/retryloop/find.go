@@ -47,8 +47,7 @@ type Retry struct {
 	first             bool // after its success something else may fail and lead back
 	operands          operands
 	told              bool // its errors are only told, and a bool says how it went
-	knows             bool // nothing ends it but what classifies the error, which may know of the end of the context
-	untiring          bool // but for what the call itself may see, nothing ends it, or a context
+	untiring          bool // nothing ends it but a context, what classifies the error, and what the call sees to itself
 }
 
 // An Answer is a bool by which a function says how it went that is given to a helper.
@@ -185,11 +184,8 @@ func Find(fn *ssa.Function) []Retry {
 // beginsAnew reports whether each round goes through the items of an inner loop from the
 // first on: to try one again is to try the next.
 func (l *loop) beginsAnew(inner *loop) bool {
-	if !inner.items() || !l.blocks[inner.header] {
-		return false
-	}
 	// Nothing lies between the two.
-	return !slices.ContainsFunc(inner.header.Preds, func(pred *ssa.BasicBlock) bool {
+	return inner.items() && !slices.ContainsFunc(inner.header.Preds, func(pred *ssa.BasicBlock) bool {
 		return !inner.blocks[pred] && l.innermost[pred] != l
 	})
 }
@@ -272,6 +268,8 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 	// A number that counts up may be the attempt's, or that of the next thing to try: which
 	// one is not proven. Nor is which error comes next.
 	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !failed.restarts(call) && !l.asksFor(call) {
+		// What returns no error once somebody has stopped does not go on for ever, but as
+		// fast as it can until then.
 		judged := r
 		judged.judge(branch, errs)
 		if !givesUp(call.Common(), 4) && !isSupervised(call.Parent()) {

@@ -223,7 +223,7 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 	behindFailure := map[*ssa.BasicBlock]bool{}
 	for _, call := range repeated {
 		for _, failed := range l.failuresOf(call) {
-			failed.add(behindFailure)
+			failed.addOwn(behindFailure)
 		}
 	}
 	for _, b := range l.list {
@@ -233,8 +233,8 @@ func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
 	return why, between
 }
 
-// add adds the blocks of the way that only run behind its first edge, or behind some error.
-func (w way) add(blocks map[*ssa.BasicBlock]bool) {
+// addOwn adds the blocks of the way that only run behind its first edge, or behind some error.
+func (w way) addOwn(blocks map[*ssa.BasicBlock]bool) {
 	for b := range w.blocks {
 		if len(w.to.Preds) == 1 && w.to.Dominates(b) || w.loop.seesError(b) {
 			blocks[b] = true

@@ -157,10 +157,12 @@ func isBuilt(call *ssa.Call) bool {
 	if results.Len() == 0 {
 		return false
 	}
-	if isRequest(results.At(0).Type()) && (fn == nil || builder.MatchString(fn.Name())) {
-		return fn != nil || !mover.MatchString(nameOf(call)+nameOfValue(call.Common().Value))
+	made := results.At(0).Type()
+	if fn == nil {
+		// A function that is given, or a method that an interface hides.
+		return isRequest(made) && !mover.MatchString(nameOf(call)) && !mover.MatchString(nameOfValue(call.Common().Value))
 	}
-	return fn != nil && fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && builder.MatchString(fn.Name()) && isObject(results.At(0).Type())
+	return builder.MatchString(fn.Name()) && (isRequest(made) || fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && isObject(made))
 }
 
 // isSteady reports whether a call is of a function of this package that cannot fail and keeps

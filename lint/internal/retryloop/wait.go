@@ -100,7 +100,7 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 		return ctx
 	}
 	asked := l.contextAsked()
-	if isOfTest(asked) {
+	if isContextOfTest(asked) {
 		asked = nil
 	}
 	if asked != nil && !isFieldRead(asked) && l.gives(asked) {

@@ -429,11 +429,6 @@ func isGivenTest(call *ssa.Call) bool {
 		if iface, ok := arg.Type().Underlying().(*types.Interface); ok {
 			return slices.ContainsFunc(slices.Collect(iface.Methods()), func(m *types.Func) bool { return m.Name() == "FailNow" })
 		}
-		p, ok := arg.Type().(*types.Pointer)
-		if !ok {
-			return false
-		}
-		named, ok := p.Elem().(*types.Named)
-		return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing"
+		return IsTest(arg.Type())
 	})
 }
