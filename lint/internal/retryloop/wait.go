@@ -204,21 +204,20 @@ func isPlainWait(instr ssa.Instruction) bool {
 }
 
 // isNamedSleep reports whether a call of what is not seen into sleeps by its name: it returns
-// nothing, and is given nothing but numbers.
+// nothing, and is given nothing but numbers, of which none is a short time.
 func isNamedSleep(call *ssa.Call) bool {
 	common := call.Common()
+	fn := common.StaticCallee()
+	if sleeps(call) != nil || fn != nil && len(fn.Blocks) > 0 || common.Signature().Results().Len() > 0 {
+		return false // it is known for how long, or what else is done
+	}
 	name := nameOf(call)
-	if fn := common.StaticCallee(); fn == nil && !common.IsInvoke() {
+	if fn == nil && !common.IsInvoke() {
 		name = nameOfValue(common.Value)
-	} else if fn != nil && len(fn.Blocks) > 0 || sleeps(call) != nil {
-		return false
 	}
-	if !namedSleep.MatchString(name) || common.Signature().Results().Len() > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(argumentsOf(common), func(arg ssa.Value) bool {
+	return namedSleep.MatchString(name) && !slices.ContainsFunc(argumentsOf(common), func(arg ssa.Value) bool {
 		basic, ok := arg.Type().Underlying().(*types.Basic)
-		return !ok || basic.Info()&types.IsNumeric == 0
+		return !ok || basic.Info()&types.IsNumeric == 0 || isDuration(arg.Type()) && isShort(arg)
 	})
 }
 

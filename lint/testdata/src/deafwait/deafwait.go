@@ -1522,6 +1522,16 @@ func delays(ctx context.Context, r *retrier, u updater) (err error) {
 	return err
 }
 
+func nopeSleepsShortly(ctx context.Context, sleep func(time.Duration), u updater) (err error) {
+	for range 5 {
+		if err = u.Update(ctx, nil); err == nil {
+			break
+		}
+		sleep(time.Millisecond)
+	}
+	return err
+}
+
 func nopeSleepsUntil(ctx context.Context, r *retrier, u updater) (err error) {
 	for range 5 {
 		r.sleepUntil(make(chan struct{}))
