@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -13,10 +14,11 @@ import (
 )
 
 // cancellableCalls finds the calls of helpers of this module that retry what they are
-// given, and leave when a context ends, as libraries of which the same is known.
+// given, and leave when a context ends, or take none, as libraries of which the same is
+// known.
 var cancellableCalls = &analysis.Analyzer{
 	Name:       "cancellablecalls",
-	Doc:        "cancellablecalls: find calls of helpers that retry until a context ends",
+	Doc:        "cancellablecalls: find calls of helpers that retry until a context ends, or without one",
 	Requires:   []*analysis.Analyzer{ssaForm, retries},
 	FactTypes:  []analysis.Fact{new(cancellable)},
 	ResultType: reflect.TypeFor[map[*ssa.Call]*library](),
@@ -24,11 +26,12 @@ var cancellableCalls = &analysis.Analyzer{
 }
 
 // cancellable is a fact about a function: it retries one of its parameters, and leaves
-// when one of its contexts ends, whatever else ends it, or has a twin that does.
+// when one of its contexts ends, whatever else ends it, or has a twin that does, or takes
+// none although it waits for a second and more.
 type cancellable struct {
 	Op      int    // the index of the parameter that is retried
 	Context int    // the index of the context, or -1
-	Twin    string // the function of its package that it gives a context which never ends
+	Twin    string // the function of its package that it gives a context which never ends, or ""
 }
 
 // AFact marks a fact.
@@ -36,16 +39,28 @@ func (*cancellable) AFact() {}
 
 // String shows the fact to tests.
 func (c *cancellable) String() string {
+	if c.isDeaf() {
+		return fmt.Sprintf("waits(%d)", c.Op)
+	}
 	return fmt.Sprintf("leaves(%d, with %d %s)", c.Op, c.Context, c.Twin)
 }
+
+// isDeaf reports whether the function takes no context.
+func (c *cancellable) isDeaf() bool { return c.Context < 0 && c.Twin == "" }
 
 func runCancellableCalls(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	helpers := map[*ssa.Function]*cancellable{}
 	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
 		fn, op, ctx := r.Call.Parent(), r.Through(), r.Until()
-		if op != nil && ctx != nil && op.Parent() == fn && ctx.Parent() == fn && helpers[fn] == nil {
+		if op == nil || op.Parent() != fn || helpers[fn] != nil {
+			continue
+		}
+		switch {
+		case ctx != nil && ctx.Parent() == fn:
 			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: slices.Index(fn.Params, ctx)}
+		case ctx == nil && !takesContext(fn) && r.WaitsLong():
+			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: -1}
 		}
 	}
 	found := map[*ssa.Call]*library{}
@@ -54,11 +69,14 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 		grown = false
 		for _, fn := range fns {
 			for _, call := range callsOf(fn) {
-				c := cancellableCallee(pass, helpers, call)
-				if c == nil {
+				if made := deafAround(fn, call); made != nil && helpers[fn] == nil {
+					helpers[fn], grown = made, true
+				}
+				c := helperFact(pass, helpers, call.Call.StaticCallee())
+				if c == nil || c.isDeaf() && !isOfModule(pass, call.Call.StaticCallee()) {
 					continue
 				}
-				found[call] = &library{op: c.Op, ctx: c.Context}
+				found[call] = &library{op: c.Op, ctx: c.Context, deaf: c.isDeaf()}
 				if c.Twin != "" {
 					found[call].twins = []string{c.Twin}
 				}
@@ -80,7 +98,10 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 // of its own ends, or, where the helper is of the same package, never.
 func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
 	op := slices.Index(fn.Params, retryloop.HandsOn(origin(call.Call.Args[c.Op])))
-	if op < 0 || c.Context < 0 {
+	switch {
+	case op >= 0 && c.isDeaf() && !takesContext(fn):
+		return &cancellable{Op: op, Context: -1}
+	case op < 0 || c.Context < 0:
 		return nil
 	}
 	switch ctx := call.Call.Args[c.Context].(type) {
@@ -97,6 +118,32 @@ func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
 	return nil
 }
 
-func cancellableCallee(pass *analysis.Pass, helpers map[*ssa.Function]*cancellable, call *ssa.Call) *cancellable {
-	return helperFact(pass, helpers, call.Call.StaticCallee())
+// deafAround returns what fn is if it takes no context, and has a library that could be given one
+// retry a literal that calls a parameter of fn.
+func deafAround(fn *ssa.Function, call *ssa.Call) *cancellable {
+	l := libraryOf(&call.Call)
+	if l == nil || takesContext(fn) || !l.hasNoContext(call.Call.Args) {
+		return nil
+	}
+	op := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return retryloop.Calls(origin(call.Call.Args[l.op]), p) })
+	if op < 0 {
+		return nil
+	}
+	return &cancellable{Op: op, Context: -1}
+}
+
+// takesContext reports whether a function has a context by which its caller may end it, as a
+// literal may capture one.
+func takesContext(fn *ssa.Function) bool {
+	return fn.Parent() != nil || slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return retryloop.IsContext(p.Type()) })
+}
+
+// isOfModule reports whether a function is of the module of the package: its signature can be
+// changed.
+func isOfModule(pass *analysis.Pass, fn *ssa.Function) bool {
+	pkg := retryloop.Generic(fn).Object().Pkg()
+	if pkg == pass.Pkg {
+		return true
+	}
+	return pass.Module != nil && pass.Module.Path != "" && strings.HasPrefix(pkg.Path()+"/", pass.Module.Path+"/")
 }

@@ -30,6 +30,7 @@ type library struct {
 	brief     func(args []ssa.Value) bool // if not nil: whether all waits of a call are known to be less than a second together
 	final     bool                        // an error of the operation ends it
 	twins     []string                    // functions that do the same with a context, the newest first
+	deaf      bool                        // it takes no context, and could
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin

@@ -34,12 +34,14 @@ RIGHT:
 Where a context is at hand that could end it, the same line says so as RL202: of a
 library, or of a helper that takes one or whose operation uses one. Where the
 retries have a limit, RL202 says it alone: they go on, and wait, after the caller
-has cancelled. So does a client of go-retryablehttp with a request without a context.
+has cancelled. So does a client of go-retryablehttp with a request without a context, and
+a helper of the same module that takes none, where the operation is given one.
 
 It is silent where a context that somebody may end is given, behind the end of one,
 where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
 only asks whether the operation is told to stop: that it gives up by itself, at the next
-attempt, ends no wait. It is silent about waits of less than a second in all.`,
+attempt, ends no wait. It is silent about waits of less than a second in all, and about
+operations that never ask for another attempt.`,
 	URL:        pageOf("RL201"),
 	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, cancellableCalls, directiveIndex},
 	ResultType: used,
@@ -110,8 +112,16 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 	if l == nil || !l.lacksContext(call.Call.Args) {
 		return
 	}
-	live := contextFor(call, operation(origin(call.Call.Args[l.op])))
+	op := operation(origin(call.Call.Args[l.op]))
+	live := contextFor(call, op)
 	if live == nil {
+		return
+	}
+	if l.deaf {
+		// What does not use it may be meant to go on.
+		if retryloop.Gives(op, live) {
+			say(live, "let it take a context that ends its waits", nil)
+		}
 		return
 	}
 	advice := "give it that context"
@@ -145,12 +155,17 @@ func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
 // lacksContext reports whether a call that could be given a context has none that ends, and
 // the operation does not see to it.
 func (l *library) lacksContext(args []ssa.Value) bool {
-	op := origin(args[l.op])
-	if fn := operation(op); fn == nil || retryloop.AsksToStop(fn) || l.brief != nil && l.brief(args) {
-		return false
-	}
+	op := operation(origin(args[l.op]))
+	return op != nil && !retryloop.AsksToStop(op) && !((l.final || l.deaf) && retryloop.AsksOnce(op)) && l.hasNoContext(args)
+}
+
+// hasNoContext reports whether a call that could be given a context, and waits for long
+// enough, has none that ends.
+func (l *library) hasNoContext(args []ssa.Value) bool {
 	switch {
-	case len(l.twins) > 0:
+	case l.brief != nil && l.brief(args):
+		return false
+	case l.deaf || len(l.twins) > 0:
 		return true
 	case l.ctx >= 0:
 		given, ok := args[l.ctx].(*ssa.Call)

@@ -179,6 +179,26 @@ func HandsOn(op ssa.Value) *ssa.Parameter {
 	return called
 }
 
+// Calls reports whether a function value is a parameter, or a literal that calls it.
+func Calls(op ssa.Value, p *ssa.Parameter) bool {
+	literal, ok := op.(*ssa.MakeClosure)
+	if !ok {
+		return op == ssa.Value(p)
+	}
+	return anyInstr(literal.Fn.(*ssa.Function), func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			return false
+		}
+		load, ok := call.Common().Value.(*ssa.UnOp)
+		if !ok {
+			return false
+		}
+		captured, ok := load.X.(*ssa.FreeVar)
+		return ok && bindingOf(captured) == ssa.Value(p)
+	})
+}
+
 // Gives reports whether a function gives a context, which it captures, to what it calls.
 func Gives(fn *ssa.Function, ctx ssa.Value) bool {
 	return givesCaptured(fn, func(given ssa.Value) bool { return given == ctx })

@@ -40,6 +40,23 @@ func AsksToStop(fn *ssa.Function) bool {
 	})
 }
 
+// AsksOnce reports whether an operation that answers with a bool and an error never asks to be
+// called again: it answers true, or with an error.
+func AsksOnce(fn *ssa.Function) bool {
+	results := fn.Signature.Results()
+	if results.Len() != 2 || !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) || !isError(results.At(1).Type()) {
+		return false
+	}
+	return !slices.ContainsFunc(returnsOf(behind(fn.Blocks[0])), func(ret *ssa.Return) bool {
+		err := returnedError(ret)
+		made, ok := err.(*ssa.Call)
+		return !isBool(returned(ret, 0), true) && !isAnswered(err, ret.Block(), true) && !(ok && makesError.MatchString(nameOf(made)))
+	})
+}
+
+// makesError names what makes an error of a text, or of another error that is none of nil.
+var makesError = regexp.MustCompile(`^(New|Errorf|Wrapf?|WithMessagef?|WithStack)$`)
+
 // comparesState reports whether a block asks for the state of something else: a
 // container that has terminated is no program that stops.
 func comparesState(b *ssa.BasicBlock) bool {

@@ -380,6 +380,35 @@ var sleeper = regexp.MustCompile(`^_?[Ss]leep(Func|Fn|er)?$`)
 // take time by itself. What cannot be seen into may.
 func (r Retry) Waits() bool { return r.waitsOn(r.failed.cycle()) }
 
+// WaitsLong reports whether nothing cuts short the waits after failures, and they may be longer
+// than a second in all.
+func (r Retry) WaitsLong() bool {
+	cycle := r.failed.cycle()
+	long := false
+	for b := range cycle {
+		if whenStopped(b) != nil {
+			return false
+		}
+		for _, instr := range b.Instrs {
+			if sel, ok := instr.(*ssa.Select); ok && !isPlainWait(sel) {
+				return false
+			}
+			long = long || isPlainWait(instr) && !r.isBrief(instr)
+		}
+	}
+	return long
+}
+
+// isBrief reports whether a wait is known to be less than a second with that of all attempts.
+func (r Retry) isBrief(wait ssa.Instruction) bool {
+	call, ok := wait.(*ssa.Call)
+	if !ok || sleeps(call) == nil {
+		return false
+	}
+	most, known := greatest(sleeps(call))
+	return known && r.Attempts() > 0 && most < time.Second/time.Duration(r.Attempts())
+}
+
 func (r Retry) waitsOn(cycle map[*ssa.BasicBlock]bool) bool {
 	for b := range cycle {
 		for _, instr := range b.Instrs {

@@ -99,6 +99,49 @@ func detached(ctx context.Context, c client) error {
 	})
 }
 
+func deaf(ctx context.Context, c client) error {
+	return helper.Times(5, func() error { // want `Times goes on after ctx has ended: let it take a context that ends its waits \(RL202\)`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func deafThrough(ctx context.Context, c client) error {
+	return helper.FiveTimes(func() error { // want `FiveTimes goes on after ctx has ended`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+// What it does without the context may be meant to go on.
+func nopeDeafWithout(ctx context.Context, c client) error {
+	return helper.Times(5, c.Ping)
+}
+
+func nopeDeafAsks(ctx context.Context, c client) error {
+	return helper.Times(5, func() error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeDeafBriefly(ctx context.Context, c client) error {
+	return helper.Briefly(func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeDeafStopped(ctx context.Context, c client, stop chan struct{}) error {
+	return helper.UntilStopped(stop, func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
 func nopeDetachedAlone(c client) error {
 	return helper.Detached(5, c.Ping)
 }

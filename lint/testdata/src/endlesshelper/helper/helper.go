@@ -53,6 +53,33 @@ func Times(n int, f func() error) (err error) {
 	return err
 }
 
+// FiveTimes gives it to another.
+func FiveTimes(f func() error) error { return Times(5, func() error { return f() }) }
+
+func Briefly(f func() error) (err error) {
+	for range 3 {
+		if err = f(); err == nil {
+			return nil
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return err
+}
+
+func UntilStopped(stop <-chan struct{}, f func() error) (err error) {
+	for range 10 {
+		if err = f(); err == nil {
+			return nil
+		}
+		select {
+		case <-stop:
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+	return err
+}
+
 // Attempts waits with its context, and has a limit.
 func Attempts(ctx context.Context, n int, f func(context.Context) error) (err error) {
 	for range n {

@@ -368,3 +368,42 @@ func bare() error {
 }
 
 func nopeFraction(d time.Duration) time.Duration { return wait.Jitter(d, 2) }
+
+func logged(op func() error) error {
+	return backoff.Retry(func() error {
+		err := op()
+		if err != nil {
+			println(err.Error())
+		}
+		return err
+	}, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10))
+}
+
+func logs(ctx context.Context) error {
+	return logged(func() error { return call(ctx) }) // want `logged goes on after ctx has ended: let it take a context that ends its waits \(RL202\)`
+}
+
+func until(b wait.Backoff, condition wait.ConditionFunc) error {
+	return wait.ExponentialBackoff(b, func() (bool, error) {
+		ok, err := condition()
+		return ok && err == nil, nil
+	})
+}
+
+func waits(ctx context.Context) error {
+	return until(wait.Backoff{Duration: time.Second, Steps: 10}, func() (bool, error) { return call(ctx) == nil, nil }) // want `until goes on after ctx has ended`
+}
+
+// It is never asked again.
+func nopeOnce(ctx context.Context) error {
+	return until(wait.Backoff{Duration: time.Second, Steps: 10}, func() (bool, error) {
+		if err := call(ctx); err != nil {
+			return false, err
+		}
+		return true, nil
+	})
+}
+
+func nopeWithin(ctx context.Context, op func() error) error {
+	return backoff.Retry(func() error { return op() }, backoff.WithContext(backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10), ctx))
+}
