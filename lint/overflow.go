@@ -36,6 +36,9 @@ RIGHT:
 		time.Sleep(time.Second << min(attempt, 6))
 	}
 
+The number may be a variable, a field that only this package counts, or what a function is
+given, where one of its calls in the package gives it such a number.
+
 It is silent where the number of attempts is compared with anything, or the delay
 with 0, and about delays without a cap, which take centuries to overflow.`,
 	URL:        pageOf("RL107"),
@@ -46,15 +49,13 @@ with 0, and about delays without a cap, which take centuries to overflow.`,
 
 func runOverflow(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, power := range retryloop.Overflows(fn) {
-			if file := fileOf(pass, power.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.finding(analysis.Diagnostic{
-					Pos:            power.Pos(),
-					Message:        "this delay overflows when the attempts go on: cap the exponent, not the result",
-					SuggestedFixes: clampFix(pass, file, power),
-				}, "RL107")
-			}
+	for _, power := range retryloop.Overflows(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) {
+		if file := fileOf(pass, power.Pos()); file != nil && !ast.IsGenerated(file) {
+			r.finding(analysis.Diagnostic{
+				Pos:            power.Pos(),
+				Message:        "this delay overflows when the attempts go on: cap the exponent, not the result",
+				SuggestedFixes: clampFix(pass, file, power),
+			}, "RL107")
 		}
 	}
 	return r.used, nil

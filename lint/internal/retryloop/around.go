@@ -10,16 +10,20 @@ import (
 
 // Around returns the blocks of the innermost loop around an instruction, or nil.
 func Around(instr ssa.Instruction) map[*ssa.BasicBlock]bool {
+	if l := innermostAround(instr); l != nil {
+		return l.blocks
+	}
+	return nil
+}
+
+func innermostAround(instr ssa.Instruction) *loop {
 	var inner *loop
 	for _, l := range loops(instr.Parent()) {
 		if l.innermost[instr.Block()] == l {
 			inner = l
 		}
 	}
-	if inner == nil {
-		return nil
-	}
-	return inner.blocks
+	return inner
 }
 
 // ContextAsked returns the context whose end a condition asks for, or nil.

@@ -9,15 +9,16 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Overflows returns the powers that a delay is made of, as whole numbers, of a number of
+// Overflows returns the powers that delays are made of, as whole numbers, of a number of
 // attempts that nothing bounds, the delay itself neither, but for what is capped
 // afterwards. A delay without a cap takes centuries to overflow.
-func Overflows(fn *ssa.Function) (found []ssa.Value) {
-	for _, l := range loops(fn) {
-		for _, b := range l.list {
+func Overflows(fns []*ssa.Function) (found []ssa.Value) {
+	t := newTally(fns)
+	for _, fn := range fns {
+		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
 				power, ok := instr.(ssa.Value)
-				if ok && l.innermost[b] == l && l.isFreePower(power) && becomesDuration(power, 5) && isCapped(power) && !isGuarded(power) && !l.endsBy(power) {
+				if ok && t.isFreePower(power) && becomesDuration(power, 8) && isCapped(power) && !isGuarded(power) && !endsTooLarge(power) {
 					found = append(found, power)
 				}
 			}
@@ -26,14 +27,14 @@ func Overflows(fn *ssa.Function) (found []ssa.Value) {
 	return found
 }
 
-// isFreePower reports whether v is shifted by, or has as its exponent, a number that the
-// loop counts up and never compares.
-func (l *loop) isFreePower(v ssa.Value) bool {
+// isFreePower reports whether v is shifted by, or has as its exponent, a number that counts
+// up and is never compared.
+func (t tally) isFreePower(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.BinOp:
-		return v.Op == token.SHL && l.isFreeCounter(v.Y)
+		return v.Op == token.SHL && t.isFree(v.Y, v)
 	case *ssa.Convert:
-		return isInteger(v.Type()) && l.isFreeFloat(v.X, 4)
+		return isInteger(v.Type()) && t.isFreeFloat(v.X, v, 4)
 	}
 	return false
 }
@@ -41,7 +42,7 @@ func (l *loop) isFreePower(v ssa.Value) bool {
 // isFreeFloat reports whether v is a power of that kind, or a multiple of one, which is not
 // looked at before it is made a whole number: by then it may be capped. It looks depth
 // products deep.
-func (l *loop) isFreeFloat(v ssa.Value, depth int) bool {
+func (t tally) isFreeFloat(v, whole ssa.Value, depth int) bool {
 	if depth == 0 || v.Referrers() == nil || slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
 		product, ok := ref.(*ssa.BinOp)
 		_, whole := ref.(*ssa.Convert)
@@ -52,56 +53,35 @@ func (l *loop) isFreeFloat(v ssa.Value, depth int) bool {
 	}
 	switch v := v.(type) {
 	case *ssa.BinOp:
-		return v.Op == token.MUL && (l.isFreeFloat(v.X, depth-1) || l.isFreeFloat(v.Y, depth-1))
+		return v.Op == token.MUL && (t.isFreeFloat(v.X, whole, depth-1) || t.isFreeFloat(v.Y, whole, depth-1))
 	case *ssa.Call:
-		if !isNamed(v.Common().StaticCallee(), "math", "Pow") {
-			return false
-		}
-		base, ok := v.Common().Args[0].(*ssa.Const)
-		return ok && base.Float64() > 1 && l.isFreeCounter(v.Common().Args[1])
+		fn, args := v.Common().StaticCallee(), v.Common().Args
+		return isNamed(fn, "math", "Pow") && isAboveOne(args[0]) && t.isFree(args[1], whole) || isNamed(fn, "math", "Exp2") && t.isFree(args[0], whole)
 	}
 	return false
 }
 
-// isFreeCounter reports whether v is made of a variable that the loop counts up
-// and never compares.
-func (l *loop) isFreeCounter(v ssa.Value) bool {
-	for {
-		switch x := v.(type) {
-		case *ssa.Convert:
-			v = x.X
-		case *ssa.BinOp:
-			if x.Op != token.MUL && x.Op != token.ADD && x.Op != token.SUB {
-				return false
-			}
-			if isConst(x.X) {
-				v = x.Y
-			} else if isConst(x.Y) {
-				v = x.X
-			} else {
-				return false
-			}
-		case *ssa.Phi:
-			return x.Block() == l.header && l.countsFreely(x)
-		default:
-			return false
-		}
+// isAboveOne reports whether v is a constant, perhaps converted, of which the powers grow.
+func isAboveOne(v ssa.Value) bool {
+	if conv, ok := v.(*ssa.Convert); ok {
+		v = conv.X
 	}
+	base, ok := v.(*ssa.Const)
+	return ok && base.Value != nil && base.Float64() > 1
 }
 
-func (l *loop) countsFreely(phi *ssa.Phi) bool {
-	stepped := false
-	for i, edge := range phi.Edges {
-		if !l.blocks[l.header.Preds[i]] || edge == phi {
-			continue
-		}
-		step, ok := edge.(*ssa.BinOp)
-		if !ok || !isStep(edge, phi) || step.Op != token.ADD || compared(step) {
-			return false
-		}
-		stepped = true
+// endsTooLarge reports whether the loop around a number, or the function if that has an answer
+// which may say so, ends when it, or what is computed from it, is too large.
+func endsTooLarge(v ssa.Value) bool {
+	if l := innermostAround(v.(ssa.Instruction)); l != nil {
+		return l.endsBy(v)
 	}
-	return stepped && !compared(phi)
+	for result := range v.Parent().Signature.Results().Variables() {
+		if isError(result.Type()) || types.Identical(result.Type().Underlying(), types.Typ[types.Bool]) {
+			return true
+		}
+	}
+	return false
 }
 
 // endsBy reports whether the loop leaves when a number, or what is computed from
@@ -212,6 +192,8 @@ func becomesDuration(v ssa.Value, depth int) bool {
 		switch ref := ref.(type) {
 		case *ssa.BinOp, *ssa.Convert, *ssa.ChangeType:
 			return becomesDuration(ref.(ssa.Value), depth-1)
+		case *ssa.Call: // the smaller of two, or a part of it
+			return types.Identical(ref.Type(), v.Type()) && becomesDuration(ref, depth-1)
 		}
 		return false
 	})

@@ -190,3 +190,133 @@ func nopeShrinks(c client, stop func() bool) {
 		time.Sleep(max(time.Duration(math.Pow(0.5, float64(n))*float64(time.Minute)), time.Second))
 	}
 }
+
+func backoff(attempt int) time.Duration {
+	if attempt == 0 {
+		return 0
+	}
+	d := 100 * time.Millisecond << attempt // want `RL107`
+	if d > time.Minute {
+		return time.Minute
+	}
+	return d
+}
+
+func usesBackoff(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		time.Sleep(backoff(n))
+	}
+}
+
+func nopeFewer(attempt int) time.Duration {
+	return min(time.Second<<attempt, time.Minute)
+}
+
+func usesFewer(c client) {
+	for n := 0; n < 5 && c.Ping() != nil; n++ {
+		time.Sleep(nopeFewer(n))
+	}
+}
+
+func nopeExamined(attempt int) time.Duration {
+	if attempt > 10 {
+		return time.Minute
+	}
+	return min(time.Second<<attempt, time.Minute)
+}
+
+func usesExamined(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		time.Sleep(nopeExamined(n))
+	}
+}
+
+func nopeGuardedBehind(attempt int) time.Duration {
+	return min(time.Second<<attempt, time.Minute)
+}
+
+func usesGuarded(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		d := nopeGuardedBehind(n)
+		if d <= 0 {
+			d = time.Minute
+		}
+		time.Sleep(d)
+	}
+}
+
+type poller struct {
+	c       client
+	retries int
+	few     int
+	tries   int
+}
+
+func (p *poller) next(n int) time.Time {
+	ms := min(32000, 4000*(1<<n)) - 1000 // want `RL107`
+	return time.Now().Add(time.Duration(ms) * time.Millisecond)
+}
+
+func (p *poller) poll() time.Time {
+	if p.c.Ping() != nil {
+		p.retries++
+	} else {
+		p.retries = 0
+	}
+	return p.next(p.retries)
+}
+
+func (p *poller) nopeFew() time.Duration {
+	p.few++
+	if p.few > 5 {
+		return 0
+	}
+	return min(time.Second<<p.few, time.Minute)
+}
+
+// Whoever asks may compare it.
+func (p *poller) nopeAsked() time.Duration {
+	p.tries++
+	return min(time.Second<<p.tries, time.Minute)
+}
+
+func (p *poller) Tries() int { return p.tries }
+
+func shared(failed <-chan bool, t *time.Timer) {
+	failures := 0
+	reset := func(again bool) {
+		if !again {
+			failures = 0
+			return
+		}
+		base := 2
+		next := time.Second * time.Duration(math.Pow(float64(base), float64(failures))) // want `RL107`
+		if next > time.Minute {
+			next = time.Minute
+		}
+		t.Reset(next)
+		failures++
+	}
+	for again := range failed {
+		reset(again)
+	}
+}
+
+// It says when it is too large.
+func nopeSays(attempt int) (time.Duration, error) {
+	d := time.Second << attempt
+	if d > time.Minute {
+		return 0, context.DeadlineExceeded
+	}
+	return d, nil
+}
+
+func usesSays(c client, stop func() bool) {
+	for n := 0; c.Ping() != nil && !stop(); n++ {
+		d, err := nopeSays(n)
+		if err != nil {
+			return
+		}
+		time.Sleep(d)
+	}
+}
