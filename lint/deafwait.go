@@ -22,7 +22,8 @@ var DeafWait = &analysis.Analyzer{
 	Doc: `deafwait: report waits between attempts that ignore a context
 
 A loop that tries or asks again, and sleeps in between, keeps its caller waiting
-after the caller has cancelled; so does a function that waits before it calls itself again.
+after the caller has cancelled; so does a function that waits before it calls itself again,
+and a literal that a helper calls between attempts.
 
 WRONG:
 

@@ -27,10 +27,11 @@ type library struct {
 	attempts  func(args []ssa.Value) int  // if not nil: how often a call tries at most, or 0 if that is not known
 	atOnce    func(args []ssa.Value) bool // if not nil: whether a call tries again at once, several times
 	limit     string                      // what gives a call a limit
-	brief     func(args []ssa.Value) bool // if not nil: whether all waits of a call are known to be less than a second together
+	brief     func(args []ssa.Value) bool // if not nil: whether all waits of a call are known, or must be taken, to be less than a second together
 	final     bool                        // an error of the operation ends it
 	twins     []string                    // functions that do the same with a context, the newest first
-	deaf      bool                        // it takes no context, and could
+	deaf      bool                        // it takes no context
+	instead   string                      // what does the same with a context, if it is in another package
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
@@ -53,7 +54,7 @@ var libraries = []library{
 	{paths: []string{k8sWait}, names: []string{"PollUntilContextTimeout"}, op: 4, ctx: 0, unbounded: never},
 	{paths: []string{k8sWait}, names: []string{"PollWithContext", "PollImmediateWithContext"}, op: 3, ctx: 0, unbounded: never},
 	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[1], args[2]) }, final: true, limit: "fewer Steps"},
-	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }, limit: "fewer Steps"},
+	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }, brief: func(args []ssa.Value) bool { return !stepsLong(args[0]) || mayEnd(origin(args[1])) }, deaf: true, instead: "ExponentialBackoffWithContext of package wait", limit: "fewer Steps"},
 	{paths: []string{gax}, names: []string{"Invoke"}, op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", isOfCodes) && !option(args[2], "WithTimeout", nil) && seen(args[2])
 	}, limit: "WithTimeout"},
@@ -158,6 +159,19 @@ func stepsEndless(backoff ssa.Value) bool {
 
 // stepsBrief reports whether a wait.Backoff is known to wait for less than a second in all.
 func stepsBrief(backoff ssa.Value) bool {
+	sum, known := stepsSum(backoff)
+	return known && sum < time.Second
+}
+
+// stepsLong reports whether a wait.Backoff is known to wait for a second and more in all.
+func stepsLong(backoff ssa.Value) bool {
+	sum, known := stepsSum(backoff)
+	return known && sum >= time.Second
+}
+
+// stepsSum returns for how long a wait.Backoff waits in its first thousand steps, or an hour if
+// that is less.
+func stepsSum(backoff ssa.Value) (sum time.Duration, known bool) {
 	steps, fields := stepsOf(backoff)
 	number := func(field string) float64 {
 		if fields[field] == nil {
@@ -166,18 +180,18 @@ func stepsBrief(backoff ssa.Value) bool {
 		n, _ := constant.Float64Val(constant.ToFloat(fields[field]))
 		return n
 	}
-	delay, sum := number("Duration"), 0.0
-	if delay == 0 || steps > 100 {
-		return false // not known, or more than anybody takes for brief
+	delay, all := number("Duration"), 0.0
+	if delay == 0 {
+		return 0, false
 	}
 	// No wait follows the last step.
-	for range steps - 1 {
-		sum += delay * (1 + number("Jitter"))
+	for range min(steps-1, 1000) {
+		all += delay * (1 + number("Jitter"))
 		if factor := number("Factor"); factor > 0 {
 			delay *= factor
 		}
 	}
-	return sum < float64(time.Second)
+	return time.Duration(min(all, float64(time.Hour))), true
 }
 
 // stepsUncapped returns how often a condition is asked that answers each failure with no
@@ -202,9 +216,16 @@ func isNilConst(v ssa.Value) bool {
 	return ok && c.IsNil()
 }
 
-// stepsOf returns the Steps of a wait.Backoff, also that of a variable of the package, and
-// all that is known of its fields.
+// stepsOf returns the Steps of a wait.Backoff, also that of a variable of the package, or of
+// a function that returns it, and all that is known of its fields.
 func stepsOf(backoff ssa.Value) (steps int64, fields map[string]constant.Value) {
+	if made, ok := backoff.(*ssa.Call); ok {
+		if fn := made.Call.StaticCallee(); fn != nil && len(fn.Blocks) == 1 {
+			if ret, ok := fn.Blocks[0].Instrs[len(fn.Blocks[0].Instrs)-1].(*ssa.Return); ok && len(ret.Results) == 1 {
+				backoff = ret.Results[0]
+			}
+		}
+	}
 	load, ok := backoff.(*ssa.UnOp)
 	if !ok || load.Op != token.MUL {
 		return 0, nil

@@ -118,10 +118,15 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 		return
 	}
 	if l.deaf {
-		// What does not use it may be meant to go on.
-		if retryloop.Gives(op, live) {
-			say(live, "let it take a context that ends its waits", nil)
+		// What does not use it may be meant to go on, and what says when to go on may ask it.
+		if !retryloop.Gives(op, live) || slices.ContainsFunc(call.Call.Args, func(arg ssa.Value) bool { return asksToStop(origin(arg)) }) {
+			return
 		}
+		advice := "let it take a context that ends its waits"
+		if l.instead != "" {
+			advice = "call " + l.instead
+		}
+		say(live, advice, nil)
 		return
 	}
 	advice := "give it that context"
@@ -133,6 +138,12 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 		e.ctx = call.Call.Args[l.ctx]
 	}
 	say(live, advice, contextFix(r.pass, file, e, live))
+}
+
+// asksToStop reports whether an argument is a function that asks whether to stop.
+func asksToStop(arg ssa.Value) bool {
+	fn := operation(arg)
+	return fn != nil && retryloop.AsksToStop(fn)
 }
 
 // contextFor returns the context that a call which retries op is to end with, or nil. What a
@@ -156,7 +167,9 @@ func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
 // the operation does not see to it.
 func (l *library) lacksContext(args []ssa.Value) bool {
 	op := operation(origin(args[l.op]))
-	return op != nil && !retryloop.AsksToStop(op) && !((l.final || l.deaf) && retryloop.AsksOnce(op)) && l.hasNoContext(args)
+	// A helper may be told which errors it is to retry.
+	endsByError := l.final || l.deaf && !slices.ContainsFunc(args[l.op+1:], func(arg ssa.Value) bool { return !isNilConst(arg) })
+	return op != nil && !retryloop.AsksToStop(op) && !(endsByError && retryloop.AsksOnce(op)) && l.hasNoContext(args)
 }
 
 // hasNoContext reports whether a call that could be given a context, and waits for long

@@ -144,9 +144,23 @@ func (c classification) fixed(v ssa.Value) bool {
 // isChoice reports whether a phi chooses among classifications, as && and ||
 // make it.
 func (c classification) isChoice(phi *ssa.Phi) bool {
+	if phi.Block() == c.failed.loop.header && c.isTurned(phi) {
+		return false
+	}
 	// Constants only: a flag that tells one round from the next.
 	return slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return !isConst(edge) }) &&
 		!slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return !c.only(edge) })
+}
+
+// isTurned reports whether a failure sets a variable of the loop to a constant, which it was
+// not from the first.
+func (c classification) isTurned(phi *ssa.Phi) bool {
+	for i, edge := range phi.Edges {
+		if c.failed.enters(phi.Block().Preds[i]) && isConst(edge) {
+			return slices.ContainsFunc(phi.Edges, func(other ssa.Value) bool { return !isConst(other) })
+		}
+	}
+	return false
 }
 
 // call reports whether a call looks at nothing but the error: a function of

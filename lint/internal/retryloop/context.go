@@ -199,9 +199,10 @@ func Calls(op ssa.Value, p *ssa.Parameter) bool {
 	})
 }
 
-// Gives reports whether a function gives a context, which it captures, to what it calls.
+// Gives reports whether a function gives a context, which it captures, or one that is made of
+// it, to what it calls.
 func Gives(fn *ssa.Function, ctx ssa.Value) bool {
-	return givesCaptured(fn, func(given ssa.Value) bool { return given == ctx })
+	return givesCaptured(fn, func(given ssa.Value) bool { return given == ctx || madeOf(given) == ctx })
 }
 
 // RequestGiven returns the request, a parameter of a function around, whose context a function
@@ -276,7 +277,11 @@ func isLive(v ssa.Value) bool {
 			return false
 		}
 		// That of a request, of a stream, of a command.
-		_, given := root(receiverOf(call)).(*ssa.Parameter)
+		of := root(receiverOf(call))
+		if captured, ok := of.(*ssa.FreeVar); ok {
+			of = bindingOf(captured)
+		}
+		_, given := of.(*ssa.Parameter)
 		return given && !isContextOfTest(v) || isNamed(call.Common().StaticCallee(), "net/http", "Context")
 	}
 	call, ok := x.Tuple.(*ssa.Call)
@@ -495,6 +500,9 @@ func (l *loop) isDetached() bool {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(ssa.CallInstruction)
+			if ok && isLiteralOf(call.Common().StaticCallee(), l.header.Parent()) {
+				gives = gives || givesDetached(call.Common().StaticCallee())
+			}
 			if !ok || GivenContext(call) == nil {
 				continue
 			}
@@ -513,10 +521,30 @@ func (l *loop) isDetached() bool {
 	return gives && detached
 }
 
+// isLiteralOf reports whether a function is a literal in another.
+func isLiteralOf(fn, outer *ssa.Function) bool { return fn != nil && fn.Parent() == outer }
+
+// givesDetached reports whether a function gives what it calls a context that never ends, but
+// for a time limit of its own.
+func givesDetached(fn *ssa.Function) bool {
+	return anyInstr(fn, func(instr ssa.Instruction) bool {
+		call, ok := instr.(*ssa.Call)
+		if !ok || IsContext(call.Type()) || GivenContext(call) == nil {
+			return false
+		}
+		given, ok := madeOf(GivenContext(call)).(*ssa.Call)
+		return ok && IsBackground(given)
+	})
+}
+
 // madeOf returns the first of the contexts that one is made of, each by a call that is
 // given the one before.
 func madeOf(ctx ssa.Value) ssa.Value {
 	for {
+		if load, ok := ctx.(*ssa.UnOp); ok && storedBefore(load) != nil {
+			ctx = storedBefore(load)
+			continue
+		}
 		made, ok := ctx.(*ssa.Call)
 		if x, isExtract := ctx.(*ssa.Extract); isExtract {
 			made, ok = x.Tuple.(*ssa.Call)
@@ -526,4 +554,14 @@ func madeOf(ctx ssa.Value) ssa.Value {
 		}
 		ctx = GivenContext(made)
 	}
+}
+
+// storedBefore returns what the block of a load has stored last in the variable, or nil.
+func storedBefore(load *ssa.UnOp) (stored ssa.Value) {
+	for _, instr := range before(load) {
+		if store, ok := instr.(*ssa.Store); ok && load.Op == token.MUL && store.Addr == load.X {
+			stored = store.Val
+		}
+	}
+	return stored
 }

@@ -57,10 +57,20 @@ func (l *loop) expiresAt(b *ssa.BasicBlock, asked *ssa.Call) *Poll {
 	case ok && end.leavesAlive(methodOfContext(returnedError(ret), "Err")):
 		return &Poll{Call: asked, Expired: ret, How: Living}
 	}
-	if ret := l.goesOnAlike(end.out, b); ret != nil {
+	// What was not there to be asked is missed by what follows.
+	if ret := l.goesOnAlike(end.out, b); ret != nil && !l.asksAgainAfterError(asked) {
 		return &Poll{Call: asked, Expired: ret, How: Swallowed, Early: true}
 	}
 	return nil
+}
+
+// asksAgainAfterError reports whether an error of a call leads to the next round.
+func (l *loop) asksAgainAfterError(asked *ssa.Call) bool {
+	errs := errorsOf(asked)
+	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, failing, _ := l.branchOn(b, errs)
+		return branch != nil && l.way(b, failing).returns()
+	})
 }
 
 // goesOnAlike returns where the function returns no error behind block out, to which an answer
@@ -222,8 +232,10 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 // has ended it.
 func (l *loop) answers(ret *ssa.Return, b *ssa.BasicBlock) bool {
 	return l.leavesByAnswer(b, func(s *ssa.BasicBlock) bool {
-		answered := plainReturn(s)
-		return answered != nil && (answered == ret || isAmong(ret, []*ssa.Return{answered}))
+		answered := returnsOf(behind(s))
+		return len(answered) > 0 && !slices.ContainsFunc(answered, func(other *ssa.Return) bool {
+			return other != ret && !isAmong(ret, []*ssa.Return{other})
+		})
 	})
 }
 

@@ -44,7 +44,48 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 			}
 		}
 	}
-	return append(found, deafRecursion(fn)...)
+	return append(append(found, deafRecursion(fn)...), deafBetween(fn)...)
+}
+
+// betweenAttempts names what is told what to do after a failure, before the next attempt.
+var betweenAttempts = regexp.MustCompile(`(?i)(between|before|after|on)_?.*(attempt|retr|tries|fail)`)
+
+// deafBetween returns the waits of a function literal that is given to what calls it between
+// attempts, where another literal, given the context, is what is tried.
+func deafBetween(fn *ssa.Function) (found []DeafWait) {
+	outer := fn.Parent()
+	if outer == nil || !anyInstr(fn, isPlainWait) {
+		return nil
+	}
+	var ctx ssa.Value
+	for _, b := range outer.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if ok && betweenAttempts.MatchString(nameOf(call)) && slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool { return isLiteral(arg, fn) }) {
+				ctx = liveContext(outer, b, isLive)
+			}
+		}
+	}
+	if ctx == nil || !slices.ContainsFunc(outer.AnonFuncs, func(tried *ssa.Function) bool { return tried != fn && Gives(tried, ctx) }) {
+		return nil
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if isPlainWait(instr) && !inLoop(b) && !endedAt(b) {
+				found = append(found, DeafWait{instr, ctx})
+			}
+		}
+	}
+	return found
+}
+
+// isLiteral reports whether v is a function literal.
+func isLiteral(v ssa.Value, fn *ssa.Function) bool {
+	if conv, ok := v.(*ssa.ChangeType); ok {
+		v = conv.X
+	}
+	made, ok := v.(*ssa.MakeClosure)
+	return v == ssa.Value(fn) || ok && made.Fn == ssa.Value(fn)
 }
 
 // isInstead reports whether an instruction calls a function value where there is one, as
@@ -114,11 +155,13 @@ func (l *loop) contextToWaitFor(why trial, b *ssa.BasicBlock) ssa.Value {
 		if ctx := l.contextGiven(); ctx != nil {
 			return ctx
 		}
-		if req := l.requestGiven(); req != nil {
-			return req
-		}
 		if ctx := l.outerGiven(); ctx != nil && isCleanup(fn) {
 			return ctx
+		}
+	}
+	if why >= aPoll {
+		if req := l.requestGiven(); req != nil {
+			return req
 		}
 	}
 	if !l.seesError(b) {

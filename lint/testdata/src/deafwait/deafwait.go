@@ -1644,3 +1644,26 @@ func nopeOfTest(t *testing.T, c caller) {
 		time.Sleep(time.Second)
 	}
 }
+
+type option func(*tried)
+
+type tried struct{ between func(int) }
+
+func betweenAttempts(f func(attempt int)) option { return func(t *tried) { t.between = f } }
+
+func try(f func() error, options ...option) error { return f() }
+
+func waitsBetween(ctx context.Context, c caller) error {
+	return try(func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	}, betweenAttempts(func(int) {
+		time.Sleep(time.Second) // want `this wait goes on after ctx has ended`
+	}))
+}
+
+func nopeWaitsBetweenOthers(ctx context.Context, c caller) error {
+	return try(func() error {
+		return c.Ping()
+	}, betweenAttempts(func(int) { time.Sleep(time.Second) }))
+}

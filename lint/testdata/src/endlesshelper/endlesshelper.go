@@ -128,6 +128,13 @@ func nopeDeafAsks(ctx context.Context, c client) error {
 	})
 }
 
+func nopeDeafAsked(ctx context.Context, c client) error {
+	return helper.Until(func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	}, func(error) bool { return ctx.Err() == nil })
+}
+
 func nopeDeafBriefly(ctx context.Context, c client) error {
 	return helper.Briefly(func() error {
 		_, err := c.Call(ctx, "k")

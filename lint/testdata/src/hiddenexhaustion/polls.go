@@ -591,3 +591,23 @@ func nopeGoesOnWithoutErrors(c cluster, most int) error {
 	print("ready or not")
 	return nil
 }
+
+// What is read next is missed there.
+func nopeReadsNext(c cluster, most int) error {
+	for i := 0; i < most; i++ {
+		_, err := c.Get("k")
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	s, err := c.Get("other")
+	if err != nil {
+		return err
+	}
+	c.Report(s)
+	return nil
+}

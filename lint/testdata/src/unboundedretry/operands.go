@@ -488,3 +488,15 @@ func nopeAsksItsUser() {
 	for exec.Command("sudo", "-v").Run() != nil {
 	}
 }
+
+// Without its options it is tried once more.
+func nopeWithoutOptions(c interface{ Open(options ...string) error }) error {
+	options := []string{"compressed"}
+	for {
+		err := c.Open(options...)
+		if err == nil || len(options) == 0 {
+			return err
+		}
+		options = nil
+	}
+}

@@ -56,6 +56,17 @@ func Times(n int, f func() error) (err error) {
 // FiveTimes gives it to another.
 func FiveTimes(f func() error) error { return Times(5, func() error { return f() }) }
 
+// Until asks whether to go on.
+func Until(f func() error, goOn func(error) bool) error {
+	for {
+		err := f()
+		if err == nil || !goOn(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 func Briefly(f func() error) (err error) {
 	for range 3 {
 		if err = f(); err == nil {

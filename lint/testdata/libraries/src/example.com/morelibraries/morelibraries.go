@@ -407,3 +407,33 @@ func nopeOnce(ctx context.Context) error {
 func nopeWithin(ctx context.Context, op func() error) error {
 	return backoff.Retry(func() error { return op() }, backoff.WithContext(backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10), ctx))
 }
+
+func backoffOfCloud() wait.Backoff {
+	return wait.Backoff{Duration: 3 * time.Second, Factor: 1, Steps: 10}
+}
+
+func onErrorLong(ctx context.Context) error {
+	return retry.OnError(backoffOfCloud(), always, func() error { return call(ctx) }) // want `OnError goes on after ctx has ended: call ExponentialBackoffWithContext of package wait \(RL202\)`
+}
+
+func nopeOnErrorBrief(ctx context.Context) error {
+	return retry.OnError(wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1, Steps: 5}, always, func() error { return call(ctx) })
+}
+
+func nopeOnErrorUnknown(ctx context.Context, b wait.Backoff) error {
+	return retry.OnError(b, always, func() error { return call(ctx) })
+}
+
+func nopeOnErrorEnds(ctx context.Context) error {
+	return retry.OnError(backoffOfCloud(), func(error) bool { return ctx.Err() == nil }, func() error { return call(ctx) })
+}
+
+func withLogger(ctx context.Context) context.Context { return ctx }
+
+func derived(ctx context.Context) error {
+	ctx = withLogger(ctx)
+	try := func() error {
+		return avast.Do(func() error { return call(ctx) }, avast.Attempts(5), avast.Delay(time.Second)) // want `RL202`
+	}
+	return try()
+}
