@@ -230,11 +230,19 @@ func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 var down = regexp.MustCompile(`(?i)refused|unreachable|unavailable|timed?out|noconn|disconnect|offline|brokenpipe|reset`)
 
 // isDown reports whether a condition compares an error, or its code, with one by which
-// a server says that it cannot serve now, or in time: no more to do, and nobody was
-// faster.
+// a server says that it cannot serve now, or in time, or asks whether it is one of the
+// network: no more to do, and nobody was faster.
 func isDown(cond ssa.Value) bool {
 	if one := sentinelOf(cond); one != nil {
 		return asksForTime(cond) || down.MatchString(one.Name())
+	}
+	if x, ok := cond.(*ssa.Extract); ok {
+		asserted, ok := x.Tuple.(*ssa.TypeAssert)
+		return ok && isNetworkError(asserted.AssertedType)
+	}
+	if as, ok := cond.(*ssa.Call); ok && isNamed(as.Common().StaticCallee(), "errors", "As") {
+		target := targetOf(as.Common().Args[1])
+		return target != nil && isNetworkError(target.Type().(*types.Pointer).Elem())
 	}
 	cmp, ok := cond.(*ssa.BinOp)
 	if !ok {
@@ -247,6 +255,12 @@ func isDown(cond ssa.Value) bool {
 	}
 	const unknown, deadlineExceeded, resourceExhausted, internal, unavailable = 2, 4, 8, 13, 14
 	return slices.Contains([]int64{unknown, deadlineExceeded, resourceExhausted, internal, unavailable}, code)
+}
+
+// isNetworkError reports whether t is net.Error, or points to net.OpError.
+func isNetworkError(t types.Type) bool {
+	named := namedOf(t)
+	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net" && slices.Contains([]string{"Error", "OpError"}, named.Obj().Name())
 }
 
 // ofOne names functions that recognise one error, which is not that of a context.

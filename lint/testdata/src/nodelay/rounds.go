@@ -945,3 +945,27 @@ func nopeNumber(ctx context.Context, url string) (all []byte, err error) {
 		return all, nil
 	}
 }
+
+// An error of the network is of one who is down.
+func networkErrors(ctx context.Context, c client) (string, error) {
+	for range 5 { // want `Call is tried again at once`
+		for _, key := range []string{"https", "http"} {
+			v, err := c.Call(ctx, key)
+			if _, ok := err.(net.Error); ok {
+				continue
+			}
+			return v, err
+		}
+	}
+	return "", errors.New("spent")
+}
+
+func networkErrorAs(ctx context.Context, c client) (v string, err error) {
+	for range 5 { // want `Call is tried again at once`
+		var down *net.OpError
+		if v, err = c.Call(ctx, "k"); !errors.As(err, &down) {
+			return v, err
+		}
+	}
+	return v, err
+}
