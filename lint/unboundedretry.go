@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
@@ -77,7 +78,10 @@ limit; RL106, that each round starts the clock, or the counter, anew.`,
 func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	said := map[token.Pos]bool{}
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
+	// What a request is made by is seldom what fails.
+	found := slices.Clone(pass.ResultOf[retries].([]retryloop.Retry))
+	slices.SortStableFunc(found, func(a, b retryloop.Retry) int { return rank(a) - rank(b) })
+	for _, retry := range found {
 		if !goesOnForEver(retry) {
 			continue
 		}
@@ -97,6 +101,14 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		}, codes...)
 	}
 	return r.used, nil
+}
+
+// rank puts retries of calls that only make a request behind the others.
+func rank(retry retryloop.Retry) int {
+	if retry.MakesRequest() {
+		return 1
+	}
+	return 0
 }
 
 // goesOnForEver reports whether RL101 speaks of a retry: nothing ends it, and what is tried is

@@ -82,6 +82,9 @@ func (r Retry) Attempt() *ssa.Call {
 	return made
 }
 
+// MakesRequest reports whether what is tried only makes a request, which another call sends.
+func (r Retry) MakesRequest() bool { return isBuilt(r.Call) }
+
 // onlyFills reports whether a call is told nothing but what to put its answer into.
 func onlyFills(call *ssa.Call) bool {
 	for p := range call.Common().Signature().Params().Variables() {

@@ -3,6 +3,7 @@ package unboundedretry
 import (
 	"context"
 	"log"
+	"net/http"
 	"time"
 )
 
@@ -470,5 +471,22 @@ func nopeFilledIsUsed(c rpc, handle func(*outcome)) {
 			return
 		}
 		handle(next)
+	}
+}
+
+// Sent is what is retried, though to make the request may fail as well.
+func madeAndSent(client *http.Client, url string) *http.Response {
+	for ; ; time.Sleep(time.Second) { // want `retry of Do has no .*RL101`
+		req, err := http.NewRequest(http.MethodGet, url, nil)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		response, err := client.Do(req)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		return response
 	}
 }
