@@ -35,7 +35,8 @@ Where a context is at hand that could end it, the same line says so as RL202: of
 library, or of a helper that takes one or whose operation uses one. Where the
 retries have a limit, RL202 says it alone: they go on, and wait, after the caller
 has cancelled. So does a client of go-retryablehttp with a request without a context, and
-a helper of the same module that takes none, where the operation is given one.
+a helper of the same module that takes none, where the operation is given one: it is the
+helper that is to change, so the first of its calls in a package tells of all.
 
 It is silent where a context that somebody may end is given, behind the end of one,
 where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
@@ -86,6 +87,7 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
+	r.deafHelpers(helpers)
 	return r.used, nil
 }
 
@@ -112,21 +114,17 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 	if l == nil || !l.lacksContext(call.Call.Args) {
 		return
 	}
-	op := operation(origin(call.Call.Args[l.op]))
-	live := contextFor(call, op)
-	if live == nil {
-		return
+	if l.deaf && l.instead == "" {
+		return // deafHelpers tells of all calls at once
 	}
 	if l.deaf {
-		// What does not use it may be meant to go on, and what says when to go on may ask it.
-		if !retryloop.Gives(op, live) || slices.ContainsFunc(call.Call.Args, func(arg ssa.Value) bool { return asksToStop(origin(arg)) }) {
-			return
+		if live := l.isDeafTo(call); live != nil {
+			say(live, "call "+l.instead, nil)
 		}
-		advice := "let it take a context that ends its waits"
-		if l.instead != "" {
-			advice = "call " + l.instead
-		}
-		say(live, advice, nil)
+		return
+	}
+	live := contextFor(call, operation(origin(call.Call.Args[l.op])))
+	if live == nil {
 		return
 	}
 	advice := "give it that context"

@@ -100,7 +100,15 @@ func detached(ctx context.Context, c client) error {
 }
 
 func deaf(ctx context.Context, c client) error {
-	return helper.Times(5, func() error { // want `Times goes on after ctx has ended: let it take a context that ends its waits \(RL202\)`
+	return helper.Times(5, func() error { // want `Times goes on after ctx has ended, as in another call in this package: let it take a context that ends its waits \(RL202\)`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+// The first tells of it.
+func deafAgain(ctx context.Context, c client) error {
+	return helper.Times(5, func() error {
 		_, err := c.Call(ctx, "k")
 		return err
 	})
