@@ -61,8 +61,7 @@ followed by, as a rollback; that of a context which lives, or which is known to 
 What goes on behind the end of a context as behind a success, and returns nil, hides it, too.
 
 A poll hides its end as a retry does, where it returns what it returns after the right
-answer, or the error of the last question, which may have been answered, or goes on as it
-does after the right answer, and nobody asks which of them it was.
+answer, or the error of the last question, which may have been answered.
 
 It is silent about loops that serve until they are told to stop, or stand before what
 does, where the function returns a false or another value beside the error, where it
@@ -94,9 +93,9 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, poll := range retryloop.ExpiredPolls(fn) {
-			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && (poll.Early || !told[poll.Expired]) {
+			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && !told[poll.Expired] {
 				told[poll.Expired] = true
-				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function %s: return an error",
+				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns %s: return an error",
 					retryloop.NameOf(poll.Call), r.expired(poll))
 			}
 		}
@@ -177,17 +176,14 @@ func isShadowed(body ast.Node, name string) (found bool) {
 	return found
 }
 
-// expired says what the function of a poll does when that has run out.
+// expired says what the function of a poll returns when that has run out.
 func (r *report) expired(poll retryloop.Poll) string {
 	line := r.pass.Fset.Position(poll.Expired.Pos()).Line
 	switch poll.How {
 	case retryloop.Replaced:
-		return fmt.Sprintf("returns the error of the last %s at line %d, which is nil if there was an answer, but not the right one", retryloop.NameOf(poll.Call), line)
+		return fmt.Sprintf("the error of the last %s at line %d, which is nil if there was an answer, but not the right one", retryloop.NameOf(poll.Call), line)
 	case retryloop.Living:
-		return fmt.Sprintf("returns the error of the context at line %d, which is nil as long as that lives", line)
+		return fmt.Sprintf("the error of the context at line %d, which is nil as long as that lives", line)
 	}
-	if poll.Early {
-		return "goes on as after the answer that it waits for"
-	}
-	return fmt.Sprintf("returns nil at line %d, as after the answer that it waits for", line)
+	return fmt.Sprintf("nil at line %d, as after the answer that it waits for", line)
 }

@@ -13,7 +13,6 @@ type Poll struct {
 	Call    *ssa.Call   // what it asks
 	Expired *ssa.Return // gives back no error, or may do so, when it has asked for long enough
 	How     Hiding      // Replaced: by the last question, which may have been answered
-	Early   bool        // the function goes on until Expired as it does behind the answer
 }
 
 // ExpiredPolls returns the polls of fn that end as if they had been answered when a counter,
@@ -28,8 +27,8 @@ func ExpiredPolls(fn *ssa.Function) (found []Poll) {
 			continue
 		}
 		for _, b := range l.list {
-			if poll := l.expiresAt(b, asked); poll != nil {
-				found = append(found, *poll)
+			if ret, how := l.expiresAt(b, asked); ret != nil {
+				found = append(found, Poll{asked, ret, how})
 				break
 			}
 		}
@@ -37,123 +36,27 @@ func ExpiredPolls(fn *ssa.Function) (found []Poll) {
 	return found
 }
 
-// expiresAt returns how the poll ends as if asked had been answered when the loop ends because
-// block b asks whether it has asked for long enough, or nil.
-func (l *loop) expiresAt(b *ssa.BasicBlock, asked *ssa.Call) *Poll {
+// expiresAt returns what gives back no error, or may do so, when the loop ends because block
+// b asks whether it has asked for long enough.
+func (l *loop) expiresAt(b *ssa.BasicBlock, asked *ssa.Call) (ret *ssa.Return, how Hiding) {
 	end := l.runsOut(b)
 	if end == nil {
 		end = l.endsLooking(b)
 	}
 	if end == nil {
-		return nil
+		return nil, 0
 	}
 	if ret := plainReturn(end.out); ret != nil && onlyConstants(ret) && l.answers(ret, b) && l.returnsErrors(behind(end.out)) {
-		return &Poll{Call: asked, Expired: ret, How: Swallowed}
+		return ret, Swallowed
 	}
 	ret, ok := terminator(end.out).(*ssa.Return)
 	switch {
 	case ok && l.isAnswerless(asked, ret):
-		return &Poll{Call: asked, Expired: ret, How: Replaced}
+		return ret, Replaced
 	case ok && end.leavesAlive(methodOfContext(returnedError(ret), "Err")):
-		return &Poll{Call: asked, Expired: ret, How: Living}
+		return ret, Living
 	}
-	// What was not there to be asked is missed by what follows.
-	if ret := l.goesOnAlike(end.out, b); ret != nil && !l.asksAgainAfterError(asked) {
-		return &Poll{Call: asked, Expired: ret, How: Swallowed, Early: true}
-	}
-	return nil
-}
-
-// asksAgainAfterError reports whether an error of a call leads to the next round.
-func (l *loop) asksAgainAfterError(asked *ssa.Call) bool {
-	errs := errorsOf(asked)
-	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-		branch, failing, _ := l.branchOn(b, errs)
-		return branch != nil && l.way(b, failing).returns()
-	})
-}
-
-// goesOnAlike returns where the function returns no error behind block out, to which an answer
-// leads as well as block b, which has ended the loop: nothing behind it knows which of them it
-// was, although the errors of the loop are returned.
-func (l *loop) goesOnAlike(out, b *ssa.BasicBlock) *ssa.Return {
-	if !l.leavesByAnswer(b, func(s *ssa.BasicBlock) bool { return leadsTo(s, out) }) {
-		return nil
-	}
-	// A loop around may come back to this one.
-	after := map[*ssa.BasicBlock]bool{}
-	var follow func(*ssa.BasicBlock)
-	follow = func(in *ssa.BasicBlock) {
-		if !l.blocks[in] && !after[in] {
-			after[in] = true
-			for _, s := range in.Succs {
-				follow(s)
-			}
-		}
-	}
-	follow(out)
-	if l.isUsedIn(after) || !l.returnsErrors(after) {
-		return nil
-	}
-	for _, ret := range returnsOf(after) {
-		if isNil(returnedError(ret)) {
-			return ret
-		}
-	}
-	return nil
-}
-
-// leadsTo reports whether nothing happens from block b on until block out runs but that
-// somebody is told.
-func leadsTo(b, out *ssa.BasicBlock) bool {
-	for range 3 {
-		if b == out {
-			return true
-		}
-		if len(b.Succs) != 1 || slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
-			switch instr := instr.(type) {
-			case *ssa.Store:
-				return !isTellersArgument(instr.Addr)
-			case *ssa.Call:
-				return !isLogged(instr)
-			case *ssa.Send, *ssa.Phi, *ssa.MapUpdate:
-				return true
-			}
-			return false
-		}) {
-			return false
-		}
-		b = b.Succs[0]
-	}
-	return false
-}
-
-// isUsedIn reports whether some blocks use what the loop has made, or a variable that it may
-// have set.
-func (l *loop) isUsedIn(blocks map[*ssa.BasicBlock]bool) bool {
-	for b := range blocks {
-		for _, instr := range b.Instrs {
-			if _, debug := instr.(*ssa.DebugRef); debug {
-				continue
-			}
-			for _, op := range instr.Operands(nil) {
-				switch v := (*op).(type) {
-				case *ssa.Alloc:
-					if l.blocks[v.Block()] || slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
-						_, load := ref.(*ssa.UnOp)
-						return !load && l.blocks[ref.Block()]
-					}) {
-						return true
-					}
-				case ssa.Instruction:
-					if l.blocks[v.Block()] {
-						return true
-					}
-				}
-			}
-		}
-	}
-	return false
+	return nil, 0
 }
 
 // isAnswerless reports whether ret gives back the error of the last question, and that is
@@ -231,23 +134,17 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 // answers reports whether an answer ends the loop as ret does, which follows when block b
 // has ended it.
 func (l *loop) answers(ret *ssa.Return, b *ssa.BasicBlock) bool {
-	return l.leavesByAnswer(b, func(s *ssa.BasicBlock) bool {
-		answered := returnsOf(behind(s))
-		return len(answered) > 0 && !slices.ContainsFunc(answered, func(other *ssa.Return) bool {
-			return other != ret && !isAmong(ret, []*ssa.Return{other})
-		})
-	})
-}
-
-// leavesByAnswer reports whether an answer, elsewhere than in block b, ends the loop, and what
-// follows it is as said.
-func (l *loop) leavesByAnswer(b *ssa.BasicBlock, is func(*ssa.BasicBlock) bool) bool {
 	return slices.ContainsFunc(l.list, func(other *ssa.BasicBlock) bool {
 		branch, ok := terminator(other).(*ssa.If)
 		if !ok || other == b || !l.mayLeave(branch) || l.runsOut(other) != nil || contextAsked(branch.Cond) != nil || isOfSelect(branch.Cond) || isOfChannel(branch.Cond) {
 			return false
 		}
-		return slices.ContainsFunc(other.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] && is(s) })
+		return slices.ContainsFunc(other.Succs, func(s *ssa.BasicBlock) bool {
+			answered := returnsOf(behind(s))
+			return !l.blocks[s] && len(answered) > 0 && !slices.ContainsFunc(answered, func(other *ssa.Return) bool {
+				return other != ret && !isAmong(ret, []*ssa.Return{other})
+			})
+		})
 	})
 }
 

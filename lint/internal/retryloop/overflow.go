@@ -17,14 +17,27 @@ func Overflows(fns []*ssa.Function) (found []ssa.Value) {
 	for _, fn := range fns {
 		for _, b := range fn.Blocks {
 			for _, instr := range b.Instrs {
+				// What is asked first is seldom so, and soon seen.
 				power, ok := instr.(ssa.Value)
-				if ok && t.isFreePower(power) && becomesDuration(power, 8) && isCapped(power) && !isGuarded(power) && !endsTooLarge(power) {
+				if ok && isPower(power) && becomesDuration(power, 8) && isCapped(power) && !isGuarded(power) && !endsTooLarge(power) && t.isFreePower(power) {
 					found = append(found, power)
 				}
 			}
 		}
 	}
 	return found
+}
+
+// isPower reports whether v is shifted, or made a whole number of what may be a power.
+func isPower(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.BinOp:
+		return v.Op == token.SHL
+	case *ssa.Convert:
+		from, ok := v.X.Type().Underlying().(*types.Basic)
+		return ok && from.Info()&types.IsFloat != 0 && isInteger(v.Type())
+	}
+	return false
 }
 
 // isFreePower reports whether v is shifted by, or has as its exponent, a number that counts
@@ -42,7 +55,7 @@ func (t tally) isFreePower(v ssa.Value) bool {
 // isFreeFloat reports whether v is a power of that kind, or a multiple of one, which is not
 // looked at before it is made a whole number: by then it may be capped. It looks depth
 // products deep.
-func (t tally) isFreeFloat(v, whole ssa.Value, depth int) bool {
+func (t tally) isFreeFloat(v ssa.Value, whole ssa.Instruction, depth int) bool {
 	if depth == 0 || v.Referrers() == nil || slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
 		product, ok := ref.(*ssa.BinOp)
 		_, whole := ref.(*ssa.Convert)
@@ -114,26 +127,37 @@ func isCapped(v ssa.Value) bool {
 	return false
 }
 
-// isGuarded reports whether a number, or what is computed from it, is compared with 0, or
-// given to what returns the greater of two: as what has overflowed is found.
+// isGuarded reports whether a number, or what is computed from it, is compared with 0, or with
+// what it must not be less than as well as with what it must not be more than, or given to
+// what returns the greater of two: as what has overflowed is found.
 func isGuarded(v ssa.Value) bool {
 	isCallOf := func(call *ssa.Call, name string) bool {
 		builtin, ok := call.Common().Value.(*ssa.Builtin)
 		return ok && builtin.Name() == name
 	}
-	for _, use := range usesOf(v, func(call *ssa.Call) bool { return isCallOf(call, "min") }) {
+	less, more := false, false
+	for of, use := range usesOf(v, func(call *ssa.Call) bool { return isCallOf(call, "min") }) {
 		switch use := use.(type) {
 		case *ssa.Call:
 			if isCallOf(use, "max") {
 				return true
 			}
 		case *ssa.BinOp:
-			if types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) && (isZero(use.X) || isZero(use.Y)) {
+			if !types.Identical(use.Type().Underlying(), types.Typ[types.Bool]) {
+				continue
+			}
+			if isZero(use.X) || isZero(use.Y) {
 				return true
 			}
+			op := use.Op
+			if use.Y == of {
+				op = mirrored[op]
+			}
+			less = less || op == token.LSS || op == token.LEQ
+			more = more || op == token.GTR || op == token.GEQ
 		}
 	}
-	return false
+	return less && more
 }
 
 // GrowsOn reports whether a number is multiplied, shifted or added to where beyond says that it

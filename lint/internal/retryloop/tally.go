@@ -34,15 +34,18 @@ func newTally(fns []*ssa.Function) tally {
 // isFree reports whether v, which power is made of, is made of a number that counts up and is
 // never compared: a variable of the innermost loop around, one that closures share, a field,
 // or what a function is given.
-func (t tally) isFree(v, power ssa.Value) bool {
+func (t tally) isFree(v ssa.Value, power ssa.Instruction) bool {
+	if isInBounded(power) {
+		return false
+	}
 	switch x := counterOf(v).(type) {
 	case *ssa.Phi:
 		l := loopOf(x)
-		return l != nil && l.innermost[blockOf(power)] == l && l.countsFreely(x)
+		return l != nil && l.innermost[power.Block()] == l && l.countsFreely(x)
 	case *ssa.Parameter:
-		return !isExamined(x, 2) && t.isGivenFree(x)
+		return !isExamined(x, nil, 2) && t.isGivenFree(x)
 	case *ssa.UnOp:
-		return countsOn(x)
+		return t.countsOn(x)
 	}
 	return false
 }
@@ -52,7 +55,7 @@ func (t tally) isFree(v, power ssa.Value) bool {
 func (t tally) isGivenFree(p *ssa.Parameter) bool {
 	i := slices.Index(p.Parent().Params, p)
 	return slices.ContainsFunc(t.calls()[p.Parent()], func(call *ssa.Call) bool {
-		if isGuarded(call) {
+		if around := innermostAround(call); isGuarded(call) || isInBounded(call) || around != nil && around.endsBy(call) {
 			return false
 		}
 		switch x := counterOf(call.Common().Args[i]).(type) {
@@ -60,9 +63,17 @@ func (t tally) isGivenFree(p *ssa.Parameter) bool {
 			l := loopOf(x)
 			return l != nil && l.countsFreely(x)
 		case *ssa.UnOp:
-			return countsOn(x)
+			return t.countsOn(x)
 		}
 		return false
+	})
+}
+
+// isInBounded reports whether a loop around an instruction goes over items, or ends when it has
+// gone on for often or long enough.
+func isInBounded(instr ssa.Instruction) bool {
+	return slices.ContainsFunc(loops(instr.Parent()), func(l *loop) bool {
+		return l.blocks[instr.Block()] && (l.items() || slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool { return l.runsOut(b) != nil }))
 	})
 }
 
@@ -109,31 +120,32 @@ func (l *loop) countsFreely(phi *ssa.Phi) bool {
 			continue
 		}
 		step, ok := edge.(*ssa.BinOp)
-		if !ok || !isStep(edge, phi) || step.Op != token.ADD || compared(step) {
+		if !ok || !isStep(edge, phi) || step.Op != token.ADD {
 			return false
 		}
 		stepped = true
 	}
-	return stepped && !compared(phi)
+	return stepped && !isExamined(phi, phi, 2)
 }
 
 // countsOn reports whether a load is of a variable that closures share, or of a field, which
 // the program counts up and sets back, and never compares.
-func countsOn(load *ssa.UnOp) bool {
+func (t tally) countsOn(load *ssa.UnOp) bool {
 	stepped := false
 	counts := func(addr ssa.Value) bool {
 		for _, ref := range *addr.Referrers() {
 			switch ref := ref.(type) {
 			case *ssa.DebugRef, *ssa.MakeClosure:
 			case *ssa.UnOp:
-				if isExamined(ref, 2) {
+				if isExamined(ref, nil, 2) {
 					return false
 				}
 			case *ssa.Store:
-				if ref.Addr != addr || !isConst(ref.Val) && !isStepIn(ref) {
+				steps := isStepIn(ref)
+				if ref.Addr != addr || !isConst(ref.Val) && !steps || steps && (isDecidedBy(ref) || t.isInBoundedRound(ref)) {
 					return false
 				}
-				stepped = stepped || isStepIn(ref)
+				stepped = stepped || steps
 			default:
 				return false
 			}
@@ -145,7 +157,7 @@ func countsOn(load *ssa.UnOp) bool {
 	}
 	switch at := load.X.(type) {
 	case *ssa.FieldAddr:
-		if structOf(at).Field(at.Field).Exported() || at.Parent().Pkg == nil {
+		if structOf(at).Field(at.Field).Exported() || at.Parent().Pkg == nil || isCopied(at) {
 			return false
 		}
 		return eachUse(at, func(use *ssa.FieldAddr) bool { return counts(use) }) && stepped
@@ -154,6 +166,60 @@ func countsOn(load *ssa.UnOp) bool {
 		return variable != nil && eachAddress(variable, counts) && stepped
 	}
 	return false
+}
+
+// isInBoundedRound reports whether a step is in a bounded loop, or in a function that one calls.
+func (t tally) isInBoundedRound(step *ssa.Store) bool {
+	return isInBounded(step) || slices.ContainsFunc(t.calls()[step.Parent()], func(call *ssa.Call) bool { return isInBounded(call) })
+}
+
+// isDecidedBy reports whether a number is only stepped where something that is made of it is
+// as said.
+func isDecidedBy(step *ssa.Store) bool {
+	from := step.Val.(*ssa.BinOp).X.(*ssa.UnOp).X
+	conds := map[ssa.Value]bool{}
+	anyInstr(step.Parent(), func(instr ssa.Instruction) bool {
+		load, ok := instr.(*ssa.UnOp)
+		if !ok || load.Op != token.MUL || !isSamePlace(load.X, from) {
+			return false
+		}
+		for _, use := range usesOf(load, func(call *ssa.Call) bool { return types.Identical(call.Type(), load.Type()) || isDuration(call.Type()) }) {
+			if branch, ok := use.(*ssa.If); ok {
+				conds[branch.Cond] = true
+			}
+		}
+		return false
+	})
+	for b := step.Block().Idom(); b != nil; b = b.Idom() {
+		if branch, ok := terminator(b).(*ssa.If); ok && conds[branch.Cond] {
+			return true
+		}
+	}
+	return false
+}
+
+// isCopied reports whether the package reads a field of a copy of its struct, or compares the
+// struct as a whole.
+func isCopied(field *ssa.FieldAddr) bool {
+	of := structOf(field)
+	return !EachFunction(field.Parent().Pkg, func(fn *ssa.Function) bool {
+		return !anyInstr(fn, func(instr ssa.Instruction) bool {
+			switch instr := instr.(type) {
+			case *ssa.Field:
+				return instr.Field == field.Field && types.Identical(instr.X.Type().Underlying(), of)
+			case *ssa.BinOp:
+				return types.Identical(instr.X.Type().Underlying(), of)
+			}
+			return false
+		})
+	})
+}
+
+// isSamePlace reports whether two addresses are the same, or of the same field.
+func isSamePlace(a, b ssa.Value) bool {
+	of, ok := a.(*ssa.FieldAddr)
+	at, also := b.(*ssa.FieldAddr)
+	return a == b || ok && also && isSameField(of, at)
 }
 
 // isStepIn reports whether a store adds a constant to what is stored there.
@@ -166,9 +232,7 @@ func isStepIn(store *ssa.Store) bool {
 	if !ok || load.Op != token.MUL {
 		return false
 	}
-	of, ok := load.X.(*ssa.FieldAddr)
-	at, also := store.Addr.(*ssa.FieldAddr)
-	return load.X == store.Addr || ok && also && isSameField(of, at)
+	return isSamePlace(load.X, store.Addr)
 }
 
 // declared returns the variable that a closure captures as v, or v itself, or nil.
@@ -207,14 +271,15 @@ func eachAddress(variable ssa.Value, do func(ssa.Value) bool) bool {
 }
 
 // isExamined reports whether a number is compared, but with 0 or 1, or may be by what it is
-// given to. It looks depth calls deep into this package.
-func isExamined(v ssa.Value, depth int) bool {
+// given to, but for the variable of a loop that it is the next value of. It looks depth calls
+// deep into this package.
+func isExamined(v ssa.Value, counter *ssa.Phi, depth int) bool {
 	return slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
 		case *ssa.DebugRef:
 			return false
 		case *ssa.Convert:
-			return isExamined(ref, depth)
+			return isExamined(ref, counter, depth)
 		case *ssa.BinOp:
 			switch {
 			case types.Identical(ref.Type().Underlying(), types.Typ[types.Bool]):
@@ -222,7 +287,9 @@ func isExamined(v ssa.Value, depth int) bool {
 			case ref.Op == token.SHL:
 				return ref.Y != v
 			}
-			return counterOf(ref) == nil || isExamined(ref, depth)
+			return counterOf(ref) == nil || isExamined(ref, counter, depth)
+		case *ssa.Phi:
+			return ref != counter
 		case *ssa.Store:
 			return !isStepIn(ref)
 		case *ssa.MakeInterface:
@@ -236,7 +303,7 @@ func isExamined(v ssa.Value, depth int) bool {
 				return true
 			}
 			for i, arg := range ref.Common().Args {
-				if arg == v && isExamined(fn.Params[i], depth-1) {
+				if arg == v && isExamined(fn.Params[i], nil, depth-1) {
 					return true
 				}
 			}

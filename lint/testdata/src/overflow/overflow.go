@@ -320,3 +320,81 @@ func usesSays(c client, stop func() bool) {
 		time.Sleep(d)
 	}
 }
+
+// ---- bounded, though the number itself is not compared with a constant ----
+
+func nopeDelay(n int) time.Duration { return min(time.Second<<n, time.Minute) }
+
+func usesNextAttempt(c client, most int) {
+	for n := 0; c.Ping() != nil; n++ {
+		if n+1 >= most {
+			return
+		}
+		time.Sleep(nopeDelay(n))
+	}
+}
+
+func usesAllowed(c client, allows func(attempt int) bool) {
+	for n := 0; c.Ping() != nil && allows(n); n++ {
+		time.Sleep(nopeDelay(n))
+	}
+}
+
+func usesTheDelay(c client) error {
+	for n := 0; ; n++ {
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		d := nopeDelay(n)
+		if d >= time.Minute {
+			return err
+		}
+		time.Sleep(d)
+	}
+}
+
+func nopeSharedByFew(c client) {
+	n := 0
+	wait := func() {
+		d := min(time.Second<<n, time.Minute)
+		n++
+		time.Sleep(d)
+	}
+	for range 5 {
+		if c.Ping() == nil {
+			return
+		}
+		wait()
+	}
+}
+
+type backer struct {
+	failures, steps, misses int
+}
+
+func (b *backer) nopeCopied() time.Duration {
+	b.failures++
+	return min(time.Second<<b.failures, time.Minute)
+}
+
+func (b *backer) snapshot() backer { return *b }
+
+func (b *backer) mayGoOn() bool { return b.snapshot().failures < 10 }
+
+func (b *backer) nopeStopsCounting() time.Duration {
+	d := min(time.Second<<b.steps, time.Minute)
+	if d < time.Minute {
+		b.steps++
+	}
+	return d
+}
+
+func (b *backer) nopeAgainstTheFirst() time.Duration {
+	b.misses++
+	d := time.Second << b.misses
+	if d < time.Second || d > time.Minute {
+		d = time.Minute
+	}
+	return d
+}
