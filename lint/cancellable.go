@@ -2,9 +2,11 @@ package lint
 
 import (
 	"fmt"
+	"go/types"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -32,6 +34,7 @@ type cancellable struct {
 	Op      int    // the index of the parameter that is retried
 	Context int    // the index of the context, or -1
 	Twin    string // the function of its package that it gives a context which never ends, or ""
+	Delay   int    // if it takes none: the index of that which tells how long to wait, or -1
 }
 
 // AFact marks a fact.
@@ -40,7 +43,7 @@ func (*cancellable) AFact() {}
 // String shows the fact to tests.
 func (c *cancellable) String() string {
 	if c.isDeaf() {
-		return fmt.Sprintf("waits(%d)", c.Op)
+		return fmt.Sprintf("waits(%d, for %d)", c.Op, c.Delay)
 	}
 	return fmt.Sprintf("leaves(%d, with %d %s)", c.Op, c.Context, c.Twin)
 }
@@ -56,11 +59,10 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 		if op == nil || op.Parent() != fn || helpers[fn] != nil {
 			continue
 		}
-		switch {
-		case ctx != nil && ctx.Parent() == fn:
+		if ctx != nil && ctx.Parent() == fn {
 			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: slices.Index(fn.Params, ctx)}
-		case ctx == nil && !takesContext(fn) && r.WaitsLong():
-			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: -1}
+		} else if told, long := r.WaitsLong(); long && ctx == nil && !takesContext(fn) {
+			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: -1, Delay: slices.Index(fn.Params, told)}
 		}
 	}
 	found := map[*ssa.Call]*library{}
@@ -76,7 +78,9 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 				if c == nil || c.isDeaf() && !isOfModule(pass, call.Call.StaticCallee()) {
 					continue
 				}
-				found[call] = &library{op: c.Op, ctx: c.Context, deaf: c.isDeaf()}
+				if !c.isDeaf() || c.Delay < 0 || retryloop.Least(call.Call.Args[c.Delay]) >= time.Second {
+					found[call] = &library{op: c.Op, ctx: c.Context, deaf: c.isDeaf()}
+				}
 				if c.Twin != "" {
 					found[call].twins = []string{c.Twin}
 				}
@@ -100,7 +104,14 @@ func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
 	op := slices.Index(fn.Params, retryloop.HandsOn(origin(call.Call.Args[c.Op])))
 	switch {
 	case op >= 0 && c.isDeaf() && !takesContext(fn):
-		return &cancellable{Op: op, Context: -1}
+		delay := -1
+		if c.Delay >= 0 && retryloop.Least(call.Call.Args[c.Delay]) < time.Second {
+			told, _ := call.Call.Args[c.Delay].(*ssa.Parameter)
+			if delay = slices.Index(fn.Params, told); delay < 0 {
+				return nil
+			}
+		}
+		return &cancellable{Op: op, Context: -1, Delay: delay}
 	case op < 0 || c.Context < 0:
 		return nil
 	}
@@ -129,13 +140,16 @@ func deafAround(fn *ssa.Function, call *ssa.Call) *cancellable {
 	if op < 0 {
 		return nil
 	}
-	return &cancellable{Op: op, Context: -1}
+	return &cancellable{Op: op, Context: -1, Delay: -1}
 }
 
-// takesContext reports whether a function has a context by which its caller may end it, as a
-// literal may capture one.
+// takesContext reports whether a function has a context by which its caller may end it, one of
+// another type, or what has one, as a literal may capture one.
 func takesContext(fn *ssa.Function) bool {
-	return fn.Parent() != nil || slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool { return retryloop.IsContext(p.Type()) })
+	return fn.Parent() != nil || slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
+		methods := types.NewMethodSet(p.Type())
+		return methods.Lookup(nil, "Done") != nil && methods.Lookup(nil, "Err") != nil || methods.Lookup(nil, "Context") != nil
+	})
 }
 
 // isOfModule reports whether a function is of the module of the package: its signature can be

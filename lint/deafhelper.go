@@ -68,8 +68,8 @@ func deafCallsOf(pass *analysis.Pass, helpers map[*ssa.Call]*library) (found []d
 
 // isDeafTo returns the context that a call of what takes none goes on after, or nil.
 func (l *library) isDeafTo(call *ssa.Call) ssa.Value {
-	if !l.lacksContext(call.Call.Args) {
-		return nil
+	if !l.lacksContext(call.Call.Args) || retryloop.IsGoroutine(call.Parent()) {
+		return nil // nobody waits for a goroutine
 	}
 	op := operation(origin(call.Call.Args[l.op]))
 	live := contextFor(call, op)

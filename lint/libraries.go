@@ -180,15 +180,18 @@ func stepsSum(backoff ssa.Value) (sum time.Duration, known bool) {
 		n, _ := constant.Float64Val(constant.ToFloat(fields[field]))
 		return n
 	}
-	delay, all := number("Duration"), 0.0
+	delay, limit, all := number("Duration"), number("Cap"), 0.0
 	if delay == 0 {
 		return 0, false
 	}
 	// No wait follows the last step.
 	for range min(steps-1, 1000) {
-		all += delay * (1 + number("Jitter"))
+		all += delay * (1 + max(number("Jitter"), 0))
 		if factor := number("Factor"); factor > 0 {
 			delay *= factor
+		}
+		if limit > 0 && delay > limit {
+			break // no Steps are left then
 		}
 	}
 	return time.Duration(min(all, float64(time.Hour))), true

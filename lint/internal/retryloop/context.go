@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -549,12 +550,23 @@ func madeOf(ctx ssa.Value) ssa.Value {
 		if x, isExtract := ctx.(*ssa.Extract); isExtract {
 			made, ok = x.Tuple.(*ssa.Call)
 		}
-		if !ok || GivenContext(made) == nil || IsBackground(made) {
+		if !ok || GivenContext(made) == nil || IsBackground(made) || detaches.MatchString(nameOf(made)) {
 			return ctx
 		}
 		ctx = GivenContext(made)
 	}
 }
+
+// IsGoroutine reports whether a function is a literal that a go statement runs.
+func IsGoroutine(fn *ssa.Function) bool {
+	return fn.Parent() != nil && anyInstr(fn.Parent(), func(instr ssa.Instruction) bool {
+		start, ok := instr.(*ssa.Go)
+		return ok && start.Common().StaticCallee() == fn
+	})
+}
+
+// detaches names what makes a context that does not end with the one that it is made of.
+var detaches = regexp.MustCompile(`(?i)detach|without|background|copy|clone|fork|async|independent|uncancel`)
 
 // storedBefore returns what the block of a load has stored last in the variable, or nil.
 func storedBefore(load *ssa.UnOp) (stored ssa.Value) {

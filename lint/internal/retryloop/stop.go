@@ -180,6 +180,9 @@ func nameOfValue(v ssa.Value) string {
 		if fn := v.Common().StaticCallee(); fn != nil && len(v.Common().Args) > 0 && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "sync/atomic" {
 			return nameOfValue(v.Common().Args[0])
 		}
+		if v.Common().StaticCallee() == nil && !v.Common().IsInvoke() {
+			return nameOfValue(v.Common().Value) // a function that somebody has given
+		}
 		return nameOf(v)
 	}
 	return ""

@@ -48,25 +48,16 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 }
 
 // betweenAttempts names what is told what to do after a failure, before the next attempt.
-var betweenAttempts = regexp.MustCompile(`(?i)(between|before|after|on)_?.*(attempt|retr|tries|fail)`)
+var betweenAttempts = regexp.MustCompile(`(?i)^(with_?|set_?)?(between|before|after|on)_?(each|every|failed|next)?_?(attempts?|retry|retries|tries)$`)
 
 // deafBetween returns the waits of a function literal that is given to what calls it between
 // attempts, where another literal, given the context, is what is tried.
 func deafBetween(fn *ssa.Function) (found []DeafWait) {
-	outer := fn.Parent()
-	if outer == nil || !anyInstr(fn, isPlainWait) {
+	if fn.Parent() == nil || !anyInstr(fn, isPlainWait) {
 		return nil
 	}
-	var ctx ssa.Value
-	for _, b := range outer.Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(*ssa.Call)
-			if ok && betweenAttempts.MatchString(nameOf(call)) && slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool { return isLiteral(arg, fn) }) {
-				ctx = liveContext(outer, b, isLive)
-			}
-		}
-	}
-	if ctx == nil || !slices.ContainsFunc(outer.AnonFuncs, func(tried *ssa.Function) bool { return tried != fn && Gives(tried, ctx) }) {
+	ctx := contextTriedWith(fn)
+	if ctx == nil {
 		return nil
 	}
 	for _, b := range fn.Blocks {
@@ -77,6 +68,46 @@ func deafBetween(fn *ssa.Function) (found []DeafWait) {
 		}
 	}
 	return found
+}
+
+// contextTriedWith returns the context that a literal is given which is tried, where another
+// one is what is done between attempts, or nil.
+func contextTriedWith(between *ssa.Function) ssa.Value {
+	outer := between.Parent()
+	for _, b := range outer.Blocks {
+		for _, instr := range b.Instrs {
+			option, ok := instr.(*ssa.Call)
+			if !ok || !betweenAttempts.MatchString(nameOf(option)) || !slices.ContainsFunc(allArguments(option), func(arg ssa.Value) bool { return isLiteral(arg, between) }) {
+				continue
+			}
+			ctx := liveContext(outer, b, isLive)
+			tries := func(instr ssa.Instruction) bool {
+				call, ok := instr.(*ssa.Call)
+				if !ok {
+					return false
+				}
+				args := allArguments(call)
+				return (call == option || slices.Contains(args, ssa.Value(option))) && slices.ContainsFunc(outer.AnonFuncs, func(tried *ssa.Function) bool {
+					return tried != between && slices.ContainsFunc(args, func(arg ssa.Value) bool { return isLiteral(arg, tried) }) && Gives(tried, ctx)
+				})
+			}
+			if ctx != nil && anyInstr(outer, tries) {
+				return ctx
+			}
+		}
+	}
+	return nil
+}
+
+// allArguments returns what a call is given, also in a list that is made for it.
+func allArguments(call *ssa.Call) (args []ssa.Value) {
+	for _, arg := range call.Common().Args {
+		args = append(args, arg)
+		if list, ok := arg.(*ssa.Slice); ok {
+			args = append(args, contents(list.X)...)
+		}
+	}
+	return args
 }
 
 // isLiteral reports whether v is a function literal.
@@ -423,33 +454,66 @@ var sleeper = regexp.MustCompile(`^_?[Ss]leep(Func|Fn|er)?$`)
 // take time by itself. What cannot be seen into may.
 func (r Retry) Waits() bool { return r.waitsOn(r.failed.cycle()) }
 
-// WaitsLong reports whether nothing cuts short the waits after failures, and they may be longer
-// than a second in all.
-func (r Retry) WaitsLong() bool {
+// WaitsLong reports whether nothing cuts short the waits after failures, and they are known to
+// be a second and more in all, or are as long as a parameter tells, which it returns.
+func (r Retry) WaitsLong() (told *ssa.Parameter, long bool) {
 	cycle := r.failed.cycle()
-	long := false
 	for b := range cycle {
 		if whenStopped(b) != nil {
-			return false
+			return nil, false
 		}
 		for _, instr := range b.Instrs {
 			if sel, ok := instr.(*ssa.Select); ok && !isPlainWait(sel) {
-				return false
+				return nil, false
 			}
-			long = long || isPlainWait(instr) && !r.isBrief(instr)
+			call, ok := instr.(*ssa.Call)
+			if !ok || !isPlainWait(instr) || sleeps(call) == nil {
+				continue
+			}
+			if p, ok := sleeps(call).(*ssa.Parameter); ok {
+				told = p
+			}
+			long = long || Least(sleeps(call)) >= time.Second/time.Duration(max(r.Attempts()-1, 1))
 		}
 	}
-	return long
+	if long {
+		return nil, true
+	}
+	return told, told != nil
 }
 
-// isBrief reports whether a wait is known to be less than a second with that of all attempts.
-func (r Retry) isBrief(wait ssa.Instruction) bool {
-	call, ok := wait.(*ssa.Call)
-	if !ok || sleeps(call) == nil {
-		return false
+// Least returns how long a delay is at least: what grows begins with that, what is multiplied
+// is as long as its constant. It is 0 if that is not known.
+func Least(d ssa.Value) time.Duration { return leastWithin(d, 8) }
+
+func leastWithin(d ssa.Value, depth int) time.Duration {
+	if depth == 0 {
+		return 0
 	}
-	most, known := greatest(sleeps(call))
-	return known && r.Attempts() > 0 && most < time.Second/time.Duration(r.Attempts())
+	switch d := d.(type) {
+	case *ssa.Const:
+		n, _ := whole(d)
+		return time.Duration(n)
+	case *ssa.Convert:
+		return leastWithin(d.X, depth-1)
+	case *ssa.ChangeType:
+		return leastWithin(d.X, depth-1)
+	case *ssa.Phi:
+		least := time.Duration(0)
+		for _, edge := range d.Edges {
+			if first := leastWithin(edge, depth-1); first > 0 && (least == 0 || first < least) {
+				least = first
+			}
+		}
+		return least
+	case *ssa.BinOp:
+		x, y := leastWithin(d.X, depth-1), leastWithin(d.Y, depth-1)
+		switch d.Op {
+		case token.MUL, token.ADD, token.SHL:
+			return max(x, y)
+		}
+	}
+	return 0
 }
 
 func (r Retry) waitsOn(cycle map[*ssa.BasicBlock]bool) bool {

@@ -1667,3 +1667,17 @@ func nopeWaitsBetweenOthers(ctx context.Context, c caller) error {
 		return c.Ping()
 	}, betweenAttempts(func(int) { time.Sleep(time.Second) }))
 }
+
+func exponentialRetry(f func() error) error { return f() }
+
+func onFailure(f func(error)) {}
+
+// Neither is what is done between attempts.
+func nopeNamedAlike(ctx context.Context, c caller) error {
+	onFailure(func(error) { time.Sleep(time.Second) })
+	return exponentialRetry(func() error {
+		_, err := c.Call(ctx, "k")
+		time.Sleep(time.Second)
+		return err
+	})
+}

@@ -143,6 +143,43 @@ func nopeDeafAsked(ctx context.Context, c client) error {
 	}, func(error) bool { return ctx.Err() == nil })
 }
 
+func deafForSeconds(ctx context.Context, c client) error {
+	return helper.Every(5*time.Second, func() error { // want `Every goes on after ctx has ended`
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeDeafForMoments(ctx context.Context, c client) error {
+	return helper.Every(10*time.Millisecond, func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeDeafGrowing(ctx context.Context, c client) error {
+	return helper.Growing(func() error {
+		_, err := c.Call(ctx, "k")
+		return err
+	})
+}
+
+func nopeDeafBeside(ctx context.Context, c client) error {
+	done := make(chan error, 1)
+	go func() {
+		done <- helper.Times(5, func() error {
+			_, err := c.Call(ctx, "k")
+			return err
+		})
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func nopeDeafBriefly(ctx context.Context, c client) error {
 	return helper.Briefly(func() error {
 		_, err := c.Call(ctx, "k")

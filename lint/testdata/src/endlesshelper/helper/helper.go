@@ -67,6 +67,26 @@ func Until(f func() error, goOn func(error) bool) error {
 	}
 }
 
+func Every(wait time.Duration, f func() error) (err error) {
+	for range 3 {
+		if err = f(); err == nil {
+			return nil
+		}
+		time.Sleep(wait)
+	}
+	return err
+}
+
+func Growing(f func() error) (err error) {
+	for wait, n := 10*time.Millisecond, 0; n < 4; wait, n = wait*2, n+1 {
+		if err = f(); err == nil {
+			return nil
+		}
+		time.Sleep(wait)
+	}
+	return err
+}
+
 func Briefly(f func() error) (err error) {
 	for range 3 {
 		if err = f(); err == nil {
