@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/tools/go/analysis"
@@ -20,7 +21,7 @@ var BareDuration = &analysis.Analyzer{
 	Doc: `bareduration: report durations that are given as bare numbers
 
 A number without a unit is nanoseconds: a wait of 5 is none, a timeout of 30 is
-over before it began.
+over before it began. So is the number of seconds of a duration, as Seconds returns it.
 
 WRONG:
 
@@ -44,8 +45,17 @@ seconds, and about tests.`,
 func runBareDuration(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	report := func(expr ast.Expr) {
+		if inTest(pass, expr.Pos()) {
+			return
+		}
+		if unit := unitTaken(pass, expr); unit != "" {
+			if file := fileOf(pass, expr.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(expr.Pos(), expr.End(), "RL207", "this takes a number of %s for nanoseconds: give the duration itself", unit)
+			}
+			return
+		}
 		lit, ok := ast.Unparen(expr).(*ast.BasicLit)
-		if !ok || lit.Kind != token.INT || inTest(pass, lit.Pos()) {
+		if !ok || lit.Kind != token.INT {
 			return
 		}
 		v := pass.TypesInfo.Types[lit]
@@ -79,6 +89,25 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return r.used, nil
+}
+
+// unitTaken returns in what units a duration was counted that is then converted to one of as many
+// nanoseconds, or "".
+func unitTaken(pass *analysis.Pass, expr ast.Expr) string {
+	conv, ok := ast.Unparen(expr).(*ast.CallExpr)
+	if !ok || len(conv.Args) != 1 || !pass.TypesInfo.Types[conv.Fun].IsType() || !isNamedType(pass.TypesInfo.TypeOf(conv), "time", "Duration") {
+		return ""
+	}
+	count, ok := ast.Unparen(conv.Args[0]).(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	fn := typeutil.StaticCallee(pass.TypesInfo, count)
+	if fn == nil || fn.Signature().Recv() == nil || !isNamedType(fn.Signature().Recv().Type(), "time", "Duration") ||
+		!slices.Contains([]string{"Hours", "Minutes", "Seconds", "Milliseconds", "Microseconds"}, fn.Name()) {
+		return ""
+	}
+	return strings.ToLower(fn.Name())
 }
 
 // isLimit reports whether a field is of a package that waits as long as it says.

@@ -77,6 +77,8 @@ func (c classification) memory(addr ssa.Value) bool {
 		return isError(addr.Type().(*types.Pointer).Elem()) && !isEOF && !ended
 	case *ssa.Alloc:
 		return isTarget(addr)
+	case *ssa.IndexAddr:
+		return !c.fixed(addr.X) && c.only(addr.X) && c.only(addr.Index) // what an error says
 	case *ssa.FieldAddr:
 		_, nested := addr.X.(*ssa.FieldAddr)
 		own := c.fixed(addr.X) || nested && c.fixed(root(addr)) // of an object that stays the same
@@ -187,6 +189,7 @@ func (c classification) call(call *ssa.Call) bool {
 			continue
 		}
 		_, plain := arg.Type().Underlying().(*types.Basic)
+		plain = plain || isPattern(arg.Type())
 		fromError := !c.fixed(arg) && !c.isFromBefore(arg)
 		if !c.only(arg) || !fromError && !plain && !isConst(arg) && !isOfTime(fn) {
 			return false
@@ -194,6 +197,12 @@ func (c classification) call(call *ssa.Call) bool {
 		aboutError = aboutError || fromError || c.errs[arg]
 	}
 	return aboutError
+}
+
+// isPattern reports whether t is a compiled regular expression, which stays as it is.
+func isPattern(t types.Type) bool {
+	named := namedOf(t)
+	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "regexp"
 }
 
 // isFromBefore reports whether a value is read from what is the same in every round: no

@@ -112,3 +112,12 @@ func nopeScaledInPlace() seconds {
 	s.scale()
 	return s
 }
+
+func countsSeconds(d time.Duration) {
+	time.Sleep(time.Duration(d.Seconds())) // want `this takes a number of seconds for nanoseconds: give the duration itself \(RL207\)`
+}
+
+func nopeCountsSeconds(d time.Duration) {
+	time.Sleep(time.Duration(d.Seconds()) * time.Second)
+	time.Sleep(time.Duration(d.Nanoseconds()))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log"
 	"net/http"
+	"regexp"
 	"time"
 )
 
@@ -488,5 +489,20 @@ func madeAndSent(client *http.Client, url string) *http.Response {
 			continue
 		}
 		return response
+	}
+}
+
+// What is read from the text of an error tells which one it was.
+func byItsText(c caller) error {
+	re := regexp.MustCompile(`status=(\d+)`)
+	for { // want `RL101`
+		err := c.Ping()
+		if err == nil {
+			return nil
+		}
+		if match := re.FindStringSubmatch(err.Error()); match != nil && match[1] == "403" {
+			return err
+		}
+		time.Sleep(time.Second)
 	}
 }
