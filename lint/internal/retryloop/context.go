@@ -236,12 +236,18 @@ func RequestGiven(fn *ssa.Function) (request ssa.Value) {
 }
 
 // GivesItsOwn reports whether a function gives what it calls a context that nobody ends but
-// by a time limit, and that it captures: it is to end by that.
+// by a time limit, and that it captures, or takes the end from one: it is to go on.
 func GivesItsOwn(fn *ssa.Function) bool {
-	return givesCaptured(fn, func(given ssa.Value) bool {
+	return anyInstr(fn, isDetaching) || givesCaptured(fn, func(given ssa.Value) bool {
 		parent := withoutLimit(given)
 		return parent != given && NeverEnds(parent)
 	})
+}
+
+// isDetaching reports whether an instruction takes its end from a context.
+func isDetaching(instr ssa.Instruction) bool {
+	call, ok := instr.(*ssa.Call)
+	return ok && isNamed(call.Common().StaticCallee(), "context", "WithoutCancel")
 }
 
 // givesCaptured reports whether a function gives a context, which it captures and which is

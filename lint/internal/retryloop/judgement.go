@@ -40,10 +40,13 @@ func (r Retry) IgnoresItsContext() bool {
 
 var runner = regexp.MustCompile(`^(?i:start|run|serve)([A-Z]|$)`)
 
+// polls names what asks again by itself, and waits in between.
+var polls = regexp.MustCompile(`^[pP]oll([A-Z]|$)`)
+
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce(n Network) bool {
-	if r.told || !r.isRemote(n) || r.Through() != nil || sleepsWithin(r.Call.Common().StaticCallee(), 3) {
+	if r.told || !r.isRemote(n) || r.Through() != nil || polls.MatchString(nameOf(r.Call)) || sleepsWithin(r.Call.Common().StaticCallee(), 3) {
 		return false
 	}
 	hurries := func(r Retry) bool { return !r.timesOut() && !r.Waits() && r.insists() }

@@ -164,6 +164,17 @@ func nopeDeafGrowing(ctx context.Context, c client) error {
 	})
 }
 
+// What it does is to be done though the caller is gone.
+func nopeDeafDetached(ctx context.Context, c client) error {
+	return helper.FiveTimes(func() error {
+		if _, err := c.Call(ctx, "id"); err != nil {
+			return err
+		}
+		_, err := c.Call(context.WithoutCancel(ctx), "k")
+		return err
+	})
+}
+
 func nopeDeafBeside(ctx context.Context, c client) error {
 	done := make(chan error, 1)
 	go func() {

@@ -969,3 +969,15 @@ func networkErrorAs(ctx context.Context, c client) (v string, err error) {
 	}
 	return v, err
 }
+
+// It waits by itself.
+func nopePolls(ctx context.Context, poller interface {
+	PollUntilGone(ctx context.Context) error
+}) (err error) {
+	for range 3 {
+		if err = poller.PollUntilGone(ctx); err == nil {
+			return nil
+		}
+	}
+	return err
+}
