@@ -165,15 +165,10 @@ func HandsOn(op ssa.Value) *ssa.Parameter {
 		if !ok {
 			continue
 		}
-		load, ok := call.Common().Value.(*ssa.UnOp)
-		if !ok || called != nil {
+		if called != nil {
 			return nil
 		}
-		captured, ok := load.X.(*ssa.FreeVar)
-		if !ok {
-			return nil
-		}
-		if called, ok = bindingOf(captured).(*ssa.Parameter); !ok {
+		if called, ok = captured(call.Common().Value).(*ssa.Parameter); !ok {
 			return nil
 		}
 	}
@@ -188,15 +183,7 @@ func Calls(op ssa.Value, p *ssa.Parameter) bool {
 	}
 	return anyInstr(literal.Fn.(*ssa.Function), func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)
-		if !ok {
-			return false
-		}
-		load, ok := call.Common().Value.(*ssa.UnOp)
-		if !ok {
-			return false
-		}
-		captured, ok := load.X.(*ssa.FreeVar)
-		return ok && bindingOf(captured) == ssa.Value(p)
+		return ok && captured(call.Common().Value) == ssa.Value(p)
 	})
 }
 
@@ -393,14 +380,8 @@ func (l *loop) contextGiven() ssa.Value {
 // or nil. A cleanup is to go on behind the end of a context, but with that one it fails.
 func (l *loop) outerGiven() ssa.Value {
 	for call := range l.calls {
-		load, ok := GivenContext(call).(*ssa.UnOp)
-		if !ok {
-			continue
-		}
-		if shared, ok := load.X.(*ssa.FreeVar); ok {
-			if bound := bindingOf(shared); bound != nil && mayBeEnded(bound) {
-				return bound
-			}
+		if bound := captured(GivenContext(call)); bound != nil && mayBeEnded(bound) {
+			return bound
 		}
 	}
 	return nil
@@ -507,13 +488,16 @@ func (l *loop) isDetached() bool {
 	for _, b := range l.list {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(ssa.CallInstruction)
-			if ok && isLiteralOf(call.Common().StaticCallee(), l.header.Parent()) {
-				gives = gives || givesDetached(call.Common().StaticCallee())
-			}
-			if !ok || GivenContext(call) == nil {
+			if !ok {
 				continue
 			}
-			if isNamed(call.Common().StaticCallee(), "context", "WithoutCancel") {
+			if literal := call.Common().StaticCallee(); literal != nil && literal.Parent() == l.header.Parent() {
+				gives = gives || givesDetached(literal)
+			}
+			if GivenContext(call) == nil {
+				continue
+			}
+			if isDetaching(instr) {
 				detached = true
 				continue
 			}
@@ -527,9 +511,6 @@ func (l *loop) isDetached() bool {
 	}
 	return gives && detached
 }
-
-// isLiteralOf reports whether a function is a literal in another.
-func isLiteralOf(fn, outer *ssa.Function) bool { return fn != nil && fn.Parent() == outer }
 
 // givesDetached reports whether a function gives what it calls a context that never ends, but
 // for a time limit of its own.

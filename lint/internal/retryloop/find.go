@@ -439,15 +439,7 @@ func isOpaque(call *ssa.Call) bool {
 
 // capturedLiteral returns the function literal that a captured variable holds, or nil.
 func capturedLiteral(v ssa.Value) *ssa.Function {
-	load, ok := v.(*ssa.UnOp)
-	if !ok {
-		return nil
-	}
-	variable, ok := load.X.(*ssa.FreeVar)
-	if !ok {
-		return nil
-	}
-	switch held := bindingOf(variable).(type) {
+	switch held := captured(v).(type) {
 	case *ssa.MakeClosure:
 		return held.Fn.(*ssa.Function)
 	case *ssa.Function:

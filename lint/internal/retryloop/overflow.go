@@ -40,14 +40,14 @@ func isPower(v ssa.Value) bool {
 	return false
 }
 
-// isFreePower reports whether v is shifted by, or has as its exponent, a number that counts
-// up and is never compared.
+// isFreePower reports whether what may be a power is shifted by, or has as its exponent, a
+// number that counts up and is never compared.
 func (t tally) isFreePower(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.BinOp:
-		return v.Op == token.SHL && t.isFree(v.Y, v)
+		return t.isFree(v.Y, v)
 	case *ssa.Convert:
-		return isInteger(v.Type()) && t.isFreeFloat(v.X, v, 4)
+		return t.isFreeFloat(v.X, v, 4)
 	}
 	return false
 }
@@ -55,7 +55,7 @@ func (t tally) isFreePower(v ssa.Value) bool {
 // isFreeFloat reports whether v is a power of that kind, or a multiple of one, which is not
 // looked at before it is made a whole number: by then it may be capped. It looks depth
 // products deep.
-func (t tally) isFreeFloat(v ssa.Value, whole ssa.Instruction, depth int) bool {
+func (t tally) isFreeFloat(v ssa.Value, power ssa.Instruction, depth int) bool {
 	if depth == 0 || v.Referrers() == nil || slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
 		product, ok := ref.(*ssa.BinOp)
 		_, whole := ref.(*ssa.Convert)
@@ -66,10 +66,10 @@ func (t tally) isFreeFloat(v ssa.Value, whole ssa.Instruction, depth int) bool {
 	}
 	switch v := v.(type) {
 	case *ssa.BinOp:
-		return v.Op == token.MUL && (t.isFreeFloat(v.X, whole, depth-1) || t.isFreeFloat(v.Y, whole, depth-1))
+		return v.Op == token.MUL && (t.isFreeFloat(v.X, power, depth-1) || t.isFreeFloat(v.Y, power, depth-1))
 	case *ssa.Call:
 		fn, args := v.Common().StaticCallee(), v.Common().Args
-		return isNamed(fn, "math", "Pow") && isAboveOne(args[0]) && t.isFree(args[1], whole) || isNamed(fn, "math", "Exp2") && t.isFree(args[0], whole)
+		return isNamed(fn, "math", "Pow") && isAboveOne(args[0]) && t.isFree(args[1], power) || isNamed(fn, "math", "Exp2") && t.isFree(args[0], power)
 	}
 	return false
 }

@@ -170,6 +170,19 @@ func bindingOf(v *ssa.FreeVar) ssa.Value {
 	}
 }
 
+// captured returns what a captured variable holds that v is read from, if that is known, or nil.
+func captured(v ssa.Value) ssa.Value {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	variable, ok := load.X.(*ssa.FreeVar)
+	if !ok {
+		return nil
+	}
+	return bindingOf(variable)
+}
+
 // lastStored returns what a variable holds at an instruction, if each
 // assignment to it comes before.
 func lastStored(alloc *ssa.Alloc, at ssa.Instruction) ssa.Value {
