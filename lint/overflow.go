@@ -39,8 +39,10 @@ RIGHT:
 The number may be a variable, a field that only this package counts, or what a function is
 given, where one of its calls in the package gives it such a number.
 
-It is silent where the number of attempts is compared with anything, or the delay
-with 0, and about delays without a cap, which take centuries to overflow.`,
+It is silent where the number of attempts is compared with anything, or the delay with 0
+or with its least; where a loop around goes over items, or ends after some time or number
+of rounds; where the delay decides whether it goes on; and about delays without a cap,
+which take centuries to overflow.`,
 	URL:        pageOf("RL107"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

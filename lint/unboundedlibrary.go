@@ -39,10 +39,11 @@ a helper of the same module that takes none, where the operation is given one: i
 helper that is to change, so the first of its calls in a package tells of all.
 
 It is silent where a context that somebody may end is given, behind the end of one,
-where the operation counts or asks a context itself, and about options that are not seen. RL202 alone
-only asks whether the operation is told to stop: that it gives up by itself, at the next
-attempt, ends no wait. It is silent about waits of less than a second in all, and about
-operations that never ask for another attempt.`,
+where the operation counts or asks a context itself, and about options that are not seen.
+RL202 alone only asks whether the operation is told to stop: that it gives up by itself, at
+the next attempt, ends no wait. It is silent about waits of less than a second in all, about
+operations that never ask for another attempt or take the end from a context, and about
+helpers whose waits are not known to be long, or that a goroutine calls.`,
 	URL:        pageOf("RL201"),
 	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, cancellableCalls, directiveIndex},
 	ResultType: used,
