@@ -40,7 +40,7 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 					continue
 				}
 				// What has the pointer itself can store where it leads to.
-				if mayStore(instr.Common().StaticCallee(), field, 3) {
+				if mayStore(instr.Common().StaticCallee(), field, 3) && !(isIdentity(v) && isComputedElsewhere(instr)) {
 					return true
 				}
 			}
@@ -95,6 +95,17 @@ func isEmpty(v ssa.Value) bool {
 func (w way) isFresh(v ssa.Value) bool {
 	alloc, ok := v.(*ssa.Alloc)
 	return ok && w.loop.blocks[alloc.Block()]
+}
+
+// isComputedElsewhere reports whether a call is of a function of another package that cannot
+// fail and is there for what it returns: it does not change which thing it is given.
+func isComputedElsewhere(instr ssa.CallInstruction) bool {
+	call, ok := instr.(*ssa.Call)
+	if !ok || call.Common().Signature().Results().Len() == 0 || mayFail(call) {
+		return false
+	}
+	fn := Generic(call.Common().StaticCallee())
+	return fn != nil && fn.Blocks == nil
 }
 
 // isGiven reports whether a call has v, a part of it, or a variable of a package, to work on.

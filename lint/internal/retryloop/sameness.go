@@ -107,6 +107,16 @@ var several = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|mos
 // again: other fields of a page lead to the next.
 var identity = regexp.MustCompile(`^(ID|Id|UID|UUID|ARN|Arn|Name|Namespace)$|[a-z](ID|Id|Name|Arn|ARN)$`)
 
+// isIdentity reports whether v is read from a field that says which thing its struct is about.
+func isIdentity(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	field, ok := load.X.(*ssa.FieldAddr)
+	return ok && identity.MatchString(structOf(field).Field(field.Field).Name())
+}
+
 // isOfAnswer reports whether v is a variable to which the loop assigns nothing but
 // what the call returned.
 func (s sameness) isOfAnswer(v ssa.Value) bool {
