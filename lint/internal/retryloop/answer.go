@@ -66,6 +66,14 @@ func asksSomebody(call *ssa.Call) bool {
 	return asker.MatchString(nameOf(call)) || isOf(call, prompter) || readsTerminal(call.Common().StaticCallee(), 3)
 }
 
+// asksWithin reports whether a function of this package asks the user, or what it calls does.
+func asksWithin(fn *ssa.Function) bool {
+	return anyWithin([]*ssa.Function{fn}, 2, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		call, ok := instr.(*ssa.Call)
+		return ok && (asker.MatchString(nameOf(call)) || isOf(call, prompter)), calleeOf(instr)
+	}) || readsTerminal(fn, 3)
+}
+
 // readsTerminal looks depth calls deep into this package.
 func readsTerminal(fn *ssa.Function, depth int) bool {
 	return isScan(fn) || anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"regexp"
 	"slices"
 	"syscall"
 
@@ -107,9 +108,9 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 	switch given := GivenContext(r.Attempt()); {
 	case r.tires() || r.mayExit(cycle) || r.failed.loop.isWatched():
 		// The callee, what is asked beside it, or a timer ends it.
-	case selected && !r.waitsOn(cycle):
+	case selected && !r.waitsOn(cycle), r.Classified && locker.MatchString(nameOf(r.Call)):
 		// One error alone asks for the same again at once: there is more to do, or
-		// others were faster.
+		// others were faster, or hold the lock.
 	case ctx != nil:
 		r.Bound, r.Context = ByContext, ctx
 	case knows && given != nil && !NeverEnds(r.beforeAttempts(given)):
@@ -123,6 +124,9 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 	}
 	r.untiring = r.untiring || r.Bound != Unknown
 }
+
+// locker names what takes a lock.
+var locker = regexp.MustCompile(`(^|[a-z_])Lock([A-Z_]|$)|^(?i:try_?)?lock([A-Z_]|$)`)
 
 // comesSometimes reports whether something that changes from round to round chooses whether
 // the cycle comes to block b, as the count does in i < max || max == 0: what b asks may stay

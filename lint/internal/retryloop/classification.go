@@ -180,7 +180,7 @@ func (c classification) call(call *ssa.Call) bool {
 	}
 	if common.IsInvoke() {
 		args = append([]ssa.Value{common.Value}, args...)
-	} else if fn == nil || len(fn.FreeVars) > 0 || remembers(fn, 3) {
+	} else if fn == nil || len(fn.FreeVars) > 0 || remembers(fn, 3) || asksWithin(fn) {
 		return false
 	}
 	aboutError := isOfTime(fn)

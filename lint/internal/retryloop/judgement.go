@@ -205,6 +205,9 @@ func (r Retry) corrects() bool {
 	for b := range r.failed.blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
+			if ok && r.mends(call) {
+				return true
+			}
 			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) || isOfAnswer(call, r.Call) || isBuilt(call) {
 				continue
 			}
@@ -216,6 +219,27 @@ func (r Retry) corrects() bool {
 		}
 	}
 	return false
+}
+
+// mends reports whether a call is of a function of this package that is given what has failed
+// and an object that the next attempt is given as well, to which it assigns.
+func (r Retry) mends(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	args := call.Common().Args
+	return fn != nil && slices.ContainsFunc(args, func(arg ssa.Value) bool { return flowsFrom(r.Call, arg) }) &&
+		slices.ContainsFunc(args, func(arg ssa.Value) bool {
+			_, isPointer := arg.Type().Underlying().(*types.Pointer)
+			return isPointer && slices.Contains(argumentsOf(r.Call.Common()), arg) && assignsTo(fn, arg.Type(), 3)
+		})
+}
+
+// assignsTo reports whether a function of this package assigns to a field of what pointers of
+// a type lead to. It looks depth calls deep.
+func assignsTo(fn *ssa.Function, pointer types.Type, depth int) bool {
+	return anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+		store, ok := instr.(*ssa.Store)
+		return ok && addressed(store.Addr) != store.Addr && types.Identical(addressed(store.Addr).Type(), pointer), calleeOf(instr)
+	})
 }
 
 // isOfAnswer reports whether a call is about what another has returned: it reads the answer.

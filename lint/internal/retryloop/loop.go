@@ -366,11 +366,35 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || l.seesError(branch.Block()) {
 			continue
 		}
-		if l.mayLeave(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
+		if l.mayLeave(branch) && !l.givesUp(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
 			return true
 		}
 	}
 	return false
+}
+
+// givesUp reports whether a branch leaves the loop to return an error that is made there, where
+// the loop otherwise goes so many rounds and then returns none: it does the same several times over.
+func (l *loop) givesUp(branch *ssa.If) bool {
+	fails := slices.ContainsFunc(branch.Block().Succs, func(s *ssa.BasicBlock) bool {
+		ret, ok := terminator(s).(*ssa.Return)
+		if !ok || l.blocks[s] {
+			return false
+		}
+		_, made := returnedError(ret).(*ssa.Call)
+		return made
+	})
+	return fails && slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
+		branch, ok := terminator(b).(*ssa.If)
+		if !ok {
+			return false
+		}
+		cmp, ok := branch.Cond.(*ssa.BinOp)
+		return ok && (l.counted(cmp.X) || l.counted(cmp.Y)) && slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+			ret, ok := terminator(s).(*ssa.Return)
+			return ok && !l.blocks[s] && len(ret.Results) > 0 && isError(ret.Results[len(ret.Results)-1].Type()) && isNil(returnedError(ret))
+		})
+	})
 }
 
 // leavesForOne reports whether block b leaves the loop where it has recognised one error.
@@ -428,7 +452,7 @@ func isAskedOf(call *ssa.Call) bool {
 func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
 		branch, ok := terminator(b).(*ssa.If)
-		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil {
+		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil || l.givesUp(branch) {
 			return false
 		}
 		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && (l.counted(cmp.X) || l.counted(cmp.Y)) {

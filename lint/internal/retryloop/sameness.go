@@ -2,6 +2,7 @@ package retryloop
 
 import (
 	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
 
@@ -47,8 +48,8 @@ func (s sameness) same(v ssa.Value) bool {
 	if !ok || !s.loop.blocks[instr.Block()] {
 		return true // a constant, a parameter, or defined before the loop
 	}
-	if IsContext(v.Type()) {
-		return true // for how long an attempt may take changes nothing of what it does
+	if IsContext(v.Type()) || isWriter(v.Type()) {
+		return true // for how long an attempt may take, and who hears of it, changes nothing of what it does
 	}
 	if s.seen[v] {
 		return true
@@ -89,6 +90,12 @@ func (s sameness) same(v ssa.Value) bool {
 		return (s.read != nil || s.again) && s.sameOperands(instr)
 	}
 	return false
+}
+
+// isWriter reports whether t is io.Writer, and nothing that can do more.
+func isWriter(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Writer" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "io"
 }
 
 // getsTheSame reports whether a call brings the same each time, by its name, and not the

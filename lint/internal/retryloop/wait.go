@@ -193,11 +193,28 @@ func greatest(d ssa.Value) (most time.Duration, known bool) {
 		if args := d.Common().Args; len(args) > 0 && (isNamed(fn, "math/rand", "Intn", "Int63n", "Int31n") || isNamed(fn, "math/rand/v2", "IntN", "Int64N", "Int32N", "N")) {
 			return greatest(args[len(args)-1])
 		}
+		if most, known := greatestJitter(d); known {
+			return most, true
+		}
 		if isNamed(fn, "math/rand", "Float64", "Float32") || isNamed(fn, "math/rand/v2", "Float64", "Float32") {
 			return 1, true // at most, of what it is multiplied with
 		}
 	}
 	return 0, false
+}
+
+// greatestJitter is greatest of a delay to which the package wait of Kubernetes adds a random
+// part: at most so many times as much.
+func greatestJitter(call *ssa.Call) (most time.Duration, known bool) {
+	if !isNamed(call.Common().StaticCallee(), "k8s.io/apimachinery/pkg/util/wait", "Jitter") {
+		return 0, false
+	}
+	factor, ok := call.Common().Args[1].(*ssa.Const)
+	base, known := greatest(call.Common().Args[0])
+	if !ok || !known || factor.Value == nil || factor.Float64() <= 0 {
+		return 0, false
+	}
+	return time.Duration(float64(base) * (1 + factor.Float64())), true
 }
 
 // sleeps returns for how long a call sleeps and does nothing else, or nil: that
@@ -297,12 +314,12 @@ func (r Retry) waitsOn(cycle map[*ssa.BasicBlock]bool) bool {
 	return false
 }
 
-// sleepsWithin reports whether a function of this package waits for a time, or for an
-// answer until a time, which may be that between two attempts. It looks depth calls deep.
+// sleepsWithin reports whether a function of this package waits for a time, for the end of a
+// context, or for an answer until a time, which may be that between two attempts. It looks depth calls deep.
 func sleepsWithin(fn *ssa.Function, depth int) bool {
 	return anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
 		call, ok := instr.(*ssa.Call)
-		return isTimedWait(instr) || ok && limitsRead.MatchString(nameOf(call)), calleeOf(instr)
+		return isTimedWait(instr) || receivesEnd(instr) || ok && limitsRead.MatchString(nameOf(call)), calleeOf(instr)
 	})
 }
 

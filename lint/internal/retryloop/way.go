@@ -389,7 +389,7 @@ func endsWithin(b *ssa.BasicBlock, depth int, known map[depthOf]bool) bool {
 		if !ok {
 			return false
 		}
-		if call.Common().Signature().Results().Len() == 0 && ender.MatchString(nameOf(call)) || isGivenTest(call) {
+		if call.Common().Signature().Results().Len() == 0 && (ender.MatchString(nameOf(call)) || sendsFatal(call)) || isGivenTest(call) {
 			return true
 		}
 		fn := call.Common().StaticCallee()
@@ -407,6 +407,17 @@ func endsWithin(b *ssa.BasicBlock, depth int, known map[depthOf]bool) bool {
 		}
 		return never
 	})
+}
+
+// sendsFatal reports whether a call sends a message that was begun as one that ends the
+// program, as log.Fatal().Err(err).Msg("...") does.
+func sendsFatal(call *ssa.Call) bool {
+	for of, ok := call, true; ok; of, ok = receiverOf(of).(*ssa.Call) {
+		if of != call && isOfLogger(of) && ender.MatchString(nameOf(of)) {
+			return true
+		}
+	}
+	return false
 }
 
 // neverReturns reports whether every way through a function of this package

@@ -1,9 +1,11 @@
 package deafwait
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand"
 	"net/http"
 	"os"
@@ -1733,4 +1735,56 @@ func nopeStepsElsewhere(ctx context.Context, c volumes, v *volume) bool {
 		time.Sleep(time.Second)
 	}
 	return false
+}
+
+// Who hears of the attempts changes nothing of what they do.
+func tellsMore(ctx context.Context, run func(ctx context.Context, stderr io.Writer) error, stderr io.Writer) error {
+	for began := time.Now(); ; {
+		buf := &bytes.Buffer{}
+		stderr = io.MultiWriter(stderr, buf)
+		err := run(ctx, stderr)
+		if err == nil {
+			return nil
+		}
+		if time.Since(began) > time.Minute {
+			return fmt.Errorf("%w: %s", err, buf)
+		}
+		time.Sleep(3 * time.Second) // want `this wait goes on after ctx has ended`
+	}
+}
+
+// ---- the same several times over ----
+
+type pong struct{ Err, Node string }
+
+func nopePings(ctx context.Context, ping func(context.Context) (*pong, error), w io.Writer) error {
+	for range 10 {
+		got, err := ping(ctx)
+		if err != nil {
+			return err
+		}
+		if got.Err != "" {
+			return errors.New(got.Err)
+		}
+		if _, err := fmt.Fprintln(w, got.Node); err != nil {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+// That none was right is an error here.
+func pingsUntilFound(ctx context.Context, ping func(context.Context) (*pong, error)) error {
+	for range 10 {
+		got, err := ping(ctx)
+		if err != nil {
+			return err
+		}
+		if got.Node != "" {
+			return nil
+		}
+		time.Sleep(time.Second) // want `this wait goes on after ctx has ended`
+	}
+	return errors.New("not found")
 }

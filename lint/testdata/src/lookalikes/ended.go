@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/lint/testdata/src/lookalikes/zerolog"
 )
 
 // ---- what is asked beside the attempts ends the program, or the test ----
@@ -105,6 +107,34 @@ func nopeWatchdogAsks(c *cluster) {
 	})
 	defer watchdog.Stop()
 	for ping() != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+// A message that is begun as a fatal one ends the program when it is sent.
+func nopeFatalMessage(l *zerolog.Logger) {
+	for attempt := 0; ; attempt++ {
+		err := ping()
+		if err == nil {
+			return
+		}
+		if attempt >= 90 {
+			l.Fatal().Err(err).Msg("gave up")
+		}
+		l.Warn().Err(err).Msg("tried again")
+		time.Sleep(time.Second)
+	}
+}
+
+func warnsOnly(l *zerolog.Logger) {
+	for attempt := 0; ; attempt++ { // want `RL101`
+		err := ping()
+		if err == nil {
+			return
+		}
+		if attempt >= 90 {
+			l.Warn().Err(err).Msg("many attempts")
+		}
 		time.Sleep(time.Second)
 	}
 }

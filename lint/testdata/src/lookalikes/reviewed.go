@@ -247,3 +247,73 @@ func nopeShifts(hosts []string) net.Conn {
 		time.Sleep(time.Second)
 	}
 }
+
+// ---- others hold the lock ----
+
+type mutexes interface {
+	Create(ctx context.Context, key string) error
+}
+
+func isThere(err error) bool { return err.Error() == "already exists" }
+
+func tryAcquireLock(m mutexes, key string) error { return m.Create(context.Background(), key) }
+
+func nopeWaitsForLock(m mutexes, key string) error {
+	for {
+		err := tryAcquireLock(m, key)
+		if err == nil {
+			return nil
+		}
+		if !isThere(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// Any error is no sign that somebody else has it.
+func insistsOnLock(m mutexes, key string) {
+	for { // want `RL101`
+		if tryAcquireLock(m, key) == nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func blocked(m mutexes, key string) error { return m.Create(context.Background(), key) }
+
+func waitsForBlock(m mutexes, key string) error {
+	for { // want `RL101`
+		err := blocked(m, key)
+		if err == nil {
+			return nil
+		}
+		if !isThere(err) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// ---- the user decides ----
+
+type promptUI struct{ Label string }
+
+func (p promptUI) Run() error { return nil }
+
+func asksWhether(label string) bool { return promptUI{label}.Run() == nil }
+
+func isWorthIt(err error) bool { return err.Error() == "insecure" && asksWhether("go on?") }
+
+func nopeUserDecides(url string) (*http.Response, error) {
+	for {
+		resp, err := http.Get(url)
+		if err == nil {
+			return resp, nil
+		}
+		if !isWorthIt(err) {
+			return nil, err
+		}
+	}
+}

@@ -224,3 +224,73 @@ func nopeProgram(ctx context.Context) (err error) {
 	}
 	return err
 }
+
+// ---- the attempt waits itself ----
+
+func once(url string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
+	if err != nil {
+		return err
+	}
+	if _, err = http.DefaultClient.Do(req); err != nil {
+		<-ctx.Done() // not to ask too often
+	}
+	return err
+}
+
+func nopeWaitsForItsLimit(url string) (err error) {
+	for range 6 {
+		if err = once(url, time.Second); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// ---- what failed is put right ----
+
+type options struct{ Low, High int }
+
+func fix(err error, o *options) bool {
+	if err.Error() == "high" {
+		o.High = o.Low
+		return true
+	}
+	return false
+}
+
+func tells(err error, o *options) bool { return err.Error() == "high" && o.High > 0 }
+
+type validator interface {
+	Validate(ctx context.Context, o *options) error
+}
+
+func nopeFixes(ctx context.Context, v validator, o *options) error {
+	err := v.Validate(ctx, o)
+	for i := 0; i < 5; i++ {
+		if err == nil {
+			return nil
+		}
+		if !fix(err, o) {
+			return err
+		}
+		err = v.Validate(ctx, o)
+	}
+	return err
+}
+
+func onlyLooks(ctx context.Context, v validator, o *options) error {
+	err := v.Validate(ctx, o)
+	for i := 0; i < 5; i++ { // want `RL103`
+		if err == nil {
+			return nil
+		}
+		if !tells(err, o) {
+			return err
+		}
+		err = v.Validate(ctx, o)
+	}
+	return err
+}

@@ -437,3 +437,23 @@ func derived(ctx context.Context) error {
 	}
 	return try()
 }
+
+func nopeShortJitter(ctx context.Context, call func(context.Context) error) (err error) {
+	for range 10 {
+		if err = call(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(wait.Jitter(30*time.Millisecond, 1))
+	}
+	return err
+}
+
+func longJitter(ctx context.Context, call func(context.Context) error) (err error) {
+	for range 10 {
+		if err = call(ctx); err == nil {
+			return nil
+		}
+		time.Sleep(wait.Jitter(30*time.Millisecond, 4)) // want `RL102`
+	}
+	return err
+}
