@@ -26,7 +26,7 @@ type resolver struct {
 	constraints []string // on the builds of what is referred to
 }
 
-// resolve judges what needs the Go side: P904 to P906 and P910.
+// resolve judges what needs the Go side: P904 to P906, P910 and P912.
 func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
@@ -387,6 +387,9 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, fn bind.Func, recv
 		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", p.Name, field, symbol)
 	case fn.Stream != "":
 		r.problem(pos, "P910", "policy %s has a %s, but %s returns %s, which the end of the limit would cut off while it is read: bind a function that reads it to the end, or use a policy without time limits", p.Name, field, symbol, fn.Stream)
+	}
+	if fn.Reader != "" && p.MaxAttempts != 1 {
+		r.problem(pos, "P912", "policy %s retries %s, whose first attempt leaves nothing to read in %s: take the bytes, or an io.ReadSeeker that it rewinds, or bind it to a policy with max_attempts: 1, or as one of several methods to none", p.Name, symbol, fn.Reader)
 	}
 	return u
 }

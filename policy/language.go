@@ -131,6 +131,12 @@ var Language = []rules.Rule{
 		Wrong: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch( error",
 		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch() error",
 	},
+	{
+		ID: "P912", Title: "a retry of what can be read once",
+		Doc:   "A policy that retries is bound to a function that takes an io.Reader or io.ReadCloser: the first attempt reads it, and the next ones send what is left, which is nothing. Only the generator sees the function.",
+		Wrong: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, body io.Reader) error",
+		Right: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, body []byte) error",
+	},
 }
 
 // RuleByID returns the rule with the id, of Language or of package rules, or

@@ -51,6 +51,7 @@ type Func struct {
 	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
 	HasError bool   // the last result is an error
 	Stream   string // the result that lives on after the call, if any: *http.Response
+	Reader   string // the parameter that can be read once only, if any: body
 }
 
 // A Param is a parameter, result or type parameter. Its name may be empty or

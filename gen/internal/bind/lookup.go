@@ -229,6 +229,11 @@ func (b binder) signature(obj *types.Func) Func {
 		if f.Ctx < 0 && isContext(v.Type()) {
 			f.Ctx = i
 		}
+		if f.Reader == "" && isReadOnce(v.Type()) {
+			if f.Reader = p.Name; p.Name == "" || p.Name == "_" {
+				f.Reader = "its " + plain(v.Type())
+			}
+		}
 		f.Params = append(f.Params, p)
 	}
 	for i := 0; i < len(f.Params) && f.Ctx < 0; i++ {

@@ -32,6 +32,33 @@ func isOneStream(t types.Type) bool {
 	return has(t, "Recv") || isReader(t) || isCursor(t) || hasBody(t) || isSequence(t)
 }
 
+// isReadOnce reports whether what a parameter gives can only be read once: an
+// io.Reader or io.ReadCloser, as they are or under another name. What can do
+// more may be rewound, or be a connection.
+func isReadOnce(t types.Type) bool {
+	iface, ok := t.Underlying().(*types.Interface)
+	if _, isParam := types.Unalias(t).(*types.TypeParam); !ok || isParam || !isRead(t) {
+		return false
+	}
+	for m := range iface.Methods() {
+		if m.Name() != "Read" && m.Name() != "Close" {
+			return false
+		}
+	}
+	return true
+}
+
+// isRead reports whether t has the method of an io.Reader.
+func isRead(t types.Type) bool {
+	m, _, _ := types.LookupFieldOrMethod(t, true, nil, "Read")
+	f, ok := m.(*types.Func)
+	if !ok || f.Signature().Params().Len() != 1 {
+		return false
+	}
+	given, ok := f.Signature().Params().At(0).Type().Underlying().(*types.Slice)
+	return ok && types.Identical(given.Elem().Underlying(), types.Typ[types.Byte])
+}
+
 // has reports whether t has all of these methods.
 func has(t types.Type, methods ...string) bool {
 	for _, name := range methods {
