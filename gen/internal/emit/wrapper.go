@@ -1,7 +1,9 @@
 package emit
 
 import (
+	"go/build/constraint"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -244,7 +246,8 @@ func (p printer) typ(t bind.Type) *jen.Statement {
 
 // comment emits text as line comments. It is the only way a comment goes out:
 // each line is prefixed with "// ", so that no text of a policy file or a doc
-// comment can become a directive or end the comment.
+// comment can become a directive or end the comment. The one directive that may
+// have a space there is put in quotes: gofmt moves it to the top of the file.
 func (p printer) comment(out *jen.File, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.Map(func(r rune) rune {
@@ -253,7 +256,11 @@ func (p printer) comment(out *jen.File, text string) {
 			}
 			return r
 		}, line)
-		out.Comment(strings.TrimRight("// "+line, " \t"))
+		line = "// " + line
+		if constraint.IsPlusBuild(line) {
+			line = "// " + strconv.Quote(strings.TrimSpace(line[2:]))
+		}
+		out.Comment(strings.TrimRight(line, " \t"))
 	}
 }
 
