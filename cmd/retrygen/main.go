@@ -111,6 +111,12 @@ func parse(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status
 		fmt.Fprintf(stderr, "retrygen: %v: retrygen help lists the flags\n", err)
 		return failed, false
 	}
+	for _, arg := range flags.Args() {
+		if len(arg) > 1 && arg[0] == '-' {
+			fmt.Fprintf(stderr, "retrygen: %s stands behind %s: flags come first\n", arg, flags.Arg(0))
+			return failed, false
+		}
+	}
 	return done, true
 }
 

@@ -153,6 +153,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "retrylint: -json, -github and -sarif - are each the whole output: choose one")
 		return failed
 	}
+	for _, arg := range flags.Args() {
+		if strings.HasPrefix(arg, "-") {
+			fmt.Fprintf(stderr, "retrylint: %s stands behind %s: flags come first\n", arg, flags.Arg(0))
+			return failed
+		}
+	}
 	config.args = flags.Args()
 	n, err := check(config, stdout)
 	switch {
