@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
@@ -243,13 +244,13 @@ func kindOf(n *node) string {
 	return "the number " + quoteShort(n.text)
 }
 
-// quoteShort quotes what the user wrote, cut where it gets long.
+// quoteShort quotes what the user wrote, as Go does, cut where it gets long.
 func quoteShort(s string) string {
 	const most = 40
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "…"
 	}
-	return `"` + s + `"`
+	return strconv.Quote(s)
 }
 
 func (d decoder) text(e *entry, what string) string {
