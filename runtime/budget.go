@@ -26,11 +26,13 @@ type BudgetPolicy struct {
 	// Name of the budget in errors and events.
 	Name string
 	// Ratio is what a success puts in; a retry takes out 1. Zero means 0.2.
+	// Budgets count in millionths: a smaller ratio puts nothing in.
 	Ratio float64
 	// MinPerSecond is what flows in regardless. Zero means 10; [None] means
 	// nothing.
 	MinPerSecond float64
-	// Burst is what the bucket holds. Zero means 100.
+	// Burst is what the bucket holds. Zero means 100; what is below 1, or no
+	// number, holds no retry. More than 4·10¹² cannot be counted and is that.
 	Burst float64
 }
 
@@ -70,7 +72,20 @@ const token = 1_000_000
 // NewBudget returns a full budget.
 func NewBudget(p BudgetPolicy) *Budget {
 	p = p.Effective()
-	return &Budget{capacity: int64(p.Burst * token), ratio: int64(p.Ratio * token), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
+	return &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
+}
+
+// tokens returns n in the unit of Budget: at most half of what an int64 holds,
+// so that sums of two do not overflow, and nothing for what is no number.
+func tokens(n float64) int64 {
+	const most = math.MaxInt64 / 2
+	switch n *= token; {
+	case n >= most:
+		return most
+	case n > 0:
+		return int64(n)
+	}
+	return 0
 }
 
 // Full reports whether there is no room for a deposit.
@@ -132,11 +147,12 @@ func (b *Budget) refill(now int64) {
 	}
 }
 
-// Left returns how many retries the budget holds.
+// Left returns how many retries the budget holds now.
 func (b *Budget) Left() float64 {
 	if b == nil {
 		return -1 // no budget
 	}
+	b.refill(int64(time.Since(b.begun)))
 	return float64(b.capacity-b.missing.Load()) / token
 }
 

@@ -96,7 +96,13 @@ func (c *keyContext) Value(key any) any {
 }
 
 // WithIdempotencyKey returns a context that carries key, under which a server
-// does the same work once only. Wrapped calls keep it. An empty key is none:
+// does the same work once only. Wrapped calls keep it, those that a wrapped
+// call makes as well: one that does two things must give each a key of its own,
+// made of the one that it has,
+//
+//	ctx := retry.WithIdempotencyKey(ctx, retry.IdempotencyKey(ctx)+"/fee")
+//
+// since the server takes the second for the first again. An empty key is none:
 // ctx itself is returned.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	if key == "" {
@@ -107,7 +113,8 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 
 // EnsureIdempotencyKey returns ctx if it carries an idempotency key, and
 // otherwise a context with a random one. Generated code calls it for bindings
-// with idempotent: key, once for all attempts of a call.
+// with idempotent: key, once for all attempts of a call: see
+// [WithIdempotencyKey] for calls that make others.
 func EnsureIdempotencyKey(ctx context.Context) context.Context {
 	if ctx.Value(idempotencyKey{}) != nil {
 		return ctx

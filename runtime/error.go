@@ -125,8 +125,11 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// Permanent marks err as one that must not be retried. The mark is taken off
-// before the caller sees the error. Permanent(nil) is nil.
+// Permanent marks err as one that must not be retried. The mark is for the
+// wrapper that made the call: it takes the mark off before its caller sees the
+// error, which another wrapper around that one judges anew. Where the callee
+// has put the marked error into another one, the mark stays in there, and all
+// wrappers heed it. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

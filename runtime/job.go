@@ -34,7 +34,8 @@ const (
 // RETRY_BUDGET_DEFAULT, RETRY_BUDGET_MAX, RETRY_BUDGET_PER_WORKFLOW_DEFAULT and
 // RETRY_BUDGET_PER_WORKFLOW_MAX; [None] stays what it is. retries and perUnit
 // are the job's own numbers; 0 or less takes the default, and what is over a
-// ceiling is clamped: see [JobBudget.Clamped].
+// ceiling is clamped, to nothing where the policy's own number is [None]: see
+// [JobBudget.Clamped].
 func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 	p = p.Effective()
 	for _, v := range []struct {
@@ -56,16 +57,18 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 	}
 	b := &JobBudget{units: map[string]int{}}
 	var notes []string
-	clamp := func(what string, n, limit int) int {
-		limit = max(limit, 0) // None
+	clamp := func(what string, n, own, limit int) int {
+		if limit = max(limit, 0); own == None {
+			limit = 0
+		}
 		if n > limit {
 			notes = append(notes, fmt.Sprintf("%s %d is clamped to %d", what, n, limit))
 			return limit
 		}
 		return max(n, 0)
 	}
-	p.Retries = clamp("retries", positiveOr(retries, p.Retries), p.MaxRetries)
-	p.PerUnit = clamp("per_unit", positiveOr(perUnit, min(p.PerUnit, p.Retries)), min(p.MaxPerUnit, p.Retries))
+	p.Retries = clamp("retries", positiveOr(retries, p.Retries), p.Retries, p.MaxRetries)
+	p.PerUnit = clamp("per_unit", positiveOr(perUnit, min(p.PerUnit, p.Retries)), p.PerUnit, min(p.MaxPerUnit, p.Retries))
 	b.policy, b.clamped = p, strings.Join(notes, "; ")
 	return b, nil
 }

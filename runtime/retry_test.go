@@ -409,7 +409,8 @@ func TestParseRetryAfter(t *testing.T) {
 		"Fri, 02 Jan 2026 03:05:05 GMT":  time.Minute,
 		"Friday, 02-Jan-26 03:05:05 GMT": time.Minute,
 		"Fri Jan  2 03:05:05 2026":       time.Minute,
-		"99999999999999999999":           -1, // not readable
+		"99999999999999999999":           math.MaxInt64,
+		"99999999999999999999 s":         -1, // not readable
 		"9223372036854775807":            math.MaxInt64,
 		"":                               -1,
 	} {

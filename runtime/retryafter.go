@@ -2,6 +2,7 @@ package retry
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -11,8 +12,11 @@ import (
 // A value that is neither, a negative number included, is -1, which [After]
 // takes to mean the policy's default.
 func ParseRetryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
+	switch seconds, err := strconv.ParseUint(value, 10, 63); {
+	case err == nil:
 		return mulSaturated(time.Second, seconds)
+	case value != "" && strings.Trim(value, "0123456789") == "":
+		return forever // longer than there are numbers for
 	}
 	for _, layout := range [...]string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
 		if at, err := time.Parse(layout, value); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -431,6 +432,22 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// What cannot be counted is not taken for less than nothing.
+func TestBudgetOfAnySize(t *testing.T) {
+	for burst, want := range map[float64]error{1e13: nil, math.MaxFloat64: nil, math.Inf(1): nil, 1: nil, 0.5: ErrBudget, -3: ErrBudget, math.Inf(-1): ErrBudget} {
+		b := NewBudget(BudgetPolicy{Burst: burst, Ratio: burst})
+		if err := b.Withdraw(); err != want {
+			t.Errorf("a burst of %v: got %v, want %v", burst, err, want)
+		}
+		if b.Deposit(); b.Left() < 0 {
+			t.Errorf("a burst of %v: %v are left", burst, b.Left())
+		}
+	}
+	if err := NewBudget(BudgetPolicy{Burst: math.NaN()}).Withdraw(); err != ErrBudget {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestBudgetRefills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(BudgetPolicy{MinPerSecond: 2, Burst: 3})
@@ -445,6 +462,10 @@ func TestBudgetRefills(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		if err := b.Withdraw(); err != nil {
 			t.Errorf("half a second later: %v", err)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if b.Left() != 1 {
+			t.Errorf("%v are left half a second after that, want 1", b.Left())
 		}
 		time.Sleep(time.Hour)
 		if b.Withdraw(); b.Left() != 2 {
@@ -465,6 +486,12 @@ func TestJobBudgetEnvironment(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("RETRY_BUDGET_MAX", "")
+	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: None}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "retries 5 is clamped to 0; per_unit 5 is clamped to 0" {
+		t.Errorf("got %+v, clamped: %s", b.Policy(), b.Clamped())
+	}
+	if b, _ := NewJobBudget(JobBudgetPolicy{PerUnit: None}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "per_unit 5 is clamped to 0" {
+		t.Errorf("got %+v, clamped: %s", b.Policy(), b.Clamped())
+	}
 	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: None}, 0, 0); b.Unit("a").Withdraw() == nil {
 		t.Error("none allows a retry")
 	}

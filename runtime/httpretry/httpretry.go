@@ -26,7 +26,7 @@ import (
 // changed once it is in use; it may then be used by any number of goroutines.
 //
 // A response with a status of 400 or more is a failure: of class server_error,
-// rate_limit, one of the policy's own, or permanent. The breaker and observers
+// rate_limit, one of the policy's own, permanent, or none, as 409. The breaker and observers
 // are told of it, and it is retried if the policy says so. A response that is
 // not retried, and the last one of a request that is given up on, are returned:
 // as any RoundTripper, a Transport returns an error where it has no response.
