@@ -108,7 +108,7 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 	switch given := GivenContext(r.Attempt()); {
 	case r.tires() || r.mayExit(cycle) || r.failed.loop.isWatched():
 		// The callee, what is asked beside it, or a timer ends it.
-	case selected && !r.waitsOn(cycle), r.Classified && locker.MatchString(nameOf(r.Call)):
+	case selected && !r.waitsOn(cycle), r.Classified && locker.MatchString(nameOf(r.Call)), r.goesOnOnlyFor(asksForConflict):
 		// One error alone asks for the same again at once: there is more to do, or
 		// others were faster, or hold the lock.
 	case ctx != nil:
@@ -124,6 +124,18 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 	}
 	r.untiring = r.untiring || r.Bound != Unknown
 }
+
+// asksForConflict reports whether a condition asks whether an error says that others were
+// faster.
+func asksForConflict(cond ssa.Value) bool {
+	if one := sentinelOf(cond); one != nil {
+		return conflict.MatchString(one.Name())
+	}
+	asked, ok := cond.(*ssa.Call)
+	return ok && conflict.MatchString(nameOf(asked))
+}
+
+var conflict = regexp.MustCompile(`(?i)conflict`)
 
 // locker names what takes a lock.
 var locker = regexp.MustCompile(`(^|[a-z_])Lock([A-Z_]|$)|^(?i:try_?)?lock([A-Z_]|$)`)

@@ -3,6 +3,7 @@ package retryloop
 import (
 	"go/constant"
 	"go/token"
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -11,7 +12,7 @@ import (
 // Hidden returns where a function of a retry returns a nil error although the
 // context ended.
 func (r Retry) Hidden() (found []*ssa.Return) {
-	if r.operands == countingOperands || r.operands.areNew() || r.recognised || !returnsError(r.Call.Parent()) {
+	if r.operands == countingOperands || r.operands.areNew() || r.recognised || !returnsError(r.Call.Parent()) || serves.MatchString(nameOf(r.Call)) {
 		return nil
 	}
 	if !r.succeeded.mayReturn() || !slices.ContainsFunc(returnsOf(r.succeeded.outside()), mayBeNil) || r.servesBehind() {
@@ -38,6 +39,9 @@ func (r Retry) Hidden() (found []*ssa.Return) {
 	}
 	return found
 }
+
+// serves names what goes on until it is told to stop, and is then done.
+var serves = regexp.MustCompile(`^(?i:run|serve)([A-Z]|$)`)
 
 // goesOn returns where the function returns no error behind block out, which follows when a
 // context has ended as it follows a success, and where nobody asks which of them it was.

@@ -1,7 +1,6 @@
 package retryloop
 
 import (
-	"go/constant"
 	"go/token"
 	"go/types"
 	"regexp"
@@ -167,7 +166,7 @@ func (r Retry) endsLate() bool {
 	cycle := r.failed.cycle()
 	for b := range cycle {
 		branch, ok := terminator(b).(*ssa.If)
-		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3, map[ssa.Value]bool{}) {
+		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3, map[ssa.Value]bool{}) && !r.failed.loop.asksAnswer(branch.Cond, r.Call, 8) {
 			return true
 		}
 	}
@@ -254,18 +253,49 @@ var rewinder = regexp.MustCompile(`(?i)^(reset|rewind|seek|close|discard|drain)`
 func flowsFrom(call *ssa.Call, v ssa.Value) bool { return errorsOf(call)[v] }
 
 // limit returns the number that the failing cycle compares a counter with, or
-// 0 if that is not constant.
+// 0 if that is not known.
 func (r Retry) limit() (n int64, counted bool) {
 	for branch := range r.limits {
 		cmp := branch.Cond.(*ssa.BinOp)
 		for _, v := range []ssa.Value{cmp.X, cmp.Y} {
-			if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.Int {
-				n, _ = constant.Int64Val(c.Value)
+			if known, ok := whole(v); ok {
+				n = known
+			} else if known, ok := lengthOf(v); ok {
+				n = known
 			}
+		}
+		// What counts down begins with the number.
+		if first, step, ok := r.sequence(cmp.X); ok && n == 0 && step == -1 && first > 0 {
+			n = first
 		}
 		return n, true
 	}
 	return 0, false
+}
+
+// lengthOf returns the length that v is, if it is that of a list which is written out.
+func lengthOf(v ssa.Value) (int64, bool) {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return 0, false
+	}
+	builtin, ok := call.Common().Value.(*ssa.Builtin)
+	if !ok || builtin.Name() != "len" {
+		return 0, false
+	}
+	list, ok := call.Common().Args[0].(*ssa.Slice)
+	if !ok || list.Low != nil || list.High != nil {
+		return 0, false
+	}
+	p, ok := list.X.Type().Underlying().(*types.Pointer)
+	if !ok {
+		return 0, false
+	}
+	array, ok := p.Elem().Underlying().(*types.Array)
+	if !ok {
+		return 0, false
+	}
+	return array.Len(), true
 }
 
 // limits yields the branches that may leave the failing cycle when a counter of the

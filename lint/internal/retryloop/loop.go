@@ -260,7 +260,7 @@ func (l *loop) betweenAttempts(asks bool) map[*ssa.BasicBlock]bool {
 func (l *loop) repeated() (calls []*ssa.Call) {
 	round := way{loop: l, blocks: l.blocks}
 	for call := range l.calls {
-		if isTaker(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
+		if isTaker(call) || isOfAtomic(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
 			continue
 		}
 		if same, counted := round.repeats(call); same && !counted || l.fills(call) || round.asksAnew(call) {
@@ -268,6 +268,12 @@ func (l *loop) repeated() (calls []*ssa.Call) {
 		}
 	}
 	return calls
+}
+
+// isOfAtomic reports whether a call is of a variable that goroutines share: a flag, or a count.
+func isOfAtomic(call *ssa.Call) bool {
+	fn := call.Common().StaticCallee()
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "sync/atomic"
 }
 
 // calls yields the calls of the loop, but for those of builtins.
@@ -353,7 +359,13 @@ func (l *loop) answersTo(call *ssa.Call) map[ssa.Value]bool {
 // times over.
 func (l *loop) goesOnBy(call *ssa.Call) bool {
 	errs := errorsOf(call)
+	if len(errs) == 0 {
+		errs = answersOf(call)
+	}
 	for branch := range l.branchesOn(call) {
+		if l.isToldTo(branch) {
+			continue
+		}
 		_, failing, _ := l.branchOn(branch.Block(), errs)
 		returns := failing != nil && l.way(branch.Block(), failing).returns()
 		// One error may be the answer, whether others leave or not.
@@ -367,6 +379,21 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 			continue
 		}
 		if l.mayLeave(branch) && !l.givesUp(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
+			return true
+		}
+	}
+	return false
+}
+
+// isToldTo reports whether a branch only runs where the loop has received a message: what it
+// has found by then it tells.
+func (l *loop) isToldTo(branch *ssa.If) bool {
+	for b := branch.Block(); b.Idom() != nil && l.blocks[b.Idom()]; b = b.Idom() {
+		at, ok := terminator(b.Idom()).(*ssa.If)
+		if !ok || len(b.Preds) != 1 || at.Block().Succs[0] != b {
+			continue
+		}
+		if sel, n := caseOf(at.Cond); sel != nil && sel.States[n].Dir == types.RecvOnly && !isOfTicks(sel.States[n].Chan) && methodOfContext(sel.States[n].Chan, "Done") == nil {
 			return true
 		}
 	}
@@ -452,7 +479,7 @@ func isAskedOf(call *ssa.Call) bool {
 func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
 		branch, ok := terminator(b).(*ssa.If)
-		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil || l.givesUp(branch) {
+		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || isOfChannel(branch.Cond) || l.isToldTo(branch) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil || l.givesUp(branch) {
 			return false
 		}
 		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && (l.counted(cmp.X) || l.counted(cmp.Y)) {

@@ -77,7 +77,7 @@ func (r Retry) runsOut(yield func(runOut) bool) {
 	}
 	cycle := r.failed.cycle()
 	for _, b := range r.failed.loop.list {
-		if end := r.failed.loop.runsOut(b); end != nil && cycle[b] && !r.failed.loop.countsAt(b) && !yield(*end) {
+		if end := r.failed.loop.runsOut(b); end != nil && cycle[b] && !r.failed.loop.countsAt(b) && !r.failed.loop.asksAnswer(terminator(b).(*ssa.If).Cond, r.Call, 8) && !yield(*end) {
 			return
 		}
 	}
@@ -101,11 +101,26 @@ func (l *loop) runsOut(b *ssa.BasicBlock) *runOut {
 		timer := timerOf(sel.States[n].Chan)
 		timed = timer != nil && !l.blocks[timer.Block()] && !l.blocks[b.Succs[0]]
 	}
-	if !timed && !l.countsAt(b) && !readsClock(branch.Cond, 1, map[ssa.Value]bool{}) {
+	late := readsClock(branch.Cond, 1, map[ssa.Value]bool{}) && !l.asksAnswer(branch.Cond, nil, 8)
+	if !timed && !late && !l.countsAt(b) {
 		return nil
 	}
 	i := slices.IndexFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
 	return &runOut{out: b.Succs[i]}
+}
+
+// asksAnswer reports whether a condition is made of what a call has returned, or another one of
+// the loop that may fail: what it compares with a clock is no limit. It looks depth operands
+// deep.
+func (l *loop) asksAnswer(cond ssa.Value, of *ssa.Call, depth int) bool {
+	instr, ok := cond.(ssa.Instruction)
+	if !ok || depth == 0 || !l.blocks[instr.Block()] {
+		return false
+	}
+	if call, ok := cond.(*ssa.Call); ok && (call == of || mayFail(call)) {
+		return true
+	}
+	return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op != nil && l.asksAnswer(*op, of, depth-1) })
 }
 
 // countsAt reports whether block b compares a counter.

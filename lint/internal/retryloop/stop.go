@@ -164,6 +164,8 @@ func nameOfValue(v ssa.Value) string {
 	switch v := v.(type) {
 	case *ssa.UnOp:
 		return nameOfValue(v.X)
+	case *ssa.TypeAssert:
+		return nameOfValue(v.X)
 	case *ssa.FieldAddr:
 		return structOf(v).Field(v.Field).Name()
 	case *ssa.Field:
@@ -177,7 +179,7 @@ func nameOfValue(v ssa.Value) string {
 			return nameOfValue(v.Common().Args[1])
 		}
 		// atomic.LoadUint32(&c.stop), c.stop.Load()
-		if fn := v.Common().StaticCallee(); fn != nil && len(v.Common().Args) > 0 && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "sync/atomic" {
+		if isOfAtomic(v) && len(v.Common().Args) > 0 {
 			return nameOfValue(v.Common().Args[0])
 		}
 		if v.Common().StaticCallee() == nil && !v.Common().IsInvoke() {

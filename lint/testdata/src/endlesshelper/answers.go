@@ -210,3 +210,39 @@ func nopeMethodValues(ctx context.Context, r *helper.Retrier, c client) error {
 	untilDone := r.UntilDone
 	return untilDone(ctx, c.Ping)
 }
+
+// ---- others were faster ----
+
+var errConflict = errors.New("conflict")
+
+func onConflict(counted func(string), op func() error) error {
+	for {
+		err := op()
+		if errors.Is(err, errConflict) {
+			counted("retry")
+			continue
+		}
+		return err
+	}
+}
+
+func nopeConflicts(c client, retried func(string)) error {
+	return onConflict(retried, func() error { return c.Ping() })
+}
+
+var errBroken = errors.New("broken")
+
+func onBroken(op func() error) error {
+	for {
+		err := op()
+		if errors.Is(err, errBroken) {
+			time.Sleep(time.Second)
+			continue
+		}
+		return err
+	}
+}
+
+func breaks(c client) error {
+	return onBroken(func() error { return c.Ping() }) // want `onBroken retries until it succeeds, for ever`
+}

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -317,3 +318,106 @@ func nopeUserDecides(url string) (*http.Response, error) {
 		}
 	}
 }
+
+// ---- daemons that do the same on and on ----
+
+type stock interface {
+	Length(ctx context.Context, of string) (int, error)
+	Insert(ctx context.Context) ([]string, error)
+}
+
+// A ticker's channel is never closed.
+func nopeEmits(ctx context.Context, s stock, emit func(int)) {
+	t := time.NewTicker(time.Minute)
+	defer t.Stop()
+	for range t.C {
+		n, err := s.Length(ctx, "x")
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		emit(n)
+	}
+}
+
+type worker struct {
+	stopping atomic.Value
+	stock    stock
+}
+
+func (w *worker) nopeWorks(ctx context.Context) {
+	t := time.NewTicker(time.Minute)
+	defer t.Stop()
+	for {
+		if w.stopping.Load().(bool) {
+			break
+		}
+		n, err := w.stock.Length(ctx, "x")
+		if err != nil {
+			log.Print(err)
+		}
+		if n == 0 {
+			<-t.C
+		}
+	}
+	log.Print("done")
+}
+
+// A command ends it, and is told then what went wrong.
+func nopeInserts(ctx context.Context, s stock, command <-chan string) error {
+	var failed []string
+	for {
+		select {
+		case c := <-command:
+			if c == "stop" {
+				if len(failed) > 0 {
+					return errors.New(failed[0])
+				}
+				return nil
+			}
+		default:
+			if _, err := s.Insert(ctx); err != nil {
+				failed = append(failed, err.Error())
+			}
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func creates(ctx context.Context, s stock) bool {
+	if _, err := s.Insert(ctx); err != nil {
+		log.Print(err)
+		return false
+	}
+	return true
+}
+
+// Each failure ends it: it does the same several times over.
+func nopeRounds(ctx context.Context, s stock, rounds int) bool {
+	for range rounds {
+		if !creates(ctx, s) {
+			return false
+		}
+		time.Sleep(time.Second)
+	}
+	return true
+}
+
+// What serves until it is told to stop is done then.
+func nopeServes(ctx context.Context, run func(context.Context) error) error {
+	for ctx.Err() == nil {
+		err := runIt(ctx, run)
+		if err == nil {
+			return nil
+		}
+		log.Print(err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
+}
+
+func runIt(ctx context.Context, run func(context.Context) error) error { return run(ctx) }

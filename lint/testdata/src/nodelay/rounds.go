@@ -981,3 +981,59 @@ func nopePolls(ctx context.Context, poller interface {
 	}
 	return err
 }
+
+// ---- one retry, and how it is counted ----
+
+func isForbidden(err error) bool { return err.Error() == "forbidden" }
+
+func nopeCountsDownFromOne(ctx context.Context, c client) error {
+	retries := 1
+	for {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if !isForbidden(err) || retries == 0 {
+			return err
+		}
+		retries--
+	}
+}
+
+func countsDownFromFive(ctx context.Context, c client) error {
+	retries := 5
+	for { // want `Call is tried again at once`
+		_, err := c.Call(ctx, "k")
+		if err == nil {
+			return nil
+		}
+		if !isForbidden(err) || retries == 0 {
+			return err
+		}
+		retries--
+	}
+}
+
+func nopeTwoLimits(ctx context.Context, c client) (err error) {
+	for _, limit := range []time.Duration{time.Minute, time.Hour} {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		_, err = c.Call(ctx, "k")
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func threeLimits(ctx context.Context, c client) (err error) {
+	for _, limit := range []time.Duration{time.Second, time.Minute, time.Hour} { // want `Call is tried again at once`
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		_, err = c.Call(ctx, "k")
+		cancel()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
