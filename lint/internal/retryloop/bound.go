@@ -37,6 +37,11 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 			r.addEnding(out, b, cycle, c)
 		}
 	}
+	// Errors of some class may pass by the end of the context as well.
+	if past, beyond := out.withContexts(), maps.Clone(cycle); len(out.contexts) > 0 && r.escapes(beyond, past, c, branch) {
+		r.conclude(past, beyond)
+		return
+	}
 	if len(out.bounds) > 0 && !r.escapes(cycle, out, c, branch) {
 		return
 	}
@@ -50,6 +55,15 @@ type endings struct {
 	contexts map[*ssa.BasicBlock]ssa.Value // because one has ended
 }
 
+// withContexts returns the endings of which a context is no other than the rest.
+func (out endings) withContexts() endings {
+	all := endings{maps.Clone(out.bounds), maps.Clone(out.classes), map[*ssa.BasicBlock]ssa.Value{}}
+	for b := range out.contexts {
+		all.bounds[b] = true
+	}
+	return all
+}
+
 // addEnding adds block b, which ends with a branch, if it may end the cycle. Of what looks so,
 // and never does, it keeps why.
 func (r *Retry) addEnding(out endings, b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool, c classification) {
@@ -57,7 +71,7 @@ func (r *Retry) addEnding(out endings, b *ssa.BasicBlock, cycle map[*ssa.BasicBl
 	if r.staysOn(b, cycle) || r.comesBack(b, cycle) || r.leavesIfOK(branch, cycle) {
 		return
 	}
-	if ctx := contextAsked(branch.Cond); ctx != nil {
+	if ctx := r.failed.loop.contextAskedAt(b); ctx != nil {
 		out.contexts[b] = ctx
 		return
 	}

@@ -26,7 +26,7 @@ func ExpiredPolls(fn *ssa.Function) (found []Poll) {
 		if asked == nil || !l.anyInstr(isPause) || l.anyInstr(keeps) {
 			continue
 		}
-		for _, b := range l.list {
+		for _, b := range slices.Concat(l.list, l.lastCases()) {
 			if ret, how := l.expiresAt(b, asked); ret != nil {
 				found = append(found, Poll{asked, ret, how})
 				break
@@ -124,11 +124,18 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 		return nil
 	}
 	for call := range l.calls {
-		if !viewer.MatchString(nameOf(call)) && !isTold(call) && !asksContext(call) && !isPlainWait(call) {
+		if !viewer.MatchString(nameOf(call)) && !isTold(call) && !asksContext(call) && !isPlainWait(call) && !onlyComputes(call) {
 			return nil
 		}
 	}
 	return &runOut{ended, ctx}
+}
+
+// onlyComputes reports whether a call is there for what it returns of what it is given: it
+// cannot fail, or wraps an error.
+func onlyComputes(call *ssa.Call) bool {
+	common := call.Common()
+	return GivenContext(call) == nil && !common.IsInvoke() && common.Signature().Results().Len() > 0 && (!mayFail(call) || slices.ContainsFunc(common.Args, isErrorValue))
 }
 
 // answers reports whether an answer ends the loop as ret does, which follows when block b

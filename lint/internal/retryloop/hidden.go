@@ -19,9 +19,9 @@ func (r Retry) Hidden() (found []*ssa.Return) {
 		return nil // the function goes on as long as it may
 	}
 	cycle := r.failed.cycle()
-	for _, b := range r.failed.loop.list {
+	for _, b := range slices.Concat(r.failed.loop.list, r.failed.loop.lastCases()) {
 		branch, ok := terminator(b).(*ssa.If)
-		if !ok || !cycle[b] || contextAsked(branch.Cond) == nil {
+		if !ok || !cycle[r.failed.loop.lastIn(b)] || contextAsked(branch.Cond) == nil {
 			continue
 		}
 		for _, s := range b.Succs {

@@ -378,7 +378,7 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || l.seesError(branch.Block()) {
 			continue
 		}
-		if l.mayLeave(branch) && !l.givesUp(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
+		if (l.mayLeave(branch) || l.setsFlag(branch)) && !l.givesUp(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
 			return true
 		}
 	}
@@ -398,6 +398,13 @@ func (l *loop) isToldTo(branch *ssa.If) bool {
 		}
 	}
 	return false
+}
+
+// setsFlag reports whether the loop goes on behind one side of a branch, and not behind the
+// other, where a flag is set that ends it.
+func (l *loop) setsFlag(branch *ssa.If) bool {
+	b := branch.Block()
+	return l.blocks[b.Succs[0]] && l.blocks[b.Succs[1]] && l.way(b, b.Succs[0]).returns() != l.way(b, b.Succs[1]).returns()
 }
 
 // givesUp reports whether a branch leaves the loop to return an error that is made there, where

@@ -88,6 +88,50 @@ func isOfSelect(cond ssa.Value) bool {
 	return sel != nil
 }
 
+// lastCases returns the blocks that ask whether a select of the loop has taken its last case,
+// where that leaves the loop: they stand outside of it, since behind them nothing leads back.
+func (l *loop) lastCases() (blocks []*ssa.BasicBlock) {
+	for _, b := range l.list {
+		for _, s := range b.Succs {
+			if l.isLastCase(s) {
+				blocks = append(blocks, s)
+			}
+		}
+	}
+	return blocks
+}
+
+func (l *loop) isLastCase(b *ssa.BasicBlock) bool {
+	branch, ok := terminator(b).(*ssa.If)
+	if !ok || l.blocks[b] || len(b.Preds) != 1 {
+		return false
+	}
+	sel, _ := caseOf(branch.Cond)
+	return sel != nil && l.blocks[sel.Block()]
+}
+
+// contextAskedAt returns the context whose end block b asks for, or the last case that it leads
+// to, or nil.
+func (l *loop) contextAskedAt(b *ssa.BasicBlock) ssa.Value {
+	if ctx := contextAsked(terminator(b).(*ssa.If).Cond); ctx != nil {
+		return ctx
+	}
+	for _, s := range b.Succs {
+		if l.isLastCase(s) {
+			return contextAsked(terminator(s).(*ssa.If).Cond)
+		}
+	}
+	return nil
+}
+
+// lastIn returns the block of the loop that leads to b, if that is one of its last cases, or b.
+func (l *loop) lastIn(b *ssa.BasicBlock) *ssa.BasicBlock {
+	if l.blocks[b] {
+		return b
+	}
+	return b.Preds[0]
+}
+
 // caseOf returns the select, and the index of its case, that a condition asks
 // for.
 func caseOf(cond ssa.Value) (*ssa.Select, int) {

@@ -76,8 +76,8 @@ func (r Retry) runsOut(yield func(runOut) bool) {
 		return
 	}
 	cycle := r.failed.cycle()
-	for _, b := range r.failed.loop.list {
-		if end := r.failed.loop.runsOut(b); end != nil && cycle[b] && !r.failed.loop.countsAt(b) && !r.failed.loop.asksAnswer(terminator(b).(*ssa.If).Cond, r.Call, 8) && !yield(*end) {
+	for _, b := range slices.Concat(r.failed.loop.list, r.failed.loop.lastCases()) {
+		if end := r.failed.loop.runsOut(b); end != nil && cycle[r.failed.loop.lastIn(b)] && !r.failed.loop.countsAt(b) && !r.failed.loop.asksAnswer(terminator(b).(*ssa.If).Cond, r.Call, 8) && !yield(*end) {
 			return
 		}
 	}

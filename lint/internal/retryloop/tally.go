@@ -73,7 +73,7 @@ func (t tally) isGivenFree(p *ssa.Parameter) bool {
 // gone on for often or long enough.
 func isInBounded(instr ssa.Instruction) bool {
 	return slices.ContainsFunc(loops(instr.Parent()), func(l *loop) bool {
-		return l.blocks[instr.Block()] && (l.items() || slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool { return l.runsOut(b) != nil }))
+		return l.blocks[instr.Block()] && (l.items() || slices.ContainsFunc(slices.Concat(l.list, l.lastCases()), func(b *ssa.BasicBlock) bool { return l.runsOut(b) != nil }))
 	})
 }
 

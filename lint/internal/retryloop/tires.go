@@ -53,9 +53,9 @@ func (r *Retry) leavesForTypeOf(fn *ssa.Function) bool {
 	return false
 }
 
-// mayExit reports whether the cycle calls a function of this package that may end the
-// program when it has been called often enough, or for long enough: it is given a number
-// that counts, or it may do otherwise the next time, or when somebody has stopped.
+// mayExit reports whether the cycle calls a function that may end the program when it has been
+// called often enough, or for long enough: it is given a number that counts, or it may do
+// otherwise the next time, or when somebody has stopped. Of other packages that is not seen.
 func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 	for b := range cycle {
 		for _, instr := range b.Instrs {
@@ -63,17 +63,23 @@ func (r *Retry) mayExit(cycle map[*ssa.BasicBlock]bool) bool {
 			if !ok || call == r.Call {
 				continue
 			}
-			fn := call.Common().StaticCallee()
+			fn, counted := call.Common().StaticCallee(), slices.ContainsFunc(call.Common().Args, r.counts)
+			if counted && isHidden(fn) && call.Common().Signature().Results().Len() == 0 && !isLogged(call) {
+				return true // what else is it told for
+			}
 			if fn == nil || !exits(fn) {
 				continue
 			}
-			if remembers(fn, 3) || AsksToStop(fn) || slices.ContainsFunc(call.Common().Args, r.counts) {
+			if remembers(fn, 3) || AsksToStop(fn) || counted {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// isHidden reports whether a function is not known, or of another package.
+func isHidden(fn *ssa.Function) bool { return fn == nil || len(fn.Blocks) == 0 }
 
 // exits reports whether a function may end the program, or its test.
 func exits(fn *ssa.Function) bool {

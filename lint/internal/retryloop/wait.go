@@ -371,10 +371,11 @@ func waitsAt(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
 	return false, nil
 }
 
-// Names of what waits, and of what may do so.
+// Names of what waits, and of what may do so, and of types whose methods may.
 var (
 	waiter  = regexp.MustCompile(`(?i:sleep|wait|backoff|delay|pause|throttle)|^pace|Pace|^Take$`)
 	delayer = regexp.MustCompile(`(?i)limit|after|again|retry`)
+	retrier = regexp.MustCompile(`(?i)retry|retrier|backoff`)
 )
 
 // isWait reports whether a call waits by its name, or into which function to look for
@@ -388,7 +389,7 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 		return false, nil // it may wait for a lock
 	}
 	fn := common.StaticCallee()
-	hidden := fn == nil || len(fn.Blocks) == 0
+	hidden := isHidden(fn)
 	switch {
 	case isVerdict(call) && !hidden && depth > 0:
 		return false, []*ssa.Function{fn} // what it asks for may be called so
@@ -396,7 +397,7 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 		return false, nil // it says for how long to wait
 	case waiter.MatchString(name) || (hidden || depth == 0) && delayer.MatchString(name):
 		return true, nil
-	case hidden && isGivenDelay(call):
+	case hidden && (isGivenDelay(call) || common.Signature().Results().Len() == 0 && isOf(call, retrier)):
 		return true, nil
 	}
 	if fn == nil {

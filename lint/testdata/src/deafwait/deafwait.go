@@ -1788,3 +1788,47 @@ func pingsUntilFound(ctx context.Context, ping func(context.Context) (*pong, err
 	}
 	return errors.New("not found")
 }
+
+// A flag that the answer sets ends it.
+func probes(ctx context.Context, url string) error {
+	var ready bool
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	now := began
+	for !ready && now.Sub(began) <= time.Minute {
+		time.Sleep(2 * time.Second) // want `this wait goes on after ctx has ended`
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			now = time.Now()
+			continue
+		}
+		if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+			ready = true
+		}
+		resp.Body.Close()
+		now = time.Now()
+	}
+	if !ready {
+		return errors.New("not ready")
+	}
+	return nil
+}
+
+// What is told of the answer alone ends nothing.
+func nopeTells(ctx context.Context, c caller, stop <-chan struct{}) {
+	seen := 0
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if v, err := c.Call(ctx, "k"); err == nil && v == "done" {
+			seen++
+		}
+		time.Sleep(time.Second)
+	}
+}

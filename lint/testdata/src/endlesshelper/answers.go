@@ -246,3 +246,26 @@ func onBroken(op func() error) error {
 func breaks(c client) error {
 	return onBroken(func() error { return c.Ping() }) // want `onBroken retries until it succeeds, for ever`
 }
+
+// ---- the context is asked for by the last case of a select ----
+
+func untilContextEnds(ctx context.Context, op func() error) error {
+	for {
+		if err := op(); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func neverEnds(c client) error {
+	return untilContextEnds(context.Background(), func() error { return c.Ping() }) // want `untilContextEnds retries until it succeeds, for ever`
+}
+
+func nopeEnds(ctx context.Context, c client) error {
+	return untilContextEnds(ctx, func() error { return c.Ping() })
+}

@@ -362,3 +362,30 @@ func nopeAsksBehind(ctx context.Context, c client) error {
 	}
 	return nil
 }
+
+// The last case of a select is as any.
+func lastCase(ctx context.Context, f func() error) error {
+	for {
+		if f() == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil // want `giving up reads as success of f: return an error \(RL109\)`
+		}
+	}
+}
+
+func nopeLastCaseFails(ctx context.Context, f func() error) error {
+	for {
+		if f() == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -598,3 +598,35 @@ func tellsHowLong(c client) error {
 	}
 	return errors.New("nobody there")
 }
+
+// ---- what only computes with the answer ----
+
+type output struct{ Status *string }
+
+type updates interface {
+	DescribeUpdate(id *string) (*output, error)
+}
+
+func stringOf(s *string) string { return *s }
+
+func waitsForUpdate(ctx context.Context, u updates, id *string) error {
+	ticker := time.NewTicker(30 * time.Second)
+	defer ticker.Stop()
+	for { // want `when the poll of DescribeUpdate has run out of time or attempts, the function returns nil at line \d+`
+		select {
+		case <-ticker.C:
+			now, err := u.DescribeUpdate(id)
+			if err != nil {
+				return err
+			}
+			switch stringOf(now.Status) {
+			case "failed":
+				return errors.New("failed")
+			case "done":
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -313,3 +313,36 @@ func nopeInvents(ctx context.Context, c codes) (code string, err error) {
 	}
 	return code, err
 }
+
+// ---- what is told the number of the attempt may wait, or end the program ----
+
+type retryHandler interface {
+	Handle(name string, attempt int)
+	Log(name string, attempt int)
+}
+
+func nopeIsHandled(ctx context.Context, c client, h retryHandler) string {
+	attempts := 0
+	for {
+		v, err := c.Call(ctx, "k")
+		if err != nil {
+			attempts++
+			h.Handle("Call", attempts)
+			continue
+		}
+		return v
+	}
+}
+
+func isOnlyLogged(ctx context.Context, c client, h retryHandler) string {
+	attempts := 0
+	for { // want `"attempts" is incremented .*RL101, RL103, RL104, RL105`
+		v, err := c.Call(ctx, "k")
+		if err != nil {
+			attempts++
+			h.Log("Call", attempts)
+			continue
+		}
+		return v
+	}
+}
