@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -148,6 +149,25 @@ func isEnd(v ssa.Value) bool {
 // asksContext reports whether a call asks a context whether it has ended.
 func asksContext(call *ssa.Call) bool {
 	return methodOfContext(call, "Done") != nil || methodOfContext(call, "Err") != nil
+}
+
+// endErrorOf returns the context whose error v is, perhaps with a text that is put before it:
+// where there is none, these return none.
+func endErrorOf(v ssa.Value) ssa.Value {
+	if call, ok := v.(*ssa.Call); ok && isWrapper(call.Common().StaticCallee()) && len(call.Common().Args) > 0 {
+		v = call.Common().Args[0]
+	}
+	return methodOfContext(v, "Err")
+}
+
+// isWrapper reports whether a function is one of a package for errors that adds to an error, and
+// returns nil for nil.
+func isWrapper(fn *ssa.Function) bool {
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
+		return false
+	}
+	return slices.Contains([]string{"github.com/pkg/errors", "emperror.dev/errors", "github.com/cockroachdb/errors", "github.com/gravitational/trace"}, fn.Object().Pkg().Path()) &&
+		(strings.HasPrefix(fn.Name(), "Wrap") || strings.HasPrefix(fn.Name(), "With"))
 }
 
 // methodOfContext returns the context that v asks by the named method, or nil.

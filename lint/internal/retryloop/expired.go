@@ -53,7 +53,7 @@ func (l *loop) expiresAt(b *ssa.BasicBlock, asked *ssa.Call) (ret *ssa.Return, h
 	switch {
 	case ok && l.isAnswerless(asked, ret):
 		return ret, Replaced
-	case ok && end.leavesAlive(methodOfContext(returnedError(ret), "Err")):
+	case ok && end.leavesAlive(endErrorOf(returnedError(ret))):
 		return ret, Living
 	}
 	return nil, 0

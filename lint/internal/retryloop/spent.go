@@ -50,7 +50,7 @@ func (r Retry) Exhausted() *Exhaustion {
 		if by := r.replacedBy(returnedError(ret), end.out); by != nil {
 			return &Exhaustion{Return: ret, How: Replaced, By: by}
 		}
-		if end.leavesAlive(methodOfContext(returnedError(ret), "Err")) {
+		if end.leavesAlive(endErrorOf(returnedError(ret))) {
 			return &Exhaustion{Return: ret, How: Living}
 		}
 	}

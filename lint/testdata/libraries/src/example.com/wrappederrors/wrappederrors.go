@@ -1,0 +1,58 @@
+package wrappederrors
+
+import (
+	"context"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+type client interface {
+	Call(ctx context.Context) error
+}
+
+// A text before no error is none.
+func parentLives(ctx context.Context, c client) error {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for { // want `returns the error of the context at line \d+, which is nil as long as that lives`
+		if err := c.Call(limited); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-limited.Done():
+			return errors.Wrap(ctx.Err(), "call")
+		}
+	}
+}
+
+func nopeOwn(ctx context.Context, c client) error {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if err := c.Call(limited); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-limited.Done():
+			return errors.Wrap(limited.Err(), "call")
+		}
+	}
+}
+
+func nopeMade(ctx context.Context, c client) error {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if err := c.Call(limited); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-limited.Done():
+			return errors.Errorf("call: %v", ctx.Err())
+		}
+	}
+}
