@@ -62,8 +62,10 @@ than to pass errors on; about functions that return no error once somebody has
 stopped, and errors that say so; about goroutines whose end is awaited beside a
 signal, or a timer that ends the program, or in package main; about loops that go on
 after success (daemons, accept loops), also with messages that are taken; about calls
-whose arguments change (pages, alternatives), or that ask the user; and about loops
-over items.
+whose arguments change (pages, alternatives), or that ask the user, as may what judges
+the error; about locks that others hold and changes that others were faster with, where
+the error says so; where a function of another package is told the number of the
+attempt; and about loops over items.
 
 Where more is wrong the same line says so: RL103, that it tries again at once;
 RL104, that the end of the call's context is retried as any other error; RL105,
