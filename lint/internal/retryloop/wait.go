@@ -206,11 +206,12 @@ func greatest(d ssa.Value) (most time.Duration, known bool) {
 // greatestJitter is greatest of a delay to which the package wait of Kubernetes adds a random
 // part: at most so many times as much.
 func greatestJitter(call *ssa.Call) (most time.Duration, known bool) {
-	if !isNamed(call.Common().StaticCallee(), "k8s.io/apimachinery/pkg/util/wait", "Jitter") {
+	args := call.Common().Args
+	if !isNamed(call.Common().StaticCallee(), "k8s.io/apimachinery/pkg/util/wait", "Jitter") || len(args) != 2 {
 		return 0, false
 	}
-	factor, ok := call.Common().Args[1].(*ssa.Const)
-	base, known := greatest(call.Common().Args[0])
+	factor, ok := args[1].(*ssa.Const)
+	base, known := greatest(args[0])
 	if !ok || !known || factor.Value == nil || factor.Float64() <= 0 {
 		return 0, false
 	}
