@@ -362,12 +362,17 @@ func (l *loop) asksFor(call *ssa.Call) bool {
 		if !ok || at.Succs[0] != b {
 			continue
 		}
-		if sel, n := caseOf(branch.Cond); sel != nil && l.blocks[sel.Block()] && sel.States[n].Dir == types.RecvOnly &&
-			!isOfTicks(sel.States[n].Chan) && methodOfContext(sel.States[n].Chan, "Done") == nil {
+		if sel, n := caseOf(branch.Cond); sel != nil && l.blocks[sel.Block()] && takesMessage(sel.States[n]) {
 			return true
 		}
 	}
 	return false
+}
+
+// takesMessage reports whether a case of a select takes a message: no tick, and no end of a
+// context.
+func takesMessage(s *ssa.SelectState) bool {
+	return s.Dir == types.RecvOnly && !isOfTicks(s.Chan) && methodOfContext(s.Chan, "Done") == nil
 }
 
 // progresses reports whether another result of the call is used although it

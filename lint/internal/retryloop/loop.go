@@ -393,7 +393,7 @@ func (l *loop) isToldTo(branch *ssa.If) bool {
 		if !ok || len(b.Preds) != 1 || at.Block().Succs[0] != b {
 			continue
 		}
-		if sel, n := caseOf(at.Cond); sel != nil && sel.States[n].Dir == types.RecvOnly && !isOfTicks(sel.States[n].Chan) && methodOfContext(sel.States[n].Chan, "Done") == nil {
+		if sel, n := caseOf(at.Cond); sel != nil && takesMessage(sel.States[n]) {
 			return true
 		}
 	}

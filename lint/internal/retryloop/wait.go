@@ -212,7 +212,7 @@ func greatestJitter(call *ssa.Call) (most time.Duration, known bool) {
 	}
 	factor, ok := args[1].(*ssa.Const)
 	base, known := greatest(args[0])
-	if !ok || !known || factor.Value == nil || factor.Float64() <= 0 {
+	if !ok || !known || factor.Value == nil || constant.ToFloat(factor.Value).Kind() != constant.Float || factor.Float64() <= 0 {
 		return 0, false
 	}
 	return time.Duration(float64(base) * (1 + factor.Float64())), true
