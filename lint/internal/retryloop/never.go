@@ -88,15 +88,22 @@ func isOfSelect(cond ssa.Value) bool {
 	return sel != nil
 }
 
-// lastCases returns the blocks that ask whether a select of the loop has taken its last case,
-// where that leaves the loop: they stand outside of it, since behind them nothing leads back.
+// lastCases returns the blocks that ask whether a select of the loop has taken one of its last
+// cases, where these leave the loop: they stand outside of it, since behind them nothing leads
+// back.
 func (l *loop) lastCases() (blocks []*ssa.BasicBlock) {
 	for _, b := range l.list {
-		for _, s := range b.Succs {
-			if l.isLastCase(s) {
-				blocks = append(blocks, s)
-			}
-		}
+		blocks = append(blocks, l.lastCasesBehind(b)...)
+	}
+	return blocks
+}
+
+// lastCasesBehind returns those of a select of which block b of the loop asks for the case before.
+func (l *loop) lastCasesBehind(b *ssa.BasicBlock) (blocks []*ssa.BasicBlock) {
+	next := func(b *ssa.BasicBlock) int { return slices.IndexFunc(b.Succs, l.isLastCase) }
+	for i := next(b); i >= 0; i = next(b) {
+		b = b.Succs[i]
+		blocks = append(blocks, b)
 	}
 	return blocks
 }
@@ -110,26 +117,26 @@ func (l *loop) isLastCase(b *ssa.BasicBlock) bool {
 	return sel != nil && l.blocks[sel.Block()]
 }
 
-// contextAskedAt returns the context whose end block b asks for, or the last case that it leads
-// to, or nil.
-func (l *loop) contextAskedAt(b *ssa.BasicBlock) ssa.Value {
-	if ctx := contextAsked(terminator(b).(*ssa.If).Cond); ctx != nil {
-		return ctx
-	}
-	for _, s := range b.Succs {
-		if l.isLastCase(s) {
-			return contextAsked(terminator(s).(*ssa.If).Cond)
-		}
-	}
-	return nil
-}
-
 // lastIn returns the block of the loop that leads to b, if that is one of its last cases, or b.
 func (l *loop) lastIn(b *ssa.BasicBlock) *ssa.BasicBlock {
-	if l.blocks[b] {
-		return b
+	for !l.blocks[b] {
+		b = b.Preds[0]
 	}
-	return b.Preds[0]
+	return b
+}
+
+// contextAskedAt returns the context whose end block b asks for, or the last cases behind it, if
+// nothing else leaves the loop by these, or nil.
+func (l *loop) contextAskedAt(b *ssa.BasicBlock) ssa.Value {
+	ctx := contextAsked(terminator(b).(*ssa.If).Cond)
+	for i, last := range l.lastCasesBehind(b) {
+		asked := contextAsked(terminator(last).(*ssa.If).Cond)
+		if leaves := i == 0 && !l.blocks[b.Succs[0]]; asked == nil || (ctx != nil || leaves) && asked != ctx {
+			return nil
+		}
+		ctx = asked
+	}
+	return ctx
 }
 
 // caseOf returns the select, and the index of its case, that a condition asks

@@ -269,3 +269,56 @@ func neverEnds(c client) error {
 func nopeEnds(ctx context.Context, c client) error {
 	return untilContextEnds(ctx, func() error { return c.Ping() })
 }
+
+// Somebody else may end it, by a case before or behind.
+func untilStopped(ctx context.Context, stop <-chan struct{}, op func() error) error {
+	for {
+		if err := op(); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			return errBroken
+		}
+	}
+}
+
+func untilStoppedFirst(ctx context.Context, stop <-chan struct{}, op func() error) error {
+	for {
+		if err := op(); err == nil {
+			return nil
+		}
+		select {
+		case <-stop:
+			return errBroken
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func untilStoppedBetween(ctx context.Context, stop <-chan struct{}, op func() error) error {
+	for {
+		if err := op(); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-stop:
+			return errBroken
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func nopeStopped(c client, stop <-chan struct{}) {
+	ctx := context.Background()
+	_ = untilStopped(ctx, stop, func() error { return c.Ping() })
+	_ = untilStoppedFirst(ctx, stop, func() error { return c.Ping() })
+	_ = untilStoppedBetween(ctx, stop, func() error { return c.Ping() })
+}

@@ -389,3 +389,18 @@ func nopeLastCaseFails(ctx context.Context, f func() error) error {
 		}
 	}
 }
+
+func lastOfThree(ctx context.Context, stop <-chan struct{}, f func() error) error {
+	for {
+		if f() == nil {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-stop:
+			return errors.New("stopped")
+		case <-ctx.Done():
+			return nil // want `giving up reads as success of f: return an error \(RL109\)`
+		}
+	}
+}
