@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -15,6 +16,25 @@ type backoff struct {
 	base      float64
 	increment time.Duration
 	delays    []time.Duration
+
+	initial *entry // the initial delay where the older form writes it, or nil
+	lacks   string // a setting that the strategy cannot do without, or ""
+	at      span   // of the settings
+}
+
+// setBackoff stores the strategy and its settings.
+func (p *Policy) setBackoff(b backoff) {
+	p.Backoff, p.Base, p.Increment, p.Delays = b.strategy, b.base, b.increment, b.delays
+}
+
+type jitter struct {
+	mode   retry.Jitter
+	factor float64 // 0: the default
+}
+
+// setJitter stores the mode and its factor.
+func (p *Policy) setJitter(j jitter) {
+	p.Jitter, p.JitterFactor = j.mode, j.factor
 }
 
 // strategies maps a strategy to the settings that its map may have.
@@ -39,48 +59,39 @@ var strategyKeys = []string{"delay", "initial", "increment", "base", "multiplier
 
 // backoff reads the strategy in each of its forms: a name, a map of one name to
 // its settings, or a map with type.
-func (d decoder) backoff(n *node, s *schedule) {
-	e := n.get("backoff")
-	if e == nil {
-		return
-	}
-	s.backoff = option[backoff]{set: true, null: e.value.isNull(), at: e.value.span}
+func (d decoder) backoff(e *entry) (b backoff, ok bool) {
 	switch v := e.value.value.(type) {
-	case nil:
 	case string:
 		if _, ok := strategies[v]; !ok {
 			d.problem(e.value.span, "P102", "backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
-			return
+			return b, false
 		}
-		d.strategy(n, s, v, &node{span: e.value.span, value: map[string]any{}})
+		return d.strategy(v, &node{span: e.value.span, value: map[string]any{}}), true
 	case map[string]any:
 		if tag := e.value.get("type"); tag != nil {
-			d.tagged(n, s, e.value, tag)
-			return
+			return d.tagged(e.value, tag)
 		}
-		d.oneKey(n, s, e.value)
-	default:
-		d.problem(e.value.span, "P102", "backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.value))
+		return d.oneKey(e.value)
 	}
-	d.custom(n, s)
+	d.problem(e.value.span, "P102", "backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.value))
+	return b, false
 }
 
 // tagged reads {type: linear, increment: 2s}.
-func (d decoder) tagged(n *node, s *schedule, m *node, tag *entry) {
+func (d decoder) tagged(m *node, tag *entry) (b backoff, ok bool) {
 	name, _ := tag.value.value.(string)
 	if _, ok := strategies[name]; !ok {
 		d.problem(tag.value.span, "P102", "backoff type %s is not a strategy%s", quoteShort(tag.value.text), didYouMean(name, sortedKeys(strategies)))
-		return
+		return b, false
 	}
 	params := *m
 	params.index = nil
 	params.entries = slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool { return e.key == "type" })
-	d.strategy(n, s, name, &params)
-	d.custom(n, s)
+	return d.strategy(name, &params), true
 }
 
 // oneKey reads {linear: {increment: 2s}}.
-func (d decoder) oneKey(n *node, s *schedule, m *node) {
+func (d decoder) oneKey(m *node) (b backoff, ok bool) {
 	var found *entry
 	for i, e := range m.entries {
 		_, known := strategies[e.key]
@@ -100,66 +111,88 @@ func (d decoder) oneKey(n *node, s *schedule, m *node) {
 		d.problem(m.span, "P102", "backoff is empty: write a strategy, as backoff: exponential")
 	case found == nil:
 	case found.value.isNull():
-		d.strategy(n, s, found.key, &node{span: found.at, value: map[string]any{}})
+		return d.strategy(found.key, &node{span: found.at, value: map[string]any{}}), true
 	case found.value.isMap():
-		d.strategy(n, s, found.key, found.value)
+		return d.strategy(found.key, found.value), true
 	case settingsOf[found.key] == "":
 		d.problem(found.value.span, "P102", "%s has no settings: write backoff: %s, and the first delay as initial_delay", found.key, found.key)
 	default:
 		d.problem(found.value.span, "P102", "%s is a map of settings here, as %s, not %s", found.key, settingsOf[found.key], kindOf(found.value))
 	}
+	return b, false
 }
 
 // strategy reads the settings of the strategy called name.
-func (d decoder) strategy(n *node, s *schedule, name string, params *node) {
+func (d decoder) strategy(name string, params *node) backoff {
 	kind := strategies[name]
-	b := backoff{strategy: kind.strategy}
+	b := backoff{strategy: kind.strategy, at: params.span}
 	for _, e := range params.entries {
 		if slices.Contains(strategyKeys, e.key) && !slices.Contains(kind.keys, e.key) {
 			d.problem(e.at, "P109", "%s does not read %s: remove it, or use the strategy that does", name, e.key)
 		}
 	}
 	unknown := d.unknownKeys(params, "", strategyKeys...)
-	lacks := func(key, fix string) bool {
-		if params.get(key) != nil {
-			return false
-		}
-		if !unknown && n.get(key) == nil { // else it is misspelt, or beside backoff, and that is said
-			d.problem(params.span, "P102", "%s has no %s: write %s", name, key, fix)
-		}
-		return true
-	}
 	switch kind.strategy {
 	case retry.Linear:
-		if lacks("increment", "backoff: {linear: {increment: 1s}}, or fixed for equal delays") {
-			return
+		if e := params.get("increment"); e != nil {
+			b.increment, _ = d.duration(e.value, "increment")
+		} else if !unknown { // else it may be misspelt
+			b.lacks = "increment"
 		}
-		b.increment, _ = d.duration(params.get("increment").value, "increment")
 	case retry.Exponential:
 		b.base = d.base(params)
 	case retry.Custom:
-		if lacks("delays", "backoff: {custom: {delays: [500ms, 2s]}}") {
-			return
+		if e := params.get("delays"); e != nil {
+			b.delays = d.delays(e.value)
+		} else if !unknown {
+			b.lacks = "delays"
 		}
-		b.delays = d.delays(params.get("delays").value)
 	}
-	s.backoff.value = b
 	for _, key := range kind.keys {
-		if e := params.get(key); e != nil && (key == "initial" || key == "delay") && !e.value.isNull() {
-			d.nestedInitial(n, s, e)
+		if e := params.written(key); e != nil && (key == "initial" || key == "delay") {
+			b.initial = e
 		}
 	}
+	return b
+}
+
+// needed are the problems of strategies without a setting that they need.
+var needed = map[string]string{
+	"increment": "linear has no increment: write backoff: {linear: {increment: 1s}}, or fixed for equal delays",
+	"delays":    "custom has no delays: write backoff: {custom: {delays: [500ms, 2s]}}",
+}
+
+// combine judges the settings of a map that depend on each other, and merges
+// those that are one setting: the initial delay may be part of backoff, and
+// jitter_factor is part of jitter.
+func (d decoder) combine(n *node, values map[rules.Field]written) {
+	if w := values["backoff"]; w.value != nil {
+		b := w.value.(backoff)
+		if b.lacks != "" && n.get(b.lacks) == nil { // else the key is misplaced, and reported there
+			d.problem(b.at, "P102", "%s", needed[b.lacks])
+		}
+		if b.initial != nil {
+			d.nestedInitial(b.initial, values)
+		}
+		if e := n.written("initial_delay"); e != nil && b.strategy == retry.Custom {
+			d.problem(e.at, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
+		}
+	}
+	if e := n.written("jitter_factor"); e != nil {
+		d.jitterFactor(n, e, values)
+	}
+	d.decorrelated(n, values)
 }
 
 // nestedInitial reads the initial delay where the older form writes it.
-func (d decoder) nestedInitial(n *node, s *schedule, e *entry) {
+func (d decoder) nestedInitial(e *entry, values map[rules.Field]written) {
 	value, ok := d.initialDelay(e)
-	switch {
+	switch w, set := values["initial_delay"]; {
 	case !ok:
-	case s.initialDelay.set && s.initialDelay.value != value:
+	case set && w.value != value:
 		d.problem(e.at, "P104", "%s and initial_delay are the same setting and disagree: keep initial_delay", e.key)
 	default:
-		s.initialDelay = option[time.Duration]{set: true, value: value, at: e.value.span}
+		values["initial_delay"] = written{value: value, at: e.value.span}
 	}
 }
 
@@ -211,75 +244,77 @@ func (d decoder) delays(n *node) (list []time.Duration) {
 	return list
 }
 
-// custom reports a first delay beside delays of one's own, which hide it.
-func (d decoder) custom(n *node, s *schedule) {
-	e := n.get("initial_delay")
-	if s.backoff.value.strategy == retry.Custom && e != nil && !e.value.isNull() {
-		d.problem(e.at, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
-	}
-}
-
 var jitterModes = map[string]retry.Jitter{
 	"none": retry.NoJitter, "proportional": retry.Proportional, "full": retry.Full,
 	"equal": retry.Equal, "decorrelated": retry.Decorrelated, "additive": retry.Additive,
 }
 
-// jitter reads jitter and jitter_factor, which are one setting: true or false,
-// a mode, a factor, or a map of both.
-func (d decoder) jitter(n *node, s *schedule) {
-	e, factorEntry := n.get("jitter"), n.get("jitter_factor")
-	var j jitter
-	if e != nil {
-		s.jitter = option[jitter]{set: true, null: e.value.isNull(), at: e.value.span}
-		switch v := e.value.value.(type) {
-		case nil:
-		case bool:
-			if v {
-				j.mode = retry.Proportional
-			}
-		case string:
-			j.mode = d.jitterMode(e.value)
-		case int64, float64:
+// jitter reads true or false, a mode, a factor, or a map of mode and factor.
+func (d decoder) jitter(e *entry) (j jitter, ok bool) {
+	before := d.errors()
+	switch v := e.value.value.(type) {
+	case bool:
+		if v {
 			j.mode = retry.Proportional
-			d.factor(e, &j)
-		case map[string]any:
-			d.unknownKeys(e.value, "", "mode", "factor")
-			j.mode = retry.Proportional
-			if mode := e.value.written("mode"); mode != nil {
-				j.mode = d.jitterMode(mode.value)
-			}
-			if f := e.value.written("factor"); f != nil {
-				d.factorOf(f, &j)
-			}
-		default:
-			d.problem(e.value.span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.value))
 		}
-	}
-	if factorEntry != nil && !factorEntry.value.isNull() {
-		before := j.factor
-		if e == nil {
-			d.problem(factorEntry.at, "P109", "jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
-		} else {
-			d.factorOf(factorEntry, &j)
+	case string:
+		j.mode = d.jitterMode(e.value)
+	case int64, float64:
+		j.mode = retry.Proportional
+		j.factor, _ = d.factor(e)
+	case map[string]any:
+		d.unknownKeys(e.value, "", "mode", "factor")
+		j.mode = retry.Proportional
+		if mode := e.value.written("mode"); mode != nil {
+			j.mode = d.jitterMode(mode.value)
 		}
-		if before != 0 && before != j.factor {
-			d.problem(factorEntry.at, "P104", "jitter and jitter_factor disagree about the factor: keep one")
+		if f := e.value.written("factor"); f != nil && d.readsFactor(f, j.mode) {
+			j.factor, _ = d.factor(f)
 		}
+	default:
+		d.problem(e.value.span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.value))
 	}
-	if j.factor == retry.None { // a factor of 0: no width at all
-		j = jitter{}
+	return j.normal(), d.errors() == before
+}
+
+// normal returns no jitter for a factor of 0.
+func (j jitter) normal() jitter {
+	if j.factor == retry.None {
+		return jitter{}
 	}
-	s.jitter.value = j
+	return j
+}
+
+// jitterFactor makes jitter_factor a part of jitter.
+func (d decoder) jitterFactor(n *node, e *entry, values map[rules.Field]written) {
+	factor, ok := values["jitter_factor"].value.(float64)
+	delete(values, "jitter_factor")
+	if n.get("jitter") == nil {
+		d.problem(e.at, "P109", "jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
+		return
+	}
+	w := values["jitter"]
+	j, _ := w.value.(jitter)
+	switch {
+	case !ok || !d.readsFactor(e, j.mode):
+	case j.factor != 0 && j.factor != factor:
+		d.problem(e.at, "P104", "jitter and jitter_factor disagree about the factor: keep one")
+	default:
+		j.factor = factor
+		w.value = j.normal()
+		values["jitter"] = w
+	}
 }
 
 // booleans are the words that YAML 1.1 had for them besides.
 var booleans = map[string]string{"on": "true", "yes": "true", "off": "false", "no": "false"}
 
-// decorrelated reports a strategy beside jitter that has none: exponential alone
-// says what such delays do as well.
-func (d decoder) decorrelated(n *node, s *schedule) {
-	b := s.backoff.value
-	if s.jitter.value.mode != retry.Decorrelated || b.strategy == retry.Exponential && b.base == 0 {
+// decorrelated reports a strategy that decorrelated jitter does not read:
+// exponential alone describes such delays as well.
+func (d decoder) decorrelated(n *node, values map[rules.Field]written) {
+	j, _ := values["jitter"].value.(jitter)
+	b, _ := values["backoff"].value.(backoff)
+	if j.mode != retry.Decorrelated || b.strategy == retry.Exponential && b.base == 0 {
 		return
 	}
 	d.problem(n.get("backoff").at, "P109", "jitter decorrelated does not read backoff, since it draws each delay from initial_delay to three times the one before: remove backoff, or take another jitter")
@@ -297,27 +332,30 @@ func (d decoder) jitterMode(n *node) retry.Jitter {
 	return mode
 }
 
-// factorOf reads a factor that the mode must have a use for.
-func (d decoder) factorOf(e *entry, j *jitter) {
-	if j.mode != retry.Proportional && j.mode != retry.Additive {
+// hasFactor reports whether a mode of jitter has a factor.
+func hasFactor(mode retry.Jitter) bool { return mode == retry.Proportional || mode == retry.Additive }
+
+// readsFactor reports a factor that the mode does not read.
+func (d decoder) readsFactor(e *entry, mode retry.Jitter) bool {
+	if !hasFactor(mode) {
 		hint := "jitter is off"
-		if j.mode != retry.NoJitter {
-			hint = "jitter " + j.mode.String() + " has no factor"
+		if mode != retry.NoJitter {
+			hint = "jitter " + mode.String() + " has no factor"
 		}
-		d.problem(e.at, "P109", "%s is not read, since %s: write jitter: true, or remove it", strings.TrimPrefix(e.key, "."), hint)
-		return
+		d.problem(e.at, "P109", "%s is not read, since %s: write jitter: true, or remove it", e.key, hint)
 	}
-	d.factor(e, j)
+	return hasFactor(mode)
 }
 
-func (d decoder) factor(e *entry, j *jitter) {
+// factor reads the width of jitter; None is no width.
+func (d decoder) factor(e *entry) (float64, bool) {
 	value, ok := number(e.value)
 	switch {
 	case !ok || value < 0 || value > 1:
 		d.problem(e.value.span, "P102", "%s is a factor from 0 to 1, not %s", e.key, kindOf(e.value))
+		return 0, false
 	case value == 0:
-		j.factor = retry.None
-	default:
-		j.factor = value
+		return retry.None, true
 	}
+	return value, true
 }

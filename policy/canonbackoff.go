@@ -74,8 +74,8 @@ func (c *canon) multiplier(params *node) {
 	}
 }
 
-// setting writes one setting of a strategy.
-func setting(e entry) string {
+// settingText writes one setting of a strategy.
+func settingText(e entry) string {
 	switch e.key {
 	case "multiplier", "base":
 		return "base: " + e.value.text
@@ -101,7 +101,7 @@ func (c *canon) flowBackoff(n *node, e *entry, f strategyForm) {
 	if len(f.settings) > 0 {
 		settings := make([]string, len(f.settings))
 		for i, s := range f.settings {
-			settings[i] = setting(s)
+			settings[i] = settingText(s)
 		}
 		text = "{" + f.strategy + ": {" + strings.Join(settings, ", ") + "}}"
 	}
@@ -141,7 +141,7 @@ func (c *canon) blockBackoff(n *node, e *entry, f strategyForm) {
 	} else {
 		b.WriteString(beside(e.at.Line) + c.newline() + indent + step + f.strategy + ":" + beside(f.line))
 		for _, s := range f.settings {
-			b.WriteString(c.newline() + indent + step + step + setting(s) + beside(s.at.Line))
+			b.WriteString(c.newline() + indent + step + step + settingText(s) + beside(s.at.Line))
 		}
 	}
 	if f.initial != nil {

@@ -66,7 +66,7 @@ func (d decoder) errorClass(e entry) (c ErrorClass, ok bool) {
 		c.Pattern = d.pattern(p)
 	}
 	if u := e.value.written("unprocessed"); u != nil {
-		c.Unprocessed = d.boolean(u)
+		c.Unprocessed, _ = d.boolean(u)
 	}
 	c.Action = d.action(e.value)
 	ok = d.errors() == before
@@ -82,7 +82,7 @@ func (d decoder) action(n *node) (action retry.Action) {
 	r := n.written("retryable")
 	if r != nil {
 		action = retry.Fail
-		if d.boolean(r) {
+		if retried, _ := d.boolean(r); retried {
 			action = retry.Retry
 		}
 	}
@@ -101,12 +101,12 @@ func (d decoder) action(n *node) (action retry.Action) {
 	return said
 }
 
-func (d decoder) boolean(e *entry) bool {
-	v, ok := e.value.value.(bool)
+func (d decoder) boolean(e *entry) (v, ok bool) {
+	v, ok = e.value.value.(bool)
 	if !ok {
 		d.problem(e.value.span, "P102", "%s is true or false, not %s", e.key, kindOf(e.value))
 	}
-	return v
+	return v, ok
 }
 
 // list returns the items of a list that is not empty.

@@ -20,18 +20,29 @@ import (
 // cost. Waits are the runtime's own; attempts are taken to fail at once.
 func (p *Policy) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "policy %s (%s:%d)\n\n", p.Name, file, p.Pos.Line)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range p.values() {
+	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(field rules.Field, value string) {
 		origin := "default"
-		if s.field == "timeout" && p.Scope != "" {
+		if field == "timeout" && p.Scope != "" {
 			origin = "scope " + p.Scope
 		}
-		if at, ok := p.Places[s.field]; ok {
+		if at, ok := p.Places[field]; ok {
 			origin = fmt.Sprintf("%s:%d", file, at.Line)
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.field, s.value, origin)
+		fmt.Fprintf(lines, "  %s\t%s\t%s\n", field, value, origin)
 	}
-	table.Flush()
+	for _, s := range table {
+		switch {
+		case s.key == "per_error":
+			for _, o := range p.PerError {
+				one := o.Schedule()
+				line(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(one.BaseDelay(1))+", "+o.Backoff.String())
+			}
+		case s.show != nil && (s.hidden == nil || !s.hidden(p)):
+			line(s.key, s.show(p))
+		}
+	}
+	lines.Flush()
 	p.schedule(w)
 	for _, own := range p.classes() {
 		fmt.Fprintf(w, "\nfor errors of class %s:\n", own.Name)
@@ -51,60 +62,6 @@ func (p *Policy) classes() (list []Policy) {
 	return list
 }
 
-type fieldValue struct {
-	field rules.Field
-	value string
-}
-
-// values lists the settings that have an effect, in the order of the language.
-func (p *Policy) values() []fieldValue {
-	list := []fieldValue{{"max_attempts", attemptsText(p.MaxAttempts)}, {"backoff", p.Backoff.String()}}
-	add := func(field rules.Field, value string) { list = append(list, fieldValue{field, value}) }
-	switch p.Backoff {
-	case retry.Exponential:
-		add("base", strconv.FormatFloat(p.Base, 'g', -1, 64))
-	case retry.Linear:
-		add("increment", duration.Format(p.Increment))
-	case retry.Custom:
-		var delays []string
-		for _, d := range p.Delays {
-			delays = append(delays, duration.Format(d))
-		}
-		add("delays", strings.Join(delays, ", "))
-	}
-	if p.Backoff != retry.Custom {
-		add("initial_delay", duration.Format(max(p.InitialDelay, 0)))
-	}
-	add("max_delay", orNone(p.MaxDelay))
-	add("jitter", p.Jitter.String())
-	if p.Jitter == retry.Proportional || p.Jitter == retry.Additive {
-		add("jitter_factor", strconv.FormatFloat(p.JitterFactor, 'g', -1, 64))
-	}
-	add("delay_budget", orNone(p.DelayBudget))
-	add("max_elapsed", orNone(p.MaxElapsed))
-	add("attempt_timeout", orNone(p.AttemptTimeout))
-	add("timeout", orNone(p.Timeout))
-	if p.Scope != "" {
-		add("scope", p.Scope+", hard_limit "+orNone(p.HardLimit))
-	}
-	add("retry_on", classNames(p.RetryOn, "every error that is not permanent"))
-	add("abort_on", classNames(p.AbortOn, "none"))
-	add("retry_after", retryAfterText(p.RetryAfter))
-	for _, o := range p.PerError {
-		one := o.Schedule()
-		add(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(one.BaseDelay(1))+", "+o.Backoff.String())
-	}
-	add("breaker", cmp.Or(p.Breaker, "none"))
-	add("budget", cmp.Or(p.Budget, "none"))
-	if p.Nested {
-		add("nested", "true")
-	}
-	if p.Escalate {
-		add("on_exhausted", "escalate")
-	}
-	return list
-}
-
 // retryAfterText says how long a wait an error may ask for.
 func retryAfterText(r retry.RetryAfter) string {
 	if r.Max == retry.None {
@@ -118,13 +75,6 @@ func retryAfterText(r retry.RetryAfter) string {
 		text += ", " + duration.Format(r.Default) + " where a rate limit names none"
 	}
 	return text
-}
-
-func orNone(d time.Duration) string {
-	if d <= 0 {
-		return "none"
-	}
-	return duration.Format(d)
 }
 
 func classNames(classes []retry.Class, none string) string {

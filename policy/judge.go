@@ -118,7 +118,7 @@ func (d decoder) countsUnbound(resolved []resolution, f *File) {
 		}
 	}
 	for _, r := range resolved {
-		used[r.own.extends.value] = true
+		used[parentOf(r.own)] = true
 	}
 	for _, r := range resolved {
 		budget := counts[r.entry.key]
@@ -126,7 +126,7 @@ func (d decoder) countsUnbound(resolved []resolution, f *File) {
 			continue
 		}
 		at := r.entry.at
-		if own := r.own.budget; own.set {
+		if own, ok := r.own.values["budget"]; ok {
 			at = own.at
 		}
 		d.problem(at, "P102", "budget %s of policy %s counts the retries of a job, but nothing is bound to %s: bind it in a group with that budget", budget, r.entry.key, r.entry.key)

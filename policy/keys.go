@@ -40,7 +40,7 @@ func (r reporter) unknownKeys(n *node, where string, known ...string) (found boo
 		found = true
 		hint := elsewhere[e.key]
 		if hint == "" {
-			hint = misplaced(&n.entries[i], where)
+			hint = r.misplaced(&n.entries[i], where)
 		}
 		switch {
 		case r.full():
@@ -57,12 +57,12 @@ func (r reporter) unknownKeys(n *node, where string, known ...string) (found boo
 
 // misplaced says where a key of the language belongs that stands in the wrong
 // map, or "".
-func misplaced(e *entry, where string) string {
+func (r reporter) misplaced(e *entry, where string) string {
 	value := "…"
 	if text := e.value.text; 0 < len(text) && len(text) < 20 {
 		value = text
 	}
-	ofPolicy := slices.Contains(policyKeys, e.key)
+	ofPolicy := slices.Contains(r.policyKeys, e.key)
 	switch where {
 	case "file":
 		section := slices.Contains(sections, e.key+"s") // as budget: that is meant

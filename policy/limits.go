@@ -29,10 +29,10 @@ func (d decoder) limits(root *node) (l limits) {
 	}
 	d.unknownKeys(e.value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout", "amplification")
 	l.maxAttempts = one(d, e.value, d.attempts, "max_attempts")
-	l.maxDelay = one(d, e.value, d.limit, "max_delay")
-	l.delayBudget = one(d, e.value, d.limit, "delay_budget")
-	l.timeout = one(d, e.value, d.limit, "timeout")
-	if a := one(d, e.value, d.atLeastOne, "amplification"); a.set && !a.null {
+	l.maxDelay = one(d, e.value, d.timeout, "max_delay")
+	l.delayBudget = one(d, e.value, d.timeout, "delay_budget")
+	l.timeout = one(d, e.value, d.timeout, "timeout")
+	if a := one(d, e.value, d.atLeastOne, "amplification"); a.value > 0 {
 		l.amplification = a
 	}
 	if l.maxAttempts.value == retry.Unlimited {
@@ -73,7 +73,7 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 	}{
 		{"max_delay", p.MaxDelay, l.maxDelay}, {"delay_budget", p.DelayBudget, l.delayBudget}, {"timeout", p.Timeout, l.timeout},
 	} {
-		if c.field == "timeout" && p.Scope != "" && c.has > 0 && (!r.merged.timeout.set || r.merged.timeout.null) {
+		if c.field == "timeout" && p.Scope != "" && c.has > 0 && r.merged.values["timeout"].value == nil {
 			continue // the scope's own: see scopesWithin
 		}
 		over(c.field, passes(c.has, c.limit), orNone(c.has), duration.Format(c.limit.value), c.limit.at.Line)
@@ -96,11 +96,4 @@ func (d decoder) scopesWithin(root *node, l limits, scopes []Scope) {
 // limit.
 func passes(has time.Duration, limit option[time.Duration]) bool {
 	return limit.value > 0 && (has <= 0 || has > limit.value)
-}
-
-func attemptsText(n int) string {
-	if n == retry.Unlimited {
-		return "unlimited"
-	}
-	return strconv.Itoa(n)
 }

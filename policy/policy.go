@@ -57,7 +57,7 @@ func Check(name string, text []byte) (*File, []Problem) {
 // read reads a policy file as far as it can be read, and notes how it would be
 // written canonically.
 func read(name string, text []byte, c *canon) (file *File, problems []Problem) {
-	d := decoder{newReporter(name), c, map[string][]string{}, map[string]map[string]bool{}}
+	d := decoder{newReporter(name, policyKeys), c, map[string][]string{}, map[string]map[string]bool{}}
 	if root := parse(d.reporter, text); root != nil {
 		file = d.decode(root)
 		file.Name = name
@@ -154,7 +154,7 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 	if e := root.get("defaults"); e != nil && !e.value.isNull() {
 		before := d.errors()
 		defaults = d.settings(e.value)
-		if x := defaults.extends; x.set {
+		if x, ok := defaults.values["extends"]; ok {
 			d.problem(x.at, "P102", "defaults lie under every policy and extend none: write extends under the policies")
 		}
 		defaults.broken = d.errors() > before
@@ -171,7 +171,7 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 		merged := extended.over(defaults)
 		merged.broken = broken
 		p := merged.policy(e.key, f)
-		p.Pos, p.Description, p.Places = e.at.Pos, own[e.key].description, map[rules.Field]Pos{}
+		p.Pos, p.Places = e.at.Pos, map[rules.Field]Pos{}
 		for field, at := range merged.places() {
 			p.Places[field] = at.Pos
 		}
@@ -197,24 +197,24 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 	var chain []string
 	at := map[string]int{} // in chain
 	broken := false
-	for next := name; next != "" && !broken; next = own[next].extends.value {
+	for next := name; next != "" && !broken; next = parentOf(own[next]) {
 		if _, ok := done[next]; ok {
 			break
 		}
 		at[next] = len(chain)
 		chain = append(chain, next)
-		parent := own[next].extends
-		begin, circle := at[parent.value]
-		_, defined := own[parent.value]
+		parent := parentOf(own[next])
+		begin, circle := at[parent]
+		_, defined := own[parent]
 		switch {
-		case parent.value == "":
+		case parent == "":
 		case circle:
 			d.circle(chain[begin:], own)
 			broken = true
 		case !defined:
-			if !d.full() && !d.defined["policies"][parent.value] { // else its name is refused
+			if !d.full() && !d.defined["policies"][parent] { // else its name is refused
 				names := slices.DeleteFunc(slices.Clone(d.names["policies"]), func(name string) bool { return name == next })
-				d.problem(parent.at, "P901", "there is no policy %s to extend%s", quoteShort(parent.value), didYouMean(parent.value, names))
+				d.problem(own[next].values["extends"].at, "P901", "there is no policy %s to extend%s", quoteShort(parent), didYouMean(parent, names))
 			}
 			broken = true
 		}
@@ -223,7 +223,7 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 		s := own[name]
 		// The last of the chain is broken, and so are those over it.
 		s.broken, broken = s.broken || broken, false
-		if parent, ok := done[s.extends.value]; ok {
+		if parent, ok := done[parentOf(s)]; ok {
 			s.broken = s.broken || parent.broken
 			s = s.over(parent)
 		}
@@ -232,11 +232,14 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 	return done[name]
 }
 
+// parentOf returns the name of the policy that settings extend, or "".
+func parentOf(s settings) string { return valueOf[string](s, "extends") }
+
 // circle reports policies that extend each other, from the first name on.
 func (d decoder) circle(names []string, own map[string]settings) {
 	first := slices.Index(names, slices.Min(names))
 	names = slices.Concat(names[first:], names[:first+1])
-	d.problem(own[names[0]].extends.at, "P903", "policies extend each other in a circle: %s", path(names))
+	d.problem(own[names[0]].values["extends"].at, "P903", "policies extend each other in a circle: %s", path(names))
 }
 
 // path shows the way around a circle, cut where it gets long.

@@ -8,7 +8,8 @@ import (
 
 // reporter collects the problems of one file.
 type reporter struct {
-	file string
+	file       string
+	policyKeys []string // of a policy: other maps may contain them by mistake
 	*found
 }
 
@@ -22,8 +23,8 @@ type found struct {
 	shown    int          // errors that are reported
 }
 
-func newReporter(file string) reporter {
-	return reporter{file, &found{seen: map[Problem]bool{}, places: map[Pos]bool{}, mute: map[Pos]bool{}}}
+func newReporter(file string, policyKeys []string) reporter {
+	return reporter{file, policyKeys, &found{seen: map[Problem]bool{}, places: map[Pos]bool{}, mute: map[Pos]bool{}}}
 }
 
 // mostErrors is more than anybody reads, and keeps a hostile file from taking

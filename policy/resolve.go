@@ -1,64 +1,31 @@
 package policy
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// What settings come to: laid over those that they inherit, and written out as
-// the runtime's model.
-
-// over lays s over the settings below it.
+// over returns the settings s with those of below that s does not contain.
 func (s settings) over(below settings) settings {
-	s.schedule = s.schedule.over(below.schedule)
-	lay(&s.delayBudget, below.delayBudget)
-	lay(&s.maxElapsed, below.maxElapsed)
-	lay(&s.attemptTimeout, below.attemptTimeout)
-	lay(&s.timeout, below.timeout)
-	lay(&s.scope, below.scope)
-	lay(&s.retryOn, below.retryOn)
-	lay(&s.abortOn, below.abortOn)
-	lay(&s.breaker, below.breaker)
-	lay(&s.budget, below.budget)
-	lay(&s.nested, below.nested)
+	values := maps.Clone(below.values)
+	if values == nil {
+		values = map[rules.Field]written{}
+	}
+	for i := range table {
+		if row := &table[i]; row.own {
+			delete(values, row.key)
+		}
+	}
+	maps.Copy(values, s.values)
+	s.values = values
 	if !s.noPerError {
 		s.perError, s.noPerError = layClasses(s.perError, below.perError), below.noPerError
 	}
 	return s
-}
-
-func (s schedule) over(below schedule) schedule {
-	lay(&s.maxAttempts, below.maxAttempts)
-	lay(&s.backoff, below.backoff)
-	lay(&s.initialDelay, below.initialDelay)
-	lay(&s.maxDelay, below.maxDelay)
-	lay(&s.jitter, below.jitter)
-	lay(&s.retryAfter, below.retryAfter)
-	lay(&s.onExhausted, below.onExhausted)
-	return s
-}
-
-// layClasses lays the schedules of classes over those below, class by class.
-func layClasses(above, below []classSchedule) []classSchedule {
-	list := slices.Clone(above)
-	for _, b := range below {
-		i := slices.IndexFunc(list, func(a classSchedule) bool { return a.class == b.class })
-		switch {
-		case i < 0:
-			list = append(list, b)
-		case !list[i].alone:
-			list[i].schedule, list[i].alone = list[i].schedule.over(b.schedule), b.alone
-		}
-	}
-	return list
-}
-
-func lay[T any](o *option[T], below option[T]) {
-	if !o.set {
-		*o = below
-	}
 }
 
 // fileClasses are the classes of a file as its policies need them. Policies
@@ -80,68 +47,49 @@ func classesOf(list []ErrorClass) (c fileClasses) {
 	return c
 }
 
-// policy writes the settings out as the runtime's model, with every default.
+// policy resolves the settings, with every default.
 func (s settings) policy(name string, f *File) Policy {
-	p := s.schedule.model(retry.Policy{
-		Name: name, DelayBudget: s.delayBudget.value, MaxElapsed: s.maxElapsed.value,
-		AttemptTimeout: s.attemptTimeout.value, Timeout: s.timeout.value,
-		Nested: s.nested.value,
-	})
-	for _, scope := range f.Scopes {
-		if scope.Name != s.scope.value {
-			continue
-		}
-		p.Scope, p.HardLimit = scope.Name, scope.HardLimit
-		if !s.timeout.set || s.timeout.null {
-			p.Timeout = scope.Timeout
-			if p.Timeout == 0 {
-				p.Timeout = scope.HardLimit
-			}
-		}
+	p := Policy{Name: name, Policy: retry.Policy{Name: name}}
+	s.addScope(&p, f) // whose timeout is a default
+	for i := range table {
+		table[i].resolve(&p, s)
 	}
-	for _, c := range s.inOrder(f) {
-		// Below the class's own lies the policy's schedule.
-		o := c.schedule.over(s.schedule).model(retry.Policy{})
-		p.PerError = append(p.PerError, retry.Override{
-			Class: c.class, MaxAttempts: o.MaxAttempts, Backoff: o.Backoff, InitialDelay: o.InitialDelay, Base: o.Base, Increment: o.Increment,
-			Delays: o.Delays, MaxDelay: o.MaxDelay, Jitter: o.Jitter, JitterFactor: o.JitterFactor, RetryAfter: o.RetryAfter, Escalate: o.Escalate,
-		})
-	}
+	p.Policy = p.Effective()
+	p.PerError = s.overrides(f)
 	s.addClasses(&p, f)
-	return Policy{Name: name, Breaker: s.breaker.value, Budget: s.budget.value, Policy: p}
+	return p
 }
 
-// ofClasses returns the schedules of classes without those that are lifted.
-func (s settings) ofClasses() []classSchedule {
-	return slices.DeleteFunc(slices.Clone(s.perError), func(c classSchedule) bool { return c.lifted })
-}
-
-// inOrder returns the schedules of classes in the order in which classes are
-// asked: the file's own first, as it defines them, then the built-in ones.
-func (s settings) inOrder(f *File) []classSchedule {
-	list := s.ofClasses()
-	rank := func(c classSchedule) int {
-		if i, ok := f.classes.order[c.class]; ok {
-			return i
+// resolve stores the value of the setting in p: that of the first settings that
+// contain it. Without one, or if that is null, p is unchanged.
+func (s *setting) resolve(p *Policy, from ...settings) {
+	for _, settings := range from {
+		if w, ok := settings.values[s.key]; ok {
+			if s.put != nil && !w.null {
+				s.put(p, w.value)
+			}
+			return
 		}
-		return len(f.Errors) + slices.Index(builtinClasses, string(c.class))
 	}
-	slices.SortStableFunc(list, func(a, b classSchedule) int { return rank(a) - rank(b) })
-	return list
 }
 
-// addClasses fills in the lists of classes, and the definitions that they, or
+// addScope fills in the scope, its hard limit and its timeout.
+func (s settings) addScope(p *Policy, f *File) {
+	name := valueOf[string](s, "scope")
+	for _, scope := range f.Scopes {
+		if scope.Name == name {
+			p.Scope, p.HardLimit = scope.Name, scope.HardLimit
+			p.Timeout = cmp.Or(scope.Timeout, scope.HardLimit)
+		}
+	}
+}
+
+// addClasses fills in the definitions of classes that the lists of the policy, or
 // the actions of classes, need.
-func (s settings) addClasses(p *retry.Policy, f *File) {
-	var lists []class
-	for _, c := range s.retryOn.value {
-		p.RetryOn, lists = append(p.RetryOn, c.name), append(lists, c)
-	}
-	for _, c := range s.abortOn.value {
-		p.AbortOn, lists = append(p.AbortOn, c.name), append(lists, c)
-	}
+func (s settings) addClasses(p *Policy, f *File) {
+	lists := slices.Concat(valueOf[[]class](s, "retry_on"), valueOf[[]class](s, "abort_on"))
 	for _, b := range f.Breakers {
-		if b.Name == s.breaker.value {
+		if b.Name == p.Breaker {
 			lists = append(lists, b.patterns...)
 		}
 	}
@@ -158,45 +106,17 @@ func (s settings) addClasses(p *retry.Policy, f *File) {
 	}
 }
 
-// model fills the schedule into p.
-func (s schedule) model(p retry.Policy) retry.Policy {
-	p.MaxAttempts, p.InitialDelay, p.MaxDelay = s.maxAttempts.value, s.initialDelay.value, s.maxDelay.value
-	p.Backoff, p.Base, p.Increment, p.Delays = s.backoff.value.strategy, s.backoff.value.base, s.backoff.value.increment, s.backoff.value.delays
-	p.Jitter, p.JitterFactor = s.jitter.value.mode, s.jitter.value.factor
-	p.RetryAfter, p.Escalate = s.retryAfter.value, s.onExhausted.value == "escalate"
-	return p.Effective()
-}
-
-// places maps every field that is written somewhere to where.
+// places maps every field that is written to where.
 func (s settings) places() map[rules.Field]span {
 	places := map[rules.Field]span{}
-	note := func(field rules.Field, set bool, at span) {
-		if set {
-			places[field] = at
+	for i := range table {
+		row := &table[i]
+		if w, ok := s.values[cmp.Or(row.within, row.key)]; ok {
+			places[row.key] = w.at
 		}
 	}
-	note("max_attempts", s.maxAttempts.set, s.maxAttempts.at)
-	note("backoff", s.backoff.set, s.backoff.at)
-	note("base", s.backoff.set, s.backoff.at)
-	note("increment", s.backoff.set, s.backoff.at)
-	note("delays", s.backoff.set, s.backoff.at)
-	note("initial_delay", s.initialDelay.set, s.initialDelay.at)
-	note("max_delay", s.maxDelay.set, s.maxDelay.at)
-	note("jitter", s.jitter.set, s.jitter.at)
-	note("jitter_factor", s.jitter.set, s.jitter.at)
-	note("delay_budget", s.delayBudget.set, s.delayBudget.at)
-	note("max_elapsed", s.maxElapsed.set, s.maxElapsed.at)
-	note("attempt_timeout", s.attemptTimeout.set, s.attemptTimeout.at)
-	note("timeout", s.timeout.set, s.timeout.at)
-	note("retry_on", s.retryOn.set, s.retryOn.at)
-	note("abort_on", s.abortOn.set, s.abortOn.at)
-	note("scope", s.scope.set, s.scope.at)
-	note("retry_after", s.retryAfter.set, s.retryAfter.at)
-	note("on_exhausted", s.onExhausted.set, s.onExhausted.at)
-	note("breaker", s.breaker.set, s.breaker.at)
-	note("budget", s.budget.set, s.budget.at)
 	for _, c := range s.ofClasses() {
-		note(rules.PerError(c.class), true, c.at)
+		places[rules.PerError(c.class)] = c.at
 	}
 	return places
 }

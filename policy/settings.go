@@ -7,74 +7,30 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// An option is one setting of a map, normalised: whatever it was called, it
-// has one meaning here.
-type option[T any] struct {
-	set   bool
-	null  bool // written as null: back to the default
-	value T
-	at    span
-}
-
-// settings are what one map under policies, or defaults, says.
+// settings are what one map under policies, per_error or defaults contains.
 type settings struct {
-	schedule
-	delayBudget    option[time.Duration]
-	maxElapsed     option[time.Duration]
-	attemptTimeout option[time.Duration]
-	timeout        option[time.Duration]
-	scope          option[string]
-	retryOn        option[[]class]
-	abortOn        option[[]class]
-	perError       []classSchedule
-	noPerError     bool // null: none of those below
-	breaker        option[string]
-	budget         option[string]
-	nested         option[bool]
-	extends        option[string]
-	description    string
-	broken         bool // something in them is wrong
+	values     map[rules.Field]written // by the key of the table
+	perError   []classSchedule
+	noPerError bool // null: no schedules are inherited
+	broken     bool // something in them is wrong
 }
 
-// A schedule says how often and how fast: what per_error may change.
-type schedule struct {
-	maxAttempts  option[int]
-	backoff      option[backoff]
-	initialDelay option[time.Duration]
-	maxDelay     option[time.Duration]
-	jitter       option[jitter]
-	retryAfter   option[retry.RetryAfter]
-	onExhausted  option[exhausted]
+// A written value is a setting in a map.
+type written struct {
+	null  bool // the default applies
+	value any  // as its setting's read returns it, or nil
+	at    span // of the value
 }
 
-// A classSchedule is the schedule of one class.
-type classSchedule struct {
-	class  retry.Class
-	at     span // of the class
-	lifted bool // null: none, whatever lies below
-	alone  bool // what lies below does not count
-	schedule
+// valueOf returns the value of a setting, or zero where it is absent or null.
+func valueOf[T any](s settings, key rules.Field) T {
+	v, _ := s.values[key].value.(T)
+	return v
 }
-
-// exhausted is what on_exhausted says.
-type exhausted string
-
-type jitter struct {
-	mode   retry.Jitter
-	factor float64 // 0: the default
-}
-
-var scheduleKeys = []string{
-	"max_attempts", "attempts", "backoff", "initial_delay", "max_delay", "jitter", "jitter_factor", "retry_after", "on_exhausted", "on_failure",
-}
-
-var policyKeys = append([]string{
-	"description", "extends", "scope", "delay_budget", "retry_budget", "max_elapsed", "attempt_timeout", "timeout",
-	"retry_on", "abort_on", "per_error", "breaker", "budget", "nested", "durable",
-}, scheduleKeys...)
 
 // decoder turns nodes into settings.
 type decoder struct {
@@ -86,71 +42,86 @@ type decoder struct {
 	defined map[string]map[string]bool
 }
 
-// settings reads one map as it stands.
+// settings reads the map of a policy, or defaults.
 func (d decoder) settings(n *node) (s settings) {
 	if !d.isMap(n, "a policy") {
 		return s
 	}
 	d.unknownKeys(n, "policy", policyKeys...)
-	if e := n.written("description"); e != nil {
-		s.description = d.text(e, "description")
-	}
-	s.extends = one(d, n, d.parent, "extends")
-	s.scope = one(d, n, d.reference("scopes", "a scope"), "scope")
-	s.schedule = d.schedule(n)
-	s.delayBudget = one(d, n, d.limit, "delay_budget", "retry_budget")
-	s.maxElapsed = one(d, n, d.limit, "max_elapsed")
-	s.attemptTimeout = one(d, n, d.timeout, "attempt_timeout")
-	s.timeout = one(d, n, d.timeout, "timeout")
-	s.retryOn = one(d, n, d.classes, "retry_on")
-	s.abortOn = one(d, n, d.classes, "abort_on")
+	s.values = d.values(n, false)
 	s.perError = d.perError(n)
 	if e := n.get("per_error"); e != nil {
 		s.noPerError = e.value.isNull()
 	}
-	s.breaker = one(d, n, d.reference("breakers", "a breaker"), "breaker")
-	s.budget = one(d, n, d.reference("budgets", "a budget"), "budget")
-	s.nested = one(d, n, func(e *entry) (bool, bool) { v := d.boolean(e); return v, true }, "nested")
-	if e := n.written("durable"); e != nil && d.boolean(e) {
-		d.problem(e.at, "P909", "durable is not supported yet: remove it")
-	}
 	return s
 }
 
-// schedule reads what a policy and an entry of per_error have in common.
-func (d decoder) schedule(n *node) (s schedule) {
-	s.maxAttempts = one(d, n, d.attempts, "max_attempts", "attempts")
-	s.initialDelay = one(d, n, d.initialDelay, "initial_delay")
-	s.maxDelay = one(d, n, d.maxDelay, "max_delay")
-	d.backoff(n, &s)
+// values reads the settings of a map: those of a policy, or of an entry of
+// per_error.
+func (d decoder) values(n *node, perError bool) map[rules.Field]written {
+	values := map[rules.Field]written{}
+	for i := range table {
+		if s := &table[i]; s.read != nil && (s.perError || !perError) {
+			if w, ok := d.value(n, s); ok {
+				values[s.key] = w
+			}
+		}
+	}
+	d.combine(n, values)
 	d.canon.backoff(n)
-	d.jitter(n, &s)
-	d.decorrelated(n, &s)
 	d.canon.jitter(n)
-	s.retryAfter = one(d, n, d.retryAfter, "retry_after")
-	s.onExhausted = d.onExhausted(n)
-	d.canon.exhausted(n)
-	return s
+	return values
 }
 
-// perError reads the schedules of classes.
-func (d decoder) perError(n *node) (list []classSchedule) {
-	e := n.get("per_error")
-	if e == nil || e.value.isNull() || !d.isMap(e.value, "per_error") {
-		return nil
-	}
-	for _, e := range e.value.entries {
-		c := classSchedule{class: retry.Class(e.key), at: e.at, lifted: e.value.isNull(), alone: e.value.isNull()}
-		if !d.isClass(e.at, e.key) || !c.lifted && !d.isMap(e.value, "an entry of per_error") {
+// value reads a setting under its key or the older one. It reports a problem
+// where both are written and disagree.
+func (d decoder) value(n *node, s *setting) (first written, ok bool) {
+	for _, key := range [...]string{string(s.key), s.older} {
+		if key == "" {
 			continue
 		}
-		if !c.lifted {
-			d.unknownKeys(e.value, "per_error", scheduleKeys...)
-			c.schedule = d.schedule(e.value)
+		e := n.get(key)
+		if e == nil {
+			continue
 		}
-		list = append(list, c)
+		next := written{null: e.value.isNull(), at: e.value.span}
+		if !next.null {
+			var good bool
+			if next.value, good = s.read(d, e); !good {
+				continue
+			}
+		}
+		if ok && (first.null != next.null || first.value != next.value) {
+			d.problem(e.at, "P104", "%s and %s are the same setting and disagree: keep %s", s.key, key, s.key)
+			continue
+		}
+		if !ok {
+			first, ok = next, true
+		}
+		if key == s.older {
+			d.canon.synonym(n, e, string(s.key), s.words)
+		}
 	}
-	return list
+	return first, ok
+}
+
+// An option is a setting of another map: the zero value where it is absent,
+// null or wrong.
+type option[T any] struct {
+	value T
+	at    span // of the value
+}
+
+// one reads the setting of n under key.
+func one[T any](d decoder, n *node, read func(*entry) (T, bool), key string) (o option[T]) {
+	e := n.written(key)
+	if e == nil {
+		return o
+	}
+	if value, ok := read(e); ok {
+		o = option[T]{value, e.value.span}
+	}
+	return o
 }
 
 // retryAfter reads ignore, the greatest wait, or a map. What is not written is
@@ -182,42 +153,6 @@ func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 	}
 	d.problem(e.value.span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.value))
 	return r, false
-}
-
-// one reads a setting that may be written under any of several keys, the
-// canonical one first. Two that disagree are a problem.
-func one[T comparableOrList](d decoder, n *node, read func(*entry) (T, bool), keys ...string) (o option[T]) {
-	var first *entry
-	for _, key := range keys {
-		e := n.get(key)
-		if e == nil {
-			continue
-		}
-		next := option[T]{set: true, null: e.value.isNull(), at: e.value.span}
-		if !next.null {
-			var ok bool
-			if next.value, ok = read(e); !ok {
-				continue
-			}
-		}
-		if first != nil && (o.null != next.null || any(o.value) != any(next.value)) {
-			d.problem(e.at, "P104", "%s and %s are the same setting and disagree: keep %s", first.key, key, keys[0])
-			continue
-		}
-		if first == nil {
-			first, o = e, next
-		}
-		if key != keys[0] {
-			d.canon.alias(n, e, keys[0])
-		}
-	}
-	return o
-}
-
-// comparableOrList: only settings with one spelling are lists, so that lists
-// are never compared.
-type comparableOrList interface {
-	bool | int | string | exhausted | time.Duration | retry.RetryAfter | []class
 }
 
 func (d decoder) isMap(n *node, what string) bool {
@@ -253,17 +188,18 @@ func quoteShort(s string) string {
 	return strconv.Quote(s)
 }
 
-func (d decoder) text(e *entry, what string) string {
+func (d decoder) text(e *entry) (string, bool) {
 	s, ok := e.value.value.(string)
 	if !ok {
-		d.problem(e.value.span, "P102", "%s is text, not %s", what, kindOf(e.value))
+		d.problem(e.value.span, "P102", "%s is text, not %s", e.key, kindOf(e.value))
 	}
-	return s
+	return s, ok
 }
 
-func (d decoder) parent(e *entry) (string, bool) {
-	name := d.text(e, "extends")
-	return name, name != ""
+// name reads text that is not empty.
+func (d decoder) name(e *entry) (string, bool) {
+	name, ok := d.text(e)
+	return name, ok && name != ""
 }
 
 func (d decoder) attempts(e *entry) (int, bool) {
@@ -360,9 +296,6 @@ func (d decoder) timeout(e *entry) (time.Duration, bool) {
 	return max(value, 0), ok
 }
 
-// limit is a time limit that is absent or written.
-func (d decoder) limit(e *entry) (time.Duration, bool) { return d.timeout(e) }
-
 // positive reads a duration above zero or none.
 func (d decoder) positive(e *entry, none string) (time.Duration, bool) {
 	if e.value.value == "none" {
@@ -376,28 +309,15 @@ func (d decoder) positive(e *entry, none string) (time.Duration, bool) {
 	return value, ok
 }
 
-// onExhausted reads on_exhausted, and on_failure, which is Prodigy's.
-func (d decoder) onExhausted(n *node) option[exhausted] {
-	o := one(d, n, d.exhausted, "on_exhausted")
-	old := one(d, n, d.exhausted, "on_failure")
-	switch {
-	case !old.set:
-	case !o.set:
-		o = old
-	case o.null != old.null || o.value != old.value:
-		d.problem(n.get("on_failure").at, "P104", "on_exhausted and on_failure are the same setting and disagree: keep on_exhausted")
-	}
-	return o
-}
-
-// exhausted reads the value of either.
-func (d decoder) exhausted(e *entry) (exhausted, bool) {
+// exhausted reads on_exhausted, and on_failure, which is Prodigy's: whether an
+// exhausted call escalates.
+func (d decoder) exhausted(e *entry) (escalate, ok bool) {
 	v, _ := e.value.value.(string)
 	switch {
 	case e.key == "on_exhausted" && (v == "fail" || v == "escalate"):
-		return exhausted(v), true
+		return v == "escalate", true
 	case e.key == "on_failure" && v == "stop":
-		return "fail", true
+		return false, true
 	case e.key == "on_exhausted" && v == "dead_letter":
 		d.problem(e.value.span, "P909", "on_exhausted: dead_letter is not supported yet: write fail or escalate")
 	case e.key == "on_failure" && (v == "continue" || e.value.get("fallback") != nil):
@@ -407,8 +327,20 @@ func (d decoder) exhausted(e *entry) (exhausted, bool) {
 	default:
 		d.problem(e.value.span, "P102", "on_exhausted is fail or escalate, not %s", kindOf(e.value))
 	}
-	return "", false
+	return false, false
 }
+
+// durable is reserved.
+func (d decoder) durable(e *entry) (bool, bool) {
+	if v, ok := d.boolean(e); ok && v {
+		d.problem(e.at, "P909", "durable is not supported yet: remove it")
+	}
+	return false, false
+}
+
+func (d decoder) scope(e *entry) (string, bool)   { return d.reference("scopes", "a scope")(e) }
+func (d decoder) breaker(e *entry) (string, bool) { return d.reference("breakers", "a breaker")(e) }
+func (d decoder) budget(e *entry) (string, bool)  { return d.reference("budgets", "a budget")(e) }
 
 func what(n *node) string {
 	if n.isMap() {

@@ -1,0 +1,217 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A setting is one row of the table of settings: one field of a policy, and all
+// that this package does with it.
+type setting struct {
+	key    rules.Field       // also the key in a policy file
+	older  string            // an earlier spelling of the key, or ""
+	words  map[string]string // the canonical words for values of the older key that are spelled differently
+	within rules.Field       // the key whose value also sets this field, or "": backoff sets base
+
+	perError bool // an entry of per_error may set it
+	own      bool // policies that extend this one do not inherit it
+	kind
+
+	// hidden reports whether the field has no effect under p. Explain omits it
+	// then. Nil means never.
+	hidden func(p *Policy) bool
+}
+
+// A kind describes the Go value of a setting. Its functions agree on the type
+// of the value: see [field] and [fields].
+type kind struct {
+	// read decodes the value of an entry, which is not null. It reports a
+	// problem, or returns true. Nil: the field is not read on its own.
+	read func(d decoder, e *entry) (any, bool)
+	// put stores a value that read returned. Nil: settings.policy resolves it.
+	put func(p *Policy, v any)
+	// show formats the resolved field for Explain. Nil: Explain omits it.
+	show func(p *Policy) string
+}
+
+// fields returns the kind of a setting that sets any number of fields.
+func fields[T any](read func(decoder, *entry) (T, bool), put func(*Policy, T), show func(*Policy) string) kind {
+	k := kind{
+		read: func(d decoder, e *entry) (any, bool) { return read(d, e) },
+		show: show,
+	}
+	if put != nil {
+		k.put = func(p *Policy, v any) { put(p, v.(T)) }
+	}
+	return k
+}
+
+// field returns the kind of a setting that is the field at returns.
+func field[T any](read func(decoder, *entry) (T, bool), at func(*Policy) *T, format func(T) string) kind {
+	return fields(read, func(p *Policy, v T) { *at(p) = v }, func(p *Policy) string { return format(*at(p)) })
+}
+
+// shown returns the kind of a setting that is not read on its own.
+func shown[T any](at func(*Policy) *T, format func(T) string) kind {
+	return kind{show: func(p *Policy) string { return format(*at(p)) }}
+}
+
+// table lists the settings of a policy, in the order of Explain. What a policy
+// file may contain, how policies inherit, where problems are reported, what
+// Explain prints and what Format rewrites all follow from it. A new setting is a
+// row here, a field of [retry.Policy] and a property in package schema.
+//
+// per_error is a map of settings of this same table: see pererror.go.
+var table = []setting{
+	{key: "description", own: true, kind: fields(decoder.text, func(p *Policy, v string) { p.Description = v }, nil)},
+	{key: "extends", own: true, kind: fields[string](decoder.name, nil, nil)},
+	{
+		key: "max_attempts", older: "attempts", perError: true,
+		kind: field(decoder.attempts, func(p *Policy) *int { return &p.MaxAttempts }, attemptsText),
+	},
+	{
+		key: "backoff", perError: true,
+		kind: fields(decoder.backoff, (*Policy).setBackoff, func(p *Policy) string { return p.Backoff.String() }),
+	},
+	{
+		key: "base", within: "backoff",
+		kind:   shown(func(p *Policy) *float64 { return &p.Base }, numberText),
+		hidden: func(p *Policy) bool { return p.Backoff != retry.Exponential },
+	},
+	{
+		key: "increment", within: "backoff",
+		kind:   shown(func(p *Policy) *time.Duration { return &p.Increment }, duration.Format),
+		hidden: func(p *Policy) bool { return p.Backoff != retry.Linear },
+	},
+	{
+		key: "delays", within: "backoff",
+		kind:   shown(func(p *Policy) *[]time.Duration { return &p.Delays }, durationsText),
+		hidden: func(p *Policy) bool { return p.Backoff != retry.Custom },
+	},
+	{
+		key: "initial_delay", perError: true,
+		kind:   field(decoder.initialDelay, func(p *Policy) *time.Duration { return &p.InitialDelay }, orZero),
+		hidden: func(p *Policy) bool { return p.Backoff == retry.Custom },
+	},
+	{
+		key: "max_delay", perError: true,
+		kind: field(decoder.maxDelay, func(p *Policy) *time.Duration { return &p.MaxDelay }, orNone),
+	},
+	{
+		key: "jitter", perError: true,
+		kind: fields(decoder.jitter, (*Policy).setJitter, func(p *Policy) string { return p.Jitter.String() }),
+	},
+	{
+		key: "jitter_factor", within: "jitter", perError: true,
+		kind:   field(decoder.factor, func(p *Policy) *float64 { return &p.JitterFactor }, numberText),
+		hidden: func(p *Policy) bool { return !hasFactor(p.Jitter) },
+	},
+	{
+		key: "delay_budget", older: "retry_budget",
+		kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.DelayBudget }, orNone),
+	},
+	{key: "max_elapsed", kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.MaxElapsed }, orNone)},
+	{key: "attempt_timeout", kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.AttemptTimeout }, orNone)},
+	{key: "timeout", kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.Timeout }, orNone)},
+	{
+		key:    "scope",
+		kind:   fields(decoder.scope, nil, func(p *Policy) string { return p.Scope + ", hard_limit " + orNone(p.HardLimit) }),
+		hidden: func(p *Policy) bool { return p.Scope == "" },
+	},
+	{
+		key: "retry_on",
+		kind: fields(decoder.classes, func(p *Policy, list []class) { p.RetryOn = namesOf(list) },
+			func(p *Policy) string { return classNames(p.RetryOn, "every error that is not permanent") }),
+	},
+	{
+		key: "abort_on",
+		kind: fields(decoder.classes, func(p *Policy, list []class) { p.AbortOn = namesOf(list) },
+			func(p *Policy) string { return classNames(p.AbortOn, "none") }),
+	},
+	{
+		key: "retry_after", perError: true,
+		kind: field(decoder.retryAfter, func(p *Policy) *retry.RetryAfter { return &p.RetryAfter }, retryAfterText),
+	},
+	{key: "per_error"},
+	{key: "breaker", kind: field(decoder.breaker, func(p *Policy) *string { return &p.Breaker }, nameOrNone)},
+	{key: "budget", kind: field(decoder.budget, func(p *Policy) *string { return &p.Budget }, nameOrNone)},
+	{
+		key:    "nested",
+		kind:   field(decoder.boolean, func(p *Policy) *bool { return &p.Nested }, strconv.FormatBool),
+		hidden: func(p *Policy) bool { return !p.Nested },
+	},
+	{key: "durable", kind: fields[bool](decoder.durable, nil, nil)},
+	{
+		key: "on_exhausted", older: "on_failure", words: map[string]string{"stop": "fail"}, perError: true,
+		kind:   field(decoder.exhausted, func(p *Policy) *bool { return &p.Escalate }, func(bool) string { return "escalate" }),
+		hidden: func(p *Policy) bool { return !p.Escalate },
+	},
+}
+
+// isKey reports whether the setting is a key in a policy file.
+func (s *setting) isKey() bool { return s.read != nil || s.key == "per_error" }
+
+// keysOf returns the keys, older spellings included, of the settings that are
+// as wanted.
+func keysOf(want func(*setting) bool) (keys []string) {
+	for i := range table {
+		if s := &table[i]; s.isKey() && want(s) {
+			keys = append(keys, string(s.key))
+			if s.older != "" {
+				keys = append(keys, s.older)
+			}
+		}
+	}
+	return keys
+}
+
+// The keys of a policy and of an entry of per_error.
+var (
+	policyKeys   = keysOf(func(*setting) bool { return true })
+	perErrorKeys = keysOf(func(s *setting) bool { return s.perError })
+)
+
+func attemptsText(n int) string {
+	if n == retry.Unlimited {
+		return "unlimited"
+	}
+	return strconv.Itoa(n)
+}
+
+func numberText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func orNone(d time.Duration) string {
+	if d <= 0 {
+		return "none"
+	}
+	return duration.Format(d)
+}
+
+func orZero(d time.Duration) string { return duration.Format(max(d, 0)) }
+
+func durationsText(list []time.Duration) string {
+	texts := make([]string, len(list))
+	for i, d := range list {
+		texts[i] = duration.Format(d)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func nameOrNone(name string) string {
+	if name == "" {
+		return "none"
+	}
+	return name
+}
+
+func namesOf(list []class) (names []retry.Class) {
+	for _, c := range list {
+		names = append(names, c.name)
+	}
+	return names
+}
