@@ -309,12 +309,21 @@ func policiesOf(pass *analysis.Pass) map[types.Object]wrapper {
 					continue
 				}
 				if p, _, ok := readPolicy(pass, lit); ok {
-					found[pass.TypesInfo.Defs[v.Names[0]]] = wrapper{max(cmp.Or(p.MaxAttempts, retry.DefaultMaxAttempts), 1), p.Nested}
+					found[pass.TypesInfo.Defs[v.Names[0]]] = wrapper{countedAttempts(p), p.Nested}
 				}
 			}
 		}
 	}
 	return found
+}
+
+// countedAttempts returns the number of attempts of a policy, or 1 if it is
+// unlimited: then no number can be multiplied.
+func countedAttempts(p *retry.Policy) int {
+	if p.MaxAttempts == retry.Unlimited {
+		return 1
+	}
+	return max(p.Schedule.Effective().MaxAttempts, 1)
 }
 
 // wrapperOf reports whether a function begins a call under a policy, and how

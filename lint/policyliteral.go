@@ -29,11 +29,14 @@ rule ids.
 
 WRONG:
 
-	var read = retry.Policy{MaxAttempts: retry.Unlimited}
+	var read = retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}}
 
 RIGHT:
 
-	var read = retry.Policy{MaxAttempts: retry.Unlimited, DelayBudget: time.Minute}
+	var read = retry.Policy{
+		Schedule:    retry.Schedule{MaxAttempts: retry.Unlimited},
+		DelayBudget: time.Minute,
+	}
 
 It is silent about fields that are not constant, and about fields that the
 package assigns to anywhere.`,
@@ -140,15 +143,40 @@ type value struct {
 func readPolicy(pass *analysis.Pass, lit *ast.CompositeLit) (*retry.Policy, map[string]value, bool) {
 	p := new(retry.Policy)
 	values := map[string]value{}
+	return p, values, readFields(pass, lit, p, values)
+}
+
+// readFields reads the fields of a literal of a policy, or of its schedule. It
+// reports whether they have keys.
+func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, values map[string]value) bool {
 	for _, elt := range lit.Elts {
 		kv, ok := elt.(*ast.KeyValueExpr)
 		if !ok {
-			return nil, nil, false // without keys
+			return false
 		}
 		name := kv.Key.(*ast.Ident).Name
-		values[name] = value{kv.Value, setField(pass, p, name, kv.Value)}
+		if name != "Schedule" {
+			values[name] = value{kv.Value, setField(pass, p, name, kv.Value)}
+			continue
+		}
+		schedule, ok := ast.Unparen(kv.Value).(*ast.CompositeLit)
+		if !ok {
+			// Every field of it is unknown.
+			for _, field := range scheduleFields {
+				values[field] = value{expr: kv.Value}
+			}
+			continue
+		}
+		if !readFields(pass, schedule, p, values) {
+			return false
+		}
 	}
-	return p, values, true
+	return true
+}
+
+// scheduleFields are the fields of retry.Schedule that rules read.
+var scheduleFields = []string{
+	"MaxAttempts", "Backoff", "InitialDelay", "Base", "Increment", "Delays", "MaxDelay", "Jitter", "JitterFactor",
 }
 
 // setField sets a field of p from a constant expression, and reports whether
@@ -190,7 +218,7 @@ func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) 
 	case "MaxAttempts":
 		p.MaxAttempts = int(n)
 	case "Backoff":
-		p.Backoff = retry.Strategy(n)
+		p.Backoff = retry.Backoff(n)
 	case "Jitter":
 		p.Jitter = retry.Jitter(n)
 	default:

@@ -12,7 +12,7 @@ import (
 
 // backoff is a strategy with its settings; zero ones mean the default.
 type backoff struct {
-	strategy  retry.Strategy
+	strategy  retry.Backoff
 	base      float64
 	increment time.Duration
 	delays    []time.Duration
@@ -41,14 +41,14 @@ func (p *Policy) setJitter(j jitter) {
 // initial and delay are Prodigy's spellings of initial_delay, multiplier of
 // base.
 var strategies = map[string]struct {
-	strategy retry.Strategy
+	strategy retry.Backoff
 	keys     []string
 }{
-	"fixed":       {retry.Fixed, []string{"delay"}},
-	"linear":      {retry.Linear, []string{"initial", "increment"}},
-	"exponential": {retry.Exponential, []string{"initial", "base", "multiplier"}},
-	"fibonacci":   {retry.Fibonacci, []string{"initial"}},
-	"custom":      {retry.Custom, []string{"delays"}},
+	"fixed":       {retry.BackoffFixed, []string{"delay"}},
+	"linear":      {retry.BackoffLinear, []string{"initial", "increment"}},
+	"exponential": {retry.BackoffExponential, []string{"initial", "base", "multiplier"}},
+	"fibonacci":   {retry.BackoffFibonacci, []string{"initial"}},
+	"custom":      {retry.BackoffCustom, []string{"delays"}},
 }
 
 // settingsOf shows the settings of the strategies that have any.
@@ -133,15 +133,15 @@ func (d decoder) strategy(name string, params *node) backoff {
 	}
 	unknown := d.unknownKeys(params, "", strategyKeys...)
 	switch kind.strategy {
-	case retry.Linear:
+	case retry.BackoffLinear:
 		if e := params.get("increment"); e != nil {
 			b.increment, _ = d.duration(e.value, "increment")
 		} else if !unknown { // else it may be misspelt
 			b.lacks = "increment"
 		}
-	case retry.Exponential:
+	case retry.BackoffExponential:
 		b.base = d.base(params)
-	case retry.Custom:
+	case retry.BackoffCustom:
 		if e := params.get("delays"); e != nil {
 			b.delays = d.delays(e.value)
 		} else if !unknown {
@@ -174,7 +174,7 @@ func (d decoder) combine(n *node, values map[rules.Field]written) {
 		if b.initial != nil {
 			d.nestedInitial(b.initial, values)
 		}
-		if e := n.written("initial_delay"); e != nil && b.strategy == retry.Custom {
+		if e := n.written("initial_delay"); e != nil && b.strategy == retry.BackoffCustom {
 			d.problem(e.at, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
 		}
 	}
@@ -245,8 +245,8 @@ func (d decoder) delays(n *node) (list []time.Duration) {
 }
 
 var jitterModes = map[string]retry.Jitter{
-	"none": retry.NoJitter, "proportional": retry.Proportional, "full": retry.Full,
-	"equal": retry.Equal, "decorrelated": retry.Decorrelated, "additive": retry.Additive,
+	"none": retry.JitterNone, "proportional": retry.JitterProportional, "full": retry.JitterFull,
+	"equal": retry.JitterEqual, "decorrelated": retry.JitterDecorrelated, "additive": retry.JitterAdditive,
 }
 
 // jitter reads true or false, a mode, a factor, or a map of mode and factor.
@@ -255,16 +255,16 @@ func (d decoder) jitter(e *entry) (j jitter, ok bool) {
 	switch v := e.value.value.(type) {
 	case bool:
 		if v {
-			j.mode = retry.Proportional
+			j.mode = retry.JitterProportional
 		}
 	case string:
 		j.mode = d.jitterMode(e.value)
 	case int64, float64:
-		j.mode = retry.Proportional
+		j.mode = retry.JitterProportional
 		j.factor, _ = d.factor(e)
 	case map[string]any:
 		d.unknownKeys(e.value, "", "mode", "factor")
-		j.mode = retry.Proportional
+		j.mode = retry.JitterProportional
 		if mode := e.value.written("mode"); mode != nil {
 			j.mode = d.jitterMode(mode.value)
 		}
@@ -277,9 +277,12 @@ func (d decoder) jitter(e *entry) (j jitter, ok bool) {
 	return j.normal(), d.errors() == before
 }
 
+// noWidth is the factor of a jitter without a width: none.
+const noWidth = -1
+
 // normal returns no jitter for a factor of 0.
 func (j jitter) normal() jitter {
-	if j.factor == retry.None {
+	if j.factor == noWidth {
 		return jitter{}
 	}
 	return j
@@ -314,7 +317,7 @@ var booleans = map[string]string{"on": "true", "yes": "true", "off": "false", "n
 func (d decoder) decorrelated(n *node, values map[rules.Field]written) {
 	j, _ := values["jitter"].value.(jitter)
 	b, _ := values["backoff"].value.(backoff)
-	if j.mode != retry.Decorrelated || b.strategy == retry.Exponential && b.base == 0 {
+	if j.mode != retry.JitterDecorrelated || b.strategy == retry.BackoffExponential && b.base == 0 {
 		return
 	}
 	d.problem(n.get("backoff").at, "P109", "jitter decorrelated does not read backoff, since it draws each delay from initial_delay to three times the one before: remove backoff, or take another jitter")
@@ -333,13 +336,15 @@ func (d decoder) jitterMode(n *node) retry.Jitter {
 }
 
 // hasFactor reports whether a mode of jitter has a factor.
-func hasFactor(mode retry.Jitter) bool { return mode == retry.Proportional || mode == retry.Additive }
+func hasFactor(mode retry.Jitter) bool {
+	return mode == retry.JitterProportional || mode == retry.JitterAdditive
+}
 
 // readsFactor reports a factor that the mode does not read.
 func (d decoder) readsFactor(e *entry, mode retry.Jitter) bool {
 	if !hasFactor(mode) {
 		hint := "jitter is off"
-		if mode != retry.NoJitter {
+		if mode != retry.JitterNone {
 			hint = "jitter " + mode.String() + " has no factor"
 		}
 		d.problem(e.at, "P109", "%s is not read, since %s: write jitter: true, or remove it", e.key, hint)
@@ -347,7 +352,7 @@ func (d decoder) readsFactor(e *entry, mode retry.Jitter) bool {
 	return hasFactor(mode)
 }
 
-// factor reads the width of jitter; None is no width.
+// factor reads the width of jitter; noWidth is no jitter.
 func (d decoder) factor(e *entry) (float64, bool) {
 	value, ok := number(e.value)
 	switch {
@@ -355,7 +360,7 @@ func (d decoder) factor(e *entry) (float64, bool) {
 		d.problem(e.value.span, "P102", "%s is a factor from 0 to 1, not %s", e.key, kindOf(e.value))
 		return 0, false
 	case value == 0:
-		return retry.None, true
+		return noWidth, true
 	}
 	return value, true
 }

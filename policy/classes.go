@@ -81,21 +81,21 @@ func (d decoder) errorClass(e entry) (c ErrorClass, ok bool) {
 func (d decoder) action(n *node) (action retry.Action) {
 	r := n.written("retryable")
 	if r != nil {
-		action = retry.Fail
+		action = retry.ActionFail
 		if retried, _ := d.boolean(r); retried {
-			action = retry.Retry
+			action = retry.ActionRetry
 		}
 	}
 	e := n.written("action")
 	if e == nil {
 		return action
 	}
-	actions := map[string]retry.Action{"retry": retry.Retry, "fail": retry.Fail, "escalate": retry.Escalate}
+	actions := map[string]retry.Action{"retry": retry.ActionRetry, "fail": retry.ActionFail, "escalate": retry.ActionEscalate}
 	said, known := actions[e.value.text]
 	switch {
 	case !known:
 		d.problem(e.value.span, "P102", "action is retry, fail or escalate, not %s", kindOf(e.value))
-	case r != nil && (action == retry.Retry) != (said == retry.Retry):
+	case r != nil && (action == retry.ActionRetry) != (said == retry.ActionRetry):
 		d.problem(e.at, "P104", "retryable: %s and action: %s disagree: keep one", r.value.text, e.value.text)
 	}
 	return said

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -35,8 +34,8 @@ func (p *Policy) Explain(w io.Writer, file string) {
 		switch {
 		case s.key == "per_error":
 			for _, o := range p.PerError {
-				one := o.Schedule()
-				line(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(one.BaseDelay(1))+", "+o.Backoff.String())
+				_, first, _ := o.Bounds(1, 0)
+				line(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(first)+", "+o.Backoff.String())
 			}
 		case s.show != nil && (s.hidden == nil || !s.hidden(p)):
 			line(s.key, s.show(p))
@@ -55,9 +54,7 @@ func (p *Policy) Explain(w io.Writer, file string) {
 // policies named like the class.
 func (p *Policy) classes() (list []Policy) {
 	for _, o := range p.PerError {
-		own := o.Schedule()
-		own.DelayBudget, own.MaxElapsed, own.Timeout = p.DelayBudget, p.MaxElapsed, p.Timeout
-		list = append(list, Policy{Name: own.Name, Policy: own.Effective()})
+		list = append(list, Policy{Name: string(o.Class), Policy: p.Under(o)})
 	}
 	return list
 }
@@ -67,7 +64,7 @@ func retryAfterText(r retry.RetryAfter) string {
 	if r.Max == retry.None {
 		return "ignore"
 	}
-	text := "up to " + duration.Format(cmp.Or(r.Max, retry.DefaultRetryAfterMax))
+	text := "up to " + duration.Format(r.Limit())
 	if r.FailOver {
 		text += ", stop above"
 	}
@@ -104,13 +101,12 @@ func (p *Policy) schedule(w io.Writer) {
 			fmt.Fprint(table, "…\t\t\t\t\t\t\n")
 			break
 		}
-		base := p.BaseDelay(k)
-		least, greatest := p.DelayBounds(k)
+		least, base, greatest := p.Bounds(k, 0)
 		waited, most = saturated(waited, base), saturated(most, greatest)
 		if bound, limit := p.stops(waited); bound != "" {
 			table.Flush()
 			without := ""
-			if p.Jitter != retry.NoJitter {
+			if p.Jitter != retry.JitterNone {
 				without = "without jitter, "
 			}
 			fmt.Fprintf(w, "\n%sattempt %d is not made: %s %s would be passed\n", without, k+1, bound, duration.Format(limit))
@@ -193,9 +189,7 @@ func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total ti
 func (p *Policy) asked(w io.Writer, waits time.Duration) {
 	var most time.Duration
 	for _, s := range p.schedules() {
-		if s.RetryAfter.Max != retry.None {
-			most = max(most, cmp.Or(s.RetryAfter.Max, retry.DefaultRetryAfterMax))
-		}
+		most = max(most, s.RetryAfter.Limit())
 	}
 	var limit time.Duration
 	var field rules.Field
@@ -227,7 +221,7 @@ func (p *Policy) limits() []limit {
 // schedules returns every schedule that an error may have.
 func (p *Policy) schedules() []Policy {
 	list := p.classes()
-	if !slices.ContainsFunc(list, func(own Policy) bool { return own.Name == string(retry.Any) }) {
+	if !slices.ContainsFunc(list, func(own Policy) bool { return own.Name == string(retry.ClassAny) }) {
 		list = append(list, *p)
 	}
 	return list
@@ -240,21 +234,21 @@ func (p *Policy) schedules() []Policy {
 func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
 	const enough = 100_000
 	schedules := p.schedules()
-	var shortest, previous time.Duration
+	var sum, previous time.Duration
 	for k := 1; k <= enough; k++ {
 		least, greatest, retried := time.Duration(1<<63-1), time.Duration(0), false
 		for _, s := range schedules {
 			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts {
 				retried = true
-				least = min(least, s.Delay(k, 0, 0))
-				greatest = max(greatest, s.Delay(k, previous, 1))
+				shortest, _, longest := s.Bounds(k, previous)
+				least, greatest = min(least, shortest), max(greatest, longest)
 			}
 		}
 		if !retried {
 			return k, p.capped(waits), true
 		}
-		shortest = saturated(shortest, least)
-		if bound, _ := p.stops(shortest); bound != "" {
+		sum = saturated(sum, least)
+		if bound, _ := p.stops(sum); bound != "" {
 			return k, p.capped(waits), true
 		}
 		waits, previous = saturated(waits, greatest), greatest

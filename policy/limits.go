@@ -57,14 +57,14 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 	for _, o := range p.PerError {
 		field := rules.PerError(o.Class)
 		if l := l.maxAttempts; o.MaxAttempts != p.MaxAttempts {
-			over(field, l.value > 0 && (o.MaxAttempts == retry.Unlimited || o.MaxAttempts > l.value), attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value), l.at.Line)
+			over(field, l.value > 0 && o.MaxAttempts > l.value, attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value), l.at.Line)
 		}
 		if l := l.maxDelay; o.MaxDelay != p.MaxDelay {
 			over(field, passes(o.MaxDelay, l), "max_delay "+orNone(o.MaxDelay), duration.Format(l.value), l.at.Line)
 		}
 	}
 	if l := l.maxAttempts; l.value > 0 {
-		over("max_attempts", p.MaxAttempts == retry.Unlimited || p.MaxAttempts > l.value, attemptsText(p.MaxAttempts), strconv.Itoa(l.value), l.at.Line)
+		over("max_attempts", p.MaxAttempts > l.value, attemptsText(p.MaxAttempts), strconv.Itoa(l.value), l.at.Line)
 	}
 	for _, c := range []struct {
 		field rules.Field

@@ -78,11 +78,7 @@ func (s settings) overrides(f *File) (list []retry.Override) {
 				row.resolve(&p, c.settings, s)
 			}
 		}
-		o := p.Effective()
-		list = append(list, retry.Override{
-			Class: c.class, MaxAttempts: o.MaxAttempts, Backoff: o.Backoff, InitialDelay: o.InitialDelay, Base: o.Base, Increment: o.Increment,
-			Delays: o.Delays, MaxDelay: o.MaxDelay, Jitter: o.Jitter, JitterFactor: o.JitterFactor, RetryAfter: o.RetryAfter, Escalate: o.Escalate,
-		})
+		list = append(list, retry.Override{Class: c.class, Schedule: p.Effective()})
 	}
 	return list
 }

@@ -93,7 +93,7 @@ func TestDocumentedDelays(t *testing.T) {
 	}
 	for _, p := range file.Policies {
 		for i, d := range want[p.Name] {
-			if got := p.BaseDelay(i + 1); got != d {
+			if _, got, _ := p.Bounds(i+1, 0); got != d {
 				t.Errorf("%s: delay before retry %d is %v, want %v", p.Name, i+1, got, d)
 			}
 		}
@@ -119,14 +119,30 @@ policies:
 	}
 	want := []retry.Policy{
 		{
-			Name: "inherits", MaxAttempts: 5, InitialDelay: time.Second, Base: 2, MaxDelay: 30 * time.Second,
-			Jitter: retry.Full, Timeout: time.Minute, RetryOn: []retry.Class{retry.Transient},
+			Name: "inherits",
+			Schedule: retry.Schedule{
+				MaxAttempts:  5,
+				InitialDelay: time.Second,
+				Base:         2,
+				MaxDelay:     30 * time.Second,
+				Jitter:       retry.JitterFull,
+			},
+			Timeout: time.Minute,
+			RetryOn: []retry.Class{retry.ClassTransient},
 		},
 		{
-			Name: "overrides", MaxAttempts: 5, InitialDelay: retry.None, Base: 2, MaxDelay: retry.None,
-			Jitter: retry.Additive, JitterFactor: 0.5, RetryOn: []retry.Class{"pattern:busy"},
+			Name: "overrides",
+			Schedule: retry.Schedule{
+				MaxAttempts:  5,
+				InitialDelay: retry.None,
+				Base:         2,
+				MaxDelay:     retry.None,
+				Jitter:       retry.JitterAdditive,
+				JitterFactor: 0.5,
+			},
+			RetryOn: []retry.Class{"pattern:busy"},
 		},
-		{Name: "resets", MaxAttempts: 3, InitialDelay: time.Second, Base: 2, MaxDelay: 30 * time.Second},
+		{Name: "resets", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 2, MaxDelay: 30 * time.Second}},
 	}
 	for i, p := range file.Policies {
 		for _, c := range p.Classes {

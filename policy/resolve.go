@@ -41,7 +41,7 @@ func classesOf(list []ErrorClass) (c fileClasses) {
 	for i, e := range list {
 		c.order[retry.Class(e.Name)] = i
 		c.models = append(c.models, e.model())
-		c.act = c.act || e.Action != retry.AsPolicy
+		c.act = c.act || e.Action != retry.ActionDefault
 	}
 	c.models = slices.Clip(c.models)
 	return c
@@ -54,7 +54,7 @@ func (s settings) policy(name string, f *File) Policy {
 	for i := range table {
 		table[i].resolve(&p, s)
 	}
-	p.Policy = p.Effective()
+	p.Schedule = p.Effective()
 	p.PerError = s.overrides(f)
 	s.addClasses(&p, f)
 	return p

@@ -128,7 +128,7 @@ func (d decoder) breakers(root *node) (list []Breaker) {
 		b.OpenFor = one(d, e.value, d.aboveZero, "open_for").value
 		b.HalfOpenCalls = one(d, e.value, d.atLeastOne, "half_open_calls").value
 		b.Successes = one(d, e.value, d.atLeastOne, "successes").value
-		b.EscalateAfter = one(d, e.value, d.escalateAfter, "escalate_after").value
+		b.EscalateAfter = one(d, e.value, d.countOrZero, "escalate_after").value
 		b.patterns = one(d, e.value, d.classes, "count").value
 		for _, c := range b.patterns {
 			b.Count = append(b.Count, c.name)
@@ -150,16 +150,10 @@ func (d decoder) whole(e *entry, least int, hint string) (int, bool) {
 	return int(v), true
 }
 
-func (d decoder) atLeastOne(e *entry) (int, bool) { return d.whole(e, 1, "") }
+// countOrZero reads a count that 0 switches off.
+func (d decoder) countOrZero(e *entry) (int, bool) { return d.whole(e, 0, "; 0 switches it off") }
 
-// escalateAfter may be 0: never.
-func (d decoder) escalateAfter(e *entry) (int, bool) {
-	v, ok := d.whole(e, 0, "; 0 switches it off")
-	if ok && v == 0 {
-		v = retry.None
-	}
-	return v, ok
-}
+func (d decoder) atLeastOne(e *entry) (int, bool) { return d.whole(e, 1, "") }
 
 // aboveZero reads a duration that cannot be none.
 func (d decoder) aboveZero(e *entry) (time.Duration, bool) {
@@ -222,7 +216,7 @@ func (d decoder) ratioBudget(e entry) *retry.BudgetPolicy {
 	read("min_per_second", "a number of retries from 0", func(v float64) bool { return v >= 0 && v <= 1e6 }, &p.MinPerSecond)
 	read("burst", "a number of retries from 1", func(v float64) bool { return v >= 1 && v <= 1e6 }, &p.Burst)
 	if at := e.value.get("min_per_second"); at != nil && !at.value.isNull() && p.MinPerSecond == 0 {
-		p.MinPerSecond = retry.None
+		p.MinPerSecond = retry.NoRefill
 	}
 	p = p.Effective()
 	return &p
@@ -247,7 +241,7 @@ func (d decoder) countBudget(e entry) *retry.JobBudgetPolicy {
 func (d decoder) retries(e *entry) (int, bool) {
 	switch e.value.value {
 	case "none":
-		return retry.None, true
+		return retry.NoRetries, true
 	case int64(0):
 		d.problem(e.value.span, "P806", "%s: 0 means the default elsewhere: write none for no retries, or a number from 1", e.key)
 		return 0, false

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -134,7 +133,7 @@ func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 		r.Max = one(d, e.value, d.aboveZero, "max").value
 		byDefault := one(d, e.value, d.aboveZero, "default")
 		r.Default = byDefault.value
-		if most := cmp.Or(r.Max, retry.DefaultRetryAfterMax); r.Default > most {
+		if most := r.Limit(); r.Default > most {
 			d.problem(byDefault.at, "P102", "default %s is longer than max %s, the longest wait that may be asked for: lower it, or raise max", duration.Format(r.Default), duration.Format(most))
 		}
 		if over := e.value.get("over"); over != nil && !over.value.isNull() {

@@ -81,22 +81,22 @@ var table = []setting{
 	{
 		key: "base", within: "backoff",
 		kind:   shown(func(p *Policy) *float64 { return &p.Base }, numberText),
-		hidden: func(p *Policy) bool { return p.Backoff != retry.Exponential },
+		hidden: func(p *Policy) bool { return p.Backoff != retry.BackoffExponential },
 	},
 	{
 		key: "increment", within: "backoff",
 		kind:   shown(func(p *Policy) *time.Duration { return &p.Increment }, duration.Format),
-		hidden: func(p *Policy) bool { return p.Backoff != retry.Linear },
+		hidden: func(p *Policy) bool { return p.Backoff != retry.BackoffLinear },
 	},
 	{
 		key: "delays", within: "backoff",
 		kind:   shown(func(p *Policy) *[]time.Duration { return &p.Delays }, durationsText),
-		hidden: func(p *Policy) bool { return p.Backoff != retry.Custom },
+		hidden: func(p *Policy) bool { return p.Backoff != retry.BackoffCustom },
 	},
 	{
 		key: "initial_delay", perError: true,
 		kind:   field(decoder.initialDelay, func(p *Policy) *time.Duration { return &p.InitialDelay }, orZero),
-		hidden: func(p *Policy) bool { return p.Backoff == retry.Custom },
+		hidden: func(p *Policy) bool { return p.Backoff == retry.BackoffCustom },
 	},
 	{
 		key: "max_delay", perError: true,

@@ -97,7 +97,7 @@ func formVector(t *testing.T, input, expected json.RawMessage) {
 	if increment != want.Params.Increment || p.Base != want.Params.Base || !slices.Equal(delays, want.Params.Delays) {
 		t.Errorf("got %+v, want parameters %+v", p, want.Params)
 	}
-	if p.Jitter != retry.NoJitter || p.DelayBudget != 0 || p.RetryOn != nil {
+	if p.Jitter != retry.JitterNone || p.DelayBudget != 0 || p.RetryOn != nil {
 		t.Errorf("got %+v, want no jitter, budget or classes", p)
 	}
 }
@@ -138,7 +138,8 @@ func delaysVector(t *testing.T, input, expected json.RawMessage) {
 	}
 	var got []time.Duration
 	for k := range in.Retries {
-		got = append(got, p.BaseDelay(k+1))
+		_, base, _ := p.Bounds(k+1, 0)
+		got = append(got, base)
 	}
 	if !slices.Equal(got, want.Delays) {
 		t.Errorf("delays %v, want %v", got, want.Delays)

@@ -9,11 +9,10 @@ import (
 
 // Defaults of the fields of [BreakerPolicy].
 const (
-	DefaultFailures      = 3
-	DefaultOpenFor       = 30 * time.Second
-	DefaultHalfOpenCalls = 1
-	DefaultSuccesses     = 1
-	DefaultEscalateAfter = 5
+	defaultFailures      = 3
+	defaultOpenFor       = 30 * time.Second
+	defaultHalfOpenCalls = 1
+	defaultSuccesses     = 1
 )
 
 // A BreakerPolicy says when a circuit breaker opens and closes. It is plain
@@ -33,9 +32,9 @@ type BreakerPolicy struct {
 	// Successes is how many of them must succeed in a row to close it. The
 	// first failure opens it again. Zero means 1.
 	Successes int
-	// EscalateAfter is how many failures in a row, those of half-open attempts
-	// included, make the breaker refuse every call until it is reset. Zero
-	// means 5, or Failures+2 where Failures is set; [None] means never.
+	// EscalateAfter is the number of consecutive failures, those of half-open
+	// attempts included, after which the breaker refuses every call until
+	// [Breaker.Reset]. Zero means never.
 	EscalateAfter int
 	// Count are the classes of errors that count as failures. Others neither
 	// count nor interrupt a row. Empty means every error that the policy
@@ -46,16 +45,10 @@ type BreakerPolicy struct {
 
 // Effective returns p with every default written out.
 func (p BreakerPolicy) Effective() BreakerPolicy {
-	if p.EscalateAfter == 0 {
-		p.EscalateAfter = DefaultEscalateAfter
-		if p.Failures > 0 {
-			p.EscalateAfter = p.Failures + 2
-		}
-	}
-	p.Failures = orDefault(p.Failures, DefaultFailures)
-	p.OpenFor = orDefault(p.OpenFor, DefaultOpenFor)
-	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, DefaultHalfOpenCalls)
-	p.Successes = orDefault(p.Successes, DefaultSuccesses)
+	p.Failures = orDefault(p.Failures, defaultFailures)
+	p.OpenFor = orDefault(p.OpenFor, defaultOpenFor)
+	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, defaultHalfOpenCalls)
+	p.Successes = orDefault(p.Successes, defaultSuccesses)
 	return p
 }
 
@@ -71,10 +64,10 @@ type BreakerState uint8
 
 // The states.
 const (
-	Closed    BreakerState = iota // calls pass
-	Open                          // calls are refused until OpenFor has passed
-	HalfOpen                      // some calls pass, to find out
-	Escalated                     // calls are refused until Reset
+	StateClosed    BreakerState = iota // calls pass
+	StateOpen                          // calls are refused until OpenFor has passed
+	StateHalfOpen                      // some calls pass, to find out
+	StateEscalated                     // calls are refused until Reset
 )
 
 var breakerStates = [...]string{"closed", "open", "half-open", "escalated"}
@@ -181,8 +174,8 @@ func (b *Breaker) State() BreakerState {
 // stateAt opens the door by half where its time has come. An open breaker
 // changes when somebody looks, so that it needs no timer.
 func (b *Breaker) stateAt(now time.Time) BreakerState {
-	if b.state == Open && now.After(b.openUntil) {
-		b.set(HalfOpen)
+	if b.state == StateOpen && now.After(b.openUntil) {
+		b.set(StateHalfOpen)
 	}
 	return b.state
 }
@@ -199,7 +192,7 @@ func (b *Breaker) publish() {
 	if b.failures > 0 {
 		word |= failing
 	}
-	if b.state != Closed {
+	if b.state != StateClosed {
 		word |= notClosed
 	}
 	b.word.Store(word)
@@ -213,9 +206,9 @@ func (b *Breaker) admit(now time.Time) (permit, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch b.stateAt(now) {
-	case Closed:
+	case StateClosed:
 		return permit{pass: Pass(b.word.Load())}, true
-	case HalfOpen:
+	case StateHalfOpen:
 		// A probe that is not heard of for as long as the breaker stays open
 		// must not wedge it.
 		b.probes = slices.DeleteFunc(b.probes, func(p probe) bool { return now.Sub(p.started) > b.policy.OpenFor })
@@ -233,7 +226,7 @@ func (b *Breaker) admit(now time.Time) (permit, bool) {
 func (b *Breaker) mayAdmit(at time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == Closed || b.state == HalfOpen || b.state == Open && at.After(b.openUntil)
+	return b.state == StateClosed || b.state == StateHalfOpen || b.state == StateOpen && at.After(b.openUntil)
 }
 
 // record takes the sample of an attempt. One of an earlier generation, or of a
@@ -245,7 +238,7 @@ func (b *Breaker) record(p permit, s sample) BreakerState {
 	if !p.given() || uint64(p.pass)>>generationBit != b.generation {
 		return b.state
 	}
-	if b.state == HalfOpen {
+	if b.state == StateHalfOpen {
 		i := slices.IndexFunc(b.probes, func(have probe) bool { return have.id == p.probe })
 		if i < 0 {
 			return b.state
@@ -262,12 +255,12 @@ func (b *Breaker) record(p permit, s sample) BreakerState {
 }
 
 func (b *Breaker) succeeded() {
-	if b.state == HalfOpen {
+	if b.state == StateHalfOpen {
 		if b.successes++; b.successes < b.policy.Successes {
 			return
 		}
 		b.failures = 0
-		b.set(Closed)
+		b.set(StateClosed)
 		return
 	}
 	b.failures = 0
@@ -278,10 +271,10 @@ func (b *Breaker) failed(now time.Time) {
 	b.failures++
 	switch {
 	case b.policy.EscalateAfter > 0 && b.failures >= b.policy.EscalateAfter:
-		b.set(Escalated)
-	case b.state == HalfOpen || b.failures >= b.policy.Failures:
+		b.set(StateEscalated)
+	case b.state == StateHalfOpen || b.failures >= b.policy.Failures:
 		b.openUntil = now.Add(b.policy.OpenFor)
-		b.set(Open)
+		b.set(StateOpen)
 	default:
 		b.publish()
 	}
@@ -293,7 +286,7 @@ func (b *Breaker) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failures = 0
-	b.set(Closed)
+	b.set(StateClosed)
 }
 
 // A BreakerSnapshot is the state of a breaker to be kept, as JSON for example.
@@ -309,7 +302,7 @@ func (b *Breaker) Save() BreakerSnapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := BreakerSnapshot{State: b.state, Failures: b.failures}
-	if b.state == Open {
+	if b.state == StateOpen {
 		s.OpenUntil = b.openUntil
 	}
 	return s
@@ -327,8 +320,8 @@ func (b *Breaker) Restore(s BreakerSnapshot) {
 	if latest := now.Add(b.policy.OpenFor); b.openUntil.After(latest) {
 		b.openUntil = latest
 	}
-	if s.State > Escalated {
-		s.State = Closed // not one of ours
+	if s.State > StateEscalated {
+		s.State = StateClosed // not one of ours
 	}
 	b.set(s.State)
 	b.stateAt(now)

@@ -8,15 +8,21 @@ import (
 
 // Defaults of the fields of [BudgetPolicy] and [JobBudgetPolicy].
 const (
-	DefaultRatio        = 0.2
-	DefaultMinPerSecond = 10.0
-	DefaultBurst        = 100.0
+	defaultRatio        = 0.2
+	defaultMinPerSecond = 10.0
+	defaultBurst        = 100.0
 
-	DefaultJobRetries     = 20
-	DefaultUnitRetries    = 3
-	DefaultMaxJobRetries  = 50
-	DefaultMaxUnitRetries = 5
+	defaultJobRetries     = 20
+	defaultUnitRetries    = 3
+	defaultMaxJobRetries  = 50
+	defaultMaxUnitRetries = 5
 )
+
+// NoRefill as MinPerSecond adds no tokens over time.
+const NoRefill float64 = -1
+
+// NoRetries as Retries or PerUnit allows no retries.
+const NoRetries int = -1
 
 // A BudgetPolicy limits the retries of all calls that share a budget to a
 // share of their successes, as Finagle and gRPC do: a bucket of tokens, full at
@@ -28,8 +34,8 @@ type BudgetPolicy struct {
 	// Ratio is what a success puts in; a retry takes out 1. Zero means 0.2.
 	// Budgets count in millionths: a smaller ratio puts nothing in.
 	Ratio float64
-	// MinPerSecond is what flows in regardless. Zero means 10; [None] means
-	// nothing.
+	// MinPerSecond is the number of tokens added per second regardless of
+	// successes. Zero means 10; [NoRefill] means none.
 	MinPerSecond float64
 	// Burst is what the bucket holds. Zero means 100; what is below 1, or no
 	// number, holds no retry. More than 4·10¹² cannot be counted and is that.
@@ -38,9 +44,9 @@ type BudgetPolicy struct {
 
 // Effective returns p with every default written out.
 func (p BudgetPolicy) Effective() BudgetPolicy {
-	p.Ratio = orDefault(p.Ratio, DefaultRatio)
-	p.MinPerSecond = orDefault(p.MinPerSecond, DefaultMinPerSecond)
-	p.Burst = orDefault(p.Burst, DefaultBurst)
+	p.Ratio = orDefault(p.Ratio, defaultRatio)
+	p.MinPerSecond = orDefault(p.MinPerSecond, defaultMinPerSecond)
+	p.Burst = orDefault(p.Burst, defaultBurst)
 	return p
 }
 
@@ -158,7 +164,7 @@ func (b *Budget) Left() float64 {
 
 // A JobBudgetPolicy counts the retries of one job and of each of its units. It
 // is plain data. The zero value of every field but Name means its default;
-// [None] means no retries.
+// [NoRetries] means no retries.
 type JobBudgetPolicy struct {
 	// Name of the budget in errors and events.
 	Name string
@@ -173,9 +179,9 @@ type JobBudgetPolicy struct {
 
 // Effective returns p with every default written out.
 func (p JobBudgetPolicy) Effective() JobBudgetPolicy {
-	p.Retries = orDefault(p.Retries, DefaultJobRetries)
-	p.PerUnit = orDefault(p.PerUnit, DefaultUnitRetries)
-	p.MaxRetries = orDefault(p.MaxRetries, DefaultMaxJobRetries)
-	p.MaxPerUnit = orDefault(p.MaxPerUnit, DefaultMaxUnitRetries)
+	p.Retries = orDefault(p.Retries, defaultJobRetries)
+	p.PerUnit = orDefault(p.PerUnit, defaultUnitRetries)
+	p.MaxRetries = orDefault(p.MaxRetries, defaultMaxJobRetries)
+	p.MaxPerUnit = orDefault(p.MaxPerUnit, defaultMaxUnitRetries)
 	return p
 }

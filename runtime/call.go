@@ -222,22 +222,21 @@ func (c *Call) inspect(err error) facts {
 // wait waits before the next attempt, if there is to be one.
 func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
 	p := c.policy
-	schedule := p
+	schedule := &p.Schedule
 	if o := p.override(err, f); o != nil {
-		own := o.Schedule()
-		schedule = &own
+		schedule = &o.Schedule
 	}
 	c.escalate = schedule.Escalate
-	if limit := schedule.attempts(); limit != Unlimited && c.attempts+c.refusals >= limit {
+	if limit := schedule.maxAttempts(); limit != Unlimited && c.attempts+c.refusals >= limit {
 		return c.stop(ctx, err, ErrAttempts, nil)
 	}
 
-	delay := schedule.Delay(c.attempts+c.refusals, c.previous, schedule.sample())
+	delay := schedule.delay(c.attempts+c.refusals, c.previous, schedule.sample())
 	c.previous = delay
 	// The class is looked for only where it matters: that may take the text.
-	asked := schedule.RetryAfter.wait(f, schedule.RetryAfter.Default > 0 && !f.asked && p.belongs(err, f, RateLimit))
+	asked := schedule.RetryAfter.wait(f, schedule.RetryAfter.Default > 0 && !f.asked && p.belongs(err, f, ClassRateLimit))
 	c.asked = asked
-	if most := schedule.RetryAfter.max(); asked > most {
+	if most := schedule.RetryAfter.Limit(); asked > most {
 		if schedule.RetryAfter.FailOver {
 			return c.stop(ctx, err, ErrRetryAfter, nil)
 		}
@@ -300,7 +299,7 @@ func (c *Call) admit() (ok bool) {
 // waitsForBreaker reports whether the policy waits for a breaker that does not
 // let calls through. One that is escalated opens to nobody.
 func (c *Call) waitsForBreaker() bool {
-	return slices.Contains(c.policy.RetryOn, BreakerOpen) && c.breaker.State() != Escalated
+	return slices.Contains(c.policy.RetryOn, ClassBreakerOpen) && c.breaker.State() != StateEscalated
 }
 
 // sample gives the breaker the sample of the attempt that has ended.
@@ -316,7 +315,7 @@ func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample
 	counts := p.belongsToAny(err, f, b.Count)
 	if len(b.Count) == 0 {
 		// What the policy does not retry may be the service's fault all the same.
-		counts = v == retriedError || !f.permanent && p.action(err, f) <= Retry && p.belongs(err, f, Transient)
+		counts = v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient)
 	}
 	if counts {
 		return failed
@@ -332,7 +331,7 @@ func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
 	case f.asked && f.after >= 0:
 		return f.after
 	case f.asked && r.Default == 0:
-		return DefaultRetryAfterUnreadable
+		return defaultRetryAfterUnreadable
 	case f.asked || rateLimit:
 		return r.Default
 	}
@@ -367,8 +366,8 @@ func (c *Call) refuse(ctx context.Context, wait time.Duration) Reason {
 }
 
 // sample draws from [0, 1) when the policy has a use for it.
-func (p *Policy) sample() float64 {
-	if p.Jitter == NoJitter {
+func (s *Schedule) sample() float64 {
+	if s.Jitter == JitterNone {
 		return 0
 	}
 	return rand.Float64()
@@ -401,7 +400,7 @@ func (c *Call) stopped(ctx context.Context, err error) error {
 // shut gives up because the breaker does not let the call through.
 func (c *Call) shut(ctx context.Context, err error) error {
 	c.decided = true
-	c.escalate = c.escalate || c.policy.Escalate || c.breaker.State() == Escalated
+	c.escalate = c.escalate || c.policy.Escalate || c.breaker.State() == StateEscalated
 	return c.stop(ctx, err, ErrBreakerOpen, nil)
 }
 

@@ -56,9 +56,9 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	}
 	action := p.action(err, f)
 	switch {
-	case action == Escalate, action == AsPolicy && (f.status == 401 || f.status == 403):
+	case action == ActionEscalate, action == ActionDefault && (f.status == 401 || f.status == 403):
 		return escalatedError
-	case action == Fail, action != Retry && neverRetried(f.status):
+	case action == ActionFail, action != ActionRetry && neverRetried(f.status):
 	case p.belongsToAny(err, f, p.AbortOn):
 	case len(p.RetryOn) == 0 || p.belongsToAny(err, f, p.RetryOn):
 		return retriedError
@@ -70,7 +70,7 @@ func (p *Policy) judge(err error, f *facts) verdict {
 // behind the last one with an action are not asked.
 func (p *Policy) action(err error, f *facts) Action {
 	last := len(p.Classes) - 1
-	for last >= 0 && p.Classes[last].Action == AsPolicy {
+	for last >= 0 && p.Classes[last].Action == ActionDefault {
 		last--
 	}
 	for i := range p.Classes[:last+1] {
@@ -78,7 +78,7 @@ func (p *Policy) action(err error, f *facts) Action {
 			return c.Action
 		}
 	}
-	return AsPolicy
+	return ActionDefault
 }
 
 // override returns the schedule for errors such as err, if there is one.
@@ -104,7 +104,7 @@ func (p *Policy) class(err error, f *facts) Class {
 			return c
 		}
 	}
-	for _, c := range [...]Class{BreakerOpen, Canceled} {
+	for _, c := range [...]Class{ClassBreakerOpen, ClassCanceled} {
 		if p.belongs(err, f, c) {
 			return c
 		}
@@ -127,15 +127,15 @@ func (p *Policy) belongsToAny(err error, f *facts, classes []Class) bool {
 
 func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	switch class {
-	case Any:
+	case ClassAny:
 		return true
-	case Canceled:
+	case ClassCanceled:
 		return errors.Is(err, context.Canceled)
-	case Transient:
+	case ClassTransient:
 		return slices.ContainsFunc(transient[:], func(c Class) bool { return f.builtin(err, c) })
-	case BreakerOpen:
+	case ClassBreakerOpen:
 		return errors.Is(err, ErrBreakerOpen)
-	case Network, Timeout, ServerError, RateLimit:
+	case ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit:
 		return f.builtin(err, class)
 	}
 	return slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.Class == class && c.has(err, f) })
@@ -149,7 +149,7 @@ func (c *ErrorClass) has(err error, f *facts) bool {
 		c.Pattern != nil && c.Pattern.MatchString(err.Error())
 }
 
-var transient = [...]Class{Network, Timeout, ServerError, RateLimit}
+var transient = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit}
 
 // facts is what the types in an error's tree say.
 type facts struct {
@@ -276,11 +276,11 @@ func (f *facts) builtin(err error, class Class) bool {
 		return containsAnyWord(err.Error(), words[class])
 	}
 	switch class {
-	case Network:
+	case ClassNetwork:
 		return f.network
-	case Timeout:
+	case ClassTimeout:
 		return f.timeout
-	case ServerError:
+	case ClassServerError:
 		return f.status >= 500 && f.status <= 599 && f.status != 501
 	default: // RateLimit
 		return f.rateLimit || f.status == 429
@@ -290,10 +290,10 @@ func (f *facts) builtin(err error, class Class) bool {
 // words are those of Prodigy's ErrorMatcher, matched as whole words: "1500
 // rows" is no server error.
 var words = map[Class][]string{
-	Network:     {"network", "connection", "refused", "unreachable"},
-	Timeout:     {"timeout", "timed out"},
-	ServerError: {"500", "502", "503", "504", "server error"},
-	RateLimit:   {"rate limit", "429", "too many requests"},
+	ClassNetwork:     {"network", "connection", "refused", "unreachable"},
+	ClassTimeout:     {"timeout", "timed out"},
+	ClassServerError: {"500", "502", "503", "504", "server error"},
+	ClassRateLimit:   {"rate limit", "429", "too many requests"},
 }
 
 func containsAnyWord(text string, words []string) bool {

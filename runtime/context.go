@@ -159,7 +159,7 @@ func (c *timeoutContext) Value(key any) any {
 // WithTimeout returns a context under which calls whose policy is of a scope
 // have another timeout. It counts where the scope has a hard limit only; one
 // above that is clamped to it, and the clamp is observed: see [Event].
-func WithTimeout(ctx context.Context, scope string, timeout time.Duration) context.Context {
+func WithScopeTimeout(ctx context.Context, scope string, timeout time.Duration) context.Context {
 	return &timeoutContext{ctx, scope, timeout}
 }
 

@@ -9,18 +9,19 @@ import (
 // forever is the greatest Duration, about 292 years: no cap.
 const forever = time.Duration(math.MaxInt64)
 
-// Delay returns the wait before retry k (k = 1, 2, …; below 1 counts as 1): a
-// pure function of the policy, k, the previous wait and u, a sample from
-// [0, 1). Only [Decorrelated] jitter reads previous; before the first retry it
-// is the initial delay, and anything less counts as that. The result is never
-// negative and never above MaxDelay.
+// delay returns the wait before retry k (k = 1, 2, …; below 1 counts as 1): a
+// pure function of the schedule, k, the previous wait and u, a sample from
+// [0, 1). Only [JitterDecorrelated] reads previous; a value below the initial
+// delay, as before the first retry, counts as the initial delay. The result is
+// never negative and never above MaxDelay.
 //
-// Live calls, the rules about schedules and retrygen explain all use it.
-func (p *Policy) Delay(k int, previous time.Duration, u float64) time.Duration {
-	if p.Jitter == NoJitter {
-		return p.BaseDelay(k)
+// Live and resumed calls use delay; the rules about schedules and retrygen
+// explain use its bounds.
+func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration {
+	if s.Jitter == JitterNone {
+		return s.baseDelay(k)
 	}
-	low, high := p.band(k, previous)
+	low, high := s.band(k, previous)
 	// high−low may round up to 2^63 as a float64; compare before converting.
 	step := u * float64(high-low)
 	if !(step < float64(high-low)) {
@@ -29,40 +30,42 @@ func (p *Policy) Delay(k int, previous time.Duration, u float64) time.Duration {
 	return low + time.Duration(max(step, 0))
 }
 
-// DelayBounds returns the least and the greatest wait that jitter makes of
-// [Policy.BaseDelay] before retry k.
-func (p *Policy) DelayBounds(k int) (least, greatest time.Duration) {
-	previous := p.initialDelay()
-	if p.Jitter == Decorrelated {
+// Bounds returns the least, the base and the greatest wait before retry k
+// (k = 1, 2, …; below 1 counts as 1). The base is the delay of the strategy,
+// capped at MaxDelay; least and greatest are the bounds of what jitter makes of
+// it. previous is the greatest wait before retry k−1, which only
+// [JitterDecorrelated] reads; zero means that it followed s as well.
+func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
+	if s.Jitter == JitterDecorrelated && previous <= 0 {
 		for range min(max(k, 1)-1, 64) {
-			_, previous = p.band(k, previous)
+			_, previous = s.band(k, previous)
 		}
 	}
-	return p.band(k, previous)
+	least, greatest = s.band(k, previous)
+	return least, s.baseDelay(k), greatest
 }
 
-// BaseDelay returns the wait before retry k without jitter: the strategy's
-// delay, capped at MaxDelay.
-func (p *Policy) BaseDelay(k int) time.Duration {
+// baseDelay returns the wait before retry k without jitter.
+func (s *Schedule) baseDelay(k int) time.Duration {
 	k = max(k, 1)
-	d0, limit := p.initialDelay(), p.maxDelay()
+	d0, limit := s.initialDelay(), s.maxDelay()
 	var d time.Duration
-	switch p.Backoff {
-	case Fixed:
+	switch s.Backoff {
+	case BackoffFixed:
 		d = d0
-	case Linear:
-		d = addSaturated(d0, mulSaturated(max(p.Increment, 0), uint64(k-1)))
-	case Exponential:
+	case BackoffLinear:
+		d = addSaturated(d0, mulSaturated(max(s.Increment, 0), uint64(k-1)))
+	case BackoffExponential:
 		d = d0
 		if k > 1 && d0 > 0 {
-			d = fromFloat(float64(d0) * math.Pow(p.base(), float64(k-1)))
+			d = fromFloat(float64(d0) * math.Pow(s.base(), float64(k-1)))
 		}
-	case Fibonacci:
+	case BackoffFibonacci:
 		d = mulSaturated(d0, fibonacci(k))
-	case Custom:
+	case BackoffCustom:
 		d = limit
-		if k <= len(p.Delays) {
-			d = max(p.Delays[k-1], 0)
+		if k <= len(s.Delays) {
+			d = max(s.Delays[k-1], 0)
 		}
 	default:
 		d = limit
@@ -70,24 +73,24 @@ func (p *Policy) BaseDelay(k int) time.Duration {
 	return min(d, limit)
 }
 
-// band returns the closed interval that the wait before retry k is drawn from.
-func (p *Policy) band(k int, previous time.Duration) (low, high time.Duration) {
-	limit := p.maxDelay()
-	if p.Jitter == Decorrelated {
-		d0 := p.initialDelay()
+// band returns the closed interval from which the wait before retry k is drawn.
+func (s *Schedule) band(k int, previous time.Duration) (low, high time.Duration) {
+	limit := s.maxDelay()
+	if s.Jitter == JitterDecorrelated {
+		d0 := s.initialDelay()
 		return min(d0, limit), min(mulSaturated(max(previous, d0), 3), limit)
 	}
-	d := p.BaseDelay(k)
-	switch p.Jitter {
-	case Full:
+	d := s.baseDelay(k)
+	switch s.Jitter {
+	case JitterFull:
 		return 0, d
-	case Equal:
+	case JitterEqual:
 		return d / 2, d
-	case Proportional:
-		spread := fromFloat(float64(d) * p.jitterFactor())
+	case JitterProportional:
+		spread := fromFloat(float64(d) * s.jitterFactor())
 		return d - min(spread, d), min(addSaturated(d, spread), limit)
-	case Additive:
-		return d, min(addSaturated(d, fromFloat(float64(d)*p.jitterFactor())), limit)
+	case JitterAdditive:
+		return d, min(addSaturated(d, fromFloat(float64(d)*s.jitterFactor())), limit)
 	}
 	return d, d
 }

@@ -11,10 +11,9 @@ import (
 )
 
 var policyRead = retry.Policy{
-	Name:         "read",
-	MaxAttempts:  4,
-	InitialDelay: time.Millisecond,
-	RetryOn:      []retry.Class{retry.Transient},
+	Name:     "read",
+	Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: time.Millisecond},
+	RetryOn:  []retry.Class{retry.ClassTransient},
 }
 
 var errBusy = errors.New("connection refused")
@@ -59,7 +58,7 @@ func Example() {
 // What retrygen generates for a policy with time limits: each attempt has a
 // context of its own.
 func ExampleCall_Attempt() {
-	policy := retry.Policy{Name: "slow", MaxAttempts: 2, InitialDelay: retry.None, AttemptTimeout: time.Millisecond, Timeout: time.Second}
+	policy := retry.Policy{Name: "slow", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None}, AttemptTimeout: time.Millisecond, Timeout: time.Second}
 	wait := func(ctx context.Context) error {
 		<-ctx.Done()
 		fmt.Println(context.Cause(ctx))
@@ -129,28 +128,27 @@ func ExampleWithObserver() {
 
 // The delay before each retry, with what jitter makes of it at least and at
 // most.
-func ExamplePolicy_DelayBounds() {
-	policy := retry.Policy{InitialDelay: time.Second, MaxDelay: 3 * time.Second, Jitter: retry.Proportional}
+func ExampleSchedule_Bounds() {
+	schedule := retry.Schedule{InitialDelay: time.Second, MaxDelay: 3 * time.Second, Jitter: retry.JitterProportional}
 	for k := 1; k <= 3; k++ {
-		least, greatest := policy.DelayBounds(k)
-		fmt.Println(k, least, policy.BaseDelay(k), greatest)
+		fmt.Println(schedule.Bounds(k, 0))
 	}
 	// Output:
-	// 1 700ms 1s 1.3s
-	// 2 1.4s 2s 2.6s
-	// 3 2.1s 3s 3s
+	// 700ms 1s 1.3s
+	// 1.4s 2s 2.6s
+	// 2.1s 3s 3s
 }
 
 func ExamplePolicy_Classify() {
-	policy := retry.Policy{RetryOn: []retry.Class{retry.Network}}
-	retried, belongs := policy.Classify(errBusy, retry.Network, retry.Timeout)
+	policy := retry.Policy{RetryOn: []retry.Class{retry.ClassNetwork}}
+	retried, belongs := policy.Classify(errBusy, retry.ClassNetwork, retry.ClassTimeout)
 	fmt.Println(retried, belongs)
 	// Output: true [true false]
 }
 
 // A policy as a literal, without the generator.
 func ExampleDo() {
-	policy := retry.Policy{Name: "read", MaxAttempts: 5, InitialDelay: time.Millisecond, Jitter: retry.Full}
+	policy := retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Millisecond, Jitter: retry.JitterFull}}
 	failures := 2
 	text, err := retry.Do(context.Background(), &policy, func(ctx context.Context) (string, error) {
 		fmt.Println("attempt", retry.AttemptNumber(ctx))
@@ -202,7 +200,7 @@ func ExampleBreaker() {
 
 // Retries are a share of successes: when everything fails, they end.
 func ExampleBudget() {
-	budget := retry.NewBudget(retry.BudgetPolicy{Name: "client", Ratio: 0.1, MinPerSecond: retry.None, Burst: 4})
+	budget := retry.NewBudget(retry.BudgetPolicy{Name: "client", Ratio: 0.1, MinPerSecond: retry.NoRefill, Burst: 4})
 	for range 3 {
 		failures := 9
 		_, err := retry.DoWith(context.Background(), &policyRead, nil, budget, func(ctx context.Context) (string, error) {
@@ -243,12 +241,12 @@ func ExampleRunGroup() {
 func ExampleErrorClass() {
 	policy := retry.Policy{
 		Name:    "read",
-		RetryOn: []retry.Class{retry.Transient, "busy"},
+		RetryOn: []retry.Class{retry.ClassTransient, "busy"},
 		Classes: []retry.ErrorClass{
 			{Class: "busy", HTTP: [][2]int{{409, 409}, {425, 425}}},
-			{Class: "gone", Is: []error{io.ErrClosedPipe}, Action: retry.Fail},
+			{Class: "gone", Is: []error{io.ErrClosedPipe}, Action: retry.ActionFail},
 		},
-		PerError: []retry.Override{{Class: retry.RateLimit, MaxAttempts: 6, Jitter: retry.Full}},
+		PerError: []retry.Override{{Class: retry.ClassRateLimit, Schedule: retry.Schedule{MaxAttempts: 6, Jitter: retry.JitterFull}}},
 	}
 	for _, err := range []error{conflict{}, io.ErrClosedPipe, errors.New("no such user")} {
 		retried, _ := policy.Classify(err)

@@ -12,10 +12,10 @@ import (
 
 // Defaults of the fields of [BestEffort].
 const (
-	DefaultMinSuccess         = 1
-	DefaultBestEffortDeadline = 300 * time.Second
+	defaultMinSuccess         = 1
+	defaultBestEffortDeadline = 300 * time.Second
 	MaxBestEffortDeadline     = 3600 * time.Second
-	DefaultCheckEvery         = 5 * time.Second
+	defaultCheckEvery         = 5 * time.Second
 )
 
 // A GroupPolicy says how work that fans out over units ends. It is plain data.
@@ -68,9 +68,9 @@ func (l Late) String() string {
 
 // Effective returns b with every default written out.
 func (b BestEffort) Effective() BestEffort {
-	b.MinSuccess = positiveOr(b.MinSuccess, DefaultMinSuccess)
-	b.Deadline = min(positiveOr(b.Deadline, DefaultBestEffortDeadline), MaxBestEffortDeadline)
-	b.CheckEvery = orDefault(b.CheckEvery, DefaultCheckEvery)
+	b.MinSuccess = positiveOr(b.MinSuccess, defaultMinSuccess)
+	b.Deadline = min(positiveOr(b.Deadline, defaultBestEffortDeadline), MaxBestEffortDeadline)
+	b.CheckEvery = orDefault(b.CheckEvery, defaultCheckEvery)
 	return b
 }
 

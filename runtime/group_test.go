@@ -142,7 +142,7 @@ func TestGroupEnds(t *testing.T) {
 
 func TestGroupBudget(t *testing.T) {
 	g, events := job(t, GroupPolicy{Budget: &JobBudgetPolicy{Retries: 3, PerUnit: 2}})
-	p := Policy{MaxAttempts: 4, InitialDelay: None}
+	p := Policy{Schedule: Schedule{MaxAttempts: 4, InitialDelay: None}}
 	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
 		err := protect(t.Context(), nil, g.Unit(unit), p, func(context.Context) error { return errFailed })
 		if e, ok := AsError(err); !ok || e.Reason != ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, ErrJobBudget) {

@@ -32,9 +32,9 @@ const (
 // NewJobBudget returns the budget of one job. The numbers of the policy are
 // defaults and ceilings, which the environment may override:
 // RETRY_BUDGET_DEFAULT, RETRY_BUDGET_MAX, RETRY_BUDGET_PER_WORKFLOW_DEFAULT and
-// RETRY_BUDGET_PER_WORKFLOW_MAX; [None] stays what it is. retries and perUnit
+// RETRY_BUDGET_PER_WORKFLOW_MAX; [NoRetries] stays what it is. retries and perUnit
 // are the job's own numbers; 0 or less takes the default, and what is over a
-// ceiling is clamped, to nothing where the policy's own number is [None]: see
+// ceiling is clamped, to nothing where the policy's own number is [NoRetries]: see
 // [JobBudget.Clamped].
 func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 	p = p.Effective()
@@ -46,7 +46,7 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", &p.PerUnit}, {"RETRY_BUDGET_PER_WORKFLOW_MAX", &p.MaxPerUnit},
 	} {
 		text := os.Getenv(v.name)
-		if text == "" || *v.to == None {
+		if text == "" || *v.to == NoRetries {
 			continue
 		}
 		n, err := strconv.Atoi(text)
@@ -58,7 +58,7 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 	b := &JobBudget{units: map[string]int{}}
 	var notes []string
 	clamp := func(what string, n, own, limit int) int {
-		if limit = max(limit, 0); own == None {
+		if limit = max(limit, 0); own == NoRetries {
 			limit = 0
 		}
 		if n > limit {

@@ -36,11 +36,11 @@ func TestPeers(t *testing.T) {
 		{"failsafe-go: an attempt's limit is a deadline", Policy{AttemptTimeout: time.Second}, 0, 0, 3, 3 * time.Second, ErrAttempts},
 		{"backoff: a long attempt is retried", Policy{MaxElapsed: 15 * time.Minute}, 0, 16 * time.Minute, 2, 32*time.Minute + time.Second, ErrElapsed},
 		{"backoff: the wait does not pass the deadline", Policy{}, 2 * time.Second, 0, 2, time.Second, ErrDeadline},
-		{"eapache: an empty list", Policy{Backoff: Custom, MaxDelay: time.Second}, 0, 0, 3, 2 * time.Second, ErrAttempts},
-		{"gax: a timeout under a longer deadline", Policy{Timeout: time.Minute, MaxAttempts: Unlimited}, time.Hour, 0, 6, 31 * time.Second, ErrDeadline},
-		{"k8s: a cap takes no attempts away", Policy{MaxAttempts: 10, MaxDelay: 2 * time.Second}, 0, 0, 10, 17 * time.Second, ErrAttempts},
-		{"gowrap: the delay begins after the attempt", Policy{Backoff: Fixed}, 0, 20 * time.Second, 3, 62 * time.Second, ErrAttempts},
-		{"gowrap: no delay at all", Policy{InitialDelay: None}, 0, 0, 3, 0, ErrAttempts},
+		{"eapache: an empty list", Policy{Schedule: Schedule{Backoff: BackoffCustom, MaxDelay: time.Second}}, 0, 0, 3, 2 * time.Second, ErrAttempts},
+		{"gax: a timeout under a longer deadline", Policy{Timeout: time.Minute, Schedule: Schedule{MaxAttempts: Unlimited}}, time.Hour, 0, 6, 31 * time.Second, ErrDeadline},
+		{"k8s: a cap takes no attempts away", Policy{Schedule: Schedule{MaxAttempts: 10, MaxDelay: 2 * time.Second}}, 0, 0, 10, 17 * time.Second, ErrAttempts},
+		{"gowrap: the delay begins after the attempt", Policy{Schedule: Schedule{Backoff: BackoffFixed}}, 0, 20 * time.Second, 3, 62 * time.Second, ErrAttempts},
+		{"gowrap: no delay at all", Policy{Schedule: Schedule{InitialDelay: None}}, 0, 0, 3, 0, ErrAttempts},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPeers(t *testing.T) {
 // failsafe-go's callee sees no deadline, and Canceled.
 func TestAttemptContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := Policy{AttemptTimeout: time.Second, MaxAttempts: 1}
+		p := Policy{AttemptTimeout: time.Second, Schedule: Schedule{MaxAttempts: 1}}
 		_, err := drive(t.Context(), &p, func(ctx context.Context) error {
 			if at, ok := ctx.Deadline(); !ok || time.Until(at) != time.Second {
 				t.Errorf("the deadline is %v, %v", at, ok)
@@ -89,7 +89,7 @@ func TestEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	op, calls := always(0, errFailed)
-	if _, err := drive(ctx, &Policy{InitialDelay: None, MaxAttempts: 1000}, op); err != errFailed || len(*calls) != 1 {
+	if _, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: None, MaxAttempts: 1000}}, op); err != errFailed || len(*calls) != 1 {
 		t.Errorf("%d calls, %v", len(*calls), err)
 	}
 }
@@ -105,7 +105,7 @@ func TestEventsAreTrue(t *testing.T) {
 		}
 	})
 	op, calls := always(0, errFailed)
-	if _, err := drive(ctx, &Policy{InitialDelay: None}, op); err == nil || retries != len(*calls)-1 || ends != 1 {
+	if _, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: None}}, op); err == nil || retries != len(*calls)-1 || ends != 1 {
 		t.Errorf("%d calls, %d events of retries, %d of ends", len(*calls), retries, ends)
 	}
 }
@@ -119,7 +119,7 @@ func TestObserverMayUseTheBreaker(t *testing.T) {
 		b.Save()
 		b.Reset()
 	})
-	_ = protect(ctx, b, nil, Policy{InitialDelay: None}, func(context.Context) error { return errFailed })
+	_ = protect(ctx, b, nil, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error { return errFailed })
 	if len(states) == 0 {
 		t.Error("nothing was observed")
 	}
@@ -129,7 +129,7 @@ func TestObserverMayUseTheBreaker(t *testing.T) {
 func FuzzBudget(f *testing.F) {
 	f.Add([]byte("wwwwdwdwtwd"), uint8(2), uint8(3))
 	f.Fuzz(func(t *testing.T, ops []byte, ratio, burst uint8) {
-		p := BudgetPolicy{Ratio: float64(ratio%10+1) / 10, Burst: float64(burst%20 + 1), MinPerSecond: None}
+		p := BudgetPolicy{Ratio: float64(ratio%10+1) / 10, Burst: float64(burst%20 + 1), MinPerSecond: NoRefill}
 		b, have := NewBudget(p), int64(p.Burst*token)
 		for i, op := range ops {
 			if op%2 == 0 {

@@ -2,74 +2,73 @@ package retry
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"time"
 )
 
-// GeneratedV1 is referred to by every generated file, so that a file made for
-// another version of the runtime does not compile against this one.
-const GeneratedV1 = true
-
-// Explicit words for fields whose zero value means "the default".
+// Words for fields whose zero value means "the default".
 const (
-	// Unlimited as MaxAttempts lifts the limit on attempts. It is an error for
-	// retrygen and retrylint unless DelayBudget, MaxElapsed or Timeout is set.
-	Unlimited = -1
+	// Unlimited as MaxAttempts lifts the limit on attempts. retrygen and
+	// retrylint report it as an error unless DelayBudget, MaxElapsed or Timeout
+	// is set.
+	Unlimited int = math.MaxInt
 
-	// None switches a field off: no initial delay, no cap on delays, no jitter
-	// factor.
-	None = -1
+	// None turns off a setting that is a duration: no initial delay, no cap on
+	// delays, no waits that errors ask for.
+	None time.Duration = -1
 )
 
-// Defaults of the fields of [Policy] that have one.
+// The defaults of a schedule. Other packages read them from
+// [Schedule.Effective].
 const (
-	DefaultMaxAttempts          = 3
-	DefaultInitialDelay         = time.Second
-	DefaultMaxDelay             = 30 * time.Second
-	DefaultBase                 = 2.0
-	DefaultProportionalFactor   = 0.3
-	DefaultAdditiveFactor       = 0.5
-	DefaultRetryAfterMax        = 300 * time.Second
-	DefaultRetryAfterUnreadable = 60 * time.Second
+	defaultMaxAttempts          = 3
+	defaultInitialDelay         = time.Second
+	defaultMaxDelay             = 30 * time.Second
+	defaultBase                 = 2.0
+	defaultProportionalFactor   = 0.3
+	defaultAdditiveFactor       = 0.5
+	defaultRetryAfterMax        = 300 * time.Second
+	defaultRetryAfterUnreadable = 60 * time.Second
 )
 
-// A Strategy says how delays grow from one retry to the next.
-type Strategy uint8
+// A Backoff is a strategy: how delays grow from one retry to the next.
+type Backoff uint8
 
-// The strategies, with the delay before retry k (k = 1, 2, …), d0 being the
+// The strategies, with the delay before retry k (k = 1, 2, …). d0 is the
 // initial delay. All arithmetic saturates; MaxDelay caps the result.
 const (
-	Exponential Strategy = iota // d0·Base^(k−1); the default
-	Fixed                       // d0
-	Linear                      // d0 + Increment·(k−1)
-	Fibonacci                   // d0·F(k), F = 1, 1, 2, 3, 5, 8, …
-	Custom                      // Delays[k−1]; MaxDelay past its end
+	BackoffExponential Backoff = iota // d0·Base^(k−1); the default
+	BackoffFixed                      // d0
+	BackoffLinear                     // d0 + Increment·(k−1)
+	BackoffFibonacci                  // d0·F(k), F = 1, 1, 2, 3, 5, 8, …
+	BackoffCustom                     // Delays[k−1]; MaxDelay past the end of Delays
 )
 
-var strategyNames = [...]string{"exponential", "fixed", "linear", "fibonacci", "custom"}
+var backoffNames = [...]string{"exponential", "fixed", "linear", "fibonacci", "custom"}
 
 // String returns the name of the strategy in a policy file.
-func (s Strategy) String() string {
-	if int(s) < len(strategyNames) {
-		return strategyNames[s]
+func (b Backoff) String() string {
+	if int(b) < len(backoffNames) {
+		return backoffNames[b]
 	}
-	return "unknown strategy"
+	return "unknown backoff"
 }
 
 // A Jitter spreads delays, so that callers that failed together do not retry
 // together. The band is cut at MaxDelay; samples are never clamped onto it.
 type Jitter uint8
 
-// The jitter modes, with the band that a delay d is drawn from, uniformly.
-// f is JitterFactor. Full, Equal and Decorrelated are the names of Marc
+// The jitter modes, with the band from which a delay d is drawn uniformly.
+// f is JitterFactor. Full, equal and decorrelated jitter are defined in Marc
 // Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
 const (
-	NoJitter     Jitter = iota // d itself; the default
-	Proportional               // d·(1−f) to d·(1+f), f = 0.3 by default
-	Full                       // 0 to d
-	Equal                      // d/2 to d
-	Decorrelated               // the initial delay to 3 times the previous delay
-	Additive                   // d to d·(1+f), f = 0.5 by default
+	JitterNone         Jitter = iota // d itself; the default
+	JitterProportional               // d·(1−f) to d·(1+f), f = 0.3 by default
+	JitterFull                       // 0 to d
+	JitterEqual                      // d/2 to d
+	JitterDecorrelated               // the initial delay to 3 times the previous delay
+	JitterAdditive                   // d to d·(1+f), f = 0.5 by default
 )
 
 var jitterNames = [...]string{"none", "proportional", "full", "equal", "decorrelated", "additive"}
@@ -86,17 +85,16 @@ func (j Jitter) String() string {
 // defined in the Classes of a policy.
 type Class string
 
-// The built-in classes. How an error comes to belong to one is described at
-// [Policy.Classify].
+// The built-in classes. [Policy.Retries] defines which errors belong to them.
 const (
-	Network     Class = "network"
-	Timeout     Class = "timeout"
-	ServerError Class = "server_error"
-	RateLimit   Class = "rate_limit"
-	Canceled    Class = "canceled"
-	BreakerOpen Class = "breaker_open" // a circuit breaker refused the call
-	Transient   Class = "transient"    // any of the first four
-	Any         Class = "any"
+	ClassNetwork     Class = "network"
+	ClassTimeout     Class = "timeout"
+	ClassServerError Class = "server_error"
+	ClassRateLimit   Class = "rate_limit"
+	ClassCanceled    Class = "canceled"
+	ClassBreakerOpen Class = "breaker_open" // a circuit breaker refused the call
+	ClassTransient   Class = "transient"    // the union of the first four
+	ClassAny         Class = "any"          // every error
 )
 
 // An ErrorClass defines a class of a policy. An error belongs to it if any of
@@ -105,9 +103,9 @@ type ErrorClass struct {
 	Class   Class
 	Is      []error            // errors.Is finds one of these
 	As      []func(error) bool // one of these is true: see [As]
-	HTTP    [][2]int           // StatusCode() is in one of these ranges, ends included
-	Pattern *regexp.Regexp     // matches the text of the error
-	Action  Action             // what becomes of such an error
+	HTTP    [][2]int           // its status is in one of these ranges, ends included
+	Pattern *regexp.Regexp     // matches its text
+	Action  Action             // overrides RetryOn and AbortOn for these errors
 }
 
 // As reports whether errors.As finds an E in the tree of err: a test for
@@ -117,17 +115,17 @@ func As[E error](err error) bool {
 	return ok
 }
 
-// An Action says what becomes of the errors of a class, whatever the policy.
-// An error's action is that of the first class in the order of
-// [Policy.Classes] that it belongs to.
+// An Action decides about the errors of a class, whatever the policy. The
+// action for an error is that of the first class with an action, in the order
+// of [Policy.Classes], to which the error belongs.
 type Action uint8
 
 // The actions.
 const (
-	AsPolicy Action = iota // RetryOn and AbortOn decide; the default
-	Retry                  // as AsPolicy, also where the status would forbid it: 400, 401, 403, 404, 422
-	Fail                   // never retried
-	Escalate               // never retried; the caller gets [ErrEscalated]
+	ActionDefault  Action = iota // RetryOn and AbortOn decide; the default
+	ActionRetry                  // as the default, and statuses 400, 401, 403, 404 and 422 may be retried
+	ActionFail                   // never retried
+	ActionEscalate               // never retried; the error matches [ErrEscalated]
 )
 
 var actionNames = [...]string{"as policy", "retry", "fail", "escalate"}
@@ -140,91 +138,84 @@ func (a Action) String() string {
 	return "unknown action"
 }
 
-// RetryAfter says what becomes of the waits that errors ask for (see [After]).
-// The wait before the next attempt is the longer of what is asked for and the
-// policy's own delay.
+// RetryAfter limits the waits that errors ask for (see [After]). The wait
+// before the next attempt is the longer of the requested wait and the delay of
+// the schedule.
 type RetryAfter struct {
-	// Max caps what is asked for. Zero means 5 minutes; [None] means that the
-	// policy's own delay is all that counts.
+	// Max caps the requested wait. Zero means 5 minutes; [None] ignores
+	// requested waits.
 	Max time.Duration
-	// Default is the wait where an error of class [RateLimit] does not say how
-	// long. Zero means 60s where it said something unreadable (see
-	// [ParseRetryAfter]), and nothing where it said nothing.
+	// Default is the wait for errors of class [ClassRateLimit] that do not
+	// request one. Zero means 60s for a request that could not be parsed (see
+	// [After]), and no wait for errors without a request.
 	Default time.Duration
-	// FailOver stops at once with [ErrRetryAfter] when more than Max is asked
-	// for. Otherwise the wait is Max.
+	// FailOver stops retrying with [ErrRetryAfter] if the requested wait exceeds
+	// Max. Otherwise the wait is Max.
 	FailOver bool
 }
 
-// An Override is how errors of one class are retried. It states its whole
-// schedule: a zero field means its default, as in a [Policy], not the policy's
-// own value. The fields are those of a Policy.
-type Override struct {
-	Class        Class
-	MaxAttempts  int
-	Backoff      Strategy
+// A Schedule defines how often and how fast a call is retried. It is plain
+// data. The zero value of every field means its default.
+type Schedule struct {
+	// MaxAttempts is the maximum number of attempts, including the first.
+	// Attempts that an open breaker refuses count where [ClassBreakerOpen] is in
+	// RetryOn. Zero means 3; [Unlimited] lifts the limit.
+	MaxAttempts int
+
+	// Backoff is the strategy. The zero value is [BackoffExponential].
+	Backoff Backoff
+	// InitialDelay is the delay before the first retry. Zero means 1s; [None]
+	// retries immediately.
 	InitialDelay time.Duration
-	Base         float64
-	Increment    time.Duration
-	Delays       []time.Duration
-	MaxDelay     time.Duration
-	Jitter       Jitter
+	// Base is the factor of [BackoffExponential]. Zero means 2.
+	Base float64
+	// Increment is the step of [BackoffLinear].
+	Increment time.Duration
+	// Delays are the delays of [BackoffCustom].
+	Delays []time.Duration
+	// MaxDelay caps every delay, jitter included. Zero means 30s; [None] lifts
+	// the cap.
+	MaxDelay time.Duration
+
+	// Jitter is the mode. The zero value is [JitterNone].
+	Jitter Jitter
+	// JitterFactor is the width of [JitterProportional] (zero means 0.3) and of
+	// [JitterAdditive] (zero means 0.5), as a fraction of the delay.
 	JitterFactor float64
-	RetryAfter   RetryAfter
-	Escalate     bool
+
+	// RetryAfter limits the waits that errors ask for.
+	RetryAfter RetryAfter
+	// Escalate makes the error of an exhausted call match [ErrEscalated].
+	Escalate bool
 }
 
-// Schedule returns the override as a policy of its class alone.
-func (o *Override) Schedule() Policy {
-	return Policy{
-		Name: string(o.Class), MaxAttempts: o.MaxAttempts, Backoff: o.Backoff, InitialDelay: o.InitialDelay, Base: o.Base,
-		Increment: o.Increment, Delays: o.Delays, MaxDelay: o.MaxDelay, Jitter: o.Jitter, JitterFactor: o.JitterFactor,
-		RetryAfter: o.RetryAfter, Escalate: o.Escalate,
-	}
+// An Override is the schedule for errors of one class. It is complete: a zero
+// field means its default, not the value of the policy.
+type Override struct {
+	Class Class
+	Schedule
 }
 
-// A Policy says how often, how fast and for how long one call is tried. It is
-// plain data: generated code holds it as a literal, retrylint reads that
-// literal. The zero value of every field but Name means its default.
+// A Policy defines how often, how fast and for how long one call is retried.
+// It is plain data: generated code contains it as a literal, and retrylint
+// reads that literal. The zero value of every field but Name means its
+// default.
 //
-// A Policy must not be changed once it is in use; it may then be used by any
-// number of goroutines.
+// A Policy must not be changed after its first use. It may be used by multiple
+// goroutines simultaneously.
 type Policy struct {
 	// Name of the policy in errors and events.
 	Name string
 
-	// MaxAttempts is the greatest number of attempts, the first included, and
-	// those that an open breaker refuses where BreakerOpen is in RetryOn. Zero
-	// means 3; [Unlimited] lifts the limit.
-	MaxAttempts int
+	// Schedule applies to all errors without a schedule in PerError.
+	Schedule
 
-	// Backoff is the strategy. The zero value is [Exponential].
-	Backoff Strategy
-	// InitialDelay is the delay before the first retry. Zero means 1s;
-	// [None] retries at once.
-	InitialDelay time.Duration
-	// Base is the factor of [Exponential]. Zero means 2.
-	Base float64
-	// Increment is the step of [Linear].
-	Increment time.Duration
-	// Delays are the delays of [Custom].
-	Delays []time.Duration
-	// MaxDelay caps every delay, jitter included. Zero means 30s; [None]
-	// lifts the cap.
-	MaxDelay time.Duration
-
-	// Jitter is the mode. The zero value is [NoJitter].
-	Jitter Jitter
-	// JitterFactor is the width of [Proportional] (zero means 0.3) and
-	// [Additive] (zero means 0.5); [None] means no width at all.
-	JitterFactor float64
-
-	// DelayBudget limits the sum of waits of one call, jitter included, time
-	// inside attempts not. A wait that would pass it is not slept. Zero means
-	// no limit.
+	// DelayBudget limits the sum of the waits of one call, jitter included. The
+	// time spent inside attempts does not count. A wait that would exceed the
+	// budget is not started. Zero means no limit.
 	DelayBudget time.Duration
-	// MaxElapsed limits the time since the first failure: no wait may end
-	// after it. Zero means no limit.
+	// MaxElapsed limits the time since the first failure, or the first refusal
+	// by a breaker: no wait may end later. Zero means no limit.
 	MaxElapsed time.Duration
 	// AttemptTimeout limits each attempt through its context. Zero means no
 	// limit.
@@ -234,110 +225,119 @@ type Policy struct {
 	Timeout time.Duration
 	// Scope names the level of the timeout hierarchy that the calls belong to.
 	Scope string
-	// HardLimit is the most that a Timeout given at run time may be: see
-	// [WithTimeout]. Zero means no limit.
+	// HardLimit is the maximum of a timeout that is given at run time: see
+	// [WithScopeTimeout]. Zero means no limit.
 	HardLimit time.Duration
 
-	// RetryOn narrows what is retried to these classes. Empty means every
-	// error that is not permanent (see [Policy.Classify]).
+	// RetryOn restricts retries to these classes. Empty means every error that
+	// is not permanent (see [Policy.Retries]).
 	RetryOn []Class
-	// AbortOn are classes that are never retried, whatever RetryOn says.
+	// AbortOn are classes that are never retried, whatever RetryOn contains.
 	AbortOn []Class
 	// Classes define the classes that are not built in, in the order in which
-	// they are asked for an [Action].
+	// they are searched for an [Action].
 	Classes []ErrorClass
 	// GRPC returns the gRPC status code of an error, if it has one. Generated
-	// code sets it where a policy file names gRPC codes. Nil means that there
-	// are none.
+	// code sets it in packages that depend on gRPC. Nil means that no error has
+	// a code.
 	GRPC func(error) (code uint32, ok bool)
-	// PerError are other schedules for errors of some classes; the first whose
-	// class the error belongs to counts. When attempts of one call fail in
-	// different classes, the latest one's MaxAttempts is held against all of
+	// IgnoreText restricts the built-in classes to typed errors: the text of an
+	// error is not searched for their words.
+	IgnoreText bool
+	// PerError are the schedules for errors of some classes. The first entry
+	// whose class the error belongs to applies. When attempts of one call fail
+	// in different classes, the MaxAttempts of the latest class limits all of
 	// them.
 	PerError []Override
-	// RetryAfter says what becomes of the waits that errors ask for.
-	RetryAfter RetryAfter
-	// Nested retries also where the call is made inside of a retry of another
-	// wrapped call. Otherwise such a call is tried once: the outer one tries
-	// again already.
+	// Nested allows retries of a call that is made inside a retry of another
+	// wrapped call. By default such a call is attempted once, since the outer
+	// call is retried already.
 	Nested bool
-	// Escalate makes the error of an exhausted call an [ErrEscalated], too.
-	Escalate bool
 }
 
-// attempts, initialDelay, maxDelay, base and jitterFactor read a field and its
-// default: the one table of defaults that runtime, rules and explain share.
-
-func (p *Policy) attempts() int {
-	if p.MaxAttempts == 0 {
-		return DefaultMaxAttempts
+// Under returns a policy with the schedule of o and the time limits of p: what
+// applies to a call whose errors are all of the class of o. Its defaults are
+// written out.
+func (p *Policy) Under(o Override) Policy {
+	return Policy{
+		Name: string(o.Class), Schedule: o.Schedule.Effective(),
+		DelayBudget: p.DelayBudget, MaxElapsed: p.MaxElapsed, Timeout: p.Timeout,
 	}
-	return p.MaxAttempts
 }
 
-func (p *Policy) initialDelay() time.Duration {
+// maxAttempts, initialDelay, maxDelay, base and jitterFactor return a field or
+// its default.
+
+func (s *Schedule) maxAttempts() int {
+	if s.MaxAttempts == 0 {
+		return defaultMaxAttempts
+	}
+	return s.MaxAttempts
+}
+
+func (s *Schedule) initialDelay() time.Duration {
 	switch {
-	case p.InitialDelay == 0:
-		return DefaultInitialDelay
-	case p.InitialDelay < 0:
+	case s.InitialDelay == 0:
+		return defaultInitialDelay
+	case s.InitialDelay < 0:
 		return 0
 	}
-	return p.InitialDelay
+	return s.InitialDelay
 }
 
-func (p *Policy) maxDelay() time.Duration {
+func (s *Schedule) maxDelay() time.Duration {
 	switch {
-	case p.MaxDelay == 0:
-		return DefaultMaxDelay
-	case p.MaxDelay < 0:
+	case s.MaxDelay == 0:
+		return defaultMaxDelay
+	case s.MaxDelay < 0:
 		return forever
 	}
-	return p.MaxDelay
+	return s.MaxDelay
 }
 
-func (p *Policy) base() float64 {
-	if p.Base == 0 {
-		return DefaultBase
+func (s *Schedule) base() float64 {
+	if s.Base == 0 {
+		return defaultBase
 	}
-	return p.Base
+	return s.Base
 }
 
-func (p *Policy) jitterFactor() float64 {
+func (s *Schedule) jitterFactor() float64 {
 	switch {
-	case p.JitterFactor < 0:
+	case s.JitterFactor < 0:
 		return 0
-	case p.JitterFactor > 0:
-		return p.JitterFactor
-	case p.Jitter == Additive:
-		return DefaultAdditiveFactor
+	case s.JitterFactor > 0:
+		return s.JitterFactor
+	case s.Jitter == JitterAdditive:
+		return defaultAdditiveFactor
 	}
-	return DefaultProportionalFactor
+	return defaultProportionalFactor
 }
 
-// max is what a wait that is asked for is capped at; none at all is 0.
-func (r *RetryAfter) max() time.Duration {
+// Limit returns the maximum of the waits that errors may ask for: Max or its
+// default, or 0 if they are ignored.
+func (r RetryAfter) Limit() time.Duration {
 	if r.Max == 0 {
-		return DefaultRetryAfterMax
+		return defaultRetryAfterMax
 	}
 	return max(r.Max, 0)
 }
 
-// Effective returns p with every default of a schedule written out: no zero
-// field of it is left that means anything but "off", and None and Unlimited
-// stand where they are meant.
-func (p Policy) Effective() Policy {
-	p.MaxAttempts = p.attempts()
-	if p.InitialDelay == 0 {
-		p.InitialDelay = DefaultInitialDelay
+// Effective returns s with its defaults written out. A field that the strategy
+// or the jitter mode does not use stays as it is.
+func (s Schedule) Effective() Schedule {
+	s.MaxAttempts = s.maxAttempts()
+	if s.InitialDelay == 0 {
+		s.InitialDelay = defaultInitialDelay
 	}
-	if p.MaxDelay == 0 {
-		p.MaxDelay = DefaultMaxDelay
+	if s.MaxDelay == 0 {
+		s.MaxDelay = defaultMaxDelay
 	}
-	if p.Backoff == Exponential {
-		p.Base = p.base()
+	if s.Backoff == BackoffExponential {
+		s.Base = s.base()
 	}
-	if (p.Jitter == Proportional || p.Jitter == Additive) && p.JitterFactor == 0 {
-		p.JitterFactor = p.jitterFactor()
+	if s.Jitter == JitterProportional || s.Jitter == JitterAdditive {
+		s.JitterFactor = s.jitterFactor()
 	}
-	return p
+	return s
 }

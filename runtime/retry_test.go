@@ -31,7 +31,7 @@ func TestSuccessNeverEntersTheRuntime(t *testing.T) {
 }
 
 func TestOneFailureAllocatesNothing(t *testing.T) {
-	p := &Policy{Name: "read", InitialDelay: None}
+	p := &Policy{Name: "read", Schedule: Schedule{InitialDelay: None}}
 	for name, ctx := range map[string]context.Context{"background": context.Background(), "worker": t.Context()} {
 		allocs := testing.AllocsPerRun(100, func() {
 			if _, err := fetch(ctx, p, 1); err != nil {
@@ -166,7 +166,7 @@ func BenchmarkGuarded(b *testing.B) {
 }
 
 func BenchmarkOneFailure(b *testing.B) {
-	p := &Policy{Name: "read", InitialDelay: None}
+	p := &Policy{Name: "read", Schedule: Schedule{InitialDelay: None}}
 	for name, ctx := range map[string]context.Context{"background": context.Background(), "worker": b.Context()} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -215,17 +215,17 @@ func TestStop(t *testing.T) {
 		elapsed  time.Duration // in all
 	}{
 		{"attempts", Policy{}, 0, errFailed, ErrAttempts, errFailed, 3, 3 * time.Second},
-		{"unlimited", Policy{MaxAttempts: Unlimited, Backoff: Fixed, DelayBudget: time.Minute}, 0, errFailed, ErrDelayBudget, errFailed, 61, time.Minute},
-		{"delay budget, equal is allowed", Policy{MaxAttempts: 9, DelayBudget: 3 * time.Second}, 0, errFailed, ErrDelayBudget, errFailed, 3, 3 * time.Second},
-		{"max elapsed", Policy{MaxAttempts: 9, MaxElapsed: 3 * time.Second}, 0, errFailed, ErrElapsed, errFailed, 3, 3 * time.Second},
-		{"caller's deadline is not slept into", Policy{MaxAttempts: 9}, 6 * time.Second, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
-		{"timeout is not slept into", Policy{MaxAttempts: 9, Timeout: 6 * time.Second}, 0, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
+		{"unlimited", Policy{Schedule: Schedule{MaxAttempts: Unlimited, Backoff: BackoffFixed}, DelayBudget: time.Minute}, 0, errFailed, ErrDelayBudget, errFailed, 61, time.Minute},
+		{"delay budget, equal is allowed", Policy{Schedule: Schedule{MaxAttempts: 9}, DelayBudget: 3 * time.Second}, 0, errFailed, ErrDelayBudget, errFailed, 3, 3 * time.Second},
+		{"max elapsed", Policy{Schedule: Schedule{MaxAttempts: 9}, MaxElapsed: 3 * time.Second}, 0, errFailed, ErrElapsed, errFailed, 3, 3 * time.Second},
+		{"caller's deadline is not slept into", Policy{Schedule: Schedule{MaxAttempts: 9}}, 6 * time.Second, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
+		{"timeout is not slept into", Policy{Schedule: Schedule{MaxAttempts: 9}, Timeout: 6 * time.Second}, 0, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
 		{"permanent", Policy{}, 0, Permanent(io.EOF), "", io.EOF, 1, 0},
 		{"marked inside", Policy{}, 0, fmt.Errorf("get: %w", Permanent(io.EOF)), "", io.EOF, 1, 0},
 		{"not found", Policy{}, 0, status(404), "", status(404), 1, 0},
-		{"not in retry_on", Policy{RetryOn: []Class{Network}}, 0, errFailed, "", errFailed, 1, 0},
-		{"abort_on wins", Policy{RetryOn: []Class{Any}, AbortOn: []Class{Timeout}}, 0, os.ErrDeadlineExceeded, "", os.ErrDeadlineExceeded, 1, 0},
-		{"hint is capped", Policy{MaxAttempts: 2}, 0, hint, ErrAttempts, errFailed, 2, 5 * time.Minute},
+		{"not in retry_on", Policy{RetryOn: []Class{ClassNetwork}}, 0, errFailed, "", errFailed, 1, 0},
+		{"abort_on wins", Policy{RetryOn: []Class{ClassAny}, AbortOn: []Class{ClassTimeout}}, 0, os.ErrDeadlineExceeded, "", os.ErrDeadlineExceeded, 1, 0},
+		{"hint is capped", Policy{Schedule: Schedule{MaxAttempts: 2}}, 0, hint, ErrAttempts, errFailed, 2, 5 * time.Minute},
 		{"hint beyond the deadline", Policy{}, time.Minute, hint, ErrRetryAfter, errFailed, 1, 0},
 		{"hint beyond the budget", Policy{DelayBudget: time.Minute}, 0, hint, ErrRetryAfter, errFailed, 1, 0},
 	}
@@ -260,7 +260,7 @@ func TestStop(t *testing.T) {
 
 func TestUnchanged(t *testing.T) {
 	for _, err := range []error{io.EOF, Permanent(io.EOF)} {
-		_, got := drive(t.Context(), &Policy{AbortOn: []Class{Any}}, func(context.Context) error { return err })
+		_, got := drive(t.Context(), &Policy{AbortOn: []Class{ClassAny}}, func(context.Context) error { return err })
 		if got != io.EOF {
 			t.Errorf("got %#v, want io.EOF itself", got)
 		}
@@ -292,7 +292,7 @@ func TestCancelBeatsWait(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ctx = WithObserver(ctx, func(Event) { cancel() })
 			start := time.Now()
-			attempts, err := drive(ctx, &Policy{InitialDelay: delay}, func(context.Context) error { return errFailed })
+			attempts, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: delay}}, func(context.Context) error { return errFailed })
 			if attempts != 1 || time.Since(start) > 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errFailed) {
 				t.Errorf("delay %v: %d attempts in %v, error %v", delay, attempts, time.Since(start), err)
 			}
@@ -302,7 +302,7 @@ func TestCancelBeatsWait(t *testing.T) {
 
 func TestAttemptTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := Policy{RetryOn: []Class{Timeout}, AttemptTimeout: time.Second, Backoff: Fixed}
+		p := Policy{RetryOn: []Class{ClassTimeout}, AttemptTimeout: time.Second, Schedule: Schedule{Backoff: BackoffFixed}}
 		start := time.Now()
 		// The callee hides why it failed: the contexts tell.
 		attempts, err := drive(t.Context(), &p, func(ctx context.Context) error {
@@ -320,7 +320,7 @@ func TestAttemptTimeout(t *testing.T) {
 
 func TestTimeoutAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := Policy{Timeout: 5 * time.Second, MaxAttempts: 9}
+		p := Policy{Timeout: 5 * time.Second, Schedule: Schedule{MaxAttempts: 9}}
 		start := time.Now()
 		var seen context.Context
 		attempts, err := drive(t.Context(), &p, func(ctx context.Context) error {
@@ -388,7 +388,7 @@ func TestClassify(t *testing.T) {
 		{errors.New("context timed_out"), ""},
 		{errors.New("übernetwork"), ""},
 	}
-	classes := []Class{Network, Timeout, ServerError, RateLimit, Canceled}
+	classes := []Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit, ClassCanceled}
 	for _, tt := range tests {
 		_, belongs := new(Policy).Classify(tt.err, classes...)
 		var got []string
@@ -428,20 +428,27 @@ func FuzzDelay(f *testing.F) {
 	f.Add(uint8(3), uint8(4), int64(1e9), int64(-1), int64(0), 0.0, 0.0, 200, 0.999)
 	f.Fuzz(func(t *testing.T, strategy, jitter uint8, initial, limit, increment int64, base, factor float64, k int, u float64) {
 		p := Policy{
-			Backoff: Strategy(strategy), Jitter: Jitter(jitter), InitialDelay: time.Duration(initial), MaxDelay: time.Duration(limit),
-			Increment: time.Duration(increment), Base: base, JitterFactor: factor,
+			Schedule: Schedule{
+				Backoff:      Backoff(strategy),
+				Jitter:       Jitter(jitter),
+				InitialDelay: time.Duration(initial),
+				MaxDelay:     time.Duration(limit),
+				Increment:    time.Duration(increment),
+				Base:         base,
+				JitterFactor: factor,
+			},
 		}
 		u = math.Abs(math.Mod(u, 1)) // NaN stays, as a random source never would
-		d := p.Delay(k, time.Duration(initial), u)
-		least, greatest := p.DelayBounds(k)
+		d := p.delay(k, time.Duration(initial), u)
+		least, _, greatest := p.Bounds(k, 0)
 		if d < 0 || least < 0 || greatest < least || greatest > p.maxDelay() || d > p.maxDelay() {
 			t.Errorf("%+v: Delay(%d) = %v in %v to %v", p, k, d, least, greatest)
 		}
-		if p.Jitter != Decorrelated && (d < least || d > greatest) {
+		if p.Jitter != JitterDecorrelated && (d < least || d > greatest) {
 			t.Errorf("%+v: Delay(%d) = %v outside of %v to %v", p, k, d, least, greatest)
 		}
-		if grows := p.Backoff != Custom && !(p.base() < 1); grows && k > 0 && k < math.MaxInt && p.BaseDelay(k+1) < p.BaseDelay(k) {
-			t.Errorf("%+v: delay %d is %v, delay %d %v", p, k, p.BaseDelay(k), k+1, p.BaseDelay(k+1))
+		if grows := p.Backoff != BackoffCustom && !(p.base() < 1); grows && k > 0 && k < math.MaxInt && p.baseDelay(k+1) < p.baseDelay(k) {
+			t.Errorf("%+v: delay %d is %v, delay %d %v", p, k, p.baseDelay(k), k+1, p.baseDelay(k+1))
 		}
 	})
 }
@@ -452,7 +459,7 @@ func TestWordsOfText(t *testing.T) {
 		"“timeout”": true, "timeout… gave up": true, "Timeout": true, "i/o timeout": true,
 		"mytimeout": false, "timeouté": false, "timeout_ms": false, "timeout2": false,
 	} {
-		if _, belongs := new(Policy).Classify(errors.New(text), Timeout); belongs[0] != want {
+		if _, belongs := new(Policy).Classify(errors.New(text), ClassTimeout); belongs[0] != want {
 			t.Errorf("%s is a timeout: %v", text, belongs[0])
 		}
 	}

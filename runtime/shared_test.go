@@ -66,10 +66,10 @@ func TestProbeThatNeverReturns(t *testing.T) {
 				go func() {
 					defer wait.Done()
 					defer func() { _ = recover() }()
-					_ = protect(t.Context(), b, nil, Policy{MaxAttempts: 1}, func(context.Context) error { end(); return nil })
+					_ = protect(t.Context(), b, nil, Policy{Schedule: Schedule{MaxAttempts: 1}}, func(context.Context) error { end(); return nil })
 				}()
 				wait.Wait()
-				if err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return nil }); err != nil || b.State() != Closed {
+				if err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return nil }); err != nil || b.State() != StateClosed {
 					t.Errorf("got %v, %v; want the next probe to close the breaker", err, b.State())
 				}
 			})
@@ -91,10 +91,10 @@ func TestProbeThatHangs(t *testing.T) {
 		if !ok {
 			t.Fatal("a probe that hangs wedges the breaker")
 		}
-		if b.record(hung, succeeded); b.State() != HalfOpen {
+		if b.record(hung, succeeded); b.State() != StateHalfOpen {
 			t.Error("a probe that has lapsed counts")
 		}
-		if b.record(next, succeeded); b.State() != Closed {
+		if b.record(next, succeeded); b.State() != StateClosed {
 			t.Error("the next probe does not count")
 		}
 	})
@@ -108,11 +108,11 @@ func TestStaleResults(t *testing.T) {
 		for range 3 {
 			operate(t, b, "fail")
 		}
-		if b.Succeed(stale); b.State() != Open {
+		if b.Succeed(stale); b.State() != StateOpen {
 			t.Error("a stale success closes the breaker")
 		}
 		time.Sleep(31 * time.Second)
-		if b.State(); b.record(permit{pass: stale}, failed) != HalfOpen {
+		if b.State(); b.record(permit{pass: stale}, failed) != StateHalfOpen {
 			t.Error("a stale failure opens it again")
 		}
 	})
@@ -123,17 +123,17 @@ func TestCallersEndIsNeutral(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{Failures: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	err := protect(ctx, b, nil, Policy{}, func(ctx context.Context) error { cancel(); return ctx.Err() })
-	if !errors.Is(err, context.Canceled) || b.State() != Closed || b.Save().Failures != 0 {
+	if !errors.Is(err, context.Canceled) || b.State() != StateClosed || b.Save().Failures != 0 {
 		t.Errorf("got %v, %+v", err, b.Save())
 	}
 }
 
 func TestAttemptTimeoutCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBreaker(BreakerPolicy{Failures: 3, Count: []Class{Timeout}})
-		p := Policy{AttemptTimeout: time.Second, InitialDelay: None}
+		b := NewBreaker(BreakerPolicy{Failures: 3, Count: []Class{ClassTimeout}})
+		p := Policy{AttemptTimeout: time.Second, Schedule: Schedule{InitialDelay: None}}
 		err := protect(t.Context(), b, nil, p, func(ctx context.Context) error { <-ctx.Done(); return errFailed })
-		if !errors.Is(err, ErrAttempts) || b.State() != Open {
+		if !errors.Is(err, ErrAttempts) || b.State() != StateOpen {
 			t.Errorf("got %v, breaker %v", err, b.State())
 		}
 	})
@@ -141,7 +141,7 @@ func TestAttemptTimeoutCounts(t *testing.T) {
 
 func TestPermanentErrorsAreNeutral(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{Failures: 1})
-	if err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return status(404) }); err != status(404) || b.State() != Closed {
+	if err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return status(404) }); err != status(404) || b.State() != StateClosed {
 		t.Errorf("got %v, breaker %v", err, b.State())
 	}
 }
@@ -164,8 +164,8 @@ func TestOpenBreaker(t *testing.T) {
 func TestOpenBreakerIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, BreakerPolicy{}) // for 30s
-		p := Policy{Name: "read", Backoff: Fixed, InitialDelay: 20 * time.Second, MaxAttempts: 2, RetryOn: []Class{Network, BreakerOpen}}
-		budget := NewBudget(BudgetPolicy{Burst: 1, MinPerSecond: None})
+		p := Policy{Name: "read", Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 20 * time.Second, MaxAttempts: 2}, RetryOn: []Class{ClassNetwork, ClassBreakerOpen}}
+		budget := NewBudget(BudgetPolicy{Burst: 1, MinPerSecond: NoRefill})
 		start, calls := time.Now(), 0
 		op := func(ctx context.Context) error {
 			if calls++; AttemptNumber(ctx) != calls {
@@ -181,11 +181,11 @@ func TestOpenBreakerIsWaitedFor(t *testing.T) {
 			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
 		}
 		p.MaxAttempts = 6
-		b = opened(t, BreakerPolicy{EscalateAfter: None})
+		b = opened(t, BreakerPolicy{})
 		start = time.Now()
 		err = protect(t.Context(), b, budget, p, op)
 		// Refused twice, admitted after 40s, refused again, admitted after 80s.
-		if err != nil || calls != 2 || b.State() != Closed || time.Since(start) != 80*time.Second {
+		if err != nil || calls != 2 || b.State() != StateClosed || time.Since(start) != 80*time.Second {
 			t.Errorf("got %v after %d calls and %v, breaker %v", err, calls, time.Since(start), b.State())
 		}
 		if left := budget.Left(); left >= 1 {
@@ -198,7 +198,7 @@ func TestOpenBreakerIsWaitedFor(t *testing.T) {
 func TestWaitForBreakerHasLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		escalated := NewBreaker(BreakerPolicy{})
-		escalated.Restore(BreakerSnapshot{State: Escalated})
+		escalated.Restore(BreakerSnapshot{State: StateEscalated})
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		for name, tt := range map[string]struct {
@@ -215,7 +215,7 @@ func TestWaitForBreakerHasLimits(t *testing.T) {
 			"canceled":  {canceled, opened(t, BreakerPolicy{}), Policy{}, context.Canceled, 0},
 		} {
 			p := tt.policy
-			p.MaxAttempts, p.Backoff, p.InitialDelay, p.RetryOn = Unlimited, Fixed, time.Second, []Class{Any, BreakerOpen}
+			p.MaxAttempts, p.Backoff, p.InitialDelay, p.RetryOn = Unlimited, BackoffFixed, time.Second, []Class{ClassAny, ClassBreakerOpen}
 			start := time.Now()
 			err := protect(tt.ctx, tt.breaker, nil, p, func(context.Context) error { return nil })
 			if _, ok := AsError(err); !ok || !errors.Is(err, tt.is) || time.Since(start) != tt.waited {
@@ -227,7 +227,7 @@ func TestWaitForBreakerHasLimits(t *testing.T) {
 
 // What a policy does not retry may be the service's fault.
 func TestBreakerCountsByDefault(t *testing.T) {
-	p := Policy{RetryOn: []Class{Network}, Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: Fail}}}
+	p := Policy{RetryOn: []Class{ClassNetwork}, Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: ActionFail}}}
 	for err, want := range map[error]bool{
 		errors.New("connection refused"):     true,
 		status(503):                          true,
@@ -239,7 +239,7 @@ func TestBreakerCountsByDefault(t *testing.T) {
 	} {
 		b := NewBreaker(BreakerPolicy{Failures: 1})
 		_ = protect(t.Context(), b, nil, p, func(context.Context) error { return err })
-		if got := b.State() == Open; got != want {
+		if got := b.State() == StateOpen; got != want {
 			t.Errorf("%v: the breaker is %v", err, b.State())
 		}
 	}
@@ -248,7 +248,7 @@ func TestBreakerCountsByDefault(t *testing.T) {
 // A call whose own failure opens the breaker stops, with its own error.
 func TestBreakerOpensInside(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{Failures: 2})
-	err := protect(t.Context(), b, nil, Policy{MaxAttempts: 5, InitialDelay: None}, func(context.Context) error { return errFailed })
+	err := protect(t.Context(), b, nil, Policy{Schedule: Schedule{MaxAttempts: 5, InitialDelay: None}}, func(context.Context) error { return errFailed })
 	if e, ok := AsError(err); !ok || e.Reason != ErrBreakerOpen || e.Attempts != 2 || !errors.Is(err, errFailed) {
 		t.Errorf("got %v", err)
 	}
@@ -257,14 +257,14 @@ func TestBreakerOpensInside(t *testing.T) {
 func TestBreakerOpenIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, calls := NewBreaker(BreakerPolicy{Failures: 1}), 0
-		p := Policy{MaxAttempts: 5, Backoff: Fixed, InitialDelay: 20 * time.Second, RetryOn: []Class{Network, BreakerOpen}}
+		p := Policy{Schedule: Schedule{MaxAttempts: 5, Backoff: BackoffFixed, InitialDelay: 20 * time.Second}, RetryOn: []Class{ClassNetwork, ClassBreakerOpen}}
 		err := protect(t.Context(), b, nil, p, func(context.Context) error {
 			if calls++; calls == 1 {
 				return errors.New("connection refused")
 			}
 			return nil
 		})
-		if err != nil || calls != 2 || b.State() != Closed {
+		if err != nil || calls != 2 || b.State() != StateClosed {
 			t.Errorf("got %v after %d calls, breaker %v", err, calls, b.State())
 		}
 	})
@@ -278,11 +278,11 @@ func TestRestore(t *testing.T) {
 			want  BreakerState
 			after time.Duration
 		}{
-			{BreakerSnapshot{State: Open, OpenUntil: now.Add(-time.Minute)}, HalfOpen, 0},
-			{BreakerSnapshot{State: Open, OpenUntil: now.Add(10 * time.Second)}, Open, 0},
-			{BreakerSnapshot{State: Open, OpenUntil: now.Add(time.Hour)}, HalfOpen, 31 * time.Second}, // a clock that was wrong
-			{BreakerSnapshot{State: Escalated, Failures: 5}, Escalated, time.Hour},
-			{BreakerSnapshot{State: Closed, Failures: 2}, Closed, 0},
+			{BreakerSnapshot{State: StateOpen, OpenUntil: now.Add(-time.Minute)}, StateHalfOpen, 0},
+			{BreakerSnapshot{State: StateOpen, OpenUntil: now.Add(10 * time.Second)}, StateOpen, 0},
+			{BreakerSnapshot{State: StateOpen, OpenUntil: now.Add(time.Hour)}, StateHalfOpen, 31 * time.Second}, // a clock that was wrong
+			{BreakerSnapshot{State: StateEscalated, Failures: 5}, StateEscalated, time.Hour},
+			{BreakerSnapshot{State: StateClosed, Failures: 2}, StateClosed, 0},
 		} {
 			b := NewBreaker(BreakerPolicy{})
 			b.Restore(tt.saved)
@@ -304,7 +304,7 @@ func TestRestore(t *testing.T) {
 func TestBreakerOpenKeepsTheLastError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: time.Hour})
-		p := Policy{MaxAttempts: 4, RetryOn: []Class{Network, BreakerOpen}}
+		p := Policy{Schedule: Schedule{MaxAttempts: 4}, RetryOn: []Class{ClassNetwork, ClassBreakerOpen}}
 		refused := errors.New("connection refused")
 		err := protect(t.Context(), b, nil, p, func(context.Context) error { return refused })
 		if e, ok := AsError(err); !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 1 || !errors.Is(err, ErrBreakerOpen) {
@@ -320,18 +320,18 @@ func FuzzBreaker(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ops []byte, failures, escalate, successes uint8) {
 		p := BreakerPolicy{Failures: int(failures%5) + 1, EscalateAfter: int(escalate % 9), Successes: int(successes%3) + 1, OpenFor: time.Second}
 		if p.EscalateAfter == 0 {
-			p.EscalateAfter = None
+			p.EscalateAfter = 0
 		}
 		b, now := NewBreaker(p), time.Now()
-		state, row, good, openUntil := Closed, 0, 0, time.Time{}
+		state, row, good, openUntil := StateClosed, 0, 0, time.Time{}
 		for i, op := range ops {
-			if state == Open && now.After(openUntil) {
-				state, good = HalfOpen, 0
+			if state == StateOpen && now.After(openUntil) {
+				state, good = StateHalfOpen, 0
 			}
 			switch op % 4 {
 			case 0, 1:
 				pass, ok := b.admit(now)
-				if ok != (state == Closed || state == HalfOpen) {
+				if ok != (state == StateClosed || state == StateHalfOpen) {
 					t.Fatalf("%d: leave %v in %v", i, ok, state)
 				}
 				if !ok {
@@ -339,19 +339,19 @@ func FuzzBreaker(f *testing.F) {
 				}
 				if op%4 == 0 {
 					b.record(pass, succeeded)
-					if good++; state == HalfOpen && good < p.Successes {
+					if good++; state == StateHalfOpen && good < p.Successes {
 						continue
 					}
-					state, row = Closed, 0
+					state, row = StateClosed, 0
 					continue
 				}
 				recordAt(b, pass, now)
 				row++
 				switch {
 				case p.EscalateAfter > 0 && row >= p.EscalateAfter:
-					state = Escalated
-				case state == HalfOpen || row >= p.Failures:
-					state, openUntil = Open, now.Add(p.OpenFor)
+					state = StateEscalated
+				case state == StateHalfOpen || row >= p.Failures:
+					state, openUntil = StateOpen, now.Add(p.OpenFor)
 				}
 			case 2:
 				now = now.Add(time.Duration(op) * 10 * time.Millisecond)
@@ -361,7 +361,7 @@ func FuzzBreaker(f *testing.F) {
 					b.record(pass, neutral)
 				}
 			}
-			if b.state != state && !(b.state == Open && now.After(b.openUntil)) && !(b.state == HalfOpen && state == Open) {
+			if b.state != state && !(b.state == StateOpen && now.After(b.openUntil)) && !(b.state == StateHalfOpen && state == StateOpen) {
 				t.Fatalf("%d: state %v, want %v", i, b.state, state)
 			}
 		}
@@ -371,19 +371,19 @@ func FuzzBreaker(f *testing.F) {
 // recordAt records a failure at a time.
 func recordAt(b *Breaker, pass permit, now time.Time) {
 	b.record(pass, failed)
-	if b.state == Open {
+	if b.state == StateOpen {
 		b.openUntil = now.Add(b.policy.OpenFor)
 	}
 }
 
 // TestBreakerRaces lets goroutines do everything at once.
 func TestBreakerRaces(t *testing.T) {
-	b, budget := NewBreaker(BreakerPolicy{OpenFor: time.Microsecond, EscalateAfter: None}), NewBudget(BudgetPolicy{Burst: 10})
+	b, budget := NewBreaker(BreakerPolicy{OpenFor: time.Microsecond}), NewBudget(BudgetPolicy{Burst: 10})
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for range 500 {
-				_ = protect(t.Context(), b, budget, Policy{InitialDelay: None}, func(context.Context) error {
+				_ = protect(t.Context(), b, budget, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error {
 					if rand.IntN(3) == 0 {
 						return errFailed
 					}
@@ -401,7 +401,7 @@ func TestBreakerRaces(t *testing.T) {
 		b.Reset()
 		operate(t, b, "success")
 	}
-	if got := b.State(); got != Closed {
+	if got := b.State(); got != StateClosed {
 		t.Errorf("the breaker is %v", got)
 	}
 }
@@ -410,8 +410,8 @@ func TestBreakerRaces(t *testing.T) {
 // failsafe-go does otherwise.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := NewBudget(BudgetPolicy{Name: "client", Ratio: 0.5, MinPerSecond: None, Burst: 2})
-		p, calls := Policy{MaxAttempts: 10}, 0
+		budget := NewBudget(BudgetPolicy{Name: "client", Ratio: 0.5, MinPerSecond: NoRefill, Burst: 2})
+		p, calls := Policy{Schedule: Schedule{MaxAttempts: 10}}, 0
 		start := time.Now()
 		err := protect(t.Context(), nil, budget, p, func(context.Context) error { calls++; return errFailed })
 		if !errors.Is(err, ErrBudget) || !errors.Is(err, errFailed) || calls != 3 || time.Since(start) != 3*time.Second {
@@ -424,7 +424,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%v retries are left after two successes at 0.5", got)
 		}
 		// A permanent error and an exhausted call take nothing.
-		_ = protect(t.Context(), nil, budget, Policy{MaxAttempts: 1}, func(context.Context) error { return errFailed })
+		_ = protect(t.Context(), nil, budget, Policy{Schedule: Schedule{MaxAttempts: 1}}, func(context.Context) error { return errFailed })
 		_ = protect(t.Context(), nil, budget, p, func(context.Context) error { return Permanent(errFailed) })
 		if got := budget.Left(); got != 1 {
 			t.Errorf("%v retries are left, want 1", got)
@@ -486,13 +486,13 @@ func TestJobBudgetEnvironment(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("RETRY_BUDGET_MAX", "")
-	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: None}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "retries 5 is clamped to 0; per_unit 5 is clamped to 0" {
+	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: NoRetries}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "retries 5 is clamped to 0; per_unit 5 is clamped to 0" {
 		t.Errorf("got %+v, clamped: %s", b.Policy(), b.Clamped())
 	}
-	if b, _ := NewJobBudget(JobBudgetPolicy{PerUnit: None}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "per_unit 5 is clamped to 0" {
+	if b, _ := NewJobBudget(JobBudgetPolicy{PerUnit: NoRetries}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "per_unit 5 is clamped to 0" {
 		t.Errorf("got %+v, clamped: %s", b.Policy(), b.Clamped())
 	}
-	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: None}, 0, 0); b.Unit("a").Withdraw() == nil {
+	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: NoRetries}, 0, 0); b.Unit("a").Withdraw() == nil {
 		t.Error("none allows a retry")
 	}
 }
@@ -515,7 +515,7 @@ func TestNested(t *testing.T) {
 		var got []int
 		op := func(ctx context.Context) error { got = append(got, AttemptNumber(ctx)); return errFailed }
 		for _, nested := range slices.Backward(tt.nested) {
-			inner, p := op, Policy{InitialDelay: None, Nested: nested, Timeout: tt.limit}
+			inner, p := op, Policy{Schedule: Schedule{InitialDelay: None}, Nested: nested, Timeout: tt.limit}
 			op = func(ctx context.Context) error { return protect(ctx, nil, nil, p, inner) }
 		}
 		if err := op(t.Context()); !slices.Equal(got, tt.want) || !errors.Is(err, errFailed) {
@@ -545,7 +545,7 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func TestAttempts(t *testing.T) {
-	p := Policy{MaxAttempts: 4, InitialDelay: None}
+	p := Policy{Schedule: Schedule{MaxAttempts: 4, InitialDelay: None}}
 	for _, tt := range []struct{ failures, rounds int }{{0, 1}, {2, 3}, {9, 4}} {
 		var err error
 		rounds := 0
@@ -598,19 +598,19 @@ func TestBudgetTrickles(t *testing.T) {
 func TestNilBudgetIsNone(t *testing.T) {
 	var none *Budget
 	ctx := WithObserver(t.Context(), func(Event) {})
-	if err := protect(ctx, nil, none, Policy{InitialDelay: None}, func(context.Context) error { return errFailed }); err == nil {
+	if err := protect(ctx, nil, none, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error { return errFailed }); err == nil {
 		t.Error("no error")
 	}
 }
 
 func TestClampIsToldOnce(t *testing.T) {
 	clamps := 0
-	ctx := WithObserver(WithTimeout(t.Context(), "s", time.Hour), func(e Event) {
+	ctx := WithObserver(WithScopeTimeout(t.Context(), "s", time.Hour), func(e Event) {
 		if e.Clamped > 0 {
 			clamps++
 		}
 	})
-	p := Policy{Scope: "s", HardLimit: time.Minute, AttemptTimeout: time.Second, InitialDelay: None}
+	p := Policy{Scope: "s", HardLimit: time.Minute, AttemptTimeout: time.Second, Schedule: Schedule{InitialDelay: None}}
 	_, _ = drive(ctx, &p, func(context.Context) error { return errFailed })
 	if clamps != 1 {
 		t.Errorf("%d events of clamps in three attempts, want 1", clamps)
@@ -619,7 +619,7 @@ func TestClampIsToldOnce(t *testing.T) {
 
 func TestRestoreOfNoState(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{})
-	if b.Restore(BreakerSnapshot{State: 9}); b.State() != Closed {
+	if b.Restore(BreakerSnapshot{State: 9}); b.State() != StateClosed {
 		t.Errorf("the breaker is %v", b.State())
 	}
 }

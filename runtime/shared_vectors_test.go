@@ -31,16 +31,16 @@ var sharedKinds = map[string]any{
 				in.Most = 3 // its default
 			}
 			b := NewBreaker(BreakerPolicy{
-				Failures: max(in.Threshold, in.Failures), OpenFor: max(in.Recovery, in.Timeout), EscalateAfter: None,
+				Failures: max(in.Threshold, in.Failures), OpenFor: max(in.Recovery, in.Timeout),
 				Successes: max(in.Successes, in.Most, 1), HalfOpenCalls: max(in.Most, 1),
 			})
 			if in.Start == "HalfOpen" {
-				b.Restore(BreakerSnapshot{State: HalfOpen})
+				b.Restore(BreakerSnapshot{State: StateHalfOpen})
 			}
 			var isOpen []bool
 			for _, op := range in.Ops {
 				if op == "is_open" {
-					isOpen = append(isOpen, b.State() == Open)
+					isOpen = append(isOpen, b.State() == StateOpen)
 				} else {
 					operate(t, b, op)
 				}
@@ -48,7 +48,7 @@ var sharedKinds = map[string]any{
 			if !slices.Equal(isOpen, want.IsOpen) {
 				t.Errorf("is_open %v, want %v", isOpen, want.IsOpen)
 			}
-			if s := b.Save(); want.State != "" && (!strings.EqualFold(s.State.String(), want.State) || s.State == Closed && s.Failures != want.Failures) {
+			if s := b.Save(); want.State != "" && (!strings.EqualFold(s.State.String(), want.State) || s.State == StateClosed && s.Failures != want.Failures) {
 				t.Errorf("got %+v, want %+v", s, want)
 			}
 		})
@@ -56,15 +56,15 @@ var sharedKinds = map[string]any{
 
 	"breaker_escalate": func(t *testing.T, in struct{ Ops []string }, want struct{ Returns []any }) {
 		synctest.Test(t, func(t *testing.T) {
-			b := NewBreaker(BreakerPolicy{})
+			b := NewBreaker(BreakerPolicy{EscalateAfter: 5})
 			for i, op := range in.Ops {
 				var got any
 				switch op {
 				case "fail":
 					operate(t, b, op)
-					got = map[BreakerState]string{Closed: "RETRY", Open: "PAUSE", Escalated: "ESCALATE"}[b.State()]
+					got = map[BreakerState]string{StateClosed: "RETRY", StateOpen: "PAUSE", StateEscalated: "ESCALATE"}[b.State()]
 				case "can_proceed":
-					got = b.State() == HalfOpen
+					got = b.State() == StateHalfOpen
 				default:
 					operate(t, b, op)
 				}
@@ -73,10 +73,10 @@ var sharedKinds = map[string]any{
 				}
 			}
 			time.Sleep(24 * time.Hour)
-			if got := b.State(); got != Escalated {
+			if got := b.State(); got != StateEscalated {
 				t.Errorf("a day later the breaker is %v", got)
 			}
-			if b.Reset(); b.State() != Closed {
+			if b.Reset(); b.State() != StateClosed {
 				t.Error("Reset does not close it")
 			}
 		})
@@ -299,7 +299,7 @@ best_effort_late_results_total{outcome="updated"} 1
 		p := Policy{Scope: in.Scope, Timeout: limits[0], HardLimit: limits[1]}
 		asked := time.Duration(in.Override) * time.Millisecond
 		var clamped time.Duration
-		ctx := WithObserver(WithTimeout(t.Context(), in.Scope, asked), func(e Event) { clamped = e.Clamped })
+		ctx := WithObserver(WithScopeTimeout(t.Context(), in.Scope, asked), func(e Event) { clamped = e.Clamped })
 		got := p.timeout(ctx)
 		if got != time.Duration(want.Effective)*time.Millisecond || (clamped > 0) != (asked > got) {
 			t.Errorf("effective %v, want %d ms; clamped %v", got, want.Effective, clamped)

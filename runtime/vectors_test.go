@@ -55,8 +55,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// schedule is the input of the kinds about delays.
-type schedule struct {
+// delayInput is the input of the kinds about delays.
+type delayInput struct {
 	Strategy string
 	Params   struct {
 		Increment string
@@ -74,10 +74,16 @@ type schedule struct {
 	Retry        int
 }
 
-func (s schedule) policy(t *testing.T) Policy {
+func (s delayInput) policy(t *testing.T) Policy {
 	p := Policy{
-		Name: "vector", MaxAttempts: s.Attempts, MaxDelay: None, DelayBudget: s.Budget,
-		Backoff: Strategy(slices.Index(strategyNames[:], s.Strategy)), Base: cmp.Or(s.Params.Base, s.Base),
+		Name: "vector",
+		Schedule: Schedule{
+			MaxAttempts: s.Attempts,
+			MaxDelay:    None,
+			Backoff:     Backoff(slices.Index(backoffNames[:], s.Strategy)),
+			Base:        cmp.Or(s.Params.Base, s.Base),
+		},
+		DelayBudget: s.Budget,
 	}
 	switch {
 	case s.BaseNS > 0: // stillwater's zero-based form: linear is d0·k
@@ -113,19 +119,19 @@ type delays struct {
 	Total  time.Duration   `json:"total_ns"`
 }
 
-func checkDelays(t *testing.T, in schedule, want delays) {
+func checkDelays(t *testing.T, in delayInput, want delays) {
 	p := in.policy(t)
 	if in.Retry > 0 {
-		if got := p.BaseDelay(in.Retry); got != want.Delay {
-			t.Errorf("BaseDelay(%d) = %v, want %v", in.Retry, got, want.Delay)
+		if got := p.baseDelay(in.Retry); got != want.Delay {
+			t.Errorf("baseDelay(%d) = %v, want %v", in.Retry, got, want.Delay)
 		}
 		return
 	}
 	var got []time.Duration
 	var total time.Duration
 	for k := range max(in.Retries, in.MaxRetries) {
-		got = append(got, p.BaseDelay(k+1))
-		total += p.BaseDelay(k + 1)
+		got = append(got, p.baseDelay(k+1))
+		total += p.baseDelay(k + 1)
 	}
 	if want.Delays != nil && !slices.Equal(got, want.Delays) {
 		t.Errorf("delays = %v, want %v", got, want.Delays)
@@ -142,12 +148,12 @@ type band struct {
 
 func (want band) check(t *testing.T, p Policy, k int) {
 	t.Helper()
-	low, high := p.DelayBounds(k)
+	low, _, high := p.Bounds(k, 0)
 	if low != want.Min || high != want.Max {
 		t.Errorf("bounds = %v to %v, want %v to %v", low, high, want.Min, want.Max)
 	}
 	for _, u := range []float64{0, 0.25, 0.5, math.Nextafter(1, 0)} {
-		if d := p.Delay(k, 0, u); d < low || d > high {
+		if d := p.delay(k, 0, u); d < low || d > high {
 			t.Errorf("Delay(%d, u=%v) = %v, outside of %v to %v", k, u, d, low, high)
 		}
 	}
@@ -161,9 +167,9 @@ type proportional struct {
 }
 
 func checkProportional(t *testing.T, in proportional, want band) {
-	p := Policy{Backoff: Fixed, InitialDelay: in.Delay, MaxDelay: None, Jitter: Proportional, JitterFactor: in.Factor}
+	p := Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: in.Delay, MaxDelay: None, Jitter: JitterProportional, JitterFactor: in.Factor}}
 	if in.Factor == 0 {
-		p.JitterFactor = None
+		p.JitterFactor = -1
 	}
 	if in.MaxDelay != nil {
 		p.MaxDelay = *in.MaxDelay
@@ -179,10 +185,10 @@ type additive struct {
 }
 
 func checkAdditive(t *testing.T, in additive, want band) {
-	p := Policy{InitialDelay: time.Second, MaxDelay: cmp.Or(in.Cap, None), Jitter: Additive}
+	p := Policy{Schedule: Schedule{InitialDelay: time.Second, MaxDelay: cmp.Or(in.Cap, None), Jitter: JitterAdditive}}
 	if in.Most != nil {
 		// A fixed width is the factor that makes it of this delay.
-		p.JitterFactor = float64(*in.Most) / float64(p.BaseDelay(in.Attempt+1))
+		p.JitterFactor = float64(*in.Most) / float64(p.baseDelay(in.Attempt+1))
 	}
 	want.check(t, p, in.Attempt+1)
 }
@@ -209,7 +215,7 @@ var vectorKinds = map[string]any{
 	"jitter_bounds_additive":        checkAdditive,
 	"jitter_bounds_additive_capped": checkAdditive,
 
-	"execute_always_failing": func(t *testing.T, in schedule, want struct {
+	"execute_always_failing": func(t *testing.T, in delayInput, want struct {
 		Executions int
 		Delays     []time.Duration `json:"delays_ns"`
 		Used       time.Duration   `json:"budget_used_ns"`
@@ -245,7 +251,7 @@ var vectorKinds = map[string]any{
 		Attempts int
 		Failures int `json:"failures_before_success"`
 	}, want struct{ Executions int }) {
-		p := Policy{MaxAttempts: in.Attempts}
+		p := Policy{Schedule: Schedule{MaxAttempts: in.Attempts}}
 		checkExecutions(t, &p, errors.New("failed"), in.Failures, want.Executions, true)
 	},
 
@@ -258,7 +264,7 @@ var vectorKinds = map[string]any{
 		Executions int
 		Result     string
 	}) {
-		p := Policy{MaxAttempts: in.Attempts, RetryOn: in.RetryOn}
+		p := Policy{Schedule: Schedule{MaxAttempts: in.Attempts}, RetryOn: in.RetryOn}
 		checkExecutions(t, &p, errors.New(in.Error), cmp.Or(in.Failures, math.MaxInt), want.Executions, want.Result == "ok")
 	},
 
@@ -269,7 +275,7 @@ var vectorKinds = map[string]any{
 		Total time.Duration `json:"total_ns"`
 		Used  time.Duration `json:"budget_used_ns"`
 	}) {
-		p := Policy{MaxAttempts: len(in.Executions), Backoff: Custom, Delays: in.Delays, DelayBudget: want.Used}
+		p := Policy{Schedule: Schedule{MaxAttempts: len(in.Executions), Backoff: BackoffCustom, Delays: in.Delays}, DelayBudget: want.Used}
 		synctest.Test(t, func(t *testing.T) {
 			start, n := time.Now(), 0
 			_, err := drive(t.Context(), &p, func(context.Context) error {
@@ -320,7 +326,7 @@ var vectorKinds = map[string]any{
 				"network_timeout": errors.New("connection timed out"), "server_5xx": status(503), "validation": status(422),
 				"not_found_404": status(404), "bad_request_400": status(400), "permanent_api": status(401),
 			}[in]
-			_, err := Do(ctx, &Policy{MaxAttempts: 4}, func(context.Context) (any, error) { return nil, failure })
+			_, err := Do(ctx, &Policy{Schedule: Schedule{MaxAttempts: 4}}, func(context.Context) (any, error) { return nil, failure })
 			if !errors.Is(err, failure) || len(waits) != want.MaxRetries || !slices.Equal(waits, want.Backoff) || errors.Is(err, ErrEscalated) != (want.Action == "escalate") {
 				t.Errorf("%s: waits %v, %v; want %+v", in, waits, err, want)
 			}
@@ -333,7 +339,7 @@ var vectorKinds = map[string]any{
 			seconds, _ = want.(map[string]any)["recommended"].(float64) // a date in the past: 0
 		}
 		f := new(Policy).inspect(After(errors.New("busy"), ParseRetryAfter(in, time.Now())))
-		got := min((&RetryAfter{}).wait(&f, true), (&RetryAfter{}).max())
+		got := min((&RetryAfter{}).wait(&f, true), RetryAfter{}.Limit())
 		if got != time.Duration(seconds)*time.Second {
 			t.Errorf("ParseRetryAfter(%q), capped, = %v, want %vs", in, got, seconds)
 		}

@@ -21,7 +21,7 @@ type Shared struct {
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		UpstreamBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, EscalateAfter: 7}),
+		UpstreamBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 		SharedBudget:    retry.NewBudget(retry.BudgetPolicy{Name: "shared", Ratio: 0.1, MinPerSecond: 10.0, Burst: 10.0}),
 	}
 }
@@ -32,116 +32,134 @@ var DefaultShared = NewShared()
 
 // policyPlain: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %.
 var policyPlain = retry.Policy{
-	Name:         "plain",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: 100 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     2 * time.Second,
-	Jitter:       retry.Proportional,
-	JitterFactor: 0.2,
+	Name: "plain",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 }
 
 // policyAtOnce: up to 3 attempts, waiting 0s and 0s.
 var policyAtOnce = retry.Policy{
-	Name:         "at_once",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: retry.None,
-	Base:         2.0,
-	MaxDelay:     2 * time.Second,
+	Name: "at_once",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: retry.None,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+	},
 }
 
 // policyNever: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
 // any errors never.
 var policyNever = retry.Policy{
-	Name:         "never",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: 100 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     2 * time.Second,
-	Jitter:       retry.Proportional,
-	JitterFactor: 0.2,
-	AbortOn:      []retry.Class{retry.Any},
+	Name: "never",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+	AbortOn: []retry.Class{retry.ClassAny},
 }
 
 // policyLimited: one attempt, no retry; each attempt takes at most 1s.
 var policyLimited = retry.Policy{
-	Name:           "limited",
-	MaxAttempts:    1,
-	Backoff:        retry.Exponential,
-	InitialDelay:   100 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       2 * time.Second,
-	Jitter:         retry.Proportional,
-	JitterFactor:   0.2,
+	Name: "limited",
+	Schedule: retry.Schedule{
+		MaxAttempts:  1,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 	AttemptTimeout: time.Second,
 }
 
 // policyLimitedLong: one attempt, no retry; each attempt takes at most 1h.
 var policyLimitedLong = retry.Policy{
-	Name:           "limited_long",
-	MaxAttempts:    1,
-	Backoff:        retry.Exponential,
-	InitialDelay:   100 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       2 * time.Second,
-	Jitter:         retry.Proportional,
-	JitterFactor:   0.2,
+	Name: "limited_long",
+	Schedule: retry.Schedule{
+		MaxAttempts:  1,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 	AttemptTimeout: time.Hour,
 }
 
 // policyBreaks: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
 // shares breaker upstream.
 var policyBreaks = retry.Policy{
-	Name:         "breaks",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: 100 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     2 * time.Second,
-	Jitter:       retry.Proportional,
-	JitterFactor: 0.2,
+	Name: "breaks",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 }
 
 // policyPays: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
 // shares budget shared.
 var policyPays = retry.Policy{
-	Name:         "pays",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: 100 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     2 * time.Second,
-	Jitter:       retry.Proportional,
-	JitterFactor: 0.2,
+	Name: "pays",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 }
 
 // policyBoth: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
 // shares breaker upstream; shares budget shared.
 var policyBoth = retry.Policy{
-	Name:         "both",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: 100 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     2 * time.Second,
-	Jitter:       retry.Proportional,
-	JitterFactor: 0.2,
+	Name: "both",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 }
 
 // policyAll: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %; each
 // attempt takes at most 1s; shares breaker upstream; shares budget shared.
 var policyAll = retry.Policy{
-	Name:           "all",
-	MaxAttempts:    3,
-	Backoff:        retry.Exponential,
-	InitialDelay:   100 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       2 * time.Second,
-	Jitter:         retry.Proportional,
-	JitterFactor:   0.2,
+	Name: "all",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
 	AttemptTimeout: time.Second,
 }
 
@@ -326,4 +344,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retrygen:sum 4d8f3bb575a48402cc0a6142
+// retrygen:sum d4d94aabc0cb69957da15b65

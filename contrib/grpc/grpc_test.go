@@ -73,15 +73,15 @@ func dial(t *testing.T, s *server) health.HealthClient {
 // TestBuiltIn: codes belong to the built-in classes.
 func TestBuiltIn(t *testing.T) {
 	for code, want := range map[codes.Code][]retry.Class{
-		codes.Unavailable:       {retry.Network, retry.ServerError},
-		codes.DeadlineExceeded:  {retry.Timeout, retry.ServerError},
-		codes.ResourceExhausted: {retry.RateLimit},
-		codes.Internal:          {retry.ServerError},
+		codes.Unavailable:       {retry.ClassNetwork, retry.ClassServerError},
+		codes.DeadlineExceeded:  {retry.ClassTimeout, retry.ClassServerError},
+		codes.ResourceExhausted: {retry.ClassRateLimit},
+		codes.Internal:          {retry.ClassServerError},
 		codes.Unimplemented:     nil,
 		codes.NotFound:          nil,
 	} {
 		var got []retry.Class
-		for _, class := range []retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit} {
+		for _, class := range []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, retry.ClassRateLimit} {
 			if _, belongs := policyCheck.Classify(status.Error(code, "timed out"), class); belongs[0] {
 				got = append(got, class)
 			}

@@ -26,7 +26,7 @@ var errorClasses = []retry.ErrorClass{
 	{
 		Class:  "denied",
 		As:     []func(error) bool{hasCode(codes.Unauthenticated, codes.PermissionDenied)},
-		Action: retry.Escalate,
+		Action: retry.ActionEscalate,
 	},
 }
 
@@ -47,17 +47,19 @@ func hasCode(list ...codes.Code) func(error) bool {
 // policyCheck: up to 3 attempts, waiting 1ms and 2ms, each drawn from zero to
 // that; all of it at most 10s; only overloaded errors are retried.
 var policyCheck = retry.Policy{
-	Name:         "check",
-	MaxAttempts:  3,
-	Backoff:      retry.Exponential,
-	InitialDelay: time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     30 * time.Second,
-	Jitter:       retry.Full,
-	Timeout:      10 * time.Second,
-	RetryOn:      []retry.Class{"overloaded"},
-	Classes:      errorClasses,
-	GRPC:         grpcCode,
+	Name: "check",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+		Jitter:       retry.JitterFull,
+	},
+	Timeout: 10 * time.Second,
+	RetryOn: []retry.Class{"overloaded"},
+	Classes: errorClasses,
+	GRPC:    grpcCode,
 }
 
 // RetryHealthClient is a HealthClient that retries as the policies of
@@ -139,4 +141,4 @@ func (h *RetryHealthClient) Watch(ctx context.Context, in *grpc_health_v1.Health
 	return h.next.Watch(ctx, in, opts...)
 }
 
-// retrygen:sum c2cf1117a42d1a82b478c9a9
+// retrygen:sum 8b1a9e88f6d02e8626716bc7

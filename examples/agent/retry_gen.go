@@ -21,12 +21,12 @@ var errorClasses = []retry.ErrorClass{
 	{
 		Class:  "rejected",
 		HTTP:   [][2]int{{400, 400}, {422, 422}},
-		Action: retry.Fail,
+		Action: retry.ActionFail,
 	},
 	{
 		Class:  "account",
 		HTTP:   [][2]int{{401, 401}, {403, 403}},
-		Action: retry.Escalate,
+		Action: retry.ActionEscalate,
 	},
 }
 
@@ -39,7 +39,7 @@ type Shared struct {
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		ModelBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "model", Failures: 8, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, EscalateAfter: 10, Count: []retry.Class{retry.Network, retry.Timeout, retry.ServerError, "overloaded"}}),
+		ModelBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "model", Failures: 8, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, "overloaded"}}),
 		CallsBudget:  retry.NewBudget(retry.BudgetPolicy{Name: "calls", Ratio: 0.2, MinPerSecond: 1.0, Burst: 20.0}),
 	}
 }
@@ -52,17 +52,19 @@ var DefaultShared = NewShared()
 //
 // One run of the agent. Its steps are retried, it is not.
 var policyFlow = retry.Policy{
-	Name:         "flow",
-	MaxAttempts:  1,
-	Backoff:      retry.Exponential,
-	InitialDelay: 20 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     30 * time.Second,
-	Jitter:       retry.Full,
-	Timeout:      30 * time.Minute,
-	Scope:        "flow",
-	HardLimit:    45 * time.Minute,
-	Classes:      errorClasses,
+	Name: "flow",
+	Schedule: retry.Schedule{
+		MaxAttempts:  1,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 20 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+		Jitter:       retry.JitterFull,
+	},
+	Timeout:   30 * time.Minute,
+	Scope:     "flow",
+	HardLimit: 45 * time.Minute,
+	Classes:   errorClasses,
 }
 
 // policyStep: up to 2 attempts, waiting 20ms, each drawn from zero to that;
@@ -71,18 +73,20 @@ var policyFlow = retry.Policy{
 //
 // A step starts over once, when the model or a tool ran out of time.
 var policyStep = retry.Policy{
-	Name:           "step",
-	MaxAttempts:    2,
-	Backoff:        retry.Exponential,
-	InitialDelay:   20 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       30 * time.Second,
-	Jitter:         retry.Full,
+	Name: "step",
+	Schedule: retry.Schedule{
+		MaxAttempts:  2,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 20 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+		Jitter:       retry.JitterFull,
+	},
 	AttemptTimeout: 4 * time.Minute,
 	Timeout:        10 * time.Minute,
 	Scope:          "step",
 	HardLimit:      15 * time.Minute,
-	RetryOn:        []retry.Class{retry.Timeout},
+	RetryOn:        []retry.Class{retry.ClassTimeout},
 	Classes:        errorClasses,
 }
 
@@ -93,34 +97,38 @@ var policyStep = retry.Policy{
 //
 // One question to the model. Rate limits are waited for, and escalated when they do not end.
 var policyAsk = retry.Policy{
-	Name:           "ask",
-	MaxAttempts:    4,
-	Backoff:        retry.Exponential,
-	InitialDelay:   20 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       30 * time.Second,
-	Jitter:         retry.Full,
+	Name: "ask",
+	Schedule: retry.Schedule{
+		MaxAttempts:  4,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 20 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+		Jitter:       retry.JitterFull,
+		RetryAfter:   retry.RetryAfter{Max: time.Minute, Default: 50 * time.Millisecond},
+	},
 	AttemptTimeout: 30 * time.Second,
 	Timeout:        2 * time.Minute,
 	Scope:          "llm_call",
 	HardLimit:      3 * time.Minute,
-	RetryOn:        []retry.Class{retry.Transient, "overloaded"},
+	RetryOn:        []retry.Class{retry.ClassTransient, "overloaded"},
 	Classes:        errorClasses,
 	PerError: []retry.Override{
 		{
-			Class:        retry.RateLimit,
-			MaxAttempts:  6,
-			Backoff:      retry.Exponential,
-			InitialDelay: 20 * time.Millisecond,
-			Base:         2.0,
-			MaxDelay:     30 * time.Second,
-			Jitter:       retry.Full,
-			RetryAfter:   retry.RetryAfter{Max: time.Minute, Default: 50 * time.Millisecond},
-			Escalate:     true,
+			Class: retry.ClassRateLimit,
+			Schedule: retry.Schedule{
+				MaxAttempts:  6,
+				Backoff:      retry.BackoffExponential,
+				InitialDelay: 20 * time.Millisecond,
+				Base:         2.0,
+				MaxDelay:     30 * time.Second,
+				Jitter:       retry.JitterFull,
+				RetryAfter:   retry.RetryAfter{Max: time.Minute, Default: 50 * time.Millisecond},
+				Escalate:     true,
+			},
 		},
 	},
-	Nested:     true,
-	RetryAfter: retry.RetryAfter{Max: time.Minute, Default: 50 * time.Millisecond},
+	Nested: true,
 }
 
 // policyUse: up to 3 attempts, waiting 20ms and 40ms, each drawn from zero to
@@ -128,13 +136,15 @@ var policyAsk = retry.Policy{
 //
 // A tool that changes nothing when it is called again with the same key.
 var policyUse = retry.Policy{
-	Name:           "use",
-	MaxAttempts:    3,
-	Backoff:        retry.Exponential,
-	InitialDelay:   20 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       30 * time.Second,
-	Jitter:         retry.Full,
+	Name: "use",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 20 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+		Jitter:       retry.JitterFull,
+	},
 	AttemptTimeout: time.Minute,
 	Timeout:        5 * time.Minute,
 	Scope:          "tool",
@@ -254,4 +264,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum c8d5b5fce13d2fa6a54129fe
+// retrygen:sum 8a4ef080dc786674b55c4d3e

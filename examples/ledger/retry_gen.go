@@ -22,7 +22,7 @@ var errorClasses = []retry.ErrorClass{
 	{
 		Class:  "broke",
 		Is:     []error{ErrBroke},
-		Action: retry.Fail,
+		Action: retry.ActionFail,
 	},
 }
 
@@ -30,16 +30,18 @@ var errorClasses = []retry.ErrorClass{
 // than 200ms, each drawn from zero to that; all of it at most 2s; only busy
 // errors are retried.
 var policyRead = retry.Policy{
-	Name:         "read",
-	MaxAttempts:  6,
-	Backoff:      retry.Exponential,
-	InitialDelay: 5 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     200 * time.Millisecond,
-	Jitter:       retry.Full,
-	Timeout:      2 * time.Second,
-	RetryOn:      []retry.Class{"busy"},
-	Classes:      errorClasses,
+	Name: "read",
+	Schedule: retry.Schedule{
+		MaxAttempts:  6,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 5 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     200 * time.Millisecond,
+		Jitter:       retry.JitterFull,
+	},
+	Timeout: 2 * time.Second,
+	RetryOn: []retry.Class{"busy"},
+	Classes: errorClasses,
 }
 
 // policyWrite: up to 20 attempts, waiting 5ms, 10ms, 20ms, 40ms, …, never more
@@ -48,16 +50,18 @@ var policyRead = retry.Policy{
 //
 // A transfer must not be made twice, so that only what proves that nothing was done is tried again.
 var policyWrite = retry.Policy{
-	Name:         "write",
-	MaxAttempts:  20,
-	Backoff:      retry.Exponential,
-	InitialDelay: 5 * time.Millisecond,
-	Base:         2.0,
-	MaxDelay:     200 * time.Millisecond,
-	Jitter:       retry.Full,
-	DelayBudget:  time.Second,
-	RetryOn:      []retry.Class{"busy"},
-	Classes:      errorClasses,
+	Name: "write",
+	Schedule: retry.Schedule{
+		MaxAttempts:  20,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 5 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     200 * time.Millisecond,
+		Jitter:       retry.JitterFull,
+	},
+	DelayBudget: time.Second,
+	RetryOn:     []retry.Class{"busy"},
+	Classes:     errorClasses,
 }
 
 // RetryLedger is a Ledger that retries as the policies of retry.yaml say.
@@ -121,4 +125,4 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	}
 }
 
-// retrygen:sum 87d708a032c7dca9bfde43cc
+// retrygen:sum e0a8b459ed01fe24d3285772

@@ -21,7 +21,7 @@ var errorClasses = []retry.ErrorClass{
 	{
 		Class:  "rejected",
 		As:     []func(error) bool{retry.As[*Rejection]},
-		Action: retry.Fail,
+		Action: retry.ActionFail,
 	},
 }
 
@@ -33,7 +33,7 @@ type Shared struct {
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		OrdersBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "orders", Failures: 10, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1, EscalateAfter: 12, Count: []retry.Class{retry.Network, retry.Timeout, retry.ServerError}}),
+		OrdersBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "orders", Failures: 10, OpenFor: 10 * time.Second, HalfOpenCalls: 1, Successes: 1, Count: []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError}}),
 	}
 }
 
@@ -47,16 +47,18 @@ var DefaultShared = NewShared()
 //
 // Reading is patient, and falls back to what was read before.
 var policyRead = retry.Policy{
-	Name:           "read",
-	MaxAttempts:    5,
-	Backoff:        retry.Exponential,
-	InitialDelay:   20 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       time.Second,
-	Jitter:         retry.Full,
+	Name: "read",
+	Schedule: retry.Schedule{
+		MaxAttempts:  5,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 20 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     time.Second,
+		Jitter:       retry.JitterFull,
+	},
 	AttemptTimeout: time.Second,
 	Timeout:        10 * time.Second,
-	RetryOn:        []retry.Class{retry.Transient, "conflict"},
+	RetryOn:        []retry.Class{retry.ClassTransient, "conflict"},
 	Classes:        errorClasses,
 }
 
@@ -66,16 +68,18 @@ var policyRead = retry.Policy{
 //
 // The server keeps idempotency keys, so that an order is never made twice.
 var policyCreate = retry.Policy{
-	Name:           "create",
-	MaxAttempts:    4,
-	Backoff:        retry.Exponential,
-	InitialDelay:   20 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       time.Second,
-	Jitter:         retry.Full,
+	Name: "create",
+	Schedule: retry.Schedule{
+		MaxAttempts:  4,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 20 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     time.Second,
+		Jitter:       retry.JitterFull,
+	},
 	AttemptTimeout: time.Second,
 	Timeout:        10 * time.Second,
-	RetryOn:        []retry.Class{retry.Transient},
+	RetryOn:        []retry.Class{retry.ClassTransient},
 	Classes:        errorClasses,
 }
 
@@ -118,4 +122,4 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	}
 }
 
-// retrygen:sum f57b421b72101a7f8eb0532c
+// retrygen:sum fc4778c2f646057fbe67d637

@@ -18,27 +18,31 @@ const _ = retry.GeneratedV1
 //
 // A read from the weather service, which has bad days.
 var policyFetch = retry.Policy{
-	Name:           "fetch",
-	MaxAttempts:    5,
-	Backoff:        retry.Exponential,
-	InitialDelay:   100 * time.Millisecond,
-	Base:           2.0,
-	MaxDelay:       2 * time.Second,
-	Jitter:         retry.Full,
+	Name: "fetch",
+	Schedule: retry.Schedule{
+		MaxAttempts:  5,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterFull,
+	},
 	AttemptTimeout: 500 * time.Millisecond,
 	Timeout:        10 * time.Second,
-	RetryOn:        []retry.Class{retry.Transient},
+	RetryOn:        []retry.Class{retry.ClassTransient},
 }
 
 // policyFlush: up to 20 attempts, waiting 50ms, 50ms, 50ms, 50ms, …, never more
 // than 30s; the waits at most 120ms in total.
 var policyFlush = retry.Policy{
-	Name:         "flush",
-	MaxAttempts:  20,
-	Backoff:      retry.Fixed,
-	InitialDelay: 50 * time.Millisecond,
-	MaxDelay:     30 * time.Second,
-	DelayBudget:  120 * time.Millisecond,
+	Name: "flush",
+	Schedule: retry.Schedule{
+		MaxAttempts:  20,
+		Backoff:      retry.BackoffFixed,
+		InitialDelay: 50 * time.Millisecond,
+		MaxDelay:     30 * time.Second,
+	},
+	DelayBudget: 120 * time.Millisecond,
 }
 
 // RetryForecast returns tomorrow's weather in city.
@@ -100,4 +104,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum bb0fd4ad1097d32b552224cf
+// retrygen:sum 48f08a6a696cc53b06dffd4f

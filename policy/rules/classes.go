@@ -50,7 +50,7 @@ func (c *ErrorClass) within(set *codes) bool {
 
 // permanent reports whether the class says that its errors are never retried.
 func (c *ErrorClass) permanent() bool {
-	return c.Action == retry.Fail || c.Action == retry.Escalate
+	return c.Action == retry.ActionFail || c.Action == retry.ActionEscalate
 }
 
 // mistakes are the codes that say that the request is at fault: such errors are
@@ -81,8 +81,8 @@ func (f *File) deciders() *[len(codes{})]decider {
 			}
 		}
 		if !c.onlyCodes() {
-			above.retries = above.retries || c.Action == retry.Retry
-			above.asksFor = above.asksFor || c.Action == retry.AsPolicy
+			above.retries = above.retries || c.Action == retry.ActionRetry
+			above.asksFor = above.asksFor || c.Action == retry.ActionDefault
 		}
 	}
 	return f.decides
@@ -103,8 +103,8 @@ func (f *File) final(c *ErrorClass) (by *ErrorClass, is bool) {
 			continue
 		}
 		d := f.deciders()[code]
-		asked := d.asksFor || d.class.Action == retry.AsPolicy
-		if d.retries || d.class.Action == retry.Retry || asked && !mistakes[code] {
+		asked := d.asksFor || d.class.Action == retry.ActionDefault
+		if d.retries || d.class.Action == retry.ActionRetry || asked && !mistakes[code] {
 			return nil, false
 		}
 		if by == nil && d.class.permanent() {
@@ -128,7 +128,7 @@ func permanentRetried(f *File, report report) {
 	for _, p := range f.Policies {
 		for _, class := range p.RetryOn {
 			c := f.class(class)
-			if c == nil || c.Action == retry.Retry { // P703 says where that has no effect
+			if c == nil || c.Action == retry.ActionRetry { // P703 says where that has no effect
 				continue
 			}
 			at := Place{"policies", p.Name, "retry_on"}
@@ -163,7 +163,7 @@ func unreachable(f *File, report report) {
 	for i := range f.Errors {
 		c := &f.Errors[i]
 		// Lists ask every class; only actions go by the first that matches.
-		if above := f.above(c); c.Action != retry.AsPolicy && len(above) > 0 {
+		if above := f.above(c); c.Action != retry.ActionDefault && len(above) > 0 {
 			report(Error, Place{"errors", string(c.Class), ""}, "%s has no effect at class %s, since all of its codes are those of %s above it: move it up, or remove it", c.Action, c.Class, strings.Join(above, ", "))
 		}
 	}
@@ -239,7 +239,7 @@ func (f *File) redundant(list []retry.Class) (outer, inner retry.Class, found bo
 	for _, outer := range list {
 		for _, inner := range list {
 			// A breaker is waited for only where its class is named.
-			if outer != inner && inner != retry.BreakerOpen && f.covers(outer, inner) {
+			if outer != inner && inner != retry.ClassBreakerOpen && f.covers(outer, inner) {
 				return outer, inner, true
 			}
 		}

@@ -177,12 +177,12 @@ func (f *File) inGroup(policy string) bool {
 // maxSum returns the greatest sum of all waits of p, and false where there are
 // too many to add up.
 func maxSum(p *retry.Policy) (sum time.Duration, ok bool) {
-	if p.MaxAttempts == retry.Unlimited || p.MaxAttempts > mostSummed {
+	if p.MaxAttempts > mostSummed {
 		return 0, false
 	}
 	const forever = 1<<63 - 1
 	for k := 1; k < p.MaxAttempts; k++ {
-		_, greatest := p.DelayBounds(k)
+		_, _, greatest := p.Bounds(k, 0)
 		sum += min(greatest, forever-sum)
 	}
 	return sum, true

@@ -26,7 +26,7 @@ var ofPolicies = []Rule{
 		Right: "backoff: {exponential: {base: 2}}",
 		Reads: []Field{"backoff", "base"},
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.Backoff == retry.Exponential && p.Base < 1, Error, "base",
+			return finding(p.Backoff == retry.BackoffExponential && p.Base < 1, Error, "base",
 				"base %v makes delays shrink: write at least 1, or fixed for equal delays", p.Base)
 		},
 	},
@@ -38,7 +38,7 @@ var ofPolicies = []Rule{
 		Reads: []Field{"backoff", "initial_delay", "delays", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			first := p.InitialDelay
-			if p.Backoff == retry.Custom {
+			if p.Backoff == retry.BackoffCustom {
 				return Finding{}, false
 			}
 			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
@@ -58,9 +58,9 @@ var ofPolicies = []Rule{
 			if p.MaxAttempts == retry.Unlimited {
 				severity = Error
 			}
-			greatest := longest(p, func(k int) time.Duration { _, most := p.DelayBounds(k); return most })
+			greatest := longest(p, func(k int) time.Duration { _, _, most := p.Bounds(k, 0); return most })
 			var field Field = "initial_delay"
-			if p.Backoff == retry.Custom {
+			if p.Backoff == retry.BackoffCustom {
 				field = "delays"
 			}
 			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, field,
@@ -74,7 +74,7 @@ var ofPolicies = []Rule{
 		Right: "{max_attempts: 20, max_delay: 5m}",
 		Reads: fields("max_attempts"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, p.BaseDelay) > time.Hour, Warning, "max_delay",
+			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, func(k int) time.Duration { _, base, _ := p.Bounds(k, 0); return base }) > time.Hour, Warning, "max_delay",
 				"without a cap delays grow beyond an hour: write a max_delay")
 		},
 	},
@@ -85,7 +85,7 @@ var ofPolicies = []Rule{
 		Right: "{max_attempts: 4, backoff: {custom: {delays: [1s, 2s, 5s]}}}",
 		Reads: []Field{"max_attempts", "backoff", "delays"},
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.Backoff == retry.Custom && p.MaxAttempts > 0 && len(p.Delays) > p.MaxAttempts-1, Warning, "delays",
+			return finding(p.Backoff == retry.BackoffCustom && p.MaxAttempts > 0 && len(p.Delays) > p.MaxAttempts-1, Warning, "delays",
 				"there are %d delays for %d retries: raise max_attempts to %d or remove the rest", len(p.Delays), p.MaxAttempts-1, len(p.Delays)+1)
 		},
 	},
@@ -97,7 +97,7 @@ var ofPolicies = []Rule{
 		Reads: []Field{"max_attempts", "backoff", "delays", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			n := len(p.Delays)
-			return finding(p.Backoff == retry.Custom && n > 0 && n < p.MaxAttempts-1, Warning, "delays",
+			return finding(p.Backoff == retry.BackoffCustom && n > 0 && p.MaxAttempts != retry.Unlimited && n < p.MaxAttempts-1, Warning, "delays",
 				"there are %d delays for %d retries, so that retry %d and later wait for max_delay: write them all", n, p.MaxAttempts-1, n+1)
 		},
 	},
@@ -108,11 +108,12 @@ var ofPolicies = []Rule{
 		Right: "backoff: fixed",
 		Reads: []Field{"max_attempts", "backoff", "initial_delay", "base", "increment", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
-			flat := p.Backoff == retry.Exponential && p.Base == 1 ||
-				p.Backoff == retry.Linear && p.Increment == 0 ||
-				p.Backoff != retry.Fixed && p.Backoff != retry.Custom && p.InitialDelay > 0 && p.InitialDelay == p.MaxDelay
+			flat := p.Backoff == retry.BackoffExponential && p.Base == 1 ||
+				p.Backoff == retry.BackoffLinear && p.Increment == 0 ||
+				p.Backoff != retry.BackoffFixed && p.Backoff != retry.BackoffCustom && p.InitialDelay > 0 && p.InitialDelay == p.MaxDelay
+			_, delay, _ := p.Bounds(1, 0)
 			f, found := finding(flat && p.MaxAttempts != 1, Warning, "backoff",
-				"all delays are %s: write backoff: fixed", duration.Format(p.BaseDelay(1)))
+				"all delays are %s: write backoff: fixed", duration.Format(delay))
 			f.Else = "initial_delay"
 			return f, found
 		},
@@ -139,7 +140,7 @@ var ofPolicies = []Rule{
 			if limit <= 0 || p.MaxAttempts == 1 {
 				return Finding{}, false
 			}
-			least, greatest := p.DelayBounds(1)
+			least, _, greatest := p.Bounds(1, 0)
 			if limit < least {
 				return finding(true, Error, field,
 					"%s %s is smaller than the first delay %s, so that nothing is ever retried: raise %s or lower initial_delay", field, duration.Format(limit), duration.Format(least), field)
@@ -156,7 +157,7 @@ var ofPolicies = []Rule{
 		Reads: fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			limit, field := waiting(p)
-			if limit <= 0 || p.MaxAttempts < 3 {
+			if limit <= 0 || p.MaxAttempts < 3 || p.MaxAttempts == retry.Unlimited {
 				return Finding{}, false
 			}
 			severity := Info
@@ -180,7 +181,7 @@ var ofPolicies = []Rule{
 			}
 			var sum time.Duration
 			for k := 1; k < p.MaxAttempts && sum <= p.DelayBudget; k++ {
-				_, greatest := p.DelayBounds(k)
+				_, _, greatest := p.Bounds(k, 0)
 				sum += min(greatest, p.DelayBudget+1-sum)
 			}
 			return finding(sum <= p.DelayBudget, Info, "delay_budget",
@@ -232,7 +233,7 @@ var ofPolicies = []Rule{
 		Right: "{max_attempts: 4, attempt_timeout: 2s, timeout: 15s}",
 		Reads: fields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 || !retried(p, retry.Timeout) || ownSchedule(p, retry.Timeout) {
+			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 || p.MaxAttempts == retry.Unlimited || !retried(p, retry.ClassTimeout) || ownSchedule(p, retry.ClassTimeout) {
 				return Finding{}, false
 			}
 			if waitsWithin(p, p.Timeout, 0) < p.MaxAttempts-1 {
@@ -251,7 +252,7 @@ var ofPolicies = []Rule{
 		Reads: []Field{"max_attempts", "attempt_timeout", "timeout", "retry_on"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			unlimited := p.AttemptTimeout <= 0 || p.AttemptTimeout == p.Timeout
-			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.Timeout), Warning, "retry_on",
+			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.ClassTimeout), Warning, "retry_on",
 				"timeouts are to be retried, but an attempt ends only with the call's timeout %s: write an attempt_timeout below it", duration.Format(p.Timeout))
 		},
 	},
@@ -298,7 +299,7 @@ func waiting(p *retry.Policy) (limit time.Duration, field Field) {
 func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
 	var passed time.Duration
 	for k := 1; k < p.MaxAttempts && k <= mostSummed; k++ {
-		least, _ := p.DelayBounds(k)
+		least, _, _ := p.Bounds(k, 0)
 		for _, d := range [...]time.Duration{attempt, least} {
 			if d >= end-passed {
 				return k - 1
@@ -312,7 +313,7 @@ func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
 // retried reports whether a built-in class is retried.
 func retried(p *retry.Policy, class retry.Class) bool {
 	in := func(list []retry.Class) bool {
-		return slices.ContainsFunc(list, func(c retry.Class) bool { return c == class || c == retry.Transient || c == retry.Any })
+		return slices.ContainsFunc(list, func(c retry.Class) bool { return c == class || c == retry.ClassTransient || c == retry.ClassAny })
 	}
 	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn)
 }
@@ -326,12 +327,10 @@ func ownSchedule(p *retry.Policy, class retry.Class) bool {
 // and others are looked at as far as they matter.
 func longest(p *retry.Policy, delay func(k int) time.Duration) (d time.Duration) {
 	last := 100
-	if p.Backoff == retry.Custom {
+	if p.Backoff == retry.BackoffCustom {
 		last = len(p.Delays) + 1
 	}
-	if p.MaxAttempts != retry.Unlimited {
-		last = min(last, p.MaxAttempts-1)
-	}
+	last = min(last, p.MaxAttempts-1)
 	for k := 1; k <= max(last, 1); k++ {
 		d = max(d, delay(k))
 	}

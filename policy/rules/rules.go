@@ -79,7 +79,8 @@ type Known func(Field) bool
 // Check returns the findings of every rule about p, in the order of their ids.
 // A nil known means that every field is.
 func Check(p *retry.Policy, known Known) []Finding {
-	effective := p.Effective()
+	effective := *p
+	effective.Schedule = p.Schedule.Effective()
 	var findings []Finding
 	for _, r := range All {
 		if r.check == nil || known != nil && slices.ContainsFunc(r.Reads, func(f Field) bool { return !known(f) }) {

@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 
 // TestUnknown: a rule is silent when a field that it reads is not known.
 func TestUnknown(t *testing.T) {
-	p := &retry.Policy{Name: "p", MaxAttempts: retry.Unlimited}
+	p := &retry.Policy{Name: "p", Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}}
 	if got := rules.Check(p, nil); len(got) != 1 || got[0].Rule != "P300" || got[0].Policy != "p" {
 		t.Fatalf("got %v, want P300", got)
 	}

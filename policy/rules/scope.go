@@ -95,7 +95,7 @@ func noJitter(f *File, report report) {
 	for _, p := range f.Policies {
 		why := ""
 		switch {
-		case p.Jitter != retry.NoJitter || p.MaxAttempts == 1:
+		case p.Jitter != retry.JitterNone || p.MaxAttempts == 1:
 		case f.inGroup(p.Name):
 			why = "the units of a group fail together"
 		case p.Breaker != "":
@@ -152,15 +152,13 @@ var ofSchedules = []string{"P106", "P201", "P204", "P300", "P301", "P404"}
 func perError(f *File, report report) {
 	for _, p := range f.Policies {
 		for _, o := range p.PerError {
-			own := o.Schedule()
-			own.DelayBudget, own.MaxElapsed, own.Timeout = p.DelayBudget, p.MaxElapsed, p.Timeout
-			effective := own.Effective()
+			own := p.Under(o)
 			for _, r := range ofPolicies {
 				if !slices.Contains(ofSchedules, r.ID) {
 					continue
 				}
 				_, already := r.check(p.Policy)
-				if finding, found := r.check(&effective); found && !already {
+				if finding, found := r.check(&own); found && !already {
 					report(finding.Severity, Place{"policies", p.Name, PerError(o.Class)}, "for errors of class %s: %s (%s)", o.Class, finding.Text, r.ID)
 				}
 			}
@@ -180,11 +178,11 @@ func opensInside(f *File, report report) {
 			if !f.retries(p, c) || !counts(b, c) {
 				continue
 			}
-			if n, of := p.attemptsAfter(c); more(n, most) {
+			if n, of := p.attemptsAfter(c); n > most {
 				most, own = n, of
 			}
 		}
-		if !more(most, b.Failures) {
+		if most <= b.Failures {
 			continue
 		}
 		at := Place{"policies", p.Name, "breaker"}
@@ -204,7 +202,7 @@ func (p *Policy) kinds(b *retry.BreakerPolicy) []retry.Class {
 		list = append(list, o.Class)
 	}
 	return slices.DeleteFunc(list, func(c retry.Class) bool {
-		return c == retry.Any || c == retry.Transient || c == retry.Canceled || c == retry.BreakerOpen
+		return c == retry.ClassAny || c == retry.ClassTransient || c == retry.ClassCanceled || c == retry.ClassBreakerOpen
 	})
 }
 
@@ -232,22 +230,19 @@ func (p *Policy) attemptsAfter(c retry.Class) (n int, own retry.Class) {
 	return p.MaxAttempts, ""
 }
 
-// more reports whether n attempts, or an unlimited number, are more than m.
-func more(n, m int) bool { return n == retry.Unlimited && m != n || m != retry.Unlimited && n > m }
-
 func counts(b *retry.BreakerPolicy, class retry.Class) bool {
 	return len(b.Count) == 0 || slices.ContainsFunc(b.Count, func(c retry.Class) bool { return covers(c, class) })
 }
 
-// transient are the classes that retry.Transient unites.
-var transient = []retry.Class{retry.Network, retry.Timeout, retry.ServerError, retry.RateLimit}
+// transient are the classes that retry.ClassTransient unites.
+var transient = []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, retry.ClassRateLimit}
 
 // covers reports whether every error of class inner is one of outer, too.
 func covers(outer, inner retry.Class) bool {
 	switch {
-	case outer == inner, outer == retry.Any:
+	case outer == inner, outer == retry.ClassAny:
 		return true
-	case outer == retry.Transient:
+	case outer == retry.ClassTransient:
 		return slices.Contains(transient, inner)
 	}
 	return false
@@ -266,7 +261,7 @@ func escalatesEarly(f *File, report report) {
 func hopeless(f *File, report report) {
 	for _, p := range f.Policies {
 		b := f.breaker(p.Breaker)
-		if b == nil || !slices.Contains(p.RetryOn, retry.BreakerOpen) || slices.Contains(p.AbortOn, retry.BreakerOpen) || ownSchedule(p.Policy, retry.BreakerOpen) {
+		if b == nil || !slices.Contains(p.RetryOn, retry.ClassBreakerOpen) || slices.Contains(p.AbortOn, retry.ClassBreakerOpen) || ownSchedule(p.Policy, retry.ClassBreakerOpen) {
 			continue
 		}
 		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
@@ -280,7 +275,7 @@ func countsMistakes(f *File, report report) {
 	for _, b := range f.Breakers {
 		for _, class := range b.Count {
 			c := f.class(class)
-			if class == retry.Any || class == retry.Canceled || c != nil && (c.permanent() || c.within(mistakes)) {
+			if class == retry.ClassAny || class == retry.ClassCanceled || c != nil && (c.permanent() || c.within(mistakes)) {
 				report(Warning, Place{"breakers", b.Name, "count"}, "%s counts errors that are the caller's, so that one bad caller shuts out all: count classes that are the service's fault", class)
 				break
 			}

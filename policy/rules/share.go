@@ -26,7 +26,7 @@ func notIdempotent(f *File, report report) {
 		}
 		for _, class := range p.RetryOn {
 			// A breaker refuses before anything is done.
-			if c := f.class(class); class != retry.BreakerOpen && (c == nil || !c.Unprocessed) {
+			if c := f.class(class); class != retry.ClassBreakerOpen && (c == nil || !c.Unprocessed) {
 				report(Error, at, "%s is not idempotent, but policy %s retries %s, after which the work may be done already: %s", name, p.Name, class, fix)
 				break
 			}
@@ -66,7 +66,7 @@ func neverBinds(f *File, report report) {
 				most += p.MaxAttempts - 1
 			}
 			for _, o := range p.PerError {
-				if o.MaxAttempts == retry.Unlimited || o.MaxAttempts > p.MaxAttempts {
+				if o.MaxAttempts > p.MaxAttempts {
 					most = g.Budget.PerUnit
 				}
 			}
@@ -137,7 +137,7 @@ func unused(f *File, report report) {
 			slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Scope == s.Name }))
 	}
 	for _, c := range f.Errors {
-		warn("errors", string(c.Class), "error class", c.Action != retry.AsPolicy || f.names(c.Class))
+		warn("errors", string(c.Class), "error class", c.Action != retry.ActionDefault || f.names(c.Class))
 	}
 	for _, b := range f.Breakers {
 		warn("breakers", b.Name, "breaker", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Breaker == b.Name }))

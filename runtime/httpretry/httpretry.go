@@ -2,7 +2,10 @@
 // http.RoundTripper under a policy of package retry.
 //
 //	client := &http.Client{Transport: &httpretry.Transport{
-//		Policy: &retry.Policy{Name: "api", MaxAttempts: 4, Jitter: retry.Full, AttemptTimeout: 5 * time.Second},
+//		Policy: &retry.Policy{
+//			Name: "api", AttemptTimeout: 5 * time.Second,
+//			Schedule: retry.Schedule{MaxAttempts: 4, Jitter: retry.JitterFull},
+//		},
 //	}}
 //
 // It repeats what may be repeated, with the body of the request sent again from

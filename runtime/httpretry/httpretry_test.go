@@ -89,14 +89,14 @@ func TestTransport(t *testing.T) {
 		{"exhausted with an error", "GET", nil, []any{errRefused}, retry.Policy{}, 0, 3, 3 * time.Second},
 		{"not retried", "GET", nil, []any{404}, retry.Policy{}, 404, 1, 0},
 		{"not retried, whatever it asks for", "GET", nil, []any{after(404, "7")}, retry.Policy{}, 404, 1, 0},
-		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ServerError}}, 501, 1, 0},
+		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ClassServerError}}, 501, 1, 0},
 		{"body sent again", "PUT", strings.NewReader("data"), []any{503, 503, 200}, retry.Policy{}, 200, 3, 3 * time.Second},
 		{"body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), []any{503}, retry.Policy{}, 503, 1, 0},
 		{"POST", "POST", strings.NewReader("data"), []any{503}, retry.Policy{}, 503, 1, 0},
 		{"seconds", "GET", nil, []any{after(429, "7"), 200}, retry.Policy{}, 200, 2, 7 * time.Second},
 		{"date", "GET", nil, []any{after(503, future), 200}, retry.Policy{}, 200, 2, 20 * time.Second},
 		{"a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200, 2, 5 * time.Minute},
-		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{RetryAfter: retry.RetryAfter{FailOver: true}}, 429, 1, 0},
+		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{FailOver: true}}}, 429, 1, 0},
 		{"unreadable", "GET", nil, []any{after(429, "soon"), 200}, retry.Policy{}, 200, 2, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := (&Transport{Base: n, Policy: &retry.Policy{InitialDelay: retry.None}}).RoundTrip(req)
+	resp, err := (&Transport{Base: n, Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}).RoundTrip(req)
 	if err != nil || resp.StatusCode != 200 || !slices.Equal(n.keys, []string{"k1", "k1"}) || req.Header.Get(keyHeader) != "" {
 		t.Errorf("got %v, keys %q; the caller's header is %v", err, n.keys, req.Header)
 	}
@@ -157,7 +157,7 @@ func TestBodyUnderALimit(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 200 * time.Millisecond, MaxAttempts: 1}}}
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 200 * time.Millisecond, Schedule: retry.Schedule{MaxAttempts: 1}}}}
 	get := func(path string) (int, error) {
 		resp, err := client.Get(server.URL + path)
 		if err != nil {
@@ -177,7 +177,7 @@ func TestBodyUnderALimit(t *testing.T) {
 
 func TestOpenBreakerClosesTheBody(t *testing.T) {
 	b := retry.NewBreaker(retry.BreakerPolicy{})
-	b.Restore(retry.BreakerSnapshot{State: retry.Escalated})
+	b.Restore(retry.BreakerSnapshot{State: retry.StateEscalated})
 	body := &openBody{Reader: strings.NewReader("data")}
 	req, err := http.NewRequestWithContext(t.Context(), "PUT", "http://example.com", body)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestBreakerCounts(t *testing.T) {
 		opens  bool
 	}{
 		{"retried", "GET", nil, 503, nil, nil, true},
-		{"a status that is not retried", "GET", nil, 503, []retry.Class{retry.Network}, []retry.Class{retry.ServerError}, true},
+		{"a status that is not retried", "GET", nil, 503, []retry.Class{retry.ClassNetwork}, []retry.Class{retry.ClassServerError}, true},
 		{"a method that is not", "POST", strings.NewReader("data"), 503, nil, nil, true},
 		{"a body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), errRefused, nil, nil, true},
 		{"the caller's mistake", "GET", nil, 404, nil, nil, false},
@@ -210,7 +210,7 @@ func TestBreakerCounts(t *testing.T) {
 			b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1, Count: tt.count})
 			transport := &Transport{
 				Base: &network{answers: []any{tt.answer}}, Breaker: b,
-				Policy: &retry.Policy{MaxAttempts: 1, RetryOn: tt.retry},
+				Policy: &retry.Policy{Schedule: retry.Schedule{MaxAttempts: 1}, RetryOn: tt.retry},
 			}
 			req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://example.com", tt.body)
 			if err != nil {
@@ -219,7 +219,7 @@ func TestBreakerCounts(t *testing.T) {
 			if resp, err := transport.RoundTrip(req); err == nil {
 				_ = resp.Body.Close()
 			}
-			if opened := b.State() == retry.Open; opened != tt.opens {
+			if opened := b.State() == retry.StateOpen; opened != tt.opens {
 				t.Errorf("the breaker is %v", b.State())
 			}
 			if _, err := transport.RoundTrip(req); errors.Is(err, retry.ErrBreakerOpen) != tt.opens {
@@ -295,7 +295,7 @@ func TestLastResponseIsWhole(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", size))
 	}))
 	defer server.Close()
-	policy := &retry.Policy{AttemptTimeout: time.Minute, MaxAttempts: 2, InitialDelay: retry.None}
+	policy := &retry.Policy{AttemptTimeout: time.Minute, Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None}}
 	resp, err := (&http.Client{Transport: &Transport{Policy: policy}}).Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestBodyThatStalls(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{MaxAttempts: 3, InitialDelay: retry.None}}}
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}}}}
 	resp, err := client.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func TestBreakerOpensInTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := retry.NewBreaker(retry.BreakerPolicy{Failures: 2})
 		n := &network{answers: []any{503}}
-		time.AfterFunc(500*time.Millisecond, func() { b.Restore(retry.BreakerSnapshot{State: retry.Escalated}) })
+		time.AfterFunc(500*time.Millisecond, func() { b.Restore(retry.BreakerSnapshot{State: retry.StateEscalated}) })
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -351,7 +351,7 @@ func TestBreakerOpensInTheWait(t *testing.T) {
 func TestBaseWithoutBody(t *testing.T) {
 	for _, status := range []int{200, 503} {
 		base := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: status}, nil })
-		resp, err := (&http.Client{Transport: &Transport{Base: base, Policy: &retry.Policy{InitialDelay: retry.None}}}).Get("http://example.com")
+		resp, err := (&http.Client{Transport: &Transport{Base: base, Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}}).Get("http://example.com")
 		if err != nil || resp.StatusCode != status {
 			t.Fatalf("got %v, %v", resp, err)
 		}
@@ -386,7 +386,7 @@ func TestBodyIsClosedTwice(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
-	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 20 * time.Millisecond, InitialDelay: retry.None}}}
+	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 20 * time.Millisecond, Schedule: retry.Schedule{InitialDelay: retry.None}}}}
 	_, err := client.Get(server.URL)
 	if timeout, ok := err.(*url.Error); !ok || !timeout.Timeout() || !os.IsTimeout(err) {
 		t.Errorf("got %v", err)

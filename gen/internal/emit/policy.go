@@ -59,7 +59,7 @@ var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
 // literal emits the fields of a policy in their order. Values that mean
 // nothing under the policy's strategy are left out.
 func (out printer) literal(p *retry.Policy) []jen.Code {
-	fields := append([]jen.Code{jen.Id("Name").Op(":").Lit(p.Name)}, schedule(p)...)
+	fields := []jen.Code{jen.Id("Name").Op(":").Lit(p.Name), schedule(&p.Schedule)}
 	field := func(name string, value jen.Code) {
 		fields = append(fields, jen.Id(name).Op(":").Add(value))
 	}
@@ -93,16 +93,14 @@ func (out printer) literal(p *retry.Policy) []jen.Code {
 	if len(p.PerError) > 0 {
 		var overrides []jen.Code
 		for _, o := range p.PerError {
-			own := o.Schedule()
-			one := append([]jen.Code{jen.Id("Class").Op(":").Add(class(o.Class))}, schedule(&own)...)
-			overrides = append(overrides, jen.Custom(multiline, append(one, ending(&own)...)...))
+			overrides = append(overrides, jen.Custom(multiline, jen.Id("Class").Op(":").Add(class(o.Class)), schedule(&o.Schedule)))
 		}
 		field("PerError", jen.Index().Qual(RuntimePath, "Override").Custom(multiline, overrides...))
 	}
 	if p.Nested {
 		field("Nested", jen.True())
 	}
-	return append(fields, ending(p)...)
+	return fields
 }
 
 // classesOf returns the definitions that a policy needs: those of the file,
@@ -129,9 +127,9 @@ func (out printer) classesOf(p *retry.Policy) jen.Code {
 	return jen.Qual("slices", "Concat").Call(jen.Id(ClassesVar), jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, own...))
 }
 
-// ending emits what becomes of waits that errors ask for, and of exhaustion.
-func ending(p *retry.Policy) (fields []jen.Code) {
-	if r := p.RetryAfter; r != (retry.RetryAfter{}) {
+// ending emits the limits on requested waits, and the action on exhaustion.
+func ending(s *retry.Schedule) (fields []jen.Code) {
+	if r := s.RetryAfter; r != (retry.RetryAfter{}) {
 		var list []jen.Code
 		if r.Max != 0 {
 			list = append(list, jen.Id("Max").Op(":").Add(durationExpr(r.Max)))
@@ -144,29 +142,31 @@ func ending(p *retry.Policy) (fields []jen.Code) {
 		}
 		fields = append(fields, jen.Id("RetryAfter").Op(":").Qual(RuntimePath, "RetryAfter").Values(list...))
 	}
-	if p.Escalate {
+	if s.Escalate {
 		fields = append(fields, jen.Id("Escalate").Op(":").True())
 	}
 	return fields
 }
 
-// schedule emits how often and how fast.
-func schedule(p *retry.Policy) []jen.Code {
+// schedule emits
+//
+//	Schedule: retry.Schedule{MaxAttempts: 3, …}
+func schedule(p *retry.Schedule) jen.Code {
 	var fields []jen.Code
 	field := func(name string, value jen.Code) {
 		fields = append(fields, jen.Id(name).Op(":").Add(value))
 	}
 	field("MaxAttempts", orWord(p.MaxAttempts, retry.Unlimited, "Unlimited", jen.Lit(p.MaxAttempts)))
-	field("Backoff", jen.Qual(RuntimePath, strategyNames[p.Backoff]))
-	if p.Backoff != retry.Custom {
+	field("Backoff", jen.Qual(RuntimePath, backoffNames[p.Backoff]))
+	if p.Backoff != retry.BackoffCustom {
 		field("InitialDelay", durationExpr(p.InitialDelay))
 	}
 	switch p.Backoff {
-	case retry.Exponential:
+	case retry.BackoffExponential:
 		field("Base", jen.Lit(p.Base))
-	case retry.Linear:
+	case retry.BackoffLinear:
 		field("Increment", durationExpr(p.Increment))
-	case retry.Custom:
+	case retry.BackoffCustom:
 		var delays []jen.Code
 		for _, d := range p.Delays {
 			delays = append(delays, durationExpr(d))
@@ -174,21 +174,26 @@ func schedule(p *retry.Policy) []jen.Code {
 		field("Delays", jen.Index().Qual("time", "Duration").Values(delays...))
 	}
 	field("MaxDelay", durationExpr(p.MaxDelay))
-	if p.Jitter != retry.NoJitter {
+	if p.Jitter != retry.JitterNone {
 		field("Jitter", jen.Qual(RuntimePath, jitterNames[p.Jitter]))
 	}
-	if p.Jitter == retry.Proportional || p.Jitter == retry.Additive {
+	if p.Jitter == retry.JitterProportional || p.Jitter == retry.JitterAdditive {
 		field("JitterFactor", jen.Lit(p.JitterFactor))
 	}
-	return fields
+	fields = append(fields, ending(p)...)
+	return jen.Id("Schedule").Op(":").Qual(RuntimePath, "Schedule").Custom(multiline, fields...)
 }
 
 var (
-	strategyNames = [...]string{"Exponential", "Fixed", "Linear", "Fibonacci", "Custom"}
-	jitterNames   = [...]string{"NoJitter", "Proportional", "Full", "Equal", "Decorrelated", "Additive"}
-	classNames    = map[retry.Class]string{
-		retry.Network: "Network", retry.Timeout: "Timeout", retry.ServerError: "ServerError", retry.RateLimit: "RateLimit",
-		retry.Canceled: "Canceled", retry.BreakerOpen: "BreakerOpen", retry.Transient: "Transient", retry.Any: "Any",
+	backoffNames = [...]string{"BackoffExponential", "BackoffFixed", "BackoffLinear", "BackoffFibonacci", "BackoffCustom"}
+	jitterNames  = [...]string{
+		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
+	}
+	classNames = map[retry.Class]string{
+		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
+		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",
+		retry.ClassCanceled: "ClassCanceled", retry.ClassBreakerOpen: "ClassBreakerOpen",
+		retry.ClassTransient: "ClassTransient", retry.ClassAny: "ClassAny",
 	}
 )
 

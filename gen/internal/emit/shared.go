@@ -104,13 +104,13 @@ func (p printer) class(c ErrorClass) (fields []jen.Code) {
 	if c.Pattern != nil {
 		field("Pattern", jen.Qual("regexp", "MustCompile").Call(jen.Lit(c.Pattern.String())))
 	}
-	if c.Action != retry.AsPolicy {
+	if c.Action != retry.ActionDefault {
 		field("Action", jen.Qual(RuntimePath, actionNames[c.Action]))
 	}
 	return fields
 }
 
-var actionNames = [...]string{"AsPolicy", "Retry", "Fail", "Escalate"}
+var actionNames = [...]string{"ActionDefault", "ActionRetry", "ActionFail", "ActionEscalate"}
 
 func reference(r bind.Ref) *jen.Statement {
 	s := jen.Null()
@@ -199,7 +199,9 @@ func breakerLiteral(b retry.BreakerPolicy) *jen.Statement {
 		jen.Id("OpenFor").Op(":").Add(durationExpr(b.OpenFor)),
 		jen.Id("HalfOpenCalls").Op(":").Lit(b.HalfOpenCalls),
 		jen.Id("Successes").Op(":").Lit(b.Successes),
-		jen.Id("EscalateAfter").Op(":").Add(orWord(b.EscalateAfter, retry.None, "None", jen.Lit(b.EscalateAfter))),
+	}
+	if b.EscalateAfter > 0 {
+		fields = append(fields, jen.Id("EscalateAfter").Op(":").Lit(b.EscalateAfter))
 	}
 	if len(b.Count) > 0 {
 		fields = append(fields, jen.Id("Count").Op(":").Add(classes(b.Count)))
@@ -211,7 +213,7 @@ func budgetLiteral(b retry.BudgetPolicy) *jen.Statement {
 	return jen.Qual(RuntimePath, "BudgetPolicy").Values(
 		jen.Id("Name").Op(":").Lit(b.Name),
 		jen.Id("Ratio").Op(":").Lit(b.Ratio),
-		jen.Id("MinPerSecond").Op(":").Add(orWord(b.MinPerSecond, retry.None, "None", jen.Lit(b.MinPerSecond))),
+		jen.Id("MinPerSecond").Op(":").Add(orWord(b.MinPerSecond, retry.NoRefill, "NoRefill", jen.Lit(b.MinPerSecond))),
 		jen.Id("Burst").Op(":").Lit(b.Burst),
 	)
 }
@@ -229,8 +231,8 @@ func (p printer) group(out *jen.File, g Group) {
 	if b := g.Budget; b != nil {
 		field("Budget", jen.Op("&").Qual(RuntimePath, "JobBudgetPolicy").Values(
 			jen.Id("Name").Op(":").Lit(b.Name),
-			jen.Id("Retries").Op(":").Add(orWord(b.Retries, retry.None, "None", jen.Lit(b.Retries))),
-			jen.Id("PerUnit").Op(":").Add(orWord(b.PerUnit, retry.None, "None", jen.Lit(b.PerUnit))),
+			jen.Id("Retries").Op(":").Add(orWord(b.Retries, retry.NoRetries, "NoRetries", jen.Lit(b.Retries))),
+			jen.Id("PerUnit").Op(":").Add(orWord(b.PerUnit, retry.NoRetries, "NoRetries", jen.Lit(b.PerUnit))),
 			jen.Id("MaxRetries").Op(":").Lit(b.MaxRetries),
 			jen.Id("MaxPerUnit").Op(":").Lit(b.MaxPerUnit),
 		))

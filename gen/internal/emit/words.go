@@ -23,7 +23,7 @@ func words(p *retry.Policy) string {
 	}
 	switch {
 	case p.MaxAttempts == 1:
-	case p.Jitter == retry.Decorrelated: // reads no strategy
+	case p.Jitter == retry.JitterDecorrelated: // reads no strategy
 		b.WriteString(", waiting from " + duration.Format(p.InitialDelay) + " to three times the wait before" + capWords(p))
 	default:
 		b.WriteString(", waiting " + waits(p) + jitterWords(p))
@@ -63,13 +63,13 @@ func sharedWords(p Policy) string {
 
 func jitterWords(p *retry.Policy) string {
 	switch p.Jitter {
-	case retry.Proportional:
+	case retry.JitterProportional:
 		return fmt.Sprintf(", give or take %.4g %%", 100*p.JitterFactor)
-	case retry.Additive:
+	case retry.JitterAdditive:
 		return fmt.Sprintf(", and up to %.4g %% more", 100*p.JitterFactor)
-	case retry.Full:
+	case retry.JitterFull:
 		return ", each drawn from zero to that"
-	case retry.Equal:
+	case retry.JitterEqual:
 		return ", each drawn from half to all of that"
 	}
 	return ""
@@ -84,7 +84,8 @@ func waits(p *retry.Policy) string {
 	}
 	var list []string
 	for k := range n {
-		list = append(list, duration.Format(p.BaseDelay(k+1)))
+		_, base, _ := p.Bounds(k+1, 0)
+		list = append(list, duration.Format(base))
 	}
 	if p.MaxAttempts-1 == n {
 		return join(list, " and ")

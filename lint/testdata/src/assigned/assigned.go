@@ -8,7 +8,7 @@ import (
 
 // A field that the package assigns to later is not known from a literal.
 func nopeAssigned(d time.Duration) retry.Policy {
-	p := retry.Policy{MaxAttempts: retry.Unlimited}
+	p := retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}}
 	p.DelayBudget = d
 	return p
 }

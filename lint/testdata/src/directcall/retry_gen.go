@@ -8,7 +8,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-var policyRead = retry.Policy{Name: "read", MaxAttempts: 3}
+var policyRead = retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 3}}
 
 func (c *client) retryOrder(ctx context.Context, id string) (string, error) {
 	call := policyRead.Begin()

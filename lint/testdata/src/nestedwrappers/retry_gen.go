@@ -21,7 +21,7 @@ type Shared struct {
 // NewShared returns breakers that are closed and budgets that are full.
 func NewShared() *Shared {
 	return &Shared{
-		UpBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "up", Failures: 30, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1, EscalateAfter: 32}),
+		UpBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "up", Failures: 30, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 	}
 }
 
@@ -31,35 +31,41 @@ var DefaultShared = NewShared()
 
 // policyFive: up to 5 attempts, waiting 1s, 2s, 4s and 8s.
 var policyFive = retry.Policy{
-	Name:         "five",
-	MaxAttempts:  5,
-	Backoff:      retry.Exponential,
-	InitialDelay: time.Second,
-	Base:         2.0,
-	MaxDelay:     30 * time.Second,
+	Name: "five",
+	Schedule: retry.Schedule{
+		MaxAttempts:  5,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: time.Second,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+	},
 }
 
 // policyNested: up to 5 attempts, waiting 1s, 2s, 4s and 8s.
 var policyNested = retry.Policy{
-	Name:         "nested",
-	MaxAttempts:  5,
-	Backoff:      retry.Exponential,
-	InitialDelay: time.Second,
-	Base:         2.0,
-	MaxDelay:     30 * time.Second,
-	Nested:       true,
+	Name: "nested",
+	Schedule: retry.Schedule{
+		MaxAttempts:  5,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: time.Second,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+	},
+	Nested: true,
 }
 
 // policyGuarded: up to 5 attempts, waiting 1s, 2s, 4s and 8s, each drawn from
 // zero to that; shares breaker up.
 var policyGuarded = retry.Policy{
-	Name:         "guarded",
-	MaxAttempts:  5,
-	Backoff:      retry.Exponential,
-	InitialDelay: time.Second,
-	Base:         2.0,
-	MaxDelay:     30 * time.Second,
-	Jitter:       retry.Full,
+	Name: "guarded",
+	Schedule: retry.Schedule{
+		MaxAttempts:  5,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: time.Second,
+		Base:         2.0,
+		MaxDelay:     30 * time.Second,
+		Jitter:       retry.JitterFull,
+	},
 }
 
 // RetrySync calls Sync until it succeeds or policy five gives up.
@@ -247,4 +253,4 @@ func RetryOther(ctx context.Context, c *wrapped.Client) error {
 	}
 }
 
-// retrygen:sum cdb4e9cff096b4a7b92a6bc3
+// retrygen:sum 226432e62eb4f4d3bc4b0dfb

@@ -7,12 +7,12 @@ import (
 )
 
 var unbounded = retry.Policy{
-	MaxAttempts: retry.Unlimited, // want `nothing ends these retries: write a number for MaxAttempts, or a DelayBudget, MaxElapsed or Timeout \(P300\)`
+	Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}, // want `nothing ends these retries: write a number for MaxAttempts, or a DelayBudget, MaxElapsed or Timeout \(P300\)`
 }
 
 var stingy = retry.Policy{
-	InitialDelay: 2 * time.Second,
-	DelayBudget:  time.Second, // want `DelayBudget 1s is smaller than the first delay 2s.*P301`
+	Schedule:    retry.Schedule{InitialDelay: 2 * time.Second},
+	DelayBudget: time.Second, // want `DelayBudget 1s is smaller than the first delay 2s.*P301`
 }
 
 // The first delay is 1s by default.
@@ -29,45 +29,49 @@ var pointers = []*retry.Policy{{
 }}
 
 func local() retry.Policy {
-	return retry.Policy{Backoff: retry.Custom, Delays: []time.Duration{time.Minute, time.Minute}, MaxDelay: time.Hour, Timeout: 90 * time.Second} // want `only 2 of 3 attempts can begin.*P404`
+	return retry.Policy{Schedule: retry.Schedule{Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Minute, time.Minute}, MaxDelay: time.Hour}, Timeout: 90 * time.Second} // want `only 2 of 3 attempts can begin.*P404`
 }
 
 // Every rule about one policy, in the order of the ids.
 var each = []retry.Policy{
-	{Base: 0.5}, // want `P106`
-	{InitialDelay: time.Minute, MaxDelay: time.Second},                                         // want `MaxDelay 1s is shorter than the first delay 1m.*P201`
-	{MaxAttempts: 5, Backoff: retry.Fixed, InitialDelay: time.Microsecond},                     // want `InitialDelay.*P204`
-	{MaxAttempts: 20, MaxDelay: retry.None},                                                    // want `P205`
-	{MaxAttempts: 2, Backoff: retry.Custom, Delays: []time.Duration{time.Second, time.Second}}, // want `P206`
-	{MaxAttempts: 5, Backoff: retry.Custom, Delays: []time.Duration{time.Second, time.Second}}, // want `P207`
-	{Base: 1}, // want `P209`
-	{MaxAttempts: 5, Backoff: retry.Fixed, Jitter: retry.NoJitter, InitialDelay: time.Second, DelayBudget: 2 * time.Second}, // want `DelayBudget 2s pays for.*P302`
-	{DelayBudget: time.Minute, Timeout: 30 * time.Second},                                                                   // want `P304`
-	{MaxAttempts: 4, AttemptTimeout: 5 * time.Second, Timeout: 15 * time.Second, RetryOn: []retry.Class{retry.Timeout}},     // want `P405`
-	{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.Timeout}},                                                      // want `P406`
-	{RetryOn: []retry.Class{retry.Network, retry.Timeout}, AbortOn: []retry.Class{retry.Timeout}},                           // want `P702`
+	{Schedule: retry.Schedule{Base: 0.5}},                                                                                                                      // want `P106`
+	{Schedule: retry.Schedule{InitialDelay: time.Minute, MaxDelay: time.Second}},                                                                               // want `MaxDelay 1s is shorter than the first delay 1m.*P201`
+	{Schedule: retry.Schedule{MaxAttempts: 5, Backoff: retry.BackoffFixed, InitialDelay: time.Microsecond}},                                                    // want `InitialDelay.*P204`
+	{Schedule: retry.Schedule{MaxAttempts: 20, MaxDelay: retry.None}},                                                                                          // want `P205`
+	{Schedule: retry.Schedule{MaxAttempts: 2, Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Second, time.Second}}},                                // want `P206`
+	{Schedule: retry.Schedule{MaxAttempts: 5, Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Second, time.Second}}},                                // want `P207`
+	{Schedule: retry.Schedule{Base: 1}},                                                                                                                        // want `P209`
+	{Schedule: retry.Schedule{MaxAttempts: 5, Backoff: retry.BackoffFixed, Jitter: retry.JitterNone, InitialDelay: time.Second}, DelayBudget: 2 * time.Second}, // want `DelayBudget 2s pays for.*P302`
+	{DelayBudget: time.Minute, Timeout: 30 * time.Second},                                                                                                      // want `P304`
+	{Schedule: retry.Schedule{MaxAttempts: 4}, AttemptTimeout: 5 * time.Second, Timeout: 15 * time.Second, RetryOn: []retry.Class{retry.ClassTimeout}},         // want `P405`
+	{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.ClassTimeout}},                                                                                    // want `P406`
+	{RetryOn: []retry.Class{retry.ClassNetwork, retry.ClassTimeout}, AbortOn: []retry.Class{retry.ClassTimeout}},                                               // want `P702`
 }
 
 // ---- what must stay silent ----
 
 // It only informs.
-var nopeInforms = retry.Policy{MaxAttempts: 3, Backoff: retry.Fixed, InitialDelay: time.Second, DelayBudget: time.Minute}
+var nopeInforms = retry.Policy{Schedule: retry.Schedule{MaxAttempts: 3, Backoff: retry.BackoffFixed, InitialDelay: time.Second}, DelayBudget: time.Minute}
 
 // A class of the program's own may be a timeout too.
-var nopeClasses = retry.Policy{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.Timeout}, Classes: []retry.ErrorClass{{Class: "slow"}}}
+var nopeClasses = retry.Policy{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.ClassTimeout}, Classes: []retry.ErrorClass{{Class: "slow"}}}
 
 func nopeClass(class retry.Class) retry.Policy {
-	return retry.Policy{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.Timeout, class}}
+	return retry.Policy{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.ClassTimeout, class}}
 }
 
-var nopeRight = retry.Policy{MaxAttempts: retry.Unlimited, DelayBudget: time.Minute}
+var nopeRight = retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}, DelayBudget: time.Minute}
 
 func nopeVariable(d time.Duration) retry.Policy {
-	return retry.Policy{InitialDelay: d, DelayBudget: time.Millisecond}
+	return retry.Policy{Schedule: retry.Schedule{InitialDelay: d}, DelayBudget: time.Millisecond}
 }
 
 func nopeVariableBound(budget time.Duration) retry.Policy {
-	return retry.Policy{MaxAttempts: retry.Unlimited, DelayBudget: budget}
+	return retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}, DelayBudget: budget}
+}
+
+func nopeSchedule(s retry.Schedule) retry.Policy {
+	return retry.Policy{Schedule: s, DelayBudget: time.Millisecond}
 }
 
 type Policy struct{ MaxAttempts int }

@@ -4,6 +4,6 @@ package stalecode // want `this generated file was edited: change the policy fil
 
 import retry "github.com/retrygen/retrygen/runtime"
 
-var policyRead = retry.Policy{Name: "read", MaxAttempts: 50}
+var policyRead = retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 50}}
 
 // retrygen:sum 78a1d43568f8998890ac30dd

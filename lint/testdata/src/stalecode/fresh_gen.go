@@ -5,6 +5,6 @@ package stalecode
 import retry "github.com/retrygen/retrygen/runtime"
 
 // Comments do not count.
-var policyWrite = retry.Policy{Name: "write", MaxAttempts: 5}
+var policyWrite = retry.Policy{Name: "write", Schedule: retry.Schedule{MaxAttempts: 5}}
 
-// retrygen:sum 2c3757a17f00a0c0401d0d42
+// retrygen:sum a259b02296c5382882e07276

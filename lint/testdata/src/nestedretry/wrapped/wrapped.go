@@ -8,7 +8,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-var policyFetch = retry.Policy{Name: "fetch", MaxAttempts: 4}
+var policyFetch = retry.Policy{Name: "fetch", Schedule: retry.Schedule{MaxAttempts: 4}}
 
 type Client struct{}
 
