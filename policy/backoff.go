@@ -17,9 +17,9 @@ type backoff struct {
 	increment time.Duration
 	delays    []time.Duration
 
-	initial *entry // the initial delay where the older form writes it, or nil
-	lacks   string // a setting that the strategy cannot do without, or ""
-	at      span   // of the settings
+	lacks    string // a setting that the strategy cannot do without, or ""
+	at       span   // of the settings
+	spelling Backoff
 }
 
 // setBackoff stores the strategy and its settings.
@@ -30,6 +30,7 @@ func (p *Policy) setBackoff(b backoff) {
 type jitter struct {
 	mode   retry.Jitter
 	factor float64 // 0: the default
+	width  string  // the factor as it is written, or ""
 }
 
 // setJitter stores the mode and its factor.
@@ -66,7 +67,7 @@ func (d decoder) backoff(e *entry) (b backoff, ok bool) {
 			d.problem(e.value.span, "P102", "backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
 			return b, false
 		}
-		return d.strategy(v, &node{span: e.value.span, value: map[string]any{}}), true
+		return d.strategy(v, e.value.span, &node{span: e.value.span, value: map[string]any{}}), true
 	case map[string]any:
 		if tag := e.value.get("type"); tag != nil {
 			return d.tagged(e.value, tag)
@@ -87,7 +88,9 @@ func (d decoder) tagged(m *node, tag *entry) (b backoff, ok bool) {
 	params := *m
 	params.index = nil
 	params.entries = slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool { return e.key == "type" })
-	return d.strategy(name, &params), true
+	b = d.strategy(name, tag.at, &params)
+	b.spelling.Plain = false
+	return b, true
 }
 
 // oneKey reads {linear: {increment: 2s}}.
@@ -111,9 +114,9 @@ func (d decoder) oneKey(m *node) (b backoff, ok bool) {
 		d.problem(m.span, "P102", "backoff is empty: write a strategy, as backoff: exponential")
 	case found == nil:
 	case found.value.isNull():
-		return d.strategy(found.key, &node{span: found.at, value: map[string]any{}}), true
+		return d.strategy(found.key, found.at, &node{span: found.at, value: map[string]any{}}), true
 	case found.value.isMap():
-		return d.strategy(found.key, found.value), true
+		return d.strategy(found.key, found.at, found.value), true
 	case settingsOf[found.key] == "":
 		d.problem(found.value.span, "P102", "%s has no settings: write backoff: %s, and the first delay as initial_delay", found.key, found.key)
 	default:
@@ -122,14 +125,16 @@ func (d decoder) oneKey(m *node) (b backoff, ok bool) {
 	return b, false
 }
 
-// strategy reads the settings of the strategy called name.
-func (d decoder) strategy(name string, params *node) backoff {
+// strategy reads the settings of the strategy called name, which is named at at.
+func (d decoder) strategy(name string, at span, params *node) backoff {
 	kind := strategies[name]
-	b := backoff{strategy: kind.strategy, at: params.span}
-	for _, e := range params.entries {
+	b := backoff{strategy: kind.strategy, at: params.span, spelling: Backoff{Strategy: name, At: at, Plain: len(params.entries) > 0}}
+	for i := range params.entries {
+		e := &params.entries[i]
 		if slices.Contains(strategyKeys, e.key) && !slices.Contains(kind.keys, e.key) {
 			d.problem(e.at, "P109", "%s does not read %s: remove it, or use the strategy that does", name, e.key)
 		}
+		b.spelling.add(e, params)
 	}
 	unknown := d.unknownKeys(params, "", strategyKeys...)
 	switch kind.strategy {
@@ -148,12 +153,22 @@ func (d decoder) strategy(name string, params *node) backoff {
 			b.lacks = "delays"
 		}
 	}
-	for _, key := range kind.keys {
-		if e := params.written(key); e != nil && (key == "initial" || key == "delay") {
-			b.initial = e
-		}
-	}
 	return b
+}
+
+// add adds an entry of the settings.
+func (b *Backoff) add(e *entry, params *node) {
+	switch {
+	case e.value.isNull():
+		b.Plain = false
+	case e.key == "initial" || e.key == "delay":
+		b.Initial, b.Plain = e, false
+	case e.key == "multiplier" && params.written("base") != nil: // one setting
+	case e.key == "multiplier":
+		b.Settings = append(b.Settings, Setting{"base", e})
+	default:
+		b.Settings = append(b.Settings, Setting{e.key, e})
+	}
 }
 
 // needed are the problems of strategies without a setting that they need.
@@ -171,8 +186,12 @@ func (d decoder) combine(n *node, values map[rules.Field]written) {
 		if b.lacks != "" && n.get(b.lacks) == nil { // else the key is misplaced, and reported there
 			d.problem(b.at, "P102", "%s", needed[b.lacks])
 		}
-		if b.initial != nil {
-			d.nestedInitial(b.initial, values)
+		if e := b.spelling.Initial; e != nil {
+			d.nestedInitial(e, values)
+		}
+		if e := n.get("backoff"); e.value.isMap() {
+			b.spelling.Map, b.spelling.Entry = n, e
+			d.spellings.Backoffs = append(d.spellings.Backoffs, b.spelling)
 		}
 		if e := n.written("initial_delay"); e != nil && b.strategy == retry.BackoffCustom {
 			d.problem(e.at, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
@@ -180,6 +199,10 @@ func (d decoder) combine(n *node, values map[rules.Field]written) {
 	}
 	if e := n.written("jitter_factor"); e != nil {
 		d.jitterFactor(n, e, values)
+	}
+	if w := values["jitter"]; w.value != nil {
+		j := w.value.(jitter)
+		d.spellings.Jitters = append(d.spellings.Jitters, Jitter{n, n.get("jitter"), n.get("jitter_factor"), j.mode.String(), j.width})
 	}
 	d.decorrelated(n, values)
 }
@@ -214,6 +237,9 @@ func (d decoder) base(params *node) (base float64) {
 			d.problem(e.at, "P104", "base and multiplier are the same setting and disagree: keep base")
 		default:
 			first, base = e, value
+		}
+		if key == "multiplier" {
+			d.spellings.Names = append(d.spellings.Names, Name{params, e, "base", ""})
 		}
 	}
 	return base
@@ -262,6 +288,7 @@ func (d decoder) jitter(e *entry) (j jitter, ok bool) {
 	case int64, float64:
 		j.mode = retry.JitterProportional
 		j.factor, _ = d.factor(e)
+		j.width = e.value.text
 	case map[string]any:
 		d.unknownKeys(e.value, "", "mode", "factor")
 		j.mode = retry.JitterProportional
@@ -270,6 +297,7 @@ func (d decoder) jitter(e *entry) (j jitter, ok bool) {
 		}
 		if f := e.value.written("factor"); f != nil && d.readsFactor(f, j.mode) {
 			j.factor, _ = d.factor(f)
+			j.width = f.value.text
 		}
 	default:
 		d.problem(e.value.span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.value))
@@ -303,7 +331,7 @@ func (d decoder) jitterFactor(n *node, e *entry, values map[rules.Field]written)
 	case j.factor != 0 && j.factor != factor:
 		d.problem(e.at, "P104", "jitter and jitter_factor disagree about the factor: keep one")
 	default:
-		j.factor = factor
+		j.factor, j.width = factor, e.value.text
 		w.value = j.normal()
 		values["jitter"] = w
 	}

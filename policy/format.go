@@ -22,8 +22,8 @@ import (
 // anchor shares it with others, stays as well.
 func Format(name string, text []byte) ([]byte, []Problem) {
 	// An old name may hide another behind <<, which a rewriting brings to light.
-	const rounds = 10
-	for range rounds {
+	const most = 10
+	for range most {
 		formatted, unclear := rewrite(name, text)
 		if unclear != nil {
 			return nil, unclear
@@ -38,21 +38,24 @@ func Format(name string, text []byte) ([]byte, []Problem) {
 
 // rewrite formats what it finds in one reading.
 func rewrite(name string, text []byte) ([]byte, []Problem) {
-	c := &canon{source: newSource(text)}
-	file, problems := read(name, text, c)
+	file, problems, spellings := read(name, text)
 	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {
 		return nil, unclear
 	}
+	w := newRewriter(text, spellings)
 	want := meaning(file, problems)
 	tries := min(100, 1+maxBytes*4/len(text)) // each reads the file
 	sameMeaning := func(changes []change) bool {
 		tries--
-		return tries >= 0 && meaning(read(name, c.with(changes), nil)) == want
+		if tries < 0 {
+			return false
+		}
+		file, problems, _ := read(name, w.with(changes))
+		return meaning(file, problems) == want
 	}
-	// First what is only respelt: keys that hide each other change together.
-	respelt := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return c.moves || c.empty() })
-	moved := slices.DeleteFunc(slices.Clone(c.changes), func(c change) bool { return !c.moves || c.empty() })
-	return c.with(harmless(harmless(nil, respelt, sameMeaning), moved, sameMeaning)), nil
+	// First the names: keys that hide each other change together.
+	kept := harmless(nil, w.respelled(spellings), sameMeaning)
+	return w.with(harmless(kept, w.moved(spellings), sameMeaning)), nil
 }
 
 // harmless returns kept and those of changes that are ok with them: all, or else

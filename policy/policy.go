@@ -45,7 +45,7 @@ type Policy struct {
 // Check reads a policy file. The File is nil if any problem is an error. name
 // is only used for positions. Problems are sorted.
 func Check(name string, text []byte) (*File, []Problem) {
-	file, problems := read(name, text, nil)
+	file, problems, _ := read(name, text)
 	for _, p := range problems {
 		if p.Severity == rules.Error {
 			return nil, problems
@@ -54,10 +54,10 @@ func Check(name string, text []byte) (*File, []Problem) {
 	return file, problems
 }
 
-// read reads a policy file as far as it can be read, and notes how it would be
-// written canonically.
-func read(name string, text []byte, c *canon) (file *File, problems []Problem) {
-	d := decoder{newReporter(name, policyKeys), c, map[string][]string{}, map[string]map[string]bool{}}
+// read reads a policy file as far as it can be read: the File may have errors.
+// It returns the spellings as well.
+func read(name string, text []byte) (file *File, problems []Problem, spellings *Spellings) {
+	d := decoder{newReporter(name, policyKeys), new(Spellings), map[string][]string{}, map[string]map[string]bool{}}
 	if root := parse(d.reporter, text); root != nil {
 		file = d.decode(root)
 		file.Name = name
@@ -65,7 +65,7 @@ func read(name string, text []byte, c *canon) (file *File, problems []Problem) {
 		suppress(d.reporter, root, text)
 	}
 	Sort(d.problems)
-	return file, d.problems
+	return file, d.problems, d.spellings
 }
 
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)

@@ -293,7 +293,9 @@ func (d decoder) bestEffort(n *node) *retry.BestEffort {
 			d.problem(e.value.span, "P102", "late is log_only or update_result, not %s", kindOf(e.value))
 		}
 		b.Late = l
-		d.canon.words(e, map[string]string{"log": "log_only", "update": "update_result"})
+		if word := l.String(); ok && e.value.text != word {
+			d.spellings.Names = append(d.spellings.Names, Name{n, e, e.key, word})
+		}
 	}
 	b = b.Effective()
 	return &b

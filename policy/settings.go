@@ -34,7 +34,7 @@ func valueOf[T any](s settings, key rules.Field) T {
 // decoder turns nodes into settings.
 type decoder struct {
 	reporter
-	canon *canon
+	spellings *Spellings
 
 	// The names that each section defines, in its order and to look up.
 	names   map[string][]string
@@ -67,8 +67,6 @@ func (d decoder) values(n *node, perError bool) map[rules.Field]written {
 		}
 	}
 	d.combine(n, values)
-	d.canon.backoff(n)
-	d.canon.jitter(n)
 	return values
 }
 
@@ -98,7 +96,7 @@ func (d decoder) value(n *node, s *setting) (first written, ok bool) {
 			first, ok = next, true
 		}
 		if key == s.older {
-			d.canon.synonym(n, e, string(s.key), s.words)
+			d.spellings.Names = append(d.spellings.Names, Name{n, e, string(s.key), s.words[e.value.text]})
 		}
 	}
 	return first, ok
@@ -239,11 +237,11 @@ func (d decoder) duration(n *node, key string) (time.Duration, bool) {
 		default:
 			d.warn(n.span, "P103", "%s: %s has the unit %s, which is not always of the same length: write it in d or w", key, n.text, unit)
 		}
-		d.canon.duration(n, value)
+		d.spellings.Durations = append(d.spellings.Durations, Duration{n, value})
 		return value, true
 	case map[string]any:
 		value, ok := d.secsNanos(n, key)
-		d.canon.duration(n, value)
+		d.spellings.Durations = append(d.spellings.Durations, Duration{n, value})
 		return value, ok
 	}
 	d.problem(n.span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
