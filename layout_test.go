@@ -39,10 +39,17 @@ var floors = map[string][]string{
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
-	"policy/duration":   {},
-	"policy/rules":      {"policy/duration", "runtime"},
-	"schema":            {},
-	"policy":            {"internal/excerpt", "internal/spelling", "policy/duration", "policy/rules", "runtime", "schema"},
+	"policy/duration": {},
+	"policy/rules":    {"policy/duration", "runtime"},
+	"schema":          {},
+	// The file check and the formatter share the nodes and their places in the
+	// text, which nobody else needs.
+	"policy/internal/syntax": {},
+	"policy": {
+		"internal/excerpt", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime", "schema",
+	},
+	// The formatter is used by retrygen fmt alone; the file check does without.
+	"policy/format":     {"policy", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "runtime"},
 	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy", "policy/rules"},
@@ -51,7 +58,7 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "internal/spelling", "policy", "policy/rules", "schema"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -17,9 +18,9 @@ type backoff struct {
 	increment time.Duration
 	delays    []time.Duration
 
-	lacks    string // a setting that the strategy cannot do without, or ""
-	at       span   // of the settings
-	spelling Backoff
+	lacks    string      // a setting that the strategy cannot do without, or ""
+	at       syntax.Span // of the settings
+	spelling syntax.Backoff
 }
 
 // setBackoff stores the strategy and its settings.
@@ -60,95 +61,90 @@ var strategyKeys = []string{"delay", "initial", "increment", "base", "multiplier
 
 // backoff reads the strategy in each of its forms: a name, a map of one name to
 // its settings, or a map with type.
-func (d decoder) backoff(e *entry) (b backoff, ok bool) {
-	switch v := e.value.value.(type) {
+func (d decoder) backoff(e *syntax.Entry) (b backoff, ok bool) {
+	switch v := e.Value.Value.(type) {
 	case string:
 		if _, ok := strategies[v]; !ok {
-			d.problem(e.value.span, "P102", "backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
+			d.problem(e.Value.Span, "P102", "backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
 			return b, false
 		}
-		return d.strategy(v, e.value.span, &node{span: e.value.span, value: map[string]any{}}), true
+		return d.strategy(v, e.Value.Span, &syntax.Node{Span: e.Value.Span, Value: map[string]any{}}), true
 	case map[string]any:
-		if tag := e.value.get("type"); tag != nil {
-			return d.tagged(e.value, tag)
+		if tag := e.Value.Get("type"); tag != nil {
+			return d.tagged(e.Value, tag)
 		}
-		return d.oneKey(e.value)
+		return d.oneKey(e.Value)
 	}
-	d.problem(e.value.span, "P102", "backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.value))
+	d.problem(e.Value.Span, "P102", "backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.Value))
 	return b, false
 }
 
 // tagged reads {type: linear, increment: 2s}.
-func (d decoder) tagged(m *node, tag *entry) (b backoff, ok bool) {
-	name, _ := tag.value.value.(string)
+func (d decoder) tagged(m *syntax.Node, tag *syntax.Entry) (b backoff, ok bool) {
+	name, _ := tag.Value.Value.(string)
 	if _, ok := strategies[name]; !ok {
-		d.problem(tag.value.span, "P102", "backoff type %s is not a strategy%s", quoteShort(tag.value.text), didYouMean(name, sortedKeys(strategies)))
+		d.problem(tag.Value.Span, "P102", "backoff type %s is not a strategy%s", quoteShort(tag.Value.Text), didYouMean(name, sortedKeys(strategies)))
 		return b, false
 	}
-	params := *m
-	params.index = nil
-	params.entries = slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool { return e.key == "type" })
-	b = d.strategy(name, tag.at, &params)
+	b = d.strategy(name, tag.At, m.Without("type"))
 	b.spelling.Plain = false
 	return b, true
 }
 
 // oneKey reads {linear: {increment: 2s}}.
-func (d decoder) oneKey(m *node) (b backoff, ok bool) {
-	var found *entry
-	for i, e := range m.entries {
-		_, known := strategies[e.key]
+func (d decoder) oneKey(m *syntax.Node) (b backoff, ok bool) {
+	var found *syntax.Entry
+	for i, e := range m.Entries {
+		_, known := strategies[e.Key]
 		switch {
-		case !known && slices.Contains(strategyKeys, e.key):
-			d.problem(e.at, "P101", "%s belongs under a strategy: write backoff: {exponential: {%s: …}}, with the strategy that is meant", e.key, e.key)
+		case !known && slices.Contains(strategyKeys, e.Key):
+			d.problem(e.At, "P101", "%s belongs under a strategy: write backoff: {exponential: {%s: …}}, with the strategy that is meant", e.Key, e.Key)
 		case !known:
-			d.problem(e.at, "P101", "unknown strategy %q%s", e.key, didYouMean(e.key, sortedKeys(strategies)))
+			d.problem(e.At, "P101", "unknown strategy %q%s", e.Key, didYouMean(e.Key, sortedKeys(strategies)))
 		case found != nil:
-			d.problem(e.at, "P105", "%s is a second strategy, after %s: keep one", e.key, found.key)
+			d.problem(e.At, "P105", "%s is a second strategy, after %s: keep one", e.Key, found.Key)
 		default:
-			found = &m.entries[i]
+			found = &m.Entries[i]
 		}
 	}
 	switch {
-	case len(m.entries) == 0:
-		d.problem(m.span, "P102", "backoff is empty: write a strategy, as backoff: exponential")
+	case len(m.Entries) == 0:
+		d.problem(m.Span, "P102", "backoff is empty: write a strategy, as backoff: exponential")
 	case found == nil:
-	case found.value.isNull():
-		return d.strategy(found.key, found.at, &node{span: found.at, value: map[string]any{}}), true
-	case found.value.isMap():
-		return d.strategy(found.key, found.at, found.value), true
-	case settingsOf[found.key] == "":
-		d.problem(found.value.span, "P102", "%s has no settings: write backoff: %s, and the first delay as initial_delay", found.key, found.key)
+	case found.Value.IsNull():
+		return d.strategy(found.Key, found.At, &syntax.Node{Span: found.At, Value: map[string]any{}}), true
+	case found.Value.IsMap():
+		return d.strategy(found.Key, found.At, found.Value), true
+	case settingsOf[found.Key] == "":
+		d.problem(found.Value.Span, "P102", "%s has no settings: write backoff: %s, and the first delay as initial_delay", found.Key, found.Key)
 	default:
-		d.problem(found.value.span, "P102", "%s is a map of settings here, as %s, not %s", found.key, settingsOf[found.key], kindOf(found.value))
+		d.problem(found.Value.Span, "P102", "%s is a map of settings here, as %s, not %s", found.Key, settingsOf[found.Key], kindOf(found.Value))
 	}
 	return b, false
 }
 
 // strategy reads the settings of the strategy called name, which is named at at.
-func (d decoder) strategy(name string, at span, params *node) backoff {
+func (d decoder) strategy(name string, at syntax.Span, params *syntax.Node) backoff {
 	kind := strategies[name]
-	b := backoff{strategy: kind.strategy, at: params.span, spelling: Backoff{Strategy: name, At: at, Plain: len(params.entries) > 0}}
-	for i := range params.entries {
-		e := &params.entries[i]
-		if slices.Contains(strategyKeys, e.key) && !slices.Contains(kind.keys, e.key) {
-			d.problem(e.at, "P109", "%s does not read %s: remove it, or use the strategy that does", name, e.key)
+	b := backoff{strategy: kind.strategy, at: params.Span, spelling: spellingOf(name, at, params)}
+	for _, e := range params.Entries {
+		if slices.Contains(strategyKeys, e.Key) && !slices.Contains(kind.keys, e.Key) {
+			d.problem(e.At, "P109", "%s does not read %s: remove it, or use the strategy that does", name, e.Key)
 		}
-		b.spelling.add(e, params)
 	}
 	unknown := d.unknownKeys(params, "", strategyKeys...)
 	switch kind.strategy {
 	case retry.BackoffLinear:
-		if e := params.get("increment"); e != nil {
-			b.increment, _ = d.duration(e.value, "increment")
+		if e := params.Get("increment"); e != nil {
+			b.increment, _ = d.duration(e.Value, "increment")
 		} else if !unknown { // else it may be misspelt
 			b.lacks = "increment"
 		}
 	case retry.BackoffExponential:
 		b.base = d.base(params)
 	case retry.BackoffCustom:
-		if e := params.get("delays"); e != nil {
-			b.delays = d.delays(e.value)
+		if e := params.Get("delays"); e != nil {
+			b.delays = d.delays(e.Value)
 		} else if !unknown {
 			b.lacks = "delays"
 		}
@@ -156,19 +152,23 @@ func (d decoder) strategy(name string, at span, params *node) backoff {
 	return b
 }
 
-// add adds an entry of the settings.
-func (b *Backoff) add(e *entry, params *node) {
-	switch {
-	case e.value.isNull():
-		b.Plain = false
-	case e.key == "initial" || e.key == "delay":
-		b.Initial, b.Plain = e, false
-	case e.key == "multiplier" && params.written("base") != nil: // one setting
-	case e.key == "multiplier":
-		b.Settings = append(b.Settings, Setting{"base", e})
-	default:
-		b.Settings = append(b.Settings, Setting{e.key, e})
+// spellingOf returns how a strategy and its settings are written.
+func spellingOf(name string, at syntax.Span, params *syntax.Node) syntax.Backoff {
+	b := syntax.Backoff{Strategy: name, At: at, Plain: len(params.Entries) > 0}
+	for i := range params.Entries {
+		switch e := &params.Entries[i]; {
+		case e.Value.IsNull():
+			b.Plain = false
+		case e.Key == "initial" || e.Key == "delay":
+			b.Initial, b.Plain = e, false
+		case e.Key == "multiplier" && params.Written("base") != nil: // one setting
+		case e.Key == "multiplier":
+			b.Settings = append(b.Settings, syntax.Setting{Key: "base", Entry: e})
+		default:
+			b.Settings = append(b.Settings, syntax.Setting{Key: e.Key, Entry: e})
+		}
 	}
+	return b
 }
 
 // needed are the problems of strategies without a setting that they need.
@@ -180,73 +180,75 @@ var needed = map[string]string{
 // combine judges the settings of a map that depend on each other, and merges
 // those that are one setting: the initial delay may be part of backoff, and
 // jitter_factor is part of jitter.
-func (d decoder) combine(n *node, values map[rules.Field]written) {
+func (d decoder) combine(n *syntax.Node, values map[rules.Field]written) {
 	if w := values["backoff"]; w.value != nil {
 		b := w.value.(backoff)
-		if b.lacks != "" && n.get(b.lacks) == nil { // else the key is misplaced, and reported there
+		if b.lacks != "" && n.Get(b.lacks) == nil { // else the key is misplaced, and reported there
 			d.problem(b.at, "P102", "%s", needed[b.lacks])
 		}
 		if e := b.spelling.Initial; e != nil {
 			d.nestedInitial(e, values)
 		}
-		if e := n.get("backoff"); e.value.isMap() {
+		if e := n.Get("backoff"); e.Value.IsMap() {
 			b.spelling.Map, b.spelling.Entry = n, e
 			d.spellings.Backoffs = append(d.spellings.Backoffs, b.spelling)
 		}
-		if e := n.written("initial_delay"); e != nil && b.strategy == retry.BackoffCustom {
-			d.problem(e.at, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
+		if e := n.Written("initial_delay"); e != nil && b.strategy == retry.BackoffCustom {
+			d.problem(e.At, "P109", "custom does not read initial_delay: write the first delay as the first of delays")
 		}
 	}
-	if e := n.written("jitter_factor"); e != nil {
+	if e := n.Written("jitter_factor"); e != nil {
 		d.jitterFactor(n, e, values)
 	}
 	if w := values["jitter"]; w.value != nil {
 		j := w.value.(jitter)
-		d.spellings.Jitters = append(d.spellings.Jitters, Jitter{n, n.get("jitter"), n.get("jitter_factor"), j.mode.String(), j.width})
+		d.spellings.Jitters = append(d.spellings.Jitters, syntax.Jitter{
+			Map: n, Entry: n.Get("jitter"), Factor: n.Get("jitter_factor"), Mode: j.mode.String(), Width: j.width,
+		})
 	}
 	d.decorrelated(n, values)
 }
 
 // nestedInitial reads the initial delay where the older form writes it.
-func (d decoder) nestedInitial(e *entry, values map[rules.Field]written) {
+func (d decoder) nestedInitial(e *syntax.Entry, values map[rules.Field]written) {
 	value, ok := d.initialDelay(e)
 	switch w, set := values["initial_delay"]; {
 	case !ok:
 	case set && w.value != value:
-		d.problem(e.at, "P104", "%s and initial_delay are the same setting and disagree: keep initial_delay", e.key)
+		d.problem(e.At, "P104", "%s and initial_delay are the same setting and disagree: keep initial_delay", e.Key)
 	default:
-		values["initial_delay"] = written{value: value, at: e.value.span}
+		values["initial_delay"] = written{value: value, at: e.Value.Span}
 	}
 }
 
 // base reads the factor of exponential, under either of its names.
-func (d decoder) base(params *node) (base float64) {
-	var first *entry
+func (d decoder) base(params *syntax.Node) (base float64) {
+	var first *syntax.Entry
 	for _, key := range []string{"base", "multiplier"} {
-		e := params.get(key)
-		if e == nil || e.value.isNull() {
+		e := params.Get(key)
+		if e == nil || e.Value.IsNull() {
 			continue
 		}
-		value, ok := number(e.value)
+		value, ok := number(e.Value)
 		switch {
 		case !ok:
-			d.problem(e.value.span, "P102", "%s is a number, not %s", key, kindOf(e.value))
+			d.problem(e.Value.Span, "P102", "%s is a number, not %s", key, kindOf(e.Value))
 		case value < 1:
-			d.problem(e.value.span, "P106", "%s %s makes delays shrink: write at least 1, or fixed for equal delays", key, e.value.text)
+			d.problem(e.Value.Span, "P106", "%s %s makes delays shrink: write at least 1, or fixed for equal delays", key, e.Value.Text)
 		case first != nil && value != base:
-			d.problem(e.at, "P104", "base and multiplier are the same setting and disagree: keep base")
+			d.problem(e.At, "P104", "base and multiplier are the same setting and disagree: keep base")
 		default:
 			first, base = e, value
 		}
 		if key == "multiplier" {
-			d.spellings.Names = append(d.spellings.Names, Name{params, e, "base", ""})
+			d.spellings.Names = append(d.spellings.Names, syntax.Name{Map: params, Entry: e, Key: "base"})
 		}
 	}
 	return base
 }
 
-func number(n *node) (float64, bool) {
-	switch v := n.value.(type) {
+func number(n *syntax.Node) (float64, bool) {
+	switch v := n.Value.(type) {
 	case int64:
 		return float64(v), true
 	case float64:
@@ -255,15 +257,15 @@ func number(n *node) (float64, bool) {
 	return math.NaN(), false
 }
 
-func (d decoder) delays(n *node) (list []time.Duration) {
-	if !n.isList() {
-		d.problem(n.span, "P102", "delays is a list of durations, as [500ms, 2s], not %s", kindOf(n))
+func (d decoder) delays(n *syntax.Node) (list []time.Duration) {
+	if !n.IsList() {
+		d.problem(n.Span, "P102", "delays is a list of durations, as [500ms, 2s], not %s", kindOf(n))
 		return nil
 	}
-	if len(n.items) == 0 {
-		d.warn(n.span, "P108", "delays is empty, so that every delay is max_delay: write the delays, or fixed with that delay")
+	if len(n.Items) == 0 {
+		d.warn(n.Span, "P108", "delays is empty, so that every delay is max_delay: write the delays, or fixed with that delay")
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		value, _ := d.duration(item, "delays")
 		list = append(list, value)
 	}
@@ -276,31 +278,31 @@ var jitterModes = map[string]retry.Jitter{
 }
 
 // jitter reads true or false, a mode, a factor, or a map of mode and factor.
-func (d decoder) jitter(e *entry) (j jitter, ok bool) {
+func (d decoder) jitter(e *syntax.Entry) (j jitter, ok bool) {
 	before := d.errors()
-	switch v := e.value.value.(type) {
+	switch v := e.Value.Value.(type) {
 	case bool:
 		if v {
 			j.mode = retry.JitterProportional
 		}
 	case string:
-		j.mode = d.jitterMode(e.value)
+		j.mode = d.jitterMode(e.Value)
 	case int64, float64:
 		j.mode = retry.JitterProportional
 		j.factor, _ = d.factor(e)
-		j.width = e.value.text
+		j.width = e.Value.Text
 	case map[string]any:
-		d.unknownKeys(e.value, "", "mode", "factor")
+		d.unknownKeys(e.Value, "", "mode", "factor")
 		j.mode = retry.JitterProportional
-		if mode := e.value.written("mode"); mode != nil {
-			j.mode = d.jitterMode(mode.value)
+		if mode := e.Value.Written("mode"); mode != nil {
+			j.mode = d.jitterMode(mode.Value)
 		}
-		if f := e.value.written("factor"); f != nil && d.readsFactor(f, j.mode) {
+		if f := e.Value.Written("factor"); f != nil && d.readsFactor(f, j.mode) {
 			j.factor, _ = d.factor(f)
-			j.width = f.value.text
+			j.width = f.Value.Text
 		}
 	default:
-		d.problem(e.value.span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.Value))
 	}
 	return j.normal(), d.errors() == before
 }
@@ -317,11 +319,11 @@ func (j jitter) normal() jitter {
 }
 
 // jitterFactor makes jitter_factor a part of jitter.
-func (d decoder) jitterFactor(n *node, e *entry, values map[rules.Field]written) {
+func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.Field]written) {
 	factor, ok := values["jitter_factor"].value.(float64)
 	delete(values, "jitter_factor")
-	if n.get("jitter") == nil {
-		d.problem(e.at, "P109", "jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
+	if n.Get("jitter") == nil {
+		d.problem(e.At, "P109", "jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
 		return
 	}
 	w := values["jitter"]
@@ -329,9 +331,9 @@ func (d decoder) jitterFactor(n *node, e *entry, values map[rules.Field]written)
 	switch {
 	case !ok || !d.readsFactor(e, j.mode):
 	case j.factor != 0 && j.factor != factor:
-		d.problem(e.at, "P104", "jitter and jitter_factor disagree about the factor: keep one")
+		d.problem(e.At, "P104", "jitter and jitter_factor disagree about the factor: keep one")
 	default:
-		j.factor, j.width = factor, e.value.text
+		j.factor, j.width = factor, e.Value.Text
 		w.value = j.normal()
 		values["jitter"] = w
 	}
@@ -342,23 +344,23 @@ var booleans = map[string]string{"on": "true", "yes": "true", "off": "false", "n
 
 // decorrelated reports a strategy that decorrelated jitter does not read:
 // exponential alone describes such delays as well.
-func (d decoder) decorrelated(n *node, values map[rules.Field]written) {
+func (d decoder) decorrelated(n *syntax.Node, values map[rules.Field]written) {
 	j, _ := values["jitter"].value.(jitter)
 	b, _ := values["backoff"].value.(backoff)
 	if j.mode != retry.JitterDecorrelated || b.strategy == retry.BackoffExponential && b.base == 0 {
 		return
 	}
-	d.problem(n.get("backoff").at, "P109", "jitter decorrelated does not read backoff, since it draws each delay from initial_delay to three times the one before: remove backoff, or take another jitter")
+	d.problem(n.Get("backoff").At, "P109", "jitter decorrelated does not read backoff, since it draws each delay from initial_delay to three times the one before: remove backoff, or take another jitter")
 }
 
-func (d decoder) jitterMode(n *node) retry.Jitter {
-	mode, ok := jitterModes[n.text]
-	if !ok || n.value != n.text {
-		hint := didYouMean(n.text, append(sortedKeys(jitterModes), "true", "false"))
-		if word := booleans[strings.ToLower(n.text)]; word != "" {
+func (d decoder) jitterMode(n *syntax.Node) retry.Jitter {
+	mode, ok := jitterModes[n.Text]
+	if !ok || n.Value != n.Text {
+		hint := didYouMean(n.Text, append(sortedKeys(jitterModes), "true", "false"))
+		if word := booleans[strings.ToLower(n.Text)]; word != "" {
 			hint = ": write " + word
 		}
-		d.problem(n.span, "P102", "%s is not a jitter mode%s", quoteShort(n.text), hint)
+		d.problem(n.Span, "P102", "%s is not a jitter mode%s", quoteShort(n.Text), hint)
 	}
 	return mode
 }
@@ -369,23 +371,23 @@ func hasFactor(mode retry.Jitter) bool {
 }
 
 // readsFactor reports a factor that the mode does not read.
-func (d decoder) readsFactor(e *entry, mode retry.Jitter) bool {
+func (d decoder) readsFactor(e *syntax.Entry, mode retry.Jitter) bool {
 	if !hasFactor(mode) {
 		hint := "jitter is off"
 		if mode != retry.JitterNone {
 			hint = "jitter " + mode.String() + " has no factor"
 		}
-		d.problem(e.at, "P109", "%s is not read, since %s: write jitter: true, or remove it", e.key, hint)
+		d.problem(e.At, "P109", "%s is not read, since %s: write jitter: true, or remove it", e.Key, hint)
 	}
 	return hasFactor(mode)
 }
 
 // factor reads the width of jitter; noWidth is no jitter.
-func (d decoder) factor(e *entry) (float64, bool) {
-	value, ok := number(e.value)
+func (d decoder) factor(e *syntax.Entry) (float64, bool) {
+	value, ok := number(e.Value)
 	switch {
 	case !ok || value < 0 || value > 1:
-		d.problem(e.value.span, "P102", "%s is a factor from 0 to 1, not %s", e.key, kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "%s is a factor from 0 to 1, not %s", e.Key, kindOf(e.Value))
 		return 0, false
 	case value == 0:
 		return noWidth, true

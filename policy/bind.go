@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"regexp"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -42,93 +43,93 @@ var (
 )
 
 // bindings reads the section bind.
-func (d decoder) bindings(root *node) (list []Binding) {
-	e := root.get("bind")
-	if e == nil || e.value.isNull() || !d.isMap(e.value, "bind") {
+func (d decoder) bindings(root *syntax.Node) (list []Binding) {
+	e := root.Get("bind")
+	if e == nil || e.Value.IsNull() || !d.isMap(e.Value, "bind") {
 		return nil
 	}
-	for _, e := range e.value.entries {
+	for _, e := range e.Value.Entries {
 		list = append(list, d.binding(e))
 	}
 	return list
 }
 
-func (d decoder) binding(e entry) Binding {
-	r := Binding{Symbol: e.key, Pos: e.at.Pos}
-	if !symbolName.MatchString(e.key) {
+func (d decoder) binding(e syntax.Entry) Binding {
+	r := Binding{Symbol: e.Key, Pos: posOf(e.At)}
+	if !symbolName.MatchString(e.Key) {
 		as := "it as go doc does: Func, Type.Method, Interface"
-		if plain := decoration.ReplaceAllString(e.key, ""); symbolName.MatchString(plain) {
+		if plain := decoration.ReplaceAllString(e.Key, ""); symbolName.MatchString(plain) {
 			as = plain
 		}
-		d.problem(e.at, "P904", "%s is not a Go symbol: write %s", quoteShort(e.key), as)
+		d.problem(e.At, "P904", "%s is not a Go symbol: write %s", quoteShort(e.Key), as)
 	}
-	if !e.value.isMap() {
-		r.Policy = d.policyName(e.value, false)
+	if !e.Value.IsMap() {
+		r.Policy = d.policyName(e.Value, false)
 		return r
 	}
-	unknown := d.unknownKeys(e.value, "binding", bindingKeys...) // one may be the policy
-	if p := e.value.get("policy"); p != nil {
-		r.Policy = d.policyName(p.value, false)
+	unknown := d.unknownKeys(e.Value, "binding", bindingKeys...) // one may be the policy
+	if p := e.Value.Get("policy"); p != nil {
+		r.Policy = d.policyName(p.Value, false)
 	}
-	d.use(e.value, &r.Use)
-	d.groupUnit(e.value, &r)
-	if m := e.value.written("methods"); m != nil && d.isMap(m.value, "methods") {
-		for _, e := range m.value.entries {
+	d.use(e.Value, &r.Use)
+	d.groupUnit(e.Value, &r)
+	if m := e.Value.Written("methods"); m != nil && d.isMap(m.Value, "methods") {
+		for _, e := range m.Value.Entries {
 			r.Methods = append(r.Methods, d.method(e))
 		}
 	}
-	if !unknown && r.Policy == "" && e.value.get("policy") == nil && len(r.Methods) == 0 && e.value.written("methods") == nil {
-		d.problem(e.at, "P102", "%s is bound to no policy: write policy: NAME", e.key)
+	if !unknown && r.Policy == "" && e.Value.Get("policy") == nil && len(r.Methods) == 0 && e.Value.Written("methods") == nil {
+		d.problem(e.At, "P102", "%s is bound to no policy: write policy: NAME", e.Key)
 	}
 	if r.Policy == "" && r.Fallback.Name != "" {
-		d.problem(e.value.get("fallback").at, "P102", "fallback is for the policy of the binding, and there is none: write it under the methods")
+		d.problem(e.Value.Get("fallback").At, "P102", "fallback is for the policy of the binding, and there is none: write it under the methods")
 	}
 	return r
 }
 
 // groupUnit reads the group and the parameter that names the unit, which go
 // together.
-func (d decoder) groupUnit(n *node, r *Binding) {
-	g, u := n.written("group"), n.written("unit")
+func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
+	g, u := n.Written("group"), n.Written("unit")
 	if g != nil {
 		name, _ := d.reference("groups", "a group")(g)
-		r.Group = Symbol{name, g.value.Pos}
+		r.Group = Symbol{name, posOf(g.Value.Span)}
 	}
 	if u != nil {
-		name, ok := u.value.value.(string)
+		name, ok := u.Value.Value.(string)
 		if !ok || !token.IsIdentifier(name) {
-			d.problem(u.value.span, "P102", "unit is the name of a parameter, not %s", kindOf(u.value))
+			d.problem(u.Value.Span, "P102", "unit is the name of a parameter, not %s", kindOf(u.Value))
 		}
-		r.Unit = Symbol{name, u.value.Pos}
+		r.Unit = Symbol{name, posOf(u.Value.Span)}
 	}
 	switch {
 	case g != nil && u == nil:
-		d.problem(g.at, "P102", "which parameter names the unit is not said: add unit: PARAMETER")
+		d.problem(g.At, "P102", "which parameter names the unit is not said: add unit: PARAMETER")
 	case g == nil && u != nil:
-		d.problem(u.at, "P102", "unit is of a group: add group: NAME")
+		d.problem(u.At, "P102", "unit is of a group: add group: NAME")
 	}
 }
 
-func (d decoder) method(e entry) Method {
-	m := Method{Name: e.key, Pos: e.at.Pos}
-	if !e.value.isMap() {
-		m.Policy = d.policyName(e.value, true)
+func (d decoder) method(e syntax.Entry) Method {
+	m := Method{Name: e.Key, Pos: posOf(e.At)}
+	if !e.Value.IsMap() {
+		m.Policy = d.policyName(e.Value, true)
 		return m
 	}
-	unknown := d.unknownKeys(e.value, "method", methodKeys...) // one may be the policy
-	d.use(e.value, &m.Use)
-	if p := e.value.get("policy"); p != nil {
-		m.Policy = d.policyName(p.value, true)
+	unknown := d.unknownKeys(e.Value, "method", methodKeys...) // one may be the policy
+	d.use(e.Value, &m.Use)
+	if p := e.Value.Get("policy"); p != nil {
+		m.Policy = d.policyName(p.Value, true)
 	} else if !unknown {
-		d.problem(e.at, "P102", "%s names no policy: write %s: POLICY, or %s: none", e.key, e.key, e.key)
+		d.problem(e.At, "P102", "%s names no policy: write %s: POLICY, or %s: none", e.Key, e.Key, e.Key)
 	}
 	return m
 }
 
 // use reads idempotent and fallback.
-func (d decoder) use(n *node, u *Use) {
-	if e := n.get("idempotent"); e != nil && !e.value.isNull() {
-		switch e.value.value {
+func (d decoder) use(n *syntax.Node, u *Use) {
+	if e := n.Get("idempotent"); e != nil && !e.Value.IsNull() {
+		switch e.Value.Value {
 		case true:
 			u.Idempotent = rules.Idempotent
 		case false:
@@ -136,32 +137,32 @@ func (d decoder) use(n *node, u *Use) {
 		case "key":
 			u.Idempotent = rules.IdempotentByKey
 		default:
-			d.problem(e.value.span, "P102", "idempotent is true, false or key, not %s", kindOf(e.value))
+			d.problem(e.Value.Span, "P102", "idempotent is true, false or key, not %s", kindOf(e.Value))
 		}
 	}
-	if e := n.get("fallback"); e != nil && !e.value.isNull() {
-		name, ok := e.value.value.(string)
+	if e := n.Get("fallback"); e != nil && !e.Value.IsNull() {
+		name, ok := e.Value.Value.(string)
 		if !ok || !token.IsIdentifier(name) {
-			d.problem(e.value.span, "P102", "fallback is the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error, not %s", kindOf(e.value))
+			d.problem(e.Value.Span, "P102", "fallback is the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error, not %s", kindOf(e.Value))
 		}
-		u.Fallback = Symbol{name, e.value.Pos}
+		u.Fallback = Symbol{name, posOf(e.Value.Span)}
 	}
 }
 
 // policyName reads the name of a policy, or none where a method may do without.
-func (d decoder) policyName(n *node, orNone bool) string {
-	s, ok := n.value.(string)
+func (d decoder) policyName(n *syntax.Node, orNone bool) string {
+	s, ok := n.Value.(string)
 	switch {
 	case !ok:
-		d.problem(n.span, "P102", "this is the name of a policy, not %s", kindOf(n))
+		d.problem(n.Span, "P102", "this is the name of a policy, not %s", kindOf(n))
 	case s == "none" && orNone:
 		return ""
 	case s == "none":
-		d.problem(n.span, "P102", "none is for methods of an interface: remove this binding")
+		d.problem(n.Span, "P102", "none is for methods of an interface: remove this binding")
 	case d.defined["policies"][s]:
 		return s
 	default:
-		d.problem(n.span, "P901", "there is no policy %s%s", quoteShort(s), didYouMean(s, d.names["policies"]))
+		d.problem(n.Span, "P901", "there is no policy %s%s", quoteShort(s), didYouMean(s, d.names["policies"]))
 	}
 	return ""
 }

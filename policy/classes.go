@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -40,10 +41,10 @@ var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit"
 var classKeys = []string{"is", "as", "http", "grpc", "pattern", "retryable", "unprocessed", "action"}
 
 // errorClasses reads the section errors.
-func (d decoder) errorClasses(root *node) (list []ErrorClass) {
+func (d decoder) errorClasses(root *syntax.Node) (list []ErrorClass) {
 	for _, e := range d.section(root, "errors") {
-		if slices.Contains(builtinClasses, e.key) {
-			d.problem(e.at, "P102", "%s is built in: give the class another name", e.key)
+		if slices.Contains(builtinClasses, e.Key) {
+			d.problem(e.At, "P102", "%s is built in: give the class another name", e.Key)
 		}
 		if c, ok := d.errorClass(e); ok {
 			list = append(list, c)
@@ -52,98 +53,98 @@ func (d decoder) errorClasses(root *node) (list []ErrorClass) {
 	return list
 }
 
-func (d decoder) errorClass(e entry) (c ErrorClass, ok bool) {
-	if !d.isMap(e.value, "an error class") {
+func (d decoder) errorClass(e syntax.Entry) (c ErrorClass, ok bool) {
+	if !d.isMap(e.Value, "an error class") {
 		return c, false
 	}
 	before := d.errors()
-	c = ErrorClass{Name: e.key, Pos: e.at.Pos}
-	d.unknownKeys(e.value, "", classKeys...)
-	c.Is, c.As = d.symbols(e.value.written("is")), d.symbols(e.value.written("as"))
-	c.HTTP = d.statusCodes(e.value.written("http"))
-	c.GRPC = d.grpcCodes(e.value.written("grpc"))
-	if p := e.value.written("pattern"); p != nil {
+	c = ErrorClass{Name: e.Key, Pos: posOf(e.At)}
+	d.unknownKeys(e.Value, "", classKeys...)
+	c.Is, c.As = d.symbols(e.Value.Written("is")), d.symbols(e.Value.Written("as"))
+	c.HTTP = d.statusCodes(e.Value.Written("http"))
+	c.GRPC = d.grpcCodes(e.Value.Written("grpc"))
+	if p := e.Value.Written("pattern"); p != nil {
 		c.Pattern = d.pattern(p)
 	}
-	if u := e.value.written("unprocessed"); u != nil {
+	if u := e.Value.Written("unprocessed"); u != nil {
 		c.Unprocessed, _ = d.boolean(u)
 	}
-	c.Action = d.action(e.value)
+	c.Action = d.action(e.Value)
 	ok = d.errors() == before
 	if ok && len(c.Is)+len(c.As)+len(c.HTTP)+len(c.GRPC) == 0 && c.Pattern == nil {
-		d.problem(e.at, "P102", "%s has no test: write is, as, http, grpc or pattern", e.key)
+		d.problem(e.At, "P102", "%s has no test: write is, as, http, grpc or pattern", e.Key)
 		ok = false
 	}
 	return c, ok
 }
 
 // action reads retryable and action, which must agree.
-func (d decoder) action(n *node) (action retry.Action) {
-	r := n.written("retryable")
+func (d decoder) action(n *syntax.Node) (action retry.Action) {
+	r := n.Written("retryable")
 	if r != nil {
 		action = retry.ActionFail
 		if retried, _ := d.boolean(r); retried {
 			action = retry.ActionRetry
 		}
 	}
-	e := n.written("action")
+	e := n.Written("action")
 	if e == nil {
 		return action
 	}
 	actions := map[string]retry.Action{"retry": retry.ActionRetry, "fail": retry.ActionFail, "escalate": retry.ActionEscalate}
-	said, known := actions[e.value.text]
+	said, known := actions[e.Value.Text]
 	switch {
 	case !known:
-		d.problem(e.value.span, "P102", "action is retry, fail or escalate, not %s", kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "action is retry, fail or escalate, not %s", kindOf(e.Value))
 	case r != nil && (action == retry.ActionRetry) != (said == retry.ActionRetry):
-		d.problem(e.at, "P104", "retryable: %s and action: %s disagree: keep one", r.value.text, e.value.text)
+		d.problem(e.At, "P104", "retryable: %s and action: %s disagree: keep one", r.Value.Text, e.Value.Text)
 	}
 	return said
 }
 
-func (d decoder) boolean(e *entry) (v, ok bool) {
-	v, ok = e.value.value.(bool)
+func (d decoder) boolean(e *syntax.Entry) (v, ok bool) {
+	v, ok = e.Value.Value.(bool)
 	if !ok {
-		d.problem(e.value.span, "P102", "%s is true or false, not %s", e.key, kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "%s is true or false, not %s", e.Key, kindOf(e.Value))
 	}
 	return v, ok
 }
 
 // list returns the items of a list that is not empty.
-func (d decoder) list(e *entry, of string) []*node {
+func (d decoder) list(e *syntax.Entry, of string) []*syntax.Node {
 	switch {
 	case e == nil:
 		return nil
-	case !e.value.isList():
-		d.problem(e.value.span, "P102", "%s is a list of %s, not %s", e.key, of, kindOf(e.value))
-	case len(e.value.items) == 0:
-		d.problem(e.value.span, "P102", "%s is empty: list %s, or remove it", e.key, of)
+	case !e.Value.IsList():
+		d.problem(e.Value.Span, "P102", "%s is a list of %s, not %s", e.Key, of, kindOf(e.Value))
+	case len(e.Value.Items) == 0:
+		d.problem(e.Value.Span, "P102", "%s is empty: list %s, or remove it", e.Key, of)
 	}
-	return e.value.items
+	return e.Value.Items
 }
 
 var goSymbol = regexp.MustCompile(`^\*?(?:[\pL\p{Nd}_.~\-]+/)*[\pL_][\pL\p{Nd}_.\-]*$`)
 
 // symbols reads names of Go variables or types.
-func (d decoder) symbols(e *entry) (list []Symbol) {
+func (d decoder) symbols(e *syntax.Entry) (list []Symbol) {
 	for _, item := range d.list(e, "Go symbols, as example.com/api.ErrBusy") {
-		name, ok := item.value.(string)
+		name, ok := item.Value.(string)
 		switch {
 		case !ok || !goSymbol.MatchString(name):
-			d.problem(item.span, "P102", "%s is not a Go symbol: write it as go doc does, with the import path of its package", quoteShort(item.text))
-		case e.key == "is" && strings.HasPrefix(name, "*"):
-			d.problem(item.span, "P102", "is takes variables, and %s is a pointer type: move it to as", quoteShort(name))
+			d.problem(item.Span, "P102", "%s is not a Go symbol: write it as go doc does, with the import path of its package", quoteShort(item.Text))
+		case e.Key == "is" && strings.HasPrefix(name, "*"):
+			d.problem(item.Span, "P102", "is takes variables, and %s is a pointer type: move it to as", quoteShort(name))
 		default:
-			list = append(list, Symbol{name, item.Pos})
+			list = append(list, Symbol{name, posOf(item.Span)})
 		}
 	}
 	return list
 }
 
 // statusCodes reads HTTP codes, as 503, and ranges, as 500-599.
-func (d decoder) statusCodes(e *entry) (list [][2]int) {
+func (d decoder) statusCodes(e *syntax.Entry) (list [][2]int) {
 	for _, item := range d.list(e, "HTTP status codes, as [429, 503]") {
-		low, high, isRange := strings.Cut(item.text, "-")
+		low, high, isRange := strings.Cut(item.Text, "-")
 		if !isRange {
 			high = low
 		}
@@ -151,7 +152,7 @@ func (d decoder) statusCodes(e *entry) (list [][2]int) {
 		to, err2 := strconv.Atoi(strings.TrimSpace(high))
 		switch {
 		case err != nil || err2 != nil || from < 100 || to > 599 || from > to:
-			d.problem(item.span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599", quoteShort(item.text))
+			d.problem(item.Span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599", quoteShort(item.Text))
 		default:
 			list = append(list, [2]int{from, to})
 		}
@@ -166,52 +167,52 @@ var grpcNames = []string{
 	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-func (d decoder) grpcCodes(e *entry) (list []Symbol) {
+func (d decoder) grpcCodes(e *syntax.Entry) (list []Symbol) {
 	for _, item := range d.list(e, "gRPC codes, as [UNAVAILABLE]") {
-		name, ok := item.value.(string)
+		name, ok := item.Value.(string)
 		if !ok || !slices.Contains(grpcNames, name) {
-			d.problem(item.span, "P102", "%s is not a gRPC code of an error%s", quoteShort(item.text), didYouMean(strings.ToUpper(item.text), grpcNames))
+			d.problem(item.Span, "P102", "%s is not a gRPC code of an error%s", quoteShort(item.Text), didYouMean(strings.ToUpper(item.Text), grpcNames))
 			continue
 		}
-		list = append(list, Symbol{name, item.Pos})
+		list = append(list, Symbol{name, posOf(item.Span)})
 	}
 	return list
 }
 
-func (d decoder) pattern(e *entry) *regexp.Regexp {
-	text, ok := e.value.value.(string)
+func (d decoder) pattern(e *syntax.Entry) *regexp.Regexp {
+	text, ok := e.Value.Value.(string)
 	if !ok {
-		d.problem(e.value.span, "P102", "pattern is text, not %s", kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "pattern is text, not %s", kindOf(e.Value))
 		return nil
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		d.problem(e.value.span, "P709", "%v: write a pattern in Go's syntax (RE2)", err)
+		d.problem(e.Value.Span, "P709", "%v: write a pattern in Go's syntax (RE2)", err)
 		return nil
 	}
 	if re.MatchString("") {
-		d.problem(e.value.span, "P709", "%s matches the empty text, and with it every error: write what the text of the error contains, or use the class any", quoteShort(text))
+		d.problem(e.Value.Span, "P709", "%s matches the empty text, and with it every error: write what the text of the error contains, or use the class any", quoteShort(text))
 		return nil
 	}
 	return re
 }
 
 // classes reads a list of classes.
-func (d decoder) classes(e *entry) ([]class, bool) {
-	if !e.value.isList() {
-		d.problem(e.value.span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.key, kindOf(e.value))
+func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
+	if !e.Value.IsList() {
+		d.problem(e.Value.Span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.Key, kindOf(e.Value))
 		return nil, false
 	}
-	if len(e.value.items) == 0 && e.key == "retry_on" {
-		d.problem(e.value.span, "P108", "retry_on is empty, so that nothing would be retried: list error classes, remove it to retry every error, or write max_attempts: 1")
+	if len(e.Value.Items) == 0 && e.Key == "retry_on" {
+		d.problem(e.Value.Span, "P108", "retry_on is empty, so that nothing would be retried: list error classes, remove it to retry every error, or write max_attempts: 1")
 		return nil, false
 	}
 	var list []class
 	ok := true
-	for _, item := range e.value.items {
-		c, good := d.class(item, e.key)
+	for _, item := range e.Value.Items {
+		c, good := d.class(item, e.Key)
 		if good && slices.ContainsFunc(list, func(have class) bool { return have.name == c.name }) {
-			d.problem(item.span, "P102", "%s stands twice in %s: remove one", c.name, e.key)
+			d.problem(item.Span, "P102", "%s stands twice in %s: remove one", c.name, e.Key)
 			good = false
 		}
 		list = append(list, c)
@@ -220,27 +221,27 @@ func (d decoder) classes(e *entry) ([]class, bool) {
 	return list, ok
 }
 
-func (d decoder) class(n *node, key string) (class, bool) {
-	switch v := n.value.(type) {
+func (d decoder) class(n *syntax.Node, key string) (class, bool) {
+	switch v := n.Value.(type) {
 	case string:
 		if v == "canceled" && key == "retry_on" {
-			d.problem(n.span, "P707", "a call that its caller canceled is never retried: remove canceled")
+			d.problem(n.Span, "P707", "a call that its caller canceled is never retried: remove canceled")
 			return class{}, false
 		}
-		return class{name: retry.Class(v)}, d.isClass(n.span, v)
+		return class{name: retry.Class(v)}, d.isClass(n.Span, v)
 	case map[string]any:
-		e := n.get("pattern")
+		e := n.Get("pattern")
 		unknown := d.unknownKeys(n, "", "pattern")
 		if e == nil && !unknown {
-			d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}", key)
+			d.problem(n.Span, "P102", "an item of %s is a class, or {pattern: …}", key)
 		}
 		if e == nil {
 			return class{}, false
 		}
 		re := d.pattern(e)
-		return class{retry.Class(patternClass + e.value.text), re}, re != nil
+		return class{retry.Class(patternClass + e.Value.Text), re}, re != nil
 	}
-	d.problem(n.span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, kindOf(n))
+	d.problem(n.Span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, kindOf(n))
 	return class{}, false
 }
 
@@ -251,7 +252,7 @@ const patternClass = "pattern:"
 func IsPattern(c retry.Class) bool { return strings.HasPrefix(string(c), patternClass) }
 
 // isClass reports whether there is a class of that name.
-func (d decoder) isClass(at span, name string) bool {
+func (d decoder) isClass(at syntax.Span, name string) bool {
 	if slices.Contains(builtinClasses, name) || d.defined["errors"][name] {
 		return true
 	}

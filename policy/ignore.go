@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -14,7 +15,7 @@ import (
 //
 //	# retrygen:ignore P405 the service answers fast or not at all
 type ignore struct {
-	at     span
+	at     syntax.Span
 	line   int // that it is about
 	rule   string
 	reason string
@@ -29,7 +30,7 @@ var (
 
 // suppress takes out the problems that comments of the file ignore, and adds
 // those of the comments themselves.
-func suppress(r reporter, root *node, text []byte) {
+func suppress(r reporter, root *syntax.Node, text []byte) {
 	ignores := ignoresIn(root, text)
 	if len(ignores) == 0 {
 		return
@@ -61,26 +62,26 @@ func suppress(r reporter, root *node, text []byte) {
 
 // ignoresIn finds the comments that ignore something. What stands in quotes or
 // in a block of text is no comment.
-func ignoresIn(root *node, text []byte) (list []*ignore) {
+func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
 	if !bytes.Contains(text, []byte("retrygen:ignore")) {
 		return nil
 	}
-	comments := commentsOf(root, newSource(text))
+	comments := syntax.NewSource(text).CommentsByLine(root)
 	var alone []*ignore // above a line that is still to come
 	n, start := 0, 0
 	for line := range bytes.Lines(text) {
 		n++
 		code := len(line) - len(bytes.TrimLeft(line, " \t"))
 		c, has := comments[n]
-		only := has && c.start == start+code
+		only := has && c.Start == start+code
 		if !only && len(bytes.TrimSpace(line)) > 0 {
 			for _, ig := range alone {
 				ig.line = n
 			}
 			alone = nil
 		}
-		if m := ignoreText.FindStringSubmatchIndex(c.text); m != nil {
-			ig := &ignore{at: span{Pos{n, c.start - start + m[2] + 1}, m[3] - m[2]}, line: n, rule: c.text[m[4]:m[5]], reason: c.text[m[6]:m[7]]}
+		if m := ignoreText.FindStringSubmatchIndex(c.Text); m != nil {
+			ig := &ignore{at: syntax.Span{Line: n, Col: c.Start - start + m[2] + 1, Width: m[3] - m[2]}, line: n, rule: c.Text[m[4]:m[5]], reason: c.Text[m[6]:m[7]]}
 			list = append(list, ig)
 			if only {
 				alone = append(alone, ig)

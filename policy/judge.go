@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -24,7 +25,7 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 		at, ok := written[f.Field]
 		if !ok {
 			// Where it is inherited from it may be right for others.
-			at = r.entry.at
+			at = r.entry.At
 			if _, ok := inherited[f.Field]; ok {
 				f.Text += " (" + string(f.Field) + " is inherited)"
 			} else if other, ok := written[f.Else]; ok {
@@ -48,7 +49,7 @@ func (r resolution) byDefaults(f rules.Finding) bool {
 }
 
 // fileRules adds the findings about the file as a whole.
-func (d decoder) fileRules(root *node, resolved []resolution, f *File) {
+func (d decoder) fileRules(root *syntax.Node, resolved []resolution, f *File) {
 	d.countsOutsideGroups(root, f)
 	d.countsUnbound(resolved, f)
 	for _, finding := range rules.CheckFile(f.model(root)) {
@@ -58,17 +59,17 @@ func (d decoder) fileRules(root *node, resolved []resolution, f *File) {
 
 // place returns where a finding shows: at the value of its field, as far as
 // that is written, or else at the key of the entry.
-func place(root *node, f rules.Finding) span {
-	e := root.get(f.Section).value.get(f.Policy)
-	n, at := e.value, e.at
+func place(root *syntax.Node, f rules.Finding) syntax.Span {
+	e := root.Get(f.Section).Value.Get(f.Policy)
+	n, at := e.Value, e.At
 	for _, key := range spellings(f.Field) {
-		next := n.get(key)
+		next := n.Get(key)
 		if next == nil {
 			return at
 		}
-		n, at = next.value, next.value.span
-		if n.isMap() {
-			at = next.at
+		n, at = next.Value, next.Value.Span
+		if n.IsMap() {
+			at = next.At
 		}
 	}
 	return at
@@ -84,20 +85,20 @@ func spellings(f rules.Field) []string {
 
 // countsOutsideGroups reports bindings whose policy counts the retries of a
 // job, where there is no group that has jobs.
-func (d decoder) countsOutsideGroups(root *node, f *File) {
+func (d decoder) countsOutsideGroups(root *syntax.Node, f *File) {
 	counts := f.countedPolicies()
 	for _, b := range f.Bindings {
-		e := root.get("bind").value.get(b.Symbol)
+		e := root.Get("bind").Value.Get(b.Symbol)
 		for _, use := range b.uses() {
 			budget := counts[use.Policy]
 			switch {
 			case budget == "":
 			case b.Group.Name == "":
-				d.problem(e.at, "P102", "budget %s of policy %s counts the retries of a job: bind %s in a group with that budget", budget, use.Policy, b.Symbol)
+				d.problem(e.At, "P102", "budget %s of policy %s counts the retries of a job: bind %s in a group with that budget", budget, use.Policy, b.Symbol)
 			case !slices.ContainsFunc(f.Groups, func(g Group) bool {
 				return g.Name == b.Group.Name && g.Budget != nil && g.Budget.Name == budget
 			}):
-				d.problem(e.at, "P102", "policy %s has budget %s, but group %s has not: write budget: %s there", use.Policy, budget, b.Group.Name, budget)
+				d.problem(e.At, "P102", "policy %s has budget %s, but group %s has not: write budget: %s there", use.Policy, budget, b.Group.Name, budget)
 			}
 		}
 	}
@@ -121,15 +122,15 @@ func (d decoder) countsUnbound(resolved []resolution, f *File) {
 		used[parentOf(r.own)] = true
 	}
 	for _, r := range resolved {
-		budget := counts[r.entry.key]
-		if budget == "" || used[r.entry.key] {
+		budget := counts[r.entry.Key]
+		if budget == "" || used[r.entry.Key] {
 			continue
 		}
-		at := r.entry.at
+		at := r.entry.At
 		if own, ok := r.own.values["budget"]; ok {
 			at = own.at
 		}
-		d.problem(at, "P102", "budget %s of policy %s counts the retries of a job, but nothing is bound to %s: bind it in a group with that budget", budget, r.entry.key, r.entry.key)
+		d.problem(at, "P102", "budget %s of policy %s counts the retries of a job, but nothing is bound to %s: bind it in a group with that budget", budget, r.entry.Key, r.entry.Key)
 	}
 }
 
@@ -167,7 +168,7 @@ func (f *File) countedPolicies() map[string]string {
 }
 
 // model returns the file as the rules see it.
-func (f *File) model(root *node) *rules.File {
+func (f *File) model(root *syntax.Node) *rules.File {
 	m := new(rules.File)
 	for _, s := range f.Scopes {
 		m.Scopes = append(m.Scopes, rules.Scope{Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit})
@@ -194,13 +195,13 @@ func (f *File) model(root *node) *rules.File {
 	for i := range f.Policies {
 		p := &f.Policies[i]
 		written := func(field rules.Field) bool {
-			n := root.get("policies").value.get(p.Name).value
+			n := root.Get("policies").Value.Get(p.Name).Value
 			for _, key := range spellings(field) {
-				e := n.get(key)
+				e := n.Get(key)
 				if e == nil {
 					return false
 				}
-				n = e.value
+				n = e.Value
 			}
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/spelling"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
 // elsewhere are keys of other systems' documents, with what there is here.
@@ -32,24 +33,24 @@ var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "max
 // unknownKeys reports the keys of n that are not in known, each with what to
 // write instead, and whether there are any. where is "policy" or "per_error"
 // where attempts are counted.
-func (r reporter) unknownKeys(n *node, where string, known ...string) (found bool) {
-	for i, e := range n.entries {
-		if slices.Contains(known, e.key) || where == "file" && len(e.key) > 2 && e.key[:2] == "x-" {
+func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (found bool) {
+	for i, e := range n.Entries {
+		if slices.Contains(known, e.Key) || where == "file" && len(e.Key) > 2 && e.Key[:2] == "x-" {
 			continue
 		}
 		found = true
-		hint := elsewhere[e.key]
+		hint := elsewhere[e.Key]
 		if hint == "" {
-			hint = r.misplaced(&n.entries[i], where)
+			hint = r.misplaced(&n.Entries[i], where)
 		}
 		switch {
 		case r.full():
-		case (where == "policy" || where == "per_error") && slices.Contains(retryWords, e.key):
-			r.problem(e.at, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.key, attemptsFor(e.value))
+		case (where == "policy" || where == "per_error") && slices.Contains(retryWords, e.Key):
+			r.problem(e.At, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.Key, attemptsFor(e.Value))
 		case hint != "":
-			r.problem(e.at, "P101", "unknown key %q: %s", e.key, hint)
+			r.problem(e.At, "P101", "unknown key %q: %s", e.Key, hint)
 		default:
-			r.problem(e.at, "P101", "unknown key %q%s", e.key, didYouMean(e.key, known))
+			r.problem(e.At, "P101", "unknown key %q%s", e.Key, didYouMean(e.Key, known))
 		}
 	}
 	return found
@@ -57,17 +58,17 @@ func (r reporter) unknownKeys(n *node, where string, known ...string) (found boo
 
 // misplaced says where a key of the language belongs that stands in the wrong
 // map, or "".
-func (r reporter) misplaced(e *entry, where string) string {
+func (r reporter) misplaced(e *syntax.Entry, where string) string {
 	value := "…"
-	if text := e.value.text; 0 < len(text) && len(text) < 20 {
+	if text := e.Value.Text; 0 < len(text) && len(text) < 20 {
 		value = text
 	}
-	ofPolicy := slices.Contains(r.policyKeys, e.key)
+	ofPolicy := slices.Contains(r.policyKeys, e.Key)
 	switch where {
 	case "file":
-		section := slices.Contains(sections, e.key+"s") // as budget: that is meant
+		section := slices.Contains(sections, e.Key+"s") // as budget: that is meant
 		switch {
-		case e.key == "policy":
+		case e.Key == "policy":
 			return "policies have names: write policies: {read: {max_attempts: 4}}"
 		case ofPolicy && !section:
 			return "write it under a policy, or under defaults for all"
@@ -77,12 +78,12 @@ func (r reporter) misplaced(e *entry, where string) string {
 			"base": "exponential: {base: ", "multiplier": "exponential: {base: ", "increment": "linear: {increment: ", "delays": "custom: {delays: ",
 		}
 		switch {
-		case strategies[e.key] != "":
-			return "write it under its strategy, as backoff: {" + strategies[e.key] + value + "}}"
-		case e.key == "policy":
+		case strategies[e.Key] != "":
+			return "write it under its strategy, as backoff: {" + strategies[e.Key] + value + "}}"
+		case e.Key == "policy":
 			return "write extends for the settings of another policy"
-		case slices.Contains(bindingKeys, e.key):
-			return "write it where the policy is bound, as bind: {Client.Fetch: {policy: NAME, " + e.key + ": " + value + "}}"
+		case slices.Contains(bindingKeys, e.Key):
+			return "write it where the policy is bound, as bind: {Client.Fetch: {policy: NAME, " + e.Key + ": " + value + "}}"
 		case ofPolicy:
 			return "it is the policy's, whatever the error: write it there"
 		}
@@ -95,8 +96,8 @@ func (r reporter) misplaced(e *entry, where string) string {
 }
 
 // attemptsFor spells out the setting for a number of retries.
-func attemptsFor(n *node) string {
-	if retries, ok := n.value.(int64); ok && retries >= 0 {
+func attemptsFor(n *syntax.Node) string {
+	if retries, ok := n.Value.(int64); ok && retries >= 0 {
 		return "max_attempts: " + strconv.FormatInt(retries+1, 10)
 	}
 	return "max_attempts: N+1"

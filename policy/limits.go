@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -21,18 +22,18 @@ type limits struct {
 }
 
 // limits reads the section of that name.
-func (d decoder) limits(root *node) (l limits) {
+func (d decoder) limits(root *syntax.Node) (l limits) {
 	l.amplification.value = rules.DefaultAmplification
-	e := root.get("limits")
-	if e == nil || e.value.isNull() || !d.isMap(e.value, "limits") {
+	e := root.Get("limits")
+	if e == nil || e.Value.IsNull() || !d.isMap(e.Value, "limits") {
 		return l
 	}
-	d.unknownKeys(e.value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout", "amplification")
-	l.maxAttempts = one(d, e.value, d.attempts, "max_attempts")
-	l.maxDelay = one(d, e.value, d.timeout, "max_delay")
-	l.delayBudget = one(d, e.value, d.timeout, "delay_budget")
-	l.timeout = one(d, e.value, d.timeout, "timeout")
-	if a := one(d, e.value, d.atLeastOne, "amplification"); a.value > 0 {
+	d.unknownKeys(e.Value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout", "amplification")
+	l.maxAttempts = one(d, e.Value, d.attempts, "max_attempts")
+	l.maxDelay = one(d, e.Value, d.timeout, "max_delay")
+	l.delayBudget = one(d, e.Value, d.timeout, "delay_budget")
+	l.timeout = one(d, e.Value, d.timeout, "timeout")
+	if a := one(d, e.Value, d.atLeastOne, "amplification"); a.value > 0 {
 		l.amplification = a
 	}
 	if l.maxAttempts.value == retry.Unlimited {
@@ -50,7 +51,7 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 		}
 		at, written := r.own.places()[field]
 		if !written {
-			at = r.entry.at
+			at = r.entry.At
 		}
 		d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, has, limit, line)
 	}
@@ -81,11 +82,11 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 }
 
 // scopesWithin reports P305 for the timeouts of scopes.
-func (d decoder) scopesWithin(root *node, l limits, scopes []Scope) {
+func (d decoder) scopesWithin(root *syntax.Node, l limits, scopes []Scope) {
 	for _, s := range scopes {
 		for field, has := range map[string]time.Duration{"timeout": s.Timeout, "hard_limit": s.HardLimit} {
 			if has > 0 && passes(has, l.timeout) {
-				at := root.get("scopes").value.get(s.Name).value.get(field).value.span
+				at := root.Get("scopes").Value.Get(s.Name).Value.Get(field).Value.Span
 				d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, duration.Format(has), duration.Format(l.timeout.value), l.timeout.at.Line)
 			}
 		}

@@ -3,32 +3,33 @@ package policy
 import (
 	"slices"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // A classSchedule is the entry of per_error for one class.
 type classSchedule struct {
 	class  retry.Class
-	at     span // of the class
-	lifted bool // null: the class has no schedule of its own
-	alone  bool // nothing is inherited
+	at     syntax.Span // of the class
+	lifted bool        // null: the class has no schedule of its own
+	alone  bool        // nothing is inherited
 	settings
 }
 
 // perError reads the schedules of classes.
-func (d decoder) perError(n *node) (list []classSchedule) {
-	e := n.get("per_error")
-	if e == nil || e.value.isNull() || !d.isMap(e.value, "per_error") {
+func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
+	e := n.Get("per_error")
+	if e == nil || e.Value.IsNull() || !d.isMap(e.Value, "per_error") {
 		return nil
 	}
-	for _, e := range e.value.entries {
-		c := classSchedule{class: retry.Class(e.key), at: e.at, lifted: e.value.isNull(), alone: e.value.isNull()}
-		if !d.isClass(e.at, e.key) || !c.lifted && !d.isMap(e.value, "an entry of per_error") {
+	for _, e := range e.Value.Entries {
+		c := classSchedule{class: retry.Class(e.Key), at: e.At, lifted: e.Value.IsNull(), alone: e.Value.IsNull()}
+		if !d.isClass(e.At, e.Key) || !c.lifted && !d.isMap(e.Value, "an entry of per_error") {
 			continue
 		}
 		if !c.lifted {
-			d.unknownKeys(e.value, "per_error", perErrorKeys...)
-			c.values = d.values(e.value, true)
+			d.unknownKeys(e.Value, "per_error", perErrorKeys...)
+			c.values = d.values(e.Value, true)
 		}
 		list = append(list, c)
 	}

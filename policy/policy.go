@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -45,7 +46,7 @@ type Policy struct {
 // Check reads a policy file. The File is nil if any problem is an error. name
 // is only used for positions. Problems are sorted.
 func Check(name string, text []byte) (*File, []Problem) {
-	file, problems, _ := read(name, text)
+	file, problems, _ := Read(name, text)
 	for _, p := range problems {
 		if p.Severity == rules.Error {
 			return nil, problems
@@ -54,11 +55,12 @@ func Check(name string, text []byte) (*File, []Problem) {
 	return file, problems
 }
 
-// read reads a policy file as far as it can be read: the File may have errors.
-// It returns the spellings as well.
-func read(name string, text []byte) (file *File, problems []Problem, spellings *Spellings) {
-	d := decoder{newReporter(name, policyKeys), new(Spellings), map[string][]string{}, map[string]map[string]bool{}}
-	if root := parse(d.reporter, text); root != nil {
+// Read reads a policy file like Check, but returns a File even where problems
+// are errors, as far as the file can be read; it is nil if that is not at all.
+// The spellings are for package policy/format.
+func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
+	d := decoder{newReporter(name, policyKeys), new(syntax.Spellings), map[string][]string{}, map[string]map[string]bool{}}
+	if root := syntax.Parse(text, d.fault); root != nil {
 		file = d.decode(root)
 		file.Name = name
 		d.schema(root)
@@ -74,18 +76,18 @@ var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 var sections = []string{"scopes", "errors", "breakers", "budgets", "groups", "policies"}
 
 // decode reads the whole file.
-func (d decoder) decode(root *node) *File {
+func (d decoder) decode(root *syntax.Node) *File {
 	f := new(File)
-	if !root.isMap() {
-		d.problem(root.span, "P102", "a policy file is a map that begins with version: 1, not %s", kindOf(root))
+	if !root.IsMap() {
+		d.problem(root.Span, "P102", "a policy file is a map that begins with version: 1, not %s", kindOf(root))
 		return f
 	}
 	d.version(root)
 	d.topLevel(root)
 	for _, section := range sections {
-		if e := root.get(section); e != nil {
-			for _, e := range e.value.entries {
-				d.define(section, e.key)
+		if e := root.Get(section); e != nil {
+			for _, e := range e.Value.Entries {
+				d.define(section, e.Key)
 			}
 		}
 	}
@@ -115,26 +117,26 @@ func (d decoder) decode(root *node) *File {
 
 // A resolution is how a policy came to be what it is.
 type resolution struct {
-	entry       entry
+	entry       syntax.Entry
 	own, merged settings // as it stands, and over all that it inherits
 	extended    settings // over the policies that it extends alone
 	defaults    settings
 }
 
-func (d decoder) version(root *node) {
-	e := root.get("version")
+func (d decoder) version(root *syntax.Node) {
+	e := root.Get("version")
 	switch {
 	case e == nil:
-		d.problem(root.span, "P907", "version is missing: begin the file with version: 1")
-	case e.value.value == int64(1):
+		d.problem(root.Span, "P907", "version is missing: begin the file with version: 1")
+	case e.Value.Value == int64(1):
 	default:
-		d.problem(e.value.span, "P907", "version %s is not known: this retrygen reads version: 1, an integer", quoteShort(e.value.text))
+		d.problem(e.Value.Span, "P907", "version %s is not known: this retrygen reads version: 1, an integer", quoteShort(e.Value.Text))
 	}
 }
 
 // topLevel judges the keys of the file. Those that begin with x- are free, for
 // anchors.
-func (d decoder) topLevel(root *node) {
+func (d decoder) topLevel(root *syntax.Node) {
 	d.unknownKeys(root, "file", append([]string{"version", "limits", "defaults", "bind"}, sections...)...)
 }
 
@@ -149,11 +151,11 @@ func (d decoder) define(section, name string) {
 
 // policies reads the map of policies into f: first each as it stands, then each
 // over its parents and the defaults.
-func (d decoder) policies(root *node, f *File) (list []resolution) {
+func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
 	var defaults settings
-	if e := root.get("defaults"); e != nil && !e.value.isNull() {
+	if e := root.Get("defaults"); e != nil && !e.Value.IsNull() {
 		before := d.errors()
-		defaults = d.settings(e.value)
+		defaults = d.settings(e.Value)
 		if x, ok := defaults.values["extends"]; ok {
 			d.problem(x.at, "P102", "defaults lie under every policy and extend none: write extends under the policies")
 		}
@@ -162,30 +164,30 @@ func (d decoder) policies(root *node, f *File) (list []resolution) {
 	entries := d.section(root, "policies")
 	own := map[string]settings{}
 	for _, e := range entries {
-		own[e.key] = d.policy(e)
+		own[e.Key] = d.policy(e)
 	}
 	inherited := map[string]settings{}
 	for _, e := range entries {
-		extended := d.inherit(e.key, own, inherited)
+		extended := d.inherit(e.Key, own, inherited)
 		broken := extended.broken || defaults.broken
 		merged := extended.over(defaults)
 		merged.broken = broken
-		p := merged.policy(e.key, f)
-		p.Pos, p.Places = e.at.Pos, map[rules.Field]Pos{}
+		p := merged.policy(e.Key, f)
+		p.Pos, p.Places = posOf(e.At), map[rules.Field]Pos{}
 		for field, at := range merged.places() {
-			p.Places[field] = at.Pos
+			p.Places[field] = posOf(at)
 		}
 		f.Policies = append(f.Policies, p)
-		list = append(list, resolution{e, own[e.key], merged, extended, defaults})
+		list = append(list, resolution{e, own[e.Key], merged, extended, defaults})
 	}
 	return list
 }
 
 // policy reads one policy as it stands.
-func (d decoder) policy(e entry) (own settings) {
+func (d decoder) policy(e syntax.Entry) (own settings) {
 	before := d.errors()
-	if !e.value.isNull() {
-		own = d.settings(e.value)
+	if !e.Value.IsNull() {
+		own = d.settings(e.Value)
 	}
 	own.broken = d.errors() > before
 	return own

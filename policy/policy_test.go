@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/format"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -217,7 +218,7 @@ func TestHostile(t *testing.T) {
 		if len(problems) == 0 {
 			t.Errorf("%s: no problem", name)
 		}
-		policy.Format("f", []byte(text))
+		format.Source("f", []byte(text))
 	}
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -31,16 +32,16 @@ func newReporter(file string, policyKeys []string) reporter {
 // long: each guess at what was meant looks at all names.
 const mostErrors = 1000
 
-func (r reporter) problem(at span, rule, format string, args ...any) {
+func (r reporter) problem(at syntax.Span, rule, format string, args ...any) {
 	r.add(at, rule, rules.Error, fmt.Sprintf(format, args...))
 }
 
-func (r reporter) warn(at span, rule, format string, args ...any) {
+func (r reporter) warn(at syntax.Span, rule, format string, args ...any) {
 	r.add(at, rule, rules.Warning, fmt.Sprintf(format, args...))
 }
 
-func (r reporter) add(at span, rule string, severity rules.Severity, text string) {
-	p := Problem{File: r.file, Pos: at.Pos, Width: at.width, Rule: rule, Severity: severity, Text: text}
+func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text string) {
+	p := Problem{File: r.file, Pos: posOf(at), Width: at.Width, Rule: rule, Severity: severity, Text: text}
 	if severity == rules.Error {
 		r.failed++
 	}
@@ -65,5 +66,16 @@ func (r reporter) full() bool { return r.shown >= mostErrors }
 // errors returns the number of errors so far.
 func (r reporter) errors() int { return r.failed }
 
-// has reports whether a problem has been found at pos.
-func (r reporter) has(pos Pos) bool { return r.places[pos] }
+// has reports whether a problem has been found at a place.
+func (r reporter) has(at syntax.Span) bool { return r.places[posOf(at)] }
+
+// fault reports what the parser cannot read.
+func (r reporter) fault(f syntax.Fault) {
+	r.problem(f.Span, f.Rule, "%s", f.Text)
+	if f.Final {
+		r.mute[posOf(f.Span)] = true
+	}
+}
+
+// posOf returns where a span begins.
+func posOf(at syntax.Span) Pos { return Pos{at.Line, at.Col} }

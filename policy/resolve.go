@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -107,8 +108,8 @@ func (s settings) addClasses(p *Policy, f *File) {
 }
 
 // places maps every field that is written to where.
-func (s settings) places() map[rules.Field]span {
-	places := map[rules.Field]span{}
+func (s settings) places() map[rules.Field]syntax.Span {
+	places := map[rules.Field]syntax.Span{}
 	for i := range table {
 		row := &table[i]
 		if w, ok := s.values[cmp.Or(row.within, row.key)]; ok {

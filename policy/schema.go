@@ -2,16 +2,16 @@ package policy
 
 import (
 	"slices"
-	"strconv"
 
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/schema"
 )
 
 // schema runs the published JSON Schema over the file. It is what editors know
 // of the language; where the decoder has already said what is wrong, more
 // precisely, its word stands alone.
-func (d decoder) schema(root *node) {
-	for _, v := range schema.Validate(root.value) {
+func (d decoder) schema(root *syntax.Node) {
+	for _, v := range schema.Validate(root.Value) {
 		at := locate(root, v)
 		if d.covered(root, v.Path) {
 			continue
@@ -22,50 +22,40 @@ func (d decoder) schema(root *node) {
 
 // locate finds the place of a violation: an unknown property is that key, a
 // missing one the place of its parent, anything else the value.
-func locate(root *node, v schema.Violation) span {
+func locate(root *syntax.Node, v schema.Violation) syntax.Span {
 	n := root
 	for _, step := range v.Path {
-		next := n.child(step)
+		next := n.Child(step)
 		if next == nil {
 			break
 		}
 		n = next
 	}
 	if v.Property != "" {
-		if e := n.get(v.Property); e != nil {
-			return e.at
+		if e := n.Get(v.Property); e != nil {
+			return e.At
 		}
 	}
-	return n.span
-}
-
-func (n *node) child(step string) *node {
-	if e := n.get(step); e != nil {
-		return e.value
-	}
-	if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.items) {
-		return n.items[i]
-	}
-	return nil
+	return n.Span
 }
 
 // covered reports whether a problem is known at the node that path leads to,
 // at its key, or anywhere inside of it.
-func (d decoder) covered(root *node, path []string) bool {
+func (d decoder) covered(root *syntax.Node, path []string) bool {
 	n := root
 	for _, step := range path {
-		if e := n.get(step); e != nil && d.has(e.at.Pos) {
+		if e := n.Get(step); e != nil && d.has(e.At) {
 			return true
 		}
-		if n = n.child(step); n == nil {
+		if n = n.Child(step); n == nil {
 			return false
 		}
 	}
 	return d.inside(n)
 }
 
-func (d decoder) inside(n *node) bool {
-	return d.has(n.Pos) ||
-		slices.ContainsFunc(n.entries, func(e entry) bool { return d.has(e.at.Pos) || d.inside(e.value) }) ||
-		slices.ContainsFunc(n.items, d.inside)
+func (d decoder) inside(n *syntax.Node) bool {
+	return d.has(n.Span) ||
+		slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return d.has(e.At) || d.inside(e.Value) }) ||
+		slices.ContainsFunc(n.Items, d.inside)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -41,14 +42,14 @@ type Group struct {
 
 // section returns the entries of a map at the top of the file that have good
 // names. The others go no further: "" means no name at all from here on.
-func (d decoder) section(root *node, key string) (list []entry) {
-	e := root.get(key)
-	if e == nil || e.value.isNull() || !d.isMap(e.value, key) {
+func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
+	e := root.Get(key)
+	if e == nil || e.Value.IsNull() || !d.isMap(e.Value, key) {
 		return nil
 	}
-	for _, e := range e.value.entries {
-		if !policyName.MatchString(e.key) {
-			d.problem(e.at, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.key))
+	for _, e := range e.Value.Entries {
+		if !policyName.MatchString(e.Key) {
+			d.problem(e.At, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.Key))
 			continue
 		}
 		list = append(list, e)
@@ -57,14 +58,14 @@ func (d decoder) section(root *node, key string) (list []entry) {
 }
 
 // reference reads the name of something that another section defines.
-func (d decoder) reference(section, what string) func(*entry) (string, bool) {
-	return func(e *entry) (string, bool) {
-		name, ok := e.value.value.(string)
+func (d decoder) reference(section, what string) func(*syntax.Entry) (string, bool) {
+	return func(e *syntax.Entry) (string, bool) {
+		name, ok := e.Value.Value.(string)
 		switch {
 		case !ok:
-			d.problem(e.value.span, "P102", "%s is the name of %s, not %s", e.key, what, kindOf(e.value))
+			d.problem(e.Value.Span, "P102", "%s is the name of %s, not %s", e.Key, what, kindOf(e.Value))
 		case !d.defined[section][name]:
-			d.problem(e.value.span, "P901", "there is no %s %s%s", strings.TrimSuffix(section, "s"), quoteShort(name), didYouMean(name, d.names[section]))
+			d.problem(e.Value.Span, "P901", "there is no %s %s%s", strings.TrimSuffix(section, "s"), quoteShort(name), didYouMean(name, d.names[section]))
 			return "", false
 		}
 		return name, ok
@@ -72,16 +73,16 @@ func (d decoder) reference(section, what string) func(*entry) (string, bool) {
 }
 
 // scopes reads the section of that name.
-func (d decoder) scopes(root *node) (list []Scope) {
+func (d decoder) scopes(root *syntax.Node) (list []Scope) {
 	for _, e := range d.section(root, "scopes") {
-		if !d.isMap(e.value, "a scope") {
+		if !d.isMap(e.Value, "a scope") {
 			continue
 		}
-		d.unknownKeys(e.value, "", "timeout", "hard_limit", "within")
-		s := Scope{Name: e.key, Pos: e.at.Pos}
-		s.Timeout = one(d, e.value, d.timeout, "timeout").value
-		s.HardLimit = one(d, e.value, d.timeout, "hard_limit").value
-		s.Within = one(d, e.value, d.reference("scopes", "a scope"), "within").value
+		d.unknownKeys(e.Value, "", "timeout", "hard_limit", "within")
+		s := Scope{Name: e.Key, Pos: posOf(e.At)}
+		s.Timeout = one(d, e.Value, d.timeout, "timeout").value
+		s.HardLimit = one(d, e.Value, d.timeout, "hard_limit").value
+		s.Within = one(d, e.Value, d.reference("scopes", "a scope"), "within").value
 		list = append(list, s)
 	}
 	d.scopeCycles(root, list)
@@ -89,7 +90,7 @@ func (d decoder) scopes(root *node) (list []Scope) {
 }
 
 // scopeCycles reports scopes that contain themselves, each circle once.
-func (d decoder) scopeCycles(root *node, list []Scope) {
+func (d decoder) scopeCycles(root *syntax.Node, list []Scope) {
 	within := map[string]string{}
 	for _, s := range list {
 		within[s.Name] = s.Within
@@ -107,29 +108,29 @@ func (d decoder) scopeCycles(root *node, list []Scope) {
 		}
 		back := within[names[len(names)-1]]
 		if begin, circle := at[back]; circle {
-			at := root.get("scopes").value.get(back).value.get("within").value.span
+			at := root.Get("scopes").Value.Get(back).Value.Get("within").Value.Span
 			d.problem(at, "P903", "scopes contain each other in a circle: %s", path(append(names[begin:], back)))
 		}
 	}
 }
 
 // breakers reads the section of that name.
-func (d decoder) breakers(root *node) (list []Breaker) {
+func (d decoder) breakers(root *syntax.Node) (list []Breaker) {
 	for _, e := range d.section(root, "breakers") {
-		if e.value.isNull() {
-			e.value = &node{span: e.at, value: map[string]any{}}
+		if e.Value.IsNull() {
+			e.Value = &syntax.Node{Span: e.At, Value: map[string]any{}}
 		}
-		if !d.isMap(e.value, "a breaker") {
+		if !d.isMap(e.Value, "a breaker") {
 			continue
 		}
-		d.unknownKeys(e.value, "", "failures", "open_for", "half_open_calls", "successes", "escalate_after", "count")
-		b := Breaker{Pos: e.at.Pos, BreakerPolicy: retry.BreakerPolicy{Name: e.key}}
-		b.Failures = one(d, e.value, d.atLeastOne, "failures").value
-		b.OpenFor = one(d, e.value, d.aboveZero, "open_for").value
-		b.HalfOpenCalls = one(d, e.value, d.atLeastOne, "half_open_calls").value
-		b.Successes = one(d, e.value, d.atLeastOne, "successes").value
-		b.EscalateAfter = one(d, e.value, d.countOrZero, "escalate_after").value
-		b.patterns = one(d, e.value, d.classes, "count").value
+		d.unknownKeys(e.Value, "", "failures", "open_for", "half_open_calls", "successes", "escalate_after", "count")
+		b := Breaker{Pos: posOf(e.At), BreakerPolicy: retry.BreakerPolicy{Name: e.Key}}
+		b.Failures = one(d, e.Value, d.atLeastOne, "failures").value
+		b.OpenFor = one(d, e.Value, d.aboveZero, "open_for").value
+		b.HalfOpenCalls = one(d, e.Value, d.atLeastOne, "half_open_calls").value
+		b.Successes = one(d, e.Value, d.atLeastOne, "successes").value
+		b.EscalateAfter = one(d, e.Value, d.countOrZero, "escalate_after").value
+		b.patterns = one(d, e.Value, d.classes, "count").value
 		for _, c := range b.patterns {
 			b.Count = append(b.Count, c.name)
 		}
@@ -140,43 +141,45 @@ func (d decoder) breakers(root *node) (list []Breaker) {
 }
 
 // whole reads a whole number from least on.
-func (d decoder) whole(e *entry, least int, hint string) (int, bool) {
+func (d decoder) whole(e *syntax.Entry, least int, hint string) (int, bool) {
 	const most = 1 << 30
-	v, ok := e.value.value.(int64)
+	v, ok := e.Value.Value.(int64)
 	if !ok || v < int64(least) || v > most {
-		d.problem(e.value.span, "P102", "%s is a whole number from %d%s, not %s", e.key, least, hint, kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "%s is a whole number from %d%s, not %s", e.Key, least, hint, kindOf(e.Value))
 		return 0, false
 	}
 	return int(v), true
 }
 
 // countOrZero reads a count that 0 switches off.
-func (d decoder) countOrZero(e *entry) (int, bool) { return d.whole(e, 0, "; 0 switches it off") }
+func (d decoder) countOrZero(e *syntax.Entry) (int, bool) {
+	return d.whole(e, 0, "; 0 switches it off")
+}
 
-func (d decoder) atLeastOne(e *entry) (int, bool) { return d.whole(e, 1, "") }
+func (d decoder) atLeastOne(e *syntax.Entry) (int, bool) { return d.whole(e, 1, "") }
 
 // aboveZero reads a duration that cannot be none.
-func (d decoder) aboveZero(e *entry) (time.Duration, bool) {
-	value, ok := d.duration(e.value, e.key)
+func (d decoder) aboveZero(e *syntax.Entry) (time.Duration, bool) {
+	value, ok := d.duration(e.Value, e.Key)
 	if ok && value == 0 {
-		d.problem(e.value.span, "P102", "%s is longer than 0", e.key)
+		d.problem(e.Value.Span, "P102", "%s is longer than 0", e.Key)
 		return 0, false
 	}
 	return value, ok
 }
 
 // budgets reads the section of that name.
-func (d decoder) budgets(root *node) (list []Budget) {
+func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 	for _, e := range d.section(root, "budgets") {
-		if !d.isMap(e.value, "a budget") {
+		if !d.isMap(e.Value, "a budget") {
 			continue
 		}
 		before := d.errors()
-		d.unknownKeys(e.value, "", "retries", "per_unit", "ceiling", "ratio", "min_per_second", "burst")
-		b := Budget{Name: e.key, Pos: e.at.Pos}
-		var counts, shares *entry
-		for i := range e.value.entries {
-			switch at := &e.value.entries[i]; at.key {
+		d.unknownKeys(e.Value, "", "retries", "per_unit", "ceiling", "ratio", "min_per_second", "burst")
+		b := Budget{Name: e.Key, Pos: posOf(e.At)}
+		var counts, shares *syntax.Entry
+		for i := range e.Value.Entries {
+			switch at := &e.Value.Entries[i]; at.Key {
 			case "retries", "per_unit", "ceiling":
 				counts = at
 			case "ratio", "min_per_second", "burst":
@@ -185,29 +188,29 @@ func (d decoder) budgets(root *node) (list []Budget) {
 		}
 		switch {
 		case counts != nil && shares != nil:
-			d.problem(shares.at, "P102", "a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst): %s and %s do not go together", counts.key, shares.key)
+			d.problem(shares.At, "P102", "a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst): %s and %s do not go together", counts.Key, shares.Key)
 		case counts != nil:
 			b.Count = d.countBudget(e)
 		case shares != nil:
 			b.Ratio = d.ratioBudget(e)
 		case d.errors() == before:
-			d.problem(e.at, "P102", "%s is empty: write ratio: 0.2 for a share of traffic, or retries: 20 for a count", e.key)
+			d.problem(e.At, "P102", "%s is empty: write ratio: 0.2 for a share of traffic, or retries: 20 for a count", e.Key)
 		}
 		list = append(list, b)
 	}
 	return list
 }
 
-func (d decoder) ratioBudget(e entry) *retry.BudgetPolicy {
-	p := retry.BudgetPolicy{Name: e.key}
+func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
+	p := retry.BudgetPolicy{Name: e.Key}
 	read := func(key, what string, good func(float64) bool, to *float64) {
-		at := e.value.get(key)
-		if at == nil || at.value.isNull() {
+		at := e.Value.Get(key)
+		if at == nil || at.Value.IsNull() {
 			return
 		}
-		v, ok := number(at.value)
+		v, ok := number(at.Value)
 		if !ok || !good(v) {
-			d.problem(at.value.span, "P102", "%s is %s, not %s", key, what, kindOf(at.value))
+			d.problem(at.Value.Span, "P102", "%s is %s, not %s", key, what, kindOf(at.Value))
 			return
 		}
 		*to = v
@@ -215,7 +218,7 @@ func (d decoder) ratioBudget(e entry) *retry.BudgetPolicy {
 	read("ratio", "a share of successes above 0, up to 1", func(v float64) bool { return v > 0 && v <= 1 }, &p.Ratio)
 	read("min_per_second", "a number of retries from 0", func(v float64) bool { return v >= 0 && v <= 1e6 }, &p.MinPerSecond)
 	read("burst", "a number of retries from 1", func(v float64) bool { return v >= 1 && v <= 1e6 }, &p.Burst)
-	if at := e.value.get("min_per_second"); at != nil && !at.value.isNull() && p.MinPerSecond == 0 {
+	if at := e.Value.Get("min_per_second"); at != nil && !at.Value.IsNull() && p.MinPerSecond == 0 {
 		p.MinPerSecond = retry.NoRefill
 	}
 	p = p.Effective()
@@ -224,45 +227,45 @@ func (d decoder) ratioBudget(e entry) *retry.BudgetPolicy {
 
 // countBudget reads a budget of AD-44. Zero and numbers above a ceiling are
 // the business of P806.
-func (d decoder) countBudget(e entry) *retry.JobBudgetPolicy {
-	p := retry.JobBudgetPolicy{Name: e.key}
-	p.Retries = one(d, e.value, d.retries, "retries").value
-	p.PerUnit = one(d, e.value, d.retries, "per_unit").value
-	if c := e.value.get("ceiling"); c != nil && !c.value.isNull() && d.isMap(c.value, "ceiling") {
-		d.unknownKeys(c.value, "", "retries", "per_unit")
-		p.MaxRetries = one(d, c.value, d.atLeastOne, "retries").value
-		p.MaxPerUnit = one(d, c.value, d.atLeastOne, "per_unit").value
+func (d decoder) countBudget(e syntax.Entry) *retry.JobBudgetPolicy {
+	p := retry.JobBudgetPolicy{Name: e.Key}
+	p.Retries = one(d, e.Value, d.retries, "retries").value
+	p.PerUnit = one(d, e.Value, d.retries, "per_unit").value
+	if c := e.Value.Get("ceiling"); c != nil && !c.Value.IsNull() && d.isMap(c.Value, "ceiling") {
+		d.unknownKeys(c.Value, "", "retries", "per_unit")
+		p.MaxRetries = one(d, c.Value, d.atLeastOne, "retries").value
+		p.MaxPerUnit = one(d, c.Value, d.atLeastOne, "per_unit").value
 	}
 	p = p.Effective()
 	return &p
 }
 
 // retries is a number of retries, or none.
-func (d decoder) retries(e *entry) (int, bool) {
-	switch e.value.value {
+func (d decoder) retries(e *syntax.Entry) (int, bool) {
+	switch e.Value.Value {
 	case "none":
 		return retry.NoRetries, true
 	case int64(0):
-		d.problem(e.value.span, "P806", "%s: 0 means the default elsewhere: write none for no retries, or a number from 1", e.key)
+		d.problem(e.Value.Span, "P806", "%s: 0 means the default elsewhere: write none for no retries, or a number from 1", e.Key)
 		return 0, false
 	}
 	return d.whole(e, 1, ", or none")
 }
 
 // groups reads the section of that name.
-func (d decoder) groups(root *node, budgets []Budget) (list []Group) {
+func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 	for _, e := range d.section(root, "groups") {
-		if e.value.isNull() {
-			e.value = &node{span: e.at, value: map[string]any{}}
+		if e.Value.IsNull() {
+			e.Value = &syntax.Node{Span: e.At, Value: map[string]any{}}
 		}
-		if !d.isMap(e.value, "a group") {
+		if !d.isMap(e.Value, "a group") {
 			continue
 		}
-		d.unknownKeys(e.value, "", "units", "timeout", "budget", "best_effort")
-		g := Group{Pos: e.at.Pos, GroupPolicy: retry.GroupPolicy{Name: e.key}}
-		g.Units = one(d, e.value, d.atLeastOne, "units").value
-		g.Timeout = one(d, e.value, d.timeout, "timeout").value
-		name := one(d, e.value, d.reference("budgets", "a budget"), "budget")
+		d.unknownKeys(e.Value, "", "units", "timeout", "budget", "best_effort")
+		g := Group{Pos: posOf(e.At), GroupPolicy: retry.GroupPolicy{Name: e.Key}}
+		g.Units = one(d, e.Value, d.atLeastOne, "units").value
+		g.Timeout = one(d, e.Value, d.timeout, "timeout").value
+		name := one(d, e.Value, d.reference("budgets", "a budget"), "budget")
 		for _, b := range budgets {
 			switch {
 			case b.Name != name.value:
@@ -272,39 +275,39 @@ func (d decoder) groups(root *node, budgets []Budget) (list []Group) {
 				g.Budget = b.Count
 			}
 		}
-		if be := e.value.get("best_effort"); be != nil && !be.value.isNull() && d.isMap(be.value, "best_effort") {
-			g.BestEffort = d.bestEffort(be.value)
+		if be := e.Value.Get("best_effort"); be != nil && !be.Value.IsNull() && d.isMap(be.Value, "best_effort") {
+			g.BestEffort = d.bestEffort(be.Value)
 		}
 		list = append(list, g)
 	}
 	return list
 }
 
-func (d decoder) bestEffort(n *node) *retry.BestEffort {
+func (d decoder) bestEffort(n *syntax.Node) *retry.BestEffort {
 	d.unknownKeys(n, "", "min_success", "deadline", "late", "check_every")
 	var b retry.BestEffort
 	b.MinSuccess = one(d, n, d.atLeastOne, "min_success").value
 	b.Deadline = one(d, n, d.bestEffortDeadline, "deadline").value
 	b.CheckEvery = one(d, n, d.aboveZero, "check_every").value
-	if e := n.get("late"); e != nil && !e.value.isNull() {
+	if e := n.Get("late"); e != nil && !e.Value.IsNull() {
 		late := map[string]retry.Late{"log_only": retry.LogOnly, "log": retry.LogOnly, "update_result": retry.UpdateResult, "update": retry.UpdateResult}
-		l, ok := late[e.value.text]
+		l, ok := late[e.Value.Text]
 		if !ok {
-			d.problem(e.value.span, "P102", "late is log_only or update_result, not %s", kindOf(e.value))
+			d.problem(e.Value.Span, "P102", "late is log_only or update_result, not %s", kindOf(e.Value))
 		}
 		b.Late = l
-		if word := l.String(); ok && e.value.text != word {
-			d.spellings.Names = append(d.spellings.Names, Name{n, e, e.key, word})
+		if word := l.String(); ok && e.Value.Text != word {
+			d.spellings.Names = append(d.spellings.Names, syntax.Name{Map: n, Entry: e, Key: e.Key, Word: word})
 		}
 	}
 	b = b.Effective()
 	return &b
 }
 
-func (d decoder) bestEffortDeadline(e *entry) (time.Duration, bool) {
+func (d decoder) bestEffortDeadline(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.aboveZero(e)
 	if ok && value > retry.MaxBestEffortDeadline {
-		d.problem(e.value.span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value), duration.Format(retry.MaxBestEffortDeadline))
+		d.problem(e.Value.Span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value), duration.Format(retry.MaxBestEffortDeadline))
 		return 0, false
 	}
 	return value, ok

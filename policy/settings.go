@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -20,9 +21,9 @@ type settings struct {
 
 // A written value is a setting in a map.
 type written struct {
-	null  bool // the default applies
-	value any  // as its setting's read returns it, or nil
-	at    span // of the value
+	null  bool        // the default applies
+	value any         // as its setting's read returns it, or nil
+	at    syntax.Span // of the value
 }
 
 // valueOf returns the value of a setting, or zero where it is absent or null.
@@ -34,7 +35,7 @@ func valueOf[T any](s settings, key rules.Field) T {
 // decoder turns nodes into settings.
 type decoder struct {
 	reporter
-	spellings *Spellings
+	spellings *syntax.Spellings
 
 	// The names that each section defines, in its order and to look up.
 	names   map[string][]string
@@ -42,22 +43,22 @@ type decoder struct {
 }
 
 // settings reads the map of a policy, or defaults.
-func (d decoder) settings(n *node) (s settings) {
+func (d decoder) settings(n *syntax.Node) (s settings) {
 	if !d.isMap(n, "a policy") {
 		return s
 	}
 	d.unknownKeys(n, "policy", policyKeys...)
 	s.values = d.values(n, false)
 	s.perError = d.perError(n)
-	if e := n.get("per_error"); e != nil {
-		s.noPerError = e.value.isNull()
+	if e := n.Get("per_error"); e != nil {
+		s.noPerError = e.Value.IsNull()
 	}
 	return s
 }
 
 // values reads the settings of a map: those of a policy, or of an entry of
 // per_error.
-func (d decoder) values(n *node, perError bool) map[rules.Field]written {
+func (d decoder) values(n *syntax.Node, perError bool) map[rules.Field]written {
 	values := map[rules.Field]written{}
 	for i := range table {
 		if s := &table[i]; s.read != nil && (s.perError || !perError) {
@@ -72,16 +73,16 @@ func (d decoder) values(n *node, perError bool) map[rules.Field]written {
 
 // value reads a setting under its key or the older one. It reports a problem
 // where both are written and disagree.
-func (d decoder) value(n *node, s *setting) (first written, ok bool) {
+func (d decoder) value(n *syntax.Node, s *setting) (first written, ok bool) {
 	for _, key := range [...]string{string(s.key), s.older} {
 		if key == "" {
 			continue
 		}
-		e := n.get(key)
+		e := n.Get(key)
 		if e == nil {
 			continue
 		}
-		next := written{null: e.value.isNull(), at: e.value.span}
+		next := written{null: e.Value.IsNull(), at: e.Value.Span}
 		if !next.null {
 			var good bool
 			if next.value, good = s.read(d, e); !good {
@@ -89,14 +90,14 @@ func (d decoder) value(n *node, s *setting) (first written, ok bool) {
 			}
 		}
 		if ok && (first.null != next.null || first.value != next.value) {
-			d.problem(e.at, "P104", "%s and %s are the same setting and disagree: keep %s", s.key, key, s.key)
+			d.problem(e.At, "P104", "%s and %s are the same setting and disagree: keep %s", s.key, key, s.key)
 			continue
 		}
 		if !ok {
 			first, ok = next, true
 		}
 		if key == s.older {
-			d.spellings.Names = append(d.spellings.Names, Name{n, e, string(s.key), s.words[e.value.text]})
+			d.spellings.Names = append(d.spellings.Names, syntax.Name{Map: n, Entry: e, Key: string(s.key), Word: s.words[e.Value.Text]})
 		}
 	}
 	return first, ok
@@ -106,38 +107,38 @@ func (d decoder) value(n *node, s *setting) (first written, ok bool) {
 // null or wrong.
 type option[T any] struct {
 	value T
-	at    span // of the value
+	at    syntax.Span // of the value
 }
 
 // one reads the setting of n under key.
-func one[T any](d decoder, n *node, read func(*entry) (T, bool), key string) (o option[T]) {
-	e := n.written(key)
+func one[T any](d decoder, n *syntax.Node, read func(*syntax.Entry) (T, bool), key string) (o option[T]) {
+	e := n.Written(key)
 	if e == nil {
 		return o
 	}
 	if value, ok := read(e); ok {
-		o = option[T]{value, e.value.span}
+		o = option[T]{value, e.Value.Span}
 	}
 	return o
 }
 
 // retryAfter reads ignore, the greatest wait, or a map. What is not written is
 // left to the runtime, so that no key changes what another one means.
-func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
-	switch v := e.value.value.(type) {
+func (d decoder) retryAfter(e *syntax.Entry) (r retry.RetryAfter, ok bool) {
+	switch v := e.Value.Value.(type) {
 	case map[string]any:
-		d.unknownKeys(e.value, "", "max", "default", "over")
+		d.unknownKeys(e.Value, "", "max", "default", "over")
 		before := d.errors()
-		r.Max = one(d, e.value, d.aboveZero, "max").value
-		byDefault := one(d, e.value, d.aboveZero, "default")
+		r.Max = one(d, e.Value, d.aboveZero, "max").value
+		byDefault := one(d, e.Value, d.aboveZero, "default")
 		r.Default = byDefault.value
 		if most := r.Limit(); r.Default > most {
 			d.problem(byDefault.at, "P102", "default %s is longer than max %s, the longest wait that may be asked for: lower it, or raise max", duration.Format(r.Default), duration.Format(most))
 		}
-		if over := e.value.get("over"); over != nil && !over.value.isNull() {
-			r.FailOver = over.value.value == "fail"
-			if !r.FailOver && over.value.value != "cap" {
-				d.problem(over.value.span, "P102", "over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.value))
+		if over := e.Value.Get("over"); over != nil && !over.Value.IsNull() {
+			r.FailOver = over.Value.Value == "fail"
+			if !r.FailOver && over.Value.Value != "cap" {
+				d.problem(over.Value.Span, "P102", "over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.Value))
 			}
 		}
 		return r, d.errors() == before
@@ -148,32 +149,32 @@ func (d decoder) retryAfter(e *entry) (r retry.RetryAfter, ok bool) {
 		r.Max, ok = d.aboveZero(e)
 		return r, ok
 	}
-	d.problem(e.value.span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.value))
+	d.problem(e.Value.Span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.Value))
 	return r, false
 }
 
-func (d decoder) isMap(n *node, what string) bool {
-	if n.isMap() {
+func (d decoder) isMap(n *syntax.Node, what string) bool {
+	if n.IsMap() {
 		return true
 	}
-	d.problem(n.span, "P102", "%s is a map of settings here, not %s", what, kindOf(n))
+	d.problem(n.Span, "P102", "%s is a map of settings here, not %s", what, kindOf(n))
 	return false
 }
 
-func kindOf(n *node) string {
-	switch n.value.(type) {
+func kindOf(n *syntax.Node) string {
+	switch n.Value.(type) {
 	case nil:
 		return "nothing"
 	case bool:
-		return n.text
+		return n.Text
 	case []any:
 		return "a list"
 	case map[string]any:
 		return "a map"
 	case string:
-		return "the text " + quoteShort(n.text)
+		return "the text " + quoteShort(n.Text)
 	}
-	return "the number " + quoteShort(n.text)
+	return "the number " + quoteShort(n.Text)
 }
 
 // quoteShort quotes what the user wrote, as Go does, cut where it gets long.
@@ -185,96 +186,96 @@ func quoteShort(s string) string {
 	return strconv.Quote(s)
 }
 
-func (d decoder) text(e *entry) (string, bool) {
-	s, ok := e.value.value.(string)
+func (d decoder) text(e *syntax.Entry) (string, bool) {
+	s, ok := e.Value.Value.(string)
 	if !ok {
-		d.problem(e.value.span, "P102", "%s is text, not %s", e.key, kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "%s is text, not %s", e.Key, kindOf(e.Value))
 	}
 	return s, ok
 }
 
 // name reads text that is not empty.
-func (d decoder) name(e *entry) (string, bool) {
+func (d decoder) name(e *syntax.Entry) (string, bool) {
 	name, ok := d.text(e)
 	return name, ok && name != ""
 }
 
-func (d decoder) attempts(e *entry) (int, bool) {
-	switch v := e.value.value.(type) {
+func (d decoder) attempts(e *syntax.Entry) (int, bool) {
+	switch v := e.Value.Value.(type) {
 	case int64:
 		switch {
 		case v >= 1 && v <= math.MaxInt32:
 			return int(v), true
 		case v > math.MaxInt32:
-			d.problem(e.value.span, "P102", "%s is too large a number of attempts", e.value.text)
+			d.problem(e.Value.Span, "P102", "%s is too large a number of attempts", e.Value.Text)
 			return 0, false
 		}
-		d.problem(e.value.span, "P102", "%s is at least 1, the first attempt: write 1 for no retry, or unlimited with a timeout or delay_budget", e.key)
+		d.problem(e.Value.Span, "P102", "%s is at least 1, the first attempt: write 1 for no retry, or unlimited with a timeout or delay_budget", e.Key)
 	case string:
 		if v == "unlimited" {
 			return retry.Unlimited, true
 		}
-		d.problem(e.value.span, "P102", "%s is a number of attempts or unlimited, not %s", e.key, kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "%s is a number of attempts or unlimited, not %s", e.Key, kindOf(e.Value))
 	default:
-		d.problem(e.value.span, "P102", "%s is a whole number of attempts or unlimited, not %s", e.key, kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "%s is a whole number of attempts or unlimited, not %s", e.Key, kindOf(e.Value))
 	}
 	return 0, false
 }
 
 // duration reads a duration in any spelling.
-func (d decoder) duration(n *node, key string) (time.Duration, bool) {
-	switch n.value.(type) {
+func (d decoder) duration(n *syntax.Node, key string) (time.Duration, bool) {
+	switch n.Value.(type) {
 	case string, int64, float64:
-		value, err := duration.Parse(n.text)
+		value, err := duration.Parse(n.Text)
 		if err != nil {
-			d.problem(n.span, "P103", "%s: %v", key, err)
+			d.problem(n.Span, "P103", "%s: %v", key, err)
 			return 0, false
 		}
-		switch unit := duration.CalendarUnit(n.text); unit {
+		switch unit := duration.CalendarUnit(n.Text); unit {
 		case "":
 		case "M":
-			d.warn(n.span, "P103", "%s: the M of %s is months, which are not always of the same length: write m for minutes, or d or w", key, n.text)
+			d.warn(n.Span, "P103", "%s: the M of %s is months, which are not always of the same length: write m for minutes, or d or w", key, n.Text)
 		default:
-			d.warn(n.span, "P103", "%s: %s has the unit %s, which is not always of the same length: write it in d or w", key, n.text, unit)
+			d.warn(n.Span, "P103", "%s: %s has the unit %s, which is not always of the same length: write it in d or w", key, n.Text, unit)
 		}
-		d.spellings.Durations = append(d.spellings.Durations, Duration{n, value})
+		d.spellings.Durations = append(d.spellings.Durations, syntax.Duration{Node: n, Value: value})
 		return value, true
 	case map[string]any:
 		value, ok := d.secsNanos(n, key)
-		d.spellings.Durations = append(d.spellings.Durations, Duration{n, value})
+		d.spellings.Durations = append(d.spellings.Durations, syntax.Duration{Node: n, Value: value})
 		return value, ok
 	}
-	d.problem(n.span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
+	d.problem(n.Span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
 	return 0, false
 }
 
 // secsNanos reads {secs: 1, nanos: 0}, as Rust's serde writes a Duration.
-func (d decoder) secsNanos(n *node, key string) (time.Duration, bool) {
+func (d decoder) secsNanos(n *syntax.Node, key string) (time.Duration, bool) {
 	var parts [2]int64
 	for i, name := range []string{"secs", "nanos"} {
-		e := n.get(name)
+		e := n.Get(name)
 		if e == nil {
-			d.problem(n.span, "P102", "%s: a duration as a map is {secs: 1, nanos: 0}: write 1s instead", key)
+			d.problem(n.Span, "P102", "%s: a duration as a map is {secs: 1, nanos: 0}: write 1s instead", key)
 			return 0, false
 		}
-		v, ok := e.value.value.(int64)
+		v, ok := e.Value.Value.(int64)
 		if !ok || v < 0 || i == 1 && v >= 1e9 {
-			d.problem(e.value.span, "P102", "%s: %s is a whole number, not %s", key, name, kindOf(e.value))
+			d.problem(e.Value.Span, "P102", "%s: %s is a whole number, not %s", key, name, kindOf(e.Value))
 			return 0, false
 		}
 		parts[i] = v
 	}
 	d.unknownKeys(n, "", "secs", "nanos")
 	if parts[0] > (math.MaxInt64-parts[1])/1e9 {
-		d.problem(n.span, "P103", "%s is longer than 292 years", key)
+		d.problem(n.Span, "P103", "%s is longer than 292 years", key)
 		return 0, false
 	}
 	return time.Duration(parts[0])*time.Second + time.Duration(parts[1]), true
 }
 
 // initialDelay may be zero: retry at once.
-func (d decoder) initialDelay(e *entry) (time.Duration, bool) {
-	value, ok := d.duration(e.value, e.key)
+func (d decoder) initialDelay(e *syntax.Entry) (time.Duration, bool) {
+	value, ok := d.duration(e.Value, e.Key)
 	if value == 0 {
 		value = retry.None
 	}
@@ -282,25 +283,25 @@ func (d decoder) initialDelay(e *entry) (time.Duration, bool) {
 }
 
 // maxDelay may be none: no cap.
-func (d decoder) maxDelay(e *entry) (time.Duration, bool) {
+func (d decoder) maxDelay(e *syntax.Entry) (time.Duration, bool) {
 	return d.positive(e, "no cap")
 }
 
 // timeout may be none. In the resolved policy that is zero, as if it had not
 // been said, so that it can lift a default.
-func (d decoder) timeout(e *entry) (time.Duration, bool) {
+func (d decoder) timeout(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.positive(e, "no limit")
 	return max(value, 0), ok
 }
 
 // positive reads a duration above zero or none.
-func (d decoder) positive(e *entry, none string) (time.Duration, bool) {
-	if e.value.value == "none" {
+func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
+	if e.Value.Value == "none" {
 		return retry.None, true
 	}
-	value, ok := d.duration(e.value, e.key)
+	value, ok := d.duration(e.Value, e.Key)
 	if ok && value == 0 {
-		d.problem(e.value.span, "P102", "%s is longer than 0: write none for %s", e.key, none)
+		d.problem(e.Value.Span, "P102", "%s is longer than 0: write none for %s", e.Key, none)
 		return 0, false
 	}
 	return value, ok
@@ -308,40 +309,42 @@ func (d decoder) positive(e *entry, none string) (time.Duration, bool) {
 
 // exhausted reads on_exhausted, and on_failure, which is Prodigy's: whether an
 // exhausted call escalates.
-func (d decoder) exhausted(e *entry) (escalate, ok bool) {
-	v, _ := e.value.value.(string)
+func (d decoder) exhausted(e *syntax.Entry) (escalate, ok bool) {
+	v, _ := e.Value.Value.(string)
 	switch {
-	case e.key == "on_exhausted" && (v == "fail" || v == "escalate"):
+	case e.Key == "on_exhausted" && (v == "fail" || v == "escalate"):
 		return v == "escalate", true
-	case e.key == "on_failure" && v == "stop":
+	case e.Key == "on_failure" && v == "stop":
 		return false, true
-	case e.key == "on_exhausted" && v == "dead_letter":
-		d.problem(e.value.span, "P909", "on_exhausted: dead_letter is not supported yet: write fail or escalate")
-	case e.key == "on_failure" && (v == "continue" || e.value.get("fallback") != nil):
-		d.problem(e.value.span, "P102", "on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: FUNCTION where the function is bound", what(e.value))
-	case e.key == "on_failure":
-		d.problem(e.value.span, "P102", "on_failure is stop, not %s", kindOf(e.value))
+	case e.Key == "on_exhausted" && v == "dead_letter":
+		d.problem(e.Value.Span, "P909", "on_exhausted: dead_letter is not supported yet: write fail or escalate")
+	case e.Key == "on_failure" && (v == "continue" || e.Value.Get("fallback") != nil):
+		d.problem(e.Value.Span, "P102", "on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: FUNCTION where the function is bound", what(e.Value))
+	case e.Key == "on_failure":
+		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", kindOf(e.Value))
 	default:
-		d.problem(e.value.span, "P102", "on_exhausted is fail or escalate, not %s", kindOf(e.value))
+		d.problem(e.Value.Span, "P102", "on_exhausted is fail or escalate, not %s", kindOf(e.Value))
 	}
 	return false, false
 }
 
 // durable is reserved.
-func (d decoder) durable(e *entry) (bool, bool) {
+func (d decoder) durable(e *syntax.Entry) (bool, bool) {
 	if v, ok := d.boolean(e); ok && v {
-		d.problem(e.at, "P909", "durable is not supported yet: remove it")
+		d.problem(e.At, "P909", "durable is not supported yet: remove it")
 	}
 	return false, false
 }
 
-func (d decoder) scope(e *entry) (string, bool)   { return d.reference("scopes", "a scope")(e) }
-func (d decoder) breaker(e *entry) (string, bool) { return d.reference("breakers", "a breaker")(e) }
-func (d decoder) budget(e *entry) (string, bool)  { return d.reference("budgets", "a budget")(e) }
+func (d decoder) scope(e *syntax.Entry) (string, bool) { return d.reference("scopes", "a scope")(e) }
+func (d decoder) breaker(e *syntax.Entry) (string, bool) {
+	return d.reference("breakers", "a breaker")(e)
+}
+func (d decoder) budget(e *syntax.Entry) (string, bool) { return d.reference("budgets", "a budget")(e) }
 
-func what(n *node) string {
-	if n.isMap() {
+func what(n *syntax.Node) string {
+	if n.IsMap() {
 		return "fallback"
 	}
-	return n.text
+	return n.Text
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -32,7 +33,7 @@ type setting struct {
 type kind struct {
 	// read decodes the value of an entry, which is not null. It reports a
 	// problem, or returns true. Nil: the field is not read on its own.
-	read func(d decoder, e *entry) (any, bool)
+	read func(d decoder, e *syntax.Entry) (any, bool)
 	// put stores a value that read returned. Nil: settings.policy resolves it.
 	put func(p *Policy, v any)
 	// show formats the resolved field for Explain. Nil: Explain omits it.
@@ -40,9 +41,9 @@ type kind struct {
 }
 
 // fields returns the kind of a setting that sets any number of fields.
-func fields[T any](read func(decoder, *entry) (T, bool), put func(*Policy, T), show func(*Policy) string) kind {
+func fields[T any](read func(decoder, *syntax.Entry) (T, bool), put func(*Policy, T), show func(*Policy) string) kind {
 	k := kind{
-		read: func(d decoder, e *entry) (any, bool) { return read(d, e) },
+		read: func(d decoder, e *syntax.Entry) (any, bool) { return read(d, e) },
 		show: show,
 	}
 	if put != nil {
@@ -52,7 +53,7 @@ func fields[T any](read func(decoder, *entry) (T, bool), put func(*Policy, T), s
 }
 
 // field returns the kind of a setting that is the field at returns.
-func field[T any](read func(decoder, *entry) (T, bool), at func(*Policy) *T, format func(T) string) kind {
+func field[T any](read func(decoder, *syntax.Entry) (T, bool), at func(*Policy) *T, format func(T) string) kind {
 	return fields(read, func(p *Policy, v T) { *at(p) = v }, func(p *Policy) string { return format(*at(p)) })
 }
 

@@ -24,7 +24,7 @@ type command func(args []string, stdout, stderr io.Writer) int
 // commands are found by the first argument; a package of such a name is
 // reached as ./name.
 var commands = map[string]command{
-	"check": checkFiles, "explain": explain, "fmt": format, "init": initialise, "list": list, "schema": printSchema, "watch": watch,
+	"check": checkFiles, "explain": explain, "fmt": formatFiles, "init": initialise, "list": list, "schema": printSchema, "watch": watch,
 }
 
 // checkFiles judges policy files alone, without any Go.

@@ -11,11 +11,12 @@ import (
 
 	"github.com/retrygen/retrygen/internal/atomicfile"
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/format"
 )
 
-// format rewrites policy files to the canonical spellings, as gofmt does Go:
+// formatFiles rewrites policy files to the canonical spellings, as gofmt does Go:
 // to standard output, as a diff, or in place.
-func format(args []string, stdout, stderr io.Writer) int {
+func formatFiles(args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("fmt")
 	asDiff := flags.Bool("d", false, "")
 	write := flags.Bool("w", false, "")
@@ -59,7 +60,7 @@ type formatter struct {
 // format formats one file. One with problems is left as it is; the others are
 // not held up by it.
 func (f formatter) format(name string, text []byte) (status int) {
-	formatted, found := policy.Format(name, text)
+	formatted, found := format.Source(name, text)
 	switch {
 	case len(found) > 0:
 		policy.Print(f.stderr, found, map[string][]byte{name: text})

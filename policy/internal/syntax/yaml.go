@@ -1,4 +1,4 @@
-package policy
+package syntax
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ const maxSearched = 64 << 10
 // syntax reports an error of the YAML library.
 func (p *parser) syntax(text []byte, err error) {
 	if errors.Is(err, errSecondDocument) {
-		at := span{Pos{1, 1}, 3}
+		at := Span{1, 1, 3}
 		for i, line := range p.lines[1:] {
 			if bytes.HasPrefix(line, []byte("---")) {
 				at.Line = i + 2
@@ -37,14 +37,14 @@ func (p *parser) syntax(text []byte, err error) {
 	line, what := p.syntaxLine(text, what)
 	source := bytes.TrimRight(p.lines[line-1], "\r")
 	body := bytes.TrimLeft(source, " \t")
-	at := span{Pos{line, len(source) - len(body) + 1}, max(len(body), 1)}
+	at := Span{line, len(source) - len(body) + 1, max(len(body), 1)}
 	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(what, "cannot start any token") {
 		what = "a tab stands where only spaces may: indent with spaces"
-		at = span{Pos{line, i + 1}, 1}
+		at = Span{line, i + 1, 1}
 	}
 	if m := unknownAnchor.FindStringSubmatch(what); m != nil {
 		if i := bytes.Index(source, []byte("*"+m[1])); i >= 0 {
-			at = span{Pos{line, i + 1}, 1 + len(m[1])}
+			at = Span{line, i + 1, 1 + len(m[1])}
 		}
 	}
 	p.problem(at, "P100", "this is not YAML: %s", what)
@@ -132,13 +132,13 @@ func wrong(text []byte, what string) bool {
 }
 
 // firstControl returns where the first control character stands.
-func (p *parser) firstControl() span {
+func (p *parser) firstControl() Span {
 	for i, line := range p.lines {
 		for at, r := range string(line) {
 			if r < ' ' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff {
-				return span{Pos{i + 1, at + 1}, len(string(r))}
+				return Span{i + 1, at + 1, len(string(r))}
 			}
 		}
 	}
-	return span{Pos{1, 1}, 1}
+	return Span{1, 1, 1}
 }

@@ -1,4 +1,4 @@
-package policy
+package syntax
 
 import (
 	"bytes"
@@ -14,79 +14,27 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits on a policy file. They are far beyond what anybody writes, and keep a
+// Limits on a policy file. They are far above what people write, and keep a
 // hostile file from taking long.
 const (
-	maxBytes = 4 << 20
+	// MaxBytes is the size of the largest file that is parsed.
+	MaxBytes = 4 << 20
 	maxDepth = 64
 	maxNodes = 500_000 // with aliases expanded
 )
 
-// A node is one value of a policy file. value is what the JSON Schema sees:
-// nil, bool, int64, float64, string, []any or map[string]any.
-type node struct {
-	span
-	text    string // of a scalar, as written
-	value   any
-	items   []*node        // of a list
-	entries []entry        // of a map, in the order of the file
-	index   map[string]int // of entries, where there are many
-	form    form
-}
-
-type entry struct {
-	key   string
-	at    span // of the key
-	value *node
-	from  *node // the map that it stands in, where << brought it into another
-}
-
-// form says how a node is written, for those who rewrite it.
-type form struct {
-	flow   bool // {…} or […]
-	anchor bool // an anchor, &name, stands before it
-	alias  bool // *name stands in its place
-	block  bool // of text, | or >
-}
-
-// A span is a piece of one line.
-type span struct {
-	Pos
-	width int
-}
-
-func (n *node) isMap() bool  { _, ok := n.value.(map[string]any); return ok }
-func (n *node) isList() bool { _, ok := n.value.([]any); return ok }
-func (n *node) isNull() bool { return n.value == nil }
-
-// get returns the entry of a map under key, or nil.
-func (n *node) get(key string) *entry {
-	if n.index != nil {
-		if i, ok := n.index[key]; ok {
-			return &n.entries[i]
-		}
-		return nil
-	}
-	for i := range n.entries {
-		if n.entries[i].key == key {
-			return &n.entries[i]
-		}
-	}
-	return nil
-}
-
-// written returns the entry of a map under key where it is not null, or nil.
-func (n *node) written(key string) *entry {
-	if e := n.get(key); e != nil && !e.value.isNull() {
-		return e
-	}
-	return nil
+// A Fault is a part of a file that cannot be read.
+type Fault struct {
+	Span  Span
+	Rule  string // P100, or P102 where the rest of the file can be read
+	Text  string // what is wrong, then what to do
+	Final bool   // further problems at this place would only follow from it
 }
 
 // parser turns YAML into nodes. It is the only code that knows the YAML
 // library.
 type parser struct {
-	reporter
+	report func(Fault)
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
@@ -94,13 +42,18 @@ type parser struct {
 	failed bool // the file is not worth reading on
 }
 
-// parse returns the one document of a policy file, or nil.
-func parse(r reporter, text []byte) *node {
-	p := &parser{reporter: r, lines: bytes.Split(text, []byte("\n"))}
-	start := span{Pos{1, 1}, 1}
+func (p *parser) problem(at Span, rule, format string, args ...any) {
+	p.report(Fault{Span: at, Rule: rule, Text: fmt.Sprintf(format, args...)})
+}
+
+// Parse returns the one document of a policy file, or nil. It reports what it
+// cannot read.
+func Parse(text []byte, report func(Fault)) *Node {
+	p := &parser{report: report, lines: bytes.Split(text, []byte("\n"))}
+	start := Span{1, 1, 1}
 	switch {
-	case len(text) > maxBytes:
-		p.problem(start, "P100", "the file is larger than %d MiB: a policy file is small", maxBytes>>20)
+	case len(text) > MaxBytes:
+		p.problem(start, "P100", "the file is larger than %d MiB: a policy file is small", MaxBytes>>20)
 		return nil
 	case !utf8.Valid(text):
 		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
@@ -157,22 +110,22 @@ func decodeOne(r io.Reader) (root *yaml.Node, err error) {
 	return doc.Content[0], nil
 }
 
-func (p *parser) firstInvalid() span {
+func (p *parser) firstInvalid() Span {
 	for i, line := range p.lines {
 		for at := 0; at < len(line); {
 			r, n := utf8.DecodeRune(line[at:])
 			if r == utf8.RuneError && n <= 1 {
-				return span{Pos{i + 1, at + 1}, 1}
+				return Span{i + 1, at + 1, 1}
 			}
 			at += n
 		}
 	}
-	return span{Pos{1, 1}, 1}
+	return Span{1, 1, 1}
 }
 
 // otherBreak finds what ends a line for YAML 1.1 alone, so that all positions
 // after it would be off.
-func (p *parser) otherBreak() (at span, name string) {
+func (p *parser) otherBreak() (at Span, name string) {
 	for i, line := range p.lines {
 		line = bytes.TrimSuffix(line, []byte("\r")) // of \r\n
 		if i == len(p.lines)-1 {
@@ -181,17 +134,17 @@ func (p *parser) otherBreak() (at span, name string) {
 		if at := bytes.IndexAny(line, "\r\u0085\u2028\u2029"); at >= 0 {
 			r, size := utf8.DecodeRune(line[at:])
 			if r == '\r' {
-				return span{Pos{i + 1, at + 1}, 1}, "a carriage return alone"
+				return Span{i + 1, at + 1, 1}, "a carriage return alone"
 			}
-			return span{Pos{i + 1, at + 1}, size}, fmt.Sprintf("the character %U", r)
+			return Span{i + 1, at + 1, size}, fmt.Sprintf("the character %U", r)
 		}
 	}
-	return span{}, ""
+	return Span{}, ""
 }
 
 // at returns the span of a YAML node. The library counts columns in
 // characters.
-func (p *parser) at(n *yaml.Node) span {
+func (p *parser) at(n *yaml.Node) Span {
 	line := min(max(n.Line, 1), len(p.lines))
 	text := p.lines[line-1]
 	col := p.column(line, max(n.Column, 1)-1)
@@ -203,7 +156,7 @@ func (p *parser) at(n *yaml.Node) span {
 		}
 	}
 	rest := len(bytes.TrimRight(text[col:], "\r"))
-	return span{Pos{line, col + 1}, max(min(width, rest), 1)}
+	return Span{line, col + 1, max(min(width, rest), 1)}
 }
 
 // column returns where the character stands that has chars before it on the
@@ -222,28 +175,28 @@ func (p *parser) column(line, chars int) int {
 }
 
 // stop reports a problem after which the file is not worth reading on.
-func (p *parser) stop(at span, format string, args ...any) *node {
+func (p *parser) stop(at Span, format string, args ...any) *Node {
 	if !p.failed {
 		p.problem(at, "P102", format, args...)
 	}
 	p.failed = true
-	return &node{span: at}
+	return &Node{Span: at}
 }
 
-func (p *parser) node(y *yaml.Node, depth int) *node {
+func (p *parser) node(y *yaml.Node, depth int) *Node {
 	n := p.content(y, depth)
 	if y.Kind != yaml.AliasNode {
-		n.form = form{flow: y.Style&yaml.FlowStyle != 0, anchor: y.Anchor != "", block: y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
+		n.Form = Form{Flow: y.Style&yaml.FlowStyle != 0, Anchor: y.Anchor != "", Block: y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
 	}
 	return n
 }
 
-func (p *parser) content(y *yaml.Node, depth int) *node {
+func (p *parser) content(y *yaml.Node, depth int) *Node {
 	at := p.at(y)
 	p.nodes++
 	switch {
 	case p.failed:
-		return &node{span: at}
+		return &Node{Span: at}
 	case depth > maxDepth:
 		return p.stop(at, "this is nested deeper than %d levels", maxDepth)
 	case p.nodes > maxNodes:
@@ -256,14 +209,14 @@ func (p *parser) content(y *yaml.Node, depth int) *node {
 	case yaml.AliasNode:
 		return p.alias(y, at, depth)
 	case yaml.SequenceNode:
-		n := &node{span: at}
+		n := &Node{Span: at}
 		values := make([]any, 0, len(y.Content))
 		for _, item := range y.Content {
 			child := p.node(item, depth+1)
-			n.items = append(n.items, child)
-			values = append(values, child.value)
+			n.Items = append(n.Items, child)
+			values = append(values, child.Value)
 		}
-		n.value = values
+		n.Value = values
 		return n
 	case yaml.MappingNode:
 		return p.mapping(y, at, depth)
@@ -273,7 +226,7 @@ func (p *parser) content(y *yaml.Node, depth int) *node {
 
 // alias expands *name, refusing one that contains itself. The node stands
 // where the alias does.
-func (p *parser) alias(y *yaml.Node, at span, depth int) *node {
+func (p *parser) alias(y *yaml.Node, at Span, depth int) *Node {
 	for _, open := range p.open {
 		if open == y.Alias {
 			return p.stop(at, "*%s contains itself", y.Value)
@@ -282,16 +235,16 @@ func (p *parser) alias(y *yaml.Node, at span, depth int) *node {
 	p.open = append(p.open, y.Alias)
 	n := *p.node(y.Alias, depth+1)
 	p.open = p.open[:len(p.open)-1]
-	n.form.alias = true
+	n.Form.Alias = true
 	return &n
 }
 
-func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
-	n := &node{span: at}
+func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
+	n := &Node{Span: at}
 	values := make(map[string]any, len(y.Content)/2)
-	n.value = values
+	n.Value = values
 	lines := map[string]int{}
-	var merged []*node
+	var merged []*Node
 	defer delete(values, "") // the schema's paths have no step for it; the decoder knows no such key
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
@@ -314,40 +267,40 @@ func (p *parser) mapping(y *yaml.Node, at span, depth int) *node {
 			continue
 		}
 		child := p.node(y.Content[i+1], depth+1)
-		n.entries = append(n.entries, entry{key: key.Value, at: keyAt, value: child})
-		values[key.Value] = child.value
+		n.Entries = append(n.Entries, Entry{Key: key.Value, At: keyAt, Value: child})
+		values[key.Value] = child.Value
 	}
 	// What stands here wins over what is merged in, and an earlier merge over
 	// a later one.
 	for _, m := range merged {
-		for _, e := range m.entries {
-			if _, has := values[e.key]; !has {
-				if e.from == nil {
-					e.from = m
+		for _, e := range m.Entries {
+			if _, has := values[e.Key]; !has {
+				if e.From == nil {
+					e.From = m
 				}
-				n.entries = append(n.entries, e)
-				values[e.key] = e.value.value
+				n.Entries = append(n.Entries, e)
+				values[e.Key] = e.Value.Value
 			}
 		}
 	}
-	if len(n.entries) > 32 {
-		n.index = make(map[string]int, len(n.entries))
-		for i, e := range n.entries {
-			n.index[e.key] = i
+	if len(n.Entries) > 32 {
+		n.index = make(map[string]int, len(n.Entries))
+		for i, e := range n.Entries {
+			n.index[e.Key] = i
 		}
 	}
 	return n
 }
 
 // merged returns the maps that <<: brings in.
-func (p *parser) merged(y *yaml.Node, at span, depth int) []*node {
+func (p *parser) merged(y *yaml.Node, at Span, depth int) []*Node {
 	n := p.node(y, depth+1)
-	maps := []*node{n}
-	if n.isList() {
-		maps = n.items
+	maps := []*Node{n}
+	if n.IsList() {
+		maps = n.Items
 	}
 	for _, m := range maps {
-		if !m.isMap() && !p.failed {
+		if !m.IsMap() && !p.failed {
 			p.problem(at, "P102", "<< takes a map, or a list of maps")
 			return nil
 		}
@@ -359,23 +312,23 @@ func (p *parser) merged(y *yaml.Node, at span, depth int) []*node {
 // 0x10, 1_000 or 08.
 var decimal = regexp.MustCompile(`^[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$`)
 
-func (p *parser) scalar(y *yaml.Node, at span) *node {
-	n := &node{span: at, text: y.Value}
+func (p *parser) scalar(y *yaml.Node, at Span) *Node {
+	n := &Node{Span: at, Text: y.Value}
 	switch tag := y.ShortTag(); tag {
 	case "!!str":
-		n.value = y.Value
+		n.Value = y.Value
 	case "!!null":
 	case "!!bool":
-		n.value = strings.EqualFold(y.Value, "true")
+		n.Value = strings.EqualFold(y.Value, "true")
 	case "!!int":
 		var i int64
 		if err := y.Decode(&i); err != nil {
 			return p.unread(n, "%s is too large a number", y.Value)
 		} else if !decimal.MatchString(y.Value) {
 			p.problem(at, "P102", "%s means %d in YAML: write %d, or the decimal number that is meant", y.Value, i, i)
-			n.text = strconv.FormatInt(i, 10) // said once
+			n.Text = strconv.FormatInt(i, 10) // said once
 		}
-		n.value = i
+		n.Value = i
 	case "!!float":
 		var f float64
 		switch err := y.Decode(&f); {
@@ -384,11 +337,11 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 		case !decimal.MatchString(y.Value):
 			p.problem(at, "P102", "%s means %v in YAML: write %v, or the decimal number that is meant", y.Value, f, f)
 			if i := int64(f); float64(i) == f { // 08
-				n.text, n.value = strconv.FormatInt(i, 10), i
+				n.Text, n.Value = strconv.FormatInt(i, 10), i
 				return n
 			}
 		}
-		n.value = f
+		n.Value = f
 	case "!!timestamp":
 		return p.unread(n, "%s is a date in YAML: put it into quotes if it is meant as text", y.Value)
 	default:
@@ -399,9 +352,8 @@ func (p *parser) scalar(y *yaml.Node, at span) *node {
 
 // unread reports a scalar that has no value here. It goes on as its text, which
 // those who want another kind refuse; what they say is not shown.
-func (p *parser) unread(n *node, format string, args ...any) *node {
-	p.problem(n.span, "P102", format, args...)
-	p.mute[n.Pos] = true
-	n.value = n.text
+func (p *parser) unread(n *Node, format string, args ...any) *Node {
+	p.report(Fault{Span: n.Span, Rule: "P102", Text: fmt.Sprintf(format, args...), Final: true})
+	n.Value = n.Text
 	return n
 }

@@ -1,4 +1,7 @@
-package policy
+// Package format rewrites policy files to the canonical spellings of the
+// language, as gofmt does Go. Package policy records how a file is written;
+// this package knows how it should be written.
+package format
 
 import (
 	"bytes"
@@ -9,18 +12,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Format rewrites a policy file to the canonical names and spellings of the
+// Source rewrites the text of a policy file to the canonical names and spellings of the
 // language. All else stays as it is written: comments, order, indentation.
-// Formatting what Format returns changes nothing.
+// Formatting the result changes nothing.
 //
 // A file that cannot be read without doubt is not rewritten: the problems say
 // why. What cannot be rewritten without changing what the file means, since an
 // anchor shares it with others, stays as well.
-func Format(name string, text []byte) ([]byte, []Problem) {
+func Source(name string, text []byte) ([]byte, []policy.Problem) {
 	// An old name may hide another behind <<, which a rewriting brings to light.
 	const most = 10
 	for range most {
@@ -37,20 +42,20 @@ func Format(name string, text []byte) ([]byte, []Problem) {
 }
 
 // rewrite formats what it finds in one reading.
-func rewrite(name string, text []byte) ([]byte, []Problem) {
-	file, problems, spellings := read(name, text)
+func rewrite(name string, text []byte) ([]byte, []policy.Problem) {
+	file, problems, spellings := policy.Read(name, text)
 	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {
 		return nil, unclear
 	}
 	w := newRewriter(text, spellings)
 	want := meaning(file, problems)
-	tries := min(100, 1+maxBytes*4/len(text)) // each reads the file
+	tries := min(100, 1+syntax.MaxBytes*4/len(text)) // each reads the file
 	sameMeaning := func(changes []change) bool {
 		tries--
 		if tries < 0 {
 			return false
 		}
-		file, problems, _ := read(name, w.with(changes))
+		file, problems, _ := policy.Read(name, w.with(changes))
 		return meaning(file, problems) == want
 	}
 	// First the names: keys that hide each other change together.
@@ -73,13 +78,13 @@ func harmless(kept, changes []change, ok func([]change) bool) []change {
 
 // isClear reports whether a problem leaves no doubt about what the file says:
 // a policy may be wrong, or not supported yet, and still be well written.
-func isClear(p Problem) bool {
+func isClear(p policy.Problem) bool {
 	return p.Severity != rules.Error || p.Rule == "P909" || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
 }
 
 // meaning writes down all that a file says but for where: what it resolves to,
 // and what is reported about it.
-func meaning(file *File, problems []Problem) string {
+func meaning(file *policy.File, problems []policy.Problem) string {
 	var b strings.Builder
 	found := make([]string, len(problems))
 	for i, p := range problems {
@@ -96,7 +101,7 @@ func meaning(file *File, problems []Problem) string {
 // writeMeaning writes every field of a value, exported or not, but for places.
 func writeMeaning(w io.Writer, v reflect.Value) {
 	switch v.Type() {
-	case reflect.TypeFor[Pos](), reflect.TypeFor[span](), reflect.TypeFor[map[rules.Field]Pos]():
+	case reflect.TypeFor[policy.Pos](), reflect.TypeFor[syntax.Span](), reflect.TypeFor[map[rules.Field]policy.Pos]():
 		return
 	case reflect.TypeFor[*regexp.Regexp]():
 		if !v.IsNil() && v.CanInterface() {

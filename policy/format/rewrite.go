@@ -1,4 +1,4 @@
-package policy
+package format
 
 import (
 	"slices"
@@ -6,21 +6,22 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
 // A rewriter turns the spellings of a file into changes of its text.
 type rewriter struct {
-	*source
-	durations map[*node]string // their canonical spellings
+	*syntax.Source
+	durations map[*syntax.Node]string // their canonical spellings
 }
 
-func newRewriter(text []byte, s *Spellings) *rewriter {
-	w := &rewriter{newSource(text), make(map[*node]string, len(s.Durations))}
+func newRewriter(text []byte, s *syntax.Spellings) *rewriter {
+	w := &rewriter{syntax.NewSource(text), make(map[*syntax.Node]string, len(s.Durations))}
 	for _, d := range s.Durations {
-		if d.Node.isMap() {
+		if d.Node.IsMap() {
 			w.durations[d.Node] = duration.Canonical(duration.Format(d.Value))
 		} else {
-			w.durations[d.Node] = duration.Canonical(d.Node.text)
+			w.durations[d.Node] = duration.Canonical(d.Node.Text)
 		}
 	}
 	return w
@@ -34,13 +35,13 @@ type change struct {
 
 // A removal is an entry of a map that repeats another one.
 type removal struct {
-	from *node
+	from *syntax.Node
 	key  string
 }
 
 // replace adds an edit of text[start:end] to a change.
 func (w *rewriter) replace(c *change, start, end int, text string) {
-	if string(w.text[start:end]) != text {
+	if string(w.Text[start:end]) != text {
 		c.edits = append(c.edits, edit{start, end, text})
 	}
 }
@@ -48,18 +49,18 @@ func (w *rewriter) replace(c *change, start, end int, text string) {
 // with returns the text with changes made.
 func (w *rewriter) with(changes []change) []byte {
 	var edits []edit
-	cut := cuts{source: w.source, removed: map[removal]bool{}}
+	cut := cuts{Source: w.Source, removed: map[removal]bool{}}
 	for _, change := range changes {
 		edits = append(edits, change.edits...)
 		for _, r := range change.removed {
 			cut.removed[r] = true
 		}
 	}
-	return apply(w.text, append(edits, cut.all()...))
+	return apply(w.Text, append(edits, cut.all()...))
 }
 
 // respelled returns the changes of keys and values where they are.
-func (w *rewriter) respelled(s *Spellings) (changes []change) {
+func (w *rewriter) respelled(s *syntax.Spellings) (changes []change) {
 	for _, name := range s.Names {
 		changes = append(changes, w.name(name))
 	}
@@ -70,7 +71,7 @@ func (w *rewriter) respelled(s *Spellings) (changes []change) {
 }
 
 // moved returns the changes that move a setting to another key.
-func (w *rewriter) moved(s *Spellings) (changes []change) {
+func (w *rewriter) moved(s *syntax.Spellings) (changes []change) {
 	for _, b := range s.Backoffs {
 		changes = append(changes, w.backoff(b))
 	}
@@ -85,28 +86,28 @@ func nonempty(changes []change) []change {
 }
 
 // home returns the map that contains an entry of n, and the entry there.
-func home(n *node, e *entry) (*node, *entry) {
-	if e.from == nil {
+func home(n *syntax.Node, e *syntax.Entry) (*syntax.Node, *syntax.Entry) {
+	if e.From == nil {
 		return n, e
 	}
-	return e.from, e.from.get(e.key)
+	return e.From, e.From.Get(e.Key)
 }
 
 // name writes the canonical key and value of an entry, or removes the entry
 // where the canonical key is next to it.
-func (w *rewriter) name(s Name) (c change) {
+func (w *rewriter) name(s syntax.Name) (c change) {
 	in, e := home(s.Map, s.Entry)
-	if have := s.Map.get(s.Key); have != nil && s.Key != e.key {
+	if have := s.Map.Get(s.Key); have != nil && s.Key != e.Key {
 		if has, _ := home(s.Map, have); has == in {
-			c.removed = append(c.removed, removal{in, e.key})
+			c.removed = append(c.removed, removal{in, e.Key})
 			return c
 		}
 	}
-	if start, end, ok := w.key(e); ok {
+	if start, end, ok := w.Key(e); ok {
 		w.replace(&c, start, end, s.Key)
 	}
 	if s.Word != "" {
-		if start, end, ok := w.word(e.value); ok {
+		if start, end, ok := w.Word(e.Value); ok {
 			w.replace(&c, start, end, s.Word)
 		}
 	}
@@ -114,10 +115,10 @@ func (w *rewriter) name(s Name) (c change) {
 }
 
 // duration writes a duration canonically.
-func (w *rewriter) duration(n *node) (c change) {
-	if n.isMap() {
+func (w *rewriter) duration(n *syntax.Node) (c change) {
+	if n.IsMap() {
 		w.whole(&c, n, w.durations[n])
-	} else if start, end, ok := w.word(n); ok {
+	} else if start, end, ok := w.Word(n); ok {
 		w.replace(&c, start, end, w.durations[n])
 	}
 	return c
@@ -125,22 +126,22 @@ func (w *rewriter) duration(n *node) (c change) {
 
 // whole writes a scalar in place of a map in either style. A map with comments
 // is not replaced: they would be lost.
-func (w *rewriter) whole(c *change, n *node, text string) bool {
-	start, ok := w.start(n)
-	end, ok2 := w.end(n)
-	if !ok || !ok2 || len(w.comments(start, end)) > 0 || inUse(n) {
+func (w *rewriter) whole(c *change, n *syntax.Node, text string) bool {
+	start, ok := w.Start(n)
+	end, ok2 := w.End(n)
+	if !ok || !ok2 || len(w.Comments(start, end)) > 0 || inUse(n) {
 		return false
 	}
-	if !n.form.flow {
-		if n.form.anchor {
+	if !n.Form.Flow {
+		if n.Form.Anchor {
 			return false
 		}
 		// On the line of its key, unless a comment stands between.
-		for start > 0 && isBlank(w.text[start-1]) {
+		for start > 0 && syntax.IsBlank(w.Text[start-1]) {
 			start--
 		}
-		if w.text[max(start-1, 0)] != ':' {
-			start, _ = w.start(n)
+		if w.Text[max(start-1, 0)] != ':' {
+			start, _ = w.Start(n)
 		} else {
 			text = " " + text
 		}
@@ -151,25 +152,25 @@ func (w *rewriter) whole(c *change, n *node, text string) bool {
 
 // inUse reports whether the text of a node has parts that are written elsewhere, or
 // that have a name.
-func inUse(n *node) bool {
-	for _, e := range n.entries {
-		if e.from != nil || e.value.form.alias || e.value.form.anchor || inUse(e.value) {
+func inUse(n *syntax.Node) bool {
+	for _, e := range n.Entries {
+		if e.From != nil || e.Value.Form.Alias || e.Value.Form.Anchor || inUse(e.Value) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.items, func(item *node) bool { return item.form.alias || item.form.anchor || inUse(item) })
+	return slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return item.Form.Alias || item.Form.Anchor || inUse(item) })
 }
 
 // spell returns the canonical spelling of a scalar, a list or a duration.
-func (w *rewriter) spell(n *node) string {
+func (w *rewriter) spell(n *syntax.Node) string {
 	if text, ok := w.durations[n]; ok {
 		return text
 	}
-	if !n.isList() {
-		return n.text
+	if !n.IsList() {
+		return n.Text
 	}
-	items := make([]string, len(n.items))
-	for i, item := range n.items {
+	items := make([]string, len(n.Items))
+	for i, item := range n.Items {
 		items[i] = w.spell(item)
 	}
 	return "[" + strings.Join(items, ", ") + "]"
@@ -177,33 +178,33 @@ func (w *rewriter) spell(n *node) string {
 
 // jitter writes jitter and jitter_factor as one scalar: false, true, a factor or
 // a mode; a map only for a mode with a factor.
-func (w *rewriter) jitter(s Jitter) (c change) {
-	if s.Entry.value.form.alias {
+func (w *rewriter) jitter(s syntax.Jitter) (c change) {
+	if s.Entry.Value.Form.Alias {
 		return change{}
 	}
 	in, e := home(s.Map, s.Entry)
 	if f := s.Factor; f != nil {
-		if has, _ := home(s.Map, f); has != in || f.value.form.alias || f.value.form.anchor {
+		if has, _ := home(s.Map, f); has != in || f.Value.Form.Alias || f.Value.Form.Anchor {
 			return change{} // one of them may stay where the other goes
 		}
 	}
 	text := jitterText(s.Mode, s.Width)
-	if e.value.isMap() {
-		if strings.HasPrefix(text, "{") && s.Factor == nil || !w.whole(&c, e.value, text) {
+	if e.Value.IsMap() {
+		if strings.HasPrefix(text, "{") && s.Factor == nil || !w.whole(&c, e.Value, text) {
 			return change{}
 		}
 	} else {
-		start, end, ok := w.word(e.value)
+		start, end, ok := w.Word(e.Value)
 		if !ok {
 			return change{}
 		}
-		if w.text[start-1] == '"' || w.text[start-1] == '\'' { // "full" is text, true and {…} are not
+		if w.Text[start-1] == '"' || w.Text[start-1] == '\'' { // "full" is text, true and {…} are not
 			start, end = start-1, end+1
 		}
 		w.replace(&c, start, end, text)
 	}
 	if s.Factor != nil {
-		c.removed = append(c.removed, removal{in, s.Factor.key})
+		c.removed = append(c.removed, removal{in, s.Factor.Key})
 	}
 	return c
 }

@@ -1,8 +1,9 @@
-package policy_test
+package format_test
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,19 +16,47 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/format"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// TestFormat: each file in testdata/format becomes the .want beside it.
+var update = flag.Bool("update", false, "rewrite the .want files")
+
+func glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "policies", pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files match %s: %v", pattern, err)
+	}
+	return files
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func decode(t *testing.T, raw json.RawMessage, to any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFormat: each file in testdata becomes the .want beside it.
 func TestFormat(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "format", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
 	for _, name := range files {
 		got := checkFormat(t, name, read(t, name))
 		if got == nil {
-			_, problems := policy.Format(name, read(t, name))
+			_, problems := format.Source(name, read(t, name))
 			t.Errorf("%s is refused: %v", name, problems)
 			continue
 		}
@@ -60,7 +89,7 @@ func TestFormatVectors(t *testing.T) {
 		Kind  string
 		Input json.RawMessage
 	}
-	decode(t, read(t, "testdata/vectors.json"), &vectors)
+	decode(t, read(t, "../testdata/vectors.json"), &vectors)
 	for _, v := range vectors {
 		var settings string
 		switch {
@@ -108,7 +137,7 @@ func blockOf(t *testing.T, flow []byte) []byte {
 // result.
 func checkFormat(t *testing.T, name string, text []byte) []byte {
 	t.Helper()
-	got, problems := policy.Format("f", text)
+	got, problems := format.Source("f", text)
 	if len(problems) > 0 {
 		if got != nil {
 			t.Errorf("%s: formatted with problems %v", name, problems)
@@ -130,7 +159,7 @@ func checkFormat(t *testing.T, name string, text []byte) []byte {
 	if diff := cmp.Diff(before, after, options...); diff != "" {
 		t.Errorf("%s: formatting changed the meaning: %v\n%s\n%s", name, problems, diff, got)
 	}
-	again, problems := policy.Format("f", got)
+	again, problems := format.Source("f", got)
 	if diff := cmp.Diff(string(got), string(again)); diff != "" {
 		t.Errorf("%s: formatted twice: %v\n%s", name, problems, diff)
 	}
@@ -141,7 +170,7 @@ func checkFormat(t *testing.T, name string, text []byte) []byte {
 }
 
 func FuzzFormat(f *testing.F) {
-	for _, pattern := range []string{"ok/*.yaml", "err/*.yaml", "../../policy/testdata/format/*.yaml"} {
+	for _, pattern := range []string{"ok/*.yaml", "err/*.yaml", "../../policy/format/testdata/*.yaml"} {
 		for _, name := range glob(f, pattern) {
 			f.Add(read(f, name))
 		}

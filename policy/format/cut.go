@@ -1,10 +1,14 @@
-package policy
+package format
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/policy/internal/syntax"
+)
 
 // cuts takes entries out of maps. What is cut for one depends on what else goes.
 type cuts struct {
-	*source
+	*syntax.Source
 	removed map[removal]bool
 	edits   []edit
 }
@@ -12,8 +16,8 @@ type cuts struct {
 // all returns the edits for all that is removed.
 func (c *cuts) all() []edit {
 	for r := range c.removed { // in any order: edits are sorted
-		i := slices.IndexFunc(r.from.entries, func(e entry) bool { return e.key == r.key })
-		if r.from.form.flow {
+		i := slices.IndexFunc(r.from.Entries, func(e syntax.Entry) bool { return e.Key == r.key })
+		if r.from.Form.Flow {
 			c.cutFlow(r.from, i)
 		} else {
 			c.cutLine(r.from, i)
@@ -26,31 +30,31 @@ func (c *cuts) cut(start, end int) { c.edits = append(c.edits, edit{start, end, 
 
 // cutFlow cuts an entry out of {…}, with the comma behind it, or else the one
 // before.
-func (c *cuts) cutFlow(n *node, i int) {
-	start, ok := c.entryStart(&n.entries[i])
-	end, ok2 := c.entryEnd(&n.entries[i])
+func (c *cuts) cutFlow(n *syntax.Node, i int) {
+	start, ok := c.EntryStart(&n.Entries[i])
+	end, ok2 := c.EntryEnd(&n.Entries[i])
 	if !ok || !ok2 {
 		return
 	}
-	if next := c.skipBlank(end); next < len(c.text) && c.text[next] == ',' {
+	if next := c.skipBlank(end); next < len(c.Text) && c.Text[next] == ',' {
 		start, end = c.cutTo(start, next+1)
 	} else {
 		// The last: with all before it that go as well.
-		for i > 0 && c.removed[removal{n, n.entries[i-1].key}] {
+		for i > 0 && c.removed[removal{n, n.Entries[i-1].Key}] {
 			i--
-			if start, ok = c.entryStart(&n.entries[i]); !ok {
+			if start, ok = c.EntryStart(&n.Entries[i]); !ok {
 				return
 			}
 		}
-		for start > 0 && isBlank(c.text[start-1]) {
+		for start > 0 && syntax.IsBlank(c.Text[start-1]) {
 			start--
 		}
-		if start == 0 || c.text[start-1] != ',' {
+		if start == 0 || c.Text[start-1] != ',' {
 			return // the only one, or a comment before it
 		}
 		start--
 	}
-	if len(c.comments(start, end)) == 0 {
+	if len(c.Comments(start, end)) == 0 {
 		c.cut(start, end)
 	}
 }
@@ -58,24 +62,24 @@ func (c *cuts) cutFlow(n *node, i int) {
 // cutTo returns what is cut with the text before the comma that ends at i: the
 // spaces after it, or the whole line; but no comment.
 func (c *cuts) cutTo(start, i int) (from, to int) {
-	_, alone := c.indent(start)
-	line := c.lineEnd(i)
+	_, alone := c.Indent(start)
+	line := c.LineEnd(i)
 	switch to = c.skipSpaces(i); {
 	case to < line:
 		return start, to
 	case alone:
-		return c.lineStart(start), min(line+len(c.newline()), len(c.text))
-	case c.text[start-1] == ' ':
+		return c.LineStart(start), min(line+len(c.Newline()), len(c.Text))
+	case c.Text[start-1] == ' ':
 		return start - 1, line
 	}
-	if to = c.skipBlank(line); to < len(c.text) && c.text[to] == '#' {
+	if to = c.skipBlank(line); to < len(c.Text) && c.Text[to] == '#' {
 		to = line
 	}
 	return start, to
 }
 
 func (c *cuts) skipBlank(i int) int {
-	for i < len(c.text) && isBlank(c.text[i]) {
+	for i < len(c.Text) && syntax.IsBlank(c.Text[i]) {
 		i++
 	}
 	return i
@@ -83,27 +87,27 @@ func (c *cuts) skipBlank(i int) int {
 
 // cutLine cuts the lines of an entry, whose comment stays, on a line of its
 // own.
-func (c *cuts) cutLine(n *node, i int) {
-	start, ok := c.entryStart(&n.entries[i])
-	end, ok2 := c.entryEnd(&n.entries[i])
+func (c *cuts) cutLine(n *syntax.Node, i int) {
+	start, ok := c.EntryStart(&n.Entries[i])
+	end, ok2 := c.EntryEnd(&n.Entries[i])
 	if !ok || !ok2 {
 		return
 	}
-	if _, alone := c.indent(start); !alone || len(c.comments(start, end)) > 0 {
+	if _, alone := c.Indent(start); !alone || len(c.Comments(start, end)) > 0 {
 		return
 	}
 	rest := c.skipSpaces(end)
 	switch {
-	case rest < len(c.text) && c.text[rest] == '#':
+	case rest < len(c.Text) && c.Text[rest] == '#':
 		c.cut(start, rest)
-	case rest >= c.lineEnd(end):
-		line := c.lineEnd(end)
-		c.cut(c.lineStart(start), min(line+len(c.newline()), len(c.text)))
+	case rest >= c.LineEnd(end):
+		line := c.LineEnd(end)
+		c.cut(c.LineStart(start), min(line+len(c.Newline()), len(c.Text)))
 	}
 }
 
 func (c *cuts) skipSpaces(i int) int {
-	for i < len(c.text) && c.text[i] == ' ' {
+	for i < len(c.Text) && c.Text[i] == ' ' {
 		i++
 	}
 	return i

@@ -1,0 +1,123 @@
+package format
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/internal/syntax"
+)
+
+// backoff writes a backoff as the name of the strategy, or as a map of it to the
+// settings that no other key has. The first delay becomes initial_delay.
+func (w *rewriter) backoff(s syntax.Backoff) change {
+	n, e := home(s.Map, s.Entry)
+	if s.Plain || e.Value.Form.Alias || e.Value.Form.Anchor || inUse(e.Value) {
+		return change{}
+	}
+	if n.Get("initial_delay") != nil {
+		s.Initial = nil // the same delay
+	}
+	if e.Value.Form.Flow {
+		return w.flowBackoff(n, e, s)
+	}
+	return w.blockBackoff(e, s)
+}
+
+// setting writes one setting of a strategy.
+func (w *rewriter) setting(s syntax.Setting) string { return s.Key + ": " + w.spell(s.Entry.Value) }
+
+// flowBackoff rewrites {…}, in a map of either kind.
+func (w *rewriter) flowBackoff(n *syntax.Node, e *syntax.Entry, s syntax.Backoff) (c change) {
+	start, ok := w.Start(e.Value)
+	end, ok2 := w.End(e.Value)
+	at, ok3 := w.EntryStart(e)
+	if !ok || !ok2 || !ok3 || len(w.Comments(start, end)) > 0 {
+		return change{}
+	}
+	text := s.Strategy
+	if len(s.Settings) > 0 {
+		settings := make([]string, len(s.Settings))
+		for i, setting := range s.Settings {
+			settings[i] = w.setting(setting)
+		}
+		text = "{" + s.Strategy + ": {" + strings.Join(settings, ", ") + "}}"
+	}
+	if s.Initial != nil {
+		initial := "initial_delay: " + w.spell(s.Initial.Value)
+		if n.Form.Flow {
+			w.replace(&c, end, end, ", "+initial)
+		} else {
+			indent, alone := w.Indent(at)
+			if !alone {
+				return change{}
+			}
+			line := w.LineEnd(end)
+			w.replace(&c, line, line, w.Newline()+indent+initial)
+		}
+	}
+	w.replace(&c, start, end, text)
+	return c
+}
+
+// blockBackoff rewrites lines. The comment of a line goes with what it says,
+// and those of lines that go stand above.
+func (w *rewriter) blockBackoff(e *syntax.Entry, s syntax.Backoff) (c change) {
+	at, ok := w.EntryStart(e)
+	start, ok2 := w.AfterColon(e)
+	end, ok3 := w.End(e.Value)
+	indent, alone := w.Indent(at)
+	deeper := e.Value.Col - e.At.Col
+	if !ok || !ok2 || !ok3 || !alone || deeper < 1 {
+		return change{}
+	}
+	end = w.LineEnd(end)
+	above, beside := w.sortComments(start, end, keptLines(e, s), w.Newline()+indent)
+	step := strings.Repeat(" ", deeper)
+	var b strings.Builder
+	if len(s.Settings) == 0 {
+		b.WriteString(" " + s.Strategy + beside(e.At.Line))
+	} else {
+		b.WriteString(beside(e.At.Line) + w.Newline() + indent + step + s.Strategy + ":" + beside(s.At.Line))
+		for _, setting := range s.Settings {
+			b.WriteString(w.Newline() + indent + step + step + w.setting(setting) + beside(setting.Entry.At.Line))
+		}
+	}
+	if s.Initial != nil {
+		b.WriteString(w.Newline() + indent + "initial_delay: " + w.spell(s.Initial.Value) + beside(s.Initial.At.Line))
+	}
+	w.replace(&c, at, at, above)
+	w.replace(&c, start, end, b.String())
+	return c
+}
+
+// keptLines returns the lines of a backoff whose words are kept.
+func keptLines(e *syntax.Entry, s syntax.Backoff) []int {
+	list := []int{e.At.Line}
+	for _, setting := range s.Settings {
+		list = append(list, s.At.Line, setting.Entry.At.Line)
+	}
+	if s.Initial != nil {
+		list = append(list, s.Initial.At.Line)
+	}
+	return list
+}
+
+// sortComments parts the comments in text[start:end] into those that end one of
+// the kept lines, which beside hands out once each, and the rest, each before a
+// newline.
+func (w *rewriter) sortComments(start, end int, kept []int, newline string) (above string, beside func(line int) string) {
+	of := map[int]string{}
+	for _, comment := range w.Comments(start, end) {
+		line := w.Line(comment.Start)
+		if _, own := w.Indent(comment.Start); !own && slices.Contains(kept, line) {
+			of[line] = " " + comment.Text
+		} else {
+			above += comment.Text + newline
+		}
+	}
+	return above, func(line int) string {
+		text := of[line]
+		delete(of, line)
+		return text
+	}
+}

@@ -1,0 +1,95 @@
+// Package syntax reads the text of policy files: YAML to nodes with positions,
+// and back from nodes to the text that they are written as. Packages policy and
+// policy/format share it; neither reads the text in another way.
+package syntax
+
+import (
+	"slices"
+	"strconv"
+)
+
+// A Node is one value of a policy file. Value is what the JSON Schema validates:
+// nil, bool, int64, float64, string, []any or map[string]any.
+type Node struct {
+	Span
+	Text    string // of a scalar, as written
+	Value   any
+	Items   []*Node // of a list
+	Entries []Entry // of a map, in the order of the file, merged ones last
+	Form    Form
+
+	index map[string]int // of Entries, where there are many
+}
+
+// An Entry is a key of a map and its value.
+type Entry struct {
+	Key   string
+	At    Span // of the key
+	Value *Node
+	From  *Node // the map that contains it, where << merged it into another; or nil
+}
+
+// A Form is the style in which a node is written.
+type Form struct {
+	Flow   bool // {…} or […]
+	Anchor bool // an anchor, &name, is before it
+	Alias  bool // it is written *name
+	Block  bool // text after | or >
+}
+
+// A Span is a part of one line. Line and Col count from 1; Col and Width count
+// bytes.
+type Span struct{ Line, Col, Width int }
+
+// IsMap reports whether the node is a map.
+func (n *Node) IsMap() bool { _, ok := n.Value.(map[string]any); return ok }
+
+// IsList reports whether the node is a list.
+func (n *Node) IsList() bool { _, ok := n.Value.([]any); return ok }
+
+// IsNull reports whether the node is null, or nothing at all.
+func (n *Node) IsNull() bool { return n.Value == nil }
+
+// Get returns the entry of a map under key, or nil.
+func (n *Node) Get(key string) *Entry {
+	if n.index != nil {
+		if i, ok := n.index[key]; ok {
+			return &n.Entries[i]
+		}
+		return nil
+	}
+	for i := range n.Entries {
+		if n.Entries[i].Key == key {
+			return &n.Entries[i]
+		}
+	}
+	return nil
+}
+
+// Written returns the entry of a map under key where it is not null, or nil.
+func (n *Node) Written(key string) *Entry {
+	if e := n.Get(key); e != nil && !e.Value.IsNull() {
+		return e
+	}
+	return nil
+}
+
+// Child returns the value of a map under a key, or the item of a list with an
+// index, or nil.
+func (n *Node) Child(step string) *Node {
+	if e := n.Get(step); e != nil {
+		return e.Value
+	}
+	if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Items) {
+		return n.Items[i]
+	}
+	return nil
+}
+
+// Without returns a copy of a map without the entry under key.
+func (n *Node) Without(key string) *Node {
+	c := *n
+	c.index = nil
+	c.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e Entry) bool { return e.Key == key })
+	return &c
+}
