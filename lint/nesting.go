@@ -334,7 +334,9 @@ func wrapperOf(fn *ssa.Function, policies map[types.Object]wrapper) (w wrapper, 
 		if callee == nil || callee.Object() == nil || callee.Object().Pkg() == nil || callee.Object().Pkg().Path() != runtimePath {
 			continue
 		}
-		if name := callee.Name(); name != "Begin" && name != "BeginWith" {
+		switch callee.Name() {
+		case "Begin", "BeginWith", "BeginAdmitted":
+		default:
 			continue
 		}
 		if g, isGlobal := call.Call.Args[0].(*ssa.Global); isGlobal && g.Object() != nil {

@@ -221,12 +221,24 @@ func (b *Breaker) admit(now time.Time) (permit, bool) {
 	return permit{}, false
 }
 
-// mayAdmit reports whether an attempt that begins at a time may get leave then,
-// as far as is known now.
-func (b *Breaker) mayAdmit(at time.Time) bool {
+// never is a time at which an escalated breaker still admits nothing.
+var never = time.Unix(1<<60, 0)
+
+// admitsAt returns the time after which the breaker may admit an attempt, as
+// far as is known now. Zero means that it may admit one now.
+func (b *Breaker) admitsAt() time.Time {
+	if _, ok := b.Ready(); ok {
+		return time.Time{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == StateClosed || b.state == StateHalfOpen || b.state == StateOpen && at.After(b.openUntil)
+	switch b.state {
+	case StateOpen:
+		return b.openUntil
+	case StateEscalated:
+		return never
+	}
+	return time.Time{}
 }
 
 // record takes the sample of an attempt. One of an earlier generation, or of a

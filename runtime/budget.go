@@ -56,6 +56,8 @@ type RetryBudget interface {
 	// Withdraw takes one retry out of the budget, or returns why it cannot. It
 	// is never given back.
 	Withdraw() error
+	// Deposit reports the success of a call.
+	Deposit()
 	// Left returns how many retries are left.
 	Left() float64
 }
@@ -99,7 +101,7 @@ func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
 // Deposit tells the budget that a call has succeeded.
 func (b *Budget) Deposit() {
-	if b.missing.Load() != 0 {
+	if b != nil && b.missing.Load() != 0 {
 		b.add(b.ratio)
 	}
 }

@@ -2,34 +2,30 @@ package retry
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
-// A Call is the state of one retried call. Generated code keeps it on the
-// stack; it belongs to one goroutine. Policies with a time limit use
-// [Call.Attempt] and [Call.End], those with a breaker or a budget [Call.Succeed]
-// and [Call.End]; all use [Call.Next].
+// A Call is one retried call: its state, and what it holds while an attempt
+// runs. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
+// return one. A Call belongs to one goroutine. Generated code keeps it on the
+// stack:
+//
+//   - [Call.Next] after each failed attempt;
+//   - [Call.Attempt] for the context of an attempt;
+//   - [Call.End], deferred, if the policy limits time or the call has a breaker;
+//   - [Call.Admit] before the first attempt and [Call.Succeed] after a success,
+//     if the call has a breaker.
 type Call struct {
-	policy   *Policy
-	attempts int           // that failed
-	refusals int           // of the breaker, where they are retried
-	waited   time.Duration // between them
-	previous time.Duration // the last wait, for Decorrelated
-	failedAt time.Time     // the first time, under MaxElapsed
-	deadline time.Time     // of the call, under Timeout
-
-	decided  bool          // the policy had something to decide about an error
-	escalate bool          // if this error exhausts the call
-	refused  bool          // the breaker gave no leave for the last attempt
-	timedOut bool          // the last attempt ended with its own limit
-	asked    time.Duration // wait that the last error asked for
-	last     error         // of an attempt that was made
-	id       uint64        // for observers, or 0
+	policy *Policy
+	state  callState
+	last   error  // of the last attempt
+	id     uint64 // for observers, or 0
 
 	breaker *Breaker // or nil
-	permit  permit   // of the attempt under way
+	permit  permit   // of the attempt that is running
 	budget  RetryBudget
 
 	attempt context.Context // derived for the attempt, or nil
@@ -38,23 +34,11 @@ type Call struct {
 	beforeWait func() // or nil
 }
 
-// Begin returns the state of a new call under p.
-func (p *Policy) Begin() Call { return Call{policy: p} }
-
-// BeginWith returns the state of a new call under p that shares a breaker and a
-// budget with others; either may be nil. pass is what [Breaker.Ready] gave for
-// the first attempt. Where that was not ready, [Call.Next] with a nil error
-// comes before the first attempt.
-func (p *Policy) BeginWith(breaker *Breaker, pass Pass, budget RetryBudget) Call {
-	return Call{policy: p, breaker: breaker, permit: permit{pass: pass}, budget: budget}
-}
-
 // Attempt returns the context for the next attempt: ctx limited by the
-// policy's Timeout and AttemptTimeout, folded into one deadline, and marked
-// with the number of a retry (see [AttemptNumber]). Where ctx already ends no
-// later, and nothing is marked, it is ctx itself. The context ends with a Next
-// that waits, or with End, except that one derived for Timeout alone serves all
-// attempts.
+// policy's Timeout and AttemptTimeout, as one deadline, and marked with the
+// number of a retry (see [AttemptNumber]). If ctx ends no later, and nothing is
+// marked, it is ctx itself. A context that is limited by AttemptTimeout ends
+// when [Call.Next] waits; every derived context ends with [Call.End].
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
@@ -70,8 +54,8 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 	c.start(ctx, now)
 	var limit time.Time
 	var cause error
-	if !c.deadline.IsZero() {
-		limit, cause = c.deadline, ErrTimeout
+	if !c.state.deadline.IsZero() {
+		limit, cause = c.state.deadline, ErrTimeout
 	}
 	if p.AttemptTimeout > 0 {
 		if end := now.Add(p.AttemptTimeout); limit.IsZero() || end.Before(limit) {
@@ -87,34 +71,35 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 
 // mark returns ctx for the next attempt.
 func (c *Call) mark(ctx context.Context) context.Context {
-	if c.attempts == 0 && c.policy.Nested && retrying(ctx) {
-		return &attemptContext{ctx, 1} // ctx says the number of the attempt around it
+	if c.state.attempts == 0 && c.policy.Nested && retrying(ctx) {
+		return &attemptContext{ctx, 1} // ctx has the number of the attempt around it
 	}
-	return markAttempt(ctx, c.attempts+1)
+	return markAttempt(ctx, c.state.attempts+1)
 }
 
 // start sets the deadline of the call, once.
 func (c *Call) start(ctx context.Context, now time.Time) {
-	if !c.deadline.IsZero() {
+	if !c.state.deadline.IsZero() {
 		return
 	}
 	if timeout := c.policy.timeout(ctx); timeout > 0 {
-		c.deadline = now.Add(timeout)
+		c.state.deadline = now.Add(timeout)
 	}
 }
 
-// Succeed tells the breaker and the budget that the attempt has succeeded.
+// Succeed reports the success of the attempt to the breaker and the budget.
 func (c *Call) Succeed() {
 	if c.breaker != nil && (c.permit.probe != 0 || !c.breaker.Calm()) {
 		c.sample(succeeded)
 	}
-	if b, ok := c.budget.(*Budget); ok && b != nil {
-		b.Deposit()
+	if c.budget != nil {
+		c.budget.Deposit()
 	}
 }
 
-// End releases what the call has taken. Generated code defers it, so that a
-// panic in the callee leaks neither a timer nor the leave of a breaker.
+// End releases what the call holds. It is deferred, so that a panic in the
+// callee leaks neither a timer nor a permit of the breaker. End may be called
+// more than once.
 func (c *Call) End() {
 	if c.attempt != nil {
 		c.release()
@@ -124,9 +109,9 @@ func (c *Call) End() {
 	}
 }
 
-// BeforeWait has f called whenever Next has decided to try again, before it
-// waits and ends the context of the last attempt: what that attempt returned is
-// of no use any more.
+// BeforeWait sets a function that is called after each decision to try again,
+// before the wait and before the context of the last attempt ends. A callee
+// whose result holds a resource releases it there.
 func (c *Call) BeforeWait(f func()) { c.beforeWait = f }
 
 func (c *Call) release() {
@@ -134,243 +119,147 @@ func (c *Call) release() {
 	c.attempt, c.cancel = nil, nil
 }
 
-// Next decides what follows a failed attempt. It returns nil after having
-// waited: try again. Otherwise it returns the error to give to the caller,
-// usually an [*Error]. ctx is the caller's context. A nil err stands for no
-// attempt yet: Next then asks the breaker for leave.
+// Admit asks the breaker for permission before the first attempt. It returns
+// nil if the attempt may start, after a wait where the policy retries
+// [ClassBreakerOpen]. Otherwise it returns the error for the caller.
+func (c *Call) Admit(ctx context.Context) error {
+	if c.admit() {
+		return nil
+	}
+	now := time.Now()
+	if reason, cause := ended(ctx, now); reason != "" {
+		return c.stop(ctx, &failure{}, decision{reason: reason, cause: cause})
+	}
+	if !c.waitsForBreaker() {
+		return c.shut(ctx, &failure{}, decision{})
+	}
+	c.start(ctx, now) // the limits of the call apply to such waits
+	return c.again(ctx, failure{err: ErrBreakerOpen, refused: true})
+}
+
+// Next decides what follows an attempt that failed with err. It returns nil
+// after having waited: try again. Otherwise it returns the error for the
+// caller, usually an [*Error]. ctx is the caller's context.
 //
 //go:noinline
 func (c *Call) Next(ctx context.Context, err error) error {
-	c.refused = false
 	if err == nil {
-		if c.attempts+c.refusals > 0 || c.admit() {
-			return nil
-		}
-		c.decided = true
-		if ctx.Err() != nil {
-			return c.stopped(ctx, nil)
-		}
-		if !c.waitsForBreaker() {
-			return c.shut(ctx, nil)
-		}
-		// The limits of the call hold for such waits, too.
-		c.start(ctx, time.Now())
-		c.refused, err = true, ErrBreakerOpen
-	} else {
-		c.last = err
+		return nil
 	}
+	c.last = err
+	return c.again(ctx, failure{err: err})
+}
+
+// again decides about a failure, and waits where there is another attempt.
+func (c *Call) again(ctx context.Context, f failure) error {
 	for {
-		f, done := c.failed(ctx, err)
-		if done != nil {
-			return done
+		in := c.inspect(ctx, &f)
+		var d decision
+		c.state, d = c.policy.decide(c.state, &f, &in)
+		// A refused attempt burdened nobody. The attempt after it has been paid
+		// for already, or is the first.
+		if d.reason == "" && c.budget != nil && !f.refused {
+			if cause := c.budget.Withdraw(); cause != nil {
+				d.reason, d.cause = reasonOf(cause), cause
+				c.state.waited -= d.wait
+			}
 		}
-		if done := c.wait(ctx, err, &f); done != nil {
-			return done
+		switch {
+		case d.reason == ErrBreakerOpen:
+			return c.shut(ctx, &f, d)
+		case d.reason != "":
+			return c.stop(ctx, &f, d)
+		}
+		if err := c.wait(ctx, &f, d); err != nil {
+			return err
 		}
 		if c.admit() {
 			return nil
 		}
 		if !c.waitsForBreaker() {
-			return c.shut(ctx, err)
+			return c.shut(ctx, &f, d)
 		}
-		c.refused, err = true, ErrBreakerOpen
+		f = failure{err: ErrBreakerOpen, refused: true}
 	}
 }
 
-// failed takes note of a failure, and judges it.
-func (c *Call) failed(ctx context.Context, err error) (f facts, done error) {
+// inspect gathers what the decision about a failure depends on. The breaker
+// takes its sample of the attempt first, since the failure may open it.
+func (c *Call) inspect(ctx context.Context, f *failure) (in inputs) {
 	p := c.policy
-	if c.refused {
-		c.refusals++
-	} else {
-		c.attempts++
+	var limited bool
+	in.deadline, limited = ctx.Deadline()
+	if limited || !c.state.deadline.IsZero() || p.MaxElapsed > 0 || c.attempt != nil {
+		in.now = time.Now()
 	}
-	c.timedOut = !c.refused && c.attempt != nil && c.attempt.Err() != nil
-	if ctx.Err() != nil {
-		c.sample(neutral)
-		return f, c.stopped(ctx, err)
+	in.ended, in.cause = ended(ctx, in.now)
+	f.facts = p.inspect(f.err)
+	if !f.refused && c.attempt != nil && in.ended == "" {
+		// The attempt's own limit has passed: that is a timeout, whatever the
+		// error is.
+		if limit, ok := c.attempt.Deadline(); c.attempt.Err() != nil || ok && !in.now.Before(limit) {
+			f.facts.timedOut()
+		}
 	}
-	f = c.inspect(err)
-	c.asked = max(f.after, 0)
-	v := p.judge(err, &f)
-	if c.breaker != nil {
-		c.sample(c.breaker.policy.sample(p, err, &f, v))
+	f.verdict = p.judge(f.err, &f.facts)
+	in.nested = retrying(ctx)
+	if p.Jitter != JitterNone || len(p.PerError) > 0 {
+		in.sample = rand.Float64()
 	}
-	switch {
-	case v == escalatedError:
-		c.decided = true
-		return f, c.stop(ctx, err, ErrEscalated, nil)
-	case v == permanentError:
-		return f, c.stop(ctx, err, ErrPermanent, nil)
-	case !p.Nested && retrying(ctx):
-		return f, c.stop(ctx, err, ErrNested, nil)
+	if c.breaker == nil {
+		return in
 	}
-	c.decided = true
-	return f, nil
+	if !f.refused {
+		s := neutral
+		if in.ended == "" {
+			s = c.breaker.policy.sample(p, f.err, &f.facts, f.verdict)
+		}
+		c.sample(s)
+	}
+	if in.admitsAt = c.breaker.admitsAt(); !in.admitsAt.IsZero() && in.now.IsZero() {
+		in.now = time.Now()
+	}
+	return in
 }
 
-// inspect is that of the policy; the end of an attempt's own context is a
-// timeout, whatever its error says.
-func (c *Call) inspect(err error) facts {
-	f := c.policy.inspect(err)
-	if c.timedOut {
-		f.typed, f.timeout = true, true
+// ended reports whether the caller's context has ended: why, and with which
+// cause. A passed deadline is its end, even before ctx.Err() returns an error:
+// an operation that copied the deadline to a connection fails a moment earlier.
+func ended(ctx context.Context, now time.Time) (Reason, error) {
+	switch ctx.Err() {
+	case nil:
+	case context.DeadlineExceeded:
+		return ErrDeadline, context.Cause(ctx)
+	default:
+		return ErrCanceled, context.Cause(ctx)
 	}
-	return f
+	if deadline, ok := ctx.Deadline(); ok && !now.Before(deadline) {
+		return ErrDeadline, context.DeadlineExceeded
+	}
+	return "", nil
 }
 
-// wait waits before the next attempt, if there is to be one.
-func (c *Call) wait(ctx context.Context, err error, f *facts) (done error) {
-	p := c.policy
-	schedule := &p.Schedule
-	if o := p.override(err, f); o != nil {
-		schedule = &o.Schedule
-	}
-	c.escalate = schedule.Escalate
-	if limit := schedule.maxAttempts(); limit != Unlimited && c.attempts+c.refusals >= limit {
-		return c.stop(ctx, err, ErrAttempts, nil)
-	}
-
-	delay := schedule.delay(c.attempts+c.refusals, c.previous, schedule.sample())
-	c.previous = delay
-	// The class is looked for only where it matters: that may take the text.
-	asked := schedule.RetryAfter.wait(f, schedule.RetryAfter.Default > 0 && !f.asked && p.belongs(err, f, ClassRateLimit))
-	c.asked = asked
-	if most := schedule.RetryAfter.Limit(); asked > most {
-		if schedule.RetryAfter.FailOver {
-			return c.stop(ctx, err, ErrRetryAfter, nil)
-		}
-		asked = most
-	}
-	wait := max(delay, asked)
-	if reason := c.refuse(ctx, wait); reason != "" {
-		var cause error
-		if reason == ErrDeadline {
-			cause = context.DeadlineExceeded
-		}
-		if wait > delay && c.refuse(ctx, delay) == "" {
-			reason = ErrRetryAfter // alone
-		}
-		return c.stop(ctx, err, reason, cause)
-	}
-	if c.breaker != nil && !c.waitsForBreaker() && !c.breaker.mayAdmit(time.Now().Add(wait)) {
-		return c.shut(ctx, err)
-	}
-	// Last, so that a call that stops anyway takes nothing from the others. A
-	// refusal burdened nobody: the attempt in its place has been paid, or is the
-	// first.
-	if c.budget != nil && !c.refused {
-		if cause := c.budget.Withdraw(); cause != nil {
-			return c.stop(ctx, err, reasonOf(cause), cause)
-		}
-	}
-
-	// Not before: what the last attempt returned may still be in use.
+// wait waits before the next attempt. It returns the error for the caller if
+// its context ends before.
+func (c *Call) wait(ctx context.Context, f *failure, d decision) error {
 	if c.beforeWait != nil {
 		c.beforeWait()
 	}
-	if p.AttemptTimeout > 0 && c.attempt != nil {
+	if c.policy.AttemptTimeout > 0 && c.attempt != nil {
 		c.release()
 	}
-	if f := observer(ctx); f != nil {
-		f(c.event(err, Event{Delay: wait, RetryAfter: asked}))
+	if observe := observer(ctx); observe != nil {
+		e := c.event(f, EventRetry)
+		e.Delay, e.RetryAfter = d.wait, d.granted
+		e.Waited -= d.wait
+		observe(e)
 	}
-	if !sleep(ctx, wait) {
-		return c.stopped(ctx, err)
+	if sleep(ctx, d.wait) {
+		return nil
 	}
-	c.waited += wait
-	return nil
-}
-
-// admit asks the breaker for leave.
-func (c *Call) admit() (ok bool) {
-	if c.breaker == nil {
-		return true
-	}
-	// While it is closed, nobody needs the clock.
-	if pass, ok := c.breaker.Ready(); ok {
-		c.permit = permit{pass: pass}
-		return true
-	}
-	c.permit, ok = c.breaker.admit(time.Now())
-	return ok
-}
-
-// waitsForBreaker reports whether the policy waits for a breaker that does not
-// let calls through. One that is escalated opens to nobody.
-func (c *Call) waitsForBreaker() bool {
-	return slices.Contains(c.policy.RetryOn, ClassBreakerOpen) && c.breaker.State() != StateEscalated
-}
-
-// sample gives the breaker the sample of the attempt that has ended.
-func (c *Call) sample(s sample) {
-	if c.breaker != nil {
-		c.breaker.record(c.permit, s)
-		c.permit = permit{}
-	}
-}
-
-// sample returns what a failure says of the service.
-func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
-	counts := p.belongsToAny(err, f, b.Count)
-	if len(b.Count) == 0 {
-		// What the policy does not retry may be the service's fault all the same.
-		counts = v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient)
-	}
-	if counts {
-		return failed
-	}
-	return neutral
-}
-
-// wait returns how long an error asks to wait.
-func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
-	switch {
-	case r.Max < 0:
-		return 0
-	case f.asked && f.after >= 0:
-		return f.after
-	case f.asked && r.Default == 0:
-		return defaultRetryAfterUnreadable
-	case f.asked || rateLimit:
-		return r.Default
-	}
-	return 0
-}
-
-// refuse returns the limit on time that a wait would pass, or "".
-func (c *Call) refuse(ctx context.Context, wait time.Duration) Reason {
-	p := c.policy
-	deadline, limited := ctx.Deadline()
-	if !c.deadline.IsZero() && (!limited || c.deadline.Before(deadline)) {
-		deadline, limited = c.deadline, true
-	}
-	if limited || p.MaxElapsed > 0 {
-		end := time.Now()
-		if c.failedAt.IsZero() {
-			c.failedAt = end
-		}
-		end = end.Add(wait)
-		// An attempt that starts on the deadline is lost as well.
-		if limited && !end.Before(deadline) {
-			return ErrDeadline
-		}
-		if p.MaxElapsed > 0 && end.Sub(c.failedAt) > p.MaxElapsed {
-			return ErrElapsed
-		}
-	}
-	if p.DelayBudget > 0 && addSaturated(c.waited, wait) > p.DelayBudget {
-		return ErrDelayBudget
-	}
-	return ""
-}
-
-// sample draws from [0, 1) when the policy has a use for it.
-func (s *Schedule) sample() float64 {
-	if s.Jitter == JitterNone {
-		return 0
-	}
-	return rand.Float64()
+	c.state.waited -= d.wait
+	d.reason, d.cause = ended(ctx, time.Now())
+	return c.stop(ctx, f, d)
 }
 
 // sleep reports whether ctx is still alive after d.
@@ -388,58 +277,96 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// stopped gives up because the caller's context has ended.
-func (c *Call) stopped(ctx context.Context, err error) error {
-	reason := ErrCanceled
-	if ctx.Err() == context.DeadlineExceeded {
-		reason = ErrDeadline
+// admit asks the breaker for a permit.
+func (c *Call) admit() (ok bool) {
+	if c.breaker == nil {
+		return true
 	}
-	return c.stop(ctx, err, reason, context.Cause(ctx))
+	if pass, ok := c.breaker.Ready(); ok {
+		c.permit = permit{pass: pass} // without reading the clock
+		return true
+	}
+	c.permit, ok = c.breaker.admit(time.Now())
+	return ok
 }
 
-// shut gives up because the breaker does not let the call through.
-func (c *Call) shut(ctx context.Context, err error) error {
-	c.decided = true
-	c.escalate = c.escalate || c.policy.Escalate || c.breaker.State() == StateEscalated
-	return c.stop(ctx, err, ErrBreakerOpen, nil)
+// waitsForBreaker reports whether the policy waits for a breaker that refuses
+// calls. An escalated breaker does not close by itself.
+func (c *Call) waitsForBreaker() bool {
+	return c.policy.retriesOpenBreaker() && c.breaker.State() != StateEscalated
 }
 
-// stop gives up. Where the policy had nothing to decide, the error goes back as
-// the callee made it.
-func (c *Call) stop(ctx context.Context, err error, reason Reason, cause error) error {
-	if c.refused && c.last != nil {
-		err = c.last // a refusal must not hide it
+// sample gives the breaker the sample of the attempt that has ended.
+func (c *Call) sample(s sample) {
+	c.breaker.record(c.permit, s)
+	c.permit = permit{}
+}
+
+// shut stops the call because the breaker refuses it.
+func (c *Call) shut(ctx context.Context, f *failure, d decision) error {
+	d.reason, d.escalate = ErrBreakerOpen, c.policy.schedule(f).Escalate
+	if c.breaker.State() == StateEscalated {
+		d.escalate = true
+		d.cause = fmt.Errorf("breaker %s is escalated: it admits no call until Reset", c.breaker.policy.Name)
 	}
-	if c.refused && cause == nil && reason != ErrBreakerOpen {
-		cause = ErrBreakerOpen
+	return c.stop(ctx, f, d)
+}
+
+// stop returns the error for the caller.
+func (c *Call) stop(ctx context.Context, f *failure, d decision) error {
+	if f.refused && d.cause == nil && d.reason != ErrBreakerOpen {
+		d.cause = ErrBreakerOpen
 	}
-	err = unmark(err)
-	if f := observer(ctx); f != nil {
-		f(c.event(err, Event{Reason: reason}))
+	if f.refused && c.last != nil {
+		// A refusal must not hide the error of the last attempt.
+		f = &failure{err: c.last, facts: c.policy.inspect(c.last), refused: true}
 	}
-	if !c.decided {
+	if observe := observer(ctx); observe != nil {
+		e := c.event(f, EventStop)
+		e.Reason = d.reason
+		observe(e)
+	}
+	err := unmark(f.err)
+	if c.undecided(f, &d) {
 		return err
 	}
 	return &Error{
-		Policy: c.policy.Name, Reason: reason, Attempts: c.attempts, Waited: c.waited,
-		RetryAfter: c.asked, Escalated: reason == ErrEscalated || c.escalate && reason.exhausted(), Err: err, Cause: cause,
+		Policy: c.policy.Name, Reason: d.reason, Attempts: c.state.attempts, Waited: c.state.waited, RetryAfter: d.asked,
+		Escalated: d.reason == ErrEscalated || d.escalate && d.reason.exhausted(), Err: err, Cause: d.cause,
 	}
 }
 
-// event fills in what an observer is told.
-func (c *Call) event(err error, e Event) Event {
+// undecided reports whether the policy did nothing about the error of the
+// first attempt, which is then returned unchanged.
+func (c *Call) undecided(f *failure, d *decision) bool {
+	switch {
+	case f.err == nil || f.refused || c.state.tries() > 1:
+		return false
+	case d.ended:
+		// An error that does not show that the context has ended needs the
+		// reason.
+		return d.reason == ErrCanceled && errors.Is(f.err, context.Canceled) ||
+			d.reason == ErrDeadline && errors.Is(f.err, context.DeadlineExceeded)
+	case d.reason == ErrAttempts:
+		return !d.escalate
+	}
+	return d.reason == ErrPermanent || d.reason == ErrNested
+}
+
+// event returns the event of a failure.
+func (c *Call) event(f *failure, kind EventKind) Event {
 	if c.id == 0 {
 		c.id = rand.Uint64() | 1
 	}
-	f := c.inspect(err)
-	e.Policy, e.Call, e.Attempt, e.Waited = c.policy.Name, c.id, c.attempts, c.waited
-	if err != nil {
-		e.Err, e.Class = unmark(err), c.policy.class(err, &f)
+	e := Event{
+		Kind: kind, Policy: c.policy.Name, Call: c.id, Attempt: c.state.attempts, Waited: c.state.waited, BudgetLeft: -1,
+	}
+	if f.err != nil {
+		e.Err, e.Class = unmark(f.err), c.policy.class(f.err, &f.facts)
 	}
 	if c.breaker != nil {
 		e.Breaker, e.BreakerState = c.breaker.policy.Name, c.breaker.State()
 	}
-	e.BudgetLeft = -1
 	if c.budget != nil {
 		e.BudgetLeft = c.budget.Left()
 	}

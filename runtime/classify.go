@@ -49,10 +49,29 @@ const (
 	escalatedError
 )
 
+// sample returns what a failure says of the service.
+func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
+	if errors.Is(err, ErrBreakerOpen) && !slices.Contains(b.Count, ClassBreakerOpen) {
+		return neutral
+	}
+	counts := p.belongsToAny(err, f, b.Count)
+	if len(b.Count) == 0 {
+		// What the policy does not retry may be the service's fault all the same.
+		counts = v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient)
+	}
+	if counts {
+		return failed
+	}
+	return neutral
+}
+
 // judge decides about err.
 func (p *Policy) judge(err error, f *facts) verdict {
 	if f.permanent {
 		return permanentError
+	}
+	if errors.Is(err, ErrBreakerOpen) && !p.retriesOpenBreaker() {
+		return permanentError // refused by a breaker of the callee
 	}
 	action := p.action(err, f)
 	switch {
@@ -130,7 +149,7 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	case ClassAny:
 		return true
 	case ClassCanceled:
-		return errors.Is(err, context.Canceled)
+		return !f.expired && errors.Is(err, context.Canceled)
 	case ClassTransient:
 		return slices.ContainsFunc(transient[:], func(c Class) bool { return f.builtin(err, c) })
 	case ClassBreakerOpen:
@@ -158,11 +177,15 @@ type facts struct {
 	after     time.Duration // unless that is unreadable: -1
 	status    int
 
+	expired   bool // the attempt's own limit has passed
 	typed     bool // some type said something: the text does not count
 	network   bool
 	timeout   bool
 	rateLimit bool
 }
+
+// timedOut records that the attempt's own limit has passed.
+func (f *facts) timedOut() { f.typed, f.timeout, f.expired = true, true, true }
 
 // inspect walks the tree of err once, in place of one errors.As for each
 // question.

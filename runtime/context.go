@@ -174,7 +174,7 @@ func (p *Policy) timeout(ctx context.Context) time.Duration {
 	}
 	if timeout > p.HardLimit {
 		if f := observer(ctx); f != nil {
-			f(Event{Policy: p.Name, Clamped: timeout, BudgetLeft: -1})
+			f(Event{Kind: EventTimeoutClamped, Policy: p.Name, Timeout: timeout, BudgetLeft: -1})
 		}
 		timeout = p.HardLimit
 	}

@@ -5,20 +5,25 @@ import (
 	"iter"
 )
 
-// Do calls op until it succeeds or p gives up, for those who write a policy as
-// a literal. It returns what the last attempt returned, and the error as
-// [Call.Next] does.
-func Do[T any](ctx context.Context, p *Policy, op func(context.Context) (T, error)) (T, error) {
-	return DoWith(ctx, p, nil, nil, op)
+// Shared holds what the calls of one service share. Both fields may be nil.
+type Shared struct {
+	Breaker *Breaker    // that every attempt asks for permission
+	Budget  RetryBudget // from which every retry is withdrawn
 }
 
-// DoWith is [Do] with a breaker and a budget that the call shares with others;
-// either may be nil.
-func DoWith[T any](ctx context.Context, p *Policy, breaker *Breaker, budget RetryBudget, op func(context.Context) (T, error)) (T, error) {
-	call := p.BeginWith(breaker, 0, budget)
+// Do calls op until it succeeds, or until p allows no further attempt. It
+// returns the results of the last attempt. The error is nil or, in general, an
+// [*Error] that wraps the error of the last attempt.
+func Do[T any](ctx context.Context, p *Policy, op func(context.Context) (T, error)) (T, error) {
+	return DoWith(ctx, p, Shared{}, op)
+}
+
+// DoWith is [Do] with a breaker and a budget that the call shares with others.
+func DoWith[T any](ctx context.Context, p *Policy, s Shared, op func(context.Context) (T, error)) (T, error) {
+	call := p.BeginWith(s)
 	defer call.End()
 	var value T
-	err := call.Next(ctx, nil)
+	err := call.Admit(ctx)
 	for err == nil {
 		if value, err = op(call.Attempt(ctx)); err == nil {
 			call.Succeed()
@@ -29,14 +34,13 @@ func DoWith[T any](ctx context.Context, p *Policy, breaker *Breaker, budget Retr
 	return value, err
 }
 
-// An Attempt is one round of [Policy.Attempts].
+// An Attempt is one iteration of [Policy.Attempts].
 type Attempt struct {
 	ctx    context.Context // the caller's
 	own    context.Context // the attempt's
 	call   *Call
 	number int
-	result error
-	done   bool
+	done   bool // the call has ended
 }
 
 // Context returns the context for the attempt.
@@ -45,24 +49,24 @@ func (a *Attempt) Context() context.Context { return a.own }
 // Number returns the number of the attempt, from 1.
 func (a *Attempt) Number() int { return a.number }
 
-// Done ends the attempt with its error, and returns the error of the call. Nil
-// ends the loop; so does an error that is not retried. Otherwise Done has
-// waited, and the loop goes on.
+// Done ends the attempt with its error, and returns the error of the call. A
+// nil error ends the loop, as does an error that is not retried. Otherwise Done
+// waits, and the loop continues.
 func (a *Attempt) Done(err error) error {
 	a.done = true
 	if err == nil {
 		a.call.Succeed()
 		return nil
 	}
-	if a.result = a.call.Next(a.ctx, err); a.result != nil {
-		return a.result
+	if last := a.call.Next(a.ctx, err); last != nil {
+		return last
 	}
 	a.done = false
 	return err
 }
 
 // Attempts returns the attempts of one call under p, for code that does not fit
-// a function:
+// into a function:
 //
 //	var err error
 //	for attempt := range policy.Attempts(ctx) {
@@ -70,13 +74,13 @@ func (a *Attempt) Done(err error) error {
 //	}
 //	return err
 //
-// A round that does not call Done ends the loop.
+// An iteration that does not call [Attempt.Done] ends the loop.
 func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 	return func(yield func(*Attempt) bool) {
 		call := p.Begin()
 		defer call.End()
-		for attempts := -1; call.attempts > attempts; {
-			attempts = call.attempts
+		for attempts := -1; call.state.attempts > attempts; {
+			attempts = call.state.attempts
 			a := Attempt{ctx: ctx, call: &call, number: attempts + 1, own: call.Attempt(ctx)}
 			if !yield(&a) || a.done {
 				return

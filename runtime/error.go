@@ -170,6 +170,3 @@ func unmark(err error) error {
 		err = m.err
 	}
 }
-
-// AsError returns the [*Error] in err's tree, if there is one.
-func AsError(err error) (*Error, bool) { return errors.AsType[*Error](err) }

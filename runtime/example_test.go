@@ -99,7 +99,7 @@ func ExampleAfter() {
 	call := policy.Begin()
 	err := call.Next(context.Background(), retry.After(busy, retry.ParseRetryAfter("120", time.Now())))
 	fmt.Println(err)
-	if e, ok := retry.AsError(err); ok {
+	if e, ok := errors.AsType[*retry.Error](err); ok {
 		fmt.Println("again in", e.RetryAfter)
 	}
 	// Output:
@@ -109,7 +109,7 @@ func ExampleAfter() {
 
 func ExampleWithObserver() {
 	ctx := retry.WithObserver(context.Background(), func(e retry.Event) {
-		if e.Reason != "" {
+		if e.Kind == retry.EventStop {
 			fmt.Println("gives up:", e.Reason)
 			return
 		}
@@ -184,7 +184,7 @@ func ExampleBreaker() {
 	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 3})
 	call := func() error {
 		failures := 9
-		_, err := retry.DoWith(context.Background(), &policyRead, breaker, nil, func(ctx context.Context) (string, error) {
+		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Breaker: breaker}, func(ctx context.Context) (string, error) {
 			return read(ctx, &failures)
 		})
 		return err
@@ -203,7 +203,7 @@ func ExampleBudget() {
 	budget := retry.NewBudget(retry.BudgetPolicy{Name: "client", Ratio: 0.1, MinPerSecond: retry.NoRefill, Burst: 4})
 	for range 3 {
 		failures := 9
-		_, err := retry.DoWith(context.Background(), &policyRead, nil, budget, func(ctx context.Context) (string, error) {
+		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Budget: budget}, func(ctx context.Context) (string, error) {
 			return read(ctx, &failures)
 		})
 		fmt.Println(err, budget.Left())

@@ -145,7 +145,7 @@ func TestGroupBudget(t *testing.T) {
 	p := Policy{Schedule: Schedule{MaxAttempts: 4, InitialDelay: None}}
 	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
 		err := protect(t.Context(), nil, g.Unit(unit), p, func(context.Context) error { return errFailed })
-		if e, ok := AsError(err); !ok || e.Reason != ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, ErrJobBudget) {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Reason != ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, ErrJobBudget) {
 			t.Errorf("unit %s: %v, want %s", unit, err, want)
 		}
 	}

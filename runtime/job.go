@@ -145,6 +145,9 @@ func (u *Unit) Withdraw() error {
 	return nil
 }
 
+// Deposit does nothing: a count is not raised by successes.
+func (u *Unit) Deposit() {}
+
 // Left returns how many retries are left to the unit.
 func (u *Unit) Left() float64 {
 	b := u.job

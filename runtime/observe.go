@@ -6,38 +6,67 @@ import (
 	"time"
 )
 
-// An Event tells what a policy decided after one failed attempt.
+// An EventKind is what an [Event] reports.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	EventRetry          EventKind = iota // an attempt failed; another one follows after Delay
+	EventStop                            // an attempt failed or was refused; Reason is why no other one follows
+	EventTimeoutClamped                  // a timeout was above the hard limit; it comes before the first attempt
+)
+
+var eventKinds = [...]string{"retry", "stop", "timeout clamped"}
+
+// String returns the name of the kind.
+func (k EventKind) String() string {
+	if int(k) < len(eventKinds) {
+		return eventKinds[k]
+	}
+	return "unknown"
+}
+
+// An Event reports what a policy decided after one failed attempt.
 type Event struct {
+	Kind       EventKind
 	Policy     string        // name of the policy
-	Call       uint64        // the same for all events of one call
-	Attempt    int           // number of the attempt that failed, from 1; 0: none was made
+	Call       uint64        // identifies the call; random
+	Attempt    int           // number of the attempt that failed, from 1; 0 if none was made
 	Err        error         // its error
 	Class      Class         // of the error, or empty
-	Delay      time.Duration // the wait before the next attempt, when Reason is empty
-	RetryAfter time.Duration // the part of it that the error asked for
+	Delay      time.Duration // EventRetry: the wait before the next attempt
+	RetryAfter time.Duration // EventRetry: the wait that the error asked for, as far as the policy allows it
 	Waited     time.Duration // the sum of the waits before this one
-	Reason     Reason        // why there is no next attempt, or empty
+	Reason     Reason        // EventStop: why no attempt follows
 
 	Breaker      string       // name of the breaker, or empty
 	BreakerState BreakerState // after the attempt
-	BudgetLeft   float64      // retries left in the shared budget; −1: none is shared
+	BudgetLeft   float64      // retries left in the shared budget; −1 without a budget
 
-	// Clamped is the timeout that was asked for by [WithTimeout], where it was
-	// above the hard limit. Such an event comes before the first attempt.
-	Clamped time.Duration
+	// Timeout is the value given to [WithScopeTimeout]. EventTimeoutClamped
+	// only.
+	Timeout time.Duration
 }
 
 type observerKey struct{}
 
-// WithObserver returns a context under which f is told of every failed attempt
-// of every wrapped call, before the wait. f is called in the goroutine of the
-// call, which may be any number at once; an attempt that succeeds is never
+// WithObserver returns a context that calls f for every event of every wrapped
+// call that is made with it. An observer that ctx already has is called after
+// f. Both are called in the goroutine of the call, before its wait; calls in
+// several goroutines call them simultaneously. An attempt that succeeds is not
 // observed and costs nothing.
 //
-// The observer travels in the context, as net/http/httptrace's does, so that
-// it needs neither a registry nor a change of any wrapper.
+// The observer is part of the context, as a trace of net/http/httptrace is, so
+// that it needs neither a registry nor a change to any wrapper.
 func WithObserver(ctx context.Context, f func(Event)) context.Context {
-	return context.WithValue(ctx, observerKey{}, f)
+	observe := f
+	if outer := observer(ctx); outer != nil {
+		observe = func(e Event) {
+			f(e)
+			outer(e)
+		}
+	}
+	return context.WithValue(ctx, observerKey{}, observe)
 }
 
 // observer returns the context's observer, or nil.
@@ -46,22 +75,25 @@ func observer(ctx context.Context) func(Event) {
 	return f
 }
 
-// Log returns an observer for [WithObserver] that writes each event to l: at
-// level Info before a retry, at level Warn where there is none.
+// Log returns an observer for [WithObserver] that writes each event to l: an
+// [EventRetry] at level Info, the others at level Warn.
 func Log(l *slog.Logger) func(Event) {
 	return func(e Event) {
-		level, text := slog.LevelInfo, "retry"
-		attrs := []slog.Attr{slog.String("policy", e.Policy), slog.Uint64("call", e.Call), slog.Int("attempt", e.Attempt)}
-		switch {
-		case e.Clamped > 0:
-			level, text = slog.LevelWarn, "timeout clamped to the hard limit"
-			attrs = append(attrs, slog.Duration("timeout", e.Clamped))
-		case e.Reason != "":
-			level, text = slog.LevelWarn, "gave up"
-			attrs = append(attrs, slog.String("reason", string(e.Reason)))
-		default:
+		level, text := slog.LevelWarn, "retries stopped"
+		attrs := []slog.Attr{slog.String("policy", e.Policy)}
+		switch e.Kind {
+		case EventTimeoutClamped:
+			text = "timeout clamped to the hard limit"
+			attrs = append(attrs, slog.Duration("timeout", e.Timeout))
+			l.LogAttrs(context.Background(), level, text, attrs...)
+			return
+		case EventRetry:
+			level, text = slog.LevelInfo, "retry"
 			attrs = append(attrs, slog.Duration("delay", e.Delay))
+		default:
+			attrs = append(attrs, slog.String("reason", string(e.Reason)))
 		}
+		attrs = append(attrs, slog.Uint64("call", e.Call), slog.Int("attempt", e.Attempt))
 		if e.Class != "" {
 			attrs = append(attrs, slog.String("class", string(e.Class)))
 		}

@@ -89,8 +89,9 @@ func TestEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	op, calls := always(0, errFailed)
-	if _, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: None, MaxAttempts: 1000}}, op); err != errFailed || len(*calls) != 1 {
-		t.Errorf("%d calls, %v", len(*calls), err)
+	_, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: None, MaxAttempts: 1000}}, op)
+	if !errors.Is(err, errFailed) || !errors.Is(err, context.Canceled) || len(*calls) != 1 {
+		t.Errorf("%d calls, %v; want one, and the end of the context in the error", len(*calls), err)
 	}
 }
 

@@ -124,17 +124,20 @@ func guarded(ctx context.Context, p *Policy, breaker *Breaker, budget *Budget, f
 			return v, nil
 		}
 	}
-	call := p.BeginWith(breaker, pass, budget)
+	call := p.BeginAdmitted(Shared{Breaker: breaker, Budget: budget}, pass)
 	defer call.End()
-	for {
-		if err = call.Next(ctx, err); err != nil {
-			return v, err
-		}
+	if ready {
+		err = call.Next(ctx, err)
+	} else {
+		err = call.Admit(ctx)
+	}
+	for ; err == nil; err = call.Next(ctx, err) {
 		if v, err = operation(call.Attempt(ctx), &failures); err == nil {
 			call.Succeed()
 			return v, nil
 		}
 	}
+	return v, err
 }
 
 func BenchmarkGuarded(b *testing.B) {
@@ -243,7 +246,7 @@ func TestStop(t *testing.T) {
 				if !errors.Is(err, tt.is) {
 					t.Errorf("err = %v, want one that is %v", err, tt.is)
 				}
-				e, wrapped := AsError(err)
+				e, wrapped := errors.AsType[*Error](err)
 				if wrapped != (tt.reason != "") || wrapped && e.Reason != tt.reason {
 					t.Errorf("err = %#v, want reason %q", err, tt.reason)
 				}

@@ -49,7 +49,7 @@ func opened(t *testing.T, p BreakerPolicy) *Breaker {
 
 // protect makes one call of op under a breaker and a budget.
 func protect(ctx context.Context, b *Breaker, budget RetryBudget, p Policy, op func(context.Context) error) error {
-	_, err := DoWith(ctx, &p, b, budget, func(ctx context.Context) (struct{}, error) { return struct{}{}, op(ctx) })
+	_, err := DoWith(ctx, &p, Shared{Breaker: b, Budget: budget}, func(ctx context.Context) (struct{}, error) { return struct{}{}, op(ctx) })
 	return err
 }
 
@@ -152,7 +152,7 @@ func TestOpenBreaker(t *testing.T) {
 		start, calls := time.Now(), 0
 		op := func(context.Context) error { calls++; return nil }
 		err := protect(t.Context(), b, nil, Policy{Name: "read"}, op)
-		e, ok := AsError(err)
+		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 || calls != 0 || time.Since(start) != 0 || err.Error() != "read: breaker open" {
 			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
 		}
@@ -177,7 +177,7 @@ func TestOpenBreakerIsWaitedFor(t *testing.T) {
 			return nil
 		}
 		err := protect(t.Context(), b, budget, p, op)
-		if e, ok := AsError(err); !ok || e.Reason != ErrAttempts || e.Attempts != 0 || calls != 0 || !errors.Is(err, ErrBreakerOpen) || time.Since(start) != 20*time.Second {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Reason != ErrAttempts || e.Attempts != 0 || calls != 0 || !errors.Is(err, ErrBreakerOpen) || time.Since(start) != 20*time.Second {
 			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
 		}
 		p.MaxAttempts = 6
@@ -218,7 +218,7 @@ func TestWaitForBreakerHasLimits(t *testing.T) {
 			p.MaxAttempts, p.Backoff, p.InitialDelay, p.RetryOn = Unlimited, BackoffFixed, time.Second, []Class{ClassAny, ClassBreakerOpen}
 			start := time.Now()
 			err := protect(tt.ctx, tt.breaker, nil, p, func(context.Context) error { return nil })
-			if _, ok := AsError(err); !ok || !errors.Is(err, tt.is) || time.Since(start) != tt.waited {
+			if _, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, tt.is) || time.Since(start) != tt.waited {
 				t.Errorf("%s: %v after %v", name, err, time.Since(start))
 			}
 		}
@@ -249,7 +249,7 @@ func TestBreakerCountsByDefault(t *testing.T) {
 func TestBreakerOpensInside(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{Failures: 2})
 	err := protect(t.Context(), b, nil, Policy{Schedule: Schedule{MaxAttempts: 5, InitialDelay: None}}, func(context.Context) error { return errFailed })
-	if e, ok := AsError(err); !ok || e.Reason != ErrBreakerOpen || e.Attempts != 2 || !errors.Is(err, errFailed) {
+	if e, ok := errors.AsType[*Error](err); !ok || e.Reason != ErrBreakerOpen || e.Attempts != 2 || !errors.Is(err, errFailed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -307,7 +307,7 @@ func TestBreakerOpenKeepsTheLastError(t *testing.T) {
 		p := Policy{Schedule: Schedule{MaxAttempts: 4}, RetryOn: []Class{ClassNetwork, ClassBreakerOpen}}
 		refused := errors.New("connection refused")
 		err := protect(t.Context(), b, nil, p, func(context.Context) error { return refused })
-		if e, ok := AsError(err); !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 1 || !errors.Is(err, ErrBreakerOpen) {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 1 || !errors.Is(err, ErrBreakerOpen) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -606,7 +606,7 @@ func TestNilBudgetIsNone(t *testing.T) {
 func TestClampIsToldOnce(t *testing.T) {
 	clamps := 0
 	ctx := WithObserver(WithScopeTimeout(t.Context(), "s", time.Hour), func(e Event) {
-		if e.Clamped > 0 {
+		if e.Timeout > 0 {
 			clamps++
 		}
 	})

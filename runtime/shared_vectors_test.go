@@ -299,7 +299,7 @@ best_effort_late_results_total{outcome="updated"} 1
 		p := Policy{Scope: in.Scope, Timeout: limits[0], HardLimit: limits[1]}
 		asked := time.Duration(in.Override) * time.Millisecond
 		var clamped time.Duration
-		ctx := WithObserver(WithScopeTimeout(t.Context(), in.Scope, asked), func(e Event) { clamped = e.Clamped })
+		ctx := WithObserver(WithScopeTimeout(t.Context(), in.Scope, asked), func(e Event) { clamped = e.Timeout })
 		got := p.timeout(ctx)
 		if got != time.Duration(want.Effective)*time.Millisecond || (clamped > 0) != (asked > got) {
 			t.Errorf("effective %v, want %d ms; clamped %v", got, want.Effective, clamped)

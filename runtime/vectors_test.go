@@ -240,7 +240,16 @@ var vectorKinds = map[string]any{
 			if !slices.Equal(waits, want.Delays) {
 				t.Errorf("waits = %v, want %v", waits, want.Delays)
 			}
-			e, ok := AsError(err)
+			if reason := events[len(events)-1].Reason; reason != ends[want.End] {
+				t.Errorf("the last event has reason %q, want %q", reason, ends[want.End])
+			}
+			if in.Attempts == 1 {
+				if err != last { // the policy did nothing about it
+					t.Errorf("got %#v, want the error of the operation unchanged", err)
+				}
+				return
+			}
+			e, ok := errors.AsType[*Error](err)
 			if !ok || e.Reason != ends[want.End] || e.Waited != want.Used || e.Err != last {
 				t.Errorf("got %#v, want reason %q, waited %v, err %v", err, ends[want.End], want.Used, last)
 			}

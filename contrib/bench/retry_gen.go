@@ -263,17 +263,20 @@ func retryBroken(ctx context.Context, in int) (int, error) {
 			shared.UpstreamBreaker.Succeed(pass)
 			return v, nil
 		}
-		call := policyBreaks.BeginWith(shared.UpstreamBreaker, pass, nil)
+		call := policyBreaks.BeginAdmitted(retry.Shared{Breaker: shared.UpstreamBreaker}, pass)
 		defer call.End()
-		for {
-			if err = call.Next(ctx, err); err != nil {
-				return v, err
-			}
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
 			if v, err = broken(call.Attempt(ctx), in); err == nil {
 				call.Succeed()
 				return v, nil
 			}
 		}
+		return v, err
 	}(v, err)
 }
 
@@ -284,7 +287,7 @@ func retryPaid(ctx context.Context, in int) (int, error) {
 		DefaultShared.SharedBudget.Deposit()
 		return v, nil
 	}
-	call := policyPays.BeginWith(nil, 0, DefaultShared.SharedBudget)
+	call := policyPays.BeginWith(retry.Shared{Budget: DefaultShared.SharedBudget})
 	for {
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
@@ -313,17 +316,20 @@ func retryGuarded(ctx context.Context, in int) (int, error) {
 			shared.SharedBudget.Deposit()
 			return v, nil
 		}
-		call := policyBoth.BeginWith(shared.UpstreamBreaker, pass, shared.SharedBudget)
+		call := policyBoth.BeginAdmitted(retry.Shared{Breaker: shared.UpstreamBreaker, Budget: shared.SharedBudget}, pass)
 		defer call.End()
-		for {
-			if err = call.Next(ctx, err); err != nil {
-				return v, err
-			}
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
 			if v, err = guarded(call.Attempt(ctx), in); err == nil {
 				call.Succeed()
 				return v, nil
 			}
 		}
+		return v, err
 	}(v, err)
 }
 
@@ -331,17 +337,15 @@ func retryGuarded(ctx context.Context, in int) (int, error) {
 func retryEverything(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
-	call := policyAll.BeginWith(DefaultShared.UpstreamBreaker, 0, DefaultShared.SharedBudget)
+	call := policyAll.BeginWith(retry.Shared{Breaker: DefaultShared.UpstreamBreaker, Budget: DefaultShared.SharedBudget})
 	defer call.End()
-	for {
-		if err = call.Next(ctx, err); err != nil {
-			return v, err
-		}
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
 		if v, err = everything(call.Attempt(ctx), in); err == nil {
 			call.Succeed()
 			return v, nil
 		}
 	}
+	return v, err
 }
 
-// retrygen:sum d4d94aabc0cb69957da15b65
+// retrygen:sum 76588f1c4dc3ffdbb8d205d5

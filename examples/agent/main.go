@@ -21,7 +21,7 @@ func main() { run(context.Background(), os.Stdout) }
 func run(ctx context.Context, out io.Writer) {
 	ctx = retry.WithObserver(ctx, func(e retry.Event) {
 		what := "again in " + e.Delay.Round(time.Millisecond).String()
-		if e.Reason != "" {
+		if e.Kind == retry.EventStop {
 			what = "no more: " + string(e.Reason)
 		}
 		fmt.Fprintf(out, "  %s: attempt %d: %v (%s), %s\n", e.Policy, e.Attempt, e.Err, e.Class, what)

@@ -212,17 +212,15 @@ func (m *RetryModel) Unwrap() Model {
 func (m *RetryModel) Complete(ctx context.Context, prompt string) (string, error) {
 	var v string
 	var err error
-	call := policyAsk.BeginWith(m.shared.ModelBreaker, 0, m.shared.CallsBudget)
+	call := policyAsk.BeginWith(retry.Shared{Breaker: m.shared.ModelBreaker, Budget: m.shared.CallsBudget})
 	defer call.End()
-	for {
-		if err = call.Next(ctx, err); err != nil {
-			return v, err
-		}
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
 		if v, err = m.next.Complete(call.Attempt(ctx), prompt); err == nil {
 			call.Succeed()
 			return v, nil
 		}
 	}
+	return v, err
 }
 
 // RetryTool is a Tool that retries as the policies of retry.yaml say.
@@ -264,4 +262,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum 8a4ef080dc786674b55c4d3e
+// retrygen:sum 448bf420c5bfabf18a424f6c

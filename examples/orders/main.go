@@ -24,7 +24,7 @@ func run(ctx context.Context, out io.Writer) {
 	client := &Client{Base: server.URL, HTTP: server.Client()}
 	ctx = retry.WithObserver(ctx, func(e retry.Event) {
 		what := "again in " + e.Delay.Round(time.Millisecond).String()
-		if e.Reason != "" {
+		if e.Kind == retry.EventStop {
 			what = "no more: " + string(e.Reason)
 		}
 		fmt.Fprintf(out, "  attempt %d: %v, %s (breaker %s)\n", e.Attempt, e.Err, what, e.BreakerState)

@@ -89,17 +89,15 @@ var policyCreate = retry.Policy{
 func (c *Client) RetryOrder(ctx context.Context, id string) (Order, error) {
 	var order Order
 	var err error
-	call := policyRead.BeginWith(DefaultShared.OrdersBreaker, 0, nil)
+	call := policyRead.BeginWith(retry.Shared{Breaker: DefaultShared.OrdersBreaker})
 	defer call.End()
-	for {
-		if err = call.Next(ctx, err); err != nil {
-			return c.remembered(ctx, id, err)
-		}
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
 		if order, err = c.Order(call.Attempt(ctx), id); err == nil {
 			call.Succeed()
 			return order, nil
 		}
 	}
+	return c.remembered(ctx, id, err)
 }
 
 // RetryCreate makes an order.
@@ -109,17 +107,15 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	ctx = retry.EnsureIdempotencyKey(ctx)
 	var order Order
 	var err error
-	call := policyCreate.BeginWith(DefaultShared.OrdersBreaker, 0, nil)
+	call := policyCreate.BeginWith(retry.Shared{Breaker: DefaultShared.OrdersBreaker})
 	defer call.End()
-	for {
-		if err = call.Next(ctx, err); err != nil {
-			return order, err
-		}
+	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
 		if order, err = c.Create(call.Attempt(ctx), item); err == nil {
 			call.Succeed()
 			return order, nil
 		}
 	}
+	return order, err
 }
 
-// retrygen:sum fc4778c2f646057fbe67d637
+// retrygen:sum 7a0e264c06400b247bddcf11

@@ -62,7 +62,7 @@ func (l line) print(format string, args ...any) {
 func (l line) watch(ctx context.Context) context.Context {
 	return retry.WithObserver(ctx, func(e retry.Event) {
 		switch {
-		case e.Reason != "":
+		case e.Kind == retry.EventStop:
 			l.print("attempt %d failed: %v; no more: %s", e.Attempt, e.Err, e.Reason)
 		default:
 			l.print("attempt %d failed: %v; waiting %v", e.Attempt, e.Err, e.Delay.Round(time.Millisecond))

@@ -41,9 +41,8 @@ type Transport struct {
 	// Policy says when to try again. Nil means the zero Policy, with its
 	// defaults.
 	Policy *retry.Policy
-	// Breaker and Budget are shared with other calls. Both may be nil.
-	Breaker *retry.Breaker
-	Budget  retry.RetryBudget
+	// Shared is what the requests share with other calls.
+	Shared retry.Shared
 	// Repeatable reports whether a request may be sent twice. Nil means
 	// [Idempotent].
 	Repeatable func(*http.Request) bool
@@ -87,7 +86,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		once.MaxAttempts, once.PerError = 1, nil
 		policy = &once
 	}
-	call := policy.BeginWith(t.Breaker, 0, t.Budget)
+	call := policy.BeginWith(t.Shared)
 	x := &exchange{Transport: t, req: withKey(req), policy: policy, call: &call}
 	call.BeforeWait(x.discard)
 	if err := x.send(); err != nil {
@@ -151,7 +150,7 @@ type exchange struct {
 func (x *exchange) send() error {
 	ctx := x.req.Context()
 	// Leave of the breaker.
-	if err := x.call.Next(ctx, nil); err != nil {
+	if err := x.call.Admit(ctx); err != nil {
 		if x.req.Body != nil {
 			_ = x.req.Body.Close() // a RoundTripper always does
 		}

@@ -135,25 +135,33 @@ func (b body) key() []jen.Code {
 //
 //	call := policyRead.Begin()
 //
-// or BeginWith, where calls share something.
+// or, if calls share something,
+//
+//	call := policyRead.BeginWith(retry.Shared{Breaker: shared.UpstreamBreaker})
+//
+// or BeginAdmitted, if the breaker has admitted the first attempt.
 func (b body) begin() *jen.Statement {
 	s := jen.Id(b.l.call).Op(":=").Id(b.use.Var)
-	breaker, pass, budget := jen.Nil(), jen.Lit(0), jen.Nil()
+	var fields []jen.Code
+	field := func(name string, value jen.Code) {
+		fields = append(fields, jen.Id(name).Op(":").Add(value))
+	}
 	if b.use.Breaker != "" {
-		breaker = b.field(BreakerField(b.use.Breaker))
-		if !b.derives() {
-			pass = jen.Id(b.l.pass)
-		}
+		field("Breaker", b.field(BreakerField(b.use.Breaker)))
 	}
 	switch {
 	case b.use.Unit >= 0:
-		budget = b.group.Clone().Dot("Unit").Call(jen.Id(b.l.params[b.use.Unit]))
+		field("Budget", b.group.Clone().Dot("Unit").Call(jen.Id(b.l.params[b.use.Unit])))
 	case b.use.Budget != "":
-		budget = b.field(BudgetField(b.use.Budget))
+		field("Budget", b.field(BudgetField(b.use.Budget)))
 	case b.use.Breaker == "":
 		return s.Dot("Begin").Call()
 	}
-	return s.Dot("BeginWith").Call(breaker, pass, budget)
+	shared := jen.Qual(RuntimePath, "Shared").Values(fields...)
+	if b.use.Breaker != "" && !b.derives() {
+		return s.Dot("BeginAdmitted").Call(shared, jen.Id(b.l.pass))
+	}
+	return s.Dot("BeginWith").Call(shared)
 }
 
 func (b body) field(name string) *jen.Statement { return b.shared.Clone().Dot(name) }
@@ -228,9 +236,9 @@ func (b body) derived() []jen.Code {
 	}
 }
 
-// guarded: while the breaker is closed, a success costs two atomic loads. All
-// else is a function of its own: its defer, its Call, and what a success has to
-// tell after a failure would make every success dearer.
+// guarded: while the breaker is closed, a success costs two atomic loads.
+// Everything else is in a function of its own: its defer, its Call, and what a
+// success has to report after a failure would make every success slower.
 //
 //	shared := DefaultShared
 //	pass, ready := shared.UpstreamBreaker.Ready()
@@ -244,11 +252,17 @@ func (b body) derived() []jen.Code {
 //			shared.UpstreamBreaker.Succeed(pass)
 //			return user, nil
 //		}
-//		call := policyRead.BeginWith(shared.UpstreamBreaker, pass, nil)
+//		call := policyRead.BeginAdmitted(retry.Shared{Breaker: shared.UpstreamBreaker}, pass)
 //		defer call.End()
-//		for {
+//		if ready {
+//			err = call.Next(ctx, err)
+//		} else {
+//			err = call.Admit(ctx)
+//		}
+//		for ; err == nil; err = call.Next(ctx, err) {
 //			…
 //		}
+//		return user, err
 //	}(user, err)
 func (b body) guarded() []jen.Code {
 	of := b.shared
@@ -263,29 +277,54 @@ func (b body) guarded() []jen.Code {
 	for i, t := range b.types {
 		params = append(params, jen.Id(b.l.results[i]).Add(t))
 	}
-	again := jen.Func().Params(params...).Params(b.types...).Block(
+	again := []jen.Code{
 		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(news...)...),
 		b.begin(),
 		b.deferEnd(),
-		jen.For().Block(b.next(), b.try(b.attempt(), b.succeed())),
-	)
+		jen.If(jen.Id(b.l.ready)).Block(b.decide("Next", b.err())).Else().Block(b.decide("Admit")),
+	}
 	return append(b.declared,
 		jen.Id(b.l.shared).Op(":=").Add(of),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),
 		jen.If(jen.Id(b.l.ready)).Block(
 			jen.If(b.results().Op("=").Add(b.call(nil)), quiet).Block(b.success()...),
 		),
-		jen.Return(again.Call(ids(b.l.results)...)),
+		jen.Return(jen.Func().Params(params...).Params(b.types...).Block(append(again, b.attempts(jen.Empty())...)...).Call(ids(b.l.results)...)),
 	)
 }
 
 // derivedAndShared: a context for each attempt, and a breaker or a budget.
+//
+//	call := policyRead.BeginWith(retry.Shared{Breaker: DefaultShared.UpstreamBreaker})
+//	defer call.End()
+//	for err = call.Admit(ctx); err == nil; err = call.Next(ctx, err) {
+//		…
+//	}
+//	return user, err
 func (b body) derivedAndShared() []jen.Code {
 	code := append(b.declared, b.begin(), b.deferEnd())
-	loop := []jen.Code{b.try(b.attempt(), b.succeed()), b.next()}
-	if b.use.Breaker != "" {
-		// Leave for the first attempt.
-		loop = []jen.Code{b.next(), b.try(b.attempt(), b.succeed())}
+	return append(code, b.attempts(b.decide("Admit"))...)
+}
+
+// decide emits
+//
+//	err = call.Next(ctx, err)
+func (b body) decide(method string, args ...jen.Code) *jen.Statement {
+	return b.err().Op("=").Id(b.l.call).Dot(method).Call(append([]jen.Code{b.ctx()}, args...)...)
+}
+
+// attempts emits the attempts of a call and what follows the last one:
+//
+//	for first; err == nil; err = call.Next(ctx, err) {
+//		if user, err = s.next.Get(call.Attempt(ctx), id); err == nil {
+//			call.Succeed()
+//			return user, nil
+//		}
+//	}
+//	return user, err
+func (b body) attempts(first jen.Code) []jen.Code {
+	return []jen.Code{
+		jen.For(first, b.err().Op("==").Nil(), b.decide("Next", b.err())).Block(b.try(b.attempt(), b.succeed())),
+		b.giveUp(),
 	}
-	return append(code, jen.For().Block(loop...))
 }

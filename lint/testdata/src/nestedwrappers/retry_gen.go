@@ -147,17 +147,20 @@ func RetryGuarded(ctx context.Context) error {
 			shared.UpBreaker.Succeed(pass)
 			return nil
 		}
-		call := policyGuarded.BeginWith(shared.UpBreaker, pass, nil)
+		call := policyGuarded.BeginAdmitted(retry.Shared{Breaker: shared.UpBreaker}, pass)
 		defer call.End()
-		for {
-			if err = call.Next(ctx, err); err != nil {
-				return err
-			}
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
 			if err = Guarded(call.Attempt(ctx)); err == nil {
 				call.Succeed()
 				return nil
 			}
 		}
+		return err
 	}(err)
 }
 
@@ -253,4 +256,4 @@ func RetryOther(ctx context.Context, c *wrapped.Client) error {
 	}
 }
 
-// retrygen:sum 226432e62eb4f4d3bc4b0dfb
+// retrygen:sum 8813a97837699bd32431e65d
