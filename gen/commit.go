@@ -32,15 +32,15 @@ func isOurs(path string, text []byte) bool {
 	return len(text) == 0
 }
 
-// Commit writes what has changed: each file first beside its place under
-// another name, then all renamed, so that whoever reads, and whatever crash,
-// finds the old text or the new one. Files that are as they should be are not
-// touched. What a killed run has left is swept up. One file that cannot be
-// written does not hold up the others: the error tells of all such.
+// Commit writes the files that have changed: each one first under another name
+// in the same folder, then all are renamed, so that a reader, or a crash at any
+// moment, finds the old text or the new one. Unchanged files are not touched.
+// Temporary files of a killed run are removed. A file that cannot be written
+// does not keep the others from being written: the error lists all of them.
 func (r *Result) Commit() error {
 	type step struct {
 		temp, path string
-		output     Output
+		output     *Output
 	}
 	var steps []step
 	defer func() {
@@ -50,12 +50,13 @@ func (r *Result) Commit() error {
 	}()
 	var stale []string
 	var errs []error
-	for _, f := range r.Files {
-		path := r.absolute(f.Path)
+	for i := range r.Files {
+		f := &r.Files[i]
+		path := absolute(r.Dir, f.Path)
 		atomicfile.Sweep(filepath.Dir(path))
 		switch {
 		case !f.Changed():
-			r.whole = append(r.whole, f)
+			f.Done = true
 		case f.New == nil:
 			stale = append(stale, path)
 		default:
@@ -77,13 +78,13 @@ func (r *Result) Commit() error {
 			os.Remove(steps[0].temp)
 			errs = append(errs, err)
 		} else {
-			r.whole = append(r.whole, steps[0].output)
+			steps[0].output.Done = true
 		}
 		steps = steps[1:]
 	}
 	for _, path := range stale {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("%s cannot be removed: %w", r.relative(path), cause(err)))
+			errs = append(errs, fmt.Errorf("%s cannot be removed: %w", relative(r.Dir, path), cause(err)))
 		}
 	}
 	return errors.Join(errs...)

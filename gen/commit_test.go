@@ -30,7 +30,7 @@ var versions = [2][]byte{
 
 func commitForever(dir string) {
 	for n := 0; ; n++ {
-		r := &Result{dir: dir}
+		r := &Result{Dir: dir}
 		for i := range 8 {
 			r.Files = append(r.Files, Output{Path: fmt.Sprintf("p%d/%s", i, OutputName), Old: []byte{}, New: versions[n%2]})
 		}
@@ -116,13 +116,13 @@ func TestCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &Result{dir: dir, Files: []Output{
-		{"link/retry_gen.go", versions[0], versions[1]},
-		{"dangling/retry_gen.go", nil, versions[1]},
-		{"same/retry_gen.go", versions[0], versions[0]},
-		{"changed/retry_gen.go", versions[0], versions[1]},
-		{"stale/retry_gen.go", versions[0], nil},
-		{"gone/retry_gen.go", nil, versions[0]},
+	r := &Result{Dir: dir, Files: []Output{
+		{Path: "link/retry_gen.go", Old: versions[0], New: versions[1]},
+		{Path: "dangling/retry_gen.go", Old: nil, New: versions[1]},
+		{Path: "same/retry_gen.go", Old: versions[0], New: versions[0]},
+		{Path: "changed/retry_gen.go", Old: versions[0], New: versions[1]},
+		{Path: "stale/retry_gen.go", Old: versions[0], New: nil},
+		{Path: "gone/retry_gen.go", Old: nil, New: versions[0]},
 	}}
 	// The folder that is gone does not hold up the others.
 	want := "dangling/retry_gen.go cannot be written: it is a link that leads nowhere\ngone/retry_gen.go cannot be written: no such file or directory"

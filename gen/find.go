@@ -45,13 +45,13 @@ func find(ctx context.Context, config Config) (found, error) {
 
 // misnamed returns the first file of the patterns that would be a policy file
 // under its right name, or "".
-func (r *Result) misnamed(ctx context.Context, config Config) string {
+func misnamed(ctx context.Context, config Config) string {
 	dirs, _ := dirs(ctx, config)
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		files, _ := os.ReadDir(dir)
 		for _, f := range files {
 			if name := strings.ToLower(f.Name()); name == SourceName || name == "retry.yml" {
-				return r.relative(filepath.Join(dir, f.Name()))
+				return relative(config.Dir, filepath.Join(dir, f.Name()))
 			}
 		}
 	}

@@ -47,18 +47,18 @@ func (u *unit) problem(format string, args ...any) {
 }
 
 // check reads the policy files.
-func (r *Result) check(paths []string) (units []*unit) {
-	for _, path := range paths {
-		u := &unit{dir: filepath.Dir(path), source: r.relative(path)}
-		units = append(units, u)
+func (r *run) check() {
+	for _, path := range r.found.sources {
+		u := &unit{dir: filepath.Dir(path), source: relative(r.Dir, path)}
+		r.units = append(r.units, u)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			u.problem("this file cannot be read: %v", cause(err))
 			continue
 		}
-		r.Sources[u.source] = text
+		r.result.Sources[u.source] = text
 		output := filepath.Join(u.dir, OutputName)
-		if _, err := r.existing(output); err != nil {
+		if _, err := existing(output); err != nil {
 			r.occupied(u, err)
 		} else if outside(output) {
 			r.occupied(u, errOutside)
@@ -86,19 +86,19 @@ func (r *Result) check(paths []string) (units []*unit) {
 			}
 		}
 	}
-	return units
 }
 
-// load gives its package to every unit that has not failed yet, in one load. The
-// output of one that has stays as it is: to the others it is code like any.
-func (r *Result) load(ctx context.Context, config Config, units []*unit) (program *bind.Program, err error) {
+// load loads the packages of the units that have not failed yet, all at once.
+// The output of a failed unit stays on disk: for the others it is code like any
+// other.
+func (r *run) load(ctx context.Context) error {
 	stays := map[string]bool{}
 	var patterns []string
-	units = slices.DeleteFunc(slices.Clone(units), func(u *unit) bool {
-		if !u.failed(config.Strict) && !hasGo(u.dir) {
+	units := slices.DeleteFunc(slices.Clone(r.units), func(u *unit) bool {
+		if !u.failed(r.Strict) && !hasGo(u.dir) {
 			u.problem("no Go package stands beside this file: put it into the folder of the package that it serves")
 		}
-		if u.failed(config.Strict) {
+		if u.failed(r.Strict) {
 			stays[filepath.Join(u.dir, OutputName)] = true
 			return true
 		}
@@ -106,12 +106,13 @@ func (r *Result) load(ctx context.Context, config Config, units []*unit) (progra
 		return false
 	})
 	if len(patterns) == 0 {
-		return nil, nil // the go command would take none for the current folder
+		return nil // the go command would take none for the current folder
 	}
 	slices.Sort(patterns)
 	ours := func(name string, text []byte) bool { return isOurs(name, text) && !stays[name] }
-	if program, err = bind.Load(ctx, config.Dir, config.Tags, slices.Compact(patterns), ours); err != nil {
-		return nil, err
+	program, err := bind.Load(ctx, r.Dir, r.Tags, slices.Compact(patterns), ours)
+	if err != nil {
+		return err
 	}
 	promises := map[*bind.Package][]bind.Promise{}
 	for _, u := range units {
@@ -122,12 +123,13 @@ func (r *Result) load(ctx context.Context, config Config, units []*unit) (progra
 		}
 	}
 	program.Promise(promises)
-	return program, nil
+	r.program = program
+	return nil
 }
 
 // unreadable says of a unit what keeps its package from being read, if anything
 // does: where that is, if the go command has said so.
-func (r *Result) unreadable(u *unit, errs []packages.Error) {
+func (r *run) unreadable(u *unit, errs []packages.Error) {
 	for _, e := range errs {
 		text := strings.Join(strings.Fields(e.Msg), " ")
 		file, pos, ok := place(e.Pos)
@@ -135,9 +137,9 @@ func (r *Result) unreadable(u *unit, errs []packages.Error) {
 			u.problem("the package beside this file cannot be read: %s", text)
 			continue
 		}
-		name := r.relative(file)
+		name := relative(r.Dir, file)
 		if text, err := os.ReadFile(file); err == nil {
-			r.Sources[name] = text
+			r.result.Sources[name] = text
 		}
 		u.problems = append(u.problems, policy.Problem{
 			File: name, Pos: pos, Rule: "P911", Severity: rules.Error, Text: "the package does not parse: " + text,
@@ -186,10 +188,10 @@ func hasGo(dir string) bool {
 }
 
 // occupied says of a unit what is in the place of its output.
-func (r *Result) occupied(u *unit, err error) {
+func (r *run) occupied(u *unit, err error) {
 	if errors.Is(err, errForeign) || errors.Is(err, errOutside) {
 		u.problems = append(u.problems, policy.Problem{
-			File: r.relative(filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: err.Error(),
+			File: relative(r.Dir, filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: err.Error(),
 		})
 		return
 	}

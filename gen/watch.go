@@ -36,7 +36,7 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 			began := time.Now()
 			r := run()
 			if r != nil {
-				for _, dir := range r.read {
+				for _, dir := range r.Read {
 					read[dir] = true
 				}
 			}
@@ -44,7 +44,7 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 			done = now
 			if after, err := stamps(ctx, config, read); err == nil {
 				settle(done, after, began)
-				for _, name := range r.touched() {
+				for _, name := range touched(r) {
 					done[name] = stamp{size: -1}
 				}
 			}
@@ -73,15 +73,15 @@ func settle(done, after map[string]stamp, began time.Time) {
 }
 
 // touched lists the outputs that somebody has changed or removed since Commit
-// left them whole.
-func (r *Result) touched() []string {
+// wrote them or found them in place.
+func touched(r *Result) []string {
 	if r == nil {
 		return nil
 	}
 	var names []string
-	for _, f := range r.whole {
-		name := r.absolute(f.Path)
-		if text, err := os.ReadFile(name); err != nil || !bytes.Equal(text, f.New) {
+	for _, f := range r.Files {
+		name := absolute(r.Dir, f.Path)
+		if text, err := os.ReadFile(name); f.Done && (err != nil || !bytes.Equal(text, f.New)) {
 			names = append(names, name)
 		}
 	}
