@@ -29,7 +29,8 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 		}
 		if !c.lifted {
 			d.unknownKeys(e.Value, "per_error", perErrorKeys...)
-			c.values = d.values(e.Value, true)
+			c.values = d.values(e.Value, func(s *setting) bool { return s.perError })
+			d.combine(e.Value, c.values)
 		}
 		list = append(list, c)
 	}

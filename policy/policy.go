@@ -137,7 +137,7 @@ func (d decoder) version(root *syntax.Node) {
 // topLevel judges the keys of the file. Those that begin with x- are free, for
 // anchors.
 func (d decoder) topLevel(root *syntax.Node) {
-	d.unknownKeys(root, "file", append([]string{"version", "limits", "defaults", "bind"}, sections...)...)
+	d.unknownKeys(root, "file", slices.Concat([]string{"version", "limits", "defaults", "bind"}, sections, fileKeys)...)
 }
 
 // define notes that a section defines a name.
@@ -149,18 +149,26 @@ func (d decoder) define(section, name string) {
 	d.defined[section][name] = true
 }
 
-// policies reads the map of policies into f: first each as it stands, then each
-// over its parents and the defaults.
-func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
-	var defaults settings
-	if e := root.Get("defaults"); e != nil && !e.Value.IsNull() {
-		before := d.errors()
-		defaults = d.settings(e.Value)
-		if x, ok := defaults.values["extends"]; ok {
+// defaults reads the settings of all policies: those in defaults, over those at
+// the top of the file.
+func (d decoder) defaults(root *syntax.Node) settings {
+	before := d.errors()
+	s := settings{values: d.values(root, func(s *setting) bool { return s.file })}
+	if e := root.Written("defaults"); e != nil {
+		own := d.settings(e.Value)
+		if x, ok := own.values["extends"]; ok {
 			d.problem(x.at, "P102", "defaults lie under every policy and extend none: write extends under the policies")
 		}
-		defaults.broken = d.errors() > before
+		s = own.over(s)
 	}
+	s.broken = d.errors() > before
+	return s
+}
+
+// policies reads the map of policies into f: first each as it is written, then
+// each over its parents and the defaults.
+func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
+	defaults := d.defaults(root)
 	entries := d.section(root, "policies")
 	own := map[string]settings{}
 	for _, e := range entries {

@@ -158,6 +158,43 @@ policies:
 	}
 }
 
+// TestMatchText: the top of a file lies under defaults, and those under policies.
+func TestMatchText(t *testing.T) {
+	const policies = `
+policies:
+  silent: {}
+  reads: {match_text: true}
+  ignores: {match_text: false}
+  resets: {extends: ignores, match_text: null}
+  inherits: {extends: ignores}
+`
+	type names = []string
+	for top, want := range map[string]names{
+		"":                              {"ignores", "inherits"},
+		"match_text: true":              {"ignores", "inherits"},
+		"match_text: false":             {"silent", "ignores", "inherits"},
+		"match_text: null":              {"ignores", "inherits"},
+		"defaults: {match_text: false}": {"silent", "ignores", "inherits"},
+		"match_text: false\ndefaults: {match_text: true}": {"ignores", "inherits"},
+		"match_text: true\ndefaults: {match_text: false}": {"silent", "ignores", "inherits"},
+		"match_text: false\ndefaults: {match_text: null}": {"ignores", "inherits"},
+	} {
+		file, problems := policy.Check("retry.yaml", []byte("version: 1\n"+top+policies))
+		if file == nil {
+			t.Fatal(problems)
+		}
+		var got names
+		for _, p := range file.Policies {
+			if p.IgnoreText {
+				got = append(got, p.Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", top, diff)
+		}
+	}
+}
+
 // checkProblems holds what must be true of any problem of any input.
 func checkProblems(t *testing.T, text []byte, file *policy.File, problems []policy.Problem) {
 	lines := bytes.Count(text, []byte("\n")) + 1

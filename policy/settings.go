@@ -48,7 +48,8 @@ func (d decoder) settings(n *syntax.Node) (s settings) {
 		return s
 	}
 	d.unknownKeys(n, "policy", policyKeys...)
-	s.values = d.values(n, false)
+	s.values = d.values(n, func(*setting) bool { return true })
+	d.combine(n, s.values)
 	s.perError = d.perError(n)
 	if e := n.Get("per_error"); e != nil {
 		s.noPerError = e.Value.IsNull()
@@ -56,18 +57,16 @@ func (d decoder) settings(n *syntax.Node) (s settings) {
 	return s
 }
 
-// values reads the settings of a map: those of a policy, or of an entry of
-// per_error.
-func (d decoder) values(n *syntax.Node, perError bool) map[rules.Field]written {
+// values reads the settings of a map that are as wanted.
+func (d decoder) values(n *syntax.Node, want func(*setting) bool) map[rules.Field]written {
 	values := map[rules.Field]written{}
 	for i := range table {
-		if s := &table[i]; s.read != nil && (s.perError || !perError) {
+		if s := &table[i]; s.read != nil && want(s) {
 			if w, ok := d.value(n, s); ok {
 				values[s.key] = w
 			}
 		}
 	}
-	d.combine(n, values)
 	return values
 }
 

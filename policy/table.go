@@ -20,6 +20,7 @@ type setting struct {
 	within rules.Field       // the key whose value also sets this field, or "": backoff sets base
 
 	perError bool // an entry of per_error may set it
+	file     bool // the file may set it for all policies, at the top
 	own      bool // policies that extend this one do not inherit it
 	kind
 
@@ -135,6 +136,12 @@ var table = []setting{
 			func(p *Policy) string { return classNames(p.AbortOn, "none") }),
 	},
 	{
+		key: "match_text", file: true,
+		kind: fields(decoder.boolean, func(p *Policy, v bool) { p.IgnoreText = !v },
+			func(p *Policy) string { return strconv.FormatBool(!p.IgnoreText) }),
+		hidden: func(p *Policy) bool { return !p.IgnoreText },
+	},
+	{
 		key: "retry_after", perError: true,
 		kind: field(decoder.retryAfter, func(p *Policy) *retry.RetryAfter { return &p.RetryAfter }, retryAfterText),
 	},
@@ -171,9 +178,11 @@ func keysOf(want func(*setting) bool) (keys []string) {
 	return keys
 }
 
-// The keys of a policy and of an entry of per_error.
+// The keys of a policy, of an entry of per_error, and those of a policy that may
+// be at the top of a file.
 var (
 	policyKeys   = keysOf(func(*setting) bool { return true })
+	fileKeys     = keysOf(func(s *setting) bool { return s.file })
 	perErrorKeys = keysOf(func(s *setting) bool { return s.perError })
 )
 

@@ -16,6 +16,7 @@ import (
 // the table and in the schema, from which docs/language.md is made.
 func TestTableAndSchema(t *testing.T) {
 	var root struct {
+		Properties  map[string]any `json:"properties"`
 		Definitions map[string]struct {
 			Properties map[string]struct {
 				Deprecated string `json:"deprecationMessage"`
@@ -24,6 +25,11 @@ func TestTableAndSchema(t *testing.T) {
 	}
 	if err := json.Unmarshal(schema.JSON(), &root); err != nil {
 		t.Fatal(err)
+	}
+	for _, key := range fileKeys {
+		if root.Properties[key] == nil {
+			t.Errorf("the table allows %s at the top of a file, and the schema does not", key)
+		}
 	}
 	for name, keys := range map[string][]string{"policy": policyKeys, "schedule": perErrorKeys} {
 		properties := root.Definitions[name].Properties

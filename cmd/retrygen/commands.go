@@ -189,6 +189,9 @@ var lintRule = regexp.MustCompile(`^(?i:RL)\d{3}$`)
 const starter = `# yaml-language-server: $schema=` + schema.ID + `
 version: 1
 
+# Classes of errors follow from types and statuses, not from words in a text.
+match_text: false
+
 # Settings under every policy. max_attempts counts the first attempt too.
 defaults:
   max_attempts: 4

@@ -92,6 +92,7 @@ func (w *writer) settings() (list []pair) {
 	add(20, "retry_budget", w.duration(budget*3600))
 	add(10, "delay_budget", w.duration(budget*3600))
 	add(20, "timeout", w.duration(40000))
+	add(10, "match_text", w.pick("true", "false", "null"))
 	add(10, "max_delay", w.duration(60))
 	add(10, "max_elapsed", w.pick("none", "~"))
 	list = append(list, w.schedule(attempts)...)

@@ -90,6 +90,9 @@ func (out printer) literal(p *retry.Policy) []jen.Code {
 	if out.file.namesCodes() {
 		field("GRPC", jen.Id(CodeFunc))
 	}
+	if p.IgnoreText {
+		field("IgnoreText", jen.True())
+	}
 	if len(p.PerError) > 0 {
 		var overrides []jen.Code
 		for _, o := range p.PerError {
