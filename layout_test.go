@@ -24,6 +24,8 @@ var floors = map[string][]string{
 	"runtime": {},
 	// Beside the runtime, since most consumers have no use for net/http.
 	"runtime/httpretry": {"runtime"},
+	// Work that fans out over units is above single calls; most have none.
+	"runtime/job": {"runtime"},
 	// Messages of the file check, the generator and the command guess and show
 	// alike.
 	"internal/spelling": {},
@@ -40,18 +42,19 @@ var floors = map[string][]string{
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
-	"policy/rules":    {"policy/duration", "runtime"},
+	"policy/rules":    {"policy/duration", "runtime", "runtime/job"},
 	"schema":          {},
 	// The file check and the formatter share the nodes and their places in the
 	// text, which nobody else needs.
 	"policy/internal/syntax": {},
 	"policy": {
-		"internal/excerpt", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime", "schema",
+		"internal/excerpt", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime",
+		"runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format":     {"policy", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
-	"gen/internal/emit": {"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "runtime"},
+	"gen/internal/emit": {"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "runtime", "runtime/job"},
 	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy", "policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.
 	"lint/internal/retryloop": {},
@@ -68,7 +71,7 @@ var floors = map[string][]string{
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime", "runtime/httpretry"}
+var stdlibOnly = []string{"runtime", "runtime/httpretry", "runtime/job"}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {

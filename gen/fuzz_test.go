@@ -23,7 +23,7 @@ import (
 // imports are the packages that sources and outputs of the fuzzer import.
 var imports = sync.OnceValues(func() (importMap, error) {
 	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes},
-		"context", "errors", "io", "regexp", "slices", "time", "unsafe", emit.RuntimePath)
+		"context", "errors", "io", "regexp", "slices", "time", "unsafe", emit.RuntimePath, emit.JobPath)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (h *hostile) one(list ...string) string { return list[h.IntN(len(list))] }
 
 // name returns a name that some wrapper would like to have.
 func (h *hostile) name() string {
-	return h.one("err", "call", "ctx", "context", "time", "retry", "breaker", "pass", "ready", "v", "v2", "string", "int", "error", "nil",
+	return h.one("err", "call", "ctx", "context", "time", "retry", "job", "breaker", "pass", "ready", "v", "v2", "string", "int", "error", "nil",
 		"true", "any", "len", "DefaultShared", "Shared", "policyRead", "Read", "next", "shared", "T", "K", "op", "group", "s", "f", "i", "io",
 		"other", "User", "User2", "user", "err2", "µ", "世界", "ß", "Ä", "errorClasses", "regexp", "x", "y", "z", "a", "b", "c", "d", "Run", "unit")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // A Scope is a level of the timeout hierarchy.
@@ -31,13 +32,13 @@ type Budget struct {
 	Name  string
 	Pos   Pos
 	Ratio *retry.BudgetPolicy
-	Count *retry.JobBudgetPolicy
+	Count *job.BudgetPolicy
 }
 
 // A Group is work that fans out over units.
 type Group struct {
 	Pos Pos
-	retry.GroupPolicy
+	job.GroupPolicy
 }
 
 // section returns the entries of a map at the top of the file that have good
@@ -227,8 +228,8 @@ func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
 
 // countBudget reads a budget of AD-44. Zero and numbers above a ceiling are
 // the business of P806.
-func (d decoder) countBudget(e syntax.Entry) *retry.JobBudgetPolicy {
-	p := retry.JobBudgetPolicy{Name: e.Key}
+func (d decoder) countBudget(e syntax.Entry) *job.BudgetPolicy {
+	p := job.BudgetPolicy{Name: e.Key}
 	p.Retries = one(d, e.Value, d.retries, "retries").value
 	p.PerUnit = one(d, e.Value, d.retries, "per_unit").value
 	if c := e.Value.Get("ceiling"); c != nil && !c.Value.IsNull() && d.isMap(c.Value, "ceiling") {
@@ -244,7 +245,7 @@ func (d decoder) countBudget(e syntax.Entry) *retry.JobBudgetPolicy {
 func (d decoder) retries(e *syntax.Entry) (int, bool) {
 	switch e.Value.Value {
 	case "none":
-		return retry.NoRetries, true
+		return job.NoRetries, true
 	case int64(0):
 		d.problem(e.Value.Span, "P806", "%s: 0 means the default elsewhere: write none for no retries, or a number from 1", e.Key)
 		return 0, false
@@ -262,7 +263,7 @@ func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 			continue
 		}
 		d.unknownKeys(e.Value, "", "units", "timeout", "budget", "best_effort")
-		g := Group{Pos: posOf(e.At), GroupPolicy: retry.GroupPolicy{Name: e.Key}}
+		g := Group{Pos: posOf(e.At), GroupPolicy: job.GroupPolicy{Name: e.Key}}
 		g.Units = one(d, e.Value, d.atLeastOne, "units").value
 		g.Timeout = one(d, e.Value, d.timeout, "timeout").value
 		name := one(d, e.Value, d.reference("budgets", "a budget"), "budget")
@@ -283,14 +284,14 @@ func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 	return list
 }
 
-func (d decoder) bestEffort(n *syntax.Node) *retry.BestEffort {
+func (d decoder) bestEffort(n *syntax.Node) *job.BestEffort {
 	d.unknownKeys(n, "", "min_success", "deadline", "late", "check_every")
-	var b retry.BestEffort
+	var b job.BestEffort
 	b.MinSuccess = one(d, n, d.atLeastOne, "min_success").value
 	b.Deadline = one(d, n, d.bestEffortDeadline, "deadline").value
 	b.CheckEvery = one(d, n, d.aboveZero, "check_every").value
 	if e := n.Get("late"); e != nil && !e.Value.IsNull() {
-		late := map[string]retry.Late{"log_only": retry.LogOnly, "log": retry.LogOnly, "update_result": retry.UpdateResult, "update": retry.UpdateResult}
+		late := map[string]job.Late{"log_only": job.LateLog, "log": job.LateLog, "update_result": job.LateUpdate, "update": job.LateUpdate}
 		l, ok := late[e.Value.Text]
 		if !ok {
 			d.problem(e.Value.Span, "P102", "late is log_only or update_result, not %s", kindOf(e.Value))
@@ -306,8 +307,8 @@ func (d decoder) bestEffort(n *syntax.Node) *retry.BestEffort {
 
 func (d decoder) bestEffortDeadline(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.aboveZero(e)
-	if ok && value > retry.MaxBestEffortDeadline {
-		d.problem(e.Value.Span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value), duration.Format(retry.MaxBestEffortDeadline))
+	if ok && value > job.MaxDeadline {
+		d.problem(e.Value.Span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value), duration.Format(job.MaxDeadline))
 		return 0, false
 	}
 	return value, ok

@@ -6,23 +6,15 @@ import (
 	"time"
 )
 
-// Defaults of the fields of [BudgetPolicy] and [JobBudgetPolicy].
+// Defaults of the fields of [BudgetPolicy].
 const (
 	defaultRatio        = 0.2
 	defaultMinPerSecond = 10.0
 	defaultBurst        = 100.0
-
-	defaultJobRetries     = 20
-	defaultUnitRetries    = 3
-	defaultMaxJobRetries  = 50
-	defaultMaxUnitRetries = 5
 )
 
 // NoRefill as MinPerSecond adds no tokens over time.
 const NoRefill float64 = -1
-
-// NoRetries as Retries or PerUnit allows no retries.
-const NoRetries int = -1
 
 // A BudgetPolicy limits the retries of all calls that share a budget to a
 // share of their successes, as Finagle and gRPC do: a bucket of tokens, full at
@@ -50,8 +42,8 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// A RetryBudget limits the retries of calls that share it. [Budget] and [Unit]
-// are the two that there are.
+// A RetryBudget limits the retries of calls that share it: a [Budget],
+// or the budget of a unit in package job.
 type RetryBudget interface {
 	// Withdraw takes one retry out of the budget, or returns why it cannot. It
 	// is never given back.
@@ -162,28 +154,4 @@ func (b *Budget) Left() float64 {
 	}
 	b.refill(int64(time.Since(b.begun)))
 	return float64(b.capacity-b.missing.Load()) / token
-}
-
-// A JobBudgetPolicy counts the retries of one job and of each of its units. It
-// is plain data. The zero value of every field but Name means its default;
-// [NoRetries] means no retries.
-type JobBudgetPolicy struct {
-	// Name of the budget in errors and events.
-	Name string
-	// Retries of the whole job. Zero means 20.
-	Retries int
-	// PerUnit is the most of them that one unit may use. Zero means 3.
-	PerUnit int
-	// MaxRetries and MaxPerUnit are ceilings that numbers given at run time are
-	// clamped to. Zero means 50 and 5.
-	MaxRetries, MaxPerUnit int
-}
-
-// Effective returns p with every default written out.
-func (p JobBudgetPolicy) Effective() JobBudgetPolicy {
-	p.Retries = orDefault(p.Retries, defaultJobRetries)
-	p.PerUnit = orDefault(p.PerUnit, defaultUnitRetries)
-	p.MaxRetries = orDefault(p.MaxRetries, defaultMaxJobRetries)
-	p.MaxPerUnit = orDefault(p.MaxPerUnit, defaultMaxUnitRetries)
-	return p
 }

@@ -20,7 +20,7 @@
 //
 // Without the generator, [Do] calls a function under a policy that is written
 // as a literal, and [Policy.Attempts] drives a loop. Package httpretry retries
-// HTTP requests.
+// HTTP requests; package job makes one result of many units' work.
 //
 // A call that succeeds at once costs one comparison: nothing is allocated, no
 // lock is taken and no clock is read unless the policy limits time. A closed
@@ -38,5 +38,5 @@
 //
 // Callees talk back through [Permanent] and [After], and read [AttemptNumber]
 // and [IdempotencyKey] from their context. The caller watches through
-// [WithObserver]. [RunGroup] makes one result of many units' work.
+// [WithObserver].
 package retry

@@ -214,29 +214,6 @@ func ExampleBudget() {
 	// read: retry budget exhausted after 1 attempt and 0s of waiting: connection refused 0
 }
 
-// Two of three units are enough.
-func ExampleRunGroup() {
-	group, err := retry.NewGroup(retry.GroupPolicy{
-		Name:       "import",
-		Budget:     &retry.JobBudgetPolicy{Retries: 10, PerUnit: 2},
-		BestEffort: &retry.BestEffort{MinSuccess: 2},
-	}, "job-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	outcome, err := retry.RunGroup(context.Background(), group, []string{"east", "west", "south"}, func(ctx context.Context, unit string) (int, error) {
-		if unit == "south" {
-			<-ctx.Done() // never answers
-			return 0, ctx.Err()
-		}
-		return len(unit), nil
-	}, nil)
-	fmt.Println(outcome.Reason, outcome.Results, err)
-	// Output:
-	// min_dcs_reached (2/2) map[east:4 west:4] <nil>
-}
-
 // Errors by status, type and text, and a schedule of their own for some.
 func ExampleErrorClass() {
 	policy := retry.Policy{

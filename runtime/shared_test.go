@@ -474,29 +474,6 @@ func TestBudgetRefills(t *testing.T) {
 	})
 }
 
-func TestJobBudgetEnvironment(t *testing.T) {
-	t.Setenv("RETRY_BUDGET_DEFAULT", "7")
-	t.Setenv("RETRY_BUDGET_PER_WORKFLOW_MAX", "2")
-	b, err := NewJobBudget(JobBudgetPolicy{}, 0, 9)
-	if err != nil || b.Policy().Retries != 7 || b.Policy().PerUnit != 2 || b.Clamped() != "per_unit 9 is clamped to 2" {
-		t.Errorf("got %+v, %q, %v", b.Policy(), b.Clamped(), err)
-	}
-	t.Setenv("RETRY_BUDGET_MAX", "many")
-	if _, err := NewJobBudget(JobBudgetPolicy{}, 0, 0); err == nil || !strings.Contains(err.Error(), "RETRY_BUDGET_MAX") {
-		t.Errorf("got %v", err)
-	}
-	t.Setenv("RETRY_BUDGET_MAX", "")
-	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: NoRetries}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "retries 5 is clamped to 0; per_unit 5 is clamped to 0" {
-		t.Errorf("got %+v, clamped: %s", b.Policy(), b.Clamped())
-	}
-	if b, _ := NewJobBudget(JobBudgetPolicy{PerUnit: NoRetries}, 5, 5); b.Unit("a").Withdraw() == nil || b.Clamped() != "per_unit 5 is clamped to 0" {
-		t.Errorf("got %+v, clamped: %s", b.Policy(), b.Clamped())
-	}
-	if b, _ := NewJobBudget(JobBudgetPolicy{Retries: NoRetries}, 0, 0); b.Unit("a").Withdraw() == nil {
-		t.Error("none allows a retry")
-	}
-}
-
 // An inner wrapped call inside of a retry is tried once, as a part of it: three
 // in three are five calls. A nested one has attempts of its own, around which
 // one that is not nested is inside of a retry all the same.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // DefaultAmplification is the most attempts that retries inside of retries may
@@ -20,8 +21,8 @@ type File struct {
 	Errors   []ErrorClass
 	Breakers []retry.BreakerPolicy
 	Budgets  []string // names of all
-	Counts   []retry.JobBudgetPolicy
-	Groups   []retry.GroupPolicy
+	Counts   []job.BudgetPolicy
+	Groups   []job.GroupPolicy
 	Policies []Policy
 	Bindings []Binding
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // notIdempotent is P704.
@@ -144,7 +145,7 @@ func unused(f *File, report report) {
 	}
 	for _, b := range f.Budgets {
 		warn("budgets", b, "budget", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Budget == b }) ||
-			slices.ContainsFunc(f.Groups, func(g retry.GroupPolicy) bool { return g.Budget != nil && g.Budget.Name == b }))
+			slices.ContainsFunc(f.Groups, func(g job.GroupPolicy) bool { return g.Budget != nil && g.Budget.Name == b }))
 	}
 	for _, g := range f.Groups {
 		warn("groups", g.Name, "group", slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Group == g.Name }))

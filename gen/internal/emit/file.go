@@ -24,6 +24,9 @@ import (
 // RuntimePath is the import path of the runtime.
 const RuntimePath = "github.com/retrygen/retrygen/runtime"
 
+// JobPath is the import path of the groups, which only files with one import.
+const JobPath = RuntimePath + "/job"
+
 // A File is all that goes into one generated file.
 type File struct {
 	Package string // name
@@ -82,7 +85,7 @@ func Render(f File) ([]byte, error) {
 	out.NoFormat = true
 	out.HeaderComment(Header(f.Source))
 	for path, alias := range p.aliases {
-		if alias == names[path] && alias == lastName(path) {
+		if alias == names[path] && (alias == lastName(path) || path == JobPath) {
 			out.ImportName(path, alias)
 		} else {
 			out.ImportAlias(path, alias)

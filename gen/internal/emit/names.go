@@ -63,6 +63,9 @@ func lowerFirst(s string) string {
 // imported returns the names of all packages that f may need, by import path.
 func imported(f File) map[string]string {
 	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time", RuntimePath: "retry"}
+	if len(f.Groups) > 0 {
+		paths[JobPath] = "job"
+	}
 	for _, c := range f.Errors {
 		for _, r := range slices.Concat(c.IsRefs, c.AsRefs) {
 			if r.Pkg != "" {

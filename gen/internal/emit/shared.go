@@ -9,6 +9,7 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // Names of what calls share.
@@ -229,31 +230,39 @@ func (p printer) group(out *jen.File, g Group) {
 		field("Timeout", durationExpr(g.Timeout))
 	}
 	if b := g.Budget; b != nil {
-		field("Budget", jen.Op("&").Qual(RuntimePath, "JobBudgetPolicy").Values(
+		field("Budget", jen.Op("&").Qual(JobPath, "BudgetPolicy").Values(
 			jen.Id("Name").Op(":").Lit(b.Name),
-			jen.Id("Retries").Op(":").Add(orWord(b.Retries, retry.NoRetries, "NoRetries", jen.Lit(b.Retries))),
-			jen.Id("PerUnit").Op(":").Add(orWord(b.PerUnit, retry.NoRetries, "NoRetries", jen.Lit(b.PerUnit))),
+			jen.Id("Retries").Op(":").Add(retries(b.Retries)),
+			jen.Id("PerUnit").Op(":").Add(retries(b.PerUnit)),
 			jen.Id("MaxRetries").Op(":").Lit(b.MaxRetries),
 			jen.Id("MaxPerUnit").Op(":").Lit(b.MaxPerUnit),
 		))
 	}
 	if b := g.BestEffort; b != nil {
-		field("BestEffort", jen.Op("&").Qual(RuntimePath, "BestEffort").Values(
+		field("BestEffort", jen.Op("&").Qual(JobPath, "BestEffort").Values(
 			jen.Id("MinSuccess").Op(":").Lit(b.MinSuccess),
 			jen.Id("Deadline").Op(":").Add(durationExpr(b.Deadline)),
-			jen.Id("Late").Op(":").Qual(RuntimePath, [...]string{"LogOnly", "UpdateResult"}[b.Late]),
+			jen.Id("Late").Op(":").Qual(JobPath, [...]string{"LateLog", "LateUpdate"}[b.Late]),
 			jen.Id("CheckEvery").Op(":").Add(durationExpr(b.CheckEvery)),
 		))
 	}
-	p.comment(out, wrap(g.Name+" is one job of group "+g.GroupPolicy.Name+": its units share a budget of retries. "+g.New+" makes one; retry.RunGroup runs its units."))
-	out.Type().Id(g.Name).Struct(jen.Op("*").Qual(RuntimePath, "Group")).Line()
+	p.comment(out, wrap(g.Name+" is one job of group "+g.GroupPolicy.Name+": its units share a budget of retries. "+g.New+" makes one; job.Run runs its units."))
+	out.Type().Id(g.Name).Struct(jen.Op("*").Qual(JobPath, "Group")).Line()
 
 	p.comment(out, wrap(g.New+" returns a new job. The error says which environment variable cannot be read."))
 	out.Func().Id(g.New).Params(jen.Id("jobID").String()).Params(jen.Op("*").Id(g.Name), jen.Error()).Block(
-		jen.List(jen.Id("group"), jen.Err()).Op(":=").Qual(RuntimePath, "NewGroup").Call(
-			jen.Qual(RuntimePath, "GroupPolicy").Custom(multiline, fields...), jen.Id("jobID"),
+		jen.List(jen.Id("group"), jen.Err()).Op(":=").Qual(JobPath, "NewGroup").Call(
+			jen.Qual(JobPath, "GroupPolicy").Custom(multiline, fields...), jen.Id("jobID"),
 		),
 		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
 		jen.Return(jen.Op("&").Id(g.Name).Values(jen.Id("group")), jen.Nil()),
 	).Line()
+}
+
+// retries emits a number of retries of a job.
+func retries(n int) *jen.Statement {
+	if n == job.NoRetries {
+		return jen.Qual(JobPath, "NoRetries")
+	}
+	return jen.Lit(n)
 }

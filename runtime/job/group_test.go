@@ -1,4 +1,4 @@
-package retry
+package job
 
 import (
 	"context"
@@ -9,10 +9,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// job returns a group and the kinds of its events so far.
-func job(t *testing.T, p GroupPolicy) (*Group, func() []string) {
+var errFailed = errors.New("failed")
+
+// newGroup returns a group and the kinds of its events so far.
+func newGroup(t *testing.T, p GroupPolicy) (*Group, func() []string) {
 	t.Helper()
 	g, err := NewGroup(p, "job-1")
 	if err != nil {
@@ -20,7 +24,7 @@ func job(t *testing.T, p GroupPolicy) (*Group, func() []string) {
 	}
 	var mu sync.Mutex
 	var kinds []string
-	g.Observe(func(e GroupEvent) {
+	g.Observe(func(e Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		kinds = append(kinds, e.Kind+" "+e.Reason)
@@ -51,15 +55,15 @@ func after(delays map[string]time.Duration) func(context.Context, string) (strin
 
 func TestGroupWaitsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, events := job(t, GroupPolicy{})
-		out, err := RunGroup(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": -time.Hour, "c": 2 * time.Second}), nil)
+		g, events := newGroup(t, GroupPolicy{})
+		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": -time.Hour, "c": 2 * time.Second}), nil)
 		if err != nil || !out.Success || len(out.Results) != 2 || out.Errors["b"] != errFailed || out.Reason != "all_dcs_reported" {
 			t.Errorf("got %+v, %v", out, err)
 		}
 		if got := events(); !slices.Equal(got, []string{"BestEffortCompletion all_dcs_reported"}) {
 			t.Errorf("events %v", got)
 		}
-		out, err = RunGroup(t.Context(), g, nil, after(nil), nil)
+		out, err = Run(t.Context(), g, nil, after(nil), nil)
 		if err != nil || !out.Complete || out.Success || out.Ratio != 0 {
 			t.Errorf("without units: %+v, %v", out, err)
 		}
@@ -75,8 +79,8 @@ func TestGroupOutcomeIsOfOneMoment(t *testing.T) {
 		}
 	}
 	for i := range 2000 {
-		g, _ := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: Late(i % 2)}})
-		out, err := RunGroup(t.Context(), g, units, func(context.Context, string) (string, error) { return "", nil }, check)
+		g, _ := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: Late(i % 2)}})
+		out, err := Run(t.Context(), g, units, func(context.Context, string) (string, error) { return "", nil }, check)
 		if check(out); err != nil {
 			t.Fatal(err)
 		}
@@ -85,9 +89,9 @@ func TestGroupOutcomeIsOfOneMoment(t *testing.T) {
 
 func TestGroupLogsLateResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, events := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})
+		g, events := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})
 		start := time.Now()
-		out, err := RunGroup(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
+		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
 		if err != nil || out.Reason != "min_dcs_reached (2/2)" || len(out.Results) != 2 || time.Since(start) != 2*time.Second {
 			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
 		}
@@ -100,10 +104,10 @@ func TestGroupLogsLateResults(t *testing.T) {
 
 func TestGroupUpdatesResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, events := job(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: UpdateResult, Deadline: time.Minute}})
+		g, events := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: LateUpdate, Deadline: time.Minute}})
 		var early []Outcome[string]
 		start := time.Now()
-		out, err := RunGroup(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), func(o Outcome[string]) { early = append(early, o) })
+		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), func(o Outcome[string]) { early = append(early, o) })
 		if len(early) != 1 || len(early[0].Results) != 1 || !early[0].Provisional {
 			t.Errorf("provisional results %+v, want one", early)
 		}
@@ -120,17 +124,17 @@ func TestGroupUpdatesResults(t *testing.T) {
 
 func TestGroupEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := job(t, GroupPolicy{Timeout: time.Minute})
-		out, err := RunGroup(t.Context(), g, []string{"a", "b"}, after(map[string]time.Duration{"a": time.Second, "b": time.Hour}), nil)
-		if !errors.Is(err, ErrTimeout) || len(out.Results) != 1 {
+		g, _ := newGroup(t, GroupPolicy{Timeout: time.Minute})
+		out, err := Run(t.Context(), g, []string{"a", "b"}, after(map[string]time.Duration{"a": time.Second, "b": time.Hour}), nil)
+		if !errors.Is(err, retry.ErrTimeout) || len(out.Results) != 1 {
 			t.Errorf("got %+v, %v", out, err)
 		}
-		g, _ = job(t, GroupPolicy{BestEffort: &BestEffort{Deadline: 10 * time.Second}})
-		out, err = RunGroup(t.Context(), g, []string{"a"}, after(map[string]time.Duration{"a": time.Hour}), nil)
+		g, _ = newGroup(t, GroupPolicy{BestEffort: &BestEffort{Deadline: 10 * time.Second}})
+		out, err = Run(t.Context(), g, []string{"a"}, after(map[string]time.Duration{"a": time.Hour}), nil)
 		if err != nil || out.Success || out.Reason != "deadline_expired (completed: 0)" {
 			t.Errorf("got %+v, %v", out, err)
 		}
-		out, err = RunGroup(t.Context(), g, []string{"a"}, func(context.Context, string) (string, error) {
+		out, err = Run(t.Context(), g, []string{"a"}, func(context.Context, string) (string, error) {
 			runtime.Goexit()
 			return "", nil
 		}, nil)
@@ -141,11 +145,11 @@ func TestGroupEnds(t *testing.T) {
 }
 
 func TestGroupBudget(t *testing.T) {
-	g, events := job(t, GroupPolicy{Budget: &JobBudgetPolicy{Retries: 3, PerUnit: 2}})
-	p := Policy{Schedule: Schedule{MaxAttempts: 4, InitialDelay: None}}
+	g, events := newGroup(t, GroupPolicy{Budget: &BudgetPolicy{Retries: 3, PerUnit: 2}})
+	p := retry.Policy{Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: retry.None}}
 	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
-		err := protect(t.Context(), nil, g.Unit(unit), p, func(context.Context) error { return errFailed })
-		if e, ok := errors.AsType[*Error](err); !ok || e.Reason != ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, ErrJobBudget) {
+		_, err := retry.DoWith(t.Context(), &p, retry.Shared{Budget: g.Unit(unit)}, func(context.Context) (int, error) { return 0, errFailed })
+		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Reason != retry.ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, retry.ErrJobBudget) {
 			t.Errorf("unit %s: %v, want %s", unit, err, want)
 		}
 	}
@@ -161,8 +165,8 @@ func TestGroupBudget(t *testing.T) {
 func TestGroupCompleteAsContextEnds(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
-		g, _ := job(t, GroupPolicy{})
-		out, err := RunGroup(ctx, g, []string{"a"}, func(context.Context, string) (int, error) {
+		g, _ := newGroup(t, GroupPolicy{})
+		out, err := Run(ctx, g, []string{"a"}, func(context.Context, string) (int, error) {
 			defer cancel()
 			return 1, nil
 		}, nil)

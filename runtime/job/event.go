@@ -1,4 +1,4 @@
-package retry
+package job
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// The kinds of a [GroupEvent], which are also the messages of [LogGroup].
+// The kinds of a [Event], which are also the messages of [Log].
 const (
 	RetryBudgetConsumed  = "RetryBudgetConsumed"
 	RetryBudgetExhausted = "RetryBudgetExhausted"
@@ -20,8 +20,8 @@ const (
 	LateDatacenterResult = "LateDatacenterResult"
 )
 
-// A GroupEvent tells what happened in a [Group].
-type GroupEvent struct {
+// A Event tells what happened in a [Group].
+type Event struct {
 	Kind   string
 	JobID  string
 	Unit   string  // but of a completion
@@ -30,10 +30,10 @@ type GroupEvent struct {
 	Err    error   // of a late result, if it was one
 }
 
-// LogGroup returns an observer for [Group.Observe] that writes refusals,
+// Log returns an observer for [Group.Observe] that writes refusals,
 // completions and late results to l.
-func LogGroup(l *slog.Logger) func(GroupEvent) {
-	return func(e GroupEvent) {
+func Log(l *slog.Logger) func(Event) {
+	return func(e Event) {
 		level := slog.LevelInfo
 		switch e.Kind {
 		case RetryBudgetConsumed, BestEffortRatio:
@@ -55,15 +55,15 @@ func LogGroup(l *slog.Logger) func(GroupEvent) {
 	}
 }
 
-// GroupMetrics counts the events of groups, under the names of AD-44. The zero
+// Metrics counts the events of groups, under the names of AD-44. The zero
 // value is ready; any number of goroutines may use it.
-type GroupMetrics struct {
+type Metrics struct {
 	mu     sync.Mutex
 	values map[string]float64 // by name and labels
 }
 
 // Observe counts one event: it is an observer for [Group.Observe].
-func (m *GroupMetrics) Observe(e GroupEvent) {
+func (m *Metrics) Observe(e Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.values == nil {
@@ -90,7 +90,7 @@ func (m *GroupMetrics) Observe(e GroupEvent) {
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // Write writes the counts in the text format of Prometheus, sorted.
-func (m *GroupMetrics) Write(w io.Writer) error {
+func (m *Metrics) Write(w io.Writer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(m.values)) {

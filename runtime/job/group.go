@@ -1,4 +1,4 @@
-package retry
+package job
 
 import (
 	"context"
@@ -8,13 +8,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // Defaults of the fields of [BestEffort].
 const (
 	defaultMinSuccess         = 1
 	defaultBestEffortDeadline = 300 * time.Second
-	MaxBestEffortDeadline     = 3600 * time.Second
+	MaxDeadline               = 3600 * time.Second
 	defaultCheckEvery         = 5 * time.Second
 )
 
@@ -27,7 +29,7 @@ type GroupPolicy struct {
 	// Timeout limits the work of the whole group. Zero means no limit.
 	Timeout time.Duration
 	// Budget counts the retries of all units. Nil means no limit.
-	Budget *JobBudgetPolicy
+	Budget *BudgetPolicy
 	// BestEffort lets the group end before every unit has. Nil means that it
 	// waits for all of them.
 	BestEffort *BestEffort
@@ -52,8 +54,8 @@ type Late uint8
 
 // The ways with late results.
 const (
-	LogOnly      Late = iota // the other units are canceled, their results logged; the default
-	UpdateResult             // a provisional result is released once, later ones fold into the final one
+	LateLog    Late = iota // the other units are canceled, their results logged; the default
+	LateUpdate             // a provisional result is released once, later ones fold into the final one
 )
 
 var lateNames = [...]string{"log_only", "update_result"}
@@ -69,7 +71,7 @@ func (l Late) String() string {
 // Effective returns b with every default written out.
 func (b BestEffort) Effective() BestEffort {
 	b.MinSuccess = positiveOr(b.MinSuccess, defaultMinSuccess)
-	b.Deadline = min(positiveOr(b.Deadline, defaultBestEffortDeadline), MaxBestEffortDeadline)
+	b.Deadline = min(positiveOr(b.Deadline, defaultBestEffortDeadline), MaxDeadline)
 	b.CheckEvery = orDefault(b.CheckEvery, defaultCheckEvery)
 	return b
 }
@@ -78,15 +80,15 @@ func (b BestEffort) Effective() BestEffort {
 type Group struct {
 	policy GroupPolicy
 	jobID  string
-	budget *JobBudget
-	notify func(GroupEvent)
+	budget *Budget
+	notify func(Event)
 }
 
-// NewGroup returns the group of one job. The error is that of [NewJobBudget].
+// NewGroup returns the group of one job. The error is that of [NewBudget].
 func NewGroup(p GroupPolicy, jobID string) (*Group, error) {
-	g := &Group{policy: p, jobID: jobID, notify: func(GroupEvent) {}}
+	g := &Group{policy: p, jobID: jobID, notify: func(Event) {}}
 	if p.Budget != nil {
-		budget, err := NewJobBudget(*p.Budget, 0, 0)
+		budget, err := NewBudget(*p.Budget, 0, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -97,14 +99,14 @@ func NewGroup(p GroupPolicy, jobID string) (*Group, error) {
 
 // Observe lets f be told of the group's events. f may be called by several
 // goroutines at once. Observe is called before the group is used.
-func (g *Group) Observe(f func(GroupEvent)) { g.notify = f }
+func (g *Group) Observe(f func(Event)) { g.notify = f }
 
 // Budget returns the budget of the job, or nil if it has none.
-func (g *Group) Budget() *JobBudget { return g.budget }
+func (g *Group) Budget() *Budget { return g.budget }
 
-// Unit returns the budget of one unit, for [Policy.BeginWith]. It is nil where
+// Unit returns the budget of one unit, for [retry.Policy.BeginWith]. It is nil where
 // the group has none.
-func (g *Group) Unit(id string) RetryBudget {
+func (g *Group) Unit(id string) retry.RetryBudget {
 	if g.budget == nil {
 		return nil
 	}
@@ -120,7 +122,7 @@ type groupUnit struct {
 // Withdraw takes one retry of the unit, or returns why it cannot.
 func (u *groupUnit) Withdraw() error {
 	err := u.Unit.Withdraw()
-	e := GroupEvent{Kind: RetryBudgetConsumed, JobID: u.group.jobID, Unit: u.id}
+	e := Event{Kind: RetryBudgetConsumed, JobID: u.group.jobID, Unit: u.id}
 	if err != nil {
 		e.Kind, e.Reason = RetryBudgetExhausted, err.Error()
 	}
@@ -186,7 +188,7 @@ func (p *progress) report(results map[string]bool, unit string, ok bool) {
 // decide judges the results at a time since the beginning.
 func (p *progress) decide(now time.Duration) Decision {
 	d := p.judge(now)
-	if p.effort == nil || p.effort.Late != UpdateResult || d.Provisional {
+	if p.effort == nil || p.effort.Late != LateUpdate || d.Provisional {
 		return d
 	}
 	enough := d.Complete && p.completed >= p.effort.MinSuccess && !p.all() && now < p.effort.Deadline
@@ -256,16 +258,16 @@ type run[T any] struct {
 	changed  chan struct{} // holds one token when a result has come
 }
 
-// RunGroup calls op for every unit, each in a goroutine of its own, and returns
+// Run calls op for every unit, each in a goroutine of its own, and returns
 // when the group's policy says that they are enough. Units that go on by then
 // are canceled; what they still return is observed and goes nowhere. With
-// [UpdateResult], provisional is called once with what is enough, and RunGroup
+// [LateUpdate], provisional is called once with what is enough, and Run
 // returns the final result. The error is the cause with which ctx, or the
 // timeout of the group, ended it; results so far come with it.
-func RunGroup[T any](ctx context.Context, g *Group, units []string, op func(ctx context.Context, unit string) (T, error), provisional func(Outcome[T])) (Outcome[T], error) {
+func Run[T any](ctx context.Context, g *Group, units []string, op func(ctx context.Context, unit string) (T, error), provisional func(Outcome[T])) (Outcome[T], error) {
 	if g.policy.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, g.policy.Timeout, ErrTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, g.policy.Timeout, retry.ErrTimeout)
 		defer cancel()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -321,7 +323,7 @@ func (r *run[T]) announce(d Decision) {
 		kind = BestEffortRatio
 	}
 	r.announced = true
-	r.group.notify(GroupEvent{Kind: kind, JobID: r.group.jobID, Reason: d.Reason, Ratio: d.Ratio})
+	r.group.notify(Event{Kind: kind, JobID: r.group.jobID, Reason: d.Reason, Ratio: d.Ratio})
 }
 
 // wait returns when a result has come, it is time to look at the deadline, or
@@ -360,7 +362,7 @@ func (r *run[T]) report(unit string, value T, err error) {
 		if closed {
 			outcome = "logged"
 		}
-		r.group.notify(GroupEvent{Kind: LateDatacenterResult, JobID: r.group.jobID, Unit: unit, Reason: outcome, Err: err})
+		r.group.notify(Event{Kind: LateDatacenterResult, JobID: r.group.jobID, Unit: unit, Reason: outcome, Err: err})
 	}
 	select {
 	case r.changed <- struct{}{}:

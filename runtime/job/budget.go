@@ -1,4 +1,4 @@
-package retry
+package job
 
 import (
 	"fmt"
@@ -7,14 +7,58 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A JobBudget counts the retries of one job and of each of its units, as AD-44
+// Defaults of the fields of [BudgetPolicy].
+const (
+	defaultRetries    = 20
+	defaultPerUnit    = 3
+	defaultMaxRetries = 50
+	defaultMaxPerUnit = 5
+)
+
+// NoRetries as Retries or PerUnit allows no retries.
+const NoRetries int = -1
+
+// A BudgetPolicy counts the retries of one job and of each of its units. It
+// is plain data. The zero value of every field but Name means its default;
+// [NoRetries] means no retries.
+type BudgetPolicy struct {
+	// Name of the budget in errors and events.
+	Name string
+	// Retries of the whole job. Zero means 20.
+	Retries int
+	// PerUnit is the most of them that one unit may use. Zero means 3.
+	PerUnit int
+	// MaxRetries and MaxPerUnit are ceilings that numbers given at run time are
+	// clamped to. Zero means 50 and 5.
+	MaxRetries, MaxPerUnit int
+}
+
+// Effective returns p with every default written out.
+func (p BudgetPolicy) Effective() BudgetPolicy {
+	p.Retries = orDefault(p.Retries, defaultRetries)
+	p.PerUnit = orDefault(p.PerUnit, defaultPerUnit)
+	p.MaxRetries = orDefault(p.MaxRetries, defaultMaxRetries)
+	p.MaxPerUnit = orDefault(p.MaxPerUnit, defaultMaxPerUnit)
+	return p
+}
+
+func orDefault[T int | time.Duration](n, otherwise T) T {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// A Budget counts the retries of one job and of each of its units, as AD-44
 // of hyperscale describes. The first execution of a unit is free. Any number of
-// goroutines share one. A nil *JobBudget refuses everything: the job is not
+// goroutines share one. A nil *Budget refuses everything: the job is not
 // known.
-type JobBudget struct {
-	policy  JobBudgetPolicy
+type Budget struct {
+	policy  BudgetPolicy
 	clamped string
 
 	mu       sync.Mutex
@@ -23,20 +67,20 @@ type JobBudget struct {
 	units    map[string]int
 }
 
-// The reasons of [JobBudget.Take].
+// The reasons of [Budget.Take].
 const (
 	allowed       = "allowed"
 	budgetMissing = "retry_budget_missing"
 )
 
-// NewJobBudget returns the budget of one job. The numbers of the policy are
+// NewBudget returns the budget of one job. The numbers of the policy are
 // defaults and ceilings, which the environment may override:
 // RETRY_BUDGET_DEFAULT, RETRY_BUDGET_MAX, RETRY_BUDGET_PER_WORKFLOW_DEFAULT and
 // RETRY_BUDGET_PER_WORKFLOW_MAX; [NoRetries] stays what it is. retries and perUnit
 // are the job's own numbers; 0 or less takes the default, and what is over a
 // ceiling is clamped, to nothing where the policy's own number is [NoRetries]: see
-// [JobBudget.Clamped].
-func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
+// [Budget.Clamped].
+func NewBudget(p BudgetPolicy, retries, perUnit int) (*Budget, error) {
 	p = p.Effective()
 	for _, v := range []struct {
 		name string
@@ -55,7 +99,7 @@ func NewJobBudget(p JobBudgetPolicy, retries, perUnit int) (*JobBudget, error) {
 		}
 		*v.to = n
 	}
-	b := &JobBudget{units: map[string]int{}}
+	b := &Budget{units: map[string]int{}}
 	var notes []string
 	clamp := func(what string, n, own, limit int) int {
 		if limit = max(limit, 0); own == NoRetries {
@@ -81,14 +125,14 @@ func positiveOr[T int | time.Duration](n, otherwise T) T {
 }
 
 // Policy returns the numbers that the budget works with.
-func (b *JobBudget) Policy() JobBudgetPolicy { return b.policy }
+func (b *Budget) Policy() BudgetPolicy { return b.policy }
 
 // Clamped says which numbers were over a ceiling, or is empty.
-func (b *JobBudget) Clamped() string { return b.clamped }
+func (b *Budget) Clamped() string { return b.clamped }
 
 // Take takes one retry of a unit out of the budget: of the job first, then of
 // the unit, in one step. The reason says why it cannot, or "allowed".
-func (b *JobBudget) Take(unit string) (ok bool, reason string) {
+func (b *Budget) Take(unit string) (ok bool, reason string) {
 	if b == nil {
 		return false, budgetMissing
 	}
@@ -109,7 +153,7 @@ func (b *JobBudget) Take(unit string) (ok bool, reason string) {
 }
 
 // Consumed returns how many retries the job has made.
-func (b *JobBudget) Consumed() int {
+func (b *Budget) Consumed() int {
 	if b == nil {
 		return 0
 	}
@@ -119,7 +163,7 @@ func (b *JobBudget) Consumed() int {
 }
 
 // Refused returns how many retries the job was not allowed to make.
-func (b *JobBudget) Refused() int {
+func (b *Budget) Refused() int {
 	if b == nil {
 		return 0
 	}
@@ -128,12 +172,12 @@ func (b *JobBudget) Refused() int {
 	return b.refused
 }
 
-// Unit returns the budget of one unit, for [Policy.BeginWith].
-func (b *JobBudget) Unit(id string) *Unit { return &Unit{b, id} }
+// Unit returns the budget of one unit, for [retry.Policy.BeginWith].
+func (b *Budget) Unit(id string) *Unit { return &Unit{b, id} }
 
-// A Unit is the part of a [JobBudget] that one unit may use.
+// A Unit is the part of a [Budget] that one unit may use.
 type Unit struct {
-	job *JobBudget
+	job *Budget
 	id  string
 }
 
@@ -166,4 +210,4 @@ type jobBudgetError string
 func (e jobBudgetError) Error() string { return string(e) }
 
 // Is reports whether target is the reason that all of them share.
-func (e jobBudgetError) Is(target error) bool { return target == ErrJobBudget }
+func (e jobBudgetError) Is(target error) bool { return target == retry.ErrJobBudget }
