@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,10 +55,13 @@ func Run(t *testing.T, env ...string) {
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await, "publish": publisher(root)},
 		Condition: func(name string) (bool, error) {
-			if name != "cgo" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "cgo":
+				return cgo, nil
+			case "race":
+				return raceEnabled(), nil
 			}
-			return cgo, nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "PROXY="+proxy, "GOFLAGS=-mod=mod")
@@ -64,6 +69,12 @@ func Run(t *testing.T, env ...string) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
 		},
 	})
+}
+
+// raceEnabled reports whether this test was built with the race detector.
+func raceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // await FILE REGEXP waits until a command in the background has brought the
