@@ -127,14 +127,15 @@ func (c *Call) Admit(ctx context.Context) error {
 		return nil
 	}
 	now := time.Now()
-	if reason, cause := ended(ctx, now); reason != "" {
-		return c.stop(ctx, &failure{}, decision{reason: reason, cause: cause})
+	deadline, _ := ctx.Deadline()
+	if reason, cause := ended(ctx, deadline, now); reason != "" {
+		return c.stop(ctx, &failure{}, &decision{reason: reason, cause: cause})
 	}
 	if !c.waitsForBreaker() {
-		return c.shut(ctx, &failure{}, decision{})
+		return c.shut(ctx, &failure{}, &decision{})
 	}
 	c.start(ctx, now) // the limits of the call apply to such waits
-	return c.again(ctx, failure{err: ErrBreakerOpen, refused: true})
+	return c.again(ctx, &failure{err: ErrBreakerOpen, refused: true})
 }
 
 // Next decides what follows an attempt that failed with err. It returns nil
@@ -147,15 +148,15 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		return nil
 	}
 	c.last = err
-	return c.again(ctx, failure{err: err})
+	return c.again(ctx, &failure{err: err})
 }
 
-// again decides about a failure, and waits where there is another attempt.
-func (c *Call) again(ctx context.Context, f failure) error {
+// again decides about a failure, and waits if there is another attempt.
+func (c *Call) again(ctx context.Context, f *failure) error {
 	for {
-		in := c.inspect(ctx, &f)
-		var d decision
-		c.state, d = c.policy.decide(c.state, &f, &in)
+		var in inputs
+		c.inspect(ctx, f, &in)
+		d := c.policy.decide(&c.state, f, &in)
 		// A refused attempt burdened nobody. The attempt after it has been paid
 		// for already, or is the first.
 		if d.reason == "" && c.budget != nil && !f.refused {
@@ -164,37 +165,43 @@ func (c *Call) again(ctx context.Context, f failure) error {
 				c.state.waited -= d.wait
 			}
 		}
-		switch {
-		case d.reason == ErrBreakerOpen:
-			return c.shut(ctx, &f, d)
-		case d.reason != "":
-			return c.stop(ctx, &f, d)
+		switch d.reason {
+		case "":
+		case ErrBreakerOpen:
+			return c.shut(ctx, f, &d)
+		default:
+			return c.stop(ctx, f, &d)
 		}
-		if err := c.wait(ctx, &f, d); err != nil {
+		if err := c.wait(ctx, f, &d); err != nil {
 			return err
 		}
 		if c.admit() {
 			return nil
 		}
 		if !c.waitsForBreaker() {
-			return c.shut(ctx, &f, d)
+			return c.shut(ctx, f, &d)
 		}
-		f = failure{err: ErrBreakerOpen, refused: true}
+		f = &failure{err: ErrBreakerOpen, refused: true}
 	}
 }
 
 // inspect gathers what the decision about a failure depends on. The breaker
 // takes its sample of the attempt first, since the failure may open it.
-func (c *Call) inspect(ctx context.Context, f *failure) (in inputs) {
+func (c *Call) inspect(ctx context.Context, f *failure, in *inputs) {
 	p := c.policy
 	var limited bool
 	in.deadline, limited = ctx.Deadline()
 	if limited || !c.state.deadline.IsZero() || p.MaxElapsed > 0 || c.attempt != nil {
 		in.now = time.Now()
 	}
-	in.ended, in.cause = ended(ctx, in.now)
 	f.facts = p.inspect(f.err)
-	if !f.refused && c.attempt != nil && in.ended == "" {
+	if in.ended, in.cause = ended(ctx, in.deadline, in.now); in.ended != "" {
+		if c.breaker != nil && !f.refused {
+			c.sample(neutral)
+		}
+		return
+	}
+	if !f.refused && c.attempt != nil {
 		// The attempt's own limit has passed: that is a timeout, whatever the
 		// error is.
 		if limit, ok := c.attempt.Deadline(); c.attempt.Err() != nil || ok && !in.now.Before(limit) {
@@ -202,46 +209,41 @@ func (c *Call) inspect(ctx context.Context, f *failure) (in inputs) {
 		}
 	}
 	f.verdict = p.judge(f.err, &f.facts)
-	in.nested = retrying(ctx)
-	if p.Jitter != JitterNone || len(p.PerError) > 0 {
-		in.sample = rand.Float64()
-	}
-	if c.breaker == nil {
-		return in
-	}
-	if !f.refused {
-		s := neutral
-		if in.ended == "" {
-			s = c.breaker.policy.sample(p, f.err, &f.facts, f.verdict)
+	if c.breaker != nil {
+		if !f.refused {
+			c.sample(c.breaker.policy.sample(p, f.err, &f.facts, f.verdict))
 		}
-		c.sample(s)
+		if in.admitsAt = c.breaker.admitsAt(); !in.admitsAt.IsZero() && in.now.IsZero() {
+			in.now = time.Now()
+		}
 	}
-	if in.admitsAt = c.breaker.admitsAt(); !in.admitsAt.IsZero() && in.now.IsZero() {
-		in.now = time.Now()
+	if f.verdict == retriedError {
+		in.nested = retrying(ctx)
+		if p.Jitter != JitterNone || len(p.PerError) > 0 {
+			in.sample = rand.Float64()
+		}
 	}
-	return in
 }
 
-// ended reports whether the caller's context has ended: why, and with which
-// cause. A passed deadline is its end, even before ctx.Err() returns an error:
+// ended reports whether a context with a deadline, or with none if that is
+// zero, has ended: why, and with which cause. A passed deadline is its end, even before ctx.Err() returns an error:
 // an operation that copied the deadline to a connection fails a moment earlier.
-func ended(ctx context.Context, now time.Time) (Reason, error) {
+func ended(ctx context.Context, deadline, now time.Time) (Reason, error) {
 	switch ctx.Err() {
 	case nil:
+		if deadline.IsZero() || now.Before(deadline) {
+			return "", nil
+		}
+		return ErrDeadline, context.DeadlineExceeded
 	case context.DeadlineExceeded:
 		return ErrDeadline, context.Cause(ctx)
-	default:
-		return ErrCanceled, context.Cause(ctx)
 	}
-	if deadline, ok := ctx.Deadline(); ok && !now.Before(deadline) {
-		return ErrDeadline, context.DeadlineExceeded
-	}
-	return "", nil
+	return ErrCanceled, context.Cause(ctx)
 }
 
 // wait waits before the next attempt. It returns the error for the caller if
 // its context ends before.
-func (c *Call) wait(ctx context.Context, f *failure, d decision) error {
+func (c *Call) wait(ctx context.Context, f *failure, d *decision) error {
 	if c.beforeWait != nil {
 		c.beforeWait()
 	}
@@ -258,7 +260,8 @@ func (c *Call) wait(ctx context.Context, f *failure, d decision) error {
 		return nil
 	}
 	c.state.waited -= d.wait
-	d.reason, d.cause = ended(ctx, time.Now())
+	deadline, _ := ctx.Deadline()
+	d.reason, d.cause = ended(ctx, deadline, time.Now())
 	return c.stop(ctx, f, d)
 }
 
@@ -303,7 +306,7 @@ func (c *Call) sample(s sample) {
 }
 
 // shut stops the call because the breaker refuses it.
-func (c *Call) shut(ctx context.Context, f *failure, d decision) error {
+func (c *Call) shut(ctx context.Context, f *failure, d *decision) error {
 	d.reason, d.escalate = ErrBreakerOpen, c.policy.schedule(f).Escalate
 	if c.breaker.State() == StateEscalated {
 		d.escalate = true
@@ -313,7 +316,7 @@ func (c *Call) shut(ctx context.Context, f *failure, d decision) error {
 }
 
 // stop returns the error for the caller.
-func (c *Call) stop(ctx context.Context, f *failure, d decision) error {
+func (c *Call) stop(ctx context.Context, f *failure, d *decision) error {
 	if f.refused && d.cause == nil && d.reason != ErrBreakerOpen {
 		d.cause = ErrBreakerOpen
 	}
@@ -327,7 +330,7 @@ func (c *Call) stop(ctx context.Context, f *failure, d decision) error {
 		observe(e)
 	}
 	err := unmark(f.err)
-	if c.undecided(f, &d) {
+	if c.undecided(f, d) {
 		return err
 	}
 	return &Error{

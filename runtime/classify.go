@@ -51,7 +51,7 @@ const (
 
 // sample returns what a failure says of the service.
 func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
-	if errors.Is(err, ErrBreakerOpen) && !slices.Contains(b.Count, ClassBreakerOpen) {
+	if f.refused && !slices.Contains(b.Count, ClassBreakerOpen) {
 		return neutral
 	}
 	counts := p.belongsToAny(err, f, b.Count)
@@ -70,7 +70,7 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	if f.permanent {
 		return permanentError
 	}
-	if errors.Is(err, ErrBreakerOpen) && !p.retriesOpenBreaker() {
+	if f.refused && !p.retriesOpenBreaker() {
 		return permanentError // refused by a breaker of the callee
 	}
 	action := p.action(err, f)
@@ -153,7 +153,7 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	case ClassTransient:
 		return slices.ContainsFunc(transient[:], func(c Class) bool { return f.builtin(err, c) })
 	case ClassBreakerOpen:
-		return errors.Is(err, ErrBreakerOpen)
+		return f.refused
 	case ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit:
 		return f.builtin(err, class)
 	}
@@ -177,6 +177,7 @@ type facts struct {
 	after     time.Duration // unless that is unreadable: -1
 	status    int
 
+	refused   bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
 	expired   bool // the attempt's own limit has passed
 	typed     bool // some type said something: the text does not count
 	network   bool
@@ -250,6 +251,8 @@ func (f *facts) walk(err error) {
 				}
 				f.typed, f.rateLimit, f.asked = true, true, true
 			}
+		case Reason:
+			f.refused = f.refused || e == ErrBreakerOpen
 		case interface{ StatusCode() int }:
 			if f.status == 0 {
 				f.status, f.typed = e.StatusCode(), true

@@ -55,60 +55,61 @@ type decision struct {
 	escalate bool          // if this ends the call
 }
 
-// decide returns the decision about a failure, and the state after it. It is a
-// pure function, so that it may be repeated, and so that a restored call
-// decides as a live one. The order of its checks is that of the package
-// documentation; the shared budget comes last and is left to the caller.
-func (p *Policy) decide(s callState, f *failure, in *inputs) (callState, decision) {
+// decide returns the decision about a failure, and updates the state of the
+// call. It depends on nothing but its arguments, so that it may be repeated,
+// and so that a restored call decides as a live one. The order of its checks is
+// that of the package documentation; the shared budget comes last and is left
+// to the caller.
+func (p *Policy) decide(s *callState, f *failure, in *inputs) (d decision) {
 	if f.refused {
 		s.refusals++
 	} else {
 		s.attempts++
 	}
-	d := decision{asked: max(f.facts.after, 0)}
+	d.asked = max(f.facts.after, 0)
 	switch {
 	case in.ended != "":
 		d.reason, d.cause, d.ended = in.ended, in.cause, true
-		return s, d
+		return d
 	case f.verdict == escalatedError:
 		d.reason = ErrEscalated
-		return s, d
+		return d
 	case f.verdict == permanentError:
 		d.reason = ErrPermanent
-		return s, d
+		return d
 	case in.nested && !p.Nested:
 		d.reason = ErrNested
-		return s, d
+		return d
 	}
 	schedule := p.schedule(f)
 	d.escalate = schedule.Escalate
 	if s.tries() >= schedule.maxAttempts() {
 		d.reason = ErrAttempts
-		return s, d
+		return d
 	}
 	if p.MaxElapsed > 0 && s.failedAt.IsZero() {
 		s.failedAt = in.now
 	}
 	s.previous = schedule.delay(s.tries(), s.previous, in.sample)
 	if !d.ask(p, schedule, f) {
-		return s, d
+		return d
 	}
 	d.wait = max(s.previous, d.granted)
-	if d.reason = p.exceeds(&s, in, d.wait); d.reason != "" {
+	if d.reason = p.exceeds(s, in, d.wait); d.reason != "" {
 		if d.reason == ErrDeadline {
 			d.cause = context.DeadlineExceeded
 		}
-		if d.wait > s.previous && p.exceeds(&s, in, s.previous) == "" {
+		if d.wait > s.previous && p.exceeds(s, in, s.previous) == "" {
 			d.reason = ErrRetryAfter // without the request the call would go on
 		}
-		return s, d
+		return d
 	}
 	if !in.admitsAt.IsZero() && !p.retriesOpenBreaker() && !in.now.Add(d.wait).After(in.admitsAt) {
 		d.reason = ErrBreakerOpen
-		return s, d
+		return d
 	}
 	s.waited += d.wait
-	return s, d
+	return d
 }
 
 // schedule returns the schedule for a failure.
@@ -153,6 +154,12 @@ func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
 
 // exceeds returns the limit on time that a wait would exceed, or "".
 func (p *Policy) exceeds(s *callState, in *inputs, wait time.Duration) Reason {
+	if p.DelayBudget > 0 && addSaturated(s.waited, wait) > p.DelayBudget {
+		return ErrDelayBudget
+	}
+	if in.now.IsZero() {
+		return ""
+	}
 	deadline := in.deadline
 	if !s.deadline.IsZero() && (deadline.IsZero() || s.deadline.Before(deadline)) {
 		deadline = s.deadline
@@ -164,8 +171,6 @@ func (p *Policy) exceeds(s *callState, in *inputs, wait time.Duration) Reason {
 		return ErrDeadline
 	case p.MaxElapsed > 0 && end.Sub(s.failedAt) > p.MaxElapsed:
 		return ErrElapsed
-	case p.DelayBudget > 0 && addSaturated(s.waited, wait) > p.DelayBudget:
-		return ErrDelayBudget
 	}
 	return ""
 }
