@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -171,15 +172,15 @@ func (p printer) shared(out *jen.File) {
 		return
 	}
 	var fields, values []jen.Code
-	add := func(name, typ, constructor string, literal *jen.Statement) {
+	add := func(name, typ, constructor string, policy any) {
 		fields = append(fields, jen.Id(name).Op("*").Qual(RuntimePath, typ))
-		values = append(values, jen.Id(name).Op(":").Qual(RuntimePath, constructor).Call(literal))
+		values = append(values, jen.Id(name).Op(":").Qual(RuntimePath, constructor).Call(oneLine(reflect.ValueOf(policy))))
 	}
 	for _, b := range p.file.Breakers {
-		add(BreakerField(b.Name), "Breaker", "NewBreaker", breakerLiteral(b.BreakerPolicy))
+		add(BreakerField(b.Name), "Breaker", "NewBreaker", b.BreakerPolicy)
 	}
 	for _, b := range p.file.Budgets {
-		add(BudgetField(b.Name), "Budget", "NewBudget", budgetLiteral(*b.Ratio))
+		add(BudgetField(b.Name), "Budget", "NewBudget", *b.Ratio)
 	}
 	p.comment(out, SharedType+" is what calls share: circuit breakers and retry budgets.")
 	out.Type().Id(SharedType).Struct(fields...).Line()
@@ -191,32 +192,6 @@ func (p printer) shared(out *jen.File) {
 
 	p.comment(out, wrap(SharedDefault+" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
-}
-
-func breakerLiteral(b retry.BreakerPolicy) *jen.Statement {
-	fields := []jen.Code{
-		jen.Id("Name").Op(":").Lit(b.Name),
-		jen.Id("Failures").Op(":").Lit(b.Failures),
-		jen.Id("OpenFor").Op(":").Add(durationExpr(b.OpenFor)),
-		jen.Id("HalfOpenCalls").Op(":").Lit(b.HalfOpenCalls),
-		jen.Id("Successes").Op(":").Lit(b.Successes),
-	}
-	if b.EscalateAfter > 0 {
-		fields = append(fields, jen.Id("EscalateAfter").Op(":").Lit(b.EscalateAfter))
-	}
-	if len(b.Count) > 0 {
-		fields = append(fields, jen.Id("Count").Op(":").Add(classes(b.Count)))
-	}
-	return jen.Qual(RuntimePath, "BreakerPolicy").Values(fields...)
-}
-
-func budgetLiteral(b retry.BudgetPolicy) *jen.Statement {
-	return jen.Qual(RuntimePath, "BudgetPolicy").Values(
-		jen.Id("Name").Op(":").Lit(b.Name),
-		jen.Id("Ratio").Op(":").Lit(b.Ratio),
-		jen.Id("MinPerSecond").Op(":").Add(orWord(b.MinPerSecond, retry.NoRefill, "NoRefill", jen.Lit(b.MinPerSecond))),
-		jen.Id("Burst").Op(":").Lit(b.Burst),
-	)
 }
 
 // group emits the type of one run of a group, and its constructor.

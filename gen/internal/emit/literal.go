@@ -1,0 +1,139 @@
+package emit
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// given are fields of a struct that are emitted as code of their own: their
+// values, or nil for none.
+type given map[string]jen.Code
+
+// fieldsOf emits the fields of a struct that are not zero, in their order:
+//
+//	MaxElapsed: time.Minute, Nested: true
+//
+// The strategy is emitted even where it is the default, since the fields after
+// it depend on it. The structs are plain data of the runtime: a field that is
+// added there needs nothing here unless its type is new.
+func fieldsOf(v reflect.Value, in given) (list []jen.Code) {
+	for i := range v.NumField() {
+		name, field := v.Type().Field(i).Name, v.Field(i)
+		code, isGiven := in[name]
+		if !isGiven && (!field.IsZero() || field.Type() == reflect.TypeFor[retry.Backoff]()) {
+			code = valueOf(field)
+		}
+		if code != nil {
+			list = append(list, jen.Id(name).Op(":").Add(code))
+		}
+	}
+	return list
+}
+
+// valueOf emits a value of one of the types that fields of policies have, with
+// the runtime's name for it if it has one.
+func valueOf(v reflect.Value) jen.Code {
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return durationExpr(x)
+	case retry.Class:
+		return class(x)
+	case retry.Backoff:
+		return jen.Qual(RuntimePath, backoffNames[x])
+	case retry.Jitter:
+		return jen.Qual(RuntimePath, jitterNames[x])
+	case int:
+		return orWord(x, retry.Unlimited, "Unlimited", jen.Lit(x))
+	case float64:
+		return orWord(x, retry.NoRefill, "NoRefill", jen.Lit(x))
+	}
+	switch t := v.Type(); t.Kind() {
+	case reflect.Struct:
+		if t.NumField() <= short {
+			return oneLine(v)
+		}
+		return jen.Qual(t.PkgPath(), t.Name()).Custom(multiline, fieldsOf(v, nil)...)
+	case reflect.Slice:
+		return sliceOf(v)
+	}
+	return jen.Lit(v.Interface())
+}
+
+// short is the number of fields of a struct, such as retry.RetryAfter, up to
+// which a literal of it is one line.
+const short = 3
+
+// oneLine emits a struct on one line.
+func oneLine(v reflect.Value) jen.Code {
+	return jen.Qual(v.Type().PkgPath(), v.Type().Name()).Values(fieldsOf(v, nil)...)
+}
+
+// sliceOf emits a slice: structs on lines of their own, other values on one.
+func sliceOf(v reflect.Value) jen.Code {
+	elem := v.Type().Elem()
+	literal := jen.Index().Qual(elem.PkgPath(), elem.Name())
+	var items []jen.Code
+	for i := range v.Len() {
+		if elem.Kind() == reflect.Struct {
+			items = append(items, jen.Custom(multiline, fieldsOf(v.Index(i), nil)...))
+		} else {
+			items = append(items, valueOf(v.Index(i)))
+		}
+	}
+	if elem.Kind() == reflect.Struct {
+		return literal.Custom(multiline, items...)
+	}
+	return literal.Values(items...)
+}
+
+var (
+	backoffNames = [...]string{"BackoffExponential", "BackoffFixed", "BackoffLinear", "BackoffFibonacci", "BackoffCustom"}
+	jitterNames  = [...]string{
+		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
+	}
+	classNames = map[retry.Class]string{
+		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
+		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",
+		retry.ClassCanceled: "ClassCanceled", retry.ClassBreakerOpen: "ClassBreakerOpen",
+		retry.ClassTransient: "ClassTransient", retry.ClassAny: "ClassAny",
+	}
+)
+
+func class(c retry.Class) jen.Code {
+	if name, ok := classNames[c]; ok {
+		return jen.Qual(RuntimePath, name)
+	}
+	return jen.Lit(string(c))
+}
+
+// orWord writes the runtime's word for a value that has one.
+func orWord[T comparable](value, special T, word string, otherwise jen.Code) jen.Code {
+	if value == special {
+		return jen.Qual(RuntimePath, word)
+	}
+	return otherwise
+}
+
+// durationExpr writes d in the greatest unit that divides it: 250 * time.Millisecond.
+func durationExpr(d time.Duration) jen.Code {
+	if d == retry.None {
+		return jen.Qual(RuntimePath, "None")
+	}
+	units := []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"}}
+	for _, u := range units {
+		switch {
+		case d == u.size:
+			return jen.Qual("time", u.name)
+		case d > u.size && d%u.size == 0:
+			return jen.Lit(int(d/u.size)).Op("*").Qual("time", u.name)
+		}
+	}
+	return jen.Lit(int(d))
+}

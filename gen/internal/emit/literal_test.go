@@ -1,0 +1,97 @@
+package emit
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// code returns the Go code of a literal without its file.
+func code(literal jen.Code) string {
+	f := jen.NewFile("p")
+	f.ImportName(RuntimePath, "retry")
+	f.Var().Id("v").Op("=").Add(literal)
+	_, text, _ := strings.Cut(f.GoString(), "var v = ")
+	return strings.TrimSpace(text)
+}
+
+func TestLiteral(t *testing.T) {
+	tests := []struct {
+		value any
+		want  string
+	}{
+		{retry.RetryAfter{Max: 90 * time.Second, FailOver: true}, `retry.RetryAfter{Max: 90 * time.Second, FailOver: true}`},
+		{retry.RetryAfter{Max: retry.None}, `retry.RetryAfter{Max: retry.None}`},
+		{retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}, `retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}`},
+		{[]retry.Class{retry.ClassNetwork, "busy"}, `[]retry.Class{retry.ClassNetwork, "busy"}`},
+		{[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}, `[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}`},
+		{
+			retry.Schedule{MaxAttempts: retry.Unlimited, Jitter: retry.JitterFull},
+			`retry.Schedule{MaxAttempts: retry.Unlimited, Backoff: retry.BackoffExponential, Jitter: retry.JitterFull}`,
+		},
+		{
+			[]retry.Override{{Class: retry.ClassAny, Schedule: retry.Schedule{Backoff: retry.BackoffFixed, Escalate: true}}},
+			`[]retry.Override{{Class: retry.ClassAny, Schedule: retry.Schedule{Backoff: retry.BackoffFixed, Escalate: true}}}`,
+		},
+	}
+	spaces := regexp.MustCompile(`\s+`)
+	flat := func(code string) string { return strings.ReplaceAll(spaces.ReplaceAllString(code, ""), ",}", "}") }
+	for _, tt := range tests {
+		got := code(valueOf(reflect.ValueOf(tt.value)))
+		if flat(got) != flat(tt.want) {
+			t.Errorf("%+v:\n got %s\nwant %s", tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestLiteralOfEveryField: every field of a policy is emitted, so that none that
+// a policy file sets is lost.
+func TestLiteralOfEveryField(t *testing.T) {
+	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy)} {
+		v := reflect.ValueOf(policy).Elem()
+		fill(t, v)
+		in := given{"Classes": jen.Id("classes"), "GRPC": jen.Id("code")}
+		text := code(jen.Id("T").Values(fieldsOf(v, in)...))
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if !strings.Contains(text, f.Name+":") {
+				t.Errorf("%s: %s is not in the literal:\n%s", v.Type(), f.Name, text)
+			}
+		}
+	}
+}
+
+// fill sets a value and all that it contains to something that is not zero.
+func fill(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(t, v.Index(0))
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(t, v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Uint8:
+		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(0.5)
+	case reflect.Func, reflect.Pointer, reflect.Interface: // given
+	default:
+		t.Fatalf("a field of kind %s: can it be emitted?", v.Kind())
+	}
+}
