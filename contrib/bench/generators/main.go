@@ -8,6 +8,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -46,8 +47,8 @@ type generator struct {
 	commands func(env) [][]string // to run one after another
 }
 
-// env is where the tools and the packages are.
-type env struct{ bin, shop, templates string }
+// env names the folders of the tools and of the packages, and gowrap's template.
+type env struct{ bin, shop, template string }
 
 var generators = []generator{
 	{"retrygen", "retry_gen.go", func(e env) [][]string { return [][]string{{e.bin + "/retrygen"}} }},
@@ -57,7 +58,7 @@ var generators = []generator{
 	}},
 	{"gowrap", "gowrap_test.go", func(e env) [][]string {
 		return each(func(p string) []string {
-			return []string{e.bin + "/gowrap", "gen", "-p", "./" + p, "-i", "Store", "-t", e.templates + "/retry", "-o", p + "/gowrap_test.go"}
+			return []string{e.bin + "/gowrap", "gen", "-p", "./" + p, "-i", "Store", "-t", e.template, "-o", p + "/gowrap_test.go"}
 		})
 	}},
 }
@@ -72,19 +73,13 @@ func each(command func(p string) []string) (list [][]string) {
 
 func compare(dir string, runs int) error {
 	e := env{bin: filepath.Join(dir, "bin"), shop: filepath.Join(dir, "shop")}
-	module := func(path string) (string, error) {
-		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output()
-		return strings.TrimSpace(string(out)), err
-	}
-	root, err := module("github.com/retrygen/retrygen")
+	root, err := goOutput("list", "-m", "-f", "{{.Dir}}", "github.com/retrygen/retrygen")
 	if err != nil {
 		return err
 	}
-	gowrap, err := module("github.com/hexdigest/gowrap")
-	if err != nil {
+	if e.template, err = retryTemplate(); err != nil {
 		return err
 	}
-	e.templates = filepath.Join(gowrap, "templates")
 	if out, err := exec.Command("go", "build", "-o", e.bin+"/", "tool").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
@@ -93,15 +88,16 @@ func compare(dir string, runs int) error {
 	}
 	// What generators remember of earlier runs is not what is asked; builds are.
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
-		out, err := exec.Command("go", "env", name).Output()
+		value, err := goEnv(name)
 		if err != nil {
 			return err
 		}
-		os.Setenv(name, strings.TrimSpace(string(out)))
+		os.Setenv(name, value)
 	}
 	os.Setenv("HOME", dir)
 	os.Setenv("XDG_CACHE_HOME", dir)
 	os.Setenv("GOFLAGS", "-mod=mod")
+	os.Setenv("GOPROXY", "off")
 	counter, err := counting(dir)
 	if err != nil {
 		return err
@@ -117,6 +113,31 @@ func compare(dir string, runs int) error {
 		}
 	}
 	return nil
+}
+
+// retryTemplate returns the file of the template for retries in gowrap's module.
+// gowrap fetches a template that it does not find from the network, so the
+// module must be in the module cache.
+func retryTemplate() (string, error) {
+	out, err := goOutput("mod", "download", "-json", "github.com/hexdigest/gowrap")
+	if err != nil {
+		return "", err
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal([]byte(out), &module); err != nil {
+		return "", err
+	}
+	name := filepath.Join(module.Dir, "templates", "retry")
+	_, err = os.Stat(name)
+	return name, err
+}
+
+func goEnv(name string) (string, error) { return goOutput("env", name) }
+
+// goOutput returns what a go command prints.
+func goOutput(args ...string) (string, error) {
+	out, err := exec.Command("go", args...).Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 // measure prints the line of one generator.
