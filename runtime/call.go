@@ -3,7 +3,6 @@ package retry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -310,7 +309,7 @@ func (c *Call) shut(ctx context.Context, f *failure, d *decision) error {
 	d.reason, d.escalate = ErrBreakerOpen, c.policy.schedule(f).Escalate
 	if c.breaker.State() == StateEscalated {
 		d.escalate = true
-		d.cause = fmt.Errorf("breaker %s is escalated: it admits no call until Reset", c.breaker.policy.Name)
+		d.cause = escalatedBreaker(c.breaker.policy.Name)
 	}
 	return c.stop(ctx, f, d)
 }

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// attemptContext is the context of a retry, or of the first attempt of a nested
-// call inside of one. Other first attempts have none, so that they cost nothing.
+// An attemptContext is the context of a retry, or of the first attempt of a
+// nested call inside a retry. Other first attempts have none, so that they cost
+// nothing.
 type attemptContext struct {
 	context.Context
 	number int
@@ -26,7 +27,7 @@ func (c *attemptContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// background holds the contexts of retries whose caller has none of its own.
+// background holds the contexts of retries whose caller has context.Background.
 var background = func() (all [8]attemptContext) {
 	for i := range all {
 		all[i] = attemptContext{context.Background(), i}
@@ -47,13 +48,12 @@ func markAttempt(ctx context.Context, number int) context.Context {
 	return &attemptContext{ctx, number}
 }
 
-// marks keeps contexts of first retries for as long as the garbage collector
-// lets it. They never change, so that calls under the same context, a worker's
-// for example, may share one and allocate none.
+// marks keeps contexts of first retries. They never change, so that calls with
+// the same context, that of a worker for example, share one and allocate none.
 var marks sync.Pool
 
-// firstRetry returns the context of the first retry under ctx, a pointer:
-// others may not be comparable.
+// firstRetry returns the context of the first retry under ctx. ctx must be a
+// pointer, since other contexts may not be comparable.
 func firstRetry(ctx context.Context) context.Context {
 	c, ok := marks.Get().(*attemptContext)
 	if !ok || c.Context != ctx {
@@ -63,13 +63,13 @@ func firstRetry(ctx context.Context) context.Context {
 	return c
 }
 
-// retrying reports whether ctx was given to a retry, or to a call inside of one.
+// retrying reports whether ctx was passed to a retry, or to a call inside one.
 func retrying(ctx context.Context) bool { return ctx.Value(attemptKey{}) != nil }
 
-// AttemptNumber returns the number of the attempt that ctx was given to, from
-// 1. A wrapped call inside of a retry is tried once only, as a part of that
-// attempt and under its number: three attempts in three are 5 calls, not 9. One
-// whose policy says Nested has attempts, and numbers, of its own.
+// AttemptNumber returns the number of the attempt to which ctx was passed, from
+// 1. A wrapped call inside a retry is attempted once, as part of that attempt
+// and under its number: three attempts inside three are 5 calls, not 9. A call
+// whose policy has Nested set has attempts and numbers of its own.
 func AttemptNumber(ctx context.Context) int {
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number
@@ -77,8 +77,8 @@ func AttemptNumber(ctx context.Context) int {
 	return 1
 }
 
-// keyContext carries an idempotency key, which is spelt out when it is asked
-// for.
+// A keyContext carries an idempotency key. A random key is encoded only when it
+// is read.
 type keyContext struct {
 	context.Context
 	key    string
@@ -95,15 +95,15 @@ func (c *keyContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithIdempotencyKey returns a context that carries key, under which a server
-// does the same work once only. Wrapped calls keep it, those that a wrapped
-// call makes as well: one that does two things must give each a key of its own,
-// made of the one that it has,
+// WithIdempotencyKey returns a context that carries key, by which a server
+// recognizes a repeated request. Wrapped calls keep the key, and so do the calls
+// that they make. A callee that sends two different requests must derive a key
+// for each of them,
 //
 //	ctx := retry.WithIdempotencyKey(ctx, retry.IdempotencyKey(ctx)+"/fee")
 //
-// since the server takes the second for the first again. An empty key is none:
-// ctx itself is returned.
+// since the server would take the second one for a repetition of the first. If
+// key is empty, ctx is returned.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	if key == "" {
 		return ctx
@@ -112,9 +112,8 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 }
 
 // EnsureIdempotencyKey returns ctx if it carries an idempotency key, and
-// otherwise a context with a random one. Generated code calls it for bindings
-// with idempotent: key, once for all attempts of a call: see
-// [WithIdempotencyKey] for calls that make others.
+// otherwise a context with a random key. Generated code calls it once for all
+// attempts of a call whose binding has idempotent: key.
 func EnsureIdempotencyKey(ctx context.Context) context.Context {
 	if ctx.Value(idempotencyKey{}) != nil {
 		return ctx
@@ -139,7 +138,7 @@ func IdempotencyKey(ctx context.Context) string {
 	return hex.EncodeToString(raw[:])
 }
 
-// timeoutContext carries a timeout for one scope.
+// A timeoutContext carries the timeout for one scope.
 type timeoutContext struct {
 	context.Context
 	scope   string
@@ -156,14 +155,15 @@ func (c *timeoutContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithTimeout returns a context under which calls whose policy is of a scope
-// have another timeout. It counts where the scope has a hard limit only; one
-// above that is clamped to it, and the clamp is observed: see [Event].
+// WithScopeTimeout returns a context with which calls under policies of a scope
+// have another timeout. It applies only to scopes with a hard limit. A timeout
+// above the hard limit is clamped to it, and reported as
+// [EventTimeoutClamped].
 func WithScopeTimeout(ctx context.Context, scope string, timeout time.Duration) context.Context {
 	return &timeoutContext{ctx, scope, timeout}
 }
 
-// timeout returns the timeout of a call under ctx.
+// timeout returns the timeout of a call with ctx.
 func (p *Policy) timeout(ctx context.Context) time.Duration {
 	if p.HardLimit <= 0 {
 		return p.Timeout

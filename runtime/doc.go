@@ -1,8 +1,8 @@
-// Package retry is the runtime of code that retrygen generates: it decides
+// Package retry is the runtime of the code that retrygen generates. It decides
 // after a failed attempt whether, when and why to try again.
 //
-// The generated wrapper owns the typed values and the loop; this package sees
-// a context and an error:
+// A generated wrapper owns the typed values and the loop. This package sees a
+// context and an error:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
@@ -18,25 +18,51 @@
 //		}
 //	}
 //
-// Without the generator, [Do] calls a function under a policy that is written
-// as a literal, and [Policy.Attempts] drives a loop. Package httpretry retries
-// HTTP requests; package job makes one result of many units' work.
+// Without the generator, [Do] and [DoWith] call a function under a [Policy]
+// that is written as a literal, and [Policy.Attempts] drives a loop. Package
+// httpretry retries HTTP requests; package job runs the units of a job.
 //
-// A call that succeeds at once costs one comparison: nothing is allocated, no
-// lock is taken and no clock is read unless the policy limits time. A closed
-// [Breaker] and a full [Budget] add an atomic load or two.
+// # The decision
 //
-// After a failed attempt [Call.Next] decides in this order: has the caller's
-// context ended? Is the error retryable ([Policy.Classify])? Is this the only
-// retry under way ([AttemptNumber])? Are attempts left, by the schedule of the
-// error's class ([Override])? Would the wait, which may be what the error asks
-// for ([RetryAfter]), pass the deadline, MaxElapsed or DelayBudget? Does the
-// breaker still let calls through? Does the budget have a retry left? Then it
-// tells the observer, waits, looks at the context again, asks the breaker for
-// leave, and returns nil: try again. Otherwise it returns the error for the
-// caller, an [*Error] that wraps the last attempt's.
+// After a failed attempt [Call.Next] checks, in this order:
 //
-// Callees talk back through [Permanent] and [After], and read [AttemptNumber]
-// and [IdempotencyKey] from their context. The caller watches through
-// [WithObserver].
+//  1. Has the caller's context ended? Its deadline counts from the moment it
+//     passes. [ErrCanceled], [ErrDeadline]
+//  2. Is the error retryable (see [Policy.Retries])? [ErrPermanent], [ErrEscalated]
+//  3. Is this call part of an attempt that is itself a retry (see
+//     [AttemptNumber])? Then the outer call retries. [ErrNested]
+//  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]
+//  5. The wait is the longer of the delay of the schedule and the wait that the
+//     error asks for (see [RetryAfter]). Would it exceed the delay budget, pass
+//     the deadline, or pass MaxElapsed? [ErrDelayBudget], [ErrDeadline],
+//     [ErrElapsed], [ErrRetryAfter]
+//  6. Will the breaker admit an attempt after the wait? [ErrBreakerOpen]
+//  7. Does the shared budget have a retry left? This check is last, so that a
+//     call that stops anyway takes nothing from others. [ErrBudget]
+//
+// Then it reports an [Event], waits, checks the context again, asks the breaker
+// for permission, and returns nil: try again. Otherwise it returns the error
+// for the caller, an [*Error] that wraps the error of the last attempt, or that
+// error unchanged if the policy did nothing about it.
+//
+// # What is shared
+//
+// A Policy is plain data and never changes. A [Call] is the state of one call
+// and belongs to one goroutine. [Shared] holds what calls share: a [Breaker],
+// which takes one sample from each attempt, and a [RetryBudget], from which
+// each retry is withdrawn. Both may be used by any number of goroutines.
+//
+// Callees influence the decision with [Permanent] and [After], and read
+// [AttemptNumber] and [IdempotencyKey] from their context. Callers observe
+// calls with [WithObserver] and set the timeout of a scope with
+// [WithScopeTimeout].
+//
+// # What it costs
+//
+// A call whose first attempt succeeds costs one comparison: it allocates
+// nothing, takes no lock, and reads no clock unless the policy limits time or
+// the breaker has a rate. A closed breaker and a full budget add an atomic load
+// or two. A time limit allocates one context for each attempt. A failed call
+// allocates its *Error; a retry without a time limit allocates nothing under a
+// context that many calls share.
 package retry

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A Reason says why a call was not retried any more. Reasons are errors, so
-// that errors.Is(err, retry.ErrAttempts) holds for the [*Error] that carries
-// it.
+// A Reason is why a call was not retried further. Reasons are errors:
+// errors.Is(err, retry.ErrAttempts) holds for the [*Error] with that reason.
 type Reason string
 
 // The reasons of an [*Error].
@@ -24,11 +23,11 @@ const (
 	ErrBreakerOpen Reason = "breaker open"
 	ErrBudget      Reason = "retry budget exhausted"
 	ErrJobBudget   Reason = "job budget exhausted"
-	ErrNested      Reason = "attempt of a retry"
-	ErrEscalated   Reason = "escalated"
+	ErrNested      Reason = "attempt of a retry" // the call around this one is retried already
+	ErrEscalated   Reason = "escalated"          // a person has to look at it
 )
 
-// reasonOf returns the reason that an error of a budget stands for.
+// reasonOf returns the reason for a refusal by a budget.
 func reasonOf(err error) Reason {
 	for _, r := range [...]Reason{ErrBudget, ErrJobBudget} {
 		if errors.Is(err, r) {
@@ -38,21 +37,21 @@ func reasonOf(err error) Reason {
 	return ErrBudget
 }
 
-// exhausted reports whether the policy's own limits ended the call.
+// exhausted reports whether a limit of the policy ended the call.
 func (r Reason) exhausted() bool { return r != ErrPermanent && r != ErrCanceled }
 
-// The causes of contexts that a policy's own limits ended, as context.Cause
+// The causes of contexts that limits of a policy have ended, as context.Cause
 // returns them inside an attempt.
 const (
 	ErrAttemptTimeout Reason = "attempt timeout exceeded"
 	ErrTimeout        Reason = "timeout exceeded"
 )
 
-// Error returns the reason in words.
+// Error returns the text of the reason.
 func (r Reason) Error() string { return string(r) }
 
-// Is reports whether the reason is what target stands for in package context:
-// net/http and others return the cause of a context in place of its error.
+// Is reports whether target is the error of package context for the reason:
+// net/http and others return the cause of a context instead of its error.
 func (r Reason) Is(target error) bool {
 	switch target {
 	case context.DeadlineExceeded:
@@ -66,25 +65,37 @@ func (r Reason) Is(target error) bool {
 // Timeout reports whether the reason is a limit on time, as net.Error does.
 func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeout || r == ErrDeadline }
 
-// An Error says why a call gave up, around the last attempt's own error.
-// errors.Is and errors.As reach that error, the reason, and the cause with
-// which the context ended.
+// An Error reports why a call stopped, and wraps the error of its last attempt.
+// errors.Is and errors.As find that error, the reason, and the cause with which
+// the context ended.
 //
-// An error on which the policy had nothing to decide (it was permanent, or the
-// caller's context had ended, at the first attempt) is returned as it is.
+// An error about which the policy did nothing is returned unchanged: at the
+// first attempt, one that is permanent, that had only this attempt, or that
+// shows that the caller's context has ended.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
-	Attempts   int           // attempts made; those that a breaker refused are none
+	Attempts   int           // attempts made; refusals by a breaker are not counted
 	Waited     time.Duration // sum of the waits between them
-	RetryAfter time.Duration // the wait that the last error asked for, if any
-	Escalated  bool          // somebody has to look at it: errors.Is finds ErrEscalated
-	Err        error         // the last attempt's error; nil: none was made
+	RetryAfter time.Duration // the wait that the last error asked for, or 0
+	Escalated  bool          // the error matches ErrEscalated
+	Err        error         // of the last attempt; nil if none was made
 	Cause      error         // why the context ended, [ErrBreakerOpen] if the last attempt was refused, or nil
 }
 
-// Error describes what happened in one line that ends in the last error.
+// Error describes what happened in one line that ends with the last error.
 func (e *Error) Error() string {
+	policy := e.Policy
+	if policy != "" {
+		policy += ": "
+	}
+	reason := e.Reason.Error()
+	if latched, ok := e.Cause.(escalatedBreaker); ok {
+		reason = latched.Error()
+	}
+	if e.Err == nil {
+		return policy + reason
+	}
 	noun := "attempts"
 	if e.Attempts == 1 {
 		noun = "attempt"
@@ -93,18 +104,23 @@ func (e *Error) Error() string {
 	if waited > time.Millisecond {
 		waited = waited.Round(time.Millisecond)
 	}
-	policy := e.Policy
-	if policy != "" {
-		policy += ": "
-	}
-	if e.Err == nil {
-		return policy + string(e.Reason)
-	}
-	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, e.Reason, e.Attempts, noun, waited, e.Err)
+	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, waited, e.Err)
 }
 
-// Timeout reports whether a limit on time ended the call, or its last attempt.
-// net/url and net/http ask for it, as of any net.Error.
+// escalatedBreaker is the cause of a refusal that only a reset ends. Its value
+// is the name of the breaker.
+type escalatedBreaker string
+
+// Error names the breaker and what closes it.
+func (b escalatedBreaker) Error() string {
+	return fmt.Sprintf("breaker %s is escalated and admits no call until Reset", string(b))
+}
+
+// Is reports whether target is [ErrEscalated].
+func (escalatedBreaker) Is(target error) bool { return target == ErrEscalated }
+
+// Timeout reports whether a limit on time ended the call or its last attempt.
+// Packages net/url and net/http call it, as that of any net.Error.
 func (e *Error) Timeout() bool {
 	var timeout interface{ Timeout() bool }
 	return e.Reason.Timeout() || errors.As(e.Err, &timeout) && timeout.Timeout()
@@ -125,11 +141,11 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// Permanent marks err as one that must not be retried. The mark is for the
-// wrapper that made the call: it takes the mark off before its caller sees the
-// error, which another wrapper around that one judges anew. Where the callee
-// has put the marked error into another one, the mark stays in there, and all
-// wrappers heed it. Permanent(nil) is nil.
+// Permanent marks err as one that must not be retried. The wrapper that made
+// the call removes the mark before its caller sees the error, so that a wrapper
+// around that caller classifies the error itself. If the callee has wrapped the
+// marked error in another one, the mark stays, and all wrappers honor it.
+// Permanent(nil) returns nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -137,12 +153,12 @@ func Permanent(err error) error {
 	return &mark{err: err, permanent: true}
 }
 
-// After marks err as one of class [RateLimit] that asks for a wait of d before
-// the next attempt; a negative d says that it asks, but not readably for how
-// long. What becomes of it is the policy's [RetryAfter]: by default the wait is
-// the longer of d, at most 5 minutes, and the policy's own delay. A wait that
-// does not fit into the call's limits ends the call at once with
-// [ErrRetryAfter]. After(nil, d) is nil.
+// After marks err as one of class [ClassRateLimit] that asks for a wait of d
+// before the next attempt. A negative d is a request that could not be parsed.
+// The policy's [RetryAfter] limits the wait: by default it is the longer of d,
+// at most 5 minutes, and the delay of the schedule. A wait that exceeds a limit
+// of the call stops the call immediately with [ErrRetryAfter]. After(nil, d)
+// returns nil.
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -150,7 +166,7 @@ func After(err error, d time.Duration) error {
 	return &mark{err: err, after: max(d, -1)}
 }
 
-// mark is what a callee says about its own error.
+// A mark is what a callee declares about its own error.
 type mark struct {
 	err       error
 	permanent bool
@@ -160,7 +176,7 @@ type mark struct {
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
-// unmark takes off marks that the callee put outermost.
+// unmark removes the outermost marks.
 func unmark(err error) error {
 	for {
 		m, ok := err.(*mark)
