@@ -12,7 +12,8 @@ import (
 // return one. A Call belongs to one goroutine. Generated code keeps it on the
 // stack:
 //
-//   - [Call.Next] after each failed attempt;
+//   - [Call.Rewind] or [Call.Spend], if an attempt reads an argument, and
+//     [Call.Next] after each failed attempt;
 //   - [Call.Attempt] for the context of an attempt;
 //   - [Call.End], deferred, if the policy limits time or the call has a breaker;
 //   - [Call.Admit] before the first attempt and [Call.Succeed] after a success,
@@ -21,6 +22,7 @@ type Call struct {
 	policy *Policy
 	state  callState
 	last   error  // of the last attempt
+	spent  error  // why the last attempt cannot be repeated, or nil
 	id     uint64 // for observers, or 0
 
 	breaker *Breaker // or nil
@@ -217,6 +219,7 @@ func (c *Call) inspect(ctx context.Context, f *failure, in *inputs) {
 		}
 	}
 	if f.verdict == retriedError {
+		in.spent = c.spent
 		in.nested = retrying(ctx)
 		if p.Jitter != JitterNone || len(p.PerError) > 0 {
 			in.sample = rand.Float64()

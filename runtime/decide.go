@@ -38,6 +38,7 @@ type inputs struct {
 	ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
 	cause    error     // with which it ended
 	nested   bool      // the call is part of a retry of another call
+	spent    error     // why the attempt cannot be repeated, or nil
 	// The breaker admits no attempt before this time. Zero: it admits attempts
 	// now.
 	admitsAt time.Time
@@ -47,7 +48,7 @@ type inputs struct {
 // reason, the end of the call.
 type decision struct {
 	reason   Reason
-	cause    error         // why the context ended, or nil
+	cause    error         // why the context ended or the attempt cannot be repeated, or nil
 	ended    bool          // the caller's context had ended when the attempt failed
 	wait     time.Duration // before the next attempt
 	asked    time.Duration // the wait that the error asked for
@@ -85,6 +86,10 @@ func (p *Policy) decide(s *callState, f *failure, in *inputs) (d decision) {
 	d.escalate = schedule.Escalate
 	if s.tries() >= schedule.maxAttempts() {
 		d.reason = ErrAttempts
+		return d
+	}
+	if in.spent != nil && !f.refused {
+		d.reason, d.cause = ErrSpent, in.spent
 		return d
 	}
 	if p.MaxElapsed > 0 && s.failedAt.IsZero() {

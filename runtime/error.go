@@ -25,6 +25,7 @@ const (
 	ErrJobBudget   Reason = "job budget exhausted"
 	ErrNested      Reason = "attempt of a retry" // the call around this one is retried already
 	ErrEscalated   Reason = "escalated"          // a person has to look at it
+	ErrSpent       Reason = "argument used up"   // an argument cannot be rewound: Cause is why
 )
 
 // reasonOf returns the reason for a refusal by a budget.
@@ -80,7 +81,9 @@ type Error struct {
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
 	Err        error         // of the last attempt; nil if none was made
-	Cause      error         // why the context ended, [ErrBreakerOpen] if the last attempt was refused, or nil
+	// Cause is why the context ended or an argument cannot be rewound,
+	// [ErrBreakerOpen] if the last attempt was refused, or nil.
+	Cause error
 }
 
 // Error describes what happened in one line that ends with the last error.

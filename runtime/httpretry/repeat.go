@@ -1,0 +1,77 @@
+package httpretry
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// errBody is why a request cannot be sent again.
+var errBody = errors.New("the request has a body and no GetBody to read it again")
+
+// Repeat returns what to send after a failed attempt at req: req itself if it
+// has no body, else a copy whose body is that of GetBody. If there is no GetBody,
+// the attempt was the last one of the call: see [retry.Call.Spend]. Repeat does
+// not change req. Only generated code calls it.
+func Repeat(call *retry.Call, req *http.Request) *http.Request {
+	switch {
+	case req == nil || req.Body == nil || req.Body == http.NoBody:
+		return req
+	case req.GetBody == nil:
+		call.Spend(errBody)
+		return req
+	}
+	again := req.WithContext(req.Context())
+	again.Body = &lateBody{get: req.GetBody}
+	return again
+}
+
+// lateBody is a body that is opened when it is first read: no attempt may follow.
+// As the body of any request, it may be closed while it is read.
+type lateBody struct {
+	get func() (io.ReadCloser, error)
+
+	mu     sync.Mutex
+	body   io.ReadCloser // once it is open
+	closed bool
+}
+
+// Read reads the body, from its beginning at first.
+func (b *lateBody) Read(p []byte) (int, error) {
+	body, err := b.open()
+	if err != nil {
+		return 0, err
+	}
+	return body.Read(p)
+}
+
+func (b *lateBody) open() (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, http.ErrBodyReadAfterClose
+	}
+	if b.body == nil {
+		body, err := b.get()
+		if err != nil {
+			return nil, err
+		}
+		b.body = body
+	}
+	return b.body, nil
+}
+
+// Close closes the body if it is open.
+func (b *lateBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.body == nil {
+		b.closed = true
+		return nil
+	}
+	b.closed = true
+	return b.body.Close()
+}

@@ -1,0 +1,38 @@
+package retry
+
+import "io"
+
+// A Position is where a call found an argument that is read, such as a file to
+// upload, so that each attempt reads the same. The zero Position is that of no
+// argument. Only generated code uses it.
+type Position struct {
+	seeker io.Seeker
+	offset int64
+	err    error // why the offset is not known
+}
+
+// PositionOf returns the position of s, which may be nil. It allocates nothing.
+func PositionOf(s io.Seeker) Position {
+	if s == nil {
+		return Position{}
+	}
+	offset, err := s.Seek(0, io.SeekCurrent)
+	return Position{s, offset, err}
+}
+
+// Rewind takes an argument back to p after a failed attempt. Where that is not
+// possible, as for a pipe, the failed attempt was the last one: see [Call.Spend].
+func (c *Call) Rewind(p Position) {
+	if p.err == nil && p.seeker != nil {
+		_, p.err = p.seeker.Seek(p.offset, io.SeekStart)
+	}
+	if p.err != nil {
+		c.Spend(p.err)
+	}
+}
+
+// Spend makes the failed attempt the last one, because it has used up an
+// argument of the call; cause says why that cannot be restored. If the policy
+// would have tried again, [Call.Next] returns an [*Error] with [ErrSpent] and the
+// cause.
+func (c *Call) Spend(cause error) { c.spent = cause }

@@ -1,0 +1,99 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestRewind(t *testing.T) {
+	r := strings.NewReader("0123456789")
+	r.Seek(4, io.SeekStart)
+	start := PositionOf(r)
+	io.Copy(io.Discard, r)
+	p := &Policy{Schedule: Schedule{MaxAttempts: 2, InitialDelay: None}}
+	call := p.Begin()
+	call.Rewind(start)
+	call.Rewind(Position{})
+	call.Rewind(PositionOf(nil))
+	if err := call.Next(t.Context(), io.EOF); err != nil {
+		t.Fatalf("got %v, want another attempt", err)
+	}
+	if text, _ := io.ReadAll(r); string(text) != "456789" {
+		t.Errorf("the second attempt reads %q, want what the first has read", text)
+	}
+}
+
+// pipe cannot be rewound. Its offset is known if at is not negative.
+type pipe int64
+
+var errPipe = errors.New("illegal seek")
+
+func (p pipe) Seek(_ int64, whence int) (int64, error) {
+	if whence == io.SeekCurrent && p >= 0 {
+		return int64(p), nil
+	}
+	return 0, errPipe
+}
+
+func TestSpent(t *testing.T) {
+	for _, p := range []pipe{-1, 3} {
+		policy := &Policy{Name: "write", Schedule: Schedule{MaxAttempts: 3, InitialDelay: None}}
+		breaker := NewBreaker(BreakerPolicy{Failures: 1})
+		call := policy.BeginWith(Shared{Breaker: breaker})
+		if err := call.Admit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		call.Rewind(PositionOf(p))
+		err := call.Next(t.Context(), io.ErrUnexpectedEOF)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Reason != ErrSpent || e.Cause != errPipe || e.Attempts != 1 {
+			t.Errorf("pipe %d: got %v, want ErrSpent", p, err)
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(err, errPipe) {
+			t.Errorf("pipe %d: %v hides an error", p, err)
+		}
+		if breaker.State() != StateOpen {
+			t.Errorf("pipe %d: the breaker has not counted the failure", p)
+		}
+	}
+}
+
+// TestSpentLast: a call that makes one attempt, or whose error is permanent,
+// returns that error unchanged.
+func TestSpentLast(t *testing.T) {
+	permanent := Permanent(io.EOF)
+	for _, test := range []struct {
+		err  error
+		want error
+	}{{io.ErrUnexpectedEOF, io.ErrUnexpectedEOF}, {permanent, io.EOF}} {
+		call := (&Policy{Schedule: Schedule{MaxAttempts: 1}}).Begin()
+		call.Spend(errPipe)
+		if err := call.Next(t.Context(), test.err); !errors.Is(err, test.want) || errors.Is(err, ErrSpent) {
+			t.Errorf("got %v, want %v", err, test.want)
+		}
+	}
+}
+
+// TestSpentRefusal: before the first attempt nothing is used up, and a breaker
+// that is waited for ends no call.
+func TestSpentRefusal(t *testing.T) {
+	breaker := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: 1})
+	pass, _ := breaker.Ready()
+	breaker.record(permit{pass: pass}, failed)
+	policy := &Policy{Schedule: Schedule{MaxAttempts: 9, InitialDelay: 2}, RetryOn: []Class{ClassAny, ClassBreakerOpen}}
+	call := policy.BeginWith(Shared{Breaker: breaker})
+	call.Spend(errPipe)
+	if err := call.Admit(context.Background()); err != nil {
+		t.Errorf("got %v, want the first attempt", err)
+	}
+}
+
+func TestPositionAllocatesNothing(t *testing.T) {
+	var r io.ReadSeeker = strings.NewReader("0123456789")
+	var start Position
+	if n := testing.AllocsPerRun(100, func() { start = PositionOf(r) }); n != 0 || start.err != nil {
+		t.Errorf("PositionOf allocates %v times", n)
+	}
+}
