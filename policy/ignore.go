@@ -25,25 +25,20 @@ type ignore struct {
 var (
 	ignoreText = regexp.MustCompile(`(?:^|\s)(# *retrygen:ignore\b *(\S*) *(.*?))\s*$`)
 	// What a policy means can be judged otherwise; what it says cannot.
-	suppressible = regexp.MustCompile(`^P[2-8][0-9][0-9]$`)
+	suppressible = regexp.MustCompile(`^P([2-8][0-9][0-9]|91[34])$`)
+	// These are judged with the Go code: see [File.Suppress].
+	judgedWithGo = regexp.MustCompile(`^P91[34]$`)
 )
 
 // suppress takes out the problems that comments of the file ignore, and adds
-// those of the comments themselves.
-func suppress(r reporter, root *syntax.Node, text []byte) {
+// those of the comments themselves. It returns the comments about rules that need
+// the Go code.
+func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 	ignores := ignoresIn(root, text)
 	if len(ignores) == 0 {
-		return
+		return nil
 	}
-	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool {
-		for _, ig := range ignores {
-			if ig.line == p.Line && ig.rule == p.Rule && ig.reason != "" && suppressible.MatchString(p.Rule) {
-				ig.used = true
-				return true
-			}
-		}
-		return false
-	})
+	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool { return ignored(ignores, p) })
 	failed := slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Severity == rules.Error && !suppressible.MatchString(p.Rule) })
 	for _, ig := range ignores {
 		meant := strings.ToUpper(strings.TrimRight(ig.rule, ",;:."))
@@ -51,13 +46,51 @@ func suppress(r reporter, root *syntax.Node, text []byte) {
 		case !suppressible.MatchString(ig.rule) && suppressible.MatchString(meant):
 			r.problem(ig.at, "P002", "%s is not one rule: write # retrygen:ignore %s and the reason; another rule takes another comment, on a line above", quoteShort(ig.rule), meant)
 		case !suppressible.MatchString(ig.rule):
-			r.problem(ig.at, "P002", "only a rule about what a policy means can be ignored, P2… to P8…: write # retrygen:ignore P405 and the reason")
+			r.problem(ig.at, "P002", "only a rule about what a policy means can be ignored, P2… to P8…, P913 or P914: write # retrygen:ignore P405 and the reason")
 		case ig.reason == "":
 			r.problem(ig.at, "P002", "this ignore has no reason: say after %s why the policy is right", ig.rule)
+		case judgedWithGo.MatchString(ig.rule):
+			withGo = append(withGo, ig)
 		case !ig.used && !failed: // the rules judge nothing that is broken
-			r.problem(ig.at, "P001", "nothing here is reported as %s: remove the comment", ig.rule)
+			r.unused(ig)
 		}
 	}
+	return withGo
+}
+
+// ignored reports whether one of the comments ignores p.
+func ignored(ignores []*ignore, p Problem) bool {
+	for _, ig := range ignores {
+		if ig.line == p.Line && ig.rule == p.Rule && ig.reason != "" && suppressible.MatchString(p.Rule) {
+			ig.used = true
+			return true
+		}
+	}
+	return false
+}
+
+func (r reporter) unused(ig *ignore) {
+	r.problem(ig.at, "P001", "nothing here is reported as %s: remove the comment", ig.rule)
+}
+
+// Suppress returns what comments of the file leave of the problems that its
+// bindings have with the Go code, and, where none is an error, a problem for each
+// comment that leaves out nothing.
+func (f *File) Suppress(problems []Problem) []Problem {
+	r := newReporter(f.Name, nil)
+	for _, p := range problems {
+		if !ignored(f.ignores, p) {
+			r.problems = append(r.problems, p)
+		}
+	}
+	if len(AtLeast(rules.Error, r.problems)) == 0 {
+		for _, ig := range f.ignores {
+			if !ig.used {
+				r.unused(ig)
+			}
+		}
+	}
+	return r.problems
 }
 
 // ignoresIn finds the comments that ignore something. What stands in quotes or

@@ -29,6 +29,7 @@ type File struct {
 	Amplification int
 
 	classes fileClasses
+	ignores []*ignore // of rules that need the Go code
 }
 
 // A Policy is one resolved policy: defaults are merged in, and every field is
@@ -64,7 +65,7 @@ func Read(name string, text []byte) (file *File, problems []Problem, spellings *
 		file = d.decode(root)
 		file.Name = name
 		d.schema(root)
-		suppress(d.reporter, root, text)
+		file.ignores = suppress(d.reporter, root, text)
 	}
 	Sort(d.problems)
 	return file, d.problems, d.spellings
