@@ -218,7 +218,7 @@ func (r *run) keep(problems []policy.Problem) error {
 func (r *run) generate(u *unit) {
 	file, bound, problems := resolve(u)
 	u.problems = append(u.problems, problems...)
-	if len(problems) > 0 {
+	if u.failed(r.Strict) {
 		return
 	}
 	text, err := emit.Render(file)

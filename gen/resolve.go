@@ -26,7 +26,7 @@ type resolver struct {
 	constraints []string // on the builds of what is referred to
 }
 
-// resolve judges what needs the Go side: P904 to P906, P910 and P912.
+// resolve judges what needs the Go side: P904, P906, P910 and P912 to P914.
 func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
@@ -50,7 +50,7 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		r.use(p)
 	}
 	r.file.Constraint = bind.And(r.constraints...)
-	return r.file, r.bound, r.problems
+	return r.file, r.bound, u.file.Suppress(r.problems)
 }
 
 // errors finds the Go symbols of the file's error classes, where a policy needs
@@ -141,9 +141,15 @@ func (r *resolver) group(b policy.Binding) *emit.Group {
 }
 
 func (r *resolver) problem(pos policy.Pos, rule, format string, args ...any) {
-	r.problems = append(r.problems, policy.Problem{
-		File: r.unit.source, Pos: pos, Rule: rule, Severity: rules.Error, Text: fmt.Sprintf(format, args...),
-	})
+	r.report(pos, rule, rules.Error, fmt.Sprintf(format, args...))
+}
+
+func (r *resolver) warning(pos policy.Pos, rule, format string, args ...any) {
+	r.report(pos, rule, rules.Warning, fmt.Sprintf(format, args...))
+}
+
+func (r *resolver) report(pos policy.Pos, rule string, severity rules.Severity, text string) {
+	r.problems = append(r.problems, policy.Problem{File: r.unit.source, Pos: pos, Rule: rule, Severity: severity, Text: text})
 }
 
 // use adds a policy to the file: its variable, and a generic function if
@@ -302,7 +308,7 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 		if w.Target.Kind == bind.MethodOf && w.Target.Pkg == "" {
 			recv = w.Target.Name
 		}
-		w.Use = r.serve(b.Use, w.Target, w.Target.Func, recv, b.Pos, b.Symbol)
+		w.Use = r.serve(b.Use, w.Target, recv, served{fn: w.Target.Func, symbol: b.Symbol, pos: b.Pos})
 	}
 }
 
@@ -342,7 +348,7 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		case m.Err != "":
 			r.problem(pos, "P904", "%s.%s cannot be bound: %s", b.Symbol, m.Name, m.Err)
 		default:
-			one = r.serve(use, w.Target, m.Func, "", pos, b.Symbol+"."+m.Name)
+			one = r.serve(use, w.Target, "", served{fn: m.Func, symbol: b.Symbol + "." + m.Name, pos: pos, method: m.Name})
 		}
 		w.By = append(w.By, one)
 		served := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
@@ -351,45 +357,4 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		}
 		r.note(served, pos)
 	}
-}
-
-// serve says how fn of target is served, if it can be. recv is its receiver's
-// type, if that is of this package. That the policy is defined is known already.
-func (r *resolver) serve(use policy.Use, target *bind.Target, fn bind.Func, recv string, pos policy.Pos, symbol string) *emit.Use {
-	p := r.policies[use.Policy]
-	r.wrapped[use.Policy] = true
-	u := &emit.Use{Policy: p, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
-	switch {
-	case u.Key && fn.CtxType != "":
-		r.problem(pos, "P906", "idempotent: key puts a key into the context, but the context of %s is %s, another type than context.Context, which cannot be put in its place: take a context.Context, or write idempotent: true", symbol, fn.CtxType)
-	case u.Key && fn.Ctx < 0:
-		r.problem(pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", symbol)
-	}
-	if u.Fallback != "" {
-		isMethod, isGeneric, constraint, err := r.unit.pkg.Fallback(u.Fallback, fn, target.TypeParams, recv)
-		r.constraints = append(r.constraints, constraint)
-		if err != nil {
-			r.problem(use.Fallback.Pos, "P904", "the fallback of %s: %v", symbol, err)
-		}
-		if u.FallbackMethod = isMethod; isGeneric {
-			u.FallbackParams = target.TypeParams
-		}
-	}
-	limit, field := p.AttemptTimeout, "attempt_timeout"
-	if p.Timeout > 0 {
-		limit, field = p.Timeout, "timeout"
-	}
-	switch {
-	case limit <= 0:
-	case fn.CtxType != "":
-		r.problem(pos, "P906", "policy %s has a %s, but the context of %s is %s, another type than context.Context, on which no limit can be put: take a context.Context, or bind it to a policy without time limits", p.Name, field, symbol, fn.CtxType)
-	case fn.Ctx < 0:
-		r.problem(pos, "P906", "policy %s has a %s, but %s takes no context.Context through which to end it: add the parameter, or bind it to a policy without time limits", p.Name, field, symbol)
-	case fn.Stream != "":
-		r.problem(pos, "P910", "policy %s has a %s, but %s returns %s, which the end of the limit would cut off while it is read: bind a function that reads it to the end, or use a policy without time limits", p.Name, field, symbol, fn.Stream)
-	}
-	if fn.Reader != "" && p.MaxAttempts != 1 {
-		r.problem(pos, "P912", "policy %s retries %s, whose first attempt leaves nothing to read in %s: take the bytes, or an io.ReadSeeker that it rewinds, or bind it to a policy with max_attempts: 1, or as one of several methods to none", p.Name, symbol, fn.Reader)
-	}
-	return u
 }

@@ -13,7 +13,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P002", Title: "an ignore that cannot be obeyed",
-		Doc:   "A comment ignores a rule without saying why, or one that cannot be ignored: only rules about what a policy means can, P2… to P8….",
+		Doc:   "A comment ignores a rule without saying why, or one that cannot be ignored: only rules about what a policy means can, P2… to P8…, P913 and P914.",
 		Wrong: "{version: 1, policies: {read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}}} # retrygen:ignore P405",
 		Right: "{version: 1, policies: {read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}}} # retrygen:ignore P405 it never takes that long",
 	},
@@ -109,7 +109,7 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P906", Title: "a time limit without a context",
-		Doc:   "A policy with a time limit is bound to a function that takes no context.Context, or a context of another type: nothing can tell it to end. Only the generator sees the function.",
+		Doc:   "A policy with a time limit is bound to a function that takes neither a context.Context nor an *http.Request, or a context of another type: nothing can end it. Only the generator sees the function.",
 		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(id int) error",
 		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(ctx context.Context, id int) error",
 	},
@@ -121,7 +121,10 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P910", Title: "a time limit on a stream",
-		Doc:   "A policy with a time limit is bound to a function that returns a stream, which the end of the limit would cut off while it is read. Only the generator sees the function.",
+		Doc: "A policy with a time limit is bound to a function that returns a stream: a result in which the call goes on after the return, under its context, which the end of the limit ends. " +
+			"A result is a stream if it can be asked for work that may block or fail, and the request takes no context of its own: a channel, an iterator, a reader or writer that has to be closed, rows, messages (Recv, Next, Scan), a transaction. " +
+			"A list of streams is one as well, and so is a struct with a stream in an exported field, and a type with a method that returns a channel, such as a watch. " +
+			"Not reported: files and connections, which have deadlines of their own; cursors whose Next takes a context; a struct that holds an *http.Response, which is usually kept for its status and header. Only the generator sees the function.",
 		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Open: read}} # func Open(ctx context.Context) (io.ReadCloser, error)",
 		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Load: read}} # func Load(ctx context.Context) ([]byte, error)",
 	},
@@ -133,9 +136,25 @@ var Language = []rules.Rule{
 	},
 	{
 		ID: "P912", Title: "a retry of what can be read once",
-		Doc:   "A policy that retries is bound to a function that takes an io.Reader or io.ReadCloser: the first attempt reads it, and the next ones send what is left, which is nothing. Only the generator sees the function.",
-		Wrong: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, body io.Reader) error",
-		Right: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, body []byte) error",
+		Doc: "A policy that retries is bound to a function that takes something to read, which its type does not allow to rewind: the first attempt reads it, and the next ones send what is left, which is nothing, and succeed. " +
+			"Arguments are searched through pointers, lists, maps and fields, of other packages the exported ones; what is in an interface cannot be seen. " +
+			"An io.Seeker is rewound before each retry to where the call found it, whether it is a parameter or a field. The body of an *http.Request parameter is sent again as its GetBody gives it. Where that fails at run time, as for a pipe or a request without GetBody, the call ends with retry.ErrSpent around the error of its attempt. " +
+			"Not reported: random bytes, which are readers called rand or random. Only the generator sees the function.",
+		Wrong: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, in *Input) error; type Input struct{ Body io.Reader }",
+		Right: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, in *Input) error; type Input struct{ Body io.ReadSeeker }",
+	},
+	{
+		ID: "P913", Title: "a retry that repeats what was written",
+		Doc: "A policy that retries is bound to a function that takes a writer, a connection, a channel or an iterator, in a parameter or in a field: what a failed attempt has written or sent stays, what it has received is gone. An attempt that fails after half of a file leaves the half in front of the whole, and the call succeeds. " +
+			"Not reported: logs, which are writers with log in their name; channels of struct{} that are only received from. Only the generator sees the function. If the function undoes what it has done before it fails, say so: # retrygen:ignore P913 and the reason.",
+		Wrong: "{version: 1, policies: {read: {}}, bind: {Copy: read}} # func Copy(ctx context.Context, to io.Writer) error",
+		Right: "{version: 1, policies: {read: {}}, bind: {Load: read}} # func Load(ctx context.Context) ([]byte, error)",
+	},
+	{
+		ID: "P914", Title: "a retry that does not see the status",
+		Doc:   "A policy that retries is bound to a function from *http.Request to *http.Response, such as http.Client.Do or RoundTrip: it returns no error for the status 503 or 429, and the policy does not retry these, nor read Retry-After. An http.Client with an httpretry.Transport does. Only the generator sees the function.",
+		Wrong: "{version: 1, policies: {read: {}}, bind: {net/http.Client.Do: read}}",
+		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch(req *http.Request) (*User, error)",
 	},
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // needGo are rules that only the generator can judge.
-var needGo = []string{"P906", "P910", "P911", "P912"}
+var needGo = []string{"P906", "P910", "P911", "P912", "P913", "P914"}
 
 // TestLanguage: each rule about the file reports its wrong example and nothing
 // in the right one.

@@ -6,6 +6,7 @@ package bind
 import (
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,8 +51,29 @@ type Func struct {
 	Ctx      int    // index of the parameter that is a context.Context, or implements it, or -1
 	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
 	HasError bool   // the last result is an error
+	Request  int    // index of the *http.Request whose context is that of the call, where Ctx is -1; or -1
 	Stream   string // the result that lives on after the call, if any: *http.Response
-	Reader   string // the parameter that can be read once only, if any: body
+	Inputs   []Input
+	Exchange bool // it sends an *http.Request and returns the *http.Response
+}
+
+// TakesContext reports whether a call can be given another context.
+func (f *Func) TakesContext() bool { return f.Ctx >= 0 && f.CtxType == "" || f.Request >= 0 }
+
+// WithReceiver returns f as a function whose first parameter is the receiver.
+func (f Func) WithReceiver(recv Param) Func {
+	f.Params = append([]Param{recv}, f.Params...)
+	if f.Ctx >= 0 {
+		f.Ctx++
+	}
+	if f.Request >= 0 {
+		f.Request++
+	}
+	f.Inputs = slices.Clone(f.Inputs)
+	for i := range f.Inputs {
+		f.Inputs[i].Param++
+	}
+	return f
 }
 
 // A Param is a parameter, result or type parameter. Its name may be empty or

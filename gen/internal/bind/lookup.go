@@ -218,7 +218,7 @@ func plain(t types.Type) string {
 
 func (b binder) signature(obj *types.Func) Func {
 	sig := obj.Signature()
-	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1}
+	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1, Request: -1}
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)
 		p := b.param(v)
@@ -229,11 +229,6 @@ func (b binder) signature(obj *types.Func) Func {
 		if f.Ctx < 0 && isContext(v.Type()) {
 			f.Ctx = i
 		}
-		if f.Reader == "" && isReadOnce(v.Type()) {
-			if f.Reader = p.Name; p.Name == "" || p.Name == "_" {
-				f.Reader = "its " + plain(v.Type())
-			}
-		}
 		f.Params = append(f.Params, p)
 	}
 	for i := 0; i < len(f.Params) && f.Ctx < 0; i++ {
@@ -241,6 +236,13 @@ func (b binder) signature(obj *types.Func) Func {
 			f.Ctx, f.CtxType = i, plain(t)
 		}
 	}
+	for i := 0; i < len(f.Params) && f.Ctx < 0 && f.Request < 0; i++ {
+		if isRequest(sig.Params().At(i).Type()) {
+			f.Request = i
+		}
+	}
+	f.Inputs = b.inputs(sig)
+	f.Exchange = f.Request >= 0 && sig.Results().Len() == 2 && isResponse(sig.Results().At(0).Type())
 	for v := range sig.Results().Variables() {
 		f.Results = append(f.Results, b.param(v))
 		f.HasError = isError(v.Type())

@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/retrygen/retrygen/gen/internal/bind"
@@ -35,7 +37,7 @@ type body struct {
 // own: to carry a limit on time, or the number of a nested call's attempt.
 func (u *Use) derives(fn bind.Func) bool {
 	p := u.Policy
-	return fn.Ctx >= 0 && fn.CtxType == "" && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested)
+	return fn.TakesContext() && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested)
 }
 
 // declares reports whether the body declares its results, with their types,
@@ -46,7 +48,7 @@ func (u *Use) declares(fn bind.Func) bool {
 
 // body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
 func (b body) code() []jen.Code {
-	code := b.key()
+	code := append(b.key(), b.positions()...)
 	switch {
 	case b.derives() && b.use.declares(b.fn):
 		return append(code, b.derivedAndShared()...)
@@ -63,17 +65,21 @@ func (b body) derives() bool { return b.use.derives(b.fn) }
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.results[len(b.l.results)-1]) }
 
+// ctx is the context of the call: a parameter, or that of a request.
 func (b body) ctx() *jen.Statement {
-	if b.fn.Ctx < 0 {
-		return jen.Qual("context", "Background").Call()
+	switch {
+	case b.fn.Ctx >= 0:
+		return jen.Id(b.l.params[b.fn.Ctx])
+	case b.fn.Request >= 0:
+		return jen.Id(b.l.params[b.fn.Request]).Dot("Context").Call()
 	}
-	return jen.Id(b.l.params[b.fn.Ctx])
+	return jen.Qual("context", "Background").Call()
 }
 
 // attempt is the call of the callee with the context of a later attempt, which
 // is a context.Context and nothing else.
 func (b body) attempt() *jen.Statement {
-	if b.fn.Ctx < 0 || b.fn.CtxType != "" {
+	if !b.fn.TakesContext() {
 		return b.call(nil)
 	}
 	return b.call(jen.Id(b.l.call).Dot("Attempt").Call(b.ctx()))
@@ -124,11 +130,20 @@ func (b body) try(call *jen.Statement, before ...jen.Code) jen.Code {
 // key emits
 //
 //	ctx = retry.EnsureIdempotencyKey(ctx)
+//
+// or, where a request has the context,
+//
+//	req = req.WithContext(retry.EnsureIdempotencyKey(req.Context()))
 func (b body) key() []jen.Code {
 	if !b.use.Key {
 		return nil
 	}
-	return []jen.Code{b.ctx().Op("=").Qual(RuntimePath, "EnsureIdempotencyKey").Call(b.ctx())}
+	ctx := jen.Qual(RuntimePath, "EnsureIdempotencyKey").Call(b.ctx())
+	if b.fn.Ctx >= 0 {
+		return []jen.Code{b.ctx().Op("=").Add(ctx)}
+	}
+	req := jen.Id(b.l.params[b.fn.Request])
+	return []jen.Code{req.Clone().Op("=").Add(req).Dot("WithContext").Call(ctx)}
 }
 
 // begin emits
@@ -214,7 +229,7 @@ func (b body) peeled() []jen.Code {
 		b.results().Op(assign).Add(b.call(nil)),
 		jen.If(b.err().Op("==").Nil()).Block(b.success(first...)...),
 		b.begin(),
-		jen.For().Block(b.next(), b.try(b.attempt(), later...)),
+		jen.For().Block(append(b.rewind(), b.next(), b.try(b.attempt(), later...))...),
 	}
 }
 
@@ -228,11 +243,10 @@ func (b body) derived() []jen.Code {
 	return []jen.Code{
 		b.begin(),
 		b.deferEnd(),
-		jen.For().Block(
+		jen.For().Block(slices.Concat([]jen.Code{
 			b.results().Op(assign).Add(b.attempt()),
 			jen.If(b.err().Op("==").Nil()).Block(b.success()...),
-			b.next(),
-		),
+		}, b.rewind(), []jen.Code{b.next()})...),
 	}
 }
 
@@ -281,7 +295,7 @@ func (b body) guarded() []jen.Code {
 		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(news...)...),
 		b.begin(),
 		b.deferEnd(),
-		jen.If(jen.Id(b.l.ready)).Block(b.decide("Next", b.err())).Else().Block(b.decide("Admit")),
+		jen.If(jen.Id(b.l.ready)).Block(append(b.rewind(), b.decide("Next", b.err()))...).Else().Block(b.decide("Admit")),
 	}
 	return append(b.declared,
 		jen.Id(b.l.shared).Op(":=").Add(of),
@@ -324,7 +338,8 @@ func (b body) decide(method string, args ...jen.Code) *jen.Statement {
 //	return user, err
 func (b body) attempts(first jen.Code) []jen.Code {
 	return []jen.Code{
-		jen.For(first, b.err().Op("==").Nil(), b.decide("Next", b.err())).Block(b.try(b.attempt(), b.succeed())),
+		jen.For(first, b.err().Op("==").Nil(), b.decide("Next", b.err())).
+			Block(append([]jen.Code{b.try(b.attempt(), b.succeed())}, b.rewind()...)...),
 		b.giveUp(),
 	}
 }

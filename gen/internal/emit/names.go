@@ -62,7 +62,7 @@ func lowerFirst(s string) string {
 
 // imported returns the names of all packages that f may need, by import path.
 func imported(f File) map[string]string {
-	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time", RuntimePath: "retry"}
+	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time", RuntimePath: "retry", RequestPath: "httpretry"}
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}
@@ -154,6 +154,8 @@ type locals struct {
 	named   bool // the results are named in the signature
 
 	shared, pass, ready string
+
+	starts []string // of the inputs that are rewound, in their order
 }
 
 // choose picks the names of a wrapper of fn. outer are the names that its body
@@ -201,6 +203,11 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	}
 	l.call = s.name("call")
 	l.shared, l.pass, l.ready = s.name("shared"), s.name("pass"), s.name("ready")
+	for _, in := range fn.Inputs {
+		if in.Rewinds() {
+			l.starts = append(l.starts, s.name("start"))
+		}
+	}
 	return l
 }
 

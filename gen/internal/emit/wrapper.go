@@ -21,6 +21,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		Params:   []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "op", Type: "func(" + bind.ContextType + ") (T, error)"}},
 		Results:  []bind.Param{{Type: "T"}, {Type: "error"}},
 		HasError: true,
+		Request:  -1,
 	}
 	p.comment(out, policy.Func+" calls op until it succeeds or policy "+policy.Name+" gives up.")
 	use := &Use{Policy: &policy, Unit: -1}
@@ -63,6 +64,9 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	}
 	if use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
 		names = append(names, p.aliases[RuntimePath], SharedDefault)
+	}
+	if len(use.rewinds(fn)) > 0 {
+		names = append(names, p.aliases[RuntimePath], p.aliases[RequestPath])
 	}
 	return names
 }
@@ -152,11 +156,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 		return
 	}
 	// The receiver becomes the first parameter.
-	fn := t.Func
-	fn.Params = append([]bind.Param{{Name: recv, Type: t.Recv.Type}}, fn.Params...)
-	if fn.Ctx >= 0 {
-		fn.Ctx++
-	}
+	fn := t.Func.WithReceiver(bind.Param{Name: recv, Type: t.Recv.Type})
 	use := *w.Use
 	use.recv = true
 	if use.Unit >= 0 {
@@ -175,8 +175,12 @@ func (p printer) method(out *jen.File, w Wrapper) {
 func callWith(callee *jen.Statement, fn bind.Func, l locals) func(ctx jen.Code) *jen.Statement {
 	return func(ctx jen.Code) *jen.Statement {
 		args := ids(l.params)
-		if ctx != nil && fn.Ctx >= 0 {
+		switch {
+		case ctx == nil:
+		case fn.Ctx >= 0:
 			args[fn.Ctx] = ctx
+		case fn.Request >= 0:
+			args[fn.Request] = jen.Add(args[fn.Request]).Dot("WithContext").Call(ctx)
 		}
 		if fn.Variadic {
 			args[len(args)-1] = jen.Id(l.params[len(args)-1]).Op("...")
