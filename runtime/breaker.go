@@ -7,102 +7,40 @@ import (
 	"time"
 )
 
-// Defaults of the fields of [BreakerPolicy].
-const (
-	defaultFailures      = 3
-	defaultOpenFor       = 30 * time.Second
-	defaultHalfOpenCalls = 1
-	defaultSuccesses     = 1
-)
-
-// A BreakerPolicy says when a circuit breaker opens and closes. It is plain
-// data. The zero value of every field but Name means its default.
-type BreakerPolicy struct {
-	// Name of the breaker in errors and events.
-	Name string
-	// Failures is how many attempts in a row must fail to open the breaker.
-	// Zero means 3.
-	Failures int
-	// OpenFor is how long an open breaker refuses every call. Strictly more
-	// has to pass. Zero means 30s.
-	OpenFor time.Duration
-	// HalfOpenCalls is how many attempts a half-open breaker admits at a time.
-	// Zero means 1.
-	HalfOpenCalls int
-	// Successes is how many of them must succeed in a row to close it. The
-	// first failure opens it again. Zero means 1.
-	Successes int
-	// EscalateAfter is the number of consecutive failures, those of half-open
-	// attempts included, after which the breaker refuses every call until
-	// [Breaker.Reset]. Zero means never.
-	EscalateAfter int
-	// Count are the classes of errors that count as failures. Others neither
-	// count nor interrupt a row. Empty means every error that the policy
-	// retries, and [Transient] ones that it does not. The end of the caller's
-	// context never counts.
-	Count []Class
-}
-
-// Effective returns p with every default written out.
-func (p BreakerPolicy) Effective() BreakerPolicy {
-	p.Failures = orDefault(p.Failures, defaultFailures)
-	p.OpenFor = orDefault(p.OpenFor, defaultOpenFor)
-	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, defaultHalfOpenCalls)
-	p.Successes = orDefault(p.Successes, defaultSuccesses)
-	return p
-}
-
-func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
-	if value == 0 {
-		return otherwise
-	}
-	return value
-}
-
-// A BreakerState says whether a breaker lets calls through.
-type BreakerState uint8
-
-// The states.
-const (
-	StateClosed    BreakerState = iota // calls pass
-	StateOpen                          // calls are refused until OpenFor has passed
-	StateHalfOpen                      // some calls pass, to find out
-	StateEscalated                     // calls are refused until Reset
-)
-
-var breakerStates = [...]string{"closed", "open", "half-open", "escalated"}
-
-// String returns the name of the state.
-func (s BreakerState) String() string {
-	if int(s) < len(breakerStates) {
-		return breakerStates[s]
-	}
-	return "unknown"
-}
-
-// A Breaker is a circuit breaker. Any number of calls and goroutines share one.
-// It takes one sample from each attempt. While it is closed and nothing fails,
-// it costs an atomic load before an attempt and one after.
+// A Breaker is a circuit breaker, shared by any number of calls and goroutines.
+// It takes one sample of each attempt: success, failure or neutral. The zero
+// Breaker is closed and has the default policy. A Breaker must not be copied
+// after first use.
+//
+// A breaker without rates that is closed and has seen no failure since the last
+// success costs an atomic load before an attempt and one after. With a
+// FailureRate, a success also costs a clock reading and an atomic addition; with
+// a SlowRate, one more clock reading. It starts neither timers nor goroutines.
 type Breaker struct {
-	// word tells the fast path what the rest says: the generation, and below
-	// it whether anything but silence reigns. It changes under mu.
-	word atomic.Uint64
+	// word is what the fast path reads: the generation, and the bits below. It
+	// is written under mu. The word of the zero Breaker has no bit set.
+	word   atomic.Uint64
+	window atomic.Pointer[window] // nil unless closed and a rate is set
+	policy BreakerPolicy          // as given; never written after NewBreaker
 
-	policy BreakerPolicy
 	mu     sync.Mutex
+	limits BreakerPolicy // effective
 	state  BreakerState
-	// failures in a row, those of half-open attempts included.
+	// failures is the number of consecutive failures, half-open attempts
+	// included.
 	failures  int
-	successes int // in a row, while half-open
+	successes int // while half-open
 	openUntil time.Time
-	// generation counts changes of the state: what was admitted under another
-	// one says nothing about this one.
+	// generation is the number of states so far. The result of an attempt counts
+	// only in the generation that admitted it. Zero: the breaker has not been
+	// used.
 	generation uint64
 	probes     []probe
 	lastProbe  uint64
 }
 
-// A probe is a half-open attempt that is under way.
+// A probe is an attempt that a half-open breaker has admitted, and for which it
+// waits.
 type probe struct {
 	id      uint64
 	started time.Time
@@ -110,115 +48,134 @@ type probe struct {
 
 // The bits of Breaker.word below the generation.
 const (
-	failing       = 1 << iota // something failed since the last success
-	notClosed                 // calls need leave
-	given                     // always: no word is the zero Pass
+	admits        = 1 << iota // attempts need not ask; in a Pass: the attempt is admitted
+	quiet                     // a success changes nothing
+	failing                   // the last sample was a failure
 	generationBit = iota
 )
 
-// NewBreaker returns a closed breaker.
+// NewBreaker returns a closed breaker. It panics if a field of p is negative,
+// if a rate is not a number from 0 to 1, or if one of SlowCall and SlowRate is
+// set without the other.
 func NewBreaker(p BreakerPolicy) *Breaker {
-	b := &Breaker{policy: p.Effective()}
-	b.publish()
+	if err := p.validate(); err != nil {
+		panic("retry: " + err.Error())
+	}
+	b := &Breaker{policy: p}
+	b.lock()
+	b.mu.Unlock()
 	return b
 }
 
-// A Pass is the leave of one attempt: Breaker.word as the attempt found it. The
-// zero Pass is none.
+// lock locks the breaker, and sets up one that has not been used.
+func (b *Breaker) lock() {
+	b.mu.Lock()
+	if b.generation == 0 {
+		b.limits = b.policy.Effective()
+		b.set(StateClosed, time.Now())
+	}
+}
+
+// A Pass is the permission for one attempt: Breaker.word as the attempt found
+// it. The zero Pass is no permission.
 type Pass uint64
 
-// A permit is any leave.
+// A permit is the permission for one attempt.
 type permit struct {
-	pass  Pass
-	probe uint64 // of a half-open attempt, or 0
+	pass    Pass
+	probe   uint64    // of a half-open breaker, or 0
+	started time.Time // zero where the pass is that of Ready
 }
 
-// given reports whether there is leave at all: [Breaker.Ready] returns a Pass
-// that is none where the breaker is not closed.
-func (p permit) given() bool { return p.pass&given != 0 && (p.probe != 0 || p.pass&notClosed == 0) }
-
-// Ready returns leave for an attempt if the breaker is closed. Where it is not,
-// [Call.Next] decides.
+// Ready returns a Pass, and true, if the breaker admits attempts without being
+// asked. Otherwise [Call.Next] asks it.
 func (b *Breaker) Ready() (Pass, bool) {
 	p := Pass(b.word.Load())
-	return p, p&notClosed == 0
+	return p, p&admits != 0
 }
 
-// Calm reports whether the breaker is closed and nothing has failed since the
-// last success: another success is no news then.
-func (b *Breaker) Calm() bool { return b.word.Load()&(failing|notClosed) == 0 }
+// Calm reports whether another success changes nothing: the breaker is closed,
+// nothing has failed since the last success, and no rate is set.
+func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
 
-// Succeed tells the breaker that an attempt has succeeded.
+// Succeed reports the success of the attempt that p admitted.
 func (b *Breaker) Succeed(p Pass) {
 	if !b.Calm() {
 		b.record(permit{pass: p}, succeeded)
 	}
 }
 
-// sample is what an attempt tells of the service.
-type sample uint8
-
-const (
-	succeeded sample = iota
-	failed
-	neutral // nothing
-)
-
-// State returns the state that the breaker is in now.
+// State returns the current state.
 func (b *Breaker) State() BreakerState {
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	return b.stateAt(time.Now())
 }
 
-// stateAt opens the door by half where its time has come. An open breaker
-// changes when somebody looks, so that it needs no timer.
+// stateAt returns the state at a time. An open breaker becomes half-open when it
+// is looked at, so that it needs no timer.
 func (b *Breaker) stateAt(now time.Time) BreakerState {
 	if b.state == StateOpen && now.After(b.openUntil) {
-		b.set(StateHalfOpen)
+		b.set(StateHalfOpen, now)
 	}
 	return b.state
 }
 
-// set changes the state: a new generation.
-func (b *Breaker) set(s BreakerState) {
+// set begins a new generation.
+func (b *Breaker) set(s BreakerState, now time.Time) {
 	b.state, b.successes, b.probes = s, 0, nil
 	b.generation++
+	switch {
+	case s == StateOpen:
+		b.openUntil = now.Add(b.limits.OpenFor)
+	case s == StateClosed && b.limits.hasRate():
+		b.window.Store(newWindow(&b.limits, b.generation, now))
+	}
+	if s != StateClosed {
+		b.window.Store(nil)
+	}
 	b.publish()
 }
 
 func (b *Breaker) publish() {
-	word := b.generation<<generationBit | given
-	if b.failures > 0 {
-		word |= failing
-	}
-	if b.state != StateClosed {
-		word |= notClosed
+	word := b.generation << generationBit
+	if b.state == StateClosed {
+		if b.limits.SlowCall == 0 {
+			word |= admits // else the start of the attempt has to be known
+		}
+		if b.failures > 0 {
+			word |= failing
+		} else if !b.limits.hasRate() {
+			word |= quiet
+		}
 	}
 	b.word.Store(word)
 }
 
-// admit gives leave for an attempt, if it may have it.
+// admit returns the permit for an attempt that starts now, and false if the
+// breaker refuses it.
 func (b *Breaker) admit(now time.Time) (permit, bool) {
-	if pass, ok := b.Ready(); ok {
-		return permit{pass: pass}, true
+	if w := b.window.Load(); w != nil {
+		return permit{pass: Pass(w.generation<<generationBit | admits), started: now}, true
 	}
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
+	p := permit{started: now}
 	switch b.stateAt(now) {
-	case StateClosed:
-		return permit{pass: Pass(b.word.Load())}, true
+	case StateOpen, StateEscalated:
+		return permit{}, false
 	case StateHalfOpen:
-		// A probe that is not heard of for as long as the breaker stays open
-		// must not wedge it.
-		b.probes = slices.DeleteFunc(b.probes, func(p probe) bool { return now.Sub(p.started) > b.policy.OpenFor })
-		if len(b.probes) < b.policy.HalfOpenCalls {
-			b.lastProbe++
-			b.probes = append(b.probes, probe{b.lastProbe, now})
-			return permit{Pass(b.word.Load()), b.lastProbe}, true
+		// A probe that does not end must not block the breaker.
+		b.probes = slices.DeleteFunc(b.probes, func(p probe) bool { return now.Sub(p.started) > b.limits.OpenFor })
+		if len(b.probes) >= b.limits.HalfOpenCalls {
+			return permit{}, false
 		}
+		b.lastProbe++
+		p.probe = b.lastProbe
+		b.probes = append(b.probes, probe{p.probe, now})
 	}
-	return permit{}, false
+	p.pass = Pass(b.word.Load() | admits)
+	return p, true
 }
 
 // never is a time at which an escalated breaker still admits nothing.
@@ -230,7 +187,7 @@ func (b *Breaker) admitsAt() time.Time {
 	if _, ok := b.Ready(); ok {
 		return time.Time{}
 	}
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	switch b.state {
 	case StateOpen:
@@ -241,77 +198,113 @@ func (b *Breaker) admitsAt() time.Time {
 	return time.Time{}
 }
 
-// record takes the sample of an attempt. One of an earlier generation, or of a
-// probe that has lapsed, is dropped.
-func (b *Breaker) record(p permit, s sample) BreakerState {
-	now := time.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !p.given() || uint64(p.pass)>>generationBit != b.generation {
-		return b.state
-	}
-	if b.state == StateHalfOpen {
-		i := slices.IndexFunc(b.probes, func(have probe) bool { return have.id == p.probe })
-		if i < 0 {
-			return b.state
-		}
-		b.probes = slices.Delete(b.probes, i, i+1)
-	}
-	switch s {
-	case succeeded:
-		b.succeeded()
-	case failed:
-		b.failed(now)
-	}
-	return b.state
-}
+// A sample is what the result of an attempt shows about the service.
+type sample uint8
 
-func (b *Breaker) succeeded() {
-	if b.state == StateHalfOpen {
-		if b.successes++; b.successes < b.policy.Successes {
+const (
+	succeeded sample = iota
+	failed
+	neutral // nothing
+)
+
+// record takes the sample of an attempt that has just ended.
+func (b *Breaker) record(p permit, s sample) {
+	if s == succeeded {
+		w := b.window.Load()
+		// Have: a closed breaker with rates. While nothing fails, a success only
+		// has to be counted.
+		if w != nil && p.of(w.generation) && b.word.Load()&failing == 0 && w.succeeded(&p) {
 			return
 		}
-		b.failures = 0
-		b.set(StateClosed)
+	}
+	b.recordAt(p, s, time.Now())
+}
+
+// of reports whether a generation has given the permit.
+func (p *permit) of(generation uint64) bool {
+	return p.pass&admits != 0 && uint64(p.pass)>>generationBit == generation
+}
+
+// recordAt takes the sample of an attempt that ended at a time. The result of
+// an attempt that another generation admitted is dropped; that of a probe which
+// has lost its place counts.
+func (b *Breaker) recordAt(p permit, s sample, now time.Time) {
+	b.lock()
+	defer b.mu.Unlock()
+	if !p.of(b.generation) {
 		return
 	}
-	b.failures = 0
+	if i := slices.IndexFunc(b.probes, func(other probe) bool { return other.id == p.probe }); i >= 0 {
+		b.probes = slices.Delete(b.probes, i, i+1)
+	}
+	if s == neutral {
+		return
+	}
+	slow := b.limits.SlowCall > 0 && now.Sub(p.started) > b.limits.SlowCall
+	if b.state == StateHalfOpen {
+		b.probed(s == failed || slow, now)
+		return
+	}
+	b.sampled(s == failed, slow, now)
+}
+
+// probed takes the result of an attempt that a half-open breaker admitted.
+func (b *Breaker) probed(failed bool, now time.Time) {
+	if failed {
+		b.failures++
+		b.open(now)
+		return
+	}
+	if b.successes++; b.successes >= b.limits.Successes {
+		b.failures = 0
+		b.set(StateClosed, now)
+	}
+}
+
+// sampled takes the result of an attempt that a closed breaker admitted.
+func (b *Breaker) sampled(failed, slow bool, now time.Time) {
+	if failed {
+		b.failures++
+	} else {
+		b.failures = 0
+	}
+	rate := false
+	if w := b.window.Load(); w != nil {
+		w.count(now, failed, slow)
+		rate = (failed || slow) && w.exceeds(&b.limits)
+	}
+	if rate || reached(b.failures, b.limits.Failures) || reached(b.failures, b.limits.EscalateAfter) {
+		b.open(now)
+		return
+	}
 	b.publish()
 }
 
-func (b *Breaker) failed(now time.Time) {
-	b.failures++
-	switch {
-	case b.policy.EscalateAfter > 0 && b.failures >= b.policy.EscalateAfter:
-		b.set(StateEscalated)
-	case b.state == StateHalfOpen || b.failures >= b.policy.Failures:
-		b.openUntil = now.Add(b.policy.OpenFor)
-		b.set(StateOpen)
-	default:
-		b.publish()
+// open opens the breaker, or escalates it.
+func (b *Breaker) open(now time.Time) {
+	if reached(b.failures, b.limits.EscalateAfter) {
+		b.set(StateEscalated, now)
+		return
 	}
+	b.set(StateOpen, now)
 }
 
-// Reset closes the breaker, whatever its state. It is the only way out of
-// [Escalated].
+// reached reports whether n has reached a limit, of which zero is none.
+func reached(n, limit int) bool { return limit > 0 && n >= limit }
+
+// Reset closes the breaker, whatever its state is. No other call closes a
+// breaker that is escalated.
 func (b *Breaker) Reset() {
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	b.failures = 0
-	b.set(StateClosed)
+	b.set(StateClosed, time.Now())
 }
 
-// A BreakerSnapshot is the state of a breaker to be kept, as JSON for example.
-type BreakerSnapshot struct {
-	State     BreakerState `json:"state"`
-	Failures  int          `json:"failures"`
-	OpenUntil time.Time    `json:"open_until,omitzero"`
-}
-
-// Save returns the state of the breaker. Half-open attempts under way are not
-// part of it.
+// Save returns the state of the breaker. The attempts that are running and
+// the counts of the window are not part of it.
 func (b *Breaker) Save() BreakerSnapshot {
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	s := BreakerSnapshot{State: b.state, Failures: b.failures}
 	if b.state == StateOpen {
@@ -320,21 +313,22 @@ func (b *Breaker) Save() BreakerSnapshot {
 	return s
 }
 
-// Restore puts the breaker into a state that was saved. An open breaker whose
-// time has come is half-open; one that would stay open for longer than OpenFor
-// has been saved by another clock, and stays open for OpenFor.
+// Restore puts the breaker into a state that [Breaker.Save] returned, and its
+// window starts empty. An open breaker whose time has passed becomes half-open.
+// One that would stay open for longer than OpenFor was saved under another
+// clock, and stays open for OpenFor. A state that is not one of the constants
+// means closed, and negative failures mean none.
 func (b *Breaker) Restore(s BreakerSnapshot) {
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	b.failures = max(s.Failures, 0)
-	b.openUntil = s.OpenUntil
-	if latest := now.Add(b.policy.OpenFor); b.openUntil.After(latest) {
-		b.openUntil = latest
-	}
 	if s.State > StateEscalated {
-		s.State = StateClosed // not one of ours
+		s.State = StateClosed
 	}
-	b.set(s.State)
+	b.set(s.State, now)
+	if s.OpenUntil.Before(b.openUntil) {
+		b.openUntil = s.OpenUntil
+	}
 	b.stateAt(now)
 }

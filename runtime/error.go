@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -116,7 +117,7 @@ type escalatedBreaker string
 
 // Error names the breaker and what closes it.
 func (b escalatedBreaker) Error() string {
-	return fmt.Sprintf("breaker %s is escalated and admits no call until Reset", string(b))
+	return strings.TrimSuffix("breaker "+string(b), " ") + " is escalated and admits no call until Reset"
 }
 
 // Is reports whether target is [ErrEscalated].

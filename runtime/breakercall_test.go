@@ -1,0 +1,306 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A panic or Goexit in a probe gives the leave back: failsafe-go refuses an
+// hour later.
+func TestProbeThatNeverReturns(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("probe") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := opened(t, BreakerPolicy{})
+				time.Sleep(31 * time.Second)
+				var wait sync.WaitGroup
+				wait.Add(1)
+				go func() {
+					defer wait.Done()
+					defer func() { _ = recover() }()
+					op := func(context.Context) error { end(); return nil }
+					_ = protect(t.Context(), b, nil, Policy{Schedule: Schedule{MaxAttempts: 1}}, op)
+				}()
+				wait.Wait()
+				err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return nil })
+				if err != nil || b.State() != StateClosed {
+					t.Errorf("got %v, %v; want the next probe to close the breaker", err, b.State())
+				}
+			})
+		})
+	}
+}
+
+// The end of the caller's context neither opens the breaker nor closes it.
+func TestCallersEndIsNeutral(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{Failures: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	err := protect(ctx, b, nil, Policy{}, func(ctx context.Context) error { cancel(); return ctx.Err() })
+	if !errors.Is(err, context.Canceled) || b.State() != StateClosed || b.Save().Failures != 0 {
+		t.Errorf("got %v, %+v", err, b.Save())
+	}
+}
+
+func TestAttemptTimeoutCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{Failures: 3, Count: []Class{ClassTimeout}})
+		p := Policy{AttemptTimeout: time.Second, Schedule: Schedule{InitialDelay: None}}
+		err := protect(t.Context(), b, nil, p, func(ctx context.Context) error { <-ctx.Done(); return errFailed })
+		if !errors.Is(err, ErrAttempts) || b.State() != StateOpen {
+			t.Errorf("got %v, breaker %v", err, b.State())
+		}
+	})
+}
+
+func TestPermanentErrorsAreNeutral(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{Failures: 1})
+	err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return status(404) })
+	if err != status(404) || b.State() != StateClosed {
+		t.Errorf("got %v, breaker %v", err, b.State())
+	}
+}
+
+func TestOpenBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, BreakerPolicy{})
+		start, calls := time.Now(), 0
+		op := func(context.Context) error { calls++; return nil }
+		err := protect(t.Context(), b, nil, Policy{Name: "read"}, op)
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 0 || err.Error() != "read: breaker open" {
+			t.Errorf("got %v", err)
+		}
+		if calls != 0 || time.Since(start) != 0 {
+			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
+		}
+	})
+}
+
+// An open breaker is waited for where its class is retried, from the first
+// attempt on. Refusals use up attempts, but no budget.
+func TestOpenBreakerIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, BreakerPolicy{}) // for 30s
+		p := Policy{
+			Name:     "read",
+			Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 20 * time.Second, MaxAttempts: 2},
+			RetryOn:  []Class{ClassNetwork, ClassBreakerOpen},
+		}
+		budget := NewBudget(BudgetPolicy{Burst: 1, MinPerSecond: NoRefill})
+		start, calls := time.Now(), 0
+		op := func(ctx context.Context) error {
+			if calls++; AttemptNumber(ctx) != calls {
+				t.Errorf("call %d says that it is attempt %d", calls, AttemptNumber(ctx))
+			}
+			if calls == 1 {
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		err := protect(t.Context(), b, budget, p, op)
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Reason != ErrAttempts || e.Attempts != 0 || !errors.Is(err, ErrBreakerOpen) {
+			t.Errorf("got %v", err)
+		}
+		if calls != 0 || time.Since(start) != 20*time.Second {
+			t.Errorf("got %v after %d calls and %v", err, calls, time.Since(start))
+		}
+		p.MaxAttempts = 6
+		b = opened(t, BreakerPolicy{})
+		start = time.Now()
+		err = protect(t.Context(), b, budget, p, op)
+		// Refused twice, admitted after 40s, refused again, admitted after 80s.
+		if err != nil || calls != 2 || b.State() != StateClosed || time.Since(start) != 80*time.Second {
+			t.Errorf("got %v after %d calls and %v, breaker %v", err, calls, time.Since(start), b.State())
+		}
+		if left := budget.Left(); left >= 1 {
+			t.Errorf("%v retries left: the one after a failure costs one", left)
+		}
+	})
+}
+
+// The limits of the call hold while it waits for a breaker.
+func TestWaitForBreakerHasLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := func() *Breaker { return opened(t, BreakerPolicy{}) }
+		escalated := NewBreaker(BreakerPolicy{})
+		escalated.Restore(BreakerSnapshot{State: StateEscalated})
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, tt := range map[string]struct {
+			ctx     context.Context
+			breaker *Breaker
+			policy  Policy
+			is      error
+			waited  time.Duration
+		}{
+			"timeout":   {t.Context(), open(), Policy{Timeout: 10 * time.Second}, ErrDeadline, 9 * time.Second},
+			"elapsed":   {t.Context(), open(), Policy{MaxElapsed: 10 * time.Second}, ErrElapsed, 10 * time.Second},
+			"budget":    {t.Context(), open(), Policy{DelayBudget: 10 * time.Second}, ErrDelayBudget, 10 * time.Second},
+			"escalated": {t.Context(), escalated, Policy{Timeout: 10 * time.Second}, ErrEscalated, 0},
+			"canceled":  {canceled, open(), Policy{}, context.Canceled, 0},
+		} {
+			p := tt.policy
+			p.Schedule = Schedule{MaxAttempts: Unlimited, Backoff: BackoffFixed, InitialDelay: time.Second}
+			p.RetryOn = []Class{ClassAny, ClassBreakerOpen}
+			start := time.Now()
+			err := protect(tt.ctx, tt.breaker, nil, p, func(context.Context) error { return nil })
+			if _, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, tt.is) || time.Since(start) != tt.waited {
+				t.Errorf("%s: %v after %v", name, err, time.Since(start))
+			}
+		}
+	})
+}
+
+// What a policy does not retry may be the service's fault.
+func TestBreakerCountsByDefault(t *testing.T) {
+	p := Policy{
+		RetryOn: []Class{ClassNetwork},
+		Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: ActionFail}},
+	}
+	for err, want := range map[error]bool{
+		errors.New("connection refused"):     true,
+		status(503):                          true,
+		errors.New("timed out"):              true,
+		errors.New("no such row"):            false,
+		status(404):                          false,
+		Permanent(status(503)):               false,
+		fmt.Errorf("timeout: %w", errFailed): false,
+	} {
+		b := NewBreaker(BreakerPolicy{Failures: 1})
+		_ = protect(t.Context(), b, nil, p, func(context.Context) error { return err })
+		if got := b.State() == StateOpen; got != want {
+			t.Errorf("%v: the breaker is %v", err, b.State())
+		}
+	}
+}
+
+// A call whose own failure opens the breaker stops, with its own error.
+func TestBreakerOpensInside(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{Failures: 2})
+	p := Policy{Schedule: Schedule{MaxAttempts: 5, InitialDelay: None}}
+	err := protect(t.Context(), b, nil, p, func(context.Context) error { return errFailed })
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Reason != ErrBreakerOpen || e.Attempts != 2 || !errors.Is(err, errFailed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBreakerOpenIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, calls := NewBreaker(BreakerPolicy{Failures: 1}), 0
+		p := Policy{
+			Schedule: Schedule{MaxAttempts: 5, Backoff: BackoffFixed, InitialDelay: 20 * time.Second},
+			RetryOn:  []Class{ClassNetwork, ClassBreakerOpen},
+		}
+		err := protect(t.Context(), b, nil, p, func(context.Context) error {
+			if calls++; calls == 1 {
+				return errors.New("connection refused")
+			}
+			return nil
+		})
+		if err != nil || calls != 2 || b.State() != StateClosed {
+			t.Errorf("got %v after %d calls, breaker %v", err, calls, b.State())
+		}
+	})
+}
+
+// The last error of an attempt survives refusals that are retried.
+func TestBreakerOpenKeepsTheLastError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: time.Hour})
+		p := Policy{Schedule: Schedule{MaxAttempts: 4}, RetryOn: []Class{ClassNetwork, ClassBreakerOpen}}
+		refused := errors.New("connection refused")
+		err := protect(t.Context(), b, nil, p, func(context.Context) error { return refused })
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Err != refused || e.Reason != ErrAttempts || e.Attempts != 1 || !errors.Is(err, ErrBreakerOpen) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestBreakerRaces lets goroutines do everything at once.
+func TestBreakerRaces(t *testing.T) {
+	b, budget := NewBreaker(BreakerPolicy{OpenFor: time.Microsecond}), NewBudget(BudgetPolicy{Burst: 10})
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 500 {
+				_ = protect(t.Context(), b, budget, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error {
+					if rand.IntN(3) == 0 {
+						return errFailed
+					}
+					return nil
+				})
+				if left := budget.Left(); left < 0 || left > 10 {
+					t.Errorf("%v retries are left of 10", left)
+				}
+			}
+			b.Save()
+		})
+	}
+	wait.Wait()
+	for range 3 {
+		b.Reset()
+		operate(t, b, "success")
+	}
+	if got := b.State(); got != StateClosed {
+		t.Errorf("the breaker is %v", got)
+	}
+}
+
+// The error of an escalated breaker says what to do.
+func TestEscalatedBreaker(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{Name: "upstream", Failures: 1, EscalateAfter: 2})
+	b.Restore(BreakerSnapshot{State: StateHalfOpen, Failures: 1})
+	p := Policy{Name: "read", Schedule: Schedule{InitialDelay: None}}
+	fails := func(context.Context) error { return errFailed }
+	for i, want := range []string{
+		"read: breaker upstream is escalated and admits no call until Reset after 1 attempt and 0s of waiting: failed",
+		"read: breaker upstream is escalated and admits no call until Reset",
+	} {
+		err := protect(t.Context(), b, nil, p, fails)
+		if err == nil || err.Error() != want || !errors.Is(err, ErrBreakerOpen) || !errors.Is(err, ErrEscalated) {
+			t.Errorf("call %d: got %v, want %s", i, err, want)
+		}
+	}
+	b.Reset()
+	if err := protect(t.Context(), b, nil, p, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("after Reset: %v", err)
+	}
+	b = new(Breaker)
+	b.Restore(BreakerSnapshot{State: StateEscalated})
+	err := protect(t.Context(), b, nil, Policy{}, fails)
+	if want := "breaker is escalated and admits no call until Reset"; err == nil || err.Error() != want {
+		t.Errorf("without names: got %v, want %s", err, want)
+	}
+}
+
+// A call is slow or fast by the time between its admission and its result.
+func TestSlowCallsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4, OpenFor: 5 * time.Second})
+		call := func(takes time.Duration) error {
+			return protect(t.Context(), b, nil, Policy{}, func(context.Context) error { time.Sleep(takes); return nil })
+		}
+		for i, takes := range []time.Duration{0, 2 * time.Second, time.Second, 2 * time.Second} {
+			if err := call(takes); err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+		if err := call(0); !errors.Is(err, ErrBreakerOpen) {
+			t.Errorf("after two slow calls of four: %v", err)
+		}
+		time.Sleep(6 * time.Second)
+		if err := call(0); err != nil || b.State() != StateClosed {
+			t.Errorf("after a fast probe: %v, breaker %v", err, b.State())
+		}
+	})
+}

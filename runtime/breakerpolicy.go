@@ -1,0 +1,185 @@
+package retry
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Defaults of the fields of [BreakerPolicy].
+const (
+	defaultFailures      = 3
+	defaultMinCalls      = 20
+	defaultWindow        = 10 * time.Second
+	defaultOpenFor       = 30 * time.Second
+	defaultHalfOpenCalls = 1
+	defaultSuccesses     = 1
+)
+
+// A BreakerPolicy describes when a circuit breaker opens and closes. It is
+// plain data. The zero value of every field but Name means its default.
+//
+// Three conditions open a breaker, each on its own: Failures in a row, a
+// FailureRate, and a SlowRate. The rates are shares of the attempts within
+// Window. Attempts whose sample is neutral (see Count) are not among them.
+type BreakerPolicy struct {
+	// Name of the breaker in errors and events.
+	Name string
+
+	// Failures is the number of consecutive failed attempts that opens the
+	// breaker. Zero means 3, but no limit if FailureRate is set.
+	Failures int
+	// FailureRate is the share of failed attempts, up to 1, that opens the
+	// breaker. Zero means no limit.
+	FailureRate float64
+	// SlowRate is the share of slow attempts, up to 1, that opens the breaker.
+	// Zero means no limit. It needs SlowCall.
+	SlowRate float64
+	// SlowCall is the longest duration of an attempt that is not slow,
+	// successful or not. It needs SlowRate.
+	SlowCall time.Duration
+	// MinCalls is the number of attempts within Window below which no rate
+	// opens the breaker. Zero means 20.
+	MinCalls int
+	// Window is the time that the rates look back, in steps of a tenth. Zero
+	// means 10s.
+	Window time.Duration
+
+	// OpenFor is how long an open breaker refuses all attempts. It becomes
+	// half-open when strictly more time has passed. Zero means 30s.
+	OpenFor time.Duration
+	// HalfOpenCalls is the number of attempts that a half-open breaker admits
+	// at a time. An attempt that has not ended after OpenFor makes room for
+	// another one. Zero means 1.
+	HalfOpenCalls int
+	// Successes is the number of successful attempts that closes a half-open
+	// breaker. The first failed or slow one opens it again. Zero means 1.
+	Successes int
+	// EscalateAfter is the number of consecutive failures, half-open attempts
+	// included, after which the breaker refuses all attempts until
+	// [Breaker.Reset]. A half-open breaker that does not close continues the
+	// count. Zero means no limit.
+	EscalateAfter int
+
+	// Count lists the classes of errors that count as failures. Other errors
+	// are neutral: they neither count nor interrupt a sequence of failures.
+	// Empty means every error that the policy of the call retries, and the
+	// errors of [ClassTransient] that it does not retry. The end of the
+	// caller's context is always neutral.
+	Count []Class
+}
+
+// Effective returns p with every default written out.
+func (p BreakerPolicy) Effective() BreakerPolicy {
+	if p.FailureRate == 0 {
+		p.Failures = orDefault(p.Failures, defaultFailures)
+	}
+	if p.hasRate() {
+		p.MinCalls = orDefault(p.MinCalls, defaultMinCalls)
+		p.Window = orDefault(p.Window, defaultWindow)
+	}
+	p.OpenFor = orDefault(p.OpenFor, defaultOpenFor)
+	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, defaultHalfOpenCalls)
+	p.Successes = orDefault(p.Successes, defaultSuccesses)
+	return p
+}
+
+func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+// hasRate reports whether a rate can open the breaker.
+func (p *BreakerPolicy) hasRate() bool { return p.FailureRate != 0 || p.SlowRate != 0 }
+
+// validate returns an error if a field has a value without a meaning.
+func (p *BreakerPolicy) validate() error {
+	wrong := func(field string, value any, want string) error {
+		return fmt.Errorf("breaker %q: %s is %v: %s", p.Name, field, value, want)
+	}
+	for _, f := range []struct {
+		field string
+		value int64
+		text  any
+	}{
+		{"Failures", int64(p.Failures), p.Failures},
+		{"MinCalls", int64(p.MinCalls), p.MinCalls},
+		{"HalfOpenCalls", int64(p.HalfOpenCalls), p.HalfOpenCalls},
+		{"Successes", int64(p.Successes), p.Successes},
+		{"EscalateAfter", int64(p.EscalateAfter), p.EscalateAfter},
+		{"SlowCall", int64(p.SlowCall), p.SlowCall},
+		{"Window", int64(p.Window), p.Window},
+		{"OpenFor", int64(p.OpenFor), p.OpenFor},
+	} {
+		if f.value < 0 {
+			return wrong(f.field, f.text, "it cannot be negative; zero means the default")
+		}
+	}
+	for _, f := range []struct {
+		field string
+		value float64
+	}{{"FailureRate", p.FailureRate}, {"SlowRate", p.SlowRate}} {
+		if math.IsNaN(f.value) || f.value < 0 || f.value > 1 {
+			return wrong(f.field, f.value, "it is a share from 0 to 1")
+		}
+	}
+	switch {
+	case p.SlowRate > 0 && p.SlowCall == 0:
+		return wrong("SlowCall", p.SlowCall, "SlowRate needs it")
+	case p.SlowCall > 0 && p.SlowRate == 0:
+		return wrong("SlowRate", p.SlowRate, "SlowCall has no effect without it")
+	}
+	return nil
+}
+
+// A BreakerState is the state of a breaker. Its text form is that of
+// [BreakerState.String].
+type BreakerState uint8
+
+// The states.
+const (
+	StateClosed    BreakerState = iota // admits all attempts
+	StateOpen                          // refuses all attempts until OpenFor has passed
+	StateHalfOpen                      // admits some attempts, whose results close or open it
+	StateEscalated                     // refuses all attempts until Reset
+)
+
+var breakerStates = [...]string{"closed", "open", "half-open", "escalated"}
+
+// String returns the name of the state: closed, open, half-open or escalated.
+func (s BreakerState) String() string {
+	if int(s) < len(breakerStates) {
+		return breakerStates[s]
+	}
+	return fmt.Sprintf("BreakerState(%d)", uint8(s))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s BreakerState) MarshalText() ([]byte, error) {
+	if int(s) >= len(breakerStates) {
+		return nil, fmt.Errorf("%v is not a state of a breaker", s)
+	}
+	return []byte(breakerStates[s]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts the names
+// that [BreakerState.String] returns.
+func (s *BreakerState) UnmarshalText(text []byte) error {
+	for i, name := range breakerStates {
+		if string(text) == name {
+			*s = BreakerState(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a state of a breaker: want closed, open, half-open or escalated", text)
+}
+
+// A BreakerSnapshot is the state of a breaker, to be stored as JSON for
+// example: see [Breaker.Save].
+type BreakerSnapshot struct {
+	State     BreakerState `json:"state"`
+	Failures  int          `json:"failures"`            // consecutive
+	OpenUntil time.Time    `json:"open_until,omitzero"` // when open
+}

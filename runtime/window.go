@@ -1,0 +1,80 @@
+package retry
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// buckets is the number of parts of a window.
+const buckets = 10
+
+// A window counts the samples that a breaker took while it was closed, within
+// its last [BreakerPolicy.Window]. It uses the same memory for any number of
+// samples: each bucket counts those of a tenth of the time, and the tenth that
+// has not ended yet takes the place of the one that is too old.
+//
+// Successes are counted without a lock. One that is counted while the window
+// slides may count for the next tenth.
+type window struct {
+	generation uint64        // of the breaker
+	start      time.Time     // of the window
+	width      time.Duration // of a bucket
+	slowCall   time.Duration // of the policy
+
+	head   atomic.Int64 // number of the current bucket, from the start of the window
+	_      [64]byte     // head is read more often than written: keep it off the cache line of a bucket
+	bucket [buckets]bucket
+}
+
+type bucket struct{ calls, failed, slow atomic.Int64 }
+
+func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
+	return &window{generation: generation, start: now, width: max(p.Window/buckets, 1), slowCall: p.SlowCall}
+}
+
+// succeeded counts a success, and reports whether that is all there is to do:
+// the attempt was not slow, and the current bucket has not ended.
+func (w *window) succeeded(p *permit) bool {
+	at, head := time.Since(w.start), w.head.Load()
+	if at >= time.Duration(head+1)*w.width || w.slowCall > 0 && at-p.started.Sub(w.start) > w.slowCall {
+		return false
+	}
+	w.bucket[head%buckets].calls.Add(1)
+	return true
+}
+
+// count counts a sample. The breaker is locked.
+func (w *window) count(now time.Time, failed, slow bool) {
+	head := w.head.Load()
+	// Cleared before the head moves there: nobody counts in them yet.
+	for last := int64(now.Sub(w.start) / w.width); head < last; {
+		head = max(head, last-buckets) + 1
+		b := &w.bucket[head%buckets]
+		b.calls.Store(0)
+		b.failed.Store(0)
+		b.slow.Store(0)
+	}
+	w.head.Store(head)
+	b := &w.bucket[head%buckets]
+	b.calls.Add(1)
+	if failed {
+		b.failed.Add(1)
+	}
+	if slow {
+		b.slow.Add(1)
+	}
+}
+
+// exceeds reports whether a rate of p is reached.
+func (w *window) exceeds(p *BreakerPolicy) bool {
+	var calls, failed, slow int64
+	for i := range w.bucket {
+		b := &w.bucket[i]
+		calls, failed, slow = calls+b.calls.Load(), failed+b.failed.Load(), slow+b.slow.Load()
+	}
+	reached := func(n int64, rate float64) bool {
+		// A quotient equals the rate exactly where the numbers do.
+		return rate > 0 && float64(n)/float64(calls) >= rate
+	}
+	return calls >= int64(p.MinCalls) && (reached(failed, p.FailureRate) || reached(slow, p.SlowRate))
+}

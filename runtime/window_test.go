@@ -1,0 +1,304 @@
+package retry
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// take gives a breaker the samples that a string describes: an attempt that
+// succeeds (s), fails (f), is neutral (n), or is slow and succeeds (S) or fails
+// (F); or a wait of a second (.). It stops where an attempt is refused, and
+// returns what is left.
+func take(b *Breaker, samples string, slow time.Duration) string {
+	for i, c := range samples {
+		if c == '.' {
+			time.Sleep(time.Second)
+			continue
+		}
+		p, ok := b.admit(time.Now())
+		if !ok {
+			return samples[i:]
+		}
+		if c == 'S' || c == 'F' {
+			time.Sleep(slow)
+		}
+		switch c {
+		case 's', 'S':
+			b.record(p, succeeded)
+		case 'f', 'F':
+			b.record(p, failed)
+		case 'n':
+			b.record(p, neutral)
+		}
+	}
+	return ""
+}
+
+func TestRates(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		policy  BreakerPolicy
+		samples string
+		left    string // of the samples
+	}{
+		{"rate reached", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "sfsfs", "s"},
+		{"rate not reached", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "sfssfssf", ""},
+		{"rate exceeded", BreakerPolicy{FailureRate: 0.4, MinCalls: 4}, "ffsffs", "fs"},
+		{"min_calls not reached", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fff", ""},
+		{"min_calls reached by a success", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fffs", ""},
+		{"failure after it", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fffsfs", "s"},
+		{"default of min_calls", BreakerPolicy{FailureRate: 1}, "fffffffffffffffffffff", "f"},
+		{"neutral results are no calls", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "nfnnfnnfnnnfs", "s"},
+		{"ten in a row, rate only", BreakerPolicy{FailureRate: 0.9, MinCalls: 100}, "ffffffffff", ""},
+		{"in a row, with a rate", BreakerPolicy{FailureRate: 0.9, MinCalls: 100, Failures: 3}, "ffsfffs", "s"},
+		{"rate, with failures in a row", BreakerPolicy{FailureRate: 0.5, MinCalls: 6, Failures: 3}, "ffsffss", ""},
+		{"three tenths", BreakerPolicy{FailureRate: 0.3, MinCalls: 10}, "ssfssfsssfs", "s"},
+		{"less than three tenths", BreakerPolicy{FailureRate: 0.3, MinCalls: 10}, "ssfsssfsssfs", ""},
+		// The first failures are of the first tenth of the window, and the last
+		// one is of the tenth that takes its place.
+		{"window", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fff.........fs", "s"},
+		{"window over", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fff..........fs", ""},
+		{"window slides", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "f....f......fffs", "s"},
+		{"before it slides", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "f....f.....fffs", "fs"},
+		{"long after", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fff.......................................fff", ""},
+		{"short window", BreakerPolicy{FailureRate: 0.5, MinCalls: 2, Window: time.Second}, "f.f.f.ffs", "s"},
+		{"window shorter than the clock's step", BreakerPolicy{FailureRate: 0.5, MinCalls: 2, Window: 1}, "fff", "f"},
+
+		{"slow successes", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sSsSs", "s"},
+		{"slow failures", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sFsFs", "s"},
+		{"neither fast ones", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "fsfsfsfs", ""},
+		{"below the rate", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sSssSss", ""},
+		{"failures in a row", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second}, "SfFfs", "s"},
+		{"a slow success ends the row", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second}, "ffSffs", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := NewBreaker(tt.policy)
+			if left := take(b, tt.samples, time.Second+1); left != tt.left || (left != "") != (b.State() == StateOpen) {
+				t.Errorf("%s: %q of %q is refused in state %v; want %q", tt.name, left, tt.samples, b.State(), tt.left)
+			}
+		})
+	}
+}
+
+// An attempt of exactly SlowCall is not slow.
+func TestSlowCallBoundary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{SlowRate: 0.1, SlowCall: time.Second, MinCalls: 1})
+		if _, ok := b.Ready(); ok {
+			t.Error("an attempt starts without its time")
+		}
+		if take(b, "SF", time.Second); b.State() != StateClosed {
+			t.Error("an attempt of SlowCall opens the breaker")
+		}
+		if take(b, "S", time.Second+1); b.State() != StateOpen {
+			t.Error("a longer one does not")
+		}
+	})
+}
+
+// A breaker that opened because of slow attempts does not close by one.
+func TestSlowProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{
+			SlowRate: 1, SlowCall: time.Second, MinCalls: 2, OpenFor: 5 * time.Second, EscalateAfter: 2,
+		})
+		take(b, "SS......S", 2*time.Second)
+		if got := b.Save(); got.State != StateOpen || got.Failures != 1 {
+			t.Errorf("after a slow probe: %+v", got)
+		}
+		if take(b, "......s", 0); b.State() != StateClosed {
+			t.Errorf("after a fast probe: %v", b.State())
+		}
+	})
+}
+
+// A closed breaker remembers nothing of the time before it opened.
+func TestWindowIsNewAfterClosing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBreaker(BreakerPolicy{FailureRate: 0.5, MinCalls: 4, OpenFor: time.Second, Window: time.Hour})
+		if left := take(b, "ffff..sfff", 0); left != "" || b.State() != StateClosed {
+			t.Errorf("%q is refused in state %v", left, b.State())
+		}
+		b.Reset()
+		if left := take(b, "fff", 0); left != "" || b.State() != StateClosed {
+			t.Errorf("after Reset: %q is refused in state %v", left, b.State())
+		}
+		b.Restore(b.Save())
+		if left := take(b, "fff", 0); left != "" || b.State() != StateClosed {
+			t.Errorf("after Restore: %q is refused in state %v", left, b.State())
+		}
+	})
+}
+
+// Nothing is lost when goroutines count at once.
+func TestWindowCountsAll(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{FailureRate: 1, Window: time.Hour})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for i := range 1000 {
+				p, _ := b.admit(time.Now())
+				if i%10 == 0 {
+					b.record(p, failed)
+				} else {
+					b.record(p, succeeded)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if c := &b.window.Load().bucket[0]; c.calls.Load() != 4000 || c.failed.Load() != 400 {
+		t.Errorf("%d calls and %d failures are counted, want 4000 and 400", c.calls.Load(), c.failed.Load())
+	}
+}
+
+// Successes are counted while the window slides, without a lock.
+func TestWindowSlidesUnderLoad(t *testing.T) {
+	b := NewBreaker(BreakerPolicy{
+		FailureRate: 0.9, SlowRate: 0.9, SlowCall: time.Second, MinCalls: 10, Window: 100 * time.Microsecond,
+	})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for i := range 2000 {
+				p, ok := b.admit(time.Now())
+				switch {
+				case !ok:
+					t.Error("an attempt is refused, though half of them succeed")
+					return
+				case i%2 == 0:
+					b.record(p, failed)
+				default:
+					b.record(p, succeeded)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestSuccessUnderARateAllocatesNothing(t *testing.T) {
+	rate := NewBreaker(BreakerPolicy{FailureRate: 0.5})
+	slow := NewBreaker(BreakerPolicy{SlowRate: 0.5, SlowCall: time.Minute})
+	if n := testing.AllocsPerRun(100, func() {
+		pass, _ := rate.Ready()
+		rate.Succeed(pass)
+		p, _ := slow.admit(time.Now())
+		slow.record(p, succeeded)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzBreaker compares the breaker with a model that follows its documentation.
+func FuzzBreaker(f *testing.F) {
+	f.Add([]byte("fffwsfffwfws"), uint8(3), uint8(5), uint8(1), uint8(0), uint8(0))
+	f.Add([]byte("ffwawfr"), uint8(2), uint8(0), uint8(2), uint8(5), uint8(3))
+	f.Add([]byte("\x00\x01\x02\x03\x04\x09\x13\x1d\x27\x31"), uint8(0), uint8(0), uint8(1), uint8(7), uint8(2))
+	f.Fuzz(func(t *testing.T, ops []byte, failures, escalate, successes, rate, minCalls uint8) {
+		m := &model{BreakerPolicy: BreakerPolicy{
+			Failures: int(failures % 5), EscalateAfter: int(escalate % 9),
+			FailureRate: float64(rate%11) / 10, SlowRate: float64(rate%7) / 10,
+			MinCalls: int(minCalls%10) + 1, Window: time.Second,
+			OpenFor: time.Second, Successes: int(successes%3) + 1,
+		}}
+		if m.SlowRate > 0 {
+			m.SlowCall = 50 * time.Millisecond
+		}
+		b, now := NewBreaker(m.BreakerPolicy), time.Now()
+		m.BreakerPolicy = m.Effective()
+		b.set(StateClosed, now) // the clock of the model
+		m.closedAt = now
+		for i, op := range ops {
+			if op%5 == 4 {
+				now = now.Add(time.Duration(op) * 10 * time.Millisecond)
+				continue
+			}
+			m.look(now)
+			p, ok := b.admit(now)
+			if ok != (m.state == StateClosed || m.state == StateHalfOpen) {
+				t.Fatalf("%d: an attempt is admitted: %v, in state %v", i, ok, m.state)
+			}
+			if !ok {
+				continue
+			}
+			took := time.Duration(op>>3) * 5 * time.Millisecond
+			now = now.Add(took)
+			s := [...]sample{succeeded, succeeded, failed, neutral}[op%5]
+			b.recordAt(p, s, now)
+			if s != neutral {
+				m.record(s == failed, m.SlowCall > 0 && took > m.SlowCall, now)
+			}
+			if b.state != m.state || b.state != StateHalfOpen && b.failures != m.row {
+				t.Fatalf("%d: state %v with %d failures, want %v with %d", i, b.state, b.failures, m.state, m.row)
+			}
+		}
+	})
+}
+
+// A model is a breaker that remembers every attempt.
+type model struct {
+	BreakerPolicy
+	state     BreakerState
+	row, good int
+	openUntil time.Time
+	closedAt  time.Time
+	calls     []modelCall
+}
+
+type modelCall struct {
+	at           time.Time
+	failed, slow bool
+}
+
+func (m *model) look(now time.Time) {
+	if m.state == StateOpen && now.After(m.openUntil) {
+		m.state, m.good = StateHalfOpen, 0
+	}
+}
+
+func (m *model) record(failed, slow bool, now time.Time) {
+	if m.state == StateHalfOpen && !failed && !slow {
+		if m.good++; m.good == m.Successes {
+			m.state, m.row, m.calls, m.closedAt = StateClosed, 0, nil, now
+		}
+		return
+	}
+	m.calls = append(m.calls, modelCall{now, failed, slow})
+	switch {
+	case failed || m.state == StateHalfOpen:
+		m.row++
+	default:
+		m.row = 0
+	}
+	open := m.state == StateHalfOpen || m.Failures > 0 && m.row >= m.Failures || (failed || slow) && m.exceeded(now)
+	switch {
+	case m.EscalateAfter > 0 && m.row >= m.EscalateAfter:
+		m.state = StateEscalated
+	case open:
+		m.state, m.openUntil = StateOpen, now.Add(m.OpenFor)
+	}
+}
+
+// exceeded counts the attempts of the tenth of a window that now is in, and of
+// the nine before it.
+func (m *model) exceeded(now time.Time) bool {
+	tenth := func(at time.Time) int64 { return int64(at.Sub(m.closedAt) / (m.Window / 10)) }
+	calls, failed, slow := 0.0, 0.0, 0.0
+	for _, c := range m.calls {
+		if tenth(c.at) <= tenth(now)-10 {
+			continue
+		}
+		calls++
+		if c.failed {
+			failed++
+		}
+		if c.slow {
+			slow++
+		}
+	}
+	return calls >= float64(m.MinCalls) &&
+		(m.FailureRate > 0 && failed/calls >= m.FailureRate || m.SlowRate > 0 && slow/calls >= m.SlowRate)
+}
