@@ -107,9 +107,12 @@ func litType(pass *analysis.Pass, lit *ast.CompositeLit) types.Type {
 	return t
 }
 
-func isPolicy(t types.Type) bool {
+func isPolicy(t types.Type) bool { return isRuntime(t, "Policy") }
+
+// isRuntime reports whether t is a type of the runtime.
+func isRuntime(t types.Type, name string) bool {
 	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Name() == "Policy" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == runtimePath
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == runtimePath
 }
 
 // goNames maps the keys of a policy file to the fields of retry.Policy.
@@ -295,7 +298,7 @@ func assignedFields(pass *analysis.Pass, root inspector.Cursor) map[string]bool 
 				if p, ok := t.Underlying().(*types.Pointer); ok {
 					t = p.Elem()
 				}
-				if isPolicy(t) {
+				if isPolicy(t) || isRuntime(t, "Schedule") {
 					assigned[sel.Sel.Name] = true
 				}
 			}
@@ -313,6 +316,11 @@ func assignedFields(pass *analysis.Pass, root inspector.Cursor) map[string]bool 
 			if n.Op == token.AND {
 				note(n.X)
 			}
+		}
+	}
+	if assigned["Schedule"] { // all of it
+		for _, field := range scheduleFields {
+			assigned[field] = true
 		}
 	}
 	return assigned
