@@ -6,8 +6,8 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"reflect"
 	"strings"
-	"time"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
@@ -79,7 +79,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 			if (f == "retry_on" || f == "abort_on") && (values["Classes"].expr != nil || values["PerError"].expr != nil || assigned["Classes"] || assigned["PerError"]) {
 				return false
 			}
-			name := goNames[f]
+			name := goName(f)
 			_, written := values[name]
 			return !assigned[name] && (!written || values[name].constant)
 		}
@@ -88,7 +88,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			at := ast.Node(lit)
-			if v, ok := values[goNames[f.Field]]; ok {
+			if v, ok := values[goName(f.Field)]; ok {
 				at = v.expr
 			}
 			r.at(at.Pos(), at.End(), f.Rule, "%s", inGo.Replace(f.Text))
@@ -115,20 +115,26 @@ func isRuntime(t types.Type, name string) bool {
 	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == runtimePath
 }
 
-// goNames maps the keys of a policy file to the fields of retry.Policy.
-var goNames = map[rules.Field]string{
-	"max_attempts": "MaxAttempts", "backoff": "Backoff", "initial_delay": "InitialDelay", "base": "Base",
-	"increment": "Increment", "delays": "Delays", "max_delay": "MaxDelay", "jitter": "Jitter", "jitter_factor": "JitterFactor",
-	"delay_budget": "DelayBudget", "max_elapsed": "MaxElapsed", "attempt_timeout": "AttemptTimeout", "timeout": "Timeout",
-	"retry_on": "RetryOn", "abort_on": "AbortOn",
+// goName returns the field of retry.Policy that a key of a policy file sets:
+// MaxAttempts for max_attempts.
+func goName(key rules.Field) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(string(key), "_") {
+		if word != "" {
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
 }
 
-// inGo speaks of fields in place of keys.
+// inGo writes fields in place of keys.
 var inGo = func() *strings.Replacer {
 	var pairs []string
-	for key, name := range goNames {
-		if strings.Contains(string(key), "_") {
-			pairs = append(pairs, string(key), name)
+	for _, rule := range rules.All {
+		for _, key := range rule.Reads {
+			if strings.Contains(string(key), "_") {
+				pairs = append(pairs, string(key), goName(key))
+			}
 		}
 	}
 	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", " or timeout", " or Timeout", "raise timeout", "raise Timeout")
@@ -177,113 +183,60 @@ func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, val
 	return true
 }
 
-// scheduleFields are the fields of retry.Schedule that rules read.
-var scheduleFields = []string{
-	"MaxAttempts", "Backoff", "InitialDelay", "Base", "Increment", "Delays", "MaxDelay", "Jitter", "JitterFactor",
+// scheduleFields are the fields of retry.Schedule.
+var scheduleFields = func() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[retry.Schedule]()) {
+		names = append(names, f.Name)
+	}
+	return names
+}()
+
+// setField sets a field of p, or of its schedule, from a constant expression,
+// and reports whether it could.
+func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) bool {
+	field := reflect.ValueOf(p).Elem().FieldByName(name)
+	return field.IsValid() && setConstant(pass, field, expr)
 }
 
-// setField sets a field of p from a constant expression, and reports whether
-// it could.
-func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) bool {
-	switch name {
-	case "Delays":
-		return setDelays(pass, p, expr)
-	case "RetryOn":
-		return setClasses(pass, &p.RetryOn, expr)
-	case "AbortOn":
-		return setClasses(pass, &p.AbortOn, expr)
+// setConstant sets a bool, a number or text from a constant expression, or a
+// list of them from a literal of constants. It reports whether it could.
+func setConstant(pass *analysis.Pass, to reflect.Value, expr ast.Expr) bool {
+	if to.Kind() == reflect.Slice {
+		list, ok := ast.Unparen(expr).(*ast.CompositeLit)
+		if !ok {
+			return false
+		}
+		values := reflect.MakeSlice(to.Type(), len(list.Elts), len(list.Elts))
+		for i, elt := range list.Elts {
+			if !setConstant(pass, values.Index(i), elt) {
+				return false
+			}
+		}
+		to.Set(values)
+		return true
 	}
 	v := pass.TypesInfo.Types[expr].Value
 	if v == nil {
 		return false
 	}
-	switch name {
-	case "Name":
-		p.Name = constant.StringVal(v)
-		return true
-	case "Nested":
-		p.Nested = constant.BoolVal(v)
-		return true
-	case "Base", "JitterFactor":
-		f, _ := constant.Float64Val(constant.ToFloat(v))
-		if name == "Base" {
-			p.Base = f
-		} else {
-			p.JitterFactor = f
-		}
-		return true
-	}
-	n, ok := constant.Int64Val(constant.ToInt(v))
-	if !ok {
-		return false
-	}
-	switch name {
-	case "MaxAttempts":
-		p.MaxAttempts = int(n)
-	case "Backoff":
-		p.Backoff = retry.Backoff(n)
-	case "Jitter":
-		p.Jitter = retry.Jitter(n)
-	default:
-		field := durationField(p, name)
-		if field == nil {
-			return false
-		}
-		*field = time.Duration(n)
-	}
-	return true
-}
-
-func durationField(p *retry.Policy, name string) *time.Duration {
-	switch name {
-	case "InitialDelay":
-		return &p.InitialDelay
-	case "Increment":
-		return &p.Increment
-	case "MaxDelay":
-		return &p.MaxDelay
-	case "DelayBudget":
-		return &p.DelayBudget
-	case "MaxElapsed":
-		return &p.MaxElapsed
-	case "AttemptTimeout":
-		return &p.AttemptTimeout
-	case "Timeout":
-		return &p.Timeout
-	}
-	return nil
-}
-
-func setDelays(pass *analysis.Pass, p *retry.Policy, expr ast.Expr) bool {
-	list, ok := ast.Unparen(expr).(*ast.CompositeLit)
-	if !ok {
-		return false
-	}
-	for _, elt := range list.Elts {
-		v := pass.TypesInfo.Types[elt].Value
-		if v == nil {
-			return false
-		}
+	switch {
+	case to.Kind() == reflect.String && v.Kind() == constant.String:
+		to.SetString(constant.StringVal(v))
+	case to.Kind() == reflect.Bool && v.Kind() == constant.Bool:
+		to.SetBool(constant.BoolVal(v))
+	case to.CanInt():
 		n, ok := constant.Int64Val(constant.ToInt(v))
-		if !ok {
-			return false
-		}
-		p.Delays = append(p.Delays, time.Duration(n))
-	}
-	return true
-}
-
-func setClasses(pass *analysis.Pass, classes *[]retry.Class, expr ast.Expr) bool {
-	list, ok := ast.Unparen(expr).(*ast.CompositeLit)
-	if !ok {
+		to.SetInt(n)
+		return ok
+	case to.CanUint():
+		n, ok := constant.Uint64Val(constant.ToInt(v))
+		to.SetUint(n)
+		return ok
+	case to.CanFloat():
+		x, _ := constant.Float64Val(constant.ToFloat(v))
+		to.SetFloat(x)
+	default:
 		return false
-	}
-	for _, elt := range list.Elts {
-		v := pass.TypesInfo.Types[elt].Value
-		if v == nil || v.Kind() != constant.String {
-			return false
-		}
-		*classes = append(*classes, retry.Class(constant.StringVal(v)))
 	}
 	return true
 }
