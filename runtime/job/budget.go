@@ -1,15 +1,17 @@
 package job
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
 )
+
+// NoRetries as a number of a [BudgetPolicy] allows no retries.
+const NoRetries int = -1
 
 // Defaults of the fields of [BudgetPolicy].
 const (
@@ -19,140 +21,175 @@ const (
 	defaultMaxPerUnit = 5
 )
 
-// NoRetries as Retries or PerUnit allows no retries.
-const NoRetries int = -1
-
-// A BudgetPolicy counts the retries of one job and of each of its units. It
-// is plain data. The zero value of every field but Name means its default;
-// [NoRetries] means no retries.
+// A BudgetPolicy limits the retries of one job and of each of its units. It is
+// plain data. The zero value of every number means its default; [NoRetries], and
+// any other negative number, means no retries; [retry.Unlimited] as a ceiling
+// means none.
 type BudgetPolicy struct {
-	// Name of the budget in errors and events.
+	// Name of the budget in a policy file.
 	Name string
 	// Retries of the whole job. Zero means 20.
 	Retries int
 	// PerUnit is the most of them that one unit may use. Zero means 3.
 	PerUnit int
-	// MaxRetries and MaxPerUnit are ceilings that numbers given at run time are
-	// clamped to. Zero means 50 and 5.
+	// MaxRetries and MaxPerUnit are ceilings: [NewBudget] clamps greater numbers
+	// to them. Zero means 50 and 5.
 	MaxRetries, MaxPerUnit int
 }
 
 // Effective returns p with every default written out.
 func (p BudgetPolicy) Effective() BudgetPolicy {
-	p.Retries = orDefault(p.Retries, defaultRetries)
-	p.PerUnit = orDefault(p.PerUnit, defaultPerUnit)
-	p.MaxRetries = orDefault(p.MaxRetries, defaultMaxRetries)
-	p.MaxPerUnit = orDefault(p.MaxPerUnit, defaultMaxPerUnit)
+	orDefault := func(n *int, otherwise int) {
+		if *n == 0 {
+			*n = otherwise
+		}
+	}
+	orDefault(&p.Retries, defaultRetries)
+	orDefault(&p.PerUnit, defaultPerUnit)
+	orDefault(&p.MaxRetries, defaultMaxRetries)
+	orDefault(&p.MaxPerUnit, defaultMaxPerUnit)
 	return p
 }
 
-func orDefault[T int | time.Duration](n, otherwise T) T {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
-
-// A Budget counts the retries of one job and of each of its units, as AD-44
-// of hyperscale describes. The first execution of a unit is free. Any number of
-// goroutines share one. A nil *Budget refuses everything: the job is not
-// known.
-type Budget struct {
-	policy  BudgetPolicy
-	clamped string
-
-	mu       sync.Mutex
-	consumed int
-	refused  int
-	units    map[string]int
-}
-
-// The reasons of [Budget.Take].
-const (
-	allowed       = "allowed"
-	budgetMissing = "retry_budget_missing"
-)
-
-// NewBudget returns the budget of one job. The numbers of the policy are
-// defaults and ceilings, which the environment may override:
-// RETRY_BUDGET_DEFAULT, RETRY_BUDGET_MAX, RETRY_BUDGET_PER_WORKFLOW_DEFAULT and
-// RETRY_BUDGET_PER_WORKFLOW_MAX; [NoRetries] stays what it is. retries and perUnit
-// are the job's own numbers; 0 or less takes the default, and what is over a
-// ceiling is clamped, to nothing where the policy's own number is [NoRetries]: see
-// [Budget.Clamped].
-func NewBudget(p BudgetPolicy, retries, perUnit int) (*Budget, error) {
-	p = p.Effective()
+// FromEnv returns p with the numbers of four environment variables:
+// RETRY_BUDGET_DEFAULT for Retries, RETRY_BUDGET_PER_WORKFLOW_DEFAULT for
+// PerUnit, RETRY_BUDGET_MAX and RETRY_BUDGET_PER_WORKFLOW_MAX for their
+// ceilings. lookup is usually [os.LookupEnv]. A variable that is empty or not
+// set changes nothing, and none changes a number that is [NoRetries]. The error
+// names every variable that is not a whole number from 1; p is then returned
+// unchanged.
+func (p BudgetPolicy) FromEnv(lookup func(string) (string, bool)) (BudgetPolicy, error) {
+	changed := p
+	var errs []error
 	for _, v := range []struct {
 		name string
 		to   *int
 	}{
-		{"RETRY_BUDGET_DEFAULT", &p.Retries}, {"RETRY_BUDGET_MAX", &p.MaxRetries},
-		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", &p.PerUnit}, {"RETRY_BUDGET_PER_WORKFLOW_MAX", &p.MaxPerUnit},
+		{"RETRY_BUDGET_DEFAULT", &changed.Retries},
+		{"RETRY_BUDGET_MAX", &changed.MaxRetries},
+		{"RETRY_BUDGET_PER_WORKFLOW_DEFAULT", &changed.PerUnit},
+		{"RETRY_BUDGET_PER_WORKFLOW_MAX", &changed.MaxPerUnit},
 	} {
-		text := os.Getenv(v.name)
-		if text == "" || *v.to == NoRetries {
+		text, _ := lookup(v.name)
+		if text == "" {
 			continue
 		}
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%s is %q: a whole number from 1 is expected", v.name, text)
+		switch {
+		case err != nil || n < 1:
+			errs = append(errs, fmt.Errorf("%s: %q is not a whole number from 1", v.name, text))
+		case *v.to >= 0:
+			*v.to = n
 		}
-		*v.to = n
 	}
-	b := &Budget{units: map[string]int{}}
-	var notes []string
-	clamp := func(what string, n, own, limit int) int {
-		if limit = max(limit, 0); own == NoRetries {
-			limit = 0
-		}
-		if n > limit {
-			notes = append(notes, fmt.Sprintf("%s %d is clamped to %d", what, n, limit))
-			return limit
-		}
-		return max(n, 0)
+	if len(errs) > 0 {
+		return p, errors.Join(errs...)
 	}
-	p.Retries = clamp("retries", positiveOr(retries, p.Retries), p.Retries, p.MaxRetries)
-	p.PerUnit = clamp("per_unit", positiveOr(perUnit, min(p.PerUnit, p.Retries)), p.PerUnit, min(p.MaxPerUnit, p.Retries))
-	b.policy, b.clamped = p, strings.Join(notes, "; ")
-	return b, nil
+	return changed, nil
 }
 
-func positiveOr[T int | time.Duration](n, otherwise T) T {
-	if n > 0 {
+// Request returns p for a job that asks for its own numbers. A number of 0 or
+// less keeps p's. A job cannot ask for retries where p allows none: [NewBudget]
+// clamps such a number to 0.
+func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
+	ask := func(n int, own, ceiling *int) {
+		if n <= 0 {
+			return
+		}
+		if *own < 0 {
+			*ceiling = NoRetries
+		}
+		*own = n
+	}
+	ask(retries, &p.Retries, &p.MaxRetries)
+	ask(perUnit, &p.PerUnit, &p.MaxPerUnit)
+	return p
+}
+
+// A Budget counts the retries of one job and of each of its units. Any number of
+// goroutines may share one. A nil *Budget refuses every retry: the job is not
+// known.
+type Budget struct {
+	policy           BudgetPolicy
+	retries, perUnit int
+	clamped          string
+
+	mu       sync.Mutex
+	consumed int
+	refused  int
+	units    map[string]int // retries by unit
+}
+
+// NewBudget returns an unused budget. Numbers above a ceiling are clamped to it:
+// see [Budget.Clamped].
+func NewBudget(p BudgetPolicy) *Budget {
+	b := &Budget{policy: p.Effective(), units: map[string]int{}}
+	var notes []string
+	clamp := func(name string, written int, to *int, ceiling int) int {
+		n := max(*to, 0)
+		if limit := max(ceiling, 0); n > limit {
+			if written != 0 { // a default that is too high is no news
+				notes = append(notes, fmt.Sprintf("%s %s is clamped to %d", name, number(n), limit))
+			}
+			n = limit
+		}
+		if *to = n; n == 0 {
+			*to = NoRetries
+		}
 		return n
 	}
-	return otherwise
+	b.retries = clamp("retries", p.Retries, &b.policy.Retries, b.policy.MaxRetries)
+	b.perUnit = clamp("per_unit", p.PerUnit, &b.policy.PerUnit, min(b.policy.MaxPerUnit, b.retries))
+	b.clamped = strings.Join(notes, "; ")
+	return b
 }
 
-// Policy returns the numbers that the budget works with.
-func (b *Budget) Policy() BudgetPolicy { return b.policy }
+func number(n int) string {
+	if n == retry.Unlimited {
+		return "unlimited"
+	}
+	return strconv.Itoa(n)
+}
 
-// Clamped says which numbers were over a ceiling, or is empty.
-func (b *Budget) Clamped() string { return b.clamped }
-
-// Take takes one retry of a unit out of the budget: of the job first, then of
-// the unit, in one step. The reason says why it cannot, or "allowed".
-func (b *Budget) Take(unit string) (ok bool, reason string) {
+// Policy returns the numbers that are in force: effective, and clamped.
+func (b *Budget) Policy() BudgetPolicy {
 	if b == nil {
-		return false, budgetMissing
+		return BudgetPolicy{Retries: NoRetries, PerUnit: NoRetries, MaxRetries: NoRetries, MaxPerUnit: NoRetries}
+	}
+	return b.policy
+}
+
+// Clamped describes the numbers that were above a ceiling ("retries 80 is
+// clamped to 50"), or is empty.
+func (b *Budget) Clamped() string {
+	if b == nil {
+		return ""
+	}
+	return b.clamped
+}
+
+// Withdraw takes one retry of a unit: from the job first, then from the unit, in
+// one step. It is never given back. The error is a [*BudgetError].
+func (b *Budget) Withdraw(unit string) error {
+	if b == nil {
+		return &BudgetError{Reason: ReasonNoBudget, Unit: unit}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch used := b.units[unit]; {
-	case b.consumed >= b.policy.Retries:
-		reason = fmt.Sprintf("job_budget_exhausted (%d/%d)", b.consumed, b.policy.Retries)
-	case used >= b.policy.PerUnit:
-		reason = fmt.Sprintf("workflow_budget_exhausted (%d/%d)", used, b.policy.PerUnit)
-	default:
-		b.consumed++
-		b.units[unit]++
-		return true, allowed
+	case b.consumed >= b.retries:
+		b.refused++
+		return &BudgetError{ReasonJobBudget, unit, b.consumed, b.retries}
+	case used >= b.perUnit:
+		b.refused++
+		return &BudgetError{ReasonUnitBudget, unit, used, b.perUnit}
 	}
-	b.refused++
-	return false, reason
+	b.consumed++
+	b.units[unit]++
+	return nil
 }
 
-// Consumed returns how many retries the job has made.
+// Consumed returns the number of retries that were granted.
 func (b *Budget) Consumed() int {
 	if b == nil {
 		return 0
@@ -162,7 +199,7 @@ func (b *Budget) Consumed() int {
 	return b.consumed
 }
 
-// Refused returns how many retries the job was not allowed to make.
+// Refused returns the number of retries that were refused.
 func (b *Budget) Refused() int {
 	if b == nil {
 		return 0
@@ -172,42 +209,58 @@ func (b *Budget) Refused() int {
 	return b.refused
 }
 
-// Unit returns the budget of one unit, for [retry.Policy.BeginWith].
-func (b *Budget) Unit(id string) *Unit { return &Unit{b, id} }
-
-// A Unit is the part of a [Budget] that one unit may use.
-type Unit struct {
-	job *Budget
-	id  string
-}
-
-// Withdraw takes one retry of the unit, or returns why it cannot.
-func (u *Unit) Withdraw() error {
-	if ok, reason := u.job.Take(u.id); !ok {
-		return jobBudgetError(reason)
-	}
-	return nil
-}
-
-// Deposit does nothing: a count is not raised by successes.
-func (u *Unit) Deposit() {}
-
-// Left returns how many retries are left to the unit.
-func (u *Unit) Left() float64 {
-	b := u.job
+// left returns how many retries a unit may still make.
+func (b *Budget) left(unit string) int {
 	if b == nil {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return float64(min(b.policy.Retries-b.consumed, b.policy.PerUnit-b.units[u.id]))
+	return min(b.retries-b.consumed, b.perUnit-b.units[unit])
 }
 
-// jobBudgetError is a reason in AD-44's words.
-type jobBudgetError string
+// Unit returns the part of the budget that one unit may use, for
+// [retry.Shared].
+func (b *Budget) Unit(id string) retry.RetryBudget { return &unit{budget: b, id: id} }
 
-// Error returns the reason.
-func (e jobBudgetError) Error() string { return string(e) }
+// A unit is the budget of one unit.
+type unit struct {
+	budget *Budget
+	id     string
+	group  *Group // that observes, or nil
+}
 
-// Is reports whether target is the reason that all of them share.
-func (e jobBudgetError) Is(target error) bool { return target == retry.ErrJobBudget }
+// Withdraw takes one retry of the unit.
+func (u *unit) Withdraw() error {
+	err := u.budget.Withdraw(u.id)
+	if u.group != nil {
+		u.group.withdrawn(u.id, err)
+	}
+	return err
+}
+
+// Deposit does nothing: a success does not raise a count.
+func (u *unit) Deposit() {}
+
+// Left returns how many retries the unit may still make.
+func (u *unit) Left() float64 { return float64(u.budget.left(u.id)) }
+
+// A BudgetError is the refusal of a retry. errors.Is matches it with
+// [retry.ErrJobBudget].
+type BudgetError struct {
+	Reason   Reason // ReasonJobBudget, ReasonUnitBudget or ReasonNoBudget
+	Unit     string // that asked for the retry
+	Consumed int    // retries of the job, or of the unit with ReasonUnitBudget
+	Limit    int    // on these
+}
+
+// Error returns the reason in AD-44's words: "job_budget_exhausted (5/5)".
+func (e *BudgetError) Error() string {
+	if e.Reason == ReasonNoBudget {
+		return e.Reason.String()
+	}
+	return fmt.Sprintf("%s (%d/%d)", e.Reason, e.Consumed, e.Limit)
+}
+
+// Is reports whether target is [retry.ErrJobBudget].
+func (e *BudgetError) Is(target error) bool { return target == retry.ErrJobBudget }

@@ -1,8 +1,31 @@
 // Package job runs work that fans out over units (shards, regions, workflows)
 // and makes one result of their results.
 //
-// A [Group] is one job. [Run] calls a function for each of its units, and
-// returns when the group's policy says that enough units have succeeded. A
-// [Budget] counts the retries of the job and of each unit. The rules are those
-// of AD-44 of hyperscale.
+// A [Group] is one job. [Run] calls a function for each unit, and returns when
+// the [GroupPolicy] says that enough units have succeeded:
+//
+//	imports := job.NewGroup(job.GroupPolicy{
+//		Name:       "import",
+//		Budget:     &job.BudgetPolicy{Retries: 20, PerUnit: 3},
+//		BestEffort: &job.BestEffort{MinSuccess: 6, Deadline: 5 * time.Minute},
+//	}, jobID)
+//	imports.Observe(job.Log(slog.Default()))
+//	outcome, err := job.Run(ctx, imports, shards, importShard, nil)
+//
+// Inside the function, [Group.Unit] is the retry budget of a unit:
+//
+//	retry.DoWith(ctx, &policy, retry.Shared{Budget: imports.Unit(shard)}, op)
+//
+// A [Budget] counts the retries of the job and of each unit. The first execution
+// of a unit is free. Its numbers come from a [BudgetPolicy], which
+// [BudgetPolicy.FromEnv] and [BudgetPolicy.Request] change before it is used:
+//
+//	limits, err := imports.Policy().Budget.FromEnv(os.LookupEnv)
+//	if err != nil {
+//		return err
+//	}
+//	imports.SetBudget(job.NewBudget(limits.Request(retries, perUnit)))
+//
+// The rules, and the words in logs and metrics, are those of AD-44 of
+// hyperscale: see [Reason] and [EventKind].
 package job

@@ -2,101 +2,79 @@ package job
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 )
 
-// The kinds of a [Event], which are also the messages of [Log].
+// An EventKind is the kind of an [Event].
+type EventKind uint8
+
 const (
-	RetryBudgetConsumed  = "RetryBudgetConsumed"
-	RetryBudgetExhausted = "RetryBudgetExhausted"
-	BestEffortCompletion = "BestEffortCompletion"
-	BestEffortRatio      = "BestEffortRatio" // the final ratio behind a provisional completion
-	LateDatacenterResult = "LateDatacenterResult"
+	EventBudgetConsumed  EventKind = iota // a unit has taken a retry
+	EventBudgetExhausted                  // a unit was refused a retry
+	EventCompletion                       // the group has ended, or has a provisional result
+	EventRatio                            // the group has ended after a provisional result
+	EventLateResult                       // a unit has reported after enough had succeeded
 )
 
-// A Event tells what happened in a [Group].
-type Event struct {
-	Kind   string
-	JobID  string
-	Unit   string  // but of a completion
-	Reason string  // of a refusal or a completion; of a late result: updated or logged
-	Ratio  float64 // of a completion
-	Err    error   // of a late result, if it was one
+var eventNames = [...]string{
+	EventBudgetConsumed:  "RetryBudgetConsumed",
+	EventBudgetExhausted: "RetryBudgetExhausted",
+	EventCompletion:      "BestEffortCompletion",
+	EventRatio:           "BestEffortRatio",
+	EventLateResult:      "LateDatacenterResult",
 }
 
-// Log returns an observer for [Group.Observe] that writes refusals,
-// completions and late results to l.
+// String returns AD-44's name of the event.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// An Event is something that happened in a [Group].
+type Event struct {
+	Kind     EventKind
+	Group    string   // name of its policy
+	JobID    string   // of the group
+	Unit     string   // empty for EventCompletion and EventRatio
+	Reason   Reason   // in one word
+	Decision Decision // of EventCompletion and EventRatio
+	Err      error    // the [*BudgetError] of EventBudgetExhausted, or the error of a late result
+}
+
+// Text returns the reason in AD-44's words, with its counts.
+func (e Event) Text() string {
+	switch e.Kind {
+	case EventBudgetExhausted:
+		return e.Err.Error()
+	case EventCompletion, EventRatio:
+		return e.Decision.String()
+	}
+	return e.Reason.String()
+}
+
+// Log returns an observer for [Group.Observe] that writes refusals, completions
+// and late results to l. The message is the name of the event's kind.
 func Log(l *slog.Logger) func(Event) {
 	return func(e Event) {
 		level := slog.LevelInfo
 		switch e.Kind {
-		case RetryBudgetConsumed, BestEffortRatio:
+		case EventBudgetConsumed, EventRatio:
 			return
-		case RetryBudgetExhausted:
+		case EventBudgetExhausted:
 			level = slog.LevelWarn
 		}
-		attrs := []slog.Attr{slog.String("job_id", e.JobID), slog.String("reason", e.Reason)}
+		attrs := []slog.Attr{slog.String("group", e.Group), slog.String("job_id", e.JobID), slog.String("reason", e.Text())}
 		if e.Unit != "" {
 			attrs = append(attrs, slog.String("unit", e.Unit))
 		}
-		if e.Kind == BestEffortCompletion {
-			attrs = append(attrs, slog.Float64("ratio", e.Ratio))
+		if e.Kind == EventCompletion {
+			attrs = append(attrs, slog.Float64("ratio", e.Decision.Ratio))
 		}
-		if e.Err != nil {
+		if e.Kind == EventLateResult && e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}
-		l.LogAttrs(context.Background(), level, e.Kind, attrs...)
+		l.LogAttrs(context.Background(), level, e.Kind.String(), attrs...)
 	}
-}
-
-// Metrics counts the events of groups, under the names of AD-44. The zero
-// value is ready; any number of goroutines may use it.
-type Metrics struct {
-	mu     sync.Mutex
-	values map[string]float64 // by name and labels
-}
-
-// Observe counts one event: it is an observer for [Group.Observe].
-func (m *Metrics) Observe(e Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.values == nil {
-		m.values = map[string]float64{}
-	}
-	label := func(name, key, value string) string { return name + "{" + key + `="` + escape.Replace(value) + `"}` }
-	switch e.Kind {
-	case RetryBudgetConsumed:
-		m.values[label("retry_budget_consumed_total", "job_id", e.JobID)]++
-	case RetryBudgetExhausted:
-		m.values[label("retry_budget_exhausted_total", "job_id", e.JobID)]++
-	case BestEffortCompletion:
-		reason, _, _ := strings.Cut(strings.TrimPrefix(e.Reason, "best_effort: "), " ")
-		m.values[label("best_effort_completions_total", "reason", reason)]++
-		m.values[label("best_effort_completion_ratio", "job_id", e.JobID)] = e.Ratio
-	case BestEffortRatio:
-		m.values[label("best_effort_completion_ratio", "job_id", e.JobID)] = e.Ratio
-	case LateDatacenterResult:
-		m.values[label("best_effort_late_results_total", "outcome", e.Reason)]++
-	}
-}
-
-// escape escapes the value of a label: the text format knows these only.
-var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-// Write writes the counts in the text format of Prometheus, sorted.
-func (m *Metrics) Write(w io.Writer) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(m.values)) {
-		if _, err := fmt.Fprintf(w, "%s %v\n", name, m.values[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

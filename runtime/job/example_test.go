@@ -3,21 +3,16 @@ package job_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // Two of three units are enough.
 func ExampleRun() {
-	group, err := job.NewGroup(job.GroupPolicy{
-		Name:       "import",
-		Budget:     &job.BudgetPolicy{Retries: 10, PerUnit: 2},
-		BestEffort: &job.BestEffort{MinSuccess: 2},
-	}, "job-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	group := job.NewGroup(job.GroupPolicy{Name: "import", BestEffort: &job.BestEffort{MinSuccess: 2}}, "job-1")
 	outcome, err := job.Run(context.Background(), group, []string{"east", "west", "south"}, func(ctx context.Context, unit string) (int, error) {
 		if unit == "south" {
 			<-ctx.Done() // never answers
@@ -25,7 +20,45 @@ func ExampleRun() {
 		}
 		return len(unit), nil
 	}, nil)
-	fmt.Println(outcome.Reason, outcome.Results, err)
+	fmt.Println(outcome.Decision, outcome.Results, err)
 	// Output:
 	// min_dcs_reached (2/2) map[east:4 west:4] <nil>
+}
+
+// A unit that has used up its retries fails; the others continue.
+func ExampleGroup_Unit() {
+	group := job.NewGroup(job.GroupPolicy{Name: "import", Budget: &job.BudgetPolicy{Retries: 10, PerUnit: 2}}, "job-1")
+	group.Observe(job.Log(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))))
+	policy := retry.Policy{Name: "load", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: retry.None}}
+	_, err := retry.DoWith(context.Background(), &policy, retry.Shared{Budget: group.Unit("east")}, func(context.Context) (int, error) {
+		return 0, fmt.Errorf("connection refused")
+	})
+	fmt.Println(err)
+	// Output:
+	// level=WARN msg=RetryBudgetExhausted group=import job_id=job-1 reason="workflow_budget_exhausted (2/2)" unit=east
+	// load: job budget exhausted after 3 attempts and 0s of waiting: connection refused
+}
+
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// The environment changes the limits of a policy, and a job asks for its own.
+func ExampleBudgetPolicy_FromEnv() {
+	env := func(name string) (string, bool) {
+		value, ok := map[string]string{"RETRY_BUDGET_MAX": "30"}[name]
+		return value, ok
+	}
+	limits, err := job.BudgetPolicy{Retries: 20}.FromEnv(env) // usually os.LookupEnv
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	budget := job.NewBudget(limits.Request(80, 2))
+	fmt.Println(budget.Policy().Retries, budget.Policy().PerUnit, budget.Clamped())
+	// Output:
+	// 30 2 retries 80 is clamped to 30
 }

@@ -3,9 +3,12 @@ package job
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,16 +21,13 @@ var errFailed = errors.New("failed")
 // newGroup returns a group and the kinds of its events so far.
 func newGroup(t *testing.T, p GroupPolicy) (*Group, func() []string) {
 	t.Helper()
-	g, err := NewGroup(p, "job-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := NewGroup(p, "job-1")
 	var mu sync.Mutex
 	var kinds []string
 	g.Observe(func(e Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		kinds = append(kinds, e.Kind+" "+e.Reason)
+		kinds = append(kinds, e.Kind.String()+" "+e.Text())
 	})
 	return g, func() []string {
 		mu.Lock()
@@ -57,7 +57,7 @@ func TestGroupWaitsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, events := newGroup(t, GroupPolicy{})
 		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": -time.Hour, "c": 2 * time.Second}), nil)
-		if err != nil || !out.Success || len(out.Results) != 2 || out.Errors["b"] != errFailed || out.Reason != "all_dcs_reported" {
+		if err != nil || !out.Success || len(out.Results) != 2 || out.Errors["b"] != errFailed || out.Decision.String() != "all_dcs_reported" {
 			t.Errorf("got %+v, %v", out, err)
 		}
 		if got := events(); !slices.Equal(got, []string{"BestEffortCompletion all_dcs_reported"}) {
@@ -92,7 +92,7 @@ func TestGroupLogsLateResults(t *testing.T) {
 		g, events := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})
 		start := time.Now()
 		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
-		if err != nil || out.Reason != "min_dcs_reached (2/2)" || len(out.Results) != 2 || time.Since(start) != 2*time.Second {
+		if err != nil || out.Decision.String() != "min_dcs_reached (2/2)" || len(out.Results) != 2 || time.Since(start) != 2*time.Second {
 			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
 		}
 		synctest.Wait()
@@ -111,7 +111,7 @@ func TestGroupUpdatesResults(t *testing.T) {
 		if len(early) != 1 || len(early[0].Results) != 1 || !early[0].Provisional {
 			t.Errorf("provisional results %+v, want one", early)
 		}
-		if err != nil || out.Reason != "deadline_expired (completed: 2)" || len(out.Results) != 2 || time.Since(start) != time.Minute {
+		if err != nil || out.Decision.String() != "deadline_expired (completed: 2)" || len(out.Results) != 2 || time.Since(start) != time.Minute {
 			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
 		}
 		synctest.Wait()
@@ -131,7 +131,7 @@ func TestGroupEnds(t *testing.T) {
 		}
 		g, _ = newGroup(t, GroupPolicy{BestEffort: &BestEffort{Deadline: 10 * time.Second}})
 		out, err = Run(t.Context(), g, []string{"a"}, after(map[string]time.Duration{"a": time.Hour}), nil)
-		if err != nil || out.Success || out.Reason != "deadline_expired (completed: 0)" {
+		if err != nil || out.Success || out.Decision.String() != "deadline_expired (completed: 0)" {
 			t.Errorf("got %+v, %v", out, err)
 		}
 		out, err = Run(t.Context(), g, []string{"a"}, func(context.Context, string) (string, error) {
@@ -173,5 +173,89 @@ func TestGroupCompleteAsContextEnds(t *testing.T) {
 		if err != nil && len(out.Results) == 1 || err == nil && !out.Success {
 			t.Fatalf("got %+v, %v", out, err)
 		}
+	}
+}
+
+// Intervals that are not above zero mean their defaults: a run waits, and ends
+// at its deadline.
+func TestGroupIntervals(t *testing.T) {
+	for _, tt := range []struct {
+		effort BestEffort
+		want   time.Duration
+	}{
+		{BestEffort{CheckEvery: retry.None}, 5 * time.Minute},
+		{BestEffort{CheckEvery: time.Hour, Deadline: time.Minute}, time.Minute},
+		{BestEffort{Deadline: retry.None, MinSuccess: -1}, 5 * time.Minute},
+		{BestEffort{Deadline: 2 * time.Hour}, time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			out, err := Run(t.Context(), NewGroup(GroupPolicy{BestEffort: &tt.effort}, ""), []string{"a"}, after(map[string]time.Duration{"a": 24 * time.Hour}), nil)
+			if got := time.Since(start); err != nil || out.Reason != ReasonDeadline || out.MinSuccess != 1 || got != tt.want {
+				t.Errorf("%+v: %v, %v after %v", tt.effort, out, err, got)
+			}
+		})
+	}
+}
+
+func TestGroupRunsUnitsOnce(t *testing.T) {
+	var calls atomic.Int32
+	out, err := Run(t.Context(), NewGroup(GroupPolicy{BestEffort: &BestEffort{MinSuccess: 9}}, ""), []string{"a", "a", "b"}, func(context.Context, string) (int, error) {
+		calls.Add(1)
+		return 0, nil
+	}, nil)
+	if err != nil || calls.Load() != 2 || len(out.Results) != 2 || out.MinSuccess != 2 || out.Reason != ReasonAllReported {
+		t.Errorf("%d calls, %v, %v", calls.Load(), out, err)
+	}
+}
+
+// All observers see every event, with the names of group and job.
+func TestGroupObservers(t *testing.T) {
+	g := NewGroup(GroupPolicy{Name: "import", Budget: &BudgetPolicy{Retries: 9}}, "job-1")
+	var first, second []Event
+	g.Observe(func(e Event) { first = append(first, e) })
+	g.Observe(func(e Event) { second = append(second, e) })
+	shared := NewBudget(g.Policy().Budget.Request(1, 1))
+	g.SetBudget(shared)
+	_ = g.Unit("a").Withdraw()
+	err := g.Unit("b").Withdraw()
+	want := []Event{
+		{Kind: EventBudgetConsumed, Group: "import", JobID: "job-1", Unit: "a", Reason: ReasonAllowed},
+		{Kind: EventBudgetExhausted, Group: "import", JobID: "job-1", Unit: "b", Reason: ReasonJobBudget, Err: err},
+	}
+	if !slices.Equal(first, want) || !slices.Equal(second, want) || g.Budget() != shared {
+		t.Errorf("got %+v and %+v, want %+v", first, second, want)
+	}
+	if g.SetBudget(nil); g.Unit("a") != nil {
+		t.Error("a group without a budget limits its units")
+	}
+}
+
+func TestLog(t *testing.T) {
+	var b strings.Builder
+	log := Log(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})))
+	done := Decision{Complete: true, Success: true, Reason: ReasonEnough, Completed: 1, MinSuccess: 1, Ratio: 0.5}
+	for _, e := range []Event{
+		{Kind: EventBudgetConsumed, JobID: "j", Unit: "a", Reason: ReasonAllowed},
+		{Kind: EventBudgetExhausted, JobID: "j", Unit: "a", Reason: ReasonJobBudget, Err: &BudgetError{ReasonJobBudget, "a", 5, 5}},
+		{Kind: EventCompletion, Group: "g", JobID: "j", Reason: ReasonEnough, Decision: done},
+		{Kind: EventRatio, JobID: "j", Reason: ReasonEnough, Decision: done},
+		{Kind: EventLateResult, JobID: "j", Unit: "b", Reason: ReasonUpdated},
+		{Kind: EventLateResult, JobID: "j", Unit: "c", Reason: ReasonLogged, Err: errFailed},
+	} {
+		log(e)
+	}
+	const want = `level=WARN msg=RetryBudgetExhausted group="" job_id=j reason="job_budget_exhausted (5/5)" unit=a
+level=INFO msg=BestEffortCompletion group=g job_id=j reason="min_dcs_reached (1/1)" ratio=0.5
+level=INFO msg=LateDatacenterResult group="" job_id=j reason=updated unit=b
+level=INFO msg=LateDatacenterResult group="" job_id=j reason=logged unit=c err=failed
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // given are fields of a struct that are emitted as code of their own: their
@@ -46,7 +47,12 @@ func valueOf(v reflect.Value) jen.Code {
 		return jen.Qual(RuntimePath, backoffNames[x])
 	case retry.Jitter:
 		return jen.Qual(RuntimePath, jitterNames[x])
+	case job.Late:
+		return jen.Qual(JobPath, lateNames[x])
 	case int:
+		if x == job.NoRetries {
+			return jen.Qual(JobPath, "NoRetries")
+		}
 		return orWord(x, retry.Unlimited, "Unlimited", jen.Lit(x))
 	case float64:
 		return orWord(x, retry.NoRefill, "NoRefill", jen.Lit(x))
@@ -57,6 +63,8 @@ func valueOf(v reflect.Value) jen.Code {
 			return oneLine(v)
 		}
 		return jen.Qual(t.PkgPath(), t.Name()).Custom(multiline, fieldsOf(v, nil)...)
+	case reflect.Pointer:
+		return jen.Op("&").Add(oneLine(v.Elem()))
 	case reflect.Slice:
 		return sliceOf(v)
 	}
@@ -95,6 +103,7 @@ var (
 	jitterNames  = [...]string{
 		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
 	}
+	lateNames  = [...]string{"LateLog", "LateUpdate"}
 	classNames = map[retry.Class]string{
 		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
 		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",

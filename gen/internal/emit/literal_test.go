@@ -10,12 +10,14 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // code returns the Go code of a literal without its file.
 func code(literal jen.Code) string {
 	f := jen.NewFile("p")
 	f.ImportName(RuntimePath, "retry")
+	f.ImportName(JobPath, "job")
 	f.Var().Id("v").Op("=").Add(literal)
 	_, text, _ := strings.Cut(f.GoString(), "var v = ")
 	return strings.TrimSpace(text)
@@ -31,6 +33,10 @@ func TestLiteral(t *testing.T) {
 		{retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}, `retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}`},
 		{[]retry.Class{retry.ClassNetwork, "busy"}, `[]retry.Class{retry.ClassNetwork, "busy"}`},
 		{[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}, `[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}`},
+		{
+			job.GroupPolicy{Name: "g", Budget: &job.BudgetPolicy{Retries: job.NoRetries}, BestEffort: &job.BestEffort{MinSuccess: 2, Late: job.LateUpdate}},
+			`job.GroupPolicy{Name: "g", Budget: &job.BudgetPolicy{Retries: job.NoRetries}, BestEffort: &job.BestEffort{MinSuccess: 2, Late: job.LateUpdate}}`,
+		},
 		{
 			retry.Schedule{MaxAttempts: retry.Unlimited, Jitter: retry.JitterFull},
 			`retry.Schedule{MaxAttempts: retry.Unlimited, Backoff: retry.BackoffExponential, Jitter: retry.JitterFull}`,
@@ -53,7 +59,7 @@ func TestLiteral(t *testing.T) {
 // TestLiteralOfEveryField: every field of a policy is emitted, so that none that
 // a policy file sets is lost.
 func TestLiteralOfEveryField(t *testing.T) {
-	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy)} {
+	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy), new(job.GroupPolicy)} {
 		v := reflect.ValueOf(policy).Elem()
 		fill(t, v)
 		in := given{"Classes": jen.Id("classes"), "GRPC": jen.Id("code")}
@@ -90,7 +96,12 @@ func fill(t *testing.T, v reflect.Value) {
 		v.SetUint(1)
 	case reflect.Float64:
 		v.SetFloat(0.5)
-	case reflect.Func, reflect.Pointer, reflect.Interface: // given
+	case reflect.Pointer:
+		if v.Type().Elem().PkgPath() == JobPath {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(t, v.Elem())
+		}
+	case reflect.Func, reflect.Interface: // given
 	default:
 		t.Fatalf("a field of kind %s: can it be emitted?", v.Kind())
 	}

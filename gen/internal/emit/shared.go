@@ -10,7 +10,6 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/policy"
 	retry "github.com/retrygen/retrygen/runtime"
-	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // Names of what calls share.
@@ -194,50 +193,25 @@ func (p printer) shared(out *jen.File) {
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
 }
 
-// group emits the type of one run of a group, and its constructor.
+// group emits the type of a job of a group, and its constructor:
+//
+//	type Import struct{ *job.Group }
+//
+//	func NewImport(jobID string) *Import {
+//		return &Import{job.NewGroup(job.GroupPolicy{…}, jobID)}
+//	}
 func (p printer) group(out *jen.File, g Group) {
-	fields := []jen.Code{jen.Id("Name").Op(":").Lit(g.GroupPolicy.Name)}
-	field := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
-	if g.Units > 0 {
-		field("Units", jen.Lit(g.Units))
+	doc := g.Name + " is one job of group " + g.GroupPolicy.Name + ". " + g.New + " returns one, and job.Run runs its units"
+	if g.Budget != nil {
+		doc += ", which share a budget of retries"
 	}
-	if g.Timeout > 0 {
-		field("Timeout", durationExpr(g.Timeout))
-	}
-	if b := g.Budget; b != nil {
-		field("Budget", jen.Op("&").Qual(JobPath, "BudgetPolicy").Values(
-			jen.Id("Name").Op(":").Lit(b.Name),
-			jen.Id("Retries").Op(":").Add(retries(b.Retries)),
-			jen.Id("PerUnit").Op(":").Add(retries(b.PerUnit)),
-			jen.Id("MaxRetries").Op(":").Lit(b.MaxRetries),
-			jen.Id("MaxPerUnit").Op(":").Lit(b.MaxPerUnit),
-		))
-	}
-	if b := g.BestEffort; b != nil {
-		field("BestEffort", jen.Op("&").Qual(JobPath, "BestEffort").Values(
-			jen.Id("MinSuccess").Op(":").Lit(b.MinSuccess),
-			jen.Id("Deadline").Op(":").Add(durationExpr(b.Deadline)),
-			jen.Id("Late").Op(":").Qual(JobPath, [...]string{"LateLog", "LateUpdate"}[b.Late]),
-			jen.Id("CheckEvery").Op(":").Add(durationExpr(b.CheckEvery)),
-		))
-	}
-	p.comment(out, wrap(g.Name+" is one job of group "+g.GroupPolicy.Name+": its units share a budget of retries. "+g.New+" makes one; job.Run runs its units."))
+	p.comment(out, wrap(doc+"."))
 	out.Type().Id(g.Name).Struct(jen.Op("*").Qual(JobPath, "Group")).Line()
 
-	p.comment(out, wrap(g.New+" returns a new job. The error says which environment variable cannot be read."))
-	out.Func().Id(g.New).Params(jen.Id("jobID").String()).Params(jen.Op("*").Id(g.Name), jen.Error()).Block(
-		jen.List(jen.Id("group"), jen.Err()).Op(":=").Qual(JobPath, "NewGroup").Call(
-			jen.Qual(JobPath, "GroupPolicy").Custom(multiline, fields...), jen.Id("jobID"),
-		),
-		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
-		jen.Return(jen.Op("&").Id(g.Name).Values(jen.Id("group")), jen.Nil()),
+	p.comment(out, wrap(g.New+" returns a new job. jobID names it in events."))
+	out.Func().Id(g.New).Params(jen.Id("jobID").String()).Op("*").Id(g.Name).Block(
+		jen.Return(jen.Op("&").Id(g.Name).Values(jen.Qual(JobPath, "NewGroup").Call(
+			valueOf(reflect.ValueOf(g.GroupPolicy)), jen.Id("jobID"),
+		))),
 	).Line()
-}
-
-// retries emits a number of retries of a job.
-func retries(n int) *jen.Statement {
-	if n == job.NoRetries {
-		return jen.Qual(JobPath, "NoRetries")
-	}
-	return jen.Lit(n)
 }
