@@ -64,9 +64,9 @@ var floors = map[string][]string{
 	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
-	"examples/quickstart": {"runtime"},
+	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime"},
-	"examples/orders":     {"runtime"},
+	"examples/orders":     {"runtime", "runtime/httpretry"},
 }
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/httpretry"
 )
 
 //go:generate go run github.com/retrygen/retrygen/cmd/retrygen .
@@ -102,8 +103,8 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (order O
 		return order, &Rejection{string(answer)}
 	case resp.StatusCode >= 300:
 		err := &StatusError{resp.StatusCode}
-		if wait := resp.Header.Get("Retry-After"); wait != "" {
-			return order, retry.After(err, retry.ParseRetryAfter(wait, time.Now()))
+		if wait, asked := httpretry.Hint(resp, time.Now()); asked {
+			return order, retry.After(err, wait)
 		}
 		return order, err
 	}

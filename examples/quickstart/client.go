@@ -9,6 +9,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/httpretry"
 )
 
 // Client talks to the weather service.
@@ -47,8 +48,8 @@ func (c *Client) Forecast(ctx context.Context, city string) (*Forecast, error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		err := &StatusError{Code: resp.StatusCode}
-		if wait := resp.Header.Get("Retry-After"); wait != "" {
-			return nil, retry.After(err, retry.ParseRetryAfter(wait, time.Now()))
+		if wait, asked := httpretry.Hint(resp, time.Now()); asked {
+			return nil, retry.After(err, wait)
 		}
 		return nil, err
 	}

@@ -236,8 +236,8 @@ func failureOf(resp *http.Response, err error) error {
 
 // asking adds the wait that a response asks for to its failure.
 func asking(failure error, resp *http.Response) error {
-	if after := resp.Header.Get("Retry-After"); after != "" {
-		return retry.After(failure, retry.ParseRetryAfter(after, time.Now()))
+	if wait, asked := Hint(resp, time.Now()); asked {
+		return retry.After(failure, wait)
 	}
 	return failure
 }

@@ -1,0 +1,165 @@
+package httpretry
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+var hintNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) // 1767323045
+
+func TestParseRetryAfter(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"0": 0, "120": 2 * time.Minute,
+		"Fri, 02 Jan 2026 03:05:05 GMT":  time.Minute,
+		"Friday, 02-Jan-26 03:05:05 GMT": time.Minute,
+		"Fri Jan  2 03:05:05 2026":       time.Minute,
+		"Fri, 02 Jan 2026 03:03:05 GMT":  0, // past
+		"99999999999999999999":           math.MaxInt64,
+		"9223372036854775807":            math.MaxInt64,
+		"9223372036":                     9223372036 * time.Second,
+		"9223372037":                     math.MaxInt64,
+		"99999999999999999999 s":         -1,
+		"":                               -1,
+		"-1":                             -1,
+		"1.5":                            -1,
+		"+5":                             -1,
+		"soon":                           -1,
+	} {
+		if got := ParseRetryAfter(value, hintNow); got != want {
+			t.Errorf("ParseRetryAfter(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	type header map[string]string
+	for _, tt := range []struct {
+		status int
+		header header
+		wait   time.Duration
+		asked  bool
+	}{
+		{429, header{}, 0, false},
+		{503, header{"Retry-After": "7"}, 7 * time.Second, true},
+		{503, header{"Retry-After": "soon", "X-RateLimit-Reset": "9"}, -1, true},
+
+		// The current draft.
+		{429, header{"RateLimit": `"default";r=0;t=30`}, 30 * time.Second, true},
+		{503, header{"RateLimit": `"default";r=0;t=30`}, 30 * time.Second, true},
+		{429, header{"RateLimit": `"default";r=50;t=30`}, 0, false},
+		{429, header{"RateLimit": `"burst";r=0;t=5, "day";r=0;t=3600`}, time.Hour, true},
+		{429, header{"RateLimit": `"burst";r=0;t=5, "day";r=9;t=3600`}, 5 * time.Second, true},
+		{429, header{"RateLimit": `"a,b;r=1;\"";r=0;t=8;pk=:Y2xpZW50:`}, 8 * time.Second, true},
+		{429, header{"RateLimit": `"day";r=0`, "RateLimit-Policy": `"burst";q=10;w=1, "day";q=100;w=60`}, time.Minute, true},
+		{429, header{"RateLimit": `"day";r=0`}, 0, false},
+		{429, header{"RateLimit": `"day";r=0;t=-5`}, 0, false},
+		{429, header{"RateLimit": `"day";r=0;t=99999999999999999999`}, math.MaxInt64, true},
+		{429, header{"RateLimit": `default ; r=0 ; t=30`}, 30 * time.Second, true},
+		{429, header{"RateLimit": `";;==,,`}, 0, false},
+
+		// Older drafts.
+		{429, header{"RateLimit": "limit=100, remaining=0, reset=5"}, 5 * time.Second, true},
+		{429, header{"RateLimit": "limit=100, remaining=1, reset=5"}, 0, false},
+		{429, header{"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "6"}, 6 * time.Second, true},
+		{429, header{"RateLimit-Reset": "6"}, 6 * time.Second, true},
+
+		// Without a standard.
+		{429, header{"X-RateLimit-Reset": "6"}, 6 * time.Second, true},
+		{429, header{"X-RateLimit-Reset": "0.25"}, 250 * time.Millisecond, true},
+		{403, header{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1767323105"}, time.Minute, true},
+		{429, header{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1767323105.5"}, 61 * time.Second, true},
+		{429, header{"X-RateLimit-Reset": "1767323105000"}, time.Minute, true},
+		{429, header{"X-RateLimit-Reset": "1767323000"}, 0, true},
+		{429, header{"X-RateLimit-Reset": "Fri, 02 Jan 2026 03:05:05 GMT"}, time.Minute, true},
+		{429, header{"X-RateLimit-Reset": "1e300"}, math.MaxInt64, true},
+		{429, header{"X-RateLimit-Reset": "NaN"}, -1, true},
+		{429, header{"X-RateLimit-Reset": "-3"}, -1, true},
+		{429, header{"X-RateLimit-Reset": "later"}, -1, true},
+		{502, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": "1767326645"}, 0, false},
+		{502, header{"X-RateLimit-Reset": "1767326645"}, 0, false},
+		{429, header{"X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": "1767326645"}, 0, false},
+	} {
+		resp := &http.Response{StatusCode: tt.status, Header: http.Header{}}
+		for name, value := range tt.header {
+			resp.Header.Set(name, value)
+		}
+		if wait, asked := Hint(resp, hintNow); wait != tt.wait || asked != tt.asked {
+			t.Errorf("status %d, %v: got %v, %v; want %v, %v", tt.status, tt.header, wait, asked, tt.wait, tt.asked)
+		}
+	}
+}
+
+// TestVectors walks the vectors about Retry-After in ../testdata/vectors.json.
+func TestVectors(t *testing.T) {
+	text, err := os.ReadFile("../testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct {
+		Kind            string
+		Input, Expected json.RawMessage
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	walked := 0
+	for _, v := range vectors {
+		if v.Kind != "retry_after_seconds" {
+			continue
+		}
+		walked++
+		var value string
+		var want any
+		if err := errors.Join(json.Unmarshal(v.Input, &value), json.Unmarshal(v.Expected, &want)); err != nil {
+			t.Fatal(err)
+		}
+		seconds, ok := want.(float64)
+		if !ok { // the source fails; what was decided is a number, or 0 for a date in the past
+			seconds, _ = want.(map[string]any)["recommended"].(float64)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(hintNow)) // the dates are past
+			start := time.Now()
+			transport := &Transport{
+				Base:   &network{answers: []any{after(429, value), 200}},
+				Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}},
+			}
+			req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if got := time.Since(start).Seconds(); got != seconds {
+				t.Errorf("Retry-After: %s waits %vs, want %vs", value, got, seconds)
+			}
+		})
+	}
+	if walked == 0 {
+		t.Error("there are no vectors")
+	}
+}
+
+// FuzzHint: no header panics, and no wait is shorter than -1.
+func FuzzHint(f *testing.F) {
+	f.Add(`"default";r=0;t=30`, `"default";q=1;w=60`, "1767323105")
+	f.Fuzz(func(t *testing.T, limit, policy, reset string) {
+		for _, after := range []string{"", reset} {
+			h := http.Header{"Ratelimit": {limit}, "Ratelimit-Policy": {policy}, "X-Ratelimit-Reset": {reset}, "Retry-After": {after}}
+			if wait, asked := Hint(&http.Response{StatusCode: 429, Header: h}, hintNow); wait < -1 || wait != 0 && !asked {
+				t.Errorf("got %v, %v", wait, asked)
+			}
+		}
+	})
+}
