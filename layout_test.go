@@ -21,7 +21,9 @@ const module = "github.com/retrygen/retrygen"
 // package needs a line here and a sentence that says why an existing one would
 // not do.
 var floors = map[string][]string{
-	"runtime": {},
+	// The runtime classifies by gRPC codes, and the rules compare them.
+	"internal/grpcstatus": {},
+	"runtime":             {"internal/grpcstatus"},
 	// Beside the runtime, since most consumers have no use for net/http.
 	"runtime/httpretry": {"runtime"},
 	// Work that fans out over units is above single calls; most have none.
@@ -42,7 +44,7 @@ var floors = map[string][]string{
 	"internal/scripttest": {},
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
-	"policy/rules":    {"policy/duration", "runtime", "runtime/job"},
+	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/job"},
 	"schema":          {},
 	// The file check and the formatter share the nodes and their places in the
 	// text, which nobody else needs.

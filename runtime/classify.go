@@ -2,42 +2,49 @@ package retry
 
 import (
 	"context"
-	"errors"
+	"regexp"
 	"slices"
-	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
-// Classify reports whether p retries err, and whether err belongs to each of
-// the classes asked about.
+// Retries reports whether p retries err, provided that no limit of the call
+// forbids it. It does not retry nil.
 //
-// An error belongs to a class by, in this order,
-//   - what its maker said: [After] makes it a [RateLimit];
-//   - the definition of the class in Classes;
-//   - its type: an error with the method StatusCode() int is a [RateLimit] at
-//     429 and a [ServerError] at 500 to 599 but 501; a gRPC code counts as the
-//     status that it stands for (see [HTTPStatus]), DEADLINE_EXCEEDED is a
-//     Timeout and UNAVAILABLE a Network error, too; the errors of package net
-//     and the system's connection errors are [Network], or [Timeout] where
-//     their Timeout method says so; context.DeadlineExceeded is a Timeout,
-//     context.Canceled is [Canceled]; [ErrBreakerOpen] is [BreakerOpen];
-//   - only where its type says nothing, whole words of its text in any case:
-//     network, connection, refused, unreachable; timeout, timed out; 500, 502,
-//     503, 504, server error; rate limit, 429, too many requests.
+// The classes of err decide. An error belongs to a class by this evidence, of
+// which one kind decides alone where there is any of it:
 //
-// Never retried are [Permanent] errors, errors whose [Action] is [Fail] or
-// [Escalate], errors of a class in AbortOn, and the status codes 400, 401, 403,
-// 404 and 422 unless their Action is [Retry]. Of these 401 and 403 escalate
-// unless they have an Action: no repetition gives leave, somebody has to.
-// Everything else is retried unless RetryOn narrows it.
-func (p *Policy) Classify(err error, classes ...Class) (retried bool, belongs []bool) {
-	f := p.inspect(err)
-	for _, class := range classes {
-		belongs = append(belongs, p.belongs(err, &f, class))
+//   - Types. [After] makes an error a [ClassRateLimit]. An error with the method
+//     StatusCode() int is a [ClassRateLimit] at 429 and a [ClassServerError] at
+//     500 to 599 except 501 and 505; a gRPC code counts as its HTTP status, and
+//     DEADLINE_EXCEEDED is a [ClassTimeout], UNAVAILABLE a [ClassNetwork] and
+//     CANCELLED a [ClassCanceled] error, too. Errors of package net, of a
+//     connection of the operating system, of a stream or connection of HTTP/2,
+//     io.ErrUnexpectedEOF, and io.EOF inside of a net.Error are [ClassNetwork],
+//     or [ClassTimeout] if their method Timeout() bool says so.
+//     context.DeadlineExceeded is a [ClassTimeout], context.Canceled a
+//     [ClassCanceled], and [ErrBreakerOpen] a [ClassBreakerOpen] error.
+//   - Words of the text, unless IgnoreText is set. They are read only if the
+//     types above, and those of the tests Is and As in Classes, say nothing, and
+//     never in texts of this package: network, connection, refused, unreachable;
+//     timeout, timed out; server error, and 500, 502, 503 or 504 as a status;
+//     rate limit, too many requests, and 429 as a status. A number is a status
+//     after a label (HTTP 503, status: 503, code 503, error 503) or before its
+//     reason phrase (503 Service Unavailable).
+//
+// An error belongs to a class in Classes if one of its tests holds. Texts are
+// read up to 16 KiB.
+//
+// Never retried are [Permanent] errors, errors whose [Action] is [ActionFail] or
+// [ActionEscalate], errors of a class in AbortOn, errors with the status 400,
+// 401, 403, 404 or 422 unless their Action is [ActionRetry], and refusals by a
+// breaker of the callee unless RetryOn contains [ClassBreakerOpen]. The statuses
+// 401 and 403 are marked as escalated unless they have an Action. Everything
+// else is retried unless RetryOn restricts it.
+func (p *Policy) Retries(err error) bool {
+	if err == nil {
+		return false
 	}
-	return p.judge(err, &f) == retriedError, belongs
+	f := p.inspect(err)
+	return p.judge(err, &f) == retriedError
 }
 
 // verdict is what a policy makes of one error.
@@ -49,7 +56,8 @@ const (
 	escalatedError
 )
 
-// sample returns what a failure says of the service.
+// sample returns what a failure says of the service. An inner breaker has its
+// own samples, and what the request or its sender is to blame for says nothing.
 func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
 	if f.refused && !slices.Contains(b.Count, ClassBreakerOpen) {
 		return neutral
@@ -57,7 +65,8 @@ func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample
 	counts := p.belongsToAny(err, f, b.Count)
 	if len(b.Count) == 0 {
 		// What the policy does not retry may be the service's fault all the same.
-		counts = v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient)
+		counts = !callersFault(f.status) && !p.belongs(err, f, ClassCanceled) &&
+			(v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient))
 	}
 	if counts {
 		return failed
@@ -86,7 +95,7 @@ func (p *Policy) judge(err error, f *facts) verdict {
 }
 
 // action returns the action of the first class that err belongs to. Classes
-// behind the last one with an action are not asked.
+// after the last one with an action are not asked.
 func (p *Policy) action(err error, f *facts) Action {
 	last := len(p.Classes) - 1
 	for last >= 0 && p.Classes[last].Action == ActionDefault {
@@ -119,7 +128,7 @@ func (p *Policy) class(err error, f *facts) Class {
 		}
 	}
 	for _, c := range transient {
-		if f.builtin(err, c) {
+		if p.builtin(err, f, c) {
 			return c
 		}
 	}
@@ -149,157 +158,40 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	case ClassAny:
 		return true
 	case ClassCanceled:
-		return !f.expired && errors.Is(err, context.Canceled)
+		return !f.expired && (f.canceled || f.is(err, context.Canceled))
 	case ClassTransient:
-		return slices.ContainsFunc(transient[:], func(c Class) bool { return f.builtin(err, c) })
+		return slices.ContainsFunc(transient[:], func(c Class) bool { return p.builtin(err, f, c) })
 	case ClassBreakerOpen:
 		return f.refused
 	case ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit:
-		return f.builtin(err, class)
+		return p.builtin(err, f, class)
 	}
 	return slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.Class == class && c.has(err, f) })
 }
 
-// has reports whether one of the tests of the class holds, the text last.
+// has reports whether one of the tests of the class holds.
 func (c *ErrorClass) has(err error, f *facts) bool {
-	return slices.ContainsFunc(c.Is, func(target error) bool { return errors.Is(err, target) }) ||
-		slices.ContainsFunc(c.As, func(is func(error) bool) bool { return is(err) }) ||
+	return c.hasType(err, f) ||
 		f.status != 0 && slices.ContainsFunc(c.HTTP, func(r [2]int) bool { return r[0] <= f.status && f.status <= r[1] }) ||
-		c.Pattern != nil && c.Pattern.MatchString(err.Error())
+		c.Pattern != nil && f.matches(c.Pattern)
+}
+
+// hasType reports whether one of the tests of types holds.
+func (c *ErrorClass) hasType(err error, f *facts) bool {
+	return slices.ContainsFunc(c.Is, func(target error) bool { return f.is(err, target) }) ||
+		!f.opaque && slices.ContainsFunc(c.As, func(is func(error) bool) bool { return is(err) })
 }
 
 var transient = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit}
 
-// facts is what the types in an error's tree say.
-type facts struct {
-	permanent bool
-	asked     bool          // for a wait, of
-	after     time.Duration // unless that is unreadable: -1
-	status    int
-
-	refused   bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
-	expired   bool // the attempt's own limit has passed
-	typed     bool // some type said something: the text does not count
-	network   bool
-	timeout   bool
-	rateLimit bool
-}
-
-// timedOut records that the attempt's own limit has passed.
-func (f *facts) timedOut() { f.typed, f.timeout, f.expired = true, true, true }
-
-// inspect walks the tree of err once, in place of one errors.As for each
-// question.
-func (p *Policy) inspect(err error) (f facts) {
-	f.walk(err)
-	if p.GRPC != nil && f.status == 0 {
-		if code, ok := p.GRPC(err); ok {
-			f.typed, f.status = true, HTTPStatus(code)
-			f.timeout = f.timeout || code == deadlineExceeded
-			f.network = f.network || code == unavailable
-		}
-	}
-	return f
-}
-
-// Two gRPC status codes: grpc/grpc, doc/statuscodes.md.
-const (
-	deadlineExceeded = 4
-	unavailable      = 14
-)
-
-// HTTPStatus returns the HTTP status that a gRPC status code stands for, by
-// googleapis/googleapis, google/rpc/code.proto: 503 for UNAVAILABLE. Codes that
-// are not known are 500.
-func HTTPStatus(code uint32) int {
-	if uint64(code) < uint64(len(httpStatuses)) {
-		return httpStatuses[code]
-	}
-	return 500
-}
-
-var httpStatuses = [...]int{
-	200, // OK
-	499, // CANCELLED
-	500, // UNKNOWN
-	400, // INVALID_ARGUMENT
-	504, // DEADLINE_EXCEEDED
-	404, // NOT_FOUND
-	409, // ALREADY_EXISTS
-	403, // PERMISSION_DENIED
-	429, // RESOURCE_EXHAUSTED
-	400, // FAILED_PRECONDITION
-	409, // ABORTED
-	400, // OUT_OF_RANGE
-	501, // UNIMPLEMENTED
-	500, // INTERNAL
-	503, // UNAVAILABLE
-	500, // DATA_LOSS
-	401, // UNAUTHENTICATED
-}
-
-func (f *facts) walk(err error) {
-	for err != nil {
-		switch e := err.(type) {
-		case *mark:
-			if e.permanent {
-				f.permanent = true
-			} else {
-				f.after = max(f.after, e.after)
-				if !f.asked {
-					f.after = e.after
-				}
-				f.typed, f.rateLimit, f.asked = true, true, true
-			}
-		case Reason:
-			f.refused = f.refused || e == ErrBreakerOpen
-		case interface{ StatusCode() int }:
-			if f.status == 0 {
-				f.status, f.typed = e.StatusCode(), true
-			}
-		}
-		switch e := err.(type) {
-		case interface{ Unwrap() error }:
-			inner := e.Unwrap()
-			if inner == nil {
-				f.leaf(err)
-			}
-			err = inner
-		case interface{ Unwrap() []error }:
-			for _, inner := range e.Unwrap() {
-				f.walk(inner)
-			}
-			return
-		default:
-			f.leaf(err)
-			return
-		}
-	}
-}
-
-// leaf looks for the errors of package net and of the system where a chain
-// ends: wrappers such as *url.Error have the methods of a net.Error too, but
-// wrap anything. The interfaces are net.Error's, without a need for the
-// package.
-func (f *facts) leaf(err error) {
-	timeout, ok := err.(interface{ Timeout() bool })
-	if !ok {
-		return
-	}
-	if timeout.Timeout() {
-		f.typed, f.timeout = true, true
-		return
-	}
-	if _, ok := err.(interface{ Temporary() bool }); ok && (!isErrno(err) || isConnectionErrno(err)) {
-		f.typed, f.network = true, true
-	}
-}
-
 // builtin reports whether the error belongs to one of the four classes that
-// Transient unites.
-func (f *facts) builtin(err error, class Class) bool {
-	if !f.typed {
-		return containsAnyWord(err.Error(), words[class])
+// [ClassTransient] unites.
+func (p *Policy) builtin(err error, f *facts, class Class) bool {
+	if !f.typed && !f.read && !p.IgnoreText {
+		f.read = true
+		if f.legible() && !slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.hasType(err, f) }) {
+			f.readText(f.text.Error())
+		}
 	}
 	switch class {
 	case ClassNetwork:
@@ -307,40 +199,32 @@ func (f *facts) builtin(err error, class Class) bool {
 	case ClassTimeout:
 		return f.timeout
 	case ClassServerError:
-		return f.status >= 500 && f.status <= 599 && f.status != 501
-	default: // RateLimit
+		return f.serverError || f.status >= 500 && f.status <= 599 && !callersFault(f.status)
+	default: // ClassRateLimit
 		return f.rateLimit || f.status == 429
 	}
 }
 
-// words are those of Prodigy's ErrorMatcher, matched as whole words: "1500
-// rows" is no server error.
-var words = map[Class][]string{
-	ClassNetwork:     {"network", "connection", "refused", "unreachable"},
-	ClassTimeout:     {"timeout", "timed out"},
-	ClassServerError: {"500", "502", "503", "504", "server error"},
-	ClassRateLimit:   {"rate limit", "429", "too many requests"},
-}
+// legible reports whether there is a text that may be read.
+func (f *facts) legible() bool { return f.text != nil && !f.opaque }
 
-func containsAnyWord(text string, words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return containsWord(text, w) })
-}
-
-// containsWord reports whether text contains word, which is in lower case,
-// with no letter, digit or underscore on either side.
-func containsWord(text, word string) bool {
-	for i := 0; i+len(word) <= len(text); i++ {
-		end := i + len(word)
-		if !strings.EqualFold(text[i:end], word) {
-			continue
-		}
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		after, _ := utf8.DecodeRuneInString(text[end:])
-		if !inWord(before) && !inWord(after) {
-			return true
-		}
+// matches reports whether a pattern matches the text.
+func (f *facts) matches(pattern *regexp.Regexp) bool {
+	if !f.legible() {
+		return false
 	}
-	return false
+	text := f.text.Error()
+	return pattern.MatchString(text[:min(len(text), maxText)])
 }
 
-func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+// callersFault reports whether a status is about the request, and says nothing
+// of the service.
+func callersFault(status int) bool {
+	switch status {
+	case 408, 425, 429: // too slow, too early, too often
+		return false
+	case 501, 505:
+		return true
+	}
+	return 400 <= status && status <= 499
+}

@@ -4,18 +4,17 @@ package retry
 
 import "syscall"
 
-func isErrno(err error) bool {
-	_, ok := err.(syscall.Errno)
-	return ok
-}
-
-// isConnectionErrno reports whether err says that the other side could not be
-// reached or went away. Errnos whose Timeout method holds come earlier.
-func isConnectionErrno(err error) bool {
-	switch err {
+// errno records what a system error proves, and reports whether err is one.
+func (f *facts) errno(err error) bool {
+	e, ok := err.(syscall.Errno)
+	if !ok {
+		return false
+	}
+	f.typed = true
+	switch e {
 	case syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ENOTCONN,
 		syscall.ENETDOWN, syscall.ENETUNREACH, syscall.ENETRESET, syscall.EHOSTDOWN, syscall.EHOSTUNREACH:
-		return true
+		f.network = true
 	}
-	return false
+	return true
 }

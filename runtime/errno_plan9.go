@@ -2,11 +2,9 @@ package retry
 
 import "syscall"
 
-func isErrno(err error) bool {
+// errno reports whether err is a system error. Those of Plan 9 are texts, whose
+// type proves nothing: they are classified by their words.
+func (f *facts) errno(err error) bool {
 	_, ok := err.(syscall.ErrorString)
 	return ok
 }
-
-// isConnectionErrno finds nothing: Plan 9's errors are texts, and the text of
-// an error is looked at where its type says nothing.
-func isConnectionErrno(error) bool { return false }

@@ -2,25 +2,30 @@ package retry
 
 import "syscall"
 
-func isErrno(err error) bool {
-	_, ok := err.(syscall.Errno)
-	return ok
-}
-
-// isConnectionErrno reports whether err is a Windows Sockets error that says
-// that the other side could not be reached or went away.
-func isConnectionErrno(err error) bool {
-	switch err {
-	case syscall.Errno(10050), // WSAENETDOWN
-		syscall.Errno(10051), // WSAENETUNREACH
-		syscall.Errno(10052), // WSAENETRESET
-		syscall.Errno(10053), // WSAECONNABORTED
-		syscall.Errno(10054), // WSAECONNRESET
-		syscall.Errno(10057), // WSAENOTCONN
-		syscall.Errno(10061), // WSAECONNREFUSED
-		syscall.Errno(10064), // WSAEHOSTDOWN
-		syscall.Errno(10065): // WSAEHOSTUNREACH
-		return true
+// errno records what a system error proves, and reports whether err is one.
+// Package syscall invents the numbers of the POSIX errors on Windows, for code
+// that returns them itself.
+func (f *facts) errno(err error) bool {
+	e, ok := err.(syscall.Errno)
+	if !ok {
+		return false
 	}
-	return false
+	f.typed = true
+	switch e {
+	case syscall.ERROR_BROKEN_PIPE,
+		232,   // ERROR_NO_DATA: the pipe is being closed
+		10050, // WSAENETDOWN
+		10051, // WSAENETUNREACH
+		10052, // WSAENETRESET
+		10053, // WSAECONNABORTED
+		10054, // WSAECONNRESET
+		10057, // WSAENOTCONN
+		10061, // WSAECONNREFUSED
+		10064, // WSAEHOSTDOWN
+		10065, // WSAEHOSTUNREACH
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ENOTCONN,
+		syscall.ENETDOWN, syscall.ENETUNREACH, syscall.ENETRESET, syscall.EHOSTDOWN, syscall.EHOSTUNREACH:
+		f.network = true
+	}
+	return true
 }

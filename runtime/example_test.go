@@ -97,7 +97,7 @@ func ExampleAfter() {
 	policy := retry.Policy{Name: "fetch", DelayBudget: 10 * time.Second}
 	busy := errors.New("429 Too Many Requests")
 	call := policy.Begin()
-	err := call.Next(context.Background(), retry.After(busy, retry.ParseRetryAfter("120", time.Now())))
+	err := call.Next(context.Background(), retry.After(busy, 2*time.Minute))
 	fmt.Println(err)
 	if e, ok := errors.AsType[*retry.Error](err); ok {
 		fmt.Println("again in", e.RetryAfter)
@@ -139,11 +139,10 @@ func ExampleSchedule_Bounds() {
 	// 2.1s 3s 3s
 }
 
-func ExamplePolicy_Classify() {
+func ExamplePolicy_Retries() {
 	policy := retry.Policy{RetryOn: []retry.Class{retry.ClassNetwork}}
-	retried, belongs := policy.Classify(errBusy, retry.ClassNetwork, retry.ClassTimeout)
-	fmt.Println(retried, belongs)
-	// Output: true [true false]
+	fmt.Println(policy.Retries(errBusy), policy.Retries(errors.New("no such user")))
+	// Output: true false
 }
 
 // A policy as a literal, without the generator.
@@ -226,8 +225,7 @@ func ExampleErrorClass() {
 		PerError: []retry.Override{{Class: retry.ClassRateLimit, Schedule: retry.Schedule{MaxAttempts: 6, Jitter: retry.JitterFull}}},
 	}
 	for _, err := range []error{conflict{}, io.ErrClosedPipe, errors.New("no such user")} {
-		retried, _ := policy.Classify(err)
-		fmt.Println(err, retried)
+		fmt.Println(err, policy.Retries(err))
 	}
 	// Output:
 	// conflict true

@@ -104,7 +104,7 @@ type ErrorClass struct {
 	Is      []error            // errors.Is finds one of these
 	As      []func(error) bool // one of these is true: see [As]
 	HTTP    [][2]int           // its status is in one of these ranges, ends included
-	Pattern *regexp.Regexp     // matches its text
+	Pattern *regexp.Regexp     // matches its text, of which the first 16 KiB are read
 	Action  Action             // overrides RetryOn and AbortOn for these errors
 }
 
@@ -242,7 +242,7 @@ type Policy struct {
 	// a code.
 	GRPC func(error) (code uint32, ok bool)
 	// IgnoreText restricts the built-in classes to typed errors: the text of an
-	// error is not searched for their words.
+	// error is not searched for their words (see [Policy.Retries]).
 	IgnoreText bool
 	// PerError are the schedules for errors of some classes. The first entry
 	// whose class the error belongs to applies. When attempts of one call fail

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
-	"net/url"
 	"os"
-	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -365,64 +361,6 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-func TestClassify(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	tests := []struct {
-		err  error
-		want string // of network, timeout, server_error, rate_limit, canceled
-	}{
-		{refused, "network"},
-		{&url.Error{Op: "Get", Err: refused}, "network"},
-		{&url.Error{Op: "Get", Err: errors.New("unsupported protocol scheme")}, ""},
-		{&net.DNSError{Err: "no such host"}, "network"},
-		{&net.DNSError{IsTimeout: true}, "timeout"},
-		{syscall.ETIMEDOUT, "timeout"},
-		{syscall.ENOENT, ""},
-		{&os.PathError{Op: "open", Path: "network", Err: syscall.ENOENT}, "network"}, // by its text: no type of ours
-		{context.DeadlineExceeded, "timeout"},
-		{context.Canceled, "canceled"},
-		{status(503), "server_error"},
-		{fmt.Errorf("get: %w", status(429)), "rate_limit"},
-		{status(404), ""},
-		{status(501), ""},
-		{After(errFailed, 0), "rate_limit"},
-		{errors.Join(errFailed, syscall.ECONNRESET), "network"},
-		{errors.New("connection REFUSED"), "network"},
-		{errors.New("context timed_out"), ""},
-		{errors.New("übernetwork"), ""},
-	}
-	classes := []Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit, ClassCanceled}
-	for _, tt := range tests {
-		_, belongs := new(Policy).Classify(tt.err, classes...)
-		var got []string
-		for i, b := range belongs {
-			if b {
-				got = append(got, string(classes[i]))
-			}
-		}
-		if got := strings.Join(got, " "); got != tt.want {
-			t.Errorf("%v (%T) is %q, want %q", tt.err, tt.err, got, tt.want)
-		}
-	}
-}
-
-func TestParseRetryAfter(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for value, want := range map[string]time.Duration{
-		"Fri, 02 Jan 2026 03:05:05 GMT":  time.Minute,
-		"Friday, 02-Jan-26 03:05:05 GMT": time.Minute,
-		"Fri Jan  2 03:05:05 2026":       time.Minute,
-		"99999999999999999999":           math.MaxInt64,
-		"99999999999999999999 s":         -1, // not readable
-		"9223372036854775807":            math.MaxInt64,
-		"":                               -1,
-	} {
-		if got := ParseRetryAfter(value, now); got != want {
-			t.Errorf("ParseRetryAfter(%q) = %v, want %v", value, got, want)
-		}
-	}
-}
-
 // FuzzDelay holds the delay function to its promises: never negative, never
 // above the cap, inside its band, and, for strategies that grow, never shorter
 // than the one before.
@@ -454,16 +392,4 @@ func FuzzDelay(f *testing.F) {
 			t.Errorf("%+v: delay %d is %v, delay %d %v", p, k, p.baseDelay(k), k+1, p.baseDelay(k+1))
 		}
 	})
-}
-
-// Words of a text count as a whole, whatever stands around them.
-func TestWordsOfText(t *testing.T) {
-	for text, want := range map[string]bool{
-		"“timeout”": true, "timeout… gave up": true, "Timeout": true, "i/o timeout": true,
-		"mytimeout": false, "timeouté": false, "timeout_ms": false, "timeout2": false,
-	} {
-		if _, belongs := new(Policy).Classify(errors.New(text), ClassTimeout); belongs[0] != want {
-			t.Errorf("%s is a timeout: %v", text, belongs[0])
-		}
-	}
 }

@@ -35,6 +35,9 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range vectors {
+		if v.Kind == "retry_after_seconds" {
+			continue // walked by package httpretry, which reads the header
+		}
 		if fromAD44.MatchString(v.Source) {
 			continue
 		}
@@ -321,8 +324,10 @@ var vectorKinds = map[string]any{
 			class = "custom"
 			p.Classes = []ErrorClass{{Class: "custom", Pattern: pattern}}
 		}
-		if _, got := p.Classify(errors.New(in.Message), Class(class)); got[0] != want {
-			t.Errorf("%q belongs to %v: %v, want %v", in.Message, in.Matcher, got[0], want)
+		err := errors.New(in.Message)
+		f := p.inspect(err)
+		if got := p.belongs(err, &f, Class(class)); got != want {
+			t.Errorf("%q belongs to %v: %v, want %v", in.Message, in.Matcher, got, want)
 		}
 	},
 
@@ -349,20 +354,8 @@ var vectorKinds = map[string]any{
 		})
 	},
 
-	"retry_after_seconds": func(t *testing.T, in string, want any) {
-		seconds, ok := want.(float64)
-		if !ok { // where the source fails, what was decided
-			seconds, _ = want.(map[string]any)["recommended"].(float64) // a date in the past: 0
-		}
-		f := new(Policy).inspect(After(errors.New("busy"), ParseRetryAfter(in, time.Now())))
-		got := min((&RetryAfter{}).wait(&f, true), RetryAfter{}.Limit())
-		if got != time.Duration(seconds)*time.Second {
-			t.Errorf("ParseRetryAfter(%q), capped, = %v, want %vs", in, got, seconds)
-		}
-	},
-
 	"status_should_retry": func(t *testing.T, in int, want bool) {
-		if got, _ := new(Policy).Classify(status(in)); got != want {
+		if got := new(Policy).Retries(status(in)); got != want {
 			t.Errorf("status %d is retried: %v, want %v", in, got, want)
 		}
 	},

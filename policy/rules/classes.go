@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/internal/grpcstatus"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -24,7 +25,7 @@ func (c *ErrorClass) codes() *codes {
 		}
 	}
 	for code := uint32(1); code <= 16; code++ {
-		c.set[code] = c.set[retry.HTTPStatus(code)] || slices.Contains(c.GRPC, code)
+		c.set[code] = c.set[grpcstatus.HTTP(code)] || slices.Contains(c.GRPC, code)
 	}
 	return c.set
 }

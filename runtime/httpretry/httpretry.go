@@ -180,7 +180,7 @@ func (x *exchange) send() error {
 			x.call.Succeed()
 			return nil
 		}
-		retried, _ := x.policy.Classify(failure)
+		retried := x.policy.Retries(failure)
 		if retried && x.resp != nil {
 			failure = asking(failure, x.resp)
 		}

@@ -1,0 +1,41 @@
+// Package grpcstatus maps gRPC status codes to HTTP statuses. The runtime
+// classifies errors by this table, and the rules compare classes by it.
+package grpcstatus
+
+// The codes to which the runtime gives a meaning besides their HTTP status:
+// grpc/grpc, doc/statuscodes.md.
+const (
+	Canceled         = 1
+	DeadlineExceeded = 4
+	Unavailable      = 14
+)
+
+// HTTP returns the HTTP status that a gRPC status code counts as, by
+// googleapis/googleapis, google/rpc/code.proto: 503 for UNAVAILABLE. An unknown
+// code counts as 500.
+func HTTP(code uint32) int {
+	if uint64(code) < uint64(len(statuses)) {
+		return statuses[code]
+	}
+	return 500
+}
+
+var statuses = [...]int{
+	200, // OK
+	499, // CANCELLED
+	500, // UNKNOWN
+	400, // INVALID_ARGUMENT
+	504, // DEADLINE_EXCEEDED
+	404, // NOT_FOUND
+	409, // ALREADY_EXISTS
+	403, // PERMISSION_DENIED
+	429, // RESOURCE_EXHAUSTED
+	400, // FAILED_PRECONDITION
+	409, // ABORTED
+	400, // OUT_OF_RANGE
+	501, // UNIMPLEMENTED
+	500, // INTERNAL
+	503, // UNAVAILABLE
+	500, // DATA_LOSS
+	401, // UNAUTHENTICATED
+}

@@ -1,0 +1,204 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/grpcstatus"
+)
+
+// facts is what an error proves by the types in its tree and, where these say
+// nothing, by its text.
+type facts struct {
+	permanent bool
+	asked     bool          // for a wait, of
+	after     time.Duration // or -1, if that is unreadable
+	status    int           // of HTTP; a gRPC code counts as one
+
+	typed       bool // some type is evidence: the text is not read
+	network     bool
+	timeout     bool
+	serverError bool // by text; a status says so itself
+	rateLimit   bool
+	canceled    bool
+	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
+	expired     bool // the attempt's own limit has passed
+
+	netError netError // the outermost that wraps another, or nil
+
+	text   error // whose text may be read, or nil
+	read   bool  // it has been
+	opaque bool  // see maxErrors
+	errors int   // visited
+}
+
+// maxErrors is the number of errors of a tree that are visited. A tree with
+// more of them is opaque, as is one with a nil pointer: its tests and texts
+// must not be called, since they may not return, or panic. Only what was found
+// until then counts.
+const maxErrors = 1 << 14
+
+// inspect returns what err proves. It walks the tree once, in place of one
+// errors.As for each question.
+func (p *Policy) inspect(err error) (f facts) {
+	f.text = err
+	f.walk(err)
+	if f.opaque || err == nil {
+		return f
+	}
+	if f.netError != nil && f.netError.Timeout() {
+		f.typed, f.timeout = true, true
+	}
+	if p.GRPC == nil || f.status != 0 {
+		return f
+	}
+	if code, ok := p.GRPC(err); ok {
+		f.typed, f.status = true, grpcstatus.HTTP(code)
+		f.network = f.network || code == grpcstatus.Unavailable
+		f.timeout = f.timeout || code == grpcstatus.DeadlineExceeded
+		f.canceled = f.canceled || code == grpcstatus.Canceled
+	}
+	return f
+}
+
+// timedOut records that the attempt's own limit has passed: that is a timeout,
+// whatever the error is.
+func (f *facts) timedOut() { f.typed, f.timeout, f.expired = true, true, true }
+
+// is reports whether errors.Is(err, target) holds.
+func (f *facts) is(err, target error) bool { return !f.opaque && errors.Is(err, target) }
+
+// walk visits the tree of err.
+func (f *facts) walk(err error) {
+	for err != nil {
+		if f.errors++; f.errors > maxErrors || isNilPointer(err) {
+			f.opaque = true
+			return
+		}
+		switch e := err.(type) {
+		case *mark:
+			f.mark(e)
+			err = e.err
+			continue
+		case *Error:
+			f.walk(e.Reason)
+			f.walk(e.Cause)
+			err, f.text = e.Err, e.Err // the callee's own, without our text around it
+			continue
+		case interface{ StatusCode() int }:
+			if status := e.StatusCode(); f.status == 0 && status >= 100 {
+				f.status, f.typed = status, true
+			}
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			inner := e.Unwrap()
+			if inner == nil {
+				f.leaf(err)
+				return
+			}
+			if f.netError == nil {
+				f.netError, _ = err.(netError)
+			}
+			err = inner
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				if f.walk(inner); f.errors > maxErrors {
+					return
+				}
+			}
+			return
+		default:
+			f.leaf(err)
+			return
+		}
+	}
+}
+
+// isNilPointer reports whether err holds a nil pointer, of which nearly any
+// method panics.
+func isNilPointer(err error) bool {
+	v := reflect.ValueOf(err)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// mark records what the callee says about its own error.
+func (f *facts) mark(m *mark) {
+	switch {
+	case m.permanent:
+		f.permanent = true
+		return
+	case f.asked:
+		f.after = max(f.after, m.after)
+	default:
+		f.after = m.after
+	}
+	f.typed, f.rateLimit, f.asked = true, true, true
+}
+
+// A netError is a net.Error, as *url.Error and *net.OpError are, without an
+// import of the package.
+type netError interface {
+	Timeout() bool
+	Temporary() bool
+}
+
+// leaf records what an error that wraps no other proves. A net.Error that wraps
+// another is no evidence of the network: *url.Error wraps anything.
+func (f *facts) leaf(err error) {
+	switch err {
+	case context.Canceled:
+		f.typed, f.canceled = true, true
+		return
+	case io.ErrUnexpectedEOF:
+		f.typed, f.network = true, true
+		return
+	case io.EOF:
+		if f.netError != nil { // elsewhere it may be the end of a file
+			f.typed, f.network = true, true
+		}
+		return
+	}
+	switch e := err.(type) {
+	case Reason:
+		f.text = nil // ours
+		f.refused = f.refused || e == ErrBreakerOpen
+		if e.Timeout() {
+			f.typed, f.timeout = true, true
+		}
+	case interface{ Timeout() bool }:
+		if e.Timeout() {
+			f.typed, f.timeout = true, true
+			return
+		}
+		if f.errno(err) {
+			return
+		}
+		if _, ok := err.(netError); ok {
+			f.typed, f.network = true, true
+		}
+	default:
+		if isHTTP2(err) {
+			f.typed, f.network = true, true
+		}
+	}
+}
+
+// isHTTP2 reports whether err ends a stream or a connection of HTTP/2. The
+// types of net/http are unexported copies of those of x/net, so that all of
+// them are known by name.
+func isHTTP2(err error) bool {
+	t := reflect.TypeOf(err)
+	switch t.PkgPath() {
+	case "net/http", "net/http/internal/http2", "golang.org/x/net/http2":
+		switch strings.TrimPrefix(t.Name(), "http2") {
+		case "StreamError", "ConnectionError", "GoAwayError", "connError":
+			return true
+		}
+	}
+	return false
+}
