@@ -16,7 +16,7 @@ import (
 //	# retrygen:ignore P405 the service answers fast or not at all
 type ignore struct {
 	at     syntax.Span
-	line   int // that it is about
+	on     Pos // the line that it is about
 	rule   string
 	reason string
 	used   bool
@@ -61,7 +61,7 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 // ignored reports whether one of the comments ignores p.
 func ignored(ignores []*ignore, p Problem) bool {
 	for _, ig := range ignores {
-		if ig.line == p.Line && ig.rule == p.Rule && ig.reason != "" && suppressible.MatchString(p.Rule) {
+		if ig.on.Line == p.Line && ig.rule == p.Rule && ig.reason != "" && suppressible.MatchString(p.Rule) {
 			ig.used = true
 			return true
 		}
@@ -109,12 +109,12 @@ func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
 		only := has && c.Start == start+code
 		if !only && len(bytes.TrimSpace(line)) > 0 {
 			for _, ig := range alone {
-				ig.line = n
+				ig.on.Line = n
 			}
 			alone = nil
 		}
 		if m := ignoreText.FindStringSubmatchIndex(c.Text); m != nil {
-			ig := &ignore{at: syntax.Span{Line: n, Col: c.Start - start + m[2] + 1, Width: m[3] - m[2]}, line: n, rule: c.Text[m[4]:m[5]], reason: c.Text[m[6]:m[7]]}
+			ig := &ignore{at: syntax.Span{Line: n, Col: c.Start - start + m[2] + 1, Width: m[3] - m[2]}, on: Pos{Line: n}, rule: c.Text[m[4]:m[5]], reason: c.Text[m[6]:m[7]]}
 			list = append(list, ig)
 			if only {
 				alone = append(alone, ig)

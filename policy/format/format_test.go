@@ -17,6 +17,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/format"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -153,7 +154,7 @@ func checkFormat(t *testing.T, name string, text []byte) []byte {
 	after, problems := policy.Check("f", got)
 	options := []cmp.Option{
 		cmp.Exporter(func(t reflect.Type) bool { return t.PkgPath() == reflect.TypeFor[policy.File]().PkgPath() }),
-		cmpopts.IgnoreTypes(policy.Pos{}, map[rules.Field]policy.Pos{}),
+		cmpopts.IgnoreTypes(policy.Pos{}, syntax.Span{}, map[rules.Field]policy.Pos{}),
 		cmp.Comparer(func(a, b *regexp.Regexp) bool { return fmt.Sprint(a) == fmt.Sprint(b) }),
 	}
 	if diff := cmp.Diff(before, after, options...); diff != "" {
