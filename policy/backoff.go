@@ -65,7 +65,8 @@ func (d decoder) backoff(e *syntax.Entry) (b backoff, ok bool) {
 	switch v := e.Value.Value.(type) {
 	case string:
 		if _, ok := strategies[v]; !ok {
-			d.problem(e.Value.Span, "P102", "backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
+			d.problem(e.Value.Span, "P102",
+				"backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
 			return b, false
 		}
 		return d.strategy(v, e.Value.Span, &syntax.Node{Span: e.Value.Span, Value: map[string]any{}}), true
@@ -75,7 +76,8 @@ func (d decoder) backoff(e *syntax.Entry) (b backoff, ok bool) {
 		}
 		return d.oneKey(e.Value)
 	}
-	d.problem(e.Value.Span, "P102", "backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.Value))
+	d.problem(e.Value.Span, "P102",
+		"backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.Value))
 	return b, false
 }
 
@@ -83,7 +85,8 @@ func (d decoder) backoff(e *syntax.Entry) (b backoff, ok bool) {
 func (d decoder) tagged(m *syntax.Node, tag *syntax.Entry) (b backoff, ok bool) {
 	name, _ := tag.Value.Value.(string)
 	if _, ok := strategies[name]; !ok {
-		d.problem(tag.Value.Span, "P102", "backoff type %s is not a strategy%s", quoteShort(tag.Value.Text), didYouMean(name, sortedKeys(strategies)))
+		d.problem(tag.Value.Span, "P102",
+			"backoff type %s is not a strategy%s", quoteShort(tag.Value.Text), didYouMean(name, sortedKeys(strategies)))
 		return b, false
 	}
 	b = d.strategy(name, tag.At, m.Without("type"))
@@ -98,7 +101,9 @@ func (d decoder) oneKey(m *syntax.Node) (b backoff, ok bool) {
 		_, known := strategies[e.Key]
 		switch {
 		case !known && slices.Contains(strategyKeys, e.Key):
-			d.problem(e.At, "P101", "%s belongs under a strategy: write backoff: {exponential: {%s: …}}, with the strategy that is meant", e.Key, e.Key)
+			d.problem(e.At, "P101",
+				"%s belongs under a strategy: write backoff: {exponential: {%s: …}}, with the strategy that is meant",
+				e.Key, e.Key)
 		case !known:
 			d.problem(e.At, "P101", "unknown strategy %q%s", e.Key, didYouMean(e.Key, sortedKeys(strategies)))
 		case found != nil:
@@ -116,9 +121,11 @@ func (d decoder) oneKey(m *syntax.Node) (b backoff, ok bool) {
 	case found.Value.IsMap():
 		return d.strategy(found.Key, found.At, found.Value), true
 	case settingsOf[found.Key] == "":
-		d.problem(found.Value.Span, "P102", "%s has no settings: write backoff: %s, and the first delay as initial_delay", found.Key, found.Key)
+		d.problem(found.Value.Span, "P102",
+			"%s has no settings: write backoff: %s, and the first delay as initial_delay", found.Key, found.Key)
 	default:
-		d.problem(found.Value.Span, "P102", "%s is a map of settings here, as %s, not %s", found.Key, settingsOf[found.Key], kindOf(found.Value))
+		d.problem(found.Value.Span, "P102",
+			"%s is a map of settings here, as %s, not %s", found.Key, settingsOf[found.Key], kindOf(found.Value))
 	}
 	return b, false
 }
@@ -234,7 +241,8 @@ func (d decoder) base(params *syntax.Node) (base float64) {
 		case !ok:
 			d.problem(e.Value.Span, "P102", "%s is a number, not %s", key, kindOf(e.Value))
 		case value < 1:
-			d.problem(e.Value.Span, "P106", "%s %s makes delays shrink: write at least 1, or fixed for equal delays", key, e.Value.Text)
+			d.problem(e.Value.Span, "P106",
+				"%s %s makes delays shrink: write at least 1, or fixed for equal delays", key, e.Value.Text)
 		case first != nil && value != base:
 			d.problem(e.At, "P104", "base and multiplier are the same setting and disagree: keep base")
 		default:
@@ -263,7 +271,8 @@ func (d decoder) delays(n *syntax.Node) (list []time.Duration) {
 		return nil
 	}
 	if len(n.Items) == 0 {
-		d.warn(n.Span, "P108", "delays is empty, so that every delay is max_delay: write the delays, or fixed with that delay")
+		d.warn(n.Span, "P108",
+			"delays is empty, so that every delay is max_delay: write the delays, or fixed with that delay")
 	}
 	for _, item := range n.Items {
 		value, _ := d.duration(item, "delays")
@@ -323,7 +332,8 @@ func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.
 	factor, ok := values["jitter_factor"].value.(float64)
 	delete(values, "jitter_factor")
 	if n.Get("jitter") == nil {
-		d.problem(e.At, "P109", "jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
+		d.problem(e.At, "P109",
+			"jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
 		return
 	}
 	w := values["jitter"]
@@ -350,7 +360,9 @@ func (d decoder) decorrelated(n *syntax.Node, values map[rules.Field]written) {
 	if j.mode != retry.JitterDecorrelated || b.strategy == retry.BackoffExponential && b.base == 0 {
 		return
 	}
-	d.problem(n.Get("backoff").At, "P109", "jitter decorrelated does not read backoff, since it draws each delay from initial_delay to three times the one before: remove backoff, or take another jitter")
+	d.problem(n.Get("backoff").At, "P109",
+		"jitter decorrelated does not read backoff, since it draws each delay from initial_delay "+
+			"to three times the one before: remove backoff, or take another jitter")
 }
 
 func (d decoder) jitterMode(n *syntax.Node) retry.Jitter {

@@ -46,7 +46,9 @@ func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (fo
 		switch {
 		case r.full():
 		case (where == "policy" || where == "per_error") && slices.Contains(retryWords, e.Key):
-			r.problem(e.At, "P107", "%s counts retries in one system and attempts in another: write %s, with all attempts counted", e.Key, attemptsFor(e.Value))
+			r.problem(e.At, "P107",
+				"%s counts retries in one system and attempts in another: write %s, with all attempts counted",
+				e.Key, attemptsFor(e.Value))
 		case hint != "":
 			r.problem(e.At, "P101", "unknown key %q: %s", e.Key, hint)
 		default:
@@ -56,7 +58,7 @@ func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (fo
 	return found
 }
 
-// misplaced says where a key of the language belongs that stands in the wrong
+// misplaced returns where to write a key of the language that is in the wrong
 // map, or "".
 func (r reporter) misplaced(e *syntax.Entry, where string) string {
 	value := "…"

@@ -53,7 +53,8 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 		if !written {
 			at = r.entry.At
 		}
-		d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, has, limit, line)
+		d.problem(at, "P305",
+			"%s %s is over the limit %s on line %d: lower it, or raise the limit", field, has, limit, line)
 	}
 	for _, o := range p.PerError {
 		field := rules.PerError(o.Class)
@@ -87,7 +88,9 @@ func (d decoder) scopesWithin(root *syntax.Node, l limits, scopes []Scope) {
 		for field, has := range map[string]time.Duration{"timeout": s.Timeout, "hard_limit": s.HardLimit} {
 			if has > 0 && passes(has, l.timeout) {
 				at := root.Get("scopes").Value.Get(s.Name).Value.Get(field).Value.Span
-				d.problem(at, "P305", "%s %s is over the limit %s on line %d: lower it, or raise the limit", field, duration.Format(has), duration.Format(l.timeout.value), l.timeout.at.Line)
+				d.problem(at, "P305",
+					"%s %s is over the limit %s on line %d: lower it, or raise the limit",
+					field, duration.Format(has), duration.Format(l.timeout.value), l.timeout.at.Line)
 			}
 		}
 	}

@@ -37,8 +37,9 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 	return list
 }
 
-// layClasses lays the schedules of classes over those below, class by class.
-func layClasses(above, below []classSchedule) []classSchedule {
+// mergeClasses returns the schedules of classes with those of below, class by
+// class.
+func mergeClasses(above, below []classSchedule) []classSchedule {
 	list := slices.Clone(above)
 	for _, b := range below {
 		i := slices.IndexFunc(list, func(a classSchedule) bool { return a.class == b.class })

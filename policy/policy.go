@@ -1,6 +1,9 @@
 // Package policy reads policy files: YAML text to nodes with positions, nodes
-// to settings, settings to resolved policies. What is wrong with a file is a
-// list of problems, all of them, each with its place.
+// to settings, settings to resolved policies. It reports all problems of a file,
+// each with its place.
+//
+// One table, in table.go, describes the settings of a policy. Package
+// policy/format rewrites files to their canonical spellings.
 package policy
 
 import (
@@ -60,8 +63,11 @@ func Check(name string, text []byte) (*File, []Problem) {
 // are errors, as far as the file can be read; it is nil if that is not at all.
 // The spellings are for package policy/format.
 func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
-	d := decoder{newReporter(name, policyKeys), new(syntax.Spellings), map[string][]string{}, map[string]map[string]bool{}}
-	if root := syntax.Parse(text, d.fault); root != nil {
+	d := decoder{
+		reporter: newReporter(name, policyKeys), spellings: new(syntax.Spellings),
+		names: map[string][]string{}, defined: map[string]map[string]bool{},
+	}
+	if root := syntax.Parse(text, d.unparsed); root != nil {
 		file = d.decode(root)
 		file.Name = name
 		d.schema(root)
@@ -119,8 +125,8 @@ func (d decoder) decode(root *syntax.Node) *File {
 // A resolution is how a policy came to be what it is.
 type resolution struct {
 	entry       syntax.Entry
-	own, merged settings // as it stands, and over all that it inherits
-	extended    settings // over the policies that it extends alone
+	own, merged settings // as written, and with all that it inherits
+	extended    settings // with the settings of the policies that it extends
 	defaults    settings
 }
 
@@ -131,7 +137,8 @@ func (d decoder) version(root *syntax.Node) {
 		d.problem(root.Span, "P907", "version is missing: begin the file with version: 1")
 	case e.Value.Value == int64(1):
 	default:
-		d.problem(e.Value.Span, "P907", "version %s is not known: this retrygen reads version: 1, an integer", quoteShort(e.Value.Text))
+		d.problem(e.Value.Span, "P907",
+			"version %s is not known: this retrygen reads version: 1, an integer", quoteShort(e.Value.Text))
 	}
 }
 
@@ -192,7 +199,7 @@ func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
 	return list
 }
 
-// policy reads one policy as it stands.
+// policy reads one policy, without the policies that it extends.
 func (d decoder) policy(e syntax.Entry) (own settings) {
 	before := d.errors()
 	if !e.Value.IsNull() {
@@ -202,8 +209,9 @@ func (d decoder) policy(e syntax.Entry) (own settings) {
 	return own
 }
 
-// inherit lays a policy over the one that it extends, that over its own. What
-// comes of each stays in done, since chains may be long.
+// inherit returns the settings of a policy with those of the policies that it
+// extends, directly or not. It keeps each result in done, since chains may be
+// long.
 func (d decoder) inherit(name string, own, done map[string]settings) settings {
 	var chain []string
 	at := map[string]int{} // in chain
@@ -225,7 +233,8 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 		case !defined:
 			if !d.full() && !d.defined["policies"][parent] { // else its name is refused
 				names := slices.DeleteFunc(slices.Clone(d.names["policies"]), func(name string) bool { return name == next })
-				d.problem(own[next].values["extends"].at, "P901", "there is no policy %s to extend%s", quoteShort(parent), didYouMean(parent, names))
+				d.problem(own[next].values["extends"].at, "P901",
+					"there is no policy %s to extend%s", quoteShort(parent), didYouMean(parent, names))
 			}
 			broken = true
 		}
@@ -253,7 +262,7 @@ func (d decoder) circle(names []string, own map[string]settings) {
 	d.problem(own[names[0]].values["extends"].at, "P903", "policies extend each other in a circle: %s", path(names))
 }
 
-// path shows the way around a circle, cut where it gets long.
+// path lists the names of a circle, without its middle if it is long.
 func path(names []string) string {
 	const most = 10
 	if n := len(names); n > most {

@@ -19,7 +19,7 @@ type found struct {
 	problems []Problem
 	seen     map[Problem]bool
 	places   map[Pos]bool
-	mute     map[Pos]bool // places of which all is said
+	mute     map[Pos]bool // places with a problem from which further ones would only follow
 	failed   int          // errors, also those that are not reported again
 	shown    int          // errors that are reported
 }
@@ -55,7 +55,7 @@ func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text
 		return
 	}
 	if r.shown++; r.full() {
-		p.Rule, p.Text = "P100", fmt.Sprintf("these are %d errors: mend them first, more are not shown", mostErrors)
+		p.Rule, p.Text = "P100", fmt.Sprintf("these are %d errors: fix them first, more are not shown", mostErrors)
 		r.problems = append(r.problems, p)
 	}
 }
@@ -69,11 +69,11 @@ func (r reporter) errors() int { return r.failed }
 // has reports whether a problem has been found at a place.
 func (r reporter) has(at syntax.Span) bool { return r.places[posOf(at)] }
 
-// fault reports what the parser cannot read.
-func (r reporter) fault(f syntax.Fault) {
-	r.problem(f.Span, f.Rule, "%s", f.Text)
-	if f.Final {
-		r.mute[posOf(f.Span)] = true
+// unparsed reports a problem of the parser.
+func (r reporter) unparsed(p syntax.Problem) {
+	r.problem(p.Span, p.Rule, "%s", p.Text)
+	if p.Final {
+		r.mute[posOf(p.Span)] = true
 	}
 }
 

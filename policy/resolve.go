@@ -24,13 +24,13 @@ func (s settings) over(below settings) settings {
 	maps.Copy(values, s.values)
 	s.values = values
 	if !s.noPerError {
-		s.perError, s.noPerError = layClasses(s.perError, below.perError), below.noPerError
+		s.perError, s.noPerError = mergeClasses(s.perError, below.perError), below.noPerError
 	}
 	return s
 }
 
-// fileClasses are the classes of a file as its policies need them. Policies
-// share them: none is changed.
+// fileClasses are the classes of a file in the form that its policies need.
+// Policies share them and do not change them.
 type fileClasses struct {
 	models []retry.ErrorClass
 	order  map[retry.Class]int
@@ -101,7 +101,8 @@ func (s settings) addClasses(p *Policy, f *File) {
 		p.Classes = f.classes.models
 	}
 	for _, c := range lists {
-		if c.pattern != nil && !slices.ContainsFunc(p.Classes, func(have retry.ErrorClass) bool { return have.Class == c.name }) {
+		same := func(have retry.ErrorClass) bool { return have.Class == c.name }
+		if c.pattern != nil && !slices.ContainsFunc(p.Classes, same) {
 			p.Classes = append(p.Classes, retry.ErrorClass{Class: c.name, Pattern: c.pattern})
 		}
 	}

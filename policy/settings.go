@@ -96,7 +96,8 @@ func (d decoder) value(n *syntax.Node, s *setting) (first written, ok bool) {
 			first, ok = next, true
 		}
 		if key == s.older {
-			d.spellings.Names = append(d.spellings.Names, syntax.Name{Map: n, Entry: e, Key: string(s.key), Word: s.words[e.Value.Text]})
+			name := syntax.Name{Map: n, Entry: e, Key: string(s.key), Word: s.words[e.Value.Text]}
+			d.spellings.Names = append(d.spellings.Names, name)
 		}
 	}
 	return first, ok
@@ -132,12 +133,15 @@ func (d decoder) retryAfter(e *syntax.Entry) (r retry.RetryAfter, ok bool) {
 		byDefault := one(d, e.Value, d.aboveZero, "default")
 		r.Default = byDefault.value
 		if most := r.Limit(); r.Default > most {
-			d.problem(byDefault.at, "P102", "default %s is longer than max %s, the longest wait that may be asked for: lower it, or raise max", duration.Format(r.Default), duration.Format(most))
+			d.problem(byDefault.at, "P102",
+				"default %s is longer than max %s, the longest wait that may be asked for: lower it, or raise max",
+				duration.Format(r.Default), duration.Format(most))
 		}
 		if over := e.Value.Get("over"); over != nil && !over.Value.IsNull() {
 			r.FailOver = over.Value.Value == "fail"
 			if !r.FailOver && over.Value.Value != "cap" {
-				d.problem(over.Value.Span, "P102", "over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.Value))
+				d.problem(over.Value.Span, "P102",
+					"over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.Value))
 			}
 		}
 		return r, d.errors() == before
@@ -148,7 +152,8 @@ func (d decoder) retryAfter(e *syntax.Entry) (r retry.RetryAfter, ok bool) {
 		r.Max, ok = d.aboveZero(e)
 		return r, ok
 	}
-	d.problem(e.Value.Span, "P102", "retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.Value))
+	d.problem(e.Value.Span, "P102",
+		"retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.Value))
 	return r, false
 }
 
@@ -209,7 +214,9 @@ func (d decoder) attempts(e *syntax.Entry) (int, bool) {
 			d.problem(e.Value.Span, "P102", "%s is too large a number of attempts", e.Value.Text)
 			return 0, false
 		}
-		d.problem(e.Value.Span, "P102", "%s is at least 1, the first attempt: write 1 for no retry, or unlimited with a timeout or delay_budget", e.Key)
+		d.problem(e.Value.Span, "P102",
+			"%s is at least 1, the first attempt: write 1 for no retry, or unlimited with a timeout or delay_budget",
+			e.Key)
 	case string:
 		if v == "unlimited" {
 			return retry.Unlimited, true
@@ -233,9 +240,12 @@ func (d decoder) duration(n *syntax.Node, key string) (time.Duration, bool) {
 		switch unit := duration.CalendarUnit(n.Text); unit {
 		case "":
 		case "M":
-			d.warn(n.Span, "P103", "%s: the M of %s is months, which are not always of the same length: write m for minutes, or d or w", key, n.Text)
+			d.warn(n.Span, "P103",
+				"%s: the M of %s is months, which are not always of the same length: write m for minutes, or d or w",
+				key, n.Text)
 		default:
-			d.warn(n.Span, "P103", "%s: %s has the unit %s, which is not always of the same length: write it in d or w", key, n.Text, unit)
+			d.warn(n.Span, "P103",
+				"%s: %s has the unit %s, which is not always of the same length: write it in d or w", key, n.Text, unit)
 		}
 		d.spellings.Durations = append(d.spellings.Durations, syntax.Duration{Node: n, Value: value})
 		return value, true
@@ -286,8 +296,8 @@ func (d decoder) maxDelay(e *syntax.Entry) (time.Duration, bool) {
 	return d.positive(e, "no cap")
 }
 
-// timeout may be none. In the resolved policy that is zero, as if it had not
-// been said, so that it can lift a default.
+// timeout reads a time limit, which may be none. In the resolved policy that is
+// zero, so that none lifts an inherited limit.
 func (d decoder) timeout(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.positive(e, "no limit")
 	return max(value, 0), ok
@@ -318,7 +328,10 @@ func (d decoder) exhausted(e *syntax.Entry) (escalate, ok bool) {
 	case e.Key == "on_exhausted" && v == "dead_letter":
 		d.problem(e.Value.Span, "P909", "on_exhausted: dead_letter is not supported yet: write fail or escalate")
 	case e.Key == "on_failure" && (v == "continue" || e.Value.Get("fallback") != nil):
-		d.problem(e.Value.Span, "P102", "on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: FUNCTION where the function is bound", what(e.Value))
+		d.problem(e.Value.Span, "P102",
+			"on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: "+
+				"FUNCTION where the function is bound",
+			what(e.Value))
 	case e.Key == "on_failure":
 		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", kindOf(e.Value))
 	default:

@@ -70,7 +70,10 @@ func shown[T any](at func(*Policy) *T, format func(T) string) kind {
 //
 // per_error is a map of settings of this same table: see pererror.go.
 var table = []setting{
-	{key: "description", own: true, kind: fields(decoder.text, func(p *Policy, v string) { p.Description = v }, nil)},
+	{
+		key: "description", own: true,
+		kind: fields(decoder.text, func(p *Policy, v string) { p.Description = v }, nil),
+	},
 	{key: "extends", own: true, kind: fields[string](decoder.name, nil, nil)},
 	{
 		key: "max_attempts", older: "attempts", perError: true,
@@ -117,12 +120,22 @@ var table = []setting{
 		key: "delay_budget", older: "retry_budget",
 		kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.DelayBudget }, orNone),
 	},
-	{key: "max_elapsed", kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.MaxElapsed }, orNone)},
-	{key: "attempt_timeout", kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.AttemptTimeout }, orNone)},
-	{key: "timeout", kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.Timeout }, orNone)},
 	{
-		key:    "scope",
-		kind:   fields(decoder.scope, nil, func(p *Policy) string { return p.Scope + ", hard_limit " + orNone(p.HardLimit) }),
+		key:  "max_elapsed",
+		kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.MaxElapsed }, orNone),
+	},
+	{
+		key:  "attempt_timeout",
+		kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.AttemptTimeout }, orNone),
+	},
+	{
+		key:  "timeout",
+		kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.Timeout }, orNone),
+	},
+	{
+		key: "scope", // settings.policy resolves it
+		kind: fields(decoder.scope, nil,
+			func(p *Policy) string { return p.Scope + ", hard_limit " + orNone(p.HardLimit) }),
 		hidden: func(p *Policy) bool { return p.Scope == "" },
 	},
 	{
@@ -146,8 +159,14 @@ var table = []setting{
 		kind: field(decoder.retryAfter, func(p *Policy) *retry.RetryAfter { return &p.RetryAfter }, retryAfterText),
 	},
 	{key: "per_error"},
-	{key: "breaker", kind: field(decoder.breaker, func(p *Policy) *string { return &p.Breaker }, nameOrNone)},
-	{key: "budget", kind: field(decoder.budget, func(p *Policy) *string { return &p.Budget }, nameOrNone)},
+	{
+		key:  "breaker",
+		kind: field(decoder.breaker, func(p *Policy) *string { return &p.Breaker }, nameOrNone),
+	},
+	{
+		key:  "budget",
+		kind: field(decoder.budget, func(p *Policy) *string { return &p.Budget }, nameOrNone),
+	},
 	{
 		key:    "nested",
 		kind:   field(decoder.boolean, func(p *Policy) *bool { return &p.Nested }, strconv.FormatBool),
@@ -156,7 +175,8 @@ var table = []setting{
 	{key: "durable", kind: fields[bool](decoder.durable, nil, nil)},
 	{
 		key: "on_exhausted", older: "on_failure", words: map[string]string{"stop": "fail"}, perError: true,
-		kind:   field(decoder.exhausted, func(p *Policy) *bool { return &p.Escalate }, func(bool) string { return "escalate" }),
+		kind: field(decoder.exhausted, func(p *Policy) *bool { return &p.Escalate },
+			func(bool) string { return "escalate" }),
 		hidden: func(p *Policy) bool { return !p.Escalate },
 	},
 }

@@ -59,8 +59,8 @@ func (w *rewriter) flowBackoff(n *syntax.Node, e *syntax.Entry, s syntax.Backoff
 	return c
 }
 
-// blockBackoff rewrites lines. The comment of a line goes with what it says,
-// and those of lines that go stand above.
+// blockBackoff rewrites lines. The comment at the end of a line that is
+// kept moves with it; those of the other lines are written above.
 func (w *rewriter) blockBackoff(e *syntax.Entry, s syntax.Backoff) (c change) {
 	at, ok := w.EntryStart(e)
 	start, ok2 := w.AfterColon(e)
@@ -71,19 +71,19 @@ func (w *rewriter) blockBackoff(e *syntax.Entry, s syntax.Backoff) (c change) {
 		return change{}
 	}
 	end = w.LineEnd(end)
-	above, beside := w.sortComments(start, end, keptLines(e, s), w.Newline()+indent)
+	above, endOf := w.sortComments(start, end, keptLines(e, s), w.Newline()+indent)
 	step := strings.Repeat(" ", deeper)
 	var b strings.Builder
 	if len(s.Settings) == 0 {
-		b.WriteString(" " + s.Strategy + beside(e.At.Line))
+		b.WriteString(" " + s.Strategy + endOf(e.At.Line))
 	} else {
-		b.WriteString(beside(e.At.Line) + w.Newline() + indent + step + s.Strategy + ":" + beside(s.At.Line))
+		b.WriteString(endOf(e.At.Line) + w.Newline() + indent + step + s.Strategy + ":" + endOf(s.At.Line))
 		for _, setting := range s.Settings {
-			b.WriteString(w.Newline() + indent + step + step + w.setting(setting) + beside(setting.Entry.At.Line))
+			b.WriteString(w.Newline() + indent + step + step + w.setting(setting) + endOf(setting.Entry.At.Line))
 		}
 	}
 	if s.Initial != nil {
-		b.WriteString(w.Newline() + indent + "initial_delay: " + w.spell(s.Initial.Value) + beside(s.Initial.At.Line))
+		b.WriteString(w.Newline() + indent + "initial_delay: " + w.spell(s.Initial.Value) + endOf(s.Initial.At.Line))
 	}
 	w.replace(&c, at, at, above)
 	w.replace(&c, start, end, b.String())
@@ -102,10 +102,12 @@ func keptLines(e *syntax.Entry, s syntax.Backoff) []int {
 	return list
 }
 
-// sortComments parts the comments in text[start:end] into those that end one of
-// the kept lines, which beside hands out once each, and the rest, each before a
-// newline.
-func (w *rewriter) sortComments(start, end int, kept []int, newline string) (above string, beside func(line int) string) {
+// sortComments divides the comments in text[start:end] into those at the end of
+// one of the kept lines, which endOf returns once each, and the rest, each before
+// a newline.
+func (w *rewriter) sortComments(
+	start, end int, kept []int, newline string,
+) (above string, endOf func(line int) string) {
 	of := map[int]string{}
 	for _, comment := range w.Comments(start, end) {
 		line := w.Line(comment.Start)

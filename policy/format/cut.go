@@ -28,7 +28,7 @@ func (c *cuts) all() []edit {
 
 func (c *cuts) cut(start, end int) { c.edits = append(c.edits, edit{start, end, ""}) }
 
-// cutFlow cuts an entry out of {…}, with the comma behind it, or else the one
+// cutFlow cuts an entry out of {…}, with the comma after it, or else the one
 // before.
 func (c *cuts) cutFlow(n *syntax.Node, i int) {
 	start, ok := c.EntryStart(&n.Entries[i])

@@ -23,7 +23,10 @@ func apply(text []byte, edits []edit) []byte {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(insert(a), insert(b)), cmp.Compare(b.end, a.end), cmp.Compare(a.text, b.text))
+		return cmp.Or(
+			cmp.Compare(a.start, b.start), cmp.Compare(insert(a), insert(b)),
+			cmp.Compare(b.end, a.end), cmp.Compare(a.text, b.text),
+		)
 	})
 	edits = slices.Compact(edits) // what is reached by two aliases is edited once
 	var out bytes.Buffer

@@ -18,15 +18,15 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Source rewrites the text of a policy file to the canonical names and spellings of the
-// language. All else stays as it is written: comments, order, indentation.
-// Formatting the result changes nothing.
+// Source returns the text of a policy file with the canonical names and spellings
+// of the language. It preserves everything else: comments, order, indentation.
+// Formatting the result again changes nothing.
 //
-// A file that cannot be read without doubt is not rewritten: the problems say
-// why. What cannot be rewritten without changing what the file means, since an
-// anchor shares it with others, stays as well.
+// Source returns problems, and no text, for a file whose meaning is not certain.
+// A part that cannot be rewritten without a change of meaning, since an anchor
+// shares it with other parts, is preserved. name is only used for positions.
 func Source(name string, text []byte) ([]byte, []policy.Problem) {
-	// An old name may hide another behind <<, which a rewriting brings to light.
+	// An earlier name may hide one that << merges in, which the next pass rewrites.
 	const most = 10
 	for range most {
 		formatted, unclear := rewrite(name, text)
@@ -76,14 +76,14 @@ func harmless(kept, changes []change, ok func([]change) bool) []change {
 	return harmless(harmless(kept, changes[:half], ok), changes[half:], ok)
 }
 
-// isClear reports whether a problem leaves no doubt about what the file says:
-// a policy may be wrong, or not supported yet, and still be well written.
+// isClear reports whether the meaning of a file with the problem is certain: a
+// policy may be wrong, or not supported yet, and still be written correctly.
 func isClear(p policy.Problem) bool {
 	return p.Severity != rules.Error || p.Rule == "P909" || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
 }
 
-// meaning writes down all that a file says but for where: what it resolves to,
-// and what is reported about it.
+// meaning returns all that a file means, as text: the values that it resolves to
+// and the problems that are reported, without their places.
 func meaning(file *policy.File, problems []policy.Problem) string {
 	var b strings.Builder
 	found := make([]string, len(problems))
@@ -110,7 +110,7 @@ func writeMeaning(w io.Writer, v reflect.Value) {
 		return
 	}
 	if v.Type() == reflect.TypeFor[retry.ErrorClass]() {
-		v = v.FieldByName("Class") // the rest is a pattern in its name, or stands in the file's Errors
+		v = v.FieldByName("Class") // the rest is a pattern in its name, or one of the file's Errors
 	}
 	switch v.Kind() {
 	case reflect.Struct:

@@ -136,7 +136,7 @@ func (w *rewriter) whole(c *change, n *syntax.Node, text string) bool {
 		if n.Form.Anchor {
 			return false
 		}
-		// On the line of its key, unless a comment stands between.
+		// On the line of its key, unless a comment is between.
 		for start > 0 && syntax.IsBlank(w.Text[start-1]) {
 			start--
 		}
@@ -158,7 +158,9 @@ func inUse(n *syntax.Node) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return item.Form.Alias || item.Form.Anchor || inUse(item) })
+	return slices.ContainsFunc(n.Items, func(item *syntax.Node) bool {
+		return item.Form.Alias || item.Form.Anchor || inUse(item)
+	})
 }
 
 // spell returns the canonical spelling of a scalar, a list or a duration.

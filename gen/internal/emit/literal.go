@@ -99,8 +99,10 @@ func sliceOf(v reflect.Value) jen.Code {
 }
 
 var (
-	backoffNames = [...]string{"BackoffExponential", "BackoffFixed", "BackoffLinear", "BackoffFibonacci", "BackoffCustom"}
-	jitterNames  = [...]string{
+	backoffNames = [...]string{
+		"BackoffExponential", "BackoffFixed", "BackoffLinear", "BackoffFibonacci", "BackoffCustom",
+	}
+	jitterNames = [...]string{
 		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
 	}
 	lateNames  = [...]string{"LateLog", "LateUpdate"}
@@ -135,7 +137,10 @@ func durationExpr(d time.Duration) jen.Code {
 	units := []struct {
 		size time.Duration
 		name string
-	}{{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"}}
+	}{
+		{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"},
+		{time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"},
+	}
 	for _, u := range units {
 		switch {
 		case d == u.size:

@@ -1,6 +1,6 @@
-// Package syntax reads the text of policy files: YAML to nodes with positions,
-// and back from nodes to the text that they are written as. Packages policy and
-// policy/format share it; neither reads the text in another way.
+// Package syntax parses policy files: YAML to nodes with positions, and nodes to
+// the text that they were parsed from. Packages policy and policy/format share
+// it; neither of them parses text.
 package syntax
 
 import (

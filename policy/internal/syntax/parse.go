@@ -23,8 +23,8 @@ const (
 	maxNodes = 500_000 // with aliases expanded
 )
 
-// A Fault is a part of a file that cannot be read.
-type Fault struct {
+// A Problem is a part of a file that cannot be parsed.
+type Problem struct {
 	Span  Span
 	Rule  string // P100, or P102 where the rest of the file can be read
 	Text  string // what is wrong, then what to do
@@ -34,7 +34,7 @@ type Fault struct {
 // parser turns YAML into nodes. It is the only code that knows the YAML
 // library.
 type parser struct {
-	report func(Fault)
+	report func(Problem)
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
@@ -43,12 +43,12 @@ type parser struct {
 }
 
 func (p *parser) problem(at Span, rule, format string, args ...any) {
-	p.report(Fault{Span: at, Rule: rule, Text: fmt.Sprintf(format, args...)})
+	p.report(Problem{Span: at, Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
 // Parse returns the one document of a policy file, or nil. It reports what it
 // cannot read.
-func Parse(text []byte, report func(Fault)) *Node {
+func Parse(text []byte, report func(Problem)) *Node {
 	p := &parser{report: report, lines: bytes.Split(text, []byte("\n"))}
 	start := Span{1, 1, 1}
 	switch {
@@ -60,7 +60,8 @@ func Parse(text []byte, report func(Fault)) *Node {
 		return nil
 	}
 	if at, name := p.otherBreak(); name != "" {
-		p.problem(at, "P100", "a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
+		p.problem(at, "P100",
+			"a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
 		return nil
 	}
 	root, err := decodeOne(bytes.NewReader(text))
@@ -159,8 +160,8 @@ func (p *parser) at(n *yaml.Node) Span {
 	return Span{line, col + 1, max(min(width, rest), 1)}
 }
 
-// column returns where the character stands that has chars before it on the
-// line. It goes on from the last one asked for, which is mostly the one before.
+// column returns the offset of the character with chars characters before it on
+// the line. It continues from the last result, which is usually close.
 func (p *parser) column(line, chars int) int {
 	if p.last.line != line || p.last.chars > chars {
 		p.last.line, p.last.chars, p.last.bytes = line, 0, 0
@@ -186,7 +187,11 @@ func (p *parser) stop(at Span, format string, args ...any) *Node {
 func (p *parser) node(y *yaml.Node, depth int) *Node {
 	n := p.content(y, depth)
 	if y.Kind != yaml.AliasNode {
-		n.Form = Form{Flow: y.Style&yaml.FlowStyle != 0, Anchor: y.Anchor != "", Block: y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0}
+		n.Form = Form{
+			Flow:   y.Style&yaml.FlowStyle != 0,
+			Anchor: y.Anchor != "",
+			Block:  y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0,
+		}
 	}
 	return n
 }
@@ -202,7 +207,8 @@ func (p *parser) content(y *yaml.Node, depth int) *Node {
 	case p.nodes > maxNodes:
 		return p.stop(at, "the file has more than %d values, with its aliases expanded", maxNodes)
 	}
-	if tag := y.ShortTag(); y.Kind == yaml.MappingNode && tag != "!!map" || y.Kind == yaml.SequenceNode && tag != "!!seq" {
+	tag := y.ShortTag()
+	if y.Kind == yaml.MappingNode && tag != "!!map" || y.Kind == yaml.SequenceNode && tag != "!!seq" {
 		p.problem(at, "P102", "the tag %s means nothing here: remove it", tag)
 	}
 	switch y.Kind {
@@ -224,8 +230,8 @@ func (p *parser) content(y *yaml.Node, depth int) *Node {
 	return p.scalar(y, at)
 }
 
-// alias expands *name, refusing one that contains itself. The node stands
-// where the alias does.
+// alias expands *name, but not one that contains itself. The position of the
+// node is that of the alias.
 func (p *parser) alias(y *yaml.Node, at Span, depth int) *Node {
 	for _, open := range p.open {
 		if open == y.Alias {
@@ -270,8 +276,8 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 		n.Entries = append(n.Entries, Entry{Key: key.Value, At: keyAt, Value: child})
 		values[key.Value] = child.Value
 	}
-	// What stands here wins over what is merged in, and an earlier merge over
-	// a later one.
+	// The map's own entries take precedence over merged ones, and those of an
+	// earlier map over those of a later one.
 	for _, m := range merged {
 		for _, e := range m.Entries {
 			if _, has := values[e.Key]; !has {
@@ -326,7 +332,7 @@ func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 			return p.unread(n, "%s is too large a number", y.Value)
 		} else if !decimal.MatchString(y.Value) {
 			p.problem(at, "P102", "%s means %d in YAML: write %d, or the decimal number that is meant", y.Value, i, i)
-			n.Text = strconv.FormatInt(i, 10) // said once
+			n.Text = strconv.FormatInt(i, 10) // no second problem
 		}
 		n.Value = i
 	case "!!float":
@@ -353,7 +359,7 @@ func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 // unread reports a scalar that has no value here. It goes on as its text, which
 // those who want another kind refuse; what they say is not shown.
 func (p *parser) unread(n *Node, format string, args ...any) *Node {
-	p.report(Fault{Span: n.Span, Rule: "P102", Text: fmt.Sprintf(format, args...), Final: true})
+	p.report(Problem{Span: n.Span, Rule: "P102", Text: fmt.Sprintf(format, args...), Final: true})
 	n.Value = n.Text
 	return n
 }

@@ -18,7 +18,7 @@ func TestSourceLocatesNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root := Parse(text, func(f Fault) { t.Errorf("%s:%d:%d: %s", name, f.Span.Line, f.Span.Col, f.Text) })
+		root := Parse(text, func(f Problem) { t.Errorf("%s:%d:%d: %s", name, f.Span.Line, f.Span.Col, f.Text) })
 		if root == nil {
 			t.Fatalf("%s: no document", name)
 		}
@@ -58,7 +58,7 @@ func locate(t *testing.T, s *Source, n *Node) {
 // comment.
 func TestComments(t *testing.T) {
 	text := []byte("a: b#c # one\nd: 'e # f'\ng: |\n  # h\ni: {j: k} # two\n")
-	root := Parse(text, func(f Fault) { t.Error(f.Text) })
+	root := Parse(text, func(f Problem) { t.Error(f.Text) })
 	got := NewSource(text).CommentsByLine(root)
 	if len(got) != 2 || got[1].Text != "# one" || got[5].Text != "# two" {
 		t.Errorf("comments are %v, want # one on line 1 and # two on line 5", got)

@@ -29,7 +29,7 @@ func (p *parser) syntax(text []byte, err error) {
 		p.problem(at, "P100", "a second document begins here: write one policy file for each package")
 		return
 	}
-	_, what := said(err)
+	_, what := lineAndText(err)
 	if strings.HasPrefix(what, "control characters") {
 		p.problem(p.firstControl(), "P100", "this is not YAML: %s", what)
 		return
@@ -63,9 +63,9 @@ const (
 	noValue     = "did not find expected node content"
 )
 
-// said returns the line of an error of the library, 0 if it has none, and its
-// text.
-func said(err error) (line int, what string) {
+// lineAndText returns the line of an error of the library, 0 if it has none, and
+// its text.
+func lineAndText(err error) (line int, what string) {
 	if err == nil {
 		return 0, ""
 	}
@@ -83,7 +83,7 @@ func (p *parser) syntaxLine(text []byte, what string) (int, string) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	// The library takes the first line, its number 0, for none.
 	_, err := decodeOne(io.MultiReader(strings.NewReader("#\n"), bytes.NewReader(text)))
-	began, again := said(err)
+	began, again := lineAndText(err)
 	switch {
 	case again != what:
 		return 1, what
@@ -125,13 +125,13 @@ func wrong(text []byte, what string) bool {
 	return slices.ContainsFunc([]string{"", `"`, "'"}, func(quote string) bool {
 		return !slices.ContainsFunc(ends, func(end string) bool {
 			_, err := decodeOne(io.MultiReader(bytes.NewReader(text), strings.NewReader(quote+end)))
-			_, again := said(err)
+			_, again := lineAndText(err)
 			return again != what
 		})
 	})
 }
 
-// firstControl returns where the first control character stands.
+// firstControl returns the place of the first control character.
 func (p *parser) firstControl() Span {
 	for i, line := range p.lines {
 		for at, r := range string(line) {
