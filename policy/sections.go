@@ -19,13 +19,6 @@ type Scope struct {
 	Within    string        // the outer scope, or ""
 }
 
-// A Breaker is a circuit breaker that calls share.
-type Breaker struct {
-	Pos Pos
-	retry.BreakerPolicy
-	patterns []class
-}
-
 // A Budget is a budget of retries that calls share: a ratio, or a count for
 // jobs.
 type Budget struct {
@@ -113,32 +106,6 @@ func (d decoder) scopeCycles(root *syntax.Node, list []Scope) {
 			d.problem(at, "P903", "scopes contain each other in a circle: %s", path(append(names[begin:], back)))
 		}
 	}
-}
-
-// breakers reads the section of that name.
-func (d decoder) breakers(root *syntax.Node) (list []Breaker) {
-	for _, e := range d.section(root, "breakers") {
-		if e.Value.IsNull() {
-			e.Value = &syntax.Node{Span: e.At, Value: map[string]any{}}
-		}
-		if !d.isMap(e.Value, "a breaker") {
-			continue
-		}
-		d.unknownKeys(e.Value, "", "failures", "open_for", "half_open_calls", "successes", "escalate_after", "count")
-		b := Breaker{Pos: posOf(e.At), BreakerPolicy: retry.BreakerPolicy{Name: e.Key}}
-		b.Failures = one(d, e.Value, d.atLeastOne, "failures").value
-		b.OpenFor = one(d, e.Value, d.aboveZero, "open_for").value
-		b.HalfOpenCalls = one(d, e.Value, d.atLeastOne, "half_open_calls").value
-		b.Successes = one(d, e.Value, d.atLeastOne, "successes").value
-		b.EscalateAfter = one(d, e.Value, d.countOrZero, "escalate_after").value
-		b.patterns = one(d, e.Value, d.classes, "count").value
-		for _, c := range b.patterns {
-			b.Count = append(b.Count, c.name)
-		}
-		b.BreakerPolicy = b.Effective()
-		list = append(list, b)
-	}
-	return list
 }
 
 // whole reads a whole number from least on.

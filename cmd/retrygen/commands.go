@@ -178,7 +178,14 @@ func explain(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "retrygen: %q is neither a rule nor a policy of %s, which has %s\n", name, *file, strings.Join(names, ", "))
 		return failed
 	}
-	resolved.Policies[i].Explain(stdout, *file)
+	p := &resolved.Policies[i]
+	p.Explain(stdout, *file)
+	for j := range resolved.Breakers {
+		if b := &resolved.Breakers[j]; b.Name == p.Breaker {
+			fmt.Fprintln(stdout)
+			b.Explain(stdout, *file)
+		}
+	}
 	return done
 }
 

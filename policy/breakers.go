@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/duration"
+	"github.com/retrygen/retrygen/policy/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A Breaker is a circuit breaker that calls share.
+type Breaker struct {
+	Pos Pos
+	retry.BreakerPolicy
+	patterns []class
+}
+
+// breakerKeys are the settings of a breaker, in the order of Explain.
+var breakerKeys = []string{
+	"failures", "failure_rate", "slow_rate", "slow_call", "min_calls", "window",
+	"open_for", "half_open_calls", "successes", "escalate_after", "count",
+}
+
+// breakers reads the section of that name.
+func (d decoder) breakers(root *syntax.Node) (list []Breaker) {
+	for _, e := range d.section(root, "breakers") {
+		if e.Value.IsNull() {
+			e.Value = &syntax.Node{Span: e.At, Value: map[string]any{}}
+		}
+		if d.isMap(e.Value, "a breaker") {
+			list = append(list, d.oneBreaker(e))
+		}
+	}
+	return list
+}
+
+func (d decoder) oneBreaker(e syntax.Entry) Breaker {
+	n := e.Value
+	d.unknownKeys(n, "", breakerKeys...)
+	b := Breaker{Pos: posOf(e.At), BreakerPolicy: retry.BreakerPolicy{Name: e.Key}}
+	b.Failures = one(d, n, d.atLeastOne, "failures").value
+	b.FailureRate = one(d, n, d.rate, "failure_rate").value
+	b.SlowRate = one(d, n, d.rate, "slow_rate").value
+	b.SlowCall = one(d, n, d.aboveZero, "slow_call").value
+	b.MinCalls = one(d, n, d.atLeastOne, "min_calls").value
+	b.Window = one(d, n, d.aboveZero, "window").value
+	b.OpenFor = one(d, n, d.aboveZero, "open_for").value
+	b.HalfOpenCalls = one(d, n, d.atLeastOne, "half_open_calls").value
+	b.Successes = one(d, n, d.atLeastOne, "successes").value
+	b.EscalateAfter = one(d, n, d.countOrZero, "escalate_after").value
+	b.patterns = one(d, n, d.classes, "count").value
+	for _, c := range b.patterns {
+		b.Count = append(b.Count, c.name)
+	}
+	d.needRates(n)
+	b.BreakerPolicy = b.Effective()
+	return b
+}
+
+// rate reads a share of calls.
+func (d decoder) rate(e *syntax.Entry) (float64, bool) {
+	value, ok := number(e.Value)
+	if !ok || value <= 0 || value > 1 {
+		d.problem(e.Value.Span, "P102", "%s is a share above 0, up to 1, not %s", e.Key, kindOf(e.Value))
+		return 0, false
+	}
+	return value, true
+}
+
+// needRates reports settings of a breaker without those that they belong to.
+func (d decoder) needRates(n *syntax.Node) {
+	if e := n.Written("slow_rate"); e != nil && n.Written("slow_call") == nil {
+		d.problem(e.At, "P102", "slow_rate needs slow_call: write the duration above which a call is slow")
+	}
+	if e := n.Written("slow_call"); e != nil && n.Written("slow_rate") == nil {
+		d.problem(e.At, "P109", "slow_call is not read without slow_rate: write slow_rate, or remove slow_call")
+	}
+	if n.Written("failure_rate") != nil || n.Written("slow_rate") != nil {
+		return
+	}
+	for _, key := range []string{"min_calls", "window"} {
+		if e := n.Written(key); e != nil {
+			d.problem(e.At, "P109", "%s is not read without failure_rate or slow_rate: write one of them, or remove %[1]s", key)
+		}
+	}
+}
+
+// Explain writes when the breaker opens, closes and escalates.
+func (b *Breaker) Explain(w io.Writer, file string) {
+	fmt.Fprintf(w, "breaker %s (%s:%d)\n\n", b.Name, file, b.Pos.Line)
+	if b.Failures > 0 {
+		fmt.Fprintf(w, "  opens after %s in a row\n", counted(b.Failures, "failure"))
+	}
+	calls := fmt.Sprintf("of %d or more calls in %s", b.MinCalls, duration.Format(b.Window))
+	if b.FailureRate > 0 {
+		fmt.Fprintf(w, "  opens when %.4g %% %s failed\n", 100*b.FailureRate, calls)
+	}
+	if b.SlowRate > 0 {
+		fmt.Fprintf(w, "  opens when %.4g %% %s took longer than %s\n", 100*b.SlowRate, calls, duration.Format(b.SlowCall))
+	}
+	fmt.Fprintf(w, "  open: refuses calls for %s\n", duration.Format(b.OpenFor))
+	fmt.Fprintf(w, "  half-open: admits %s at a time, closes after %s, opens again after one failure\n",
+		counted(b.HalfOpenCalls, "call"), counted(b.Successes, "success"))
+	if b.EscalateAfter > 0 {
+		fmt.Fprintf(w, "  escalated: refuses calls until Reset, after %s in a row\n", counted(b.EscalateAfter, "failure"))
+	}
+	fmt.Fprintf(w, "  counts %s\n", classNames(b.Count, "errors that the policy retries, and transient ones"))
+}
+
+// counted writes a number and a noun.
+func counted(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "s"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
