@@ -182,14 +182,15 @@ func opensInside(f *File, report report) {
 				most, own = n, of
 			}
 		}
-		if most <= b.Failures {
+		first, field := opensAfter(b)
+		if most <= first {
 			continue
 		}
 		at := Place{"policies", p.Name, "breaker"}
 		if own != "" {
 			at.Field = PerError(own)
 		}
-		report(Warning, at, "breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise failures to more than max_attempts, or lower max_attempts", b.Name, b.Failures)
+		report(Warning, at, "breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise %s to more than max_attempts, or lower max_attempts", b.Name, first, field)
 	}
 }
 
@@ -251,8 +252,9 @@ func covers(outer, inner retry.Class) bool {
 // escalatesEarly is P503.
 func escalatesEarly(f *File, report report) {
 	for _, b := range f.Breakers {
-		if 0 < b.EscalateAfter && b.EscalateAfter <= b.Failures {
-			report(Error, Place{"breakers", b.Name, "escalate_after"}, "escalate_after %d is not above failures %d, so that the breaker never gets to open: raise escalate_after, or write 0 to switch it off", b.EscalateAfter, b.Failures)
+		first, field := opensAfter(&b)
+		if 0 < b.EscalateAfter && b.EscalateAfter <= first {
+			report(Error, Place{"breakers", b.Name, "escalate_after"}, "escalate_after %d is not above %s %d, so that the breaker never gets to open: raise escalate_after, or write 0 to switch it off", b.EscalateAfter, field, first)
 		}
 	}
 }

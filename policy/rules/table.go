@@ -47,17 +47,31 @@ var ofFiles = []Rule{
 	},
 	{
 		ID: "P501", Title: "breaker opens inside the retries of one call",
-		Doc:   "A breaker opens after fewer failures in a row than one call makes attempts, and counts what the call retries: a single unlucky call shuts out all others. The attempts are those of the schedule that errors which are both counted and retried have.",
+		Doc:   "A breaker opens after fewer failures in a row than one call makes attempts (failures, or min_calls of a failure_rate), and counts what the call retries: a single unlucky call shuts out all others. The attempts are those of the schedule that errors which are both counted and retried have.",
 		Wrong: "breakers: {upstream: {failures: 3}}\npolicies:\n  read: {max_attempts: 5, breaker: upstream, jitter: full}",
 		Right: "breakers: {upstream: {failures: 10}}\npolicies:\n  read: {max_attempts: 5, breaker: upstream, jitter: full}",
 		file:  opensInside,
 	},
 	{
+		ID: "P502", Title: "breaker that only Reset closes",
+		Doc:   "A breaker has escalate_after. Once that many attempts in a row have failed, it refuses every call until a program calls Breaker.Reset, however healthy the service is by then. Information, since that may be what is wanted.",
+		Wrong: "breakers: {upstream: {failures: 5, escalate_after: 8}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {failures: 5}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
+		file:  latches,
+	},
+	{
 		ID: "P503", Title: "breaker escalates before it opens",
-		Doc:   "escalate_after is not above failures, so that the breaker is escalated when it should open, and only a reset closes it.",
+		Doc:   "escalate_after is not above failures (or min_calls, where failure_rate opens the breaker), so that the breaker is escalated when it should open, and only a reset closes it.",
 		Wrong: "breakers: {upstream: {failures: 5, escalate_after: 5}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
 		Right: "breakers: {upstream: {failures: 5, escalate_after: 8}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
 		file:  escalatesEarly,
+	},
+	{
+		ID: "P504", Title: "failure rate that is never reached first",
+		Doc:   "A breaker has both failures and failure_rate, but no sequence of min_calls or more calls reaches the rate without that many failures in a row, which open the breaker first. The setting has no effect.",
+		Wrong: "breakers: {upstream: {failures: 3, failure_rate: 0.8, min_calls: 20}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {failures: 10, failure_rate: 0.8, min_calls: 20}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
+		file:  rateComesLate,
 	},
 	{
 		ID: "P505", Title: "retrying an open breaker is hopeless",
@@ -65,6 +79,13 @@ var ofFiles = []Rule{
 		Wrong: "breakers: {upstream: {open_for: 1m}}\npolicies:\n  read: {breaker: upstream, jitter: full, retry_on: [network, breaker_open]}",
 		Right: "breakers: {upstream: {open_for: 5s}}\npolicies:\n  read: {breaker: upstream, jitter: equal, initial_delay: 5s, retry_on: [network, breaker_open]}",
 		file:  hopeless,
+	},
+	{
+		ID: "P506", Title: "slow_call that no attempt exceeds",
+		Doc:   "The slow_call of a breaker is not below the time limit of an attempt in any policy that shares the breaker: only attempts that time out, and so have failed, or that ignore their context, are slow. Silent where some policy has no limit.",
+		Wrong: "breakers: {upstream: {slow_call: 5s, slow_rate: 0.5}}\npolicies:\n  read: {breaker: upstream, jitter: full, attempt_timeout: 2s}",
+		Right: "breakers: {upstream: {slow_call: 1s, slow_rate: 0.5}}\npolicies:\n  read: {breaker: upstream, jitter: full, attempt_timeout: 2s}",
+		file:  neverSlow,
 	},
 	{
 		ID: "P508", Title: "breaker counts the caller's mistakes",
