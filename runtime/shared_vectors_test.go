@@ -19,6 +19,7 @@ var sharedKinds = map[string]any{
 		Timeout   time.Duration `json:"timeout_ns"`
 		Successes int           `json:"success_threshold"`
 		Most      int           `json:"half_open_max_calls"`
+		Probes    int           `json:"half_open_requests"`
 		Ops       []string
 	}, want struct {
 		IsOpen   []bool `json:"is_open"`
@@ -31,7 +32,7 @@ var sharedKinds = map[string]any{
 			}
 			b := NewBreaker(BreakerPolicy{
 				Failures: max(in.Threshold, in.Failures), OpenFor: max(in.Recovery, in.Timeout),
-				Successes: max(in.Successes, in.Most, 1), HalfOpenCalls: max(in.Most, 1),
+				Successes: max(in.Successes, in.Most, 1), HalfOpenCalls: max(in.Most, in.Probes, 1),
 			})
 			if in.Start == "HalfOpen" {
 				b.Restore(BreakerSnapshot{State: StateHalfOpen})
@@ -105,7 +106,8 @@ var sharedKinds = map[string]any{
 		Scope    string
 		Override int `json:"override_ms"`
 	}, want struct {
-		Effective int `json:"effective_ms"`
+		Effective int    `json:"effective_ms"`
+		Lint      string // for package policy
 	}) {
 		limits := map[string][2]time.Duration{"llm_call": {2 * time.Minute, 3 * time.Minute}, "step": {10 * time.Minute, 15 * time.Minute}}[in.Scope]
 		p := Policy{Scope: in.Scope, Timeout: limits[0], HardLimit: limits[1]}

@@ -3,66 +3,24 @@ package retry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/retrygen/retrygen/internal/vectors"
 )
 
-// fromAD44 matches the sources of the vectors of AD-44.
-var fromAD44 = regexp.MustCompile(`(?i)ad-?44|hyper-light`)
-
-// TestVectors walks testdata/vectors.json: numbers from the documents and the
-// tests of the systems that the policies come from. Those of AD-44 are walked
-// by the test of package job.
+// TestVectors walks the vectors about single calls and about what they share.
 func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vectors []struct {
-		Source, Kind    string
-		Input, Expected json.RawMessage
-	}
-	if err := json.Unmarshal(text, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	for i, v := range vectors {
-		if v.Kind == "retry_after_seconds" {
-			continue // walked by package httpretry, which reads the header
-		}
-		if fromAD44.MatchString(v.Source) {
-			continue
-		}
-		check, ok := vectorKinds[v.Kind]
-		if !ok {
-			check, ok = sharedKinds[v.Kind]
-		}
-		if !ok {
-			t.Errorf("vector %d: no test for kind %s", i, v.Kind)
-			continue
-		}
-		t.Run(fmt.Sprintf("%s/%d", v.Kind, i), func(t *testing.T) {
-			// Each kind is a function func(*testing.T, Input, Expected).
-			f := reflect.ValueOf(check)
-			args := []reflect.Value{reflect.ValueOf(t)}
-			for n, raw := range []json.RawMessage{v.Input, v.Expected} {
-				arg := reflect.New(f.Type().In(n + 1))
-				if err := json.Unmarshal(raw, arg.Interface()); err != nil {
-					t.Fatal(err)
-				}
-				args = append(args, arg.Elem())
-			}
-			f.Call(args)
-		})
-	}
+	kinds := maps.Clone(vectorKinds)
+	maps.Copy(kinds, sharedKinds)
+	vectors.Walk(t, "runtime", kinds)
 }
 
 // delayInput is the input of the kinds about delays.
@@ -82,6 +40,7 @@ type delayInput struct {
 	Retries      int
 	MaxRetries   int `json:"max_retries"`
 	Retry        int
+	AgentTimeout time.Duration `json:"agent_timeout_ns"`
 }
 
 func (s delayInput) policy(t *testing.T) Policy {
@@ -127,6 +86,8 @@ type delays struct {
 	Delays []time.Duration `json:"delays_ns"`
 	Delay  time.Duration   `json:"delay_ns"`
 	Total  time.Duration   `json:"total_ns"`
+	Left   time.Duration   `json:"left_for_work_ns"`
+	Then   *time.Duration  // after the last delay; none
 }
 
 func checkDelays(t *testing.T, in delayInput, want delays) {
@@ -149,11 +110,19 @@ func checkDelays(t *testing.T, in delayInput, want delays) {
 	if want.Total != 0 && total != want.Total {
 		t.Errorf("total = %v, want %v", total, want.Total)
 	}
+	if got := max(0, in.AgentTimeout-total); got != want.Left {
+		t.Errorf("%v of %v are left, want %v", got, in.AgentTimeout, want.Left)
+	}
+	if want.Then != nil {
+		t.Errorf("a delay of %v after the last one", *want.Then)
+	}
 }
 
 type band struct {
 	Min time.Duration `json:"min_ns"`
 	Max time.Duration `json:"max_ns"`
+
+	Inclusive bool // both bounds are possible delays
 }
 
 func (want band) check(t *testing.T, p Policy, k int) {
@@ -166,6 +135,11 @@ func (want band) check(t *testing.T, p Policy, k int) {
 		if d := p.delay(k, 0, u); d < low || d > high {
 			t.Errorf("Delay(%d, u=%v) = %v, outside of %v to %v", k, u, d, low, high)
 		}
+	}
+	// A delay is rounded down to a nanosecond.
+	least, most := p.delay(k, 0, 0), p.delay(k, 0, math.Nextafter(1, 0))
+	if want.Inclusive && (least != low || most < high-1) {
+		t.Errorf("delays from %v to %v, want %v to %v", least, most, low, high)
 	}
 }
 
@@ -204,7 +178,10 @@ func checkAdditive(t *testing.T, in additive, want band) {
 }
 
 // ends gives the source's words for the reasons.
-var ends = map[string]Reason{"attempts_exhausted": ErrAttempts, "budget_exhausted": ErrDelayBudget}
+var ends = map[string]Reason{
+	"attempts_exhausted": ErrAttempts, "last operation error": ErrAttempts,
+	"budget_exhausted": ErrDelayBudget, "Retry budget exhausted": ErrDelayBudget,
+}
 
 var vectorKinds = map[string]any{
 	"backoff_delays":            checkDelays,
@@ -229,6 +206,8 @@ var vectorKinds = map[string]any{
 		Executions int
 		Delays     []time.Duration `json:"delays_ns"`
 		Used       time.Duration   `json:"budget_used_ns"`
+		Refused    time.Duration   `json:"refused_delay_ns"`
+		Returned   string
 		End        string
 	}) {
 		if in.Attempts == 0 {
@@ -253,6 +232,12 @@ var vectorKinds = map[string]any{
 			if reason := events[len(events)-1].Reason; reason != ends[want.End] {
 				t.Errorf("the last event has reason %q, want %q", reason, ends[want.End])
 			}
+			if ends[want.Returned] != ends[want.End] {
+				t.Errorf("returned %q, want %q", want.Returned, want.End)
+			}
+			if want.Refused > 0 && p.baseDelay(executions) != want.Refused {
+				t.Errorf("refused a delay of %v, want %v", p.baseDelay(executions), want.Refused)
+			}
 			if in.Attempts == 1 {
 				if err != last { // the policy did nothing about it
 					t.Errorf("got %#v, want the error of the operation unchanged", err)
@@ -269,9 +254,15 @@ var vectorKinds = map[string]any{
 	"execute_fail_n_then_succeed": func(t *testing.T, in struct {
 		Attempts int
 		Failures int `json:"failures_before_success"`
-	}, want struct{ Executions int }) {
+	}, want struct {
+		Executions, Retries int
+		Result              string
+	}) {
+		if want.Retries != want.Executions-1 {
+			t.Errorf("%d executions, %d retries", want.Executions, want.Retries)
+		}
 		p := Policy{Schedule: Schedule{MaxAttempts: in.Attempts}}
-		checkExecutions(t, &p, errors.New("failed"), in.Failures, want.Executions, true)
+		checkExecutions(t, &p, errors.New("failed"), in.Failures, want.Executions, want.Result == "ok")
 	},
 
 	"execute_with_retry_on": func(t *testing.T, in struct {
@@ -336,19 +327,32 @@ var vectorKinds = map[string]any{
 		Backoff    []int `json:"backoff_s"`
 		Action     string
 	}) {
+		failure := map[string]error{
+			"network_timeout": errors.New("connection timed out"), "server_5xx": status(503), "validation": status(422),
+			"not_found_404": status(404), "bad_request_400": status(400), "permanent_api": status(401),
+		}[in]
+		ended := map[string]func(error) bool{
+			"":         func(err error) bool { return errors.Is(err, ErrAttempts) && errors.Is(err, failure) },
+			"fail":     func(err error) bool { return err == failure },
+			"escalate": func(err error) bool { return errors.Is(err, ErrEscalated) && errors.Is(err, failure) },
+		}[want.Action]
+		if failure == nil || ended == nil {
+			t.Fatalf("no error for %q, or no end for action %q", in, want.Action)
+		}
 		synctest.Test(t, func(t *testing.T) {
-			var waits []int
+			var waits, backoff []time.Duration
+			for _, s := range want.Backoff {
+				backoff = append(backoff, time.Duration(s)*time.Second)
+			}
 			ctx := WithObserver(t.Context(), func(e Event) {
 				if e.Reason == "" {
-					waits = append(waits, int(e.Delay.Seconds()))
+					waits = append(waits, e.Delay)
 				}
 			})
-			failure := map[string]error{
-				"network_timeout": errors.New("connection timed out"), "server_5xx": status(503), "validation": status(422),
-				"not_found_404": status(404), "bad_request_400": status(400), "permanent_api": status(401),
-			}[in]
-			_, err := Do(ctx, &Policy{Schedule: Schedule{MaxAttempts: 4}}, func(context.Context) (any, error) { return nil, failure })
-			if !errors.Is(err, failure) || len(waits) != want.MaxRetries || !slices.Equal(waits, want.Backoff) || errors.Is(err, ErrEscalated) != (want.Action == "escalate") {
+			_, err := Do(ctx, &Policy{Schedule: Schedule{MaxAttempts: 4}}, func(context.Context) (any, error) {
+				return nil, failure
+			})
+			if !ended(err) || len(waits) != want.MaxRetries || !slices.Equal(waits, backoff) {
 				t.Errorf("%s: waits %v, %v; want %+v", in, waits, err, want)
 			}
 		})

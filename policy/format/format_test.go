@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/retrygen/retrygen/internal/vectors"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/format"
 	"github.com/retrygen/retrygen/policy/internal/syntax"
@@ -86,26 +87,17 @@ func TestFormatAll(t *testing.T) {
 // TestFormatVectors: the forms and durations of other systems are formatted to
 // what they mean, in a map of each kind.
 func TestFormatVectors(t *testing.T) {
-	var vectors []struct {
-		Kind  string
-		Input json.RawMessage
-	}
-	decode(t, read(t, "../testdata/vectors.json"), &vectors)
-	for _, v := range vectors {
-		var settings string
-		switch {
-		case v.Kind == "form_equivalence":
-			settings = string(v.Input)
-		case strings.HasPrefix(v.Kind, "duration_parse"):
-			settings = "{timeout: " + string(v.Input) + "}"
-		default:
-			continue
-		}
+	format := func(t *testing.T, settings string) {
 		flow := fmt.Appendf(nil, "version: 1\npolicies: {p: %s}\n", settings)
 		checkFormat(t, settings, flow)
 		block := blockOf(t, flow)
 		checkFormat(t, settings+", in block style", block)
 	}
+	duration := func(t *testing.T, input, _ json.RawMessage) { format(t, "{timeout: "+string(input)+"}") }
+	vectors.Walk(t, "policy/format", map[string]any{
+		"duration_parse": duration, "duration_parse_documented": duration,
+		"form_equivalence": func(t *testing.T, input, _ json.RawMessage) { format(t, string(input)) },
+	})
 }
 
 // blockOf writes settings in JSON one to a line.

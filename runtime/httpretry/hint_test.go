@@ -1,15 +1,13 @@
 package httpretry
 
 import (
-	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -97,30 +95,9 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// TestVectors walks the vectors about Retry-After in ../testdata/vectors.json.
+// TestVectors walks the vectors about Retry-After.
 func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("../testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vectors []struct {
-		Kind            string
-		Input, Expected json.RawMessage
-	}
-	if err := json.Unmarshal(text, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	walked := 0
-	for _, v := range vectors {
-		if v.Kind != "retry_after_seconds" {
-			continue
-		}
-		walked++
-		var value string
-		var want any
-		if err := errors.Join(json.Unmarshal(v.Input, &value), json.Unmarshal(v.Expected, &want)); err != nil {
-			t.Fatal(err)
-		}
+	vectors.Walk(t, "runtime/httpretry", map[string]any{"retry_after_seconds": func(t *testing.T, value string, want any) {
 		seconds, ok := want.(float64)
 		if !ok { // the source fails; what was decided is a number, or 0 for a date in the past
 			seconds, _ = want.(map[string]any)["recommended"].(float64)
@@ -145,10 +122,7 @@ func TestVectors(t *testing.T) {
 				t.Errorf("Retry-After: %s waits %vs, want %vs", value, got, seconds)
 			}
 		})
-	}
-	if walked == 0 {
-		t.Error("there are no vectors")
-	}
+	}})
 }
 
 // FuzzHint: no header panics, and no wait is shorter than -1.

@@ -1,70 +1,22 @@
 package job
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// fromAD44 matches the sources of the vectors of AD-44. Package retry's test
-// walks the others.
-var fromAD44 = regexp.MustCompile(`(?i)ad-?44|hyper-light`)
-
-// TestVectors walks the vectors of AD-44, in the file that package retry shares.
-func TestVectors(t *testing.T) {
-	text, err := os.ReadFile("../testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vectors []struct {
-		Source, Kind    string
-		Input, Expected json.RawMessage
-	}
-	if err := json.Unmarshal(text, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	walked := map[string]bool{}
-	for i, v := range vectors {
-		if !fromAD44.MatchString(v.Source) {
-			continue
-		}
-		check, ok := vectorKinds[v.Kind]
-		if !ok {
-			t.Errorf("vector %d: no test for kind %s", i, v.Kind)
-			continue
-		}
-		walked[v.Kind] = true
-		t.Run(fmt.Sprintf("%s/%d", v.Kind, i), func(t *testing.T) {
-			// Each kind is a function func(*testing.T, Input, Expected).
-			f := reflect.ValueOf(check)
-			args := []reflect.Value{reflect.ValueOf(t)}
-			for n, raw := range []json.RawMessage{v.Input, v.Expected} {
-				arg := reflect.New(f.Type().In(n + 1))
-				if err := json.Unmarshal(raw, arg.Interface()); err != nil {
-					t.Fatal(err)
-				}
-				args = append(args, arg.Elem())
-			}
-			f.Call(args)
-		})
-	}
-	for kind := range vectorKinds {
-		if !walked[kind] {
-			t.Errorf("no vector of kind %s", kind)
-		}
-	}
-}
+// TestVectors walks the vectors of AD-44.
+func TestVectors(t *testing.T) { vectors.Walk(t, "runtime/job", vectorKinds) }
 
 // take asks for a retry, and returns the answer in AD-44's form.
 func take(b *Budget, unit string) (allowed bool, reason string) {
@@ -126,6 +78,7 @@ var vectorKinds = map[string]any{
 	"retry_budget_missing": func(t *testing.T, in struct{ Job string }, want struct {
 		Allowed bool
 		Reason  string
+		Logged  bool
 	}) {
 		jobs := map[string]*Budget{}
 		if ok, reason := take(jobs[in.Job], "unit"); ok != want.Allowed || reason != want.Reason {
@@ -247,7 +200,7 @@ var vectorKinds = map[string]any{
 	// The labels are those of [Reason]; contrib/prometheus counts them.
 	"best_effort_metrics": func(t *testing.T, in struct{ Events [][]any }, want struct {
 		Completions map[string]float64 `json:"completions_by_reason"`
-		Late        map[string]float64
+		Late, Ratio map[string]float64
 	}) {
 		for _, e := range in.Events {
 			text := e[len(e)-1]

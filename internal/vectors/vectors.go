@@ -1,0 +1,114 @@
+// Package vectors holds numbers from the documents, the tests and the code of
+// the systems that the policies come from, and checks in tests that this
+// module produces them.
+package vectors
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+//go:embed vectors.json
+var text []byte
+
+// A vector is one expectation. Kinds of input and expectation differ in form.
+type vector struct {
+	Source   string
+	Kind     string
+	Scope    string // "later": of a feature that this module does not have yet
+	Input    json.RawMessage
+	Expected json.RawMessage
+}
+
+func (v vector) required() bool { return v.Scope != "later" }
+
+// walkers lists the packages whose tests walk the vectors of each kind.
+var walkers = map[string][]string{
+	"backoff_delays":                {"runtime", "policy"},
+	"backoff_delays_zero_based":     {"runtime"},
+	"backoff_overflow":              {"runtime"},
+	"backoff_sum":                   {"runtime"},
+	"best_effort_completion":        {"runtime/job"},
+	"best_effort_deadline_seconds":  {"runtime/job"},
+	"best_effort_metrics":           {"runtime/job"},
+	"best_effort_min_dcs":           {"runtime/job"},
+	"breaker":                       {"runtime"},
+	"breaker_can_proceed":           {"runtime"},
+	"breaker_defaults":              {"policy"},
+	"breaker_escalate":              {"runtime"},
+	"budget_accounting":             {"runtime"},
+	"duration_parse":                {"policy", "policy/format"},
+	"duration_parse_documented":     {"policy", "policy/format"},
+	"error_class_policy":            {"runtime"},
+	"error_match":                   {"runtime"},
+	"execute_always_failing":        {"runtime"},
+	"execute_fail_n_then_succeed":   {"runtime"},
+	"execute_with_retry_on":         {"runtime"},
+	"fibonacci":                     {"runtime"},
+	"form_equivalence":              {"policy", "policy/format"},
+	"jitter_bounds":                 {"runtime"},
+	"jitter_bounds_additive":        {"runtime"},
+	"jitter_bounds_additive_capped": {"runtime"},
+	"jitter_test_bounds":            {"runtime"},
+	"late_results":                  {"runtime/job"},
+	"retry_after_seconds":           {"runtime/httpretry"},
+	"retry_budget_clamp":            {"runtime/job"},
+	"retry_budget_missing":          {"runtime/job"},
+	"retry_budget_sequence":         {"runtime/job"},
+	"retry_storm":                   {"runtime/job"},
+	"status_should_retry":           {"runtime"},
+	"timeout_cap":                   {"runtime"},
+	"timeout_defaults":              {"policy"},
+	"timeout_override":              {"runtime", "policy"},
+}
+
+// Walk runs a subtest for each vector that the package in the folder walker
+// walks. Kinds maps each kind to a func(*testing.T, Input, Expected). Those
+// types name every field of the vectors, so that nothing in them is ignored.
+func Walk(t *testing.T, walker string, kinds map[string]any) {
+	t.Helper()
+	for kind := range kinds {
+		if !slices.Contains(walkers[kind], walker) {
+			t.Errorf("%s does not walk %s: add it to the table walkers", walker, kind)
+		}
+	}
+	for i, v := range load(t) {
+		if !v.required() || !slices.Contains(walkers[v.Kind], walker) {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s/%d", v.Kind, i), func(t *testing.T) {
+			if kinds[v.Kind] == nil {
+				t.Fatalf("no test for %s in %s", v.Kind, walker)
+			}
+			check := reflect.ValueOf(kinds[v.Kind])
+			check.Call([]reflect.Value{
+				reflect.ValueOf(t), decode(t, v.Input, check.Type().In(1)), decode(t, v.Expected, check.Type().In(2)),
+			})
+		})
+	}
+}
+
+func load(t *testing.T) (all []vector) {
+	t.Helper()
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// decode returns the value of a type that raw encodes.
+func decode(t *testing.T, raw json.RawMessage, as reflect.Type) reflect.Value {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	value := reflect.New(as)
+	if err := decoder.Decode(value.Interface()); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return value.Elem()
+}
