@@ -194,7 +194,7 @@ func row(t *testing.T, b *strings.Builder, name string, s setting, decode func(j
 // TestRuleIndex keeps docs/rules/README.md the same as the rules.
 func TestRuleIndex(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nP rules judge policies: in the file, and the same in `retry.Policy` literals of Go. RL rules judge Go code. `retrygen explain P301` and\n`retrylint -explain RL101` tell them on the command line.\n\n| rule | |\n|---|---|\n")
+	b.WriteString("# Rules\n\nP rules check policies: in policy files, and in `retry.Policy` literals of Go. RL rules check Go code. `retrygen explain P301` and\n`retrylint explain RL101` print them on the command line.\n\n| rule | |\n|---|---|\n")
 	titles := map[string]string{}
 	for _, r := range rules.All {
 		titles[r.ID] = r.Title

@@ -34,6 +34,8 @@ var floors = map[string][]string{
 	"internal/excerpt":  {},
 	// Both commands load packages through the go command.
 	"internal/gocommand": {},
+	// Both commands have commands, help and completion.
+	"internal/cli": {"internal/spelling"},
 	// Both commands write SARIF.
 	"internal/sarif": {},
 	// Whatever they write is whole.
@@ -65,8 +67,8 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/excerpt", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "policy", "policy/format", "policy/rules", "schema"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/excerpt", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime"},

@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/retrygen/retrygen/policy/rules"
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
 
 // Language lists what is reported about how a file is written, whatever its
 // policies mean, by id. Wrong and Right are whole files.
@@ -158,13 +162,16 @@ var Language = []rules.Rule{
 	},
 }
 
-// RuleByID returns the rule with the id, of Language or of package rules, or
-// nil.
+// Rules returns all rules about policy files, in the order of their ids: those
+// of the language, and those of package rules.
+func Rules() []rules.Rule { return slices.Concat(Language, rules.All) }
+
+// RuleByID returns a rule, or nil.
 func RuleByID(id string) *rules.Rule {
-	for i := range Language {
-		if Language[i].ID == id {
-			return &Language[i]
-		}
+	all := Rules()
+	i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })
+	if i < 0 {
+		return nil
 	}
-	return rules.ByID(id)
+	return &all[i]
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,55 +12,81 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	"github.com/retrygen/retrygen/schema"
 )
 
-// A command is a subcommand: its arguments without its name, to a status.
-type command func(args []string, stdout, stderr io.Writer) int
-
-// commands are found by the first argument; a package of such a name is
-// reached as ./name.
-var commands = map[string]command{
-	"check": checkFiles, "explain": explain, "fmt": formatFiles, "init": initialise, "list": list, "schema": printSchema, "watch": watch,
+// checkFiles checks policy files without any Go code.
+func checkFiles(flags *flag.FlagSet) cli.Run {
+	var c checker
+	flags.BoolVar(&c.json, "json", false, "print problems as JSON, for scripts")
+	flags.StringVar(&c.sarif, "sarif", "", "also write problems as SARIF to `file`; - prints only that")
+	flags.BoolVar(&c.strict, "strict", false, "exit with 1 on warnings, too")
+	flags.BoolVar(&c.info, "info", false, "report findings that are information only, too")
+	return c.run
 }
 
-// checkFiles judges policy files alone, without any Go.
-func checkFiles(args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("check")
-	asJSON := flags.Bool("json", false, "")
-	sarifFile := flags.String("sarif", "", "")
-	strict := flags.Bool("strict", false, "")
-	info := flags.Bool("info", false, "")
-	if status, ok := parse(flags, args, stdout, stderr); !ok {
-		return status
+// A checker is the command check with its flags.
+type checker struct {
+	json, strict, info bool
+	sarif              string
+}
+
+func (c *checker) run(args []string, stdout, stderr io.Writer) int {
+	if c.json && c.sarif == "-" {
+		return fail(stderr, errors.New("-json and -sarif - both write to standard output: write -sarif FILE"))
 	}
-	if *asJSON && *sarifFile == "-" {
-		fmt.Fprintln(stderr, "retrygen: -json and -sarif - both write to standard output: write -sarif FILE")
-		return failed
+	if len(args) == 0 {
+		args = []string{"."}
 	}
-	names := flags.Args()
-	if len(names) == 0 {
-		names = []string{"."}
+	found, sources, err := c.check(args)
+	if err != nil {
+		return fail(stderr, err)
 	}
+	if c.sarif != "" {
+		if err := writeSARIF(c.sarif, stdout, found, sources); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	switch {
+	case c.json:
+		if err := writeJSON(stdout, inJSON(found)); err != nil {
+			return fail(stderr, err)
+		}
+	case c.sarif != "-":
+		policy.Print(stdout, found, sources)
+	}
+	fatal := rules.Error
+	if c.strict {
+		fatal = rules.Warning
+	}
+	if len(policy.AtLeast(fatal, found)) > 0 {
+		return cli.Problems
+	}
+	return cli.OK
+}
+
+// check returns the problems of files and folders, and the texts of all files.
+func (c *checker) check(names []string) (found []policy.Problem, sources map[string][]byte, err error) {
 	least := rules.Warning
-	if *info {
+	if c.info {
 		least = rules.Info
 	}
-	var found []policy.Problem
-	sources := map[string][]byte{}
+	sources = map[string][]byte{}
 	for _, name := range names {
 		files, err := policyFiles(name)
 		if err != nil {
-			return fail(stderr, err)
+			return nil, nil, err
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				return fail(stderr, err)
+				return nil, nil, err
 			}
 			sources[file] = text
 			_, all := policy.Check(file, text)
@@ -67,27 +94,7 @@ func checkFiles(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	policy.Sort(found)
-	if *sarifFile != "" {
-		if err := writeSARIF(*sarifFile, stdout, found, sources); err != nil {
-			return fail(stderr, err)
-		}
-	}
-	switch {
-	case *asJSON:
-		if err := writeJSON(stdout, inJSON(found)); err != nil {
-			return fail(stderr, err)
-		}
-	case *sarifFile != "-":
-		policy.Print(stdout, found, sources)
-	}
-	fatal := rules.Error
-	if *strict {
-		fatal = rules.Warning
-	}
-	if len(policy.AtLeast(fatal, found)) > 0 {
-		return problems
-	}
-	return done
+	return found, sources, nil
 }
 
 // policyFiles returns the file name, or every policy file below a folder.
@@ -138,55 +145,80 @@ func writeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// explain tells what a rule says, or what a policy comes to.
-func explain(args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("explain")
-	file := flags.String("f", gen.SourceName, "")
-	if status, ok := parse(flags, args, stdout, stderr); !ok {
-		return status
+// explain describes a rule, or what a policy means.
+func explain(flags *flag.FlagSet) cli.Run {
+	file := flags.String("f", gen.SourceName, "the policy `file` of the policy")
+	return func(args []string, stdout, stderr io.Writer) int {
+		switch len(args) {
+		case 0:
+			return printRules(stdout, stderr)
+		case 1:
+			return explainOne(*file, args[0], stdout, stderr)
+		}
+		return fail(stderr, errors.New("explain takes one rule or policy: retrygen explain P301"))
 	}
-	if flags.NArg() != 1 {
-		fmt.Fprintln(stderr, "retrygen: explain takes the id of a rule or the name of a policy: retrygen explain P301")
-		return failed
+}
+
+// printRules lists the rules about policy files.
+func printRules(stdout, stderr io.Writer) int {
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, r := range policy.Rules() {
+		fmt.Fprintf(table, "%s\t%s\n", r.ID, r.Title)
 	}
-	name := flags.Arg(0)
-	text, err := os.ReadFile(*file)
-	resolved, all := policy.Check(*file, text)
-	named := func(p policy.Policy) bool { return p.Name == name }
-	// A policy may be called p401.
-	if r := policy.RuleByID(strings.ToUpper(name)); r != nil && (resolved == nil || !slices.ContainsFunc(resolved.Policies, named)) {
-		fmt.Fprint(stdout, r.Explain())
-		return done
-	}
-	if lintRule.MatchString(name) && (resolved == nil || !slices.ContainsFunc(resolved.Policies, named)) {
-		fmt.Fprintf(stderr, "retrygen: %s is a rule of retrylint: retrylint -explain %[1]s tells it\n", strings.ToUpper(name))
-		return failed
-	}
-	if err != nil {
+	if err := table.Flush(); err != nil {
 		return fail(stderr, err)
 	}
-	if resolved == nil {
-		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{*file: text})
-		return problems
+	return cli.OK
+}
+
+// ruleIDs returns the ids of the rules about policy files.
+func ruleIDs() (ids []string) {
+	for _, r := range policy.Rules() {
+		ids = append(ids, r.ID)
 	}
-	i := slices.IndexFunc(resolved.Policies, named)
-	if i < 0 {
-		var names []string
-		for _, p := range resolved.Policies {
-			names = append(names, p.Name)
-		}
-		fmt.Fprintf(stderr, "retrygen: %q is neither a rule nor a policy of %s, which has %s\n", name, *file, strings.Join(names, ", "))
-		return failed
+	return ids
+}
+
+func explainOne(file, name string, stdout, stderr io.Writer) int {
+	text, err := os.ReadFile(file)
+	resolved, all := policy.Check(file, text)
+	i := -1
+	if resolved != nil {
+		i = slices.IndexFunc(resolved.Policies, func(p policy.Policy) bool { return p.Name == name })
 	}
-	p := &resolved.Policies[i]
-	p.Explain(stdout, *file)
-	for j := range resolved.Breakers {
-		if b := &resolved.Breakers[j]; b.Name == p.Breaker {
+	// A policy may be named p401.
+	rule := policy.RuleByID(strings.ToUpper(name))
+	switch {
+	case i >= 0:
+		explainPolicy(resolved, &resolved.Policies[i], stdout)
+		return cli.OK
+	case rule != nil:
+		fmt.Fprint(stdout, rule.Explain())
+		return cli.OK
+	case lintRule.MatchString(name):
+		return fail(stderr, fmt.Errorf("%s is a rule of retrylint: run retrylint explain %[1]s", strings.ToUpper(name)))
+	case err != nil:
+		return fail(stderr, err)
+	case resolved == nil:
+		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{file: text})
+		return cli.Problems
+	}
+	var names []string
+	for _, p := range resolved.Policies {
+		names = append(names, p.Name)
+	}
+	return fail(stderr, fmt.Errorf("%q is neither a rule nor a policy of %s, which has %s", name, file, strings.Join(names, ", ")))
+}
+
+// explainPolicy describes a policy and its breaker.
+func explainPolicy(f *policy.File, p *policy.Policy, stdout io.Writer) {
+	p.Explain(stdout, f.Name)
+	for i := range f.Breakers {
+		if b := &f.Breakers[i]; b.Name == p.Breaker {
 			fmt.Fprintln(stdout)
-			b.Explain(stdout, *file)
+			b.Explain(stdout, f.Name)
 		}
 	}
-	return done
 }
 
 // lintRule is how the ids of retrylint's rules look, which only it has.
@@ -225,49 +257,49 @@ policies:
 # https://github.com/retrygen/retrygen/blob/main/docs/language.md
 `
 
-// initialise writes a policy file to start from, never over another.
-func initialise(args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("init")
-	if status, ok := parse(flags, args, stdout, stderr); !ok {
-		return status
-	}
-	dir := "."
-	switch flags.NArg() {
-	case 0:
-	case 1:
-		dir = flags.Arg(0)
-	default:
-		fmt.Fprintln(stderr, "retrygen: init takes one folder")
-		return failed
-	}
-	name := filepath.Join(dir, gen.SourceName)
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			err = fmt.Errorf("%s exists already: it is left as it is", name)
+// initialize writes a policy file to start from. It never overwrites one.
+func initialize(*flag.FlagSet) cli.Run {
+	return func(args []string, stdout, stderr io.Writer) int {
+		dir := "."
+		switch len(args) {
+		case 0:
+		case 1:
+			dir = args[0]
+		default:
+			return fail(stderr, errors.New("init takes one folder"))
 		}
-		return fail(stderr, err)
+		name := filepath.Join(dir, gen.SourceName)
+		if err := create(name, starter); err != nil {
+			return fail(stderr, err)
+		}
+		get := ""
+		if mod, text := upwards(dir, "go.mod"); mod != "" && !required.Match(text) {
+			get = "run go get -tool " + module + "/cmd/retrygen, "
+		}
+		fmt.Fprintf(stdout, "wrote %s. Next: %sadd //go:generate go tool retrygen . to a file of the package, and run go generate.\n", name, get)
+		return cli.OK
 	}
-	_, err = f.WriteString(starter)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fail(stderr, err)
+}
+
+// create writes a new file.
+func create(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already and is not overwritten", name)
 	}
-	get := ""
-	if mod, text := upwards(dir, "go.mod"); mod != "" && !required.Match(text) {
-		get = "run go get -tool " + module + "/cmd/retrygen, "
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(stdout, "%s is written. Next: %sput //go:generate go tool retrygen . into a file of the package, and run go generate.\n", name, get)
-	return done
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // printSchema prints the JSON Schema of policy files.
-func printSchema(args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("schema")
-	if status, ok := parse(flags, args, stdout, stderr); !ok {
-		return status
+func printSchema(*flag.FlagSet) cli.Run {
+	return func(_ []string, stdout, stderr io.Writer) int {
+		if _, err := stdout.Write(schema.JSON()); err != nil {
+			return fail(stderr, err)
+		}
+		return cli.OK
 	}
-	if _, err := stdout.Write(schema.JSON()); err != nil {
-		return fail(stderr, err)
-	}
-	return done
 }

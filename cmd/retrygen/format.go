@@ -2,7 +2,8 @@ package main
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,24 +11,24 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/format"
 )
 
-// formatFiles rewrites policy files to the canonical spellings, as gofmt does Go:
-// to standard output, as a diff, or in place.
-func formatFiles(args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("fmt")
-	asDiff := flags.Bool("d", false, "")
-	write := flags.Bool("w", false, "")
-	if status, ok := parse(flags, args, stdout, stderr); !ok {
-		return status
-	}
-	f := formatter{*asDiff, *write, stdout, stderr}
-	if flags.NArg() == 0 {
-		if *write {
-			fmt.Fprintln(stderr, "retrygen: fmt -w needs files or folders: standard input cannot be rewritten")
-			return failed
+// formatFiles rewrites policy files to the canonical spellings, as gofmt does
+// for Go: to standard output, as a diff, or in place.
+func formatFiles(flags *flag.FlagSet) cli.Run {
+	var f formatter
+	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
+	flags.BoolVar(&f.write, "w", false, "rewrite the files")
+	return func(args []string, stdout, stderr io.Writer) int {
+		f.stdout, f.stderr = stdout, stderr
+		if len(args) > 0 {
+			return f.files(args)
+		}
+		if f.write {
+			return fail(stderr, errors.New("fmt -w needs files or folders: standard input cannot be rewritten"))
 		}
 		text, err := io.ReadAll(os.Stdin)
 		if err != nil {
@@ -35,16 +36,20 @@ func formatFiles(args []string, stdout, stderr io.Writer) int {
 		}
 		return f.format("<standard input>", text)
 	}
-	status := done
-	for _, arg := range flags.Args() {
+}
+
+// files formats files, and those of folders.
+func (f formatter) files(args []string) int {
+	status := cli.OK
+	for _, arg := range args {
 		files, err := policyFiles(arg)
 		if err != nil {
-			return fail(stderr, err)
+			return fail(f.stderr, err)
 		}
 		for _, name := range files {
 			text, err := os.ReadFile(name)
 			if err != nil {
-				return fail(stderr, err)
+				return fail(f.stderr, err)
 			}
 			status = max(status, f.format(name, text))
 		}
@@ -57,30 +62,30 @@ type formatter struct {
 	stdout, stderr io.Writer
 }
 
-// format formats one file. One with problems is left as it is; the others are
-// not held up by it.
+// format formats one file. A file with problems is unchanged; the others are
+// not affected.
 func (f formatter) format(name string, text []byte) (status int) {
 	formatted, found := format.Source(name, text)
 	switch {
 	case len(found) > 0:
 		policy.Print(f.stderr, found, map[string][]byte{name: text})
-		return problems
+		return cli.Problems
 	case !f.diff && !f.write:
 		f.stdout.Write(formatted)
-		return done
+		return cli.OK
 	case bytes.Equal(formatted, text):
-		return done
+		return cli.OK
 	}
 	if f.diff {
 		slashed := filepath.ToSlash(name)
 		f.stdout.Write(diff.Diff(slashed+".orig", text, slashed, formatted))
-		status = problems
+		status = cli.Problems
 	}
 	if f.write {
 		if err := atomicfile.Write(name, formatted); err != nil {
 			return fail(f.stderr, err)
 		}
-		status = done
+		status = cli.OK
 	}
 	return status
 }

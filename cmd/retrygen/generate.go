@@ -7,48 +7,67 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
 	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/policy"
 )
 
-// A mode says what is done with what has been generated; the zero mode writes
-// it.
+// A mode is what happens to generated code. The zero mode writes it.
 type mode struct{ check, diff, names, json bool }
 
 // configFlags defines the flags of every command that loads packages.
 func configFlags(flags *flag.FlagSet) *gen.Config {
 	var c gen.Config
-	flags.StringVar(&c.Dir, "C", ".", "")
-	flags.StringVar(&c.Tags, "tags", "", "")
-	flags.BoolVar(&c.Strict, "strict", false, "")
+	flags.StringVar(&c.Dir, "C", ".", "run in `folder`")
+	flags.StringVar(&c.Tags, "tags", "", "build `tags`, as for go build")
+	flags.BoolVar(&c.Strict, "strict", false, "treat warnings as errors")
 	return &c
+}
+
+// generate generates the wrappers of packages, and prints or writes them.
+func generate(flags *flag.FlagSet) cli.Run {
+	config := configFlags(flags)
+	var m mode
+	flags.BoolVar(&m.check, "check", false, "write nothing; print what would change as a diff, exit with 1 if anything would")
+	flags.BoolVar(&m.diff, "diff", false, "write nothing; print what would change as a diff")
+	flags.BoolVar(&m.names, "n", false, "write nothing; print the names of files that would be written or removed")
+	flags.BoolVar(&m.json, "json", false, "print results as JSON, for scripts")
+	return func(args []string, stdout, stderr io.Writer) int {
+		if m.json && (m.diff || m.names) || m.diff && m.names {
+			return fail(stderr, errors.New("-diff, -n and -json exclude each other: use one of them"))
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		return m.run(ctx, config, args, stdout, stderr)
+	}
 }
 
 // run generates, and prints or writes as the mode says.
 func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, stdout, stderr io.Writer) int {
-	if m.json && (m.diff || m.names) || m.diff && m.names {
-		fmt.Fprintln(stderr, "retrygen: -diff, -n and -json each print on their own: give one")
-		return failed
+	result, err := new(gen.Result), misspelled(config.Dir, patterns)
+	if err == nil {
+		result, err = generated(ctx, config, patterns, stderr)
 	}
-	result, err := generate(ctx, config, patterns, stderr)
 	if err != nil {
 		err = meant(err, config.Dir, patterns)
 		if m.json {
-			writeJSON(stdout, report(new(gen.Result), err))
+			err = errors.Join(err, writeJSON(stdout, report(new(gen.Result), err)))
 		}
 		return fail(stderr, err)
 	}
-	if !m.check && !m.diff && !m.names {
+	writes := !m.check && !m.diff && !m.names
+	if writes {
 		err = result.Commit()
 	}
 	if m.json {
 		err = errors.Join(err, writeJSON(stdout, report(result, err)))
 	} else {
 		m.print(result, stdout, stderr)
-		if err == nil && !m.check && !m.diff && !m.names {
+		if err == nil && writes {
 			requirement(stderr, config.Dir, result.Files)
 		}
 	}
@@ -56,12 +75,12 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 	case err != nil:
 		return fail(stderr, err)
 	case len(result.Failed) > 0, m.check && len(result.Changed()) > 0:
-		return problems
+		return cli.Problems
 	}
-	return done
+	return cli.OK
 }
 
-// print tells people what a run has found, and what it would write.
+// print prints what a run has found, and what it would write.
 func (m mode) print(result *gen.Result, stdout, stderr io.Writer) {
 	printProblems(stderr, result)
 	switch {
@@ -97,13 +116,12 @@ func printProblems(stderr io.Writer, result *gen.Result) {
 	fmt.Fprintf(stderr, "retrygen: %d of %d policy files %s nothing: %s\n", n, result.Policies, verb, names)
 }
 
-// generate runs the generator in an absolute folder, with progress on a
-// terminal.
-func generate(ctx context.Context, config *gen.Config, patterns []string, stderr io.Writer) (*gen.Result, error) {
+// generated runs the generator, with progress on a terminal.
+func generated(ctx context.Context, config *gen.Config, patterns []string, stderr io.Writer) (*gen.Result, error) {
 	c := *config
 	c.Patterns = patterns
 	var err error
-	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+	if c.Dir, err = absolute(c.Dir); err != nil {
 		return nil, err
 	}
 	if cache, err := os.UserCacheDir(); err == nil {

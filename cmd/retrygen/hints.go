@@ -4,30 +4,40 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/retrygen/retrygen/gen"
-	"github.com/retrygen/retrygen/internal/spelling"
 )
 
 // module is the one that generated code imports from.
 const module = "github.com/retrygen/retrygen"
 
-// meant adds to what stopped a run what its arguments may have been meant for.
+// misspelled reports a command that is misspelled: package loading would report
+// a missing package.
+func misspelled(dir string, patterns []string) error {
+	if len(patterns) == 0 || strings.ContainsAny(patterns[0], `./\`) {
+		return nil
+	}
+	word := patterns[0]
+	if _, err := os.Stat(filepath.Join(dir, word)); err == nil || len(word) < 3 {
+		return nil
+	}
+	if command := program().Nearest(word); command != "" {
+		return fmt.Errorf("there is no command %s: did you mean %s?", word, command)
+	}
+	return nil
+}
+
+// meant adds to what stopped a run the command for which its arguments may have
+// been meant.
 func meant(err error, dir string, patterns []string) error {
 	for _, arg := range patterns {
 		_, missing := os.Stat(filepath.Join(dir, arg))
-		isYAML := strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
-		switch command := spelling.Nearest(arg, slices.Sorted(maps.Keys(commands))); {
-		case isYAML && missing == nil:
-			return fmt.Errorf("%w; to judge the file alone, retrygen check %s", err, arg)
-		case arg == patterns[0] && missing != nil && command != "" && !strings.ContainsAny(arg, `./\`):
-			return fmt.Errorf("there is no command %s: did you mean %s?", arg, command)
+		if missing == nil && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")) {
+			return fmt.Errorf("%w; to check the file alone, run retrygen check %s", err, arg)
 		}
 	}
 	return err
@@ -35,8 +45,8 @@ func meant(err error, dir string, patterns []string) error {
 
 var required = regexp.MustCompile(`(?m)\b` + regexp.QuoteMeta(module) + `\s`)
 
-// requirement tells whoever has code generated into a module that does not
-// require the runtime, and so does not compile.
+// requirement warns if code was generated into a module that does not require
+// the runtime, where it does not compile.
 func requirement(w io.Writer, dir string, outputs []gen.Output) {
 	told := map[string]bool{}
 	for _, f := range outputs {
@@ -49,7 +59,7 @@ func requirement(w io.Writer, dir string, outputs []gen.Output) {
 			continue
 		}
 		told[mod] = true
-		fmt.Fprintf(w, "retrygen: the generated code does not compile yet, since go.mod does not require its runtime: go get %s\n", module)
+		fmt.Fprintf(w, "retrygen: the generated code does not compile yet: go.mod does not require its runtime: run go get %s\n", module)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -10,37 +11,36 @@ import (
 	"text/tabwriter"
 
 	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// list tells what is bound to which policy, and where both stand.
-func list(args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("list")
+// list prints what is bound to which policy, and where both are.
+func list(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
-	asJSON := flags.Bool("json", false, "")
-	if status, ok := parse(flags, args, stdout, stderr); !ok {
-		return status
-	}
 	config.List = true
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	result, err := generate(ctx, config, flags.Args(), stderr)
-	if err != nil {
-		return fail(stderr, err)
+	asJSON := flags.Bool("json", false, "print the list as JSON, for scripts")
+	return func(args []string, stdout, stderr io.Writer) int {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		result, err := generated(ctx, config, args, stderr)
+		if err != nil {
+			return fail(stderr, err)
+		}
+		printProblems(stderr, result)
+		switch {
+		case *asJSON:
+			err = writeJSON(stdout, boundInJSON(result.Bound))
+		case len(result.Bound) > 0 || len(result.Failed) == 0:
+			err = printBound(stdout, result.Bound)
+		}
+		switch {
+		case err != nil:
+			return fail(stderr, err)
+		case len(result.Failed) > 0:
+			return cli.Problems
+		}
+		return cli.OK
 	}
-	printProblems(stderr, result)
-	switch {
-	case *asJSON:
-		err = writeJSON(stdout, boundInJSON(result.Bound))
-	case len(result.Bound) > 0 || len(result.Failed) == 0:
-		err = printBound(stdout, result.Bound)
-	}
-	if err != nil {
-		return fail(stderr, err)
-	}
-	if len(result.Failed) > 0 {
-		return problems
-	}
-	return done
 }
 
 func printBound(w io.Writer, list []gen.Bound) error {

@@ -57,10 +57,8 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if info, err := os.Stat(dir); err != nil {
-		return 0, fmt.Errorf("retrylint: -C: %w", err)
-	} else if !info.IsDir() {
-		return 0, fmt.Errorf("retrylint: -C: %s is no directory", dir)
+	if err := folder(config.dir); err != nil {
+		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	findings, err := config.find(dir)
 	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix && !config.diff && config.baseline == "" {
@@ -88,6 +86,20 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	return len(findings), nil
+}
+
+// folder reports why the value of -C is not the name of a folder.
+func folder(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("-C %s: there is no such folder", name)
+	case err != nil:
+		return fmt.Errorf("-C: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("-C %s: not a folder", name)
+	}
+	return nil
 }
 
 // find returns the findings to report, sorted. With an error that is *uncompiled they are

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"flag"
+	"io"
+	"strings"
+	"text/template"
+)
+
+// completion prints the completion script for a shell.
+func (p *Program) completion(args []string, stdout, stderr io.Writer) int {
+	shells := map[string]*template.Template{"bash": bash, "zsh": zsh, "fish": fish}
+	if len(args) != 1 || shells[args[0]] == nil {
+		return p.Misused(stderr, "completion takes bash, zsh or fish: %s completion bash", p.Name)
+	}
+	if err := shells[args[0]].Execute(stdout, p.completions()); err != nil {
+		return p.Misused(stderr, "%v", err)
+	}
+	return OK
+}
+
+// A completed is what the scripts know of one command.
+type completed struct {
+	Name, Short string
+	Flags       []completedFlag
+	Words       []string
+}
+
+// A completedFlag is a flag with what it does.
+type completedFlag struct {
+	Name, Usage string
+	Value       bool // another word follows
+}
+
+// FlagNames returns the flags as they are written.
+func (c completed) FlagNames() string {
+	var names []string
+	for _, f := range c.Flags {
+		names = append(names, "-"+f.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// completions returns the data of the scripts. The first command is that
+// without a name.
+func (p *Program) completions() any {
+	var list []completed
+	for _, c := range append([]*Command{p.Main}, p.Commands...) {
+		one := completed{Name: c.Name, Short: c.Short}
+		if c.Words != nil {
+			one.Words = c.Words()
+		}
+		flags, _ := c.flags(p)
+		flags.VisitAll(func(f *flag.Flag) {
+			value, usage := flag.UnquoteUsage(f)
+			one.Flags = append(one.Flags, completedFlag{f.Name, usage, value != "" && f.DefValue != "true"})
+		})
+		list = append(list, one)
+	}
+	names := p.Names()[2:]
+	list = append(list,
+		completed{Name: "help", Short: "print the help text of a command", Words: names},
+		completed{Name: "completion", Short: "print a completion script", Words: []string{"bash", "zsh", "fish"}},
+	)
+	return struct {
+		Name     string
+		Main     completed
+		Commands []completed
+	}{p.Name, list[0], list[1:]}
+}
+
+var functions = template.FuncMap{
+	"join": strings.Join,
+	// quote quotes for all three shells: a text in single quotes, without any.
+	"quote": func(s string) string { return "'" + strings.ReplaceAll(s, "'", "’") + "'" },
+	// described is a word with its description, as zsh separates them.
+	"described": func(word, text string) string {
+		return "'" + word + ":" + strings.NewReplacer("'", "’", ":", "\\:").Replace(text) + "'"
+	},
+}
+
+func script(name, text string) *template.Template {
+	return template.Must(template.New(name).Funcs(functions).Parse(text))
+}
+
+var bash = script("bash", `# bash completion for {{.Name}}: source <({{.Name}} completion bash)
+_{{.Name}}() {
+	local cur=${COMP_WORDS[COMP_CWORD]} words=
+	case ${COMP_WORDS[1]} in
+{{- range .Commands}}
+	{{.Name}}) words="{{.FlagNames}} {{join .Words " "}}" ;;
+{{- end}}
+	*) words="{{.Main.FlagNames}}" ;;
+	esac
+	if [[ $COMP_CWORD -eq 1 ]]; then
+		words="{{range .Commands}}{{.Name}} {{end}}{{.Main.FlagNames}}"
+	fi
+	COMPREPLY=($(compgen -W "$words" -- "$cur"))
+	if [[ $cur != -* ]]; then
+		COMPREPLY+=($(compgen -f -- "$cur"))
+	fi
+}
+complete -o filenames -F _{{.Name}} {{.Name}}
+`)
+
+var zsh = script("zsh", `#compdef {{.Name}}
+# zsh completion for {{.Name}}: {{.Name}} completion zsh > "${fpath[1]}/_{{.Name}}"
+_{{.Name}}() {
+	local -a commands flags
+	commands=({{range .Commands}}
+		{{described .Name .Short}}{{end}}
+	)
+	case $words[2] in
+{{- range .Commands}}
+	{{.Name}})
+		flags=({{range .Flags}}{{described (print "-" .Name) .Usage}} {{end}})
+{{- if .Words}}
+		compadd -- {{join .Words " "}}
+{{- end}} ;;
+{{- end}}
+	*) flags=({{range .Main.Flags}}{{described (print "-" .Name) .Usage}} {{end}}) ;;
+	esac
+	if (( CURRENT == 2 )); then
+		_describe command commands
+	fi
+	_describe flag flags
+	_files
+}
+compdef _{{.Name}} {{.Name}}
+`)
+
+var fish = script("fish", `# fish completion for {{.Name}}: {{.Name}} completion fish | source
+{{- $program := .Name}}
+{{- range .Commands}}
+complete -c {{$program}} -n __fish_use_subcommand -a {{.Name}} -d {{quote .Short}}
+{{- $command := .Name}}
+{{- range .Flags}}
+complete -c {{$program}} -n '__fish_seen_subcommand_from {{$command}}' -o {{.Name}} -d {{quote .Usage}}{{if .Value}} -r{{end}}
+{{- end}}
+{{- if .Words}}
+complete -c {{$program}} -n '__fish_seen_subcommand_from {{$command}}' -a '{{join .Words " "}}'
+{{- end}}
+{{- end}}
+{{- range .Main.Flags}}
+complete -c {{$program}} -n __fish_use_subcommand -o {{.Name}} -d {{quote .Usage}}{{if .Value}} -r{{end}}
+{{- end}}
+`)

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// help prints the help text of the program or of one command.
+func (p *Program) help(args []string, stdout, stderr io.Writer) int {
+	switch len(args) {
+	case 0:
+		p.print(p.Main, stdout)
+		return OK
+	case 1:
+		if c := p.command(args[0]); c != nil {
+			p.print(c, stdout)
+			return OK
+		}
+		if near := p.Nearest(args[0]); near != "" {
+			return p.Misused(stderr, "there is no command %s: did you mean %s?", args[0], near)
+		}
+		return p.Misused(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
+	}
+	return p.Misused(stderr, "help takes one command: %s help %s", p.Name, args[0])
+}
+
+// print prints the help text of a command; that of the main command is that of
+// the program.
+func (p *Program) print(c *Command, w io.Writer) {
+	main := c == p.Main
+	if main {
+		fmt.Fprintf(w, "%s\n\n", p.Short)
+	} else {
+		fmt.Fprintf(w, "%s.\n\n", upper(c.Short))
+	}
+	flags, _ := c.flags(p)
+	usage := []string{p.Name, c.Name, "", c.Args}
+	if len(flagNames(flags)) > 0 {
+		usage[2] = "[flags]"
+	}
+	usage = slices.DeleteFunc(usage, func(s string) bool { return s == "" })
+	fmt.Fprintf(w, "Usage:\n  %s\n", strings.Join(usage, " "))
+	if main {
+		fmt.Fprintf(w, "  %s COMMAND [flags] [arguments]\n", p.Name)
+	}
+	if c.Long != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.Long))
+	}
+	if main {
+		p.printCommands(w)
+	}
+	printFlags(w, flags)
+	if main && p.More != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(p.More))
+	}
+}
+
+func (p *Program) printCommands(w io.Writer) {
+	fmt.Fprint(w, "\nCommands:\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range p.Commands {
+		fmt.Fprintf(table, "  %s\t%s\n", c.Name, c.Short)
+	}
+	fmt.Fprintf(table, "  completion\tprint a completion script for bash, zsh or fish\n")
+	fmt.Fprintf(table, "  help\tprint this text, or that of a command: %s help COMMAND\n", p.Name)
+	_ = table.Flush()
+}
+
+func printFlags(w io.Writer, flags *flag.FlagSet) {
+	if len(flagNames(flags)) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nFlags:\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	flags.VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		name := "-" + f.Name
+		if value != "" {
+			name += " " + value
+		}
+		if f.DefValue == "true" {
+			name = "-" + f.Name + "=false"
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", name, cmp.Or(usage, "-"))
+	})
+	_ = table.Flush()
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
