@@ -23,14 +23,16 @@ const NoRefill float64 = -1
 type BudgetPolicy struct {
 	// Name of the budget in errors and events.
 	Name string
-	// Ratio is what a success puts in; a retry takes out 1. Zero means 0.2.
-	// Budgets count in millionths: a smaller ratio puts nothing in.
+	// Ratio is the number of tokens that a success adds; a retry takes 1. Zero
+	// means 0.2. Budgets count in millionths: a smaller ratio adds nothing, as
+	// one that is negative or NaN.
 	Ratio float64
 	// MinPerSecond is the number of tokens added per second regardless of
-	// successes. Zero means 10; [NoRefill] means none.
+	// successes. Zero means 10; [NoRefill], any other negative number and NaN
+	// mean none.
 	MinPerSecond float64
-	// Burst is what the bucket holds. Zero means 100; what is below 1, or no
-	// number, holds no retry. More than 4·10¹² cannot be counted and is that.
+	// Burst is the capacity of the bucket. Zero means 100. A number below 1, or
+	// NaN, allows no retry. The greatest capacity is 4·10¹².
 	Burst float64
 }
 
@@ -42,25 +44,26 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// A RetryBudget limits the retries of calls that share it: a [Budget],
-// or the budget of a unit in package job.
+// A RetryBudget limits the retries of calls that share it: a
+// [Budget], or the budget of a unit in package job.
 type RetryBudget interface {
-	// Withdraw takes one retry out of the budget, or returns why it cannot. It
-	// is never given back.
+	// Withdraw takes one retry, which is never given back, or returns why it
+	// refuses: an error that matches [ErrBudget] or [ErrJobBudget].
 	Withdraw() error
 	// Deposit reports the success of a call.
 	Deposit()
-	// Left returns how many retries are left.
+	// Left returns how many retries are left, or -1 if nothing limits them.
 	Left() float64
 }
 
-// A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. It takes
-// no lock; a full one costs a success one atomic load.
+// A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. Any
+// number of goroutines may use one. It takes no lock; a full one costs a success
+// one atomic load. The zero Budget refuses every retry, a nil *Budget none.
 type Budget struct {
-	// In millionths of a retry. What is missing is 0 while all goes well.
+	// In millionths of a retry. Nothing is missing while calls succeed.
 	missing         atomic.Int64
 	capacity, ratio int64
-	perSecond       float64
+	perNano         float64 // at most capacity, so that products are finite
 
 	begun    time.Time
 	refilled atomic.Int64 // nanoseconds since begun
@@ -72,11 +75,15 @@ const token = 1_000_000
 // NewBudget returns a full budget.
 func NewBudget(p BudgetPolicy) *Budget {
 	p = p.Effective()
-	return &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), perSecond: max(p.MinPerSecond, 0), begun: time.Now()}
+	b := &Budget{capacity: tokens(p.Burst), ratio: tokens(p.Ratio), begun: time.Now()}
+	if p.MinPerSecond > 0 { // and not NaN
+		b.perNano = min(p.MinPerSecond*token/1e9, float64(b.capacity))
+	}
+	return b
 }
 
 // tokens returns n in the unit of Budget: at most half of what an int64 holds,
-// so that sums of two do not overflow, and nothing for what is no number.
+// so that sums of two do not overflow, and 0 for NaN and negative numbers.
 func tokens(n float64) int64 {
 	const most = math.MaxInt64 / 2
 	switch n *= token; {
@@ -91,15 +98,15 @@ func tokens(n float64) int64 {
 // Full reports whether there is no room for a deposit.
 func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
-// Deposit tells the budget that a call has succeeded.
+// Deposit reports the success of a call.
 func (b *Budget) Deposit() {
 	if b != nil && b.missing.Load() != 0 {
 		b.add(b.ratio)
 	}
 }
 
-// add puts tokens in, as many as there is room for. It is kept out of line, for
-// the sake of Deposit.
+// add adds tokens, as many as there is room for. It is not inlined so that
+// Deposit is.
 //
 //go:noinline
 func (b *Budget) add(n int64) {
@@ -111,7 +118,7 @@ func (b *Budget) add(n int64) {
 	}
 }
 
-// Withdraw takes one retry out, or returns [ErrBudget].
+// Withdraw takes one retry, or returns [ErrBudget].
 func (b *Budget) Withdraw() error {
 	if b == nil {
 		return nil // no budget
@@ -128,19 +135,18 @@ func (b *Budget) Withdraw() error {
 	}
 }
 
-// refill adds what has flowed in since the last time. Only one of many
-// goroutines adds the same time.
+// refill adds the tokens of the time since the last refill. Only one of several
+// goroutines adds those of the same time.
 func (b *Budget) refill(now int64) {
 	last := b.refilled.Load()
-	perNano := b.perSecond * token / 1e9
-	whole := math.Floor(min(float64(now-last)*perNano, float64(b.capacity)))
-	if perNano == 0 || whole < 1 {
+	whole := math.Floor(min(float64(now-last)*b.perNano, float64(b.capacity)))
+	if whole < 1 {
 		return
 	}
-	// What is less than a millionth of a retry is left for the next time.
+	// The time of a fraction of a token is kept for the next refill.
 	until := now
 	if whole < float64(b.capacity) {
-		until = min(last+int64(math.Ceil(whole/perNano)), now)
+		until = min(last+int64(math.Ceil(whole/b.perNano)), now)
 	}
 	if b.refilled.CompareAndSwap(last, until) {
 		b.add(int64(whole))

@@ -58,6 +58,110 @@ func TestBudgetOfAnySize(t *testing.T) {
 	}
 }
 
+// Numbers that make no sense add nothing; those that are too great fill the
+// budget at once.
+func TestBudgetOfAnyRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			perSecond, ratio float64
+			left             float64 // after a deposit and an hour
+		}{
+			{NoRefill, 0.5, 0.5},
+			{-3, 0.5, 0.5},
+			{math.NaN(), 0.5, 0.5},
+			{math.Inf(-1), 0.5, 0.5},
+			{NoRefill, math.NaN(), 0},
+			{NoRefill, -0.5, 0},
+			{NoRefill, math.Inf(-1), 0},
+			{NoRefill, 1e-7, 0},
+			{NoRefill, math.Inf(1), 2},
+			{math.Inf(1), -1, 2},
+			{math.MaxFloat64, -1, 2},
+			{1.0 / 3600, -1, 1},
+		} {
+			b := NewBudget(BudgetPolicy{Burst: 2, MinPerSecond: tt.perSecond, Ratio: tt.ratio})
+			for range 2 {
+				if err := b.Withdraw(); err != nil {
+					t.Errorf("%+v: %v", tt, err)
+				}
+			}
+			// No time has passed.
+			if err := b.Withdraw(); err != ErrBudget {
+				t.Errorf("%+v: got %v for a third retry", tt, err)
+			}
+			b.Deposit()
+			time.Sleep(time.Hour)
+			if got := b.Left(); math.Abs(got-tt.left) > 2.0/token {
+				t.Errorf("%+v: %v retries are left", tt, got)
+			}
+		}
+	})
+}
+
+// However often a budget is asked, it adds its rate: no more, no less.
+func TestBudgetAddsItsRate(t *testing.T) {
+	for _, perSecond := range []float64{0.7, 300, 1500.5, 1e6} {
+		b := NewBudget(BudgetPolicy{MinPerSecond: perSecond, Burst: 1e12})
+		b.missing.Store(b.capacity)
+		const step, steps = 1999, 1000
+		for i := range int64(steps) {
+			for range 3 { // of which two are of the same time
+				b.refill((i + 1) * step)
+			}
+		}
+		got, want := float64(b.capacity-b.missing.Load()), perSecond*token/1e9*step*steps
+		if got > want || got < want*0.99 {
+			t.Errorf("%v per second: %v tokens, want %v", perSecond, got, want)
+		}
+	}
+}
+
+// The smallest unit is added as soon as it is due.
+func TestBudgetAddsOneToken(t *testing.T) {
+	b := NewBudget(BudgetPolicy{MinPerSecond: 1, Burst: 1})
+	for now, want := range map[int64]int64{999: 0, 1000: 1} {
+		b.refilled.Store(0)
+		b.missing.Store(b.capacity)
+		if b.refill(now); b.capacity-b.missing.Load() != want {
+			t.Errorf("%d tokens after %dns, want %d", b.capacity-b.missing.Load(), now, want)
+		}
+	}
+}
+
+// Time that has filled the budget is used up.
+func TestBudgetSavesNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(BudgetPolicy{MinPerSecond: 1, Burst: 2})
+		for range 3 {
+			if !b.Full() {
+				t.Errorf("%v retries are left, want 2", b.Left())
+			}
+			for want := range 3 {
+				if err := b.Withdraw(); (err == nil) != (want < 2) || b.Full() {
+					t.Errorf("retry %d: %v", want+1, err)
+				}
+			}
+			time.Sleep(time.Hour)
+			b.Left()
+		}
+	})
+}
+
+func TestTokens(t *testing.T) {
+	const most = math.MaxInt64 / 2
+	edge := float64(1<<62) / token // whose tokens are one more than that
+	if edge*token != 1<<62 {
+		t.Fatalf("%v tokens, want 1<<62", edge*token)
+	}
+	for n, want := range map[float64]int64{
+		0: 0, -1: 0, 1e-7: 0, 1e-6: 1, 1: token, 2.5: 2_500_000, 4e12: 4e18, edge: most, 2 * edge: most, math.Inf(1): most,
+	} {
+		if got := tokens(n); got != want {
+			t.Errorf("%v retries are %d tokens, want %d", n, got, want)
+		}
+	}
+}
+
 func TestBudgetRefills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(BudgetPolicy{MinPerSecond: 2, Burst: 3})
