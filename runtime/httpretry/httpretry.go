@@ -8,18 +8,16 @@
 //		},
 //	}}
 //
-// It repeats what may be repeated, with the body of the request sent again from
-// its beginning, waits as long as Retry-After asks for, and gives back the
+// It repeats requests that may be repeated, with the body sent again from its
+// beginning, waits as long as a response asks for (see [Hint]), and reuses the
 // connections of responses that it does not return.
 package httpretry
 
 import (
-	"crypto/tls"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -28,17 +26,24 @@ import (
 // A Transport is an http.RoundTripper that retries. Its fields must not be
 // changed once it is in use; it may then be used by any number of goroutines.
 //
-// A response with a status of 400 or more is a failure: of class server_error,
-// rate_limit, one of the policy's own, permanent, or none, as 409. The breaker and observers
-// are told of it, and it is retried if the policy says so. A response that is
-// not retried, and the last one of a request that is given up on, are returned:
-// as any RoundTripper, a Transport returns an error where it has no response.
+// A response with a status of 400 or more is a failure, a [StatusError], for the
+// policy, the breaker and observers. If the policy has no RetryOn, the statuses
+// 408, 425, 429 and 500 to 599 except 501 and 505 are retried, and those of
+// classes whose Action is [retry.ActionRetry]. A response that is not retried,
+// and the last one of a request that is not retried any more, are returned. As
+// any RoundTripper, a Transport returns an error if it has no response.
 //
-// The policy's time limits cover the reading of the body, until it is closed.
+// Errors that every attempt would meet are not retried: an unsupported scheme,
+// an invalid method or header, and a certificate that is not trusted.
+//
+// The policy's limits on time include the reading of the body, until its end or
+// until it is closed.
 type Transport struct {
-	// Base makes the requests. Nil means http.DefaultTransport.
+	// Base makes the requests. Nil means http.DefaultTransport. Its requests and
+	// the bodies of its responses must end with the context of the request, as
+	// those of http.Transport do.
 	Base http.RoundTripper
-	// Policy says when to try again. Nil means the zero Policy, with its
+	// Policy decides about retries. Nil means the zero Policy, with its
 	// defaults.
 	Policy *retry.Policy
 	// Shared is what the requests share with other calls.
@@ -62,20 +67,10 @@ func Idempotent(r *http.Request) bool {
 
 const keyHeader = "Idempotency-Key"
 
-// A StatusError is the failure that a response stands for.
-type StatusError struct{ Code int }
-
-// Error names the status.
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("status %d %s", e.Code, http.StatusText(e.Code))
-}
-
-// StatusCode returns the status, by which policies classify the error.
-func (e *StatusError) StatusCode() int { return e.Code }
-
-// RoundTrip sends a request until it succeeds or the policy gives up. A request
-// that must not be sent twice, or whose body cannot be (it has no GetBody), is
-// sent once, under the policy's time limits and the breaker.
+// RoundTrip sends a request until it succeeds, or until the policy allows no
+// further attempt. A request that must not be sent twice, or whose body cannot
+// be since it has no GetBody, is sent once, under the limits on time and the
+// breaker.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	policy := t.Policy
 	if policy == nil {
@@ -88,17 +83,25 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	call := policy.BeginWith(t.Shared)
 	x := &exchange{Transport: t, req: withKey(req), policy: policy, call: &call}
+	returned := false
+	defer func() {
+		if !returned { // also after a panic or Goexit in Base
+			x.end()
+		}
+	}()
 	call.BeforeWait(x.discard)
 	if err := x.send(); err != nil {
-		call.End()
 		return nil, err
 	}
-	// The context of the attempt lives as long as its body is read.
-	x.resp.Body = endWith(x.resp.Body, call.End)
+	if hasBody(x.resp, req) {
+		// The context of the attempt lives until its body has been read.
+		x.resp.Body, returned = endWith(x.resp.Body, x.end), true
+	}
 	return x.resp, nil
 }
 
-// CloseIdleConnections closes those of Base, if it can: http.Client asks for it.
+// CloseIdleConnections closes the idle connections of Base, if it can. The
+// method of the same name of http.Client calls it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
@@ -106,7 +109,7 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 func (t *Transport) mayRepeat(req *http.Request) bool {
-	if hasBody := req.Body != nil && req.Body != http.NoBody; hasBody && req.GetBody == nil {
+	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 		return false
 	}
 	if t.Repeatable != nil {
@@ -137,19 +140,27 @@ func withKey(req *http.Request) *http.Request {
 	return req
 }
 
-// exchange is one request under way.
+// An exchange is one request and its attempts.
 type exchange struct {
 	*Transport
 	req    *http.Request
 	policy *retry.Policy
 	call   *retry.Call
-	resp   *http.Response // of the last attempt, or nil
+	cancel context.CancelFunc // ends the attempt; nil before the first
+	resp   *http.Response     // of the last attempt, or nil
 }
 
-// send makes the attempts. It leaves a response, or returns an error.
+// end releases what the exchange holds.
+func (x *exchange) end() {
+	if x.cancel != nil {
+		x.cancel()
+	}
+	x.call.End()
+}
+
+// send makes the attempts. It sets the response, or returns an error.
 func (x *exchange) send() error {
 	ctx := x.req.Context()
-	// Leave of the breaker.
 	if err := x.call.Admit(ctx); err != nil {
 		if x.req.Body != nil {
 			_ = x.req.Body.Close() // a RoundTripper always does
@@ -158,15 +169,10 @@ func (x *exchange) send() error {
 	}
 	var failure error
 	for first := true; ; first = false {
-		req := x.req.WithContext(x.call.Attempt(ctx))
-		if !first && req.GetBody != nil {
-			body, err := req.GetBody()
-			if err != nil {
-				return fmt.Errorf("the body cannot be sent again: %w, after %w", err, failure)
-			}
-			req.Body = body
+		req, err := x.request(ctx, first)
+		if err != nil {
+			return fmt.Errorf("the body cannot be sent again: %w, after %w", err, failure)
 		}
-		var err error
 		x.resp, err = x.base().RoundTrip(req)
 		switch {
 		case err != nil:
@@ -176,15 +182,17 @@ func (x *exchange) send() error {
 		case x.resp.Body == nil:
 			x.resp.Body = http.NoBody // http.Client does not insist on one
 		}
-		if failure = failureOf(x.resp, err); failure == nil {
+		if failure = x.failure(req, err); failure == nil {
 			x.call.Succeed()
 			return nil
 		}
 		retried := x.policy.Retries(failure)
 		if retried && x.resp != nil {
-			failure = asking(failure, x.resp)
+			if wait, asked := Hint(x.resp, time.Now()); asked {
+				failure = retry.After(failure, wait)
+			}
 		}
-		// It discards the response where there is another attempt.
+		// Next calls discard if there is another attempt.
 		err = x.call.Next(ctx, failure)
 		switch {
 		case err == nil:
@@ -199,71 +207,17 @@ func (x *exchange) send() error {
 	}
 }
 
-// Limits of what is read of a response before the next attempt, so that its
-// connection serves another meanwhile. A longer or slower body costs the
-// connection.
-const (
-	mostRead = 64 << 10
-	readTime = 50 * time.Millisecond
-)
-
-// discard gives back the connection of a failed response.
-func (x *exchange) discard() {
-	if x.resp == nil {
-		return
+// request returns the request of the next attempt.
+func (x *exchange) request(ctx context.Context, first bool) (*http.Request, error) {
+	if x.cancel != nil {
+		x.cancel()
 	}
-	body := x.resp.Body
-	x.resp = nil
-	slow := time.AfterFunc(readTime, func() { _ = body.Close() })
-	_, _ = io.CopyN(io.Discard, body, mostRead)
-	slow.Stop()
-	_ = body.Close()
-}
-
-// failureOf returns what is wrong with the outcome of an attempt.
-func failureOf(resp *http.Response, err error) error {
-	var untrusted *tls.CertificateVerificationError
-	switch {
-	case errors.As(err, &untrusted):
-		return retry.Permanent(err)
-	case err != nil:
-		return err
-	case resp.StatusCode >= 400:
-		return &StatusError{resp.StatusCode}
+	ctx, x.cancel = context.WithCancel(x.call.Attempt(ctx))
+	req := x.req.WithContext(ctx)
+	if first || req.GetBody == nil {
+		return req, nil
 	}
-	return nil
-}
-
-// asking adds the wait that a response asks for to its failure.
-func asking(failure error, resp *http.Response) error {
-	if wait, asked := Hint(resp, time.Now()); asked {
-		return retry.After(failure, wait)
-	}
-	return failure
-}
-
-// body tells when the caller has done with a response.
-type body struct {
-	io.ReadCloser
-	end func()
-}
-
-// endWith returns a body that calls end once it is closed. One that can be
-// written to, that of a response 101, still can.
-func endWith(b io.ReadCloser, end func()) io.ReadCloser {
-	own := &body{b, sync.OnceFunc(end)}
-	if w, ok := b.(io.Writer); ok {
-		return struct {
-			*body
-			io.Writer
-		}{own, w}
-	}
-	return own
-}
-
-// Close closes the body and ends its attempt.
-func (b *body) Close() error {
-	err := b.ReadCloser.Close()
-	b.end()
-	return err
+	body, err := req.GetBody()
+	req.Body = body
+	return req, err
 }

@@ -1,0 +1,106 @@
+package httpretry
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A StatusError is the failure that a response with a status of 400 or more is.
+type StatusError struct{ Code int }
+
+// Error returns the status and its name.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("status %d %s", e.Code, http.StatusText(e.Code))
+}
+
+// StatusCode returns the status, by which policies classify the error.
+func (e *StatusError) StatusCode() int { return e.Code }
+
+// failure returns what is wrong with the outcome of an attempt, or nil.
+func (x *exchange) failure(req *http.Request, err error) error {
+	switch {
+	case err != nil && (untrusted(err) || invalid(req, err)):
+		return retry.Permanent(err)
+	case err != nil:
+		return err
+	case x.resp.StatusCode < 400:
+		return nil
+	}
+	failure := &StatusError{x.resp.StatusCode}
+	if !x.mayRetry(failure.Code) && x.policy.Retries(failure) {
+		return retry.Permanent(failure)
+	}
+	return failure
+}
+
+// mayRetry reports whether a status is one that the policy names, or one that
+// may differ at the next attempt.
+func (x *exchange) mayRetry(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+	default:
+		if 500 <= status && status <= 599 {
+			return true
+		}
+	}
+	return len(x.policy.RetryOn) > 0 || slices.ContainsFunc(x.policy.Classes, func(c retry.ErrorClass) bool {
+		return c.Action == retry.ActionRetry &&
+			slices.ContainsFunc(c.HTTP, func(r [2]int) bool { return r[0] <= status && status <= r[1] })
+	})
+}
+
+// untrusted reports whether an error says that the certificate of the server is
+// not trusted, or that the server answers in plain HTTP.
+func untrusted(err error) bool {
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return string(record.RecordHeader[:]) == "HTTP/"
+	}
+	return retry.As[*tls.CertificateVerificationError](err) || retry.As[x509.UnknownAuthorityError](err) ||
+		retry.As[x509.HostnameError](err) || retry.As[x509.CertificateInvalidError](err)
+}
+
+// invalid reports whether an error is due to the request, which no server has
+// seen. The errors of net/http for these have no types: the request is checked
+// for what net/http checks.
+func invalid(req *http.Request, err error) bool {
+	switch {
+	case req.URL == nil, req.Method != "" && !isToken(req.Method), !validFields(req.Header), !validFields(req.Trailer):
+		return true
+	case req.URL.Scheme != "http" && req.URL.Scheme != "https":
+		// Base may support other schemes, or requests without a host.
+		return strings.Contains(err.Error(), "unsupported") && strings.Contains(err.Error(), "scheme")
+	}
+	return req.URL.Host == "" && strings.Contains(err.Error(), "no Host")
+}
+
+// validFields reports whether names and values of fields can be sent (RFC 9110,
+// section 5).
+func validFields(h http.Header) bool {
+	for name, values := range h {
+		if !isToken(name) || slices.ContainsFunc(values, hasControl) {
+			return false
+		}
+	}
+	return true
+}
+
+func hasControl(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// isToken reports whether s is a token (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := 'a' <= r|0x20 && r|0x20 <= 'z'
+		return !letter && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
