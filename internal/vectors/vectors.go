@@ -35,7 +35,7 @@ var walkers = map[string][]string{
 	"backoff_sum":                   {"runtime"},
 	"best_effort_completion":        {"runtime/job"},
 	"best_effort_deadline_seconds":  {"runtime/job"},
-	"best_effort_metrics":           {"runtime/job"},
+	"best_effort_metrics":           {"contrib/prometheus"},
 	"best_effort_min_dcs":           {"runtime/job"},
 	"breaker":                       {"runtime"},
 	"breaker_can_proceed":           {"runtime"},

@@ -55,14 +55,15 @@ func (e Event) Text() string {
 }
 
 // Log returns an observer for [Group.Observe] that writes refusals, completions
-// and late results to l. The message is the name of the event's kind.
+// and late results to l. The message is the name of the event's kind. A refusal
+// for ReasonNoBudget is not written, as in AD-44.
 func Log(l *slog.Logger) func(Event) {
 	return func(e Event) {
 		level := slog.LevelInfo
-		switch e.Kind {
-		case EventBudgetConsumed, EventRatio:
+		switch {
+		case e.Kind == EventBudgetConsumed, e.Kind == EventRatio, e.Reason == ReasonNoBudget:
 			return
-		case EventBudgetExhausted:
+		case e.Kind == EventBudgetExhausted:
 			level = slog.LevelWarn
 		}
 		attrs := []slog.Attr{slog.String("group", e.Group), slog.String("job_id", e.JobID), slog.String("reason", e.Text())}

@@ -3,9 +3,9 @@ package job
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +83,13 @@ var vectorKinds = map[string]any{
 		jobs := map[string]*Budget{}
 		if ok, reason := take(jobs[in.Job], "unit"); ok != want.Allowed || reason != want.Reason {
 			t.Errorf("got %v, %q; want %+v", ok, reason, want)
+		}
+		var logged strings.Builder
+		g := NewGroup(GroupPolicy{}, in.Job)
+		g.Observe(Log(slog.New(slog.NewTextHandler(&logged, nil))))
+		_ = (&unit{budget: jobs[in.Job], id: "unit", group: g}).Withdraw()
+		if got := logged.Len() > 0; got != want.Logged {
+			t.Errorf("logged %q", logged.String())
 		}
 	},
 
@@ -193,28 +200,6 @@ var vectorKinds = map[string]any{
 			}
 			if i == 0 && want.Ratio > 0 && d.Ratio != want.Ratio {
 				t.Errorf("ratio %v, want %v", d.Ratio, want.Ratio)
-			}
-		}
-	},
-
-	// The labels are those of [Reason]; contrib/prometheus counts them.
-	"best_effort_metrics": func(t *testing.T, in struct{ Events [][]any }, want struct {
-		Completions map[string]float64 `json:"completions_by_reason"`
-		Late, Ratio map[string]float64
-	}) {
-		for _, e := range in.Events {
-			text := e[len(e)-1]
-			if e[0] != "late" {
-				text = e[2]
-			}
-			word, _, _ := strings.Cut(strings.TrimPrefix(text.(string), "best_effort: "), " ")
-			if !slices.Contains(reasonWords[:], word) {
-				t.Errorf("no Reason is %q", word)
-			}
-		}
-		for _, r := range []Reason{ReasonEnough, ReasonLogged, ReasonUpdated} {
-			if want.Completions[r.String()]+want.Late[r.String()] == 0 {
-				t.Errorf("%s is counted nowhere in %+v", r, want)
 			}
 		}
 	},
