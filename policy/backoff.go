@@ -34,8 +34,11 @@ type jitter struct {
 	width  string  // the factor as it is written, or ""
 }
 
-// setJitter stores the mode and its factor.
+// setJitter stores the mode and its factor, or no jitter for one without a width.
 func (p *Policy) setJitter(j jitter) {
+	if j.factor == noWidth {
+		j = jitter{}
+	}
 	p.Jitter, p.JitterFactor = j.mode, j.factor
 }
 
@@ -313,19 +316,11 @@ func (d decoder) jitter(e *syntax.Entry) (j jitter, ok bool) {
 	default:
 		d.problem(e.Value.Span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.Value))
 	}
-	return j.normal(), d.errors() == before
+	return j, d.errors() == before
 }
 
 // noWidth is the factor of a jitter without a width: none.
 const noWidth = -1
-
-// normal returns no jitter for a factor of 0.
-func (j jitter) normal() jitter {
-	if j.factor == noWidth {
-		return jitter{}
-	}
-	return j
-}
 
 // jitterFactor makes jitter_factor a part of jitter.
 func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.Field]written) {
@@ -344,7 +339,7 @@ func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.
 		d.problem(e.At, "P104", "jitter and jitter_factor disagree about the factor: keep one")
 	default:
 		j.factor, j.width = factor, e.Value.Text
-		w.value = j.normal()
+		w.value = j
 		values["jitter"] = w
 	}
 }
