@@ -147,16 +147,24 @@ func writeJSON(w io.Writer, value any) error {
 
 // explain describes a rule, or what a policy means.
 func explain(flags *flag.FlagSet) cli.Run {
-	file := flags.String("f", gen.SourceName, "the policy `file` of the policy")
+	var e explainer
+	flags.StringVar(&e.file, "f", gen.SourceName, "the policy `file` of the policy")
+	flags.BoolVar(&e.svg, "svg", false, "draw the schedule of the policy as an SVG image")
 	return func(args []string, stdout, stderr io.Writer) int {
 		switch len(args) {
 		case 0:
 			return printRules(stdout, stderr)
 		case 1:
-			return explainOne(*file, args[0], stdout, stderr)
+			return e.explain(args[0], stdout, stderr)
 		}
 		return fail(stderr, errors.New("explain takes one rule or policy: retrygen explain P301"))
 	}
+}
+
+// An explainer is the command explain with its flags.
+type explainer struct {
+	file string
+	svg  bool
 }
 
 // printRules lists the rules about policy files.
@@ -179,9 +187,9 @@ func ruleIDs() (ids []string) {
 	return ids
 }
 
-func explainOne(file, name string, stdout, stderr io.Writer) int {
-	text, err := os.ReadFile(file)
-	resolved, all := policy.Check(file, text)
+func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
+	text, err := os.ReadFile(e.file)
+	resolved, all := policy.Check(e.file, text)
 	i := -1
 	if resolved != nil {
 		i = slices.IndexFunc(resolved.Policies, func(p policy.Policy) bool { return p.Name == name })
@@ -190,7 +198,9 @@ func explainOne(file, name string, stdout, stderr io.Writer) int {
 	rule := policy.RuleByID(strings.ToUpper(name))
 	switch {
 	case i >= 0:
-		explainPolicy(resolved, &resolved.Policies[i], stdout)
+		if err := e.policy(resolved, &resolved.Policies[i], stdout); err != nil {
+			return fail(stderr, err)
+		}
 		return cli.OK
 	case rule != nil:
 		fmt.Fprint(stdout, rule.Explain())
@@ -200,25 +210,29 @@ func explainOne(file, name string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return fail(stderr, err)
 	case resolved == nil:
-		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{file: text})
+		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{e.file: text})
 		return cli.Problems
 	}
 	var names []string
 	for _, p := range resolved.Policies {
 		names = append(names, p.Name)
 	}
-	return fail(stderr, fmt.Errorf("%q is neither a rule nor a policy of %s, which has %s", name, file, strings.Join(names, ", ")))
+	return fail(stderr, fmt.Errorf("%q is neither a rule nor a policy of %s, which has %s", name, e.file, strings.Join(names, ", ")))
 }
 
-// explainPolicy describes a policy and its breaker.
-func explainPolicy(f *policy.File, p *policy.Policy, stdout io.Writer) {
-	p.Explain(stdout, f.Name)
+// policy describes a policy and its breaker, or draws its schedule.
+func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) error {
+	if e.svg {
+		return p.Picture(stdout)
+	}
+	p.Explain(stdout, e.file)
 	for i := range f.Breakers {
 		if b := &f.Breakers[i]; b.Name == p.Breaker {
 			fmt.Fprintln(stdout)
-			b.Explain(stdout, f.Name)
+			b.Explain(stdout, e.file)
 		}
 	}
+	return nil
 }
 
 // lintRule is how the ids of retrylint's rules look, which only it has.
