@@ -315,7 +315,11 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 // methods gives every method of an interface its policy.
 func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 	if !slices.ContainsFunc(w.Target.Methods, func(m bind.Method) bool { return m.HasError }) {
-		r.problem(b.Pos, "P904", "%s has no method that returns an error as its last result: there is nothing to retry", b.Symbol)
+		fix := "there is nothing to retry"
+		if w.Target.Offers != "" {
+			fix = "bind what its methods return, such as " + w.Target.Offers
+		}
+		r.problem(b.Pos, "P904", "%s has no method that returns an error as its last result: %s", b.Symbol, fix)
 		return
 	}
 	said := map[string]policy.Method{}

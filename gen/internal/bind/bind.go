@@ -20,6 +20,7 @@ type Target struct {
 	Recv       Param    // Method: the receiver, by its name in the source
 	Func       Func     // Function, Method
 	Methods    []Method // Interface: all methods; Concrete: the exported ones; by name
+	Offers     string   // a type that Methods return, as a symbol, which has methods that return errors, if any
 	Pos        string   // file:line:col of the declaration, the file absolute
 	Constraint string   // the build constraint under which all of it is there, or empty
 }

@@ -166,6 +166,9 @@ func (p *Program) why(path string) string {
 type binder struct{ home, from *Package }
 
 func (b binder) function(t *Target, obj *types.Func) (err error) {
+	if err := b.starts(obj); err != nil {
+		return err
+	}
 	t.Kind, t.Constraint = Function, b.constraint(obj)
 	sig := obj.Signature()
 	t.TypeParams = b.typeParams(named(sig.TypeParams()))

@@ -66,7 +66,7 @@ func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) er
 	}
 	for m := range iface.Methods() {
 		if !m.Exported() && m.Pkg().Path() != b.home.Path {
-			return fmt.Errorf("%s has the method %s, which only package %s can implement: bind it there", t.Name, m.Name(), m.Pkg().Path())
+			return b.sealed(t.Name, m)
 		}
 	}
 	return b.methods(t, obj, slices.Collect(iface.Methods()))
@@ -90,7 +90,7 @@ func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 
 // methods adds the methods of a type, all of which have to be written.
 func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) error {
-	t.Constraint = b.constraint(obj, methods...)
+	t.Constraint, t.Offers = b.constraint(obj, methods...), b.offers(methods)
 	for _, m := range methods {
 		f, err := b.wrappable(m)
 		one := Method{Func: f, Pos: b.from.place(m)}
@@ -119,6 +119,9 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 	if !ok {
 		if why := b.from.outside(t.Name + "." + method); why != "" {
 			return errors.New(why)
+		}
+		if err := b.ambiguous(typ, method); err != nil {
+			return err
 		}
 		var names []string
 		for m := range typ.Methods() {

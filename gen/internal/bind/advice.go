@@ -1,0 +1,98 @@
+package bind
+
+import (
+	"errors"
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// ambiguous reports the embedded fields between which a type cannot choose a
+// method, or nil.
+func (b binder) ambiguous(typ *types.Named, method string) error {
+	member, index, _ := types.LookupFieldOrMethod(typ, true, b.from.types, method)
+	s, ok := typ.Underlying().(*types.Struct)
+	if member != nil || index == nil || !ok {
+		return nil
+	}
+	name := typ.Obj().Name()
+	var holders, methods []string
+	for f := range s.Fields() {
+		m, _, _ := types.LookupFieldOrMethod(f.Type(), true, b.from.types, method)
+		if !f.Embedded() || m == nil {
+			continue
+		}
+		holders = append(holders, f.Name())
+		if _, ok := m.(*types.Func); ok {
+			methods = append(methods, f.Name()+"."+method)
+		}
+	}
+	if len(holders) < 2 { // they are embedded deeper
+		return fmt.Errorf("it is ambiguous, since several types that %s embeds have it: declare %s.%s", name, name, method)
+	}
+	return fmt.Errorf("it is ambiguous, since %s embeds %s, which have it: bind %s, or declare %s.%s",
+		name, strings.Join(holders, " and "), strings.Join(methods, " or "), name, method)
+}
+
+// starts reports why a function that the Go runtime calls cannot be bound.
+func (b binder) starts(obj *types.Func) error {
+	if obj.Name() != "main" || b.from.Name != "main" {
+		return nil
+	}
+	return errors.New("it is where the program starts, and nobody calls its wrapper: bind a function that main calls")
+}
+
+// sealed reports an interface that only its own package can implement.
+func (b binder) sealed(name string, m *types.Func) error {
+	if b.home.edits(m.Pkg().Path()) {
+		return fmt.Errorf("%s has the method %s, which only package %s can implement: bind it there", name, m.Name(), m.Pkg().Path())
+	}
+	return fmt.Errorf("%s has the method %s, which only package %s can implement: declare an interface of the methods that you use, and bind that",
+		name, m.Name(), m.Pkg().Path())
+}
+
+// edits reports whether the package at path is the user's: part of a module that
+// is worked on.
+func (p *Package) edits(path string) (found bool) {
+	if p.loaded == nil {
+		return false
+	}
+	packages.Visit([]*packages.Package{p.loaded}, func(pkg *packages.Package) bool {
+		found = found || pkg.PkgPath == path && pkg.Module != nil && pkg.Module.Main
+		return !found
+	}, nil)
+	return found
+}
+
+// offers returns the symbol of a type that methods return and that has methods
+// with an error, or "". Of several it is the one with the shortest name.
+func (b binder) offers(methods []*types.Func) (symbol string) {
+	var best *types.Named
+	for _, m := range methods {
+		for v := range m.Signature().Results().Variables() {
+			named, ok := types.Unalias(deref(v.Type())).(*types.Named)
+			if !ok || named.Obj().Pkg() == nil || !b.names(named) || !hasFailing(named) {
+				continue
+			}
+			if best == nil || len(named.Obj().Name()) < len(best.Obj().Name()) {
+				best = named
+			}
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.symbol(best, ""), ".")
+}
+
+// hasFailing reports whether an exported method of a type returns an error.
+func hasFailing(named *types.Named) bool {
+	methods := slices.Collect(types.NewMethodSet(addressed(named)).Methods())
+	return slices.ContainsFunc(methods, func(s *types.Selection) bool {
+		f, ok := s.Obj().(*types.Func)
+		return ok && f.Exported() && fails(f.Signature())
+	})
+}
