@@ -182,7 +182,7 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 	if err := b.valid(obj); err != nil {
 		return f, err
 	}
-	if err := b.writable(obj.Name(), obj.Signature()); err != nil {
+	if err := b.writable(obj.Name(), b.publicSignature(obj.Signature())); err != nil {
 		return f, err
 	}
 	if !f.HasError {
@@ -220,7 +220,7 @@ func plain(t types.Type) string {
 }
 
 func (b binder) signature(obj *types.Func) Func {
-	sig := obj.Signature()
+	sig := b.publicSignature(obj.Signature())
 	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1, Request: -1}
 	for i := range sig.Params().Len() {
 		v := sig.Params().At(i)

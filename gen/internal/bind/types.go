@@ -100,7 +100,7 @@ func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) e
 		if err := b.valid(m); err != nil {
 			return err
 		}
-		if err := b.writable(m.Name(), m.Signature()); err != nil {
+		if err := b.writable(m.Name(), b.publicSignature(m.Signature())); err != nil {
 			if t.Kind == Interface {
 				return fmt.Errorf("nothing here can implement it: %w", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/dave/jennifer/jen"
 
@@ -297,8 +298,13 @@ func article(name string) string {
 	return "a " + name
 }
 
+// receiverName returns the first letter of a type's name, in lower case.
 func receiverName(typeName string) string {
-	return strings.ToLower(string([]rune(typeName)[:1]))
+	if i := strings.IndexFunc(typeName, unicode.IsLetter); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(typeName[i:])
+		return string(unicode.ToLower(r))
+	}
+	return "r"
 }
 
 func ids(names []string) []jen.Code {
