@@ -1,0 +1,167 @@
+package retrygen
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/docpages"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// blocksOf returns the code blocks of all pages but those of the rules, which
+// are tested where they are defined.
+func blocksOf(t *testing.T) []docpages.Block {
+	t.Helper()
+	blocks, err := docpages.Blocks("docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(blocks, func(b docpages.Block) bool { return strings.HasPrefix(b.Page, "rules/") })
+}
+
+// TestPolicyBlocks checks the policy files on the pages. The mark of a rule
+// says that the file breaks it.
+func TestPolicyBlocks(t *testing.T) {
+	for _, b := range blocksOf(t) {
+		if b.Lang != "yaml" || b.Fragment() || b.File() != "" && path.Base(b.File()) != "retry.yaml" {
+			continue
+		}
+		want := slices.DeleteFunc(b.Marks, func(mark string) bool { return mark == "" })
+		var got []string
+		_, problems := policy.Check(b.Place(), []byte(b.Text))
+		for _, p := range policy.AtLeast(rules.Warning, problems) {
+			got = append(got, p.Rule)
+			if !slices.Contains(want, p.Rule) {
+				t.Errorf("%s: %v", b.Place(), p)
+			}
+		}
+		for _, id := range want {
+			if !slices.Contains(got, id) {
+				t.Errorf("%s does not break %s", b.Place(), id)
+			}
+		}
+	}
+}
+
+// TestGoBlocks generates, compiles and tests the packages on the pages that
+// need no other module; contrib/docs has the others.
+func TestGoBlocks(t *testing.T) {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := blocksOf(t)
+	for _, b := range blocks {
+		if b.Lang == "go" && b.File() == "" && !b.Fragment() {
+			t.Errorf("%s: the block needs a file name in its first line, as // client.go, or the mark fragment", b.Place())
+		}
+	}
+	foreign, err := docpages.Foreign(blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks = slices.DeleteFunc(blocks, func(b docpages.Block) bool { return b.File() == "" || foreign[path.Dir(b.Path())] })
+	dir := t.TempDir()
+	mod := fmt.Sprintf("module example.com/docs\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root)
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := docpages.Write(dir, blocks); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOFLAGS", "-mod=mod")
+	result, err := gen.Generate(t.Context(), gen.Config{Dir: dir, Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Failed) > 0 {
+		t.Errorf("problems: %v", result.Problems)
+	}
+	if err := result.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"vet", "test"} {
+		cmd := exec.Command("go", command, "./...")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go %s of the pages: %v\n%s", command, err, out)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*)$`)
+	inline  = regexp.MustCompile("`[^`\n]*`")
+	fence   = regexp.MustCompile("(?s)```.*?\n```")
+)
+
+// TestLinks: what a page links to exists, and docs/README.md leads to every
+// page.
+func TestLinks(t *testing.T) {
+	names, texts, err := docpages.Pages("docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, texts["../README.md"] = append(names, "../README.md"), string(readme)
+	links := map[string][]string{}
+	for _, name := range names {
+		text := inline.ReplaceAllString(fence.ReplaceAllString(texts[name], ""), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			target, anchor, _ := strings.Cut(m[1], "#")
+			to := name
+			if target != "" {
+				to = path.Join(path.Dir(name), target)
+			}
+			if _, err := os.Stat(filepath.Join("docs", filepath.FromSlash(to))); err != nil {
+				t.Errorf("docs/%s links to %s: %v", name, m[1], err)
+			}
+			if anchor != "" && !slices.Contains(anchors(texts[to]), anchor) {
+				t.Errorf("docs/%s links to %s: there is no such heading", name, m[1])
+			}
+			links[name] = append(links[name], to)
+		}
+	}
+	reached := map[string]bool{}
+	var visit func(string)
+	visit = func(name string) {
+		if !reached[name] {
+			reached[name] = true
+			for _, to := range links[name] {
+				visit(to)
+			}
+		}
+	}
+	visit("README.md")
+	lost := slices.DeleteFunc(names, func(name string) bool { return reached[name] || name == "../README.md" })
+	if len(lost) > 0 {
+		t.Errorf("no path of links leads from docs/README.md to %v", lost)
+	}
+}
+
+// anchors returns the anchors that GitHub gives to the headings of a page.
+func anchors(text string) []string {
+	drop := regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
+	var names []string
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		name := strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(m[1])), ""), " ", "-")
+		names = append(names, name)
+	}
+	return names
+}
