@@ -1,0 +1,16 @@
+//go:build docs
+
+package docs
+
+// What the pages import.
+import (
+	_ "github.com/avast/retry-go/v5"
+	_ "github.com/aws/aws-sdk-go-v2/aws"
+	_ "github.com/aws/aws-sdk-go-v2/service/s3"
+	_ "github.com/cenkalti/backoff/v7"
+	_ "github.com/failsafe-go/failsafe-go"
+	_ "github.com/hashicorp/go-retryablehttp"
+	_ "github.com/sethvargo/go-retry"
+	_ "github.com/sony/gobreaker/v2"
+	_ "google.golang.org/grpc"
+)
