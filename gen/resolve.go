@@ -42,6 +42,7 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		r.claim(policy.Pos{Line: 1, Col: 1}, emit.AmplificationConst, "limits.amplification", "rename it")
 	}
 	r.errors()
+	r.grpc()
 	r.shared()
 	for _, b := range u.file.Bindings {
 		r.bind(b)
@@ -60,7 +61,6 @@ func (r *resolver) errors() {
 		return
 	}
 	r.claim(r.unit.file.Errors[0].Pos, emit.ClassesVar, "the list of error classes", "rename it")
-	grpc := false
 	for _, c := range r.unit.file.Errors {
 		class := emit.ErrorClass{ErrorClass: c}
 		find := func(list []policy.Symbol, lookup func(string) (bind.Ref, error)) (refs []bind.Ref) {
@@ -84,13 +84,27 @@ func (r *resolver) errors() {
 				break
 			}
 		}
-		if len(c.GRPC) > 0 && !grpc {
-			grpc = true
+		if len(c.GRPC) > 0 && !r.file.GRPC {
+			r.file.GRPC = true
 			r.claim(c.Pos, emit.CodeFunc, "the code of gRPC errors", "rename it")
 			r.claim(c.Pos, emit.CodesFunc, "the test for gRPC codes", "rename it")
 		}
 		r.file.Errors = append(r.file.Errors, class)
 	}
+}
+
+// grpc decides whether policies classify errors by gRPC status codes: in every
+// package whose errors may have them, since it or something that it binds
+// depends on gRPC.
+func (r *resolver) grpc() {
+	others := slices.DeleteFunc(slices.Clone(r.unit.foreign), func(path string) bool {
+		return slices.Contains(emit.GRPCPackages, path)
+	})
+	if r.file.GRPC || len(r.unit.file.Policies) == 0 || !r.unit.pkg.DependsOn(emit.GRPCStatus, others) {
+		return
+	}
+	r.file.GRPC = true
+	r.claim(policy.Pos{Line: 1, Col: 1}, emit.CodeFunc, "the code of gRPC errors", "rename it")
 }
 
 // shared collects the breakers and budgets that policies use.

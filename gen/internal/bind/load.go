@@ -8,9 +8,11 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -230,6 +232,49 @@ func (p *Package) imports(path string) (found bool) {
 		return !found && pkg.Module != nil // the standard library imports nothing else
 	}, nil)
 	return found
+}
+
+// DependsOn reports whether p, or a package at one of the paths of others,
+// imports the package at path, directly or not. What only the output of an
+// earlier run imports does not count.
+func (p *Package) DependsOn(path string, others []string) bool {
+	seen := map[*packages.Package]bool{}
+	var depends func(pkg *packages.Package) bool
+	depends = func(pkg *packages.Package) bool {
+		switch {
+		case pkg == nil || seen[pkg] || pkg.Module == nil: // the standard library imports nothing else
+			return false
+		case pkg.PkgPath == path:
+			return true
+		}
+		seen[pkg] = true
+		for _, imported := range importsOf(pkg) {
+			if depends(imported) {
+				return true
+			}
+		}
+		return false
+	}
+	return depends(p.loaded) || slices.ContainsFunc(others, func(other string) bool {
+		q := p.program.byPath[other]
+		return q != nil && depends(q.loaded)
+	})
+}
+
+// importsOf returns the packages that pkg imports. Of a package whose files
+// have been parsed, those of our output have no imports.
+func importsOf(pkg *packages.Package) (list []*packages.Package) {
+	if len(pkg.Syntax) == 0 {
+		return slices.Collect(maps.Values(pkg.Imports))
+	}
+	for _, file := range pkg.Syntax {
+		for _, spec := range file.Imports {
+			if path, err := strconv.Unquote(spec.Path.Value); err == nil {
+				list = append(list, pkg.Imports[path])
+			}
+		}
+	}
+	return list
 }
 
 // lookup returns what the package declares under name, outside of our own

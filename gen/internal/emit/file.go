@@ -37,6 +37,8 @@ type File struct {
 	// without that, the file would not compile.
 	Constraint string
 	Errors     []ErrorClass
+	// GRPC reports whether policies classify errors by gRPC status codes.
+	GRPC bool
 	// Amplification is what retrylint holds the package to, if that is not its
 	// default.
 	Amplification int
@@ -94,6 +96,7 @@ func Render(f File) ([]byte, error) {
 	p.handshake(out)
 	p.amplification(out)
 	p.classes(out)
+	p.codes(out)
 	p.shared(out)
 	for _, policy := range f.Policies {
 		p.policy(out, policy)

@@ -73,8 +73,11 @@ func imported(f File) map[string]string {
 			}
 		}
 		if len(c.GRPC) > 0 {
-			paths[grpcCodes], paths[grpcStatus] = "codes", "status"
+			paths[grpcCodes] = "codes"
 		}
+	}
+	if f.GRPC {
+		paths[GRPCStatus] = "status"
 	}
 	for _, w := range f.Wrappers {
 		if w.Target.Pkg != "" {

@@ -71,7 +71,7 @@ func (out printer) literal(p retry.Policy) []jen.Code {
 	if len(p.Classes) > 0 {
 		in["Classes"] = out.classesOf(&p)
 	}
-	if out.file.namesCodes() {
+	if out.file.GRPC {
 		in["GRPC"] = jen.Id(CodeFunc)
 	}
 	return fieldsOf(reflect.ValueOf(p), in)

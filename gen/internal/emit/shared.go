@@ -58,9 +58,6 @@ func (p printer) classes(out *jen.File) {
 	}
 	p.comment(out, ClassesVar+" are the classes that "+p.file.Source+" defines, in its order.")
 	out.Var().Id(ClassesVar).Op("=").Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, list...).Line()
-	if p.file.namesCodes() {
-		p.codes(out)
-	}
 }
 
 // namesCodes reports whether some class names gRPC codes.
@@ -124,13 +121,14 @@ func reference(r bind.Ref) *jen.Statement {
 	return s.Qual(r.Pkg, r.Name)
 }
 
-const (
-	grpcCodes  = "google.golang.org/grpc/codes"
-	grpcStatus = "google.golang.org/grpc/status"
-)
+// GRPCStatus is the package that finds the status of an error. Policies use it
+// in packages that depend on it.
+const GRPCStatus = "google.golang.org/grpc/status"
 
-// GRPCPackages are imported where a class names gRPC codes.
-var GRPCPackages = []string{grpcCodes, grpcStatus}
+const grpcCodes = "google.golang.org/grpc/codes"
+
+// GRPCPackages are the packages that a file imports if a class names gRPC codes.
+var GRPCPackages = []string{grpcCodes, GRPCStatus}
 
 // codeName returns the Go name of a gRPC code: NotFound for NOT_FOUND.
 func codeName(code string) string {
@@ -147,14 +145,23 @@ func codeName(code string) string {
 //
 //	// hasCode returns a test for errors with one of some gRPC status codes.
 //	func hasCode(list ...codes.Code) func(error) bool { … }
+//
+// The first is emitted if policies classify by gRPC codes, the second if classes
+// name codes.
 func (p printer) codes(out *jen.File) {
+	if !p.file.GRPC {
+		return
+	}
 	code := jen.Id("s").Dot("Code").Call()
-	fromError := jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(grpcStatus, "FromError").Call(jen.Err())
+	fromError := jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(GRPCStatus, "FromError").Call(jen.Err())
 	p.comment(out, CodeFunc+" returns the gRPC status code of an error, if it has one.")
 	out.Func().Id(CodeFunc).Params(jen.Err().Error()).Params(jen.Uint32(), jen.Bool()).Block(
 		fromError,
 		jen.Return(jen.Uint32().Call(code), jen.Id("ok")),
 	).Line()
+	if !p.file.namesCodes() {
+		return
+	}
 	p.comment(out, CodesFunc+" returns a test for errors with one of some gRPC status codes.")
 	out.Func().Id(CodesFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes, "Code")).Func().Params(jen.Error()).Bool().Block(
 		jen.Return(jen.Func().Params(jen.Err().Error()).Bool().Block(
