@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -36,7 +37,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkParallel8(b *testing.B) {
 	const goroutines = 8
 	for _, sc := range Scenarios {
-		if sc.Name != "Breaker" && sc.Name != "Guarded" && sc.Name != "Full" {
+		if !slices.Contains([]string{"Breaker", "FailureRate", "Guarded", "Full"}, sc.Name) {
 			continue
 		}
 		for _, s := range subjects() {

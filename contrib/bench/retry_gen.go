@@ -15,6 +15,8 @@ const _ = retry.GeneratedV1
 // Shared is what calls share: circuit breakers and retry budgets.
 type Shared struct {
 	UpstreamBreaker *retry.Breaker
+	RatedBreaker    *retry.Breaker
+	SlowBreaker     *retry.Breaker
 	SharedBudget    *retry.Budget
 }
 
@@ -22,6 +24,8 @@ type Shared struct {
 func NewShared() *Shared {
 	return &Shared{
 		UpstreamBreaker: retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 5, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		RatedBreaker:    retry.NewBreaker(retry.BreakerPolicy{Name: "rated", FailureRate: 0.5, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
+		SlowBreaker:     retry.NewBreaker(retry.BreakerPolicy{Name: "slow", FailureRate: 0.5, SlowRate: 0.8, SlowCall: 2 * time.Second, MinCalls: 20, Window: 10 * time.Second, OpenFor: 30 * time.Second, HalfOpenCalls: 1, Successes: 1}),
 		SharedBudget:    retry.NewBudget(retry.BudgetPolicy{Name: "shared", Ratio: 0.1, MinPerSecond: 10.0, Burst: 10.0}),
 	}
 }
@@ -106,6 +110,36 @@ var policyLimitedLong = retry.Policy{
 // shares breaker upstream.
 var policyBreaks = retry.Policy{
 	Name: "breaks",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+}
+
+// policyRates: up to 3 attempts, waiting 100ms and 200ms, give or take 20 %;
+// shares breaker rated.
+var policyRates = retry.Policy{
+	Name: "rates",
+	Schedule: retry.Schedule{
+		MaxAttempts:  3,
+		Backoff:      retry.BackoffExponential,
+		InitialDelay: 100 * time.Millisecond,
+		Base:         2.0,
+		MaxDelay:     2 * time.Second,
+		Jitter:       retry.JitterProportional,
+		JitterFactor: 0.2,
+	},
+}
+
+// policyRatesSlow: up to 3 attempts, waiting 100ms and 200ms, give or take 20
+// %; shares breaker slow.
+var policyRatesSlow = retry.Policy{
+	Name: "rates_slow",
 	Schedule: retry.Schedule{
 		MaxAttempts:  3,
 		Backoff:      retry.BackoffExponential,
@@ -280,6 +314,72 @@ func retryBroken(ctx context.Context, in int) (int, error) {
 	}(v, err)
 }
 
+// retryRated calls rated until it succeeds or policy rates gives up.
+func retryRated(ctx context.Context, in int) (int, error) {
+	var v int
+	var err error
+	shared := DefaultShared
+	pass, ready := shared.RatedBreaker.Ready()
+	if ready {
+		if v, err = rated(ctx, in); err == nil && shared.RatedBreaker.Calm() {
+			return v, nil
+		}
+	}
+	return func(v int, err error) (int, error) {
+		if ready && err == nil {
+			shared.RatedBreaker.Succeed(pass)
+			return v, nil
+		}
+		call := policyRates.BeginAdmitted(retry.Shared{Breaker: shared.RatedBreaker}, pass)
+		defer call.End()
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
+			if v, err = rated(call.Attempt(ctx), in); err == nil {
+				call.Succeed()
+				return v, nil
+			}
+		}
+		return v, err
+	}(v, err)
+}
+
+// retrySlow calls slow until it succeeds or policy rates_slow gives up.
+func retrySlow(ctx context.Context, in int) (int, error) {
+	var v int
+	var err error
+	shared := DefaultShared
+	pass, ready := shared.SlowBreaker.Ready()
+	if ready {
+		if v, err = slow(ctx, in); err == nil && shared.SlowBreaker.Calm() {
+			return v, nil
+		}
+	}
+	return func(v int, err error) (int, error) {
+		if ready && err == nil {
+			shared.SlowBreaker.Succeed(pass)
+			return v, nil
+		}
+		call := policyRatesSlow.BeginAdmitted(retry.Shared{Breaker: shared.SlowBreaker}, pass)
+		defer call.End()
+		if ready {
+			err = call.Next(ctx, err)
+		} else {
+			err = call.Admit(ctx)
+		}
+		for ; err == nil; err = call.Next(ctx, err) {
+			if v, err = slow(call.Attempt(ctx), in); err == nil {
+				call.Succeed()
+				return v, nil
+			}
+		}
+		return v, err
+	}(v, err)
+}
+
 // retryPaid calls paid until it succeeds or policy pays gives up.
 func retryPaid(ctx context.Context, in int) (int, error) {
 	v, err := paid(ctx, in)
@@ -348,4 +448,4 @@ func retryEverything(ctx context.Context, in int) (int, error) {
 	return v, err
 }
 
-// retrygen:sum 76588f1c4dc3ffdbb8d205d5
+// retrygen:sum 463529a11dd99440db6ed277

@@ -52,6 +52,12 @@ var checks = map[string]func(t *testing.T, s Subject){
 		succeeds(t, s.Breaker())
 		opens(t, s.Breaker())
 	},
+	"FailureRate": func(t *testing.T, s Subject) {
+		for _, check := range []func(*testing.T, Call){succeeds, opensByRate, forgets} {
+			DefaultShared = NewShared()
+			check(t, s.FailureRate())
+		}
+	},
 	"Budget": func(t *testing.T, s Subject) {
 		succeeds(t, s.Budget())
 		// That of failsafe-go limits retries that are under way at once, and
@@ -130,6 +136,46 @@ func opens(t *testing.T, call Call) {
 	if n := failures.Load() - before; err == nil || n > 0 {
 		t.Errorf("%d attempts after 10 failures, error %v; want none, and an error", n, err)
 	}
+}
+
+// opensByRate checks that a breaker refuses calls once half of them have failed,
+// and not before.
+func opensByRate(t *testing.T, call Call) {
+	t.Helper()
+	const successes = minCalls/2 + 2
+	for range successes {
+		call(context.Background(), 41)
+	}
+	if n := failUntilRefused(call); n != successes {
+		t.Errorf("%d attempts failed after %d successes; want as many", n, successes)
+	}
+}
+
+// forgets checks that failures count only within the window.
+func forgets(t *testing.T, call Call) {
+	t.Helper()
+	// Between half of them and all, since a call may make three attempts.
+	for range minCalls / attempts {
+		call(context.Background(), -counted)
+	}
+	time.Sleep(window + window/10)
+	if n := failUntilRefused(call); n != minCalls {
+		t.Errorf("%d attempts failed after failures that are too old to count; want %d", n, minCalls)
+	}
+}
+
+// failUntilRefused fails until a call makes no attempt, and returns the number
+// of attempts.
+func failUntilRefused(call Call) int64 {
+	start := failures.Load()
+	for range 10 * minCalls {
+		before := failures.Load()
+		call(context.Background(), -counted)
+		if failures.Load() == before {
+			break
+		}
+	}
+	return failures.Load() - start
 }
 
 // spends checks that a budget refuses retries when many calls fail at once.

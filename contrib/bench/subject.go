@@ -31,6 +31,9 @@ type Subject struct {
 	Timeout func(f Call, limit time.Duration) Call
 	// Breaker is a success through a closed breaker.
 	Breaker func() Call
+	// FailureRate is a success through a closed breaker that opens when half of
+	// the attempts in 10s have failed, and at least 20 were made.
+	FailureRate func() Call
 	// Budget is Retry with a budget of retries.
 	Budget func() Call
 	// Full is Guarded with a limit on each attempt.
@@ -53,6 +56,7 @@ var Scenarios = []Scenario{
 	{"TimeoutDone", func(s Subject) func() Call { return s.limited(fetchDone, attemptTimeout) }},
 	{"Deadline", func(s Subject) func() Call { return s.limited(fetchErr, longTimeout) }},
 	{"Breaker", func(s Subject) func() Call { return s.Breaker }},
+	{"FailureRate", func(s Subject) func() Call { return s.FailureRate }},
 	{"Budget", func(s Subject) func() Call { return s.Budget }},
 	{"Full", func(s Subject) func() Call { return s.Full }},
 }
@@ -77,7 +81,7 @@ func (sc Scenario) under(ctx context.Context) (context.Context, context.CancelFu
 func subjects() (list []Subject) {
 	for _, of := range []func(register func(Subject)){
 		directSubjects, generatedSubjects, avastSubjects, backoffSubjects, codegrooveSubjects,
-		eapacheSubjects, failsafeSubjects, gobreakerSubjects, sethvargoSubjects,
+		eapacheSubjects, failsafeSubjects, gobreakerSubjects, rubyistSubjects, sethvargoSubjects,
 	} {
 		of(func(s Subject) { list = append(list, s) })
 	}

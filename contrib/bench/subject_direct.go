@@ -8,15 +8,16 @@ import (
 func directSubjects(register func(Subject)) {
 	plain := func() Call { return fetch }
 	register(Subject{
-		Name:      "direct",
-		Retry:     plain,
-		Guarded:   plain,
-		FailOnce:  func() Call { return twice(new(flaky).fetch) },
-		Permanent: func() Call { return func(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) } },
-		Timeout:   withTimeout,
-		Breaker:   plain,
-		Budget:    plain,
-		Full:      func() Call { return withTimeout(fetchErr, attemptTimeout) },
+		Name:        "direct",
+		Retry:       plain,
+		Guarded:     plain,
+		FailOnce:    func() Call { return twice(new(flaky).fetch) },
+		Permanent:   func() Call { return func(ctx context.Context, in int) (int, error) { return fetch(ctx, -in) } },
+		Timeout:     withTimeout,
+		Breaker:     plain,
+		FailureRate: plain,
+		Budget:      plain,
+		Full:        func() Call { return withTimeout(fetchErr, attemptTimeout) },
 	})
 }
 

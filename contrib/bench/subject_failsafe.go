@@ -29,6 +29,12 @@ func failsafeSubjects(register func(Subject)) {
 		},
 		Timeout: func(f Call, limit time.Duration) Call { return failsafeCall(f, timeout.New[int](limit)) },
 		Breaker: func() Call { return failsafeCall(fetch, failsafeBreaker()) },
+		FailureRate: func() Call {
+			return failsafeCall(fetch, circuitbreaker.NewBuilder[int]().
+				WithFailureRateThreshold(rate, minCalls, window).
+				WithDelay(openFor).
+				Build())
+		},
 		Budget: func() Call {
 			return failsafeCall(fetch, failsafePolicy().WithBudget(budget.New()).Build())
 		},

@@ -17,6 +17,10 @@ func limitedLong(ctx context.Context, f Call, in int) (int, error) { return f(ct
 
 func broken(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
+func rated(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
+func slow(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
+
 func paid(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
 
 func guarded(ctx context.Context, in int) (int, error) { return fetch(ctx, in) }
@@ -36,8 +40,13 @@ func generatedSubjects(register func(Subject)) {
 			}
 			return func(ctx context.Context, in int) (int, error) { return retryLimited(ctx, f, in) }
 		},
-		Breaker: func() Call { return retryBroken },
-		Budget:  func() Call { return retryPaid },
-		Full:    func() Call { return retryEverything },
+		Breaker:     func() Call { return retryBroken },
+		FailureRate: func() Call { return retryRated },
+		Budget:      func() Call { return retryPaid },
+		Full:        func() Call { return retryEverything },
+	})
+	register(Subject{
+		Name:        "retrygen-slow-rate",
+		FailureRate: func() Call { return retrySlow },
 	})
 }

@@ -21,7 +21,15 @@ func gobreakerSubjects(register func(Subject)) {
 	register(Subject{
 		Name: "gobreaker-rolling",
 		Breaker: func() Call {
-			return call(gobreaker.Settings{Timeout: 30 * time.Second, Interval: 10 * time.Second, BucketPeriod: time.Second})
+			return call(gobreaker.Settings{Timeout: openFor, Interval: window, BucketPeriod: window / 10})
+		},
+		FailureRate: func() Call {
+			return call(gobreaker.Settings{
+				Timeout: openFor, Interval: window, BucketPeriod: window / 10,
+				ReadyToTrip: func(c gobreaker.Counts) bool {
+					return c.Requests >= minCalls && float64(c.TotalFailures) >= rate*float64(c.Requests)
+				},
+			})
 		},
 	})
 }

@@ -19,6 +19,12 @@ const (
 	jitter         = 0.2
 	attemptTimeout = time.Second
 	longTimeout    = time.Hour // longer than the caller is ready to wait
+
+	// Of a breaker with a failure rate.
+	rate     = 0.5
+	minCalls = 20
+	window   = 10 * time.Second
+	openFor  = 30 * time.Second
 )
 
 // errTransient is one value, so that allocations in a failing call are those

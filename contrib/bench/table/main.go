@@ -38,6 +38,8 @@ var columns = []struct{ benchmark, title string }{
 	{"Call/Deadline", "caller's deadline sooner"},
 	{"Call/Breaker", "breaker"},
 	{"Parallel8/Breaker", "breaker, 8 goroutines"},
+	{"Call/FailureRate", "failure-rate breaker"},
+	{"Parallel8/FailureRate", "failure-rate breaker, 8 goroutines"},
 	{"Call/Budget", "budget"},
 	{"Call/Full", "all of it"},
 }
