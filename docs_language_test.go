@@ -168,6 +168,9 @@ func languagePage(t *testing.T) string {
 		for _, name := range properties.keys {
 			row(t, b, name, decode(properties.values[name]), decode)
 		}
+		if key == "errors" {
+			b.WriteString(classesSection(t))
+		}
 	}
 	return b.String()
 }

@@ -1,0 +1,176 @@
+package retrygen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// sample is an error and how the page names it.
+type sample struct {
+	text string
+	err  error
+}
+
+// builtinClasses are what the page says of each class: every sample is
+// classified. The columns about statuses and codes follow from the runtime.
+var builtinClasses = []struct {
+	class retry.Class
+	types []sample
+	words []string
+}{
+	{
+		retry.ClassNetwork,
+		[]sample{
+			{"errors of package `net` and of connections of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+			{"`io.ErrUnexpectedEOF`", io.ErrUnexpectedEOF},
+			{"`io.EOF` inside of a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
+			{"HTTP/2 stream, connection and GOAWAY errors", nil}, // tested with real connections in package retry
+		},
+		[]string{"network", "connection", "refused", "unreachable"},
+	},
+	{
+		retry.ClassTimeout,
+		[]sample{
+			{"errors whose method `Timeout() bool` returns true", &net.DNSError{IsTimeout: true}},
+			{"`context.DeadlineExceeded`", context.DeadlineExceeded},
+			{"the end of an attempt by the limit of its policy", retry.ErrAttemptTimeout},
+		},
+		[]string{"timeout", "timed out"},
+	},
+	{retry.ClassServerError, nil, []string{"server error", "status 500", "HTTP 502", "code: 503", "504 Gateway Timeout"}},
+	{
+		retry.ClassRateLimit,
+		[]sample{{"errors of `retry.After`", retry.After(errors.New("busy"), 0)}},
+		[]string{"rate limit", "too many requests", "status 429"},
+	},
+	{retry.ClassCanceled, []sample{{"`context.Canceled`", context.Canceled}}, nil},
+	{retry.ClassBreakerOpen, []sample{{"`retry.ErrBreakerOpen`", retry.ErrBreakerOpen}}, nil},
+}
+
+// statusError and codeError are errors of HTTP and of gRPC clients.
+type (
+	statusError int
+	codeError   uint32
+)
+
+func (e statusError) Error() string   { return "status" }
+func (e statusError) StatusCode() int { return int(e) }
+func (e codeError) Error() string     { return "code" }
+
+func codeOf(err error) (uint32, bool) {
+	code, ok := errors.AsType[codeError](err)
+	return uint32(code), ok
+}
+
+// codeNames are the gRPC codes from 1.
+var codeNames = strings.Fields(`CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
+	RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED`)
+
+// statuses writes the HTTP statuses for which a test holds, as ranges.
+func statuses(holds func(status int) bool) string {
+	var ranges []string
+	for status := 400; status <= 599; status++ {
+		first := status
+		for status <= 599 && holds(status) {
+			status++
+		}
+		switch last := status - 1; {
+		case last == first:
+			ranges = append(ranges, fmt.Sprint(first))
+		case last > first:
+			ranges = append(ranges, fmt.Sprintf("%d–%d", first, last))
+		}
+	}
+	return strings.Join(ranges, ", ")
+}
+
+// codes writes the gRPC codes for which a test holds.
+func codes(holds func(error) bool) string {
+	var list []string
+	for i, name := range codeNames {
+		if holds(codeError(i + 1)) {
+			list = append(list, "`"+name+"`")
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// classesSection returns the part of the language page about the built-in
+// classes.
+func classesSection(t *testing.T) string {
+	b := new(strings.Builder)
+	b.WriteString(`
+### Built-in classes
+
+An error belongs to a built-in class by its types or by the words of its text. Its types decide alone if they say anything: a type or status of
+this table, another status, or a class of the file that names the type with ` + "`is` or `as`" + `. Only otherwise its text is read.
+
+| class | types | HTTP statuses | gRPC codes | words of the text |
+|---|---|---|---|---|
+`)
+	for _, row := range builtinClasses {
+		belongs := func(err error) bool {
+			return (&retry.Policy{RetryOn: []retry.Class{row.class}, GRPC: codeOf}).Retries(err)
+		}
+		var types, words []string
+		for _, s := range row.types {
+			types = append(types, s.text)
+			if s.err != nil && !belongs(s.err) {
+				t.Errorf("%s does not belong to %s", s.text, row.class)
+			}
+		}
+		for _, word := range row.words {
+			words = append(words, "`"+word+"`")
+			if !belongs(fmt.Errorf("call: %s", word)) {
+				t.Errorf("the text %q does not belong to %s", word, row.class)
+			}
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", row.class, strings.Join(types, "; "),
+			statuses(func(status int) bool { return belongs(statusError(status)) }), codes(belongs), strings.Join(words, ", "))
+	}
+	b.WriteString("\n`transient` is the first four together, and `any` every error.\n\n")
+	byDefault := &retry.Policy{GRPC: codeOf}
+	never := func(err error) bool { return !byDefault.Retries(err) }
+	fmt.Fprintf(b, "- Never retried, unless a class with `retryable: true` says so: %s, and %s.\n",
+		statuses(func(status int) bool { return never(statusError(status)) }), codes(never))
+	fmt.Fprintf(b, "- No sample for a breaker without `count`, since the request or its sender is to blame: %s, and %s, and `canceled` errors.\n",
+		statuses(func(status int) bool { return neutral(t, statusError(status)) }), codes(func(err error) bool { return neutral(t, err) }))
+	b.WriteString("- The HTTP status is that of the error's method `StatusCode() int`. gRPC codes count in packages that depend on `google.golang.org/grpc`.\n" +
+		"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `code` or `error`, or before its reason phrase: `order 500 not found` proves nothing.\n" +
+		"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. `match_text: false` in a policy switches words off.\n")
+	return b.String()
+}
+
+// neutral reports whether a failure leaves a breaker closed that opens at the
+// first.
+func neutral(t *testing.T, err error) bool {
+	b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1})
+	p := &retry.Policy{GRPC: codeOf, Schedule: retry.Schedule{MaxAttempts: 1}}
+	_, _ = retry.DoWith(t.Context(), p, retry.Shared{Breaker: b}, func(context.Context) (struct{}, error) { return struct{}{}, err })
+	return b.State() == retry.StateClosed
+}
+
+// TestClassesOfText keeps the examples of the page that prove nothing true.
+func TestClassesOfText(t *testing.T) {
+	transient := retry.Policy{RetryOn: []retry.Class{retry.ClassTransient}}
+	for _, text := range []string{"order 500 not found", "1500 rows", "after 503 attempts", "mytimeout"} {
+		if transient.Retries(errors.New(text)) {
+			t.Errorf("%q is transient", text)
+		}
+	}
+	if slices.ContainsFunc(builtinClasses[0].words, func(word string) bool {
+		return (&retry.Policy{RetryOn: transient.RetryOn, IgnoreText: true}).Retries(errors.New(word))
+	}) {
+		t.Error("a text is read under IgnoreText")
+	}
+}
