@@ -121,6 +121,29 @@ func (p *Program) run(c *Command, args []string, stdout, stderr io.Writer) int {
 	return run(flags.Args(), stdout, stderr)
 }
 
+// Verify returns why Run would refuse a command line, without running it: for
+// the tests of documentation.
+func (p *Program) Verify(args []string) error {
+	c := p.Main
+	if len(args) > 0 {
+		if named := p.command(args[0]); named != nil {
+			c, args = named, args[1:]
+		} else if slices.Contains(p.Names(), args[0]) {
+			return nil
+		}
+	}
+	flags, _ := c.flags(p)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	for _, arg := range flags.Args() {
+		if strings.HasPrefix(arg, "-") || c == p.Main && !strings.ContainsAny(arg, "./") {
+			return fmt.Errorf("%s is not an argument", arg)
+		}
+	}
+	return nil
+}
+
 // flags returns the flag set of a command, and what runs it.
 func (c *Command) flags(p *Program) (*flag.FlagSet, Run) {
 	flags := flag.NewFlagSet(strings.TrimSpace(p.Name+" "+c.Name), flag.ContinueOnError)
