@@ -8,7 +8,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Binding says how a Go symbol is served.
+// A Binding describes how a Go symbol is served.
 type Binding struct {
 	Symbol string // as go doc writes it: F, T.M, T, example.com/pkg.T.M
 	Pos    Pos
@@ -18,18 +18,12 @@ type Binding struct {
 	Methods []Method
 }
 
-// A Method says how one method of a bound interface is served.
-type Method struct {
-	Name string
-	Pos  Pos
-	Use
-}
-
 // A Use is what a symbol is served with.
 type Use struct {
 	Policy     string // "": the symbol is called as it is, or only Methods have any
 	Idempotent rules.Idempotency
 	Fallback   Symbol // called with the same arguments and the error, or empty
+	Check      Symbol // called with the results, whose error it returns, or empty
 }
 
 var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
@@ -38,7 +32,7 @@ var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
 var (
-	methodKeys  = []string{"policy", "idempotent", "fallback"}
+	methodKeys  = []string{"policy", "idempotent", "fallback", "check"}
 	bindingKeys = append([]string{"group", "unit", "methods"}, methodKeys...)
 )
 
@@ -81,8 +75,8 @@ func (d decoder) binding(e syntax.Entry) Binding {
 	if !unknown && r.Policy == "" && e.Value.Get("policy") == nil && len(r.Methods) == 0 && e.Value.Written("methods") == nil {
 		d.problem(e.At, "P102", "%s is bound to no policy: write policy: NAME", e.Key)
 	}
-	if r.Policy == "" && r.Fallback.Name != "" {
-		d.problem(e.Value.Get("fallback").At, "P102", "fallback is for the policy of the binding, and there is none: write it under the methods")
+	if e.Value.Get("policy") == nil {
+		d.withoutPolicy(e.Value, "write it under the methods")
 	}
 	return r
 }
@@ -110,23 +104,17 @@ func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 	}
 }
 
-func (d decoder) method(e syntax.Entry) Method {
-	m := Method{Name: e.Key, Pos: posOf(e.At)}
-	if !e.Value.IsMap() {
-		m.Policy = d.policyName(e.Value, true)
-		return m
+// withoutPolicy reports the keys of a binding or a method that mean nothing
+// without a policy.
+func (d decoder) withoutPolicy(n *syntax.Node, fix string) {
+	for _, key := range []string{"fallback", "check"} {
+		if e := n.Written(key); e != nil {
+			d.problem(e.At, "P102", "%s is for calls under a policy, and there is none: %s", key, fix)
+		}
 	}
-	unknown := d.unknownKeys(e.Value, "method", methodKeys...) // one may be the policy
-	d.use(e.Value, &m.Use)
-	if p := e.Value.Get("policy"); p != nil {
-		m.Policy = d.policyName(p.Value, true)
-	} else if !unknown {
-		d.problem(e.At, "P102", "%s names no policy: write %s: POLICY, or %s: none", e.Key, e.Key, e.Key)
-	}
-	return m
 }
 
-// use reads idempotent and fallback.
+// use reads what serves a symbol, but for the policy.
 func (d decoder) use(n *syntax.Node, u *Use) {
 	if e := n.Get("idempotent"); e != nil && !e.Value.IsNull() {
 		switch e.Value.Value {
@@ -140,13 +128,21 @@ func (d decoder) use(n *syntax.Node, u *Use) {
 			d.problem(e.Value.Span, "P102", "idempotent is true, false or key, not %s", kindOf(e.Value))
 		}
 	}
-	if e := n.Get("fallback"); e != nil && !e.Value.IsNull() {
-		name, ok := e.Value.Value.(string)
-		if !ok || !token.IsIdentifier(name) {
-			d.problem(e.Value.Span, "P102", "fallback is the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error, not %s", kindOf(e.Value))
-		}
-		u.Fallback = Symbol{name, posOf(e.Value.Span)}
+	u.Fallback = d.function(n, "fallback", "the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error")
+	u.Check = d.function(n, "check", "the name of a function of the package that takes the results of what is bound and returns an error")
+}
+
+// function reads the name of a Go function under key.
+func (d decoder) function(n *syntax.Node, key, what string) Symbol {
+	e := n.Written(key)
+	if e == nil {
+		return Symbol{}
 	}
+	name, ok := e.Value.Value.(string)
+	if !ok || !token.IsIdentifier(name) {
+		d.problem(e.Value.Span, "P102", "%s is %s, not %s", key, what, kindOf(e.Value))
+	}
+	return Symbol{name, posOf(e.Value.Span)}
 }
 
 // policyName reads the name of a policy, or none where a method may do without.

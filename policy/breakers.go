@@ -14,6 +14,7 @@ import (
 type Breaker struct {
 	Pos Pos
 	retry.BreakerPolicy
+	From     Symbol // the Go variable that has the breaker and its settings, or empty
 	patterns []class
 }
 
@@ -38,8 +39,11 @@ func (d decoder) breakers(root *syntax.Node) (list []Breaker) {
 
 func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	n := e.Value
-	d.unknownKeys(n, "", breakerKeys...)
-	b := Breaker{Pos: posOf(e.At), BreakerPolicy: retry.BreakerPolicy{Name: e.Key}}
+	d.unknownKeys(n, "", append([]string{"from"}, breakerKeys...)...)
+	b := Breaker{Pos: posOf(e.At), BreakerPolicy: retry.BreakerPolicy{Name: e.Key}, From: d.from(n)}
+	if b.From.Name != "" {
+		return b
+	}
 	b.Failures = one(d, n, d.atLeastOne, "failures").value
 	b.FailureRate = one(d, n, d.rate, "failure_rate").value
 	b.SlowRate = one(d, n, d.rate, "slow_rate").value
@@ -90,6 +94,10 @@ func (d decoder) needRates(n *syntax.Node) {
 // Explain writes when the breaker opens, closes and escalates.
 func (b *Breaker) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "breaker %s (%s:%d)\n\n", b.Name, file, b.Pos.Line)
+	if b.From.Name != "" {
+		fmt.Fprintf(w, "  is the Go variable %s, which has the settings\n", b.From.Name)
+		return
+	}
 	if b.Failures > 0 {
 		fmt.Fprintf(w, "  opens after %s in a row\n", counted(b.Failures, "failure"))
 	}

@@ -181,6 +181,10 @@ func (f *File) model(root *syntax.Node) *rules.File {
 		m.Errors = append(m.Errors, class)
 	}
 	for _, b := range f.Breakers {
+		if b.From.Name != "" {
+			m.Elsewhere = append(m.Elsewhere, b.Name)
+			continue
+		}
 		m.Breakers = append(m.Breakers, b.BreakerPolicy)
 	}
 	for _, b := range f.Budgets {

@@ -19,13 +19,14 @@ type Scope struct {
 	Within    string        // the outer scope, or ""
 }
 
-// A Budget is a budget of retries that calls share: a ratio, or a count for
-// jobs.
+// A Budget is a budget of retries that calls share: a ratio, a count for jobs,
+// or what a Go variable has.
 type Budget struct {
 	Name  string
 	Pos   Pos
 	Ratio *retry.BudgetPolicy
 	Count *job.BudgetPolicy
+	From  Symbol // the Go variable that has the budget, or empty
 }
 
 // A Group is work that fans out over units.
@@ -108,6 +109,26 @@ func (d decoder) scopeCycles(root *syntax.Node, list []Scope) {
 	}
 }
 
+// from reads the name of the Go variable that has what calls share. It leaves
+// nothing to set.
+func (d decoder) from(n *syntax.Node) Symbol {
+	e := n.Written("from")
+	if e == nil {
+		return Symbol{}
+	}
+	name, ok := e.Value.Value.(string)
+	if !ok || !symbolName.MatchString(name) || strings.HasPrefix(name, "*") {
+		d.problem(e.Value.Span, "P102", "from is a Go variable with the import path of its package, as example.com/api.Breaker, not %s", kindOf(e.Value))
+	}
+	for _, other := range n.Entries {
+		if other.Key != "from" {
+			d.problem(other.At, "P102", "%s is a setting of the Go variable %s: set it there, or remove from", other.Key, quoteShort(name))
+			break
+		}
+	}
+	return Symbol{name, posOf(e.Value.Span)}
+}
+
 // whole reads a whole number from least on.
 func (d decoder) whole(e *syntax.Entry, least int, hint string) (int, bool) {
 	const most = 1 << 30
@@ -143,8 +164,8 @@ func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 			continue
 		}
 		before := d.errors()
-		d.unknownKeys(e.Value, "", "retries", "per_unit", "ceiling", "ratio", "min_per_second", "burst")
-		b := Budget{Name: e.Key, Pos: posOf(e.At)}
+		d.unknownKeys(e.Value, "", "retries", "per_unit", "ceiling", "ratio", "min_per_second", "burst", "from")
+		b := Budget{Name: e.Key, Pos: posOf(e.At), From: d.from(e.Value)}
 		var counts, shares *syntax.Entry
 		for i := range e.Value.Entries {
 			switch at := &e.Value.Entries[i]; at.Key {
@@ -155,6 +176,7 @@ func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 			}
 		}
 		switch {
+		case b.From.Name != "":
 		case counts != nil && shares != nil:
 			d.problem(shares.At, "P102", "a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst): %s and %s do not go together", counts.Key, shares.Key)
 		case counts != nil:
@@ -237,7 +259,7 @@ func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 		for _, b := range budgets {
 			switch {
 			case b.Name != name.value:
-			case b.Count == nil && b.Ratio != nil:
+			case b.Count == nil && (b.Ratio != nil || b.From.Name != ""):
 				d.problem(name.at, "P102", "budget %s is a ratio, but the budget of a group counts: name one with retries", b.Name)
 			default:
 				g.Budget = b.Count

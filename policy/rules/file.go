@@ -17,14 +17,15 @@ const DefaultAmplification = 12
 // A File is what one policy file says, resolved: the policies with all that
 // stands around them.
 type File struct {
-	Scopes   []Scope
-	Errors   []ErrorClass
-	Breakers []retry.BreakerPolicy
-	Budgets  []string // names of all
-	Counts   []job.BudgetPolicy
-	Groups   []job.GroupPolicy
-	Policies []Policy
-	Bindings []Binding
+	Scopes    []Scope
+	Errors    []ErrorClass
+	Breakers  []retry.BreakerPolicy
+	Elsewhere []string // names of the breakers whose settings are in Go code
+	Budgets   []string // names of all
+	Counts    []job.BudgetPolicy
+	Groups    []job.GroupPolicy
+	Policies  []Policy
+	Bindings  []Binding
 
 	// What find, outwards and deciders have found.
 	scopes    map[string]*Scope

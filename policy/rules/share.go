@@ -140,8 +140,12 @@ func unused(f *File, report report) {
 	for _, c := range f.Errors {
 		warn("errors", string(c.Class), "error class", c.Action != retry.ActionDefault || f.names(c.Class))
 	}
+	breakers := f.Elsewhere
 	for _, b := range f.Breakers {
-		warn("breakers", b.Name, "breaker", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Breaker == b.Name }))
+		breakers = append(breakers, b.Name)
+	}
+	for _, name := range breakers {
+		warn("breakers", name, "breaker", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Breaker == name }))
 	}
 	for _, b := range f.Budgets {
 		warn("budgets", b, "budget", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Budget == b }) ||

@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/retrygen/retrygen/policy/internal/syntax"
+)
+
+// A Method describes how a method of a bound type is served, or every method
+// whose name matches a pattern.
+type Method struct {
+	Name string // a * matches any characters, none included
+	Pos  Pos
+	Use
+}
+
+// IsPattern reports whether m is for every method that matches a pattern.
+func (m *Method) IsPattern() bool { return strings.Contains(m.Name, "*") }
+
+// Matches reports whether m is for the method name.
+func (m *Method) Matches(name string) bool {
+	first, rest, pattern := strings.Cut(m.Name, "*")
+	if !pattern {
+		return name == m.Name
+	}
+	name, ok := strings.CutPrefix(name, first)
+	if !ok {
+		return false
+	}
+	parts := strings.Split(rest, "*")
+	last := len(parts) - 1
+	for _, part := range parts[:last] {
+		_, after, ok := strings.Cut(name, part)
+		if !ok {
+			return false
+		}
+		name = after
+	}
+	return strings.HasSuffix(name, parts[last])
+}
+
+// literal returns the number of bytes in m's pattern that stand for themselves.
+func (m *Method) literal() int { return len(m.Name) - strings.Count(m.Name, "*") }
+
+// MethodFor returns the entry of b.Methods that serves a method: the one with
+// its name, or else the most specific pattern that matches, which is the one with
+// the most characters other than *. It is nil if there is none. tie is another
+// pattern that matches and is as specific, or nil.
+func (b *Binding) MethodFor(name string) (best, tie *Method) {
+	for i := range b.Methods {
+		m := &b.Methods[i]
+		switch {
+		case !m.Matches(name):
+		case !m.IsPattern():
+			return m, nil
+		case best == nil || m.literal() > best.literal():
+			best, tie = m, nil
+		case m.literal() == best.literal() && tie == nil:
+			tie = m
+		}
+	}
+	return best, tie
+}
+
+// method reads an entry of methods.
+func (d decoder) method(e syntax.Entry) Method {
+	m := Method{Name: e.Key, Pos: posOf(e.At)}
+	if !e.Value.IsMap() {
+		m.Policy = d.policyName(e.Value, true)
+		return m
+	}
+	unknown := d.unknownKeys(e.Value, "method", methodKeys...) // one may be the policy
+	d.use(e.Value, &m.Use)
+	p := e.Value.Get("policy")
+	switch {
+	case p != nil:
+		m.Policy = d.policyName(p.Value, true)
+		if p.Value.Value == "none" {
+			d.withoutPolicy(e.Value, "remove it, or name a policy")
+		}
+	case !unknown:
+		d.problem(e.At, "P102", "%s names no policy: write %s: POLICY, or %s: none", e.Key, e.Key, e.Key)
+	}
+	return m
+}
