@@ -99,21 +99,20 @@ func FuzzGenerate(f *testing.F) {
 			return
 		}
 		u := &unit{source: SourceName, file: file, pkg: programOf(known).Add(pkg, fuzzFiles, files)}
-		resolved, _, problems := resolve(u)
-		for _, p := range problems {
+		resolved := resolve(u)
+		for _, p := range resolved.problems {
 			if p.Line < 1 || p.Col < 1 || p.Rule == "" || strings.Contains(p.Text, "\n") {
 				t.Errorf("problem %+v of\n%s", p, yaml)
 			}
 		}
-		if len(problems) > 0 {
+		if len(resolved.problems) > 0 {
 			return
 		}
-		out, err := emit.Render(resolved)
+		out, err := emit.Render(resolved.file)
 		if err != nil {
 			t.Fatalf("%v\n%s\n%s", err, source, yaml)
 		}
-		resolved, _, _ = resolve(u)
-		if again, err := emit.Render(resolved); err != nil || string(again) != string(out) {
+		if again, err := emit.Render(resolve(u).file); err != nil || string(again) != string(out) {
 			t.Fatalf("another run makes another output, error %v:\n%s\n%s", err, out, again)
 		}
 		if _, ok := hidden(u, out); ok {

@@ -53,6 +53,7 @@ type Result struct {
 	Sources  map[string][]byte // text of files with problems, to print these with
 	Files    []Output          // all outputs of the other policy files, changed or not
 	Bound    []Bound           // what is generated for what, in the order of the policy files
+	Coverage []Coverage        // of the methods of bound types; none in a run that changes nothing
 	Read     []string          // folders whose Go files the result depends on, as far as they are known
 }
 
@@ -216,12 +217,13 @@ func (r *run) keep(problems []policy.Problem) error {
 
 // generate resolves and renders one unit.
 func (r *run) generate(u *unit) {
-	file, bound, problems := resolve(u)
-	u.problems = append(u.problems, problems...)
+	resolved := resolve(u)
+	u.problems = append(u.problems, resolved.problems...)
+	r.result.Coverage = append(r.result.Coverage, resolved.coverage...)
 	if u.failed(r.Strict) {
 		return
 	}
-	text, err := emit.Render(file)
+	text, err := emit.Render(resolved.file)
 	if err != nil {
 		u.problem("retrygen generated invalid Go, which is a bug in retrygen: please report it: %v", err)
 		return
@@ -234,7 +236,7 @@ func (r *run) generate(u *unit) {
 		r.occupied(u, err)
 		return
 	}
-	for _, b := range bound {
+	for _, b := range resolved.bound {
 		b.Declared = relative(r.Dir, b.Declared)
 		r.result.Bound = append(r.result.Bound, b)
 	}

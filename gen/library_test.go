@@ -57,7 +57,7 @@ bind:`, "\n")
 			files[name] = slices.DeleteFunc(files[name], func(string) bool { n++; return slices.Contains(numbers, n) })
 		}
 	}
-	if len(result.Files) != len(loaded) || len(result.Bound) < 850 {
+	if len(result.Files) != len(loaded) || len(result.Bound) < 830 {
 		t.Errorf("%d outputs of %d packages, %d functions and methods", len(result.Files), len(loaded), len(result.Bound))
 	}
 	if err := result.Commit(); err != nil {

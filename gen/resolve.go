@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"errors"
 	"fmt"
 	"go/types"
 	"maps"
@@ -21,14 +22,16 @@ type resolver struct {
 	wrapped  map[string]bool
 	names    map[string]string // generated so far, and for what
 	bound    []Bound
+	coverage []Coverage
 	problems []policy.Problem
 
 	constraints []string // on the builds of what is referred to
 }
 
-// resolve judges what needs the Go side: P904, P906, P910 and P912 to P914.
-func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
-	r := resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
+// resolve returns the resolver of a unit, with everything that it has found. It
+// judges what needs the Go side: P904, P906, P910 and P912 to P914.
+func resolve(u *unit) *resolver {
+	r := &resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
 	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
@@ -51,7 +54,8 @@ func resolve(u *unit) (emit.File, []Bound, []policy.Problem) {
 		r.use(p)
 	}
 	r.file.Constraint = bind.And(r.constraints...)
-	return r.file, r.bound, u.file.Suppress(r.problems)
+	r.problems = u.file.Suppress(r.problems)
+	return r
 }
 
 // errors finds the Go symbols of the file's error classes, where a policy needs
@@ -115,13 +119,13 @@ func (r *resolver) shared() {
 	for _, b := range r.unit.file.Breakers {
 		if uses(func(p *emit.Policy) bool { return p.Breaker == b.Name }) {
 			r.claim(b.Pos, emit.SharedType+"."+emit.BreakerField(b.Name), "breaker "+b.Name, "rename one of the two")
-			r.file.Breakers = append(r.file.Breakers, b)
+			r.file.Breakers = append(r.file.Breakers, emit.Breaker{Breaker: b, From: r.from(b.From, "Breaker")})
 		}
 	}
 	for _, b := range r.unit.file.Budgets {
 		if uses(func(p *emit.Policy) bool { return p.Budget == b.Name }) {
 			r.claim(b.Pos, emit.SharedType+"."+emit.BudgetField(b.Name), "budget "+b.Name, "rename one of the two")
-			r.file.Budgets = append(r.file.Budgets, b)
+			r.file.Budgets = append(r.file.Budgets, emit.Budget{Budget: b, From: r.from(b.From, "Budget")})
 		}
 	}
 	if r.file.HasShared() {
@@ -129,6 +133,20 @@ func (r *resolver) shared() {
 			r.claim(policy.Pos{Line: 1, Col: 1}, name, "what calls share", "rename it")
 		}
 	}
+}
+
+// from finds the Go variable that has what calls share, a type of the runtime. It
+// returns nil if there is none.
+func (r *resolver) from(s policy.Symbol, typ string) *bind.Ref {
+	if s.Name == "" {
+		return nil
+	}
+	ref, err := r.unit.pkg.SharedVar(s.Name, emit.RuntimePath, typ, typ == "Breaker")
+	if err != nil {
+		r.problem(s.Pos, "P904", "%s cannot be shared: %v", s.Name, err)
+	}
+	r.constraints = append(r.constraints, ref.Constraint)
+	return &ref
 }
 
 // group returns the group of a binding, and makes its type known.
@@ -209,7 +227,18 @@ func (r *resolver) claim(pos policy.Pos, name, what, fix string) bool {
 func (r *resolver) bind(b policy.Binding) {
 	target, err := r.unit.pkg.Lookup(b.Symbol)
 	if err != nil {
-		r.problem(b.Pos, "P904", "%s cannot be bound: %v", b.Symbol, err)
+		pos := b.Pos
+		if of, ok := errors.AsType[*bind.MethodError](err); ok {
+			if entry, _ := b.MethodFor(of.Method); entry != nil {
+				pos = entry.Pos
+			}
+		}
+		r.problem(pos, "P904", "%s cannot be bound: %v", b.Symbol, err)
+		return
+	}
+	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
+	if why := target.Func.NoFailure; !whole && why != "" && b.Check.Name == "" {
+		r.problem(b.Pos, "P904", "%s cannot be bound: %s", b.Symbol, why)
 		return
 	}
 	r.constraints = append(r.constraints, target.Constraint)
@@ -218,7 +247,6 @@ func (r *resolver) bind(b policy.Binding) {
 	if target.Pkg != "" {
 		fix = "bind one of the two beside another package"
 	}
-	whole := target.Kind == bind.Interface || target.Kind == bind.Concrete
 	if w.Group != nil && whole {
 		r.problem(b.Group.Pos, "P904", "%s is a whole type: a group serves functions and methods", b.Symbol)
 		return
@@ -323,56 +351,5 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 			recv = w.Target.Name
 		}
 		w.Use = r.serve(b.Use, w.Target, recv, served{fn: w.Target.Func, symbol: b.Symbol, pos: b.Pos})
-	}
-}
-
-// methods gives every method of an interface its policy.
-func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
-	if !slices.ContainsFunc(w.Target.Methods, func(m bind.Method) bool { return m.HasError }) {
-		fix := "there is nothing to retry"
-		if w.Target.Offers != "" {
-			fix = "bind what its methods return, such as " + w.Target.Offers
-		}
-		r.problem(b.Pos, "P904", "%s has no method that returns an error as its last result: %s", b.Symbol, fix)
-		return
-	}
-	said := map[string]policy.Method{}
-	for _, m := range b.Methods {
-		if !slices.ContainsFunc(w.Target.Methods, func(t bind.Method) bool { return t.Name == m.Name }) {
-			var names []string
-			for _, t := range w.Target.Methods {
-				names = append(names, t.Name)
-			}
-			r.problem(m.Pos, "P904", "%s has no method %s%s", b.Symbol, m.Name, bind.DidYouMean(m.Name, names))
-		}
-		said[m.Name] = m
-	}
-	for _, m := range w.Target.Methods {
-		by, ok := said[m.Name]
-		use, pos := b.Use, b.Pos
-		if ok {
-			use, pos = by.Use, by.Pos
-			if use.Idempotent == rules.Unknown {
-				use.Idempotent = b.Idempotent
-			}
-		}
-		name := use.Policy
-		var one *emit.Use
-		switch {
-		case name == "" && !ok && m.HasError:
-			r.problem(pos, "P904", "%s.%s returns an error and has no policy: write one under methods, or %s: none", b.Symbol, m.Name, m.Name)
-		case name == "" || !ok && !m.HasError:
-			// Forwarded as it is.
-		case m.Err != "":
-			r.problem(pos, "P904", "%s.%s cannot be bound: %s", b.Symbol, m.Name, m.Err)
-		default:
-			one = r.serve(use, w.Target, "", served{fn: m.Func, symbol: b.Symbol + "." + m.Name, pos: pos, method: m.Name})
-		}
-		w.By = append(w.By, one)
-		served := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
-		if one != nil {
-			served.Policy = one.Name
-		}
-		r.note(served, pos)
 	}
 }

@@ -34,13 +34,24 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 			u.FallbackParams = target.TypeParams
 		}
 	}
+	if use.Check.Name != "" {
+		var err error
+		u.Check, err = r.unit.pkg.Check(use.Check.Name, s.fn, target.TypeParams)
+		r.constraints = append(r.constraints, u.Check.Constraint)
+		if err != nil {
+			r.problem(use.Check.Pos, "P904", "the check of %s: %v", s.symbol, err)
+		}
+	}
+	if !s.fn.HasError && u.Breaker != "" && u.Fallback == "" && !(s.fn.Command && s.fn.TakesError) {
+		r.problem(s.pos, "P904", "policy %s has a breaker, but no result of %s can hold its refusal: name a fallback, or use a policy without a breaker", s.policy.Name, s.symbol)
+	}
 	if u.Key {
 		r.key(s)
 	}
 	r.limit(s)
 	if u.Retries() {
 		r.inputs(s)
-		if s.fn.Exchange {
+		if s.fn.Exchange && u.Check.Name == "" {
 			r.warning(s.pos, "P914", "policy %s retries %s, which returns no error for the status 503: give the http.Client an httpretry.Transport instead, or bind a function that checks the status", s.policy.Name, s.symbol)
 		}
 	}

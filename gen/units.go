@@ -39,6 +39,13 @@ func (u *unit) failed(strict bool) bool {
 	return len(policy.AtLeast(least, u.problems)) > 0
 }
 
+// refersTo has the package of a variable or type loaded.
+func (u *unit) refersTo(s policy.Symbol) {
+	if path, _, _ := bind.SplitRef(s.Name); path != "" {
+		u.foreign = append(u.foreign, path)
+	}
+}
+
 // problem notes what is wrong with the whole package.
 func (u *unit) problem(format string, args ...any) {
 	u.problems = append(u.problems, policy.Problem{
@@ -75,11 +82,15 @@ func (r *run) check() {
 				u.foreign = append(u.foreign, path)
 			}
 		}
+		for _, b := range file.Breakers {
+			u.refersTo(b.From)
+		}
+		for _, b := range file.Budgets {
+			u.refersTo(b.From)
+		}
 		for _, c := range file.Errors {
 			for _, s := range slices.Concat(c.Is, c.As) {
-				if path, _, _ := bind.SplitRef(s.Name); path != "" {
-					u.foreign = append(u.foreign, path)
-				}
+				u.refersTo(s)
 			}
 			if len(c.GRPC) > 0 {
 				u.foreign = append(u.foreign, emit.GRPCPackages...)

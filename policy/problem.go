@@ -24,6 +24,7 @@ type Problem struct {
 	Rule     string
 	Severity rules.Severity
 	Text     string
+	Paste    string // lines of a policy file that are part of the text, or ""
 }
 
 // String returns the problem as file:line:col: text [rule], with "warning: " or
@@ -46,8 +47,8 @@ func Sort(problems []Problem) {
 	})
 }
 
-// Print writes each problem with the line of its file and a caret under the
-// place. sources holds the text of the files by name; without it only the
+// Print writes each problem with the line of its file, a caret under the place,
+// and the lines to paste. sources holds the text of the files by name; without it only the
 // problem is printed.
 func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
 	lines := map[string]excerpt.Lines{}
@@ -57,6 +58,9 @@ func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
 			lines[p.File] = excerpt.LinesOf(sources[p.File])
 		}
 		lines[p.File].Print(w, p.Line, p.Col, p.Width)
+		for line := range strings.Lines(p.Paste) {
+			fmt.Fprint(w, "      "+line)
+		}
 	}
 }
 

@@ -128,12 +128,13 @@ type problem struct {
 	Rule     string `json:"rule"`
 	Severity string `json:"severity"`
 	Text     string `json:"text"`
+	Paste    string `json:"paste,omitempty"`
 }
 
 func inJSON(list []policy.Problem) []problem {
 	out := make([]problem, 0, len(list))
 	for _, p := range list {
-		out = append(out, problem{p.File, p.Line, p.Col, p.Rule, p.Severity.String(), p.Text})
+		out = append(out, problem{p.File, p.Line, p.Col, p.Rule, p.Severity.String(), p.Text, p.Paste})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -83,6 +84,7 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 // print prints what a run has found, and what it would write.
 func (m mode) print(result *gen.Result, stdout, stderr io.Writer) {
 	printProblems(stderr, result)
+	printCoverage(stderr, result)
 	switch {
 	case m.names:
 		for _, f := range result.Changed() {
@@ -116,6 +118,20 @@ func printProblems(stderr io.Writer, result *gen.Result) {
 	fmt.Fprintf(stderr, "retrygen: %d of %d policy files %s nothing: %s\n", n, result.Policies, verb, names)
 }
 
+// printCoverage prints how many methods of a bound type are retried where more
+// may be wanted: of types whose output changes, or cannot be generated.
+func printCoverage(stderr io.Writer, result *gen.Result) {
+	news := map[string]bool{}
+	for _, f := range result.Changed() {
+		news[path.Dir(f.Path)] = true
+	}
+	for _, c := range result.Coverage {
+		if c.Doubtful && (c.Refused > 0 || news[path.Dir(c.Source)]) {
+			fmt.Fprintln(stderr, "retrygen:", c)
+		}
+	}
+}
+
 // generated runs the generator, with progress on a terminal.
 func generated(ctx context.Context, config *gen.Config, patterns []string, stderr io.Writer) (*gen.Result, error) {
 	c := *config
@@ -143,8 +159,22 @@ type output struct {
 	Action string `json:"action"`
 }
 
+// A coverage is how many methods of a bound type are retried, in JSON.
+type coverage struct {
+	File      string `json:"file"` // the policy file
+	Symbol    string `json:"symbol"`
+	Methods   int    `json:"methods"`
+	Retried   int    `json:"retried"`
+	Forwarded int    `json:"forwarded"`
+	Refused   int    `json:"refused"`
+}
+
 // report is what -json prints; err is what stopped the run, if anything did.
 func report(r *gen.Result, err error) any {
+	methods := make([]coverage, 0, len(r.Coverage))
+	for _, c := range r.Coverage {
+		methods = append(methods, coverage{c.Source, c.Symbol, c.Methods, c.Retried, c.Forwarded, c.Refused})
+	}
 	outputs := make([]output, 0, len(r.Files))
 	for _, f := range r.Files {
 		outputs = append(outputs, output{f.Path, f.Action()})
@@ -157,6 +187,8 @@ func report(r *gen.Result, err error) any {
 		Problems []problem `json:"problems"`
 		Failed   []string  `json:"failed,omitempty"` // policy files that generate nothing
 		Outputs  []output  `json:"outputs"`
-		Error    string    `json:"error,omitempty"`
-	}{inJSON(r.Problems), r.Failed, outputs, stopped}
+		// Coverage has the bound types; none if nothing has changed since an earlier run.
+		Coverage []coverage `json:"coverage,omitempty"`
+		Error    string     `json:"error,omitempty"`
+	}{inJSON(r.Problems), r.Failed, outputs, methods, stopped}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// list prints what is bound to which policy, and where both are.
+// list prints what is bound to which policy, where both are, and how many methods
+// of each bound type are retried.
 func list(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
 	config.List = true
@@ -31,7 +32,7 @@ func list(flags *flag.FlagSet) cli.Run {
 		case *asJSON:
 			err = writeJSON(stdout, boundInJSON(result.Bound))
 		case len(result.Bound) > 0 || len(result.Failed) == 0:
-			err = printBound(stdout, result.Bound)
+			err = printBound(stdout, result.Bound, result.Coverage)
 		}
 		switch {
 		case err != nil:
@@ -43,13 +44,19 @@ func list(flags *flag.FlagSet) cli.Run {
 	}
 }
 
-func printBound(w io.Writer, list []gen.Bound) error {
+func printBound(w io.Writer, list []gen.Bound, coverage []gen.Coverage) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SYMBOL\tPOLICY\tWRAPPER\tBOUND AT\tDECLARED AT")
 	for _, b := range list {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(b.Symbol, "-"), cmp.Or(b.Policy, "none"), b.Wrapper, b.At, cmp.Or(b.Declared, "-"))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, c := range coverage {
+		fmt.Fprintln(w, c)
+	}
+	return nil
 }
 
 func boundInJSON(list []gen.Bound) any {

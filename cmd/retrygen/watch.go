@@ -42,6 +42,7 @@ func regenerate(ctx context.Context, config *gen.Config, stdout, stderr io.Write
 		return nil
 	}
 	printProblems(stderr, result)
+	printCoverage(stderr, result)
 	changed := result.Changed()
 	if err := result.Commit(); err != nil {
 		fail(stderr, err)

@@ -39,7 +39,6 @@ const (
 type Method struct {
 	Func
 	Pos string // file:line:col of the declaration, the file absolute
-	Err string // why it cannot be wrapped, or empty
 }
 
 // A Func is a signature.
@@ -52,10 +51,16 @@ type Func struct {
 	Ctx      int    // index of the parameter that is a context.Context, or implements it, or -1
 	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
 	HasError bool   // the last result is an error
-	Request  int    // index of the *http.Request whose context is that of the call, where Ctx is -1; or -1
-	Stream   string // the result that lives on after the call, if any: *http.Response
-	Inputs   []Input
-	Exchange bool // it sends an *http.Request and returns the *http.Response
+	Command  bool   // the only result is a command: its method Err returns the error of the call
+	// TakesError reports whether a new command can be made to hold an error.
+	TakesError bool
+	// NoFailure says why no result shows that a call has failed. It is empty where
+	// HasError or Command is true.
+	NoFailure string
+	Request   int    // index of the *http.Request whose context is that of the call, where Ctx is -1; or -1
+	Stream    string // the result that lives on after the call, if any: *http.Response
+	Inputs    []Input
+	Exchange  bool // it sends an *http.Request and returns the *http.Response
 }
 
 // TakesContext reports whether a call can be given another context.

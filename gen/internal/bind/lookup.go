@@ -163,7 +163,10 @@ func (p *Program) why(path string) string {
 }
 
 // binder turns the types of one package into text for another.
-type binder struct{ home, from *Package }
+type binder struct {
+	home, from *Package
+	recv       recvType // of the methods
+}
 
 func (b binder) function(t *Target, obj *types.Func) (err error) {
 	if err := b.starts(obj); err != nil {
@@ -176,7 +179,7 @@ func (b binder) function(t *Target, obj *types.Func) (err error) {
 	return err
 }
 
-// wrappable describes obj, with an error where a policy cannot serve it.
+// wrappable describes obj. The error says why no wrapper of it can be written.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
 	if err := b.valid(obj); err != nil {
@@ -185,26 +188,15 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 	if err := b.writable(obj.Name(), b.publicSignature(obj.Signature())); err != nil {
 		return f, err
 	}
-	if !f.HasError {
-		return f, noError(obj)
+	switch results := obj.Signature().Results(); {
+	case f.HasError:
+	case results.Len() == 1 && b.recv.isCommand(results.At(0).Type()):
+		f.Command = true
+		f.TakesError = takesError(results.At(0).Type()) && strings.HasPrefix(string(f.Results[0].Type), "*")
+	default:
+		f.NoFailure = b.recv.noFailure(obj)
 	}
 	return f, nil
-}
-
-// noError tells what a function without an error as its last result returns.
-func noError(obj *types.Func) error {
-	results := obj.Signature().Results()
-	for i := range results.Len() {
-		switch t := results.At(i).Type(); {
-		case isError(t):
-			return fmt.Errorf("the error of %s is not its last result: move it there", obj.Name())
-		case i == results.Len()-1 && types.IsInterface(t) && types.Implements(t, errorType):
-			return fmt.Errorf("%s returns %s, and the error with which a policy gives up is none: return error", obj.Name(), plain(t))
-		case i == results.Len()-1 && types.Implements(t, errorType):
-			return fmt.Errorf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
-		}
-	}
-	return fmt.Errorf("%s returns no error, and a retry could not see it fail: let it return one", obj.Name())
 }
 
 // isError reports whether t is error, or a type of one's own that an error can

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"go/ast"
 	"go/types"
 	"strings"
 )
@@ -11,7 +12,16 @@ type Ref struct {
 	Pkg, PkgName string // "": the package itself
 	Name         string
 	Pointer      bool   // *Name
+	Address      bool   // &Name
 	Constraint   string // the build constraint under which it is there, or empty
+}
+
+// A Check is a function that judges the results of a call.
+type Check struct {
+	Name       string
+	Error      bool    // it takes the error, too, and is called after failures as well
+	Params     []Param // its type arguments, where it is generic
+	Constraint string  // the build constraint under which it is there, or empty
 }
 
 // SplitRef cuts the name of a variable or type into import path (empty for the
@@ -71,6 +81,54 @@ func (p *Package) ErrorType(symbol string) (Ref, error) {
 		return ref, fmt.Errorf("%s is an interface: write it without the *", ref.Name)
 	}
 	return ref, nil
+}
+
+// SharedVar finds a variable that has what calls share: a pointer to the type typ
+// of the package at path, or such a value if its zero value can be used.
+func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
+	ref, obj, err := p.ref(symbol)
+	if err != nil {
+		return ref, err
+	}
+	v, ok := obj.(*types.Var)
+	if !ok {
+		return ref, fmt.Errorf("%s is not a variable", ref.Name)
+	}
+	pointer, isPointer := types.Unalias(v.Type()).(*types.Pointer)
+	switch {
+	case zero && isNamed(types.Unalias(v.Type()), path, typ):
+		ref.Address = true
+	case !isPointer || !isNamed(types.Unalias(pointer.Elem()), path, typ):
+		return ref, fmt.Errorf("it is of type %s: declare it as *retry.%s", plain(v.Type()), typ)
+	case !p.program.initialised(v):
+		return ref, fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = retry.New%s(…)", ref.Name, typ)
+	}
+	return ref, nil
+}
+
+// initialised reports whether the declaration of a package-level variable gives
+// it a value.
+func (p *Program) initialised(v *types.Var) (found bool) {
+	from := p.byPath[v.Pkg().Path()]
+	if from == nil || from.loaded == nil {
+		return false
+	}
+	for _, file := range from.loaded.Syntax {
+		if !(file.FileStart <= v.Pos() && v.Pos() <= file.FileEnd) {
+			continue
+		}
+		for _, decl := range file.Decls {
+			decl, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				spec, ok := spec.(*ast.ValueSpec)
+				found = found || ok && len(spec.Values) > 0 && spec.Pos() <= v.Pos() && v.Pos() < spec.End()
+			}
+		}
+	}
+	return found
 }
 
 func (p *Package) ref(symbol string) (Ref, types.Object, error) {
@@ -147,12 +205,45 @@ func (p *Package) Fallback(name string, fn Func, params []Param, recv string) (i
 	return false, isGeneric, b.constraint(f), nil
 }
 
+// Check checks that the function called name can judge the results of fn: it
+// takes all of them, or all but the error, and returns an error. params are the
+// type parameters that fn speaks of, as for Fallback.
+func (p *Package) Check(name string, fn Func, params []Param) (check Check, err error) {
+	obj := p.lookup(name)
+	if obj == nil {
+		return check, fmt.Errorf("the package has no function %s%s", name, DidYouMean(name, p.names(p)))
+	}
+	f, ok := obj.(*types.Func)
+	if !ok {
+		return check, fmt.Errorf("%s is not a function", name)
+	}
+	b := binder{home: p, from: p}
+	has := b.signature(f)
+	if f.Signature().TypeParams().Len() > 0 {
+		check.Params = params
+		if has, err = b.instance(f, params); err != nil {
+			return check, err
+		}
+	}
+	values := fn.Results
+	if fn.HasError {
+		values = values[:len(values)-1]
+	}
+	want := []Param{{Type: "error", typ: types.Universe.Lookup("error").Type()}}
+	check.Error = fn.HasError && assignable(fn.Results, has.Params)
+	if has.Variadic || !sameTypes(has.Results, want) || !check.Error && !assignable(values, has.Params) {
+		return check, fmt.Errorf("%s must be func%s, but is func%s", name, show(values, want), show(has.Params, has.Results))
+	}
+	check.Name, check.Constraint = name, b.constraint(f)
+	return check, nil
+}
+
 // instance describes the generic function f as it is with params as type
 // arguments.
 func (b binder) instance(f *types.Func, params []Param) (Func, error) {
 	sig := f.Signature()
 	if has := sig.TypeParams().Len(); has != len(params) {
-		return Func{}, fmt.Errorf("%s must have as many type parameters as what it stands in for, %d, but has %d", f.Name(), len(params), has)
+		return Func{}, fmt.Errorf("%s must have as many type parameters as what is bound, %d, but has %d", f.Name(), len(params), has)
 	}
 	var args []types.Type
 	for _, p := range params {
@@ -172,6 +263,20 @@ func sameTypes(a, b []Param) bool {
 	}
 	for i := range a {
 		if a[i].Type != b[i].Type && !types.Identical(a[i].typ, b[i].typ) {
+			return false
+		}
+	}
+	return true
+}
+
+// assignable reports whether the values can be the arguments of parameters.
+func assignable(values, params []Param) bool {
+	if len(values) != len(params) {
+		return false
+	}
+	for i, v := range values {
+		same := v.Type == params[i].Type
+		if !same && (v.typ == nil || params[i].typ == nil || !types.AssignableTo(v.typ, params[i].typ)) {
 			return false
 		}
 	}

@@ -69,6 +69,7 @@ func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) er
 			return b.sealed(t.Name, m)
 		}
 	}
+	b.recv = recvTypeOf(obj.Type())
 	return b.methods(t, obj, slices.Collect(iface.Methods()))
 }
 
@@ -85,28 +86,35 @@ func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 	if len(methods) == 0 {
 		return fmt.Errorf("%s is no interface and has no exported methods: bind a function, or export one", t.Name)
 	}
+	b.recv = recvTypeOf(types.NewPointer(typ))
 	return b.methods(t, obj, methods)
 }
+
+// A MethodError says that a type cannot be bound because of one of its methods.
+type MethodError struct {
+	Method string
+	Err    error
+}
+
+func (e *MethodError) Error() string { return e.Err.Error() }
+
+func (e *MethodError) Unwrap() error { return e.Err }
 
 // methods adds the methods of a type, all of which have to be written.
 func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) error {
 	t.Constraint, t.Offers = b.constraint(obj, methods...), b.offers(methods)
 	for _, m := range methods {
-		f, err := b.wrappable(m)
-		one := Method{Func: f, Pos: b.from.place(m)}
-		if err != nil {
-			one.Err = err.Error()
-		}
 		if err := b.valid(m); err != nil {
-			return err
+			return &MethodError{m.Name(), err}
 		}
-		if err := b.writable(m.Name(), b.publicSignature(m.Signature())); err != nil {
-			if t.Kind == Interface {
-				return fmt.Errorf("nothing here can implement it: %w", err)
-			}
-			return fmt.Errorf("%w; or bind single methods, as %s.METHOD", err, t.Name)
+		f, err := b.wrappable(m)
+		switch {
+		case err != nil && t.Kind == Interface:
+			return &MethodError{m.Name(), fmt.Errorf("nothing here can implement it: %w", err)}
+		case err != nil:
+			return &MethodError{m.Name(), fmt.Errorf("%w; or bind single methods, as %s.METHOD", err, t.Name)}
 		}
-		t.Methods = append(t.Methods, one)
+		t.Methods = append(t.Methods, Method{Func: f, Pos: b.from.place(m)})
 	}
 	slices.SortFunc(t.Methods, func(a, b Method) int { return strings.Compare(a.Name, b.Name) })
 	return nil
@@ -145,6 +153,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 		t.Recv.Type = "*" + t.Recv.Type
 	}
 	t.Pos, t.Constraint = b.from.place(m), b.constraint(obj, m)
+	b.recv = recvTypeOf(types.NewPointer(typ))
 	t.Func, err = b.wrappable(m)
 	return err
 }

@@ -18,6 +18,8 @@ type Use struct {
 
 	FallbackMethod bool         // Fallback is a method of the receiver
 	FallbackParams []bind.Param // its type arguments, where it is generic
+
+	Check bind.Check // judges the results; without a name, there is none
 }
 
 // body is one wrapper's body in the making.
@@ -31,6 +33,7 @@ type body struct {
 	shared, group *jen.Statement
 	declared      []jen.Code // the results, where the signature does not name them
 	types         []jen.Code // of the results
+	empty         jen.Code   // the type of a command, without the pointer
 }
 
 // derives reports whether each attempt, the first included, has a context of its
@@ -63,7 +66,7 @@ func (b body) code() []jen.Code {
 func (b body) derives() bool { return b.use.derives(b.fn) }
 
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
-func (b body) err() *jen.Statement     { return jen.Id(b.l.results[len(b.l.results)-1]) }
+func (b body) err() *jen.Statement     { return jen.Id(b.l.err) }
 
 // ctx is the context of the call: a parameter, or that of a request.
 func (b body) ctx() *jen.Statement {
@@ -85,29 +88,7 @@ func (b body) attempt() *jen.Statement {
 	return b.call(jen.Id(b.l.call).Dot("Attempt").Call(b.ctx()))
 }
 
-// success is the return of a success, after what is said to those who share.
-func (b body) success(before ...jen.Code) []jen.Code {
-	values := append(ids(b.l.results[:len(b.l.results)-1]), jen.Nil())
-	return append(before, jen.Return(jen.List(values...)))
-}
-
 func (b body) succeed() jen.Code { return jen.Id(b.l.call).Dot("Succeed").Call() }
-
-// giveUp is the return of a failure for good.
-func (b body) giveUp() jen.Code {
-	if b.use.Fallback == "" {
-		return jen.Return(b.results())
-	}
-	recv, args := b.l.recv, b.l.params
-	if b.use.recv {
-		recv, args = args[0], args[1:]
-	}
-	f := jen.Id(b.use.Fallback).Add(typeArgs(b.use.FallbackParams))
-	if b.use.FallbackMethod {
-		f = jen.Id(recv).Dot(b.use.Fallback)
-	}
-	return jen.Return(f.Call(append(ids(args), b.err())...))
-}
 
 // next emits
 //
@@ -115,16 +96,7 @@ func (b body) giveUp() jen.Code {
 //		return user, err
 //	}
 func (b body) next() jen.Code {
-	return jen.If(b.err().Op("=").Id(b.l.call).Dot("Next").Call(b.ctx(), b.err()), b.err().Op("!=").Nil()).Block(b.giveUp())
-}
-
-// try emits
-//
-//	if user, err = s.next.Get(…); err == nil {
-//		return user, nil
-//	}
-func (b body) try(call *jen.Statement, before ...jen.Code) jen.Code {
-	return jen.If(b.results().Op("=").Add(call), b.err().Op("==").Nil()).Block(b.success(before...)...)
+	return jen.If(b.err().Op("=").Id(b.l.call).Dot("Next").Call(b.ctx(), b.err()), b.err().Op("!=").Nil()).Block(b.giveUp()...)
 }
 
 // key emits
@@ -191,13 +163,15 @@ func (p printer) resultTypes(fn bind.Func) (types []jen.Code) {
 	return types
 }
 
-// declare declares the results where the signature does not.
+// declare declares the results and the error where the signature does not.
 func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
-	if l.named {
-		return nil
+	if !l.named {
+		for i, r := range fn.Results {
+			code = append(code, jen.Var().Id(l.results[i]).Add(p.typ(r.Type)))
+		}
 	}
-	for i, r := range fn.Results {
-		code = append(code, jen.Var().Id(l.results[i]).Add(p.typ(r.Type)))
+	if !fn.HasError {
+		code = append(code, jen.Var().Id(l.err).Error())
 	}
 	return code
 }
@@ -216,37 +190,23 @@ func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 //
 // A call of the loop's own would be copied twice with each retry.
 func (b body) peeled() []jen.Code {
-	assign := ":="
-	if b.l.named {
-		assign = "="
-	}
 	var first, later []jen.Code
 	if b.use.Budget != "" && b.use.Unit < 0 {
 		first = append(first, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 		later = append(later, b.succeed())
 	}
-	return []jen.Code{
-		b.results().Op(assign).Add(b.call(nil)),
-		jen.If(b.err().Op("==").Nil()).Block(b.success(first...)...),
-		b.begin(),
-		jen.For().Block(append(b.rewind(), b.next(), b.try(b.attempt(), later...))...),
-	}
+	loop := append(b.rewind(), b.next())
+	loop = append(loop, b.try(b.attempt(), b.succeeded(), b.success(later...)...)...)
+	return append(b.first(b.call(nil), b.success(first...)...), b.begin(), jen.For().Block(loop...))
 }
 
 // derived: a context is derived for each attempt, so that nothing is gained
 // by a first call of its own.
 func (b body) derived() []jen.Code {
-	assign := ":="
-	if b.l.named {
-		assign = "="
-	}
 	return []jen.Code{
 		b.begin(),
 		b.deferEnd(),
-		jen.For().Block(slices.Concat([]jen.Code{
-			b.results().Op(assign).Add(b.attempt()),
-			jen.If(b.err().Op("==").Nil()).Block(b.success()...),
-		}, b.rewind(), []jen.Code{b.next()})...),
+		jen.For().Block(slices.Concat(b.first(b.attempt(), b.success()...), b.rewind(), []jen.Code{b.next()})...),
 	}
 }
 
@@ -281,7 +241,7 @@ func (b body) derived() []jen.Code {
 func (b body) guarded() []jen.Code {
 	of := b.shared
 	b.shared = jen.Id(b.l.shared)
-	quiet := b.err().Op("==").Nil().Op("&&").Add(b.field(BreakerField(b.use.Breaker))).Dot("Calm").Call()
+	quiet := b.succeeded().Op("&&").Add(b.field(BreakerField(b.use.Breaker))).Dot("Calm").Call()
 	news := []jen.Code{b.field(BreakerField(b.use.Breaker)).Dot("Succeed").Call(jen.Id(b.l.pass))}
 	if b.use.Budget != "" && b.use.Unit < 0 {
 		quiet.Op("&&").Add(b.field(BudgetField(b.use.Budget))).Dot("Full").Call()
@@ -290,6 +250,10 @@ func (b body) guarded() []jen.Code {
 	var params []jen.Code
 	for i, t := range b.types {
 		params = append(params, jen.Id(b.l.results[i]).Add(t))
+	}
+	args := ids(b.l.results)
+	if !b.fn.HasError {
+		params, args = append(params, b.err().Error()), append(args, b.err())
 	}
 	again := []jen.Code{
 		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(news...)...),
@@ -301,9 +265,9 @@ func (b body) guarded() []jen.Code {
 		jen.Id(b.l.shared).Op(":=").Add(of),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),
 		jen.If(jen.Id(b.l.ready)).Block(
-			jen.If(b.results().Op("=").Add(b.call(nil)), quiet).Block(b.success()...),
+			b.try(b.call(nil), quiet, b.success()...)...,
 		),
-		jen.Return(jen.Func().Params(params...).Params(b.types...).Block(append(again, b.attempts(jen.Empty())...)...).Call(ids(b.l.results)...)),
+		jen.Return(jen.Func().Params(params...).Params(b.types...).Block(append(again, b.attempts(jen.Empty())...)...).Call(args...)),
 	)
 }
 
@@ -337,9 +301,6 @@ func (b body) decide(method string, args ...jen.Code) *jen.Statement {
 //	}
 //	return user, err
 func (b body) attempts(first jen.Code) []jen.Code {
-	return []jen.Code{
-		jen.For(first, b.err().Op("==").Nil(), b.decide("Next", b.err())).
-			Block(append([]jen.Code{b.try(b.attempt(), b.succeed())}, b.rewind()...)...),
-		b.giveUp(),
-	}
+	loop := append(b.try(b.attempt(), b.succeeded(), b.success(b.succeed())...), b.rewind()...)
+	return append([]jen.Code{jen.For(first, b.succeeded(), b.decide("Next", b.err())).Block(loop...)}, b.giveUp()...)
 }

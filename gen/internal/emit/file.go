@@ -42,10 +42,10 @@ type File struct {
 	// Amplification is what retrylint holds the package to, if that is not its
 	// default.
 	Amplification int
-	Breakers      []policy.Breaker // that policies use
-	Budgets       []policy.Budget  // shares, that policies use
-	Groups        []Group          // that bindings use
-	Policies      []Policy         // in the order of the policy file
+	Breakers      []Breaker // that policies use
+	Budgets       []Budget  // shares, that policies use
+	Groups        []Group   // that bindings use
+	Policies      []Policy  // in the order of the policy file
 	Wrappers      []Wrapper
 }
 

@@ -66,11 +66,20 @@ func imported(f File) map[string]string {
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}
+	refer := func(r *bind.Ref) {
+		if r != nil && r.Pkg != "" {
+			paths[r.Pkg] = r.PkgName
+		}
+	}
+	for _, b := range f.Breakers {
+		refer(b.From)
+	}
+	for _, b := range f.Budgets {
+		refer(b.From)
+	}
 	for _, c := range f.Errors {
 		for _, r := range slices.Concat(c.IsRefs, c.AsRefs) {
-			if r.Pkg != "" {
-				paths[r.Pkg] = r.PkgName
-			}
+			refer(&r)
 		}
 		if len(c.GRPC) > 0 {
 			paths[grpcCodes] = "codes"
@@ -152,7 +161,8 @@ func (s scope) name(want string) string {
 type locals struct {
 	recv    string
 	params  []string
-	results []string // the last is the error
+	results []string
+	err     string // the last result, or a variable
 	call    string
 	named   bool // the results are named in the signature
 
@@ -203,6 +213,11 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 		default:
 			l.results[i] = s.name(valueName(fn.Results[i].Type, "v"))
 		}
+	}
+	if fn.HasError {
+		l.err = l.results[len(l.results)-1]
+	} else {
+		l.err = s.name("err")
 	}
 	l.call = s.name("call")
 	l.shared, l.pass, l.ready = s.name("shared"), s.name("pass"), s.name("ready")

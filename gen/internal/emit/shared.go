@@ -35,6 +35,18 @@ type Group struct {
 	New  string // of its constructor: NewImport
 }
 
+// A Breaker is a breaker of the policy file that policies use.
+type Breaker struct {
+	policy.Breaker
+	From *bind.Ref // the variable that has it, or nil
+}
+
+// A Budget is a budget of the policy file that policies use.
+type Budget struct {
+	policy.Budget
+	From *bind.Ref // the variable that has it, or nil
+}
+
 // GroupName returns the name of the type of a group.
 func GroupName(group string) string { return camel(group) }
 
@@ -112,8 +124,11 @@ var actionNames = [...]string{"ActionDefault", "ActionRetry", "ActionFail", "Act
 
 func reference(r bind.Ref) *jen.Statement {
 	s := jen.Null()
-	if r.Pointer {
+	switch {
+	case r.Pointer:
 		s.Op("*")
+	case r.Address:
+		s.Op("&")
 	}
 	if r.Pkg == "" {
 		return s.Id(r.Name)
@@ -178,20 +193,28 @@ func (p printer) shared(out *jen.File) {
 		return
 	}
 	var fields, values []jen.Code
-	add := func(name, typ, constructor string, policy any) {
+	elsewhere := ""
+	add := func(name, typ, constructor string, from *bind.Ref, policy any) {
 		fields = append(fields, jen.Id(name).Op("*").Qual(RuntimePath, typ))
-		values = append(values, jen.Id(name).Op(":").Qual(RuntimePath, constructor).Call(oneLine(reflect.ValueOf(policy))))
+		value := jen.Id(name).Op(":")
+		if from != nil {
+			elsewhere = " Those of other variables are as they are there."
+			value.Add(reference(*from))
+		} else {
+			value.Qual(RuntimePath, constructor).Call(oneLine(reflect.Indirect(reflect.ValueOf(policy))))
+		}
+		values = append(values, value)
 	}
 	for _, b := range p.file.Breakers {
-		add(BreakerField(b.Name), "Breaker", "NewBreaker", b.BreakerPolicy)
+		add(BreakerField(b.Name), "Breaker", "NewBreaker", b.From, b.BreakerPolicy)
 	}
 	for _, b := range p.file.Budgets {
-		add(BudgetField(b.Name), "Budget", "NewBudget", *b.Ratio)
+		add(BudgetField(b.Name), "Budget", "NewBudget", b.From, b.Ratio)
 	}
 	p.comment(out, SharedType+" is what calls share: circuit breakers and retry budgets.")
 	out.Type().Id(SharedType).Struct(fields...).Line()
 
-	p.comment(out, SharedNew+" returns breakers that are closed and budgets that are full.")
+	p.comment(out, wrap(SharedNew+" returns breakers that are closed and budgets that are full."+elsewhere))
 	out.Func().Id(SharedNew).Params().Op("*").Id(SharedType).Block(
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()

@@ -63,6 +63,9 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	if use.Fallback != "" {
 		names = append(names, use.Fallback)
 	}
+	if use.Check.Name != "" {
+		names = append(names, use.Check.Name)
+	}
 	if use.Key || use.Breaker != "" || use.Budget != "" || use.Unit >= 0 {
 		names = append(names, p.aliases[RuntimePath], SharedDefault)
 	}
@@ -84,7 +87,11 @@ func typeNames(t *bind.Target) (names []string) {
 
 // body emits the body of a wrapper. shared is what has its breaker and budget.
 func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement, call func(ctx jen.Code) *jen.Statement) []jen.Code {
-	return body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l), types: p.resultTypes(fn)}.code()
+	b := body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l), types: p.resultTypes(fn)}
+	if fn.TakesError {
+		b.empty = p.typ(fn.Results[0].Type[1:])
+	}
+	return b.code()
 }
 
 // wrapper emits the wrapper of a function or method, or a decorator.

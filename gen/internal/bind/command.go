@@ -1,0 +1,107 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+)
+
+// A recvType is what the methods of a bound type are called on.
+type recvType struct {
+	typ   types.Type // nil: there is none
+	queue bool       // see isQueue
+}
+
+func recvTypeOf(t types.Type) recvType { return recvType{t, isQueue(t)} }
+
+// isCommand reports whether a result holds the error of the call that returned
+// it, as *sql.Row and the commands of Redis clients do: it has a method Err that
+// returns an error, and that error is final when the call returns. It is not for
+//
+//   - a cursor, which has a method Next, or Scan without parameters: its error is
+//     that of what has been read so far;
+//   - what goes on after the call, and therefore has a method that returns a
+//     channel: a context or a future;
+//   - the receiver's own type: such a method is one step of a chain of calls, and
+//     a retry would add the step again;
+//   - a result of a queue, such as a pipeline: its commands are executed later.
+func (r recvType) isCommand(t types.Type) bool {
+	if !hasErr(t) || methodOf(addressed(t), "Next") != nil || r.queue || r.typ != nil && types.Identical(deref(t), deref(r.typ)) {
+		return false
+	}
+	return !slices.ContainsFunc(methodsOf(t), func(m *types.Func) bool {
+		sig := m.Signature()
+		if m.Name() == "Scan" && sig.Params().Len() == 0 {
+			return true
+		}
+		return sig.Results().Len() == 1 && isChannel(sig.Results().At(0).Type())
+	})
+}
+
+// isQueue reports whether the commands of a receiver are executed together, after
+// the methods that return them: it has a method that takes nothing, or a context
+// alone, and returns the list of commands.
+func isQueue(recv types.Type) bool {
+	return slices.ContainsFunc(methodsOf(recv), func(m *types.Func) bool {
+		params, results := m.Signature().Params(), m.Signature().Results()
+		if params.Len() > 1 || params.Len() == 1 && !isContext(params.At(0).Type()) || results.Len() == 0 {
+			return false
+		}
+		list, ok := results.At(0).Type().Underlying().(*types.Slice)
+		return ok && hasErr(list.Elem())
+	})
+}
+
+// hasErr reports whether t has the method Err() error.
+func hasErr(t types.Type) bool {
+	sig := methodOf(addressed(t), "Err")
+	return sig != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isError(sig.Results().At(0).Type())
+}
+
+// takesError reports whether t is a pointer to a struct that can be made to hold
+// an error, by a method SetErr(error).
+func takesError(t types.Type) bool {
+	p, ok := types.Unalias(t).(*types.Pointer)
+	if !ok {
+		return false
+	}
+	_, isStruct := p.Elem().Underlying().(*types.Struct)
+	sig := methodOf(t, "SetErr")
+	return isStruct && sig != nil && sig.Params().Len() == 1 && sig.Results().Len() == 0 && isError(sig.Params().At(0).Type())
+}
+
+// methodsOf returns the exported methods of a value of type t that is a variable.
+func methodsOf(t types.Type) (methods []*types.Func) {
+	if _, pointer := t.Underlying().(*types.Pointer); !pointer && !types.IsInterface(t) {
+		t = types.NewPointer(t)
+	}
+	for s := range types.NewMethodSet(t).Methods() {
+		if m := s.Obj().(*types.Func); m.Exported() {
+			methods = append(methods, m)
+		}
+	}
+	return methods
+}
+
+func isChannel(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Chan)
+	return ok
+}
+
+// noFailure returns why no result of a function shows that a call has failed.
+func (r recvType) noFailure(obj *types.Func) string {
+	results := obj.Signature().Results()
+	for i := range results.Len() {
+		switch t := results.At(i).Type(); {
+		case isError(t):
+			return fmt.Sprintf("the error of %s is not its last result: move it there", obj.Name())
+		case i == results.Len()-1 && types.IsInterface(t) && types.Implements(t, errorType):
+			return fmt.Sprintf("%s returns %s, and the error with which a policy gives up is none: return error", obj.Name(), plain(t))
+		case i == results.Len()-1 && types.Implements(t, errorType):
+			return fmt.Sprintf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
+		case results.Len() == 1 && hasErr(t) && r.queue:
+			return fmt.Sprintf("%s only queues a command, whose error is not known yet: bind the method that executes the queue", obj.Name())
+		}
+	}
+	return fmt.Sprintf("%s returns no error, and a retry could not see it fail: let it return one, or write check: FUNCTION", obj.Name())
+}

@@ -1,0 +1,121 @@
+package emit_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/gen/internal/emit"
+	"github.com/retrygen/retrygen/policy"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Functions of which wrappers are emitted.
+var (
+	get = bind.Func{
+		Name: "Get", Doc: "Get returns a user.", Ctx: 0, Request: -1, HasError: true,
+		Params:  []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "id", Type: "ID"}},
+		Results: []bind.Param{{Type: "*User"}, {Type: "error"}},
+	}
+	named = bind.Func{
+		Name: "Count", Ctx: -1, Request: -1, HasError: true,
+		Results: []bind.Param{{Name: "n", Type: "int"}, {Name: "err", Type: "error"}},
+	}
+	command = bind.Func{
+		Name: "Do", Ctx: 0, Request: -1, Command: true, TakesError: true,
+		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "args", Type: "any"}}, Variadic: true,
+		Results: []bind.Param{{Type: "*Cmd"}},
+	}
+	lookup = bind.Func{
+		Name: "Lookup", Ctx: -1, Request: -1, NoFailure: "Lookup returns no error",
+		Params:  []bind.Param{{Name: "err", Type: "string"}},
+		Results: []bind.Param{{Name: "value", Type: "string"}, {Name: "ok", Type: "bool"}},
+	}
+	closes = bind.Func{Name: "Close", Ctx: -1, Request: -1}
+)
+
+// TestRender compares what is emitted for one policy and one function with
+// testdata/NAME.golden.
+func TestRender(t *testing.T) {
+	breaker := []emit.Breaker{{Breaker: policy.Breaker{BreakerPolicy: retry.BreakerPolicy{Name: "api"}.Effective()}}}
+	ratio := retry.BudgetPolicy{Name: "client"}.Effective()
+	budget := []emit.Budget{{Budget: policy.Budget{Name: "client", Ratio: &ratio}}}
+	checked := bind.Check{Name: "check"}
+	for _, test := range []struct {
+		name   string
+		fn     bind.Func
+		policy policy.Policy
+		use    emit.Use
+	}{
+		{name: "plain", fn: get},
+		{name: "named_results", fn: named},
+		{name: "fallback", fn: get, use: emit.Use{Fallback: "cached"}},
+		{name: "key", fn: get, use: emit.Use{Key: true}},
+		{name: "budget", fn: get, policy: policy.Policy{Budget: "client"}},
+		{name: "breaker", fn: get, policy: policy.Policy{Breaker: "api"}},
+		{name: "limit", fn: get, policy: policy.Policy{Policy: retry.Policy{Timeout: time.Second}}},
+		{name: "limit_breaker", fn: get, policy: policy.Policy{Breaker: "api", Policy: retry.Policy{Timeout: time.Second}}},
+		{name: "command", fn: command},
+		{name: "command_budget", fn: command, policy: policy.Policy{Budget: "client"}},
+		{name: "command_breaker", fn: command, policy: policy.Policy{Breaker: "api"}},
+		{name: "command_breaker_fallback", fn: command, policy: policy.Policy{Breaker: "api"}, use: emit.Use{Fallback: "refused"}},
+		{name: "command_limit", fn: command, policy: policy.Policy{Policy: retry.Policy{AttemptTimeout: time.Second}}},
+		{name: "command_limit_breaker", fn: command, policy: policy.Policy{Breaker: "api", Policy: retry.Policy{Timeout: time.Second}}},
+		{name: "command_check", fn: command, use: emit.Use{Check: checked}},
+		{name: "check", fn: get, use: emit.Use{Check: checked}},
+		{name: "check_error", fn: get, use: emit.Use{Check: bind.Check{Name: "check", Error: true}}},
+		{name: "check_breaker", fn: get, policy: policy.Policy{Breaker: "api", Budget: "client"}, use: emit.Use{Check: checked}},
+		{name: "check_limit", fn: named, use: emit.Use{Check: checked}},
+		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.policy.Name, test.policy.Policy.Name = "read", "read"
+			test.policy.Schedule = test.policy.Effective()
+			one := emit.Policy{Policy: test.policy, Var: "policyRead"}
+			test.use.Policy, test.use.Unit = &one, -1
+			file := emit.File{
+				Package: "shop", Path: "example.com/shop", Source: "retry.yaml", Taken: func(string) bool { return false },
+				Policies: []emit.Policy{one},
+				Wrappers: []emit.Wrapper{{
+					Target: &bind.Target{Kind: bind.Function, Name: test.fn.Name, Func: test.fn}, Name: "Retry" + test.fn.Name, Use: &test.use,
+				}},
+			}
+			if test.policy.Breaker != "" {
+				file.Breakers = breaker
+			}
+			if test.policy.Budget != "" {
+				file.Budgets = budget
+			}
+			golden(t, file)
+		})
+	}
+}
+
+// golden compares what is rendered with the golden file of the test.
+func golden(t *testing.T, file emit.File) {
+	t.Helper()
+	got, err := emit.Render(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join("testdata", filepath.Base(t.Name())+".golden")
+	if *update {
+		if err := os.WriteFile(name, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}

@@ -1,0 +1,124 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+)
+
+// failure returns the expression of the error that the results of an attempt
+// amount to, where the callee does not return it: that of a command, or that of a
+// check. always is false where it is evaluated only if the callee has returned no
+// error. It returns nil where the error of the callee is all there is.
+func (b body) failure() (expr *jen.Statement, always bool) {
+	results := ids(b.l.results)
+	check := b.use.Check
+	switch {
+	case check.Name != "":
+		if b.fn.HasError && !check.Error {
+			results = results[:len(results)-1]
+		}
+		return jen.Id(check.Name).Add(typeArgs(check.Params)).Call(results...), !b.fn.HasError || check.Error
+	case b.fn.Command:
+		return jen.Add(results[0]).Dot("Err").Call(), true
+	}
+	return nil, false
+}
+
+// first emits an attempt with variables of its own, and what follows a success:
+//
+//	user, err := s.next.Get(ctx, id)
+//	if err == nil {
+//		return user, nil
+//	}
+//
+// The error of a command, and that of a check, follow the call:
+//
+//	cmd := s.next.Get(ctx, key)		user, err := s.next.Get(ctx, id)
+//	err := cmd.Err()			if err == nil {
+//							err = checkGet(user)
+//						}
+func (b body) first(call *jen.Statement, then ...jen.Code) []jen.Code {
+	assign, assignErr := ":=", "="
+	if b.l.named {
+		assign = "="
+	}
+	if !b.fn.HasError {
+		assignErr = ":="
+	}
+	code := []jen.Code{b.results().Op(assign).Add(call)}
+	switch failure, always := b.failure(); {
+	case failure == nil:
+	case always:
+		code = append(code, b.err().Op(assignErr).Add(failure))
+	default:
+		code = append(code, b.ifNoError(failure))
+	}
+	return append(code, jen.If(b.err().Op("==").Nil()).Block(then...))
+}
+
+// try emits an attempt whose results are declared already, and what follows if
+// the condition success holds as well:
+//
+//	if user, err = s.next.Get(…); err == nil {
+//		return user, nil
+//	}
+func (b body) try(call, success *jen.Statement, then ...jen.Code) []jen.Code {
+	attempt := b.results().Op("=").Add(call)
+	switch failure, always := b.failure(); {
+	case failure == nil:
+		return []jen.Code{jen.If(attempt, success).Block(then...)}
+	case always:
+		return []jen.Code{attempt, jen.If(b.err().Op("=").Add(failure), success).Block(then...)}
+	default:
+		return []jen.Code{attempt, b.ifNoError(failure), jen.If(success).Block(then...)}
+	}
+}
+
+// ifNoError emits
+//
+//	if err == nil {
+//		err = checkGet(user)
+//	}
+func (b body) ifNoError(failure *jen.Statement) jen.Code {
+	return jen.If(b.succeeded()).Block(b.err().Op("=").Add(failure))
+}
+
+func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
+
+// giveUp is the return of a failure for good: the results of the last attempt, or
+// those of the fallback. A command that was never executed is made here:
+//
+//	if cmd == nil {
+//		cmd = &redis.StringCmd{}
+//		cmd.SetErr(err)
+//	}
+//	return cmd
+func (b body) giveUp() (code []jen.Code) {
+	if b.use.Fallback == "" {
+		if b.fn.Command && b.use.Breaker != "" {
+			cmd := b.results()
+			code = append(code, jen.If(cmd.Clone().Op("==").Nil()).Block(
+				cmd.Clone().Op("=").Op("&").Add(b.empty).Values(),
+				cmd.Clone().Dot("SetErr").Call(b.err()),
+			))
+		}
+		return append(code, jen.Return(b.results()))
+	}
+	recv, args := b.l.recv, b.l.params
+	if b.use.recv {
+		recv, args = args[0], args[1:]
+	}
+	f := jen.Id(b.use.Fallback).Add(typeArgs(b.use.FallbackParams))
+	if b.use.FallbackMethod {
+		f = jen.Id(recv).Dot(b.use.Fallback)
+	}
+	return append(code, jen.Return(f.Call(append(ids(args), b.err())...)))
+}
+
+// success is the return of a success, after what is reported to those who share.
+func (b body) success(before ...jen.Code) []jen.Code {
+	values := ids(b.l.results)
+	if b.fn.HasError {
+		values[len(values)-1] = jen.Nil()
+	}
+	return append(before, jen.Return(jen.List(values...)))
+}

@@ -1,0 +1,198 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/gen/internal/emit"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A Coverage says how many methods of a bound type a policy serves.
+type Coverage struct {
+	Source    string // the policy file
+	Symbol    string // the type, as the policy file names it
+	Methods   int
+	Retried   int // under a policy
+	Forwarded int // called unchanged: bound to none, or nothing shows that they fail
+	Refused   int // no policy can serve them as the policy file says
+
+	// Doubtful reports whether more may be wanted than is retried: methods are
+	// refused, or are forwarded although they take a context, or most are forwarded.
+	// Those that the policy file binds to none do not count.
+	Doubtful bool
+}
+
+// String returns a line such as "Store: 4 of 6 methods retried, 1 forwarded, 1
+// refused".
+func (c Coverage) String() string {
+	return fmt.Sprintf("%s: %d of %d methods retried, %d forwarded, %d refused", c.Symbol, c.Retried, c.Methods, c.Forwarded, c.Refused)
+}
+
+// A refusal is a problem with one of several methods of a bound type.
+type refusal struct {
+	policy.Problem
+	symbol string // of the method, as it is in the text
+	line   string // binds the method so that the problem does not arise
+}
+
+// cause returns the text without what to do about it.
+func (r refusal) cause() string {
+	before, after, _ := strings.Cut(r.Text, r.symbol)
+	if what, _, ok := strings.Cut(after, ": "); ok && what != "" {
+		return before + r.symbol + what
+	}
+	return r.Text
+}
+
+// methods gives every method of a bound type its policy.
+func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
+	if !r.entries(b, w.Target) {
+		return
+	}
+	cover := Coverage{Source: r.unit.source, Symbol: b.Symbol, Methods: len(w.Target.Methods)}
+	var refusals []refusal
+	silent := 0
+	for _, m := range w.Target.Methods {
+		before := len(r.problems)
+		entry, tie := b.MethodFor(m.Name)
+		use, none := r.method(b, entry, tie, w.Target, m)
+		refused := len(policy.AtLeast(rules.Error, r.problems[before:])) > 0
+		for _, p := range r.problems[before:] {
+			refusals = append(refusals, refusal{p, b.Symbol + "." + m.Name, m.Name + ": none"})
+		}
+		r.problems = r.problems[:before]
+		switch {
+		case refused:
+			cover.Refused++
+		case use != nil:
+			cover.Retried++
+		default:
+			cover.Forwarded++
+			if !none {
+				silent++
+				cover.Doubtful = cover.Doubtful || m.TakesContext()
+			}
+		}
+		w.By = append(w.By, use)
+		bound := Bound{Symbol: b.Symbol + "." + m.Name, Wrapper: w.Name + "." + m.Name, Declared: m.Pos}
+		if use != nil {
+			bound.Policy = use.Name
+		}
+		pos := b.Pos
+		if entry != nil {
+			pos = entry.Pos
+		}
+		r.note(bound, pos)
+	}
+	cover.Doubtful = cover.Doubtful || cover.Refused > 0 || silent > cover.Retried
+	r.problems = append(r.problems, merge(refusals)...)
+	r.coverage = append(r.coverage, cover)
+}
+
+// method returns how a method is served by the entry of the binding that is for
+// it, if there is one. It returns nil if the method is called unchanged; none
+// reports whether the policy file says so.
+func (r *resolver) method(b policy.Binding, entry, tie *policy.Method, target *bind.Target, m bind.Method) (use *emit.Use, none bool) {
+	symbol := b.Symbol + "." + m.Name
+	by, pos := b.Use, b.Pos
+	if entry != nil {
+		by, pos = entry.Use, entry.Pos
+		if by.Idempotent == rules.Unknown {
+			by.Idempotent = b.Idempotent
+		}
+	}
+	switch {
+	case tie != nil:
+		r.problem(tie.Pos, "P904", "%s matches %s and %s, of which neither is more specific: write an entry for %s", symbol, entry.Name, tie.Name, m.Name)
+	case by.Policy == "" && entry != nil:
+		return nil, true
+	case by.Policy == "" && m.NoFailure == "":
+		r.problem(pos, "P904", "%s returns an error and has no policy: write one under methods, or %s: none", symbol, m.Name)
+	case by.Policy == "":
+	case m.NoFailure != "" && by.Check.Name == "" && (entry == nil || entry.IsPattern()):
+		// There is nothing to retry.
+	case m.NoFailure != "" && by.Check.Name == "":
+		r.problem(pos, "P904", "%s cannot be bound: %s", symbol, m.NoFailure)
+	default:
+		return r.serve(by, target, "", served{fn: m.Func, symbol: symbol, pos: pos, method: m.Name}), false
+	}
+	return nil, false
+}
+
+// entries judges the entries of methods before those are served, and reports
+// whether there is anything to serve.
+func (r *resolver) entries(b policy.Binding, target *bind.Target) bool {
+	retried := func(u policy.Use, m bind.Method) bool { return m.NoFailure == "" || u.Check.Name != "" }
+	if !slices.ContainsFunc(target.Methods, func(m bind.Method) bool {
+		entry, _ := b.MethodFor(m.Name)
+		return retried(b.Use, m) || entry != nil && retried(entry.Use, m)
+	}) {
+		fix := "there is nothing to retry"
+		if target.Offers != "" {
+			fix = "bind what its methods return, such as " + target.Offers
+		}
+		r.problem(b.Pos, "P904", "%s has no method that returns an error as its last result: %s", b.Symbol, fix)
+		return false
+	}
+	for i := range b.Methods {
+		e := &b.Methods[i]
+		var names []string
+		matches, serves := false, e.Policy == ""
+		for _, m := range target.Methods {
+			names = append(names, m.Name)
+			if e.Matches(m.Name) {
+				matches, serves = true, serves || retried(e.Use, m)
+			}
+		}
+		switch {
+		case !matches && e.IsPattern():
+			r.problem(e.Pos, "P904", "%s has no method that matches %s: correct the pattern, or remove it", b.Symbol, e.Name)
+		case !matches:
+			r.problem(e.Pos, "P904", "%s has no method %s%s", b.Symbol, e.Name, bind.DidYouMean(e.Name, names))
+		case !serves && e.IsPattern():
+			r.problem(e.Pos, "P904", "no method of %s that matches %s returns an error, so that there is nothing to retry: write %s: none", b.Symbol, e.Name, e.Name)
+		case strings.Trim(e.Name, "*") == "" && b.Policy != "":
+			r.problem(b.Pos, "P904", "no method of %s is left to policy %s, since %s matches all: remove one of the two", b.Symbol, b.Policy, e.Name)
+		}
+	}
+	return true
+}
+
+// merge makes one problem of those that several methods have alike, with lines
+// to paste.
+func merge(refusals []refusal) (problems []policy.Problem) {
+	type kind struct {
+		policy.Pos
+		rule, start string
+	}
+	var kinds []kind
+	alike := map[kind][]refusal{}
+	for _, one := range refusals {
+		start, _, _ := strings.Cut(one.Text, one.symbol)
+		k := kind{one.Pos, one.Rule, start}
+		if alike[k] == nil {
+			kinds = append(kinds, k)
+		}
+		alike[k] = append(alike[k], one)
+	}
+	for _, k := range kinds {
+		list := alike[k]
+		p := list[0].Problem
+		if more := len(list) - 1; more > 0 {
+			s := "s"
+			if more == 1 {
+				s = ""
+			}
+			p.Text = fmt.Sprintf("%s, and %d more method%s likewise: write under methods", list[0].cause(), more, s)
+			for _, one := range list {
+				p.Paste += one.line + "\n"
+			}
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
