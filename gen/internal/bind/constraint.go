@@ -9,6 +9,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
 // And joins build constraints, each once; an empty one is none.
@@ -34,22 +36,45 @@ func And(constraints ...string) string {
 }
 
 // constraint returns the build constraint under which the package declares a
-// function or type, or a method (as T.M), at pos. Where other builds have another
-// file with it, as with one for each system, there is none.
+// function, type or value, or a method (as T.M), as it does at pos: the same
+// signature, and of an interface the same methods. Other builds may have it in
+// other files, as with one for each system.
 func (p *Package) constraint(symbol string, pos token.Pos) string {
 	file := p.fset.Position(pos).Filename
-	text, ok := p.constraints[file]
-	if !ok {
-		text = constraintOf(file)
-		if p.constraints == nil {
-			p.constraints = map[string]string{}
-		}
-		p.constraints[file] = text
-	}
-	if other := p.elsewhere()[symbol]; text == "" || other.IsValid() && !p.isTest(other) {
+	own := p.file(file)
+	if own.constraint == "" {
 		return ""
 	}
-	return text
+	p.elsewhere()
+	same := []string{own.constraint}
+	for _, other := range p.others {
+		if shape, ok := other.shapes[symbol]; ok && shape == own.shapes[symbol] && other.constraint != "" {
+			same = append(same, other.constraint)
+		}
+	}
+	return Or(same...)
+}
+
+// buildFile is a file of a package as far as builds matter.
+type buildFile struct {
+	constraint string
+	shapes     map[string]string // of what it declares: see shapesOf
+}
+
+// file returns a file of this build.
+func (p *Package) file(name string) buildFile {
+	one, ok := p.files[name]
+	if !ok {
+		if one.constraint = constraintOf(name); one.constraint != "" {
+			file, _ := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			one.shapes = shapesOf(file)
+		}
+		if p.files == nil {
+			p.files = map[string]buildFile{}
+		}
+		p.files[name] = one
+	}
+	return one
 }
 
 // constraintOf returns the build constraint that a file has, by what it says and
@@ -105,17 +130,41 @@ func tagsOf(name string) (tags []string) {
 func (b binder) constraint(obj types.Object, methods ...*types.Func) string {
 	said := []string{b.from.constraint(obj.Name(), obj.Pos())}
 	for _, m := range methods {
-		if m.Pkg() != b.from.types {
-			continue
-		}
 		recv, _ := types.Unalias(deref(m.Signature().Recv().Type())).(*types.Named)
+		from := b.from.declaring(m.Pkg())
 		switch {
-		case recv == nil:
+		case recv == nil || from == nil:
 		case types.IsInterface(recv):
-			said = append(said, b.from.constraint(recv.Obj().Name(), m.Origin().Pos()))
+			said = append(said, from.constraint(recv.Obj().Name(), m.Origin().Pos()))
 		default:
-			said = append(said, b.from.constraint(recv.Obj().Name()+"."+m.Name(), m.Origin().Pos()))
+			said = append(said, from.constraint(recv.Obj().Name()+"."+m.Name(), m.Origin().Pos()))
 		}
 	}
 	return And(said...)
+}
+
+// declaring returns the package pkg, which p is or imports, or nil.
+func (p *Package) declaring(pkg *types.Package) *Package {
+	if pkg == nil || p.loaded == nil {
+		return nil
+	}
+	if one := p.program.byPath[pkg.Path()]; one != nil {
+		return one
+	}
+	if one, ok := p.program.imported[pkg.Path()]; ok {
+		return one
+	}
+	if p.program.imported == nil {
+		p.program.imported = map[string]*Package{}
+	}
+	packages.Visit([]*packages.Package{p.loaded}, func(found *packages.Package) bool {
+		if found.PkgPath == pkg.Path() && len(found.GoFiles) > 0 {
+			p.program.imported[pkg.Path()] = &Package{
+				Dir: filepath.Dir(found.GoFiles[0]), Path: found.PkgPath, Name: pkg.Name(), program: p.program,
+				types: pkg, fset: p.fset, loaded: found, ours: p.ours, ignored: found.IgnoredFiles,
+			}
+		}
+		return p.program.imported[pkg.Path()] == nil
+	}, nil)
+	return p.program.imported[pkg.Path()]
 }

@@ -26,6 +26,8 @@ type Program struct {
 	byPath map[string]*Package
 	broken map[string][]packages.Error // packages that cannot be read, by folder and by path
 	loaded []*packages.Package
+
+	imported map[string]*Package // that are not bound; see declaring
 }
 
 // A Package is one loaded package.
@@ -44,8 +46,9 @@ type Package struct {
 	ignored  []string             // files that this build leaves out
 	declared map[string]token.Pos // see elsewhere
 
-	constraints map[string]string // of files; see constraint
-	promised    map[string]bool   // see Promise
+	files    map[string]buildFile // of this build; see file
+	others   []buildFile          // files that this build leaves out; see elsewhere
+	promised map[string]bool      // see Promise
 }
 
 // Load loads the packages of patterns, as the go command in dir understands

@@ -75,6 +75,9 @@ func (p *Package) elsewhere() map[string]token.Pos {
 				p.declared[name] = id.Pos()
 			}
 		}
+		if !strings.HasSuffix(name, "_test.go") {
+			p.others = append(p.others, buildFile{constraintOf(name), shapesOf(file)})
+		}
 	}
 	return p.declared
 }
