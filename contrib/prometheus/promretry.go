@@ -52,10 +52,10 @@ func New(o Options) *Metrics {
 	}
 	return &Metrics{
 		options:     o,
-		consumed:    counter("retry_budget_consumed_total", "Retries that the budget of a job has granted.", perJob...),
-		exhausted:   counter("retry_budget_exhausted_total", "Retries that the budget of a job has refused.", perJob...),
-		completions: counter("best_effort_completions_total", "Jobs that have completed, by reason.", "group", "reason"),
-		late:        counter("best_effort_late_results_total", "Results after enough units had succeeded, by outcome.", "group", "outcome"),
+		consumed:    counter("retry_budget_consumed_total", "Retries granted by the budget of a job.", perJob...),
+		exhausted:   counter("retry_budget_exhausted_total", "Retries refused by the budget of a job.", perJob...),
+		completions: counter("best_effort_completions_total", "Completed jobs, by reason.", "group", "reason"),
+		late:        counter("best_effort_late_results_total", "Late results, by outcome.", "group", "outcome"),
 		ratio: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "best_effort_completion_ratio", Help: "Share of a job's units that have succeeded.",
 		}, perJob),

@@ -38,10 +38,10 @@ func run(t *testing.T, m *Metrics, jobID string) {
 }
 
 const shared = `
-# HELP best_effort_completions_total Jobs that have completed, by reason.
+# HELP best_effort_completions_total Completed jobs, by reason.
 # TYPE best_effort_completions_total counter
 best_effort_completions_total{group="import",reason="min_dcs_reached"} 2
-# HELP best_effort_late_results_total Results after enough units had succeeded, by outcome.
+# HELP best_effort_late_results_total Late results, by outcome.
 # TYPE best_effort_late_results_total counter
 best_effort_late_results_total{group="import",outcome="logged"} 2
 best_effort_late_results_total{group="import",outcome="updated"} 2
@@ -55,10 +55,10 @@ func TestMetrics(t *testing.T) {
 # HELP best_effort_completion_ratio Share of a job's units that have succeeded.
 # TYPE best_effort_completion_ratio gauge
 best_effort_completion_ratio{group="import"} 0.6666666666666666
-# HELP retry_budget_consumed_total Retries that the budget of a job has granted.
+# HELP retry_budget_consumed_total Retries granted by the budget of a job.
 # TYPE retry_budget_consumed_total counter
 retry_budget_consumed_total{group="import"} 4
-# HELP retry_budget_exhausted_total Retries that the budget of a job has refused.
+# HELP retry_budget_exhausted_total Retries refused by the budget of a job.
 # TYPE retry_budget_exhausted_total counter
 retry_budget_exhausted_total{group="import"} 2
 `
@@ -79,10 +79,10 @@ func TestMetricsByJob(t *testing.T) {
 # HELP best_effort_completion_ratio Share of a job's units that have succeeded.
 # TYPE best_effort_completion_ratio gauge
 best_effort_completion_ratio{group="import",job_id="job\n\"2\"\\"} 0.6666666666666666
-# HELP retry_budget_consumed_total Retries that the budget of a job has granted.
+# HELP retry_budget_consumed_total Retries granted by the budget of a job.
 # TYPE retry_budget_consumed_total counter
 retry_budget_consumed_total{group="import",job_id="job\n\"2\"\\"} 2
-# HELP retry_budget_exhausted_total Retries that the budget of a job has refused.
+# HELP retry_budget_exhausted_total Retries refused by the budget of a job.
 # TYPE retry_budget_exhausted_total counter
 retry_budget_exhausted_total{group="import",job_id="job\n\"2\"\\"} 1
 `
@@ -103,7 +103,8 @@ func TestVectors(t *testing.T) {
 				switch e[0] {
 				case "completion", "ratio":
 					kind := map[any]job.EventKind{"completion": job.EventCompletion, "ratio": job.EventRatio}[e[0]]
-					m.Observe(job.Event{Kind: kind, JobID: e[1].(string), Reason: reason(t, e[2]), Decision: job.Decision{Ratio: e[3].(float64)}})
+					m.Observe(job.Event{Kind: kind, JobID: e[1].(string), Reason: reason(t, e[2]),
+						Decision: job.Decision{Ratio: e[3].(float64)}})
 				case "late":
 					m.Observe(job.Event{Kind: job.EventLateResult, Reason: reason(t, e[1])})
 				}

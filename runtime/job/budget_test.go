@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,29 +20,35 @@ func TestBudgetClamps(t *testing.T) {
 		"low total":           {BudgetPolicy{Retries: 2}, 2, 2, ""},
 		"low total, per unit": {BudgetPolicy{Retries: 2, PerUnit: 3}, 2, 2, "per_unit 3 is clamped to 2"},
 		"ceilings":            {BudgetPolicy{Retries: 50, PerUnit: 5}, 50, 5, ""},
-		"above ceilings":      {BudgetPolicy{Retries: 51, PerUnit: 6}, 50, 5, "retries 51 is clamped to 50; per_unit 6 is clamped to 5"},
+		"above ceilings": {BudgetPolicy{Retries: 51, PerUnit: 6}, 50, 5,
+			"retries 51 is clamped to 50; per_unit 6 is clamped to 5"},
 		"unlimited": {
 			BudgetPolicy{Retries: retry.Unlimited, PerUnit: retry.Unlimited}, 50, 5,
 			"retries unlimited is clamped to 50; per_unit unlimited is clamped to 5",
 		},
 		"no ceilings": {
-			BudgetPolicy{Retries: 1000, PerUnit: 999, MaxRetries: retry.Unlimited, MaxPerUnit: retry.Unlimited}, 1000, 999, "",
+			BudgetPolicy{Retries: 1000, PerUnit: 999, MaxRetries: retry.Unlimited, MaxPerUnit: retry.Unlimited},
+			1000, 999, "",
 		},
-		"no retries":           {BudgetPolicy{Retries: NoRetries}, 0, 0, ""},
-		"less than none":       {BudgetPolicy{Retries: -7, PerUnit: -7, MaxRetries: -7}, 0, 0, ""},
-		"none for a unit":      {BudgetPolicy{PerUnit: NoRetries}, 20, 0, ""},
-		"request":              {BudgetPolicy{}.Request(7, 4), 7, 4, ""},
-		"request nothing":      {BudgetPolicy{Retries: 6, PerUnit: 2}.Request(0, -1), 6, 2, ""},
-		"request too much":     {BudgetPolicy{MaxRetries: 30}.Request(31, 9), 30, 5, "retries 31 is clamped to 30; per_unit 9 is clamped to 5"},
-		"request of none":      {BudgetPolicy{Retries: NoRetries}.Request(5, 5), 0, 0, "retries 5 is clamped to 0; per_unit 5 is clamped to 0"},
+		"no retries":      {BudgetPolicy{Retries: NoRetries}, 0, 0, ""},
+		"less than none":  {BudgetPolicy{Retries: -7, PerUnit: -7, MaxRetries: -7}, 0, 0, ""},
+		"none for a unit": {BudgetPolicy{PerUnit: NoRetries}, 20, 0, ""},
+		"request":         {BudgetPolicy{}.Request(7, 4), 7, 4, ""},
+		"request nothing": {BudgetPolicy{Retries: 6, PerUnit: 2}.Request(0, -1), 6, 2, ""},
+		"request too much": {BudgetPolicy{MaxRetries: 30}.Request(31, 9), 30, 5,
+			"retries 31 is clamped to 30; per_unit 9 is clamped to 5"},
+		"request of none": {BudgetPolicy{Retries: NoRetries}.Request(5, 5), 0, 0,
+			"retries 5 is clamped to 0; per_unit 5 is clamped to 0"},
 		"request of none each": {BudgetPolicy{PerUnit: NoRetries}.Request(5, 5), 5, 0, "per_unit 5 is clamped to 0"},
 	} {
 		b := NewBudget(tt.policy)
 		if b.retries != tt.retries || b.perUnit != tt.perUnit || b.Clamped() != tt.clamped {
 			t.Errorf("%s: %d retries, %d per unit, %q; want %+v", name, b.retries, b.perUnit, b.Clamped(), tt)
 		}
-		if again := NewBudget(b.Policy()); again.retries != tt.retries || again.perUnit != tt.perUnit || again.Clamped() != "" {
-			t.Errorf("%s: another budget of its policy has %d retries, %d per unit, %q", name, again.retries, again.perUnit, again.Clamped())
+		if again := NewBudget(b.Policy()); again.retries != tt.retries || again.perUnit != tt.perUnit ||
+			again.Clamped() != "" {
+			t.Errorf("%s: another budget of its policy has %d retries, %d per unit, %q", name, again.retries,
+				again.perUnit, again.Clamped())
 		}
 		granted := 0
 		for b.Withdraw("a") == nil {
@@ -62,14 +69,19 @@ func TestFromEnv(t *testing.T) {
 		err    string
 	}{
 		"nothing": {BudgetPolicy{Name: "job", Retries: 4}, nil, BudgetPolicy{Name: "job", Retries: 4}, ""},
-		"empty":   {BudgetPolicy{Retries: 4}, map[string]string{"RETRY_BUDGET_DEFAULT": ""}, BudgetPolicy{Retries: 4}, ""},
+		"empty": {BudgetPolicy{Retries: 4}, map[string]string{"RETRY_BUDGET_DEFAULT": ""},
+			BudgetPolicy{Retries: 4}, ""},
 		"all": {BudgetPolicy{Retries: 4}, map[string]string{
-			"RETRY_BUDGET_DEFAULT": "7", "RETRY_BUDGET_MAX": "70", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2", "RETRY_BUDGET_PER_WORKFLOW_MAX": "1",
+			"RETRY_BUDGET_DEFAULT": "7", "RETRY_BUDGET_MAX": "70", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2",
+			"RETRY_BUDGET_PER_WORKFLOW_MAX": "1",
 		}, BudgetPolicy{Retries: 7, MaxRetries: 70, PerUnit: 2, MaxPerUnit: 1}, ""},
-		"none stays none": {none, map[string]string{"RETRY_BUDGET_DEFAULT": "7", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2"}, none, ""},
+		"none stays none": {none,
+			map[string]string{"RETRY_BUDGET_DEFAULT": "7", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2"}, none, ""},
 		"no numbers": {BudgetPolicy{Retries: 4}, map[string]string{
 			"RETRY_BUDGET_DEFAULT": "0", "RETRY_BUDGET_MAX": "many", "RETRY_BUDGET_PER_WORKFLOW_DEFAULT": "2",
-		}, BudgetPolicy{Retries: 4}, "RETRY_BUDGET_DEFAULT: \"0\" is not a whole number from 1\nRETRY_BUDGET_MAX: \"many\" is not a whole number from 1"},
+		}, BudgetPolicy{Retries: 4},
+			"RETRY_BUDGET_DEFAULT: \"0\" is not a whole number from 1\n" +
+				"RETRY_BUDGET_MAX: \"many\" is not a whole number from 1"},
 	} {
 		got, err := tt.policy.FromEnv(func(name string) (string, bool) { text, ok := tt.env[name]; return text, ok })
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
@@ -109,7 +121,8 @@ func TestUnitOfBudget(t *testing.T) {
 	left(0)
 	err := a.Withdraw()
 	want := &BudgetError{Reason: ReasonJobBudget, Unit: "a", Consumed: 3, Limit: 3}
-	if got, ok := errors.AsType[*BudgetError](err); !ok || !reflect.DeepEqual(got, want) || !errors.Is(err, retry.ErrJobBudget) || errors.Is(err, retry.ErrBudget) {
+	if got, ok := errors.AsType[*BudgetError](err); !ok || !reflect.DeepEqual(got, want) ||
+		!errors.Is(err, retry.ErrJobBudget) || errors.Is(err, retry.ErrBudget) {
 		t.Errorf("got %#v, want %#v", err, want)
 	}
 }
@@ -130,12 +143,14 @@ func TestNilBudget(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	for _, got := range []string{Reason(200).String(), EventKind(200).String(), Late(200).String()} {
+	for _, got := range []string{
+		Reason(len(reasonWords)).String(), EventKind(len(eventNames)).String(), Late(len(lateNames)).String(),
+	} {
 		if got != "unknown" {
 			t.Errorf("got %q", got)
 		}
 	}
-	words := strings.Join(reasonWords[:], " ") + " " + strings.Join(eventNames[:], " ") + " " + strings.Join(lateNames[:], " ")
+	words := strings.Join(slices.Concat(reasonWords[:], eventNames[:], lateNames[:]), " ")
 	const want = "waiting waiting_for_all_dcs all_dcs_reported min_dcs_reached deadline_expired" +
 		" allowed job_budget_exhausted workflow_budget_exhausted retry_budget_missing logged updated" +
 		" RetryBudgetConsumed RetryBudgetExhausted BestEffortCompletion BestEffortRatio LateDatacenterResult log_only update_result"

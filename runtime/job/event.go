@@ -66,7 +66,9 @@ func Log(l *slog.Logger) func(Event) {
 		case e.Kind == EventBudgetExhausted:
 			level = slog.LevelWarn
 		}
-		attrs := []slog.Attr{slog.String("group", e.Group), slog.String("job_id", e.JobID), slog.String("reason", e.Text())}
+		attrs := []slog.Attr{
+			slog.String("group", e.Group), slog.String("job_id", e.JobID), slog.String("reason", e.Text()),
+		}
 		if e.Unit != "" {
 			attrs = append(attrs, slog.String("unit", e.Unit))
 		}

@@ -13,13 +13,14 @@ import (
 // Two of three units are enough.
 func ExampleRun() {
 	group := job.NewGroup(job.GroupPolicy{Name: "import", BestEffort: &job.BestEffort{MinSuccess: 2}}, "job-1")
-	outcome, err := job.Run(context.Background(), group, []string{"east", "west", "south"}, func(ctx context.Context, unit string) (int, error) {
-		if unit == "south" {
-			<-ctx.Done() // never answers
-			return 0, ctx.Err()
-		}
-		return len(unit), nil
-	}, nil)
+	outcome, err := job.Run(context.Background(), group, []string{"east", "west", "south"},
+		func(ctx context.Context, unit string) (int, error) {
+			if unit == "south" {
+				<-ctx.Done() // never answers
+				return 0, ctx.Err()
+			}
+			return len(unit), nil
+		}, nil)
 	fmt.Println(outcome.Decision, outcome.Results, err)
 	// Output:
 	// min_dcs_reached (2/2) map[east:4 west:4] <nil>
@@ -30,9 +31,10 @@ func ExampleGroup_Unit() {
 	group := job.NewGroup(job.GroupPolicy{Name: "import", Budget: &job.BudgetPolicy{Retries: 10, PerUnit: 2}}, "job-1")
 	group.Observe(job.Log(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))))
 	policy := retry.Policy{Name: "load", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: retry.None}}
-	_, err := retry.DoWith(context.Background(), &policy, retry.Shared{Budget: group.Unit("east")}, func(context.Context) (int, error) {
-		return 0, fmt.Errorf("connection refused")
-	})
+	_, err := retry.DoWith(context.Background(), &policy, retry.Shared{Budget: group.Unit("east")},
+		func(context.Context) (int, error) {
+			return 0, fmt.Errorf("connection refused")
+		})
 	fmt.Println(err)
 	// Output:
 	// level=WARN msg=RetryBudgetExhausted group=import job_id=job-1 reason="workflow_budget_exhausted (2/2)" unit=east

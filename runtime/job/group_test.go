@@ -56,8 +56,10 @@ func after(delays map[string]time.Duration) func(context.Context, string) (strin
 func TestGroupWaitsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, events := newGroup(t, GroupPolicy{})
-		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": -time.Hour, "c": 2 * time.Second}), nil)
-		if err != nil || !out.Success || len(out.Results) != 2 || out.Errors["b"] != errFailed || out.Decision.String() != "all_dcs_reported" {
+		out, err := Run(t.Context(), g, []string{"a", "b", "c"},
+			after(map[string]time.Duration{"a": time.Second, "b": -time.Hour, "c": 2 * time.Second}), nil)
+		if err != nil || !out.Success || len(out.Results) != 2 || out.Errors["b"] != errFailed ||
+			out.Decision.String() != "all_dcs_reported" {
 			t.Errorf("got %+v, %v", out, err)
 		}
 		if got := events(); !slices.Equal(got, []string{"BestEffortCompletion all_dcs_reported"}) {
@@ -91,12 +93,15 @@ func TestGroupLogsLateResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, events := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})
 		start := time.Now()
-		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
-		if err != nil || out.Decision.String() != "min_dcs_reached (2/2)" || len(out.Results) != 2 || time.Since(start) != 2*time.Second {
+		out, err := Run(t.Context(), g, []string{"a", "b", "c"},
+			after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
+		if err != nil || out.Decision.String() != "min_dcs_reached (2/2)" || len(out.Results) != 2 ||
+			time.Since(start) != 2*time.Second {
 			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
 		}
 		synctest.Wait()
-		if got := events(); !slices.Equal(got, []string{"BestEffortCompletion min_dcs_reached (2/2)", "LateDatacenterResult logged"}) {
+		if got := events(); !slices.Equal(got,
+			[]string{"BestEffortCompletion min_dcs_reached (2/2)", "LateDatacenterResult logged"}) {
 			t.Errorf("events %v", got)
 		}
 	})
@@ -104,18 +109,23 @@ func TestGroupLogsLateResults(t *testing.T) {
 
 func TestGroupUpdatesResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, events := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: LateUpdate, Deadline: time.Minute}})
+		g, events := newGroup(t,
+			GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: LateUpdate, Deadline: time.Minute}})
 		var early []Outcome[string]
 		start := time.Now()
-		out, err := Run(t.Context(), g, []string{"a", "b", "c"}, after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), func(o Outcome[string]) { early = append(early, o) })
+		out, err := Run(t.Context(), g, []string{"a", "b", "c"},
+			after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}),
+			func(o Outcome[string]) { early = append(early, o) })
 		if len(early) != 1 || len(early[0].Results) != 1 || !early[0].Provisional {
 			t.Errorf("provisional results %+v, want one", early)
 		}
-		if err != nil || out.Decision.String() != "deadline_expired (completed: 2)" || len(out.Results) != 2 || time.Since(start) != time.Minute {
+		if err != nil || out.Decision.String() != "deadline_expired (completed: 2)" || len(out.Results) != 2 ||
+			time.Since(start) != time.Minute {
 			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
 		}
 		synctest.Wait()
-		want := []string{"BestEffortCompletion min_dcs_reached (1/1)", "LateDatacenterResult updated", "BestEffortRatio deadline_expired (completed: 2)", "LateDatacenterResult logged"}
+		want := []string{"BestEffortCompletion min_dcs_reached (1/1)", "LateDatacenterResult updated",
+			"BestEffortRatio deadline_expired (completed: 2)", "LateDatacenterResult logged"}
 		if got := events(); !slices.Equal(got, want) {
 			t.Errorf("events %q, want %q", got, want)
 		}
@@ -125,7 +135,8 @@ func TestGroupUpdatesResults(t *testing.T) {
 func TestGroupEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGroup(t, GroupPolicy{Timeout: time.Minute})
-		out, err := Run(t.Context(), g, []string{"a", "b"}, after(map[string]time.Duration{"a": time.Second, "b": time.Hour}), nil)
+		out, err := Run(t.Context(), g, []string{"a", "b"},
+			after(map[string]time.Duration{"a": time.Second, "b": time.Hour}), nil)
 		if !errors.Is(err, retry.ErrTimeout) || len(out.Results) != 1 {
 			t.Errorf("got %+v, %v", out, err)
 		}
@@ -148,8 +159,10 @@ func TestGroupBudget(t *testing.T) {
 	g, events := newGroup(t, GroupPolicy{Budget: &BudgetPolicy{Retries: 3, PerUnit: 2}})
 	p := retry.Policy{Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: retry.None}}
 	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
-		_, err := retry.DoWith(t.Context(), &p, retry.Shared{Budget: g.Unit(unit)}, func(context.Context) (int, error) { return 0, errFailed })
-		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Reason != retry.ErrJobBudget || e.Cause.Error() != want || !errors.Is(err, retry.ErrJobBudget) {
+		_, err := retry.DoWith(t.Context(), &p, retry.Shared{Budget: g.Unit(unit)},
+			func(context.Context) (int, error) { return 0, errFailed })
+		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Reason != retry.ErrJobBudget ||
+			e.Cause.Error() != want || !errors.Is(err, retry.ErrJobBudget) {
 			t.Errorf("unit %s: %v, want %s", unit, err, want)
 		}
 	}
@@ -190,8 +203,10 @@ func TestGroupIntervals(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			out, err := Run(t.Context(), NewGroup(GroupPolicy{BestEffort: &tt.effort}, ""), []string{"a"}, after(map[string]time.Duration{"a": 24 * time.Hour}), nil)
-			if got := time.Since(start); err != nil || out.Reason != ReasonDeadline || out.MinSuccess != 1 || got != tt.want {
+			out, err := Run(t.Context(), NewGroup(GroupPolicy{BestEffort: &tt.effort}, ""), []string{"a"},
+				after(map[string]time.Duration{"a": 24 * time.Hour}), nil)
+			if got := time.Since(start); err != nil || out.Reason != ReasonDeadline || out.MinSuccess != 1 ||
+				got != tt.want {
 				t.Errorf("%+v: %v, %v after %v", tt.effort, out, err, got)
 			}
 		})
@@ -200,11 +215,13 @@ func TestGroupIntervals(t *testing.T) {
 
 func TestGroupRunsUnitsOnce(t *testing.T) {
 	var calls atomic.Int32
-	out, err := Run(t.Context(), NewGroup(GroupPolicy{BestEffort: &BestEffort{MinSuccess: 9}}, ""), []string{"a", "a", "b"}, func(context.Context, string) (int, error) {
-		calls.Add(1)
-		return 0, nil
-	}, nil)
-	if err != nil || calls.Load() != 2 || len(out.Results) != 2 || out.MinSuccess != 2 || out.Reason != ReasonAllReported {
+	out, err := Run(t.Context(), NewGroup(GroupPolicy{BestEffort: &BestEffort{MinSuccess: 9}}, ""),
+		[]string{"a", "a", "b"}, func(context.Context, string) (int, error) {
+			calls.Add(1)
+			return 0, nil
+		}, nil)
+	if err != nil || calls.Load() != 2 || len(out.Results) != 2 || out.MinSuccess != 2 ||
+		out.Reason != ReasonAllReported {
 		t.Errorf("%d calls, %v, %v", calls.Load(), out, err)
 	}
 }
@@ -233,16 +250,18 @@ func TestGroupObservers(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var b strings.Builder
-	log := Log(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}})))
+	log := Log(slog.New(slog.NewTextHandler(&b,
+		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})))
 	done := Decision{Complete: true, Success: true, Reason: ReasonEnough, Completed: 1, MinSuccess: 1, Ratio: 0.5}
 	for _, e := range []Event{
 		{Kind: EventBudgetConsumed, JobID: "j", Unit: "a", Reason: ReasonAllowed},
-		{Kind: EventBudgetExhausted, JobID: "j", Unit: "a", Reason: ReasonJobBudget, Err: &BudgetError{ReasonJobBudget, "a", 5, 5}},
+		{Kind: EventBudgetExhausted, JobID: "j", Unit: "a", Reason: ReasonJobBudget,
+			Err: &BudgetError{ReasonJobBudget, "a", 5, 5}},
 		{Kind: EventCompletion, Group: "g", JobID: "j", Reason: ReasonEnough, Decision: done},
 		{Kind: EventRatio, JobID: "j", Reason: ReasonEnough, Decision: done},
 		{Kind: EventLateResult, JobID: "j", Unit: "b", Reason: ReasonUpdated},

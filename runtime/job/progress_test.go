@@ -19,15 +19,19 @@ func TestProgress(t *testing.T) {
 		units  int
 		steps  []step
 	}{
-		"no units":       {nil, 0, []step{{0, 0, 0, "complete all_dcs_reported"}}},
-		"no best effort": {nil, 2, []step{{pending, succeeded, time.Hour, "open waiting_for_all_dcs"}, {pending, failed, time.Hour, "success all_dcs_reported"}}},
-		"all failed":     {nil, 1, []step{{pending, failed, 0, "complete all_dcs_reported"}}},
+		"no units": {nil, 0, []step{{0, 0, 0, "complete all_dcs_reported"}}},
+		"no best effort": {nil, 2,
+			[]step{{pending, succeeded, time.Hour, "open waiting_for_all_dcs"},
+				{pending, failed, time.Hour, "success all_dcs_reported"}}},
+		"all failed": {nil, 1, []step{{pending, failed, 0, "complete all_dcs_reported"}}},
 		"deadline": {&BestEffort{MinSuccess: 2, Deadline: end}, 3, []step{
 			{pending, succeeded, end - 1, "open waiting"},
 			{0, 0, end, "success deadline_expired (completed: 1)"},
 		}},
-		"nothing at the deadline": {&BestEffort{MinSuccess: 2, Deadline: end}, 3, []step{{0, 0, end, "complete deadline_expired (completed: 0)"}}},
-		"enough at the deadline":  {&BestEffort{MinSuccess: 1, Deadline: end}, 3, []step{{pending, succeeded, end, "success min_dcs_reached (1/1)"}}},
+		"nothing at the deadline": {&BestEffort{MinSuccess: 2, Deadline: end}, 3,
+			[]step{{0, 0, end, "complete deadline_expired (completed: 0)"}}},
+		"enough at the deadline": {&BestEffort{MinSuccess: 1, Deadline: end}, 3,
+			[]step{{pending, succeeded, end, "success min_dcs_reached (1/1)"}}},
 		"enough at the deadline, updating": {&BestEffort{MinSuccess: 1, Deadline: end, Late: LateUpdate}, 3, []step{
 			{pending, succeeded, end, "success min_dcs_reached (1/1)"},
 		}},

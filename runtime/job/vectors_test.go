@@ -49,7 +49,8 @@ var vectorKinds = map[string]any{
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := NewBudget(p.Request(in.Total, in.PerUnit)).Policy(); got.Retries != want.Total || got.PerUnit != want.PerUnit {
+		if got := NewBudget(p.Request(in.Total, in.PerUnit)).Policy(); got.Retries != want.Total ||
+			got.PerUnit != want.PerUnit {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	},
@@ -142,7 +143,8 @@ var vectorKinds = map[string]any{
 			p = p.report(pending, failed)
 		}
 		_, d := p.decide(effort, seconds(in.Now))
-		if d.Complete != want.Result[0] || d.String() != want.Result[1] || d.Success != want.Result[2] || math.Abs(d.Ratio-want.Ratio) > 1e-6 {
+		if d.Complete != want.Result[0] || d.String() != want.Result[1] || d.Success != want.Result[2] ||
+			math.Abs(d.Ratio-want.Ratio) > 1e-6 {
 			t.Errorf("got %q, %+v; want %+v", d, d, want)
 		}
 	},
@@ -195,7 +197,8 @@ var vectorKinds = map[string]any{
 			var d Decision
 			p, d = p.decide(&effort, seconds(e[2].(float64)))
 			w := want.Decisions[i]
-			if d.Complete != w.Complete || d.Provisional != w.Provisional || d.String() != w.Reason || w.Success != nil && d.Success != *w.Success {
+			if d.Complete != w.Complete || d.Provisional != w.Provisional || d.String() != w.Reason ||
+				w.Success != nil && d.Success != *w.Success {
 				t.Errorf("%d: got %q, %+v; want %+v", i, d, d, w)
 			}
 			if i == 0 && want.Ratio > 0 && d.Ratio != want.Ratio {
