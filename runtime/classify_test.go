@@ -87,6 +87,8 @@ func TestClasses(t *testing.T) {
 		{&net.OpError{Op: "read", Err: io.EOF}, "network"},
 		{fmt.Errorf("call: %w", &url.Error{Op: "Get", Err: fmt.Errorf("read: %w", io.EOF)}), "network"},
 		{io.EOF, ""},
+		{errors.Join(&url.Error{Op: "Get", Err: errFailed}, io.EOF), ""},
+		{&net.OpError{Op: "read", Err: errors.Join(errFailed, io.EOF)}, "network"},
 		{&os.PathError{Op: "read", Path: "file", Err: io.EOF}, ""},
 		{syscall.EPIPE, "network"},
 		{fmt.Errorf("write: %w", &os.PathError{Op: "write", Path: "fifo", Err: syscall.EPIPE}), "network"},
@@ -98,6 +100,8 @@ func TestClasses(t *testing.T) {
 		{status(404), ""},
 		{status(501), ""},
 		{status(505), ""},
+		{fmt.Errorf("timeout: %w", status(100)), ""},
+		{fmt.Errorf("timeout: %w", status(99)), "timeout"}, // no status of HTTP
 		{fmt.Errorf("connection refused: %w", status(400)), ""},
 
 		// What a type says decides alone.
@@ -145,7 +149,7 @@ func TestWords(t *testing.T) {
 		"500 Internal Server Error": "server_error", "500 internal error": "server_error", "502 Bad Gateway": "server_error",
 		"502 bad rows": "", "503 Service Unavailable": "server_error", "503 Service Temporarily Unavailable": "server_error",
 		"503 services": "", "504 gateway": "server_error", "504 Gateway Time-out": "server_error",
-		"429 Too Many Requests": "rate_limit", "http://503": "", "": "",
+		"429 Too Many Requests": "rate_limit", "http://503": "", "": "", "status = 503": "server_error", "status  = 503": "",
 	} {
 		if got := classesOf(new(Policy), errors.New(text)); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
@@ -369,6 +373,20 @@ func TestCyclicError(t *testing.T) {
 		if p.Retries(err) {
 			t.Errorf("%T is retried", err)
 		}
+	}
+}
+
+// A tree is visited up to a number of errors, of which no real one has so many.
+func TestLongChain(t *testing.T) {
+	err := error(syscall.ECONNRESET)
+	for range maxErrors - 1 {
+		err = &wrapper{err}
+	}
+	if got := classesOf(new(Policy), err); got != "network" {
+		t.Errorf("%d errors are %q", maxErrors, got)
+	}
+	if got := classesOf(new(Policy), &wrapper{err}); got != "" {
+		t.Errorf("%d errors are %q", maxErrors+1, got)
 	}
 }
 

@@ -28,7 +28,7 @@ type facts struct {
 	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
 	expired     bool // the attempt's own limit has passed
 
-	netError netError // the outermost that wraps another, or nil
+	netError netError // the first that wraps another error, or nil
 
 	text   error // whose text may be read, or nil
 	read   bool  // it has been
@@ -46,7 +46,7 @@ const maxErrors = 1 << 14
 // errors.As for each question.
 func (p *Policy) inspect(err error) (f facts) {
 	f.text = err
-	f.walk(err)
+	f.walk(err, false)
 	if f.opaque || err == nil {
 		return f
 	}
@@ -72,8 +72,8 @@ func (f *facts) timedOut() { f.typed, f.timeout, f.expired = true, true, true }
 // is reports whether errors.Is(err, target) holds.
 func (f *facts) is(err, target error) bool { return !f.opaque && errors.Is(err, target) }
 
-// walk visits the tree of err.
-func (f *facts) walk(err error) {
+// walk visits the tree of err. inside reports whether a net.Error wraps it.
+func (f *facts) walk(err error, inside bool) {
 	for err != nil {
 		if f.errors++; f.errors > maxErrors || isNilPointer(err) {
 			f.opaque = true
@@ -85,8 +85,8 @@ func (f *facts) walk(err error) {
 			err = e.err
 			continue
 		case *Error:
-			f.walk(e.Reason)
-			f.walk(e.Cause)
+			f.walk(e.Reason, false)
+			f.walk(e.Cause, false)
 			err, f.text = e.Err, e.Err // the callee's own, without our text around it
 			continue
 		case interface{ StatusCode() int }:
@@ -98,22 +98,24 @@ func (f *facts) walk(err error) {
 		case interface{ Unwrap() error }:
 			inner := e.Unwrap()
 			if inner == nil {
-				f.leaf(err)
+				f.leaf(err, inside)
 				return
 			}
-			if f.netError == nil {
-				f.netError, _ = err.(netError)
+			if e, ok := err.(netError); ok {
+				if inside = true; f.netError == nil {
+					f.netError = e
+				}
 			}
 			err = inner
 		case interface{ Unwrap() []error }:
 			for _, inner := range e.Unwrap() {
-				if f.walk(inner); f.errors > maxErrors {
+				if f.walk(inner, inside); f.errors > maxErrors {
 					return
 				}
 			}
 			return
 		default:
-			f.leaf(err)
+			f.leaf(err, inside)
 			return
 		}
 	}
@@ -149,7 +151,7 @@ type netError interface {
 
 // leaf records what an error that wraps no other proves. A net.Error that wraps
 // another is no evidence of the network: *url.Error wraps anything.
-func (f *facts) leaf(err error) {
+func (f *facts) leaf(err error, inside bool) {
 	switch err {
 	case context.Canceled:
 		f.typed, f.canceled = true, true
@@ -158,7 +160,7 @@ func (f *facts) leaf(err error) {
 		f.typed, f.network = true, true
 		return
 	case io.EOF:
-		if f.netError != nil { // elsewhere it may be the end of a file
+		if inside { // elsewhere it may be the end of a file
 			f.typed, f.network = true, true
 		}
 		return

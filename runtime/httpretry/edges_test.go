@@ -206,18 +206,14 @@ func TestAttemptEndsWithTheBody(t *testing.T) {
 func TestConnectionIsReused(t *testing.T) {
 	var connections atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/long" {
-			w.Header().Set("Content-Length", fmt.Sprint(mostRead+1))
+		var size int
+		_, _ = fmt.Sscan(r.URL.Query().Get("size"), &size)
+		if r.URL.Path != "/chunked" {
+			w.Header().Set("Content-Length", fmt.Sprint(size))
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "busy")
-		if r.URL.Path == "/chunked" {
-			w.(http.Flusher).Flush()
-			_, _ = io.WriteString(w, "later")
-		}
-		if r.URL.Path == "/long" {
-			_, _ = io.WriteString(w, strings.Repeat("x", mostRead-3))
-		}
+		w.(http.Flusher).Flush()
+		_, _ = io.WriteString(w, strings.Repeat("x", size))
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -226,7 +222,10 @@ func TestConnectionIsReused(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	for path, want := range map[string]int32{"/": 1, "/chunked": 1, "/long": 3} {
+	for path, want := range map[string]int32{
+		"/?size=0": 1, "/?size=4": 1, fmt.Sprint("/?size=", mostRead): 1, fmt.Sprint("/?size=", mostRead+1): 3,
+		"/chunked?size=4": 1, fmt.Sprint("/chunked?size=", 2*mostRead): 3,
+	} {
 		connections.Store(0)
 		base := &http.Transport{}
 		resp, err := (&Transport{Base: base, Policy: &retry.Policy{Schedule: atOnce}}).RoundTrip(newRequest(t, server.URL+path))

@@ -78,6 +78,10 @@ func TestHint(t *testing.T) {
 		{429, header{"X-RateLimit-Reset": "1767323000"}, 0, true},
 		{429, header{"X-RateLimit-Reset": "Fri, 02 Jan 2026 03:05:05 GMT"}, time.Minute, true},
 		{429, header{"X-RateLimit-Reset": "1e300"}, math.MaxInt64, true},
+		{429, header{"X-RateLimit-Reset": "999999999"}, 999999999 * time.Second, true},
+		{429, header{"X-RateLimit-Reset": "1000000000"}, 0, true},
+		{429, header{"X-RateLimit-Reset": "999999999999"}, math.MaxInt64, true}, // seconds, in the year 33658
+		{429, header{"X-RateLimit-Reset": "1000000000000"}, 0, true},
 		{429, header{"X-RateLimit-Reset": "NaN"}, -1, true},
 		{429, header{"X-RateLimit-Reset": "-3"}, -1, true},
 		{429, header{"X-RateLimit-Reset": "later"}, -1, true},

@@ -92,10 +92,10 @@ func TestTransport(t *testing.T) {
 		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ClassServerError}}, 501, 1, 0},
 		{"body sent again", "PUT", strings.NewReader("data"), []any{503, 503, 200}, retry.Policy{}, 200, 3, 3 * time.Second},
 		{"body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), []any{503}, retry.Policy{}, 503, 1, 0},
-		{"POST", "POST", strings.NewReader("data"), []any{503}, retry.Policy{}, 503, 1, 0},
+		{"go-retryablehttp: POST", "POST", strings.NewReader("data"), []any{503}, retry.Policy{}, 503, 1, 0},
 		{"seconds", "GET", nil, []any{after(429, "7"), 200}, retry.Policy{}, 200, 2, 7 * time.Second},
-		{"date", "GET", nil, []any{after(503, future), 200}, retry.Policy{}, 200, 2, 20 * time.Second},
-		{"a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200, 2, 5 * time.Minute},
+		{"failsafehttp: a date", "GET", nil, []any{after(503, future), 200}, retry.Policy{}, 200, 2, 20 * time.Second},
+		{"failsafehttp, go-retryablehttp: a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200, 2, 5 * time.Minute},
 		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{FailOver: true}}}, 429, 1, 0},
 		{"unreadable", "GET", nil, []any{after(429, "soon"), 200}, retry.Policy{}, 200, 2, time.Minute},
 	} {
