@@ -6,6 +6,7 @@ replace github.com/retrygen/retrygen => ../..
 
 require (
 	github.com/retrygen/retrygen v0.0.0
+	golang.org/x/net v0.61.0
 	google.golang.org/grpc v1.85.0
 )
 
@@ -14,7 +15,6 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	golang.org/x/mod v0.42.0 // indirect
-	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect

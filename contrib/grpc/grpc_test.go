@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -95,6 +96,21 @@ func TestBuiltIn(t *testing.T) {
 	for code, want := range map[codes.Code]bool{codes.InvalidArgument: false, codes.Unauthenticated: false, codes.Aborted: true, codes.Unknown: true} {
 		if retried := def.Retries(status.Error(code, "no")); retried != want {
 			t.Errorf("%v is retried: %v", code, retried)
+		}
+	}
+}
+
+// TestHTTP2: the errors of x/net are those of the network, as their copies in
+// net/http are.
+func TestHTTP2(t *testing.T) {
+	network := retry.Policy{RetryOn: []retry.Class{retry.ClassNetwork}, IgnoreText: true}
+	for _, err := range []error{
+		http2.StreamError{StreamID: 1, Code: http2.ErrCodeInternal},
+		http2.ConnectionError(http2.ErrCodeProtocol),
+		http2.GoAwayError{ErrCode: http2.ErrCodeNo},
+	} {
+		if !network.Retries(fmt.Errorf("call: %w", err)) {
+			t.Errorf("%T is no network error", err)
 		}
 	}
 }
