@@ -129,9 +129,17 @@ func tagsOf(name string) (tags []string) {
 // constraint returns the build constraint under which obj is there, and methods.
 func (b binder) constraint(obj types.Object, methods ...*types.Func) string {
 	said := []string{b.from.constraint(obj.Name(), obj.Pos())}
+	for _, length := range b.from.lengths[obj.Pos()] {
+		said = append(said, b.from.sizes(length, map[string]bool{})...)
+	}
 	for _, m := range methods {
 		recv, _ := types.Unalias(deref(m.Signature().Recv().Type())).(*types.Named)
 		from := b.from.declaring(m.Pkg())
+		if from != nil {
+			for _, length := range from.lengths[m.Origin().Pos()] {
+				said = append(said, from.sizes(length, map[string]bool{})...)
+			}
+		}
 		switch {
 		case recv == nil || from == nil:
 		case types.IsInterface(recv):

@@ -40,6 +40,8 @@ type Package struct {
 	fset    *token.FileSet
 	errors  []types.Error
 	docs    map[token.Pos]string
+	lengths map[token.Pos][]ast.Expr // of arrays, by the functions whose signatures have them
+	values  map[string]ast.Expr      // of constants
 	loaded  *packages.Package
 
 	ours     func(name string, text []byte) bool
@@ -142,7 +144,7 @@ func (p *Program) Add(pkg *types.Package, fset *token.FileSet, files []*ast.File
 	if p.byPath == nil {
 		p.byPath = map[string]*Package{}
 	}
-	one := &Package{Path: pkg.Path(), Name: pkg.Name(), program: p, types: pkg, fset: fset, docs: docs(files)}
+	one := &Package{Path: pkg.Path(), Name: pkg.Name(), program: p, types: pkg, fset: fset, docs: docs(files), lengths: lengths(files), values: values(files)}
 	p.byPath[one.Path] = one
 	return one
 }

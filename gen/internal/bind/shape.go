@@ -34,6 +34,9 @@ func shapesOf(file *ast.File) map[string]string {
 	return shapes
 }
 
+// valueOf is before the name of a constant for its value.
+const valueOf = "="
+
 // specShapes adds the shapes of a declaration of types or values. Of a type that
 // is no interface, and of a value, the name is enough.
 func specShapes(spec ast.Spec, shapes map[string]string) {
@@ -49,8 +52,11 @@ func specShapes(spec ast.Spec, shapes map[string]string) {
 		}
 		shapes[spec.Name.Name] = shape
 	case *ast.ValueSpec:
-		for _, name := range spec.Names {
+		for i, name := range spec.Names {
 			shapes[name.Name] = "value"
+			if i < len(spec.Values) {
+				shapes[valueOf+name.Name] = text(spec.Values[i])
+			}
 		}
 	}
 }
