@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -75,7 +76,19 @@ func (f *facts) is(err, target error) bool { return !f.opaque && errors.Is(err, 
 // walk visits the tree of err. inside reports whether a net.Error wraps it.
 func (f *facts) walk(err error, inside bool) {
 	for err != nil {
-		if f.errors++; f.errors > maxErrors || isNilPointer(err) {
+		if f.errors++; f.errors > maxErrors {
+			f.opaque = true
+			return
+		}
+		switch reflect.TypeOf(err) {
+		case plainError:
+			f.sentinel(err, inside)
+			return
+		case wrapError:
+			err = errors.Unwrap(err)
+			continue
+		}
+		if isNilPointer(err) {
 			f.opaque = true
 			return
 		}
@@ -98,7 +111,7 @@ func (f *facts) walk(err error, inside bool) {
 		case interface{ Unwrap() error }:
 			inner := e.Unwrap()
 			if inner == nil {
-				f.leaf(err, inside)
+				f.leaf(err)
 				return
 			}
 			if e, ok := err.(netError); ok {
@@ -115,11 +128,18 @@ func (f *facts) walk(err error, inside bool) {
 			}
 			return
 		default:
-			f.leaf(err, inside)
+			f.leaf(err)
 			return
 		}
 	}
 }
+
+// The types of errors.New and fmt.Errorf, which have no methods to ask. Most
+// errors are of these, so that it pays to know them.
+var (
+	plainError = reflect.TypeOf(io.EOF)
+	wrapError  = reflect.TypeOf(fmt.Errorf("%w", io.EOF))
+)
 
 // isNilPointer reports whether err holds a nil pointer, of which nearly any
 // method panics.
@@ -149,22 +169,25 @@ type netError interface {
 	Temporary() bool
 }
 
-// leaf records what an error that wraps no other proves. A net.Error that wraps
-// another is no evidence of the network: *url.Error wraps anything.
-func (f *facts) leaf(err error, inside bool) {
+// sentinel records what an error of errors.New proves: it is one that is known,
+// or nothing. A net.Error that wraps another is no evidence of the network,
+// since *url.Error wraps anything, but an end of file below one is.
+func (f *facts) sentinel(err error, inside bool) {
 	switch err {
-	case context.Canceled:
-		f.typed, f.canceled = true, true
-		return
+	case io.EOF:
+		if !inside {
+			return
+		}
+		fallthrough
 	case io.ErrUnexpectedEOF:
 		f.typed, f.network = true, true
-		return
-	case io.EOF:
-		if inside { // elsewhere it may be the end of a file
-			f.typed, f.network = true, true
-		}
-		return
+	case context.Canceled:
+		f.typed, f.canceled = true, true
 	}
+}
+
+// leaf records what an error that wraps no other proves.
+func (f *facts) leaf(err error) {
 	switch e := err.(type) {
 	case Reason:
 		f.text = nil // ours
