@@ -48,7 +48,7 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 // [Budget], or the budget of a unit in package job.
 type RetryBudget interface {
 	// Withdraw takes one retry, which is never given back, or returns why it
-	// refuses: an error that matches [ErrBudget] or [ErrJobBudget].
+	// refuses: an error that matches a [Reason], such as [ErrBudget].
 	Withdraw() error
 	// Deposit reports the success of a call.
 	Deposit()

@@ -23,18 +23,16 @@ const (
 	ErrRetryAfter  Reason = "retry-after too long"
 	ErrBreakerOpen Reason = "breaker open"
 	ErrBudget      Reason = "retry budget exhausted"
-	ErrJobBudget   Reason = "job budget exhausted"
 	ErrNested      Reason = "attempt of a retry" // the call around this one is retried already
 	ErrEscalated   Reason = "escalated"          // a person has to look at it
 	ErrSpent       Reason = "argument used up"   // an argument cannot be rewound: Cause is why
 )
 
-// reasonOf returns the reason for a refusal by a budget.
+// reasonOf returns the reason for a refusal by a budget: the [Reason] in the
+// tree of its error, or ErrBudget.
 func reasonOf(err error) Reason {
-	for _, r := range [...]Reason{ErrBudget, ErrJobBudget} {
-		if errors.Is(err, r) {
-			return r
-		}
+	if r, ok := errors.AsType[Reason](err); ok {
+		return r
 	}
 	return ErrBudget
 }

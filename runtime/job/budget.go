@@ -245,8 +245,11 @@ func (u *unit) Deposit() {}
 // Left returns how many retries the unit may still make.
 func (u *unit) Left() float64 { return float64(u.budget.left(u.id)) }
 
+// ErrBudget is the reason of a call whose retry the budget of a job refused.
+const ErrBudget retry.Reason = "job budget exhausted"
+
 // A BudgetError is the refusal of a retry. errors.Is matches it with
-// [retry.ErrJobBudget].
+// [ErrBudget].
 type BudgetError struct {
 	Reason   Reason // ReasonJobBudget, ReasonUnitBudget or ReasonNoBudget
 	Unit     string // that asked for the retry
@@ -262,5 +265,5 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("%s (%d/%d)", e.Reason, e.Consumed, e.Limit)
 }
 
-// Is reports whether target is [retry.ErrJobBudget].
-func (e *BudgetError) Is(target error) bool { return target == retry.ErrJobBudget }
+// Unwrap returns [ErrBudget].
+func (e *BudgetError) Unwrap() error { return ErrBudget }

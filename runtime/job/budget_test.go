@@ -122,7 +122,7 @@ func TestUnitOfBudget(t *testing.T) {
 	err := a.Withdraw()
 	want := &BudgetError{Reason: ReasonJobBudget, Unit: "a", Consumed: 3, Limit: 3}
 	if got, ok := errors.AsType[*BudgetError](err); !ok || !reflect.DeepEqual(got, want) ||
-		!errors.Is(err, retry.ErrJobBudget) || errors.Is(err, retry.ErrBudget) {
+		!errors.Is(err, ErrBudget) || errors.Is(err, retry.ErrBudget) {
 		t.Errorf("got %#v, want %#v", err, want)
 	}
 }
@@ -134,7 +134,7 @@ func TestNilBudget(t *testing.T) {
 	if u.Deposit(); u.Left() != 0 || b.Consumed() != 0 || b.Refused() != 0 || b.Clamped() != "" {
 		t.Error("a nil budget has retries")
 	}
-	if err := u.Withdraw(); !errors.Is(err, retry.ErrJobBudget) || err.Error() != "retry_budget_missing" {
+	if err := u.Withdraw(); !errors.Is(err, ErrBudget) || err.Error() != "retry_budget_missing" {
 		t.Errorf("got %v", err)
 	}
 	if NewBudget(b.Policy()).Withdraw("a") == nil {

@@ -161,8 +161,8 @@ func TestGroupBudget(t *testing.T) {
 	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
 		_, err := retry.DoWith(t.Context(), &p, retry.Shared{Budget: g.Unit(unit)},
 			func(context.Context) (int, error) { return 0, errFailed })
-		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Reason != retry.ErrJobBudget ||
-			e.Cause.Error() != want || !errors.Is(err, retry.ErrJobBudget) {
+		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Reason != ErrBudget ||
+			e.Cause.Error() != want || !errors.Is(err, ErrBudget) {
 			t.Errorf("unit %s: %v, want %s", unit, err, want)
 		}
 	}

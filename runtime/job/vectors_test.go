@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/internal/vectors"
-	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // TestVectors walks the vectors of AD-44.
@@ -108,8 +107,8 @@ var vectorKinds = map[string]any{
 		for i := range in.Units {
 			wait.Go(func() {
 				for range in.Losses {
-					if err := b.Withdraw(string(rune('a' + i))); err != nil && !errors.Is(err, retry.ErrJobBudget) {
-						t.Errorf("%v is no retry.ErrJobBudget", err)
+					if err := b.Withdraw(string(rune('a' + i))); err != nil && !errors.Is(err, ErrBudget) {
+						t.Errorf("%v is no ErrBudget", err)
 					}
 				}
 			})
