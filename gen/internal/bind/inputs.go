@@ -172,11 +172,15 @@ func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 		return []part{{name, t.Elem(), p}}
 	case *types.Struct:
 		for f := range t.Fields() {
-			if !f.Exported() && f.Pkg().Path() != s.home.Path() {
-				continue
-			}
 			at := p
-			at.path = append(slices.Clip(p.path), f.Name())
+			switch _, isStruct := f.Type().Underlying().(*types.Struct); {
+			case f.Exported() || f.Pkg().Path() == s.home.Path():
+				at.path = append(slices.Clip(p.path), f.Name())
+			case !f.Embedded():
+				continue
+			default: // its exported fields are promoted, and may be behind nil
+				at.listed = at.listed || !isStruct
+			}
 			parts = append(parts, part{f.Name(), f.Type(), at})
 		}
 		return parts
