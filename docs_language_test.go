@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -67,12 +69,12 @@ func (o *object) UnmarshalJSON(text []byte) error {
 
 // setting is what the page needs of a schema.
 type setting struct {
-	Description string          `json:"markdownDescription"`
-	Default     json.RawMessage `json:"default"`
-	Deprecated  string          `json:"deprecationMessage"`
-	Examples    json.RawMessage `json:"examples"`
-	Properties  object          `json:"properties"`
-	Additional  json.RawMessage `json:"additionalProperties"`
+	Description string            `json:"markdownDescription"`
+	Default     json.RawMessage   `json:"default"`
+	Deprecated  string            `json:"deprecationMessage"`
+	Examples    []json.RawMessage `json:"examples"`
+	Properties  object            `json:"properties"`
+	Additional  json.RawMessage   `json:"additionalProperties"`
 }
 
 // entries returns the name of the definition that all entries of a map have.
@@ -88,8 +90,8 @@ func (s setting) entries() string {
 
 const languageIntro = `# The policy language
 
-One file, usually ` + "`retry.yaml`" + ` beside the Go package that it serves. This page is made from the JSON Schema that editors use
-(` + "`go test . -update`" + `); [the rules](rules/README.md) say what makes a policy wrong.
+After this page you know every setting of a policy file. The file is called ` + "`retry.yaml`" + ` and is next to the Go package that it applies to.
+[The rules](rules/README.md) describe what makes a policy wrong. This page is made from the JSON Schema (` + "`go test . -update`" + `).
 
 ` + "```yaml" + `
 version: 1
@@ -126,12 +128,13 @@ bind:
   Client.Pay: {policy: pay, idempotent: false}
 ` + "```" + `
 
-- Unknown keys are errors, and so is everything that would have to be guessed, clamped or ignored: a file with an error generates nothing.
+- Unknown keys are errors, and so is every value that would have to be guessed, clamped or ignored. A file with an error generates nothing.
 - A duration is a number with a unit, or several: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" + `. A number alone is refused.
-- ` + "`extends`" + ` takes over what another policy says, field by field; lists, ` + "`backoff` and `jitter`" + ` are replaced whole. ` + "`defaults`" + ` lies under all policies.
-  ` + "`null`" + ` goes back to the default, and under ` + "`per_error`" + ` to the policy's own schedule; what has to be written cannot be null. Keys that begin with ` + "`x-`" + ` at the top are free, for YAML anchors.
-- Older spellings of a setting are read as well, and rewritten by ` + "`retrygen fmt`" + `: they stand in the second column.
-- ` + "`durable` and `on_exhausted: dead_letter`" + ` are words of the language that this version does not carry out: it refuses them (P909).
+- ` + "`extends`" + ` inherits the settings of another policy, one by one; lists, ` + "`backoff` and `jitter`" + ` are replaced as a whole. All policies inherit ` + "`defaults`" + `.
+- ` + "`null`" + ` resets a setting to its default, and under ` + "`per_error`" + ` to the policy's own schedule. Required settings cannot be null.
+- Top-level keys that begin with ` + "`x-`" + ` are ignored; use them for YAML anchors.
+- Older spellings of a setting are read as well; ` + "`retrygen fmt`" + ` rewrites them.
+- ` + "`durable` and `on_exhausted: dead_letter`" + ` are reserved and not implemented yet (P909).
 `
 
 func languagePage(t *testing.T) string {
@@ -164,9 +167,17 @@ func languagePage(t *testing.T) string {
 		if len(properties.keys) == 0 {
 			continue
 		}
-		b.WriteString("\n| key | | default | |\n|---|---|---|---|\n")
+		b.WriteString("\n| setting | sample | default | meaning |\n|---|---|---|---|\n")
+		format := key + ": {%s}"
+		if s.entries() != "" {
+			format = key + ": {x: {%s}}"
+		}
+		if key != "policies" {
+			format += "\npolicies: {read: {}}"
+		}
+		c := section{t, b, "version: 1\n" + format, decode}
 		for _, name := range properties.keys {
-			row(t, b, name, decode(properties.values[name]), decode)
+			c.row(name, decode(properties.values[name]), "", "", "")
 		}
 		if key == "errors" {
 			b.WriteString(classesSection(t))
@@ -175,22 +186,114 @@ func languagePage(t *testing.T) string {
 	return b.String()
 }
 
-// row writes a setting, and below it those of its map.
-func row(t *testing.T, b *strings.Builder, name string, s setting, decode func(json.RawMessage) setting) {
-	older := ""
-	if s.Deprecated != "" {
-		older = "older: " + strings.TrimSuffix(strings.ToLower(s.Deprecated[:1])+s.Deprecated[1:], ".")
+// mapSamples are the samples of maps whose keys are names.
+var mapSamples = map[string]string{
+	"per_error": "{rate_limit: {max_attempts: 6, initial_delay: 1s}}",
+	"methods":   "{Put: write, Close: none}",
+}
+
+// companions are what a sample of one setting lacks to be valid.
+var companions = map[string]string{
+	"retryable":   ", http: [409]",
+	"unprocessed": ", http: [409]",
+	"action":      ", http: [409]",
+	"slow_rate":   ", slow_call: 2s",
+	"idempotent":  ", policy: read",
+	"fallback":    ", policy: read",
+	"check":       ", policy: read",
+	"group":       ", policy: read, unit: shard",
+	"unit":        ", policy: read, group: import",
+}
+
+// A section writes the settings of a part of a policy file.
+type section struct {
+	t      *testing.T
+	b      *strings.Builder
+	format string // a policy file with the settings of the section
+	decode func(json.RawMessage) setting
+}
+
+// row writes a setting, and below it those of its map. before and after are the
+// YAML around its sample, whole is the sample of the map that it is a part of.
+func (c section) row(name string, s setting, before, after, whole string) {
+	key := name[strings.LastIndex(name, ".")+1:]
+	meaning, sample := strings.ReplaceAll(s.Description, "\n", " "), whole
+	if own := c.example(s, mapSamples[name]); sample == "" && own != "" {
+		sample = before + key + ": " + own + after
 	}
-	byDefault := string(s.Default)
-	if byDefault != "" {
-		byDefault = "`" + strings.Trim(byDefault, `"`) + "`"
+	reserved := name == "durable"
+	switch {
+	case meaning == "":
+		c.t.Errorf("%s has no markdownDescription in the schema", name)
+	case s.Deprecated != "":
+		meaning, sample = "Older spelling: "+strings.ToLower(s.Deprecated[:1])+s.Deprecated[1:], ""
+	case sample == "" && !reserved:
+		c.t.Errorf("%s has no example in the schema", name)
+	case !reserved:
+		c.check(name, sample)
 	}
-	if s.Description == "" {
-		t.Errorf("%s has no markdownDescription in the schema", name)
+	byDefault := strings.Trim(string(s.Default), `"`)
+	fmt.Fprintf(c.b, "| `%s` | %s | %s | %s |\n", name, code(sample), code(byDefault), meaning)
+	whole = sample
+	if len(s.Examples) > 0 {
+		whole = "" // the map can also be one value, which is the example
 	}
-	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, older, byDefault, strings.ReplaceAll(s.Description, "\n", " "))
 	for _, inner := range s.Properties.keys {
-		row(t, b, name+"."+inner, decode(s.Properties.values[inner]), decode)
+		c.row(name+"."+inner, c.decode(s.Properties.values[inner]), before+key+": {", "}"+after, whole)
+	}
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// example returns the example of a setting as YAML: of a map, those of its
+// settings.
+func (c section) example(s setting, sample string) string {
+	if len(s.Examples) > 0 {
+		var value yaml.Node
+		if err := yaml.Unmarshal(s.Examples[len(s.Examples)-1], &value); err != nil {
+			c.t.Fatal(err)
+		}
+		plain(&value)
+		text, err := yaml.Marshal(&value)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	var all []string
+	for _, key := range s.Properties.keys {
+		inner := c.decode(s.Properties.values[key])
+		if text := c.example(inner, ""); text != "" && inner.Deprecated == "" {
+			all = append(all, key+": "+text)
+		}
+	}
+	if len(all) > 0 {
+		return "{" + strings.Join(all, ", ") + "}"
+	}
+	return sample
+}
+
+// check reads a sample in a policy file.
+func (c section) check(name, sample string) {
+	_, problems := policy.Check("sample", fmt.Appendf(nil, c.format, sample+companions[name]))
+	for _, p := range problems {
+		if slices.Contains([]string{"P100", "P101", "P102", "P103"}, p.Rule) {
+			c.t.Errorf("the example of %s: %v", name, p)
+		}
+	}
+}
+
+// plain writes JSON as YAML of one line, with quotes only where they are
+// necessary.
+func plain(n *yaml.Node) {
+	n.Style &= yaml.FlowStyle
+	for _, inner := range n.Content {
+		plain(inner)
 	}
 }
 
