@@ -21,8 +21,8 @@ type sample struct {
 	err  error
 }
 
-// builtinClasses are what the page says of each class: every sample is
-// classified. The columns about statuses and codes follow from the runtime.
+// builtinClasses are the rows of the page, whose samples are all classified. The
+// columns of statuses and codes follow from the runtime.
 var builtinClasses = []struct {
 	class retry.Class
 	types []sample
@@ -31,7 +31,8 @@ var builtinClasses = []struct {
 	{
 		retry.ClassNetwork,
 		[]sample{
-			{"errors of package `net` and of connections of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+			{"errors of package `net`", &net.DNSError{Err: "no such host"}},
+			{"connection errors of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 			{"`io.ErrUnexpectedEOF`", io.ErrUnexpectedEOF},
 			{"`io.EOF` inside of a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
 			{"HTTP/2 stream, connection and GOAWAY errors", nil}, // tested with real connections in package retry
@@ -112,8 +113,8 @@ func classesSection(t *testing.T) string {
 	b.WriteString(`
 ### Built-in classes
 
-An error belongs to a built-in class by its types or by the words of its text. Its types decide alone if they say anything: a type or status of
-this table, another status, or a class of the file that names the type with ` + "`is` or `as`" + `. Only otherwise its text is read.
+An error belongs to a built-in class by its types or by the words of its text. The text is read only if the types prove nothing: there is no type
+of this table, no status, and no class of the file that names the type with ` + "`is` or `as`" + `.
 
 | class | types | HTTP statuses | gRPC codes | words of the text |
 |---|---|---|---|---|
@@ -141,13 +142,17 @@ this table, another status, or a class of the file that names the type with ` + 
 	b.WriteString("\n`transient` is the first four together, and `any` every error.\n\n")
 	byDefault := &retry.Policy{GRPC: codeOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
-	fmt.Fprintf(b, "- Never retried, unless a class with `retryable: true` says so: %s, and %s.\n",
+	fmt.Fprintf(b, "- Never retried, except errors of a class with `retryable: true`: %s, and %s.\n",
 		statuses(func(status int) bool { return never(statusError(status)) }), codes(never))
-	fmt.Fprintf(b, "- No sample for a breaker without `count`, since the request or its sender is to blame: %s, and %s, and `canceled` errors.\n",
-		statuses(func(status int) bool { return neutral(t, statusError(status)) }), codes(func(err error) bool { return neutral(t, err) }))
-	b.WriteString("- The HTTP status is that of the error's method `StatusCode() int`. gRPC codes count in packages that depend on `google.golang.org/grpc`.\n" +
-		"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `code` or `error`, or before its reason phrase: `order 500 not found` proves nothing.\n" +
-		"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. `match_text: false` in a policy switches words off.\n")
+	fmt.Fprintf(b, "- No failure for a breaker without `count`, since they are due to the request or its sender: %s, %s, and `canceled` errors.\n",
+		statuses(func(status int) bool { return neutral(t, statusError(status)) }),
+		codes(func(err error) bool { return neutral(t, err) }))
+	b.WriteString("- The HTTP status is that of the error's method `StatusCode() int`. gRPC codes count in packages that depend on\n" +
+		"  `google.golang.org/grpc`.\n" +
+		"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `code` or `error`, or before its\n" +
+		"  reason phrase: `order 500 not found` proves nothing.\n" +
+		"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. `match_text: false` in a\n" +
+		"  policy switches words off.\n")
 	return b.String()
 }
 
@@ -156,7 +161,8 @@ this table, another status, or a class of the file that names the type with ` + 
 func neutral(t *testing.T, err error) bool {
 	b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1})
 	p := &retry.Policy{GRPC: codeOf, Schedule: retry.Schedule{MaxAttempts: 1}}
-	_, _ = retry.DoWith(t.Context(), p, retry.Shared{Breaker: b}, func(context.Context) (struct{}, error) { return struct{}{}, err })
+	fail := func(context.Context) (struct{}, error) { return struct{}{}, err }
+	_, _ = retry.DoWith(t.Context(), p, retry.Shared{Breaker: b}, fail)
 	return b.State() == retry.StateClosed
 }
 

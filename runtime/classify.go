@@ -9,8 +9,8 @@ import (
 // Retries reports whether p retries err, provided that no limit of the call
 // forbids it. It does not retry nil.
 //
-// The classes of err decide. An error belongs to a class by this evidence, of
-// which one kind decides alone where there is any of it:
+// The classes of err decide. An error belongs to a built-in class by its types
+// or, if these prove nothing, by its text:
 //
 //   - Types. [After] makes an error a [ClassRateLimit]. An error with the method
 //     StatusCode() int is a [ClassRateLimit] at 429 and a [ClassServerError] at
@@ -19,16 +19,15 @@ import (
 //     CANCELLED a [ClassCanceled] error, too. Errors of package net, of a
 //     connection of the operating system, of a stream or connection of HTTP/2,
 //     io.ErrUnexpectedEOF, and io.EOF inside of a net.Error are [ClassNetwork],
-//     or [ClassTimeout] if their method Timeout() bool says so.
+//     or [ClassTimeout] if their method Timeout() bool returns true.
 //     context.DeadlineExceeded is a [ClassTimeout], context.Canceled a
 //     [ClassCanceled], and [ErrBreakerOpen] a [ClassBreakerOpen] error.
-//   - Words of the text, unless IgnoreText is set. They are read only if the
-//     types above, and those of the tests Is and As in Classes, say nothing, and
-//     never in texts of this package: network, connection, refused, unreachable;
-//     timeout, timed out; server error, and 500, 502, 503 or 504 as a status;
-//     rate limit, too many requests, and 429 as a status. A number is a status
-//     after a label (HTTP 503, status: 503, code 503, error 503) or before its
-//     reason phrase (503 Service Unavailable).
+//   - Words of the text: network, connection, refused, unreachable; timeout,
+//     timed out; server error, and 500, 502, 503 or 504 as a status; rate limit,
+//     too many requests, and 429 as a status. A number is a status after a label
+//     (HTTP 503, status: 503, code 503, error 503) or before its reason phrase
+//     (503 Service Unavailable). No text is read if IgnoreText is set, if a test
+//     Is or As in Classes holds, or if it is a text of this package.
 //
 // An error belongs to a class in Classes if one of its tests holds. Texts are
 // read up to 16 KiB.
@@ -56,8 +55,9 @@ const (
 	escalatedError
 )
 
-// sample returns what a failure says of the service. An inner breaker has its
-// own samples, and what the request or its sender is to blame for says nothing.
+// sample returns what a failure proves about the service. Failures that are due
+// to the request or its sender prove nothing, and an inner breaker has its own
+// samples.
 func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
 	if f.refused && !slices.Contains(b.Count, ClassBreakerOpen) {
 		return neutral
@@ -217,8 +217,8 @@ func (f *facts) matches(pattern *regexp.Regexp) bool {
 	return pattern.MatchString(text[:min(len(text), maxText)])
 }
 
-// callersFault reports whether a status is about the request, and says nothing
-// of the service.
+// callersFault reports whether a status is about the request rather than the
+// service.
 func callersFault(status int) bool {
 	switch status {
 	case 408, 425, 429: // too slow, too early, too often

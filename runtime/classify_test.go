@@ -17,7 +17,9 @@ import (
 	"time"
 )
 
-var builtinClasses = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit, ClassCanceled, ClassBreakerOpen}
+var builtinClasses = [...]Class{
+	ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit, ClassCanceled, ClassBreakerOpen,
+}
 
 // classesOf returns the built-in classes of err under p, except those that
 // unite others.
@@ -104,7 +106,7 @@ func TestClasses(t *testing.T) {
 		{fmt.Errorf("timeout: %w", status(99)), "timeout"}, // no status of HTTP
 		{fmt.Errorf("connection refused: %w", status(400)), ""},
 
-		// What a type says decides alone.
+		// The types decide alone.
 		{&os.PathError{Op: "open", Path: "network timeout", Err: syscall.ENOENT}, ""},
 
 		// Our own texts.
@@ -142,8 +144,9 @@ func TestWords(t *testing.T) {
 
 		"order 500 not found": "", "500": "", "after 503 attempts": "", "502 rows": "", "line 504": "", "user 429": "",
 		"sync error: 500 rows rejected": "", "took 5004ms": "", "status 5000": "", "error. 503 lost": "",
-		"HTTP 500": "server_error", "HTTP/1.1 503": "server_error", "HTTP/2 502 from upstream": "server_error", "http: 429": "rate_limit",
-		"status 503": "server_error", "status: 503": "server_error", "status=429": "rate_limit", "Status Code: 504": "server_error",
+		"HTTP 500": "server_error", "HTTP/1.1 503": "server_error", "HTTP/2 502 from upstream": "server_error",
+		"status 503": "server_error", "status: 503": "server_error", "Status Code: 504": "server_error",
+		"status=429": "rate_limit", "http: 429": "rate_limit",
 		`{"code":503}`: "server_error", "StatusCode(502)": "server_error", "status_code=500": "server_error",
 		"Error 429": "rate_limit", "googleapi: Error 503: backend": "server_error", "error 501": "",
 		"500 Internal Server Error": "server_error", "500 internal error": "server_error", "502 Bad Gateway": "server_error",
@@ -237,7 +240,8 @@ func TestNeutralSamples(t *testing.T) {
 		t.Errorf("context.Canceled is sample %v", got)
 	}
 	conflict := ErrorClass{Class: "conflict", HTTP: [][2]int{{409, 409}}}
-	if got := sampleOf(&Policy{Classes: []ErrorClass{conflict}}, &BreakerPolicy{Count: []Class{"conflict"}}, statusPointerOf(409)); got != failed {
+	counted := &BreakerPolicy{Count: []Class{"conflict"}}
+	if got := sampleOf(&Policy{Classes: []ErrorClass{conflict}}, counted, statusPointerOf(409)); got != failed {
 		t.Errorf("a class that the breaker counts is sample %v", got)
 	}
 }
@@ -320,7 +324,7 @@ func hijack(t *testing.T, w http.ResponseWriter) net.Conn {
 	return conn
 }
 
-// A server that shuts an HTTP/2 connection down says so with GOAWAY.
+// A server announces the end of an HTTP/2 connection with GOAWAY.
 func TestGoAway(t *testing.T) {
 	settings := "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	// The last stream is 1, and the code is INTERNAL_ERROR.
@@ -367,7 +371,10 @@ func TestCyclicError(t *testing.T) {
 	branches.list = []error{branches, branches, status(503)}
 	p := &Policy{
 		RetryOn: []Class{ClassTransient}, GRPC: grpcCode,
-		Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[code]}, Pattern: regexp.MustCompile("x"), Action: ActionFail}},
+		Classes: []ErrorClass{{
+			Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[code]},
+			Pattern: regexp.MustCompile("x"), Action: ActionFail,
+		}},
 	}
 	for _, err := range []error{ring, branches, &wrapper{ring}} {
 		if p.Retries(err) {
@@ -406,7 +413,9 @@ func FuzzClassify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, shape []byte, text string) {
 		p := &Policy{
 			RetryOn: []Class{ClassTransient, "mine"}, AbortOn: []Class{ClassCanceled}, GRPC: grpcCode,
-			Classes:  []ErrorClass{{Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[*wrapper]}, Action: ActionRetry}},
+			Classes: []ErrorClass{
+				{Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[*wrapper]}, Action: ActionRetry},
+			},
 			PerError: []Override{{Class: ClassNetwork}},
 		}
 		err := tree(shape, text)

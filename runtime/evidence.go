@@ -12,7 +12,7 @@ import (
 	"github.com/retrygen/retrygen/internal/grpcstatus"
 )
 
-// facts is what an error proves by the types in its tree and, where these say
+// facts is what an error proves by the types in its tree and, if these prove
 // nothing, by its text.
 type facts struct {
 	permanent bool
@@ -23,7 +23,7 @@ type facts struct {
 	typed       bool // some type is evidence: the text is not read
 	network     bool
 	timeout     bool
-	serverError bool // by text; a status says so itself
+	serverError bool // by its text; the status is a proof of its own
 	rateLimit   bool
 	canceled    bool
 	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
@@ -148,7 +148,7 @@ func isNilPointer(err error) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// mark records what the callee says about its own error.
+// mark records how the callee has marked its own error.
 func (f *facts) mark(m *mark) {
 	switch {
 	case m.permanent:

@@ -12,7 +12,7 @@ import (
 const maxText = 16 << 10
 
 // readText records what the words of a text prove. It is the last source: only
-// the text of an error whose types say nothing is read.
+// the text of an error whose types prove nothing is read.
 //
 // A word counts in any case, with no letter, digit or underscore next to it:
 // "1500 rows" does not contain 500. A number alone proves nothing, since it may

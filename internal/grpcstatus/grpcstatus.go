@@ -2,7 +2,7 @@
 // classifies errors by this table, and the rules compare classes by it.
 package grpcstatus
 
-// The codes to which the runtime gives a meaning besides their HTTP status:
+// The codes that have a meaning in the runtime in addition to their HTTP status:
 // grpc/grpc, doc/statuscodes.md.
 const (
 	Canceled         = 1

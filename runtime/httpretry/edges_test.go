@@ -51,7 +51,8 @@ func TestStatusesThatAreRetried(t *testing.T) {
 	again := conflict
 	again.Action = retry.ActionRetry
 	for status := 400; status <= 600; status++ {
-		byDefault := status == 408 || status == 425 || status == 429 || status >= 500 && status <= 599 && status != 501 && status != 505
+		byDefault := status == 408 || status == 425 || status == 429 ||
+			status >= 500 && status <= 599 && status != 501 && status != 505
 		final := status == 400 || status == 401 || status == 403 || status == 404 || status == 422
 		for name, tt := range map[string]struct {
 			policy  retry.Policy
@@ -103,7 +104,8 @@ func TestErrorsThatStay(t *testing.T) {
 		"no server":             {newRequest(t, closed.URL), 3},
 	} {
 		base := &counting{base: &http.Transport{}}
-		transport := &Transport{Base: base, Policy: &retry.Policy{Schedule: atOnce}, Repeatable: func(*http.Request) bool { return true }}
+		policy := &retry.Policy{Schedule: atOnce}
+		transport := &Transport{Base: base, Policy: policy, Repeatable: func(*http.Request) bool { return true }}
 		resp, err := transport.RoundTrip(tt.req)
 		if err == nil {
 			_ = resp.Body.Close()
@@ -130,7 +132,8 @@ func TestBaseThatNeverReturns(t *testing.T) {
 		for where, base := range map[string]http.RoundTripper{
 			"base": roundTrip(func(*http.Request) (*http.Response, error) { end(); return nil, nil }),
 			"body": roundTrip(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 503, ContentLength: -1, Body: io.NopCloser(reader(func([]byte) (int, error) { end(); return 0, nil }))}, nil
+				body := reader(func([]byte) (int, error) { end(); return 0, nil })
+				return &http.Response{StatusCode: 503, ContentLength: -1, Body: io.NopCloser(body)}, nil
 			}),
 		} {
 			t.Run(name+" in "+where, func(t *testing.T) {
@@ -138,7 +141,10 @@ func TestBaseThatNeverReturns(t *testing.T) {
 					b := retry.NewBreaker(retry.BreakerPolicy{OpenFor: time.Second})
 					b.Restore(retry.BreakerSnapshot{State: retry.StateHalfOpen})
 					seen := &counting{base: base}
-					transport := &Transport{Base: seen, Shared: retry.Shared{Breaker: b}, Policy: &retry.Policy{AttemptTimeout: time.Hour, RetryOn: []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}}}
+					policy := &retry.Policy{
+						AttemptTimeout: time.Hour, RetryOn: []retry.Class{retry.ClassAny, retry.ClassBreakerOpen},
+					}
+					transport := &Transport{Base: seen, Shared: retry.Shared{Breaker: b}, Policy: policy}
 					go func() {
 						defer func() { _ = recover() }()
 						_, _ = transport.RoundTrip(newRequest(t, "http://example.com"))
@@ -258,7 +264,7 @@ func (h *hidden) Close() error { h.uses++; return nil }
 
 // A body that stalls is waited for no longer than the limit, also where its
 // Close does nothing: 502 ms before.
-func TestBodyThatStallsBehindAnother(t *testing.T) {
+func TestWrappedBodyThatStalls(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, "begin")
@@ -295,7 +301,8 @@ func TestBodyThatTrickles(t *testing.T) {
 			return &http.Response{StatusCode: 503, ContentLength: -1, Body: &hidden{Reader: trickle}}, nil
 		})
 		start := time.Now()
-		if _, err := (&Transport{Base: base, Policy: &retry.Policy{Schedule: atOnce}}).RoundTrip(newRequest(t, "http://example.com")); err != nil {
+		transport := &Transport{Base: base, Policy: &retry.Policy{Schedule: atOnce}}
+		if _, err := transport.RoundTrip(newRequest(t, "http://example.com")); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took > 2*(readTime+20*time.Millisecond) {

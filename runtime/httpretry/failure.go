@@ -58,8 +58,8 @@ func (x *exchange) mayRetry(status int) bool {
 	})
 }
 
-// untrusted reports whether an error says that the certificate of the server is
-// not trusted, or that the server answers in plain HTTP.
+// untrusted reports whether the certificate of the server is not trusted, or
+// the server answers in plain HTTP.
 func untrusted(err error) bool {
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return string(record.RecordHeader[:]) == "HTTP/"

@@ -13,8 +13,8 @@ import (
 // -1 means that it asks, but not readably for how long.
 //
 // The field Retry-After decides alone if it is present. Without it, these
-// fields count if they say that the quota is used up, or if the status is 429
-// and they do not say how much is left:
+// fields count if the quota that they describe is used up, or if the status is
+// 429 and the quota that is left is not given:
 //
 //   - RateLimit, with RateLimit-Policy for the window of a quota whose reset is
 //     not given (draft-ietf-httpapi-ratelimit-headers), also in its older form
@@ -23,8 +23,8 @@ import (
 //     X-RateLimit-Reset. The reset is a number of seconds, or a time: in seconds
 //     or milliseconds since 1970, or as Retry-After has it.
 //
-// Many servers send the latter with every response. What they say of a quota
-// that is not used up is no reason to wait.
+// Many servers send the latter with every response. The reset of a quota that is
+// not used up is no reason to wait.
 func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		return ParseRetryAfter(value, now), true
@@ -99,7 +99,7 @@ func parseReset(value string, now time.Time) time.Duration {
 }
 
 // usedUp reports whether a quota of which remaining is left is used up. limited
-// reports whether the response says that some quota is.
+// reports whether the response is a 429.
 func usedUp(remaining string, limited bool) bool {
 	left, err := strconv.ParseFloat(strings.TrimSpace(remaining), 64)
 	if err != nil {

@@ -134,7 +134,9 @@ func FuzzHint(f *testing.F) {
 	f.Add(`"default";r=0;t=30`, `"default";q=1;w=60`, "1767323105")
 	f.Fuzz(func(t *testing.T, limit, policy, reset string) {
 		for _, after := range []string{"", reset} {
-			h := http.Header{"Ratelimit": {limit}, "Ratelimit-Policy": {policy}, "X-Ratelimit-Reset": {reset}, "Retry-After": {after}}
+			h := http.Header{
+				"Ratelimit": {limit}, "Ratelimit-Policy": {policy}, "X-Ratelimit-Reset": {reset}, "Retry-After": {after},
+			}
 			if wait, asked := Hint(&http.Response{StatusCode: 429, Header: h}, hintNow); wait < -1 || wait != 0 && !asked {
 				t.Errorf("got %v, %v", wait, asked)
 			}

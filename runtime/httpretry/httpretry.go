@@ -53,7 +53,7 @@ type Transport struct {
 	Repeatable func(*http.Request) bool
 }
 
-// Idempotent reports whether a request may be sent twice: its method says so
+// Idempotent reports whether a request may be sent twice: its method allows it
 // (GET, HEAD, OPTIONS, TRACE, PUT, DELETE: RFC 9110, section 9.2.2), it has a
 // header Idempotency-Key, or its context has a key (see
 // [retry.IdempotencyKey]), which a Transport puts into that header.
