@@ -43,7 +43,10 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 		}
 	}
 	if !s.fn.HasError && u.Breaker != "" && u.Fallback == "" && !(s.fn.Command && s.fn.TakesError) {
-		r.problem(s.pos, "P904", "policy %s has a breaker, but no result of %s can hold its refusal: name a fallback, or use a policy without a breaker", s.policy.Name, s.symbol)
+		r.problem(s.pos, "P904",
+			"policy %s has a breaker, but no result of %s can hold its refusal: name a fallback, or use a policy "+
+				"without a breaker",
+			s.policy.Name, s.symbol)
 	}
 	if u.Key {
 		r.key(s)
@@ -52,7 +55,10 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 	if u.Retries() {
 		r.inputs(s)
 		if s.fn.Exchange && u.Check.Name == "" {
-			r.warning(s.pos, "P914", "policy %s retries %s, which returns no error for the status 503: give the http.Client an httpretry.Transport instead, or bind a function that checks the status", s.policy.Name, s.symbol)
+			r.warning(s.pos, "P914",
+				"policy %s retries %s, which returns no error for the status 503: give the http.Client an "+
+					"httpretry.Transport instead, or bind a function that checks the status",
+				s.policy.Name, s.symbol)
 		}
 	}
 	return u
@@ -62,9 +68,15 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 func (r *resolver) key(s served) {
 	switch {
 	case s.fn.CtxType != "":
-		r.problem(s.pos, "P906", "idempotent: key puts a key into the context, but that of %s is %s: take a context.Context, or write idempotent: true", s.symbol, s.fn.CtxType)
+		r.problem(s.pos, "P906",
+			"idempotent: key puts a key into the context, but that of %s is %s: take a context.Context, or write "+
+				"idempotent: true",
+			s.symbol, s.fn.CtxType)
 	case !s.fn.TakesContext():
-		r.problem(s.pos, "P906", "idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or write idempotent: true", s.symbol)
+		r.problem(s.pos, "P906",
+			"idempotent: key puts a key into the context, but %s takes no context.Context: add the parameter, or "+
+				"write idempotent: true",
+			s.symbol)
 	}
 }
 
@@ -77,11 +89,20 @@ func (r *resolver) limit(s served) {
 	switch {
 	case limit <= 0:
 	case s.fn.CtxType != "":
-		r.problem(s.pos, "P906", "policy %s has a %s, which cannot be put on the context of %s, %s: take a context.Context, or use a policy without time limits", s.policy.Name, field, s.symbol, s.fn.CtxType)
+		r.problem(s.pos, "P906",
+			"policy %s has a %s, which cannot be put on the context of %s, %s: take a context.Context, or use a "+
+				"policy without time limits",
+			s.policy.Name, field, s.symbol, s.fn.CtxType)
 	case !s.fn.TakesContext():
-		r.problem(s.pos, "P906", "policy %s has a %s, but %s takes no context.Context: add the parameter, or use a policy without time limits", s.policy.Name, field, s.symbol)
+		r.problem(s.pos, "P906",
+			"policy %s has a %s, but %s takes no context.Context: add the parameter, or use a policy without "+
+				"time limits",
+			s.policy.Name, field, s.symbol)
 	case s.fn.Stream != "":
-		r.problem(s.pos, "P910", "%s returns %s, which is used after the call: the %s of policy %s would cut it off. Bind a function that reads it to the end, or use a policy without time limits", s.symbol, s.fn.Stream, field, s.policy.Name)
+		r.problem(s.pos, "P910",
+			"%s returns %s, which is used after the call: the %s of policy %s would cut it off. Bind a function "+
+				"that reads it to the end, or use a policy without time limits",
+			s.symbol, s.fn.Stream, field, s.policy.Name)
 	}
 }
 
@@ -114,14 +135,27 @@ func input(in bind.Input, s served) (rule, text string) {
 		if in.Rewinds() {
 			return "", ""
 		}
-		return "P912", fmt.Sprintf("policy %s retries %s, but the wrapper cannot rewind %s: make it a parameter of its own, or %s", s.policy.Name, s.symbol, in.Text, once)
+		return "P912", fmt.Sprintf(
+			"policy %s retries %s, but the wrapper cannot rewind %s: make it a parameter of its own, or %s",
+			s.policy.Name, s.symbol, in.Text, once)
 	case bind.ReadOnce:
-		return "P912", fmt.Sprintf("policy %s retries %s, but its first attempt leaves nothing to read in %s: take []byte or an io.ReadSeeker, or %s", s.policy.Name, s.symbol, in.Text, once)
+		return "P912", fmt.Sprintf(
+			"policy %s retries %s, but its first attempt leaves nothing to read in %s: take []byte or an "+
+				"io.ReadSeeker, or %s",
+			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Written:
-		return "P913", fmt.Sprintf("policy %s retries %s, but what an attempt has written to %s stays: write once it has succeeded, or %s", s.policy.Name, s.symbol, in.Text, once)
+		return "P913", fmt.Sprintf(
+			"policy %s retries %s, but what an attempt has written to %s stays: write once it has succeeded, or "+
+				"%s",
+			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Channel:
-		return "P913", fmt.Sprintf("policy %s retries %s, but what an attempt has sent to or received from %s stays so: pass a slice, or %s", s.policy.Name, s.symbol, in.Text, once)
+		return "P913", fmt.Sprintf(
+			"policy %s retries %s, but what an attempt has sent to or received from %s stays so: pass a slice, "+
+				"or %s",
+			s.policy.Name, s.symbol, in.Text, once)
 	default: // bind.Sequence
-		return "P913", fmt.Sprintf("policy %s retries %s, but an attempt may have used up %s: pass a slice, or %s", s.policy.Name, s.symbol, in.Text, once)
+		return "P913", fmt.Sprintf(
+			"policy %s retries %s, but an attempt may have used up %s: pass a slice, or %s",
+			s.policy.Name, s.symbol, in.Text, once)
 	}
 }

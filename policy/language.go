@@ -141,7 +141,7 @@ var Language = []rules.Rule{
 	{
 		ID: "P912", Title: "a retry of what can be read once",
 		Doc: "A policy that retries is bound to a function that takes something to read, which its type does not allow to rewind: the first attempt reads it, and the next ones send what is left, which is nothing, and succeed. " +
-			"Arguments are searched through pointers, lists, maps and fields, of other packages the exported ones; what is in an interface cannot be seen. " +
+			"Arguments are searched through pointers, lists, maps and fields, of other packages the exported ones. Only the static type counts: an io.Reader that holds a file is not an io.Seeker to the wrapper. " +
 			"An io.Seeker is rewound before each retry to where the call found it, whether it is a parameter or a field. The body of an *http.Request parameter is sent again as its GetBody gives it. Where that fails at run time, as for a pipe or a request without GetBody, the call ends with retry.ErrSpent around the error of its attempt. " +
 			"Not reported: random bytes, which are readers called rand or random. Only the generator sees the function.",
 		Wrong: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, in *Input) error; type Input struct{ Body io.Reader }",

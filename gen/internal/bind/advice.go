@@ -47,11 +47,11 @@ func (b binder) starts(obj *types.Func) error {
 
 // sealed reports an interface that only its own package can implement.
 func (b binder) sealed(name string, m *types.Func) error {
+	fix := "declare an interface of the methods that you use, and bind that"
 	if b.home.edits(m.Pkg().Path()) {
-		return fmt.Errorf("%s has the method %s, which only package %s can implement: bind it there", name, m.Name(), m.Pkg().Path())
+		fix = "bind it there"
 	}
-	return fmt.Errorf("%s has the method %s, which only package %s can implement: declare an interface of the methods that you use, and bind that",
-		name, m.Name(), m.Pkg().Path())
+	return fmt.Errorf("%s has the method %s, which only package %s can implement: %s", name, m.Name(), m.Pkg().Path(), fix)
 }
 
 // edits reports whether the package at path is the user's: part of a module that

@@ -154,7 +154,9 @@ func (s *search) reaches(name string, t types.Type, p place, seen map[visit]bool
 		return isInput
 	}
 	seen[visit{t, p.pointed}] = true
-	return slices.ContainsFunc(s.parts(name, t, p), func(one part) bool { return s.reaches(one.name, one.typ, one.place, seen) })
+	return slices.ContainsFunc(s.parts(name, t, p), func(one part) bool {
+		return s.reaches(one.name, one.typ, one.place, seen)
+	})
 }
 
 // parts returns what t consists of.
@@ -272,9 +274,12 @@ func moves(t types.Type, method string) bool {
 // seeks reports whether t has the method of an io.Seeker.
 func seeks(t types.Type) bool {
 	sig := methodOf(t, "Seek")
-	return sig != nil && sig.Params().Len() == 2 && sig.Results().Len() == 2 &&
-		types.Identical(sig.Params().At(0).Type(), types.Typ[types.Int64]) && types.Identical(sig.Params().At(1).Type(), types.Typ[types.Int]) &&
-		types.Identical(sig.Results().At(0).Type(), types.Typ[types.Int64]) && isError(sig.Results().At(1).Type())
+	if sig == nil || sig.Params().Len() != 2 || sig.Results().Len() != 2 {
+		return false
+	}
+	offset, whence, position := sig.Params().At(0).Type(), sig.Params().At(1).Type(), sig.Results().At(0).Type()
+	return types.Identical(offset, types.Typ[types.Int64]) && types.Identical(whence, types.Typ[types.Int]) &&
+		types.Identical(position, types.Typ[types.Int64]) && fails(sig)
 }
 
 // methodOf returns the signature of a method that values of type t have, or nil.
