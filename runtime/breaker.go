@@ -125,15 +125,14 @@ func (b *Breaker) stateAt(now time.Time) BreakerState {
 func (b *Breaker) set(s BreakerState, now time.Time) {
 	b.state, b.successes, b.probes = s, 0, nil
 	b.generation++
-	switch {
-	case s == StateOpen:
+	if s == StateOpen {
 		b.openUntil = now.Add(b.limits.OpenFor)
-	case s == StateClosed && b.limits.hasRate():
-		b.window.Store(newWindow(&b.limits, b.generation, now))
 	}
-	if s != StateClosed {
-		b.window.Store(nil)
+	var w *window
+	if s == StateClosed && b.limits.hasRate() {
+		w = newWindow(&b.limits, b.generation, now)
 	}
+	b.window.Store(w)
 	b.publish()
 }
 

@@ -148,6 +148,22 @@ func TestStaleResults(t *testing.T) {
 	})
 }
 
+// Successes count for the half-open state that admitted them.
+func TestSuccessesStartAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, BreakerPolicy{Failures: 1, Successes: 2})
+		for _, op := range strings.Split("wait 31s,success,success,fail,wait 31s,success,fail,wait 31s,success", ",") {
+			operate(t, b, op)
+		}
+		if got := b.State(); got != StateHalfOpen {
+			t.Errorf("after one success of two: %v", got)
+		}
+		if operate(t, b, "success"); b.State() != StateClosed {
+			t.Errorf("after two: %v", b.State())
+		}
+	})
+}
+
 func TestZeroBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, first := range map[string]func(*Breaker){
