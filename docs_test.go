@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the pages under docs/rules and 
 func TestRulePages(t *testing.T) {
 	pages := map[string]string{}
 	for _, r := range slices.Concat(policy.Language, rules.All) {
-		pages[r.ID] = fmt.Sprintf("# %s: %s\n\n%s", r.ID, r.Title, r.Markdown())
+		pages[r.ID] = r.Markdown()
 	}
 	for _, a := range lint.Suite {
 		if id := strings.TrimSuffix(filepath.Base(a.URL), ".md"); strings.HasPrefix(id, "RL") {

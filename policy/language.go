@@ -8,157 +8,208 @@ import (
 
 // Language lists what is reported about how a file is written, whatever its
 // policies mean, by id. Wrong and Right are whole files.
-var Language = []rules.Rule{
+var Language = slices.Concat(ofText, ofNames)
+
+// ofText lists the rules about keys and values.
+var ofText = []rules.Rule{
 	{
-		ID: "P001", Title: "an ignore without effect",
-		Doc:   "A comment ignores a rule that reports nothing there.",
-		Wrong: "{version: 1, policies: {read: {max_attempts: 4}}} # retrygen:ignore P405 it never takes that long",
-		Right: "{version: 1, policies: {read: {max_attempts: 4}}}",
+		ID: "P001", Title: "ignore comment without effect", Severity: rules.Error,
+		Reports: "A `# retrygen:ignore` comment names a rule that reports nothing on its line.",
+		Why: "The policy has changed since the comment was written. A comment that is left behind hides the " +
+			"next real problem on that line.",
+		Wrong: "version: 1\n" +
+			"policies:\n" +
+			"  read: {max_attempts: 4} # retrygen:ignore P405 it never takes that long",
+		Right: "version: 1\npolicies:\n  read: {max_attempts: 4}",
+		NotReported: []string{
+			"Files with an error that keeps the rules from running.",
+		},
+		Fix:     "Remove the comment.",
+		Related: []string{"P002", "RL001"},
 	},
 	{
-		ID: "P002", Title: "an ignore that cannot be obeyed",
-		Doc:   "A comment ignores a rule without saying why, or one that cannot be ignored: only rules about what a policy means can, P2… to P8…, P913 and P914.",
-		Wrong: "{version: 1, policies: {read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}}} # retrygen:ignore P405",
-		Right: "{version: 1, policies: {read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}}} # retrygen:ignore P405 it never takes that long",
+		ID: "P002", Title: "invalid ignore comment", Severity: rules.Error,
+		Reports: "A `# retrygen:ignore` comment gives no reason, names more than one rule, or names a rule " +
+			"that cannot be ignored.",
+		Why: "Without a reason nobody can decide later whether the exception still holds. Errors in the " +
+			"language cannot be ignored, because no policy results from them.",
+		Wrong: "version: 1\n" +
+			"policies:\n" +
+			"  # retrygen:ignore P405\n" +
+			"  read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}",
+		Right: "version: 1\n" +
+			"policies:\n" +
+			"  # retrygen:ignore P405 the service answers within 1s or never\n" +
+			"  read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}",
+		NotReported: []string{
+			"P2… to P8…, P913 and P914 with a reason: these are about what a policy means.",
+		},
+		Fix:     "Write one rule and the reason: `# retrygen:ignore P405 the service answers within 1s or never`.",
+		Related: []string{"P001"},
 	},
 	{
-		ID: "P100", Title: "not a policy file",
-		Doc:   "The file is empty, too large, or not one document of YAML in UTF-8 with common line ends; or it has a thousand errors, of which more are not shown.",
+		ID: "P100", Title: "not a policy file", Severity: rules.Error,
+		Reports: "The file is empty, larger than 4 MiB, not one YAML document in UTF-8, or has more errors " +
+			"than are shown.",
+		Why: "A file that is read only in part would run with other limits than the ones in it. Nothing is " +
+			"generated from it.",
 		Wrong: "{version: 1",
 		Right: "{version: 1}",
+		NotReported: []string{
+			"Comments, anchors and merge keys (`<<`), which are read as YAML defines them.",
+		},
+		Fix:     "Correct the YAML at the reported place, and split several documents into several files.",
+		Related: []string{"P101", "P907"},
 	},
 	{
-		ID: "P101", Title: "unknown key",
-		Doc:   "A key that the language does not have. Nothing is ignored silently: a misspelt limit would be none.",
-		Wrong: "{version: 1, policies: {read: {max_atempts: 4}}}",
-		Right: "{version: 1, policies: {read: {max_attempts: 4}}}",
+		ID: "P101", Title: "unknown key", Severity: rules.Error,
+		Reports: "A key is not part of the policy language.",
+		Why: "An ignored key is a limit that does not exist: a misspelt `max_atempts: 2` would run with the " +
+			"default.",
+		Wrong: "version: 1\npolicies:\n  read: {max_atempts: 4}",
+		Right: "version: 1\npolicies:\n  read: {max_attempts: 4}",
+		NotReported: []string{
+			"Keys at the top of the file that begin with `x-`, which may hold YAML anchors.",
+			"Older spellings of a setting: `retrygen fmt` rewrites them.",
+		},
+		Fix:     "Use the spelling that the message suggests, or see the language reference.",
+		Related: []string{"P102", "P107"},
 	},
 	{
-		ID: "P102", Title: "not a value for this key",
-		Doc:   "A value of another kind than the key takes, or out of its range; a key that stands twice.",
-		Wrong: "{version: 1, policies: {read: {max_attempts: 0}}}",
-		Right: "{version: 1, policies: {read: {max_attempts: 1}}}",
+		ID: "P102", Title: "invalid value", Severity: rules.Error,
+		Reports: "A value has another type than its key takes, is out of range, or contradicts another " +
+			"setting; or a key appears twice.",
+		Why: "Other systems clamp or drop such values silently, and production runs with a limit that nobody " +
+			"wrote.",
+		Wrong: "version: 1\npolicies:\n  read: {max_attempts: 0}",
+		Right: "version: 1\npolicies:\n  read: {max_attempts: 1}",
+		NotReported: []string{
+			"Values that are valid but have no effect: P109 reports them.",
+		},
+		Fix:     "Write a value of the kind that the message names.",
+		Related: []string{"P101", "P103", "P104"},
 	},
 	{
-		ID: "P103", Title: "not a duration",
-		Doc:   "A duration is numbers with units: ns, us, ms, s, m, h, d and w. A number alone is refused, since half of the world reads it as seconds and the other half as milliseconds. Months and years draw a warning: they are not always of the same length.",
-		Wrong: "{version: 1, policies: {read: {timeout: 20}}}",
-		Right: "{version: 1, policies: {read: {timeout: 20s}}}",
+		ID: "P103", Title: "invalid duration", Severity: rules.Error,
+		Reports: "A duration has no unit, an unknown unit, or another spelling than numbers with units; months " +
+			"and years are a warning.",
+		Why: "Half of the world reads `20` as seconds, the other half as milliseconds. The difference is a " +
+			"factor of 1000 in a timeout.",
+		Wrong: "version: 1\npolicies:\n  read: {timeout: 20}",
+		Right: "version: 1\npolicies:\n  read: {timeout: 20s}",
+		NotReported: []string{
+			"0, which is the same in every unit, where the setting allows it.",
+			"Spellings such as `1m30s`, `1h 30m` and `2 minutes`.",
+		},
+		Fix:     "Write a number with ns, us, ms, s, m, h, d or w.",
+		Related: []string{"P102", "RL207"},
 	},
 	{
-		ID: "P104", Title: "two spellings of one setting that disagree",
-		Doc:   "A setting is written under two of its names, with different values.",
-		Wrong: "{version: 1, policies: {read: {max_attempts: 4, attempts: 5}}}",
-		Right: "{version: 1, policies: {read: {max_attempts: 4}}}",
+		ID: "P104", Title: "two spellings of one setting that differ", Severity: rules.Error,
+		Reports: "A setting is written under two of its names with different values.",
+		Why:     "Which of them wins depends on the reader. The file has to say one thing.",
+		Wrong:   "version: 1\npolicies:\n  read: {max_attempts: 4, attempts: 5}",
+		Right:   "version: 1\npolicies:\n  read: {max_attempts: 4}",
+		NotReported: []string{
+			"Two spellings with equal values.",
+		},
+		Fix:     "Keep the spelling that the message names.",
+		Related: []string{"P101", "P102"},
 	},
 	{
-		ID: "P105", Title: "more than one strategy",
-		Doc:   "backoff is one strategy.",
-		Wrong: "{version: 1, policies: {read: {backoff: {fixed: {}, fibonacci: {}}}}}",
-		Right: "{version: 1, policies: {read: {backoff: fibonacci}}}",
+		ID: "P105", Title: "more than one backoff strategy", Severity: rules.Error,
+		Reports: "`backoff` names more than one strategy.",
+		Why: "A policy has one schedule. Ignoring one of the strategies would make delays that somebody did " +
+			"not expect.",
+		Wrong: "version: 1\npolicies:\n  read: {backoff: {fixed: {}, fibonacci: {}}}",
+		Right: "version: 1\npolicies:\n  read: {backoff: fibonacci}",
+		NotReported: []string{
+			"A strategy under `per_error`, which is the schedule of one class.",
+		},
+		Fix:     "Keep one strategy.",
+		Related: []string{"P109"},
 	},
 	{
-		ID: "P107", Title: "a word that counts retries",
-		Doc:   "retries, max_retries and their like count retries in one system and attempts in another. max_attempts counts all attempts, the first included.",
-		Wrong: "{version: 1, policies: {read: {max_retries: 3}}}",
-		Right: "{version: 1, policies: {read: {max_attempts: 4}}}",
+		ID: "P107", Title: "count of retries instead of attempts", Severity: rules.Error,
+		Reports: "A policy has a key such as `retries` or `max_retries`, which counts retries in some systems " +
+			"and attempts in others.",
+		Why:   "A file that is moved from another system would silently make one attempt more or less.",
+		Wrong: "version: 1\npolicies:\n  read: {max_retries: 3}",
+		Right: "version: 1\npolicies:\n  read: {max_attempts: 4}",
+		NotReported: []string{
+			"`retries` of a budget, which counts retries and nothing else.",
+		},
+		Fix:     "Write `max_attempts`, which counts all attempts including the first.",
+		Related: []string{"P101"},
 	},
 	{
-		ID: "P108", Title: "an empty list",
-		Doc:   "An empty retry_on would retry nothing; without delays of one's own every delay is max_delay.",
-		Wrong: "{version: 1, policies: {read: {retry_on: []}}}",
-		Right: "{version: 1, policies: {read: {max_attempts: 1}}}",
+		ID: "P108", Title: "empty list", Severity: rules.Error,
+		Reports: "`retry_on` is an empty list (an error), or `delays` is (a warning).",
+		Why: "An empty `retry_on` would retry nothing, and empty `delays` make every delay `max_delay`. Both " +
+			"usually are leftovers of an edit.",
+		Wrong: "version: 1\npolicies:\n  read: {retry_on: []}",
+		Right: "version: 1\npolicies:\n  read: {max_attempts: 1}",
+		NotReported: []string{
+			"An empty `abort_on`, which excludes nothing.",
+		},
+		Fix:     "List what is meant, remove the key for the default, or write `max_attempts: 1` to retry nothing.",
+		Related: []string{"P207"},
 	},
 	{
-		ID: "P109", Title: "a setting that is not read",
-		Doc:   "The strategy or the mode of jitter beside it has no use for a setting: fixed has none for an increment, and decorrelated jitter none for a strategy.",
-		Wrong: "{version: 1, policies: {read: {backoff: {fixed: {increment: 2s}}}}}",
-		Right: "{version: 1, policies: {read: {backoff: {linear: {increment: 2s}}}}}",
+		ID: "P109", Title: "setting that is not read", Severity: rules.Error,
+		Reports: "The backoff strategy, the jitter mode or the breaker does not read a setting that is written " +
+			"for it.",
+		Why: "The author expects an effect, such as growing delays from an `increment`, and production runs " +
+			"without it.",
+		Wrong: "version: 1\npolicies:\n  read: {backoff: {fixed: {increment: 2s}}}",
+		Right: "version: 1\npolicies:\n  read: {backoff: {linear: {increment: 2s}}}",
+		NotReported: []string{
+			"Settings that are inherited: they are checked where they are written.",
+		},
+		Fix:     "Remove the setting, or use the strategy or mode that reads it.",
+		Related: []string{"P101", "P105", "P504"},
 	},
 	{
-		ID: "P305", Title: "over a limit of the file",
-		Doc:   "A policy passes a ceiling that limits sets for the file, or lacks the time limit that one is set for.",
-		Wrong: "{version: 1, limits: {timeout: 1m}, policies: {read: {timeout: 2m}}}",
-		Right: "{version: 1, limits: {timeout: 1m}, policies: {read: {timeout: 30s}}}",
+		ID: "P305", Title: "over a limit of the file", Severity: rules.Error,
+		Reports: "A policy or scope exceeds a ceiling that `limits` sets for the file, or lacks the limit that " +
+			"has a ceiling.",
+		Why: "`limits` states what a team allows, such as a timeout that fits the load balancer. One policy " +
+			"over it breaks the promise to all callers.",
+		Wrong: "version: 1\nlimits: {timeout: 1m}\npolicies:\n  read: {timeout: 2m}",
+		Right: "version: 1\nlimits: {timeout: 1m}\npolicies:\n  read: {timeout: 30s}",
+		NotReported: []string{
+			"Policies that get their timeout from a scope: the scope is checked.",
+			"`per_error` schedules with the attempts and `max_delay` of their policy.",
+		},
+		Fix:     "Lower the setting, or raise the limit of the file.",
+		Related: []string{"P402", "P403", "P806"},
 	},
 	{
-		ID: "P707", Title: "cancellation retried",
-		Doc:   "retry_on names canceled: whoever canceled the call no longer waits for it.",
-		Wrong: "{version: 1, policies: {read: {retry_on: [network, canceled]}}}",
-		Right: "{version: 1, policies: {read: {retry_on: [network]}}}",
+		ID: "P707", Title: "cancellation retried", Severity: rules.Error,
+		Reports: "`retry_on` names `canceled`.",
+		Why:     "Whoever canceled the call no longer waits for it. Retries would only use connections and time.",
+		Wrong:   "version: 1\npolicies:\n  read: {retry_on: [network, canceled]}",
+		Right:   "version: 1\npolicies:\n  read: {retry_on: [network]}",
+		NotReported: []string{
+			"`any`: the end of the caller's own context is never retried.",
+			"`canceled` in the `count` of a breaker: P508 reports it.",
+		},
+		Fix:     "Remove `canceled`.",
+		Related: []string{"P508", "P701"},
 	},
 	{
-		ID: "P709", Title: "not a pattern",
-		Doc:   "A pattern is a regular expression of Go, RE2: no look-ahead, no back references. One that matches the empty text would match every error.",
-		Wrong: "{version: 1, policies: {read: {retry_on: [{pattern: '(?!x)'}]}}}",
-		Right: "{version: 1, policies: {read: {retry_on: [{pattern: 'busy'}]}}}",
-	},
-	{
-		ID: "P901", Title: "nothing of this name",
-		Doc:   "A policy or an error class is named that there is not.",
-		Wrong: "{version: 1, policies: {read: {extends: api}}}",
-		Right: "{version: 1, policies: {api: {max_attempts: 4}, read: {extends: api}}}",
-	},
-	{
-		ID: "P903", Title: "a circle",
-		Doc:   "Policies extend each other in a circle.",
-		Wrong: "{version: 1, policies: {api: {extends: read}, read: {extends: api}}}",
-		Right: "{version: 1, policies: {api: {max_attempts: 4}, read: {extends: api}}}",
-	},
-	{
-		ID: "P904", Title: "not a symbol that can be bound",
-		Doc:   "bind names Go symbols as go doc does: a function, a method, or an interface. The generator reports here what it cannot find, or cannot wrap.",
-		Wrong: "{version: 1, policies: {read: {}}, bind: {'Fetch()': read}}",
-		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}}",
-	},
-	{
-		ID: "P906", Title: "a time limit without a context",
-		Doc:   "A policy with a time limit is bound to a function that takes neither a context.Context nor an *http.Request, or a context of another type: nothing can end it. Only the generator sees the function.",
-		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(id int) error",
-		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Fetch: read}} # func Fetch(ctx context.Context, id int) error",
-	},
-	{
-		ID: "P907", Title: "unknown version",
-		Doc:   "A policy file begins with version: 1, an integer.",
-		Wrong: "{policies: {read: {}}}",
-		Right: "{version: 1, policies: {read: {}}}",
-	},
-	{
-		ID: "P910", Title: "a time limit on a stream",
-		Doc: "A policy with a time limit is bound to a function that returns a stream: a result in which the call goes on after the return, under its context, which the end of the limit ends. " +
-			"A result is a stream if it can be asked for work that may block or fail, and the request takes no context of its own: a channel, an iterator, a reader or writer that has to be closed, rows, messages (Recv, Next, Scan), a transaction. " +
-			"A list of streams is one as well, and so is a struct with a stream in an exported field, and a type with a method that returns a channel, such as a watch. " +
-			"Not reported: files and connections, which have deadlines of their own; cursors whose Next takes a context; a struct that holds an *http.Response, which is usually kept for its status and header. Only the generator sees the function.",
-		Wrong: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Open: read}} # func Open(ctx context.Context) (io.ReadCloser, error)",
-		Right: "{version: 1, policies: {read: {timeout: 20s}}, bind: {Load: read}} # func Load(ctx context.Context) ([]byte, error)",
-	},
-	{
-		ID: "P911", Title: "a package that cannot be generated for",
-		Doc:   "The Go package beside the policy file cannot be read: a file of it does not parse, the folder holds two packages or none, the build leaves it out. Or a file that retrygen has not written stands where retry_gen.go goes. Only the generator sees the package.",
-		Wrong: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch( error",
-		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch() error",
-	},
-	{
-		ID: "P912", Title: "a retry of what can be read once",
-		Doc: "A policy that retries is bound to a function that takes something to read, which its type does not allow to rewind: the first attempt reads it, and the next ones send what is left, which is nothing, and succeed. " +
-			"Arguments are searched through pointers, lists, maps and fields, of other packages the exported ones. Only the static type counts: an io.Reader that holds a file is not an io.Seeker to the wrapper. " +
-			"An io.Seeker is rewound before each retry to where the call found it, whether it is a parameter or a field. The body of an *http.Request parameter is sent again as its GetBody gives it. Where that fails at run time, as for a pipe or a request without GetBody, the call ends with retry.ErrSpent around the error of its attempt. " +
-			"Not reported: random bytes, which are readers called rand or random. Only the generator sees the function.",
-		Wrong: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, in *Input) error; type Input struct{ Body io.Reader }",
-		Right: "{version: 1, policies: {write: {}}, bind: {Put: write}} # func Put(ctx context.Context, in *Input) error; type Input struct{ Body io.ReadSeeker }",
-	},
-	{
-		ID: "P913", Title: "a retry that repeats what was written",
-		Doc: "A policy that retries is bound to a function that takes a writer, a connection, a channel or an iterator, in a parameter or in a field: what a failed attempt has written or sent stays, what it has received is gone. An attempt that fails after half of a file leaves the half in front of the whole, and the call succeeds. " +
-			"Not reported: logs, which are writers with log in their name; channels of struct{} that are only received from. Only the generator sees the function. If the function undoes what it has done before it fails, say so: # retrygen:ignore P913 and the reason.",
-		Wrong: "{version: 1, policies: {read: {}}, bind: {Copy: read}} # func Copy(ctx context.Context, to io.Writer) error",
-		Right: "{version: 1, policies: {read: {}}, bind: {Load: read}} # func Load(ctx context.Context) ([]byte, error)",
-	},
-	{
-		ID: "P914", Title: "a retry that does not see the status",
-		Doc:   "A policy that retries is bound to a function from *http.Request to *http.Response, such as http.Client.Do or RoundTrip: it returns no error for the status 503 or 429, and the policy does not retry these, nor read Retry-After. An http.Client with an httpretry.Transport does. Only the generator sees the function.",
-		Wrong: "{version: 1, policies: {read: {}}, bind: {net/http.Client.Do: read}}",
-		Right: "{version: 1, policies: {read: {}}, bind: {Fetch: read}} # func Fetch(req *http.Request) (*User, error)",
+		ID: "P709", Title: "invalid pattern", Severity: rules.Error,
+		Reports: "A `pattern` is not a regular expression of Go (RE2), or matches the empty text and so every " +
+			"error.",
+		Why: "An invalid pattern would match nothing and leave errors without a retry; one that matches " +
+			"everything retries permanent errors.",
+		Wrong: "version: 1\npolicies:\n  read: {retry_on: [{pattern: '(?!x)'}]}",
+		Right: "version: 1\npolicies:\n  read: {retry_on: [{pattern: 'busy'}]}",
+		NotReported: []string{
+			"Patterns that match more than intended, but not the empty text.",
+		},
+		Fix:     "Write a pattern without look-ahead and back references, or a class by type or status.",
+		Related: []string{"P102"},
 	},
 }
 

@@ -6,6 +6,148 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
+// ofBreakers lists the rules about breakers.
+var ofBreakers = []Rule{
+	{
+		ID: "P501", Title: "breaker opens during one call", Severity: Warning,
+		Reports: "A breaker opens after fewer failures in a row than one call makes attempts, and counts " +
+			"errors that the call retries.",
+		Why: "A single unlucky call opens the breaker, and all other callers are refused for `open_for`, " +
+			"although nothing else has failed.",
+		Wrong: "breakers: {upstream: {failures: 3}}\n" +
+			"policies:\n" +
+			"  read: {max_attempts: 5, breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {failures: 10}}\n" +
+			"policies:\n" +
+			"  read: {max_attempts: 5, breaker: upstream, jitter: full}",
+		NotReported: []string{
+			"Breakers that count only errors which the policy does not retry.",
+			"A breaker that opens after exactly as many failures as a call makes attempts.",
+		},
+		Fix:     "Raise `failures` (or `min_calls`) above `max_attempts`, or lower `max_attempts`.",
+		Related: []string{"P503", "P504", "P505"},
+		file:    opensInside,
+	},
+	{
+		ID: "P502", Title: "breaker that only Reset closes", Severity: Info,
+		Reports: "A breaker has `escalate_after`: after that many failures in a row it refuses every call " +
+			"until the program calls `Breaker.Reset`.",
+		Why: "An outage that is longer than expected leaves the service unreachable after it has recovered, " +
+			"until somebody restarts the process or calls `Reset`.",
+		Wrong: "breakers: {upstream: {failures: 5, escalate_after: 8}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {failures: 5}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
+		NotReported: []string{
+			"Breakers without `escalate_after`; they try again after `open_for`.",
+			"`escalate_after` that is not above `failures`: P503 reports it.",
+		},
+		Fix:     "Call `Reset` from an operator's endpoint or a health check, or remove `escalate_after`.",
+		Related: []string{"P503"},
+		file:    latches,
+	},
+	{
+		ID: "P503", Title: "breaker escalates before it opens", Severity: Error,
+		Reports: "`escalate_after` is not above `failures` (or `min_calls`, if `failure_rate` opens the " +
+			"breaker).",
+		Why: "The breaker goes straight to its final state. A short outage that it should survive needs a " +
+			"manual reset.",
+		Wrong: "breakers: {upstream: {failures: 5, escalate_after: 5}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {failures: 5, escalate_after: 8}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		NotReported: []string{
+			"Breakers without `escalate_after`, or with `escalate_after: 0`.",
+		},
+		Fix:     "Raise `escalate_after` above `failures`, or write 0 to switch it off.",
+		Related: []string{"P502"},
+		file:    escalatesEarly,
+	},
+	{
+		ID: "P504", Title: "failure_rate that never opens the breaker", Severity: Warning,
+		Reports: "A breaker has `failures` and `failure_rate`, but any sequence of calls that reaches the rate " +
+			"contains that many failures in a row.",
+		Why: "The rate has no effect. The breaker opens on short runs of failures, which a rate over a window " +
+			"is meant to ignore.",
+		Wrong: "breakers: {upstream: {failures: 3, failure_rate: 0.8, min_calls: 20}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {failures: 10, failure_rate: 0.8, min_calls: 20}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		NotReported: []string{
+			"Breakers with only one of the two settings.",
+			"A rate that some sequence of `min_calls` or more calls reaches first.",
+		},
+		Fix:     "Raise `failures`, lower `failure_rate`, or keep one of them.",
+		Related: []string{"P501"},
+		file:    rateComesLate,
+	},
+	{
+		ID: "P505", Title: "breaker_open retried for too short a time", Severity: Warning,
+		Reports: "`retry_on` names `breaker_open`, but all waits together are shorter than the `open_for` of " +
+			"the breaker.",
+		Why: "A call that meets an open breaker uses all of its attempts without reaching the service. It " +
+			"waits, and then fails as it would have at once.",
+		Wrong: "breakers: {upstream: {open_for: 1m}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full, retry_on: [network, breaker_open]}",
+		Right: "breakers: {upstream: {open_for: 5s}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: equal, initial_delay: 5s, retry_on: [network, breaker_open]}",
+		NotReported: []string{
+			"Waits that reach `open_for` with the most jitter.",
+			"Policies that give `breaker_open`, or a class that covers it, a schedule under `per_error`, or " +
+				"name it in `abort_on`.",
+		},
+		Fix:     "Remove `breaker_open` from `retry_on`, or wait longer than `open_for`.",
+		Related: []string{"P501"},
+		file:    hopeless,
+	},
+	{
+		ID: "P506", Title: "slow_call that no attempt exceeds", Severity: Warning,
+		Reports: "The `slow_call` of a breaker is not below the time limit of an attempt in any policy that " +
+			"shares the breaker.",
+		Why: "An attempt ends with a timeout, which is a failure, before it counts as slow. `slow_rate` never " +
+			"opens the breaker while the service degrades.",
+		Wrong: "breakers: {upstream: {slow_call: 5s, slow_rate: 0.5}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full, attempt_timeout: 2s}",
+		Right: "breakers: {upstream: {slow_call: 1s, slow_rate: 0.5}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full, attempt_timeout: 2s}",
+		NotReported: []string{
+			"Breakers that are shared with a policy without a time limit.",
+			"Breakers without `slow_call`.",
+		},
+		Fix:     "Lower `slow_call` below the longest attempt.",
+		Related: []string{"P501", "P407"},
+		file:    neverSlow,
+	},
+	{
+		ID: "P508", Title: "breaker counts errors of the caller", Severity: Warning,
+		Reports: "The `count` of a breaker contains `any`, `canceled`, a class that is never retried, or a " +
+			"class of only the statuses 400, 401, 403, 404 and 422.",
+		Why: "One client with bad requests opens the breaker for all clients, although the service is healthy.",
+		Wrong: "errors: {bad_input: {http: [422], retryable: false}}\n" +
+			"breakers: {upstream: {count: [server_error, bad_input]}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		Right: "breakers: {upstream: {count: [server_error]}}\n" +
+			"policies:\n" +
+			"  read: {breaker: upstream, jitter: full}",
+		NotReported: []string{
+			"Breakers without `count`, which count what their policies retry.",
+			"Classes with other statuses, a pattern or Go errors, whose cause is not known.",
+		},
+		Fix:     "Count only classes that are the service's fault, such as `server_error`, `network` and `timeout`.",
+		Related: []string{"P501", "P701"},
+		file:    countsMistakes,
+	},
+}
+
 // opensAfter returns the least number of failures in a row that opens a
 // breaker, if nothing was counted before them, and the setting that says so.
 func opensAfter(b *retry.BreakerPolicy) (n int, field Field) {

@@ -8,6 +8,42 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
+// ofClasses lists the rules about classes of errors.
+var ofClasses = []Rule{
+	{
+		ID: "P701", Title: "retry_on names a permanent class", Severity: Error,
+		Reports: "`retry_on` names a class whose errors are never retried: by its `retryable: false` or " +
+			"`action`, by a class above it, or by its statuses 400, 401, 403, 404 and 422.",
+		Why:   "The errors are returned at once, although the policy says that they are retried.",
+		Wrong: "errors: {missing: {http: [404]}}\npolicies:\n  read: {retry_on: [missing]}",
+		Right: "errors: {missing: {http: [404], retryable: true}}\npolicies:\n  read: {retry_on: [missing]}",
+		NotReported: []string{
+			"Classes with `retryable: true`.",
+			"Classes with other statuses, a pattern or Go errors in addition.",
+		},
+		Fix:     "Remove the class from `retry_on`, or write `retryable: true` at the class if a retry can succeed.",
+		Related: []string{"P702", "P703", "P508"},
+		file:    permanentRetried,
+	},
+	{
+		ID: "P703", Title: "class without effect", Severity: Error,
+		Reports: "A class has no effect where it is written: another item of the list covers it, the classes " +
+			"above it take all of its status codes, or `per_error` names a class that is never retried.",
+		Why: "The file seems to treat an error specially and does not. Most often a class was added below a " +
+			"wider one, which decides first.",
+		Wrong: "policies:\n  read: {retry_on: [network, any]}",
+		Right: "policies:\n  read: {retry_on: [network]}",
+		NotReported: []string{
+			"Lists that are inherited: they are checked where they are written.",
+			"`breaker_open` next to `any`: a breaker is waited for only if it is named.",
+			"Classes with a pattern or Go errors, whose members are not known.",
+		},
+		Fix:     "Remove the class, or move it above the one that covers it.",
+		Related: []string{"P701", "P702"},
+		file:    unreachable,
+	},
+}
+
 // codes is a set of status codes. Those of gRPC are at most 16, and those of
 // HTTP at least 100.
 type codes [600]bool

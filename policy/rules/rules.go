@@ -5,7 +5,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -42,13 +41,21 @@ type Finding struct {
 	Text     string // what is wrong, then what to do
 }
 
-// A Rule is one thing that is proved about a policy.
+// A Rule is one thing that is reported, with its documentation: the texts quote
+// keys and symbols in backquotes. The rules about Go code are of this type, too.
 type Rule struct {
-	ID    string
-	Title string
-	Doc   string  // what it says and why, and when it stays silent
-	Wrong string  // the settings of a policy that it reports
-	Right string  // the same, mended
+	ID          string
+	Title       string
+	Severity    Severity // of the example; what is Info is off by default
+	Reports     string   // one sentence
+	Why         string   // what happens in production
+	Wrong       string   // an example that is reported: a policy file without its version, or Go code
+	Right       string   // the same, fixed
+	NotReported []string // cases that look alike, each with the reason
+	Fix         string   // what to do
+	Automatic   bool     // whether retrylint -fix does that
+	Related     []string // ids of other rules
+
 	Reads []Field // the fields it decides by
 
 	// check returns the finding about one policy, without Rule and Policy, if
@@ -58,18 +65,13 @@ type Rule struct {
 	file func(*File, report)
 }
 
-// All lists the rules by id.
-var All = slices.SortedFunc(slices.Values(slices.Concat(ofPolicies, ofFiles)), func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
+// ofPolicies lists the rules about a single policy.
+var ofPolicies = slices.Concat(ofDelays, ofLimits)
 
-// Explain tells the rule in plain text, with its examples.
-func (r *Rule) Explain() string {
-	return fmt.Sprintf("%s: %s\n\n%s\n\nWrong:\n\n  %s\n\nRight:\n\n  %s\n", r.ID, r.Title, r.Doc, r.Wrong, r.Right)
-}
-
-// Markdown tells the rule without its title, with its examples.
-func (r *Rule) Markdown() string {
-	return fmt.Sprintf("%s\n\nWrong:\n\n```yaml\n%s\n```\n\nRight:\n\n```yaml\n%s\n```\n", r.Doc, r.Wrong, r.Right)
-}
+// All lists the rules about policies by id.
+var All = slices.SortedFunc(
+	slices.Values(slices.Concat(ofPolicies, ofScopes, ofBreakers, ofClasses, ofShares)),
+	func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 
 // Known reports whether the value of a field is known. The analyzers know only
 // constants; a policy file knows everything. A rule that reads a field that is

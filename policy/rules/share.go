@@ -7,6 +7,172 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
+// ofShares lists the rules about bindings, budgets and groups.
+var ofShares = []Rule{
+	{
+		ID: "P704", Title: "non-idempotent call retried on an ambiguous error", Severity: Error,
+		Reports: "A binding has `idempotent: false`, and its policy retries errors after which the work may " +
+			"already be done.",
+		Why: "A timeout does not show whether the server did the work. The retry charges the card, sends the " +
+			"mail or places the order a second time.",
+		Wrong: "policies:\n" +
+			"  pay: {retry_on: [timeout]}\n" +
+			"bind:\n" +
+			"  Client.Pay: {policy: pay, idempotent: false}",
+		Right: "errors: {not_sent: {is: [ErrDial], unprocessed: true}}\n" +
+			"policies:\n" +
+			"  pay: {retry_on: [not_sent]}\n" +
+			"bind:\n" +
+			"  Client.Pay: {policy: pay, idempotent: false}",
+		NotReported: []string{
+			"Bindings without `idempotent`.",
+			"Classes with `unprocessed: true`, which prove that the server did nothing, and `breaker_open`.",
+			"Policies with `max_attempts: 1`.",
+		},
+		Fix: "Retry only classes with `unprocessed: true`, or write `idempotent: key` and let the server " +
+			"recognise the repeated key.",
+		Related: []string{"RL403", "P912", "P913"},
+		file:    notIdempotent,
+	},
+	{
+		ID: "P804", Title: "one unit can use up the budget", Severity: Warning,
+		Reports: "The `per_unit` of a budget is not below its `retries`.",
+		Why: "One failing unit takes all retries of the job, and healthy units fail at their first transient " +
+			"error.",
+		Wrong: "budgets: {job: {retries: 3, per_unit: 3}}\n" +
+			"groups: {import: {budget: job}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		Right: "budgets: {job: {retries: 10, per_unit: 3}}\n" +
+			"groups: {import: {budget: job}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		NotReported: []string{
+			"`retries: 1`, and `retries: none`.",
+		},
+		Fix:     "Lower `per_unit`, or raise `retries`.",
+		Related: []string{"P805", "P806"},
+		file:    perUnitCap,
+	},
+	{
+		ID: "P805", Title: "budget of a group without effect", Severity: Warning,
+		Reports: "All units of a group together cannot retry as often as the group's budget allows.",
+		Why: "The budget never stops a job that fails everywhere. Each unit retries to its end against a " +
+			"service that is down.",
+		Wrong: "budgets: {job: {retries: 20}}\n" +
+			"groups: {import: {units: 4, budget: job}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		Right: "budgets: {job: {retries: 6}}\n" +
+			"groups: {import: {units: 4, budget: job}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		NotReported: []string{
+			"Groups without `units`: the number is not known.",
+			"Groups without a budget.",
+		},
+		Fix:     "Lower `retries` of the budget.",
+		Related: []string{"P804"},
+		file:    neverBinds,
+	},
+	{
+		ID: "P806", Title: "budget over its ceiling", Severity: Error,
+		Reports: "A count of a budget, or a deadline, is over its ceiling (50 retries and 5 per unit by " +
+			"default), or is 0.",
+		Why: "A ceiling limits what one job may cost. 0 means \"the default\" in other systems and \"nothing\" " +
+			"in others, so it is refused.",
+		Wrong: "budgets: {job: {retries: 80}}\n" +
+			"groups: {import: {budget: job}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		Right: "budgets: {job: {retries: 80, ceiling: {retries: 100}}}\n" +
+			"groups: {import: {budget: job}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		NotReported: []string{
+			"`none`, which means no retries.",
+			"Counts up to the `ceiling` that the budget itself sets.",
+		},
+		Fix:     "Lower the count, or write a higher `ceiling`. Write `none` instead of 0.",
+		Related: []string{"P804"},
+		file:    overCeiling,
+	},
+	{
+		ID: "P808", Title: "best effort that needs every unit", Severity: Warning,
+		Reports: "`min_success` equals `units` (a warning), or is greater (an error).",
+		Why: "A single failed unit fails the whole job, which is what `best_effort` is meant to prevent. Above " +
+			"`units` the job can never succeed.",
+		Wrong: "groups: {import: {units: 8, best_effort: {min_success: 8}}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		Right: "groups: {import: {units: 8, best_effort: {min_success: 6}}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		NotReported: []string{
+			"Groups without `units`: the number is not known.",
+		},
+		Fix:     "Lower `min_success`, or remove `best_effort`.",
+		Related: []string{"P809"},
+		file:    noEffort,
+	},
+	{
+		ID: "P809", Title: "best-effort deadline that does not fit", Severity: Warning,
+		Reports: "The `deadline` of `best_effort` is not below the group's `timeout` (a warning), or shorter " +
+			"than the `attempt_timeout` of a policy in the group (an error).",
+		Why: "With a late deadline the group times out and its partial result is lost. With an early one no " +
+			"slow attempt can finish.",
+		Wrong: "groups: {import: {timeout: 4m, best_effort: {deadline: 5m}}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		Right: "groups: {import: {timeout: 10m, best_effort: {deadline: 5m}}}\n" +
+			"policies:\n" +
+			"  shard: {jitter: full}\n" +
+			"bind:\n" +
+			"  Run: {policy: shard, group: import, unit: id}",
+		NotReported: []string{
+			"Groups without a `timeout`, for the warning.",
+			"Policies without an `attempt_timeout`, for the error.",
+		},
+		Fix:     "Choose a deadline between one attempt and the timeout of the group.",
+		Related: []string{"P808", "P401"},
+		file:    effortDeadline,
+	},
+	{
+		ID: "P902", Title: "unused definition", Severity: Warning,
+		Reports: "Nothing in the file uses a scope, an error class, a breaker, a budget or a group.",
+		Why: "A breaker that is defined and not used protects nothing. Usually the policy that should name it " +
+			"was forgotten.",
+		Wrong: "breakers: {upstream: {}}\npolicies:\n  read: {}",
+		Right: "breakers: {upstream: {}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
+		NotReported: []string{
+			"Policies: Go code may use the generated variable.",
+			"Error classes with `retryable` or `action`, which apply to every policy.",
+			"Scopes that contain another scope.",
+		},
+		Fix:     "Name it where it is meant to apply, or remove it.",
+		Related: []string{"P901"},
+		file:    unused,
+	},
+}
+
 // notIdempotent is P704.
 func notIdempotent(f *File, report report) {
 	for _, b := range f.Bindings {
