@@ -97,35 +97,6 @@ func Blocks(dir string) ([]Block, error) {
 	return blocks, nil
 }
 
-// A Command is a command line on a page, without the name of the program.
-type Command struct {
-	Place string
-	Args  []string
-}
-
-// Commands returns the command lines of a program: those in shell code, after
-// the prompt "$" in console code, and the steps of workflows.
-func Commands(blocks []Block, program string) []Command {
-	var commands []Command
-	for _, b := range blocks {
-		for line := range strings.Lines(b.Text) {
-			prompted, ok := strings.CutPrefix(strings.TrimSpace(line), map[string]string{"console": "$ ", "yaml": "- run: "}[b.Lang])
-			if !ok || !slices.Contains([]string{"sh", "console", "yaml"}, b.Lang) {
-				continue
-			}
-			prompted, _, _ = strings.Cut(prompted, " #")
-			for _, command := range strings.Split(prompted, "&&") {
-				command, _, _ = strings.Cut(command, ">")
-				words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "go tool "))
-				if len(words) > 0 && words[0] == program {
-					commands = append(commands, Command{b.Place(), words[1:]})
-				}
-			}
-		}
-	}
-	return commands
-}
-
 const self = "github.com/retrygen/retrygen"
 
 // Foreign returns the folders of Blocks whose Go files import a module other
@@ -170,17 +141,4 @@ func Write(dir string, blocks []Block) error {
 		}
 	}
 	return nil
-}
-
-// Replace replaces the text of a block on its page below dir.
-func Replace(dir string, b Block, text string) error {
-	name := filepath.Join(dir, filepath.FromSlash(b.Page))
-	page, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if strings.Count(string(page), b.Text) != 1 {
-		return fmt.Errorf("%s: the text of the block is on the page more than once", b.Place())
-	}
-	return os.WriteFile(name, []byte(strings.Replace(string(page), b.Text, text, 1)), 0o666)
 }

@@ -1,0 +1,108 @@
+package docpages
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/retrygen/retrygen/internal/cli"
+)
+
+// TestCommands tests what the pages below dir say about a program: that its
+// commands and flags exist, and that it prints the output in console code, when
+// it runs on the policy file that comes before it on the page. The flag -update
+// of the test rewrites the output.
+func TestCommands(t *testing.T, dir string, program *cli.Program) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := Blocks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	file, tested := "", 0
+	for i, b := range blocks {
+		if i > 0 && b.Page != blocks[i-1].Page {
+			file = ""
+		}
+		if b.Lang == "yaml" && !b.Fragment() {
+			file = b.Text
+		}
+		for _, args := range commands(b, program.Name) {
+			tested++
+			err := program.Verify(args)
+			if err == nil && b.Lang == "console" {
+				err = testOutput(dir, b, file, args, program)
+			}
+			if err != nil {
+				t.Errorf("%s: %s %q: %v", b.Place(), program.Name, args, err)
+			}
+		}
+	}
+	if tested == 0 {
+		t.Errorf("no page shows a command of %s", program.Name)
+	}
+}
+
+// prompts are what comes before a command in a block of code: shell code, a
+// console with output, and the steps of a workflow.
+var prompts = map[string]string{"sh": "", "console": "$ ", "yaml": "- run: "}
+
+// commands returns the arguments of each command line of a program.
+func commands(b Block, program string) (lines [][]string) {
+	prompt, known := prompts[b.Lang]
+	for line := range strings.Lines(b.Text) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), prompt)
+		if !ok || !known {
+			continue
+		}
+		line, _, _ = strings.Cut(line, " #")
+		for command := range strings.SplitSeq(line, "&&") {
+			command, _, _ = strings.Cut(command, ">")
+			words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "go tool "))
+			if len(words) > 0 && words[0] == program {
+				lines = append(lines, words[1:])
+			}
+		}
+	}
+	return lines
+}
+
+// testOutput runs the command of a console block, and compares or rewrites the
+// output on the page.
+func testOutput(dir string, b Block, file string, args []string, program *cli.Program) error {
+	if err := os.WriteFile("retry.yaml", []byte(file), 0o666); err != nil {
+		return err
+	}
+	var out strings.Builder
+	program.Run(args, &out, &out)
+	prompt, _, _ := strings.Cut(b.Text, "\n")
+	want := prompt + "\n" + out.String()
+	if flag.Lookup("update").Value.String() == "true" {
+		return replace(filepath.Join(dir, filepath.FromSlash(b.Page)), b.Text, want)
+	}
+	if diff := cmp.Diff(want, b.Text); diff != "" {
+		return fmt.Errorf("the output is stale: run this test with -update (-want +got):\n%s", diff)
+	}
+	return nil
+}
+
+// replace replaces a text that is in a file once.
+func replace(name, old, text string) error {
+	page, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if strings.Count(string(page), old) != 1 {
+		return errors.New("the same block is on the page more than once")
+	}
+	return os.WriteFile(name, []byte(strings.Replace(string(page), old, text, 1)), 0o666)
+}
