@@ -62,6 +62,8 @@ func TestRates(t *testing.T) {
 		{"window over", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fff..........fs", ""},
 		{"window slides", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "f....f......fffs", "s"},
 		{"before it slides", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "f....f.....fffs", "fs"},
+		{"success at the start of a tenth", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, ".s.........fffs", "s"},
+		{"success in a later tenth", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, ".....s.....fffs", "s"},
 		{"long after", BreakerPolicy{FailureRate: 0.5, MinCalls: 4}, "fff.......................................fff", ""},
 		{"short window", BreakerPolicy{FailureRate: 0.5, MinCalls: 2, Window: time.Second}, "f.f.f.ffs", "s"},
 		{"window shorter than the clock's step", BreakerPolicy{FailureRate: 0.5, MinCalls: 2, Window: 1}, "fff", "f"},
@@ -70,6 +72,7 @@ func TestRates(t *testing.T) {
 		{"slow failures", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sFsFs", "s"},
 		{"neither fast ones", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "fsfsfsfs", ""},
 		{"below the rate", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sSssSss", ""},
+		{"old ones", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "SSS...........sssSs", ""},
 		{"failures in a row", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second}, "SfFfs", "s"},
 		{"a slow success ends the row", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second}, "ffSffs", ""},
 	} {
