@@ -33,6 +33,8 @@ func list(flags *flag.FlagSet) cli.Run {
 			err = writeJSON(stdout, boundInJSON(result.Bound))
 		case len(result.Bound) > 0 || len(result.Failed) == 0:
 			err = printBound(stdout, result.Bound, result.Coverage)
+		default:
+			printCoverage(stderr, result)
 		}
 		switch {
 		case err != nil:

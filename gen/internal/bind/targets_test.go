@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -8,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
@@ -53,8 +54,8 @@ func TestTargets(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(string(want.Data), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
+			if d := diff.Diff(string(want.Data), got); d != "" {
+				t.Errorf("%s (-want +got):\n%s", name, d)
 			}
 		})
 	}
@@ -65,7 +66,8 @@ func targets(t *testing.T, dir string, symbols []string) string {
 	t.Helper()
 	patterns := []string{dir}
 	for _, symbol := range symbols {
-		if path, _, _ := SplitSymbol(symbol); path != "" {
+		path, _, _ := SplitSymbol(symbol)
+		if path = cmp.Or(path, StandardPath(symbol)); path != "" {
 			patterns = append(patterns, path)
 		}
 	}
