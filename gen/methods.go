@@ -29,7 +29,8 @@ type Coverage struct {
 // String returns a line such as "Store: 4 of 6 methods retried, 1 forwarded, 1
 // refused".
 func (c Coverage) String() string {
-	return fmt.Sprintf("%s: %d of %d methods retried, %d forwarded, %d refused", c.Symbol, c.Retried, c.Methods, c.Forwarded, c.Refused)
+	return fmt.Sprintf("%s: %d of %d methods retried, %d forwarded, %d refused",
+		c.Symbol, c.Retried, c.Methods, c.Forwarded, c.Refused)
 }
 
 // A refusal is a problem with one of several methods of a bound type.
@@ -96,7 +97,9 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 // method returns how a method is served by the entry of the binding that is for
 // it, if there is one. It returns nil if the method is called unchanged; none
 // reports whether the policy file says so.
-func (r *resolver) method(b policy.Binding, entry, tie *policy.Method, target *bind.Target, m bind.Method) (use *emit.Use, none bool) {
+func (r *resolver) method(
+	b policy.Binding, entry, tie *policy.Method, target *bind.Target, m bind.Method,
+) (use *emit.Use, none bool) {
 	symbol := b.Symbol + "." + m.Name
 	by, pos := b.Use, b.Pos
 	if entry != nil {
@@ -107,7 +110,8 @@ func (r *resolver) method(b policy.Binding, entry, tie *policy.Method, target *b
 	}
 	switch {
 	case tie != nil:
-		r.problem(tie.Pos, "P904", "%s matches %s and %s, of which neither is more specific: write an entry for %s", symbol, entry.Name, tie.Name, m.Name)
+		r.problem(tie.Pos, "P904", "%s matches %s and %s, of which neither is more specific: write an entry for %s",
+			symbol, entry.Name, tie.Name, m.Name)
 	case by.Policy == "" && entry != nil:
 		return nil, true
 	case by.Policy == "" && m.NoFailure == "":
@@ -154,9 +158,10 @@ func (r *resolver) entries(b policy.Binding, target *bind.Target) bool {
 		case !matches:
 			r.problem(e.Pos, "P904", "%s has no method %s%s", b.Symbol, e.Name, bind.DidYouMean(e.Name, names))
 		case !serves && e.IsPattern():
-			r.problem(e.Pos, "P904", "no method of %s that matches %s returns an error, so that there is nothing to retry: write %s: none", b.Symbol, e.Name, e.Name)
+			r.problem(e.Pos, "P904", "no method of %s that matches %s returns an error: write %s: none", b.Symbol, e.Name, e.Name)
 		case strings.Trim(e.Name, "*") == "" && b.Policy != "":
-			r.problem(b.Pos, "P904", "no method of %s is left to policy %s, since %s matches all: remove one of the two", b.Symbol, b.Policy, e.Name)
+			r.problem(b.Pos, "P904", "no method of %s is left to policy %s, since %s matches all: remove one of the two",
+				b.Symbol, b.Policy, e.Name)
 		}
 	}
 	return true

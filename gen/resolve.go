@@ -298,7 +298,7 @@ func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
 	}
 	for _, use := range append(w.By, w.Use) {
 		if use != nil {
-			needs[use.Var], needs[use.Fallback] = true, true
+			needs[use.Var], needs[use.Fallback], needs[use.Check.Name] = true, true, true
 		}
 	}
 	for _, tp := range w.Target.TypeParams {

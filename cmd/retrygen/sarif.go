@@ -28,7 +28,8 @@ func writeSARIF(name string, stdout io.Writer, found []policy.Problem, sources m
 	level := map[rules.Severity]string{rules.Info: "note", rules.Warning: "warning", rules.Error: "error"}
 	for _, p := range found {
 		l.Findings = append(l.Findings, sarif.Finding{
-			Rule: p.Rule, Level: level[p.Severity], Text: strings.TrimSuffix(p.Text+"\n"+p.Paste, "\n"), File: p.File, Line: p.Line, Col: p.Col, Width: p.Width,
+			Rule: p.Rule, Level: level[p.Severity], Text: strings.TrimSuffix(p.Text+"\n"+p.Paste, "\n"),
+			File: p.File, Line: p.Line, Col: p.Col, Width: p.Width,
 		})
 	}
 	if name == "-" {

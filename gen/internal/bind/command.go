@@ -26,7 +26,8 @@ func recvTypeOf(t types.Type) recvType { return recvType{t, isQueue(t)} }
 //     a retry would add the step again;
 //   - a result of a queue, such as a pipeline: its commands are executed later.
 func (r recvType) isCommand(t types.Type) bool {
-	if !hasErr(t) || methodOf(addressed(t), "Next") != nil || r.queue || r.typ != nil && types.Identical(deref(t), deref(r.typ)) {
+	isStep := r.typ != nil && types.Identical(deref(t), deref(r.typ))
+	if !hasErr(t) || methodOf(addressed(t), "Next") != nil || isStep || r.queue {
 		return false
 	}
 	return !slices.ContainsFunc(methodsOf(t), func(m *types.Func) bool {
@@ -67,7 +68,8 @@ func takesError(t types.Type) bool {
 	}
 	_, isStruct := p.Elem().Underlying().(*types.Struct)
 	sig := methodOf(t, "SetErr")
-	return isStruct && sig != nil && sig.Params().Len() == 1 && sig.Results().Len() == 0 && isError(sig.Params().At(0).Type())
+	return isStruct && sig != nil && sig.Results().Len() == 0 &&
+		sig.Params().Len() == 1 && isError(sig.Params().At(0).Type())
 }
 
 // methodsOf returns the exported methods of a value of type t that is a variable.
@@ -96,12 +98,15 @@ func (r recvType) noFailure(obj *types.Func) string {
 		case isError(t):
 			return fmt.Sprintf("the error of %s is not its last result: move it there", obj.Name())
 		case i == results.Len()-1 && types.IsInterface(t) && types.Implements(t, errorType):
-			return fmt.Sprintf("%s returns %s, and the error with which a policy gives up is none: return error", obj.Name(), plain(t))
+			return fmt.Sprintf("%s returns %s, and the error with which a policy gives up is none: return error",
+				obj.Name(), plain(t))
 		case i == results.Len()-1 && types.Implements(t, errorType):
 			return fmt.Sprintf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))
 		case results.Len() == 1 && hasErr(t) && r.queue:
-			return fmt.Sprintf("%s only queues a command, whose error is not known yet: bind the method that executes the queue", obj.Name())
+			return fmt.Sprintf("%s only queues a command, whose error is not known yet: bind the method that executes the queue",
+				obj.Name())
 		}
 	}
-	return fmt.Sprintf("%s returns no error, and a retry could not see it fail: let it return one, or write check: FUNCTION", obj.Name())
+	return fmt.Sprintf("%s returns no error, and a retry could not see it fail: let it return one, or write check: FUNCTION",
+		obj.Name())
 }
