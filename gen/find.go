@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +20,11 @@ import (
 type found struct {
 	sources []string // policy files
 	stale   []string // outputs of ours whose policy file is gone
+	// Files that would be policy files under their right name.
+	misnamed []string
 }
 
-// find looks beside the packages of the patterns.
+// find looks next to the packages of the patterns.
 func find(ctx context.Context, config Config) (found, error) {
 	dirs, err := dirs(ctx, config)
 	if err != nil {
@@ -37,25 +38,15 @@ func find(ctx context.Context, config Config) (found, error) {
 		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
 			f.stale = append(f.stale, output)
 		}
+		misnamed := filepath.Join(dir, "retry.yml")
+		if _, err := os.Lstat(misnamed); err == nil {
+			f.misnamed = append(f.misnamed, misnamed)
+		}
 	}
 	slices.Sort(f.sources)
 	slices.Sort(f.stale)
+	slices.Sort(f.misnamed)
 	return f, nil
-}
-
-// misnamed returns the first file of the patterns that would be a policy file
-// under its right name, or "".
-func misnamed(ctx context.Context, config Config) string {
-	dirs, _ := dirs(ctx, config)
-	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		files, _ := os.ReadDir(dir)
-		for _, f := range files {
-			if name := strings.ToLower(f.Name()); name == SourceName || name == "retry.yml" {
-				return relative(config.Dir, filepath.Join(dir, f.Name()))
-			}
-		}
-	}
-	return ""
 }
 
 // dirs returns the folders of the patterns. They are walked without the go

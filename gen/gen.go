@@ -50,6 +50,7 @@ type Result struct {
 	Problems []policy.Problem  // sorted
 	Policies int               // how many policy files there are
 	Failed   []string          // policy files that generate nothing because of their problems
+	Misnamed []string          // files that would be policy files under their right name; they are not read
 	Sources  map[string][]byte // text of files with problems, to print these with
 	Files    []Output          // all outputs of the other policy files, changed or not
 	Bound    []Bound           // what is generated for what, in the order of the policy files
@@ -158,8 +159,11 @@ func (r *run) plan(ctx context.Context) (unchanged bool, err error) {
 	if r.found, err = find(ctx, r.Config); err != nil {
 		return false, err
 	}
+	for _, path := range r.found.misnamed {
+		r.result.Misnamed = append(r.result.Misnamed, relative(r.Dir, path))
+	}
 	if len(r.found.sources) == 0 && len(r.found.stale) == 0 {
-		return false, r.nothing(ctx)
+		return false, &NoPolicyError{r.Patterns, r.result.Misnamed}
 	}
 	r.memory = recollect(r.Config, r.found)
 	if before, ok := r.memory.unchanged(); ok && !r.List {
@@ -170,18 +174,23 @@ func (r *run) plan(ctx context.Context) (unchanged bool, err error) {
 	return false, nil
 }
 
-// nothing returns the error for packages without a policy file, or with one
-// under another name.
-func (r *run) nothing(ctx context.Context) error {
-	patterns := strings.Join(r.Patterns, " ")
+// A NoPolicyError is the error for packages without a policy file.
+type NoPolicyError struct {
+	Patterns []string // of the packages
+	Misnamed []string // files that would be policy files under their right name
+}
+
+// Error says how to get a policy file.
+func (e *NoPolicyError) Error() string {
+	patterns := strings.Join(e.Patterns, " ")
 	if patterns == "" {
 		patterns = "./..."
 	}
 	fix := "retrygen init writes one to start from"
-	if name := misnamed(ctx, r.Config); name != "" {
-		fix = "rename " + name + " to " + SourceName
+	if len(e.Misnamed) > 0 {
+		fix = "rename " + e.Misnamed[0] + " to " + SourceName
 	}
-	return fmt.Errorf("no %s beside the packages of %s: %s", SourceName, patterns, fix)
+	return fmt.Sprintf("no %s next to the packages of %s: %s", SourceName, patterns, fix)
 }
 
 // keep fills the result of a run that changes nothing.

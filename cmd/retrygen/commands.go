@@ -97,7 +97,8 @@ func (c *checker) check(names []string) (found []policy.Problem, sources map[str
 	return found, sources, nil
 }
 
-// policyFiles returns the file name, or every policy file below a folder.
+// policyFiles returns the file name, or every policy file below a folder: those
+// named retry.yaml, and other YAML files that look like one.
 func policyFiles(name string) (files []string, err error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
@@ -109,7 +110,7 @@ func policyFiles(name string) (files []string, err error) {
 			return err
 		case d.IsDir() && path != name && (strings.HasPrefix(d.Name(), ".") || d.Name() == "vendor" || d.Name() == "node_modules"):
 			return fs.SkipDir
-		case !d.IsDir() && d.Name() == gen.SourceName:
+		case !d.IsDir() && (d.Name() == gen.SourceName || looksLikePolicy(path)):
 			files = append(files, path)
 		}
 		return nil
@@ -118,6 +119,21 @@ func policyFiles(name string) (files []string, err error) {
 		err = fmt.Errorf("no %s in %s: retrygen init writes one", gen.SourceName, name)
 	}
 	return files, err
+}
+
+var (
+	versionKey  = regexp.MustCompile(`(?m)^version:`)
+	policiesKey = regexp.MustCompile(`(?m)^policies:`)
+)
+
+// looksLikePolicy reports whether a file is YAML with the two keys that a policy
+// file has.
+func looksLikePolicy(path string) bool {
+	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && versionKey.Match(text) && policiesKey.Match(text)
 }
 
 // A problem is one of a policy file, in JSON.

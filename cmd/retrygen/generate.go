@@ -69,6 +69,7 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 	} else {
 		m.print(result, stdout, stderr)
 		if err == nil && writes {
+			printRemoved(stderr, result)
 			requirement(stderr, config.Dir, result.Files)
 		}
 	}
@@ -98,10 +99,23 @@ func (m mode) print(result *gen.Result, stdout, stderr io.Writer) {
 	}
 }
 
+// printRemoved prints which files a run has removed: nobody asked for it by
+// name.
+func printRemoved(stderr io.Writer, result *gen.Result) {
+	for _, f := range result.Files {
+		if f.Action() == "remove" {
+			fmt.Fprintf(stderr, "retrygen: removed %s: there is no %s next to it\n", f.Path, gen.SourceName)
+		}
+	}
+}
+
 // printProblems prints the problems, and which of several policy files they
 // keep from being generated.
 func printProblems(stderr io.Writer, result *gen.Result) {
 	policy.Print(stderr, result.Problems, result.Sources)
+	for _, name := range result.Misnamed {
+		fmt.Fprintf(stderr, "retrygen: %s is not read: rename it to %s\n", name, gen.SourceName)
+	}
 	n := len(result.Failed)
 	if n == 0 || result.Policies == 1 {
 		return

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
@@ -24,32 +26,65 @@ func watch(flags *flag.FlagSet) cli.Run {
 		config.Patterns = args
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		if err := gen.Watch(ctx, *config, func() *gen.Result { return regenerate(ctx, config, stdout, stderr) }); err != nil {
+		w := watcher{config: config, stdout: stdout, stderr: stderr, stop: stop}
+		if err := gen.Watch(ctx, *config, func() *gen.Result { return w.generate(ctx) }); err != nil {
 			return fail(stderr, err)
 		}
-		return cli.OK
+		return w.status
 	}
 }
 
-// regenerate generates once, and prints what changed.
-func regenerate(ctx context.Context, config *gen.Config, stdout, stderr io.Writer) *gen.Result {
-	result, err := generated(ctx, config, config.Patterns, stderr)
-	if ctx.Err() != nil {
+// A watcher is the command watch while it runs.
+type watcher struct {
+	config         *gen.Config
+	stdout, stderr io.Writer
+	stop           func()
+	status         int
+	started        bool // it has said what it watches
+	failed         bool // the last run had problems
+}
+
+// generate generates once, and prints what changed.
+func (w *watcher) generate(ctx context.Context) *gen.Result {
+	result, err := generated(ctx, w.config, w.config.Patterns, w.stderr)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		if none := new(gen.NoPolicyError); errors.As(err, &none) && !w.started {
+			w.stop() // there is nothing to wait for
+			w.status = cli.Failed
+		}
+		w.failed = true
+		fail(w.stderr, err)
 		return nil
 	}
-	if err != nil {
-		fail(stderr, err)
-		return nil
+	if !w.started {
+		w.started = true
+		fmt.Fprintf(w.stdout, "watching %s and the Go files of their packages; press Ctrl-C to stop\n", count(result.Policies, "policy file"))
 	}
-	printProblems(stderr, result)
-	printCoverage(stderr, result)
+	printProblems(w.stderr, result)
+	printCoverage(w.stderr, result)
 	changed := result.Changed()
 	if err := result.Commit(); err != nil {
-		fail(stderr, err)
+		fail(w.stderr, err)
 		return result
 	}
 	for _, f := range changed {
-		fmt.Fprintln(stdout, f.Action(), f.Path)
+		fmt.Fprintln(w.stdout, f.Action(), f.Path)
 	}
+	failed := len(result.Failed) > 0
+	if w.failed && !failed {
+		fmt.Fprintln(w.stdout, "all problems are fixed")
+	}
+	w.failed = failed
 	return result
+}
+
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
