@@ -486,3 +486,92 @@ func tree(shape []byte, text string) error {
 	}
 	return stack[len(stack)-1]
 }
+
+// TestJudge compares what policies make of errors, at the ends of their ranges.
+func TestJudge(t *testing.T) {
+	class := func(action Action, ranges ...[2]int) Policy {
+		return Policy{Classes: []ErrorClass{{Class: "mine", HTTP: ranges, Action: action}}}
+	}
+	only := func(p Policy) Policy { p.RetryOn = []Class{"mine"}; return p }
+	rate := Policy{RetryOn: []Class{ClassRateLimit}}
+	server := Policy{RetryOn: []Class{ClassServerError}}
+	for _, tt := range []struct {
+		name   string
+		policy Policy
+		status map[int]verdict
+	}{
+		{"no classes", Policy{}, map[int]verdict{
+			399: retriedError, 400: permanentError, 401: escalatedError, 402: retriedError, 403: escalatedError, 404: permanentError,
+			405: retriedError, 421: retriedError, 422: permanentError, 423: retriedError,
+		}},
+		{"server_error", server, map[int]verdict{499: permanentError, 500: retriedError, 599: retriedError, 600: permanentError}},
+		{"rate_limit", rate, map[int]verdict{428: permanentError, 429: retriedError, 430: permanentError}},
+		{"a class", only(class(ActionDefault, [2]int{410, 412})), map[int]verdict{
+			409: permanentError, 410: retriedError, 412: retriedError, 413: permanentError,
+		}},
+		{"two classes", Policy{
+			Classes: []ErrorClass{{Class: "other", HTTP: [][2]int{{500, 500}}}, {Class: "mine", HTTP: [][2]int{{503, 503}}}},
+			RetryOn: []Class{"mine"},
+		}, map[int]verdict{500: permanentError, 503: retriedError}},
+		{"retry", class(ActionRetry, [2]int{400, 499}), map[int]verdict{400: retriedError, 401: retriedError, 403: retriedError}},
+		{"fail", class(ActionFail, [2]int{401, 503}), map[int]verdict{
+			401: permanentError, 403: permanentError, 503: permanentError, 504: retriedError,
+		}},
+		{"escalate", class(ActionEscalate, [2]int{503, 503}), map[int]verdict{503: escalatedError, 504: retriedError}},
+		{"the first class with an action", Policy{Classes: []ErrorClass{
+			{Class: "none", HTTP: [][2]int{{500, 500}}},
+			{Class: "first", HTTP: [][2]int{{500, 501}}, Action: ActionFail},
+			{Class: "second", HTTP: [][2]int{{500, 502}}, Action: ActionEscalate},
+		}}, map[int]verdict{500: retriedError, 501: permanentError, 502: escalatedError, 503: retriedError}},
+	} {
+		for code, want := range tt.status {
+			err := statusPointerOf(code)
+			f := tt.policy.inspect(err)
+			if got := tt.policy.judge(err, &f); got != want {
+				t.Errorf("%s: status %d is %d, want %d", tt.name, code, got, want)
+			}
+		}
+	}
+	if new(Policy).Retries(nil) {
+		t.Error("nil is retried")
+	}
+	// An error without a status belongs to no range.
+	all := only(class(ActionDefault, [2]int{0, 999}))
+	if all.Retries(errFailed) {
+		t.Error("an error without a status belongs to a range of statuses")
+	}
+}
+
+// The class of an event is the first that has the error.
+func TestReportedClass(t *testing.T) {
+	p := Policy{Classes: []ErrorClass{
+		{Class: "teapot", HTTP: [][2]int{{418, 418}}},
+		{Class: "eof", Is: []error{io.EOF}},
+	}}
+	for err, want := range map[error]Class{
+		status(418): "teapot", status(404): "", status(503): ClassServerError, io.EOF: "eof", After(io.EOF, 0): "eof",
+		ErrBreakerOpen: ClassBreakerOpen, context.Canceled: ClassCanceled, context.DeadlineExceeded: ClassTimeout,
+	} {
+		f := p.inspect(err)
+		if got := p.class(err, &f); got != want {
+			t.Errorf("%v is of class %q, want %q", err, got, want)
+		}
+	}
+}
+
+// Of several requests to wait the longest counts.
+func TestJoinedRequests(t *testing.T) {
+	for want, err := range map[time.Duration]error{
+		2: After(After(errFailed, 1), 2),
+		3: errors.Join(After(errFailed, 3), After(errFailed, -1)),
+		5: errors.Join(After(errFailed, 4), After(errFailed, 5)),
+	} {
+		if f := new(Policy).inspect(err); f.after != want || !f.asked {
+			t.Errorf("the error asks for %v, want %v", f.after, want)
+		}
+	}
+	f := new(Policy).inspect(Permanent(errFailed))
+	if f.asked || f.rateLimit || !f.permanent {
+		t.Errorf("a permanent error asks for a wait: %+v", f)
+	}
+}
