@@ -277,6 +277,7 @@ func TestEscalate(t *testing.T) {
 			},
 			"before it opens":  {BreakerPolicy{EscalateAfter: 3}, nil, StateEscalated},
 			"by a rate, early": {BreakerPolicy{EscalateAfter: 3, FailureRate: 1, MinCalls: 3}, nil, StateEscalated},
+			"before a rate":    {BreakerPolicy{EscalateAfter: 3, FailureRate: 1, MinCalls: 4}, nil, StateEscalated},
 		} {
 			b := NewBreaker(tt.policy)
 			for range 3 {
@@ -362,10 +363,27 @@ func TestRestore(t *testing.T) {
 }
 
 func TestRestoreOfNoState(t *testing.T) {
-	b := NewBreaker(BreakerPolicy{})
-	if b.Restore(BreakerSnapshot{State: 9}); b.State() != StateClosed {
-		t.Errorf("the breaker is %v", b.State())
+	for _, state := range []BreakerState{StateEscalated + 1, 9} {
+		b := NewBreaker(BreakerPolicy{})
+		if b.Restore(BreakerSnapshot{State: state}); b.State() != StateClosed {
+			t.Errorf("restored %v: the breaker is %v", state, b.State())
+		}
 	}
+}
+
+// Only an open breaker has a time at which it closes.
+func TestSaveOfClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := opened(t, BreakerPolicy{})
+		if got, want := b.Save(), (BreakerSnapshot{StateOpen, 3, time.Now().Add(30 * time.Second)}); got != want {
+			t.Errorf("open: %+v, want %+v", got, want)
+		}
+		time.Sleep(31 * time.Second)
+		b.State()
+		if got, want := b.Save(), (BreakerSnapshot{State: StateHalfOpen, Failures: 3}); got != want {
+			t.Errorf("half-open: %+v, want %+v", got, want)
+		}
+	})
 }
 
 func TestSnapshotJSON(t *testing.T) {
@@ -391,8 +409,10 @@ func TestSnapshotJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"state":"ajar"}`), &s); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	_, err := json.Marshal(BreakerSnapshot{State: 9})
-	if err == nil || !strings.Contains(err.Error(), "BreakerState(9) is not a state of a breaker") {
-		t.Errorf("got %v", err)
+	for state, want := range map[BreakerState]string{4: "BreakerState(4) is not", 9: "BreakerState(9) is not a state of a breaker"} {
+		_, err := json.Marshal(BreakerSnapshot{State: state})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

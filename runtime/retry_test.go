@@ -393,3 +393,134 @@ func FuzzDelay(f *testing.F) {
 		}
 	})
 }
+
+// TestContexts follows the contexts of attempts: which are derived, with which
+// cause they end, and when.
+func TestContexts(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name    string
+		policy  Policy
+		outer   time.Duration // of the caller; 0: none
+		derived bool          // the context of the first attempt is not the caller's
+		during  bool          // it is alive while the call waits
+		cause   error         // with which it ends
+	}{
+		{"no limit", Policy{}, 0, false, true, nil},
+		{"attempt", Policy{AttemptTimeout: 5 * s}, 0, true, false, context.Canceled},
+		{"call", Policy{Timeout: 20 * s}, 0, true, true, context.Canceled},
+		{"both", Policy{AttemptTimeout: 5 * s, Timeout: 20 * s}, 0, true, false, context.Canceled},
+		{"hard limit", Policy{HardLimit: 20 * s}, 0, true, true, context.Canceled},
+		{"caller's is longer", Policy{AttemptTimeout: 5 * s}, 5*s + 1, true, false, context.Canceled},
+		{"caller's is equal", Policy{AttemptTimeout: 5 * s}, 5 * s, false, true, nil},
+		{"caller's is shorter", Policy{AttemptTimeout: 5 * s}, 5*s - 1, false, true, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			if tt.outer > 0 {
+				limited, cancel := context.WithTimeout(ctx, tt.outer)
+				defer cancel()
+				ctx = limited
+			}
+			tt.policy.InitialDelay = None
+			call := tt.policy.Begin()
+			released := 0
+			call.BeforeWait(func() { released++ })
+			first := call.Attempt(ctx)
+			if derived := first != ctx; derived != tt.derived {
+				t.Errorf("%s: the context is derived: %v", tt.name, derived)
+			}
+			var during bool
+			observed := WithObserver(ctx, func(e Event) { during = first.Err() == nil })
+			if err := call.Next(observed, errFailed); err != nil || during != tt.during || released != 1 {
+				t.Errorf("%s: %v; during the wait the context lives: %v; BeforeWait was called %d times", tt.name, err, during, released)
+			}
+			second := call.Attempt(ctx)
+			if second.Err() != nil || AttemptNumber(second) != 2 {
+				t.Errorf("%s: attempt %d begins with %v", tt.name, AttemptNumber(second), second.Err())
+			}
+			call.End()
+			call.End()
+			for i, c := range []context.Context{first, second} {
+				if got := context.Cause(c); got != tt.cause {
+					t.Errorf("%s: after the call context %d has cause %v, want %v", tt.name, i+1, got, tt.cause)
+				}
+			}
+		})
+	}
+}
+
+// The cause of a context is the limit that ended it.
+func TestCauseOfLimit(t *testing.T) {
+	for _, tt := range []struct {
+		attempt, call time.Duration
+		want          error
+	}{{1, 0, ErrAttemptTimeout}, {0, 1, ErrTimeout}, {1, 2, ErrAttemptTimeout}, {2, 1, ErrTimeout}, {1, 1, ErrTimeout}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := Policy{AttemptTimeout: tt.attempt * time.Second, Timeout: tt.call * time.Second}
+			call := p.Begin()
+			defer call.End()
+			ctx := call.Attempt(t.Context())
+			<-ctx.Done()
+			if got := context.Cause(ctx); got != tt.want {
+				t.Errorf("limits %ds and %ds: %v, want %v", tt.attempt, tt.call, got, tt.want)
+			}
+		})
+	}
+}
+
+// An attempt that fails within its limit is no timeout, and one that fails at
+// its limit is one, even if its timer fires before that of its context.
+func TestLimitOfAttempt(t *testing.T) {
+	p := Policy{AttemptTimeout: time.Second, RetryOn: []Class{ClassTimeout}}
+	for took, want := range map[time.Duration]error{time.Second - 1: errFailed, time.Second: nil} {
+		for range 100 {
+			synctest.Test(t, func(t *testing.T) {
+				call := p.Begin()
+				defer call.End()
+				call.Attempt(t.Context())
+				time.Sleep(took)
+				if err := call.Next(t.Context(), errFailed); err != want {
+					t.Fatalf("after %v: %v, want %v", took, err, want)
+				}
+			})
+		}
+	}
+}
+
+// TestGenerated makes calls as generated code does, one after the other.
+func TestGenerated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		breaker := NewBreaker(BreakerPolicy{})
+		budget := NewBudget(BudgetPolicy{Burst: 5, Ratio: 1, MinPerSecond: NoRefill})
+		p := &Policy{Schedule: Schedule{InitialDelay: None, MaxAttempts: 2}}
+		for i, tt := range []struct {
+			failures int
+			sleep    time.Duration // before
+			err      error
+			state    BreakerState
+			row      int     // of failures
+			left     float64 // of the budget
+		}{
+			{0, 0, nil, StateClosed, 0, 5},
+			{1, 0, nil, StateClosed, 0, 5},
+			{2, 0, ErrAttempts, StateClosed, 2, 4},
+			{0, 0, nil, StateClosed, 0, 5}, // ends the row
+			{2, 0, ErrAttempts, StateClosed, 2, 4},
+			{1, 0, ErrBreakerOpen, StateOpen, 3, 4},
+			{0, 0, ErrBreakerOpen, StateOpen, 3, 4},
+			{1, 30*time.Second + 1, ErrBreakerOpen, StateOpen, 4, 4},
+			{0, 30*time.Second + 1, nil, StateClosed, 0, 5},
+			{1, 0, nil, StateClosed, 0, 5},
+		} {
+			time.Sleep(tt.sleep)
+			v, err := guarded(t.Context(), p, breaker, budget, tt.failures)
+			if !errors.Is(err, tt.err) || (err == nil) != (v == 42) {
+				t.Errorf("call %d: %v, %v; want %v", i, v, err, tt.err)
+			}
+			if got := breaker.Save(); got.State != tt.state || got.Failures != tt.row || budget.Left() != tt.left {
+				t.Errorf("call %d: %+v with %v retries left; want %+v", i, got, budget.Left(), tt)
+			}
+		}
+	})
+}

@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -305,5 +306,134 @@ func TestClampIsToldOnce(t *testing.T) {
 	_, _ = drive(ctx, &p, func(context.Context) error { return errFailed })
 	if clamps != 1 {
 		t.Errorf("%d events of clamps in three attempts, want 1", clamps)
+	}
+}
+
+func TestBudgetPolicyEffective(t *testing.T) {
+	for _, tt := range []struct{ policy, want BudgetPolicy }{
+		{BudgetPolicy{}, BudgetPolicy{Ratio: 0.2, MinPerSecond: 10, Burst: 100}},
+		{BudgetPolicy{"b", 1, NoRefill, 2}, BudgetPolicy{"b", 1, NoRefill, 2}},
+	} {
+		if got := tt.policy.Effective(); got != tt.want {
+			t.Errorf("%+v: got %+v, want %+v", tt.policy, got, tt.want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(BudgetPolicy{})
+		for range 100 {
+			if err := b.Withdraw(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b.Withdraw(); b.Left() != 0 {
+			t.Errorf("%v retries are left of 100", b.Left())
+		}
+		if b.Deposit(); b.Left() != 0.2 {
+			t.Errorf("%v retries are left after a success, want 0.2", b.Left())
+		}
+		time.Sleep(time.Second)
+		if got := b.Left(); math.Abs(got-10.2) > 2.0/token {
+			t.Errorf("%v retries are left after a second, want 10.2", got)
+		}
+	})
+}
+
+func TestNilBudget(t *testing.T) {
+	var none *Budget
+	none.Deposit()
+	if err, left := none.Withdraw(), none.Left(); err != nil || left != -1 {
+		t.Errorf("got %v with %v retries left, want nil with -1", err, left)
+	}
+}
+
+// The reason of a refusal is that of the budget, whichever it is.
+func TestReasonOfBudget(t *testing.T) {
+	for cause, want := range map[error]Reason{
+		ErrBudget: ErrBudget, Reason("mine"): "mine", fmt.Errorf("of the day: %w", Reason("mine")): "mine", errFailed: ErrBudget,
+	} {
+		err := protect(t.Context(), nil, refusing{cause}, Policy{}, func(context.Context) error { return errFailed })
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Reason != want || e.Cause != cause || e.Waited != 0 {
+			t.Errorf("%v: got %+v, want reason %q", cause, e, want)
+		}
+	}
+}
+
+// refusing is a budget of a program.
+type refusing struct{ cause error }
+
+func (r refusing) Withdraw() error { return r.cause }
+func (refusing) Deposit()          {}
+func (refusing) Left() float64     { return 0 }
+
+// TestScopeTimeout compares the deadline of attempts, and the event that
+// reports a timeout above the hard limit.
+func TestScopeTimeout(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name    string
+		policy  Policy
+		scope   string // of the timeout that the caller asks for
+		asked   time.Duration
+		want    time.Duration // 0: none
+		clamped time.Duration
+	}{
+		{"only a hard limit", Policy{HardLimit: 5 * s}, "other", 0, 5 * s, 0},
+		{"timeout", Policy{Timeout: 2 * s, HardLimit: 5 * s}, "other", 3 * s, 2 * s, 0},
+		{"timeout above the hard limit", Policy{Timeout: 6 * s, HardLimit: 5 * s}, "other", 0, 5 * s, 6 * s},
+		{"asked", Policy{Timeout: 2 * s, HardLimit: 5 * s}, "s", 3 * s, 3 * s, 0},
+		{"asked for nothing", Policy{Timeout: 2 * s, HardLimit: 5 * s}, "s", 0, 2 * s, 0},
+		{"asked for less than nothing", Policy{Timeout: 2 * s, HardLimit: 5 * s}, "s", -1, 2 * s, 0},
+		{"asked for the hard limit", Policy{Timeout: 2 * s, HardLimit: 5 * s}, "s", 5 * s, 5 * s, 0},
+		{"asked for more", Policy{Timeout: 2 * s, HardLimit: 5 * s}, "s", 5*s + 1, 5 * s, 5*s + 1},
+		{"no hard limit", Policy{Timeout: 2 * s}, "s", 3 * s, 2 * s, 0},
+		{"attempt within", Policy{AttemptTimeout: s, Timeout: 2 * s}, "other", 0, s, 0},
+		{"attempt beyond", Policy{AttemptTimeout: 3 * s, Timeout: 2 * s}, "other", 0, 2 * s, 0},
+		{"no limit", Policy{}, "s", 3 * s, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var events []Event
+			ctx := WithObserver(t.Context(), func(e Event) { events = append(events, e) })
+			ctx = WithScopeTimeout(WithScopeTimeout(ctx, "outer", s), tt.scope, tt.asked)
+			tt.policy.Name, tt.policy.Scope = "p", "s"
+			call := tt.policy.Begin()
+			defer call.End()
+			deadline, limited := call.Attempt(ctx).Deadline()
+			if limited != (tt.want > 0) || limited && time.Until(deadline) != tt.want {
+				t.Errorf("%s: the attempt ends at %v, want in %v", tt.name, deadline, tt.want)
+			}
+			var want []Event
+			if tt.clamped > 0 {
+				want = []Event{{Kind: EventTimeoutClamped, Policy: "p", Timeout: tt.clamped, BudgetLeft: -1}}
+			}
+			if !slices.Equal(events, want) {
+				t.Errorf("%s: events %+v, want %+v", tt.name, events, want)
+			}
+		})
+	}
+	// Without an observer nobody is called.
+	p := Policy{Scope: "s", HardLimit: s}
+	if got := p.timeout(WithScopeTimeout(t.Context(), "s", time.Hour)); got != s {
+		t.Errorf("a timeout of %v, want 1s", got)
+	}
+	// Contexts of two scopes nest.
+	p.HardLimit = time.Hour
+	if got := p.timeout(WithScopeTimeout(WithScopeTimeout(t.Context(), "s", s), "outer", 2*s)); got != s {
+		t.Errorf("a timeout of %v, want 1s", got)
+	}
+}
+
+// The text of a random key has all bytes of the key, in order.
+func TestKeyText(t *testing.T) {
+	ctx := &keyContext{Context: t.Context(), random: [2]uint64{0x0706050403020100, 0x0f0e0d0c0b0a0908}}
+	if got, want := IdempotencyKey(ctx), "000102030405060708090a0b0c0d0e0f"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	type other struct{}
+	if got := EnsureIdempotencyKey(context.WithValue(t.Context(), other{}, 1)).Value(other{}); got != 1 {
+		t.Errorf("a value of the caller is %v", got)
+	}
+	if got := WithScopeTimeout(context.WithValue(t.Context(), other{}, 1), "s", 1).Value(other{}); got != 1 {
+		t.Errorf("a value of the caller is %v", got)
 	}
 }
