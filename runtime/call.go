@@ -46,24 +46,17 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 		return c.mark(ctx)
 	}
 	if c.attempt != nil {
-		if p.AttemptTimeout <= 0 {
-			return c.mark(c.attempt)
-		}
-		c.release()
+		return c.mark(c.attempt) // of the call: Next has released that of an attempt
 	}
 	now := time.Now()
 	c.start(ctx, now)
-	var limit time.Time
-	var cause error
-	if !c.state.deadline.IsZero() {
-		limit, cause = c.state.deadline, ErrTimeout
-	}
+	limit, cause := c.state.deadline, ErrTimeout
 	if p.AttemptTimeout > 0 {
 		if end := now.Add(p.AttemptTimeout); limit.IsZero() || end.Before(limit) {
 			limit, cause = end, ErrAttemptTimeout
 		}
 	}
-	if outer, ok := ctx.Deadline(); limit.IsZero() || ok && !outer.After(limit) {
+	if outer, ok := ctx.Deadline(); ok && !outer.After(limit) {
 		return c.mark(ctx)
 	}
 	c.attempt, c.cancel = context.WithDeadlineCause(c.mark(ctx), limit, cause)
@@ -90,7 +83,7 @@ func (c *Call) start(ctx context.Context, now time.Time) {
 
 // Succeed reports the success of the attempt to the breaker and the budget.
 func (c *Call) Succeed() {
-	if c.breaker != nil && (c.permit.probe != 0 || !c.breaker.Calm()) {
+	if c.breaker != nil && !c.breaker.Calm() {
 		c.sample(succeeded)
 	}
 	if c.budget != nil {
@@ -197,15 +190,12 @@ func (c *Call) inspect(ctx context.Context, f *failure, in *inputs) {
 	}
 	f.facts = p.inspect(f.err)
 	if in.ended, in.cause = ended(ctx, in.deadline, in.now); in.ended != "" {
-		if c.breaker != nil && !f.refused {
-			c.sample(neutral)
-		}
-		return
+		return // End gives the permit of a probe back
 	}
 	if !f.refused && c.attempt != nil {
 		// The attempt's own limit has passed: that is a timeout, whatever the
 		// error is.
-		if limit, ok := c.attempt.Deadline(); c.attempt.Err() != nil || ok && !in.now.Before(limit) {
+		if limit, _ := c.attempt.Deadline(); !in.now.Before(limit) {
 			f.facts.timedOut()
 		}
 	}
@@ -345,7 +335,7 @@ func (c *Call) stop(ctx context.Context, f *failure, d *decision) error {
 // first attempt, which is then returned unchanged.
 func (c *Call) undecided(f *failure, d *decision) bool {
 	switch {
-	case f.err == nil || f.refused || c.state.tries() > 1:
+	case f.refused || c.state.tries() > 1:
 		return false
 	case d.ended:
 		// An error that does not show that the context has ended needs the
