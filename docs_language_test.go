@@ -14,7 +14,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/retrygen/retrygen/policy"
-	"github.com/retrygen/retrygen/policy/rules"
 	"github.com/retrygen/retrygen/schema"
 )
 
@@ -295,38 +294,4 @@ func plain(n *yaml.Node) {
 	for _, inner := range n.Content {
 		plain(inner)
 	}
-}
-
-// TestRuleIndex keeps docs/rules/README.md the same as the rules.
-func TestRuleIndex(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("# Rules\n\nP rules check policies: in policy files, and in `retry.Policy` literals of Go. RL rules check Go code. `retrygen explain P301` and\n`retrylint explain RL101` print them on the command line.\n\n| rule | |\n|---|---|\n")
-	titles := map[string]string{}
-	for _, r := range rules.All {
-		titles[r.ID] = r.Title
-	}
-	for _, r := range policy.Language {
-		titles[r.ID] = r.Title
-	}
-	pages, err := filepath.Glob(filepath.Join("docs", "rules", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range pages {
-		id := strings.TrimSuffix(filepath.Base(name), ".md")
-		if id == "README" {
-			continue
-		}
-		title := titles[id]
-		if title == "" {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			first, _, _ := strings.Cut(string(text), "\n")
-			title = strings.TrimPrefix(first, "# "+id+": ")
-		}
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", id, id, title)
-	}
-	page(t, filepath.Join("docs", "rules", "README.md"), b.String())
 }

@@ -18,47 +18,63 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pages under docs/rules and the generated files")
 
-// TestRulePages keeps docs/rules the same as what the code says of itself.
+// allRules returns the rules of both commands by id.
+func allRules() []rules.Rule {
+	return slices.SortedFunc(slices.Values(slices.Concat(policy.Rules(), lint.Rules)), func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// TestRulePages keeps docs/rules the same as the rules.
 func TestRulePages(t *testing.T) {
-	pages := map[string]string{}
-	for _, r := range slices.Concat(policy.Language, rules.All) {
-		pages[r.ID] = r.Markdown()
-	}
-	for _, a := range lint.Suite {
-		if id := strings.TrimSuffix(filepath.Base(a.URL), ".md"); strings.HasPrefix(id, "RL") {
-			pages[id] = markdown(id, a.Doc)
+	var names []string
+	for _, r := range allRules() {
+		names = append(names, r.ID+".md")
+		page(t, filepath.Join("docs", "rules", r.ID+".md"), r.Markdown())
+		if !strings.HasSuffix(r.Reports, ".") || strings.Contains(r.Reports, ". ") {
+			t.Errorf("%s: what it reports is not one sentence: %s", r.ID, r.Reports)
+		}
+		for _, part := range []string{r.Title, r.Why, r.Wrong, r.Right, strings.Join(r.NotReported, ""), r.Fix, strings.Join(r.Related, "")} {
+			if part == "" {
+				t.Errorf("%s: a part of the page is empty", r.ID)
+			}
 		}
 	}
-	for id, want := range pages {
-		page(t, filepath.Join("docs", "rules", id+".md"), want)
+	entries, err := os.ReadDir(filepath.Join("docs", "rules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "README.md" && !slices.Contains(names, e.Name()) {
+			t.Errorf("docs/rules/%s is of no rule: remove it", e.Name())
+		}
 	}
 }
 
-// markdown turns the doc of an analyzer into a page: its indented examples
-// into fenced ones.
-func markdown(id, doc string) string {
-	title, body, _ := strings.Cut(doc, "\n")
-	_, title, _ = strings.Cut(title, ": ")
+// TestRuleIndex keeps docs/rules/README.md the same as the rules.
+func TestRuleIndex(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: %s\n", id, title)
-	fenced := false
-	lines := strings.Split(strings.Trim(body, "\n"), "\n")
-	for i, line := range lines {
-		code := strings.HasPrefix(line, "\t") || line == "" && fenced && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t")
-		if code != fenced {
-			if code {
-				b.WriteString("\n```go")
-			} else {
-				b.WriteString("\n```")
-			}
-			fenced = code
+	b.WriteString(`# Rules
+
+P rules check policies, in policy files and in ` + "`retry.Policy`" + ` literals in Go. RL rules check Go code. On the command line,
+` + "`retrygen explain P301` and `retrylint explain RL101`" + ` print the same text as these pages.
+
+An error fails ` + "`retrygen`" + `, and a warning fails ` + "`retrygen check -strict`" + `. Any finding fails ` + "`retrylint`" + `. Rules of severity info are off by default:
+` + "`retrygen check -info`" + ` reports them for policy files, and ` + "`retrylint -enable RL110`" + ` for Go code. The severity is that of the
+example on the page; some rules report milder cases with a lower one.
+
+| rule | reports | severity | default | automatic fix |
+|---|---|---|---|---|
+`)
+	for _, r := range allRules() {
+		byDefault, fix := "on", ""
+		if r.Severity == rules.Info {
+			byDefault = "off"
 		}
-		b.WriteString("\n" + strings.TrimPrefix(line, "\t"))
+		if r.Automatic {
+			fix = "`retrylint -fix`"
+		}
+		fmt.Fprintf(&b, "| [%s](%[1]s.md) | %s | %s | %s | %s |\n", r.ID, r.Title, r.Severity, byDefault, fix)
 	}
-	if fenced {
-		b.WriteString("\n```")
-	}
-	return b.String() + "\n"
+	page(t, filepath.Join("docs", "rules", "README.md"), b.String())
 }
 
 // TestGeneratedFilesAreFresh runs the generator over this repository.

@@ -17,25 +17,8 @@ import (
 
 // BareDuration reports RL207.
 var BareDuration = &analysis.Analyzer{
-	Name: "bareduration",
-	Doc: `bareduration: report durations that are given as bare numbers
-
-A number without a unit is nanoseconds: a wait of 5 is none, a timeout of 30 is
-over before it began. So is the number of seconds of a duration, as Seconds returns it.
-
-WRONG:
-
-	time.Sleep(5)
-
-RIGHT:
-
-	time.Sleep(5 * time.Second)
-
-It looks at what the packages time and context wait for, and libraries for retries;
-at fields of the structures of net, net/http and os/exec; and at fields that are called
-a delay, an interval or a timeout, and are given times with a unit elsewhere. It is silent
-about 0, 1 and -1, which say something else, about other fields, which may count in
-seconds, and about tests.`,
+	Name:       "bareduration",
+	Doc:        docOf("bareduration", "RL207"),
 	URL:        pageOf("RL207"),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer, timedFields, directiveIndex},
 	ResultType: used,

@@ -15,28 +15,8 @@ const retryablehttp = "github.com/hashicorp/go-retryablehttp"
 
 // BypassedRetry reports RL204.
 var BypassedRetry = &analysis.Analyzer{
-	Name: "bypassedretry",
-	Doc: `bypassedretry: report retrying clients of which only the inner client is used
-
-The HTTPClient of a retryablehttp.Client sends each request once: it is what the
-retrying client sends its attempts with. Where that alone is handed out, all
-settings of the retries are without effect.
-
-WRONG:
-
-	c := retryablehttp.NewClient()
-	c.RetryMax = 5
-	return c.HTTPClient
-
-RIGHT:
-
-	c := retryablehttp.NewClient()
-	c.RetryMax = 5
-	return c.StandardClient()
-
-It is silent where the retrying client is used for anything but its fields, where the
-inner client is given to a package that makes retrying clients itself, and where the
-client comes from elsewhere: whoever has both may well choose.`,
+	Name:       "bypassedretry",
+	Doc:        docOf("bypassedretry", "RL204"),
 	URL:        pageOf("RL204"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -14,37 +14,8 @@ import (
 
 // ConsumedBody reports RL205.
 var ConsumedBody = &analysis.Analyzer{
-	Name: "consumedbody",
-	Doc: `consumedbody: report request bodies that the first attempt consumes
-
-A body is read once. An attempt that is given the reader of the one before sends
-nothing, and the server may well accept that.
-
-WRONG:
-
-	body := bytes.NewReader(order)
-	for range 3 {
-		resp, err = http.Post(url, "application/json", body)
-		if err == nil {
-			return resp, nil
-		}
-		time.Sleep(time.Second)
-	}
-
-RIGHT:
-
-	for range 3 {
-		resp, err = http.Post(url, "application/json", bytes.NewReader(order))
-		if err == nil {
-			return resp, nil
-		}
-		time.Sleep(time.Second)
-	}
-
-It looks at loops, and at functions that retry libraries call. It is silent
-where anything else there has the reader or the request, which may rewind it;
-about requests made before the loop of what net/http can rewind itself; and
-about readers that come out of fields, maps and variables of the package.`,
+	Name:       "consumedbody",
+	Doc:        docOf("consumedbody", "RL205"),
 	URL:        pageOf("RL205"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -19,28 +19,8 @@ const (
 
 // ContradictoryCaps reports RL209.
 var ContradictoryCaps = &analysis.Analyzer{
-	Name: "contradictorycaps",
-	Doc: `contradictorycaps: report settings of backoffs of which one undoes another
-
-A wait.Backoff of Kubernetes ends when its delay reaches Cap, however many Steps
-are left: a cap that is reached early is a bound of attempts. And a delay that
-is to begin above its own maximum does not grow.
-
-WRONG:
-
-	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
-	return wait.ExponentialBackoff(b, ready)
-
-RIGHT:
-
-	b := wait.Backoff{Steps: 4, Duration: time.Second, Factor: 2}
-	return wait.ExponentialBackoff(b, ready)
-
-It knows wait.Backoff where it is given to ExponentialBackoff or to the retries
-of client-go, the intervals of cenkalti/backoff, RetryWaitMin of retryablehttp
-and MaxDelay of avast/retry-go. It is silent about settings that are not
-constant, and where they are assigned to more than once or a function that is given
-them may do so.`,
+	Name:       "contradictorycaps",
+	Doc:        docOf("contradictorycaps", "RL209"),
 	URL:        pageOf("RL209"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -15,28 +15,8 @@ import (
 
 // DeadBound reports RL105.
 var DeadBound = &analysis.Analyzer{
-	Name: "deadbound",
-	Doc: `deadbound: report conditions of retries that can never change
-
-A loop whose only way out asks for an error that nothing in the loop assigns to
-goes on for ever, or not at all. So does one that waits for a counter to equal a
-number that it steps over.
-
-WRONG:
-
-	for err := c.Ping(); err != nil; {
-		log.Print(err)
-	}
-
-RIGHT:
-
-	for err := c.Ping(); err != nil && attempt < 5; err = c.Ping() {
-		log.Print(err)
-		attempt++
-	}
-
-It is silent about loops with any other way out. An attempt counter that is
-never compared is reported with RL101.`,
+	Name:       "deadbound",
+	Doc:        docOf("deadbound", "RL105"),
 	URL:        pageOf("RL105"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

@@ -18,42 +18,8 @@ import (
 
 // DeafWait reports RL102.
 var DeafWait = &analysis.Analyzer{
-	Name: "deafwait",
-	Doc: `deafwait: report waits between attempts that ignore a context
-
-A loop that tries or asks again, and sleeps in between, keeps its caller waiting
-after the caller has cancelled; so does a function that waits before it calls itself again,
-and a literal that a helper calls between attempts.
-
-WRONG:
-
-	for ctx.Err() == nil {
-		if err := c.Ping(); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-
-RIGHT:
-
-	for {
-		if err := c.Ping(); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
-
-It is silent about waits of less than 100ms, in tests, behind the end of the context, in
-what is only deferred, unless that calls with the same context, under a context without
-its cancellation, in loops over different things, where neither a failure nor an answer
-leads to the next round, as in those that take what comes, about contexts that nobody can
-end, or nothing but the time limit that the function has given them, and about those that
-are read from a field where they are used, unless the same loop asks for their end or is
-never ended by it.`,
+	Name:       "deafwait",
+	Doc:        docOf("deafwait", "RL102"),
 	URL:        pageOf("RL102"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

@@ -13,41 +13,8 @@ import (
 
 // DeferInRetry reports RL306.
 var DeferInRetry = &analysis.Analyzer{
-	Name: "deferinretry",
-	Doc: `deferinretry: report defers that pile up in a retry
-
-A deferred call runs when the function ends, not when the attempt does: each
-failure leaves one more body open, one more timer running.
-
-WRONG:
-
-	for range 5 {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		if err = c.Call(attempt); err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-
-RIGHT:
-
-	for range 5 {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		err = c.Call(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-
-So does each round of a loop that waits, and asks for the same again until the answer is
-right: a transaction, rows, a file, a timer that nothing else has.
-
-It is silent about defers that only a success or the last failure reaches, or a condition
-other than that there is something to close, or the status of a response, about what is
-kept elsewhere as well, and in loops over items.`,
+	Name:       "deferinretry",
+	Doc:        docOf("deferinretry", "RL306"),
 	URL:        pageOf("RL306"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

@@ -13,27 +13,8 @@ import (
 
 // DirectCall reports RL507.
 var DirectCall = &analysis.Analyzer{
-	Name: "directcall",
-	Doc: `directcall: report calls that go past their generated wrapper
-
-A function that the policy file binds is meant to be called through its wrapper.
-A call of the function itself is tried once, and no breaker hears of it.
-
-WRONG:
-
-	func (s *server) show(ctx context.Context) (Order, error) {
-		return s.client.Order(ctx, "o-1")
-	}
-
-RIGHT:
-
-	func (s *server) show(ctx context.Context) (Order, error) {
-		return s.client.RetryOrder(ctx, "o-1")
-	}
-
-It looks at the package that has the wrapper. It is silent in tests, in
-functions that have wrappers themselves or that wrappers call, about calls
-through interfaces, and about types that are wrapped as a whole.`,
+	Name:       "directcall",
+	Doc:        docOf("directcall", "RL507"),
 	URL:        pageOf("RL507"),
 	Requires:   []*analysis.Analyzer{ssaForm, retryingFunctions, directiveIndex},
 	ResultType: used,

@@ -14,31 +14,8 @@ import (
 // Directives reports suppressions that suppress nothing, or do not say why.
 var Directives = &analysis.Analyzer{
 	Name: "retrydirectives",
-	Doc: `retrydirectives: check the suppressions of retrylint
-
-A diagnostic is suppressed on its line, or on the line above, with the rule and
-a reason:
-
-	//retrylint:ignore RL101 the device answers sooner or later
-
-and a loop that is meant to go on for ever with
-
-	//retrylint:forever the service is of no use without its database
-
-RL001 reports a directive that suppresses nothing, RL002 one without a reason.
-
-WRONG:
-
-	//retrylint:ignore RL101
-	for connect() != nil {
-	}
-
-RIGHT:
-
-	//retrylint:ignore RL101 the supervisor kills us after a minute
-	for connect() != nil {
-	}`,
-	URL: pageOf("RL001"),
+	Doc:  docOf("retrydirectives", "RL001", "RL002"),
+	URL:  pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
 		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll, EndlessDaemon,
 		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall, PolicyLiteral,

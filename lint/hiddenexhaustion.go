@@ -16,59 +16,8 @@ import (
 
 // HiddenExhaustion reports RL109.
 var HiddenExhaustion = &analysis.Analyzer{
-	Name: "hiddenexhaustion",
-	Doc: `hiddenexhaustion: report retries that give up without an error
-
-A function that returns nil when its context ended tells its caller that the
-operation succeeded.
-
-WRONG:
-
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		default:
-		}
-		if c.Ping() == nil {
-			return nil
-		}
-		time.Sleep(time.Millisecond)
-	}
-
-RIGHT:
-
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		default:
-		}
-		if c.Ping() == nil {
-			return nil
-		}
-		time.Sleep(time.Millisecond)
-	}
-
-Attempts that are spent, or their time, read as success, too, where the function returns
-nil behind the last of them, although it returns the errors that it does not retry. A log
-of it is no answer: the caller does not hear of it.
-
-So do errors that cannot be those of the last attempt: a variable that nothing has set, as
-another one of its name is set in the loop; the error of a call that the failure was
-followed by, as a rollback; that of a context which lives, or which is known to be nil.
-
-What goes on behind the end of a context as behind a success, and returns nil, hides it, too.
-
-A poll hides its end as a retry does, where it returns what it returns after the right
-answer, or the error of the last question, which may have been answered.
-
-It is silent about loops that serve until they are told to stop, or stand before what
-does, where the function returns a false or another value beside the error, where it
-does more than to log before it returns or the next attempt begins, where it asks, or
-gives back, how the attempts have ended, and where only what was not found is looked for
-again, and nothing is returned for it. Trying a few times and going on is often
-meant: a function that returns none of the errors is not reported.`,
+	Name:       "hiddenexhaustion",
+	Doc:        docOf("hiddenexhaustion", "RL109"),
 	URL:        pageOf("RL109"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

@@ -13,29 +13,8 @@ import (
 
 // UnboundedPoll reports RL110.
 var UnboundedPoll = &analysis.Analyzer{
-	Name: "unboundedpoll",
-	Doc: `unboundedpoll: tell of polls that nothing but the answer ends
-
-A loop that asks again and again whether something is ready goes on for ever
-when it never will be. This only informs: it is reported with -enable RL110.
-
-WRONG:
-
-	for !c.Ready() {
-		time.Sleep(time.Second)
-	}
-
-RIGHT:
-
-	for deadline := time.Now().Add(time.Minute); !c.Ready(); {
-		if time.Now().After(deadline) {
-			return errors.New("not ready")
-		}
-		time.Sleep(time.Second)
-	}
-
-It is silent where any way out asks for anything else: a count, a clock, a
-channel, a flag, a context, or a call with other arguments.`,
+	Name:       "unboundedpoll",
+	Doc:        docOf("unboundedpoll", "RL110"),
 	URL:        pageOf("RL110"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,
@@ -59,36 +38,8 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 
 // EndlessDaemon reports RL112.
 var EndlessDaemon = &analysis.Analyzer{
-	Name: "endlessdaemon",
-	Doc: `endlessdaemon: tell of goroutines that nobody can stop
-
-A goroutine that works at intervals for ever keeps alive what it uses, and works
-on while the program wants to end. This only informs: it is reported with
--enable RL112.
-
-WRONG:
-
-	go func() {
-		for {
-			c.refresh()
-			time.Sleep(time.Minute)
-		}
-	}()
-
-RIGHT:
-
-	go func() {
-		for ctx.Err() == nil {
-			c.refresh()
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Minute):
-			}
-		}
-	}()
-
-It is silent in package main, whose goroutines end with it, and in tests, and
-where anything but time is waited for.`,
+	Name:       "endlessdaemon",
+	Doc:        docOf("endlessdaemon", "RL112"),
 	URL:        pageOf("RL112"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

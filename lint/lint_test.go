@@ -3,11 +3,15 @@ package lint
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // TestSuite runs the whole suite over each package of testdata/src, where
@@ -115,13 +119,33 @@ var together = &analysis.Analyzer{
 	},
 }
 
+// TestDocs: analyzers are described by their rules, and every rule that is
+// reported has a description.
 func TestDocs(t *testing.T) {
 	if err := analysis.Validate(Suite); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range Suite {
-		if !strings.HasPrefix(a.Doc, a.Name+": ") || !strings.Contains(a.Doc, "WRONG:") || !strings.Contains(a.Doc, "RIGHT:") {
+		if !strings.HasPrefix(a.Doc, a.Name+": ") || !strings.Contains(a.Doc, "\nExample:\n") || !strings.Contains(a.Doc, "\nFixed:\n") {
 			t.Errorf("%s: the doc does not begin with the name, or has no example", a.Name)
+		}
+	}
+	if !slices.IsSortedFunc(Rules, func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) }) {
+		t.Error("the rules are not sorted by id")
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range regexp.MustCompile(`RL\d{3}`).FindAllString(string(text), -1) {
+			if RuleByID(id) == nil {
+				t.Errorf("%s: %s has no description", name, id)
+			}
 		}
 	}
 }

@@ -18,51 +18,8 @@ import (
 
 // NestedRetry reports RL401 and RL402.
 var NestedRetry = &analysis.Analyzer{
-	Name: "nestedretry",
-	Doc: `nestedretry: report retries around retries
-
-Retries multiply: three attempts of what makes five attempts are fifteen calls
-of a service that is down. RL401 reports where more than twelve come together
-along calls, or more than limits.amplification of the package's policy file
-allows. Generated wrappers count as loops do, except that inside of the retry of
-one another tries once, unless its policy is nested. RL402 reports a loop around
-a wrapper, whose policy should say how often to try.
-
-WRONG:
-
-	func sync(c client) (err error) {
-		for range 5 {
-			if err = fetch(c); err == nil {
-				return nil
-			}
-			time.Sleep(time.Second)
-		}
-		return err
-	}
-
-	func fetch(c client) (err error) {
-		for range 4 {
-			if err = c.Ping(); err == nil {
-				return nil
-			}
-			time.Sleep(time.Second)
-		}
-		return err
-	}
-
-RIGHT:
-
-	func sync(c client) (err error) {
-		return fetch(c)
-	}
-
-It is silent where a number of attempts is not constant, where the outer ends for
-the error that the inner gives up with, about calls through interfaces and values,
-where more than three calls lie between, or one settles by a constant bool whether it is
-tried again, about wrappers of what another package has written, and about what stays
-inside of the program. Of the libraries it counts those of cenkalti and avast, and the
-steps of a wait.Backoff, where no error that the operation marks, or an option asks for,
-ends it sooner.`,
+	Name:       "nestedretry",
+	Doc:        docOf("nestedretry", "RL401", "RL402"),
 	URL:        pageOf("RL401"),
 	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
 	ResultType: used,

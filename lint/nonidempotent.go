@@ -16,35 +16,8 @@ import (
 
 // NonIdempotent reports RL403.
 var NonIdempotent = &analysis.Analyzer{
-	Name: "nonidempotent",
-	Doc: `nonidempotent: tell of retried operations that may take effect twice
-
-A POST or an INSERT whose answer was lost has taken effect: the next attempt is
-a second order. This only informs, since a server may know the request again: it
-is reported with -enable RL403.
-
-WRONG:
-
-	for range 3 {
-		if _, err = db.Exec("INSERT INTO orders (item) VALUES (?)", item); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-
-RIGHT:
-
-	for range 3 {
-		if _, err = db.Exec("INSERT INTO orders (id, item) VALUES (?, ?) ON CONFLICT DO NOTHING", id, item); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-
-It knows POST and PATCH of net/http and INSERT of database/sql, in loops and in
-functions that retry libraries call. It is silent where the function sets a
-header named for idempotency, and about statements that say what to do with a
-row that is there already.`,
+	Name:       "nonidempotent",
+	Doc:        docOf("nonidempotent", "RL403"),
 	URL:        pageOf("RL403"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

@@ -11,38 +11,8 @@ import (
 
 // Overflow reports RL107.
 var Overflow = &analysis.Analyzer{
-	Name: "backoffoverflow",
-	Doc: `backoffoverflow: report delays that overflow after many attempts
-
-A delay that is shifted by the number of attempts, or multiplied with a power that
-has it as its exponent, is negative or zero after some sixty of them, and a cap that
-is applied afterwards does not see it: the loop then tries as fast as it can.
-
-WRONG:
-
-	for attempt := 0; ; attempt++ {
-		if c.Ping() == nil {
-			return
-		}
-		time.Sleep(min(time.Second<<attempt, time.Minute))
-	}
-
-RIGHT:
-
-	for attempt := 0; ; attempt++ {
-		if c.Ping() == nil {
-			return
-		}
-		time.Sleep(time.Second << min(attempt, 6))
-	}
-
-The number may be a variable, a field that only this package counts, or what a function is
-given, where one of its calls in the package gives it such a number.
-
-It is silent where the number of attempts is compared with anything, or the delay with 0
-or with its least; where a loop around goes over items, or ends after some time or number
-of rounds; where the delay decides whether it goes on; and about delays without a cap,
-which take centuries to overflow.`,
+	Name:       "backoffoverflow",
+	Doc:        docOf("backoffoverflow", "RL107"),
 	URL:        pageOf("RL107"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

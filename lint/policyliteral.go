@@ -22,24 +22,25 @@ const runtimePath = "github.com/retrygen/retrygen/runtime"
 // PolicyLiteral reports the P rules.
 var PolicyLiteral = &analysis.Analyzer{
 	Name: "policyliteral",
-	Doc: `policyliteral: check retry.Policy literals by the rules of policy files
+	Doc: `policyliteral: report retry.Policy literals that break a rule of policy files
 
-A policy that is written in Go is judged as one in retry.yaml, with the same
-rule ids.
+A policy in Go code is checked like one in retry.yaml, by the same rules.
 
-WRONG:
+Example:
 
 	var read = retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}}
 
-RIGHT:
+Fixed:
 
 	var read = retry.Policy{
 		Schedule:    retry.Schedule{MaxAttempts: retry.Unlimited},
 		DelayBudget: time.Minute,
 	}
 
-It is silent about fields that are not constant, and about fields that the
-package assigns to anywhere.`,
+Not reported:
+
+  - Fields that are not constant.
+  - Fields that the package assigns to anywhere.`,
 	URL:        pageOf("P300"),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
 	ResultType: used,

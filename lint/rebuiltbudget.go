@@ -15,45 +15,8 @@ import (
 
 // RebuiltBudget reports RL106.
 var RebuiltBudget = &analysis.Analyzer{
-	Name: "rebuiltbudget",
-	Doc: `rebuiltbudget: report budgets that each attempt makes anew
-
-What counts attempts or time must outlive the attempt. Made inside of the loop
-it begins at nothing each time, and never ends it.
-
-WRONG:
-
-	for {
-		b := &budget{left: time.Minute}
-		if _, err := c.Call(ctx, "k"); err != nil {
-			if err = b.Backoff(err); err != nil {
-				return err
-			}
-			continue
-		}
-		return nil
-	}
-
-RIGHT:
-
-	b := &budget{left: time.Minute}
-	for {
-		if _, err := c.Call(ctx, "k"); err != nil {
-			if err = b.Backoff(err); err != nil {
-				return err
-			}
-			continue
-		}
-		return nil
-	}
-
-A counter that each round sets anew before it counts never reaches its limit. A
-timer that is started for each select is reported if it never gets its turn:
-beside a default, or beside a tick that comes sooner. RL101 tells of a counter or
-timer that would be the only end.
-
-It is silent unless the object is asked on the way out, and is seen to count or
-is named for it.`,
+	Name:       "rebuiltbudget",
+	Doc:        docOf("rebuiltbudget", "RL106"),
 	URL:        pageOf("RL106"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

@@ -14,37 +14,8 @@ import (
 
 // ScheduleFit reports RL302.
 var ScheduleFit = &analysis.Analyzer{
-	Name: "schedulefit",
-	Doc: `schedulefit: report retries that their own deadline cuts short
-
-Attempts that may each take so long, and the waits between them, need a certain
-time. Where the context around them ends before, the last attempts are never
-made, and whoever wrote the number believes otherwise.
-
-WRONG:
-
-	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-	defer cancel()
-	for range 10 {
-		if err = c.Ping(ctx); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-
-RIGHT:
-
-	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-	defer cancel()
-	for range 5 {
-		if err = c.Ping(ctx); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-
-It is silent where the number of attempts, a timeout or a delay is not constant,
-and where a failure may wait for more than one thing.`,
+	Name:       "schedulefit",
+	Doc:        docOf("schedulefit", "RL302"),
 	URL:        pageOf("RL302"),
 	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
 	ResultType: used,

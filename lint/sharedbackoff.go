@@ -16,35 +16,8 @@ import (
 
 // SharedBackOff reports RL208.
 var SharedBackOff = &analysis.Analyzer{
-	Name: "sharedbackoff",
-	Doc: `sharedbackoff: report backoffs with state that several calls share
-
-A BackOff counts: how long it waited, how often it was asked. What one call has
-counted the next one finds. Those of sethvargo/go-retry never begin again: the
-second call has no retries left. Those of cenkalti/backoff begin again with each
-Retry, also in the middle of another one that goes on at the same time.
-
-WRONG:
-
-	b := retry.WithMaxRetries(3, retry.NewConstant(time.Second))
-	for _, item := range items {
-		if err := retry.Do(ctx, b, store(item)); err != nil {
-			return err
-		}
-	}
-
-RIGHT:
-
-	for _, item := range items {
-		b := retry.WithMaxRetries(3, retry.NewConstant(time.Second))
-		if err := retry.Do(ctx, b, store(item)); err != nil {
-			return err
-		}
-	}
-
-It is silent where the maker of the backoff is not seen, about backoffs of
-cenkalti/backoff in variables of commands and in fields, which one goroutine may
-use alone, and about those without state.`,
+	Name:       "sharedbackoff",
+	Doc:        docOf("sharedbackoff", "RL208"),
 	URL:        pageOf("RL208"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	ResultType: used,

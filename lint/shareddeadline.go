@@ -14,40 +14,8 @@ import (
 
 // SharedDeadline reports RL304.
 var SharedDeadline = &analysis.Analyzer{
-	Name: "shareddeadline",
-	Doc: `shareddeadline: report attempts that share the deadline of one
-
-A timeout that is meant for one attempt, given to a context before the loop, runs
-from the first attempt on. One slow attempt uses it up, and all that follow fail
-at once.
-
-WRONG:
-
-	attempt, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	for ctx.Err() == nil {
-		if c.Ping(attempt) == nil {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-
-RIGHT:
-
-	for ctx.Err() == nil {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		err := c.Ping(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-
-A deadline for all attempts together is as good as one for each. It is reported
-where the loop goes on without it, by asking the context that it was derived
-from, or where it is named for an attempt; and never where the loop asks it, or
-gives it to anything but the attempt.`,
+	Name:       "shareddeadline",
+	Doc:        docOf("shareddeadline", "RL304"),
 	URL:        pageOf("RL304"),
 	Requires:   []*analysis.Analyzer{retries, directiveIndex},
 	ResultType: used,

@@ -34,17 +34,30 @@ func pageOf(rule string) string {
 	return "https://github.com/retrygen/retrygen/blob/main/docs/rules/" + rule + ".md"
 }
 
-// AnalyzerOf returns the analyzer whose page a rule has, or nil.
-func AnalyzerOf(rule string) *analysis.Analyzer {
-	i := slices.IndexFunc(Suite, func(a *analysis.Analyzer) bool { return a.URL == pageOf(rule) || slices.Contains(alsoOn[a.Name], rule) })
-	if i < 0 {
-		return nil
+// Rules are the rules about Go code, by id. An analyzer reports one, or several
+// that are decided together.
+var Rules = slices.Concat(ofLoops, ofCalls)
+
+// RuleByID returns a rule about Go code or policies, or nil.
+func RuleByID(id string) *rules.Rule {
+	if i := slices.IndexFunc(Rules, func(r rules.Rule) bool { return r.ID == id }); i >= 0 {
+		return &Rules[i]
 	}
-	return Suite[i]
+	return rules.ByID(id)
 }
 
-// alsoOn are the rules that share the page of another.
-var alsoOn = map[string][]string{"retrydirectives": {"RL002"}, "unboundedretry": {"RL104"}, "unboundedlibrary": {"RL202"}, "nestedretry": {"RL402"}, "wrappercall": {"RL504"}}
+// docOf returns the documentation of an analyzer: that of its rules.
+func docOf(analyzer string, ids ...string) string {
+	var b strings.Builder
+	for i, id := range ids {
+		r := RuleByID(id)
+		if i == 0 {
+			fmt.Fprintf(&b, "%s: report %s\n", analyzer, r.Title)
+		}
+		b.WriteString("\n" + r.Explain())
+	}
+	return b.String()
+}
 
 // informs reports whether a rule that only informs is asked for.
 func informs(rule string) bool { return slices.Contains(strings.Split(informing, ","), rule) }

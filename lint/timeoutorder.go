@@ -14,32 +14,8 @@ import (
 
 // TimeoutOrder reports RL301.
 var TimeoutOrder = &analysis.Analyzer{
-	Name: "timeoutorder",
-	Doc: `timeoutorder: report inner timeouts that exceed outer ones
-
-A context that is given a timeout cannot outlive the context that it is derived
-from: where the outer one has less time left from the start, the inner timeout
-never takes effect, and whoever wrote it believes otherwise.
-
-WRONG:
-
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	ctx, cancel2 := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel2()
-
-RIGHT:
-
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	ctx, cancel2 := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel2()
-
-It follows values, not names: through variables, closures, the parameters of
-functions all of whose calls are in the package, and the results of functions,
-across packages too. It is silent about functions that others may call as well,
-where a duration is not constant, and where one way to the context has no known
-timeout.`,
+	Name:       "timeoutorder",
+	Doc:        docOf("timeoutorder", "RL301"),
 	URL:        pageOf("RL301"),
 	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
 	FactTypes:  []analysis.Fact{new(contextLimit)},

@@ -15,35 +15,8 @@ import (
 
 // UnboundedLibrary reports RL201 and RL202.
 var UnboundedLibrary = &analysis.Analyzer{
-	Name: "unboundedlibrary",
-	Doc: `unboundedlibrary: report libraries and helpers that retry for ever
-
-A retry library that is told no limit, or a function that retries what it is
-given in a loop that nothing ends, goes on for ever when the operation can never
-succeed. Helpers are followed across packages, also those that ask the function for a
-bool, where that only says whether an error was seen, or how something is that was asked.
-
-WRONG:
-
-	backoff.Retry(c.Ping, backoff.NewConstantBackOff(time.Second))
-
-RIGHT:
-
-	backoff.Retry(c.Ping, backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 10))
-
-Where a context is at hand that could end it, the same line says so as RL202: of a
-library, or of a helper that takes one or whose operation uses one. Where the
-retries have a limit, RL202 says it alone: they go on, and wait, after the caller
-has cancelled. So does a client of go-retryablehttp with a request without a context, and
-a helper of the same module that takes none, where the operation is given one: it is the
-helper that is to change, so the first of its calls in a package tells of all.
-
-It is silent where a context that somebody may end is given, behind the end of one,
-where the operation counts or asks a context itself, and about options that are not seen.
-RL202 alone only asks whether the operation is told to stop: that it gives up by itself, at
-the next attempt, ends no wait. It is silent about waits of less than a second in all, about
-operations that never ask for another attempt or take the end from a context, and about
-helpers whose waits are not known to be long, or that a goroutine calls.`,
+	Name:       "unboundedlibrary",
+	Doc:        docOf("unboundedlibrary", "RL201", "RL202"),
 	URL:        pageOf("RL201"),
 	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, cancellableCalls, directiveIndex},
 	ResultType: used,

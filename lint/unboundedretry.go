@@ -14,63 +14,8 @@ import (
 
 // UnboundedRetry reports RL101.
 var UnboundedRetry = &analysis.Analyzer{
-	Name: "unboundedretry",
-	Doc: `unboundedretry: report hand-written retries that nothing ends
-
-A loop that makes the same call again after an error, and that leaves only when
-the call succeeds or the error is of another class, goes on for ever when the
-call can never succeed. A bound is anything that the loop's own exits read and
-that changes while it fails: a counter, a clock, a context, a channel, a flag, a
-delegate that may refuse.
-
-WRONG:
-
-	for {
-		if err := c.Ping(); err == nil {
-			break
-		}
-		time.Sleep(time.Second)
-	}
-
-RIGHT:
-
-	for attempt := 1; ; attempt++ {
-		err := c.Ping()
-		if err == nil || attempt == 5 {
-			return err
-		}
-		time.Sleep(time.Second)
-	}
-
-A call may tell of its failure by an error, or by one class of errors, or a status of
-HTTP, that is waited out while all others leave; by the error of the object or struct that
-it returns, or by a bool that is false where it has seen an error, or that alone decides
-while the error is only told; by a code that only a success has, or only a failure; or by
-nil or no text in place of what a success returns. A flag that each round sets to how it
-went says the same. To try each of several again, from the first on, is a retry as well. A
-poll is a retry where an error only leads to the next question.
-
-What cannot happen while the loop runs is no bound: the end of a context that is
-made of context.Background and whose cancel function is only deferred, of a range
-over a ticker, or of a time that each round begins to measure anew. A bound that
-only errors of one class meet is none for those of another.
-
-It is silent where a bound is possible: about exits that depend on memory, other
-than fields that only a success sets and settings, or on methods of other values;
-about calls of function values, whose callers decide, and of closures that do more
-than to pass errors on; about functions that return no error once somebody has
-stopped, and errors that say so; about goroutines whose end is awaited beside a
-signal, or a timer that ends the program, or in package main; about loops that go on
-after success (daemons, accept loops), also with messages that are taken; about calls
-whose arguments change (pages, alternatives), or that ask the user, as may what judges
-the error; about locks that others hold and changes that others were faster with, where
-the error says so; where a function of another package is told the number of the
-attempt; and about loops over items.
-
-Where more is wrong the same line says so: RL103, that it tries again at once;
-RL104, that the end of the call's context is retried as any other error; RL105,
-that attempts are counted but the count is never compared, or goes away from its
-limit; RL106, that each round starts the clock, or the counter, anew.`,
+	Name:       "unboundedretry",
+	Doc:        docOf("unboundedretry", "RL101", "RL104"),
 	URL:        pageOf("RL101"),
 	Requires:   []*analysis.Analyzer{retries, remoteFunctions, directiveIndex},
 	ResultType: used,

@@ -12,28 +12,8 @@ import (
 
 // WrapperCall reports RL501 and RL504.
 var WrapperCall = &analysis.Analyzer{
-	Name: "wrappercall",
-	Doc: `wrappercall: report calls of generated wrappers that lose a context or an error
-
-A wrapper waits between its attempts for as long as its context lives. RL501
-reports one that is given context.Background while a context that somebody may
-end is at hand, RL504 one whose error nobody looks at: all attempts failed, and
-nothing says so.
-
-WRONG:
-
-	func handle(ctx context.Context, c *Client) {
-		c.RetryFlush(context.Background())
-	}
-
-RIGHT:
-
-	func handle(ctx context.Context, c *Client) error {
-		return c.RetryFlush(ctx)
-	}
-
-It is silent about errors that are assigned to the blank identifier, where no context
-is at hand or it has ended, and about one that is given without its cancellation.`,
+	Name:       "wrappercall",
+	Doc:        docOf("wrappercall", "RL501", "RL504"),
 	URL:        pageOf("RL501"),
 	Requires:   []*analysis.Analyzer{ssaForm, retryingFunctions, directiveIndex},
 	ResultType: used,

@@ -45,7 +45,7 @@ var ofText = []rules.Rule{
 			"P2… to P8…, P913 and P914 with a reason: these are about what a policy means.",
 		},
 		Fix:     "Write one rule and the reason: `# retrygen:ignore P405 the service answers within 1s or never`.",
-		Related: []string{"P001"},
+		Related: []string{"P001", "RL002"},
 	},
 	{
 		ID: "P100", Title: "not a policy file", Severity: rules.Error,
@@ -195,7 +195,7 @@ var ofText = []rules.Rule{
 			"`canceled` in the `count` of a breaker: P508 reports it.",
 		},
 		Fix:     "Remove `canceled`.",
-		Related: []string{"P508", "P701"},
+		Related: []string{"P508", "P701", "RL104"},
 	},
 	{
 		ID: "P709", Title: "invalid pattern", Severity: rules.Error,

@@ -12,12 +12,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/retrygen/retrygen/internal/cli"
@@ -118,7 +117,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 // and enables rules.
 func (c *checkConfig) validate(enable string) error {
 	for _, id := range splitIDs(c.disable + "," + enable) {
-		if lint.AnalyzerOf(id) == nil && rules.ByID(id) == nil {
+		if lint.RuleByID(id) == nil {
 			return fmt.Errorf("there is no rule %q: retrylint explain lists them", id)
 		}
 	}
@@ -165,44 +164,26 @@ func explain(*flag.FlagSet) cli.Run {
 }
 
 func explainRule(id string, stdout, stderr io.Writer) int {
-	if a := lint.AnalyzerOf(id); a != nil {
-		page := pageID(a)
-		if page != id {
-			fmt.Fprintf(stdout, "%s is reported together with %s:\n\n", id, page)
-			for paragraph := range strings.SplitSeq(a.Doc, "\n\n") {
-				if strings.Contains(paragraph, id) {
-					fmt.Fprintf(stdout, "%s\n\n", paragraph)
-				}
-			}
-		}
-		fmt.Fprintf(stdout, "%s: %s\n", page, a.Doc)
-		return cli.OK
+	r := lint.RuleByID(id)
+	if r == nil {
+		return fail(stderr, fmt.Errorf("there is no rule %q: retrylint explain lists them", id))
 	}
-	if r := rules.ByID(id); r != nil {
-		fmt.Fprint(stdout, r.Explain())
-		return cli.OK
-	}
-	return fail(stderr, fmt.Errorf("there is no rule %q: retrylint explain lists them", id))
+	fmt.Fprint(stdout, r.Explain())
+	return cli.OK
 }
 
-// pageID returns the rule that the page of an analyzer describes.
-func pageID(a *analysis.Analyzer) string { return strings.TrimSuffix(path.Base(a.URL), ".md") }
+// allRules returns the rules about Go code, and those about policies.
+func allRules() []rules.Rule { return slices.Concat(lint.Rules, rules.All) }
 
-// listRules prints the rules about Go code, and those about policies.
+// listRules prints the id and the title of all rules.
 func listRules(stdout, stderr io.Writer) int {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, a := range lint.Suite {
-		if id := pageID(a); strings.HasPrefix(id, "RL") {
-			title, _, _ := strings.Cut(a.Doc, "\n")
-			_, title, _ = strings.Cut(title, ": ")
-			if lint.SeverityOf(id) == rules.Info {
-				title += " (off by default: -enable " + id + ")"
-			}
-			fmt.Fprintf(table, "%s\t%s\n", id, title)
+	for _, r := range allRules() {
+		title := r.Title
+		if lint.SeverityOf(r.ID) == rules.Info {
+			title += " (off by default: -enable " + r.ID + ")"
 		}
-	}
-	for _, r := range rules.All {
-		fmt.Fprintf(table, "%s\t%s\n", r.ID, r.Title)
+		fmt.Fprintf(table, "%s\t%s\n", r.ID, title)
 	}
 	if err := table.Flush(); err != nil {
 		return fail(stderr, err)
@@ -212,12 +193,7 @@ func listRules(stdout, stderr io.Writer) int {
 
 // ruleIDs returns the ids of all rules.
 func ruleIDs() (ids []string) {
-	for _, a := range lint.Suite {
-		if id := pageID(a); strings.HasPrefix(id, "RL") {
-			ids = append(ids, id)
-		}
-	}
-	for _, r := range rules.All {
+	for _, r := range allRules() {
 		ids = append(ids, r.ID)
 	}
 	return ids

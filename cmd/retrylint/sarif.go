@@ -9,7 +9,6 @@ import (
 
 	"github.com/retrygen/retrygen/internal/atomicfile"
 	"github.com/retrygen/retrygen/internal/sarif"
-	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -46,20 +45,9 @@ func level(s rules.Severity) string {
 	return [...]string{"note", "warning", "error"}[s]
 }
 
-// described lists the rules with their documentation: those of the analyzers,
-// which is Markdown as it stands, and those about policies.
+// described lists the rules with their documentation.
 func described() (list []sarif.Rule) {
-	for _, a := range lint.Suite {
-		id := strings.TrimSuffix(filepath.Base(a.URL), ".md")
-		if !strings.HasPrefix(id, "RL") {
-			continue
-		}
-		summary, text, _ := strings.Cut(a.Doc, "\n")
-		_, title, _ := strings.Cut(summary, ": ")
-		text = strings.TrimSpace(text) + "\n"
-		list = append(list, sarif.Rule{ID: id, Title: title, Text: text, Markdown: text})
-	}
-	for _, r := range rules.All {
+	for _, r := range allRules() {
 		list = append(list, sarif.Rule{ID: r.ID, Title: r.Title, Text: r.Explain(), Markdown: r.Markdown()})
 	}
 	return list

@@ -1,0 +1,380 @@
+package lint
+
+import "github.com/retrygen/retrygen/policy/rules"
+
+// ofLoops lists the rules about suppressions and about hand-written retries.
+var ofLoops = []rules.Rule{
+	{
+		ID: "RL001", Title: "ignore comment without effect", Severity: rules.Warning,
+		Reports: "A `//retrylint:ignore` or `//retrylint:forever` comment names a rule that reports nothing on " +
+			"its line or the next.",
+		Why: "The code has changed since the comment was written. A comment that is left behind hides the next " +
+			"real problem on that line.",
+		Wrong: `//retrylint:ignore RL103 the server limits the rate
+for range 5 {
+	if err = c.Ping(); err == nil {
+		return nil
+	}
+	time.Sleep(time.Second)
+}`,
+		Right: `for range 5 {
+	if err = c.Ping(); err == nil {
+		return nil
+	}
+	time.Sleep(time.Second)
+}`,
+		NotReported: []string{
+			"Comments for rules that are off by default and not enabled in this run.",
+		},
+		Fix:     "Remove the comment, or correct the rule.",
+		Related: []string{"RL002", "P001"},
+	},
+	{
+		ID: "RL002", Title: "ignore comment without a reason", Severity: rules.Warning,
+		Reports: "A `//retrylint:ignore` or `//retrylint:forever` comment gives no reason, or names no rule.",
+		Why:     "Without a reason nobody can decide later whether the exception still holds.",
+		Wrong: `//retrylint:ignore RL101
+for connect() != nil {
+}`,
+		Right: `//retrylint:ignore RL101 the supervisor kills us after a minute
+for connect() != nil {
+}`,
+		NotReported: []string{
+			"Several rules with one reason: `//retrylint:ignore RL101, RL103 the reason`.",
+		},
+		Fix: "Write the rule, a space and the reason: `//retrylint:ignore RL101 the device answers sooner or " +
+			"later`. A loop that is meant to run for ever takes `//retrylint:forever` and the reason.",
+		Related: []string{"RL001", "P002"},
+	},
+	{
+		ID: "RL101", Title: "hand-written retry without a limit", Severity: rules.Error,
+		Reports: "A loop makes the same call again after an error, and ends only when the call succeeds or " +
+			"fails with a different error.",
+		Why: "If the call can never succeed, the loop never ends: the goroutine, its connection and its memory " +
+			"are kept until the process restarts, and the caller gets no error.",
+		Wrong: `for {
+	if err := c.Ping(); err == nil {
+		break
+	}
+	time.Sleep(time.Second)
+}`,
+		Right: `for attempt := 1; ; attempt++ {
+	err := c.Ping()
+	if err == nil || attempt == 5 {
+		return err
+	}
+	time.Sleep(time.Second)
+}`,
+		NotReported: []string{
+			"Loops whose exit reads a counter, a clock, a context, a channel or a flag that changes while the " +
+				"call fails.",
+			"Loops with exits that depend on memory or on methods of other values, which may change.",
+			"Calls of function values: their callers decide (RL201 reports the caller).",
+			"Loops that continue after success, such as daemons, accept loops and message loops.",
+			"Loops over items, and calls whose arguments change between attempts, such as pages or " +
+				"alternatives.",
+			"Goroutines that the program waits for together with a signal or a timer, and those of package " +
+				"main.",
+			"Locks and changes that another party holds or made first, if the error says so.",
+		},
+		Fix: "Count the attempts, or return when a context ends. A deadline that is created in the loop does " +
+			"not count: it starts again on each iteration. The message adds RL103 to RL106 if these apply to " +
+			"the same loop.",
+		Related: []string{"RL103", "RL104", "RL105", "RL106", "RL201", "P300"},
+	},
+	{
+		ID: "RL102", Title: "wait between attempts that ignores a context", Severity: rules.Warning,
+		Reports: "A loop that retries or polls sleeps between attempts although a context that can end is " +
+			"available.",
+		Why: "After a cancellation or a shutdown the function stays for the rest of the wait, with backoff for " +
+			"minutes. Shutdowns time out and processes are killed.",
+		Wrong: `for ctx.Err() == nil {
+	if err := c.Ping(); err == nil {
+		return nil
+	}
+	time.Sleep(time.Second)
+}`,
+		Right: `for {
+	if err := c.Ping(); err == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Second):
+	}
+}`,
+		NotReported: []string{
+			"Waits of less than 100ms.",
+			"Tests.",
+			"Waits after the context has ended, and in deferred calls.",
+			"Contexts that cannot end, or that end only by a time limit of the function itself.",
+			"Loops over different items, and loops that take what arrives.",
+			"Contexts that are read from a field, unless the same loop checks them.",
+		},
+		Fix: "Wait in a `select` with `ctx.Done()`. The automatic fix does so if the function can return the " +
+			"error of the context.",
+		Automatic: true,
+		Related:   []string{"RL101", "RL202", "RL112"},
+	},
+	{
+		ID: "RL103", Title: "remote call retried without a wait", Severity: rules.Warning,
+		Reports: "A call of another system is retried at once after a failure.",
+		Why: "A service that is overloaded gets more requests the more it fails. Many clients in such loops " +
+			"keep it from recovering.",
+		Wrong: `for range 5 {
+	if _, err = c.Call(ctx, "k"); err == nil {
+		return nil
+	}
+}`,
+		Right: `for attempt := range 5 {
+	if _, err = c.Call(ctx, "k"); err == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Second << attempt):
+	}
+}`,
+		NotReported: []string{
+			"Calls that are not known to be remote: remote are those with a context, a connection or a " +
+				"request, and known clients.",
+			"Loops in which something between the attempts, or the call itself, may wait.",
+			"One or two retries.",
+			"Attempts on another connection or server, or with a new ID.",
+			"Loops over items, and tests.",
+		},
+		Fix:     "Wait between attempts, longer each time, with jitter.",
+		Related: []string{"RL101", "RL102", "P204", "P210"},
+	},
+	{
+		ID: "RL104", Title: "end of the context retried", Severity: rules.Error,
+		Reports: "A loop without a limit retries the error of its own context like any other error.",
+		Why: "Once the caller has canceled, every attempt fails at once with `context.Canceled`. The loop " +
+			"becomes a busy loop that uses a whole CPU core and never ends.",
+		Wrong: `for {
+	if err := c.Call(ctx, "k"); err == nil {
+		return nil
+	}
+	time.Sleep(time.Second)
+}`,
+		Right: `for ctx.Err() == nil {
+	if err := c.Call(ctx, "k"); err == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Second):
+	}
+}
+return ctx.Err()`,
+		NotReported: []string{
+			"Loops that check `ctx.Err()`, `ctx.Done()` or the error of the context.",
+			"Calls without a context.",
+			"Loops with a limit; they end with it.",
+		},
+		Fix:     "Return when `ctx.Err() != nil`.",
+		Related: []string{"RL101", "RL102", "P707"},
+	},
+	{
+		ID: "RL105", Title: "loop condition that can never change", Severity: rules.Error,
+		Reports: "A retry loop waits for an error that nothing in the loop assigns, for a counter to equal a " +
+			"number that it steps over, or counts without a comparison.",
+		Why: "The limit looks right in a review and never applies. The loop runs for ever, or not at all.",
+		Wrong: `for err := c.Ping(); err != nil; {
+	log.Print(err)
+}`,
+		Right: `for err := c.Ping(); err != nil && attempt < 5; err = c.Ping() {
+	log.Print(err)
+	attempt++
+}`,
+		NotReported: []string{
+			"Loops with any other exit.",
+			"Counters that are only logged or that only the wait is computed from, if the loop has a limit.",
+		},
+		Fix: "Assign the result of the next attempt, and compare the counter with `<` or `>=`. The automatic " +
+			"fix replaces an equality by such a comparison.",
+		Automatic: true,
+		Related:   []string{"RL101", "RL106"},
+	},
+	{
+		ID: "RL106", Title: "limit that is reset on each iteration", Severity: rules.Error,
+		Reports: "A counter, timer, deadline or retry budget that should end the retries is created or reset " +
+			"inside of the loop.",
+		Why: "It starts from zero on each iteration and never reaches its limit, so the loop runs for ever " +
+			"although it seems to be limited.",
+		Wrong: `for {
+	b := &budget{left: time.Minute}
+	if _, err := c.Call(ctx, "k"); err != nil {
+		if err = b.Backoff(err); err != nil {
+			return err
+		}
+		continue
+	}
+	return nil
+}`,
+		Right: `b := &budget{left: time.Minute}
+for {
+	if _, err := c.Call(ctx, "k"); err != nil {
+		if err = b.Backoff(err); err != nil {
+			return err
+		}
+		continue
+	}
+	return nil
+}`,
+		NotReported: []string{
+			"Objects that no exit checks, or that are not seen to count and are not named for it.",
+			"Timers in a `select` that can fire: only those next to a `default` or an earlier tick are " +
+				"reported.",
+		},
+		Fix: "Create it before the loop. The automatic fix moves the declaration if nothing in it changes " +
+			"between iterations.",
+		Automatic: true,
+		Related:   []string{"RL101", "RL105"},
+	},
+	{
+		ID: "RL107", Title: "delay that overflows", Severity: rules.Error,
+		Reports: "A delay is shifted by the number of attempts, or multiplied with a power of it, and limited " +
+			"only after the multiplication.",
+		Why: "After about 60 attempts the delay is negative or zero, which the limit does not catch. A loop " +
+			"that waited a minute suddenly calls the service as fast as it can.",
+		Wrong: `for attempt := 0; ; attempt++ {
+	if c.Ping() == nil {
+		return
+	}
+	time.Sleep(min(time.Second<<attempt, time.Minute))
+}`,
+		Right: `for attempt := 0; ; attempt++ {
+	if c.Ping() == nil {
+		return
+	}
+	time.Sleep(time.Second << min(attempt, 6))
+}`,
+		NotReported: []string{
+			"Loops in which the number of attempts is compared with anything.",
+			"Delays that are compared with 0 or with their least value.",
+			"Loops inside of a loop over items, or of one that ends after some time.",
+			"Delays without a limit, which take centuries to overflow.",
+		},
+		Fix:       "Limit the exponent, not the result: `time.Second << min(attempt, 6)`.",
+		Automatic: true,
+		Related:   []string{"P205", "RL101"},
+	},
+	{
+		ID: "RL109", Title: "exhausted retry that returns no error", Severity: rules.Warning,
+		Reports: "A function returns nil, or an error that may be nil, after its attempts are used up, its " +
+			"time has run out or its context has ended.",
+		Why: "The caller believes that the operation succeeded. Data is lost without an error in any log.",
+		Wrong: `for {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+	}
+	if c.Ping() == nil {
+		return nil
+	}
+	time.Sleep(time.Millisecond)
+}`,
+		Right: `for {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	default:
+	}
+	if c.Ping() == nil {
+		return nil
+	}
+	time.Sleep(time.Millisecond)
+}`,
+		NotReported: []string{
+			"Functions that return none of the errors: trying a few times and continuing is often intended.",
+			"Functions that return a false or another value next to the error.",
+			"Loops that run until they are told to stop, and code before such a loop.",
+			"Code that does more than log before it returns.",
+			"Loops that look again only for what was not found, if they return nothing for it.",
+		},
+		Fix: "Return the last error, or the error of the context. Check that the variable is the one that the " +
+			"loop assigned, and not the result of a rollback.",
+		Related: []string{"RL101", "RL504"},
+	},
+	{
+		ID: "RL110", Title: "poll without a limit", Severity: rules.Info,
+		Reports: "A loop asks again and again whether something is ready, and only the answer ends it.",
+		Why: "If the answer never comes, because a job failed or a resource was deleted, the goroutine polls " +
+			"until the process restarts.",
+		Wrong: `for !c.Ready() {
+	time.Sleep(time.Second)
+}`,
+		Right: `for deadline := time.Now().Add(time.Minute); !c.Ready(); {
+	if time.Now().After(deadline) {
+		return errors.New("not ready")
+	}
+	time.Sleep(time.Second)
+}`,
+		NotReported: []string{
+			"Loops with any other exit: a counter, a clock, a channel, a flag, a context, or a call with other " +
+				"arguments.",
+		},
+		Fix:     "Count the polls, or return when a context ends.",
+		Related: []string{"RL101", "RL112"},
+	},
+	{
+		ID: "RL112", Title: "goroutine that cannot be stopped", Severity: rules.Info,
+		Reports: "A goroutine works at intervals in a loop that nothing ends.",
+		Why: "It keeps alive whatever it uses, continues during a shutdown, and leaks once per object that " +
+			"starts it.",
+		Wrong: `go func() {
+	for {
+		c.refresh()
+		time.Sleep(time.Minute)
+	}
+}()`,
+		Right: `go func() {
+	for ctx.Err() == nil {
+		c.refresh()
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Minute):
+		}
+	}
+}()`,
+		NotReported: []string{
+			"Package main, whose goroutines end with the program, and tests.",
+			"Loops that wait for anything other than time.",
+		},
+		Fix:     "Pass a context, and return when it ends.",
+		Related: []string{"RL102", "RL110"},
+	},
+	{
+		ID: "RL113", Title: "recursive retry without a limit", Severity: rules.Error,
+		Reports: "A function responds to an error by calling itself with the same arguments.",
+		Why: "It never returns while the call fails, and each attempt needs more stack, until the process runs " +
+			"out of memory.",
+		Wrong: `func load(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		time.Sleep(time.Second)
+		return load(name)
+	}
+	return b
+}`,
+		Right: `func load(name string, attempts int) ([]byte, error) {
+	b, err := os.ReadFile(name)
+	if err != nil && attempts > 1 {
+		time.Sleep(time.Second)
+		return load(name, attempts-1)
+	}
+	return b, err
+}`,
+		NotReported: []string{
+			"Calls in which another argument changes, such as a counter that is compared.",
+			"Functions in which another condition decides, or that may have corrected the cause in between.",
+			"Settings that only the constructor assigns do not count as a condition.",
+		},
+		Fix:     "Count the attempts in a loop, and return the last error.",
+		Related: []string{"RL101"},
+	},
+}
