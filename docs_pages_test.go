@@ -71,7 +71,7 @@ func TestGoBlocks(t *testing.T) {
 	}
 	blocks = slices.DeleteFunc(blocks, func(b docpages.Block) bool { return b.File() == "" || foreign[path.Dir(b.Path())] })
 	dir := t.TempDir()
-	mod := fmt.Sprintf("module example.com/docs\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root)
+	mod := fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[2]s => %s\n", docpages.Module, module, root)
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,9 @@ func Blocks(dir string) ([]Block, error) {
 	return blocks, nil
 }
 
+// Module is the path of the module that the pages are packages of.
+const Module = "example.com/docs"
+
 const self = "github.com/retrygen/retrygen"
 
 // Foreign returns the folders of Blocks whose Go files import a module other
@@ -117,7 +120,8 @@ func Foreign(blocks []Block) (map[string]bool, error) {
 				return nil, err
 			}
 			first, _, _ := strings.Cut(path, "/")
-			if strings.Contains(first, ".") && path != self && !strings.HasPrefix(path, self+"/") {
+			own := strings.HasPrefix(path, self+"/") || strings.HasPrefix(path, Module+"/")
+			if strings.Contains(first, ".") && !own {
 				folders[filepath.Dir(b.Path())] = true
 			}
 		}
