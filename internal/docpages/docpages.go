@@ -81,8 +81,10 @@ func Blocks(dir string) ([]Block, error) {
 			info, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
 			switch {
 			case fence && open == nil:
-				words := append(strings.Fields(info), "")
-				open = &Block{Page: name, Line: i + 1, Lang: words[0], Marks: words[1:]}
+				open = &Block{Page: name, Line: i + 1}
+				if words := strings.Fields(info); len(words) > 0 {
+					open.Lang, open.Marks = words[0], words[1:]
+				}
 			case fence:
 				blocks = append(blocks, *open)
 				open = nil
