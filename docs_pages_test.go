@@ -111,13 +111,8 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, texts["../README.md"] = append(names, "../README.md"), string(readme)
 	links := map[string][]string{}
-	for _, name := range names {
+	for _, name := range append(names[:len(names):len(names)], others(t, texts)...) {
 		text := inline.ReplaceAllString(fence.ReplaceAllString(texts[name], ""), "")
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
@@ -148,10 +143,30 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	visit("README.md")
-	lost := slices.DeleteFunc(names, func(name string) bool { return reached[name] || name == "../README.md" })
+	lost := slices.DeleteFunc(names, func(name string) bool { return reached[name] })
 	if len(lost) > 0 {
 		t.Errorf("no path of links leads from docs/README.md to %v", lost)
 	}
+}
+
+// others adds the texts of the pages outside of docs, and returns their names.
+func others(t *testing.T, texts map[string]string) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "examples/*/*.md", "contrib/*/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := "../" + filepath.ToSlash(file)
+			names, texts[name] = append(names, name), string(text)
+		}
+	}
+	return names
 }
 
 // anchors returns the anchors that GitHub gives to the headings of a page.
