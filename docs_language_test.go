@@ -164,6 +164,10 @@ func languagePage(t *testing.T) string {
 			properties = decode(root.Definitions.values[name]).Properties
 		}
 		if len(properties.keys) == 0 {
+			c := section{t: t}
+			if example := c.example(s, ""); example != "" {
+				fmt.Fprintf(b, "\n```yaml fragment\n%s: %s\n```\n", key, example)
+			}
 			continue
 		}
 		b.WriteString("\n| setting | sample | default | meaning |\n|---|---|---|---|\n")
