@@ -218,8 +218,9 @@ func (c *Call) inspect(ctx context.Context, f *failure, in *inputs) {
 }
 
 // ended reports whether a context with a deadline, or with none if that is
-// zero, has ended: why, and with which cause. A passed deadline is its end, even before ctx.Err() returns an error:
-// an operation that copied the deadline to a connection fails a moment earlier.
+// zero, has ended: why, and with which cause. A passed deadline is its end, even
+// before ctx.Err() returns an error: an operation that copied the deadline to a
+// connection fails a moment earlier.
 func ended(ctx context.Context, deadline, now time.Time) (Reason, error) {
 	switch ctx.Err() {
 	case nil:
