@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -183,7 +184,30 @@ func (f *facts) sentinel(err error, inside bool) {
 		f.typed, f.network = true, true
 	case context.Canceled:
 		f.typed, f.canceled = true, true
+	default:
+		if isClosedConnection(err.Error()) {
+			f.typed, f.network = true, true
+		}
 	}
+}
+
+// isClosedConnection reports whether a text is that of an error with which
+// net/http or x/net reports a connection that the server has closed, or a stream
+// that it has refused. These errors are neither exported nor of a type.
+func isClosedConnection(text string) bool {
+	if !strings.HasPrefix(text, "http") {
+		return false
+	}
+	return slices.ContainsFunc(closedConnection[:], func(beginning string) bool { return strings.HasPrefix(text, beginning) })
+}
+
+// closedConnection are the beginnings of the texts. In "cannot retry err [%v]",
+// the error is of the same kind.
+var closedConnection = [...]string{
+	"http2: Transport received ", // GOAWAY
+	"http2: Transport: cannot retry err [",
+	"http2: client conn",
+	"http: server closed idle connection",
 }
 
 // leaf records what an error that wraps no other proves.
