@@ -59,6 +59,24 @@ func TestAttemptTimeoutCounts(t *testing.T) {
 	})
 }
 
+// Whatever error an operation makes of its own timeout, the service was too
+// slow: even an error that blames the caller.
+func TestAttemptTimeoutCountsWithAnyError(t *testing.T) {
+	const canceled = 1 // of gRPC
+	synctest.Test(t, func(t *testing.T) {
+		for _, err := range []error{errFailed, context.Canceled, status(499), status(404)} {
+			for _, grpc := range []func(error) (uint32, bool){nil, func(error) (uint32, bool) { return canceled, true }} {
+				b := NewBreaker(BreakerPolicy{Failures: 1})
+				p := Policy{AttemptTimeout: time.Second, Schedule: Schedule{MaxAttempts: 1}, GRPC: grpc}
+				_ = protect(t.Context(), b, nil, p, func(ctx context.Context) error { <-ctx.Done(); return err })
+				if b.State() != StateOpen {
+					t.Errorf("%v, a code: %v: the breaker is %v", err, grpc != nil, b.State())
+				}
+			}
+		}
+	})
+}
+
 func TestPermanentErrorsAreNeutral(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{Failures: 1})
 	err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { return status(404) })

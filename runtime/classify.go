@@ -56,8 +56,8 @@ const (
 )
 
 // sample returns what a failure proves about the service. Failures that are due
-// to the request or its sender prove nothing, and an inner breaker has its own
-// samples.
+// to the request or its sender prove nothing, unless they came after the
+// attempt's own limit. An inner breaker has its own samples.
 func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
 	if f.refused && !slices.Contains(b.Count, ClassBreakerOpen) {
 		return neutral
@@ -65,7 +65,7 @@ func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample
 	counts := p.belongsToAny(err, f, b.Count)
 	if len(b.Count) == 0 {
 		// What the policy does not retry may be the service's fault all the same.
-		counts = !callersFault(f.status) && !p.belongs(err, f, ClassCanceled) &&
+		counts = (f.expired || !callersFault(f.status)) && !p.belongs(err, f, ClassCanceled) &&
 			(v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient))
 	}
 	if counts {
