@@ -83,27 +83,42 @@ func TestErrorsThatStay(t *testing.T) {
 	defer plain.Close()
 	closed := httptest.NewServer(nil)
 	closed.Close()
+	demanding := httptest.NewUnstartedServer(http.NotFoundHandler())
+	demanding.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
+	demanding.StartTLS()
+	defer demanding.Close()
+	demanding.Config.ErrorLog = nil
 	with := func(change func(*http.Request)) *http.Request {
 		req := newRequest(t, plain.URL)
 		change(req)
 		return req
 	}
+	trusting := func(version uint16) http.RoundTripper {
+		return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}}
+	}
 	for name, tt := range map[string]struct {
+		base http.RoundTripper
 		req  *http.Request
 		sent int
 	}{
-		"scheme":                {newRequest(t, "ftp://example.com"), 1},
-		"no host":               {newRequest(t, "http:///path"), 1},
-		"method":                {with(func(r *http.Request) { r.Method = "GE T" }), 1},
-		"header name":           {with(func(r *http.Request) { r.Header["a b"] = []string{"x"} }), 1},
-		"empty header name":     {with(func(r *http.Request) { r.Header[""] = []string{"x"} }), 1},
-		"header value":          {with(func(r *http.Request) { r.Header["A"] = []string{"x\ny"} }), 1},
-		"trailer":               {with(func(r *http.Request) { r.Trailer = http.Header{"A": {"\x00"}} }), 1},
-		"certificate":           {newRequest(t, secure.URL), 1},
-		"HTTP instead of HTTPS": {newRequest(t, strings.Replace(plain.URL, "http:", "https:", 1)), 1},
-		"no server":             {newRequest(t, closed.URL), 3},
+		"scheme":                {nil, newRequest(t, "ftp://example.com"), 1},
+		"no host":               {nil, newRequest(t, "http:///path"), 1},
+		"method":                {nil, with(func(r *http.Request) { r.Method = "GE T" }), 1},
+		"header name":           {nil, with(func(r *http.Request) { r.Header["a b"] = []string{"x"} }), 1},
+		"empty header name":     {nil, with(func(r *http.Request) { r.Header[""] = []string{"x"} }), 1},
+		"header value":          {nil, with(func(r *http.Request) { r.Header["A"] = []string{"x\ny"} }), 1},
+		"trailer":               {nil, with(func(r *http.Request) { r.Trailer = http.Header{"A": {"\x00"}} }), 1},
+		"certificate":           {nil, newRequest(t, secure.URL), 1},
+		"HTTP instead of HTTPS": {nil, newRequest(t, strings.Replace(plain.URL, "http:", "https:", 1)), 1},
+		"no client certificate": {trusting(0), newRequest(t, demanding.URL), 1},
+		"the same in TLS 1.2":   {trusting(tls.VersionTLS12), newRequest(t, demanding.URL), 1},
+		"an old version of TLS": {trusting(tls.VersionTLS11), newRequest(t, demanding.URL), 1},
+		"no server":             {nil, newRequest(t, closed.URL), 3},
 	} {
-		base := &counting{base: &http.Transport{}}
+		base := &counting{base: tt.base}
+		if tt.base == nil {
+			base.base = &http.Transport{}
+		}
 		policy := &retry.Policy{Schedule: atOnce}
 		transport := &Transport{Base: base, Policy: policy, Repeatable: func(*http.Request) bool { return true }}
 		resp, err := transport.RoundTrip(tt.req)

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,14 +59,42 @@ func (x *exchange) mayRetry(status int) bool {
 	})
 }
 
-// untrusted reports whether the certificate of the server is not trusted, or
-// the server answers in plain HTTP.
+// untrusted reports whether client and server cannot agree on TLS: a certificate
+// is not trusted, no version is supported by both, or the server answers in
+// plain HTTP.
 func untrusted(err error) bool {
+	if remote, ok := errors.AsType[*net.OpError](err); ok && isRefusal(remote.Err) {
+		return true
+	}
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return string(record.RecordHeader[:]) == "HTTP/"
 	}
 	return retry.As[*tls.CertificateVerificationError](err) || retry.As[x509.UnknownAuthorityError](err) ||
 		retry.As[x509.HostnameError](err) || retry.As[x509.CertificateInvalidError](err)
+}
+
+// refusals are the alerts (RFC 8446, section 6.2) with which a server refuses
+// every handshake of a client.
+var refusals = [...]tls.AlertError{
+	40,  // handshake_failure
+	42,  // bad_certificate
+	43,  // unsupported_certificate
+	44,  // certificate_revoked
+	45,  // certificate_expired
+	46,  // certificate_unknown
+	48,  // unknown_ca
+	49,  // access_denied
+	70,  // protocol_version
+	71,  // insufficient_security
+	112, // unrecognized_name
+	116, // certificate_required
+	120, // no_application_protocol
+}
+
+// isRefusal reports whether an error is one of the refusals. The type of the
+// alerts that crypto/tls receives over TCP is not exported.
+func isRefusal(err error) bool {
+	return err != nil && slices.ContainsFunc(refusals[:], func(a tls.AlertError) bool { return a.Error() == err.Error() })
 }
 
 // invalid reports whether an error is due to the request, which no server has

@@ -34,7 +34,9 @@ import (
 // any RoundTripper, a Transport returns an error if it has no response.
 //
 // Errors that every attempt would meet are not retried: an unsupported scheme,
-// an invalid method or header, and a certificate that is not trusted.
+// an invalid method or header, a certificate of the server that is not trusted,
+// and a handshake that the server refuses because of the version of TLS or of
+// the certificate of the client.
 //
 // The policy's limits on time include the reading of the body, until its end or
 // until it is closed.
