@@ -88,7 +88,7 @@ type permit struct {
 }
 
 // Ready returns a Pass, and true, if the breaker admits attempts without being
-// asked. Otherwise [Call.Next] asks it.
+// asked. Otherwise [Call.Admit] asks it.
 func (b *Breaker) Ready() (Pass, bool) {
 	p := Pass(b.word.Load())
 	return p, p&admits != 0
@@ -210,8 +210,8 @@ const (
 func (b *Breaker) record(p permit, s sample) {
 	if s == succeeded {
 		w := b.window.Load()
-		// Have: a closed breaker with rates. While nothing fails, a success only
-		// has to be counted.
+		// There is a window: the breaker is closed and has a rate. While nothing
+		// fails, a success only has to be counted.
 		if w != nil && p.of(w.generation) && b.word.Load()&failing == 0 && w.succeeded(&p) {
 			return
 		}
@@ -288,7 +288,7 @@ func (b *Breaker) open(now time.Time) {
 	b.set(StateOpen, now)
 }
 
-// reached reports whether n has reached a limit, of which zero is none.
+// reached reports whether n has reached a limit. Zero is no limit.
 func reached(n, limit int) bool { return limit > 0 && n >= limit }
 
 // Reset closes the breaker, whatever its state is. No other call closes a

@@ -4,8 +4,9 @@ package retry
 // handshake constant, and of no use elsewhere: hand-written code calls [Do],
 // [DoWith] or [Policy.Attempts].
 //
-// The methods of [Call], [Breaker.Ready], [Breaker.Calm], [Breaker.Succeed],
-// [Budget.Full] and [EnsureIdempotencyKey] serve generated code as well.
+// The methods of [Call], [Pass], [Breaker.Ready], [Breaker.Calm],
+// [Breaker.Succeed], [Budget.Full], [Position], [PositionOf] and
+// [EnsureIdempotencyKey] serve generated code as well.
 
 // GeneratedV1 is referred to by every generated file, so that a file generated
 // for another version of the runtime does not compile against this one.
