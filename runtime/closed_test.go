@@ -74,7 +74,8 @@ func TestClosedHTTP2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 			defer transport.CloseIdleConnections()
-			resp, err := (&http.Client{Transport: transport}).Post(answerHTTP2(t, answer), "", io.MultiReader(strings.NewReader("end")))
+			body := io.MultiReader(strings.NewReader("end")) // which cannot be sent again
+			resp, err := (&http.Client{Transport: transport}).Post(answerHTTP2(t, answer), "", body)
 			if err == nil {
 				_ = resp.Body.Close()
 				t.Fatal("the request has succeeded")

@@ -198,7 +198,7 @@ func isClosedConnection(text string) bool {
 	if !strings.HasPrefix(text, "http") {
 		return false
 	}
-	return slices.ContainsFunc(closedConnection[:], func(beginning string) bool { return strings.HasPrefix(text, beginning) })
+	return slices.ContainsFunc(closedConnection[:], func(start string) bool { return strings.HasPrefix(text, start) })
 }
 
 // closedConnection are the beginnings of the texts. In "cannot retry err [%v]",

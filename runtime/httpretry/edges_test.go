@@ -94,7 +94,9 @@ func TestErrorsThatStay(t *testing.T) {
 		return req
 	}
 	trusting := func(version uint16) http.RoundTripper {
-		return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}}
+		return &http.Transport{TLSClientConfig: &tls.Config{
+			InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version,
+		}}
 	}
 	for name, tt := range map[string]struct {
 		base http.RoundTripper
