@@ -33,7 +33,7 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 		}
 		if unit := unitTaken(pass, expr); unit != "" {
 			if file := fileOf(pass, expr.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(expr.Pos(), expr.End(), "RL207", "this takes a number of %s for nanoseconds: give the duration itself", unit)
+				r.at(expr.Pos(), expr.End(), "RL207", "this uses a number of %s as nanoseconds: pass the duration itself", unit)
 			}
 			return
 		}

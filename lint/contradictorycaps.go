@@ -41,10 +41,10 @@ func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 			}
 			pos := callStart(file, call.Pos())
 			if made, steps, ok := truncated(all, call); ok {
-				r.at(pos, call.Pos(), "RL209", "this backoff does not go on at Cap but ends there, after %d of its %s: write a Cap that is not reached, or the Steps that are meant", made, stepsText(steps))
+				r.at(pos, call.Pos(), "RL209", "this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made, stepsText(steps))
 			}
 			if first, most, name, ok := firstAboveMost(call); ok {
-				r.at(pos, call.Pos(), "RL209", "the first delay %v is above %s, which is %v: the delays never grow", first, name, most)
+				r.at(pos, call.Pos(), "RL209", "the first delay %v is above %s, which is %v, so delays never grow", first, name, most)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, "RL105", "nothing in this loop assigns to the error that it waits for: call again in the loop, and count the attempts")
+			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, "RL105", "this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
 		}
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
@@ -42,7 +42,7 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 		if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) {
 			d := analysis.Diagnostic{
 				Pos:     cmp.Pos(),
-				Message: fmt.Sprintf("the counter of the attempts of %s never equals this: it steps over it", retry.Name()),
+				Message: fmt.Sprintf("the attempt counter of %s skips this value: compare with < or >=", retry.Name()),
 			}
 			if !past { // there an order would end the retry before it begins
 				d.SuggestedFixes = orderFix(file, cmp, grows)

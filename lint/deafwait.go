@@ -43,7 +43,7 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 			}
 			r.finding(analysis.Diagnostic{
 				Pos: pos, End: wait.Instr.Pos(),
-				Message:        fmt.Sprintf("this wait goes on after %s has ended: wait in a select with its Done channel", nameOfContext(wait.Context)),
+				Message:        fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel", nameOfContext(wait.Context)),
 				SuggestedFixes: selectFix(pass, file, wait),
 			}, "RL102")
 		}

@@ -30,7 +30,7 @@ func runDeferInRetry(pass *analysis.Pass) (any, error) {
 			return
 		}
 		said[d] = true
-		r.at(d.Pos(), token.NoPos, "RL306", "this runs when the function ends, once for each %s: call it before the next %s", each, next)
+		r.at(d.Pos(), token.NoPos, "RL306", "this defer runs when the function returns, once for each %s: call it before the next %s", each, next)
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		for _, d := range retry.Defers() {
@@ -39,7 +39,7 @@ func runDeferInRetry(pass *analysis.Pass) (any, error) {
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, d := range retryloop.Piles(fn) {
-			say(d, "round of the loop", "round")
+			say(d, "iteration", "iteration")
 		}
 	}
 	return r.used, nil

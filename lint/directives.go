@@ -112,11 +112,11 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 		case len(d.rules) == 0:
 			report(d, "RL002", "this ignore names no rule: write //retrylint:ignore RL101 and the reason")
 		case d.reason == "":
-			report(d, "RL002", "this ignore has no reason: say after "+d.String()+" why the code is right")
+			report(d, "RL002", "this ignore has no reason: after "+d.String()+" write why the code is right")
 		case slices.ContainsFunc(d.rules, isUnknown):
-			report(d, "RL001", d.rules[slices.IndexFunc(d.rules, isUnknown)]+" is no rule: write one as RL101, a space, and the reason")
+			report(d, "RL001", d.rules[slices.IndexFunc(d.rules, isUnknown)]+" is not a rule: write RL101, a space, and the reason")
 		case !obeyed[d] && !slices.ContainsFunc(d.rules, asleep):
-			report(d, "RL001", "nothing here is reported as "+d.String()+": remove the comment")
+			report(d, "RL001", d.String()+" reports nothing here: remove the comment")
 		}
 	}
 	return nil, nil

@@ -266,7 +266,7 @@ func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.
 	}
 	indent := indentOf(pass.Fset, loop)
 	return []analysis.SuggestedFix{{
-		Message: "Make it before the loop",
+		Message: "Create it before the loop",
 		TextEdits: []analysis.TextEdit{
 			{Pos: loop.Pos(), End: loop.Pos(), NewText: []byte(text.String() + "\n" + indent)},
 			{Pos: assign.Pos(), End: end},

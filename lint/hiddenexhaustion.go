@@ -33,7 +33,7 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		for _, ret := range retry.Hidden() {
-			r.at(ret.Pos(), token.NoPos, "RL109", "giving up reads as success of %s: return an error", retry.Name())
+			r.at(ret.Pos(), token.NoPos, "RL109", "this returns nil although %s has not succeeded: return an error", retry.Name())
 		}
 		if e := retry.Exhausted(); e != nil && !told[e.Return] {
 			told[e.Return] = true
@@ -44,13 +44,13 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		for _, poll := range retryloop.ExpiredPolls(fn) {
 			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && !told[poll.Expired] {
 				told[poll.Expired] = true
-				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109", "when the poll of %s has run out of time or attempts, the function returns %s: return an error",
+				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109", "when the poll of %s is exhausted, the function returns %s: return an error",
 					retryloop.NameOf(poll.Call), r.expired(poll))
 			}
 		}
 		for _, ret := range retryloop.Emptied(fn) {
 			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) && !told[ret] {
-				r.at(ret.Pos(), token.NoPos, "RL109", "the error is nil here, so that giving up reads as success: return that of the context")
+				r.at(ret.Pos(), token.NoPos, "RL109", "this error is nil, so the caller sees success: return the error of the context")
 			}
 		}
 	}
@@ -65,16 +65,16 @@ func (r *report) exhaustion(file *ast.File, retry retryloop.Retry, e *retryloop.
 	case retryloop.Swallowed, retryloop.Unset:
 		text = fmt.Sprintf("nil at line %d: return the last error", line)
 		if variable := unsetError(file, e.Return.Pos()); variable != "" {
-			text = fmt.Sprintf("%s at line %d, which nothing has set: keep the last error in it", variable, line)
+			text = fmt.Sprintf("%s at line %d, which is never set: assign the last error to it", variable, line)
 		} else if e.How == retryloop.Unset {
 			return
 		}
 	case retryloop.Replaced:
-		text = fmt.Sprintf("the error of %s at line %d, which may be nil: return that of the last attempt", retryloop.NameOf(e.By), line)
+		text = fmt.Sprintf("the error of %s at line %d, which may be nil: return the error of the last attempt", retryloop.NameOf(e.By), line)
 	case retryloop.Living:
-		text = fmt.Sprintf("the error of the context at line %d, which is nil as long as that lives: return the last error", line)
+		text = fmt.Sprintf("the context's error at line %d, which is nil until it ends: return the last error", line)
 	}
-	r.at(position(file, retry), token.NoPos, "RL109", "when the attempts of %s are spent, the function returns %s", retry.Name(), text)
+	r.at(position(file, retry), token.NoPos, "RL109", "when the retries of %s are exhausted, the function returns %s", retry.Name(), text)
 }
 
 // unsetError returns the name of the variable that a return at pos gives back as its error, or
@@ -130,9 +130,9 @@ func (r *report) expired(poll retryloop.Poll) string {
 	line := r.pass.Fset.Position(poll.Expired.Pos()).Line
 	switch poll.How {
 	case retryloop.Replaced:
-		return fmt.Sprintf("the error of the last %s at line %d, which is nil if there was an answer, but not the right one", retryloop.NameOf(poll.Call), line)
+		return fmt.Sprintf("the error of the last %s at line %d, which is nil after any answer", retryloop.NameOf(poll.Call), line)
 	case retryloop.Living:
-		return fmt.Sprintf("the error of the context at line %d, which is nil as long as that lives", line)
+		return fmt.Sprintf("the context's error at line %d, which is nil until it ends", line)
 	}
-	return fmt.Sprintf("nil at line %d, as after the answer that it waits for", line)
+	return fmt.Sprintf("nil at line %d, as on success", line)
 }

@@ -29,7 +29,7 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Polls(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, call.Pos()) {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL110", "this is asked until it answers as hoped, and nothing else ends it: count, or leave when a context ends")
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL110", "this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func runEndlessDaemon(pass *analysis.Pass) (any, error) {
 				}
 				if file := fileOf(pass, start.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, start.Pos()) {
 					told[daemon] = true
-					r.at(start.Pos(), token.NoPos, "RL112", "nothing stops this goroutine: leave its loop when a context ends")
+					r.at(start.Pos(), token.NoPos, "RL112", "this goroutine never stops: return when a context ends")
 				}
 			}
 		}

@@ -44,7 +44,7 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
 			case inner.Wrapper:
-				r.at(position(file, *l.loop), token.NoPos, "RL402", "%s retries as its policy says, and this loop again: let the policy say how often", callee.Name())
+				r.at(position(file, *l.loop), token.NoPos, "RL402", "%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
 			}
 		}
 	}

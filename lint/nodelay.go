@@ -34,7 +34,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || isGivenTest(retry.Call.Parent()) {
 			continue
 		}
-		r.at(position(file, retry), token.NoPos, "RL103", "%s is tried again at once when it fails: wait between the attempts, longer each time", retry.Name())
+		r.at(position(file, retry), token.NoPos, "RL103", "%s is retried without a wait: wait between attempts, longer each time", retry.Name())
 	}
 	hurried := pass.ResultOf[hurriedCalls].([]*ssa.Call)
 	calls := slices.Clone(hurried)
@@ -46,9 +46,9 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || isGivenTest(call.Parent()) {
 			continue
 		}
-		said := "%s is tried again at once when it fails: wait between the attempts, longer each time"
+		said := "%s is retried without a wait: wait between attempts, longer each time"
 		if slices.Contains(hurried, call) {
-			said = "%s tries it again at once when it fails: give it a delay that grows"
+			said = "%s retries it without a wait: pass a delay that grows"
 		}
 		r.at(callStart(file, call.Pos()), token.NoPos, "RL103", said, retryloop.NameOf(call))
 	}

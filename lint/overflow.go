@@ -25,7 +25,7 @@ func runOverflow(pass *analysis.Pass) (any, error) {
 		if file := fileOf(pass, power.Pos()); file != nil && !ast.IsGenerated(file) {
 			r.finding(analysis.Diagnostic{
 				Pos:            power.Pos(),
-				Message:        "this delay overflows when the attempts go on: cap the exponent, not the result",
+				Message:        "this delay overflows after many attempts: limit the exponent, not the result",
 				SuggestedFixes: clampFix(pass, file, power),
 			}, "RL107")
 		}

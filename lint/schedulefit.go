@@ -55,10 +55,10 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 		if each > 0 {
 			what = "the timeouts of"
 			if delay > 0 {
-				what = "the timeouts of and the waits between"
+				what = "the timeouts and waits of"
 			}
 		}
-		r.at(position(file, retry), token.NoPos, "RL302", "%s %d attempts of %s are %v, but the context from line %d ends after %v: try less often, or raise that timeout",
+		r.at(position(file, retry), token.NoPos, "RL302", "%s %d attempts of %s are %v, but the context from line %d ends after %v: make fewer attempts, or raise that timeout",
 			what, attempts, retry.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)
 	}
 	return r.used, nil

@@ -44,9 +44,9 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 			}
 			switch {
 			case resets && s.atOnce(call, b):
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "calls that go on at the same time share this backoff, and each begins its waits again: make one for each call")
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "concurrent calls share this backoff, and each resets it: create one for each call")
 			case !resets && s.again(call, b):
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "every call shares this backoff, which never begins again: what one used up the next ones lack; make one for each call")
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "all calls share this backoff, which is never reset: create one for each call")
 			}
 		}
 	}

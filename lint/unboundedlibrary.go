@@ -36,20 +36,20 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 		if l := libraryOf(e.call.Common()); l != nil {
 			limit += " (" + l.limit + ")"
 		}
-		text, codes := "give it "+limit, []string{"RL201"}
+		text, codes := "pass "+limit, []string{"RL201"}
 		var fixes []analysis.SuggestedFix
 		// One that it is given already, for another reason, does not help.
 		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able && !slices.Contains(e.call.Common().Args, ctx) {
-			text, codes = fmt.Sprintf("give it %s, or %s", nameOfContext(ctx), limit), append(codes, "RL202")
+			text, codes = fmt.Sprintf("pass %s, or %s", nameOfContext(ctx), limit), append(codes, "RL202")
 			fixes = contextFix(pass, file, e, ctx)
 		}
 		if call, ok := e.call.(*ssa.Call); ok && retryloop.Spins(call) {
-			text, codes = text+"; the loop around it starts it again at once", append(codes, "RL103")
+			text, codes = text+"; the outer loop restarts it without a wait", append(codes, "RL103")
 		}
 		pos := callStart(file, e.pos())
 		r.finding(analysis.Diagnostic{
 			Pos: pos, End: e.pos(),
-			Message:        fmt.Sprintf("%s retries until it succeeds, for ever: %s", e.name(), text),
+			Message:        fmt.Sprintf("%s retries until it succeeds, without a limit: %s", e.name(), text),
 			SuggestedFixes: fixes,
 		}, codes...)
 	}
@@ -75,13 +75,13 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 	say := func(live ssa.Value, advice string, fixes []analysis.SuggestedFix) {
 		r.finding(analysis.Diagnostic{
 			Pos: callStart(file, call.Pos()), End: call.Pos(),
-			Message:        fmt.Sprintf("%s goes on after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live), advice),
+			Message:        fmt.Sprintf("%s continues after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live), advice),
 			SuggestedFixes: fixes,
 		}, "RL202")
 	}
 	if sendsWithoutContext(call) {
 		if live, ok := retryloop.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == call.Parent() {
-			say(live, "give its request that context", nil)
+			say(live, "pass its request that context", nil)
 		}
 		return
 	}
@@ -93,7 +93,7 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 	}
 	if l.deaf {
 		if live := l.isDeafTo(call); live != nil {
-			say(live, "call "+l.instead, nil)
+			say(live, "call "+l.instead+" instead", nil)
 		}
 		return
 	}
@@ -101,9 +101,9 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 	if live == nil {
 		return
 	}
-	advice := "give it that context"
+	advice := "pass it that context"
 	if twin := l.twinIn(call.Call.StaticCallee().Object().Pkg()); twin != "" {
-		advice = "call " + twin + " with it"
+		advice = "call " + twin + " instead"
 	}
 	e := endless{fn: call.Parent(), call: call}
 	if l.ctx >= 0 {

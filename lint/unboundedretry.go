@@ -44,7 +44,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		why, codes := judgement(pass.Fset, file, retry, pass.ResultOf[remoteFunctions].(retryloop.Network))
 		r.finding(analysis.Diagnostic{
 			Pos:     pos,
-			Message: fmt.Sprintf("retry of %s has no attempt limit, deadline or cancellation: %s; count the attempts, or leave when a context ends", retry.Name(), why),
+			Message: fmt.Sprintf("retry of %s never stops: %s; limit the attempts or check ctx.Err()", retry.Name(), why),
 		}, codes...)
 	}
 	return r.used, nil
@@ -68,21 +68,21 @@ func goesOnForEver(retry retryloop.Retry) bool {
 
 // judgement says why nothing ends a retry, and which rules that breaks.
 func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry, network retryloop.Network) (why string, codes []string) {
-	why, codes = "every way out needs it to succeed or to fail otherwise", []string{"RL101"}
+	why, codes = "the loop ends only on success or on a different error", []string{"RL101"}
 	if retry.AtOnce(network) {
-		why, codes = why+", and it tries again at once", append(codes, "RL103")
+		why, codes = why+", and it retries without a wait", append(codes, "RL103")
 	}
 	if retry.IgnoresItsContext() {
-		why, codes = why+", and the end of its context is retried as well", append(codes, "RL104")
+		why, codes = why+", and it retries the end of its context", append(codes, "RL104")
 	}
 	switch retry.Dead {
 	case retryloop.DeadContext:
-		why = "the context that it asks for never ends"
+		why = "the context that it checks never ends"
 	case retryloop.RebuiltClock:
-		why, codes = "each round starts the clock anew that is to end it", append(codes, "RL106")
+		why, codes = "its time limit is reset on each iteration", append(codes, "RL106")
 	}
 	if cmp := restarted(file, retry); cmp != nil {
-		why, codes = fmt.Sprintf("each round sets the counter anew that is compared at line %d", fset.Position(cmp.Pos()).Line), append(codes, "RL106")
+		why, codes = fmt.Sprintf("the counter that is compared at line %d is reset on each iteration", fset.Position(cmp.Pos()).Line), append(codes, "RL106")
 	}
 	if c := retry.DeadCounter; c != nil {
 		why = whyDead(fset, c)
@@ -96,7 +96,7 @@ func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry, netwo
 // whyDead says what is wrong with a counter that ends nothing.
 func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
 	if c.Away {
-		return fmt.Sprintf("%q goes away from the limit that it is compared with at line %d", c.Name, fset.Position(c.Pos).Line)
+		return fmt.Sprintf("%q moves away from the limit that it is compared with at line %d", c.Name, fset.Position(c.Pos).Line)
 	}
 	why := fmt.Sprintf("%q is counted", c.Name)
 	if c.Pos.IsValid() {
@@ -104,9 +104,9 @@ func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
 	}
 	switch {
 	case c.Passed:
-		return why + " but some failures go past where it is compared"
+		return why + " but some failures skip the comparison"
 	case c.Compared:
-		return why + " but no way out depends on it"
+		return why + " but no exit depends on it"
 	}
 	return why + " but never compared"
 }

@@ -46,7 +46,7 @@ func TestPlugin(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for _, test := range []struct{ name, settings, want string }{
-		{"all", "", "shop.go:8:2: unboundedretry: retry of Ping has no attempt limit"},
+		{"all", "", "shop.go:8:2: unboundedretry: retry of Ping never stops"},
 		{"disabled", "        settings:\n          disable: [RL101]\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

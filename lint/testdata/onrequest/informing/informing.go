@@ -14,7 +14,7 @@ type client interface {
 }
 
 func poll(c client) {
-	for !c.Ready() { // want `this is asked until it answers as hoped, and nothing else ends it: .* \(RL110\)`
+	for !c.Ready() { // want `this poll ends only on the expected answer: .* \(RL110\)`
 		time.Sleep(time.Second)
 	}
 }
@@ -33,7 +33,7 @@ func pollState(c client) error {
 }
 
 func daemon(refresh func()) {
-	go func() { // want `nothing stops this goroutine: leave its loop when a context ends \(RL112\)`
+	go func() { // want `this goroutine never stops: return when a context ends \(RL112\)`
 		for {
 			refresh()
 			time.Sleep(time.Minute)

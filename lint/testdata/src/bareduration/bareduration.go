@@ -114,7 +114,7 @@ func nopeScaledInPlace() seconds {
 }
 
 func countsSeconds(d time.Duration) {
-	time.Sleep(time.Duration(d.Seconds())) // want `this takes a number of seconds for nanoseconds: give the duration itself \(RL207\)`
+	time.Sleep(time.Duration(d.Seconds())) // want `this uses a number of seconds as nanoseconds: pass the duration itself \(RL207\)`
 }
 
 func nopeCountsSeconds(d time.Duration) {

@@ -9,7 +9,7 @@ import (
 type caller interface{ Ping() error }
 
 func frozen(c caller) {
-	for err := c.Ping(); err != nil; { // want `nothing in this loop assigns to the error that it waits for: call again in the loop, and count the attempts \(RL105\)`
+	for err := c.Ping(); err != nil; { // want `this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts \(RL105\)`
 		log.Print(err)
 	}
 }
@@ -46,7 +46,7 @@ func nopeShared(c caller, err error, later func(*error)) {
 
 // The command is made anew for each attempt, of the same.
 func stepsOver(volume string) error {
-	for tries := 5; tries != 0; tries -= 2 { // want `the counter of the attempts of Run never equals this: it steps over it \(RL105\)`
+	for tries := 5; tries != 0; tries -= 2 { // want `the attempt counter of Run skips this value: compare with < or >= \(RL105\)`
 		if err := exec.Command("format", volume).Run(); err == nil {
 			return nil
 		}

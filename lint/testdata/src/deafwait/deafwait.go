@@ -27,7 +27,7 @@ func asked(ctx context.Context, c caller) error {
 		if err := c.Ping(); err == nil {
 			return nil
 		}
-		time.Sleep(time.Second) // want `this wait goes on after ctx has ended: wait in a select with its Done channel \(RL102\)`
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended: use a select with its Done channel \(RL102\)`
 	}
 	return ctx.Err()
 }
@@ -1193,7 +1193,7 @@ func cleansUp(ctx context.Context, c caller) (err error) {
 			if _, undone := c.Call(ctx, "undo"); undone == nil {
 				return
 			}
-			time.Sleep(time.Second) // want `this wait goes on after ctx has ended: .*RL102`
+			time.Sleep(time.Second) // want `this wait continues after ctx has ended: .*RL102`
 		}
 	}()
 	_, err = c.Call(ctx, "do")
@@ -1496,7 +1496,7 @@ func sends(c *http.Client, req *http.Request) (resp *http.Response, err error) {
 		if resp, err = c.Do(req); err == nil {
 			break
 		}
-		time.Sleep(2 * time.Second) // want `this wait goes on after req.Context\(\) has ended`
+		time.Sleep(2 * time.Second) // want `this wait continues after req.Context\(\) has ended`
 	}
 	return resp, err
 }
@@ -1661,7 +1661,7 @@ func waitsBetween(ctx context.Context, c caller) error {
 		_, err := c.Call(ctx, "k")
 		return err
 	}, betweenAttempts(func(int) {
-		time.Sleep(time.Second) // want `this wait goes on after ctx has ended`
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
 	}))
 }
 
@@ -1713,7 +1713,7 @@ func waitsForItsEnd(ctx context.Context, c volumes, v *volume) bool {
 			now.Finalizers = nil
 			c.Update(ctx, now)
 		}
-		time.Sleep(time.Second) // want `this wait goes on after ctx has ended`
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
 	}
 	return false
 }
@@ -1749,7 +1749,7 @@ func tellsMore(ctx context.Context, run func(ctx context.Context, stderr io.Writ
 		if time.Since(began) > time.Minute {
 			return fmt.Errorf("%w: %s", err, buf)
 		}
-		time.Sleep(3 * time.Second) // want `this wait goes on after ctx has ended`
+		time.Sleep(3 * time.Second) // want `this wait continues after ctx has ended`
 	}
 }
 
@@ -1784,7 +1784,7 @@ func pingsUntilFound(ctx context.Context, ping func(context.Context) (*pong, err
 		if got.Node != "" {
 			return nil
 		}
-		time.Sleep(time.Second) // want `this wait goes on after ctx has ended`
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
 	}
 	return errors.New("not found")
 }
@@ -1799,7 +1799,7 @@ func probes(ctx context.Context, url string) error {
 	began := time.Now()
 	now := began
 	for !ready && now.Sub(began) <= time.Minute {
-		time.Sleep(2 * time.Second) // want `this wait goes on after ctx has ended`
+		time.Sleep(2 * time.Second) // want `this wait continues after ctx has ended`
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			now = time.Now()

@@ -12,7 +12,7 @@ import (
 // ---- operations that say by a bool how they went ----
 
 func answersTrue(c client) {
-	helper.UntilTrue(func() bool { return c.Ping() == nil }) // want `UntilTrue retries until it succeeds, for ever: give it a limit \(RL201\)`
+	helper.UntilTrue(func() bool { return c.Ping() == nil }) // want `UntilTrue retries until it succeeds, without a limit: pass a limit \(RL201\)`
 }
 
 func dials(c client) bool {
@@ -35,11 +35,11 @@ func named(c client) {
 }
 
 func answersAgain(c client) {
-	helper.While(func(int) bool { return c.Ping() != nil }) // want `While retries until it succeeds, for ever`
+	helper.While(func(int) bool { return c.Ping() != nil }) // want `While retries until it succeeds, without a limit`
 }
 
 func polls(ctx context.Context, c client) error {
-	return helper.PollForever(func() (bool, error) { // want `PollForever retries until it succeeds, for ever`
+	return helper.PollForever(func() (bool, error) { // want `PollForever retries until it succeeds, without a limit`
 		if _, err := c.Call(ctx, "k"); err != nil {
 			return false, nil
 		}
@@ -199,7 +199,7 @@ func (h *handler) nopeMethods() {
 // ---- methods of another package ----
 
 func ofRetrier(r *helper.Retrier, c client) {
-	r.Forever(c.Ping)                    // want `Forever retries until it succeeds, for ever: give it a limit \(RL201\)`
+	r.Forever(c.Ping)                    // want `Forever retries until it succeeds, without a limit: pass a limit \(RL201\)`
 	(*helper.Retrier).Forever(r, c.Ping) // want `Forever retries until it succeeds`
 }
 
@@ -244,7 +244,7 @@ func onBroken(op func() error) error {
 }
 
 func breaks(c client) error {
-	return onBroken(func() error { return c.Ping() }) // want `onBroken retries until it succeeds, for ever`
+	return onBroken(func() error { return c.Ping() }) // want `onBroken retries until it succeeds, without a limit`
 }
 
 // ---- the context is asked for by the last case of a select ----
@@ -263,7 +263,7 @@ func untilContextEnds(ctx context.Context, op func() error) error {
 }
 
 func neverEnds(c client) error {
-	return untilContextEnds(context.Background(), func() error { return c.Ping() }) // want `untilContextEnds retries until it succeeds, for ever`
+	return untilContextEnds(context.Background(), func() error { return c.Ping() }) // want `untilContextEnds retries until it succeeds, without a limit`
 }
 
 func nopeEnds(ctx context.Context, c client) error {

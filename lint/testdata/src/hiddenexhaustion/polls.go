@@ -20,7 +20,7 @@ type cluster interface {
 }
 
 func countedPoll(c cluster, most int) error {
-	for i := 0; i < most; i++ { // want `when the poll of Get has run out of time or attempts, the function returns nil at line \d+, as after the answer that it waits for: return an error \(RL109\)`
+	for i := 0; i < most; i++ { // want `when the poll of Get is exhausted, the function returns nil at line \d+, as on success: return an error \(RL109\)`
 		time.Sleep(time.Second)
 		s, err := c.Get("web")
 		if err != nil {
@@ -36,7 +36,7 @@ func countedPoll(c cluster, most int) error {
 func polledList(c cluster, most int) error {
 	most = most/5 + 1
 outer:
-	for i := 0; i < most; i++ { // want `when the poll of List has run out .* \(RL109\)`
+	for i := 0; i < most; i++ { // want `when the poll of List is exhausted.* \(RL109\)`
 		time.Sleep(5 * time.Second)
 		list, err := c.List()
 		if err != nil {
@@ -53,7 +53,7 @@ outer:
 
 func timedPoll(c cluster) error {
 	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) { // want `when the poll of Get has run out .* \(RL109\)`
+	for time.Now().Before(deadline) { // want `when the poll of Get is exhausted.* \(RL109\)`
 		s, err := c.Get("web")
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ type api interface {
 }
 
 func pollForAsLong(ctx context.Context, c api) error {
-	for ctx.Err() == nil { // want `when the poll of Get has run out .* \(RL109\)`
+	for ctx.Err() == nil { // want `when the poll of Get is exhausted.* \(RL109\)`
 		time.Sleep(time.Second) // want `RL102`
 		s, err := c.Get(ctx, "web")
 		if err != nil {
@@ -166,7 +166,7 @@ func replaced(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	for range 5 { // want `when the attempts of work are spent, the function returns the error of ExecContext at line \d+, which may be nil: return that of the last attempt \(RL109\)`
+	for range 5 { // want `when the retries of work are exhausted, the function returns the error of ExecContext at line \d+, which may be nil: return the error of the last attempt \(RL109\)`
 		err = work(tx)
 		if err == nil {
 			return tx.Commit()
@@ -222,7 +222,7 @@ func nilInEachRound(ctx context.Context, c api, ticks *time.Ticker) error {
 	if err != nil {
 		return err
 	}
-	for s.Value != "gone" { // want `when the poll of Get has run out of time or attempts, the function returns the error of the last Get at line \d+, which is nil if there was an answer, but not the right one: return an error \(RL109\)`
+	for s.Value != "gone" { // want `when the poll of Get is exhausted, the function returns the error of the last Get at line \d+, which is nil after any answer: return an error \(RL109\)`
 		select {
 		case <-ctx.Done():
 			return err
@@ -252,7 +252,7 @@ func nopeFailuresAreCounted(c cluster) error {
 }
 
 func lastAnswer(c cluster) (err error) {
-	for range 60 { // want `the error of the last Get at line \d+, which is nil if .* \(RL109\)`
+	for range 60 { // want `the error of the last Get at line \d+, which is nil after any answer.* \(RL109\)`
 		var s *state
 		s, err = c.Get("web")
 		if err == nil && s.Value == "ready" {
@@ -298,7 +298,7 @@ func polledByTimer(c cluster) error {
 
 func shadowed(c client) (string, error) {
 	var err error
-	for range 3 { // want `when the attempts of Call are spent, the function returns err at line \d+, which nothing has set: keep the last error in it \(RL109\)`
+	for range 3 { // want `when the retries of Call are exhausted, the function returns err at line \d+, which is never set: assign the last error to it \(RL109\)`
 		s, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return s, nil
@@ -309,7 +309,7 @@ func shadowed(c client) (string, error) {
 }
 
 func shadowedResult(c client) (s string, err error) {
-	for range 3 { // want `returns err at line \d+, which nothing has set`
+	for range 3 { // want `returns err at line \d+, which is never set`
 		s, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return s, nil
@@ -345,7 +345,7 @@ func nopeWrapsIt(c client) error {
 }
 
 func livingContext(ctx context.Context, c client) error {
-	for range 5 { // want `when the attempts of Ping are spent, the function returns the error of the context at line \d+, which is nil as long as that lives: return the last error \(RL109\)`
+	for range 5 { // want `when the retries of Ping are exhausted, the function returns the context's error at line \d+, which is nil until it ends: return the last error \(RL109\)`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -363,7 +363,7 @@ func livingContext(ctx context.Context, c client) error {
 func parentLives(ctx context.Context, c client) error {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for { // want `returns the error of the context at line \d+, which is nil as long as that lives`
+	for { // want `returns the context's error at line \d+, which is nil until it ends`
 		if _, err := c.Call(limited, "k"); err == nil {
 			return nil
 		}
@@ -412,7 +412,7 @@ func isDone(ctx context.Context) bool { return ctx.Err() != nil }
 func askedByHelper(ctx context.Context, c client) error {
 	for {
 		if isDone(ctx) {
-			return nil // want `giving up reads as success of Call: return an error \(RL109\)`
+			return nil // want `this returns nil although Call has not succeeded: return an error \(RL109\)`
 		}
 		if _, err := c.Call(ctx, "k"); err == nil {
 			return nil
@@ -422,7 +422,7 @@ func askedByHelper(ctx context.Context, c client) error {
 }
 
 func emptyAtTheEnd(c client) (string, error) {
-	for range 3 { // want `when the attempts of Call are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+	for range 3 { // want `when the retries of Call are exhausted, the function returns nil at line \d+: return the last error \(RL109\)`
 		s, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return s, nil
@@ -437,7 +437,7 @@ func emptyAtTheEnd(c client) (string, error) {
 
 func pastTheClock(c client) error {
 	late := time.Now().Add(time.Minute)
-	for time.Now().Before(late) { // want `when the attempts of Ping are spent, the function returns nil at line \d+: return the last error \(RL109\)`
+	for time.Now().Before(late) { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109\)`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -468,7 +468,7 @@ func nopeNone(c cluster) (*state, error) {
 }
 
 func busy(c cluster) (*state, error) {
-	for range 3 { // want `when the attempts of Get are spent, the function returns nil at line \d+: return the last error`
+	for range 3 { // want `when the retries of Get are exhausted, the function returns nil at line \d+: return the last error`
 		s, err := c.Get("web")
 		if err == nil {
 			return s, nil
@@ -591,7 +591,7 @@ func sends(c client) bool {
 }
 
 func tellsHowLong(c client) error {
-	for i := 0; i < 10; i++ { // want `sends is tried again at once when it fails: .*RL103`
+	for i := 0; i < 10; i++ { // want `sends is retried without a wait: .*RL103`
 		if sends(c) {
 			return nil
 		}
@@ -612,7 +612,7 @@ func stringOf(s *string) string { return *s }
 func waitsForUpdate(ctx context.Context, u updates, id *string) error {
 	ticker := time.NewTicker(30 * time.Second)
 	defer ticker.Stop()
-	for { // want `when the poll of DescribeUpdate has run out of time or attempts, the function returns nil at line \d+`
+	for { // want `when the poll of DescribeUpdate is exhausted, the function returns nil at line \d+`
 		select {
 		case <-ticker.C:
 			now, err := u.DescribeUpdate(id)

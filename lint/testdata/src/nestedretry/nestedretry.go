@@ -54,7 +54,7 @@ func aroundWrapper(ctx context.Context, c *wrapped.Client) (err error) {
 }
 
 func twice(ctx context.Context, c *wrapped.Client) (err error) {
-	for range 2 { // want `RetryFetch retries as its policy says, and this loop again: let the policy say how often \(RL402\)`
+	for range 2 { // want `RetryFetch already retries by its policy: remove this loop, and set max_attempts in the policy \(RL402\)`
 		if err = c.RetryFetch(ctx); err == nil {
 			return nil
 		}

@@ -44,7 +44,7 @@ func Other(ctx context.Context, c *wrapped.Client) error {
 // Inside of a retry, a wrapper that is not nested tries once: 2 × 5 calls at
 // first, and 4 × 2 later.
 func Around(ctx context.Context) (err error) {
-	for range 2 { // want `RetryInner retries as its policy says, and this loop again` `RetryAround makes 5 attempts of Around, which makes 10 here, 18 calls in all`
+	for range 2 { // want `RetryInner already retries by its policy` `RetryAround makes 5 attempts of Around, which makes 10 here, 18 calls in all`
 		if err = RetryInner(ctx); err == nil {
 			return nil
 		}

@@ -22,7 +22,7 @@ type client interface {
 var errConflict = errors.New("conflict")
 
 func ranged(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is tried again at once when it fails: wait between the attempts, longer each time \(RL103\)`
+	for range 5 { // want `Call is retried without a wait: wait between attempts, longer each time \(RL103\)`
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
 		}
@@ -50,7 +50,7 @@ func tries(ctx context.Context, c client, max int) (string, error) {
 }
 
 func upload(url string) (err error) {
-	for i := 0; i < 3; i++ { // want `post is tried again at once`
+	for i := 0; i < 3; i++ { // want `post is retried without a wait`
 		if err = post(url); err == nil {
 			return nil
 		}
@@ -78,7 +78,7 @@ func untilTheContextEnds(ctx context.Context, c client) error {
 
 func hot(c client, mu *sync.Mutex, last *error) {
 again:
-	err := c.Ping() // want `retry of Ping has no attempt limit, deadline or cancellation: .* tries again at once.*\(RL101, RL103\)`
+	err := c.Ping() // want `retry of Ping never stops: .* retries without a wait.*\(RL101, RL103\)`
 	mu.Lock()
 	*last = err
 	mu.Unlock()
@@ -194,7 +194,7 @@ type store interface {
 }
 
 func optimistic(ctx context.Context, s store, key string) error {
-	for attempt := 0; attempt < 5; attempt++ { // want `Swap is tried again at once`
+	for attempt := 0; attempt < 5; attempt++ { // want `Swap is retried without a wait`
 		e, err := s.Load(ctx, key)
 		if err != nil {
 			return err
@@ -252,7 +252,7 @@ func (p *peers) dial() (net.Conn, error) { return net.Dial("tcp", p.addr) }
 
 func (p *peers) command(send func(net.Conn) error) error {
 	var last error
-	for range 5 { // want `the call is tried again at once .*RL103`
+	for range 5 { // want `the call is retried without a wait.*RL103`
 		last = func() error {
 			conn, err := p.dial()
 			if err != nil {

@@ -23,7 +23,7 @@ func wait(f func(string, ...any), format string, v ...any) { f(format, v...) }
 
 // To tell may take a lock, and is no delay.
 func tellsUnderLock(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		if _, err = c.Call(ctx, "k"); err == nil {
 			break
 		}
@@ -46,7 +46,7 @@ type excluder interface {
 
 // What is the case now is as good as what was before.
 func steady(ctx context.Context, e excluder) (ip string, err error) {
-	for i := 0; i < 15; i++ { // want `Rent is tried again at once`
+	for i := 0; i < 15; i++ { // want `Rent is retried without a wait`
 		ip, err = e.Rent(ctx, addresses())
 		if err == nil {
 			break
@@ -69,7 +69,7 @@ func nopeNames(ctx context.Context, c client) (err error) {
 
 func requests(c *http.Client, newReq func() (*http.Request, error)) (*http.Response, error) {
 	var last error
-	for attempt := 0; attempt < 5; attempt++ { // want `Do is tried again at once`
+	for attempt := 0; attempt < 5; attempt++ { // want `Do is retried without a wait`
 		req, err := newReq()
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (r *reconnector) reconnect() error {
 
 // That it gives up in the end is no delay.
 func hotUntil(r *reconnector) {
-	for err := r.reconnect(); err != nil; err = r.reconnect() { // want `reconnect is tried again at once`
+	for err := r.reconnect(); err != nil; err = r.reconnect() { // want `reconnect is retried without a wait`
 		select {
 		case <-r.ctx().Done():
 			return
@@ -133,7 +133,7 @@ func hotUntil(r *reconnector) {
 }
 
 func rounds(ctx context.Context, servers []client) (err error) {
-	for attempts := 0; attempts < 5; attempts++ { // want `Call is tried again at once`
+	for attempts := 0; attempts < 5; attempts++ { // want `Call is retried without a wait`
 		for _, s := range servers {
 			if _, err = s.Call(ctx, "k"); err != nil {
 				continue
@@ -177,7 +177,7 @@ func rebuilds(c *http.Client, most int, url string) (resp *http.Response, err er
 	if err != nil {
 		return nil, err
 	}
-	for n := 0; n <= most; n++ { // want `Do is tried again at once`
+	for n := 0; n <= most; n++ { // want `Do is retried without a wait`
 		resp, err = c.Do(req)
 		if err != nil {
 			if n == most {
@@ -199,7 +199,7 @@ type streams interface {
 
 // Some failures count twice.
 func countsTwice(ctx context.Context, s streams, id string) error {
-	for retries := 0; retries < 5; retries++ { // want `Stream is tried again at once`
+	for retries := 0; retries < 5; retries++ { // want `Stream is retried without a wait`
 		next, err := s.Stream(ctx, id)
 		if err != nil {
 			log.Print(err)

@@ -19,7 +19,7 @@ type UserClient interface {
 }
 
 func hidden(c UserClient, id string) (name string, err error) {
-	for range 5 { // want `User is tried again at once`
+	for range 5 { // want `User is retried without a wait`
 		if name, err = c.User(id); err == nil {
 			return name, nil
 		}
@@ -39,7 +39,7 @@ func nopeByItself(c UserClient, text string) (name string, err error) {
 
 // Whether it went well is said by what the call returns.
 func row(db *sql.DB, q string) (n int, err error) {
-	for try := 1; ; try++ { // want `Scan is tried again at once`
+	for try := 1; ; try++ { // want `Scan is retried without a wait`
 		err = db.QueryRow(q).Scan(&n)
 		if err == nil || try > 5 {
 			return n, err
@@ -59,7 +59,7 @@ type cache interface {
 }
 
 func result(ctx context.Context, c cache, key string) (text string, err error) {
-	for range 5 { // want `Get is tried again at once`
+	for range 5 { // want `Get is retried without a wait`
 		if text, err = c.Get(ctx, key).Result(); err != nil {
 			continue
 		}
@@ -70,7 +70,7 @@ func result(ctx context.Context, c cache, key string) (text string, err error) {
 
 // The end of the context is asked for, and nothing put right.
 func asks(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
 		}
@@ -84,7 +84,7 @@ func asks(ctx context.Context, c client) (err error) {
 func isRetryable(err error) bool { return errors.Is(err, errConflict) }
 
 func worthAnother(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		if _, err = c.Call(ctx, "k"); !isRetryable(err) {
 			return err
 		}
@@ -93,7 +93,7 @@ func worthAnother(ctx context.Context, c client) (err error) {
 }
 
 func worthAnotherForEver(ctx context.Context, c client) error {
-	for { // want `Call is tried again at once`
+	for { // want `Call is retried without a wait`
 		if _, err := c.Call(ctx, "k"); !isRetryable(err) {
 			return err
 		}
@@ -102,7 +102,7 @@ func worthAnotherForEver(ctx context.Context, c client) error {
 
 func flag(c UserClient, id string) (name string, err error) {
 	done := false
-	for i := 0; i < 5 && !done; i++ { // want `User is tried again at once`
+	for i := 0; i < 5 && !done; i++ { // want `User is retried without a wait`
 		name, err = c.User(id)
 		done = err == nil
 	}
@@ -114,7 +114,7 @@ func captured(c UserClient, id string) (name string, err error) {
 		name, err = c.User(id)
 		return err
 	}
-	for range 5 { // want `tried again at once`
+	for range 5 { // want `retried without a wait`
 		if err = ask(); err == nil {
 			break
 		}
@@ -162,7 +162,7 @@ type books struct {
 // An error leads back, and an answer that is not right.
 func (c *books) orAnAnswer(ctx context.Context, id string) (*invoice, error) {
 	var last error
-	for try := range 5 { // want `fetch is tried again at once`
+	for try := range 5 { // want `fetch is retried without a wait`
 		i, code, err := c.fetch(ctx, id)
 		if err != nil {
 			last = fmt.Errorf("try %d: %w", try, err)
@@ -179,7 +179,7 @@ func (c *books) orAnAnswer(ctx context.Context, id string) (*invoice, error) {
 
 // Only the status leads back.
 func (c *books) onlyAStatus(ctx context.Context, text []byte) error {
-	for range 3 { // want `Do is tried again at once`
+	for range 3 { // want `Do is retried without a wait`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base.String(), bytes.NewReader(text))
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func (c *books) onlyAStatus(ctx context.Context, text []byte) error {
 
 // The answer is read, and that may fail as well.
 func (c *books) twoSteps(path string) (text []byte, err error) {
-	for range 5 { // want `Get is tried again at once`
+	for range 5 { // want `Get is retried without a wait`
 		var resp *http.Response
 		resp, err = c.http.Get(c.base.JoinPath(path).String())
 		if err != nil {
@@ -218,7 +218,7 @@ type retrying struct{ next http.RoundTripper }
 
 // What came is closed, whether it has failed or not.
 func (t retrying) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	for range 4 { // want `RoundTrip is tried again at once`
+	for range 4 { // want `RoundTrip is retried without a wait`
 		resp, err = t.next.RoundTrip(req.Clone(req.Context()))
 		if err == nil && resp.StatusCode < 500 {
 			return resp, nil
@@ -245,7 +245,7 @@ var errTimeout = errors.New("timeout")
 
 // The answer is read, for what it says of the failure.
 func (c *books) readsTheAnswer(ctx context.Context) error {
-	for range 3 { // want `Do is tried again at once`
+	for range 3 { // want `Do is retried without a wait`
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String(), nil)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 
 // What another package asks is as remote as what this one does.
 func elsewhere(c *api.Client) (s string, err error) {
-	for range 3 { // want `Status is tried again at once`
+	for range 3 { // want `Status is retried without a wait`
 		if s, err = c.Status(); err == nil {
 			break
 		}
@@ -36,7 +36,7 @@ func nopeInMemory(c *api.Client) (s string, err error) {
 
 // The limit is that of the loop, not that of the last attempt.
 func tellsOfTheLast(c *api.Client) (s string, err error) {
-	for i := 0; i < 3; i++ { // want `Status is tried again at once`
+	for i := 0; i < 3; i++ { // want `Status is retried without a wait`
 		if s, err = c.Status(); err == nil {
 			break
 		}
@@ -51,7 +51,7 @@ func tellsOfTheLast(c *api.Client) (s string, err error) {
 // sounds like it.
 func attemptTimeout(ctx context.Context, c client, key string) error {
 	var err error
-	for attempt := 0; attempt < 4; attempt++ { // want `Call is tried again at once`
+	for attempt := 0; attempt < 4; attempt++ { // want `Call is retried without a wait`
 		limited, cancel := context.WithTimeout(ctx, time.Second)
 		_, err = c.Call(limited, strings.TrimSpace(key))
 		cancel()
@@ -67,7 +67,7 @@ type tail struct{ began time.Time }
 func (t tail) shouldRetry() bool { return time.Since(t.began) < time.Minute }
 
 func untilLate(ctx context.Context, c client, t tail) error {
-	for { // want `Call is tried again at once`
+	for { // want `Call is retried without a wait`
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return nil
@@ -81,7 +81,7 @@ func untilLate(ctx context.Context, c client, t tail) error {
 // A failure misses the wait.
 func polls(ctx context.Context, c client) bool {
 	for range 100 {
-		state, err := c.Call(ctx, "state") // want `Call is tried again at once`
+		state, err := c.Call(ctx, "state") // want `Call is retried without a wait`
 		if err != nil {
 			log.Print(err)
 			continue
@@ -121,7 +121,7 @@ func watches(ctx context.Context, s watched, notify func(string)) {
 			return
 		default:
 		}
-		state, err := s.List(ctx) // want `List is tried again at once`
+		state, err := s.List(ctx) // want `List is retried without a wait`
 		if err != nil {
 			log.Print(err)
 			continue
@@ -204,7 +204,7 @@ func withRetriesContext(ctx context.Context, n int, sleep time.Duration, f func(
 }
 
 func toldNotToWait(c *api.Client) error {
-	return withRetries(5, 0, func() error { // want `withRetries tries it again at once when it fails: give it a delay that grows \(RL103\)`
+	return withRetries(5, 0, func() error { // want `withRetries retries it without a wait: pass a delay that grows \(RL103\)`
 		_, err := c.Status()
 		return err
 	})
@@ -287,7 +287,7 @@ func isBusy(err error) bool { return err.Error() == "busy" }
 
 // What it gets over the network, it gets by a context of its own.
 func ofItsOwn(c client) (err error) {
-	for range 3 { // want `fetches is tried again at once`
+	for range 3 { // want `fetches is retried without a wait`
 		if err = fetches(c); err == nil {
 			return nil
 		}
@@ -304,7 +304,7 @@ func fetches(c client) error {
 func shared(c *api.Client, count func(int)) (s string, err error) {
 	tries := 0
 	defer func() { count(tries) }()
-	for ; tries < 5; tries++ { // want `Status is tried again at once`
+	for ; tries < 5; tries++ { // want `Status is retried without a wait`
 		if s, err = c.Status(); err == nil {
 			return s, nil
 		}
@@ -327,7 +327,7 @@ func nopeSharedCount(c *api.Client, each func(func())) (s string, err error) {
 // When there are no more files, there are none a microsecond later.
 func accepts(l net.Listener, handle func(net.Conn)) error {
 	for {
-		conn, err := l.Accept() // want `Accept is tried again at once when it fails`
+		conn, err := l.Accept() // want `Accept is retried without a wait`
 		if err != nil {
 			if ne, ok := err.(net.Error); ok && ne.Temporary() {
 				continue
@@ -367,7 +367,7 @@ type job struct{ size int }
 
 // The answer holds the error.
 func rows(ctx context.Context, q queries) (a *answer) {
-	for range 5 { // want `Query is tried again at once`
+	for range 5 { // want `Query is retried without a wait`
 		if a = q.Query(ctx, "select"); a.Err == nil {
 			break
 		}
@@ -377,7 +377,7 @@ func rows(ctx context.Context, q queries) (a *answer) {
 
 // What says of an error that it is worth another try does not wait.
 func asksAVerdict(ctx context.Context, c client) (string, error) {
-	for { // want `Call is tried again at once`
+	for { // want `Call is retried without a wait`
 		s, err := c.Call(ctx, "k")
 		if err != nil {
 			if api.ShouldRetry(err) {
@@ -391,7 +391,7 @@ func asksAVerdict(ctx context.Context, c client) (string, error) {
 
 // It is read again, and written again at once.
 func updates(ctx context.Context, q queries, size int) error {
-	for i := 0; i < 5; i++ { // want `UpdateJob is tried again at once`
+	for i := 0; i < 5; i++ { // want `UpdateJob is retried without a wait`
 		j, err := q.GetJob("job")
 		if err != nil {
 			return err
@@ -410,11 +410,11 @@ func updates(ctx context.Context, q queries, size int) error {
 // Where one of two fails, the wait is missed.
 func missesTheWait(ctx context.Context, c client) error {
 	for range 100 {
-		if _, err := c.Call(ctx, "set"); err != nil { // want `Call is tried again at once`
+		if _, err := c.Call(ctx, "set"); err != nil { // want `Call is retried without a wait`
 			log.Print(err)
 			continue
 		}
-		s, err := c.Call(ctx, "pods") // want `Call is tried again at once`
+		s, err := c.Call(ctx, "pods") // want `Call is retried without a wait`
 		if err != nil {
 			log.Print(err)
 			continue
@@ -435,7 +435,7 @@ func answersWait(ctx context.Context, get func(string) (*http.Response, error)) 
 			return nil, ctx.Err()
 		default:
 		}
-		resp, err := http.Get("http://localhost") // want `Get is tried again at once`
+		resp, err := http.Get("http://localhost") // want `Get is retried without a wait`
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
 				return nil, err
@@ -460,7 +460,7 @@ func longer(attempts int) time.Duration { return time.Duration(attempts+rand.Int
 var Default struct{ *api.Client }
 
 func asksDefault(name string) (s string, err error) {
-	for i := 0; i < 3; i++ { // want `Status is tried again at once`
+	for i := 0; i < 3; i++ { // want `Status is retried without a wait`
 		if s, err = Default.Status(); err == nil {
 			break
 		}
@@ -472,7 +472,7 @@ func asksDefault(name string) (s string, err error) {
 // What comes is echoed, until the line is cut.
 func echoes(addr string, echo func(net.Conn)) {
 	for {
-		conn, err := net.Dial("tcp", addr) // want `Dial is tried again at once`
+		conn, err := net.Dial("tcp", addr) // want `Dial is retried without a wait`
 		if err != nil {
 			log.Print(err)
 			continue
@@ -486,7 +486,7 @@ func echoes(addr string, echo func(net.Conn)) {
 func tellsTheResult(c *api.Client) (string, error) {
 	var s string
 	var err error
-	for i := 0; i < 3; i++ { // want `Status is tried again at once`
+	for i := 0; i < 3; i++ { // want `Status is retried without a wait`
 		s, err = c.Status()
 		if err == nil {
 			return s, nil
@@ -571,7 +571,7 @@ func nopeKeepsArray(c *api.Client) (last [3]any, err error) {
 
 // Its package is that of a client.
 func calls(c *rpc.Client, reply any) (err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		if err = c.Call("Arith.Multiply", 1, reply); err == nil {
 			break
 		}
@@ -581,7 +581,7 @@ func calls(c *rpc.Client, reply any) (err error) {
 
 // A strange answer waits, a server that is not there does not.
 func greets(addr string) bool {
-	for range 5 { // want `Dial is tried again at once`
+	for range 5 { // want `Dial is retried without a wait`
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			continue
@@ -604,7 +604,7 @@ func greets(addr string) bool {
 
 // What makes the client fails for another reason, and does not fail the next time.
 func listens(ctx context.Context, addr string) {
-	for ctx.Err() == nil { // want `Watch is tried again at once`
+	for ctx.Err() == nil { // want `Watch is retried without a wait`
 		conn, err := api.Dial(addr)
 		if err != nil {
 			return
@@ -636,7 +636,7 @@ type sink interface {
 // with the rest.
 func puts(ctx context.Context, s sink, records []string, b backoff) error {
 	in := &batch{records: records}
-	for len(in.records) > 0 { // want `Put is tried again at once`
+	for len(in.records) > 0 { // want `Put is retried without a wait`
 		wait := b.NextBackOff()
 		failed, err := s.Put(ctx, in)
 		if err != nil {
@@ -659,7 +659,7 @@ func puts(ctx context.Context, s sink, records []string, b backoff) error {
 
 // A bad answer is asked for again as a failure is, with the body made anew.
 func invokes(c *http.Client, req *http.Request, body string, retries int) (resp *http.Response, err error) {
-	for attempt := 0; attempt <= retries; attempt++ { // want `Do is tried again at once`
+	for attempt := 0; attempt <= retries; attempt++ { // want `Do is retried without a wait`
 		req.Body = io.NopCloser(strings.NewReader(body))
 		if resp, err = c.Do(req); err != nil {
 			continue
@@ -681,7 +681,7 @@ type actions interface {
 func waitsForActive(ctx context.Context, all actions, uri string) error {
 	completed, failed := false, 0
 	for !completed {
-		a, err := all.GetByURI(ctx, uri) // want `GetByURI is tried again at once`
+		a, err := all.GetByURI(ctx, uri) // want `GetByURI is retried without a wait`
 		if err != nil {
 			if failed <= 3 {
 				failed++
@@ -694,7 +694,7 @@ func waitsForActive(ctx context.Context, all actions, uri string) error {
 			select {
 			case <-time.After(5 * time.Second):
 			case <-ctx.Done():
-				return err // want `the error is nil here, so that giving up reads as success: return that of the context \(RL109\)`
+				return err // want `this error is nil, so the caller sees success: return the error of the context \(RL109\)`
 			}
 		case "completed":
 			completed = true
@@ -720,7 +720,7 @@ type connection interface{ Make(*wrapped) error }
 
 // To go back to where the body began puts nothing right.
 func makes(c connection, w *wrapped, retries int) (err error) {
-	for i := 0; i < retries+1; i++ { // want `Make is tried again at once`
+	for i := 0; i < retries+1; i++ { // want `Make is retried without a wait`
 		if err = c.Make(w); err == nil {
 			return nil
 		}
@@ -744,7 +744,7 @@ type swapped struct{ Done bool }
 func firstOfSteps(ctx context.Context, r register, max int) error {
 	var last error
 	for i := 0; i < max; i++ {
-		before, err := r.Get(ctx, "k") // want `Get is tried again at once`
+		before, err := r.Get(ctx, "k") // want `Get is retried without a wait`
 		if err != nil {
 			log.Print(err)
 			last = err
@@ -891,7 +891,7 @@ func nopeAnotherID(ctx context.Context, c client, g idGenerator) (string, error)
 type namer interface{ ID() string }
 
 func sameID(ctx context.Context, c client, n namer) (string, error) {
-	for range 100 { // want `Call is tried again at once`
+	for range 100 { // want `Call is retried without a wait`
 		id := n.ID()
 		_, err := c.Call(ctx, id)
 		if err == nil {
@@ -919,7 +919,7 @@ func retrieve(ctx context.Context, url string) (int, []byte, error) {
 }
 
 func statusInAnInt(ctx context.Context, url string) ([]byte, error) {
-	for range 5 { // want `retrieve is tried again at once`
+	for range 5 { // want `retrieve is retried without a wait`
 		code, body, err := retrieve(ctx, url)
 		if err != nil {
 			return nil, err
@@ -948,7 +948,7 @@ func nopeNumber(ctx context.Context, url string) (all []byte, err error) {
 
 // An error of the network is of one who is down.
 func networkErrors(ctx context.Context, c client) (string, error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		for _, key := range []string{"https", "http"} {
 			v, err := c.Call(ctx, key)
 			if _, ok := err.(net.Error); ok {
@@ -961,7 +961,7 @@ func networkErrors(ctx context.Context, c client) (string, error) {
 }
 
 func networkErrorAs(ctx context.Context, c client) (v string, err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		var down *net.OpError
 		if v, err = c.Call(ctx, "k"); !errors.As(err, &down) {
 			return v, err
@@ -1002,7 +1002,7 @@ func nopeCountsDownFromOne(ctx context.Context, c client) error {
 
 func countsDownFromFive(ctx context.Context, c client) error {
 	retries := 5
-	for { // want `Call is tried again at once`
+	for { // want `Call is retried without a wait`
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return nil
@@ -1027,7 +1027,7 @@ func nopeTwoLimits(ctx context.Context, c client) (err error) {
 }
 
 func threeLimits(ctx context.Context, c client) (err error) {
-	for _, limit := range []time.Duration{time.Second, time.Minute, time.Hour} { // want `Call is tried again at once`
+	for _, limit := range []time.Duration{time.Second, time.Minute, time.Hour} { // want `Call is retried without a wait`
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		_, err = c.Call(ctx, "k")
 		cancel()

@@ -14,7 +14,7 @@ import (
 
 // A conflict is answered with what is there now, any other error with nothing.
 func oneSide(ctx context.Context, s store, fields, changed map[string]string) error {
-	for range 5 { // want `Swap is tried again at once`
+	for range 5 { // want `Swap is retried without a wait`
 		err := s.Swap(ctx, "k", fields, changed)
 		if err == nil {
 			return nil
@@ -32,7 +32,7 @@ func oneSide(ctx context.Context, s store, fields, changed map[string]string) er
 
 // Only one error is waited for.
 func oneWaits(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
 		}
@@ -45,7 +45,7 @@ func oneWaits(ctx context.Context, c client) (err error) {
 
 // A function of its own knows the error that is waited for.
 func oneHelperWaits(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is tried again at once`
+	for range 5 { // want `Call is retried without a wait`
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
 		}
@@ -155,7 +155,7 @@ func (s *service) newRequest(path string) (*http.Request, error) {
 
 // Each attempt makes its own request.
 func (s *service) status() (resp *http.Response, err error) {
-	for range 5 { // want `Do is tried again at once`
+	for range 5 { // want `Do is retried without a wait`
 		req, made := s.newRequest("/status")
 		if made != nil {
 			return nil, made
@@ -168,7 +168,7 @@ func (s *service) status() (resp *http.Response, err error) {
 }
 
 func resolve(host string) (addrs []string, err error) {
-	for range 3 { // want `LookupHost is tried again at once`
+	for range 3 { // want `LookupHost is retried without a wait`
 		if addrs, err = net.LookupHost(host); err == nil {
 			break
 		}
@@ -177,7 +177,7 @@ func resolve(host string) (addrs []string, err error) {
 }
 
 func secure(addr string) (conn *tls.Conn, err error) {
-	for range 3 { // want `Dial is tried again at once`
+	for range 3 { // want `Dial is retried without a wait`
 		if conn, err = tls.Dial("tcp", addr, nil); err == nil {
 			break
 		}
@@ -193,7 +193,7 @@ func open(ctx context.Context, url string) (*session, error) { return &session{}
 
 // What is told of it beside the error is no progress.
 func tellsTheState(ctx context.Context, url string) (s *session, err error) {
-	for range 3 { // want `open is tried again at once`
+	for range 3 { // want `open is retried without a wait`
 		if s, err = open(ctx, url); err == nil {
 			break
 		}

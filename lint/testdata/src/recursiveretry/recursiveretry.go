@@ -19,7 +19,7 @@ func load(name string) []byte {
 	if err != nil {
 		log.Print(err)
 		time.Sleep(time.Second)
-		return load(name) // want `load calls itself again after a failure, without a limit: count the attempts in a loop \(RL113\)`
+		return load(name) // want `load calls itself after a failure without a limit: use a loop that counts the attempts \(RL113\)`
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func nopeTunnel(addr string, attempts int, serve func(net.Conn)) {
 
 func (c *conn) redial(addr string) {
 	if _, err := net.Dial("tcp", addr); err != nil {
-		c.later(addr, err) // want `redial calls itself again after a failure, without a limit: count the attempts in a loop \(RL113\)`
+		c.later(addr, err) // want `redial calls itself after a failure without a limit: use a loop that counts the attempts \(RL113\)`
 	}
 }
 
@@ -200,7 +200,7 @@ func loadHead(name string) (head []byte) {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			time.Sleep(time.Second)
-			load() // want `the function literal in loadHead calls itself again after a failure`
+			load() // want `the function literal in loadHead calls itself after a failure`
 			return
 		}
 		head = b
@@ -392,7 +392,7 @@ func serialized(f func() error) error {
 	if err := f(); err != nil {
 		var pg *pgError
 		if errors.As(err, &pg) && pg.Code == "40001" {
-			return serialized(f) // want `serialized calls itself again after a failure`
+			return serialized(f) // want `serialized calls itself after a failure`
 		}
 		return err
 	}

@@ -26,7 +26,7 @@ func waits(c client) (err error) {
 func timeouts(ctx context.Context, c client) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for i := 0; i < 3; i++ { // want `the timeouts of and the waits between 3 attempts of Ping are 14s`
+	for i := 0; i < 3; i++ { // want `the timeouts and waits of 3 attempts of Ping are 14s`
 		attempt, cancel := context.WithTimeout(ctx, 4*time.Second)
 		err = c.Ping(attempt)
 		cancel()

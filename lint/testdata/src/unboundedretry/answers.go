@@ -1004,7 +1004,7 @@ type cache interface {
 
 // The context is given to what is asked, not to what asks the answer.
 func askedThrough(ctx context.Context, c cache) string {
-	for { // want `retry of Get .*the end of its context is retried as well.*RL101, RL104`
+	for { // want `retry of Get .*it retries the end of its context.*RL101, RL104`
 		v, err := c.Get(ctx, "k").Result()
 		if err == nil {
 			return v

@@ -12,7 +12,7 @@ import (
 
 func asksBackground(c caller) error {
 	ctx := context.Background()
-	for { // want `retry of Ping .*: the context that it asks for never ends; .*\(RL101\)`
+	for { // want `retry of Ping .*: the context that it checks never ends; .*\(RL101\)`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -226,7 +226,7 @@ func nopeTicksAreCounted(c caller) {
 // ---- counters that never reach their limit ----
 
 func countsAway(c caller, max int) error {
-	for i := 0; i < max; i-- { // want `retry of Ping .*: "i" goes away from the limit that it is compared with at line \d+; .*\(RL101, RL105\)`
+	for i := 0; i < max; i-- { // want `retry of Ping .*: "i" moves away from the limit that it is compared with at line \d+; .*\(RL101, RL105\)`
 		if err := c.Ping(); err == nil {
 			return nil
 		}
@@ -237,7 +237,7 @@ func countsAway(c caller, max int) error {
 
 func countsUpFromAbove(c caller, max int) error {
 	left := max
-	for { // want `"left" goes away from .*\(RL101, RL105\)`
+	for { // want `"left" moves away from .*\(RL101, RL105\)`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -323,7 +323,7 @@ func nopeTakesBackSometimes(c caller, max int) {
 // ---- clocks that each round starts anew ----
 
 func startsAnew(c caller) error {
-	for { // want `retry of Ping .*: each round starts the clock anew that is to end it; .*\(RL101, RL106\)`
+	for { // want `retry of Ping .*: its time limit is reset on each iteration; .*\(RL101, RL106\)`
 		start := time.Now()
 		err := c.Ping()
 		if err == nil {

@@ -477,7 +477,7 @@ func nopeFilledIsUsed(c rpc, handle func(*outcome)) {
 
 // Sent is what is retried, though to make the request may fail as well.
 func madeAndSent(client *http.Client, url string) *http.Response {
-	for ; ; time.Sleep(time.Second) { // want `retry of Do has no .*RL101`
+	for ; ; time.Sleep(time.Second) { // want `retry of Do never stops.*RL101`
 		req, err := http.NewRequest(http.MethodGet, url, nil)
 		if err != nil {
 			log.Print(err)

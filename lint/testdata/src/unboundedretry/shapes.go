@@ -266,7 +266,7 @@ func nopeReceived(addrs <-chan string) {
 
 // The request is made of the same in each round: it fails always, or never.
 func posts(c *http.Client, url, text string) {
-	for { // want `retry of Do has no attempt limit`
+	for { // want `retry of Do never stops`
 		req, err := http.NewRequest("POST", url, strings.NewReader(text))
 		if err != nil {
 			return
@@ -283,7 +283,7 @@ func posts(c *http.Client, url, text string) {
 
 // The body is made anew of the same text.
 func flushes(s *sender, req *http.Request, text string) {
-	for { // want `retry of flush has no attempt limit`
+	for { // want `retry of flush never stops`
 		if err := s.flush(req); err == nil {
 			return
 		}
@@ -312,7 +312,7 @@ func (s *sender) flush(req *http.Request) error {
 // The field holds a function that keeps nothing. There is no connection until it succeeds.
 func (s *sender) opens() net.Conn {
 	var conn net.Conn
-	for conn == nil { // want `retry of open has no attempt limit`
+	for conn == nil { // want `retry of open never stops`
 		var err error
 		if conn, err = s.open(); err != nil {
 			time.Sleep(time.Second)
@@ -334,7 +334,7 @@ type flusher struct {
 }
 
 func (f *flusher) flushes(req *http.Request) {
-	for { // want `retry of flush has no attempt limit`
+	for { // want `retry of flush never stops`
 		if err := f.flush(req); err == nil {
 			return
 		}
@@ -348,7 +348,7 @@ func (s *sender) writes(texts <-chan []byte, addr string) {
 	var err error
 	var checks sync.WaitGroup
 	assure := func() {
-		for conn == nil { // want `retry of Dial has no attempt limit`
+		for conn == nil { // want `retry of Dial never stops`
 			time.Sleep(time.Second)
 			if conn, err = net.Dial("tcp", addr); err == nil {
 				checks.Add(1)
@@ -395,7 +395,7 @@ func fetchesOnTick(url string) string {
 		return resp.Status, nil
 	}
 	text := ""
-	for range time.NewTicker(time.Second).C { // want `retry of fetch has no attempt limit`
+	for range time.NewTicker(time.Second).C { // want `retry of fetch never stops`
 		var err error
 		if text, err = fetch(); err != nil {
 			log.Print(err)

@@ -152,14 +152,14 @@ func fetch[T any](url string, to T) error {
 }
 
 func flagOfRound(addr string) {
-	for done := false; !done; { // want `retry of Dial has no attempt limit`
+	for done := false; !done; { // want `retry of Dial never stops`
 		_, err := net.Dial("tcp", addr)
 		done = err == nil
 	}
 }
 
 func flagOfFailure(addr string) (conn net.Conn) {
-	for again := true; again; { // want `retry of Dial has no attempt limit`
+	for again := true; again; { // want `retry of Dial never stops`
 		var err error
 		conn, err = net.Dial("tcp", addr)
 		again = err != nil
@@ -172,7 +172,7 @@ func flagOfFailure(addr string) (conn net.Conn) {
 
 func flagBefore(c *distant) {
 	up := c.dial()
-	for !up { // want `retry of dial has no attempt limit`
+	for !up { // want `retry of dial never stops`
 		time.Sleep(time.Second)
 		up = c.dial()
 	}
@@ -199,7 +199,7 @@ func nopeFlagOfTwo(addr string, given func() bool) {
 // Both sides lead to the wait, and what the round has set leaves.
 func flagOfOneSide(addr string) (conn net.Conn) {
 	var connected bool
-	for !connected { // want `retry of Dial has no attempt limit`
+	for !connected { // want `retry of Dial never stops`
 		var err error
 		if conn, err = net.Dial("tcp", addr); err != nil {
 			log.Print(err)
@@ -220,7 +220,7 @@ type entry struct{ state string }
 
 // The error is told of, and the answer leaves.
 func toldBeside(d places, name string) {
-	for { // want `retry of Reserve has no attempt limit`
+	for { // want `retry of Reserve never stops`
 		ok, err := d.Reserve(name)
 		if err != nil {
 			log.Print(err)
@@ -245,7 +245,7 @@ func nopeAgain(d places, name string) error {
 
 // The answer is filled.
 func filled(d places, name string) *entry {
-	for { // want `retry of Fill has no attempt limit`
+	for { // want `retry of Fill never stops`
 		var e entry
 		if err := d.Fill(context.Background(), name, &e); err != nil {
 			time.Sleep(time.Second)
@@ -264,7 +264,7 @@ func (*limited) Error() string { return "too many requests" }
 
 // The type of an error says that it is worth another attempt.
 func typed(d places, name string) (bool, error) {
-	for { // want `retry of Reserve has no attempt limit`
+	for { // want `retry of Reserve never stops`
 		ok, err := d.Reserve(name)
 		if _, waits := err.(*limited); waits {
 			time.Sleep(time.Minute)
@@ -276,7 +276,7 @@ func typed(d places, name string) (bool, error) {
 
 // What came is closed, if anything did.
 func closed(url string) {
-	for { // want `retry of Get has no attempt limit`
+	for { // want `retry of Get never stops`
 		resp, err := http.Get(url)
 		if err == nil && resp.StatusCode == http.StatusOK {
 			resp.Body.Close()

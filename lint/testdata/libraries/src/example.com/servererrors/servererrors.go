@@ -15,7 +15,7 @@ type client interface {
 // Who is down is down a microsecond later.
 func unavailable(ctx context.Context, c client) (string, error) {
 	again := false
-	for { // want `Token is tried again at once|retry of Token .*RL103`
+	for { // want `Token is retried without a wait|retry of Token .*RL103`
 		token, err := c.Token(ctx, again)
 		if err != nil {
 			if status.Code(err) == codes.Unavailable {
@@ -41,7 +41,7 @@ func nopeAborted(ctx context.Context, c client) (string, error) {
 
 // A client that is given no context asks its server.
 func dials(addr string) (c *ssh.Client, err error) {
-	for range 5 { // want `Dial is tried again at once`
+	for range 5 { // want `Dial is retried without a wait`
 		if c, err = ssh.Dial("tcp", addr); err == nil {
 			break
 		}

@@ -15,7 +15,7 @@ type client interface {
 func parentLives(ctx context.Context, c client) error {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for { // want `returns the error of the context at line \d+, which is nil as long as that lives`
+	for { // want `returns the context's error at line \d+, which is nil until it ends`
 		if err := c.Call(limited); err == nil {
 			return nil
 		}
