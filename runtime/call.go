@@ -151,20 +151,21 @@ func (c *Call) again(ctx context.Context, f *failure) error {
 		var in inputs
 		c.inspect(ctx, f, &in)
 		d := c.policy.decide(&c.state, f, &in)
-		// A refused attempt burdened nobody. The attempt after it has been paid
-		// for already, or is the first.
-		if d.reason == "" && c.budget != nil && !f.refused {
-			if cause := c.budget.Withdraw(); cause != nil {
-				d.reason, d.cause = reasonOf(cause), cause
-				c.state.waited -= d.wait
-			}
-		}
 		switch d.reason {
 		case "":
 		case ErrBreakerOpen:
 			return c.shut(ctx, f, &d)
 		default:
 			return c.stop(ctx, f, &d)
+		}
+		// A refused attempt burdened nobody. The attempt after it has been paid
+		// for already, or is the first.
+		if c.budget != nil && !f.refused {
+			if cause := c.budget.Withdraw(); cause != nil {
+				d.reason, d.cause = reasonOf(cause), cause
+				c.state.waited -= d.wait
+				return c.stop(ctx, f, &d)
+			}
 		}
 		if err := c.wait(ctx, f, &d); err != nil {
 			return err

@@ -350,6 +350,7 @@ func TestNilBudget(t *testing.T) {
 func TestReasonOfBudget(t *testing.T) {
 	for cause, want := range map[error]Reason{
 		ErrBudget: ErrBudget, Reason("mine"): "mine", fmt.Errorf("of the day: %w", Reason("mine")): "mine", errFailed: ErrBudget,
+		ErrBreakerOpen: ErrBreakerOpen, // of a breaker that the call does not have
 	} {
 		err := protect(t.Context(), nil, refusing{cause}, Policy{}, func(context.Context) error { return errFailed })
 		e, ok := errors.AsType[*Error](err)
