@@ -171,7 +171,7 @@ func latches(f *File, report report) {
 // rateComesLate is P504.
 func rateComesLate(f *File, report report) {
 	for _, b := range f.Breakers {
-		if b.FailureRate > 0 && b.Failures > 0 && greatestRate(b.MinCalls, b.Failures) < b.FailureRate {
+		if b.Failures > 0 && greatestRate(b.MinCalls, b.Failures) < b.FailureRate {
 			report(Warning, Place{"breakers", b.Name, "failure_rate"},
 				"failure_rate %.4g of %d or more calls is never reached before breaker %s opens after failures %d in a row: raise failures, or lower failure_rate",
 				b.FailureRate, b.MinCalls, b.Name, b.Failures)
@@ -193,9 +193,6 @@ func greatestRate(least, row int) (rate float64) {
 // neverSlow is P506.
 func neverSlow(f *File, report report) {
 	for _, b := range f.Breakers {
-		if b.SlowCall == 0 {
-			continue
-		}
 		var longest time.Duration // of an attempt
 		for _, p := range f.Policies {
 			if p.Breaker != b.Name {

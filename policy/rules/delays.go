@@ -79,7 +79,7 @@ var ofDelays = []Rule{
 			if p.Backoff == retry.BackoffCustom {
 				field = "delays"
 			}
-			return finding((p.MaxAttempts > 3 || severity == Error) && greatest < time.Millisecond, severity, field,
+			return finding(p.MaxAttempts > 3 && greatest < time.Millisecond, severity, field,
 				"no delay is longer than %s, so that retries follow each other at once: raise %s", duration.Format(greatest), field)
 		},
 	},

@@ -47,7 +47,7 @@ func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
 // retried reports whether a built-in class is retried.
 func retried(p *retry.Policy, class retry.Class) bool {
 	in := func(list []retry.Class) bool {
-		return slices.ContainsFunc(list, func(c retry.Class) bool { return c == class || c == retry.ClassTransient || c == retry.ClassAny })
+		return slices.ContainsFunc(list, func(c retry.Class) bool { return covers(c, class) })
 	}
 	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn)
 }

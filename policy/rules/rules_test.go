@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -50,6 +51,34 @@ func TestUnknown(t *testing.T) {
 	for _, field := range rules.ByID("P300").Reads {
 		if got := rules.Check(p, func(f rules.Field) bool { return f != field }); len(got) > 0 {
 			t.Errorf("without %s: got %v, want none", field, got)
+		}
+	}
+}
+
+// TestValuesOfCode checks policies that Go code can have and policy files
+// cannot.
+func TestValuesOfCode(t *testing.T) {
+	custom := []time.Duration{time.Second}
+	for _, tt := range []struct {
+		schedule retry.Schedule
+		want     []string
+	}{
+		{retry.Schedule{Base: 0.99}, []string{"P106"}},
+		{retry.Schedule{Base: 1}, []string{"P209"}},
+		{retry.Schedule{Base: 0.99, Backoff: retry.BackoffFixed}, nil},
+		{retry.Schedule{MaxAttempts: -1, Backoff: retry.BackoffCustom, Delays: custom}, nil},
+		{retry.Schedule{MaxAttempts: 1, Backoff: retry.BackoffCustom, Delays: custom}, []string{"P206"}},
+		{retry.Schedule{Delays: []time.Duration{1, 2, 3, 4}}, nil},
+		{retry.Schedule{Backoff: retry.BackoffFixed, MaxAttempts: 9, Delays: custom}, nil},
+		{retry.Schedule{Backoff: retry.BackoffFixed, Base: 1}, nil},
+		{retry.Schedule{Backoff: retry.BackoffFibonacci, InitialDelay: retry.None, MaxDelay: retry.None}, nil},
+	} {
+		var got []string
+		for _, f := range rules.Check(&retry.Policy{Schedule: tt.schedule}, nil) {
+			got = append(got, f.Rule)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v: got %v, want %v", tt.schedule, got, tt.want)
 		}
 	}
 }
