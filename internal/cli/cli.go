@@ -121,8 +121,9 @@ func (p *Program) run(c *Command, args []string, stdout, stderr io.Writer) int {
 	return run(flags.Args(), stdout, stderr)
 }
 
-// Verify returns why Run would refuse a command line, without running it: for
-// the tests of documentation.
+// Verify returns why a command line on a page of documentation is wrong, without
+// running it. Arguments without a command must be paths, so that a misspelled
+// command is not taken for a package.
 func (p *Program) Verify(args []string) error {
 	c := p.Main
 	if len(args) > 0 {
@@ -138,7 +139,7 @@ func (p *Program) Verify(args []string) error {
 	}
 	for _, arg := range flags.Args() {
 		if strings.HasPrefix(arg, "-") || c == p.Main && !strings.ContainsAny(arg, "./") {
-			return fmt.Errorf("%s is not an argument", arg)
+			return fmt.Errorf("%s is neither a command nor a path", arg)
 		}
 	}
 	return nil

@@ -62,6 +62,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestVerify(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                       "",
+		"-loud -name ann ./...":  "",
+		"farewell -name ann bob": "",
+		"help farewell":          "",
+		"completion bash":        "",
+		"farwell":                "farwell is neither a command nor a path",
+		"farewell -lod":          "flag provided but not defined: -lod",
+		"farewell -name":         "flag needs an argument: -name",
+		"farewell ann -loud":     "-loud is neither a command nor a path",
+	} {
+		got := ""
+		if err := program().Verify(strings.Fields(args)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("greet %s: got %q, want %q", args, got, want)
+		}
+	}
+}
+
 // Each shell that is installed reads its script, and completes.
 func TestCompletion(t *testing.T) {
 	complete := map[string]string{
