@@ -76,33 +76,11 @@ func (b *Breaker) lock() {
 	}
 }
 
-// A Pass is the permission for one attempt: Breaker.word as the attempt found
-// it. The zero Pass is no permission.
-type Pass uint64
-
 // A permit is the permission for one attempt.
 type permit struct {
 	pass    Pass
 	probe   uint64    // of a half-open breaker, or 0
 	started time.Time // zero where the pass is that of Ready
-}
-
-// Ready returns a Pass, and true, if the breaker admits attempts without being
-// asked. Otherwise [Call.Admit] asks it.
-func (b *Breaker) Ready() (Pass, bool) {
-	p := Pass(b.word.Load())
-	return p, p&admits != 0
-}
-
-// Calm reports whether another success changes nothing: the breaker is closed,
-// nothing has failed since the last success, and no rate is set.
-func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
-
-// Succeed reports the success of the attempt that p admitted.
-func (b *Breaker) Succeed(p Pass) {
-	if !b.Calm() {
-		b.record(permit{pass: p}, succeeded)
-	}
 }
 
 // State returns the current state.

@@ -95,9 +95,6 @@ func tokens(n float64) int64 {
 	return 0
 }
 
-// Full reports whether there is no room for a deposit.
-func (b *Budget) Full() bool { return b.missing.Load() == 0 }
-
 // Deposit reports the success of a call.
 func (b *Budget) Deposit() {
 	if b != nil && b.missing.Load() != 0 {

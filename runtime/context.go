@@ -3,7 +3,6 @@ package retry
 import (
 	"context"
 	"encoding/hex"
-	"math/rand/v2"
 	"reflect"
 	"sync"
 	"time"
@@ -109,16 +108,6 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 		return ctx
 	}
 	return &keyContext{Context: ctx, key: key}
-}
-
-// EnsureIdempotencyKey returns ctx if it carries an idempotency key, and
-// otherwise a context with a random key. Generated code calls it once for all
-// attempts of a call whose binding has idempotent: key.
-func EnsureIdempotencyKey(ctx context.Context) context.Context {
-	if ctx.Value(idempotencyKey{}) != nil {
-		return ctx
-	}
-	return &keyContext{Context: ctx, random: [2]uint64{rand.Uint64(), rand.Uint64()}}
 }
 
 // IdempotencyKey returns the key that ctx carries, the same for all attempts of

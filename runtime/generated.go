@@ -1,12 +1,13 @@
 package retry
 
-// This file is for generated code. It is stable within a version of the
-// handshake constant, and of no use elsewhere: hand-written code calls [Do],
-// [DoWith] or [Policy.Attempts].
-//
-// The methods of [Call], [Pass], [Breaker.Ready], [Breaker.Calm],
-// [Breaker.Succeed], [Budget.Full], [Position], [PositionOf] and
-// [EnsureIdempotencyKey] serve generated code as well.
+import (
+	"context"
+	"math/rand/v2"
+)
+
+// This file, rewind.go and the methods of [Call] are for generated code. They
+// are stable within a version of the handshake constant. Hand-written code
+// calls [Do], [DoWith] or [Policy.Attempts].
 
 // GeneratedV1 is referred to by every generated file, so that a file generated
 // for another version of the runtime does not compile against this one.
@@ -25,4 +26,39 @@ func (p *Policy) BeginWith(s Shared) Call {
 // breaker has admitted with pass: see [Breaker.Ready].
 func (p *Policy) BeginAdmitted(s Shared, pass Pass) Call {
 	return Call{policy: p, breaker: s.Breaker, budget: s.Budget, permit: permit{pass: pass}}
+}
+
+// A Pass is the permission for one attempt: Breaker.word as the attempt found
+// it. The zero Pass is no permission.
+type Pass uint64
+
+// Ready returns a Pass, and true, if the breaker admits attempts without being
+// asked. Otherwise [Call.Admit] asks it.
+func (b *Breaker) Ready() (Pass, bool) {
+	p := Pass(b.word.Load())
+	return p, p&admits != 0
+}
+
+// Calm reports whether another success changes nothing: the breaker is closed,
+// nothing has failed since the last success, and no rate is set.
+func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
+
+// Succeed reports the success of the attempt that p admitted.
+func (b *Breaker) Succeed(p Pass) {
+	if !b.Calm() {
+		b.record(permit{pass: p}, succeeded)
+	}
+}
+
+// Full reports whether there is no room for a deposit.
+func (b *Budget) Full() bool { return b.missing.Load() == 0 }
+
+// EnsureIdempotencyKey returns ctx if it carries an idempotency key, and
+// otherwise a context with a random key. Generated code calls it once for all
+// attempts of a call whose binding has idempotent: key.
+func EnsureIdempotencyKey(ctx context.Context) context.Context {
+	if ctx.Value(idempotencyKey{}) != nil {
+		return ctx
+	}
+	return &keyContext{Context: ctx, random: [2]uint64{rand.Uint64(), rand.Uint64()}}
 }
