@@ -147,9 +147,12 @@ func TestOpenBreakerIsWaitedFor(t *testing.T) {
 // The limits of the call hold while it waits for a breaker.
 func TestWaitForBreakerHasLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := func() *Breaker { return opened(t, BreakerPolicy{}) }
+		open := func() *Breaker { return opened(t, BreakerPolicy{OpenFor: time.Minute}) }
 		escalated := NewBreaker(BreakerPolicy{})
 		escalated.Restore(BreakerSnapshot{State: StateEscalated})
+		busy := open()
+		time.Sleep(61 * time.Second)
+		busy.admit(time.Now()) // a probe that hangs
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		for name, tt := range map[string]struct {
@@ -160,6 +163,7 @@ func TestWaitForBreakerHasLimits(t *testing.T) {
 			waited  time.Duration
 		}{
 			"timeout":   {t.Context(), open(), Policy{Timeout: 10 * time.Second}, ErrDeadline, 9 * time.Second},
+			"half-open": {t.Context(), busy, Policy{Timeout: 10 * time.Second}, ErrDeadline, 9 * time.Second},
 			"elapsed":   {t.Context(), open(), Policy{MaxElapsed: 10 * time.Second}, ErrElapsed, 10 * time.Second},
 			"budget":    {t.Context(), open(), Policy{DelayBudget: 10 * time.Second}, ErrDelayBudget, 10 * time.Second},
 			"escalated": {t.Context(), escalated, Policy{Timeout: 10 * time.Second}, ErrEscalated, 0},
@@ -319,6 +323,23 @@ func TestSlowCallsOpen(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		if err := call(0); err != nil || b.State() != StateClosed {
 			t.Errorf("after a fast probe: %v, breaker %v", err, b.State())
+		}
+	})
+}
+
+// A breaker that other calls open during a wait refuses the next attempt.
+func TestBreakerOpensDuringWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, calls := NewBreaker(BreakerPolicy{}), 0
+		time.AfterFunc(time.Second/2, func() {
+			for range 3 {
+				b.record(permit{pass: Pass(b.word.Load())}, failed)
+			}
+		})
+		err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { calls++; return errFailed })
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Reason != ErrBreakerOpen || e.Err != errFailed || e.Waited != time.Second || calls != 1 {
+			t.Errorf("%d calls, %v", calls, err)
 		}
 	})
 }

@@ -246,6 +246,36 @@ func TestNeutralSamples(t *testing.T) {
 	}
 }
 
+// A breaker counts the classes that it lists, and by default what a policy does
+// not forbid.
+func TestCount(t *testing.T) {
+	class := func(a Action, list ...Class) Policy {
+		return Policy{Classes: []ErrorClass{{Class: "mine", HTTP: [][2]int{{503, 503}}, Action: a}}, RetryOn: list}
+	}
+	for _, tt := range []struct {
+		name   string
+		policy Policy
+		count  []Class
+		err    error
+		want   sample
+	}{
+		{"a refusal", Policy{}, nil, ErrBreakerOpen, neutral},
+		{"a refusal, of any error", Policy{}, []Class{ClassAny}, ErrBreakerOpen, neutral},
+		{"a refusal, counted", Policy{}, []Class{ClassBreakerOpen}, ErrBreakerOpen, failed},
+		{"a class that is listed", class(ActionDefault), []Class{"mine"}, status(503), failed},
+		{"a class that is not listed", class(ActionDefault), []Class{"mine"}, status(500), neutral},
+		{"not retried", class(ActionDefault, ClassNetwork), nil, status(503), failed},
+		{"retried by its class", class(ActionRetry, ClassNetwork), nil, status(503), failed},
+		{"failed by its class", class(ActionFail, ClassNetwork), nil, status(503), neutral},
+	} {
+		f := tt.policy.inspect(tt.err)
+		b := BreakerPolicy{Count: tt.count}
+		if got := b.sample(&tt.policy, tt.err, &f, tt.policy.judge(tt.err, &f)); got != tt.want {
+			t.Errorf("%s: sample %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func statusPointerOf(code int) error { return &statusPointer{code} }
 
 // A long text is not read to its end: 1 MiB cost 47 ms.

@@ -139,6 +139,9 @@ func TestNothingDecided(t *testing.T) {
 			t.Errorf("%s: got %#v, unchanged: %v, want %v", tt.name, err, bare, tt.bare)
 		}
 	}
+	if _, err := Do(markAttempt(t.Context(), 2), new(Policy), fail); err != io.EOF {
+		t.Errorf("inside of a retry: got %#v, want io.EOF itself", err)
+	}
 }
 
 // MaxElapsed counts from the first failure or refusal, not from the start.

@@ -118,6 +118,10 @@ func TestOutcome(t *testing.T) {
 			retry 1 class=network delay=1s
 			stop 2 class=network waited=1s reason=deadline too near
 			deadline too near: attempts=2 waited=1s err=connection refused cause=context deadline exceeded`},
+		{"deadline before the timeout", Policy{Timeout: time.Minute}, nil, 0, 3 * s, []error{refused, refused}, `
+			retry 1 class=network delay=1s
+			stop 2 class=network waited=1s reason=deadline too near
+			deadline too near: attempts=2 waited=1s err=connection refused cause=context deadline exceeded`},
 		{"asked to wait", Policy{}, nil, 0, 0, []error{After(refused, 5*s), After(refused, 0)}, `
 			retry 1 class=rate_limit delay=5s asked=5s
 			retry 2 class=rate_limit delay=2s waited=5s
@@ -142,6 +146,9 @@ func TestOutcome(t *testing.T) {
 		{"escalates with the breaker open", Policy{Schedule: Schedule{Escalate: true}}, open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
 			breaker open: attempts=0 waited=0s err=<nil> escalated`},
+		{"a refusal without an error is of no class", Policy{PerError: []Override{{ClassAny, Schedule{Escalate: true}}}}, open, 0, 0, nil, `
+			stop 0 reason=breaker open b=open
+			breaker open: attempts=0 waited=0s err=<nil>`},
 		{"refused by the breaker", Policy{}, open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
 			breaker open: attempts=0 waited=0s err=<nil>`},

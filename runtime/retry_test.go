@@ -64,6 +64,34 @@ func TestMarkOfRetry(t *testing.T) {
 	}
 }
 
+// Attempts of any number have their number, whatever the type of the context.
+func TestMarksOfBackground(t *testing.T) {
+	for number := 1; number <= 10; number++ {
+		if got := AttemptNumber(markAttempt(context.Background(), number)); got != number {
+			t.Errorf("attempt %d is number %d", number, got)
+		}
+	}
+	type uncomparable struct {
+		context.Context
+		_ []int
+	}
+	for range 100 {
+		if got := AttemptNumber(markAttempt(uncomparable{Context: t.Context()}, 2)); got != 2 {
+			t.Fatalf("attempt 2 is number %d", got)
+		}
+	}
+}
+
+// The results of the last attempt are returned with its error.
+func TestValueOfFailure(t *testing.T) {
+	p := Policy{Schedule: Schedule{InitialDelay: None}}
+	calls := 0
+	v, err := Do(t.Context(), &p, func(context.Context) (int, error) { calls++; return calls, errFailed })
+	if v != 3 || !errors.Is(err, errFailed) {
+		t.Errorf("got %d, %v; want 3 and an error", v, err)
+	}
+}
+
 // fetch is a generated wrapper around an operation that fails a number of
 // times.
 func fetch(ctx context.Context, p *Policy, failures int) (int, error) {

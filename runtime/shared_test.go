@@ -260,6 +260,19 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("%d failures: %d rounds, %v", tt.failures, rounds, err)
 		}
 	}
+	for a := range p.Attempts(t.Context()) {
+		if err := a.Done(errFailed); err != errFailed {
+			t.Errorf("Done of an attempt that is repeated: %v, want its error", err)
+		}
+		break
+	}
+	limited, last := Policy{AttemptTimeout: time.Hour}, t.Context()
+	for a := range limited.Attempts(t.Context()) {
+		last = a.Context()
+	}
+	if last.Err() == nil {
+		t.Error("the context of the last attempt outlives the loop")
+	}
 	rounds := 0
 	for range p.Attempts(t.Context()) {
 		rounds++
