@@ -311,7 +311,7 @@ func (c *Call) shut(ctx context.Context, f *failure, d *decision) error {
 
 // stop returns the error for the caller.
 func (c *Call) stop(ctx context.Context, f *failure, d *decision) error {
-	if f.refused && d.cause == nil && d.reason != ErrBreakerOpen {
+	if f.refused && d.cause == nil {
 		d.cause = ErrBreakerOpen
 	}
 	if f.refused && c.last != nil {

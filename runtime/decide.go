@@ -88,7 +88,7 @@ func (p *Policy) decide(s *callState, f *failure, in *inputs) (d decision) {
 		d.reason = ErrAttempts
 		return d
 	}
-	if in.spent != nil && !f.refused {
+	if in.spent != nil {
 		d.reason, d.cause = ErrSpent, in.spent
 		return d
 	}
@@ -104,7 +104,7 @@ func (p *Policy) decide(s *callState, f *failure, in *inputs) (d decision) {
 		if d.reason == ErrDeadline {
 			d.cause = context.DeadlineExceeded
 		}
-		if d.wait > s.previous && p.exceeds(s, in, s.previous) == "" {
+		if p.exceeds(s, in, s.previous) == "" {
 			d.reason = ErrRetryAfter // without the request the call would go on
 		}
 		return d
@@ -161,9 +161,6 @@ func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
 func (p *Policy) exceeds(s *callState, in *inputs, wait time.Duration) Reason {
 	if p.DelayBudget > 0 && addSaturated(s.waited, wait) > p.DelayBudget {
 		return ErrDelayBudget
-	}
-	if in.now.IsZero() {
-		return ""
 	}
 	deadline := in.deadline
 	if !s.deadline.IsZero() && (deadline.IsZero() || s.deadline.Before(deadline)) {

@@ -55,7 +55,6 @@ func (a *Attempt) Number() int { return a.number }
 func (a *Attempt) Done(err error) error {
 	a.done = true
 	if err == nil {
-		a.call.Succeed()
 		return nil
 	}
 	if last := a.call.Next(a.ctx, err); last != nil {
