@@ -74,7 +74,7 @@ func (b binder) offers(methods []*types.Func) (symbol string) {
 	for _, m := range methods {
 		for v := range m.Signature().Results().Variables() {
 			named, ok := types.Unalias(deref(v.Type())).(*types.Named)
-			if !ok || named.Obj().Pkg() == nil || !b.names(named) || !hasFailing(named) {
+			if !ok || named.Obj().Pkg() == nil || !b.nameable(named.Obj()) || !hasFailing(named) {
 				continue
 			}
 			if best == nil || len(named.Obj().Name()) < len(best.Obj().Name()) {

@@ -3,11 +3,14 @@ package bind
 import (
 	"go/token"
 	"go/types"
+	"slices"
+	"strings"
 )
 
 // public returns t with types that the home package cannot name, such as those of
-// an internal package, under the aliases by which the bound package or the home
-// package exports them. A type without an alias stays, and is reported by writable.
+// an internal package, under the aliases by which the bound package, the home
+// package or one that it imports exports them. A type without an alias stays, and
+// is reported by writable.
 func (b binder) public(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -46,8 +49,10 @@ func (b binder) publicNamed(t *types.Named) types.Type {
 	if b.nameable(t.Obj()) {
 		return b.publicArgs(t)
 	}
-	for _, p := range []*Package{b.from, b.home} {
-		scope := p.types.Scope()
+	imports := slices.Clone(b.home.types.Imports())
+	slices.SortFunc(imports, func(a, b *types.Package) int { return strings.Compare(a.Path(), b.Path()) })
+	for _, pkg := range append([]*types.Package{b.from.types, b.home.types}, imports...) {
+		scope := pkg.Scope()
 		for _, name := range scope.Names() {
 			alias, ok := scope.Lookup(name).(*types.TypeName)
 			if ok && alias.IsAlias() && b.nameable(alias) && types.Identical(alias.Type(), t) {

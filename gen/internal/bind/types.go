@@ -22,7 +22,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 		return b.broken("declaration", t.Name, obj.Pos())
 	case !isInterface && !isNamed:
 		return fmt.Errorf("%s is an alias of %s, which is not the name of a type: bind a type that has one", t.Name, plain(typ))
-	case method != "" && obj.IsAlias() && !b.names(typ.(*types.Named)):
+	case method != "" && obj.IsAlias() && !b.nameable(typ.(*types.Named).Obj()):
 		return fmt.Errorf("%s is an alias of a type that cannot be named here: bind %s as a whole", t.Name, t.Name)
 	case method != "" && obj.IsAlias():
 		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
@@ -39,12 +39,6 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 		return b.iface(t, obj, iface)
 	}
 	return b.concrete(t, obj, typ)
-}
-
-// names reports whether a binding can name the type.
-func (b binder) names(named *types.Named) bool {
-	obj := named.Obj()
-	return obj.Exported() || obj.Pkg() != nil && obj.Pkg().Path() == b.home.Path
 }
 
 // symbol writes a method as it is bound.
