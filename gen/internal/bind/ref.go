@@ -197,7 +197,7 @@ func (p *Package) Fallback(name string, fn Func, params []Param, recv string) (i
 	}
 	want = append(append([]Param{}, want...), Param{"err", "error", types.Universe.Lookup("error").Type()})
 	if has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
-		return false, false, "", fmt.Errorf("%s must be func%s, but is func%s", name, show(want, fn.Results), show(has.Params, has.Results))
+		return false, false, "", fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: want, Results: fn.Results}), show(has))
 	}
 	if isMethod {
 		return true, false, b.constraint(p.lookup(recv), f), nil
@@ -232,7 +232,7 @@ func (p *Package) Check(name string, fn Func, params []Param) (check Check, err 
 	want := []Param{{Type: "error", typ: types.Universe.Lookup("error").Type()}}
 	check.Error = fn.HasError && assignable(fn.Results, has.Params)
 	if has.Variadic || !sameTypes(has.Results, want) || !check.Error && !assignable(values, has.Params) {
-		return check, fmt.Errorf("%s must be func%s, but is func%s", name, show(values, want), show(has.Params, has.Results))
+		return check, fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: values, Results: want}), show(has))
 	}
 	check.Name, check.Constraint = name, b.constraint(f)
 	return check, nil
@@ -283,21 +283,32 @@ func assignable(values, params []Param) bool {
 	return true
 }
 
-// show writes a signature for people.
-func show(params, results []Param) string {
-	list := func(params []Param) string {
-		var types []string
-		for _, p := range params {
-			var text strings.Builder
-			for _, piece := range p.Type.Split() {
-				if piece.Pkg != "" {
-					text.WriteString(piece.PkgName + ".")
-				}
-				text.WriteString(piece.Text)
-			}
-			types = append(types, text.String())
-		}
-		return "(" + strings.Join(types, ", ") + ")"
+// show writes a signature for people, as Go does.
+func show(fn Func) string {
+	params, results := typeTexts(fn.Params), typeTexts(fn.Results)
+	if fn.Variadic {
+		params[len(params)-1] = "..." + params[len(params)-1]
 	}
-	return list(params) + " " + list(results)
+	text := "func(" + strings.Join(params, ", ") + ")"
+	switch len(results) {
+	case 0:
+		return text
+	case 1:
+		return text + " " + results[0]
+	}
+	return text + " (" + strings.Join(results, ", ") + ")"
+}
+
+func typeTexts(params []Param) (types []string) {
+	for _, p := range params {
+		var text strings.Builder
+		for _, piece := range p.Type.Split() {
+			if piece.Pkg != "" {
+				text.WriteString(piece.PkgName + ".")
+			}
+			text.WriteString(piece.Text)
+		}
+		types = append(types, text.String())
+	}
+	return types
 }

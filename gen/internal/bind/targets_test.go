@@ -90,10 +90,10 @@ func targets(t *testing.T, dir string, symbols []string) string {
 		case Interface, Concrete:
 			fmt.Fprintf(&b, "%s: %s\n", symbol, kind)
 			for _, m := range target.Methods {
-				fmt.Fprintf(&b, "\t%s%s\n", m.Name, signatureText(m.Func))
+				fmt.Fprintf(&b, "\t%s %s\n", m.Name, signatureText(m.Func))
 			}
 		default:
-			fmt.Fprintf(&b, "%s: %s%s\n", symbol, kind, signatureText(target.Func))
+			fmt.Fprintf(&b, "%s: %s %s\n", symbol, kind, signatureText(target.Func))
 		}
 	}
 	return b.String()
@@ -102,13 +102,12 @@ func targets(t *testing.T, dir string, symbols []string) string {
 // signatureText writes a signature, and what is known of the function.
 func signatureText(f Func) string {
 	var b strings.Builder
-	b.WriteString(show(f.Params, f.Results))
+	b.WriteString(show(f))
 	note := func(when bool, format string, args ...any) {
 		if when {
 			fmt.Fprintf(&b, "; "+format, args...)
 		}
 	}
-	note(f.Variadic, "variadic")
 	note(f.Ctx >= 0, "context %d", f.Ctx)
 	note(f.CtxType != "", "which is %s", f.CtxType)
 	note(f.Request >= 0, "request %d", f.Request)
