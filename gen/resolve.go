@@ -245,7 +245,7 @@ func (r *resolver) bind(b policy.Binding) {
 	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
 	fix := "rename one of the two"
 	if target.Pkg != "" {
-		fix = "bind one of the two beside another package"
+		fix = "bind one of the two in another package"
 	}
 	if w.Group != nil && whole {
 		r.problem(b.Group.Pos, "P904", "%s is a whole type: a group serves functions and methods", b.Symbol)
@@ -333,7 +333,7 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 	case w.Use.Unit < 0:
 		r.problem(b.Unit.Pos, "P904", "%s has no parameter %s", b.Symbol, b.Unit.Name)
 	case params[w.Use.Unit].Type != "string":
-		r.problem(b.Unit.Pos, "P904", "the unit is named by a string, and parameter %s of %s is none", b.Unit.Name, b.Symbol)
+		r.problem(b.Unit.Pos, "P904", "the unit must be a string, and parameter %s of %s is not", b.Unit.Name, b.Symbol)
 	}
 	r.file.Wrappers = append(r.file.Wrappers, *w)
 }

@@ -56,8 +56,8 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 		r.inputs(s)
 		if s.fn.Exchange && u.Check.Name == "" {
 			r.warning(s.pos, "P914",
-				"policy %s retries %s, which returns no error for the status 503: give the http.Client an "+
-					"httpretry.Transport instead, or bind a function that checks the status",
+				"policy %s retries %s, which returns no error for status 503: use an httpretry.Transport, "+
+					"or bind a function that checks the status",
 				s.policy.Name, s.symbol)
 		}
 	}
@@ -100,8 +100,8 @@ func (r *resolver) limit(s served) {
 			s.policy.Name, field, s.symbol)
 	case s.fn.Stream != "":
 		r.problem(s.pos, "P910",
-			"%s returns %s, which is used after the call: the %s of policy %s would cut it off. Bind a function "+
-				"that reads it to the end, or use a policy without time limits",
+			"%s returns %s, which the %s of policy %s would cut off after the call: bind a function that "+
+				"reads it, or use no time limits",
 			s.symbol, s.fn.Stream, field, s.policy.Name)
 	}
 }
@@ -140,22 +140,22 @@ func input(in bind.Input, s served) (rule, text string) {
 			s.policy.Name, s.symbol, in.Text, once)
 	case bind.ReadOnce:
 		return "P912", fmt.Sprintf(
-			"policy %s retries %s, but its first attempt leaves nothing to read in %s: take []byte or an "+
+			"policy %s retries %s, but its first attempt consumes %s: take []byte or an "+
 				"io.ReadSeeker, or %s",
 			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Written:
 		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but what an attempt has written to %s stays: write once it has succeeded, or "+
+			"policy %s retries %s, but a failed attempt may have written to %s: write after it succeeded, or "+
 				"%s",
 			s.policy.Name, s.symbol, in.Text, once)
 	case bind.Channel:
 		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but what an attempt has sent to or received from %s stays so: pass a slice, "+
+			"policy %s retries %s, but a failed attempt may have used %s: pass a slice, "+
 				"or %s",
 			s.policy.Name, s.symbol, in.Text, once)
 	default: // bind.Sequence
 		return "P913", fmt.Sprintf(
-			"policy %s retries %s, but an attempt may have used up %s: pass a slice, or %s",
+			"policy %s retries %s, but a failed attempt may have consumed %s: pass a slice, or %s",
 			s.policy.Name, s.symbol, in.Text, once)
 	}
 }

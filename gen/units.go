@@ -107,7 +107,7 @@ func (r *run) load(ctx context.Context) error {
 	var patterns []string
 	units := slices.DeleteFunc(slices.Clone(r.units), func(u *unit) bool {
 		if !u.failed(r.Strict) && !hasGo(u.dir) {
-			u.problem("no Go package stands beside this file: put it into the folder of the package that it serves")
+			u.problem("there is no Go package next to this file: move it into the folder of its package")
 		}
 		if u.failed(r.Strict) {
 			stays[filepath.Join(u.dir, OutputName)] = true
@@ -145,7 +145,7 @@ func (r *run) unreadable(u *unit, errs []packages.Error) {
 		text := strings.Join(strings.Fields(e.Msg), " ")
 		file, pos, ok := place(e.Pos)
 		if !ok {
-			u.problem("the package beside this file cannot be read: %s", text)
+			u.problem("the package of this file cannot be read: %s", text)
 			continue
 		}
 		name := relative(r.Dir, file)

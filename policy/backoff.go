@@ -275,7 +275,7 @@ func (d decoder) delays(n *syntax.Node) (list []time.Duration) {
 	}
 	if len(n.Items) == 0 {
 		d.warn(n.Span, "P108",
-			"delays is empty, so that every delay is max_delay: write the delays, or fixed with that delay")
+			"delays is empty, so every delay is max_delay: list the delays, or write backoff: fixed")
 	}
 	for _, item := range n.Items {
 		value, _ := d.duration(item, "delays")
@@ -328,7 +328,7 @@ func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.
 	delete(values, "jitter_factor")
 	if n.Get("jitter") == nil {
 		d.problem(e.At, "P109",
-			"jitter_factor is not read, since no jitter stands beside it: write jitter: true, or remove it")
+			"jitter_factor is not read without jitter: write jitter: true, or remove it")
 		return
 	}
 	w := values["jitter"]

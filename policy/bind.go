@@ -98,9 +98,9 @@ func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 	}
 	switch {
 	case g != nil && u == nil:
-		d.problem(g.At, "P102", "which parameter names the unit is not said: add unit: PARAMETER")
+		d.problem(g.At, "P102", "group needs the parameter that names the unit: add unit: PARAMETER")
 	case g == nil && u != nil:
-		d.problem(u.At, "P102", "unit is of a group: add group: NAME")
+		d.problem(u.At, "P102", "unit needs a group: add group: NAME")
 	}
 }
 
@@ -109,7 +109,7 @@ func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 func (d decoder) withoutPolicy(n *syntax.Node, fix string) {
 	for _, key := range []string{"fallback", "check"} {
 		if e := n.Written(key); e != nil {
-			d.problem(e.At, "P102", "%s is for calls under a policy, and there is none: %s", key, fix)
+			d.problem(e.At, "P102", "%s needs a policy: %s", key, fix)
 		}
 	}
 }

@@ -204,7 +204,7 @@ func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 		return nil, false
 	}
 	if len(e.Value.Items) == 0 && e.Key == "retry_on" {
-		d.problem(e.Value.Span, "P108", "retry_on is empty, so that nothing would be retried: list error classes, remove it to retry every error, or write max_attempts: 1")
+		d.problem(e.Value.Span, "P108", "retry_on is empty, so nothing is retried: list error classes, remove it for all errors, or write max_attempts: 1")
 		return nil, false
 	}
 	var list []class
@@ -212,7 +212,7 @@ func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 	for _, item := range e.Value.Items {
 		c, good := d.class(item, e.Key)
 		if good && slices.ContainsFunc(list, func(have class) bool { return have.name == c.name }) {
-			d.problem(item.Span, "P102", "%s stands twice in %s: remove one", c.name, e.Key)
+			d.problem(item.Span, "P102", "%s is in %s twice: remove one", c.name, e.Key)
 			good = false
 		}
 		list = append(list, c)

@@ -44,11 +44,11 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 		meant := strings.ToUpper(strings.TrimRight(ig.rule, ",;:."))
 		switch {
 		case !suppressible.MatchString(ig.rule) && suppressible.MatchString(meant):
-			r.problem(ig.at, "P002", "%s is not one rule: write # retrygen:ignore %s and the reason; another rule takes another comment, on a line above", quoteShort(ig.rule), meant)
+			r.problem(ig.at, "P002", "%s is not one rule: write # retrygen:ignore %s and the reason, in one comment for each rule", quoteShort(ig.rule), meant)
 		case !suppressible.MatchString(ig.rule):
-			r.problem(ig.at, "P002", "only a rule about what a policy means can be ignored, P2… to P8…, P913 or P914: write # retrygen:ignore P405 and the reason")
+			r.problem(ig.at, "P002", "only P2… to P8…, P913 and P914 can be ignored: write # retrygen:ignore P405 and the reason")
 		case ig.reason == "":
-			r.problem(ig.at, "P002", "this ignore has no reason: say after %s why the policy is right", ig.rule)
+			r.problem(ig.at, "P002", "this ignore has no reason: after %s write why the policy is right", ig.rule)
 		case judgedWithGo.MatchString(ig.rule):
 			withGo = append(withGo, ig)
 		case !ig.used && !failed: // the rules judge nothing that is broken
@@ -70,7 +70,7 @@ func ignored(ignores []*ignore, p Problem) bool {
 }
 
 func (r reporter) unused(ig *ignore) {
-	r.problem(ig.at, "P001", "nothing here is reported as %s: remove the comment", ig.rule)
+	r.problem(ig.at, "P001", "%s reports nothing here: remove the comment", ig.rule)
 }
 
 // Suppress returns what comments of the file leave of the problems that its

@@ -37,7 +37,7 @@ func (d decoder) limits(root *syntax.Node) (l limits) {
 		l.amplification = a
 	}
 	if l.maxAttempts.value == retry.Unlimited {
-		d.problem(l.maxAttempts.at, "P102", "a limit of unlimited is none: remove it")
+		d.problem(l.maxAttempts.at, "P102", "unlimited is not a limit: remove it")
 	}
 	return l
 }

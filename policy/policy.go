@@ -165,7 +165,7 @@ func (d decoder) defaults(root *syntax.Node) settings {
 	if e := root.Written("defaults"); e != nil {
 		own := d.settings(e.Value)
 		if x, ok := own.values["extends"]; ok {
-			d.problem(x.at, "P102", "defaults lie under every policy and extend none: write extends under the policies")
+			d.problem(x.at, "P102", "defaults cannot extend a policy: write extends under a policy")
 		}
 		s = own.over(s)
 	}
@@ -259,7 +259,7 @@ func parentOf(s settings) string { return valueOf[string](s, "extends") }
 func (d decoder) circle(names []string, own map[string]settings) {
 	first := slices.Index(names, slices.Min(names))
 	names = slices.Concat(names[first:], names[:first+1])
-	d.problem(own[names[0]].values["extends"].at, "P903", "policies extend each other in a circle: %s", path(names))
+	d.problem(own[names[0]].values["extends"].at, "P903", "policies extend each other in a cycle: %s", path(names))
 }
 
 // path lists the names of a circle, without its middle if it is long.

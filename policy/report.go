@@ -55,7 +55,7 @@ func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text
 		return
 	}
 	if r.shown++; r.full() {
-		p.Rule, p.Text = "P100", fmt.Sprintf("these are %d errors: fix them first, more are not shown", mostErrors)
+		p.Rule, p.Text = "P100", fmt.Sprintf("only the first %d errors are shown: fix them first", mostErrors)
 		r.problems = append(r.problems, p)
 	}
 }

@@ -44,7 +44,7 @@ func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
 	}
 	for _, e := range e.Value.Entries {
 		if !policyName.MatchString(e.Key) {
-			d.problem(e.At, "P102", "the name %s is not lower case letters, digits and _, beginning with a letter", quoteShort(e.Key))
+			d.problem(e.At, "P102", "the name %s is not valid: use lower-case letters, digits and _, and begin with a letter", quoteShort(e.Key))
 			continue
 		}
 		list = append(list, e)
@@ -104,7 +104,7 @@ func (d decoder) scopeCycles(root *syntax.Node, list []Scope) {
 		back := within[names[len(names)-1]]
 		if begin, circle := at[back]; circle {
 			at := root.Get("scopes").Value.Get(back).Value.Get("within").Value.Span
-			d.problem(at, "P903", "scopes contain each other in a circle: %s", path(append(names[begin:], back)))
+			d.problem(at, "P903", "scopes contain each other in a cycle: %s", path(append(names[begin:], back)))
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (d decoder) retries(e *syntax.Entry) (int, bool) {
 	case "none":
 		return job.NoRetries, true
 	case int64(0):
-		d.problem(e.Value.Span, "P806", "%s: 0 means the default elsewhere: write none for no retries, or a number from 1", e.Key)
+		d.problem(e.Value.Span, "P806", "%s: 0 means the default in other systems: write none for no retries, or a number from 1", e.Key)
 		return 0, false
 	}
 	return d.whole(e, 1, ", or none")

@@ -39,7 +39,7 @@ func generate(flags *flag.FlagSet) cli.Run {
 	flags.BoolVar(&m.json, "json", false, "print results as JSON, for scripts")
 	return func(args []string, stdout, stderr io.Writer) int {
 		if m.json && (m.diff || m.names) || m.diff && m.names {
-			return fail(stderr, errors.New("-diff, -n and -json exclude each other: use one of them"))
+			return fail(stderr, errors.New("-diff, -n and -json cannot be combined: use one of them"))
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()

@@ -44,7 +44,7 @@ package has one, generates nothing; the others are not affected.`,
 			{
 				Name: "check", Args: "[files or folders]", Short: "check policy files without any Go code",
 				Long: `
-A folder stands for all policy files below it. The default is the current
+For a folder it checks all policy files below it. The default is the current
 folder.`,
 				Setup: checkFiles,
 			},

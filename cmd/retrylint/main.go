@@ -122,7 +122,7 @@ func (c *checkConfig) validate(enable string) error {
 		}
 	}
 	if c.json && (c.github || c.sarif == "-") || c.github && c.sarif == "-" {
-		return errors.New("-json, -github and -sarif - exclude each other: use one of them")
+		return errors.New("-json, -github and -sarif - cannot be combined: use one of them")
 	}
 	return lint.PolicyLiteral.Flags.Set("enable", strings.Join(splitIDs(enable), ","))
 }

@@ -122,7 +122,7 @@ func beyond(name string, findings []finding, dir string) ([]finding, error) {
 		n++
 		line = strings.TrimRight(line, "\r\n")
 		if strings.Count(line, "\t") < 2 {
-			return nil, fmt.Errorf("%s:%d: this is no line of a baseline: name the file that retrylint wrote, or one that is not there yet", name, n)
+			return nil, fmt.Errorf("%s:%d: this is not a line of a baseline: name a file that retrylint wrote, or a new one", name, n)
 		}
 		known[line]++
 	}

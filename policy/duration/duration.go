@@ -67,7 +67,7 @@ func Parse(text string) (time.Duration, error) {
 	case !total.IsInt():
 		return 0, fmt.Errorf("%q is not a whole number of nanoseconds: write fewer digits", text)
 	case !total.Num().IsInt64():
-		return 0, fmt.Errorf("%q is longer than 292 years: write a shorter time, or none where there is to be no limit", text)
+		return 0, fmt.Errorf("%q is longer than 292 years: write a shorter time, or none for no limit", text)
 	}
 	return time.Duration(total.Num().Int64()), nil
 }

@@ -162,7 +162,7 @@ func latches(f *File, report report) {
 	for _, b := range f.Breakers {
 		if first, _ := opensAfter(&b); b.EscalateAfter > first { // else P503
 			report(Info, Place{"breakers", b.Name, "escalate_after"},
-				"after %d failures in a row breaker %s refuses every call until a program calls Reset: see to it that one does, or remove escalate_after",
+				"after %d failures in a row breaker %s refuses every call until the program calls Reset: call it, or remove escalate_after",
 				b.EscalateAfter, b.Name)
 		}
 	}

@@ -172,11 +172,11 @@ func permanentRetried(f *File, report report) {
 			switch by, final := f.final(c); {
 			case !final:
 			case by == nil:
-				report(Error, at, "%s is to be retried, but its statuses say that the request is at fault: remove it here, or write retryable: true there", class)
+				report(Error, at, "retry_on has %s, but its statuses are errors of the request: remove it, or write retryable: true at the class", class)
 			case by == c:
-				report(Error, at, "%s is to be retried, but its errors never are: remove it here, or retryable: false there", class)
+				report(Error, at, "retry_on has %s, whose errors are never retried: remove it here, or retryable: false at the class", class)
 			default:
-				report(Error, at, "%s is to be retried, but %s above it takes its errors, which are never retried then: move %s up under errors, or remove it here", class, by.Class, class)
+				report(Error, at, "retry_on has %s, but class %s above it takes its errors and never retries them: move %s up under errors, or remove it", class, by.Class, class)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func unreachable(f *File, report report) {
 				continue
 			}
 			if outer, inner, found := f.redundant(list.classes); found {
-				report(Error, Place{"policies", p.Name, list.field}, "%s has no effect beside %s, which covers it: remove one of the two", inner, outer)
+				report(Error, Place{"policies", p.Name, list.field}, "%s has no effect next to %s, which covers it: remove one of the two", inner, outer)
 			}
 		}
 		for i, o := range p.PerError {
@@ -234,12 +234,12 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 		_, never = f.final(c)
 	}
 	if never {
-		report(Error, at, "errors of class %s are never retried, so that this has no effect: remove it", class)
+		report(Error, at, "errors of class %s are never retried, so this has no effect: remove it", class)
 		return
 	}
 	for _, o := range before {
 		if f.covers(o.Class, class) {
-			report(Error, at, "%s has no effect behind %s, which stands above it under errors and covers it: move %s up there, or remove it here", class, o.Class, class)
+			report(Error, at, "%s has no effect: %s is above it under errors and covers it; move %s up, or remove it here", class, o.Class, class)
 			return
 		}
 	}

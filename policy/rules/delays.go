@@ -49,7 +49,7 @@ var ofDelays = []Rule{
 				return Finding{}, false
 			}
 			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
-				"max_delay %s is shorter than the first delay %s, so that every delay is %s: raise max_delay or lower initial_delay", duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
+				"max_delay %s is shorter than the first delay %s, so every delay is %s: raise max_delay or lower initial_delay", duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
 			f.Else = "initial_delay"
 			return f, found
 		},
@@ -80,7 +80,7 @@ var ofDelays = []Rule{
 				field = "delays"
 			}
 			return finding(p.MaxAttempts > 3 && greatest < time.Millisecond, severity, field,
-				"no delay is longer than %s, so that retries follow each other at once: raise %s", duration.Format(greatest), field)
+				"no delay is longer than %s, so retries follow without a pause: raise %s", duration.Format(greatest), field)
 		},
 	},
 	{
@@ -139,7 +139,7 @@ var ofDelays = []Rule{
 		check: func(p *retry.Policy) (Finding, bool) {
 			n := len(p.Delays)
 			return finding(p.Backoff == retry.BackoffCustom && n > 0 && p.MaxAttempts != retry.Unlimited && n < p.MaxAttempts-1, Warning, "delays",
-				"there are %d delays for %d retries, so that retry %d and later wait for max_delay: write them all", n, p.MaxAttempts-1, n+1)
+				"there are %d delays for %d retries, so retry %d and later wait for max_delay: list a delay for each", n, p.MaxAttempts-1, n+1)
 		},
 	},
 	{

@@ -53,10 +53,10 @@ var ofLimits = []Rule{
 			least, _, greatest := p.Bounds(1, 0)
 			if limit < least {
 				return finding(true, Error, field,
-					"%s %s is smaller than the first delay %s, so that nothing is ever retried: raise %s or lower initial_delay", field, duration.Format(limit), duration.Format(least), field)
+					"%s %s is smaller than the first delay %s, so nothing is retried: raise %s or lower initial_delay", field, duration.Format(limit), duration.Format(least), field)
 			}
 			return finding(limit < greatest, Warning, field,
-				"%s %s is smaller than the first delay with jitter, up to %s, so that some calls are never retried: raise %s", field, duration.Format(limit), duration.Format(greatest), field)
+				"%s %s is smaller than the first delay with jitter, up to %s, so some calls are never retried: raise %s", field, duration.Format(limit), duration.Format(greatest), field)
 		},
 	},
 	{
@@ -85,7 +85,7 @@ var ofLimits = []Rule{
 			}
 			n := waitsWithin(p, limit+1, 0)
 			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
-				"%s %s pays for %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n, p.MaxAttempts-1)
+				"%s %s allows %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n, p.MaxAttempts-1)
 		},
 	},
 	{
@@ -113,7 +113,7 @@ var ofLimits = []Rule{
 				sum += min(greatest, p.DelayBudget+1-sum)
 			}
 			return finding(sum <= p.DelayBudget, Info, "delay_budget",
-				"all waits take %s at most, so that delay_budget %s never ends them", duration.Format(sum), duration.Format(p.DelayBudget))
+				"all waits take %s at most, so delay_budget %s never ends them", duration.Format(sum), duration.Format(p.DelayBudget))
 		},
 	},
 	{
@@ -225,7 +225,7 @@ var ofLimits = []Rule{
 		check: func(p *retry.Policy) (Finding, bool) {
 			unlimited := p.AttemptTimeout <= 0 || p.AttemptTimeout == p.Timeout
 			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.ClassTimeout), Warning, "retry_on",
-				"timeouts are to be retried, but an attempt ends only with the call's timeout %s: write an attempt_timeout below it", duration.Format(p.Timeout))
+				"retry_on has timeout, but only timeout %s of the call ends an attempt: write an attempt_timeout below it", duration.Format(p.Timeout))
 		},
 	},
 	{

@@ -134,7 +134,7 @@ func scopeOrder(f *File, report report) {
 		case s.Timeout > outer.Timeout:
 			report(Error, at, "timeout %s of scope %s exceeds timeout %s of %s, which ends it first: lower it, or raise the outer one", short(s.Timeout), s.Name, short(outer.Timeout), outer.Name)
 		case s.Timeout == 0:
-			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout of at most that", s.Name, outer.Name, short(outer.Timeout))
+			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout that is not longer", s.Name, outer.Name, short(outer.Timeout))
 		}
 	}
 	for _, p := range f.Policies {
@@ -149,7 +149,7 @@ func scopeOrder(f *File, report report) {
 		case p.Timeout > outer.Timeout:
 			report(Error, at, "timeout %s exceeds timeout %s of the outer scope %s, which ends it first: lower it", short(p.Timeout), short(outer.Timeout), outer.Name)
 		case p.Timeout == 0:
-			report(Error, at, "there is no timeout, but the outer scope %s ends after %s: write a timeout of at most that", outer.Name, short(outer.Timeout))
+			report(Error, at, "there is no timeout, but the outer scope %s ends after %s: write a timeout that is not longer", outer.Name, short(outer.Timeout))
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (f *File) overLimit(p Policy) string {
 	case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
 		return fmt.Sprintf("timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
 	case p.Timeout == 0 && (own == limiting || own.Timeout > 0): // else P401 judges the scope
-		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout of at most that", limiting.Name, short(limiting.HardLimit))
+		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout that is not longer", limiting.Name, short(limiting.HardLimit))
 	}
 	return ""
 }
@@ -199,7 +199,7 @@ func boundless(f *File, report report) {
 	for _, p := range f.Policies {
 		bound := slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Policy == p.Name })
 		if bound && p.AttemptTimeout <= 0 && p.Timeout <= 0 && f.limiting(p.Scope) == nil {
-			report(Info, Place{"policies", p.Name, ""}, "nothing bounds one attempt of policy %s, so that one that hangs is never retried: write an attempt_timeout", p.Name)
+			report(Info, Place{"policies", p.Name, ""}, "an attempt of policy %s has no time limit, and is not retried if it hangs: write attempt_timeout", p.Name)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func retryAfterTooLong(f *File, report report) {
 			r := waits[field]
 			at := Place{"policies", p.Name, field}
 			if !waitTooLong(p, r.Max, "retry_after allows a wait of", "max", at, report) {
-				waitTooLong(p, r.Default, "where a rate limit names no wait, retry_after makes it", "default", at, report)
+				waitTooLong(p, r.Default, "if the server names no time, retry_after waits", "default", at, report)
 			}
 		}
 	}
@@ -249,10 +249,10 @@ func waitTooLong(p Policy, wait time.Duration, what, key string, at Place, repor
 	switch {
 	case wait <= 0:
 	case p.Timeout > 0 && wait >= p.Timeout:
-		report(Error, at, "%s %s, but timeout %s ends the call before: lower its %s", what, short(wait), short(p.Timeout), key)
+		report(Error, at, "%s %s, but timeout %s ends the call first: lower its %s", what, short(wait), short(p.Timeout), key)
 		return true
 	case limit > 0 && wait > limit:
-		report(Warning, at, "%s %s, but %s pays for %s only: lower its %s", what, short(wait), field, short(limit), key)
+		report(Warning, at, "%s %s, but %s allows only %s: lower its %s", what, short(wait), field, short(limit), key)
 		return true
 	}
 	return false
@@ -368,7 +368,7 @@ func escalatesEarly(f *File, report report) {
 	for _, b := range f.Breakers {
 		first, field := opensAfter(&b)
 		if 0 < b.EscalateAfter && b.EscalateAfter <= first {
-			report(Error, Place{"breakers", b.Name, "escalate_after"}, "escalate_after %d is not above %s %d, so that the breaker never gets to open: raise escalate_after, or write 0 to switch it off", b.EscalateAfter, field, first)
+			report(Error, Place{"breakers", b.Name, "escalate_after"}, "escalate_after %d is not above %s %d, so the breaker never opens: raise escalate_after, or write 0 to switch it off", b.EscalateAfter, field, first)
 		}
 	}
 }
@@ -392,7 +392,7 @@ func countsMistakes(f *File, report report) {
 		for _, class := range b.Count {
 			c := f.class(class)
 			if class == retry.ClassAny || class == retry.ClassCanceled || c != nil && (c.permanent() || c.within(mistakes)) {
-				report(Warning, Place{"breakers", b.Name, "count"}, "%s counts errors that are the caller's, so that one bad caller shuts out all: count classes that are the service's fault", class)
+				report(Warning, Place{"breakers", b.Name, "count"}, "%s counts errors of the caller, so one bad caller blocks all others: count only errors of the service", class)
 				break
 			}
 		}

@@ -210,7 +210,7 @@ func (p *Policy) once() bool {
 func perUnitCap(f *File, report report) {
 	for _, b := range f.Counts {
 		if b.Retries > 0 && b.PerUnit >= b.Retries && b.Retries > 1 {
-			report(Warning, Place{"budgets", b.Name, "per_unit"}, "per_unit %d is not below retries %d, so that one unit can use up all: lower it", b.PerUnit, b.Retries)
+			report(Warning, Place{"budgets", b.Name, "per_unit"}, "per_unit %d is not below retries %d, so one unit can use up all retries: lower it", b.PerUnit, b.Retries)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func noEffort(f *File, report report) {
 		case min > g.Units:
 			report(Error, at, "min_success %d is more than the %d units: lower it", min, g.Units)
 		case min == g.Units:
-			report(Warning, at, "min_success %d is all units, so that nothing is left to best effort: lower it, or remove best_effort", min)
+			report(Warning, at, "min_success %d is all units, so best_effort has no effect: lower it, or remove best_effort", min)
 		}
 	}
 }

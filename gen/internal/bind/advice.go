@@ -42,7 +42,7 @@ func (b binder) starts(obj *types.Func) error {
 	if obj.Name() != "main" || b.from.Name != "main" {
 		return nil
 	}
-	return errors.New("it is where the program starts, and nobody calls its wrapper: bind a function that main calls")
+	return errors.New("the program starts there, and nothing calls its wrapper: bind a function that main calls")
 }
 
 // sealed reports an interface that only its own package can implement.

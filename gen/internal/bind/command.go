@@ -98,7 +98,7 @@ func (r recvType) noFailure(obj *types.Func) string {
 		case isError(t):
 			return fmt.Sprintf("the error of %s is not its last result: move it there", obj.Name())
 		case i == results.Len()-1 && types.IsInterface(t) && types.Implements(t, errorType):
-			return fmt.Sprintf("%s returns %s, and the error with which a policy gives up is none: return error",
+			return fmt.Sprintf("%s returns %s, which cannot hold the error of an exhausted retry: return error",
 				obj.Name(), plain(t))
 		case i == results.Len()-1 && types.Implements(t, errorType):
 			return fmt.Sprintf("%s returns %s, which as an error is never nil: return error", obj.Name(), plain(t))

@@ -133,7 +133,7 @@ func (p *Package) reach(path string) (*Package, error) {
 	case !importable(p.Path, path):
 		return nil, fmt.Errorf("package %s cannot be imported from here: it is internal to another part", path)
 	case from.imports(p.Path):
-		return nil, fmt.Errorf("package %s imports this one, and generated code here would close a cycle: bind it beside another package", path)
+		return nil, fmt.Errorf("package %s imports this one, and generated code here would make an import cycle: bind it in another package", path)
 	}
 	return from, nil
 }

@@ -209,7 +209,7 @@ func (p *parser) content(y *yaml.Node, depth int) *Node {
 	}
 	tag := y.ShortTag()
 	if y.Kind == yaml.MappingNode && tag != "!!map" || y.Kind == yaml.SequenceNode && tag != "!!seq" {
-		p.problem(at, "P102", "the tag %s means nothing here: remove it", tag)
+		p.problem(at, "P102", "the tag %s is not supported: remove it", tag)
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
@@ -264,7 +264,7 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 			continue
 		}
 		if line, twice := lines[key.Value]; twice {
-			p.problem(keyAt, "P102", "%s stands here twice, first on line %d: remove one", key.Value, line)
+			p.problem(keyAt, "P102", "%s is a duplicate key, first on line %d: remove one", key.Value, line)
 			continue
 		}
 		lines[key.Value] = keyAt.Line
@@ -351,7 +351,7 @@ func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 	case "!!timestamp":
 		return p.unread(n, "%s is a date in YAML: put it into quotes if it is meant as text", y.Value)
 	default:
-		return p.unread(n, "the tag %s means nothing here: remove it", tag)
+		return p.unread(n, "the tag %s is not supported: remove it", tag)
 	}
 	return n
 }

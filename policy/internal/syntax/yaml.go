@@ -39,7 +39,7 @@ func (p *parser) syntax(text []byte, err error) {
 	body := bytes.TrimLeft(source, " \t")
 	at := Span{line, len(source) - len(body) + 1, max(len(body), 1)}
 	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(what, "cannot start any token") {
-		what = "a tab stands where only spaces may: indent with spaces"
+		what = "tabs are not allowed here: indent with spaces"
 		at = Span{line, i + 1, 1}
 	}
 	if m := unknownAnchor.FindStringSubmatch(what); m != nil {
