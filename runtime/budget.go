@@ -58,7 +58,8 @@ type RetryBudget interface {
 
 // A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. Any
 // number of goroutines may use one. It takes no lock; a full one costs a success
-// one atomic load. The zero Budget refuses every retry, a nil *Budget none.
+// one atomic load. The zero Budget refuses every retry. In [Shared], a nil
+// *Budget is no budget.
 type Budget struct {
 	// In millionths of a retry. Nothing is missing while calls succeed.
 	missing         atomic.Int64
@@ -97,7 +98,7 @@ func tokens(n float64) int64 {
 
 // Deposit reports the success of a call.
 func (b *Budget) Deposit() {
-	if b != nil && b.missing.Load() != 0 {
+	if b.missing.Load() != 0 {
 		b.add(b.ratio)
 	}
 }
@@ -117,9 +118,6 @@ func (b *Budget) add(n int64) {
 
 // Withdraw takes one retry, or returns [ErrBudget].
 func (b *Budget) Withdraw() error {
-	if b == nil {
-		return nil // no budget
-	}
 	b.refill(int64(time.Since(b.begun)))
 	for {
 		missing := b.missing.Load()
@@ -152,9 +150,6 @@ func (b *Budget) refill(now int64) {
 
 // Left returns how many retries the budget holds now.
 func (b *Budget) Left() float64 {
-	if b == nil {
-		return -1 // no budget
-	}
 	b.refill(int64(time.Since(b.begun)))
 	return float64(b.capacity-b.missing.Load()) / token
 }

@@ -201,3 +201,21 @@ func TestDecideIsPure(t *testing.T) {
 		t.Errorf("the state is %+v", s)
 	}
 }
+
+// A nil *Budget is no budget, also in the interface.
+func TestNilBudget(t *testing.T) {
+	var none *Budget
+	p := Policy{Name: "read", Schedule: Schedule{InitialDelay: None}}
+	for _, failures := range []int{0, 1} {
+		left := failures
+		_, err := DoWith(t.Context(), &p, Shared{Budget: none}, func(context.Context) (int, error) {
+			if left--; left >= 0 {
+				return 0, errFailed
+			}
+			return 1, nil
+		})
+		if err != nil {
+			t.Errorf("%d failures: %v", failures, err)
+		}
+	}
+}

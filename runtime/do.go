@@ -11,6 +11,15 @@ type Shared struct {
 	Budget  RetryBudget // from which every retry is withdrawn
 }
 
+// budget returns the budget, nil also for a nil *Budget, so that [Budget.Deposit]
+// need not ask.
+func (s *Shared) budget() RetryBudget {
+	if b, ok := s.Budget.(*Budget); ok && b == nil {
+		return nil
+	}
+	return s.Budget
+}
+
 // Do calls op until it succeeds, or until p allows no further attempt. It
 // returns the results of the last attempt. The error is nil or, in general, an
 // [*Error] that wraps the error of the last attempt.

@@ -19,13 +19,13 @@ func (p *Policy) Begin() Call { return Call{policy: p} }
 // BeginWith returns the state of a new call under p. If s has a breaker,
 // [Call.Admit] comes before the first attempt.
 func (p *Policy) BeginWith(s Shared) Call {
-	return Call{policy: p, breaker: s.Breaker, budget: s.Budget}
+	return Call{policy: p, breaker: s.Breaker, budget: s.budget()}
 }
 
 // BeginAdmitted returns the state of a new call under p whose first attempt the
 // breaker has admitted with pass: see [Breaker.Ready].
 func (p *Policy) BeginAdmitted(s Shared, pass Pass) Call {
-	return Call{policy: p, breaker: s.Breaker, budget: s.Budget, permit: permit{pass: pass}}
+	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: permit{pass: pass}}
 }
 
 // A Pass is the permission for one attempt: Breaker.word as the attempt found

@@ -351,14 +351,6 @@ func TestBudgetPolicyEffective(t *testing.T) {
 	})
 }
 
-func TestNilBudget(t *testing.T) {
-	var none *Budget
-	none.Deposit()
-	if err, left := none.Withdraw(), none.Left(); err != nil || left != -1 {
-		t.Errorf("got %v with %v retries left, want nil with -1", err, left)
-	}
-}
-
 // The reason of a refusal is that of the budget, whichever it is.
 func TestReasonOfBudget(t *testing.T) {
 	for cause, want := range map[error]Reason{
