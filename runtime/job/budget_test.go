@@ -82,6 +82,8 @@ func TestFromEnv(t *testing.T) {
 		}, BudgetPolicy{Retries: 4},
 			"RETRY_BUDGET_DEFAULT: \"0\" is not a whole number from 1\n" +
 				"RETRY_BUDGET_MAX: \"many\" is not a whole number from 1"},
+		"too great": {BudgetPolicy{Retries: 4}, map[string]string{"RETRY_BUDGET_DEFAULT": "9999999999999999999"},
+			BudgetPolicy{Retries: 4}, "RETRY_BUDGET_DEFAULT: \"9999999999999999999\" is not a whole number from 1"},
 	} {
 		got, err := tt.policy.FromEnv(func(name string) (string, bool) { text, ok := tt.env[name]; return text, ok })
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
@@ -156,5 +158,18 @@ func TestWords(t *testing.T) {
 		" RetryBudgetConsumed RetryBudgetExhausted BestEffortCompletion BestEffortRatio LateDatacenterResult log_only update_result"
 	if words != want {
 		t.Errorf("got  %s\nwant %s", words, want)
+	}
+}
+
+// Reading a budget neither changes nor blocks it.
+func TestReadTwice(t *testing.T) {
+	b := NewBudget(BudgetPolicy{Retries: 1, PerUnit: 1})
+	for asked := range 3 {
+		for range 2 {
+			if consumed, refused := b.Consumed(), b.Refused(); consumed != min(asked, 1) || refused != max(asked-1, 0) {
+				t.Errorf("of %d retries %d are consumed and %d refused", asked, consumed, refused)
+			}
+		}
+		_ = b.Withdraw("unit")
 	}
 }

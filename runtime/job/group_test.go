@@ -278,3 +278,36 @@ level=INFO msg=LateDatacenterResult group="" job_id=j reason=logged unit=c err=f
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
+
+// A run that its context ends has the results so far, and does not wait for
+// units that go on.
+func TestGroupWithUnitsThatGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g, _ := newGroup(t, GroupPolicy{})
+		out, err := Run(ctx, g, []string{"a", "b"}, func(_ context.Context, unit string) (string, error) {
+			if unit == "b" {
+				time.Sleep(time.Hour)
+			}
+			return unit, nil
+		}, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || out.Complete || len(out.Results) != 1 || out.Results["a"] != "a" {
+			t.Errorf("got %+v, %v", out, err)
+		}
+		synctest.Wait()
+		time.Sleep(time.Hour)
+	})
+}
+
+// Nothing has to be done with provisional results.
+func TestGroupWithoutProvisional(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: LateUpdate}})
+		out, err := Run(t.Context(), g, []string{"a", "b"},
+			after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second}), nil)
+		if err != nil || len(out.Results) != 2 {
+			t.Errorf("got %+v, %v", out, err)
+		}
+	})
+}

@@ -77,3 +77,31 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// A decision outlives the context if the end of the context cannot have changed
+// it.
+func TestOutlivesContext(t *testing.T) {
+	for _, tt := range []struct {
+		d    Decision
+		want bool
+	}{
+		{Decision{Complete: true, Reason: ReasonAllReported, Ratio: 1}, true},
+		{Decision{Complete: true, Reason: ReasonAllReported, Ratio: 0.5}, false},
+		{Decision{Complete: true, Reason: ReasonEnough, Ratio: 0.5}, true},
+		{Decision{Complete: true, Reason: ReasonDeadline, Ratio: 0.5}, true},
+		{Decision{Complete: true, Provisional: true, Reason: ReasonEnough, Ratio: 1}, false},
+		{Decision{Reason: ReasonWaiting, Ratio: 0.5}, false},
+	} {
+		if got := tt.d.outlivesContext(); got != tt.want {
+			t.Errorf("%+v outlives its context: %v, want %v", tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestLateNames(t *testing.T) {
+	for l, want := range map[Late]string{LateLog: "log_only", LateUpdate: "update_result", LateUpdate + 1: "unknown"} {
+		if got := l.String(); got != want {
+			t.Errorf("Late(%d) is %q, want %q", l, got, want)
+		}
+	}
+}
