@@ -48,6 +48,9 @@ func TestUnknown(t *testing.T) {
 	if got := rules.Check(p, nil); len(got) != 1 || got[0].Rule != "P300" || got[0].Policy != "p" {
 		t.Fatalf("got %v, want P300", got)
 	}
+	if got := rules.Check(p, func(rules.Field) bool { return true }); len(got) != 1 {
+		t.Errorf("with every field known: got %v, want P300", got)
+	}
 	for _, field := range rules.ByID("P300").Reads {
 		if got := rules.Check(p, func(f rules.Field) bool { return f != field }); len(got) > 0 {
 			t.Errorf("without %s: got %v, want none", field, got)
@@ -71,6 +74,7 @@ func TestValuesOfCode(t *testing.T) {
 		{retry.Schedule{Delays: []time.Duration{1, 2, 3, 4}}, nil},
 		{retry.Schedule{Backoff: retry.BackoffFixed, MaxAttempts: 9, Delays: custom}, nil},
 		{retry.Schedule{Backoff: retry.BackoffFixed, Base: 1}, nil},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 2, Delays: custom, InitialDelay: 5, MaxDelay: 5}, nil},
 		{retry.Schedule{Backoff: retry.BackoffFibonacci, InitialDelay: retry.None, MaxDelay: retry.None}, nil},
 	} {
 		var got []string
