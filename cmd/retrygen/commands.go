@@ -276,7 +276,7 @@ policies:
     timeout: 20s
     retry_on: [transient] # network, timeout, server_error, rate_limit
 
-# Go symbols of the package beside this file, as go doc writes them:
+# Go symbols of the package in this folder, as go doc writes them:
 # bind:
 #   Fetch: read            # a function: RetryFetch
 #   Client.Fetch: read     # a method: the method RetryFetch
