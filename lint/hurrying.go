@@ -88,7 +88,7 @@ func hurryingCallee(pass *analysis.Pass, helpers map[*ssa.Function]*hurrying, ca
 		return nil
 	}
 	if l := libraryOf(&call.Call); l != nil {
-		// RL201 says it of one that never gives up.
+		// RL201 says it of one that never stops retrying.
 		if _, ctx, _, endless := endlessCall(pass, nil, call); l.atOnce == nil || !l.atOnce(call.Call.Args) || endless && (ctx == nil || retryloop.NeverEnds(ctx)) {
 			return nil
 		}

@@ -8,7 +8,7 @@ var ofLoops = []rules.Rule{
 		ID: "RL001", Title: "ignore comment without effect", Severity: rules.Warning,
 		Reports: "A `//retrylint:ignore` or `//retrylint:forever` comment names a rule that reports nothing on " +
 			"its line or the next.",
-		Why: "The code has changed since the comment was written. A comment that is left behind hides the next " +
+		Why: "The code has changed since the comment was written. A leftover comment hides the next " +
 			"real problem on that line.",
 		Wrong: `//retrylint:ignore RL103 the server limits the rate
 for range 5 {
@@ -292,7 +292,7 @@ for {
 		NotReported: []string{
 			"Functions that return none of the errors: trying a few times and continuing is often intended.",
 			"Functions that return a false or another value next to the error.",
-			"Loops that run until they are told to stop, and code before such a loop.",
+			"Loops that run until a signal or a caller stops them, and code before such a loop.",
 			"Code that does more than log before it returns.",
 			"Loops that look again only for what was not found, if they return nothing for it.",
 		},

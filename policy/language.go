@@ -15,7 +15,7 @@ var ofText = []rules.Rule{
 	{
 		ID: "P001", Title: "ignore comment without effect", Severity: rules.Error,
 		Reports: "A `# retrygen:ignore` comment names a rule that reports nothing on its line.",
-		Why: "The policy has changed since the comment was written. A comment that is left behind hides the " +
+		Why: "The policy has changed since the comment was written. A leftover comment hides the " +
 			"next real problem on that line.",
 		Wrong: "version: 1\n" +
 			"policies:\n" +

@@ -217,7 +217,7 @@ func retryFetch(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retryFetch calls fetch until it succeeds or policy at_once gives up.
+// retryFetch calls fetch until it succeeds or policy at_once stops retrying.
 func (f *flaky) retryFetch(ctx context.Context, in int) (int, error) {
 	v, err := f.fetch(ctx, in)
 	if err == nil {
@@ -234,7 +234,7 @@ func (f *flaky) retryFetch(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retryPermanent calls permanent until it succeeds or policy never gives up.
+// retryPermanent calls permanent until it succeeds or policy never stops retrying.
 func retryPermanent(ctx context.Context, in int) (int, error) {
 	v, err := permanent(ctx, in)
 	if err == nil {
@@ -251,7 +251,7 @@ func retryPermanent(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retryLimited calls limited until it succeeds or policy limited gives up.
+// retryLimited calls limited until it succeeds or policy limited stops retrying.
 func retryLimited(ctx context.Context, f Call, in int) (int, error) {
 	call := policyLimited.Begin()
 	defer call.End()
@@ -266,7 +266,7 @@ func retryLimited(ctx context.Context, f Call, in int) (int, error) {
 	}
 }
 
-// retryLimitedLong calls limitedLong until it succeeds or policy limited_long gives up.
+// retryLimitedLong calls limitedLong until it succeeds or policy limited_long stops retrying.
 func retryLimitedLong(ctx context.Context, f Call, in int) (int, error) {
 	call := policyLimitedLong.Begin()
 	defer call.End()
@@ -281,7 +281,7 @@ func retryLimitedLong(ctx context.Context, f Call, in int) (int, error) {
 	}
 }
 
-// retryBroken calls broken until it succeeds or policy breaks gives up.
+// retryBroken calls broken until it succeeds or policy breaks stops retrying.
 func retryBroken(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
@@ -314,7 +314,7 @@ func retryBroken(ctx context.Context, in int) (int, error) {
 	}(v, err)
 }
 
-// retryRated calls rated until it succeeds or policy rates gives up.
+// retryRated calls rated until it succeeds or policy rates stops retrying.
 func retryRated(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
@@ -347,7 +347,7 @@ func retryRated(ctx context.Context, in int) (int, error) {
 	}(v, err)
 }
 
-// retrySlow calls slow until it succeeds or policy rates_slow gives up.
+// retrySlow calls slow until it succeeds or policy rates_slow stops retrying.
 func retrySlow(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
@@ -380,7 +380,7 @@ func retrySlow(ctx context.Context, in int) (int, error) {
 	}(v, err)
 }
 
-// retryPaid calls paid until it succeeds or policy pays gives up.
+// retryPaid calls paid until it succeeds or policy pays stops retrying.
 func retryPaid(ctx context.Context, in int) (int, error) {
 	v, err := paid(ctx, in)
 	if err == nil {
@@ -399,7 +399,7 @@ func retryPaid(ctx context.Context, in int) (int, error) {
 	}
 }
 
-// retryGuarded calls guarded until it succeeds or policy both gives up.
+// retryGuarded calls guarded until it succeeds or policy both stops retrying.
 func retryGuarded(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error
@@ -433,7 +433,7 @@ func retryGuarded(ctx context.Context, in int) (int, error) {
 	}(v, err)
 }
 
-// retryEverything calls everything until it succeeds or policy all gives up.
+// retryEverything calls everything until it succeeds or policy all stops retrying.
 func retryEverything(ctx context.Context, in int) (int, error) {
 	var v int
 	var err error

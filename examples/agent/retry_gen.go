@@ -208,7 +208,7 @@ func (m *RetryModel) Unwrap() Model {
 	return m.next
 }
 
-// Complete calls Complete until it succeeds or policy ask gives up.
+// Complete calls Complete until it succeeds or policy ask stops retrying.
 func (m *RetryModel) Complete(ctx context.Context, prompt string) (string, error) {
 	var v string
 	var err error
@@ -241,7 +241,7 @@ func (t *RetryTool) Unwrap() Tool {
 	return t.next
 }
 
-// Call calls Call until it succeeds or policy use gives up.
+// Call calls Call until it succeeds or policy use stops retrying.
 func (t *RetryTool) Call(ctx context.Context, args string) (string, error) {
 	ctx = retry.EnsureIdempotencyKey(ctx)
 	call := policyUse.Begin()

@@ -15,7 +15,7 @@ import (
 
 // generic emits
 //
-//	// Read calls op until it succeeds or policy read gives up.
+//	// Read calls op until it succeeds or policy read stops retrying.
 //	func Read[T any](ctx context.Context, op func(context.Context) (T, error)) (T, error) { … }
 func (p printer) generic(out *jen.File, policy Policy) {
 	fn := bind.Func{
@@ -24,7 +24,7 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		HasError: true,
 		Request:  -1,
 	}
-	p.comment(out, policy.Func+" calls op until it succeeds or policy "+policy.Name+" gives up.")
+	p.comment(out, policy.Func+" calls op until it succeeds or policy "+policy.Name+" stops retrying.")
 	use := &Use{Policy: &policy, Unit: -1}
 	l := choose(fn, "", p.outer(Wrapper{}, fn, use)...)
 	op := func(ctx jen.Code) *jen.Statement {
@@ -283,7 +283,7 @@ func funcDoc(name string, fn bind.Func, policy *Use) string {
 		if policy == nil {
 			return name + " calls " + fn.Name + " of the wrapped value, once."
 		}
-		return name + " calls " + fn.Name + " until it succeeds or policy " + policy.Name + " gives up."
+		return name + " calls " + fn.Name + " until it succeeds or policy " + policy.Name + " stops retrying."
 	}
 	if rest, ok := strings.CutPrefix(doc, fn.Name+" "); ok {
 		doc = name + " " + rest

@@ -68,7 +68,7 @@ var policyGuarded = retry.Policy{
 	},
 }
 
-// RetrySync calls Sync until it succeeds or policy five gives up.
+// RetrySync calls Sync until it succeeds or policy five stops retrying.
 func RetrySync(ctx context.Context) error {
 	err := Sync(ctx)
 	if err == nil {
@@ -85,7 +85,7 @@ func RetrySync(ctx context.Context) error {
 	}
 }
 
-// RetryFetch calls Fetch until it succeeds or policy nested gives up.
+// RetryFetch calls Fetch until it succeeds or policy nested stops retrying.
 func RetryFetch(ctx context.Context) error {
 	call := policyNested.Begin()
 	defer call.End()
@@ -100,7 +100,7 @@ func RetryFetch(ctx context.Context) error {
 	}
 }
 
-// RetryPing calls Ping until it succeeds or policy nested gives up.
+// RetryPing calls Ping until it succeeds or policy nested stops retrying.
 func RetryPing(ctx context.Context, c client) error {
 	call := policyNested.Begin()
 	defer call.End()
@@ -115,7 +115,7 @@ func RetryPing(ctx context.Context, c client) error {
 	}
 }
 
-// RetryLoop calls Loop until it succeeds or policy five gives up.
+// RetryLoop calls Loop until it succeeds or policy five stops retrying.
 func RetryLoop(ctx context.Context, c interface{ Ping() error }) (err error) {
 	err = Loop(ctx, c)
 	if err == nil {
@@ -132,7 +132,7 @@ func RetryLoop(ctx context.Context, c interface{ Ping() error }) (err error) {
 	}
 }
 
-// RetryGuarded calls Guarded until it succeeds or policy guarded gives up.
+// RetryGuarded calls Guarded until it succeeds or policy guarded stops retrying.
 func RetryGuarded(ctx context.Context) error {
 	var err error
 	shared := DefaultShared
@@ -203,7 +203,7 @@ func retryNopeOnce(ctx context.Context) error {
 	}
 }
 
-// RetryInner calls Inner until it succeeds or policy five gives up.
+// RetryInner calls Inner until it succeeds or policy five stops retrying.
 func RetryInner(ctx context.Context) error {
 	err := Inner(ctx)
 	if err == nil {
@@ -239,7 +239,7 @@ func retryNopeRead(ctx context.Context) error {
 	}
 }
 
-// RetryOther calls Other until it succeeds or policy five gives up.
+// RetryOther calls Other until it succeeds or policy five stops retrying.
 func RetryOther(ctx context.Context, c *wrapped.Client) error {
 	err := Other(ctx, c)
 	if err == nil {
