@@ -41,7 +41,7 @@ var each = []retry.Policy{
 	{Schedule: retry.Schedule{MaxAttempts: 2, Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Second, time.Second}}},                                // want `P206`
 	{Schedule: retry.Schedule{MaxAttempts: 5, Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Second, time.Second}}},                                // want `P207`
 	{Schedule: retry.Schedule{Base: 1}},                                                                                                                        // want `P209`
-	{Schedule: retry.Schedule{MaxAttempts: 5, Backoff: retry.BackoffFixed, Jitter: retry.JitterNone, InitialDelay: time.Second}, DelayBudget: 2 * time.Second}, // want `DelayBudget 2s pays for.*P302`
+	{Schedule: retry.Schedule{MaxAttempts: 5, Backoff: retry.BackoffFixed, Jitter: retry.JitterNone, InitialDelay: time.Second}, DelayBudget: 2 * time.Second}, // want `DelayBudget 2s allows.*P302`
 	{DelayBudget: time.Minute, Timeout: 30 * time.Second},                                                                                                      // want `P304`
 	{Schedule: retry.Schedule{MaxAttempts: 4}, AttemptTimeout: 5 * time.Second, Timeout: 15 * time.Second, RetryOn: []retry.Class{retry.ClassTimeout}},         // want `P405`
 	{Timeout: 10 * time.Second, RetryOn: []retry.Class{retry.ClassTimeout}},                                                                                    // want `P406`
