@@ -79,7 +79,7 @@ type Error struct {
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
-	Err        error         // of the last attempt; ErrBreakerOpen if the breaker refused all; nil if it was not waited for
+	Err        error         // of the last attempt; ErrBreakerOpen if the breaker refused all of them, or nil
 	// Cause is why the context ended or an argument cannot be rewound,
 	// [ErrBreakerOpen] if the last attempt was refused, or nil.
 	Cause error
