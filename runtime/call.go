@@ -50,7 +50,8 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 	}
 	now := time.Now()
 	c.start(ctx, now)
-	limit, cause := c.state.deadline, ErrTimeout
+	limit := c.state.deadline
+	var cause error = ErrTimeout // a constant in an interface: boxing a variable would allocate
 	if p.AttemptTimeout > 0 {
 		if end := now.Add(p.AttemptTimeout); limit.IsZero() || end.Before(limit) {
 			limit, cause = end, ErrAttemptTimeout

@@ -17,11 +17,11 @@ BenchmarkParallel8/Breaker/gobreaker-8	1000	 9.0 ns/op	 20.00 cpu-ns/op	 0 B/op	
 BenchmarkStatic/retrygen	1000	 9.0 ns/op	 20.00 cpu-ns/op	 0 B/op	 0 allocs/op
 PASS
 `
-	const want = `| | success | with breaker and budget | one failure, no delay | permanent error | attempt timeout | caller's deadline sooner | breaker | breaker, 8 goroutines | budget | all of it |
-|---|---|---|---|---|---|---|---|---|---|---|
-| direct | 2.5 ns, 0 | | | | | | 2 ns, 0 | | | |
-| cenkalti-backoff-v7 | 100×, 4 | | | | | | | | | |
-| gobreaker | | | | | | | 2.5×, 1 | 20 ns, 0 | | |
+	const want = `| | success | with breaker and budget | one failure, no delay | permanent error | attempt timeout | caller's deadline sooner | breaker | breaker, 8 goroutines | failure-rate breaker | failure-rate breaker, 8 goroutines | budget | all of it |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| direct | 2.5 ns, 0 | | | | | | 2 ns, 0 | | | | | |
+| cenkalti-backoff-v7 | 100×, 4 | | | | | | | | | | | |
+| gobreaker | | | | | | | 2.5×, 1 | 20 ns, 0 | | | | |
 `
 	var out, errs strings.Builder
 	if status := run(strings.NewReader(in), &out, &errs); status != 0 || errs.Len() > 0 {
