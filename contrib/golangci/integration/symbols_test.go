@@ -39,7 +39,7 @@ var _ = []any{
 	avastv4.Do, avastv4.DoWithData[int], avastv4.Attempts, avastv4.UntilSucceeded, avastv4.Context, avastv4.Delay, avastv4.MaxDelay, avastv4.DelayType, avastv4.FixedDelay, avastv4.LastErrorOnly, avastv4.MaxJitter, avastv4.RetryIf, avastv4.Unrecoverable, avastv4.AttemptsForError,
 	avastv5.New, avastv5.NewWithData[int], (*avastv5.Retrier).Do, (*avastv5.RetrierWithData[int]).Do, avastv5.Attempts, avastv5.UntilSucceeded, avastv5.Context, avastv5.Delay, avastv5.MaxDelay, avastv5.DelayType, avastv5.FixedDelay, avastv5.LastErrorOnly, avastv5.MaxJitter,
 	avastv5.RetryIf, avastv5.Unrecoverable, avastv5.AttemptsForError, avastv5.WithThrottle, avastv5.WithFixedTokenBucketThrottle,
-	retry.Do, retry.NewConstant, retry.NewExponential, retry.NewFibonacci, retry.Constant, retry.BackoffExponential, retry.BackoffFibonacci,
+	retry.Do, retry.NewConstant, retry.NewExponential, retry.NewFibonacci, retry.Constant, retry.Exponential, retry.Fibonacci,
 	retry.DoValue[int], retry.WithMaxRetries, retry.WithMaxDuration, retry.WithJitter, retry.WithJitterPercent, retry.WithFullJitter, retry.WithCappedDuration,
 	failsafe.With[any], failsafe.Executor[any].Run, failsafe.Executor[any].Get, failsafe.Executor[any].WithContext, failsafe.Executor[any].RunWithExecution,
 	retrypolicy.NewBuilder[any], retrypolicy.Builder[any].WithMaxRetries, retrypolicy.Builder[any].WithMaxAttempts, retrypolicy.Builder[any].WithMaxDuration,
