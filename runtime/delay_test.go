@@ -109,7 +109,7 @@ func TestFibonacci(t *testing.T) {
 	}
 }
 
-// Every call draws its samples anew, for its own schedule and for that of a
+// Every call draws new samples, for its own schedule and for that of a
 // class.
 func TestSamplesDiffer(t *testing.T) {
 	full := Schedule{MaxAttempts: 2, InitialDelay: 1 << 10, Jitter: JitterFull}

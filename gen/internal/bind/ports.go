@@ -28,8 +28,8 @@ func isPort(system, architecture, tag string) bool {
 }
 
 // Or returns the build constraint under which one of the given ones holds, or ""
-// if that is every build. One about systems and architectures alone is written
-// anew: as the systems that have it, or those that have not.
+// if that is every build. A constraint about systems and architectures alone is
+// reduced: to the systems that satisfy it, or to those that do not.
 func Or(constraints ...string) string {
 	var any constraint.Expr
 	for _, text := range constraints {
