@@ -28,6 +28,8 @@ var floors = map[string][]string{
 	"runtime/httpretry": {"runtime"},
 	// Work that fans out over units is above single calls; most have none.
 	"runtime/job": {"runtime"},
+	// Calls that survive their process need a store; most calls do not.
+	"runtime/durable": {"runtime", "runtime/job"},
 	// Messages of the file check, the generator and the command guess and show
 	// alike.
 	"internal/spelling": {},
@@ -79,7 +81,7 @@ var floors = map[string][]string{
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime", "runtime/httpretry", "runtime/job"}
+var stdlibOnly = []string{"runtime", "runtime/httpretry", "runtime/job", "runtime/durable"}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {

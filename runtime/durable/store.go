@@ -1,0 +1,263 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Kind is what a record describes. Records are locked in the order of their
+// kinds.
+type Kind uint8
+
+// The kinds of records, in the order in which they are locked.
+const (
+	KindOwner   Kind = iota + 1 // an engine and its lease
+	KindRun                     // a run: who owns it, and its status
+	KindGroup                   // what a run fans out to
+	KindStep                    // a step of a run
+	KindBudget                  // a budget that engines share
+	KindBreaker                 // a breaker that engines share
+)
+
+var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker"}
+
+// String returns the name of the kind.
+func (k Kind) String() string {
+	if int(k) < len(kinds) && k > 0 {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// A Key identifies a record.
+type Key struct {
+	Kind  Kind
+	Space string // the namespace of the engine
+	Run   string // the run that a record belongs to, or ""
+	ID    string // the rest: of a step, an owner, a budget or a breaker
+}
+
+// Compare orders keys as stores lock them: by Kind, Space, Run and ID, the
+// strings bytewise.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(
+		cmp.Compare(k.Kind, other.Kind), strings.Compare(k.Space, other.Space),
+		strings.Compare(k.Run, other.Run), strings.Compare(k.ID, other.ID),
+	)
+}
+
+// String returns the key for messages.
+func (k Key) String() string {
+	text := k.Kind.String()
+	for _, part := range [...]string{k.Run, k.ID} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	return text
+}
+
+// A Record is a row of a store. A store interprets all fields but Body, which
+// belongs to this package.
+type Record struct {
+	Key     Key
+	Version uint64 // 1 for the first; 0: the record does not exist
+	Status  Status // of a run or a step: an index, for queries
+
+	Owner   string    // of a run: the id of the engine that executes it, or ""
+	Fence   uint64    // of a run: raised by each claim; of a step: that of its last write
+	Handler string    // of a run: the function that executes it, or ""
+	Due     time.Time // of a run: its next start, wake-up, or deletion; zero: none
+
+	// Attention marks records that somebody, or a resumed run, has to look at:
+	// steps that are unfinished, in doubt or dead letters.
+	Attention bool
+	// Bucket is the month in which the root run was created. All records of a
+	// run have the same.
+	Bucket time.Time
+
+	Body []byte // JSON
+}
+
+// An Entry is a part of the history of a step, or a result that is too large
+// for its record. Entries are never changed. They are deleted with the record of
+// their step. An entry that exists is not added again, so that an update may be
+// repeated.
+type Entry struct {
+	Step    Key
+	Attempt int       // its number, from 1
+	Part    int       // tells the entries of one attempt apart
+	At      time.Time // when it was written, by the clock of the store
+	Bucket  time.Time // that of the record of the step
+	Body    []byte    // JSON
+	Result  []byte    // or nil
+}
+
+// A Query selects records. A zero field selects all, except Kind and Space,
+// which are always compared.
+type Query struct {
+	Kind      Kind
+	Space     string
+	Run       string
+	Owner     string
+	Handlers  []string  // any of these
+	Status    []Status  // any of these
+	DueBy     time.Time // due at this time or earlier
+	Attention bool      // only records that have it
+
+	From  Cursor // where the page before ended, or ""
+	Limit int    // of the page: 1 to 1000; 0 means 1000
+}
+
+// MaxPage is the greatest number of records or entries of a page.
+const MaxPage = 1000
+
+// A Cursor is a position in the results of a query: opaque, and only for the
+// same query. An empty one is the start, and as a result the end.
+type Cursor string
+
+// A Select names the records that an update works on. Exactly one field is set.
+type Select struct {
+	// Keys are the records, whose locks are waited for. They need not be sorted
+	// or distinct.
+	Keys []Key
+	// Query finds them. Those that are locked are skipped.
+	Query *Query
+}
+
+// A Tx is what the decision of an update sees.
+type Tx struct {
+	Now     time.Time // read when every lock is held; UTC
+	Records []Record  // in the order of Select.Keys, or in that of their keys; Version 0: does not exist
+}
+
+// Writes is what an update changes. Put replaces whole records; the store
+// raises their versions.
+type Writes struct {
+	Put    []Record
+	Add    []Entry
+	Delete []Key // of a step: its entries, too
+}
+
+// A Store keeps records and orders their updates. It decides nothing. All
+// methods may be called concurrently.
+type Store interface {
+	// Update locks the records, calls decide, and commits what it returns, or
+	// nothing. After a conflict, it calls decide again with fresh records: decide
+	// must be pure, and must not write a record that was not selected. An error
+	// of decide is returned unchanged. An error that matches [ErrUnknown] means
+	// that the commit may have happened. ctx limits the wait before the commit.
+	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
+	// Get returns the records of keys, in their order.
+	Get(ctx context.Context, keys []Key) ([]Record, error)
+	// List returns a page of records in the order of their keys.
+	List(ctx context.Context, q Query) ([]Record, Cursor, error)
+	// History returns a page of the entries of a step, by Attempt and Part.
+	History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error)
+	// Guarantee returns what the store survives and who may share it.
+	Guarantee() Guarantee
+	// Close releases the store. Records stay.
+	Close() error
+}
+
+// A Holder is a store that knows whether the process of an owner is alive
+// without waiting for the end of its lease, as one on a single machine does.
+type Holder interface {
+	// Hold marks an owner as alive until the function it returns is called, or
+	// the process dies.
+	Hold(owner string) (release func() error, err error)
+	// Dead reports whether the process that held owner has died or released it.
+	// It returns false if that is not known.
+	Dead(owner string) bool
+}
+
+// A Sharing is who may use a store at the same time.
+type Sharing uint8
+
+// The kinds of sharing.
+const (
+	SharedByProcess Sharing = iota // one process
+	SharedByHost                   // the processes of one machine
+	SharedByCluster                // any machine
+)
+
+// A Guarantee is what a store promises about acknowledged updates.
+type Guarantee struct {
+	SurvivesProcess bool // the end of the process
+	SurvivesPower   bool // a power failure
+	SurvivesNode    bool // the loss of the machine
+	Shared          Sharing
+	// Incarnation changes when the store may have lost acknowledged updates, as
+	// after a failover. It is empty for a store that cannot know.
+	Incarnation string
+}
+
+// Errors of stores.
+var (
+	// ErrUnknown means that an update may have been committed: its reply was
+	// lost.
+	ErrUnknown = errors.New("the store did not answer: the update may have been committed")
+	// ErrFormat means that a store was written by a newer version of this module,
+	// or is not one of its stores. Nothing is read or written.
+	ErrFormat = errors.New("unknown format of the store")
+	// ErrStore matches every other error of a store: nothing was committed.
+	ErrStore = errors.New("the store failed")
+)
+
+// A Status is the state of a run or a step.
+type Status uint8
+
+// The states. A run has no StatusWaiting, StatusExecuting, StatusInDoubt,
+// StatusDead or StatusAbandoned.
+const (
+	StatusOpen      Status = iota + 1 // a run that may be continued; a step that is to be executed
+	StatusWaiting                     // for the next attempt
+	StatusExecuting                   // an attempt has started
+	StatusInDoubt                     // an attempt may have taken effect: see [Engine.Resolve]
+	StatusParked                      // a run that waits without a process
+	StatusPaused                      // until an operator resolves or requeues a step
+	StatusSucceeded                   // finished, with a result
+	StatusFailed                      // finished, with an error; a failed run may be continued
+	StatusDead                        // a dead letter: an exhausted step that is kept for [Engine.Requeue]
+	StatusCanceled                    // by [Engine.Cancel]
+	StatusTimedOut                    // a run whose Timeout has passed
+	StatusAbandoned                   // an unfinished step of a run that has succeeded without it
+	StatusExpired                     // a run whose results were deleted: see [Keep]
+)
+
+var statuses = [...]string{
+	"", "open", "waiting", "executing", "in doubt", "parked", "paused", "succeeded", "failed", "dead letter",
+	"canceled", "timed out", "abandoned", "expired",
+}
+
+// String returns the name of the status.
+func (s Status) String() string {
+	if int(s) < len(statuses) && s > 0 {
+		return statuses[s]
+	}
+	return fmt.Sprintf("Status(%d)", uint8(s))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Status) MarshalText() ([]byte, error) {
+	if int(s) >= len(statuses) || s == 0 {
+		return nil, fmt.Errorf("%v is not a status", s)
+	}
+	return []byte(statuses[s]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts the names that
+// [Status.String] returns.
+func (s *Status) UnmarshalText(text []byte) error {
+	for i, name := range statuses {
+		if i > 0 && string(text) == name {
+			*s = Status(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a status", text)
+}
