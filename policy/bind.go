@@ -55,7 +55,11 @@ func (d decoder) binding(e syntax.Entry) Binding {
 		if plain := decoration.ReplaceAllString(e.Key, ""); symbolName.MatchString(plain) {
 			as = plain
 		}
-		d.problem(e.At, "P904", "%s is not a Go symbol: write %s", quoteShort(e.Key), as)
+		if e.Key == "" {
+			d.problem(e.At, "P904", "the name of the symbol is empty: write %s", as)
+		} else {
+			d.problem(e.At, "P904", "%s is not a Go symbol: write %s", quoteShort(e.Key), as)
+		}
 	}
 	if !e.Value.IsMap() {
 		r.Policy = d.policyName(e.Value, false)
@@ -158,7 +162,7 @@ func (d decoder) policyName(n *syntax.Node, orNone bool) string {
 	case d.defined["policies"][s]:
 		return s
 	default:
-		d.problem(n.Span, "P901", "there is no policy %s%s", quoteShort(s), didYouMean(s, d.names["policies"]))
+		d.undefined(n, "policies", "policy")
 	}
 	return ""
 }

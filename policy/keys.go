@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"go/token"
 	"maps"
 	"slices"
 	"strconv"
@@ -90,6 +91,9 @@ func (r reporter) misplaced(e *syntax.Entry, where string) string {
 			return "it is the policy's, whatever the error: write it there"
 		}
 	case "binding", "method":
+		if where == "binding" && token.IsExported(e.Key) {
+			return "methods are written under methods, as methods: {" + e.Key + ": " + value + "}"
+		}
 		if ofPolicy {
 			return "write it under policies, and the policy's name here"
 		}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"go/token"
 	"strings"
 
 	"github.com/retrygen/retrygen/policy/internal/syntax"
@@ -65,6 +66,9 @@ func (b *Binding) MethodFor(name string) (best, tie *Method) {
 // method reads an entry of methods.
 func (d decoder) method(e syntax.Entry) Method {
 	m := Method{Name: e.Key, Pos: posOf(e.At)}
+	if !token.IsIdentifier(strings.ReplaceAll(e.Key, "*", "x")) {
+		d.problem(e.At, "P904", "%s is not the name of a method: write it as Get, or a pattern such as Get*", quoteShort(e.Key))
+	}
 	if !e.Value.IsMap() {
 		m.Policy = d.policyName(e.Value, true)
 		return m

@@ -148,9 +148,12 @@ func (d decoder) topLevel(root *syntax.Node) {
 	d.unknownKeys(root, "file", slices.Concat([]string{"version", "limits", "defaults", "bind"}, sections, fileKeys)...)
 }
 
-// define notes that a section defines a name.
+// define notes that a section defines a name. One that is not valid is not
+// suggested to those who misspell another.
 func (d decoder) define(section, name string) {
-	d.names[section] = append(d.names[section], name)
+	if policyName.MatchString(name) {
+		d.names[section] = append(d.names[section], name)
+	}
 	if d.defined[section] == nil {
 		d.defined[section] = map[string]bool{}
 	}

@@ -58,13 +58,24 @@ func (d decoder) reference(section, what string) func(*syntax.Entry) (string, bo
 		name, ok := e.Value.Value.(string)
 		switch {
 		case !ok:
-			d.problem(e.Value.Span, "P102", "%s is the name of %s, not %s", e.Key, what, kindOf(e.Value))
+			d.problem(e.Value.Span, "P102", "%s is the name of %s, not %s: define it under %s, and write its name here",
+				e.Key, what, kindOf(e.Value), section)
 		case !d.defined[section][name]:
-			d.problem(e.Value.Span, "P901", "there is no %s %s%s", strings.TrimSuffix(section, "s"), quoteShort(name), didYouMean(name, d.names[section]))
+			d.undefined(e.Value, section, strings.TrimSuffix(section, "s"))
 			return "", false
 		}
 		return name, ok
 	}
+}
+
+// undefined reports the name of a what, a policy for example, that section does
+// not define.
+func (d decoder) undefined(n *syntax.Node, section, what string) {
+	hint := didYouMean(n.Text, d.names[section])
+	if len(d.names[section]) == 0 {
+		hint = ": define it under " + section + ", where there is none yet"
+	}
+	d.problem(n.Span, "P901", "there is no %s %s%s", what, quoteShort(n.Text), hint)
 }
 
 // scopes reads the section of that name.

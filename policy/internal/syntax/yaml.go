@@ -35,9 +35,7 @@ func (p *parser) syntax(text []byte, err error) {
 		return
 	}
 	line, what := p.syntaxLine(text, what)
-	source := bytes.TrimRight(p.lines[line-1], "\r")
-	body := bytes.TrimLeft(source, " \t")
-	at := Span{line, len(source) - len(body) + 1, max(len(body), 1)}
+	source, at := p.lines[line-1], p.body(line)
 	if i := bytes.IndexByte(source, '\t'); i >= 0 && strings.Contains(what, "cannot start any token") {
 		what = "tabs are not allowed here: indent with spaces"
 		at = Span{line, i + 1, 1}
@@ -47,7 +45,75 @@ func (p *parser) syntax(text []byte, err error) {
 			at = Span{line, i + 1, 1 + len(m[1])}
 		}
 	}
-	p.problem(at, "P100", "this is not YAML: %s", what)
+	if before, closing := p.unclosed(at.Line, what); before > 0 {
+		at = p.body(before)
+		what = closing
+	}
+	p.problem(at, "P100", "this is not YAML: %s", fix(what))
+}
+
+// body returns the span of a line without the space around it.
+func (p *parser) body(line int) Span {
+	source := bytes.TrimRight(p.lines[line-1], " \t\r")
+	body := bytes.TrimLeft(source, " \t")
+	return Span{line, len(source) - len(body) + 1, max(len(body), 1)}
+}
+
+// unclosed returns the line before the error of a list in […] or a map in {…}
+// that a closing bracket there completes, and what to write. It returns 0 if the
+// error is a different one.
+func (p *parser) unclosed(line int, what string) (before int, text string) {
+	m := flowEnd.FindStringSubmatch(what)
+	if m == nil {
+		return 0, ""
+	}
+	before = line - 1
+	for before > 0 && len(bytes.TrimSpace(p.lines[before-1])) == 0 {
+		before--
+	}
+	closed := append(bytes.Join(p.lines[:before], []byte("\n")), "\n "+m[1]...)
+	if _, err := decodeOne(bytes.NewReader(closed)); before == 0 || err != nil {
+		return 0, ""
+	}
+	began := ""
+	if m[2] != "" && m[2] != strconv.Itoa(before) {
+		began = " of line " + m[2]
+	}
+	return before, fmt.Sprintf("the %s%s is not closed: add %s or a comma at the end of this line",
+		flow[m[1]], began, m[1])
+}
+
+// flowEnd matches the error of a list or map in brackets that is not closed, or
+// lacks a comma.
+var flowEnd = regexp.MustCompile(`^did not find expected ',' or '([\]}])'(?: for what begins on line (\d+))?`)
+
+// flow names what a bracket closes.
+var flow = map[string]string{"]": "list", "}": "map"}
+
+// fix describes an error of the library by what to write.
+func fix(what string) string {
+	if m := flowEnd.FindStringSubmatch(what); m != nil {
+		return fmt.Sprintf("the %s is not closed, or has no comma between two of its items: add %s or a comma",
+			flow[m[1]], m[1])
+	}
+	for _, e := range libraryErrors {
+		if strings.HasPrefix(what, e.text) {
+			return e.fix
+		}
+	}
+	return what
+}
+
+// libraryErrors are the errors whose texts speak of the grammar rather than of the file.
+var libraryErrors = []struct{ text, fix string }{
+	{"found unexpected end of stream", "the quote that opens here is not closed: add the closing quote"},
+	{"mapping values are not allowed in this context",
+		"a colon is not allowed here: put the text into quotes, or add the colon that is missing on the line before"},
+	{"did not find expected key", "a key is expected here: align it with the keys before it, or put the whole text into quotes"},
+	{"did not find expected '-' indicator", "a list item is expected here: begin it with - or indent the line less"},
+	{"could not find expected ':'", "a colon is missing after this key: write KEY: VALUE"},
+	{"did not find expected node content", "a value is missing here: write it, or remove the comma or bracket"},
+	{"found character that cannot start any token", "a text cannot begin with @, % or a backtick: put it into quotes"},
 }
 
 var (
