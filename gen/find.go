@@ -145,12 +145,24 @@ func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[stri
 		if len(pkg.GoFiles) > 0 {
 			dirs[filepath.Dir(pkg.GoFiles[0])] = true
 		} else if len(pkg.Errors) > 0 {
-			text := strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
-			if _, err := os.Stat(filepath.Join(config.Dir, pkg.PkgPath)); err == nil {
-				text += ": for the folder write ./" + pkg.PkgPath
-			}
-			return errors.New(text)
+			_, err := os.Stat(filepath.Join(config.Dir, pkg.PkgPath))
+			return &NoPackageError{pkg.PkgPath, err == nil, gocommand.Reason(pkg.Errors[0].Msg)}
 		}
 	}
 	return nil
+}
+
+// A NoPackageError is the error for an import path at which there is no package.
+type NoPackageError struct {
+	Path   string
+	Folder bool   // there is a folder of that name
+	Reason string // as the go command reports it
+}
+
+// Error returns the reason, and what to write for the folder.
+func (e *NoPackageError) Error() string {
+	if e.Folder {
+		return e.Reason + ": for the folder write ./" + e.Path
+	}
+	return e.Reason
 }

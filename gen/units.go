@@ -200,9 +200,10 @@ func hasGo(dir string) bool {
 
 // occupied says of a unit what is in the place of its output.
 func (r *run) occupied(u *unit, err error) {
-	if errors.Is(err, errForeign) || errors.Is(err, errOutside) {
+	if slices.Contains([]error{errForeign, errFolder, errOutside}, err) {
 		u.problems = append(u.problems, policy.Problem{
-			File: relative(r.Dir, filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: err.Error(),
+			File: relative(r.Dir, filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911",
+			Severity: rules.Error, Text: err.Error(),
 		})
 		return
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,9 @@ func misspelled(dir string, patterns []string) error {
 // meant adds to what stopped a run the command for which its arguments may have
 // been meant.
 func meant(err error, dir string, patterns []string) error {
+	if e, ok := errors.AsType[*gen.NoPackageError](err); ok && !e.Folder && !strings.Contains(e.Path, "/") {
+		return fmt.Errorf("there is no command, folder or package %s: retrygen help lists the commands", e.Path)
+	}
 	for _, arg := range patterns {
 		_, missing := os.Stat(filepath.Join(dir, arg))
 		if missing == nil && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,6 +32,18 @@ func Said(err error) error {
 		text = strings.TrimPrefix(before, "err: ")
 	}
 	return errors.New(text)
+}
+
+// notInStd is what the go command reports of an import path whose first element
+// has no dot. It names the folder of Go on this machine.
+var notInStd = regexp.MustCompile(`^package (\S+) is not in std \(.*\)$`)
+
+// Reason returns in one line what the go command reports of a package, and what
+// to write if it finds none because the path is not whole.
+func Reason(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return notInStd.ReplaceAllString(text,
+		"there is no package $1: outside of the standard library, an import path begins with the path of its module")
 }
 
 // BuildFlags returns the flags of the go command for build tags.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
@@ -125,7 +126,7 @@ func (p *Package) reach(path string) (*Package, error) {
 	from := p.program.byPath[path]
 	switch {
 	case from == nil || p.program.broken[path] != nil:
-		return nil, fmt.Errorf("package %s cannot be loaded: %s", path, p.program.why(path))
+		return nil, p.program.absent(path)
 	case from == p:
 		return p, nil
 	case from.Name == "main":
@@ -148,14 +149,23 @@ func StandardPath(symbol string) string {
 	return name
 }
 
-// why tells what the go command said of a package that it could not load.
+// absent returns the error of a package that cannot be loaded.
+func (p *Program) absent(path string) error {
+	why := p.why(path)
+	if strings.Contains(why, "package "+path) {
+		return errors.New(why)
+	}
+	return fmt.Errorf("package %s cannot be loaded: %s", path, why)
+}
+
+// why returns what the go command reports of a package that it cannot load.
 func (p *Program) why(path string) string {
 	errs := p.broken[path]
 	if len(errs) == 0 {
 		return "is it in go.mod?"
 	}
 	first := errs[0]
-	text := strings.Join(strings.Fields(first.Msg), " ")
+	text := gocommand.Reason(first.Msg)
 	if first.Pos != "" && first.Pos != "-" {
 		return filepath.Base(first.Pos) + ": " + text
 	}

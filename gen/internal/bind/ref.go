@@ -134,6 +134,9 @@ func (p *Program) initialised(v *types.Var) (found bool) {
 func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	path, name, pointer := SplitRef(symbol)
 	ref, from := Ref{Name: name, Pointer: pointer}, p
+	if strings.Contains(name, "/") {
+		return ref, nil, fmt.Errorf("it is the path of a package: write the name in it as well, as %s.NAME", name)
+	}
 	if path != "" && path != p.Path {
 		var err error
 		if from, err = p.reach(path); err != nil {
@@ -158,7 +161,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 // Has reports why a package cannot be imported, if it cannot.
 func (p *Package) Has(path string) error {
 	if p.program.byPath[path] == nil || p.program.broken[path] != nil {
-		return fmt.Errorf("package %s cannot be loaded: %s", path, p.program.why(path))
+		return p.program.absent(path)
 	}
 	return nil
 }
