@@ -70,7 +70,7 @@ func (r *run) check() {
 		} else if outside(output) {
 			r.occupied(u, errOutside)
 		}
-		file, problems := policy.Check(u.source, text)
+		file, problems, _ := policy.Read(u.source, text) // the whole file: see misspelt
 		u.problems = append(u.problems, policy.AtLeast(rules.Warning, problems)...)
 		if file == nil {
 			continue
@@ -99,23 +99,29 @@ func (r *run) check() {
 	}
 }
 
-// load loads the packages of the units that have not failed yet, all at once.
-// The output of a failed unit stays on disk: for the others it is code like any
-// other.
+// load loads the packages of the units, all at once. Those of units that have
+// failed are read for the symbols of their own alone. The output of a failed unit
+// stays on disk: for the others it is code like any other.
 func (r *run) load(ctx context.Context) error {
 	stays := map[string]bool{}
 	var patterns []string
-	units := slices.DeleteFunc(slices.Clone(r.units), func(u *unit) bool {
-		if !u.failed(r.Strict) && !hasGo(u.dir) {
+	whole := 0 // units that have not failed
+	for _, u := range r.units {
+		hasGo := hasGo(u.dir)
+		if !u.failed(r.Strict) && !hasGo {
 			u.problem("there is no Go package next to this file: move it into the folder of its package")
 		}
-		if u.failed(r.Strict) {
+		switch {
+		case !u.failed(r.Strict):
+			whole++
+			patterns = append(append(patterns, u.dir), u.foreign...)
+		default:
 			stays[filepath.Join(u.dir, OutputName)] = true
-			return true
+			if hasGo && u.file != nil {
+				patterns = append(patterns, u.dir)
+			}
 		}
-		patterns = append(append(patterns, u.dir), u.foreign...)
-		return false
-	})
+	}
 	if len(patterns) == 0 {
 		return nil // the go command would take none for the current folder
 	}
@@ -123,11 +129,18 @@ func (r *run) load(ctx context.Context) error {
 	ours := func(name string, text []byte) bool { return isOurs(name, text) && !stays[name] }
 	program, err := bind.Load(ctx, r.Dir, r.Tags, slices.Compact(patterns), ours)
 	if err != nil {
+		if whole == 0 && ctx.Err() == nil {
+			return nil // the problems that there are come first
+		}
 		return err
 	}
 	promises := map[*bind.Package][]bind.Promise{}
-	for _, u := range units {
+	for _, u := range r.units {
 		pkg, errs := program.In(u.dir)
+		if u.failed(r.Strict) {
+			u.misspelt(pkg)
+			continue
+		}
 		r.unreadable(u, errs)
 		if u.pkg = pkg; pkg != nil {
 			promises[pkg] = promised(u)
@@ -136,6 +149,28 @@ func (r *run) load(ctx context.Context) error {
 	program.Promise(promises)
 	r.program = program
 	return nil
+}
+
+// misspelt reports, of a unit that has failed, the symbols to bind that its
+// package does not have, so that they do not first appear when all else is
+// corrected. pkg may be nil.
+func (u *unit) misspelt(pkg *bind.Package) {
+	if u.file == nil || pkg == nil {
+		return
+	}
+	var problems []policy.Problem
+	for _, b := range u.file.Bindings {
+		err := pkg.Declares(b.Symbol)
+		reported := slices.ContainsFunc(u.problems, func(p policy.Problem) bool { return p.Pos == b.Pos && p.Rule == "P904" })
+		if err == nil || reported {
+			continue
+		}
+		problems = append(problems, policy.Problem{
+			File: u.source, Pos: b.Pos, Rule: "P904", Severity: rules.Error,
+			Text: fmt.Sprintf("%s cannot be bound: %v", b.Symbol, err),
+		})
+	}
+	u.problems = append(u.problems, u.file.Suppress(problems)...)
 }
 
 // unreadable says of a unit what keeps its package from being read, if anything

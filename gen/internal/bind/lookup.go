@@ -50,15 +50,9 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj := from.lookup(name)
-	if obj == nil {
-		if why := from.outside(name); why != "" {
-			return nil, errors.New(why)
-		}
-		if full := p.fullSymbol(name, method); full != "" && from == p {
-			return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
-		}
-		return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
+	obj, err := p.object(from, name, method)
+	if err != nil {
+		return nil, err
 	}
 	if from != p && !obj.Exported() {
 		return nil, fmt.Errorf("package %s does not export %s: bind it there, or export it", from.Path, name)
@@ -85,6 +79,40 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// object finds what the package from declares under name.
+func (p *Package) object(from *Package, name, method string) (types.Object, error) {
+	if obj := from.lookup(name); obj != nil {
+		return obj, nil
+	}
+	if why := from.outside(name); why != "" {
+		return nil, errors.New(why)
+	}
+	if full := p.fullSymbol(name, method); full != "" && from == p {
+		return nil, fmt.Errorf("package %s has no %s: write %s", p.Name, name, full)
+	}
+	return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
+}
+
+// Declares returns why p does not declare a bound symbol, or nil if it does, or
+// if the symbol is of another package. It does not look at types, so that it
+// works although generated code that they refer to is missing.
+func (p *Package) Declares(symbol string) error {
+	if path, _, _ := SplitSymbol(symbol); path != "" || StandardPath(symbol) != "" {
+		return nil
+	}
+	from, name, method, err := p.find(symbol)
+	if err != nil {
+		return err
+	}
+	obj, err := p.object(from, name, method)
+	if typ, ok := obj.(*types.TypeName); ok && method != "" {
+		if named, ok := types.Unalias(typ.Type()).(*types.Named); ok && !types.IsInterface(named) {
+			_, err = binder{home: p, from: p}.member(named, name, method)
+		}
+	}
+	return err
 }
 
 // fullSymbol corrects a symbol whose first word is the name of a package, as Go

@@ -116,22 +116,9 @@ func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) e
 
 func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method string) (err error) {
 	t.Kind = MethodOf
-	member, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ), true, b.from.types, method)
-	m, ok := member.(*types.Func)
-	if !ok {
-		if why := b.from.outside(t.Name + "." + method); why != "" {
-			return errors.New(why)
-		}
-		if err := b.ambiguous(typ, method); err != nil {
-			return err
-		}
-		var names []string
-		for m := range typ.Methods() {
-			if b.from == b.home || m.Exported() {
-				names = append(names, m.Name())
-			}
-		}
-		return fmt.Errorf("%s has no method %s%s", t.Name, method, DidYouMean(method, names))
+	m, err := b.member(typ, t.Name, method)
+	if err != nil {
+		return err
 	}
 	if b.from != b.home && !m.Exported() {
 		return fmt.Errorf("package %s does not export %s.%s: bind it there, or export it", b.from.Path, t.Name, method)
@@ -150,6 +137,27 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 	b.recv = recvTypeOf(types.NewPointer(typ))
 	t.Func, err = b.wrappable(m)
 	return err
+}
+
+// member finds a method of the type called name.
+func (b binder) member(typ *types.Named, name, method string) (*types.Func, error) {
+	member, _, _ := types.LookupFieldOrMethod(types.NewPointer(typ), true, b.from.types, method)
+	if m, ok := member.(*types.Func); ok {
+		return m, nil
+	}
+	if why := b.from.outside(name + "." + method); why != "" {
+		return nil, errors.New(why)
+	}
+	if err := b.ambiguous(typ, method); err != nil {
+		return nil, err
+	}
+	var names []string
+	for m := range typ.Methods() {
+		if b.from == b.home || m.Exported() {
+			names = append(names, m.Name())
+		}
+	}
+	return nil, fmt.Errorf("%s has no method %s%s", name, method, DidYouMean(method, names))
 }
 
 func deref(t types.Type) types.Type {
