@@ -132,11 +132,11 @@ type Select struct {
 // A Tx is what the decision of an update sees.
 type Tx struct {
 	Now     time.Time // read when every lock is held; UTC
-	Records []Record  // in the order of Select.Keys, or in that of their keys; Version 0: does not exist
+	Records []Record  // in the order of Select.Keys, or in that of their keys; Version 0: only Key is set
 }
 
-// Writes is what an update changes. Put replaces whole records; the store
-// raises their versions.
+// Writes is what an update changes: Delete, Put and Add are applied in this
+// order. Put replaces whole records; the store raises their versions.
 type Writes struct {
 	Put    []Record
 	Add    []Entry
@@ -148,9 +148,10 @@ type Writes struct {
 type Store interface {
 	// Update locks the records, calls decide, and commits what it returns, or
 	// nothing. After a conflict, it calls decide again with fresh records: decide
-	// must be pure, and must not write a record that was not selected. An error
-	// of decide is returned unchanged. An error that matches [ErrUnknown] means
-	// that the commit may have happened. ctx limits the wait before the commit.
+	// must be pure, and must not write a record that was not selected. It is
+	// called through [Tx.Decide]. An error of decide is returned unchanged. An
+	// error that matches [ErrUnknown] means that the commit may have happened. ctx
+	// limits the wait before the commit.
 	Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error
 	// Get returns the records of keys, in their order.
 	Get(ctx context.Context, keys []Key) ([]Record, error)
