@@ -1,0 +1,74 @@
+package durable
+
+import (
+	"iter"
+	"slices"
+)
+
+// A keyList is a sorted set of keys. Its zero value is empty. It is a list of
+// sorted chunks, so that neither an insertion nor a deletion moves many keys.
+type keyList struct {
+	chunks [][]Key // none is empty
+}
+
+const maxChunk = 512
+
+// find returns the chunk that has key or would get it, and its index there.
+func (l *keyList) find(key Key) (chunk, at int, found bool) {
+	chunk, found = slices.BinarySearchFunc(l.chunks, key, func(c []Key, key Key) int { return c[0].Compare(key) })
+	if found {
+		return chunk, 0, true
+	}
+	if chunk == 0 {
+		return 0, 0, false
+	}
+	at, found = slices.BinarySearchFunc(l.chunks[chunk-1], key, Key.Compare)
+	return chunk - 1, at, found
+}
+
+// insert adds key, unless the list has it.
+func (l *keyList) insert(key Key) {
+	if len(l.chunks) == 0 {
+		l.chunks = append(l.chunks, []Key{key})
+		return
+	}
+	i, at, found := l.find(key)
+	if found {
+		return
+	}
+	c := slices.Insert(l.chunks[i], at, key)
+	l.chunks[i] = c
+	if len(c) > maxChunk {
+		half := len(c) / 2
+		l.chunks[i] = slices.Clip(c[:half])
+		l.chunks = slices.Insert(l.chunks, i+1, slices.Clone(c[half:]))
+	}
+}
+
+// remove removes key, if the list has it.
+func (l *keyList) remove(key Key) {
+	i, at, found := l.find(key)
+	if !found {
+		return
+	}
+	l.chunks[i] = slices.Delete(l.chunks[i], at, at+1)
+	if len(l.chunks[i]) == 0 {
+		l.chunks = slices.Delete(l.chunks, i, i+1)
+	}
+}
+
+// after returns the keys from key on, in their order. The list must not change
+// meanwhile.
+func (l *keyList) after(key Key) iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		first, at, _ := l.find(key)
+		for i := first; i < len(l.chunks); i++ {
+			for _, k := range l.chunks[i][at:] {
+				if !yield(k) {
+					return
+				}
+			}
+			at = 0
+		}
+	}
+}

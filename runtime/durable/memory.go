@@ -1,0 +1,313 @@
+package durable
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Memory is a [Store] for tests, and for runs that need not survive their
+// process. Several engines may share it. It uses the clock of the process, which
+// is that of the bubble in a test with testing/synctest.
+type Memory struct {
+	mu      sync.Mutex
+	closed  bool
+	records map[Key]Record
+	keys    keyList          // of records
+	entries map[Key][]Entry  // of a step, by Attempt and Part
+	locks   map[Key][]waiter // of the locked keys: who waits, longest first
+}
+
+// A waiter is closed when its owner holds the lock.
+type waiter chan struct{}
+
+var errClosed = fmt.Errorf("%w: it is closed", ErrStore)
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory {
+	return &Memory{records: map[Key]Record{}, entries: map[Key][]Entry{}, locks: map[Key][]waiter{}}
+}
+
+// Update implements [Store].
+func (m *Memory) Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error {
+	locked, err := m.lock(ctx, sel)
+	if err != nil {
+		return err
+	}
+	defer m.unlock(locked)
+	keys := sel.Keys
+	if sel.Query != nil {
+		keys = locked
+	}
+	records, err := m.Get(ctx, keys)
+	if err != nil {
+		return err
+	}
+	w, err := Tx{Now: now(), Records: records}.Decide(decide)
+	if err != nil {
+		return err
+	}
+	return m.commit(w)
+}
+
+// now returns the time as it would be read from a database.
+func now() time.Time { return time.Now().UTC().Round(0) }
+
+// lock locks what sel selects and returns its keys, sorted.
+func (m *Memory) lock(ctx context.Context, sel Select) ([]Key, error) {
+	if (sel.Query != nil) == (sel.Keys != nil) {
+		return nil, fmt.Errorf("%w: a selection has either keys or a query", ErrStore)
+	}
+	if sel.Query != nil {
+		return m.lockFound(ctx, *sel.Query)
+	}
+	keys := slices.Compact(slices.SortedFunc(slices.Values(sel.Keys), Key.Compare))
+	for i, key := range keys {
+		if err := m.lockKey(ctx, key); err != nil {
+			m.unlock(keys[:i])
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// lockKey waits for the lock of key.
+func (m *Memory) lockKey(ctx context.Context, key Key) error {
+	m.mu.Lock()
+	if err := m.usable(ctx); err != nil {
+		m.mu.Unlock()
+		return err
+	}
+	waiters, taken := m.locks[key]
+	if !taken {
+		m.locks[key] = nil
+		m.mu.Unlock()
+		return nil
+	}
+	w := make(waiter)
+	m.locks[key] = append(waiters, w)
+	m.mu.Unlock()
+	select {
+	case <-w:
+		return nil
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.locks[key], w); i >= 0 {
+		m.locks[key] = slices.Delete(m.locks[key], i, i+1)
+	} else {
+		m.release(key) // the lock came meanwhile
+	}
+	return m.usable(ctx)
+}
+
+// lockFound locks the records that q selects, except those that are locked.
+func (m *Memory) lockFound(ctx context.Context, q Query) ([]Key, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	keys, _ := m.find(q, func(key Key) bool {
+		_, taken := m.locks[key]
+		return !taken
+	})
+	for _, key := range keys {
+		m.locks[key] = nil
+	}
+	return keys, nil
+}
+
+// unlock releases the locks of keys.
+func (m *Memory) unlock(keys []Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		m.release(key)
+	}
+}
+
+// release passes the lock of key on to who has waited longest. m.mu is held.
+func (m *Memory) release(key Key) {
+	waiters := m.locks[key]
+	if len(waiters) == 0 {
+		delete(m.locks, key)
+		return
+	}
+	close(waiters[0])
+	m.locks[key] = waiters[1:]
+}
+
+// usable returns why nothing can be done. m.mu is held.
+func (m *Memory) usable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if m.closed {
+		return errClosed
+	}
+	return nil
+}
+
+// commit applies w.
+func (m *Memory) commit(w Writes) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return errClosed
+	}
+	for _, key := range w.Delete {
+		delete(m.records, key)
+		delete(m.entries, key)
+		m.keys.remove(key)
+	}
+	for _, r := range w.Put {
+		m.records[r.Key] = r.clone()
+		m.keys.insert(r.Key)
+	}
+	for _, e := range w.Add {
+		all := m.entries[e.Step]
+		at, found := slices.BinarySearchFunc(all, e, Entry.compare)
+		if !found {
+			m.entries[e.Step] = slices.Insert(all, at, e.clone())
+		}
+	}
+	return nil
+}
+
+// Get implements [Store].
+func (m *Memory) Get(ctx context.Context, keys []Key) ([]Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	records := make([]Record, len(keys))
+	for i, key := range keys {
+		records[i] = m.records[key].clone()
+		records[i].Key = key
+	}
+	return records, nil
+}
+
+// List implements [Store].
+func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, "", err
+	}
+	keys, more := m.find(q, func(Key) bool { return true })
+	records := make([]Record, len(keys))
+	for i, key := range keys {
+		records[i] = m.records[key].clone()
+	}
+	if !more {
+		return records, "", nil
+	}
+	last := keys[len(keys)-1]
+	return records, Cursor(last.Run + "\x00" + last.ID), nil // no text has a NUL byte
+}
+
+// find returns the keys of a page of the records that q selects and free
+// accepts, and whether there are more. m.mu is held.
+func (m *Memory) find(q Query, free func(Key) bool) (keys []Key, more bool) {
+	from := Key{Kind: q.Kind, Space: q.Space, Run: q.Run}
+	if run, id, ok := strings.Cut(string(q.From), "\x00"); ok {
+		from.Run, from.ID = run, id+"\x00" // the next possible key
+	}
+	limit := page(q.Limit)
+	for key := range m.keys.after(from) {
+		switch {
+		case key.Kind != q.Kind || key.Space != q.Space || q.Run != "" && key.Run != q.Run:
+			return keys, false
+		case !q.selects(m.records[key]) || !free(key):
+			continue
+		case len(keys) == limit:
+			return keys, true
+		}
+		keys = append(keys, key)
+	}
+	return keys, false
+}
+
+// page returns the size of a page that was asked for.
+func page(limit int) int {
+	if limit <= 0 || limit > MaxPage {
+		return MaxPage
+	}
+	return limit
+}
+
+// selects reports whether r, which has the Kind, Space and Run of q, has the
+// other fields, too.
+func (q *Query) selects(r Record) bool {
+	return (q.Owner == "" || r.Owner == q.Owner) &&
+		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
+		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
+		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
+		(!q.Attention || r.Attention)
+}
+
+// History implements [Store].
+func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, "", err
+	}
+	rest := m.entries[step]
+	if from != "" {
+		var last Entry
+		if _, err := fmt.Sscanf(string(from), "%d.%d", &last.Attempt, &last.Part); err != nil {
+			return nil, "", fmt.Errorf("%w: %.100q is not a cursor of a history", ErrStore, string(from))
+		}
+		at, found := slices.BinarySearchFunc(rest, last, Entry.compare)
+		if found {
+			at++
+		}
+		rest = rest[at:]
+	}
+	size := min(len(rest), MaxPage)
+	entries := make([]Entry, size)
+	for i, e := range rest[:size] {
+		entries[i] = e.clone()
+	}
+	if size == len(rest) {
+		return entries, "", nil
+	}
+	last := entries[size-1]
+	return entries, Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
+}
+
+// Guarantee implements [Store]. A Memory survives nothing.
+func (m *Memory) Guarantee() Guarantee { return Guarantee{Shared: SharedByProcess} }
+
+// Close implements [Store]. Later calls fail.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+func (r Record) clone() Record {
+	r.Body = bytes.Clone(r.Body)
+	return r
+}
+
+func (e Entry) clone() Entry {
+	e.Body, e.Result = bytes.Clone(e.Body), bytes.Clone(e.Result)
+	return e
+}
+
+// compare orders the entries of a step.
+func (e Entry) compare(other Entry) int {
+	return cmp.Or(cmp.Compare(e.Attempt, other.Attempt), cmp.Compare(e.Part, other.Part))
+}
