@@ -179,7 +179,7 @@ func (c *ErrorClass) has(err error, f *facts) bool {
 // hasType reports whether one of the tests of types holds.
 func (c *ErrorClass) hasType(err error, f *facts) bool {
 	return slices.ContainsFunc(c.Is, func(target error) bool { return f.is(err, target) }) ||
-		!f.opaque && slices.ContainsFunc(c.As, func(is func(error) bool) bool { return is(err) })
+		slices.ContainsFunc(c.As, func(test func(error) bool) bool { return f.as(err, test) })
 }
 
 var transient = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit}
@@ -189,8 +189,10 @@ var transient = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRa
 func (p *Policy) builtin(err error, f *facts, class Class) bool {
 	if !f.typed && !f.read && !p.IgnoreText {
 		f.read = true
-		if f.legible() && !slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.hasType(err, f) }) {
-			f.readText(f.text.Error())
+		if !slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.hasType(err, f) }) {
+			if text, ok := f.legible(); ok {
+				f.readText(text)
+			}
 		}
 	}
 	switch class {
@@ -205,16 +207,10 @@ func (p *Policy) builtin(err error, f *facts, class Class) bool {
 	}
 }
 
-// legible reports whether there is a text that may be read.
-func (f *facts) legible() bool { return f.text != nil && !f.opaque }
-
 // matches reports whether a pattern matches the text.
 func (f *facts) matches(pattern *regexp.Regexp) bool {
-	if !f.legible() {
-		return false
-	}
-	text := f.text.Error()
-	return pattern.MatchString(text[:min(len(text), maxText)])
+	text, ok := f.legible()
+	return ok && pattern.MatchString(text[:min(len(text), maxText)])
 }
 
 // callersFault reports whether a status is about the request rather than the

@@ -51,6 +51,9 @@ func (e *statusPointer) StatusCode() int { return e.code }
 func (e *wrapper) Error() string         { return "wrapper: " + e.err.Error() }
 func (e *wrapper) Unwrap() error         { return e.err }
 
+// embedded has the methods of a nil pointer if it is empty.
+type embedded struct{ *net.OpError }
+
 // gRPC codes as an interceptor or a client returns them.
 type code uint32
 
@@ -125,12 +128,60 @@ func TestClasses(t *testing.T) {
 		{errors.Join((*wrapper)(nil), errors.New("timeout")), ""},
 		{errors.Join(status(503), (*wrapper)(nil)), "server_error"},
 		{&wrapper{(*statusPointer)(nil)}, ""},
+
+		// Nor does an error whose methods panic.
+		{embedded{}, ""},
+		{&embedded{}, ""},
+		{fmt.Errorf("timeout: %w", embedded{}), ""},
+		{&wrapper{}, ""},
+		{errors.Join(status(503), struct{ error }{}), "server_error"},
+		{errors.Join(struct{ *statusPointer }{}, status(503)), ""},
 	} {
 		if got := classesOf(new(Policy), tt.err); got != tt.want {
 			t.Errorf("%T is %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }
+
+// TestUnsoundErrors classifies errors whose methods panic, as package fmt prints
+// them: the call goes on, and nothing is known of the error.
+func TestUnsoundErrors(t *testing.T) {
+	unsound := map[string]error{
+		"Error":      struct{ error }{},
+		"Unwrap":     embedded{},
+		"StatusCode": struct{ *statusPointer }{},
+		"nil inside": &wrapper{},
+		"Is":         panicking{is: true},
+		"As":         panicking{as: true},
+	}
+	for name, err := range unsound {
+		for _, p := range []*Policy{
+			{},
+			{RetryOn: []Class{ClassTransient}},
+			{AbortOn: []Class{ClassCanceled}},
+			{Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: ActionRetry}}},
+			{Classes: []ErrorClass{{Class: "mine", As: []func(error) bool{As[*statusPointer]}, Action: ActionRetry}}},
+			{Classes: []ErrorClass{{Class: "mine", Pattern: regexp.MustCompile("x"), Action: ActionRetry}}},
+			{GRPC: func(err error) (uint32, bool) { _, ok := errors.AsType[code](err); return 0, ok }},
+		} {
+			if got, want := p.Retries(err), len(p.RetryOn) == 0; got != want {
+				t.Errorf("%s: retried: %v by %+v", name, got, p)
+			}
+		}
+		call := (&Policy{Schedule: Schedule{MaxAttempts: 1}}).Begin()
+		if got := call.Next(t.Context(), err); got == nil {
+			t.Errorf("%s: the only attempt was retried", name)
+		}
+		call.End()
+	}
+}
+
+// panicking is an error whose methods for errors.Is or errors.As panic.
+type panicking struct{ is, as bool }
+
+func (p panicking) Error() string { return "unsound" }
+func (p panicking) Is(error) bool { return p.is && *(*bool)(nil) }
+func (p panicking) As(any) bool   { return p.as && *(*bool)(nil) }
 
 // TestWords reads texts, in which a number alone proves nothing.
 func TestWords(t *testing.T) {

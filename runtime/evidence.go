@@ -34,7 +34,7 @@ type facts struct {
 
 	text   error // whose text may be read, or nil
 	read   bool  // it has been
-	opaque bool  // see maxErrors
+	opaque bool  // see maxErrors and unsound
 	errors int   // visited
 }
 
@@ -48,6 +48,7 @@ const maxErrors = 1 << 14
 // errors.As for each question.
 func (p *Policy) inspect(err error) (f facts) {
 	f.text = err
+	defer f.unsound()
 	f.walk(err, false)
 	if f.opaque || err == nil {
 		return f
@@ -71,8 +72,42 @@ func (p *Policy) inspect(err error) (f facts) {
 // whatever the error is.
 func (f *facts) timedOut() { f.typed, f.timeout, f.expired = true, true, true }
 
+// unsound makes a tree opaque in which a method has panicked, as the methods that
+// a struct gets from an embedded nil do. It is deferred by all that calls methods
+// of the callee's errors: as for package fmt, they are no part of the operation,
+// whose panics are never recovered.
+func (f *facts) unsound() {
+	if recover() != nil {
+		f.opaque = true
+	}
+}
+
 // is reports whether errors.Is(err, target) holds.
-func (f *facts) is(err, target error) bool { return !f.opaque && errors.Is(err, target) }
+func (f *facts) is(err, target error) bool {
+	if f.opaque {
+		return false
+	}
+	defer f.unsound()
+	return errors.Is(err, target)
+}
+
+// as reports whether the test holds, which calls errors.As.
+func (f *facts) as(err error, test func(error) bool) bool {
+	if f.opaque {
+		return false
+	}
+	defer f.unsound()
+	return test(err)
+}
+
+// legible returns the text, if there is one that may be read.
+func (f *facts) legible() (text string, ok bool) {
+	if f.text == nil || f.opaque {
+		return "", false
+	}
+	defer f.unsound()
+	return f.text.Error(), true
+}
 
 // walk visits the tree of err. inside reports whether a net.Error wraps it.
 func (f *facts) walk(err error, inside bool) {
