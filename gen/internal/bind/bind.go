@@ -52,6 +52,7 @@ type Func struct {
 	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
 	HasError bool   // the last result is an error
 	Command  bool   // the only result is a command: its method Err returns the error of the call
+	Nilable  bool   // the command is a pointer or an interface, and nil if a mock returns none
 	// TakesError reports whether a new command can be made to hold an error.
 	TakesError bool
 	// NoFailure says why no result shows that a call has failed. It is empty where

@@ -72,6 +72,16 @@ func takesError(t types.Type) bool {
 		sig.Params().Len() == 1 && isError(sig.Params().At(0).Type())
 }
 
+// isNilable reports whether a value of type t is compared with nil before a method
+// is called on it.
+func isNilable(t types.Type) bool {
+	if _, param := types.Unalias(t).(*types.TypeParam); param {
+		return false
+	}
+	_, pointer := t.Underlying().(*types.Pointer)
+	return pointer || types.IsInterface(t)
+}
+
 // methodsOf returns the exported methods of a value of type t that is a variable.
 func methodsOf(t types.Type) (methods []*types.Func) {
 	if _, pointer := t.Underlying().(*types.Pointer); !pointer && !types.IsInterface(t) {

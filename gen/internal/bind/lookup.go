@@ -229,7 +229,7 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 	switch results := obj.Signature().Results(); {
 	case f.HasError:
 	case results.Len() == 1 && b.recv.isCommand(results.At(0).Type()):
-		f.Command = true
+		f.Command, f.Nilable = true, isNilable(results.At(0).Type())
 		f.TakesError = takesError(results.At(0).Type()) && strings.HasPrefix(string(f.Results[0].Type), "*")
 	default:
 		f.NoFailure = b.recv.noFailure(obj)

@@ -29,7 +29,7 @@ var (
 		Results: []bind.Param{{Name: "n", Type: "int"}, {Name: "err", Type: "error"}},
 	}
 	command = bind.Func{
-		Name: "Do", Ctx: 0, Request: -1, Command: true, TakesError: true,
+		Name: "Do", Ctx: 0, Request: -1, Command: true, Nilable: true, TakesError: true,
 		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "args", Type: "any"}}, Variadic: true,
 		Results: []bind.Param{{Type: "*Cmd"}},
 	}

@@ -6,21 +6,28 @@ import (
 
 // failure returns the expression of the error that the results of an attempt
 // amount to, where the callee does not return it: that of a command, or that of a
-// check. always is false where it is evaluated only if the callee has returned no
-// error. It returns nil where the error of the callee is all there is.
-func (b body) failure() (expr *jen.Statement, always bool) {
+// check. If cond is not nil, it is evaluated only under that condition, and there
+// is no error before. It returns nil where the error of the callee is all there
+// is.
+func (b body) failure() (expr, cond *jen.Statement) {
 	results := ids(b.l.results)
 	check := b.use.Check
 	switch {
 	case check.Name != "":
 		if b.fn.HasError && !check.Error {
+			cond = b.succeeded()
+		}
+		if b.fn.HasError && !check.Error {
 			results = results[:len(results)-1]
 		}
-		return jen.Id(check.Name).Add(typeArgs(check.Params)).Call(results...), !b.fn.HasError || check.Error
+		return jen.Id(check.Name).Add(typeArgs(check.Params)).Call(results...), cond
 	case b.fn.Command:
-		return jen.Add(results[0]).Dot("Err").Call(), true
+		if b.fn.Nilable {
+			cond = jen.Add(results[0]).Op("!=").Nil()
+		}
+		return jen.Add(results[0]).Dot("Err").Call(), cond
 	}
-	return nil, false
+	return nil, nil
 }
 
 // first emits an attempt with variables of its own, and what follows a success:
@@ -33,9 +40,10 @@ func (b body) failure() (expr *jen.Statement, always bool) {
 // The error of a command, and that of a check, follow the call:
 //
 //	cmd := s.next.Get(ctx, key)		user, err := s.next.Get(ctx, id)
-//	err := cmd.Err()			if err == nil {
-//							err = checkGet(user)
-//						}
+//	var err error				if err == nil {
+//	if cmd != nil {					err = checkGet(user)
+//		err = cmd.Err()			}
+//	}
 func (b body) first(call *jen.Statement, then ...jen.Code) []jen.Code {
 	assign, assignErr := ":=", "="
 	if b.l.named {
@@ -45,41 +53,44 @@ func (b body) first(call *jen.Statement, then ...jen.Code) []jen.Code {
 		assignErr = ":="
 	}
 	code := []jen.Code{b.results().Op(assign).Add(call)}
-	switch failure, always := b.failure(); {
+	switch failure, cond := b.failure(); {
 	case failure == nil:
-	case always:
+	case cond == nil:
 		code = append(code, b.err().Op(assignErr).Add(failure))
 	default:
-		code = append(code, b.ifNoError(failure))
+		if !b.fn.HasError {
+			code = append(code, jen.Var().Add(b.err()).Error())
+		}
+		code = append(code, b.failIf(cond, failure))
 	}
 	return append(code, jen.If(b.err().Op("==").Nil()).Block(then...))
 }
 
 // try emits an attempt whose results are declared already, and what follows if
-// the condition success holds as well:
+// the condition success holds as well. There is no error before it:
 //
 //	if user, err = s.next.Get(…); err == nil {
 //		return user, nil
 //	}
 func (b body) try(call, success *jen.Statement, then ...jen.Code) []jen.Code {
 	attempt := b.results().Op("=").Add(call)
-	switch failure, always := b.failure(); {
+	switch failure, cond := b.failure(); {
 	case failure == nil:
 		return []jen.Code{jen.If(attempt, success).Block(then...)}
-	case always:
+	case cond == nil:
 		return []jen.Code{attempt, jen.If(b.err().Op("=").Add(failure), success).Block(then...)}
 	default:
-		return []jen.Code{attempt, b.ifNoError(failure), jen.If(success).Block(then...)}
+		return []jen.Code{attempt, b.failIf(cond, failure), jen.If(success).Block(then...)}
 	}
 }
 
-// ifNoError emits
+// failIf emits
 //
 //	if err == nil {
 //		err = checkGet(user)
 //	}
-func (b body) ifNoError(failure *jen.Statement) jen.Code {
-	return jen.If(b.succeeded()).Block(b.err().Op("=").Add(failure))
+func (b body) failIf(cond, failure *jen.Statement) jen.Code {
+	return jen.If(cond).Block(b.err().Op("=").Add(failure))
 }
 
 func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
