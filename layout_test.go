@@ -30,10 +30,10 @@ var floors = map[string][]string{
 	"runtime/job": {"runtime"},
 	// Calls that survive their process need a store; most calls do not.
 	"runtime/durable": {"runtime", "runtime/job"},
-	// Messages of the file check, the generator and the command guess and show
-	// alike.
+	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
-	"internal/excerpt":  {},
+	// Both commands print problems in one form, of which policy files know theirs.
+	"internal/diagnostic": {"policy/rules"},
 	// Both commands load packages through the go command.
 	"internal/gocommand": {},
 	// Both commands have commands, help and completion.
@@ -58,7 +58,7 @@ var floors = map[string][]string{
 	// text, which nobody else needs.
 	"policy/internal/syntax": {},
 	"policy": {
-		"internal/excerpt", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime",
+		"internal/diagnostic", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime",
 		"runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
@@ -72,7 +72,7 @@ var floors = map[string][]string{
 	// JSON Schema.
 	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
 	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "policy", "policy/format", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/excerpt", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime"},

@@ -48,7 +48,7 @@ func (r *Result) Commit() error {
 			os.Remove(s.temp)
 		}
 	}()
-	var stale []string
+	var stale []*Output
 	var errs []error
 	for i := range r.Files {
 		f := &r.Files[i]
@@ -58,7 +58,7 @@ func (r *Result) Commit() error {
 		case !f.Changed():
 			f.Done = true
 		case f.New == nil:
-			stale = append(stale, path)
+			stale = append(stale, f)
 		default:
 			real, err := atomicfile.Resolve(path) // a symbolic link stays
 			var temp string
@@ -82,10 +82,12 @@ func (r *Result) Commit() error {
 		}
 		steps = steps[1:]
 	}
-	for _, path := range stale {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("%s cannot be removed: %w", relative(r.Dir, path), cause(err)))
+	for _, f := range stale {
+		if err := os.Remove(absolute(r.Dir, f.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("%s cannot be removed: %w", f.Path, cause(err)))
+			continue
 		}
+		f.Done = true
 	}
 	return errors.Join(errs...)
 }

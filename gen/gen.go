@@ -63,7 +63,7 @@ type Output struct {
 	Path string // relative to Result.Dir
 	Old  []byte // nil: does not exist
 	New  []byte // nil: to be removed, because its policy file is gone
-	Done bool   // Commit has written New, or found it in place
+	Done bool   // Commit has written or removed the file, or found it up to date
 }
 
 // Changed reports whether the file has to be written or removed.

@@ -81,7 +81,7 @@ func touched(r *Result) []string {
 	var names []string
 	for _, f := range r.Files {
 		name := absolute(r.Dir, f.Path)
-		if text, err := os.ReadFile(name); f.Done && (err != nil || !bytes.Equal(text, f.New)) {
+		if text, err := os.ReadFile(name); f.Done && f.New != nil && (err != nil || !bytes.Equal(text, f.New)) {
 			names = append(names, name)
 		}
 	}

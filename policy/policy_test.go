@@ -57,7 +57,7 @@ func TestErr(t *testing.T) {
 			t.Errorf("%s: no problem", name)
 		}
 		var got bytes.Buffer
-		policy.Print(&got, problems, map[string][]byte{base: text})
+		policy.Print(&got, problems, map[string][]byte{base: text}, false)
 		out := strings.TrimSuffix(name, ".yaml") + ".out"
 		if *update {
 			if err := os.WriteFile(out, got.Bytes(), 0o666); err != nil {
@@ -209,7 +209,7 @@ func checkProblems(t *testing.T, text []byte, file *policy.File, problems []poli
 		t.Errorf("file %v with problems %v", file, problems)
 	}
 	var out bytes.Buffer
-	policy.Print(&out, problems, map[string][]byte{"f": text})
+	policy.Print(&out, problems, map[string][]byte{"f": text}, true)
 }
 
 // TestHostile: what is made to take long or much does not.

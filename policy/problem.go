@@ -2,12 +2,11 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/retrygen/retrygen/internal/excerpt"
+	"github.com/retrygen/retrygen/internal/diagnostic"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -27,14 +26,15 @@ type Problem struct {
 	Paste    string // lines of a policy file that are part of the text, or ""
 }
 
-// String returns the problem as file:line:col: text [rule], with "warning: " or
-// "info: " before the text of what does not fail the run.
-func (p Problem) String() string {
-	kind := ""
-	if p.Severity != rules.Error {
-		kind = p.Severity.String() + ": "
+// String returns the problem as file:line:col: severity: text [rule].
+func (p Problem) String() string { return p.diagnostic().String() }
+
+// diagnostic returns the problem in the form in which it is printed.
+func (p Problem) diagnostic() diagnostic.Diagnostic {
+	return diagnostic.Diagnostic{
+		File: p.File, Line: p.Line, Col: p.Col, Width: p.Width,
+		Severity: p.Severity, Text: p.Text, Rule: p.Rule, Paste: p.Paste,
 	}
-	return fmt.Sprintf("%s:%d:%d: %s%s [%s]", p.File, p.Line, p.Col, kind, p.Text, p.Rule)
 }
 
 // Sort orders problems by file, place and rule.
@@ -47,21 +47,25 @@ func Sort(problems []Problem) {
 	})
 }
 
-// Print writes each problem with the line of its file, a caret under the place,
-// and the lines to paste. sources holds the text of the files by name; without it only the
-// problem is printed.
-func Print(w io.Writer, problems []Problem, sources map[string][]byte) {
-	lines := map[string]excerpt.Lines{}
+// Print prints each problem with the line of its file, carets under the place,
+// and the lines to paste, in color for a terminal if color is set. sources holds
+// the text of the files by name; of a file that it does not hold no line is
+// printed.
+func Print(w io.Writer, problems []Problem, sources map[string][]byte, color bool) {
+	out := diagnostic.Printer{W: w, Color: color, Source: func(file string) []byte { return sources[file] }}
 	for _, p := range problems {
-		fmt.Fprintln(w, p)
-		if lines[p.File] == nil {
-			lines[p.File] = excerpt.LinesOf(sources[p.File])
-		}
-		lines[p.File].Print(w, p.Line, p.Col, p.Width)
-		for line := range strings.Lines(p.Paste) {
-			fmt.Fprint(w, "      "+line)
-		}
+		out.Print(p.diagnostic())
 	}
+}
+
+// Summary counts problems by severity: 3 errors, 1 warning. It is empty if there
+// are none.
+func Summary(problems []Problem) string {
+	var list []diagnostic.Diagnostic
+	for _, p := range problems {
+		list = append(list, p.diagnostic())
+	}
+	return diagnostic.Summary(list)
 }
 
 // AtLeast returns the problems of a severity and above.

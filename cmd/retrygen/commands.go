@@ -23,7 +23,7 @@ import (
 
 // checkFiles checks policy files without any Go code.
 func checkFiles(flags *flag.FlagSet) cli.Run {
-	var c checker
+	c := checker{color: cli.ColorFlag(flags)}
 	flags.BoolVar(&c.json, "json", false, "print problems as JSON, for scripts")
 	flags.StringVar(&c.sarif, "sarif", "", "also write problems as SARIF to `file`; - prints only that")
 	flags.BoolVar(&c.strict, "strict", false, "exit with 1 on warnings, too")
@@ -35,6 +35,7 @@ func checkFiles(flags *flag.FlagSet) cli.Run {
 type checker struct {
 	json, strict, info bool
 	sarif              string
+	color              *cli.Color
 }
 
 func (c *checker) run(args []string, stdout, stderr io.Writer) int {
@@ -59,7 +60,8 @@ func (c *checker) run(args []string, stdout, stderr io.Writer) int {
 			return fail(stderr, err)
 		}
 	case c.sarif != "-":
-		policy.Print(stdout, found, sources)
+		policy.Print(stdout, found, sources, c.color.On(stdout))
+		summarize(stderr, found)
 	}
 	fatal := rules.Error
 	if c.strict {
@@ -164,7 +166,7 @@ func writeJSON(w io.Writer, value any) error {
 
 // explain describes a rule, or what a policy means.
 func explain(flags *flag.FlagSet) cli.Run {
-	var e explainer
+	e := explainer{color: cli.ColorFlag(flags)}
 	flags.StringVar(&e.file, "f", gen.SourceName, "the policy `file` of the policy")
 	flags.BoolVar(&e.svg, "svg", false, "draw the schedule of the policy as an SVG image")
 	return func(args []string, stdout, stderr io.Writer) int {
@@ -180,8 +182,9 @@ func explain(flags *flag.FlagSet) cli.Run {
 
 // An explainer is the command explain with its flags.
 type explainer struct {
-	file string
-	svg  bool
+	file  string
+	svg   bool
+	color *cli.Color
 }
 
 // printRules lists the rules about policy files.
@@ -227,7 +230,7 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return fail(stderr, err)
 	case resolved == nil:
-		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{e.file: text})
+		policy.Print(stderr, policy.AtLeast(rules.Warning, all), map[string][]byte{e.file: text}, e.color.On(stderr))
 		return cli.Problems
 	}
 	var names []string

@@ -21,9 +21,11 @@ import (
 func formatFiles(flags *flag.FlagSet) cli.Run {
 	var f formatter
 	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
+	f.color = cli.ColorFlag(flags)
 	flags.BoolVar(&f.write, "w", false, "rewrite the files")
 	return func(args []string, stdout, stderr io.Writer) int {
 		f.stdout, f.stderr = stdout, stderr
+		defer func() { summarize(stderr, f.found) }()
 		if len(args) > 0 {
 			return f.files(args)
 		}
@@ -39,7 +41,7 @@ func formatFiles(flags *flag.FlagSet) cli.Run {
 }
 
 // files formats files, and those of folders.
-func (f formatter) files(args []string) int {
+func (f *formatter) files(args []string) int {
 	status := cli.OK
 	for _, arg := range args {
 		files, err := policyFiles(arg)
@@ -59,16 +61,19 @@ func (f formatter) files(args []string) int {
 
 type formatter struct {
 	diff, write    bool
+	color          *cli.Color
 	stdout, stderr io.Writer
+	found          []policy.Problem
 }
 
 // format formats one file. A file with problems is unchanged; the others are
 // not affected.
-func (f formatter) format(name string, text []byte) (status int) {
+func (f *formatter) format(name string, text []byte) (status int) {
 	formatted, found := format.Source(name, text)
 	switch {
 	case len(found) > 0:
-		policy.Print(f.stderr, found, map[string][]byte{name: text})
+		policy.Print(f.stderr, found, map[string][]byte{name: text}, f.color.On(f.stderr))
+		f.found = append(f.found, found...)
 		return cli.Problems
 	case !f.diff && !f.write:
 		f.stdout.Write(formatted)

@@ -20,9 +20,15 @@ import (
 // A mode is what happens to generated code. The zero mode writes it.
 type mode struct{ check, diff, names, json bool }
 
+// A config is what every command that loads packages is configured by.
+type config struct {
+	gen.Config
+	color *cli.Color
+}
+
 // configFlags defines the flags of every command that loads packages.
-func configFlags(flags *flag.FlagSet) *gen.Config {
-	var c gen.Config
+func configFlags(flags *flag.FlagSet) *config {
+	c := config{color: cli.ColorFlag(flags)}
 	flags.StringVar(&c.Dir, "C", ".", "run in `folder`")
 	flags.StringVar(&c.Tags, "tags", "", "build `tags`, as for go build")
 	flags.BoolVar(&c.Strict, "strict", false, "treat warnings as errors")
@@ -48,7 +54,7 @@ func generate(flags *flag.FlagSet) cli.Run {
 }
 
 // run generates, and prints or writes as the mode says.
-func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, stdout, stderr io.Writer) int {
+func (m mode) run(ctx context.Context, config *config, patterns []string, stdout, stderr io.Writer) int {
 	result, err := new(gen.Result), misspelled(config.Dir, patterns)
 	if err == nil {
 		result, err = generated(ctx, config, patterns, stderr)
@@ -67,11 +73,14 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 	if m.json {
 		err = errors.Join(err, writeJSON(stdout, report(result, err)))
 	} else {
-		m.print(result, stdout, stderr)
-		if err == nil && writes {
+		m.print(config, result, stdout, stderr)
+		if writes {
 			printRemoved(stderr, result)
+		}
+		if err == nil && writes {
 			requirement(stderr, config.Dir, result.Files)
 		}
+		summarize(stderr, result.Problems)
 	}
 	switch {
 	case err != nil:
@@ -83,8 +92,8 @@ func (m mode) run(ctx context.Context, config *gen.Config, patterns []string, st
 }
 
 // print prints what a run has found, and what it would write.
-func (m mode) print(result *gen.Result, stdout, stderr io.Writer) {
-	printProblems(stderr, result)
+func (m mode) print(config *config, result *gen.Result, stdout, stderr io.Writer) {
+	config.printProblems(stderr, result)
 	printCoverage(stderr, result)
 	switch {
 	case m.names:
@@ -99,11 +108,11 @@ func (m mode) print(result *gen.Result, stdout, stderr io.Writer) {
 	}
 }
 
-// printRemoved prints which files a run has removed: nobody asked for it by
-// name.
+// printRemoved prints which files a run has removed, since no argument names
+// them.
 func printRemoved(stderr io.Writer, result *gen.Result) {
 	for _, f := range result.Files {
-		if f.Action() == "remove" {
+		if f.Done && f.Action() == "remove" {
 			fmt.Fprintf(stderr, "retrygen: removed %s: there is no %s next to it\n", f.Path, gen.SourceName)
 		}
 	}
@@ -111,8 +120,8 @@ func printRemoved(stderr io.Writer, result *gen.Result) {
 
 // printProblems prints the problems, and which of several policy files they
 // keep from being generated.
-func printProblems(stderr io.Writer, result *gen.Result) {
-	policy.Print(stderr, result.Problems, result.Sources)
+func (c *config) printProblems(stderr io.Writer, result *gen.Result) {
+	policy.Print(stderr, result.Problems, result.Sources, c.color.On(stderr))
 	for _, name := range result.Misnamed {
 		fmt.Fprintf(stderr, "retrygen: %s is not read: rename it to %s\n", name, gen.SourceName)
 	}
@@ -132,6 +141,13 @@ func printProblems(stderr io.Writer, result *gen.Result) {
 	fmt.Fprintf(stderr, "retrygen: %d of %d policy files %s nothing: %s\n", n, result.Policies, verb, names)
 }
 
+// summarize prints how many problems there are, if there are any.
+func summarize(stderr io.Writer, problems []policy.Problem) {
+	if len(problems) > 0 {
+		fmt.Fprintln(stderr, "retrygen:", policy.Summary(problems))
+	}
+}
+
 // printCoverage prints how many methods of a bound type are retried where more
 // may be wanted: of types whose output changes, or cannot be generated.
 func printCoverage(stderr io.Writer, result *gen.Result) {
@@ -147,8 +163,8 @@ func printCoverage(stderr io.Writer, result *gen.Result) {
 }
 
 // generated runs the generator, with progress on a terminal.
-func generated(ctx context.Context, config *gen.Config, patterns []string, stderr io.Writer) (*gen.Result, error) {
-	c := *config
+func generated(ctx context.Context, config *config, patterns []string, stderr io.Writer) (*gen.Result, error) {
+	c := config.Config
 	c.Patterns = patterns
 	var err error
 	if c.Dir, err = absolute(c.Dir); err != nil {
@@ -157,9 +173,9 @@ func generated(ctx context.Context, config *gen.Config, patterns []string, stder
 	if cache, err := os.UserCacheDir(); err == nil {
 		c.Cache = filepath.Join(cache, "retrygen")
 	}
-	p := newProgress(stderr)
-	defer p.end()
-	c.Progress = p.step
+	p := cli.NewProgress("retrygen", stderr)
+	defer p.End()
+	c.Progress = p.Step
 	result, err := gen.Generate(ctx, c)
 	if err != nil && ctx.Err() != nil {
 		err = errors.New("interrupted: nothing was written")

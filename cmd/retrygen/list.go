@@ -27,7 +27,7 @@ func list(flags *flag.FlagSet) cli.Run {
 		if err != nil {
 			return fail(stderr, err)
 		}
-		printProblems(stderr, result)
+		config.printProblems(stderr, result)
 		switch {
 		case *asJSON:
 			err = writeJSON(stdout, boundInJSON(result.Bound))
@@ -35,6 +35,9 @@ func list(flags *flag.FlagSet) cli.Run {
 			err = printBound(stdout, result.Bound, result.Coverage)
 		default:
 			printCoverage(stderr, result)
+		}
+		if !*asJSON {
+			summarize(stderr, result.Problems)
 		}
 		switch {
 		case err != nil:

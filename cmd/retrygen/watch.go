@@ -27,7 +27,7 @@ func watch(flags *flag.FlagSet) cli.Run {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
 		w := watcher{config: config, stdout: stdout, stderr: stderr, stop: stop}
-		if err := gen.Watch(ctx, *config, func() *gen.Result { return w.generate(ctx) }); err != nil {
+		if err := gen.Watch(ctx, config.Config, func() *gen.Result { return w.generate(ctx) }); err != nil {
 			return fail(stderr, err)
 		}
 		return w.status
@@ -36,7 +36,7 @@ func watch(flags *flag.FlagSet) cli.Run {
 
 // A watcher is the command watch while it runs.
 type watcher struct {
-	config         *gen.Config
+	config         *config
 	stdout, stderr io.Writer
 	stop           func()
 	status         int
@@ -63,8 +63,9 @@ func (w *watcher) generate(ctx context.Context) *gen.Result {
 		w.started = true
 		fmt.Fprintf(w.stdout, "watching %s and the Go files of their packages; press Ctrl-C to stop\n", count(result.Policies, "policy file"))
 	}
-	printProblems(w.stderr, result)
+	w.config.printProblems(w.stderr, result)
 	printCoverage(w.stderr, result)
+	summarize(w.stderr, result.Problems)
 	changed := result.Changed()
 	if err := result.Commit(); err != nil {
 		fail(w.stderr, err)

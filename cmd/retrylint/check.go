@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
@@ -35,6 +36,7 @@ type checkConfig struct {
 	github   bool   // findings as annotations of GitHub
 	disable  string // rules that are not reported, with commas between them
 	baseline string // a file of findings that are not reported
+	color    *cli.Color
 	args     []string
 }
 
@@ -42,7 +44,7 @@ type checkConfig struct {
 type finding struct {
 	at, end token.Position
 	rule    string
-	text    string
+	text    string // without the rule
 	edits   []edit // fix it
 
 	severity rules.Severity
@@ -52,7 +54,7 @@ type finding struct {
 // files, and prints what it finds, sorted. It returns how many findings there
 // are. With some packages not compiled it prints what the others have, and is an
 // error all the same; no file is changed then.
-func check(config checkConfig, stdout io.Writer) (int, error) {
+func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 	dir, err := filepath.Abs(config.dir)
 	if err != nil {
 		return 0, err
@@ -62,7 +64,7 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 	}
 	findings, err := config.find(dir)
 	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix && !config.diff && config.baseline == "" {
-		return len(findings), errors.Join(config.print(findings, stdout, dir), err)
+		return len(findings), errors.Join(config.print(findings, stdout, stderr, dir), err)
 	}
 	if err != nil {
 		return 0, err
@@ -75,14 +77,17 @@ func check(config checkConfig, stdout io.Writer) (int, error) {
 		if config.diff {
 			return len(findings), nil
 		}
-		if fixed {
-			// What is left has another place now.
+		for _, file := range fixed {
+			fmt.Fprintln(stderr, "retrylint: fixed", placed(file, dir))
+		}
+		if len(fixed) > 0 {
+			// The other findings are on other lines now.
 			if findings, err = config.find(dir); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := config.print(findings, stdout, dir); err != nil {
+	if err := config.print(findings, stdout, stderr, dir); err != nil {
 		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	return len(findings), nil
@@ -145,8 +150,8 @@ func (config checkConfig) find(dir string) ([]finding, error) {
 	return findings, nil
 }
 
-// print writes the findings in the forms that are asked for.
-func (config checkConfig) print(findings []finding, stdout io.Writer, dir string) error {
+// print prints the findings in the forms that the flags select.
+func (config checkConfig) print(findings []finding, stdout, stderr io.Writer, dir string) error {
 	if config.sarif != "" {
 		if err := writeSARIF(config.sarif, stdout, findings, dir); err != nil || config.sarif == "-" {
 			return err
@@ -155,12 +160,12 @@ func (config checkConfig) print(findings []finding, stdout io.Writer, dir string
 	if config.json {
 		return printJSON(stdout, findings, dir)
 	}
+	if !config.github {
+		printText(findings, dir, config.color.On(stdout), stdout, stderr)
+		return nil
+	}
 	for _, f := range findings {
-		if config.github {
-			f.annotate(stdout, dir)
-		} else {
-			f.print(stdout, dir)
-		}
+		f.annotate(stdout, dir)
 	}
 	return nil
 }
@@ -178,7 +183,9 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 		_, problems := policy.Check(name, text)
 		for _, p := range policy.AtLeast(rules.Warning, problems) {
 			at := token.Position{Filename: name, Line: p.Pos.Line, Column: p.Pos.Col}
-			findings = append(findings, finding{at: at, rule: p.Rule, text: p.Text + " (" + p.Rule + ")", severity: p.Severity})
+			end := at
+			end.Column += p.Width
+			findings = append(findings, finding{at: at, end: end, rule: p.Rule, text: p.Text, severity: p.Severity})
 		}
 	}
 	return findings, nil
@@ -223,7 +230,7 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 		}
 		for _, d := range action.Diagnostics {
 			fset := action.Package.Fset
-			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: d.Message, severity: lint.SeverityOf(d.Category)}
+			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: textOf(d), severity: lint.SeverityOf(d.Category)}
 			if d.End.IsValid() {
 				f.end = fset.Position(d.End)
 			}
@@ -238,6 +245,20 @@ func checkPackages(config checkConfig, patterns []string, dir string) (findings 
 		return findings, left
 	}
 	return findings, nil
+}
+
+// textOf returns the message of a diagnostic without its rule, which the message
+// ends in since go vet prints nothing else. Rules that refine the text are kept.
+func textOf(d analysis.Diagnostic) string {
+	i := strings.LastIndex(d.Message, " ("+d.Category)
+	if i < 0 {
+		return d.Message
+	}
+	text, rules := d.Message[:i], strings.TrimSuffix(d.Message[i:], ")")
+	if _, also, ok := strings.Cut(rules, ", "); ok {
+		text += " (see also " + also + ")"
+	}
+	return text
 }
 
 // An uncompiled tells of packages that were not checked because they, or what they import,

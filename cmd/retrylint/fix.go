@@ -7,7 +7,6 @@ import (
 	"go/format"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -35,10 +34,10 @@ func editsOf(d analysis.Diagnostic, offset func(analysis.TextEdit) (file string,
 	return edits
 }
 
-// fix applies the fixes of findings to their files, or, if dry, only shows what
-// would change. It reports whether there was a fix. Of fixes that overlap the
-// first counts.
-func fix(findings []finding, dry bool, stdout io.Writer, dir string) (fixed bool, err error) {
+// fix applies the fixes of findings to their files, or, if dry, only prints what
+// would change to stdout. It returns the files that have a fix. Of fixes that
+// overlap the first counts.
+func fix(findings []finding, dry bool, stdout io.Writer, dir string) (fixed []string, err error) {
 	byFile := map[string][]edit{}
 	for _, f := range findings {
 		if slices.ContainsFunc(f.edits, func(e edit) bool { return slices.ContainsFunc(byFile[e.file], e.overlaps) }) {
@@ -56,27 +55,24 @@ func fix(findings []finding, dry bool, stdout io.Writer, dir string) (fixed bool
 	for _, file := range files {
 		before, err := os.ReadFile(file)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		after, err := layOut(before, apply(before, byFile[file]))
 		if err != nil {
-			return false, fmt.Errorf("%s: fixed, it would not parse: %w", file, err)
+			return nil, fmt.Errorf("%s: fixed, it would not parse: %w", file, err)
 		}
 		if !dry {
 			if err := atomicfile.Write(file, after); err != nil {
-				return false, err
+				return nil, err
 			}
 			continue
 		}
-		name := file
-		if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
-			name = filepath.ToSlash(rel)
-		}
+		name := placed(file, dir)
 		if _, err := stdout.Write(diff.Diff(name, before, name, after)); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	return len(files) > 0, nil
+	return files, nil
 }
 
 func (e edit) overlaps(other edit) bool {

@@ -83,7 +83,7 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 
 // lintPackages checks packages and policy files.
 func lintPackages(flags *flag.FlagSet) cli.Run {
-	var config checkConfig
+	config := checkConfig{color: cli.ColorFlag(flags)}
 	var enable string
 	flags.StringVar(&config.dir, "C", ".", "run in `folder`")
 	flags.StringVar(&config.baseline, "baseline", "", "do not report the findings of `file`; write it if it does not exist")
@@ -101,7 +101,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 		if err := config.validate(enable); err != nil {
 			return fail(stderr, err)
 		}
-		n, err := check(config, stdout)
+		n, err := check(config, stdout, stderr)
 		switch {
 		case err != nil:
 			fmt.Fprintln(stderr, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -13,30 +12,50 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/retrygen/retrygen/internal/excerpt"
+	"github.com/retrygen/retrygen/internal/diagnostic"
 )
 
-// placed returns the file of a finding as seen from dir.
-func (f finding) placed(dir string) string {
-	if rel, err := filepath.Rel(dir, f.at.Filename); err == nil && filepath.IsLocal(rel) {
+// placed returns the path of the file of a finding from dir, if it is below dir.
+func (f finding) placed(dir string) string { return placed(f.at.Filename, dir) }
+
+func placed(file, dir string) string {
+	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
-	return f.at.Filename
+	return file
 }
 
-// print writes file:line:col: text, the line, and a caret.
-func (f finding) print(w io.Writer, dir string) {
-	at := token.Position{Filename: f.placed(dir), Line: f.at.Line, Column: f.at.Column} // no column behind a line comment
-	fmt.Fprintf(w, "%s: %s\n", at, f.text)
-	text, err := os.ReadFile(f.at.Filename)
-	if err != nil {
-		return // the message stands without its line
+// diagnostic returns the finding in the form in which it is printed as text.
+func (f finding) diagnostic(dir string) diagnostic.Diagnostic {
+	return diagnostic.Diagnostic{
+		File: f.placed(dir), Line: f.at.Line, Col: f.at.Column, Width: f.width(), // no column after a line comment
+		Severity: f.severity, Text: f.text, Rule: f.rule, Fixable: len(f.edits) > 0,
 	}
-	excerpt.Print(w, text, f.at.Line, f.at.Column, f.width())
 }
 
-// width is what a finding is long in bytes: 1 where it goes over the end of
-// its line.
+// printText prints the findings, and how many there are.
+func printText(findings []finding, dir string, color bool, stdout, stderr io.Writer) {
+	if len(findings) == 0 {
+		return
+	}
+	var list []diagnostic.Diagnostic
+	out := diagnostic.Printer{W: stdout, Color: color, Source: func(file string) []byte {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, filepath.FromSlash(file))
+		}
+		text, _ := os.ReadFile(file) // without it, the finding is printed without its line
+		return text
+	}}
+	for _, f := range findings {
+		d := f.diagnostic(dir)
+		out.Print(d)
+		list = append(list, d)
+	}
+	fmt.Fprintln(stderr, "retrylint:", diagnostic.Summary(list))
+}
+
+// width returns the length of a finding in bytes: 1 if it ends on another line
+// or its end is not known, 0 if it is a word.
 func (f finding) width() int {
 	if f.end.Line != f.at.Line {
 		return 1
@@ -44,7 +63,7 @@ func (f finding) width() int {
 	return f.end.Column - f.at.Column
 }
 
-// annotate writes a workflow command, which GitHub shows beside the line.
+// annotate writes a workflow command, which GitHub shows next to the line.
 func (f finding) annotate(w io.Writer, dir string) {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
@@ -63,10 +82,11 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 
 		Severity string `json:"severity"`
 		Text     string `json:"text"`
+		Fixable  bool   `json:"fixable"` // by -fix
 	}
 	records := make([]record, 0, len(findings))
 	for _, f := range findings {
-		records = append(records, record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text})
+		records = append(records, record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text, len(f.edits) > 0})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/retrygen/retrygen/internal/atomicfile"
 	"github.com/retrygen/retrygen/internal/sarif"
@@ -23,7 +22,7 @@ func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) e
 			l.Sources[f.at.Filename], _ = os.ReadFile(f.at.Filename)
 		}
 		l.Findings = append(l.Findings, sarif.Finding{
-			Rule: f.rule, Level: level(f.severity), Text: strings.TrimSuffix(f.text, " ("+f.rule+")"),
+			Rule: f.rule, Level: level(f.severity), Text: f.text,
 			File: f.at.Filename, Line: f.at.Line, Col: f.at.Column, Width: f.width(),
 		})
 	}
