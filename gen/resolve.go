@@ -35,6 +35,9 @@ func resolve(u *unit) *resolver {
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
 	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
+		if p.Durable != nil {
+			r.problem(p.Pos, "P909", "policy %s is durable, which is not generated yet: remove durable", p.Name)
+		}
 		if u.file.Counts(p.Budget) {
 			p.Budget = "" // a group has it
 		}

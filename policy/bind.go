@@ -24,6 +24,11 @@ type Use struct {
 	Idempotent rules.Idempotency
 	Fallback   Symbol // called with the same arguments and the error, or empty
 	Check      Symbol // called with the results, whose error it returns, or empty
+
+	// What [Binding.Step] resolves.
+	ID       []Symbol // parameters; nil: not written
+	StepName Symbol   // or empty
+	Formerly []Symbol // nil: not written
 }
 
 var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
@@ -32,7 +37,7 @@ var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
 var (
-	methodKeys  = []string{"policy", "idempotent", "fallback", "check"}
+	methodKeys  = []string{"policy", "idempotent", "fallback", "check", "id", "step", "formerly"}
 	bindingKeys = append([]string{"group", "unit", "methods"}, methodKeys...)
 )
 
@@ -132,6 +137,7 @@ func (d decoder) use(n *syntax.Node, u *Use) {
 			d.problem(e.Value.Span, "P102", "idempotent is true, false or key, not %s", kindOf(e.Value))
 		}
 	}
+	d.step(n, u)
 	u.Fallback = d.function(n, "fallback", "the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error")
 	u.Check = d.function(n, "check", "the name of a function of the package that takes the results of what is bound and returns an error")
 }

@@ -14,6 +14,7 @@ import (
 type Breaker struct {
 	Pos Pos
 	retry.BreakerPolicy
+	Store    bool   // its state is in the store of the durable runs, not in the process
 	From     Symbol // the Go variable that has the breaker and its settings, or empty
 	patterns []class
 }
@@ -21,7 +22,7 @@ type Breaker struct {
 // breakerKeys are the settings of a breaker, in the order of Explain.
 var breakerKeys = []string{
 	"failures", "failure_rate", "slow_rate", "slow_call", "min_calls", "window",
-	"open_for", "half_open_calls", "successes", "escalate_after", "count",
+	"open_for", "half_open_calls", "successes", "escalate_after", "count", "shared",
 }
 
 // breakers reads the section of that name.
@@ -54,6 +55,7 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	b.HalfOpenCalls = one(d, n, d.atLeastOne, "half_open_calls").value
 	b.Successes = one(d, n, d.atLeastOne, "successes").value
 	b.EscalateAfter = one(d, n, d.countOrZero, "escalate_after").value
+	b.Store = one(d, n, d.stored, "shared").value
 	b.patterns = one(d, n, d.classes, "count").value
 	for _, c := range b.patterns {
 		b.Count = append(b.Count, c.name)
@@ -94,6 +96,9 @@ func (d decoder) needRates(n *syntax.Node) {
 // Explain writes when the breaker opens, closes and escalates.
 func (b *Breaker) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "breaker %s (%s:%d)\n\n", b.Name, file, b.Pos.Line)
+	if b.Store {
+		fmt.Fprintln(w, "  is shared by all processes that use the store of the durable runs")
+	}
 	if b.From.Name != "" {
 		fmt.Fprintf(w, "  is the Go variable %s, which has the settings\n", b.From.Name)
 		return

@@ -52,7 +52,7 @@ func (r resolution) byDefaults(f rules.Finding) bool {
 func (d decoder) fileRules(root *syntax.Node, resolved []resolution, f *File) {
 	d.countsOutsideGroups(root, f)
 	d.countsUnbound(resolved, f)
-	for _, finding := range rules.CheckFile(f.model(root)) {
+	for _, finding := range rules.CheckFile(f.model(root, resolved)) {
 		d.add(place(root, finding), finding.Rule, finding.Severity, finding.Text)
 	}
 }
@@ -168,7 +168,7 @@ func (f *File) countedPolicies() map[string]string {
 }
 
 // model returns the file as the rules see it.
-func (f *File) model(root *syntax.Node) *rules.File {
+func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 	m := new(rules.File)
 	for _, s := range f.Scopes {
 		m.Scopes = append(m.Scopes, rules.Scope{Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit})
@@ -181,6 +181,9 @@ func (f *File) model(root *syntax.Node) *rules.File {
 		m.Errors = append(m.Errors, class)
 	}
 	for _, b := range f.Breakers {
+		if b.Store {
+			m.StoredBreakers = append(m.StoredBreakers, b.Name)
+		}
 		if b.From.Name != "" {
 			m.Elsewhere = append(m.Elsewhere, b.Name)
 			continue
@@ -189,6 +192,9 @@ func (f *File) model(root *syntax.Node) *rules.File {
 	}
 	for _, b := range f.Budgets {
 		m.Budgets = append(m.Budgets, b.Name)
+		if b.Store {
+			m.StoredBudgets = append(m.StoredBudgets, b.Name)
+		}
 		if b.Count != nil {
 			m.Counts = append(m.Counts, *b.Count)
 		}
@@ -209,17 +215,52 @@ func (f *File) model(root *syntax.Node) *rules.File {
 			}
 			return true
 		}
-		m.Policies = append(m.Policies, rules.Policy{Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written})
+		m.Policies = append(m.Policies, rules.Policy{
+			Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written,
+			Extends: parentOf(resolved[i].own), Durable: p.Durable, OnExhausted: p.OnExhausted, OnChanged: p.OnChanged,
+		})
 	}
-	for _, b := range f.Bindings {
-		one := rules.Binding{Symbol: b.Symbol, Policy: b.Policy, Idempotent: b.Idempotent, Group: b.Group.Name}
-		m.Bindings = append(m.Bindings, one)
-		for _, method := range b.Methods {
-			if method.Idempotent == rules.Unknown {
-				method.Idempotent = b.Idempotent
-			}
-			m.Bindings = append(m.Bindings, rules.Binding{Symbol: b.Symbol, Method: method.Name, Policy: method.Policy, Idempotent: method.Idempotent, Group: b.Group.Name})
-		}
+	for i := range f.Bindings {
+		m.Bindings = append(m.Bindings, f.Bindings[i].model()...)
 	}
 	return m
+}
+
+// model returns the binding, and each of its methods, as the rules see them.
+func (b *Binding) model() []rules.Binding {
+	list := []rules.Binding{b.Use.model(b.Symbol, "", b.Step(""))}
+	for _, m := range b.Methods {
+		if m.Idempotent == rules.Unknown {
+			m.Idempotent = b.Idempotent
+		}
+		step := b.Step(m.Name)
+		if m.IsPattern() {
+			step.Name.Name = ""
+		}
+		list = append(list, m.Use.model(b.Symbol, m.Name, step))
+	}
+	for i := range list {
+		list[i].Group = b.Group.Name
+	}
+	return list
+}
+
+func (u *Use) model(symbol, method string, s Step) rules.Binding {
+	b := rules.Binding{
+		Symbol: symbol, Method: method, Policy: u.Policy, Idempotent: u.Idempotent,
+		HasID: s.ID != nil, Step: s.Name.Name,
+	}
+	for _, older := range s.Formerly {
+		b.Formerly = append(b.Formerly, older.Name)
+	}
+	if u.ID != nil {
+		b.Written = append(b.Written, "id")
+	}
+	if u.StepName.Name != "" {
+		b.Written = append(b.Written, "step")
+	}
+	if u.Formerly != nil {
+		b.Written = append(b.Written, "formerly")
+	}
+	return b
 }

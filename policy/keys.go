@@ -83,6 +83,8 @@ func (r reporter) misplaced(e *syntax.Entry, where string) string {
 		switch {
 		case strategies[e.Key] != "":
 			return "write it under its strategy, as backoff: {" + strategies[e.Key] + value + "}}"
+		case slices.Contains(durableKeys, e.Key):
+			return "write it under durable, as durable: {" + e.Key + ": " + value + "}"
 		case e.Key == "policy":
 			return "write extends for the settings of another policy"
 		case slices.Contains(bindingKeys, e.Key):

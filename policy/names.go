@@ -48,11 +48,11 @@ var ofNames = []rules.Rule{
 		Related: []string{"P906", "P911"},
 	},
 	{
-		ID: "P906", Title: "time limit or key without a context", Severity: rules.Error,
-		Reports: "A policy with a time limit, or a binding with `idempotent: key`, serves a function without a " +
-			"`context.Context` or `*http.Request` parameter.",
+		ID: "P906", Title: "time limit, key or durable call without a context", Severity: rules.Error,
+		Reports: "A policy that is durable or has a time limit, or a binding with `idempotent: key`, serves a " +
+			"function without a `context.Context` or `*http.Request` parameter.",
 		Why: "A time limit reaches the function only through its context. Without one a hanging attempt runs " +
-			"on, and the caller waits for ever.",
+			"on, and the caller waits for ever. The durable run of a call is in its context, too.",
 		Wrong: "version: 1\n" +
 			"policies:\n" +
 			"  read: {timeout: 20s}\n" +
@@ -64,7 +64,7 @@ var ofNames = []rules.Rule{
 			"bind:\n" +
 			"  Fetch: read # func Fetch(ctx context.Context, id int) error",
 		NotReported: []string{
-			"Policies without time limits.",
+			"Policies without time limits that are not durable.",
 			"Functions that take an `*http.Request`, which carries a context, for time limits.",
 		},
 		Fix: "Add the parameter, or use a policy without time limits. Only the generator reports it, because " +
@@ -82,18 +82,6 @@ var ofNames = []rules.Rule{
 		},
 		Fix:     "Begin the file with `version: 1`.",
 		Related: []string{"P100"},
-	},
-	{
-		ID: "P909", Title: "setting that is not implemented yet", Severity: rules.Error,
-		Reports: "A reserved setting is used: `durable: true` or `on_exhausted: dead_letter`.",
-		Why:     "Ignoring it would lose work that the author believes to be stored.",
-		Wrong:   "version: 1\npolicies:\n  read: {on_exhausted: dead_letter}",
-		Right:   "version: 1\npolicies:\n  read: {on_exhausted: escalate}",
-		NotReported: []string{
-			"`durable: false`, which is the default.",
-		},
-		Fix:     "Remove the setting, or write `on_exhausted: fail` or `escalate`.",
-		Related: []string{"P101"},
 	},
 	{
 		ID: "P910", Title: "time limit on a stream", Severity: rules.Error,
@@ -204,5 +192,53 @@ var ofNames = []rules.Rule{
 		Fix: "Give the `http.Client` an `httpretry.Transport`, or bind a function that returns an error for " +
 			"such a status.",
 		Related: []string{"P701"},
+	},
+	{
+		ID: "P916", Title: "result of a durable call that cannot be recorded", Severity: rules.Error,
+		Reports: "A durable policy is bound to a function with a result that JSON does not restore: a function, a " +
+			"channel, an interface, a complex number, or a struct with unexported fields.",
+		Why: "After a restart the call returns the recorded result. A field that is not recorded would silently " +
+			"be zero in the second process only.",
+		Wrong: "version: 1\n" +
+			"policies:\n" +
+			"  open: {durable: true}\n" +
+			"bind:\n" +
+			"  Open: {policy: open, id: name} # func Open(ctx context.Context, name string) (io.ReadCloser, error)",
+		Right: "version: 1\n" +
+			"policies:\n" +
+			"  load: {durable: true}\n" +
+			"bind:\n" +
+			"  Load: {policy: load, id: name} # func Load(ctx context.Context, name string) ([]byte, error)",
+		NotReported: []string{
+			"Types with `MarshalJSON` and `UnmarshalJSON`, or with `MarshalText` and `UnmarshalText`.",
+			"The error, which is recorded with its reason, class, status and text.",
+		},
+		Fix: "Return exported fields, or give the type `MarshalJSON` and `UnmarshalJSON`. A test in the program " +
+			"can check that a value survives.",
+		Related: []string{"P910", "P917"},
+	},
+	{
+		ID: "P917", Title: "parameter that cannot identify a durable step", Severity: rules.Error,
+		Reports: "A name in `id` is not a parameter of the bound function, or the parameter is not a string, an " +
+			"integer, a boolean or an `encoding.TextMarshaler`.",
+		Why: "The id has to be the same in every process. A pointer or a float may not be, and a `String` method " +
+			"may hide a part of the value, so that two orders become one step.",
+		Wrong: "version: 1\n" +
+			"policies:\n" +
+			"  charge: {durable: true}\n" +
+			"bind:\n" +
+			"  Charge: {policy: charge, id: order} # func Charge(ctx context.Context, order *Order) error",
+		Right: "version: 1\n" +
+			"policies:\n" +
+			"  charge: {durable: true}\n" +
+			"bind:\n" +
+			"  Charge: {policy: charge, id: orderID} # func Charge(ctx context.Context, orderID string) error",
+		NotReported: []string{
+			"Named types whose underlying type is a string, an integer or a boolean.",
+			"Parameters that `id` does not name: a call that changes them fails with `durable.ErrChanged`.",
+		},
+		Fix: "Name a parameter of such a type, or give its type `MarshalText`. Only the generator reports it, " +
+			"because it reads the Go code.",
+		Related: []string{"P915", "P916"},
 	},
 }

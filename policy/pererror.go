@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -31,10 +32,18 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 			d.unknownKeys(e.Value, "per_error", perErrorKeys...)
 			c.values = d.values(e.Value, func(s *setting) bool { return s.perError })
 			d.combine(e.Value, c.values)
+			d.classExhausted(c.values["on_exhausted"])
 		}
 		list = append(list, c)
 	}
 	return list
+}
+
+// classExhausted reports an on_exhausted that is for whole policies.
+func (d decoder) classExhausted(w written) {
+	if v, _ := w.value.(rules.OnExhausted); v >= rules.ExhaustedDeadLetter {
+		d.problem(w.at, "P102", "on_exhausted under per_error is fail or escalate: write %s under the policy", v)
+	}
 }
 
 // mergeClasses returns the schedules of classes with those of below, class by

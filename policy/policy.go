@@ -44,6 +44,9 @@ type Policy struct {
 	Places      map[rules.Field]Pos // where each field is written; absent: the default
 	Breaker     string              // "": none
 	Budget      string              // "": none
+	Durable     *rules.Durable      // nil: calls are not steps of a durable run
+	OnExhausted rules.OnExhausted
+	OnChanged   rules.OnChanged
 	retry.Policy
 }
 

@@ -26,6 +26,7 @@ type Budget struct {
 	Pos   Pos
 	Ratio *retry.BudgetPolicy
 	Count *job.BudgetPolicy
+	Store bool   // a ratio that is in the store of the durable runs, not in the process
 	From  Symbol // the Go variable that has the budget, or empty
 }
 
@@ -175,25 +176,26 @@ func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 			continue
 		}
 		before := d.errors()
-		d.unknownKeys(e.Value, "", "retries", "per_unit", "ceiling", "ratio", "min_per_second", "burst", "from")
+		d.unknownKeys(e.Value, "", "retries", "per_unit", "ceiling", "ratio", "min_per_second", "burst", "shared", "from")
 		b := Budget{Name: e.Key, Pos: posOf(e.At), From: d.from(e.Value)}
 		var counts, shares *syntax.Entry
 		for i := range e.Value.Entries {
 			switch at := &e.Value.Entries[i]; at.Key {
 			case "retries", "per_unit", "ceiling":
 				counts = at
-			case "ratio", "min_per_second", "burst":
+			case "ratio", "min_per_second", "burst", "shared":
 				shares = at
 			}
 		}
 		switch {
 		case b.From.Name != "":
 		case counts != nil && shares != nil:
-			d.problem(shares.At, "P102", "a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst): %s and %s do not go together", counts.Key, shares.Key)
+			d.problem(shares.At, "P102", "a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst, shared): %s and %s do not go together", counts.Key, shares.Key)
 		case counts != nil:
 			b.Count = d.countBudget(e)
 		case shares != nil:
 			b.Ratio = d.ratioBudget(e)
+			b.Store = one(d, e.Value, d.stored, "shared").value
 		case d.errors() == before:
 			d.problem(e.At, "P102", "%s is empty: write ratio: 0.2 for a share of traffic, or retries: 20 for a count", e.Key)
 		}

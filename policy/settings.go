@@ -316,36 +316,27 @@ func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 	return value, ok
 }
 
-// exhausted reads on_exhausted, and on_failure, which is Prodigy's: whether an
-// exhausted call escalates.
-func (d decoder) exhausted(e *syntax.Entry) (escalate, ok bool) {
+// exhausted reads on_exhausted, and on_failure, which is Prodigy's.
+func (d decoder) exhausted(e *syntax.Entry) (rules.OnExhausted, bool) {
 	v, _ := e.Value.Value.(string)
 	switch {
-	case e.Key == "on_exhausted" && (v == "fail" || v == "escalate"):
-		return v == "escalate", true
-	case e.Key == "on_failure" && v == "stop":
-		return false, true
-	case e.Key == "on_exhausted" && v == "dead_letter":
-		d.problem(e.Value.Span, "P909", "on_exhausted: dead_letter is not supported yet: write fail or escalate")
-	case e.Key == "on_failure" && (v == "continue" || e.Value.Get("fallback") != nil):
+	case e.Key == "on_exhausted":
+		return word(d, rules.ExhaustedFail, rules.ExhaustedEscalate, rules.ExhaustedDeadLetter, rules.ExhaustedPause)(e)
+	case v == "stop":
+		return rules.ExhaustedFail, true
+	case v == "continue" || e.Value.Get("fallback") != nil:
 		d.problem(e.Value.Span, "P102",
 			"on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: "+
 				"FUNCTION where the function is bound",
 			what(e.Value))
-	case e.Key == "on_failure":
-		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", kindOf(e.Value))
 	default:
-		d.problem(e.Value.Span, "P102", "on_exhausted is fail or escalate, not %s", kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", kindOf(e.Value))
 	}
-	return false, false
+	return 0, false
 }
 
-// durable is reserved.
-func (d decoder) durable(e *syntax.Entry) (bool, bool) {
-	if v, ok := d.boolean(e); ok && v {
-		d.problem(e.At, "P909", "durable is not supported yet: remove it")
-	}
-	return false, false
+func (p *Policy) setExhausted(v rules.OnExhausted) {
+	p.OnExhausted, p.Escalate = v, v == rules.ExhaustedEscalate
 }
 
 func (d decoder) scope(e *syntax.Entry) (string, bool) { return d.reference("scopes", "a scope")(e) }

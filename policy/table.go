@@ -172,14 +172,58 @@ var table = []setting{
 		kind:   field(decoder.boolean, func(p *Policy) *bool { return &p.Nested }, strconv.FormatBool),
 		hidden: func(p *Policy) bool { return !p.Nested },
 	},
-	{key: "durable", kind: fields[bool](decoder.durable, nil, nil)},
+	{
+		key: "durable",
+		kind: fields(decoder.durable, func(p *Policy, v *rules.Durable) { p.Durable = v },
+			func(p *Policy) string { return strconv.FormatBool(p.Durable != nil) }),
+		hidden: transient,
+	},
+	{
+		key: "record", within: "durable",
+		kind:   shown(func(p *Policy) *rules.Recording { return &p.Durable.Record }, rules.Recording.String),
+		hidden: transient,
+	},
+	{
+		key: "on_lost", within: "durable",
+		kind:   shown(func(p *Policy) *rules.OnLost { return &p.Durable.OnLost }, rules.OnLost.String),
+		hidden: transient,
+	},
+	{
+		key: "lost_max", within: "durable",
+		kind:   shown(func(p *Policy) *int { return &p.Durable.LostMax }, strconv.Itoa),
+		hidden: transient,
+	},
+	{
+		key: "result", within: "durable",
+		kind:   shown(func(p *Policy) *string { return &p.Durable.Result }, strings.Clone),
+		hidden: transient,
+	},
+	{
+		key: "park_after", within: "durable",
+		kind:   shown(func(p *Policy) *time.Duration { return &p.Durable.ParkAfter }, orNone),
+		hidden: transient,
+	},
+	{
+		key: "resume_spread", within: "durable",
+		kind:   shown(func(p *Policy) *time.Duration { return &p.Durable.ResumeSpread }, spreadText),
+		hidden: transient,
+	},
+	{
+		key: "on_changed",
+		kind: field(decoder.changed, func(p *Policy) *rules.OnChanged { return &p.OnChanged },
+			rules.OnChanged.String),
+		hidden: transient,
+	},
 	{
 		key: "on_exhausted", older: "on_failure", words: map[string]string{"stop": "fail"}, perError: true,
-		kind: field(decoder.exhausted, func(p *Policy) *bool { return &p.Escalate },
-			func(bool) string { return "escalate" }),
-		hidden: func(p *Policy) bool { return !p.Escalate },
+		kind: fields(decoder.exhausted, (*Policy).setExhausted,
+			func(p *Policy) string { return p.OnExhausted.String() }),
+		hidden: func(p *Policy) bool { return p.OnExhausted == rules.ExhaustedFail },
 	},
 }
+
+// transient reports whether the calls of p are not steps of a durable run.
+func transient(p *Policy) bool { return p.Durable == nil }
 
 // isKey reports whether the setting is a key in a policy file.
 func (s *setting) isKey() bool { return s.read != nil || s.key == "per_error" }

@@ -22,10 +22,14 @@ type File struct {
 	Breakers  []retry.BreakerPolicy
 	Elsewhere []string // names of the breakers whose settings are in Go code
 	Budgets   []string // names of all
-	Counts    []job.BudgetPolicy
-	Groups    []job.GroupPolicy
-	Policies  []Policy
-	Bindings  []Binding
+
+	// Names of the breakers and budgets whose state is in a store.
+	StoredBreakers, StoredBudgets []string
+
+	Counts   []job.BudgetPolicy
+	Groups   []job.GroupPolicy
+	Policies []Policy
+	Bindings []Binding
 
 	// What find, outwards and deciders have found.
 	scopes    map[string]*Scope
@@ -58,6 +62,10 @@ type ErrorClass struct {
 type Policy struct {
 	*retry.Policy
 	Breaker, Budget string
+	Extends         string   // the policy that it extends, or ""
+	Durable         *Durable // nil: its calls are not durable
+	OnExhausted     OnExhausted
+	OnChanged       OnChanged
 	Written         func(Field) bool // in the policy itself, not inherited
 }
 
@@ -68,6 +76,12 @@ type Binding struct {
 	Policy         string
 	Idempotent     Idempotency
 	Group          string
+
+	// Of a durable step.
+	HasID    bool     // its own, or that of the symbol
+	Step     string   // its name; "": of a pattern, which has several
+	Formerly []string // its older names
+	Written  []Field  // which of id, step and formerly the entry has
 }
 
 // Idempotency says what happens when a call is made twice.

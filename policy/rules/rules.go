@@ -70,7 +70,7 @@ var ofPolicies = slices.Concat(ofDelays, ofLimits)
 
 // All lists the rules about policies by id.
 var All = slices.SortedFunc(
-	slices.Values(slices.Concat(ofPolicies, ofScopes, ofBreakers, ofClasses, ofShares)),
+	slices.Values(slices.Concat(ofPolicies, ofScopes, ofBreakers, ofClasses, ofShares, ofSteps)),
 	func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 
 // Known reports whether the value of a field is known. The analyzers know only

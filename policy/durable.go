@@ -1,0 +1,178 @@
+package policy
+
+import (
+	"go/token"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A Step is the durable step that a call of a bound symbol is, with every
+// default written out.
+type Step struct {
+	Name     Symbol   // its place is that of step, or of the binding
+	Formerly []Symbol // older names, the names of older steps may be recorded under
+	ID       []Symbol // the parameters that identify it, in order; empty: its name alone does
+}
+
+// Step returns the step that a call of b is: of the method with that name, or
+// of a function where method is "". Its policy is durable.
+//
+// A name or an older name on the binding of a type is the first part of the names
+// of its methods, as the symbol is without one: step pay makes pay.Charge of
+// Charge.
+func (b *Binding) Step(method string) Step {
+	s := Step{Name: Symbol{b.Symbol, b.Pos}, Formerly: b.Formerly, ID: b.ID}
+	if b.StepName.Name != "" {
+		s.Name = b.StepName
+	}
+	if method == "" {
+		return s
+	}
+	s.Name.Name += "." + method
+	s.Formerly = slices.Clone(s.Formerly)
+	for i := range s.Formerly {
+		s.Formerly[i].Name += "." + method
+	}
+	m, _ := b.MethodFor(method)
+	if m == nil {
+		return s
+	}
+	if m.StepName.Name != "" {
+		s.Name = m.StepName
+	}
+	if m.Formerly != nil {
+		s.Formerly = m.Formerly
+	}
+	if m.ID != nil {
+		s.ID = m.ID
+	}
+	return s
+}
+
+// durableKeys are the settings of a durable policy.
+var durableKeys = []string{"record", "on_lost", "lost_max", "result", "park_after", "resume_spread"}
+
+// durable reads true, false, or a map of settings. False is nil.
+func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
+	set := &rules.Durable{LostMax: rules.DefaultLostMax, Result: "json"}
+	switch e.Value.Value {
+	case true:
+		return set, true
+	case false:
+		return nil, true
+	}
+	n := e.Value
+	if !n.IsMap() {
+		d.problem(n.Span, "P102", "durable is true, false or {record: attempts, on_lost: pause}, not %s", kindOf(n))
+		return nil, false
+	}
+	before := d.errors()
+	d.unknownKeys(n, "", durableKeys...)
+	set.Record = one(d, n, word(d, rules.RecordAttempts, rules.RecordFailures), "record").value
+	set.OnLost = one(d, n, word(d, rules.OnLostRetry, rules.OnLostFail, rules.OnLostPause), "on_lost").value
+	if lost := one(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
+		set.LostMax = lost.value
+		if set.OnLost == rules.OnLostFail || set.OnLost == rules.OnLostPause {
+			d.problem(n.Get("lost_max").At, "P109", "lost_max is not read with on_lost: %s: remove it, or write on_lost: retry", set.OnLost)
+		}
+	}
+	if r := n.Written("result"); r != nil && r.Value.Value != set.Result {
+		d.problem(r.Value.Span, "P102", "result is json, not %s", kindOf(r.Value))
+	}
+	set.ParkAfter = one(d, n, d.timeout, "park_after").value
+	set.ResumeSpread = one(d, n, d.spread, "resume_spread").value
+	return set, d.errors() == before
+}
+
+// word returns the function that reads one of several words.
+func word[T interface{ String() string }](d decoder, list ...T) func(*syntax.Entry) (T, bool) {
+	return func(e *syntax.Entry) (v T, ok bool) {
+		words := make([]string, len(list))
+		for i, v := range list {
+			if words[i] = v.String(); words[i] == e.Value.Value {
+				return v, true
+			}
+		}
+		d.problem(e.Value.Span, "P102", "%s is %s, not %s", e.Key, oneOf(words), kindOf(e.Value))
+		return v, false
+	}
+}
+
+// oneOf lists words for a message.
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// changed reads what follows other arguments.
+func (d decoder) changed(e *syntax.Entry) (rules.OnChanged, bool) {
+	return word(d, rules.ChangedFail, rules.ChangedReport)(e)
+}
+
+// spread reads a duration above zero, or none.
+func (d decoder) spread(e *syntax.Entry) (time.Duration, bool) { return d.positive(e, "no spread") }
+
+// spreadText formats a resume_spread.
+func spreadText(spread time.Duration) string {
+	if spread == 0 {
+		return "up to the delay, at most 30s"
+	}
+	return orNone(spread)
+}
+
+// stored reads where the state of a breaker or a budget is shared.
+func (d decoder) stored(e *syntax.Entry) (store, ok bool) {
+	if e.Value.Value != "process" && e.Value.Value != "store" {
+		d.problem(e.Value.Span, "P102", "%s is process or store, not %s", e.Key, kindOf(e.Value))
+		return false, false
+	}
+	return e.Value.Value == "store", true
+}
+
+// step reads what a binding or a method says of its durable steps.
+func (d decoder) step(n *syntax.Node, u *Use) {
+	u.ID = d.listed(n, "id", token.IsIdentifier,
+		"id is the name of a parameter, or a list of names")
+	named := func(name string) bool { return name != "" && len(name) <= maxStepName }
+	u.Formerly = d.listed(n, "formerly", named, "formerly is a list of older names of the step, up to 200 bytes each")
+	if e := n.Written("step"); e != nil {
+		name, ok := e.Value.Value.(string)
+		if !ok || !named(name) {
+			d.problem(e.Value.Span, "P102", "step is the name of the durable step, up to %d bytes, not %s", maxStepName, kindOf(e.Value))
+		}
+		u.StepName = Symbol{name, posOf(e.Value.Span)}
+	}
+}
+
+// maxStepName is the greatest length of the name of a step, in bytes.
+const maxStepName = 200
+
+// listed reads one name or a list of names, each once. It is nil where nothing
+// is written.
+func (d decoder) listed(n *syntax.Node, key string, good func(string) bool, what string) (list []Symbol) {
+	e := n.Written(key)
+	if e == nil {
+		return nil
+	}
+	items := []*syntax.Node{e.Value}
+	if e.Value.IsList() {
+		items = e.Value.Items
+	}
+	list = []Symbol{}
+	for _, item := range items {
+		name, ok := item.Value.(string)
+		switch {
+		case !ok || !good(name):
+			d.problem(item.Span, "P102", "%s, not %s", what, kindOf(item))
+		case slices.ContainsFunc(list, func(s Symbol) bool { return s.Name == name }):
+			d.problem(item.Span, "P102", "%s names %s twice: remove one", key, quoteShort(name))
+		default:
+			list = append(list, Symbol{name, posOf(item.Span)})
+		}
+	}
+	return list
+}
