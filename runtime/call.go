@@ -20,10 +20,13 @@ import (
 //     if the call has a breaker.
 type Call struct {
 	policy *Policy
-	state  callState
+	state  CallState
 	last   error  // of the last attempt
 	spent  error  // why the last attempt cannot be repeated, or nil
 	id     uint64 // for observers, or 0
+
+	expired  bool // the last attempt exceeded its own limit
+	restored bool // the state is that of another Call
 
 	breaker *Breaker // or nil
 	permit  permit   // of the attempt that is running
@@ -50,7 +53,7 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 	}
 	now := time.Now()
 	c.start(ctx, now)
-	limit := c.state.deadline
+	limit := c.state.Deadline
 	var cause error = ErrTimeout // a constant in an interface: boxing a variable would allocate
 	if p.AttemptTimeout > 0 {
 		if end := now.Add(p.AttemptTimeout); limit.IsZero() || end.Before(limit) {
@@ -66,19 +69,19 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 
 // mark returns ctx for the next attempt.
 func (c *Call) mark(ctx context.Context) context.Context {
-	if c.state.attempts == 0 && c.policy.Nested && retrying(ctx) {
+	if c.state.made() == 0 && c.policy.Nested && retrying(ctx) {
 		return &attemptContext{ctx, 1} // ctx has the number of the attempt around it
 	}
-	return markAttempt(ctx, c.state.attempts+1)
+	return markAttempt(ctx, c.state.made()+1)
 }
 
 // start sets the deadline of the call, once.
 func (c *Call) start(ctx context.Context, now time.Time) {
-	if !c.state.deadline.IsZero() {
+	if !c.state.Deadline.IsZero() {
 		return
 	}
 	if timeout := c.policy.timeout(ctx); timeout > 0 {
-		c.state.deadline = now.Add(timeout)
+		c.state.Deadline = now.Add(timeout)
 	}
 }
 
@@ -121,16 +124,10 @@ func (c *Call) Admit(ctx context.Context) error {
 	if c.admit() {
 		return nil
 	}
-	now := time.Now()
-	deadline, _ := ctx.Deadline()
-	if reason, cause := ended(ctx, deadline, now); reason != "" {
-		return c.stop(ctx, &failure{}, &decision{reason: reason, cause: cause})
+	if c.policy.retriesOpenBreaker() {
+		c.start(ctx, time.Now()) // the limits of the call apply to such waits
 	}
-	if !c.waitsForBreaker() {
-		return c.shut(ctx, &failure{}, &decision{})
-	}
-	c.start(ctx, now) // the limits of the call apply to such waits
-	return c.again(ctx, &failure{err: ErrBreakerOpen, refused: true})
+	return c.again(ctx, &Failure{Err: ErrBreakerOpen, Refused: true})
 }
 
 // Next decides what follows an attempt that failed with err. It returns nil
@@ -142,79 +139,81 @@ func (c *Call) Next(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	c.last = err
-	return c.again(ctx, &failure{err: err})
+	c.last, c.expired = err, false
+	return c.again(ctx, &Failure{Err: err})
 }
 
 // again decides about a failure, and waits if there is another attempt.
-func (c *Call) again(ctx context.Context, f *failure) error {
+func (c *Call) again(ctx context.Context, f *Failure) error {
 	for {
-		var in inputs
+		var in Inputs
+		var v Verdict
 		c.inspect(ctx, f, &in)
-		d := c.policy.decide(&c.state, f, &in)
-		switch d.reason {
-		case "":
-		case ErrBreakerOpen:
-			return c.shut(ctx, f, &d)
-		default:
-			return c.stop(ctx, f, &d)
-		}
+		c.policy.decide(&c.state, f, &in, &v)
 		// A refused attempt burdened nobody. The attempt after it has been paid
 		// for already, or is the first.
-		if c.budget != nil && !f.refused {
+		if v.Reason == "" && c.budget != nil && !f.Refused {
 			if cause := c.budget.Withdraw(); cause != nil {
-				d.reason, d.cause = reasonOf(cause), cause
-				c.state.waited -= d.wait
-				return c.stop(ctx, f, &d)
+				v.Reason, v.Cause = reasonOf(cause), cause
 			}
 		}
-		if err := c.wait(ctx, f, &d); err != nil {
-			return err
+		if v.Reason != "" {
+			return c.stop(ctx, f, &v)
+		}
+		c.retry(ctx, f, &v)
+		if !sleep(ctx, v.Wait) {
+			deadline, _ := ctx.Deadline()
+			v.Reason, v.Cause = ended(ctx, deadline, time.Now())
+			return c.stop(ctx, f, &v)
 		}
 		if c.admit() {
 			return nil
 		}
-		if !c.waitsForBreaker() {
-			return c.shut(ctx, f, &d)
-		}
-		f = &failure{err: ErrBreakerOpen, refused: true}
+		f = &Failure{Err: ErrBreakerOpen, Refused: true}
 	}
 }
 
 // inspect gathers what the decision about a failure depends on. The breaker
 // takes its sample of the attempt first, since the failure may open it.
-func (c *Call) inspect(ctx context.Context, f *failure, in *inputs) {
+func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	p := c.policy
 	var limited bool
-	in.deadline, limited = ctx.Deadline()
-	if limited || !c.state.deadline.IsZero() || p.MaxElapsed > 0 || c.attempt != nil {
-		in.now = time.Now()
+	in.Deadline, limited = ctx.Deadline()
+	if limited || !c.state.Deadline.IsZero() || p.MaxElapsed > 0 || c.attempt != nil ||
+		p.DelayBudget > 0 && (c.restored || c.state.FailedAt.IsZero()) {
+		in.Now = time.Now()
 	}
-	f.facts = p.inspect(f.err)
-	if in.ended, in.cause = ended(ctx, in.deadline, in.now); in.ended != "" {
+	in.Restored = c.restored
+	f.policy, f.facts = p, p.inspect(f.Err)
+	if in.Ended, in.Cause = ended(ctx, in.Deadline, in.Now); in.Ended != "" {
+		f.ended = true
 		return // End gives the permit of a probe back
 	}
-	if !f.refused && c.attempt != nil {
+	if !f.Refused && c.attempt != nil {
 		// The attempt's own limit has passed: that is a timeout, whatever the
 		// error is.
-		if limit, _ := c.attempt.Deadline(); !in.now.Before(limit) {
+		if limit, _ := c.attempt.Deadline(); !in.Now.Before(limit) {
 			f.facts.timedOut()
+			c.expired = true
 		}
 	}
-	f.verdict = p.judge(f.err, &f.facts)
+	f.judge()
 	if c.breaker != nil {
-		if !f.refused {
-			c.sample(c.breaker.policy.sample(p, f.err, &f.facts, f.verdict))
+		switch {
+		case f.Lost:
+			c.sample(neutral)
+		case !f.Refused:
+			c.sample(c.breaker.policy.sample(p, f.Err, &f.facts, f.verdict))
 		}
-		if in.admitsAt = c.breaker.admitsAt(); !in.admitsAt.IsZero() && in.now.IsZero() {
-			in.now = time.Now()
+		if in.AdmitsAt = c.breaker.admitsAt(); !in.AdmitsAt.IsZero() && in.Now.IsZero() {
+			in.Now = time.Now()
 		}
 	}
 	if f.verdict == retriedError {
-		in.spent = c.spent
-		in.nested = retrying(ctx)
+		in.Spent = c.spent
+		in.Nested = retrying(ctx)
 		if p.Jitter != JitterNone || len(p.PerError) > 0 {
-			in.sample = rand.Float64()
+			in.Sample = rand.Float64()
 		}
 	}
 }
@@ -236,9 +235,8 @@ func ended(ctx context.Context, deadline, now time.Time) (Reason, error) {
 	return ErrCanceled, context.Cause(ctx)
 }
 
-// wait waits before the next attempt. It returns the error for the caller if
-// its context ends before.
-func (c *Call) wait(ctx context.Context, f *failure, d *decision) error {
+// retry does what comes before the wait for another attempt.
+func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 	if c.beforeWait != nil {
 		c.beforeWait()
 	}
@@ -247,17 +245,10 @@ func (c *Call) wait(ctx context.Context, f *failure, d *decision) error {
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventRetry)
-		e.Delay, e.RetryAfter = d.wait, d.granted
-		e.Waited -= d.wait
+		e.Delay, e.RetryAfter = v.Wait, v.Granted
+		e.Waited -= v.Wait
 		observe(e)
 	}
-	if sleep(ctx, d.wait) {
-		return nil
-	}
-	c.state.waited -= d.wait
-	deadline, _ := ctx.Deadline()
-	d.reason, d.cause = ended(ctx, deadline, time.Now())
-	return c.stop(ctx, f, d)
 }
 
 // sleep reports whether ctx is still alive after d.
@@ -288,79 +279,89 @@ func (c *Call) admit() (ok bool) {
 	return ok
 }
 
-// waitsForBreaker reports whether the policy waits for a breaker that refuses
-// calls. An escalated breaker does not close by itself.
-func (c *Call) waitsForBreaker() bool {
-	return c.policy.retriesOpenBreaker() && c.breaker.State() != StateEscalated
-}
-
 // sample gives the breaker the sample of the attempt that has ended.
 func (c *Call) sample(s sample) {
 	c.breaker.record(c.permit, s)
 	c.permit = permit{}
 }
 
-// shut stops the call because the breaker refuses it.
-func (c *Call) shut(ctx context.Context, f *failure, d *decision) error {
-	d.reason, d.escalate = ErrBreakerOpen, c.policy.schedule(f).Escalate
-	if c.breaker.State() == StateEscalated {
-		d.escalate = true
-		d.cause = escalatedBreaker(c.breaker.policy.Name)
-	}
-	return c.stop(ctx, f, d)
-}
-
 // stop returns the error for the caller.
-func (c *Call) stop(ctx context.Context, f *failure, d *decision) error {
-	if f.refused && d.cause == nil {
-		d.cause = ErrBreakerOpen
+func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
+	c.state.Waited -= v.Wait // it was not waited
+	if f.Refused || f.Lost {
+		f = c.lastFailure(f, v)
 	}
-	if f.refused && c.last != nil {
-		// A refusal must not hide the error of the last attempt.
-		f = &failure{err: c.last, facts: c.policy.inspect(c.last), refused: true}
+	if v.Reason == ErrBreakerOpen && c.breaker != nil {
+		if _, latched := v.Cause.(escalatedBreaker); latched {
+			v.Cause = escalatedBreaker(c.breaker.policy.Name)
+		}
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventStop)
-		e.Reason = d.reason
+		e.Reason = v.Reason
 		observe(e)
 	}
-	err := unmark(f.err)
-	if c.undecided(f, d) {
+	err := unmark(f.Err)
+	if c.undecided(f, v) {
 		return err
 	}
 	return &Error{
-		Policy: c.policy.Name, Reason: d.reason, Attempts: c.state.attempts, Waited: c.state.waited, RetryAfter: d.asked,
-		Escalated: d.reason == ErrEscalated || d.escalate && d.reason.exhausted(), Err: err, Cause: d.cause,
+		Policy: c.policy.Name, Reason: v.Reason, Attempts: c.state.made(), Waited: c.state.Waited, RetryAfter: v.Asked,
+		Escalated: v.Reason == ErrEscalated || v.Escalate && v.Reason.exhausted(), Err: err, Cause: v.Cause,
 	}
+}
+
+// lastFailure returns what to report in place of a refusal or a loss, which must
+// not hide the error of the last attempt.
+func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
+	last := &Failure{Err: c.last, Refused: f.Refused, Lost: f.Lost, policy: c.policy}
+	if c.last == nil && c.state.Refusals > 0 {
+		last.Err = ErrBreakerOpen
+	}
+	last.facts = c.policy.inspect(last.Err)
+	if c.expired {
+		last.facts.timedOut()
+	}
+	switch {
+	case !f.Refused:
+	case v.Reason == ErrBreakerOpen:
+		schedule := c.policy.schedule(last)
+		v.ask(c.policy, schedule, last)
+		_, latched := v.Cause.(escalatedBreaker)
+		v.Escalate = latched || schedule.Escalate
+	case v.Cause == nil:
+		v.Cause = ErrBreakerOpen
+	}
+	return last
 }
 
 // undecided reports whether the policy did nothing about the error of the
 // first attempt, which is then returned unchanged.
-func (c *Call) undecided(f *failure, d *decision) bool {
+func (c *Call) undecided(f *Failure, v *Verdict) bool {
 	switch {
-	case f.refused || c.state.tries() > 1:
+	case f.Refused || f.Lost || c.state.tries()+c.state.Lost > 1:
 		return false
-	case d.ended:
+	case v.Ended:
 		// An error that does not show that the context has ended needs the
 		// reason.
-		return d.reason == ErrCanceled && errors.Is(f.err, context.Canceled) ||
-			d.reason == ErrDeadline && errors.Is(f.err, context.DeadlineExceeded)
-	case d.reason == ErrAttempts:
-		return !d.escalate
+		return v.Reason == ErrCanceled && errors.Is(f.Err, context.Canceled) ||
+			v.Reason == ErrDeadline && errors.Is(f.Err, context.DeadlineExceeded)
+	case v.Reason == ErrAttempts:
+		return !v.Escalate
 	}
-	return d.reason == ErrPermanent || d.reason == ErrNested
+	return v.Reason == ErrPermanent || v.Reason == ErrNested
 }
 
 // event returns the event of a failure.
-func (c *Call) event(f *failure, kind EventKind) Event {
+func (c *Call) event(f *Failure, kind EventKind) Event {
 	if c.id == 0 {
 		c.id = rand.Uint64() | 1
 	}
 	e := Event{
-		Kind: kind, Policy: c.policy.Name, Call: c.id, Attempt: c.state.attempts, Waited: c.state.waited, BudgetLeft: -1,
+		Kind: kind, Policy: c.policy.Name, Call: c.id, Attempt: c.state.made(), Waited: c.state.Waited, BudgetLeft: -1,
 	}
-	if f.err != nil {
-		e.Err, e.Class = unmark(f.err), c.policy.class(f.err, &f.facts)
+	if f.Err != nil {
+		e.Err, e.Class = unmark(f.Err), f.Class()
 	}
 	if c.breaker != nil {
 		e.Breaker, e.BreakerState = c.breaker.policy.Name, c.breaker.State()

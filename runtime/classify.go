@@ -82,7 +82,10 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	if f.refused && !p.retriesOpenBreaker() {
 		return permanentError // refused by a breaker of the callee
 	}
-	action := p.action(err, f)
+	action := ActionDefault
+	if len(p.Classes) > 0 {
+		action = p.action(err, f)
+	}
 	switch {
 	case action == ActionEscalate, action == ActionDefault && (f.status == 401 || f.status == 403):
 		return escalatedError

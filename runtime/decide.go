@@ -6,140 +6,273 @@ import (
 	"time"
 )
 
-// A callState is what a call remembers from one attempt to the next. It is
-// plain data: a call that continues from a copy of it decides as the call from
-// which the copy was made.
-type callState struct {
-	attempts int           // that failed
-	refusals int           // attempts that the breaker refused, where the policy retries those
-	waited   time.Duration // sum of the waits, that before the next attempt included
-	previous time.Duration // the last delay, for JitterDecorrelated
-	failedAt time.Time     // the first failure or refusal, under MaxElapsed
-	deadline time.Time     // of the call, under Timeout
+// A CallState is what a call remembers from one attempt to the next. It is
+// plain data, to be stored as JSON for example: a call that continues from a
+// copy of it decides as the call from which the copy was made. It is for
+// generated code and for packages that store calls; hand-written code calls
+// [Do]. Durations are nanoseconds in JSON.
+type CallState struct {
+	Attempts int           `json:"attempts,omitzero"` // that failed
+	Refusals int           `json:"refusals,omitzero"` // by the breaker, where the policy retries those
+	Lost     int           `json:"lost,omitzero"`     // attempts whose end is not known
+	Waited   time.Duration `json:"waited,omitzero"`   // sum of the waits, that before the next attempt included
+	Previous time.Duration `json:"previous,omitzero"` // the last delay, for JitterDecorrelated
+
+	// FailedAt is the time of the first failure, loss or refusal, under
+	// MaxElapsed and DelayBudget.
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	// Expires is FailedAt + DelayBudget: a restored call makes no retry after
+	// it.
+	Expires time.Time `json:"expires,omitzero"`
+	// Deadline is that of the call, under Timeout.
+	Deadline time.Time `json:"deadline,omitzero"`
 }
 
 // tries returns the number that MaxAttempts limits.
-func (s *callState) tries() int { return s.attempts + s.refusals }
+func (s *CallState) tries() int { return s.Attempts + s.Refusals }
 
-// A failure is a failed attempt, or one that the breaker refused.
-type failure struct {
-	err     error
-	refused bool // by the breaker: no attempt was made
+// made returns the number of attempts that were made.
+func (s *CallState) made() int { return s.Attempts + s.Lost }
+
+// A Failure is an attempt that failed, that the breaker refused, or that was
+// lost with its process. [Call.Inspect] returns one, for [Policy.Decide]. One
+// that is written as a literal is classified by Decide. The zero Failure is
+// none.
+type Failure struct {
+	Err     error // of the attempt; ErrBreakerOpen if it was refused; nil if it was lost
+	Refused bool  // by the breaker: no attempt was made
+	Lost    bool  // the end of the attempt is not known: it may have succeeded
+
+	policy  *Policy // that has classified Err, or nil
 	facts   facts
-	verdict verdict // of the policy about err
+	verdict verdict // of the policy about Err
+	ended   bool    // the caller's context had ended: the failure shows nothing about the service
 }
 
-// inputs are what a decision depends on besides the policy, the state and the
-// failure.
-type inputs struct {
-	now      time.Time // zero where the policy and the caller have no limit on time
-	sample   float64   // from [0, 1), for jitter
-	deadline time.Time // of the caller's context, or zero
-	ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
-	cause    error     // with which it ended
-	nested   bool      // the call is part of a retry of another call
-	spent    error     // why the attempt cannot be repeated, or nil
-	// The breaker admits no attempt before this time. Zero: it admits attempts
-	// now.
-	admitsAt time.Time
-}
-
-// A decision is what follows a failure: a wait and another attempt, or, with a
-// reason, the end of the call.
-type decision struct {
-	reason   Reason
-	cause    error         // why the context ended or the attempt cannot be repeated, or nil
-	ended    bool          // the caller's context had ended when the attempt failed
-	wait     time.Duration // before the next attempt
-	asked    time.Duration // the wait that the error asked for
-	granted  time.Duration // the part of it that the schedule allows
-	escalate bool          // if this ends the call
-}
-
-// decide returns the decision about a failure, and updates the state of the
-// call. It depends on nothing but its arguments, so that it may be repeated,
-// and so that a restored call decides as a live one. The order of its checks is
-// that of the package documentation; the shared budget comes last and is left
-// to the caller.
-func (p *Policy) decide(s *callState, f *failure, in *inputs) (d decision) {
-	if f.refused {
-		s.refusals++
-	} else {
-		s.attempts++
+// Class returns the class of the error as events report it, or "". It is known
+// for a failure that [Call.Inspect] returned.
+func (f *Failure) Class() Class {
+	if f.policy == nil || f.Err == nil {
+		return ""
 	}
-	d.asked = max(f.facts.after, 0)
+	return f.policy.class(f.Err, &f.facts)
+}
+
+// classify completes a failure that was not inspected.
+func (f *Failure) classify(p *Policy) {
+	if f.policy == nil {
+		f.policy, f.facts = p, p.inspect(f.Err)
+		f.judge()
+	}
+}
+
+// judge asks the policy about the error. Without an error the attempt was lost,
+// which is retried.
+func (f *Failure) judge() {
+	if f.Err != nil {
+		f.verdict = f.policy.judge(f.Err, &f.facts)
+	}
+}
+
+// none reports whether nothing failed.
+func (f *Failure) none() bool { return f.Err == nil && !f.Refused && !f.Lost }
+
+// Inputs are what a decision depends on besides the policy, the state and the
+// failure.
+type Inputs struct {
+	// Now is the current time. It may be zero if neither the policy nor the
+	// caller limits time.
+	Now      time.Time
+	Sample   float64   // from [0, 1), for jitter
+	Deadline time.Time // of the caller's context, or zero
+	Ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
+	Cause    error     // with which it ended
+	Nested   bool      // the call is part of a retry of another call
+	Spent    error     // why the attempt cannot be repeated, or nil
+	// The breaker admits no attempt before AdmitsAt. Zero: it admits attempts
+	// now.
+	AdmitsAt time.Time
+	// Restored reports that the state is from a record. Then the call makes no
+	// retry after Expires of the state.
+	Restored bool
+	// LostMax lost attempts end the call with ErrLost. Zero is no limit.
+	LostMax int
+}
+
+// A Verdict is what follows a failure: a wait and another attempt, or, with a
+// Reason, the end of the call.
+type Verdict struct {
+	Reason   Reason
+	Cause    error         // why the context ended, the attempt cannot be repeated or the breaker refuses, or nil
+	Ended    bool          // the caller's context had ended when the attempt failed
+	Wait     time.Duration // before the next attempt; part of Waited of the new state
+	Asked    time.Duration // the wait that the error asked for
+	Granted  time.Duration // the part of it that the schedule allows
+	Escalate bool          // if this ends the call, its error matches ErrEscalated
+}
+
+// Decide returns the state of a call after a failure, and what follows. It
+// depends on nothing but its arguments, so that it may be repeated, and so that
+// a restored call decides as a live one. The order of its checks is that of the
+// package documentation. The shared budget comes last and is left to the
+// caller: if that refuses, it sets Reason and Cause of the verdict.
+//
+// With the zero Failure, Decide reports whether a call that was interrupted may
+// make its next attempt now. The state remains the same.
+//
+// Decide is for packages that store calls; hand-written code calls [Do].
+func (p *Policy) Decide(s CallState, f Failure, in Inputs) (CallState, Verdict) {
+	if f.none() {
+		return s, p.proceed(&s, &in)
+	}
+	f.classify(p)
+	var v Verdict
+	p.decide(&s, &f, &in, &v)
+	return s, v
+}
+
+// decide is [Policy.Decide] in place. The verdict is zero before.
+func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	switch {
-	case in.ended != "":
-		d.reason, d.cause, d.ended = in.ended, in.cause, true
-		return d
+	case f.Lost:
+		s.Lost++
+	case !f.Refused:
+		s.Attempts++
+	}
+	if p.MaxElapsed > 0 || p.DelayBudget > 0 {
+		s.failed(p, in.Now)
+	}
+	v.Asked = max(f.facts.after, 0)
+	switch {
+	case in.Ended != "":
+		v.Reason, v.Cause, v.Ended = in.Ended, in.Cause, true
+		return
 	case f.verdict == escalatedError:
-		d.reason = ErrEscalated
-		return d
+		v.Reason = ErrEscalated
+		return
+	case f.Refused && v.refused(p, s, f, in):
+		return
 	case f.verdict == permanentError:
-		d.reason = ErrPermanent
-		return d
-	case in.nested && !p.Nested:
-		d.reason = ErrNested
-		return d
+		v.Reason = ErrPermanent
+		return
+	case in.Nested && !p.Nested:
+		v.Reason = ErrNested
+		return
 	}
 	schedule := p.schedule(f)
-	d.escalate = schedule.Escalate
-	if s.tries() >= schedule.maxAttempts() {
-		d.reason = ErrAttempts
-		return d
+	v.Escalate = schedule.Escalate
+	switch {
+	case s.tries() >= schedule.maxAttempts():
+		v.Reason = ErrAttempts
+		return
+	case in.LostMax > 0 && s.Lost >= in.LostMax:
+		v.Reason = ErrLost
+		return
+	case in.Spent != nil:
+		v.Reason, v.Cause = ErrSpent, in.Spent
+		return
 	}
-	if in.spent != nil {
-		d.reason, d.cause = ErrSpent, in.spent
-		return d
+	// After a lost attempt, the next one is a retry as well.
+	s.Previous = schedule.delay(s.tries()+s.Lost, s.Previous, in.Sample)
+	if !v.ask(p, schedule, f) {
+		v.Reason = ErrRetryAfter
+		return
 	}
-	if p.MaxElapsed > 0 && s.failedAt.IsZero() {
-		s.failedAt = in.now
+	wait := max(s.Previous, v.Granted)
+	if v.Reason = p.exceeds(s, in, wait); v.Reason != "" {
+		v.exceeded(p, s, in)
+		return
 	}
-	s.previous = schedule.delay(s.tries(), s.previous, in.sample)
-	if !d.ask(p, schedule, f) {
-		return d
+	if !in.AdmitsAt.IsZero() && !p.retriesOpenBreaker() && !in.Now.Add(wait).After(in.AdmitsAt) {
+		v.refuse(schedule, in)
+		return
 	}
-	d.wait = max(s.previous, d.granted)
-	if d.reason = p.exceeds(s, in, d.wait); d.reason != "" {
-		if d.reason == ErrDeadline {
-			d.cause = context.DeadlineExceeded
-		}
-		if p.exceeds(s, in, s.previous) == "" {
-			d.reason = ErrRetryAfter // without the request the call would go on
-		}
-		return d
+	v.Wait = wait
+	s.Waited += wait
+}
+
+// failed records the time of the first failure.
+func (s *CallState) failed(p *Policy, now time.Time) {
+	if s.FailedAt.IsZero() {
+		s.FailedAt = now
 	}
-	if !in.admitsAt.IsZero() && !p.retriesOpenBreaker() && !in.now.Add(d.wait).After(in.admitsAt) {
-		d.reason = ErrBreakerOpen
-		return d
+	if p.DelayBudget > 0 && !s.FailedAt.IsZero() {
+		s.Expires = s.FailedAt.Add(p.DelayBudget)
 	}
-	s.waited += d.wait
-	return d
+}
+
+// proceed decides whether an interrupted call may make its next attempt now.
+func (p *Policy) proceed(s *CallState, in *Inputs) (v Verdict) {
+	if in.Ended != "" {
+		v.Reason, v.Cause, v.Ended = in.Ended, in.Cause, true
+		return v
+	}
+	// The class of the last error is not known: the greatest limit applies.
+	limit := p.maxAttempts()
+	for i := range p.PerError {
+		limit = max(limit, p.PerError[i].maxAttempts())
+	}
+	switch {
+	case s.tries() >= limit:
+		v.Reason = ErrAttempts
+	case in.LostMax > 0 && s.Lost >= in.LostMax:
+		v.Reason = ErrLost
+	default:
+		v.Reason = p.exceeds(s, in, 0)
+	}
+	return v
 }
 
 // schedule returns the schedule for a failure.
-func (p *Policy) schedule(f *failure) *Schedule {
-	if f.err != nil {
-		if o := p.override(f.err, &f.facts); o != nil {
+func (p *Policy) schedule(f *Failure) *Schedule {
+	if f.Err != nil {
+		if o := p.override(f.Err, &f.facts); o != nil {
 			return &o.Schedule
 		}
 	}
 	return &p.Schedule
 }
 
+// refused counts a refusal where the policy retries those, and otherwise ends
+// the call. An escalated breaker does not close by itself.
+func (v *Verdict) refused(p *Policy, s *CallState, f *Failure, in *Inputs) (stops bool) {
+	if !p.retriesOpenBreaker() || in.AdmitsAt.Equal(never) {
+		v.refuse(&p.Schedule, in)
+		return true
+	}
+	if f.verdict == retriedError {
+		s.Refusals++
+	}
+	return false
+}
+
+// refuse ends the call because the breaker refuses the next attempt.
+func (v *Verdict) refuse(schedule *Schedule, in *Inputs) {
+	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate
+	if in.AdmitsAt.Equal(never) {
+		v.Escalate, v.Cause = true, escalatedBreaker("")
+	}
+}
+
+// exceeded completes the verdict about a wait that exceeds a limit on time.
+func (v *Verdict) exceeded(p *Policy, s *CallState, in *Inputs) {
+	if v.Reason == ErrDeadline {
+		v.Cause = context.DeadlineExceeded
+	}
+	if p.exceeds(s, in, s.Previous) == "" {
+		v.Reason = ErrRetryAfter // without the request the call would go on
+	}
+}
+
 // ask sets the wait that the error asks for, and reports whether the schedule
 // allows it.
-func (d *decision) ask(p *Policy, schedule *Schedule, f *failure) bool {
+func (v *Verdict) ask(p *Policy, schedule *Schedule, f *Failure) bool {
 	r := &schedule.RetryAfter
 	// The class is looked for only where it matters: that may take the text.
-	rateLimit := r.Default > 0 && !f.facts.asked && p.belongs(f.err, &f.facts, ClassRateLimit)
-	d.asked = r.wait(&f.facts, rateLimit)
-	d.granted = min(d.asked, r.Limit())
-	if r.FailOver && d.asked > r.Limit() {
-		d.reason = ErrRetryAfter
-		return false
-	}
-	return true
+	rateLimit := r.Default > 0 && !f.facts.asked && p.belongs(f.Err, &f.facts, ClassRateLimit)
+	v.Asked = r.wait(&f.facts, rateLimit)
+	v.Granted = min(v.Asked, r.Limit())
+	return !r.FailOver || v.Asked <= r.Limit()
 }
 
 // wait returns how long an error asks to wait.
@@ -158,20 +291,22 @@ func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
 }
 
 // exceeds returns the limit on time that a wait would exceed, or "".
-func (p *Policy) exceeds(s *callState, in *inputs, wait time.Duration) Reason {
-	if p.DelayBudget > 0 && addSaturated(s.waited, wait) > p.DelayBudget {
-		return ErrDelayBudget
+func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) Reason {
+	end := in.Now.Add(wait)
+	if p.DelayBudget > 0 {
+		if addSaturated(s.Waited, wait) > p.DelayBudget || in.Restored && !s.Expires.IsZero() && end.After(s.Expires) {
+			return ErrDelayBudget
+		}
 	}
-	deadline := in.deadline
-	if !s.deadline.IsZero() && (deadline.IsZero() || s.deadline.Before(deadline)) {
-		deadline = s.deadline
+	deadline := in.Deadline
+	if !s.Deadline.IsZero() && (deadline.IsZero() || s.Deadline.Before(deadline)) {
+		deadline = s.Deadline
 	}
-	end := in.now.Add(wait)
 	switch {
 	// An attempt that starts at the deadline is lost as well.
 	case !deadline.IsZero() && !end.Before(deadline):
 		return ErrDeadline
-	case p.MaxElapsed > 0 && end.Sub(s.failedAt) > p.MaxElapsed:
+	case p.MaxElapsed > 0 && !s.FailedAt.IsZero() && end.Sub(s.FailedAt) > p.MaxElapsed:
 		return ErrElapsed
 	}
 	return ""

@@ -182,22 +182,20 @@ func TestDecideIsPure(t *testing.T) {
 		PerError: []Override{{Class: ClassTimeout, Schedule: Schedule{MaxAttempts: 4, Backoff: BackoffFixed}}},
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	var s callState
+	var s CallState
 	for i, err := range []error{errFailed, ErrTimeout, errFailed, After(errFailed, time.Second), ErrTimeout} {
-		f := failure{err: err, facts: p.inspect(err)}
-		f.verdict = p.judge(err, &f.facts)
-		in := inputs{now: now, sample: 0.25 * float64(i%4)}
-		again := s
-		d := p.decide(&s, &f, &in)
-		if other := p.decide(&again, &f, &in); again != s || other != d {
-			t.Fatalf("failure %d: decided %+v and %+v", i, d, other)
+		f, in := Failure{Err: err}, Inputs{Now: now, Sample: 0.25 * float64(i%4)}
+		again, other := p.Decide(s, f, in)
+		var v Verdict
+		if s, v = p.Decide(s, f, in); again != s || other != v {
+			t.Fatalf("failure %d: decided %+v and %+v", i, v, other)
 		}
-		if limited := i == 4; limited != (d.reason == ErrAttempts) {
-			t.Errorf("failure %d: reason %q", i, d.reason)
+		if limited := i == 4; limited != (v.Reason == ErrAttempts) {
+			t.Errorf("failure %d: reason %q", i, v.Reason)
 		}
-		now = now.Add(d.wait)
+		now = now.Add(v.Wait)
 	}
-	if s.attempts != 5 || s.waited != now.Sub(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
+	if s.Attempts != 5 || s.Waited != now.Sub(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
 		t.Errorf("the state is %+v", s)
 	}
 }

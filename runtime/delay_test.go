@@ -199,9 +199,9 @@ func TestRetryAfter(t *testing.T) {
 		{"ignored, fails over", RetryAfter{Max: None, FailOver: true, Default: 20 * s}, unreadable, s, ""},
 	} {
 		p := Policy{Schedule: Schedule{RetryAfter: tt.after}}
-		f := failure{err: tt.err, facts: p.inspect(tt.err)}
-		if d := p.decide(new(callState), &f, new(inputs)); d.wait != tt.want || d.reason != tt.reason {
-			t.Errorf("%s: a wait of %v, reason %q; want %v, %q", tt.name, d.wait, d.reason, tt.want, tt.reason)
+		_, v := p.Decide(CallState{}, Failure{Err: tt.err}, Inputs{})
+		if v.Wait != tt.want || v.Reason != tt.reason {
+			t.Errorf("%s: a wait of %v, reason %q; want %v, %q", tt.name, v.Wait, v.Reason, tt.want, tt.reason)
 		}
 	}
 }

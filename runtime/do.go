@@ -87,8 +87,8 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 	return func(yield func(*Attempt) bool) {
 		call := p.Begin()
 		defer call.End()
-		for attempts := -1; call.state.attempts > attempts; {
-			attempts = call.state.attempts
+		for attempts := -1; call.state.made() > attempts; {
+			attempts = call.state.made()
 			a := Attempt{ctx: ctx, call: &call, number: attempts + 1, own: call.Attempt(ctx)}
 			if !yield(&a) || a.done {
 				return

@@ -32,6 +32,8 @@
 //  3. Is this call part of an attempt that is itself a retry (see
 //     [AttemptNumber])? Then the outer call retries. [ErrNested]
 //  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]
+//     If the call is stored, were too many of them lost with their process?
+//     [ErrLost]
 //     Can its arguments be read again (see [Call.Rewind])? [ErrSpent]
 //  5. The wait is the longer of the delay of the schedule and the wait that the
 //     error asks for (see [RetryAfter]). Would it exceed the delay budget, pass

@@ -26,6 +26,7 @@ const (
 	ErrNested      Reason = "attempt of a retry" // the call around this one is retried already
 	ErrEscalated   Reason = "escalated"          // a person has to look at it
 	ErrSpent       Reason = "argument used up"   // an argument cannot be rewound: Cause is why
+	ErrLost        Reason = "attempts lost"      // Inputs.LostMax is reached
 )
 
 // reasonOf returns the reason for a refusal by a budget: the [Reason] in the
@@ -75,7 +76,7 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
-	Attempts   int           // attempts made; refusals by a breaker are not counted
+	Attempts   int           // attempts made, lost ones included; refusals by a breaker are not counted
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
