@@ -30,6 +30,9 @@ var floors = map[string][]string{
 	"runtime/job": {"runtime"},
 	// Calls that survive their process need a store; most calls do not.
 	"runtime/durable": {"runtime", "runtime/job"},
+	// Only those who come from Prodigy need to read its files; their durations are
+	// those of policy files.
+	"runtime/durable/prodigy": {"policy/duration", "runtime", "runtime/durable"},
 	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
 	// Both commands print problems in one form, of which policy files know theirs.
@@ -81,7 +84,7 @@ var floors = map[string][]string{
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime", "runtime/httpretry", "runtime/job", "runtime/durable"}
+var stdlibOnly = []string{"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/prodigy"}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {

@@ -42,7 +42,7 @@ var walkers = map[string][]string{
 	"breaker_defaults":              {"policy"},
 	"breaker_escalate":              {"runtime"},
 	"budget_accounting":             {"runtime"},
-	"duration_parse":                {"policy", "policy/format"},
+	"duration_parse":                {"policy", "policy/format", "runtime/durable/prodigy"},
 	"duration_parse_documented":     {"policy", "policy/format"},
 	"error_class_policy":            {"runtime"},
 	"error_match":                   {"runtime"},

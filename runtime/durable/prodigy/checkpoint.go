@@ -1,0 +1,125 @@
+package prodigy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A Checkpoint is the retry state that Prodigy has written.
+type Checkpoint struct {
+	File     string    // as given to Read
+	Workflow string    // its id, or ""
+	Name     string    // of the workflow, or ""
+	Taken    time.Time // when the checkpoint was written, or zero
+	Commands []Command // in the order of their ids
+	Notes    []Note    // what was understood differently than it is written, and what was not read
+
+	global   *config // or nil
+	breakers map[string]breaker
+}
+
+// A Command is a command of a workflow, an older step, or an item of a job, with
+// the attempts that Prodigy has made.
+type Command struct {
+	// ID is the key of the command in command_retry_states. A step that is known
+	// by its place only is step-0, step-1 and so on.
+	ID string
+	// Text is what a step executes, as in "shell: make test", or "".
+	Text string
+
+	Attempts    int // that were made
+	MaxAttempts int // the limit that was in force, the first attempt included; 0 if it is not known
+	Succeeded   bool
+	Output      string // of a step that succeeded
+
+	LastAttempt   time.Time     // or zero
+	NextAttempt   time.Time     // or zero: at once. A time in the past is kept: the attempt is overdue
+	Delay         time.Duration // before the next attempt, as it was computed
+	Waited        time.Duration // before the attempts that were made
+	BudgetExpires time.Time     // no retry after it; or zero
+
+	Correlation string // its id, or ""
+	History     []Attempt
+
+	configured *config // of the command, or nil
+	backoff    *config // what its backoff state says, or nil
+}
+
+// An Attempt is an attempt that Prodigy has recorded.
+type Attempt struct {
+	Number   int       // from 1
+	Started  time.Time // or zero, in older checkpoints
+	Duration time.Duration
+	Success  bool
+	Error    string // with the exit code of the command, if that is known
+	Waited   time.Duration
+}
+
+// Exhausted reports whether the command has failed and has no attempt left. A
+// count above the limit is exhausted, too.
+func (c *Command) Exhausted() bool {
+	return !c.Succeeded && c.MaxAttempts > 0 && c.Attempts >= c.MaxAttempts
+}
+
+// Command returns the command with an id, or nil.
+func (c *Checkpoint) Command(id string) *Command {
+	i, ok := slices.BinarySearchFunc(c.Commands, id, func(c Command, id string) int { return cmp.Compare(c.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &c.Commands[i]
+}
+
+// Policy returns the policy that is equal to what Prodigy was configured with for
+// a command, or for all commands: its strategy, delays, caps, jitter, delay budget
+// and classes of errors. The error is an [*Error] if there is no such
+// configuration, or if a policy cannot express it.
+//
+// Jitter is what Prodigy documents: the delay ± factor × delay. Its code spreads
+// over half of that.
+func (c *Checkpoint) Policy(command string) (*retry.Policy, error) {
+	found, attempts := c.global, 0
+	if cmd := c.Command(command); cmd != nil {
+		found, attempts = cmd.config(c.global), cmd.MaxAttempts
+	}
+	switch {
+	case found == nil:
+		return nil, &Error{File: c.File, Text: fmt.Sprintf(
+			"has no retry configuration of command %q: write a policy for it", short(command))}
+	case found.unmapped != nil:
+		return nil, found.unmapped
+	}
+	return found.policy(command, attempts), nil
+}
+
+// config returns the configuration of a command: its own, or that of all
+// commands with the delays of its backoff state.
+func (c *Command) config(global *config) *config {
+	switch {
+	case c.configured != nil:
+		return c.configured
+	case c.backoff == nil || global == nil:
+		return cmp.Or(c.backoff, global)
+	}
+	both := *global
+	both.schedule = c.backoff.schedule
+	both.unmapped = cmp.Or(c.backoff.unmapped, global.unmapped)
+	return &both
+}
+
+// A breaker is a circuit breaker of Prodigy.
+type breaker struct {
+	policy   retry.BreakerPolicy
+	snapshot retry.BreakerSnapshot
+}
+
+// Breaker returns the circuit breaker of a command, for [retry.NewBreaker] and
+// [retry.Breaker.Restore], and whether the checkpoint has one.
+func (c *Checkpoint) Breaker(command string) (retry.BreakerPolicy, retry.BreakerSnapshot, bool) {
+	b, ok := c.breakers[command]
+	return b.policy, b.snapshot, ok
+}

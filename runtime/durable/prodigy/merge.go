@@ -1,0 +1,149 @@
+package prodigy
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+var errMerge = errors.New("prodigy: no checkpoint to merge")
+
+// Merge returns what the checkpoints of the agents of one job say together. For a
+// command of several checkpoints
+//
+//   - the greatest number of attempts counts, never the sum, and the least limit;
+//   - the latest next attempt, the longest wait and the earliest end of a budget
+//     apply;
+//   - a success of one agent is a success.
+//
+// The order of the checkpoints does not matter. Merging one twice changes
+// nothing. The error is that no checkpoint was given.
+func Merge(checkpoints ...*Checkpoint) (*Checkpoint, error) {
+	if len(checkpoints) == 0 {
+		return nil, errMerge
+	}
+	sorted := slices.SortedFunc(slices.Values(checkpoints), newestFirst)
+	newest := sorted[0]
+	d := decoder{reader: &reader{}, commands: map[string]Command{}, c: Checkpoint{
+		File: newest.File, Workflow: newest.Workflow, Name: newest.Name, Taken: newest.Taken,
+		breakers: map[string]breaker{},
+	}}
+	for _, c := range sorted {
+		if d.c.global == nil {
+			d.c.global = c.global
+		}
+		for _, command := range c.Commands {
+			d.add(command)
+		}
+		for id, b := range c.breakers {
+			d.addBreaker(id, b)
+		}
+		d.notes = append(d.notes, c.Notes...)
+	}
+	slices.SortStableFunc(d.notes, func(a, b Note) int { return strings.Compare(a.String(), b.String()) })
+	d.notes = slices.Compact(d.notes)
+	return d.checkpoint(), nil
+}
+
+func newestFirst(a, b *Checkpoint) int {
+	return cmp.Or(b.Taken.Compare(a.Taken), cmp.Compare(a.File, b.File), cmp.Compare(a.Workflow, b.Workflow))
+}
+
+// join returns what two sources say about one command. It is commutative,
+// associative and idempotent.
+func join(a, b Command) Command {
+	a.configured = newerConfig(a.configured, b.configured, a.Attempts, b.Attempts)
+	a.backoff = newerConfig(a.backoff, b.backoff, a.Attempts, b.Attempts)
+	a.Text, a.Output = max(a.Text, b.Text), max(a.Output, b.Output)
+	a.Attempts = max(a.Attempts, b.Attempts)
+	a.MaxAttempts = leastLimit(a.MaxAttempts, b.MaxAttempts)
+	a.Succeeded = a.Succeeded || b.Succeeded
+	a.LastAttempt, a.NextAttempt = later(a.LastAttempt, b.LastAttempt), later(a.NextAttempt, b.NextAttempt)
+	a.Delay, a.Waited = max(a.Delay, b.Delay), max(a.Waited, b.Waited)
+	a.BudgetExpires = earlier(a.BudgetExpires, b.BudgetExpires)
+	if a.Correlation == "" || b.Correlation != "" && b.Correlation < a.Correlation {
+		a.Correlation = b.Correlation
+	}
+	a.History = slices.Concat(a.History, b.History)
+	sortHistory(a.History)
+	a.History = slices.Compact(a.History)
+	return a
+}
+
+func sortHistory(history []Attempt) {
+	slices.SortFunc(history, func(a, b Attempt) int {
+		success := 0
+		if a.Success != b.Success {
+			success = 1
+			if b.Success {
+				success = -1
+			}
+		}
+		return cmp.Or(
+			cmp.Compare(a.Number, b.Number), a.Started.Compare(b.Started), success,
+			cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Error, b.Error), cmp.Compare(a.Waited, b.Waited),
+		)
+	})
+}
+
+// newerConfig returns the configuration of the source that has seen more
+// attempts.
+func newerConfig(a, b *config, attemptsOfA, attemptsOfB int) *config {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || cmp.Or(cmp.Compare(attemptsOfA, attemptsOfB), cmp.Compare(a.source, b.source)) >= 0:
+		return a
+	}
+	return b
+}
+
+// leastLimit returns the lesser of two limits, of which 0 is none.
+func leastLimit(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// severity orders the states of breakers.
+var severity = map[retry.BreakerState]int{retry.StateClosed: 0, retry.StateHalfOpen: 1, retry.StateOpen: 2}
+
+// addBreaker adds what one source says about a breaker to what others say: it is
+// open if it is open for one of them.
+func (d *decoder) addBreaker(id string, b breaker) {
+	known, ok := d.c.breakers[id]
+	if !ok {
+		d.c.breakers[id] = b
+		return
+	}
+	known.policy.Failures = min(known.policy.Failures, b.policy.Failures)
+	known.policy.OpenFor = max(known.policy.OpenFor, b.policy.OpenFor)
+	known.policy.HalfOpenCalls = min(known.policy.HalfOpenCalls, b.policy.HalfOpenCalls)
+	known.policy.Successes = max(known.policy.Successes, b.policy.Successes)
+	if severity[b.snapshot.State] > severity[known.snapshot.State] {
+		known.snapshot.State = b.snapshot.State
+	}
+	known.snapshot.Failures = max(known.snapshot.Failures, b.snapshot.Failures)
+	known.snapshot.OpenUntil = later(known.snapshot.OpenUntil, b.snapshot.OpenUntil)
+	d.c.breakers[id] = known
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// earlier returns the earlier of two times, of which a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

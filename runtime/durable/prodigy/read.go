@@ -1,0 +1,153 @@
+package prodigy
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+)
+
+// MaxSize is the greatest size of a checkpoint, in bytes.
+const MaxSize = 64 << 20
+
+// maxVersion is the version of checkpoints that this package knows.
+const maxVersion = 1
+
+// Read reads a checkpoint. Path is its name in messages and in the result. The
+// error is an [*Error] if the text is not a checkpoint, or one that this package
+// cannot read without losing a part of its retry state: it is corrupt, newer, or
+// uses an unknown strategy.
+func Read(r io.Reader, path string) (*Checkpoint, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(text) > MaxSize {
+		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d MiB: it is not a checkpoint", MaxSize>>20)}
+	}
+	root, problem := parse(path, text)
+	if problem != nil {
+		return nil, problem
+	}
+	d := decoder{reader: &reader{file: path, text: text}, commands: map[string]Command{}}
+	d.c = Checkpoint{File: path, breakers: map[string]breaker{}}
+	d.document(root)
+	if d.err != nil {
+		return nil, d.err
+	}
+	return d.checkpoint(), nil
+}
+
+// A decoder reads a document into a checkpoint.
+type decoder struct {
+	*reader
+	c        Checkpoint
+	commands map[string]Command
+	broken   []*node // the flags of commands whose breaker is open
+}
+
+// checkpoint returns what was read.
+func (d *decoder) checkpoint() *Checkpoint {
+	for _, id := range slices.Sorted(maps.Keys(d.commands)) {
+		d.c.Commands = append(d.c.Commands, d.commands[id])
+	}
+	d.c.Notes = d.notes
+	return &d.c
+}
+
+// add adds what one part of the document says about a command to what other
+// parts say.
+func (d *decoder) add(c Command) {
+	if known, ok := d.commands[c.ID]; ok {
+		c = join(known, c)
+	}
+	d.commands[c.ID] = c
+}
+
+// document tells the forms apart.
+func (d *decoder) document(root *node) {
+	switch {
+	case root.find("command_retry_states") != nil:
+		d.retryState(root)
+	case root.find("workflow_id") != nil || root.find("retry_checkpoint_state") != nil ||
+		root.find("completed_steps") != nil:
+		d.workflow(root)
+	default:
+		d.fail(root, "is not a checkpoint of Prodigy: want an object with workflow_id, completed_steps or "+
+			"retry_checkpoint_state")
+	}
+}
+
+// workflow reads a WorkflowCheckpoint.
+func (d *decoder) workflow(root *node) {
+	o := d.object(root)
+	if n := o.get("version"); n != nil {
+		if version := d.count(n); version > maxVersion {
+			d.fail(n, "is %d: versions up to %d are known; update this package",
+				version, maxVersion)
+		}
+	}
+	d.c.Workflow = d.string(o.get("workflow_id"))
+	d.c.Name = d.string(o.get("workflow_name"))
+	d.c.Taken = d.time(o.get("timestamp"))
+	if n := o.get("retry_checkpoint_state"); n != nil {
+		d.retryState(n)
+	}
+	for _, n := range d.list(o.get("completed_steps")) {
+		d.step(n)
+	}
+	// These describe the workflow, and when it was executed.
+	o.get("execution_state", "workflow_hash", "workflow_path", "total_steps")
+	o.rest("is not retry state: not imported")
+}
+
+// step reads a CompletedStep, whose retry state is that of older versions.
+func (d *decoder) step(n *node) {
+	o := d.object(n)
+	c := Command{
+		ID: fmt.Sprintf("step-%d", d.count(o.need("step_index"))), Text: d.string(o.get("command")),
+		Succeeded: d.flag(o.need("success")),
+	}
+	if output := d.string(o.get("output")); c.Succeeded {
+		c.Output = output
+	}
+	last := Attempt{Success: c.Succeeded, Duration: d.duration(o.get("duration"))}
+	if completed := d.time(o.get("completed_at")); !completed.IsZero() {
+		last.Started = completed.Add(-last.Duration)
+		c.LastAttempt = last.Started
+	}
+	state := o.get("retry_state")
+	if state != nil {
+		d.stepState(state, &c, last)
+	} else if d.commands[c.ID].Attempts == 0 {
+		last.Number = 1
+		c.Attempts, c.History = 1, []Attempt{last}
+	}
+	o.get("captured_variables") // of the workflow, as its outputs
+	o.rest(unknownKey)
+	d.add(c)
+}
+
+// stepState reads the RetryState of a step.
+func (d *decoder) stepState(n *node, c *Command, last Attempt) {
+	o := d.object(n)
+	c.Attempts = d.count(o.need("current_attempt"))
+	c.MaxAttempts = max(d.count(o.need("max_attempts")), 1)
+	for i, text := range d.list(o.get("failure_history")) {
+		c.History = append(c.History, Attempt{Number: i + 1, Error: d.string(text)})
+	}
+	if c.Attempts < len(c.History) {
+		d.note(n, "counts %d of its %d failures: all of them are counted", c.Attempts, len(c.History))
+		c.Attempts = len(c.History)
+	}
+	switch {
+	case c.Succeeded:
+		c.Attempts = max(c.Attempts, len(c.History)+1)
+		last.Number = c.Attempts
+		c.History = append(c.History, last)
+	case len(c.History) < c.Attempts:
+		d.note(n, "counts %d attempts and has %d failures: the others are counted as failed", c.Attempts, len(c.History))
+	}
+	d.flag(o.get("in_retry_loop")) // as the counts say
+	o.rest(unknownKey)
+}
