@@ -33,6 +33,8 @@ var floors = map[string][]string{
 	// Only those who come from Prodigy need to read its files; their durations are
 	// those of policy files.
 	"runtime/durable/prodigy": {"policy/duration", "runtime", "runtime/durable"},
+	// Stores in other modules are tested like those here; programs need no tests.
+	"runtime/durable/durabletest": {"runtime", "runtime/durable"},
 	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
 	// Both commands print problems in one form, of which policy files know theirs.
@@ -84,7 +86,10 @@ var floors = map[string][]string{
 
 // stdlibOnly are packages whose consumers pay for no other module; their tests
 // neither.
-var stdlibOnly = []string{"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/prodigy"}
+var stdlibOnly = []string{
+	"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/durabletest",
+	"runtime/durable/prodigy",
+}
 
 func TestFloors(t *testing.T) {
 	for dir, files := range goFiles(t) {

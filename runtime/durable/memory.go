@@ -48,15 +48,12 @@ func (m *Memory) Update(ctx context.Context, sel Select, decide func(Tx) (Writes
 	if err != nil {
 		return err
 	}
-	w, err := Tx{Now: now(), Records: records}.Decide(decide)
+	w, err := Tx{Now: stored(time.Now()), Records: records}.Decide(decide)
 	if err != nil {
 		return err
 	}
 	return m.commit(w)
 }
-
-// now returns the time as it would be read from a database.
-func now() time.Time { return time.Now().UTC().Round(0) }
 
 // lock locks what sel selects and returns its keys, sorted.
 func (m *Memory) lock(ctx context.Context, sel Select) ([]Key, error) {
@@ -297,15 +294,20 @@ func (m *Memory) Close() error {
 	return nil
 }
 
+// clone returns a copy as a database would return it: with times in UTC.
 func (r Record) clone() Record {
-	r.Body = bytes.Clone(r.Body)
+	r.Due, r.Bucket, r.Body = stored(r.Due), stored(r.Bucket), bytes.Clone(r.Body)
 	return r
 }
 
 func (e Entry) clone() Entry {
+	e.At, e.Bucket = stored(e.At), stored(e.Bucket)
 	e.Body, e.Result = bytes.Clone(e.Body), bytes.Clone(e.Result)
 	return e
 }
+
+// stored returns t without its zone and its monotonic reading.
+func stored(t time.Time) time.Time { return t.UTC().Round(0) }
 
 // compare orders the entries of a step.
 func (e Entry) compare(other Entry) int {

@@ -62,7 +62,8 @@ func (k Key) String() string {
 }
 
 // A Record is a row of a store. A store interprets all fields but Body, which
-// belongs to this package.
+// belongs to this package. Stores keep times to the microsecond or better, and
+// return them in UTC.
 type Record struct {
 	Key     Key
 	Version uint64 // 1 for the first; 0: the record does not exist

@@ -1,0 +1,146 @@
+package durabletest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+)
+
+// TestTransparent: a faulty store is a store until it fails.
+func TestTransparent(t *testing.T) {
+	durabletest.Run(t, func(*testing.T, string) durable.Store {
+		return durabletest.CrashAt(held{durable.NewMemory(), map[string]bool{}}, 0)
+	})
+}
+
+func key(i int) durable.Key { return durable.Key{Kind: durable.KindStep, ID: fmt.Sprint(i)} }
+
+// write makes three updates, each of its own record, until one fails.
+func write(ctx context.Context, s durable.Store) error {
+	for i := range 3 {
+		err := s.Update(ctx, durable.Select{Keys: []durable.Key{key(i)}}, func(durable.Tx) (durable.Writes, error) {
+			return durable.Writes{}, nil // no point
+		})
+		if err != nil {
+			return err
+		}
+		err = s.Update(ctx, durable.Select{Keys: []durable.Key{key(i)}}, func(tx durable.Tx) (durable.Writes, error) {
+			return durable.Writes{Put: tx.Records}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// written returns how many records exist.
+func written(t *testing.T, s durable.Store) int {
+	t.Helper()
+	records, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindStep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(records)
+}
+
+func TestCrashAt(t *testing.T) {
+	for n := 1; ; n++ {
+		m := durable.NewMemory()
+		f := durabletest.CrashAt(m, n)
+		ctx, cancel := f.Context(t.Context())
+		defer cancel()
+		err := write(ctx, f)
+		if !f.Failed() {
+			if err != nil || n != 7 {
+				t.Errorf("no crash at point %d, and error %v; want 6 points", n, err)
+			}
+			return
+		}
+		if !errors.Is(err, durabletest.ErrCrashed) || context.Cause(ctx) != durabletest.ErrCrashed {
+			t.Errorf("point %d: got error %v and cause %v, want ErrCrashed", n, err, context.Cause(ctx))
+		}
+		for _, err := range afterCrash(t.Context(), f) {
+			if !errors.Is(err, durabletest.ErrCrashed) {
+				t.Errorf("point %d: got error %v after the crash, want ErrCrashed", n, err)
+			}
+		}
+		if got, want := written(t, m), n/2; got != want {
+			t.Errorf("crash at point %d: got %d records, want %d", n, got, want)
+		}
+	}
+}
+
+func afterCrash(ctx context.Context, f *durabletest.Faulty) []error {
+	_, get := f.Get(ctx, []durable.Key{key(1)})
+	_, _, list := f.List(ctx, durable.Query{})
+	_, _, history := f.History(ctx, key(1), "")
+	dead, cancel := f.Context(ctx)
+	defer cancel()
+	return []error{write(ctx, f), get, list, history, context.Cause(dead)}
+}
+
+func TestLoseReply(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		m := durable.NewMemory()
+		f := durabletest.LoseReply(m, n)
+		if err := write(t.Context(), f); !errors.Is(err, durable.ErrUnknown) || !f.Failed() {
+			t.Errorf("point %d: got error %v, want ErrUnknown", n, err)
+		}
+		if got, want := written(t, m), n/2; got != want {
+			t.Errorf("point %d: got %d records, want %d", n, got, want)
+		}
+		if err := write(t.Context(), f); err != nil {
+			t.Errorf("point %d: got error %v afterwards, want none", n, err)
+		}
+	}
+}
+
+// TestCrashInFlight: an update that decides after the crash commits nothing.
+func TestCrashInFlight(t *testing.T) {
+	m := durable.NewMemory()
+	f := durabletest.CrashAt(m, 1)
+	err := f.Update(t.Context(), durable.Select{Keys: []durable.Key{key(9)}}, func(tx durable.Tx) (durable.Writes, error) {
+		_ = write(t.Context(), f)
+		return durable.Writes{Put: tx.Records}, nil
+	})
+	if !errors.Is(err, durabletest.ErrCrashed) || written(t, m) != 0 {
+		t.Errorf("got error %v and %d records, want ErrCrashed and none", err, written(t, m))
+	}
+}
+
+// held is a memory store that knows its owners.
+type held struct {
+	*durable.Memory
+	owners map[string]bool
+}
+
+func (h held) Hold(owner string) (func() error, error) {
+	h.owners[owner] = true
+	return func() error { delete(h.owners, owner); return nil }, nil
+}
+
+func (h held) Dead(owner string) bool { return !h.owners[owner] }
+
+func TestCrashReleasesOwners(t *testing.T) {
+	h := held{durable.NewMemory(), map[string]bool{}}
+	f := durabletest.CrashAt(h, 1)
+	release, err := f.Hold("a")
+	if err != nil || f.Dead("a") {
+		t.Fatalf("got error %v, dead %v; want a held owner", err, f.Dead("a"))
+	}
+	_ = write(t.Context(), f)
+	if !h.Dead("a") {
+		t.Error("the owner is alive after the crash")
+	}
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Hold("b"); !errors.Is(err, durabletest.ErrCrashed) {
+		t.Errorf("got error %v, want ErrCrashed", err)
+	}
+}

@@ -1,0 +1,201 @@
+// Package durabletest tests stores of package durable, and programs that use
+// them: [Run] is the conformance test of a store, and [CrashAt] and [LoseReply]
+// make a store fail as the death of a process or of a connection would.
+package durabletest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// An Open opens the store in a folder that exists and belongs to it. If the store
+// survives its process, Open is called again for the same folder after the store
+// was closed; if it is shared, also while it is open. The conformance test closes
+// what Open returns.
+type Open func(t *testing.T, dir string) durable.Store
+
+// Run runs the conformance test of a store: each promise of [durable.Store] and
+// of its [durable.Guarantee] is a subtest. They take some seconds.
+func Run(t *testing.T, open Open) {
+	for _, test := range []func(*testing.T, *place){
+		testRecords, testVersions, testCopies, testOrderOfRecords, testManyRecords, testText, testRefusedText, testLarge,
+		testErrorOfDecide, testPanic, testUnselected, testContext, testWaitEnds,
+		testNoLostUpdate, testNoDeadlock, testTimeAfterLocks, testClaims, testLockedRecords,
+		testQueries, testPagesDuringWrites,
+		testEntries, testEntriesRepeated, testDelete, testHistoryPages,
+		testReopen, testShared, testHolder, testClose,
+	} {
+		t.Run(name(test), func(t *testing.T) {
+			test(t, &place{t: t, open: open, dir: t.TempDir()})
+		})
+	}
+}
+
+// name returns the name of a subtest: that of its function without "test".
+func name(test any) string {
+	full := runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name()
+	return strings.TrimPrefix(full[strings.LastIndex(full, ".")+1:], "test")
+}
+
+// A place is where the store of a subtest is.
+type place struct {
+	t    *testing.T
+	open Open
+	dir  string
+}
+
+// store opens the store until the end of the subtest.
+func (p *place) store() *tester {
+	p.t.Helper()
+	s := p.storeToClose()
+	p.t.Cleanup(s.close)
+	return s
+}
+
+// storeToClose opens the store, which the subtest closes.
+func (p *place) storeToClose() *tester { return &tester{Store: p.open(p.t, p.dir), t: p.t} }
+
+// A tester is a store whose methods end the test on errors.
+type tester struct {
+	durable.Store
+	t *testing.T
+}
+
+func (s *tester) close() {
+	s.t.Helper()
+	if err := s.Close(); err != nil {
+		s.t.Errorf("Close: %v", err)
+	}
+}
+
+// limit is for a whole subtest.
+const limit = 2 * time.Minute
+
+// update updates the records of keys.
+func (s *tester) update(keys []durable.Key, decide func(durable.Tx) (durable.Writes, error)) {
+	s.t.Helper()
+	if err := s.Update(s.t.Context(), durable.Select{Keys: keys}, decide); err != nil {
+		s.t.Fatalf("Update(%v): %v", keys, err)
+	}
+}
+
+// write writes w, whose records and steps it selects.
+func (s *tester) write(w durable.Writes) {
+	s.t.Helper()
+	var keys []durable.Key
+	for _, r := range w.Put {
+		keys = append(keys, r.Key)
+	}
+	for _, e := range w.Add {
+		keys = append(keys, e.Step)
+	}
+	s.update(append(keys, w.Delete...), func(durable.Tx) (durable.Writes, error) { return w, nil })
+}
+
+// put writes records.
+func (s *tester) put(records ...durable.Record) {
+	s.t.Helper()
+	s.write(durable.Writes{Put: records})
+}
+
+// get returns records.
+func (s *tester) get(keys ...durable.Key) []durable.Record {
+	s.t.Helper()
+	records, err := s.Get(s.t.Context(), keys)
+	if err != nil {
+		s.t.Fatalf("Get: %v", err)
+	}
+	if len(records) != len(keys) {
+		s.t.Fatalf("Get returned %d records of %d keys", len(records), len(keys))
+	}
+	return records
+}
+
+// list returns all pages of a query, and the size of the largest.
+func (s *tester) list(q durable.Query) (records []durable.Record, largest int) {
+	s.t.Helper()
+	for {
+		page, next, err := s.List(s.t.Context(), q)
+		if err != nil {
+			s.t.Fatalf("List(%+v): %v", q, err)
+		}
+		records, largest = append(records, page...), max(largest, len(page))
+		if next == "" {
+			return records, largest
+		}
+		if len(page) == 0 {
+			s.t.Fatalf("List(%+v): an empty page that is not the last", q)
+		}
+		q.From = next
+	}
+}
+
+// history returns all entries of a step, and the size of the largest page.
+func (s *tester) history(step durable.Key) (entries []durable.Entry, largest int) {
+	s.t.Helper()
+	var from durable.Cursor
+	for {
+		page, next, err := s.History(s.t.Context(), step, from)
+		if err != nil {
+			s.t.Fatalf("History(%v): %v", step, err)
+		}
+		entries, largest = append(entries, page...), max(largest, len(page))
+		if next == "" {
+			return entries, largest
+		}
+		from = next
+	}
+}
+
+// limited returns a context that ends before the test is stuck.
+func (s *tester) limited() context.Context {
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	s.t.Cleanup(cancel)
+	return ctx
+}
+
+func step(id string) durable.Key {
+	return durable.Key{Kind: durable.KindStep, Space: "test", Run: "run", ID: id}
+}
+
+func run(id string) durable.Key { return durable.Key{Kind: durable.KindRun, Space: "test", Run: id} }
+
+// month is the bucket of all records of these tests.
+var month = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+// record returns a record whose body is a number.
+func record(key durable.Key, n uint64) durable.Record {
+	return durable.Record{Key: key, Status: durable.StatusOpen, Bucket: month, Body: number(n)}
+}
+
+// number returns n as JSON.
+func number(n uint64) []byte { return strconv.AppendUint(nil, n, 10) }
+
+// numberIn returns the number in the body of r, or 0 if r does not exist.
+func numberIn(r durable.Record) uint64 {
+	n, _ := strconv.ParseUint(string(r.Body), 10, 64)
+	return n
+}
+
+// increment adds 1 to the numbers in the records.
+func increment(tx durable.Tx) (durable.Writes, error) {
+	var w durable.Writes
+	for i, r := range tx.Records {
+		first := slices.IndexFunc(tx.Records, func(other durable.Record) bool { return other.Key == r.Key })
+		if first == i {
+			w.Put = append(w.Put, record(r.Key, numberIn(r)+1))
+		}
+	}
+	return w, nil
+}
+
+func isStoreError(err error) bool { return errors.Is(err, durable.ErrStore) }

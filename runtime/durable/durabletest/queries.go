@@ -1,0 +1,151 @@
+package durabletest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// testQueries: 400 random records and 200 random queries, with every field, by
+// List in pages of every size and by Update.
+func testQueries(t *testing.T, p *place) {
+	s := p.store()
+	r := rand.New(rand.NewPCG(5, 6))
+	records := randomRecords(r, 400)
+	s.put(records...)
+	for range 200 {
+		q := randomQuery(r)
+		var want []durable.Key
+		for _, r := range records {
+			if selects(q, r) {
+				want = append(want, r.Key)
+			}
+		}
+		listed, largest := s.list(q)
+		if got := keysOf(listed); !slices.Equal(got, want) {
+			t.Fatalf("List(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
+		}
+		if q.Limit > 0 && largest > q.Limit {
+			t.Errorf("List(%+v): got a page of %d records", q, largest)
+		}
+		if q.Limit > 0 && len(want) > q.Limit {
+			want = want[:q.Limit]
+		}
+		err := s.Update(t.Context(), durable.Select{Query: &q}, func(tx durable.Tx) (durable.Writes, error) {
+			if got := keysOf(tx.Records); !slices.Equal(got, want) {
+				t.Errorf("Update(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
+			}
+			return durable.Writes{}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
+	someTexts  = []string{"", "a", "b"}
+	someStatus = []durable.Status{0, durable.StatusOpen, durable.StatusParked, durable.StatusDead}
+	someTimes  = []time.Time{{}, month, month.Add(time.Microsecond), month.AddDate(0, 0, 3)}
+)
+
+func oneOf[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
+
+func randomRecords(r *rand.Rand, n int) []durable.Record {
+	var records []durable.Record
+	for i := range n {
+		kind := oneOf(r, []durable.Kind{durable.KindRun, durable.KindStep})
+		records = append(records, durable.Record{
+			Key:     durable.Key{Kind: kind, Space: oneOf(r, someTexts), Run: oneOf(r, someTexts), ID: fmt.Sprint(i)},
+			Status:  oneOf(r, someStatus),
+			Owner:   oneOf(r, someTexts),
+			Handler: oneOf(r, someTexts),
+			Due:     oneOf(r, someTimes), Attention: r.IntN(2) == 0, Bucket: month, Body: number(uint64(i)),
+		})
+	}
+	slices.SortFunc(records, func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
+	return records
+}
+
+// randomQuery returns a query of which about half of the fields are set.
+func randomQuery(r *rand.Rand) durable.Query {
+	q := durable.Query{
+		Kind:  oneOf(r, []durable.Kind{durable.KindRun, durable.KindStep}),
+		Space: oneOf(r, someTexts), Run: oneOf(r, someTexts),
+		Attention: r.IntN(3) == 0, Limit: r.IntN(3) * r.IntN(40),
+	}
+	if r.IntN(3) == 0 {
+		q.Owner = oneOf(r, someTexts)
+	}
+	if r.IntN(3) == 0 {
+		q.DueBy = oneOf(r, someTimes)
+	}
+	for range r.IntN(3) {
+		q.Handlers = append(q.Handlers, oneOf(r, someTexts))
+		q.Status = append(q.Status, oneOf(r, someStatus))
+	}
+	return q
+}
+
+// selects reports whether q selects r.
+func selects(q durable.Query, r durable.Record) bool {
+	return r.Key.Kind == q.Kind && r.Key.Space == q.Space && (q.Run == "" || r.Key.Run == q.Run) &&
+		(q.Owner == "" || r.Owner == q.Owner) &&
+		(q.Handlers == nil || slices.Contains(q.Handlers, r.Handler)) &&
+		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&
+		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
+		(!q.Attention || r.Attention)
+}
+
+// testPagesDuringWrites: while others create and delete records, the pages of a
+// query have each record that stays exactly once, in order.
+func testPagesDuringWrites(t *testing.T, p *place) {
+	s := p.store()
+	const stay = 300
+	var records []durable.Record
+	for i := range stay {
+		records = append(records, record(step(fmt.Sprintf("%04d stays", i)), 1))
+	}
+	s.put(records...)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	wg.Go(func() {
+		r := rand.New(rand.NewPCG(7, 8))
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			key := step(fmt.Sprintf("%04d comes and goes", r.IntN(stay)))
+			err := s.Update(s.limited(), durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+				if tx.Records[0].Version > 0 {
+					return durable.Writes{Delete: []durable.Key{key}}, nil
+				}
+				return increment(tx)
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 5 {
+		listed, _ := s.list(durable.Query{Kind: durable.KindStep, Space: "test", Run: "run", Limit: 11})
+		got := keysOf(listed)
+		if !slices.IsSortedFunc(got, durable.Key.Compare) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Errorf("got keys that are not sorted, or not distinct: %v", got)
+		}
+		got = slices.DeleteFunc(got, func(key durable.Key) bool { return len(key.ID) != len("0000 stays") })
+		if want := keysOf(records); !slices.Equal(got, want) {
+			t.Errorf("got %d of the %d records that stay", len(got), len(want))
+		}
+	}
+}
