@@ -1,6 +1,9 @@
 package retry
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // The methods in this file take a [Call] apart, for packages that store calls:
 // [Call.Next] is Inspect, [Policy.Decide], and then Stop, or Retry and the wait.
@@ -55,3 +58,23 @@ func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 	f.classify(c.policy)
 	c.retry(ctx, &f, &v)
 }
+
+// TryAdmit asks the breaker for permission for the next attempt, without waiting
+// for it. If the breaker refuses, TryAdmit returns false and what
+// [Policy.Decide] needs to know about that. ctx is the context of the caller.
+func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
+	if c.admit() {
+		return Failure{}, Inputs{}, true
+	}
+	f, in := Failure{Err: ErrBreakerOpen, Refused: true}, Inputs{}
+	c.inspect(ctx, &f, &in)
+	return f, in, false
+}
+
+// CallTimeout returns the timeout of a call with ctx: Timeout, or the one given
+// to [WithScopeTimeout], within the hard limit. Zero means none.
+func (p *Policy) CallTimeout(ctx context.Context) time.Duration { return p.timeout(ctx) }
+
+// TimedOut reports whether the attempt exceeded its own limit, as far as
+// [Call.Inspect] could know.
+func (f *Failure) TimedOut() bool { return f.facts.expired }
