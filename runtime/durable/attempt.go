@@ -1,0 +1,339 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A nextKind is what follows a decision about a step.
+type nextKind uint8
+
+const (
+	nextFinished nextKind = iota // its record has the result or the error
+	nextBlocked                  // until a person decides
+	nextWait                     // before the next attempt
+	nextDecide                   // again, with the record as it is now
+	nextCall                     // an attempt has started
+	nextReturn                   // a result that is not recorded
+	nextFenced                   // the run belongs to somebody else
+)
+
+// next is the answer of a transaction about a step.
+type next struct {
+	kind   nextKind
+	record Record
+	body   stepBody
+	now    time.Time // of the store
+	wait   time.Duration
+
+	token  string   // of the attempt that has started
+	result *payload // of nextReturn
+	event  Event    // what has happened, or its zero value
+
+	failure *retry.Failure // that was decided about, for observers
+	verdict retry.Verdict
+}
+
+// emit reports what a transaction has done, now that it is committed.
+func (x *execution) emit(n *next) {
+	if n.event.Kind == 0 {
+		return
+	}
+	n.event.Run, n.event.Step, n.event.Fence = x.id, n.record.Key.ID, x.fence
+	x.e.event(n.event)
+	n.event = Event{}
+}
+
+// begin looks for the record of a step, and starts its first attempt otherwise.
+func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
+	if c.policy.startsRecorded() || c.policy.Policy != nil && x.knowsUnfinished(c) {
+		return x.start(ctx, c, false)
+	}
+	if !x.complete {
+		records, err := x.e.store.Get(ctx, []Key{c.key})
+		if err != nil {
+			return next{}, err
+		}
+		switch r := records[0]; {
+		case r.Version == 0 || c.policy.Policy == nil && !finished(r.Status):
+		case finished(r.Status):
+			return next{kind: nextFinished, record: r}, nil
+		default:
+			return x.start(ctx, c, false)
+		}
+	}
+	if err := x.ready(ctx); err != nil {
+		return next{}, err
+	}
+	return next{kind: nextCall, record: Record{Key: c.key}, body: stepBody{Attempts: 1}, now: time.Now()}, nil
+}
+
+// knowsUnfinished reports whether a step that records failures only has failed.
+func (x *execution) knowsUnfinished(c *stepCall) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pending[c.key.ID] || x.called[c.key.ID] != 0
+}
+
+// ready returns an error if no attempt may start.
+func (x *execution) ready(ctx context.Context) error {
+	if err := x.err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if x.owner.alive() {
+		return nil
+	}
+	// The process was stopped, or the store did not answer. The next transaction
+	// finds out whether somebody has claimed the run since.
+	if err := x.owner.renew(ctx); err != nil {
+		x.halt(err)
+		return err
+	}
+	return nil
+}
+
+// A starting is what a decision about a start depends on besides the records.
+type starting struct {
+	token       string
+	due         bool    // the wait has passed in this process
+	sample      float64 // for jitter, if the last attempt is lost
+	correlation string
+	timeout     time.Duration // of the call, or 0
+	local       time.Time     // when it was prepared, by the clock of this process
+
+	refused *retry.Failure // by the breaker of this process, or nil
+	inputs  retry.Inputs   // of that
+}
+
+// start decides about the next attempt of a step: what is recorded, whether the
+// last one is lost, and whether it has to wait.
+func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, error) {
+	if err := x.ready(ctx); err != nil {
+		return next{}, err
+	}
+	p := c.policy.Policy
+	in := starting{
+		token: token(8), due: due, sample: rand.Float64(), correlation: token(8), timeout: p.CallTimeout(ctx),
+		local: time.Now(),
+	}
+	c.call = p.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
+	if f, inputs, ok := c.call.TryAdmit(ctx); !ok {
+		in.refused, in.inputs = &f, inputs
+	}
+	var n next
+	err := x.e.update(ctx, x.keys(c), func(tx Tx) (w Writes, err error) {
+		w, n, err = x.decideStart(tx, c, &in)
+		return w, err
+	})
+	if n.kind != nextCall || err != nil {
+		c.call.End() // gives the permit back
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && !errors.Is(err, ErrUnknown):
+		return n, context.Cause(ctx)
+	case err != nil && (isStoreError(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled)):
+		x.halt(err) // nothing is executed after an error of the store
+	}
+	n.token = in.token
+	return n, err
+}
+
+// attempt makes the attempt that has started, and records its end.
+func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, error) {
+	if c.policy.Policy == nil {
+		return x.once(ctx, c, n)
+	}
+	end := &attemptEnd{token: n.token, number: n.body.Attempts, correlation: token(8), begun: time.Now()}
+	if n.record.Version == 0 {
+		end.unstarted, end.token = true, token(8)
+		c.call = c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
+	}
+	call := &c.call
+	call.Restore(shift(n.body.Call, end.begun.Sub(n.now)))
+	defer call.End()
+	result, err, called := x.invoke(ctx, c, n, call)
+	end.duration = time.Since(end.begun)
+	switch {
+	case !called:
+		end.outcome = OutcomeWithdrawn
+	case err == nil:
+		end.outcome, end.result = OutcomeSucceeded, result
+		call.Succeed()
+		if end.unstarted {
+			return next{kind: nextReturn, result: &result}, nil // RecordFailures
+		}
+	default:
+		x.inspect(ctx, c, call, end, err)
+	}
+	n, err = x.end(ctx, c, end)
+	if err != nil {
+		return n, err
+	}
+	x.report(ctx, call, end, &n)
+	return n, nil
+}
+
+// once makes the attempt of a step without a policy.
+func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error) {
+	end := &attemptEnd{token: token(8), number: 1, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded}
+	result, err, called := x.invoke(ctx, c, n, nil)
+	if !called {
+		err = x.ready(ctx)
+	}
+	if err != nil || !called {
+		x.forget(c) // its error is that of the function of the run
+		return next{kind: nextDecide}, err
+	}
+	end.result, end.duration = result, time.Since(end.begun)
+	return x.end(ctx, c, end)
+}
+
+// shift returns a state whose times are by a clock that is d ahead.
+func shift(s retry.CallState, d time.Duration) retry.CallState {
+	for _, t := range [...]*time.Time{&s.FailedAt, &s.Expires, &s.Deadline} {
+		if !t.IsZero() {
+			*t = t.Add(d)
+		}
+	}
+	return s
+}
+
+// invoke calls the function of a step. It reports false, and does not call it,
+// if the caller has gone, or if somebody may have claimed the run since the start
+// was recorded.
+func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry.Call) (payload, error, bool) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a := &attempt{cancel: cancel, policy: c.policy}
+	x.mu.Lock()
+	x.attempts[a] = struct{}{}
+	x.mu.Unlock()
+	defer func() {
+		x.mu.Lock()
+		delete(x.attempts, a)
+		x.mu.Unlock()
+	}()
+	info := Info{
+		Run: x.id, Step: c.key.ID, Attempt: n.body.Attempts, Version: x.run.Version, Fence: x.fence,
+		Key: idempotencyKey(x.e.space, x.id, c.key.ID, n.body.Keys),
+	}
+	inner = retry.WithIdempotencyKey(&runContext{Context: inner, x: x, info: &info}, info.Key)
+	if call != nil {
+		inner = call.Attempt(inner)
+	}
+	if ctx.Err() != nil || !x.owner.alive() {
+		return payload{}, nil, false
+	}
+	result, err := c.invoke(inner)
+	return result, err, true
+}
+
+// inspect gathers what the decision about a failed attempt depends on.
+func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, end *attemptEnd, err error) {
+	f, in := call.Inspect(ctx, err)
+	end.failure = f
+	end.err = recordError(c.policy, f.Class(), err)
+	end.deadline = call.State().Deadline
+	if in.Ended != "" || !x.owner.alive() {
+		end.outcome = OutcomeCanceled // it may have taken effect
+		return
+	}
+	end.outcome = OutcomeFailed
+	if f.TimedOut() {
+		end.outcome = OutcomeTimedOut
+	}
+	in.Deadline = time.Time{} // it ends the execution, not the step
+	end.inputs = in
+	b := c.policy.Shared.Budget
+	if b == nil {
+		return
+	}
+	// The budget of this process is asked before the transaction, which may be
+	// repeated. A token is stranded if the transaction decides otherwise.
+	if _, v := c.policy.Policy.Decide(call.State(), f, in); v.Reason == "" {
+		end.refusal = b.Withdraw()
+	}
+}
+
+// report shows the observers of the context what was decided about a failure.
+func (x *execution) report(ctx context.Context, call *retry.Call, end *attemptEnd, n *next) {
+	if n.failure == nil {
+		return
+	}
+	call.Restore(n.body.Call)
+	if n.kind == nextWait {
+		call.Retry(ctx, *n.failure, n.verdict)
+		return
+	}
+	_ = call.Stop(ctx, *n.failure, n.verdict) // the step returns what is recorded
+}
+
+// end records the end of an attempt. It is recorded until that succeeds: the
+// context of the caller does not end it, except that the caller of a store that
+// does not answer has its process back after a while.
+func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
+	end.fence, end.owner = x.fence, x.owner.id
+	var n next
+	for delay := retryStore; ; delay = min(2*delay, time.Second) {
+		err := x.e.update(context.WithoutCancel(ctx), x.keys(c), func(tx Tx) (w Writes, err error) {
+			w, n, err = x.decideEnd(tx, c, end)
+			return w, err
+		})
+		switch {
+		case err == nil && n.kind == nextFenced:
+			x.emit(&n)
+			x.halt(ErrFenced)
+			return n, ErrFenced
+		case err == nil || !isStoreError(err):
+			return n, err
+		}
+		x.e.event(Event{Kind: EventStoreError, Run: x.id, Step: c.key.ID, Err: err})
+		if ctx.Err() != nil && end.gone(time.Now()) {
+			x.halt(err)
+			return n, err // the attempt stays open, and is in doubt
+		}
+		time.Sleep(delay)
+	}
+}
+
+const (
+	retryStore = 10 * time.Millisecond // before an end is recorded again
+	storeGrace = 30 * time.Second      // for the store, once the caller has gone
+)
+
+// An attemptEnd is the end of an attempt, as it is recorded.
+type attemptEnd struct {
+	token     string
+	number    int
+	unstarted bool // no start was recorded
+	fence     uint64
+	owner     string
+	outcome   Outcome
+	begun     time.Time
+	duration  time.Duration
+	result    payload
+
+	err         *recordedError
+	failure     retry.Failure
+	inputs      retry.Inputs
+	deadline    time.Time // of the call, by the clock of this process
+	refusal     error     // by the budget of this process
+	correlation string
+
+	since time.Time // when the caller was found to have gone
+}
+
+// gone reports whether the caller has gone for longer than the grace.
+func (e *attemptEnd) gone(now time.Time) bool {
+	if e.since.IsZero() {
+		e.since = now
+	}
+	return now.Sub(e.since) > storeGrace
+}

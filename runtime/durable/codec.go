@@ -1,0 +1,101 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Codec encodes the results of runs and steps. The default is JSON. Another
+// one may compress or encrypt: what it returns is opaque to stores and queries.
+type Codec interface {
+	Encode(value any) ([]byte, error)
+	// Decode decodes into a pointer. An error for data of another type is better
+	// than a value that lacks a part of it.
+	Decode(data []byte, into any) error
+}
+
+// jsonCodec is the default Codec.
+type jsonCodec struct{}
+
+func (jsonCodec) Encode(value any) ([]byte, error) { return json.Marshal(value) }
+
+// Decode refuses unknown fields: the type has changed, and what the field meant
+// would be lost silently.
+func (jsonCodec) Decode(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("data after the value")
+	}
+	return nil
+}
+
+// Limits on what a record holds.
+const (
+	maxResult = 1 << 20 // bytes of a result
+	maxInline = 4 << 10 // bytes of a result inside the record of its step
+	maxText   = 4 << 10 // bytes of the text of an error
+)
+
+// A payload is an encoded result.
+type payload struct {
+	JSON   json.RawMessage `json:"json,omitempty"`   // readable in the database
+	Bytes  []byte          `json:"bytes,omitempty"`  // of a codec that does not write JSON
+	Entry  int             `json:"entry,omitempty"`  // the attempt whose entry holds the result
+	Refuse string          `json:"refuse,omitempty"` // why the result could not be recorded
+	Type   string          `json:"type,omitempty"`   // of a result that could not be recorded
+}
+
+// encode returns the payload of a value.
+func encode(c Codec, value any) payload {
+	data, err := c.Encode(value)
+	if err == nil && len(data) > maxResult {
+		err = fmt.Errorf("it has %d bytes: the limit is %d", len(data), maxResult)
+	}
+	switch {
+	case err != nil:
+		return payload{Refuse: clip(err.Error()), Type: fmt.Sprintf("%T", value)}
+	case json.Valid(data):
+		return payload{JSON: data}
+	}
+	return payload{Bytes: data}
+}
+
+// decode decodes the payload of a step into a value.
+func (p *payload) decode(c Codec, step string, into any) error {
+	if p.Refuse != "" {
+		return &ResultError{Step: step, Type: p.Type, Err: errors.New(p.Refuse)}
+	}
+	if err := c.Decode(p.data(), into); err != nil {
+		return &ResultError{Step: step, Type: strings.TrimPrefix(fmt.Sprintf("%T", into), "*"), Err: err}
+	}
+	return nil
+}
+
+func (p *payload) data() []byte {
+	if p.Bytes != nil {
+		return p.Bytes
+	}
+	return p.JSON
+}
+
+// clip returns text as a record keeps it: valid UTF-8 without NUL, and not too
+// long.
+func clip(text string) string {
+	if len(text) > maxText {
+		cut := maxText - len("…")
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}

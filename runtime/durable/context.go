@@ -1,0 +1,54 @@
+package durable
+
+import "context"
+
+// An Info describes the run, and the step if there is one, that a context
+// belongs to.
+type Info struct {
+	Run     string
+	Step    string // its id, or "" in the function of a run
+	Attempt int    // the number of the attempt, from 1, lost ones included; 0 outside of steps
+	Version int    // of the run: see [Version]
+	// Fence is raised by each claim of the run. A system that keeps the greatest
+	// fence it has seen can refuse requests of an engine that has lost the run.
+	Fence uint64
+	// Key is the idempotency key of the step: the same for all its attempts, on
+	// all machines. Outside of steps it is empty.
+	Key string
+}
+
+// Current returns what ctx belongs to, and false if it belongs to no run.
+func Current(ctx context.Context) (Info, bool) {
+	c := fromContext(ctx)
+	switch {
+	case c == nil:
+		return Info{}, false
+	case c.info != nil:
+		return *c.info, true
+	}
+	return Info{Run: c.x.id, Version: c.x.run.Version, Fence: c.x.fence}, true
+}
+
+// A runContext is the context of the function of a run, or of an attempt of one
+// of its steps.
+type runContext struct {
+	context.Context
+	x    *execution
+	info *Info // of the attempt, or nil
+}
+
+type runKey struct{}
+
+// Value returns the context itself for its own key.
+func (c *runContext) Value(key any) any {
+	if key == (runKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// fromContext returns the run of a context, or nil.
+func fromContext(ctx context.Context) *runContext {
+	c, _ := ctx.Value(runKey{}).(*runContext)
+	return c
+}

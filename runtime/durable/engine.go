@@ -1,0 +1,152 @@
+package durable
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Defaults of an engine.
+const (
+	defaultLease  = 30 * time.Second
+	defaultKeep   = 30 * 24 * time.Hour
+	maxRecoveries = 10 // of a run, without a record of a step in between
+)
+
+// An Engine executes runs over a store. Any number of goroutines may use one.
+// Several engines, also those of other processes, may share a store as far as
+// its [Guarantee] allows.
+type Engine struct {
+	store   Store
+	updates *coalescer
+	space   string
+	lease   time.Duration
+	codec   Codec
+	observe func(Event)
+
+	mu      sync.Mutex
+	owner   *owner                // of the runs that this engine executes; nil before the first
+	active  map[string]*execution // by the id of the run
+	running sync.WaitGroup        // the executions
+	closed  bool
+}
+
+// An Option changes a default of an engine.
+type Option func(*Engine) error
+
+// Namespace separates the runs of engines that share a store. The default is
+// the empty namespace.
+func Namespace(name string) Option {
+	return func(e *Engine) error {
+		if len(name) > maxID || escape(name) != name {
+			return fmt.Errorf("%w: namespace %.40q: use letters, digits, dots and hyphens", ErrID, name)
+		}
+		e.space = name
+		return nil
+	}
+}
+
+// Lease sets how long other engines wait before they take over the runs of an
+// engine that has stopped renewing its lease. The default is 30s; it is renewed
+// three times in that time.
+func Lease(d time.Duration) Option {
+	return func(e *Engine) error {
+		if d < time.Second {
+			return fmt.Errorf("lease %v is too short: the least is 1s", d)
+		}
+		e.lease = d
+		return nil
+	}
+}
+
+// WithCodec sets the encoding of results. The default is JSON.
+func WithCodec(c Codec) Option {
+	return func(e *Engine) error {
+		e.codec = c
+		return nil
+	}
+}
+
+// OnEvent sets a function that is called for every event, in the goroutine that
+// causes it. It must not call methods of the engine.
+func OnEvent(f func(Event)) Option {
+	return func(e *Engine) error {
+		e.observe = f
+		return nil
+	}
+}
+
+// New returns an engine over a store. It neither reads nor writes the store
+// before its first run. Close the engine before the store.
+func New(s Store, options ...Option) (*Engine, error) {
+	e := &Engine{
+		store: s, updates: newCoalescer(s), lease: defaultLease, codec: jsonCodec{}, active: map[string]*execution{},
+	}
+	for _, option := range options {
+		if err := option(e); err != nil {
+			return nil, fmt.Errorf("durable: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// Close waits until no run is executed, or ctx ends, which cancels the contexts
+// of the runs and waits until their functions return. It then gives up the
+// lease. The state of the runs stays.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		e.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		e.mu.Lock()
+		for _, x := range e.active {
+			x.cancel(ErrClosed)
+		}
+		e.mu.Unlock()
+		<-done
+	}
+	if e.owner == nil {
+		return nil
+	}
+	return e.owner.stop(context.WithoutCancel(ctx))
+}
+
+func (e *Engine) key(kind Kind, run, id string) Key {
+	return Key{Kind: kind, Space: e.space, Run: run, ID: id}
+}
+
+// update changes the records of keys in one transaction, which updates of other
+// goroutines may share.
+func (e *Engine) update(ctx context.Context, keys []Key, decide func(Tx) (Writes, error)) error {
+	return e.updates.update(ctx, keys, decide)
+}
+
+// token returns a random identifier.
+func token(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // which never returns an error
+	return hex.EncodeToString(b)
+}
+
+// month returns the bucket of a run that was created at a time.
+func month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+
+// isStoreError reports whether err is that of a store, not of a decision.
+func isStoreError(err error) bool {
+	return errors.Is(err, ErrStore) || errors.Is(err, ErrUnknown)
+}

@@ -1,0 +1,196 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// Errors of runs and steps. Use errors.Is.
+var (
+	// ErrNoRun is returned by a durable call whose context belongs to no run. The
+	// function is not called.
+	ErrNoRun = errors.New("no run in the context: call it within Engine.Run, with the context of the run")
+	// ErrCanceled is returned by a run that [Engine.Cancel] has ended.
+	ErrCanceled = errors.New("the run is canceled")
+	// ErrTimedOut is returned by a run whose [Timeout] has passed.
+	ErrTimedOut = errors.New("the timeout of the run has passed")
+	// ErrExpired is returned by a run that has succeeded, and whose results were
+	// deleted since: see [Keep].
+	ErrExpired = errors.New("the run has succeeded; its results were deleted")
+	// ErrFenced is returned by a run that another engine, or another call of Run,
+	// has taken over.
+	ErrFenced = errors.New("the run is executed elsewhere")
+	// ErrChanged matches a [*ChangedError].
+	ErrChanged = errors.New("a recorded step is called with different arguments")
+	// ErrResult matches the error of a step that succeeded with a result that
+	// cannot be recorded, or not be read again: see [ResultError].
+	ErrResult = errors.New("the result cannot be recorded")
+	// ErrID matches the error for an id that is empty, too long, or not UTF-8.
+	ErrID = errors.New("invalid id")
+	// ErrArguments matches the error for arguments that have no JSON form.
+	ErrArguments = errors.New("arguments cannot be recorded")
+	// ErrUnfinished matches an [*UnfinishedError].
+	ErrUnfinished = errors.New("the function returned before its steps were finished")
+	// ErrNotFound is returned for a run or a step that does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict is returned for an operation that the state of a run or a step
+	// does not allow.
+	ErrConflict = errors.New("not possible in this state")
+	// ErrClosed is returned by an engine after [Engine.Close].
+	ErrClosed = errors.New("the engine is closed")
+)
+
+// A ParkedError reports that a run waits without a process: a wait is longer
+// than the time that the caller has, or than ParkAfter. Call Run again at Until.
+type ParkedError struct {
+	Run   string
+	Until time.Time // by the clock of the store
+}
+
+// Error returns the run and the time.
+func (e *ParkedError) Error() string {
+	return fmt.Sprintf("run %q is parked until %s: run it again then", e.Run, e.Until.Format(time.RFC3339))
+}
+
+// A PausedError reports that a run waits for a person.
+type PausedError struct {
+	Run string
+	// Steps are the ids of the steps to resolve or requeue: see [Engine.Resolve].
+	// It is empty if the run itself is paused, since it was recovered too often
+	// without progress: resolve the step "".
+	Steps []string
+}
+
+// Error returns the run and its steps.
+func (e *PausedError) Error() string {
+	if len(e.Steps) == 0 {
+		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resolve it",
+			e.Run, maxRecoveries)
+	}
+	return fmt.Sprintf("run %q is paused: resolve or requeue %s", e.Run, some(e.Steps))
+}
+
+// some returns the first of some ids for a message.
+func some(ids []string) string {
+	const most = 3
+	text := make([]string, 0, most)
+	for _, id := range ids[:min(most, len(ids))] {
+		text = append(text, fmt.Sprintf("%q", id))
+	}
+	if more := len(ids) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(text, ", "), more)
+	}
+	return strings.Join(text, ", ")
+}
+
+// An OwnedError reports that another engine executes a run.
+type OwnedError struct {
+	Run   string
+	Owner string
+	Until time.Time // the end of the owner's lease, by the clock of the store
+}
+
+// Error returns the owner.
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("run %q is executed by %s, whose lease ends at %s", e.Run, e.Owner, e.Until.Format(time.RFC3339))
+}
+
+// Unwrap returns [ErrFenced].
+func (e *OwnedError) Unwrap() error { return ErrFenced }
+
+// An UnfinishedError reports that the function of a run returned without an
+// error although steps that it called are unfinished. The run stays open.
+type UnfinishedError struct {
+	Run   string
+	Steps []string
+}
+
+// Error returns the steps.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("run %q is not finished: its function dropped the error of %s", e.Run, some(e.Steps))
+}
+
+// Unwrap returns [ErrUnfinished].
+func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
+
+// A ChangedError reports that a recorded step is called with other arguments
+// than those that were recorded.
+type ChangedError struct{ Run, Step string }
+
+// Error returns the step.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("step %q of run %q was recorded with other arguments: "+
+		"name the argument that differs in id, or set on_changed: report", e.Step, e.Run)
+}
+
+// Unwrap returns [ErrChanged].
+func (e *ChangedError) Unwrap() error { return ErrChanged }
+
+// A ResultError reports that a step succeeded with a result that cannot be
+// recorded, or that cannot be decoded into the type that the program has now.
+// The step is not executed again. To execute it once more, call
+// [Engine.Requeue] with [Repeat].
+type ResultError struct {
+	Step string
+	Type string // of the result, in Go
+	Err  error
+}
+
+// Error returns the step, the type and the cause.
+func (e *ResultError) Error() string {
+	return fmt.Sprintf("step %q succeeded, but its result (%s) cannot be recorded or read: %v", e.Step, e.Type, e.Err)
+}
+
+// Unwrap returns [ErrResult] and the cause.
+func (e *ResultError) Unwrap() []error { return []error{ErrResult, e.Err} }
+
+// A StepError is the recorded error of a step that has failed. The call that
+// made the last attempt and the calls after a restart return equal ones.
+type StepError struct {
+	Run, Step string
+	Policy    string // its name
+	// Reason is why there was no further attempt; errors.Is finds it.
+	Reason    retry.Reason
+	Escalated bool // the error matches retry.ErrEscalated
+	Attempts  int  // attempts made, lost ones included
+	Waited    time.Duration
+	Class     retry.Class // of the last error
+	Text      string      // of the last error, at most 4 KiB
+
+	targets []string // the texts of the errors in StepPolicy.Errors that it matched
+	errors  []error  // StepPolicy.Errors
+}
+
+// Error returns the step, the reason and the last error.
+func (e *StepError) Error() string {
+	text := fmt.Sprintf("step %q: %s after %d attempts", e.Step, e.Reason, e.Attempts)
+	if e.Attempts == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
+}
+
+// Is reports whether target is the reason.
+func (e *StepError) Is(target error) bool {
+	reason, ok := target.(retry.Reason)
+	return ok && (reason == e.Reason || reason == retry.ErrEscalated && e.Escalated)
+}
+
+// Unwrap returns the errors in [StepPolicy.Errors] that the last error matched.
+func (e *StepError) Unwrap() []error {
+	var found []error
+	for _, known := range e.errors {
+		if slices.Contains(e.targets, known.Error()) {
+			found = append(found, known)
+		}
+	}
+	return found
+}

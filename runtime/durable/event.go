@@ -1,0 +1,82 @@
+package durable
+
+import (
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// An EventKind is what an [Event] reports.
+type EventKind uint8
+
+// The kinds of events. Those of a transaction are reported after it is
+// committed.
+const (
+	EventCreated     EventKind = iota + 1 // a new run is executed
+	EventResumed                          // a run is executed again
+	EventRecovered                        // a run is executed again whose engine died, or lost it
+	EventCompleted                        // a run has succeeded
+	EventRunFailed                        // the function of a run has returned an error
+	EventParked                           // a run waits without a process
+	EventPaused                           // a run waits for a person
+	EventReleased                         // an execution has ended, the run stays open
+	EventRunCanceled                      // a run was canceled
+	EventTimedOut                         // the timeout of a run has passed
+	EventExpired                          // the results of a run were deleted
+
+	EventStarted       // an attempt starts
+	EventSucceeded     // a step has succeeded
+	EventFailed        // an attempt failed or was refused; the next one follows after Wait
+	EventExhausted     // a step is not retried further; Reason is why
+	EventLost          // the end of an attempt is not known; the next one follows
+	EventInDoubt       // the same, and somebody has to resolve the step
+	EventWithdrawn     // an attempt was not executed, since its caller had gone
+	EventRefused       // the end of an attempt came after another engine had claimed the run
+	EventAbandoned     // a run has succeeded without an unfinished step that it had begun
+	EventChanged       // a recorded step is called with other arguments
+	EventPolicyChanged // a recorded step continues under another policy
+	EventResolved      // an operator has resolved or requeued a step
+
+	EventStoreError // the store failed
+)
+
+var eventKinds = [...]string{
+	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "released", "canceled", "timed out",
+	"expired", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost", "step in doubt",
+	"attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed", "step resolved",
+	"store error",
+}
+
+// String returns the name of the kind.
+func (k EventKind) String() string {
+	if int(k) < len(eventKinds) && k > 0 {
+		return eventKinds[k]
+	}
+	return "unknown"
+}
+
+// An Event reports what an engine has done. Which fields are set depends on the
+// kind.
+type Event struct {
+	Kind  EventKind
+	Run   string
+	Step  string // its id, or "" for an event of the run
+	Fence uint64 // of the execution
+
+	Attempt     int           // its number, from 1
+	Outcome     Outcome       // of an end that was refused
+	Wait        time.Duration // before the next attempt
+	Duration    time.Duration // of the attempt
+	Total       time.Duration // EventSucceeded: since the first attempt of the step
+	Reason      retry.Reason
+	Class       retry.Class
+	Correlation string // the same for all attempts of a step since its first failure
+	Err         error
+}
+
+// event reports an event to the function given to OnEvent.
+func (e *Engine) event(ev Event) {
+	if e.observe != nil {
+		e.observe(ev)
+	}
+}

@@ -1,0 +1,329 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// An execution is one call of Run: it owns its run under a fence.
+type execution struct {
+	e      *Engine
+	owner  *owner
+	id     string // of the run
+	parent string // the run within which it was called, or ""
+	fence  uint64
+	run    runBody // as it was claimed
+
+	cancel context.CancelCauseFunc // of the context of the function
+	stop   chan struct{}           // closed when halted
+
+	mu       sync.Mutex
+	halted   error              // why no further step starts
+	flights  map[string]*flight // steps that are executing, by their ids
+	running  sync.WaitGroup     // the flights
+	called   map[string]Status  // unfinished steps that the function has called
+	finished map[string]Record  // that were read ahead or executed
+	pending  map[string]bool    // unfinished steps that were read ahead
+	complete bool               // finished and pending have all steps that were recorded
+	size     int                // of finished, in bytes
+	attempts map[*attempt]struct{}
+}
+
+// An attempt is one that is executing.
+type attempt struct {
+	cancel context.CancelCauseFunc
+	policy *StepPolicy
+}
+
+func newExecution(e *Engine, o *owner, id string) *execution {
+	return &execution{
+		e: e, owner: o, id: id, stop: make(chan struct{}), cancel: func(error) {},
+		flights: map[string]*flight{}, called: map[string]Status{}, finished: map[string]Record{},
+		pending: map[string]bool{}, attempts: map[*attempt]struct{}{},
+	}
+}
+
+// halt ends the execution: no further attempt starts. What is executing may end
+// and is recorded, unless the run belongs to somebody else now.
+func (x *execution) halt(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.halted == nil {
+		x.halted = err
+		close(x.stop)
+	}
+	if errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled) {
+		x.cancel(err)
+	}
+}
+
+// park halts the execution because of a wait until a time.
+func (x *execution) park(until time.Time) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	parked, ok := errors.AsType[*ParkedError](x.halted)
+	switch {
+	case x.halted == nil:
+		parked = &ParkedError{Run: x.id, Until: until}
+		x.halted = parked
+		close(x.stop)
+	case !ok:
+		return x.halted
+	case until.Before(parked.Until):
+		parked = &ParkedError{Run: x.id, Until: until}
+		x.halted = parked
+	}
+	return parked
+}
+
+// err returns why no further attempt starts, or nil.
+func (x *execution) err() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.halted
+}
+
+// lapse cancels the attempts that another engine may repeat from now on. Others
+// go on: the run of a step that nobody repeats is paused, and until somebody
+// claims the run, the end of the attempt is recorded.
+func (x *execution) lapse() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for a := range x.attempts {
+		if a.policy.onLost() == OnLostRetry {
+			a.cancel(ErrFenced)
+		}
+	}
+}
+
+// execute calls the function of the run, and records how that ended.
+func (x *execution) execute(ctx context.Context, fn func(context.Context) (payload, error)) (payload, error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !x.run.Deadline.IsZero() {
+		// The deadline is by the clock of the store.
+		var stop context.CancelFunc
+		inner, stop = context.WithTimeoutCause(inner, x.run.Deadline.Sub(x.run.Claimed), ErrTimedOut)
+		defer stop()
+	}
+	x.mu.Lock()
+	x.cancel = cancel
+	x.mu.Unlock()
+	result, err := x.call(inner, fn)
+	x.halt(errReturned)
+	x.running.Wait()
+	if err == nil && result.Refuse != "" {
+		err = result.decode(x.e.codec, "", nil)
+	}
+	return x.finish(ctx, inner, result, err)
+}
+
+// errReturned halts an execution whose function has returned.
+var errReturned = fmt.Errorf("the function of the run has returned: %w", ErrNoRun)
+
+// call calls the function of the run. A panic goes on, after the steps have
+// returned; the run stays open.
+func (x *execution) call(ctx context.Context, fn func(context.Context) (payload, error)) (p payload, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			x.cancel(errReturned)
+			x.halt(errReturned)
+			x.running.Wait()
+			_ = x.e.disown(context.WithoutCancel(ctx), x.e.key(KindRun, x.id, ""), x.owner.id, x.fence)
+		}
+	}()
+	p, err = fn(&runContext{Context: ctx, x: x})
+	returned = true
+	return p, err
+}
+
+// An ending is how an execution of a run ended.
+type ending struct {
+	status Status
+	due    time.Time
+	result *payload
+	text   string // of the error of the function
+	err    error  // for the caller
+}
+
+// finish records the end of an execution. outer is the caller's context, inner
+// that of the function.
+func (x *execution) finish(outer, inner context.Context, result payload, fnErr error) (payload, error) {
+	end := x.ending(outer, inner, result, fnErr)
+	if errors.Is(end.err, ErrFenced) {
+		return payload{}, end.err
+	}
+	ctx := context.WithoutCancel(outer)
+	var answer ending
+	err := x.e.update(ctx, []Key{x.e.key(KindRun, x.id, "")}, func(tx Tx) (w Writes, err error) {
+		w, answer, err = x.decideFinish(tx, end)
+		return w, err
+	})
+	if err != nil {
+		// The next renewal releases the run.
+		return payload{}, errors.Join(end.err, err)
+	}
+	kind, ok := endEvents[answer.status]
+	if !ok {
+		kind = EventReleased
+	}
+	x.e.event(Event{Kind: kind, Run: x.id, Fence: x.fence, Err: answer.err})
+	if answer.err == nil && answer.status == StatusSucceeded {
+		err = x.abandon(ctx)
+	}
+	return result, errors.Join(answer.err, err)
+}
+
+var endEvents = map[Status]EventKind{
+	StatusSucceeded: EventCompleted, StatusFailed: EventRunFailed, StatusParked: EventParked, StatusPaused: EventPaused,
+	StatusCanceled: EventRunCanceled, StatusTimedOut: EventTimedOut,
+}
+
+// ending returns how the execution ended.
+func (x *execution) ending(outer, inner context.Context, result payload, fnErr error) ending {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var unfinished, paused []string
+	for id, status := range x.called {
+		if unfinished = append(unfinished, id); blocked(status) {
+			paused = append(paused, id)
+		}
+	}
+	slices.Sort(unfinished)
+	slices.Sort(paused)
+	parked, isParked := errors.AsType[*ParkedError](x.halted)
+	switch {
+	case errors.Is(x.halted, ErrFenced):
+		return ending{err: x.halted}
+	case errors.Is(x.halted, ErrCanceled):
+		return ending{status: StatusCanceled, err: ErrCanceled}
+	case isStoreError(x.halted):
+		return ending{status: StatusOpen, err: x.halted}
+	case fnErr == nil && len(unfinished) == 0:
+		return ending{status: StatusSucceeded, result: &result}
+	case context.Cause(inner) == ErrTimedOut:
+		return ending{status: StatusTimedOut, err: ErrTimedOut}
+	case outer.Err() != nil:
+		return ending{status: StatusOpen, err: context.Cause(outer)}
+	case len(paused) > 0:
+		return ending{status: StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
+	case isParked:
+		return ending{status: StatusParked, due: parked.Until, err: parked}
+	case fnErr == nil:
+		return ending{status: StatusOpen, err: &UnfinishedError{Run: x.id, Steps: unfinished}}
+	}
+	return ending{status: StatusFailed, text: clip(errorText(fnErr)), err: fnErr}
+}
+
+// decideFinish decides about the end of an execution.
+func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
+	r := tx.Records[0]
+	b, err := open[runBody](r)
+	if err != nil {
+		return Writes{}, end, err
+	}
+	if r.Owner != x.owner.id || r.Fence != x.fence {
+		if r.Fence == x.fence && r.Owner == "" && r.Status == end.status {
+			return Writes{}, end, nil // a repetition
+		}
+		end.err, end.status = ErrFenced, 0
+		return Writes{}, end, nil
+	}
+	if r.Status == StatusCanceled && end.status != StatusSucceeded {
+		end.status, end.err = StatusCanceled, ErrCanceled
+	}
+	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
+	if end.status != StatusOpen && end.status != StatusParked {
+		b.Ended = tx.Now
+	}
+	b.Error, b.Result = end.text, end.result
+	if end.status == StatusSucceeded {
+		b.Recoveries = 0
+		r.Due = tx.Now.Add(b.Keep)
+	}
+	if err := write(&r, &b); err != nil {
+		return Writes{}, end, err
+	}
+	return Writes{Put: []Record{r}}, end, nil
+}
+
+// abandon marks the unfinished steps of a run that has succeeded without calling
+// them.
+func (x *execution) abandon(ctx context.Context) error {
+	if x.complete && len(x.pending) == 0 {
+		return nil // it has called all steps that are recorded
+	}
+	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id, Attention: true}
+	return x.e.each(ctx, q, func(r Record) error {
+		if finished(r.Status) || r.Status == StatusAbandoned {
+			return nil
+		}
+		x.e.event(Event{Kind: EventAbandoned, Run: x.id, Step: r.Key.ID})
+		return x.e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
+			r := tx.Records[0]
+			if r.Version == 0 || finished(r.Status) {
+				return Writes{}, nil
+			}
+			r.Status = StatusAbandoned
+			return Writes{Put: []Record{r}}, nil
+		})
+	})
+}
+
+// readAhead is how many bytes of finished steps an execution keeps.
+const readAhead = 64 << 20
+
+// load reads the finished steps of the run ahead: calling them again must not
+// cost a transaction each.
+func (x *execution) load(ctx context.Context) error {
+	x.complete = true
+	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id}
+	err := x.e.each(ctx, q, func(r Record) error {
+		if !finished(r.Status) {
+			x.pending[r.Key.ID] = true
+			return nil
+		}
+		return x.keep(r)
+	})
+	if errors.Is(err, errFull) {
+		return nil
+	}
+	return err
+}
+
+var errFull = errors.New("no room")
+
+// keep keeps the record of a finished step, if there is room. x.mu need not be
+// held before the function of the run is called.
+func (x *execution) keep(r Record) error {
+	const overhead = 200 // of a map entry and a Record
+	if x.size += len(r.Body) + len(r.Key.ID) + overhead; x.size > readAhead {
+		x.complete = false
+		return errFull
+	}
+	x.finished[r.Key.ID] = r
+	return nil
+}
+
+// each calls f for the records of a query.
+func (e *Engine) each(ctx context.Context, q Query, f func(Record) error) error {
+	for {
+		records, next, err := e.store.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		if q.From = next; next == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// An owner is the part of an engine that owns runs: a random id and a lease,
+// which covers all of them.
+type owner struct {
+	e       *Engine
+	id      string
+	release func() error // of the mark of a Holder, or nil
+	// valid is the end of the lease as this process may count it: from when the
+	// last renewal was sent, in nanoseconds since begun.
+	begun time.Time
+	valid atomic.Int64
+	quit  chan struct{}
+	done  chan struct{}
+}
+
+// own returns the owner of the engine, and begins its lease with the first call.
+func (e *Engine) own(ctx context.Context) (*owner, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return nil, ErrClosed
+	case e.owner != nil:
+		return e.owner, nil
+	}
+	o := &owner{e: e, id: token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
+	if h, ok := e.store.(Holder); ok {
+		release, err := h.Hold(o.id)
+		if err != nil {
+			return nil, err
+		}
+		o.release = release
+	}
+	if err := o.renew(ctx); err != nil {
+		return nil, errors.Join(err, o.unmark())
+	}
+	e.owner = o
+	go o.heartbeat()
+	return o, nil
+}
+
+func (o *owner) key() Key { return o.e.key(KindOwner, "", o.id) }
+
+// alive reports whether no other engine may have claimed the runs of o yet.
+func (o *owner) alive() bool { return time.Since(o.begun) < time.Duration(o.valid.Load()) }
+
+// renew extends the lease.
+func (o *owner) renew(ctx context.Context) error {
+	sent := time.Since(o.begun)
+	host, _ := os.Hostname() // only for people
+	pid := os.Getpid()
+	err := o.e.store.Update(ctx, Select{Keys: []Key{o.key()}}, func(tx Tx) (Writes, error) {
+		r := tx.Records[0]
+		b, err := open[ownerBody](r)
+		if err != nil {
+			return Writes{}, err
+		}
+		if r.Version == 0 {
+			r.Bucket = month(tx.Now)
+			b = ownerBody{Host: host, PID: pid, Started: tx.Now}
+		}
+		b.Lease, b.Until = o.e.lease, tx.Now.Add(o.e.lease)
+		r.Due = b.Until
+		if err := write(&r, &b); err != nil {
+			return Writes{}, err
+		}
+		return Writes{Put: []Record{r}}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("renewing the lease: %w", err)
+	}
+	o.valid.Store(int64(sent + o.e.lease))
+	return nil
+}
+
+// heartbeat renews the lease until the engine closes.
+func (o *owner) heartbeat() {
+	defer close(o.done)
+	ticker := time.NewTicker(o.e.lease / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-o.quit:
+			return
+		case <-ticker.C:
+		}
+		o.beat()
+	}
+}
+
+// beat renews the lease, and compares the runs that the store says are owned
+// with those that are executed.
+func (o *owner) beat() {
+	ctx, cancel := context.WithTimeout(context.Background(), o.e.lease/3)
+	defer cancel()
+	if err := o.renew(ctx); err != nil {
+		o.e.event(Event{Kind: EventStoreError, Err: err})
+		if !o.alive() {
+			o.lapse()
+		}
+		return
+	}
+	for q := (Query{Kind: KindRun, Space: o.e.space, Owner: o.id}); ; {
+		runs, next, err := o.e.store.List(ctx, q)
+		if err != nil {
+			o.e.event(Event{Kind: EventStoreError, Err: err})
+			return
+		}
+		for _, r := range runs {
+			o.reconcile(ctx, r)
+		}
+		if q.From = next; next == "" {
+			break
+		}
+	}
+	o.e.expire(ctx)
+}
+
+// reconcile compares one run that o owns, as the store says, with what is
+// executed.
+func (o *owner) reconcile(ctx context.Context, r Record) {
+	o.e.mu.Lock()
+	x := o.e.active[r.Key.Run]
+	o.e.mu.Unlock()
+	switch {
+	case x != nil && r.Status == StatusCanceled:
+		x.halt(ErrCanceled)
+	case x == nil:
+		// Its claim was committed, but the reply was lost; or its end could not be
+		// recorded.
+		if err := o.e.disown(ctx, r.Key, o.id, r.Fence); err != nil {
+			o.e.event(Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
+		}
+	}
+}
+
+// disown gives up a run that is not executed, so that any engine may claim it.
+func (e *Engine) disown(ctx context.Context, run Key, owner string, fence uint64) error {
+	return e.update(ctx, []Key{run}, func(tx Tx) (Writes, error) {
+		r := tx.Records[0]
+		if r.Owner != owner || r.Fence != fence {
+			return Writes{}, nil
+		}
+		r.Owner = ""
+		return Writes{Put: []Record{r}}, nil
+	})
+}
+
+// lapse cancels the attempts that another engine would repeat: it may claim
+// their runs from now on.
+func (o *owner) lapse() {
+	o.e.mu.Lock()
+	defer o.e.mu.Unlock()
+	for _, x := range o.e.active {
+		x.lapse()
+	}
+}
+
+// stop ends the lease.
+func (o *owner) stop(ctx context.Context) error {
+	close(o.quit)
+	<-o.done
+	ctx, cancel := context.WithTimeout(ctx, o.e.lease)
+	defer cancel()
+	err := o.e.update(ctx, []Key{o.key()}, func(tx Tx) (Writes, error) {
+		return Writes{Delete: []Key{o.key()}}, nil
+	})
+	return errors.Join(err, o.unmark())
+}
+
+func (o *owner) unmark() error {
+	if o.release == nil {
+		return nil
+	}
+	return o.release()
+}

@@ -1,0 +1,180 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// ownerBody is the body of an owner: an engine that is, or was, running.
+type ownerBody struct {
+	Until   time.Time     `json:"until"` // the end of the lease
+	Lease   time.Duration `json:"lease"` // its length: no lease outlives it, even if the clock is set back
+	Host    string        `json:"host,omitempty"`
+	PID     int           `json:"pid,omitempty"`
+	Started time.Time     `json:"started"`
+}
+
+// runBody is the body of a run.
+type runBody struct {
+	Created  time.Time     `json:"created"`
+	Claimed  time.Time     `json:"claimed,omitzero"` // by its last owner
+	Ended    time.Time     `json:"ended,omitzero"`
+	Version  int           `json:"version,omitempty"`
+	Deadline time.Time     `json:"deadline,omitzero"`
+	Keep     time.Duration `json:"keep,omitempty"`
+	Parent   string        `json:"parent,omitempty"`
+	// Recoveries is the number of claims after a crash since the last record of a
+	// step.
+	Recoveries int      `json:"recoveries,omitempty"`
+	Budget     bool     `json:"budget,omitempty"` // its retries are limited by a record
+	Imported   bool     `json:"imported,omitempty"`
+	Result     *payload `json:"result,omitempty"`
+	Error      string   `json:"error,omitempty"` // of a failed run
+}
+
+// stepBody is the body of a step.
+type stepBody struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments,omitempty"` // their digest
+	Policy    string `json:"policy,omitempty"`    // its name
+	Limits    string `json:"limits,omitempty"`    // the digest of the policy
+
+	Call     retry.CallState `json:"call,omitzero"`
+	Attempts int             `json:"attempts"`       // the number of the last attempt
+	Open     *openAttempt    `json:"open,omitempty"` // whose end is not recorded
+	Last     string          `json:"last,omitempty"` // the token of the last attempt that ended
+	First    time.Time       `json:"first,omitzero"` // start of the first attempt
+	Ended    time.Time       `json:"ended,omitzero"`
+
+	NextAt  time.Time     `json:"next_at,omitzero"` // the next attempt, in StatusWaiting
+	Delay   time.Duration `json:"delay,omitempty"`  // the wait that was decided
+	Granted int           `json:"granted,omitempty"`
+	Grant   int           `json:"grant,omitempty"` // the attempt for which the last grant was taken
+
+	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
+	Correlation string         `json:"correlation,omitempty"` // since the first failure
+	Keys        int            `json:"keys,omitempty"`        // idempotency keys that were replaced
+	Result      *payload       `json:"result,omitempty"`
+	Error       *recordedError `json:"error,omitempty"` // of the last attempt
+	Reason      retry.Reason   `json:"reason,omitempty"`
+	Escalated   bool           `json:"escalated,omitempty"`
+}
+
+// openAttempt is an attempt that has started.
+type openAttempt struct {
+	Token   string    `json:"token"` // random: tells a repeated start from another one
+	Fence   uint64    `json:"fence"`
+	Owner   string    `json:"owner"`
+	Started time.Time `json:"started"`
+}
+
+// recordedError is what is kept of an error.
+type recordedError struct {
+	Class   retry.Class `json:"class,omitempty"`
+	Text    string      `json:"text"`
+	Targets []string    `json:"targets,omitempty"` // texts of the errors in StepPolicy.Errors that it matches
+}
+
+// budgetBody is the body of a count budget, or of a ratio budget.
+type budgetBody struct {
+	Retries  int `json:"retries,omitempty"` // the limits stay those of the first engine
+	PerUnit  int `json:"per_unit,omitempty"`
+	Consumed int `json:"consumed,omitempty"`
+	Refused  int `json:"refused,omitempty"`
+
+	Tokens   float64   `json:"tokens,omitempty"` // left in a ratio budget
+	Refilled time.Time `json:"refilled,omitzero"`
+}
+
+// entryBody is the body of an entry of the history.
+type entryBody struct {
+	Outcome     Outcome       `json:"outcome"`
+	Started     time.Time     `json:"started,omitzero"`
+	Duration    time.Duration `json:"duration,omitempty"`
+	Class       retry.Class   `json:"class,omitempty"`
+	Error       string        `json:"error,omitempty"`
+	Wait        time.Duration `json:"wait,omitempty"` // applied before the next attempt
+	Reason      retry.Reason  `json:"reason,omitempty"`
+	Owner       string        `json:"owner,omitempty"`
+	Fence       uint64        `json:"fence,omitempty"`
+	Correlation string        `json:"correlation,omitempty"`
+	Refused     bool          `json:"refused,omitempty"` // evidence: an end that came after another engine had claimed the run
+}
+
+// resultPart is the Part of the entry that holds a large result, next to that
+// of its attempt. The parts of refused ends follow it.
+const resultPart = 1
+
+// open decodes the body of a record. A body with an unknown field was written by
+// a newer version: what it means would be lost.
+func open[B any](r Record) (b B, err error) {
+	if r.Version == 0 {
+		return b, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(r.Body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&b); err != nil {
+		return b, fmt.Errorf("%w: %s: %w: use the version of this module that wrote it", ErrFormat, r.Key, err)
+	}
+	return b, nil
+}
+
+// write encodes the body of a record.
+func write[B any](r *Record, body *B) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.Key, err)
+	}
+	r.Body = data
+	return nil
+}
+
+// finished reports whether a step needs no further attempt.
+func finished(s Status) bool {
+	return s == StatusSucceeded || s == StatusFailed || s == StatusDead || s == StatusCanceled
+}
+
+// blocked reports whether a step waits for a person.
+func blocked(s Status) bool { return s == StatusInDoubt || s == StatusPaused }
+
+// recordError returns what is kept of the error of a step.
+func recordError(s *StepPolicy, class retry.Class, err error) *recordedError {
+	r := &recordedError{Class: class, Text: clip(errorText(err))}
+	for _, target := range s.Errors {
+		if errors.Is(err, target) {
+			r.Targets = append(r.Targets, target.Error())
+		}
+	}
+	return r
+}
+
+// errorText returns the text of an error. An error that panics, such as a nil
+// pointer in an interface, must not take the process down.
+func errorText(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("%T", err)
+		}
+	}()
+	return err.Error()
+}
+
+// An Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeSucceeded Outcome = "succeeded"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeTimedOut  Outcome = "timed_out" // by the limit of the attempt
+	OutcomeCanceled  Outcome = "canceled"  // during the call: it may have taken effect
+	OutcomeLost      Outcome = "lost"      // its process died, or lost the run: it may have taken effect
+	OutcomeWithdrawn Outcome = "withdrawn" // before the call: it was not executed
+	OutcomeRefused   Outcome = "refused"   // by a breaker: it was not executed
+	OutcomeResolved  Outcome = "resolved"  // by an operator, who knew
+)

@@ -1,0 +1,332 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// Step executes fn as a step of the run in ctx, or returns its recorded result.
+// The name tells it apart from the other steps of the run: use [Scope] for a
+// step in a loop. Results are recorded as JSON, of at most 1 MiB.
+//
+// With a policy, fn is retried as the policy says, within and across executions
+// of the run. An attempt that may have taken effect pauses the run; generated
+// code for a binding with idempotent: true tries again instead: see
+// [StepPolicy]. The error of an exhausted step is a [*StepError].
+//
+// With a nil policy, only the success of fn is recorded. Its error is returned
+// unchanged, and the next execution of the run calls fn again, as it does after
+// a crash: such steps are for reads, clocks and random numbers.
+//
+// Concurrent calls of the same step share one execution, and each has a copy of
+// the result. Within a step, a call of Step is a part of that step: fn is called
+// with retries under p, and nothing is recorded. Without a run in ctx, the error
+// matches [ErrNoRun], and fn is not called.
+func Step[T any](ctx context.Context, name string, p *retry.Policy, fn func(context.Context) (T, error)) (T, error) {
+	return Call(ctx, &StepPolicy{Name: name, Policy: p}, StepID{}, Digest{}, fn)
+}
+
+// Call is [Step] for generated code: a step whose id has parts, and that is
+// recorded with the digest of its other arguments.
+func Call[T any](
+	ctx context.Context, s *StepPolicy, id StepID, args Digest, fn func(context.Context) (T, error),
+) (T, error) {
+	var value T
+	c := fromContext(ctx)
+	switch {
+	case c == nil:
+		return value, fmt.Errorf("step %q: %w", s.Name, ErrNoRun)
+	case c.info != nil && s.Policy == nil:
+		return fn(ctx)
+	case c.info != nil:
+		return retry.DoWith(ctx, s.Policy, s.Shared, fn)
+	}
+	call, err := c.x.newCall(ctx, s, id, args)
+	if err != nil {
+		return value, err
+	}
+	codec := c.x.e.codec
+	call.invoke = func(ctx context.Context) (payload, error) {
+		value, err := fn(ctx)
+		if err != nil {
+			return payload{}, err
+		}
+		return encode(codec, value), nil
+	}
+	result, err := c.x.step(ctx, call)
+	if err != nil {
+		return value, err
+	}
+	err = result.decode(codec, call.key.ID, &value)
+	return value, err
+}
+
+// A stepCall is one call of a step.
+type stepCall struct {
+	policy *StepPolicy
+	key    Key
+	digest string
+	invoke func(context.Context) (payload, error)
+	call   retry.Call // of the attempt that is executing
+}
+
+func (x *execution) newCall(ctx context.Context, s *StepPolicy, id StepID, args Digest) (*stepCall, error) {
+	if args.err != nil {
+		return nil, fmt.Errorf("step %q: %w", s.Name, args.err)
+	}
+	name, err := fullID(ctx, s.Name, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &stepCall{policy: s, key: x.e.key(KindStep, x.id, name), digest: args.text}
+	if len(s.Formerly) > 0 {
+		err = x.findFormer(ctx, c, id)
+	}
+	return c, err
+}
+
+// findFormer lets the call use the record under an older name, if there is one
+// and none under the present name.
+func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) error {
+	keys := []Key{c.key}
+	for _, name := range c.policy.Formerly {
+		former, err := fullID(ctx, name, id)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, x.e.key(KindStep, x.id, former))
+	}
+	if x.complete && !x.knowsAny(keys) {
+		return nil
+	}
+	records, err := x.e.store.Get(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		if r.Version != 0 {
+			c.key = keys[i]
+			return nil
+		}
+	}
+	return nil
+}
+
+// A flight is the execution of a step that several callers may wait for.
+type flight struct {
+	done   chan struct{}
+	result *payload
+	err    error
+	again  bool // the context of the caller that executed it has ended, others go on
+}
+
+// step returns the result of a step, which it executes if it has to.
+func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
+	for {
+		f, recorded, err := x.join(c)
+		switch {
+		case err != nil:
+			return nil, err
+		case recorded != nil:
+			return x.answer(ctx, c, *recorded)
+		case f.done == nil:
+			return x.fly(ctx, c)
+		}
+		select {
+		case <-f.done:
+			if !f.again {
+				return f.result, f.err
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// join returns the recorded step, or the flight of another caller, or a flight
+// without a channel for the caller that has to execute the step.
+func (x *execution) join(c *stepCall) (*flight, *Record, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if r, ok := x.finished[c.key.ID]; ok {
+		return nil, &r, nil
+	}
+	if f := x.flights[c.key.ID]; f != nil {
+		return f, nil, nil
+	}
+	if x.halted != nil {
+		return nil, nil, x.halted
+	}
+	x.flights[c.key.ID] = &flight{done: make(chan struct{})}
+	x.running.Add(1)
+	return &flight{}, nil, nil
+}
+
+// fly executes a step for all callers that wait for it.
+func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err error) {
+	returned := false
+	defer func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		f := x.flights[c.key.ID]
+		delete(x.flights, c.key.ID)
+		f.result, f.err = result, err
+		f.again = !returned || err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+		close(f.done)
+		x.running.Done()
+	}()
+	result, err = x.lead(ctx, c)
+	returned = true
+	return result, err
+}
+
+// lead executes a step until it is finished, or the execution of its run ends.
+func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
+	next, err := x.begin(ctx, c)
+	for err == nil {
+		x.emit(&next)
+		switch next.kind {
+		case nextFinished:
+			return x.answer(ctx, c, next.record)
+		case nextBlocked:
+			x.note(c, next.record.Status)
+			return nil, &PausedError{Run: x.id, Steps: []string{c.key.ID}}
+		case nextWait:
+			x.note(c, StatusWaiting)
+			if err = x.wait(ctx, c, next.wait, next.now); err == nil {
+				next, err = x.start(ctx, c, true)
+			}
+		case nextDecide:
+			next, err = x.start(ctx, c, false)
+		case nextReturn:
+			x.forget(c)
+			return next.result, nil
+		case nextCall:
+			x.note(c, StatusExecuting)
+			next, err = x.attempt(ctx, c, next)
+		}
+	}
+	return nil, err
+}
+
+// note remembers that a step is unfinished.
+func (x *execution) note(c *stepCall, s Status) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.called[c.key.ID] = s
+}
+
+// forget removes a step from the unfinished ones.
+func (x *execution) forget(c *stepCall) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.called, c.key.ID)
+	delete(x.pending, c.key.ID)
+}
+
+// answer returns the recorded result or error of a finished step.
+func (x *execution) answer(ctx context.Context, c *stepCall, r Record) (*payload, error) {
+	x.forget(c)
+	x.mu.Lock()
+	if _, ok := x.finished[c.key.ID]; !ok || x.finished[c.key.ID].Version < r.Version {
+		_ = x.keep(r) // or it is read again
+	}
+	x.mu.Unlock()
+	body, err := open[stepBody](r)
+	if err != nil {
+		return nil, err
+	}
+	if changed := x.changed(c, &body); changed != nil {
+		return nil, changed
+	}
+	if r.Status != StatusSucceeded {
+		return nil, x.stepError(c, &body)
+	}
+	result := body.Result
+	if result == nil {
+		result = &payload{}
+	}
+	if result.Entry > 0 {
+		return x.large(ctx, c, result.Entry)
+	}
+	return result, nil
+}
+
+// changed returns the error for a recorded step that is called with other
+// arguments, or reports it.
+func (x *execution) changed(c *stepCall, body *stepBody) error {
+	if body.Arguments == c.digest || body.Imported {
+		return nil
+	}
+	if c.policy.OnChanged == ChangedReport {
+		x.e.event(Event{Kind: EventChanged, Run: x.id, Step: c.key.ID})
+		return nil
+	}
+	return &ChangedError{Run: x.id, Step: c.key.ID}
+}
+
+// large reads a result that is not part of the record of its step.
+func (x *execution) large(ctx context.Context, c *stepCall, attempt int) (*payload, error) {
+	for from := Cursor(""); ; {
+		entries, next, err := x.e.store.History(ctx, c.key, from)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if entry.Attempt == attempt && entry.Part == resultPart {
+				return &payload{Bytes: entry.Result}, nil
+			}
+		}
+		if from = next; next == "" {
+			return nil, fmt.Errorf("%w: %s: the entry with its result is missing", ErrFormat, c.key)
+		}
+	}
+}
+
+// stepError returns the error of a finished step.
+func (x *execution) stepError(c *stepCall, body *stepBody) error {
+	e := &StepError{
+		Run: x.id, Step: c.key.ID, Policy: body.Policy, Reason: body.Reason, Escalated: body.Escalated,
+		Attempts: body.Attempts, Waited: body.Call.Waited, errors: c.policy.Errors,
+	}
+	if body.Error != nil {
+		e.Class, e.Text, e.targets = body.Error.Class, body.Error.Text, body.Error.Targets
+	}
+	return e
+}
+
+// wait waits before an attempt, or parks the run if that takes too long. now is
+// the time of the store from which d counts.
+func (x *execution) wait(ctx context.Context, c *stepCall, d time.Duration, now time.Time) error {
+	deadline, limited := ctx.Deadline()
+	if limited && time.Until(deadline) <= d || c.policy.ParkAfter > 0 && d > c.policy.ParkAfter {
+		return x.park(now.Add(d))
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-x.stop:
+		return x.err()
+	}
+}
+
+// knowsAny reports whether the execution knows of a record of one of the steps.
+// If it is complete, it knows of all.
+func (x *execution) knowsAny(keys []Key) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, k := range keys {
+		if _, ok := x.finished[k.ID]; ok || x.pending[k.ID] || x.called[k.ID] != 0 || x.flights[k.ID] != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package durable
+
+import (
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A StepPolicy is what a durable binding of a policy file says, next to its
+// retry.Policy. It is plain data: generated code has one for each binding. The
+// zero value of every field but Name and Policy means its default. A StepPolicy
+// must not be changed after its first use.
+type StepPolicy struct {
+	// Name of the step in records. Changing it makes other steps of the same
+	// calls: list the old name in Formerly.
+	Name string
+	// Formerly are older names, under which unfinished runs may have recorded
+	// the step.
+	Formerly []string
+	// Policy decides about retries. Nil means a step that is executed once in
+	// each execution of its run until it succeeds, and of which only the success
+	// is recorded.
+	Policy *retry.Policy
+
+	// Record is what is recorded, and when.
+	Record Recording
+	// Idempotent tells that another execution does no harm, given the same
+	// idempotency key.
+	Idempotent bool
+	// OnLost decides about an attempt that may have taken effect.
+	OnLost OnLost
+	// LostMax is the number of such attempts after which the step is exhausted.
+	// Zero means 3.
+	LostMax int
+	// ParkAfter is the longest wait with a process: the run of a longer one is
+	// parked. Zero means that only the deadline of the context parks a run.
+	ParkAfter time.Duration
+	// ResumeSpread is the time over which retries that became due while no
+	// process was running are spread. Zero means the delay of the retry, at most
+	// 30s; [retry.None] means that they are due at once.
+	ResumeSpread time.Duration
+	// OnExhausted is what becomes of a step that is not retried further.
+	OnExhausted OnExhausted
+	// OnChanged decides about a recorded step that is called with other
+	// arguments.
+	OnChanged OnChanged
+
+	// Shared is a breaker and a budget of this process.
+	Shared retry.Shared
+	// Breaker is a breaker that all engines share through the store, or nil.
+	Breaker *retry.BreakerPolicy
+	// Budget is a budget that all engines share through the store, or nil.
+	Budget *retry.BudgetPolicy
+
+	// Errors are the errors that errors.Is finds in the recorded error of the
+	// step. They are recorded by their texts.
+	Errors []error
+}
+
+// A Recording is what a step records.
+type Recording uint8
+
+const (
+	// RecordAttempts records the start and the end of every attempt.
+	RecordAttempts Recording = iota
+	// RecordFailures records nothing until the first attempt fails. A step that
+	// succeeds at once costs nothing, and is executed again when its run is: it
+	// must be idempotent.
+	RecordFailures
+)
+
+// An OnLost is what follows an attempt that may have taken effect: its process
+// died, or its context was canceled during the call.
+type OnLost uint8
+
+const (
+	OnLostDefault OnLost = iota // OnLostRetry if the step is idempotent, else OnLostPause
+	OnLostRetry                 // another attempt, after a wait and within LostMax
+	OnLostFail                  // the step fails with retry.ErrLost
+	OnLostPause                 // the run is paused until somebody calls Engine.Resolve
+)
+
+// An OnExhausted is what becomes of a step that is not retried further.
+type OnExhausted uint8
+
+const (
+	ExhaustedFail       OnExhausted = iota // its error is recorded; a run returns it again until Engine.Requeue
+	ExhaustedEscalate                      // the same, and the error matches retry.ErrEscalated
+	ExhaustedDeadLetter                    // the same, and the step is listed as a dead letter
+	ExhaustedPause                         // the run is paused
+)
+
+// An OnChanged is what follows a call of a recorded step with other arguments.
+type OnChanged uint8
+
+const (
+	ChangedFail   OnChanged = iota // a *ChangedError
+	ChangedReport                  // the step is used; EventChanged reports it
+)
+
+// defaultLostMax is the default of StepPolicy.LostMax: a third crash in the same
+// call is hardly a coincidence.
+const defaultLostMax = 3
+
+// maxSpread is the greatest default of StepPolicy.ResumeSpread.
+const maxSpread = 30 * time.Second
+
+func (s *StepPolicy) lostMax() int {
+	if s.LostMax <= 0 {
+		return defaultLostMax
+	}
+	return s.LostMax
+}
+
+func (s *StepPolicy) onLost() OnLost {
+	switch {
+	case s.OnLost != OnLostDefault:
+		return s.OnLost
+	case s.Idempotent:
+		return OnLostRetry
+	}
+	return OnLostPause
+}
+
+// spread returns the time over which overdue retries with a delay are spread.
+func (s *StepPolicy) spread(delay time.Duration) time.Duration {
+	switch {
+	case s.ResumeSpread < 0:
+		return 0
+	case s.ResumeSpread > 0:
+		return s.ResumeSpread
+	}
+	return min(delay, maxSpread)
+}
+
+// startsRecorded reports whether the first attempt has a start record.
+func (s *StepPolicy) startsRecorded() bool { return s.Policy != nil && s.Record == RecordAttempts }

@@ -1,0 +1,465 @@
+package durable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// This file has the decisions about steps: pure functions of records, the time
+// of the store, and what was prepared before the transaction.
+
+// keys returns the records that decisions about a step need.
+func (x *execution) keys(c *stepCall) []Key {
+	keys := []Key{x.e.key(KindRun, x.id, ""), c.key}
+	if x.run.Budget {
+		keys = append(keys, x.e.key(KindBudget, x.id, ""))
+	}
+	if b := c.policy.Budget; b != nil {
+		keys = append(keys, x.e.key(KindBudget, "", b.Name))
+	}
+	return keys
+}
+
+// A stepView is the records of one transaction about a step, decoded.
+type stepView struct {
+	x   *execution
+	c   *stepCall
+	now time.Time
+
+	run     Record
+	runBody runBody
+	step    Record
+	body    stepBody
+
+	count *budgetRecord // of the run, or nil
+	ratio *budgetRecord // that engines share, or nil
+	w     Writes
+	event Event
+}
+
+func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
+	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Records[0], step: tx.Records[1]}
+	if v.runBody, err = open[runBody](v.run); err != nil {
+		return nil, err
+	}
+	if v.body, err = open[stepBody](v.step); err != nil {
+		return nil, err
+	}
+	rest := tx.Records[2:]
+	if x.run.Budget {
+		if v.count, err = openBudget(rest[0]); err != nil {
+			return nil, err
+		}
+		rest = rest[1:]
+	}
+	if c.policy.Budget != nil {
+		if v.ratio, err = openBudget(rest[0]); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// owned reports whether the execution still owns the run.
+func (v *stepView) owned() bool { return v.run.Owner == v.x.owner.id && v.run.Fence == v.x.fence }
+
+// next returns the answer for the state of the step.
+func (v *stepView) next() next {
+	n := next{record: v.step, body: v.body, now: v.now, event: v.event}
+	switch {
+	case finished(v.step.Status):
+		n.kind = nextFinished
+	case blocked(v.step.Status):
+		n.kind = nextBlocked
+	case v.step.Status == StatusWaiting:
+		// A wait is never longer than it was decided, whatever the clock shows.
+		n.kind, n.wait = nextWait, min(max(v.body.NextAt.Sub(v.now), 0), v.body.Delay)
+	default:
+		n.kind = nextDecide
+	}
+	return n
+}
+
+// commit returns the writes of the decision, with the record of the step.
+func (v *stepView) commit() (Writes, next, error) {
+	v.step.Fence = v.x.fence
+	if v.step.Bucket.IsZero() {
+		v.step.Bucket = v.run.Bucket
+	}
+	v.step.Attention = !finished(v.step.Status) || v.step.Status == StatusDead
+	err := write(&v.step, &v.body)
+	v.w.Put = append(v.w.Put, v.step)
+	v.step.Version++ // as it is stored
+	if v.runBody.Recoveries > 0 {
+		v.runBody.Recoveries = 0 // there is progress
+		err = errors.Join(err, write(&v.run, &v.runBody))
+		v.w.Put = append(v.w.Put, v.run)
+	}
+	err = errors.Join(err, v.count.put(&v.w, v.run.Bucket), v.ratio.put(&v.w, v.run.Bucket))
+	return v.w, v.next(), err
+}
+
+// decideStart decides about the start of an attempt.
+func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next, error) {
+	v, err := x.view(tx, c)
+	if err != nil {
+		return Writes{}, next{}, err
+	}
+	s := &v.body
+	switch {
+	case !v.owned():
+		return Writes{}, next{}, ErrFenced
+	case v.run.Status == StatusCanceled:
+		return Writes{}, next{}, ErrCanceled
+	case s.Open != nil && s.Open.Token == in.token: // the reply was lost
+		return Writes{}, v.started(), nil
+	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
+		return Writes{}, v.next(), nil
+	case v.step.Version != 0 && x.differs(c, s):
+		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID}
+	case s.Open != nil:
+		v.lose(OutcomeLost, in.sample, in.correlation)
+		return v.commit()
+	}
+	if v.step.Version != 0 && !in.due {
+		if n := v.next(); n.kind == nextWait && (n.wait > 0 || v.spread(&n)) {
+			return Writes{}, n, nil
+		}
+	}
+	return v.start(in)
+}
+
+// differs reports whether a step is called with other arguments, where that is
+// an error.
+func (x *execution) differs(c *stepCall, s *stepBody) bool {
+	return s.Arguments != c.digest && c.policy.OnChanged == ChangedFail && !s.Imported
+}
+
+// spread delays a retry that became due while nobody executed the run, so that
+// many of them do not start at once. The delay depends on the step alone, and is
+// the same after another crash.
+func (v *stepView) spread(n *next) bool {
+	if v.step.Fence == v.x.fence || v.body.NextAt.IsZero() {
+		return false // decided by this execution
+	}
+	d := v.c.policy.spread(v.body.Delay)
+	if d <= 0 {
+		return false
+	}
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s\x00%s\x00%s", v.step.Key.Space, v.step.Key.Run, v.step.Key.ID)
+	n.wait = time.Duration(h.Sum64() % uint64(d))
+	return n.wait > 0
+}
+
+// start records the start of an attempt.
+func (v *stepView) start(in *starting) (Writes, next, error) {
+	s, p := &v.body, v.c.policy.Policy
+	if v.step.Version == 0 {
+		*s = stepBody{Name: v.c.policy.Name, Arguments: v.c.digest, Policy: p.Name, First: v.now}
+		v.step = Record{Key: v.c.key}
+	}
+	v.limits()
+	if s.Imported {
+		s.Arguments, s.Imported = v.c.digest, false
+	}
+	if s.Call.Deadline.IsZero() && in.timeout > 0 {
+		s.Call.Deadline = v.now.Add(in.timeout)
+	}
+	if s.Attempts > 0 {
+		// The policy may have changed, and time has passed.
+		if _, verdict := p.Decide(s.Call, retry.Failure{}, v.inputs(in.sample)); verdict.Reason != "" {
+			v.exhaust(verdict.Reason, verdict.Escalate)
+			return v.commit()
+		}
+	}
+	if f, inputs, ok := v.admit(in); !ok {
+		v.decide(f, inputs, nil, in.correlation)
+		return v.commit()
+	}
+	s.Attempts++
+	s.Open = &openAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now}
+	v.step.Status = StatusExecuting
+	w, _, err := v.commit()
+	return w, v.started(), err
+}
+
+// started returns the answer for an attempt that has started.
+func (v *stepView) started() next {
+	return next{
+		kind: nextCall, record: v.step, body: v.body, now: v.now,
+		event: Event{Kind: EventStarted, Attempt: v.body.Attempts, Correlation: v.body.Correlation},
+	}
+}
+
+// inputs returns the inputs of a decision that restores the state of the step.
+func (v *stepView) inputs(sample float64) retry.Inputs {
+	return retry.Inputs{Now: v.now, Sample: sample, Restored: v.step.Fence != v.x.fence, LostMax: v.c.policy.lostMax()}
+}
+
+// limits compares the limits of the policy with those under which the step was
+// recorded.
+func (v *stepView) limits() {
+	limits := limitsOf(v.c.policy.Policy)
+	if v.body.Limits != "" && v.body.Limits != limits {
+		v.event = Event{Kind: EventPolicyChanged, Attempt: v.body.Attempts}
+	}
+	v.body.Limits, v.body.Policy = limits, v.c.policy.Policy.Name
+}
+
+// admit reports whether the breaker has given permission. Otherwise it returns
+// what to decide about.
+func (v *stepView) admit(in *starting) (*retry.Failure, retry.Inputs, bool) {
+	if in.refused != nil {
+		inputs := in.inputs
+		if !inputs.AdmitsAt.IsZero() {
+			inputs.AdmitsAt = v.now.Add(inputs.AdmitsAt.Sub(in.local))
+		}
+		inputs.Now, inputs.Deadline, inputs.Ended = v.now, time.Time{}, ""
+		return in.refused, inputs, false
+	}
+	return nil, retry.Inputs{}, true
+}
+
+// decideEnd decides about the end of an attempt.
+func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, error) {
+	v, err := x.view(tx, c)
+	if err != nil {
+		return Writes{}, next{}, err
+	}
+	s := &v.body
+	if s.Last == e.token {
+		return Writes{}, v.next(), nil // the reply was lost
+	}
+	open := s.Open != nil && s.Open.Token == e.token
+	if !v.owned() || !open && !e.unstarted {
+		// Somebody has claimed the run. An operator may want to know.
+		return Writes{Add: []Entry{v.entry(e, true)}}, next{
+			kind: nextFenced, record: v.step,
+			event: Event{Kind: EventRefused, Attempt: e.number, Outcome: e.outcome},
+		}, nil
+	}
+	if e.unstarted {
+		v.first(e)
+	}
+	s.Open, s.Last = nil, e.token
+	var n next
+	v.step.Status = StatusOpen
+	switch e.outcome {
+	case OutcomeSucceeded:
+		v.succeed(e)
+	case OutcomeWithdrawn:
+		v.withdraw(e)
+	case OutcomeCanceled:
+		v.keepError(e)
+		v.doubt(e.inputs.Sample, e.correlation)
+	default:
+		v.keepError(e)
+		inputs := e.inputs
+		inputs.Now, inputs.Restored, inputs.LostMax = v.now, v.step.Version != 0 && v.step.Fence != x.fence, c.policy.lostMax()
+		n.verdict = v.decide(&e.failure, inputs, e.refusal, e.correlation)
+		n.failure = &e.failure
+	}
+	v.w.Add = append(v.w.Add, v.entry(e, false))
+	w, answer, err := v.commit()
+	answer.failure, answer.verdict = n.failure, n.verdict
+	return w, answer, err
+}
+
+// first makes the record of a step whose first attempt had no start record.
+func (v *stepView) first(e *attemptEnd) {
+	v.step = Record{Key: v.c.key, Version: v.step.Version}
+	v.body = stepBody{
+		Name: v.c.policy.Name, Arguments: v.c.digest, Attempts: e.number, First: v.now.Add(-e.duration),
+	}
+	if p := v.c.policy.Policy; p != nil {
+		v.limits()
+	}
+	if !e.deadline.IsZero() {
+		v.body.Call.Deadline = v.now.Add(e.deadline.Sub(e.begun.Add(e.duration)))
+	}
+}
+
+// keepError records the error of an attempt.
+func (v *stepView) keepError(e *attemptEnd) {
+	v.body.Error = e.err
+	if v.body.Correlation == "" {
+		v.body.Correlation = e.correlation
+	}
+}
+
+// succeed records a result.
+func (v *stepView) succeed(e *attemptEnd) {
+	s := &v.body
+	v.step.Status, s.Ended = StatusSucceeded, v.now
+	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay = nil, "", false, time.Time{}, 0
+	s.Result = &e.result
+	if data := e.result.data(); len(data) > maxInline {
+		s.Result = &payload{Entry: s.Attempts}
+		v.w.Add = append(v.w.Add, Entry{
+			Step: v.step.Key, Attempt: s.Attempts, Part: resultPart, At: v.now, Bucket: v.run.Bucket,
+			Body: json.RawMessage("{}"), Result: data,
+		})
+	}
+	if v.ratio != nil {
+		v.ratio.deposit(v.c.policy.Budget, v.now)
+	}
+	v.event = Event{
+		Kind: EventSucceeded, Attempt: s.Attempts, Duration: e.duration, Total: v.now.Sub(s.First),
+		Correlation: s.Correlation,
+	}
+}
+
+// withdraw takes back the start of an attempt that was not executed. Its number
+// is not used again.
+func (v *stepView) withdraw(e *attemptEnd) {
+	v.event = Event{Kind: EventWithdrawn, Attempt: e.number}
+	if !v.body.NextAt.IsZero() {
+		v.step.Status = StatusWaiting
+	}
+}
+
+// lose decides about an open attempt whose process has died.
+func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
+	s := &v.body
+	open := s.Open
+	s.Open, s.Last = nil, open.Token
+	if s.Correlation == "" {
+		s.Correlation = correlation
+	}
+	v.doubt(sample, correlation)
+	body := entryBody{
+		Outcome: outcome, Started: open.Started, Owner: open.Owner, Fence: open.Fence, Wait: s.Delay, Reason: s.Reason,
+		Correlation: s.Correlation,
+	}
+	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, body))
+}
+
+// doubt decides about a step whose last attempt may have taken effect.
+func (v *stepView) doubt(sample float64, correlation string) {
+	lost := &retry.Failure{Lost: true}
+	switch v.c.policy.onLost() {
+	case OnLostRetry:
+		v.decide(lost, v.inputs(sample), nil, correlation)
+	case OnLostFail:
+		v.body.Call.Lost++
+		v.exhaust(retry.ErrLost, false)
+	default:
+		v.body.Call.Lost++
+		v.step.Status = StatusInDoubt
+	}
+	v.event.Kind = EventLost
+	if v.step.Status == StatusInDoubt {
+		v.event.Kind = EventInDoubt
+	}
+	v.event.Attempt = v.body.Attempts
+}
+
+// decide decides about a failure: the step waits, or is exhausted.
+func (v *stepView) decide(f *retry.Failure, in retry.Inputs, refusal error, correlation string) retry.Verdict {
+	s := &v.body
+	if s.Correlation == "" {
+		s.Correlation = correlation
+	}
+	state, verdict := v.c.policy.Policy.Decide(s.Call, *f, in)
+	s.Call = state
+	if verdict.Reason == "" && !f.Refused {
+		if cause := v.grant(refusal); cause != nil {
+			verdict.Reason, verdict.Cause = reasonOf(cause), cause
+		}
+	}
+	v.event = Event{
+		Kind: EventFailed, Attempt: s.Attempts, Reason: verdict.Reason, Wait: verdict.Wait, Class: f.Class(), Err: f.Err,
+		Correlation: s.Correlation,
+	}
+	if verdict.Reason != "" {
+		s.Call.Waited -= verdict.Wait
+		v.exhaust(verdict.Reason, verdict.Escalate)
+		return verdict
+	}
+	v.step.Status, s.Delay, s.NextAt = StatusWaiting, verdict.Wait, v.now.Add(verdict.Wait)
+	return verdict
+}
+
+// grant takes one retry from the budgets, once for each attempt: first from that
+// of the run, then from the shared ones.
+func (v *stepView) grant(refusal error) error {
+	s := &v.body
+	if refusal != nil {
+		return refusal
+	}
+	if s.Grant == s.Attempts+1 {
+		return nil // taken before
+	}
+	if v.count != nil {
+		if err := v.count.refuses(v.step.Key.ID, s.Granted); err != nil {
+			return err
+		}
+	}
+	if v.ratio != nil {
+		if err := v.ratio.withdraw(v.c.policy.Budget, v.now); err != nil {
+			return err
+		}
+	}
+	if v.count != nil {
+		v.count.consume()
+	}
+	s.Granted++
+	s.Grant = s.Attempts + 1
+	return nil
+}
+
+// reasonOf returns the reason for a refusal by a budget.
+func reasonOf(err error) retry.Reason {
+	if r, ok := errors.AsType[retry.Reason](err); ok {
+		return r
+	}
+	return retry.ErrBudget
+}
+
+// exhaust ends a step with an error.
+func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
+	s := &v.body
+	s.Reason, s.Ended, s.NextAt, s.Delay = reason, v.now, time.Time{}, 0
+	s.Escalated = reason == retry.ErrEscalated || escalate && reason != retry.ErrPermanent ||
+		v.c.policy.OnExhausted == ExhaustedEscalate
+	switch v.c.policy.OnExhausted {
+	case ExhaustedDeadLetter:
+		v.step.Status = StatusDead
+	case ExhaustedPause:
+		v.step.Status = StatusPaused
+	default:
+		v.step.Status = StatusFailed
+	}
+	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts
+}
+
+// entry returns the entry of an attempt, or of an end that was refused.
+func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
+	body := entryBody{
+		Outcome: e.outcome, Started: v.now.Add(-e.duration), Duration: e.duration, Owner: e.owner, Fence: e.fence,
+		Correlation: v.body.Correlation, Refused: refused,
+	}
+	if e.err != nil {
+		body.Class, body.Error = e.err.Class, e.err.Text
+	}
+	part := 0
+	if refused {
+		part = resultPart + 1 + int(e.fence)
+	} else if v.step.Status == StatusWaiting {
+		body.Wait = v.body.Delay
+	} else {
+		body.Reason = v.body.Reason
+	}
+	return v.newEntry(e.number, part, body)
+}
+
+func (v *stepView) newEntry(attempt, part int, body entryBody) Entry {
+	data, _ := json.Marshal(body) // of strings and numbers
+	return Entry{Step: v.step.Key, Attempt: attempt, Part: part, At: v.now, Bucket: v.run.Bucket, Body: data}
+}
