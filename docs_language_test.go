@@ -133,6 +133,40 @@ bind:
 - ` + "`null`" + ` resets a setting to its default, and under ` + "`per_error`" + ` to the policy's own schedule. Required settings cannot be null.
 - Top-level keys that begin with ` + "`x-`" + ` are ignored; use them for YAML anchors.
 - Older spellings of a setting are read as well; ` + "`retrygen fmt`" + ` rewrites them.
+
+## Durable policies
+
+A call under a durable policy is a step of the run in its context. Its attempts, its next wait and its result are recorded in a store. When the process
+has died, the next run with the same id returns the results that are recorded, waits for the rest of a wait, and makes attempt n+1.
+
+` + "```yaml" + `
+version: 1
+
+breakers:
+  bank: {failures: 20, shared: store} # one for all processes
+
+policies:
+  charge:
+    max_attempts: 8
+    attempt_timeout: 10s
+    initial_delay: 2s
+    max_delay: 10m
+    delay_budget: 6h
+    jitter: full
+    breaker: bank
+    durable: {park_after: 5m}
+    on_exhausted: dead_letter
+
+bind:
+  Payments.Charge: {policy: charge, id: orderID, idempotent: key, step: charge, formerly: [Payments.Pay]}
+` + "```" + `
+
+- ` + "`id`" + ` names the parameters that tell one call from another: the order to charge, not its amount. Calls of one run with equal ids are one step, and are
+  made once. Another call with the same id and another amount is an error; ` + "`on_changed: report`" + ` allows it.
+- An attempt that was executing when the process died is *lost*: it may have taken effect. ` + "`on_lost`" + ` decides what follows. Without it, the attempt is
+  repeated if the binding is ` + "`idempotent`" + `; otherwise the run pauses until somebody resolves the step.
+- A step is recorded under the symbol that is bound. Before you rename the symbol, write its present name as ` + "`step`" + `, or list it in ` + "`formerly`" + `.
+- ` + "`retrygen explain POLICY`" + ` prints what is recorded when, and what a crash at each point leads to.
 `
 
 func languagePage(t *testing.T) string {

@@ -76,7 +76,7 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	set.OnLost = one(d, n, word(d, rules.OnLostRetry, rules.OnLostFail, rules.OnLostPause), "on_lost").value
 	if lost := one(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
 		set.LostMax = lost.value
-		if set.OnLost == rules.OnLostFail || set.OnLost == rules.OnLostPause {
+		if !set.OnLost.MayRetry() {
 			d.problem(n.Get("lost_max").At, "P109", "lost_max is not read with on_lost: %s: remove it, or write on_lost: retry", set.OnLost)
 		}
 	}

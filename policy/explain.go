@@ -48,6 +48,9 @@ func (p *Policy) Explain(w io.Writer, file string) {
 		own.schedule(w)
 	}
 	p.worst(w)
+	if p.Durable != nil {
+		p.crashes(w)
+	}
 }
 
 // classes returns the schedules of classes, each under the policy's limits, as
@@ -157,6 +160,40 @@ func (p *Policy) worst(w io.Writer) {
 	if !final && calls != 1 {
 		p.asked(w, waits)
 	}
+	if lost := p.repeats(); lost > 0 && counted {
+		fmt.Fprintf(w, "Up to %d of the calls repeat attempts that a crash has lost (lost_max %d).\n", lost, p.Durable.LostMax)
+	}
+	if p.Durable != nil {
+		p.downtime(w)
+	}
+}
+
+// downtime says what the time counts against in which no process executes the
+// run of a durable call.
+func (p *Policy) downtime(w io.Writer) {
+	var fields []string
+	for _, l := range p.limits() {
+		if l.most > 0 {
+			fields = append(fields, string(l.field))
+		}
+	}
+	switch len(fields) {
+	case 0:
+		fmt.Fprintln(w, "Time without a process comes in addition.")
+	case 1:
+		fmt.Fprintf(w, "Time without a process counts against %s.\n", fields[0])
+	default:
+		last := len(fields) - 1
+		fmt.Fprintf(w, "Time without a process counts against %s and %s.\n", strings.Join(fields[:last], ", "), fields[last])
+	}
+}
+
+// repeats returns how many attempts may follow lost ones, besides max_attempts.
+func (p *Policy) repeats() int {
+	if p.Durable != nil && p.Durable.OnLost.MayRetry() {
+		return p.Durable.LostMax - 1
+	}
+	return 0
 }
 
 // longest returns the most time that a call can take and what it is made of, or
@@ -238,7 +275,7 @@ func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
 	for k := 1; k <= enough; k++ {
 		least, greatest, retried := time.Duration(1<<63-1), time.Duration(0), false
 		for _, s := range schedules {
-			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts {
+			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts+p.repeats() {
 				retried = true
 				shortest, _, longest := s.Bounds(k, previous)
 				least, greatest = min(least, shortest), max(greatest, longest)

@@ -191,7 +191,7 @@ var table = []setting{
 	{
 		key: "lost_max", within: "durable",
 		kind:   shown(func(p *Policy) *int { return &p.Durable.LostMax }, strconv.Itoa),
-		hidden: transient,
+		hidden: func(p *Policy) bool { return transient(p) || !p.Durable.OnLost.MayRetry() },
 	},
 	{
 		key: "result", within: "durable",

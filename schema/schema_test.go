@@ -44,6 +44,17 @@ func TestOneMistakeOneViolation(t *testing.T) {
 		{`{"version": 1, "policies": {"p": {"per_error": {"timeout": {"backoff": {"linear": null}}}}}}`, []Violation{{
 			Path: []string{"policies", "p", "per_error", "timeout", "backoff", "linear"}, Message: "The settings of the strategy.",
 		}}},
+		{`{"version": 1, "policies": {"p": {"durable": {"on_lost": "retry"}}, "q": {"durable": false}}}`, nil},
+		{`{"version": 1, "policies": {"p": {"durable": {"on_lost": "again"}}}}`, []Violation{{
+			Path: []string{"policies", "p", "durable", "on_lost"}, Message: "on_lost is retry, fail or pause.",
+		}}},
+		{`{"version": 1, "policies": {"p": {"durable": {"retain": "1d"}}}}`, []Violation{{
+			Path: []string{"policies", "p", "durable"}, Property: "retain",
+			Message: "durable is true, false or {record: attempts, on_lost: pause}.",
+		}}},
+		{`{"version": 1, "bind": {"Charge": {"policy": "p", "id": ["a", 3]}}}`, []Violation{{
+			Path: []string{"bind", "Charge", "id"}, Message: "The name of a parameter, or a list of names.",
+		}}},
 		{`{"version": 1, "policies": {"p": {"jitter": 2}}}`, []Violation{{
 			Path: []string{"policies", "p", "jitter"}, Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
 		}}},

@@ -246,6 +246,7 @@ func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) e
 		return p.Picture(stdout)
 	}
 	p.Explain(stdout, e.file)
+	f.ExplainSteps(stdout, p)
 	for i := range f.Breakers {
 		if b := &f.Breakers[i]; b.Name == p.Breaker {
 			fmt.Fprintln(stdout)

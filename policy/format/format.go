@@ -79,7 +79,7 @@ func harmless(kept, changes []change, ok func([]change) bool) []change {
 // isClear reports whether the meaning of a file with the problem is certain: a
 // policy may be wrong, or not supported yet, and still be written correctly.
 func isClear(p policy.Problem) bool {
-	return p.Severity != rules.Error || p.Rule == "P909" || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
+	return p.Severity != rules.Error || rules.ByID(p.Rule) != nil || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
 }
 
 // meaning returns all that a file means, as text: the values that it resolves to

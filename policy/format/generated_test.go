@@ -98,6 +98,7 @@ func (w *writer) settings() (list []pair) {
 	list = append(list, w.schedule(attempts)...)
 	add(20, "per_error", []pair{{w.pick("timeout", "rate_limit"), w.schedule("2")}})
 	add(10, "retry_after", []pair{{"max", w.duration(20)}, {"default", w.duration(10)}})
+	add(10, "durable", w.durable())
 	add(10, "description", w.pick("it's a policy", `"with {attempts: 3} # inside"`, "'it''s'", "a, b"))
 	add(10, "retry_on", []value{w.pick("network", `"timeout"`), []pair{{"pattern", `"[{,#'"`}}})
 	w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -121,6 +122,18 @@ func (w *writer) schedule(attempts string) (list []pair) {
 	add(10, "on_exhausted", "fail")
 	w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
+}
+
+// durable is true or false, or the settings of a durable policy.
+func (w *writer) durable() value {
+	if w.chance(30) {
+		return w.pick("true", "false", "null", "{}")
+	}
+	return []pair{
+		{"record", w.pick("attempts", `"failures"`, "null")},
+		{"park_after", w.duration(60)},
+		{"on_lost", w.pick("retry", "'pause'")},
+	}
 }
 
 func (w *writer) duration(seconds int) value {

@@ -43,6 +43,9 @@ const (
 // String returns the word of the language.
 func (o OnLost) String() string { return [...]string{"by idempotency", "retry", "fail", "pause"}[o] }
 
+// MayRetry reports whether a lost attempt of some call is followed by another.
+func (o OnLost) MayRetry() bool { return o == OnLostDefault || o == OnLostRetry }
+
 // For returns what follows a lost attempt of a call, which is never
 // OnLostDefault.
 func (o OnLost) For(i Idempotency) OnLost {
