@@ -53,7 +53,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if c.policy.startsRecorded() || c.policy.Policy != nil && x.knowsUnfinished(c) {
 		return x.start(ctx, c, false)
 	}
-	if !x.complete {
+	if !x.knowsAll() {
 		records, err := x.e.store.Get(ctx, []Key{c.key})
 		if err != nil {
 			return next{}, err
@@ -70,6 +70,13 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 		return next{}, err
 	}
 	return next{kind: nextCall, record: Record{Key: c.key}, body: stepBody{Attempts: 1}, now: time.Now()}, nil
+}
+
+// knowsAll reports whether every step that is recorded is known.
+func (x *execution) knowsAll() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.complete
 }
 
 // knowsUnfinished reports whether a step that records failures only has failed.
@@ -161,6 +168,8 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	result, err, called := x.invoke(ctx, c, n, call)
 	end.duration = time.Since(end.begun)
 	switch {
+	case !called && end.unstarted:
+		return next{kind: nextDecide}, x.ready(ctx)
 	case !called:
 		end.outcome = OutcomeWithdrawn
 	case err == nil:
@@ -232,6 +241,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 		return payload{}, nil, false
 	}
 	result, err := c.invoke(inner)
+	c.lapsed = a.lapsed.Load()
 	return result, err, true
 }
 
@@ -241,7 +251,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	end.failure = f
 	end.err = recordError(c.policy, f.Class(), err)
 	end.deadline = call.State().Deadline
-	if in.Ended != "" || !x.owner.alive() {
+	if in.Ended != "" || c.lapsed {
 		end.outcome = OutcomeCanceled // it may have taken effect
 		return
 	}
@@ -250,6 +260,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 		end.outcome = OutcomeTimedOut
 	}
 	in.Deadline = time.Time{} // it ends the execution, not the step
+	in.Nested = false         // a retry around the step gets what is recorded
 	end.inputs = in
 	b := c.policy.Shared.Budget
 	if b == nil {

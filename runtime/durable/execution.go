@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,6 +38,7 @@ type execution struct {
 type attempt struct {
 	cancel context.CancelCauseFunc
 	policy *StepPolicy
+	lapsed atomic.Bool
 }
 
 func newExecution(e *Engine, o *owner, id string) *execution {
@@ -95,6 +97,7 @@ func (x *execution) lapse() {
 	defer x.mu.Unlock()
 	for a := range x.attempts {
 		if a.policy.onLost() == OnLostRetry {
+			a.lapsed.Store(true)
 			a.cancel(ErrFenced)
 		}
 	}
@@ -210,6 +213,8 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{status: StatusTimedOut, err: ErrTimedOut}
 	case outer.Err() != nil:
 		return ending{status: StatusOpen, err: context.Cause(outer)}
+	case context.Cause(inner) == ErrClosed:
+		return ending{status: StatusOpen, err: ErrClosed}
 	case len(paused) > 0:
 		return ending{status: StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
 	case isParked:

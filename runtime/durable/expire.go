@@ -18,9 +18,40 @@ func (e *Engine) expire(ctx context.Context) {
 			err = e.expireRun(ctx, r.Key)
 		}
 	}
+	if err == nil {
+		err = e.expireOwners(ctx, now)
+	}
 	if err != nil {
 		e.event(Event{Kind: EventStoreError, Err: err})
 	}
+}
+
+// ownerKeep is how long the records of dead engines are kept.
+const ownerKeep = time.Hour
+
+// expireOwners deletes the records of engines that died long ago, and whose runs
+// others have taken over.
+func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
+	owners, _, err := e.store.List(ctx, Query{Kind: KindOwner, Space: e.space, DueBy: now.Add(-ownerKeep), Limit: 10})
+	if err != nil {
+		return err
+	}
+	for _, o := range owners {
+		runs, _, err := e.store.List(ctx, Query{Kind: KindRun, Space: e.space, Owner: o.Key.ID, Limit: 1})
+		if err != nil || len(runs) > 0 {
+			return err
+		}
+		err = e.update(ctx, []Key{o.Key}, func(tx Tx) (Writes, error) {
+			if tx.Records[0].Due.After(tx.Now.Add(-ownerKeep)) {
+				return Writes{}, nil // it lives
+			}
+			return Writes{Delete: []Key{o.Key}}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expireRun deletes the steps of a run, a page in each transaction, and its

@@ -209,6 +209,8 @@ func operable(tx Tx, owner, r Record, holder string, dead bool) error {
 	switch {
 	case r.Version == 0:
 		return fmt.Errorf("run %q: %w", r.Key.Run, ErrNotFound)
+	case r.Status == StatusCanceled || r.Status == StatusTimedOut:
+		return fmt.Errorf("run %q is %v: %w", r.Key.Run, r.Status, ErrConflict)
 	case r.Status == StatusExpired:
 		return fmt.Errorf("run %q: its steps were deleted: %w", r.Key.Run, ErrConflict)
 	case r.Owner != holder:

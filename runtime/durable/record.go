@@ -31,7 +31,8 @@ type runBody struct {
 	// Recoveries is the number of claims after a crash since the last record of a
 	// step.
 	Recoveries int      `json:"recoveries,omitempty"`
-	Budget     bool     `json:"budget,omitempty"` // its retries are limited by a record
+	Recovered  int      `json:"recovered,omitempty"` // all claims after a crash
+	Budget     bool     `json:"budget,omitempty"`    // its retries are limited by a record
 	Imported   bool     `json:"imported,omitempty"`
 	Result     *payload `json:"result,omitempty"`
 	Error      string   `json:"error,omitempty"` // of a failed run

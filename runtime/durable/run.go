@@ -147,6 +147,9 @@ const claimPoll = time.Second
 func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, error) {
 	var first *OwnedError
 	for {
+		if err := x.ready(ctx); err != nil {
+			return nil, err
+		}
 		c, err := x.claim(ctx, o)
 		if err != nil {
 			return nil, err
@@ -276,6 +279,7 @@ func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) 
 func (x *execution) take(tx Tx, r Record, b runBody, c claim) (Writes, claim, error) {
 	if c.crash {
 		b.Recoveries++
+		b.Recovered++
 	}
 	r.Fence++
 	r.Owner, r.Status, r.Due = x.owner.id, StatusOpen, time.Time{}

@@ -72,6 +72,7 @@ type stepCall struct {
 	digest string
 	invoke func(context.Context) (payload, error)
 	call   retry.Call // of the attempt that is executing
+	lapsed bool       // the attempt was canceled, since another engine may repeat it
 }
 
 func (x *execution) newCall(ctx context.Context, s *StepPolicy, id StepID, args Digest) (*stepCall, error) {
@@ -100,7 +101,7 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) erro
 		}
 		keys = append(keys, x.e.key(KindStep, x.id, former))
 	}
-	if x.complete && !x.knowsAny(keys) {
+	if x.knowsAll() && !x.knowsAny(keys) {
 		return nil
 	}
 	records, err := x.e.store.Get(ctx, keys)

@@ -353,8 +353,10 @@ func (v *stepView) doubt(sample float64, correlation string) {
 		v.body.Call.Lost++
 		v.step.Status = StatusInDoubt
 	}
-	v.event.Kind = EventLost
-	if v.step.Status == StatusInDoubt {
+	switch v.step.Status {
+	case StatusWaiting:
+		v.event.Kind = EventLost
+	case StatusInDoubt:
 		v.event.Kind = EventInDoubt
 	}
 	v.event.Attempt = v.body.Attempts

@@ -1,0 +1,160 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// Stats summarizes what a store has recorded, across all executions and engines.
+type Stats struct {
+	Runs  map[Status]int // by status
+	Steps map[Status]int // by status, in doubt, dead letters and exhausted ones among them
+
+	Attempts   int // made, lost ones included
+	Retries    int // attempts that were not the first of their step
+	Failures   int
+	Lost       int // attempts whose end is not known
+	Late       int // ends that were refused, since another engine had claimed the run
+	Recoveries int // executions of a run whose engine had died
+
+	Waited time.Duration // sum of the waits between attempts
+	// Success is about steps that have succeeded: from the start of the first
+	// attempt to the end of the last one, downtime included.
+	Success Durations
+
+	// Patterns are the failures by class and normalized text, the most frequent
+	// first. At most 1000 are told apart; the others have the text "…".
+	Patterns []Pattern
+}
+
+// Durations summarizes durations.
+type Durations struct {
+	Count      int
+	Total, Max time.Duration
+}
+
+// A Pattern is what failures have in common.
+type Pattern struct {
+	Class retry.Class
+	// Text is the text of the errors with "#" in place of each word that has a
+	// digit, such as a number, an address or an id.
+	Text     string
+	Attempts int // that failed so
+	Steps    int // with at least one of these
+	First    time.Time
+	Last     time.Time
+}
+
+// maxPatterns is the number of patterns that are told apart.
+const maxPatterns = 1000
+
+// Stats summarizes the runs, steps and attempts that a filter selects. It reads
+// their records and their history, a page at a time.
+func (e *Engine) Stats(ctx context.Context, f Filter) (Stats, error) {
+	s := &statistics{Stats: Stats{Runs: map[Status]int{}, Steps: map[Status]int{}}, patterns: map[patternKey]*Pattern{}}
+	q := Query{Kind: KindRun, Space: e.space, Run: f.Run}
+	err := e.each(ctx, q, func(r Record) error {
+		b, err := open[runBody](r)
+		if f.within(later(b.Ended, b.Created)) {
+			s.Runs[r.Status]++
+			s.Recoveries += b.Recovered
+		}
+		return err
+	})
+	if err != nil {
+		return Stats{}, err
+	}
+	for step, err := range e.Steps(ctx, f) {
+		if err != nil {
+			return Stats{}, err
+		}
+		s.step(&step)
+		seen := map[patternKey]bool{}
+		for a, err := range e.Attempts(ctx, step.Run, step.Step) {
+			if err != nil {
+				return Stats{}, err
+			}
+			s.attempt(&a, seen)
+		}
+	}
+	s.Patterns = make([]Pattern, 0, len(s.patterns))
+	for _, p := range s.patterns {
+		s.Patterns = append(s.Patterns, *p)
+	}
+	slices.SortFunc(s.Patterns, func(a, b Pattern) int {
+		return cmp.Or(cmp.Compare(b.Attempts, a.Attempts), cmp.Compare(a.Class, b.Class), strings.Compare(a.Text, b.Text))
+	})
+	return s.Stats, nil
+}
+
+type patternKey struct {
+	class retry.Class
+	text  string
+}
+
+type statistics struct {
+	Stats
+	patterns map[patternKey]*Pattern
+}
+
+func (s *statistics) step(i *StepInfo) {
+	s.Steps[i.Status]++
+	s.Attempts += i.Attempts
+	s.Retries += max(i.Attempts-1, 0)
+	s.Waited += i.Waited
+	if i.Status == StatusSucceeded {
+		d := i.Ended.Sub(i.First)
+		s.Success.Count++
+		s.Success.Total += d
+		s.Success.Max = max(s.Success.Max, d)
+	}
+}
+
+// attempt counts an attempt. seen are the patterns of its step so far.
+func (s *statistics) attempt(a *AttemptInfo, seen map[patternKey]bool) {
+	switch {
+	case a.Late:
+		s.Late++
+		return
+	case a.Outcome == OutcomeLost || a.Outcome == OutcomeCanceled:
+		s.Lost++
+		return
+	case a.Outcome != OutcomeFailed && a.Outcome != OutcomeTimedOut:
+		return
+	}
+	s.Failures++
+	key := patternKey{a.Class, normalize(a.Error)}
+	p := s.patterns[key]
+	if p == nil && len(s.patterns) >= maxPatterns {
+		key = patternKey{text: "…"}
+		p = s.patterns[key]
+	}
+	if p == nil {
+		p = &Pattern{Class: key.class, Text: key.text, First: a.Started}
+		s.patterns[key] = p
+	}
+	p.Attempts++
+	if !seen[key] {
+		seen[key] = true
+		p.Steps++
+	}
+	if a.Started.Before(p.First) {
+		p.First = a.Started
+	}
+	if a.Started.After(p.Last) {
+		p.Last = a.Started
+	}
+}
+
+// numbered matches a word that has a digit, without the punctuation that ends
+// it.
+var numbered = regexp.MustCompile(`[\pL_.:@%-]*\pN[\pL\pN_.:@%-]*[\pL\pN_@%]|[\pL_.:@%-]*\pN`)
+
+// normalize returns a text with "#" in place of the words that have a digit.
+func normalize(text string) string { return numbered.ReplaceAllString(text, "#") }
