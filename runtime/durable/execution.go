@@ -177,9 +177,9 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	}
 	x.e.event(Event{Kind: kind, Run: x.id, Fence: x.fence, Err: answer.err})
 	if answer.err == nil && answer.status == StatusSucceeded {
-		err = x.abandon(ctx)
+		return result, x.abandon(ctx)
 	}
-	return result, errors.Join(answer.err, err)
+	return result, answer.err
 }
 
 var endEvents = map[Status]EventKind{

@@ -1,0 +1,74 @@
+package durable_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+var ping = durable.StepPolicy{Name: "ping", Policy: &retry.Policy{Name: "ping"}, Idempotent: true}
+
+func benchmarkStep(b *testing.B, s *durable.StepPolicy) {
+	e, err := durable.New(durable.NewMemory())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close(b.Context())
+	b.ReportAllocs()
+	err = e.Run(b.Context(), "bench", func(ctx context.Context) error {
+		for i := 0; b.Loop(); i++ {
+			_, err := durable.Call(ctx, s, durable.ID(i), durable.Digest{}, func(context.Context) (int, error) { return i, nil })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkStep measures what a step costs next to its store.
+func BenchmarkStep(b *testing.B) {
+	b.Run("attempts", func(b *testing.B) { benchmarkStep(b, &ping) })
+	failures := ping
+	failures.Record = durable.RecordFailures
+	b.Run("failures", func(b *testing.B) { benchmarkStep(b, &failures) })
+	b.Run("nil", func(b *testing.B) { benchmarkStep(b, &durable.StepPolicy{Name: "ping"}) })
+}
+
+// BenchmarkResume measures a finished step that is called again.
+func BenchmarkResume(b *testing.B) {
+	for _, n := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			e, err := durable.New(durable.NewMemory())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close(b.Context())
+			stop := fmt.Errorf("stop")
+			job := func(ctx context.Context) error {
+				for i := range n {
+					_, err := durable.Call(ctx, &ping, durable.ID(i), durable.Digest{}, func(context.Context) (int, error) { return i, nil })
+					if err != nil {
+						return err
+					}
+				}
+				return stop
+			}
+			if err := e.Run(b.Context(), "bench", job); err != stop {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if err := e.Run(b.Context(), "bench", job); err != stop {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
+		})
+	}
+}
