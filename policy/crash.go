@@ -28,7 +28,8 @@ func (p *Policy) crashes(w io.Writer) {
 	}
 	if p.Durable.Record == rules.RecordFailures {
 		recorded[0][0] = "before a retry"
-		recorded = slices.Insert(recorded, 0, [2]string{"a first success", "nothing: the call is made again whenever its run is"})
+		recorded = slices.Insert(recorded, 0,
+			[2]string{"a first success", "nothing: the call is made again whenever its run is"})
 		crashes = slices.Insert(crashes, 0, [2]string{"before the first failure is recorded", "attempt 1 again"})
 		crashes[1][0] = "before the start of a retry is recorded"
 	}

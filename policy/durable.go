@@ -77,7 +77,8 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	if lost := one(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
 		set.LostMax = lost.value
 		if !set.OnLost.MayRetry() {
-			d.problem(n.Get("lost_max").At, "P109", "lost_max is not read with on_lost: %s: remove it, or write on_lost: retry", set.OnLost)
+			d.problem(n.Get("lost_max").At, "P109",
+				"lost_max is not read with on_lost: %s: remove it, or write on_lost: retry", set.OnLost)
 		}
 	}
 	if r := n.Written("result"); r != nil && r.Value.Value != set.Result {
@@ -142,7 +143,8 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 	if e := n.Written("step"); e != nil {
 		name, ok := e.Value.Value.(string)
 		if !ok || !named(name) {
-			d.problem(e.Value.Span, "P102", "step is the name of the durable step, up to %d bytes, not %s", maxStepName, kindOf(e.Value))
+			d.problem(e.Value.Span, "P102", "step is the name of the durable step, up to %d bytes, not %s",
+				maxStepName, kindOf(e.Value))
 		}
 		u.StepName = Symbol{name, posOf(e.Value.Span)}
 	}

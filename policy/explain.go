@@ -161,7 +161,8 @@ func (p *Policy) worst(w io.Writer) {
 		p.asked(w, waits)
 	}
 	if lost := p.repeats(); lost > 0 && counted {
-		fmt.Fprintf(w, "Up to %d of the calls repeat attempts that a crash has lost (lost_max %d).\n", lost, p.Durable.LostMax)
+		fmt.Fprintf(w, "Up to %d of the calls repeat attempts that a crash has lost (lost_max %d).\n",
+			lost, p.Durable.LostMax)
 	}
 	if p.Durable != nil {
 		p.downtime(w)

@@ -77,7 +77,8 @@ func (d decoder) method(e syntax.Entry) Method {
 	d.use(e.Value, &m.Use)
 	for _, key := range []string{"step", "formerly"} {
 		if at := e.Value.Written(key); at != nil && m.IsPattern() {
-			d.problem(at.At, "P102", "%s names one step, but %s may be several: write an entry with the name of the method", key, e.Key)
+			d.problem(at.At, "P102",
+				"%s names one step, but %s may be several: write an entry with the name of the method", key, e.Key)
 		}
 	}
 	p := e.Value.Get("policy")

@@ -10,7 +10,7 @@ type Durable struct {
 	LostMax      int           // attempts that may be lost before the step is exhausted
 	Result       string        // how results are recorded: json
 	ParkAfter    time.Duration // longer waits park the run; 0: none does
-	ResumeSpread time.Duration // over which overdue waits are spread; 0: the smaller of the delay and 30s; retry.None: none
+	ResumeSpread time.Duration // of overdue waits; 0: the smaller of the delay and 30s; retry.None: none
 }
 
 // DefaultLostMax is the LostMax of policies that do not set it.

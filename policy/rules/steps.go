@@ -294,16 +294,19 @@ func needsDurable(f *File, report report) {
 		}
 		at := func(field Field) Place { return Place{"policies", p.Name, field} }
 		if p.OnExhausted == ExhaustedDeadLetter || p.OnExhausted == ExhaustedPause {
-			report(Error, at("on_exhausted"), "on_exhausted: %s needs a durable policy: %s, or on_exhausted: escalate", p.OnExhausted, fix)
+			report(Error, at("on_exhausted"),
+				"on_exhausted: %s needs a durable policy: %s, or on_exhausted: escalate", p.OnExhausted, fix)
 		}
 		if p.OnChanged != ChangedFail {
 			report(Error, at("on_changed"), "on_changed needs a durable policy: %s, or remove it", fix)
 		}
 		if p.Breaker != "" && slices.Contains(f.StoredBreakers, p.Breaker) {
-			report(Error, at("breaker"), "breaker %s is in a store, which only durable calls have: %s, or shared: process", p.Breaker, fix)
+			report(Error, at("breaker"),
+				"breaker %s is in a store, which only durable calls have: %s, or shared: process", p.Breaker, fix)
 		}
 		if p.Budget != "" && slices.Contains(f.StoredBudgets, p.Budget) {
-			report(Error, at("budget"), "budget %s is in a store, which only durable calls have: %s, or shared: process", p.Budget, fix)
+			report(Error, at("budget"),
+				"budget %s is in a store, which only durable calls have: %s, or shared: process", p.Budget, fix)
 		}
 	}
 	durable := map[string]bool{} // symbols with a durable policy, for some method at least
