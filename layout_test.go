@@ -76,7 +76,7 @@ var floors = map[string][]string{
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "policy", "policy/format", "policy/rules", "schema"},
+	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},

@@ -38,7 +38,7 @@ func find(ctx context.Context, config Config) (found, error) {
 		} else if text, err := os.ReadFile(output); err == nil && len(text) > 0 && isOurs(output, text) {
 			f.stale = append(f.stale, output)
 		}
-		misnamed := filepath.Join(dir, "retry.yml")
+		misnamed := filepath.Join(dir, Misnamed)
 		if _, err := os.Lstat(misnamed); err == nil {
 			f.misnamed = append(f.misnamed, misnamed)
 		}

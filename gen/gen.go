@@ -29,6 +29,7 @@ import (
 const (
 	SourceName = "retry.yaml"
 	OutputName = "retry_gen.go"
+	Misnamed   = "retry.yml" // is not read, and reported in Result.Misnamed
 )
 
 // A Config describes what to generate.

@@ -47,6 +47,7 @@ type Policy struct {
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
 	OnExhausted rules.OnExhausted
 	OnChanged   rules.OnChanged
+	Broken      bool // a setting of it, or one that it inherits, has a problem
 	retry.Policy
 }
 
@@ -195,7 +196,7 @@ func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
 		merged := extended.over(defaults)
 		merged.broken = broken
 		p := merged.policy(e.Key, f)
-		p.Pos, p.Places = posOf(e.At), map[rules.Field]Pos{}
+		p.Pos, p.Places, p.Broken = posOf(e.At), map[rules.Field]Pos{}, broken
 		for field, at := range merged.places() {
 			p.Places[field] = posOf(at)
 		}

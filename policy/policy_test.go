@@ -212,6 +212,37 @@ func checkProblems(t *testing.T, text []byte, file *policy.File, problems []poli
 	policy.Print(&out, problems, map[string][]byte{"f": text}, true)
 }
 
+// TestExplainInBrokenFile: policies without a problem in their settings can be
+// explained although their file has problems.
+func TestExplainInBrokenFile(t *testing.T) {
+	explained := 0
+	for _, name := range glob(t, "err/*.yaml") {
+		file, _, _ := policy.Read(filepath.Base(name), read(t, name))
+		if file == nil {
+			continue
+		}
+		for i := range file.Policies {
+			p := &file.Policies[i]
+			if p.Broken {
+				continue
+			}
+			explained++
+			var out strings.Builder
+			p.Explain(&out, file.Name)
+			file.ExplainSteps(&out, p)
+			if want := "policy " + p.Name + " ("; !strings.HasPrefix(out.String(), want) {
+				t.Errorf("%s: the explanation of %s begins %.40q, want %q", name, p.Name, out.String(), want)
+			}
+			if err := p.Picture(&out); err != nil {
+				t.Errorf("%s: the picture of %s: %v", name, p.Name, err)
+			}
+		}
+	}
+	if explained == 0 {
+		t.Error("nothing was explained")
+	}
+}
+
 // TestHostile: what is made to take long or much does not.
 func TestHostile(t *testing.T) {
 	var laughs, merges strings.Builder

@@ -48,6 +48,7 @@ func (f *formatter) files(args []string) int {
 		if err != nil {
 			return fail(f.stderr, err)
 		}
+		printMisnamed(f.stderr, files)
 		for _, name := range files {
 			text, err := os.ReadFile(name)
 			if err != nil {

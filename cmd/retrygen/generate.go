@@ -55,7 +55,7 @@ func generate(flags *flag.FlagSet) cli.Run {
 
 // run generates, and prints or writes as the mode says.
 func (m mode) run(ctx context.Context, config *config, patterns []string, stdout, stderr io.Writer) int {
-	result, err := new(gen.Result), misspelled(config.Dir, patterns)
+	result, err := new(gen.Result), program().Misspelled(config.Dir, patterns)
 	if err == nil {
 		result, err = generated(ctx, config, patterns, stderr)
 	}
@@ -122,9 +122,7 @@ func printRemoved(stderr io.Writer, result *gen.Result) {
 // keep from being generated.
 func (c *config) printProblems(stderr io.Writer, result *gen.Result) {
 	policy.Print(stderr, result.Problems, result.Sources, c.color.On(stderr))
-	for _, name := range result.Misnamed {
-		fmt.Fprintf(stderr, "retrygen: %s is not read: rename it to %s\n", name, gen.SourceName)
-	}
+	printMisnamed(stderr, result.Misnamed)
 	n := len(result.Failed)
 	if n == 0 || result.Policies == 1 {
 		return
@@ -215,10 +213,11 @@ func report(r *gen.Result, err error) any {
 	}
 	return struct {
 		Problems []problem `json:"problems"`
-		Failed   []string  `json:"failed,omitempty"` // policy files that generate nothing
+		Failed   []string  `json:"failed,omitempty"`   // policy files that generate nothing
+		Misnamed []string  `json:"misnamed,omitempty"` // files that would be policy files under their right name
 		Outputs  []output  `json:"outputs"`
 		// Coverage has the bound types; none if nothing has changed since an earlier run.
 		Coverage []coverage `json:"coverage,omitempty"`
 		Error    string     `json:"error,omitempty"`
-	}{inJSON(r.Problems), r.Failed, outputs, methods, stopped}
+	}{inJSON(r.Problems), r.Failed, r.Misnamed, outputs, methods, stopped}
 }

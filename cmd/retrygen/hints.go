@@ -16,22 +16,6 @@ import (
 // module is the one that generated code imports from.
 const module = "github.com/retrygen/retrygen"
 
-// misspelled reports a command that is misspelled: package loading would report
-// a missing package.
-func misspelled(dir string, patterns []string) error {
-	if len(patterns) == 0 || strings.ContainsAny(patterns[0], `./\`) {
-		return nil
-	}
-	word := patterns[0]
-	if _, err := os.Stat(filepath.Join(dir, word)); err == nil || len(word) < 3 {
-		return nil
-	}
-	if command := program().Nearest(word); command != "" {
-		return fmt.Errorf("there is no command %s: did you mean %s?", word, command)
-	}
-	return nil
-}
-
 // meant adds to what stopped a run the command for which its arguments may have
 // been meant.
 func meant(err error, dir string, patterns []string) error {
@@ -45,6 +29,26 @@ func meant(err error, dir string, patterns []string) error {
 		}
 	}
 	return err
+}
+
+// misnamed returns the file of a folder that would be its policy file under the
+// right name, or "".
+func misnamed(dir string) string {
+	name := filepath.Join(dir, gen.Misnamed)
+	if _, err := os.Lstat(name); err != nil {
+		return ""
+	}
+	return name
+}
+
+// printMisnamed prints a hint for each of the files that would be a policy file
+// under the right name.
+func printMisnamed(stderr io.Writer, files []string) {
+	for _, name := range files {
+		if filepath.Base(name) == gen.Misnamed {
+			fmt.Fprintf(stderr, "retrygen: %s generates nothing: rename it to %s\n", name, gen.SourceName)
+		}
+	}
 }
 
 var required = regexp.MustCompile(`(?m)\b` + regexp.QuoteMeta(module) + `\s`)

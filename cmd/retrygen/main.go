@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/schema"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -44,15 +45,17 @@ package has one, generates nothing; the others are not affected.`,
 			{
 				Name: "check", Args: "[files or folders]", Short: "check policy files without any Go code",
 				Long: `
-For a folder it checks all policy files below it. The default is the current
+For a folder it checks all policy files below it: those named retry.yaml, and
+other YAML files with the keys version and policies. The default is the current
 folder.`,
 				Setup: checkFiles,
 			},
 			{
 				Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or what a policy means",
 				Long: `
-For a policy: its settings, its schedule and its worst case. For a rule, such as
-P301: what it reports, with an example. Without an argument: all rules.`,
+For a policy: its settings, its schedule and its worst case, also if another
+policy of the file has a problem. For a rule, such as P301: what it reports,
+with an example. Without an argument: all rules.`,
 				Setup: explain, Words: ruleIDs,
 			},
 			{
@@ -74,6 +77,10 @@ rewrites the files. Without arguments, it reads standard input.`,
 			{Name: "version", Short: "print the version", Setup: printVersion},
 			{
 				Name: "watch", Args: "[packages]", Short: "generate now and after every change of a file",
+				Long: `
+It watches policy files, the Go files of their packages and of what these
+import from the same module, and go.mod. It ends with Ctrl-C, or at once if
+there is no policy file.`,
 				Setup: watch,
 			},
 		},
@@ -82,6 +89,7 @@ rewrites the files. Without arguments, it reads standard input.`,
 			"generate": "retrygen generates without a command: retrygen ./...",
 			"validate": "run retrygen check",
 			"format":   "run retrygen fmt",
+			"rules":    "run retrygen explain",
 		},
 		More: `
 Exit status: 0 done, 1 problems found, 2 misused or failed.
@@ -94,6 +102,16 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 func printVersion(*flag.FlagSet) cli.Run {
 	return func(_ []string, stdout, _ io.Writer) int {
 		fmt.Fprintln(stdout, "retrygen", moduleVersion())
+		return cli.OK
+	}
+}
+
+// printSchema prints the JSON Schema of policy files.
+func printSchema(*flag.FlagSet) cli.Run {
+	return func(_ []string, stdout, stderr io.Writer) int {
+		if _, err := stdout.Write(schema.JSON()); err != nil {
+			return fail(stderr, err)
+		}
 		return cli.OK
 	}
 }

@@ -59,7 +59,8 @@ func (w *watcher) generate(ctx context.Context) *gen.Result {
 		fail(w.stderr, err)
 		return nil
 	}
-	if !w.started {
+	idle := result.Policies == 0 && !w.started // it only removes outputs
+	if !w.started && !idle {
 		w.started = true
 		fmt.Fprintf(w.stdout, "watching %s and the Go files of their packages; press Ctrl-C to stop\n", count(result.Policies, "policy file"))
 	}
@@ -73,6 +74,10 @@ func (w *watcher) generate(ctx context.Context) *gen.Result {
 	}
 	for _, f := range changed {
 		fmt.Fprintln(w.stdout, f.Action(), f.Path)
+	}
+	if idle {
+		w.stop()
+		w.status = fail(w.stderr, &gen.NoPolicyError{Patterns: w.config.Patterns, Misnamed: result.Misnamed})
 	}
 	failed := len(result.Failed) > 0
 	if w.failed && !failed {

@@ -12,6 +12,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,42 +60,66 @@ func (p *Program) Run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return p.run(p.Main, args, stdout, stderr)
 	}
-	name := args[0]
-	switch {
-	case name == "help":
-		return p.help(args[1:], stdout, stderr)
-	case name == "completion":
-		return p.completion(args[1:], stdout, stderr)
-	}
-	if c := p.command(name); c != nil {
+	if c := p.command(args[0]); c != nil {
 		return p.run(c, args[1:], stdout, stderr)
 	}
-	if instead := p.Elsewhere[name]; instead != "" {
-		return p.Misused(stderr, "there is no command %s: %s", name, instead)
+	if instead := p.Elsewhere[args[0]]; instead != "" {
+		return p.Misused(stderr, "there is no command %s: %s", args[0], instead)
 	}
 	return p.run(p.Main, args, stdout, stderr)
 }
 
-// command returns the command with a name, or nil.
-func (p *Program) command(name string) *Command {
-	i := slices.IndexFunc(p.Commands, func(c *Command) bool { return c.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return p.Commands[i]
+// all returns the commands, with those that every program has.
+func (p *Program) all() []*Command {
+	return append(slices.Clone(p.Commands), &Command{
+		Name: "completion", Args: "bash|zsh|fish", Short: "print a completion script for bash, zsh or fish",
+		Long: fmt.Sprintf(`
+The script completes commands, flags and their arguments. To use it, run
+
+  bash: source <(%[1]s completion bash)
+  zsh:  %[1]s completion zsh > "${fpath[1]}/_%[1]s"
+  fish: %[1]s completion fish | source`, p.Name),
+		Setup: func(*flag.FlagSet) Run { return p.completion },
+		Words: func() []string { return []string{"bash", "zsh", "fish"} },
+	}, &Command{
+		Name: "help", Args: "[command]", Short: "print the help text of the program or of a command",
+		Setup: func(*flag.FlagSet) Run { return p.help },
+		Words: p.names,
+	})
 }
 
-// Names returns the names of the commands.
-func (p *Program) Names() []string {
-	names := []string{"help", "completion"}
-	for _, c := range p.Commands {
+// command returns the command with a name, or nil.
+func (p *Program) command(name string) *Command {
+	for _, c := range p.all() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (p *Program) names() (names []string) {
+	for _, c := range p.all() {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// Nearest returns the command that a word resembles, or "".
-func (p *Program) Nearest(word string) string { return spelling.Nearest(word, p.Names()) }
+// Misspelled returns an error for arguments of the main command that begin with
+// a misspelled command, since loading packages would report a missing package.
+// A folder of that name in dir is meant as such.
+func (p *Program) Misspelled(dir string, args []string) error {
+	if len(args) == 0 || len(args[0]) < 3 || strings.ContainsAny(args[0], `./\`) {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, args[0])); err == nil {
+		return nil
+	}
+	if near := spelling.Nearest(args[0], p.names()); near != "" {
+		return fmt.Errorf("there is no command %s: did you mean %s?", args[0], near)
+	}
+	return nil
+}
 
 // Misused reports a mistake in the command line.
 func (p *Program) Misused(stderr io.Writer, format string, args ...any) int {
@@ -129,8 +155,6 @@ func (p *Program) Verify(args []string) error {
 	if len(args) > 0 {
 		if named := p.command(args[0]); named != nil {
 			c, args = named, args[1:]
-		} else if slices.Contains(p.Names(), args[0]) {
-			return nil
 		}
 	}
 	flags, _ := c.flags(p)

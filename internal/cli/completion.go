@@ -45,7 +45,7 @@ func (c completed) FlagNames() string {
 // without a name.
 func (p *Program) completions() any {
 	var list []completed
-	for _, c := range append([]*Command{p.Main}, p.Commands...) {
+	for _, c := range append([]*Command{p.Main}, p.all()...) {
 		one := completed{Name: c.Name, Short: c.Short}
 		if c.Words != nil {
 			one.Words = c.Words()
@@ -57,11 +57,6 @@ func (p *Program) completions() any {
 		})
 		list = append(list, one)
 	}
-	names := p.Names()[2:]
-	list = append(list,
-		completed{Name: "help", Short: "print the help text of a command", Words: names},
-		completed{Name: "completion", Short: "print a completion script", Words: []string{"bash", "zsh", "fish"}},
-	)
 	return struct {
 		Name     string
 		Main     completed

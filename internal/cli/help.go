@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/retrygen/retrygen/internal/spelling"
 )
 
 // help prints the help text of the program or of one command.
@@ -21,7 +23,10 @@ func (p *Program) help(args []string, stdout, stderr io.Writer) int {
 			p.print(c, stdout)
 			return OK
 		}
-		if near := p.Nearest(args[0]); near != "" {
+		if instead := p.Elsewhere[args[0]]; instead != "" {
+			return p.Misused(stderr, "there is no command %s: %s", args[0], instead)
+		}
+		if near := spelling.Nearest(args[0], p.names()); near != "" {
 			return p.Misused(stderr, "there is no command %s: did you mean %s?", args[0], near)
 		}
 		return p.Misused(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
@@ -63,11 +68,9 @@ func (p *Program) print(c *Command, w io.Writer) {
 func (p *Program) printCommands(w io.Writer) {
 	fmt.Fprint(w, "\nCommands:\n")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, c := range p.Commands {
+	for _, c := range p.all() {
 		fmt.Fprintf(table, "  %s\t%s\n", c.Name, c.Short)
 	}
-	fmt.Fprintf(table, "  completion\tprint a completion script for bash, zsh or fish\n")
-	fmt.Fprintf(table, "  help\tprint this text, or that of a command: %s help COMMAND\n", p.Name)
 	_ = table.Flush()
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/spelling"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// explain describes a rule, or what a policy means.
+func explain(flags *flag.FlagSet) cli.Run {
+	e := explainer{color: cli.ColorFlag(flags)}
+	flags.StringVar(&e.file, "f", gen.SourceName, "the policy `file` of the policy")
+	flags.BoolVar(&e.svg, "svg", false, "draw the schedule of the policy as an SVG image")
+	return func(args []string, stdout, stderr io.Writer) int {
+		switch len(args) {
+		case 0:
+			return printRules(stdout, stderr)
+		case 1:
+			return e.explain(args[0], stdout, stderr)
+		}
+		return fail(stderr, errors.New("explain takes one rule or policy: retrygen explain P301"))
+	}
+}
+
+// An explainer is the command explain with its flags.
+type explainer struct {
+	file  string
+	svg   bool
+	color *cli.Color
+}
+
+// printRules lists the rules about policy files.
+func printRules(stdout, stderr io.Writer) int {
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, r := range policy.Rules() {
+		fmt.Fprintf(table, "%s\t%s\n", r.ID, r.Title)
+	}
+	if err := table.Flush(); err != nil {
+		return fail(stderr, err)
+	}
+	return cli.OK
+}
+
+// ruleIDs returns the ids of the rules about policy files.
+func ruleIDs() (ids []string) {
+	for _, r := range policy.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
+	text, err := os.ReadFile(e.file)
+	var file *policy.File
+	var found []policy.Problem
+	if err == nil {
+		file, found, _ = policy.Read(e.file, text)
+		found = policy.AtLeast(rules.Error, found)
+	}
+	// A policy may be named p401.
+	rule := policy.RuleByID(strings.ToUpper(name))
+	p := policyOf(file, name)
+	switch {
+	case p != nil && !p.Broken:
+		if err := e.policy(file, p, stdout); err != nil {
+			return fail(stderr, err)
+		}
+		if len(found) > 0 {
+			fmt.Fprintf(stderr, "retrygen: warning: %s has %s: run retrygen check %[1]s\n", e.file, policy.Summary(found))
+		}
+		return cli.OK
+	case p == nil && rule != nil:
+		fmt.Fprint(stdout, rule.Explain())
+		return cli.OK
+	case p == nil && lintRule.MatchString(name):
+		return fail(stderr, fmt.Errorf("%s is a rule of retrylint: run retrylint explain %[1]s", strings.ToUpper(name)))
+	case err != nil:
+		return fail(stderr, unread(e.file, name, err))
+	case p == nil && file != nil && len(file.Policies) > 0:
+		return fail(stderr, unknown(name, file))
+	}
+	policy.Print(stderr, found, map[string][]byte{e.file: text}, e.color.On(stderr))
+	summarize(stderr, found)
+	return cli.Problems
+}
+
+// policyOf returns the policy of a file with a name, or nil.
+func policyOf(f *policy.File, name string) *policy.Policy {
+	if f == nil {
+		return nil
+	}
+	for i := range f.Policies {
+		if f.Policies[i].Name == name {
+			return &f.Policies[i]
+		}
+	}
+	return nil
+}
+
+// unknown is the error for a name that is neither a rule nor a policy.
+func unknown(name string, f *policy.File) error {
+	var names []string
+	for _, p := range f.Policies {
+		names = append(names, p.Name)
+	}
+	hint := fmt.Sprintf("%s has %s", f.Name, strings.Join(names[:min(len(names), 10)], ", "))
+	if near := spelling.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return fmt.Errorf("%q is neither a rule nor a policy of %s: %s", name, f.Name, hint)
+}
+
+// unread is the error for a policy whose file cannot be read.
+func unread(file, policy string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	hint := fmt.Sprintf("write retrygen explain -f FILE %s", policy)
+	if other := misnamed(filepath.Dir(file)); other != "" {
+		hint = "rename " + other + " to " + gen.SourceName
+	}
+	return fmt.Errorf("%q is not a rule, and there is no %s that may have a policy of that name: %s", policy, file, hint)
+}
+
+// policy describes a policy and its breaker, or draws its schedule.
+func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) error {
+	if e.svg {
+		return p.Picture(stdout)
+	}
+	p.Explain(stdout, e.file)
+	f.ExplainSteps(stdout, p)
+	for i := range f.Breakers {
+		if b := &f.Breakers[i]; b.Name == p.Breaker {
+			fmt.Fprintln(stdout)
+			b.Explain(stdout, e.file)
+		}
+	}
+	return nil
+}
+
+// lintRule is how the ids of retrylint's rules look, which only it has.
+var lintRule = regexp.MustCompile(`^(?i:RL)\d{3}$`)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/schema"
+)
+
+// starter is what retrygen init writes.
+const starter = `# yaml-language-server: $schema=` + schema.ID + `
+version: 1
+
+# Classes of errors follow from types and statuses, not from words in a text.
+match_text: false
+
+# Settings under every policy. max_attempts counts the first attempt too.
+defaults:
+  max_attempts: 4
+  initial_delay: 200ms # doubled for each retry, up to max_delay
+  max_delay: 10s
+  jitter: full # spread callers that failed together
+
+policies:
+  # Without a binding a policy becomes a generic function: Read(ctx, op).
+  read:
+    attempt_timeout: 2s
+    timeout: 20s
+    retry_on: [transient] # network, timeout, server_error, rate_limit
+
+# Go symbols of the package in this folder, as go doc writes them:
+# bind:
+#   Fetch: read            # a function: RetryFetch
+#   Client.Fetch: read     # a method: the method RetryFetch
+#   Store:                 # an interface: NewRetryStore(next)
+#     policy: read
+#     methods: {Close: none}
+
+# Scopes, error classes, breakers, budgets and groups:
+# https://github.com/retrygen/retrygen/blob/main/docs/language.md
+`
+
+// initialize writes a policy file to start from. It never overwrites one.
+func initialize(*flag.FlagSet) cli.Run {
+	return func(args []string, stdout, stderr io.Writer) int {
+		dir := "."
+		switch len(args) {
+		case 0:
+		case 1:
+			dir = args[0]
+		default:
+			return fail(stderr, errors.New("init takes one folder"))
+		}
+		if other := misnamed(dir); other != "" {
+			return fail(stderr, fmt.Errorf("%s exists already: rename it to %s", other, gen.SourceName))
+		}
+		name := filepath.Join(dir, gen.SourceName)
+		if err := create(name, starter); err != nil {
+			return fail(stderr, err)
+		}
+		get := ""
+		if mod, text := upwards(dir, "go.mod"); mod != "" && !required.Match(text) {
+			get = "run go get -tool " + module + "/cmd/retrygen, "
+		}
+		fmt.Fprintf(stdout, "wrote %s. Next: %sadd //go:generate go tool retrygen . to a file of the package, and run go generate.\n", name, get)
+		return cli.OK
+	}
+}
+
+// create writes a new file.
+func create(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already and is not overwritten", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
