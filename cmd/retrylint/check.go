@@ -2,24 +2,19 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"go/token"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
-	"golang.org/x/tools/go/packages"
 
 	"github.com/retrygen/retrygen/internal/cli"
-	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -62,7 +57,7 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 	if err := folder(config.dir); err != nil {
 		return 0, fmt.Errorf("retrylint: %w", err)
 	}
-	findings, err := config.find(dir)
+	findings, err := config.find(dir, stderr)
 	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix && !config.diff && config.baseline == "" {
 		return len(findings), errors.Join(config.print(findings, stdout, stderr, dir), err)
 	}
@@ -82,7 +77,7 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 		}
 		if len(fixed) > 0 {
 			// The other findings are on other lines now.
-			if findings, err = config.find(dir); err != nil {
+			if findings, err = config.find(dir, stderr); err != nil {
 				return 0, err
 			}
 		}
@@ -109,7 +104,7 @@ func folder(name string) error {
 
 // find returns the findings to report, sorted. With an error that is *uncompiled they are
 // of the packages that could be checked.
-func (config checkConfig) find(dir string) ([]finding, error) {
+func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) {
 	var files, patterns []string
 	for _, arg := range config.args {
 		if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
@@ -118,13 +113,15 @@ func (config checkConfig) find(dir string) ([]finding, error) {
 			patterns = append(patterns, arg)
 		}
 	}
+	progress := cli.NewProgress("retrylint", stderr)
+	defer progress.End()
 	findings, err := checkPolicies(files, dir)
 	if err != nil {
 		return nil, err
 	}
 	var left *uncompiled
 	if len(files) == 0 || len(patterns) > 0 {
-		inGo, err := checkPackages(config, patterns, dir)
+		inGo, err := checkPackages(config, patterns, dir, progress)
 		if err != nil && !errors.As(err, &left) {
 			return nil, err
 		}
@@ -193,33 +190,16 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 
 // checkPackages runs the suite over packages: those that compile, if its error is
 // *uncompiled.
-func checkPackages(config checkConfig, patterns []string, dir string) (findings []finding, err error) {
+func checkPackages(config checkConfig, patterns []string, dir string, progress *cli.Progress) (findings []finding, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	// The go command builds what is imported. Who ends this program ends that as well.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	pkgs, sources, err := loadPackages(ctx, config, patterns, dir)
-	interrupted := ctx.Err() != nil
-	stop()
-	if interrupted {
-		return nil, errors.New("retrylint: interrupted")
-	}
+	progress.Step("loading packages")
+	pkgs, left, err := load(config, patterns, dir)
 	if err != nil {
-		return nil, fmt.Errorf("retrylint: %w", gocommand.Said(err))
+		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	if len(pkgs) == 0 {
-		if err := gocommand.List(context.Background(), dir, config.tags, patterns...); err != nil {
-			return nil, fmt.Errorf("retrylint: %w", err)
-		}
-		return nil, fmt.Errorf("retrylint: no packages match %s", strings.Join(patterns, " "))
-	}
-	left := broken(pkgs, dir)
-	if left != nil {
-		pkgs = slices.DeleteFunc(pkgs, func(pkg *packages.Package) bool { return pkg.IllTyped || len(pkg.Errors) > 0 })
-		left.checked = len(pkgs)
-	}
-	prune(sources)
+	progress.Step(fmt.Sprintf("analysing %d packages", len(pkgs)))
 	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
@@ -259,114 +239,4 @@ func textOf(d analysis.Diagnostic) string {
 		text += " (see also " + also + ")"
 	}
 	return text
-}
-
-// An uncompiled tells of packages that were not checked because they, or what they import,
-// do not compile: nothing is said of code that is not understood.
-type uncompiled struct {
-	lines   []string // what the compiler says
-	checked int      // packages that compile
-}
-
-func (e *uncompiled) Error() string {
-	what := "nothing was checked: the packages must compile first"
-	if e.checked > 0 {
-		what = "not all was checked, and no file was changed: the packages must compile first"
-	}
-	return strings.Join(e.lines, "\n") + "\nretrylint: " + what
-}
-
-// broken returns what does not compile of packages and what they import, or nil.
-func broken(pkgs []*packages.Package, dir string) *uncompiled {
-	var lines []string
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-		for _, err := range pkg.Errors {
-			text := err.Msg
-			if err.Pos != "" && err.Pos != "-" {
-				text = strings.TrimPrefix(err.Pos, dir+string(filepath.Separator)) + ": " + err.Msg
-			}
-			// The go command adds the compiler's words under the package's name, with a dot
-			// before the files of this folder.
-			for line := range strings.Lines(text) {
-				line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "."+string(filepath.Separator))
-				if !strings.HasPrefix(line, "# ") && !slices.Contains(lines, line) {
-					lines = append(lines, line)
-				}
-			}
-		}
-	})
-	if len(lines) == 0 {
-		return nil
-	}
-	return &uncompiled{lines: lines}
-}
-
-// loadPackages returns the packages that patterns name, and these together with what they
-// import of their own modules: what those do is known by their sources, whether they are
-// named or not, so that one package has the same findings alone and in ./... .
-func loadPackages(ctx context.Context, config checkConfig, patterns []string, dir string) (pkgs, sources []*packages.Package, err error) {
-	load := &packages.Config{
-		Context: ctx, Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
-	}
-	pkgs, err = packages.Load(load, patterns...)
-	if err != nil {
-		return nil, nil, err
-	}
-	imported := imports(pkgs)
-	if len(imported) == 0 {
-		return pkgs, slices.Clone(pkgs), nil
-	}
-	named := map[string]bool{}
-	for _, pkg := range pkgs {
-		named[pkg.ID] = true
-	}
-	sources, err = packages.Load(load, append(imported, patterns...)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	pkgs = nil
-	for _, pkg := range sources {
-		if named[pkg.ID] {
-			pkgs = append(pkgs, pkg)
-		}
-	}
-	return pkgs, sources, nil
-}
-
-// imports returns the paths of what packages import, of their own modules, that are not
-// among them. The go command takes no packages beside files that are named one by one.
-func imports(pkgs []*packages.Package) (paths []string) {
-	named := map[string]bool{}
-	for _, pkg := range pkgs {
-		if pkg.PkgPath == "command-line-arguments" {
-			return nil
-		}
-		named[pkg.PkgPath] = true
-	}
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-		if !named[pkg.PkgPath] && gocommand.IsOwn(pkg.Module) {
-			named[pkg.PkgPath] = true
-			paths = append(paths, pkg.PkgPath)
-		}
-	})
-	return paths
-}
-
-// prune leaves to each package only the imports that are among them.
-// Facts of the others would need all of their syntax, the standard library's
-// included; go vet, which keeps facts in the build cache, has them. Of what is
-// loaded for a test alone the functions are not type-checked.
-func prune(pkgs []*packages.Package) {
-	among := map[*packages.Package]bool{}
-	for _, pkg := range pkgs {
-		among[pkg] = true
-	}
-	packages.Visit(pkgs, func(pkg *packages.Package) bool {
-		for path, imported := range pkg.Imports {
-			if !among[imported] {
-				delete(pkg.Imports, path)
-			}
-		}
-		return true
-	}, nil)
 }

@@ -73,7 +73,9 @@ A comment on the line of a finding, or on the line before, suppresses it:
 		Elsewhere: map[string]string{
 			"check": "retrylint checks without a command: retrylint ./...",
 			"run":   "retrylint checks without a command: retrylint ./...",
+			"lint":  "retrylint checks without a command: retrylint ./...",
 			"fix":   "run retrylint -fix",
+			"rules": "run retrylint explain",
 		},
 		More: `
 Exit status: 0 nothing found, 1 something found, 2 misused or failed.
@@ -99,6 +101,9 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	return func(args []string, stdout, stderr io.Writer) int {
 		config.args = args
 		if err := config.validate(enable); err != nil {
+			return fail(stderr, err)
+		}
+		if err := program().Misspelled(config.dir, args); err != nil {
 			return fail(stderr, err)
 		}
 		n, err := check(config, stdout, stderr)

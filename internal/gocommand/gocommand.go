@@ -1,10 +1,12 @@
-// Package gocommand knows the go command behind golang.org/x/tools/go/packages: its own
-// words for what it cannot load, its flags, which modules are the program's.
+// Package gocommand asks the go command, which golang.org/x/tools/go/packages
+// calls, for what that package does not return: its own messages, its flags, its
+// module.
 package gocommand
 
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -58,4 +60,21 @@ func BuildFlags(tags string) []string {
 // module, or one of the workspace, or a folder stands in its place.
 func IsOwn(m *packages.Module) bool {
 	return m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "")
+}
+
+// Module returns the go.mod of the module of a folder, "" if there is none. It is
+// not ok if the go command uses a workspace or no modules, or fails.
+func Module(ctx context.Context, dir string) (name string, ok bool) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	lines := strings.Split(string(out), "\n")
+	if err != nil || len(lines) < 2 {
+		return "", false
+	}
+	name, work := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[1])
+	if name == os.DevNull {
+		return "", work == ""
+	}
+	return name, name != "" && work == ""
 }
