@@ -195,10 +195,10 @@ var ofNames = []rules.Rule{
 	},
 	{
 		ID: "P916", Title: "result of a durable call that cannot be recorded", Severity: rules.Error,
-		Reports: "A durable policy is bound to a function with a result that JSON does not restore: a function, a " +
-			"channel, an interface, a complex number, or a struct with unexported fields.",
+		Reports: "A durable policy is bound to a function that returns no error, or a result that JSON does not " +
+			"restore: a function, a channel, an interface, a complex number, or a struct with unexported fields.",
 		Why: "After a restart the call returns the recorded result. A field that is not recorded would silently " +
-			"be zero in the second process only.",
+			"be zero in the second process only. Without an error, a call outside of a run could not fail.",
 		Wrong: "version: 1\n" +
 			"policies:\n" +
 			"  open: {durable: true}\n" +
@@ -211,16 +211,17 @@ var ofNames = []rules.Rule{
 			"  Load: {policy: load, id: name} # func Load(ctx context.Context, name string) ([]byte, error)",
 		NotReported: []string{
 			"Types with `MarshalJSON` and `UnmarshalJSON`, or with `MarshalText` and `UnmarshalText`.",
+			"Fields that a tag leaves out: `json:\"-\"` says that they need not survive.",
 			"The error, which is recorded with its reason, class, status and text.",
 		},
-		Fix: "Return exported fields, or give the type `MarshalJSON` and `UnmarshalJSON`. A test in the program " +
-			"can check that a value survives.",
+		Fix: "Return exported fields, or give the type `MarshalJSON` and `UnmarshalJSON`. Only the generator " +
+			"reports it, because it reads the Go code.",
 		Related: []string{"P910", "P917"},
 	},
 	{
 		ID: "P917", Title: "parameter that cannot identify a durable step", Severity: rules.Error,
-		Reports: "A name in `id` is not a parameter of the bound function, or the parameter is not a string, an " +
-			"integer, a boolean or an `encoding.TextMarshaler`.",
+		Reports: "A name in `id` is not a parameter of the bound function, or is one that is variadic, or not a " +
+			"string, an integer, a boolean or an `encoding.TextMarshaler`.",
 		Why: "The id has to be the same in every process. A pointer or a float may not be, and a `String` method " +
 			"may hide a part of the value, so that two orders become one step.",
 		Wrong: "version: 1\n" +
