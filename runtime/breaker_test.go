@@ -26,9 +26,9 @@ func operate(t *testing.T, b *Breaker, op string) {
 		t.Fatalf("%s: the breaker is %v", op, b.State())
 	}
 	if op == "fail" {
-		b.record(pass, failed)
+		b.record(pass, SampleFailure)
 	} else {
-		b.record(pass, succeeded)
+		b.record(pass, SampleSuccess)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestProbeThatHangs(t *testing.T) {
 // The result of a probe counts however late it is, once.
 func TestLateProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		halfOpen := func(p BreakerPolicy) (b *Breaker, late, next permit) {
+		halfOpen := func(p BreakerPolicy) (b *Breaker, late, next Permit) {
 			b = opened(t, p)
 			time.Sleep(31 * time.Second)
 			late, _ = b.admit(time.Now())
@@ -76,32 +76,32 @@ func TestLateProbes(t *testing.T) {
 			return b, late, next
 		}
 		b, late, next := halfOpen(BreakerPolicy{})
-		if b.record(late, succeeded); b.State() != StateClosed {
+		if b.record(late, SampleSuccess); b.State() != StateClosed {
 			t.Errorf("after the success of a late probe: %v", b.State())
 		}
-		if b.record(next, failed); b.State() != StateClosed || b.Save().Failures != 0 {
+		if b.record(next, SampleFailure); b.State() != StateClosed || b.Save().Failures != 0 {
 			t.Errorf("a probe of an earlier generation counts: %+v", b.Save())
 		}
 
 		b, late, next = halfOpen(BreakerPolicy{})
-		if b.record(late, failed); b.State() != StateOpen {
+		if b.record(late, SampleFailure); b.State() != StateOpen {
 			t.Errorf("after the failure of a late probe: %v", b.State())
 		}
-		if b.record(next, succeeded); b.State() != StateOpen {
+		if b.record(next, SampleSuccess); b.State() != StateOpen {
 			t.Error("a probe of an earlier generation closes the breaker")
 		}
 
 		b, late, next = halfOpen(BreakerPolicy{Successes: 2})
-		b.record(late, succeeded)
+		b.record(late, SampleSuccess)
 		if _, ok := b.admit(time.Now()); ok {
 			t.Error("the result of a late probe frees the place of the next one")
 		}
-		if b.record(next, succeeded); b.State() != StateClosed {
+		if b.record(next, SampleSuccess); b.State() != StateClosed {
 			t.Errorf("after two successes: %v", b.State())
 		}
 
 		b, late, _ = halfOpen(BreakerPolicy{})
-		b.record(late, neutral)
+		b.record(late, SampleNeutral)
 		if _, ok := b.admit(time.Now()); ok || b.State() != StateHalfOpen {
 			t.Errorf("a neutral late probe frees a place that is not its own, or changes the state: %v", b.State())
 		}
@@ -115,7 +115,7 @@ func TestSlowProbesClose(t *testing.T) {
 		refused := 0
 		for range 600 {
 			if p, ok := b.admit(time.Now()); ok {
-				time.AfterFunc(1500*time.Millisecond, func() { b.record(p, succeeded) })
+				time.AfterFunc(1500*time.Millisecond, func() { b.record(p, SampleSuccess) })
 			} else {
 				refused++
 			}
@@ -142,7 +142,7 @@ func TestStaleResults(t *testing.T) {
 		}
 		time.Sleep(31 * time.Second)
 		b.State()
-		if b.record(permit{pass: stale}, failed); b.State() != StateHalfOpen {
+		if b.record(stale.permit(), SampleFailure); b.State() != StateHalfOpen {
 			t.Error("a stale failure opens it again")
 		}
 	})
@@ -262,18 +262,18 @@ func TestEscalate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, tt := range map[string]struct {
 			policy BreakerPolicy
-			probes []sample
+			probes []Sample
 			want   BreakerState
 		}{
-			"off":     {BreakerPolicy{}, []sample{failed, failed, failed, failed, failed, failed}, StateOpen},
-			"below":   {BreakerPolicy{EscalateAfter: 6}, []sample{failed, failed}, StateOpen},
-			"reached": {BreakerPolicy{EscalateAfter: 6}, []sample{failed, failed, failed}, StateEscalated},
+			"off":     {BreakerPolicy{}, []Sample{SampleFailure, SampleFailure, SampleFailure, SampleFailure, SampleFailure, SampleFailure}, StateOpen},
+			"below":   {BreakerPolicy{EscalateAfter: 6}, []Sample{SampleFailure, SampleFailure}, StateOpen},
+			"reached": {BreakerPolicy{EscalateAfter: 6}, []Sample{SampleFailure, SampleFailure, SampleFailure}, StateEscalated},
 			"closed between": {
-				BreakerPolicy{EscalateAfter: 6}, []sample{failed, succeeded, failed, failed, failed}, StateOpen,
+				BreakerPolicy{EscalateAfter: 6}, []Sample{SampleFailure, SampleSuccess, SampleFailure, SampleFailure, SampleFailure}, StateOpen,
 			},
-			"neutral between": {BreakerPolicy{EscalateAfter: 5}, []sample{neutral, failed, neutral, failed}, StateEscalated},
+			"neutral between": {BreakerPolicy{EscalateAfter: 5}, []Sample{SampleNeutral, SampleFailure, SampleNeutral, SampleFailure}, StateEscalated},
 			"half of two": {
-				BreakerPolicy{EscalateAfter: 5, Successes: 2}, []sample{failed, succeeded, failed}, StateEscalated,
+				BreakerPolicy{EscalateAfter: 5, Successes: 2}, []Sample{SampleFailure, SampleSuccess, SampleFailure}, StateEscalated,
 			},
 			"before it opens":  {BreakerPolicy{EscalateAfter: 3}, nil, StateEscalated},
 			"by a rate, early": {BreakerPolicy{EscalateAfter: 3, FailureRate: 1, MinCalls: 3}, nil, StateEscalated},
@@ -356,7 +356,7 @@ func TestRestore(t *testing.T) {
 		b := opened(t, BreakerPolicy{})
 		other := NewBreaker(BreakerPolicy{})
 		other.Restore(b.Save())
-		if b.Save() != other.Save() {
+		if !reflect.DeepEqual(b.Save(), other.Save()) {
 			t.Errorf("saved %+v, restored %+v", b.Save(), other.Save())
 		}
 	})
@@ -375,12 +375,12 @@ func TestRestoreOfNoState(t *testing.T) {
 func TestSaveOfClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, BreakerPolicy{})
-		if got, want := b.Save(), (BreakerSnapshot{StateOpen, 3, time.Now().Add(30 * time.Second)}); got != want {
+		if got, want := b.Save(), (BreakerSnapshot{State: StateOpen, Failures: 3, OpenUntil: time.Now().Add(30 * time.Second)}); !reflect.DeepEqual(got, want) {
 			t.Errorf("open: %+v, want %+v", got, want)
 		}
 		time.Sleep(31 * time.Second)
 		b.State()
-		if got, want := b.Save(), (BreakerSnapshot{State: StateHalfOpen, Failures: 3}); got != want {
+		if got, want := b.Save(), (BreakerSnapshot{State: StateHalfOpen, Failures: 3}); !reflect.DeepEqual(got, want) {
 			t.Errorf("half-open: %+v, want %+v", got, want)
 		}
 	})
@@ -395,12 +395,18 @@ func TestSnapshotJSON(t *testing.T) {
 		},
 		`{"state":"half-open","failures":3}`: {State: StateHalfOpen, Failures: 3},
 		`{"state":"escalated","failures":8}`: {State: StateEscalated, Failures: 8},
+		`{"state":"half-open","failures":3,"generation":7,"successes":1,"probes":[{"generation":7,"probe":4,"started":"2030-01-02T03:04:05Z"}],"last_probe":4}`: {
+			State: StateHalfOpen, Failures: 3, Generation: 7, Successes: 1, Probes: []Permit{{7, 4, until}}, LastProbe: 4,
+		},
+		`{"state":"closed","failures":0,"generation":1,"window_from":"2030-01-02T03:04:05Z","window":[[3,1,0],[0,0,0]]}`: {
+			Generation: 1, WindowFrom: until, Window: [][3]int64{{3, 1, 0}, {}},
+		},
 	} {
 		if got, err := json.Marshal(want); err != nil || string(got) != text {
 			t.Errorf("got %s, %v; want %s", got, err, text)
 		}
 		var got BreakerSnapshot
-		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v", text, got, err)
 		}
 	}

@@ -333,7 +333,7 @@ func TestBreakerOpensDuringWait(t *testing.T) {
 		b, calls := NewBreaker(BreakerPolicy{}), 0
 		time.AfterFunc(time.Second/2, func() {
 			for range 3 {
-				b.record(permit{pass: Pass(b.word.Load())}, failed)
+				b.record(Pass(b.word.Load()).permit(), SampleFailure)
 			}
 		})
 		err := protect(t.Context(), b, nil, Policy{}, func(context.Context) error { calls++; return errFailed })

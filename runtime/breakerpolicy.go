@@ -175,11 +175,3 @@ func (s *BreakerState) UnmarshalText(text []byte) error {
 	}
 	return fmt.Errorf("%q is not a state of a breaker: want closed, open, half-open or escalated", text)
 }
-
-// A BreakerSnapshot is the state of a breaker, to be stored as JSON for
-// example: see [Breaker.Save].
-type BreakerSnapshot struct {
-	State     BreakerState `json:"state"`
-	Failures  int          `json:"failures"`            // consecutive
-	OpenUntil time.Time    `json:"open_until,omitzero"` // when open
-}

@@ -29,7 +29,7 @@ type Call struct {
 	restored bool // the state is that of another Call
 
 	breaker *Breaker // or nil
-	permit  permit   // of the attempt that is running
+	permit  Permit   // of the attempt that is running
 	budget  RetryBudget
 
 	attempt context.Context // derived for the attempt, or nil
@@ -88,7 +88,7 @@ func (c *Call) start(ctx context.Context, now time.Time) {
 // Succeed reports the success of the attempt to the breaker and the budget.
 func (c *Call) Succeed() {
 	if c.breaker != nil && !c.breaker.Calm() {
-		c.sample(succeeded)
+		c.sample(SampleSuccess)
 	}
 	if c.budget != nil {
 		c.budget.Deposit()
@@ -102,8 +102,8 @@ func (c *Call) End() {
 	if c.attempt != nil {
 		c.release()
 	}
-	if c.permit.probe != 0 {
-		c.sample(neutral)
+	if c.permit.Probe != 0 {
+		c.sample(SampleNeutral)
 	}
 }
 
@@ -199,11 +199,8 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	}
 	f.judge()
 	if c.breaker != nil {
-		switch {
-		case f.Lost:
-			c.sample(neutral)
-		case !f.Refused:
-			c.sample(c.breaker.policy.sample(p, f.Err, &f.facts, f.verdict))
+		if !f.Refused {
+			c.sample(c.breaker.policy.sample(p, f))
 		}
 		if in.AdmitsAt = c.breaker.admitsAt(); !in.AdmitsAt.IsZero() && in.Now.IsZero() {
 			in.Now = time.Now()
@@ -272,7 +269,7 @@ func (c *Call) admit() (ok bool) {
 		return true
 	}
 	if pass, ok := c.breaker.Ready(); ok {
-		c.permit = permit{pass: pass} // without reading the clock
+		c.permit = pass.permit() // without reading the clock
 		return true
 	}
 	c.permit, ok = c.breaker.admit(time.Now())
@@ -280,9 +277,9 @@ func (c *Call) admit() (ok bool) {
 }
 
 // sample gives the breaker the sample of the attempt that has ended.
-func (c *Call) sample(s sample) {
+func (c *Call) sample(s Sample) {
 	c.breaker.record(c.permit, s)
-	c.permit = permit{}
+	c.permit = Permit{}
 }
 
 // stop returns the error for the caller.

@@ -58,20 +58,25 @@ const (
 // sample returns what a failure proves about the service. Failures that are due
 // to the request or its sender prove nothing, unless they came after the
 // attempt's own limit. An inner breaker has its own samples.
-func (b *BreakerPolicy) sample(p *Policy, err error, f *facts, v verdict) sample {
-	if f.refused && !slices.Contains(b.Count, ClassBreakerOpen) {
-		return neutral
+func (b *BreakerPolicy) sample(p *Policy, failure *Failure) Sample {
+	err, f := failure.Err, &failure.facts
+	switch {
+	case err == nil || failure.Refused || failure.ended:
+		return SampleNeutral
+	case f.refused && !slices.Contains(b.Count, ClassBreakerOpen):
+		return SampleNeutral
 	}
 	counts := p.belongsToAny(err, f, b.Count)
 	if len(b.Count) == 0 {
 		// What the policy does not retry may be the service's fault all the same.
 		counts = (f.expired || !callersFault(f.status)) && !p.belongs(err, f, ClassCanceled) &&
-			(v == retriedError || !f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient))
+			(failure.verdict == retriedError ||
+				!f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient))
 	}
 	if counts {
-		return failed
+		return SampleFailure
 	}
-	return neutral
+	return SampleNeutral
 }
 
 // judge decides about err.

@@ -268,14 +268,11 @@ func TestGRPCCodes(t *testing.T) {
 // What the request or its sender is to blame for opens no breaker.
 func TestNeutralSamples(t *testing.T) {
 	var b BreakerPolicy
-	sampleOf := func(p *Policy, b *BreakerPolicy, err error) sample {
-		f := p.inspect(err)
-		return b.sample(p, err, &f, p.judge(err, &f))
-	}
+	sampleOf := func(p *Policy, b *BreakerPolicy, err error) Sample { return p.Sample(b, Failure{Err: err}) }
 	for status := 400; status <= 599; status++ {
-		want := failed
+		want := SampleFailure
 		if status < 500 && status != 408 && status != 425 && status != 429 || status == 501 || status == 505 {
-			want = neutral
+			want = SampleNeutral
 		}
 		if got := sampleOf(new(Policy), &b, statusPointerOf(status)); got != want {
 			t.Errorf("status %d is sample %v, want %v", status, got, want)
@@ -283,16 +280,16 @@ func TestNeutralSamples(t *testing.T) {
 	}
 	blamesCaller := map[code]bool{1: true, 3: true, 5: true, 6: true, 7: true, 9: true, 10: true, 11: true, 12: true, 16: true}
 	for c := code(1); c <= 16; c++ {
-		if got := sampleOf(&Policy{GRPC: grpcCode}, &b, c); (got == neutral) != blamesCaller[c] {
+		if got := sampleOf(&Policy{GRPC: grpcCode}, &b, c); (got == SampleNeutral) != blamesCaller[c] {
 			t.Errorf("code %d is sample %v", c, got)
 		}
 	}
-	if got := sampleOf(new(Policy), &b, context.Canceled); got != neutral {
+	if got := sampleOf(new(Policy), &b, context.Canceled); got != SampleNeutral {
 		t.Errorf("context.Canceled is sample %v", got)
 	}
 	conflict := ErrorClass{Class: "conflict", HTTP: [][2]int{{409, 409}}}
 	counted := &BreakerPolicy{Count: []Class{"conflict"}}
-	if got := sampleOf(&Policy{Classes: []ErrorClass{conflict}}, counted, statusPointerOf(409)); got != failed {
+	if got := sampleOf(&Policy{Classes: []ErrorClass{conflict}}, counted, statusPointerOf(409)); got != SampleFailure {
 		t.Errorf("a class that the breaker counts is sample %v", got)
 	}
 }
@@ -308,20 +305,19 @@ func TestCount(t *testing.T) {
 		policy Policy
 		count  []Class
 		err    error
-		want   sample
+		want   Sample
 	}{
-		{"a refusal", Policy{}, nil, ErrBreakerOpen, neutral},
-		{"a refusal, of any error", Policy{}, []Class{ClassAny}, ErrBreakerOpen, neutral},
-		{"a refusal, counted", Policy{}, []Class{ClassBreakerOpen}, ErrBreakerOpen, failed},
-		{"a class that is listed", class(ActionDefault), []Class{"mine"}, status(503), failed},
-		{"a class that is not listed", class(ActionDefault), []Class{"mine"}, status(500), neutral},
-		{"not retried", class(ActionDefault, ClassNetwork), nil, status(503), failed},
-		{"retried by its class", class(ActionRetry, ClassNetwork), nil, status(503), failed},
-		{"failed by its class", class(ActionFail, ClassNetwork), nil, status(503), neutral},
+		{"a refusal", Policy{}, nil, ErrBreakerOpen, SampleNeutral},
+		{"a refusal, of any error", Policy{}, []Class{ClassAny}, ErrBreakerOpen, SampleNeutral},
+		{"a refusal, counted", Policy{}, []Class{ClassBreakerOpen}, ErrBreakerOpen, SampleFailure},
+		{"a class that is listed", class(ActionDefault), []Class{"mine"}, status(503), SampleFailure},
+		{"a class that is not listed", class(ActionDefault), []Class{"mine"}, status(500), SampleNeutral},
+		{"not retried", class(ActionDefault, ClassNetwork), nil, status(503), SampleFailure},
+		{"retried by its class", class(ActionRetry, ClassNetwork), nil, status(503), SampleFailure},
+		{"failed by its class", class(ActionFail, ClassNetwork), nil, status(503), SampleNeutral},
 	} {
-		f := tt.policy.inspect(tt.err)
 		b := BreakerPolicy{Count: tt.count}
-		if got := b.sample(&tt.policy, tt.err, &f, tt.policy.judge(tt.err, &f)); got != tt.want {
+		if got := tt.policy.Sample(&b, Failure{Err: tt.err}); got != tt.want {
 			t.Errorf("%s: sample %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -506,7 +502,7 @@ func FuzzClassify(f *testing.F) {
 		}
 		facts := p.inspect(err)
 		_, _ = p.class(err, &facts), p.override(err, &facts)
-		_ = new(BreakerPolicy).sample(p, err, &facts, p.judge(err, &facts))
+		_ = p.Sample(new(BreakerPolicy), Failure{Err: err})
 		if p.Retries(err) != first || classesOf(p, err) != class {
 			t.Errorf("%x: two answers about one error", shape)
 		}

@@ -53,7 +53,8 @@
 // A Policy is plain data and never changes. A [Call] is the state of one call
 // and belongs to one goroutine. [Shared] holds what calls share: a [Breaker],
 // which takes one sample from each attempt, and a [RetryBudget], from which
-// each retry is withdrawn. Both may be used by any number of goroutines.
+// each retry is withdrawn. Both may be used by any number of goroutines. A
+// breaker that processes share is a [BreakerSnapshot] in a store.
 //
 // Callees influence the decision with [Permanent] and [After], and read
 // [AttemptNumber] and [IdempotencyKey] from their context. Callers observe

@@ -25,7 +25,7 @@ func (p *Policy) BeginWith(s Shared) Call {
 // BeginAdmitted returns the state of a new call under p whose first attempt the
 // breaker has admitted with pass: see [Breaker.Ready].
 func (p *Policy) BeginAdmitted(s Shared, pass Pass) Call {
-	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: permit{pass: pass}}
+	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: pass.permit()}
 }
 
 // A Pass is the permission for one attempt: Breaker.word as the attempt found
@@ -46,7 +46,7 @@ func (b *Breaker) Calm() bool { return b.word.Load()&quiet != 0 }
 // Succeed reports the success of the attempt that p admitted.
 func (b *Breaker) Succeed(p Pass) {
 	if !b.Calm() {
-		b.record(permit{pass: p}, succeeded)
+		b.record(p.permit(), SampleSuccess)
 	}
 }
 

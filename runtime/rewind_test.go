@@ -81,7 +81,7 @@ func TestSpentLast(t *testing.T) {
 func TestSpentRefusal(t *testing.T) {
 	breaker := NewBreaker(BreakerPolicy{Failures: 1, OpenFor: 1})
 	pass, _ := breaker.Ready()
-	breaker.record(permit{pass: pass}, failed)
+	breaker.record(pass.permit(), SampleFailure)
 	policy := &Policy{Schedule: Schedule{MaxAttempts: 9, InitialDelay: 2}, RetryOn: []Class{ClassAny, ClassBreakerOpen}}
 	call := policy.BeginWith(Shared{Breaker: breaker})
 	call.Spend(errPipe)

@@ -32,11 +32,44 @@ func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
 	return &window{generation: generation, start: now, width: max(p.Window/buckets, 1), slowCall: p.SlowCall}
 }
 
+// loadWindow returns the window of a snapshot. One that starts later than now by
+// more than its length was written under another clock, and is empty.
+func loadWindow(p *BreakerPolicy, s *BreakerSnapshot, now time.Time) *window {
+	if s.WindowFrom.IsZero() || s.WindowFrom.Sub(now) > p.Window {
+		return newWindow(p, s.Generation, now)
+	}
+	w := newWindow(p, s.Generation, s.WindowFrom)
+	w.start = s.WindowFrom.Add(-(buckets - 1) * w.width)
+	w.head.Store(buckets - 1)
+	counts := s.Window[max(len(s.Window)-buckets, 0):]
+	for i, c := range counts {
+		b := &w.bucket[buckets-len(counts)+i]
+		b.calls.Store(c[0])
+		b.failed.Store(c[1])
+		b.slow.Store(c[2])
+	}
+	return w
+}
+
+// save returns the fields of a snapshot: the start of the current bucket, and
+// the counts of the buckets from the first that is not empty.
+func (w *window) save() (from time.Time, counts [][3]int64) {
+	head := w.head.Load()
+	for i := max(head-buckets+1, 0); i <= head; i++ {
+		b := &w.bucket[i%buckets]
+		c := [3]int64{b.calls.Load(), b.failed.Load(), b.slow.Load()}
+		if c[0] > 0 || len(counts) > 0 {
+			counts = append(counts, c)
+		}
+	}
+	return w.start.Add(time.Duration(head) * w.width), counts
+}
+
 // succeeded counts a success, and reports whether that is all there is to do:
 // the attempt was not slow, and the current bucket has not ended.
-func (w *window) succeeded(p *permit) bool {
+func (w *window) succeeded(p *Permit) bool {
 	at, head := time.Since(w.start), w.head.Load()
-	if at >= time.Duration(head+1)*w.width || w.slowCall > 0 && at-p.started.Sub(w.start) > w.slowCall {
+	if at >= time.Duration(head+1)*w.width || w.slowCall > 0 && at-p.Started.Sub(w.start) > w.slowCall {
 		return false
 	}
 	w.bucket[head%buckets].calls.Add(1)

@@ -1,6 +1,8 @@
 package retry
 
 import (
+	"encoding/json"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,11 +28,11 @@ func take(b *Breaker, samples string, slow time.Duration) string {
 		}
 		switch c {
 		case 's', 'S':
-			b.record(p, succeeded)
+			b.record(p, SampleSuccess)
 		case 'f', 'F':
-			b.record(p, failed)
+			b.record(p, SampleFailure)
 		case 'n':
-			b.record(p, neutral)
+			b.record(p, SampleNeutral)
 		}
 	}
 	return ""
@@ -145,9 +147,9 @@ func TestWindowCountsAll(t *testing.T) {
 			for i := range 1000 {
 				p, _ := b.admit(time.Now())
 				if i%10 == 0 {
-					b.record(p, failed)
+					b.record(p, SampleFailure)
 				} else {
-					b.record(p, succeeded)
+					b.record(p, SampleSuccess)
 				}
 			}
 		})
@@ -173,9 +175,9 @@ func TestWindowSlidesUnderLoad(t *testing.T) {
 					t.Error("an attempt is refused, though half of them succeed")
 					return
 				case i%2 == 0:
-					b.record(p, failed)
+					b.record(p, SampleFailure)
 				default:
-					b.record(p, succeeded)
+					b.record(p, SampleSuccess)
 				}
 			}
 		})
@@ -190,7 +192,7 @@ func TestSuccessUnderARateAllocatesNothing(t *testing.T) {
 		pass, _ := rate.Ready()
 		rate.Succeed(pass)
 		p, _ := slow.admit(time.Now())
-		slow.record(p, succeeded)
+		slow.record(p, SampleSuccess)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -211,10 +213,13 @@ func FuzzBreaker(f *testing.F) {
 		if m.SlowRate > 0 {
 			m.SlowCall = 50 * time.Millisecond
 		}
-		b, now := NewBreaker(m.BreakerPolicy), time.Now()
+		b, now := NewBreaker(m.BreakerPolicy), time.Now().Round(0).UTC()
 		m.BreakerPolicy = m.Effective()
+		b.lock()
 		b.set(StateClosed, now) // the clock of the model
+		b.unlock()
 		m.closedAt = now
+		record := store{BreakerPolicy: m.BreakerPolicy, snapshot: b.snapshot()}
 		for i, op := range ops {
 			if op%5 == 4 {
 				now = now.Add(time.Duration(op) * 10 * time.Millisecond)
@@ -222,24 +227,70 @@ func FuzzBreaker(f *testing.F) {
 			}
 			m.look(now)
 			p, ok := b.admit(now)
+			stored, same := record.admit(t, now)
 			if ok != (m.state == StateClosed || m.state == StateHalfOpen) {
 				t.Fatalf("%d: an attempt is admitted: %v, in state %v", i, ok, m.state)
+			}
+			if same != ok || stored != p {
+				t.Fatalf("%d: permit %+v, %v; the record gives %+v, %v", i, p, ok, stored, same)
 			}
 			if !ok {
 				continue
 			}
 			took := time.Duration(op>>3) * 5 * time.Millisecond
 			now = now.Add(took)
-			s := [...]sample{succeeded, succeeded, failed, neutral}[op%5]
-			b.recordAt(p, s, now)
-			if s != neutral {
-				m.record(s == failed, m.SlowCall > 0 && took > m.SlowCall, now)
+			s := [...]Sample{SampleSuccess, SampleSuccess, SampleFailure, SampleNeutral}[op%5]
+			b.lock()
+			b.machine.record(p, s, now)
+			b.unlock()
+			record.record(t, p, s, now)
+			if s != SampleNeutral {
+				m.record(s == SampleFailure, m.SlowCall > 0 && took > m.SlowCall, now)
 			}
-			if b.state != m.state || b.state != StateHalfOpen && b.failures != m.row {
-				t.Fatalf("%d: state %v with %d failures, want %v with %d", i, b.state, b.failures, m.state, m.row)
+			got := b.snapshot()
+			if got.State != m.state || m.state != StateHalfOpen && got.Failures != m.row {
+				t.Fatalf("%d: state %v with %d failures, want %v with %d", i, got.State, got.Failures, m.state, m.row)
+			}
+			if !reflect.DeepEqual(record.snapshot, got) {
+				t.Fatalf("%d: the record is\n%+v\nwant\n%+v", i, record.snapshot, got)
 			}
 		}
 	})
+}
+
+// A store keeps a breaker as a record. Each change is made to a decoded copy, and
+// twice, as by a transaction that is repeated.
+type store struct {
+	BreakerPolicy
+	snapshot BreakerSnapshot
+}
+
+func (s *store) admit(t *testing.T, now time.Time) (permit Permit, ok bool) {
+	s.update(t, func(snapshot *BreakerSnapshot) { permit, ok = s.Admit(snapshot, now) })
+	return permit, ok
+}
+
+func (s *store) record(t *testing.T, permit Permit, sample Sample, now time.Time) {
+	s.update(t, func(snapshot *BreakerSnapshot) { s.Record(snapshot, permit, sample, now) })
+}
+
+func (s *store) update(t *testing.T, change func(*BreakerSnapshot)) {
+	t.Helper()
+	text, err := json.Marshal(s.snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded BreakerSnapshot
+	if err := json.Unmarshal(text, &decoded); err != nil || !reflect.DeepEqual(decoded, s.snapshot) {
+		t.Fatalf("%s: decoded %+v, %v", text, decoded, err)
+	}
+	first, second := decoded, decoded
+	change(&first)
+	change(&second)
+	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(decoded, s.snapshot) {
+		t.Fatalf("%s:\nfirst  %+v\nsecond %+v\nbefore %+v", text, first, second, decoded)
+	}
+	s.snapshot = first
 }
 
 // A model is a breaker that remembers every attempt.

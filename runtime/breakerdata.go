@@ -1,0 +1,264 @@
+package retry
+
+import (
+	"slices"
+	"time"
+)
+
+// A BreakerSnapshot is the state of a breaker. It is plain data, to be stored as
+// JSON for example: see [Breaker.Save]. The methods [BreakerPolicy.Admit] and
+// [BreakerPolicy.Record] change one, for a breaker that is a record in a store.
+// The zero value is closed.
+type BreakerSnapshot struct {
+	State     BreakerState `json:"state"`
+	Failures  int          `json:"failures"`            // consecutive, half-open attempts included
+	OpenUntil time.Time    `json:"open_until,omitzero"` // when open
+
+	// The fields below are zero in what Breaker.Save returns.
+
+	// Generation is the number of states so far. The result of an attempt
+	// counts only in the generation that admitted it.
+	Generation uint64   `json:"generation,omitzero"`
+	Successes  int      `json:"successes,omitzero"`  // while half-open
+	Probes     []Permit `json:"probes,omitzero"`     // the running attempts that a half-open breaker admitted
+	LastProbe  uint64   `json:"last_probe,omitzero"` // the greatest number of a probe
+	// WindowFrom is the start of the current tenth of the window, while closed
+	// and if a rate is set.
+	WindowFrom time.Time `json:"window_from,omitzero"`
+	// Window has the number of attempts, of failed and of slow ones in each
+	// tenth of the window, the current one last.
+	Window [][3]int64 `json:"window,omitzero"`
+}
+
+// A Permit is the permission of a breaker for one attempt. It is plain data. The
+// zero Permit is none.
+type Permit struct {
+	Generation uint64    `json:"generation"`
+	Probe      uint64    `json:"probe,omitzero"` // of a half-open breaker, from 1
+	Started    time.Time `json:"started,omitzero"`
+}
+
+// A Sample is what the result of an attempt shows about the service.
+type Sample uint8
+
+// The samples.
+const (
+	SampleNeutral Sample = iota // nothing
+	SampleSuccess
+	SampleFailure
+)
+
+// Sample returns the sample of a failure for a breaker. The end of the caller's
+// context, a refusal and a lost attempt are neutral.
+func (p *Policy) Sample(b *BreakerPolicy, f Failure) Sample {
+	f.classify(p)
+	return b.sample(p, &f)
+}
+
+// Admit returns the permit for an attempt that starts now, and false if the
+// breaker refuses it. Like Record, it depends on nothing but its arguments, and
+// a copy of *s that was made before does not change, so that a transaction may
+// repeat it. The policy must be one that [NewBreaker] accepts.
+//
+// A time in s that is later than now allows was written under another clock: an
+// open breaker stays open for OpenFor at most.
+func (p BreakerPolicy) Admit(s *BreakerSnapshot, now time.Time) (Permit, bool) {
+	m := p.load(s, now)
+	permit, ok := m.admit(now)
+	*s = m.snapshot()
+	return permit, ok
+}
+
+// Record takes the sample of an attempt that ended now. It is dropped if the
+// breaker has changed its state since it admitted the attempt.
+func (p BreakerPolicy) Record(s *BreakerSnapshot, permit Permit, sample Sample, now time.Time) {
+	m := p.load(s, now)
+	m.record(permit, sample, now)
+	*s = m.snapshot()
+}
+
+// AdmitsAt returns the time after which the breaker may admit an attempt, as far
+// as is known: [Inputs.AdmitsAt]. Zero means that it may admit one now.
+func (p BreakerPolicy) AdmitsAt(s BreakerSnapshot) time.Time { return s.admitsAt() }
+
+// Calm reports whether another success changes nothing: the breaker is closed,
+// nothing has failed since the last success, and no rate is set.
+func (p BreakerPolicy) Calm(s BreakerSnapshot) bool { return s.calm(&p) }
+
+func (s *BreakerSnapshot) calm(p *BreakerPolicy) bool {
+	return s.State == StateClosed && s.Failures == 0 && !p.hasRate()
+}
+
+// never is a time at which an escalated breaker still admits nothing.
+var never = time.Unix(1<<60, 0)
+
+func (s *BreakerSnapshot) admitsAt() time.Time {
+	switch s.State {
+	case StateOpen:
+		return s.OpenUntil
+	case StateEscalated:
+		return never
+	}
+	return time.Time{}
+}
+
+// A machine is the state of a breaker as it changes: that of a [Breaker] under
+// its lock, or that of a record.
+type machine struct {
+	limits BreakerPolicy // effective
+	s      BreakerSnapshot
+	counts *window // nil unless closed and a rate is set; the window of s is not used
+}
+
+// load returns the machine in the state s.
+func (p *BreakerPolicy) load(s *BreakerSnapshot, now time.Time) machine {
+	m := machine{limits: p.Effective()}
+	if s.Generation == 0 {
+		m.restore(*s, now)
+		return m
+	}
+	m.s = *s
+	if latest := now.Add(m.limits.OpenFor); s.State == StateOpen && s.OpenUntil.After(latest) {
+		m.s.OpenUntil = latest
+	}
+	if s.State == StateClosed && m.limits.hasRate() {
+		m.counts = loadWindow(&m.limits, s, now)
+	}
+	return m
+}
+
+// snapshot returns the state of the machine.
+func (m *machine) snapshot() BreakerSnapshot {
+	s := m.s
+	s.WindowFrom, s.Window = time.Time{}, nil
+	if m.counts != nil {
+		s.WindowFrom, s.Window = m.counts.save()
+	}
+	return s
+}
+
+// restore begins a generation in a state that Breaker.Save returned.
+func (m *machine) restore(s BreakerSnapshot, now time.Time) {
+	m.s.Failures = max(s.Failures, 0)
+	if s.State > StateEscalated {
+		s.State = StateClosed
+	}
+	m.set(s.State, now)
+	if s.State == StateOpen && s.OpenUntil.Before(m.s.OpenUntil) {
+		m.s.OpenUntil = s.OpenUntil
+	}
+	m.at(now)
+}
+
+// set begins a new generation.
+func (m *machine) set(state BreakerState, now time.Time) {
+	m.s.State, m.s.Successes, m.s.Probes = state, 0, nil
+	m.s.Generation++
+	m.s.OpenUntil, m.counts = time.Time{}, nil
+	switch {
+	case state == StateOpen:
+		m.s.OpenUntil = now.Add(m.limits.OpenFor)
+	case state == StateClosed && m.limits.hasRate():
+		m.counts = newWindow(&m.limits, m.s.Generation, now)
+	}
+}
+
+// at returns the state at a time. An open breaker becomes half-open when it is
+// looked at, so that it needs no timer.
+func (m *machine) at(now time.Time) BreakerState {
+	if m.s.State == StateOpen && now.After(m.s.OpenUntil) {
+		m.set(StateHalfOpen, now)
+	}
+	return m.s.State
+}
+
+// admit returns the permit for an attempt that starts now, and false if the
+// breaker refuses it.
+func (m *machine) admit(now time.Time) (Permit, bool) {
+	state := m.at(now)
+	p := Permit{Generation: m.s.Generation, Started: now}
+	switch state {
+	case StateOpen, StateEscalated:
+		return Permit{}, false
+	case StateHalfOpen:
+		// A probe that does not end must not block the breaker. One that started
+		// much later than now did so under another clock.
+		running := make([]Permit, 0, len(m.s.Probes)+1)
+		for _, other := range m.s.Probes {
+			if now.Sub(other.Started).Abs() <= m.limits.OpenFor {
+				running = append(running, other)
+			}
+		}
+		if len(running) >= m.limits.HalfOpenCalls {
+			return Permit{}, false
+		}
+		m.s.LastProbe++
+		p.Probe = m.s.LastProbe
+		m.s.Probes = append(running, p)
+	}
+	return p, true
+}
+
+// record takes the sample of an attempt that ended at a time. The result of an
+// attempt that another generation admitted is dropped; that of a probe which
+// has lost its place counts.
+func (m *machine) record(p Permit, s Sample, now time.Time) {
+	if p.Generation != m.s.Generation {
+		return
+	}
+	ended := func(other Permit) bool { return other.Probe == p.Probe }
+	if i := slices.IndexFunc(m.s.Probes, ended); i >= 0 {
+		m.s.Probes = slices.Concat(m.s.Probes[:i], m.s.Probes[i+1:])
+	}
+	if s == SampleNeutral {
+		return
+	}
+	slow := m.limits.SlowCall > 0 && now.Sub(p.Started) > m.limits.SlowCall
+	if m.s.State == StateHalfOpen {
+		m.probed(s == SampleFailure || slow, now)
+		return
+	}
+	m.sampled(s == SampleFailure, slow, now)
+}
+
+// probed takes the result of an attempt that a half-open breaker admitted.
+func (m *machine) probed(failed bool, now time.Time) {
+	if failed {
+		m.s.Failures++
+		m.open(now)
+		return
+	}
+	if m.s.Successes++; m.s.Successes >= m.limits.Successes {
+		m.s.Failures = 0
+		m.set(StateClosed, now)
+	}
+}
+
+// sampled takes the result of an attempt that a closed breaker admitted.
+func (m *machine) sampled(failed, slow bool, now time.Time) {
+	if failed {
+		m.s.Failures++
+	} else {
+		m.s.Failures = 0
+	}
+	rate := false
+	if m.counts != nil {
+		m.counts.count(now, failed, slow)
+		rate = (failed || slow) && m.counts.exceeds(&m.limits)
+	}
+	if rate || reached(m.s.Failures, m.limits.Failures) || reached(m.s.Failures, m.limits.EscalateAfter) {
+		m.open(now)
+	}
+}
+
+// open opens the breaker, or escalates it.
+func (m *machine) open(now time.Time) {
+	if reached(m.s.Failures, m.limits.EscalateAfter) {
+		m.set(StateEscalated, now)
+		return
+	}
+	m.set(StateOpen, now)
+}
+
+// reached reports whether n has reached a limit. Zero is no limit.
+func reached(n, limit int) bool { return limit > 0 && n >= limit }
