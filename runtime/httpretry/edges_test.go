@@ -355,3 +355,24 @@ func TestErrorsKeepTheirTypes(t *testing.T) {
 		t.Errorf("got %T", errors.Unwrap(err))
 	}
 }
+
+// TestFieldCharacters: what RFC 9110 allows in names and values of fields.
+func TestFieldCharacters(t *testing.T) {
+	const tokens = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for r := range rune(0x180) {
+		name, value := "X"+string(r), "x"+string(r)
+		if got, want := validFields(http.Header{name: {"x"}}), strings.ContainsRune(tokens, r); got != want {
+			t.Errorf("a name with %q is valid: %v, want %v", r, got, want)
+		}
+		want := r == '\t' || r >= ' ' && r != 0x7f
+		if got := validFields(http.Header{"X": {"x", value}}); got != want {
+			t.Errorf("a value with %q is valid: %v, want %v", r, got, want)
+		}
+	}
+	if validFields(http.Header{"": {"x"}}) {
+		t.Error("an empty name is valid")
+	}
+	if !validFields(http.Header{"X": {""}, "Y": nil}) {
+		t.Error("an empty value is not valid")
+	}
+}

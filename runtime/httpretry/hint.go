@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
@@ -113,10 +114,7 @@ func usedUp(remaining string, limited bool) bool {
 func rateLimit(h http.Header, limited bool) (wait time.Duration, asked bool) {
 	var windows map[string]map[string]string
 	for name, quota := range fields(h.Values("RateLimit")) {
-		remaining, reset := quota["r"], quota["t"]
-		if remaining == "" {
-			remaining, reset = quota["remaining"], quota["reset"]
-		}
+		remaining, reset := cmp.Or(quota["r"], quota["remaining"]), cmp.Or(quota["t"], quota["reset"])
 		if !usedUp(remaining, limited) {
 			continue
 		}
