@@ -62,6 +62,9 @@ func TestUnknown(t *testing.T) {
 // cannot.
 func TestValuesOfCode(t *testing.T) {
 	custom := []time.Duration{time.Second}
+	many := func(last time.Duration) []time.Duration {
+		return append(slices.Repeat([]time.Duration{time.Microsecond}, 149), last)
+	}
 	for _, tt := range []struct {
 		schedule retry.Schedule
 		want     []string
@@ -75,6 +78,11 @@ func TestValuesOfCode(t *testing.T) {
 		{retry.Schedule{Backoff: retry.BackoffFixed, MaxAttempts: 9, Delays: custom}, nil},
 		{retry.Schedule{Backoff: retry.BackoffFixed, Base: 1}, nil},
 		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 2, Delays: custom, InitialDelay: 5, MaxDelay: 5}, nil},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Millisecond)}, nil},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(999 * time.Microsecond)}, []string{"P204"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 150, Delays: many(time.Millisecond)}, []string{"P204", "P206"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Hour), MaxDelay: retry.None}, nil},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Hour + 1), MaxDelay: retry.None}, []string{"P205"}},
 		{retry.Schedule{Backoff: retry.BackoffFibonacci, InitialDelay: retry.None, MaxDelay: retry.None}, nil},
 	} {
 		var got []string
