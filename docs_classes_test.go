@@ -74,7 +74,8 @@ func codeOf(err error) (uint32, bool) {
 }
 
 // codeNames are the gRPC codes from 1.
-var codeNames = strings.Fields(`CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
+var codeNames = strings.Fields(
+	`CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
 	RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED`)
 
 // statuses writes the HTTP statuses for which a test holds, as ranges.
@@ -144,15 +145,20 @@ of this table, no status, and no class of the file that names the type with ` + 
 	never := func(err error) bool { return !byDefault.Retries(err) }
 	fmt.Fprintf(b, "- Never retried, except errors of a class with `retryable: true`: %s, and %s.\n",
 		statuses(func(status int) bool { return never(statusError(status)) }), codes(never))
-	fmt.Fprintf(b, "- No failure for a breaker without `count`, since they are due to the request or its sender: %s, %s, and `canceled` errors.\n",
+	fmt.Fprintf(b,
+		"- No failure for a breaker without `count`, since they are due to the request or its sender: %s, %s, and "+
+			"`canceled` errors.\n",
 		statuses(func(status int) bool { return neutral(t, statusError(status)) }),
 		codes(func(err error) bool { return neutral(t, err) }))
-	b.WriteString("- The HTTP status is that of the error's method `StatusCode() int`. gRPC codes count in packages that depend on\n" +
-		"  `google.golang.org/grpc`.\n" +
-		"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `code` or `error`, or before its\n" +
-		"  reason phrase: `order 500 not found` proves nothing.\n" +
-		"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. `match_text: false` in a\n" +
-		"  policy switches words off.\n")
+	b.WriteString(
+		"- The HTTP status is that of the error's method `StatusCode() int`. gRPC codes count in packages that depend on\n" +
+			"  `google.golang.org/grpc`.\n" +
+			"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `code` or `error`, or " +
+			"before its\n" +
+			"  reason phrase: `order 500 not found` proves nothing.\n" +
+			"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. `match_text: " +
+			"false` in a\n" +
+			"  policy switches words off.\n")
 	return b.String()
 }
 

@@ -89,8 +89,10 @@ func (s setting) entries() string {
 
 const languageIntro = `# The policy language
 
-After this page you know every setting of a policy file. The file is called ` + "`retry.yaml`" + ` and is next to the Go package that it applies to.
-[The rules](rules/README.md) describe what makes a policy wrong. This page is made from the JSON Schema (` + "`go test . -update`" + `).
+After this page you know every setting of a policy file. The file is called ` + "`retry.yaml`" +
+	` and is next to the Go package that it applies to.
+[The rules](rules/README.md) describe what makes a policy wrong. This page is made from the JSON Schema (` +
+	"`go test . -update`" + `).
 
 ` + "```yaml" + `
 version: 1
@@ -128,9 +130,12 @@ bind:
 ` + "```" + `
 
 - Unknown keys are errors, and so is every value that would have to be guessed, clamped or ignored. A file with an error generates nothing.
-- A duration is a number with a unit, or several: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" + `. A number alone is refused.
-- ` + "`extends`" + ` inherits the settings of another policy, one by one; lists, ` + "`backoff`, `jitter` and `durable`" + ` are replaced as a whole. All policies inherit ` + "`defaults`" + `.
-- ` + "`null`" + ` resets a setting to its default, and under ` + "`per_error`" + ` to the policy's own schedule. Required settings cannot be null.
+- A duration is a number with a unit, or several: ` + "`500ms`, `1m30s`, `1h 30m`, `2 minutes`" +
+	`. A number alone is refused.
+- ` + "`extends`" + ` inherits the settings of another policy, one by one; lists, ` +
+	"`backoff`, `jitter` and `durable`" + ` are replaced as a whole. All policies inherit ` + "`defaults`" + `.
+- ` + "`null`" + ` resets a setting to its default, and under ` + "`per_error`" +
+	` to the policy's own schedule. Required settings cannot be null.
 - Top-level keys that begin with ` + "`x-`" + ` are ignored; use them for YAML anchors.
 - Older spellings of a setting are read as well; ` + "`retrygen fmt`" + ` rewrites them.
 
@@ -161,11 +166,14 @@ bind:
   Payments.Charge: {policy: charge, id: orderID, idempotent: key, step: charge, formerly: [Payments.Pay]}
 ` + "```" + `
 
-- ` + "`id`" + ` names the parameters that tell one call from another: the order to charge, not its amount. Calls of one run with equal ids are one step, and are
+- ` + "`id`" +
+	` names the parameters that tell one call from another: the order to charge, not its amount. Calls of one run with equal ids are one step, and are
   made once. Another call with the same id and another amount is an error; ` + "`on_changed: report`" + ` allows it.
-- An attempt that was executing when the process died is *lost*: it may have taken effect. ` + "`on_lost`" + ` decides what follows. Without it, the attempt is
+- An attempt that was executing when the process died is *lost*: it may have taken effect. ` + "`on_lost`" +
+	` decides what follows. Without it, the attempt is
   repeated if the binding is ` + "`idempotent`" + `; otherwise the run pauses until somebody resolves the step.
-- A step is recorded under the symbol that is bound. Before you rename the symbol, write its present name as ` + "`step`" + `, or list it in ` + "`formerly`" + `.
+- A step is recorded under the symbol that is bound. Before you rename the symbol, write its present name as ` +
+	"`step`" + `, or list it in ` + "`formerly`" + `.
 - ` + "`retrygen explain POLICY`" + ` prints what is recorded when, and what a crash at each point leads to.
 `
 

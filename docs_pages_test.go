@@ -68,9 +68,12 @@ func TestGoBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks = slices.DeleteFunc(blocks, func(b docpages.Block) bool { return b.File() == "" || foreign[path.Dir(b.Path())] })
+	blocks = slices.DeleteFunc(blocks, func(b docpages.Block) bool {
+		return b.File() == "" || foreign[path.Dir(b.Path())]
+	})
 	dir := t.TempDir()
-	mod := fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[2]s => %s\n", docpages.Module, module, root)
+	mod := fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[2]s => %s\n", docpages.Module, module,
+		root)
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,9 @@ var update = flag.Bool("update", false, "rewrite the pages under docs/rules and 
 
 // allRules returns the rules of both commands by id.
 func allRules() []rules.Rule {
-	return slices.SortedFunc(slices.Values(slices.Concat(policy.Rules(), lint.Rules)), func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) })
+	return slices.SortedFunc(slices.Values(slices.Concat(policy.Rules(), lint.Rules)), func(a, b rules.Rule) int {
+		return strings.Compare(a.ID, b.ID)
+	})
 }
 
 // TestRulePages keeps docs/rules the same as the rules.
@@ -32,7 +34,8 @@ func TestRulePages(t *testing.T) {
 		if !strings.HasSuffix(r.Reports, ".") || strings.Contains(r.Reports, ". ") {
 			t.Errorf("%s: what it reports is not one sentence: %s", r.ID, r.Reports)
 		}
-		for _, part := range []string{r.Title, r.Why, r.Wrong, r.Right, strings.Join(r.NotReported, ""), r.Fix, strings.Join(r.Related, "")} {
+		for _, part := range []string{r.Title, r.Why, r.Wrong, r.Right, strings.Join(r.NotReported, ""), r.Fix,
+			strings.Join(r.Related, "")} {
 			if part == "" {
 				t.Errorf("%s: a part of the page is empty", r.ID)
 			}
@@ -54,11 +57,14 @@ func TestRuleIndex(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Rules
 
-P rules check policies, in policy files and in ` + "`retry.Policy`" + ` literals in Go. RL rules check Go code. On the command line,
+P rules check policies, in policy files and in ` + "`retry.Policy`" +
+		` literals in Go. RL rules check Go code. On the command line,
 ` + "`retrygen explain P301` and `retrylint explain RL101`" + ` print the same text as these pages.
 
-An error fails ` + "`retrygen`" + `, and a warning fails ` + "`retrygen check -strict`" + `. Any finding fails ` + "`retrylint`" + `. Rules of severity info are off by default:
-` + "`retrygen check -info`" + ` reports them for policy files, and ` + "`retrylint -enable RL110`" + ` for Go code. The severity is that of the
+An error fails ` + "`retrygen`" + `, and a warning fails ` + "`retrygen check -strict`" + `. Any finding fails ` +
+		"`retrylint`" + `. Rules of severity info are off by default:
+` + "`retrygen check -info`" + ` reports them for policy files, and ` + "`retrylint -enable RL110`" +
+		` for Go code. The severity is that of the
 example on the page; some rules report milder cases with a lower one.
 
 | rule | reports | severity | default | automatic fix |

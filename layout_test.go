@@ -3,6 +3,7 @@ package retrygen
 import (
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/mod/modfile"
 )
@@ -70,14 +72,17 @@ var floors = map[string][]string{
 	"policy/format":     {"policy", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "runtime", "runtime/job"},
-	"gen":               {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy", "policy/rules"},
+	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",
+		"policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.
 	"lint/internal/retryloop": {},
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
-	"lint":          {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
-	"cmd/retrygen":  {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
+	"lint": {"internal/gensum", "lint/internal/retryloop", "policy/rules", "runtime"},
+	"cmd/retrygen": {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling", "policy",
+		"policy/format", "policy/rules", "schema"},
+	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif",
+		"lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime"},
@@ -137,6 +142,51 @@ func TestDocumented(t *testing.T) {
 		}
 		if synopsis == "" && dir != "." {
 			t.Errorf("%s: no package comment", dir)
+		}
+	}
+}
+
+// maxLine is the length of a line in characters, of which a tab is one.
+const maxLine = 120
+
+// TestLineLength is about code and comments: a text between backquotes has the
+// lines that it has, and generated code those of its signatures.
+func TestLineLength(t *testing.T) {
+	for _, files := range goFiles(t) {
+		for name, file := range files {
+			if ast.IsGenerated(file) {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw := rawLines(text)
+			for i, line := range strings.Split(string(text), "\n") {
+				if n := utf8.RuneCountInString(line); n > maxLine && !raw[i+1] {
+					t.Errorf("%s:%d: the line has %d characters, more than %d", name, i+1, n, maxLine)
+				}
+			}
+		}
+	}
+}
+
+// rawLines returns the lines on which a text between backquotes is.
+func rawLines(text []byte) map[int]bool {
+	raw := map[int]bool{}
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	s.Init(fset.AddFile("", -1, len(text)), text, nil, 0)
+	for {
+		pos, tok, lit := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return raw
+		case tok == token.STRING && lit[0] == '`':
+			first := fset.Position(pos).Line
+			for line := range strings.Count(lit, "\n") + 1 {
+				raw[first+line] = true
+			}
 		}
 	}
 }

@@ -79,7 +79,8 @@ func TestKilledCommit(t *testing.T) {
 		for _, name := range all {
 			found++
 			text, err := os.ReadFile(name)
-			if err != nil || filepath.Base(name) != OutputName || !bytes.Equal(text, versions[0]) && !bytes.Equal(text, versions[1]) {
+			if err != nil || filepath.Base(name) != OutputName ||
+				!bytes.Equal(text, versions[0]) && !bytes.Equal(text, versions[1]) {
 				t.Errorf("%s: %d bytes, error %v", name, len(text), err)
 			}
 		}
@@ -125,7 +126,8 @@ func TestCommit(t *testing.T) {
 		{Path: "gone/retry_gen.go", Old: nil, New: versions[0]},
 	}}
 	// The folder that is gone does not hold up the others.
-	want := "dangling/retry_gen.go cannot be written: it is a link that leads nowhere\ngone/retry_gen.go cannot be written: no such file or directory"
+	want := "dangling/retry_gen.go cannot be written: it is a link that leads nowhere\ngone/retry_gen.go cannot be " +
+		"written: no such file or directory"
 	if err := r.Commit(); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}

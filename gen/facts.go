@@ -36,7 +36,8 @@ func facts() (text string, ok bool) {
 		name, value, _ := strings.Cut(line, "=")
 		switch {
 		case name == "GOWORK" && value != "off" && value != "", name == "GOPACKAGESDRIVER" && value != "off" && value != "",
-			name == "GO111MODULE" && value != "on" && value != "", strings.Contains(line, "-modfile"), strings.Contains(line, "-overlay"):
+			name == "GO111MODULE" && value != "on" && value != "", strings.Contains(line, "-modfile"),
+			strings.Contains(line, "-overlay"):
 			return "", false
 		}
 	}

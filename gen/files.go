@@ -15,7 +15,8 @@ var errFolder = errors.New("this is a folder, and the generated file has its nam
 
 // errOutside reports an output that is a link to another folder, where nobody
 // would look for it.
-var errOutside = errors.New("this is a link to a file outside of the package, which is not overwritten: remove the link")
+var errOutside = errors.New(
+	"this is a link to a file outside of the package, which is not overwritten: remove the link")
 
 // outside reports whether the file at path is a link that leads out of its
 // folder.

@@ -100,7 +100,8 @@ func fileError(pattern string) error {
 
 // isPath tells a folder from an import path, as the go command does.
 func isPath(pattern string) bool {
-	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") || filepath.IsAbs(pattern)
+	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") ||
+		filepath.IsAbs(pattern)
 }
 
 // walk adds root and the folders below it that ./... means: not those that
@@ -136,7 +137,8 @@ func walk(root string, modules, dirs map[string]bool) error {
 // dirsOf asks the go command where packages given by import path are.
 func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[string]bool) error {
 	loaded, err := packages.Load(&packages.Config{
-		Context: ctx, Dir: config.Dir, Mode: packages.NeedName | packages.NeedFiles, BuildFlags: gocommand.BuildFlags(config.Tags),
+		Context: ctx, Dir: config.Dir, Mode: packages.NeedName | packages.NeedFiles,
+		BuildFlags: gocommand.BuildFlags(config.Tags),
 	}, patterns...)
 	if err != nil {
 		return err

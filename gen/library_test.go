@@ -18,7 +18,8 @@ import (
 // cannot be bound is said with its place, and all that can compiles.
 func TestLibrary(t *testing.T) {
 	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes},
-		"database/sql", "encoding/json", "go/scanner", "iter", "maps", "net", "net/http", "os", "reflect", "slices", "strings", "sync/atomic", "text/template/parse")
+		"database/sql", "encoding/json", "go/scanner", "iter", "maps", "net", "net/http", "os", "reflect", "slices",
+		"strings", "sync/atomic", "text/template/parse")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,8 @@ func (r *resolver) entries(b policy.Binding, target *bind.Target) bool {
 		case !matches:
 			r.problem(e.Pos, "P904", "%s has no method %s%s", b.Symbol, e.Name, bind.DidYouMean(e.Name, names))
 		case !serves && e.IsPattern():
-			r.problem(e.Pos, "P904", "no method of %s that matches %s returns an error: write %s: none", b.Symbol, e.Name, e.Name)
+			r.problem(e.Pos, "P904", "no method of %s that matches %s returns an error: write %s: none", b.Symbol, e.Name,
+				e.Name)
 		case strings.Trim(e.Name, "*") == "" && b.Policy != "":
 			r.problem(b.Pos, "P904", "no method of %s is left to policy %s, since %s matches all: remove one of the two",
 				b.Symbol, b.Policy, e.Name)

@@ -184,7 +184,8 @@ func (r *resolver) warning(pos policy.Pos, rule, format string, args ...any) {
 }
 
 func (r *resolver) report(pos policy.Pos, rule string, severity rules.Severity, text string) {
-	r.problems = append(r.problems, policy.Problem{File: r.unit.source, Pos: pos, Rule: rule, Severity: severity, Text: text})
+	r.problems = append(r.problems,
+		policy.Problem{File: r.unit.source, Pos: pos, Rule: rule, Severity: severity, Text: text})
 }
 
 // use adds a policy to the file: its variable, and a generic function if
@@ -262,7 +263,8 @@ func (r *resolver) bind(b policy.Binding) {
 	case bind.Interface, bind.Concrete:
 		w.New = emit.ConstructorName(w.Name)
 		r.methods(b, &w)
-		free := r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix) && r.claim(b.Pos, w.New, "the constructor of "+w.Name, fix)
+		free := r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix) &&
+			r.claim(b.Pos, w.New, "the constructor of "+w.Name, fix)
 		if target.Kind == bind.Concrete {
 			w.Iface = emit.MethodsName(target.Name)
 			if free {
@@ -275,7 +277,8 @@ func (r *resolver) bind(b policy.Binding) {
 			w.Name = emit.WrapperName(target.Name + target.Func.Name)
 			r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
 		} else if at, taken := r.unit.pkg.HasMember(target.Name, w.Name); taken {
-			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: %s", b.Symbol, w.Name, target.Name, at, fix)
+			r.problem(b.Pos, "P904", "the wrapper of %s needs the name %s, which %s has at %s: %s", b.Symbol, w.Name,
+				target.Name, at, fix)
 		} else {
 			r.claim(b.Pos, target.Name+"."+w.Name, "the wrapper of "+b.Symbol, "bind it once")
 		}
@@ -297,7 +300,8 @@ func (r *resolver) bind(b policy.Binding) {
 // hides reports a type parameter whose name hides what the wrapper needs.
 func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
 	needs := map[string]bool{
-		w.Target.Name: w.Target.Pkg == "", w.Name: true, w.Iface: true, emit.SharedType: r.file.HasShared(), emit.SharedDefault: r.file.HasShared(),
+		w.Target.Name: w.Target.Pkg == "", w.Name: true, w.Iface: true, emit.SharedType: r.file.HasShared(),
+		emit.SharedDefault: r.file.HasShared(),
 	}
 	for _, use := range append(w.By, w.Use) {
 		if use != nil {
@@ -306,7 +310,8 @@ func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
 	}
 	for _, tp := range w.Target.TypeParams {
 		if needs[tp.Name] || types.Universe.Lookup(tp.Name) != nil {
-			r.problem(b.Pos, "P904", "the wrapper of %s needs %s, which its type parameter %s hides: rename the parameter", b.Symbol, tp.Name, tp.Name)
+			r.problem(b.Pos, "P904", "the wrapper of %s needs %s, which its type parameter %s hides: rename the parameter",
+				b.Symbol, tp.Name, tp.Name)
 		}
 	}
 }
@@ -322,7 +327,8 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 	}
 	r.claim(b.Pos, w.Group.Name+"."+w.Name, "the wrapper of "+b.Symbol, "rename one of the two")
 	if len(w.Target.TypeParams) > 0 {
-		r.problem(b.Pos, "P904", "%s has type parameters, which a method of a group cannot have: bind a function without", b.Symbol)
+		r.problem(b.Pos, "P904", "%s has type parameters, which a method of a group cannot have: bind a function without",
+			b.Symbol)
 		return
 	}
 	r.single(b, w)

@@ -50,7 +50,8 @@ func Get(context.Context) error { return nil }
 		if i == 0 {
 			want = result.Files
 		}
-		if !slices.EqualFunc(result.Files, want, func(a, b Output) bool { return a.Path == b.Path && slices.Equal(a.New, b.New) }) || len(want) != 12 {
+		if !slices.EqualFunc(result.Files, want,
+			func(a, b Output) bool { return a.Path == b.Path && slices.Equal(a.New, b.New) }) || len(want) != 12 {
 			t.Errorf("GOMAXPROCS=%d, patterns %q: not what was generated before:\n%s", procs, patterns, result.Diff())
 		}
 	}

@@ -37,7 +37,8 @@ type record struct {
 func recollect(config Config, found found) *memory {
 	m := &memory{config: config, sources: found.sources, began: time.Now()}
 	// A pattern that is not a folder's is the go command's to understand.
-	if config.Cache == "" || len(found.stale) > 0 || slices.ContainsFunc(config.Patterns, func(p string) bool { return !isPath(p) }) {
+	if config.Cache == "" || len(found.stale) > 0 ||
+		slices.ContainsFunc(config.Patterns, func(p string) bool { return !isPath(p) }) {
 		return m
 	}
 	var ok bool

@@ -49,7 +49,8 @@ func (u *unit) refersTo(s policy.Symbol) {
 // problem notes what is wrong with the whole package.
 func (u *unit) problem(format string, args ...any) {
 	u.problems = append(u.problems, policy.Problem{
-		File: u.source, Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error, Text: fmt.Sprintf(format, args...),
+		File: u.source, Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error,
+		Text: fmt.Sprintf(format, args...),
 	})
 }
 

@@ -50,7 +50,8 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			return
 		}
 		if file := fileOf(pass, lit.Pos()); file != nil && !ast.IsGenerated(file) {
-			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond", n)
+			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond",
+				n)
 		}
 	}
 	units := pass.ResultOf[timedFields].(fieldUnits)
@@ -78,7 +79,8 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 // nanoseconds, or "".
 func unitTaken(pass *analysis.Pass, expr ast.Expr) string {
 	conv, ok := ast.Unparen(expr).(*ast.CallExpr)
-	if !ok || len(conv.Args) != 1 || !pass.TypesInfo.Types[conv.Fun].IsType() || !isNamedType(pass.TypesInfo.TypeOf(conv), "time", "Duration") {
+	if !ok || len(conv.Args) != 1 || !pass.TypesInfo.Types[conv.Fun].IsType() ||
+		!isNamedType(pass.TypesInfo.TypeOf(conv), "time", "Duration") {
 		return ""
 	}
 	count, ok := ast.Unparen(conv.Args[0]).(*ast.CallExpr)

@@ -40,7 +40,8 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 					if file == nil || ast.IsGenerated(file) || inTest(pass, load.Pos()) {
 						continue
 					}
-					r.at(load.Pos(), token.NoPos, "RL204", "only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient()")
+					r.at(load.Pos(), token.NoPos, "RL204",
+						"only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient()")
 				}
 			}
 		}
@@ -103,7 +104,8 @@ func handedOut(v ssa.Value, seen map[ssa.Value]bool) (where int) {
 			where = max(where, toOthers)
 		case *ssa.Store:
 			field, ok := ref.Addr.(*ssa.FieldAddr)
-			if ok && fieldName(field) == "HTTPClient" && isNamedType(field.X.Type().Underlying().(*types.Pointer).Elem(), retryablehttp, "Client") {
+			if ok && fieldName(field) == "HTTPClient" &&
+				isNamedType(field.X.Type().Underlying().(*types.Pointer).Elem(), retryablehttp, "Client") {
 				return toRetry
 			}
 			where = max(where, toOthers)

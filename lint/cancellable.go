@@ -136,7 +136,9 @@ func deafAround(fn *ssa.Function, call *ssa.Call) *cancellable {
 	if l == nil || takesContext(fn) || !l.hasNoContext(call.Call.Args) {
 		return nil
 	}
-	op := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool { return retryloop.Calls(origin(call.Call.Args[l.op]), p) })
+	op := slices.IndexFunc(fn.Params, func(p *ssa.Parameter) bool {
+		return retryloop.Calls(origin(call.Call.Args[l.op]), p)
+	})
 	if op < 0 {
 		return nil
 	}
@@ -148,7 +150,8 @@ func deafAround(fn *ssa.Function, call *ssa.Call) *cancellable {
 func takesContext(fn *ssa.Function) bool {
 	return fn.Parent() != nil || slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
 		methods := types.NewMethodSet(p.Type())
-		return methods.Lookup(nil, "Done") != nil && methods.Lookup(nil, "Err") != nil || methods.Lookup(nil, "Context") != nil
+		return methods.Lookup(nil, "Done") != nil && methods.Lookup(nil, "Err") != nil ||
+			methods.Lookup(nil, "Context") != nil
 	})
 }
 

@@ -50,9 +50,13 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 			pos := callStart(file, call.Pos())
 			switch {
 			case request != nil && again.consumesRequest(call, request, callers):
-				r.at(pos, call.Pos(), "RL205", "each attempt sends the same request, whose body the first attempt consumes: create a request for each attempt, or rewind it with GetBody")
+				r.at(pos, call.Pos(), "RL205",
+					"each attempt sends the same request, whose body the first attempt consumes: create a request for each "+
+						"attempt, or rewind it with GetBody")
 			case body != nil && again.consumes(call, body, callers):
-				r.at(pos, call.Pos(), "RL205", "each attempt sends the same reader, which the first attempt consumes: create a reader for each attempt, or rewind it")
+				r.at(pos, call.Pos(), "RL205",
+					"each attempt sends the same reader, which the first attempt consumes: create a reader for each attempt, or "+
+						"rewind it")
 			}
 		}
 	}
@@ -78,7 +82,8 @@ func retriedClosures(fns []*ssa.Function) map[*ssa.Function]bool {
 // it sends.
 func sentBy(call *ssa.Call) (body, request ssa.Value) {
 	common := call.Common()
-	if fn := common.StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "net/http" {
+	if fn := common.StaticCallee(); fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil &&
+		fn.Object().Pkg().Path() == "net/http" {
 		switch n := len(common.Args); fn.Name() {
 		case "NewRequest", "NewRequestWithContext", "Post":
 			return common.Args[n-1], nil
@@ -95,7 +100,8 @@ func sentBy(call *ssa.Call) (body, request ssa.Value) {
 	} else if fn := common.StaticCallee(); fn != nil && fn.Signature.Recv() != nil {
 		name = fn.Name()
 	}
-	if (name == "Do" || name == "RoundTrip") && len(common.Args) > 0 && results.Len() == 2 && isPointerToNamed(results.At(0).Type(), "net/http", "Response") {
+	if (name == "Do" || name == "RoundTrip") && len(common.Args) > 0 && results.Len() == 2 &&
+		isPointerToNamed(results.At(0).Type(), "net/http", "Response") {
 		if last := common.Args[len(common.Args)-1]; isPointerToNamed(last.Type(), "net/http", "Request") {
 			return nil, last
 		}
@@ -186,10 +192,12 @@ func assignedInside(free *ssa.FreeVar) bool {
 // once. Of some types net/http makes copies of what is left, for itself.
 func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon) bool {
 	t := v.Type()
-	if isPointerToNamed(t, "bytes", "Buffer") || isPointerToNamed(t, "bytes", "Reader") || isPointerToNamed(t, "strings", "Reader") {
+	if isPointerToNamed(t, "bytes", "Buffer") || isPointerToNamed(t, "bytes", "Reader") ||
+		isPointerToNamed(t, "strings", "Reader") {
 		return also
 	}
-	if isPointerToNamed(t, "os", "File") || isPointerToNamed(t, "bufio", "Reader") || isPointerToNamed(t, "io", "PipeReader") {
+	if isPointerToNamed(t, "os", "File") || isPointerToNamed(t, "bufio", "Reader") ||
+		isPointerToNamed(t, "io", "PipeReader") {
 		return true
 	}
 	if !types.IsInterface(t) {
@@ -202,7 +210,8 @@ func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon)
 			return !again && isRead(source(edge), also, callers)
 		})
 	case *ssa.Call:
-		return isCallOf(v, "io", "NopCloser", "LimitReader", "TeeReader", "MultiReader") || isCallOf(v, "io/ioutil", "NopCloser")
+		return isCallOf(v, "io", "NopCloser", "LimitReader", "TeeReader", "MultiReader") ||
+			isCallOf(v, "io/ioutil", "NopCloser")
 	case *ssa.Parameter:
 		calls, known := callers[v.Parent()]
 		i := slices.Index(v.Parent().Params, v)
@@ -275,7 +284,8 @@ func isHarmless(instr ssa.Instruction) bool {
 		name := fieldName(instr)
 		return name != "Body" && name != "GetBody"
 	case *ssa.Call:
-		return isCallOf(instr, "net/http", "Context", "WithContext", "Clone", "SetBasicAuth", "AddCookie", "UserAgent", "Referer")
+		return isCallOf(instr, "net/http", "Context", "WithContext", "Clone", "SetBasicAuth", "AddCookie", "UserAgent",
+			"Referer")
 	}
 	return false
 }

@@ -41,10 +41,12 @@ func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 			}
 			pos := callStart(file, call.Pos())
 			if made, steps, ok := truncated(all, call); ok {
-				r.at(pos, call.Pos(), "RL209", "this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made, stepsText(steps))
+				r.at(pos, call.Pos(), "RL209", "this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made,
+					stepsText(steps))
 			}
 			if first, most, name, ok := firstAboveMost(call); ok {
-				r.at(pos, call.Pos(), "RL209", "the first delay %v is above %s, which is %v, so delays never grow", first, name, most)
+				r.at(pos, call.Pos(), "RL209", "the first delay %v is above %s, which is %v, so delays never grow", first, name,
+					most)
 			}
 		}
 	}
@@ -67,7 +69,9 @@ func truncated(all []*ssa.Function, call *ssa.Call) (made int, steps int64, ok b
 			backoff = arg
 		}
 	}
-	if backoff == nil || !isCallOf(call, k8sWait, "ExponentialBackoff", "ExponentialBackoffWithContext") && !isCallOf(call, k8sRetry, "OnError", "RetryOnConflict") {
+	if backoff == nil ||
+		!isCallOf(call, k8sWait, "ExponentialBackoff", "ExponentialBackoffWithContext") &&
+			!isCallOf(call, k8sRetry, "OnError", "RetryOnConflict") {
 		return 0, 0, false
 	}
 	load, ok := backoff.(*ssa.UnOp)

@@ -31,7 +31,8 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, "RL105", "this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
+			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, "RL105",
+				"this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
 		}
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {

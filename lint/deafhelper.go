@@ -32,7 +32,8 @@ func (r *report) deafHelpers(helpers map[*ssa.Call]*library) {
 			more = fmt.Sprintf(", as in %d more calls in this package", n)
 		}
 		first := d.calls[0].Pos()
-		r.at(callStart(fileOf(r.pass, first), first), first, "RL202", "%s continues after %s has ended%s: add a context parameter that ends its waits",
+		r.at(callStart(fileOf(r.pass, first), first), first, "RL202",
+			"%s continues after %s has ended%s: add a context parameter that ends its waits",
 			retryloop.NameOf(d.calls[0]), nameOfContext(d.live), more)
 	}
 }
@@ -74,7 +75,8 @@ func (l *library) isDeafTo(call *ssa.Call) ssa.Value {
 	op := operation(origin(call.Call.Args[l.op]))
 	live := contextFor(call, op)
 	// What does not use it may be meant to go on, and what says when to go on may ask it.
-	if live == nil || !retryloop.Gives(op, live) || slices.ContainsFunc(call.Call.Args, func(arg ssa.Value) bool { return asksToStop(origin(arg)) }) {
+	if live == nil || !retryloop.Gives(op, live) ||
+		slices.ContainsFunc(call.Call.Args, func(arg ssa.Value) bool { return asksToStop(origin(arg)) }) {
 		return nil
 	}
 	return live

@@ -43,7 +43,8 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 			}
 			r.finding(analysis.Diagnostic{
 				Pos: pos, End: wait.Instr.Pos(),
-				Message:        fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel", nameOfContext(wait.Context)),
+				Message: fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel",
+					nameOfContext(wait.Context)),
 				SuggestedFixes: selectFix(pass, file, wait),
 			}, "RL102")
 		}
@@ -154,7 +155,8 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []a
 		return nil
 	}
 	indent := indentOf(pass.Fset, stmt)
-	text := fmt.Sprintf("select {\n%[1]scase <-%[2]s.Done():\n%[1]s\t%[3]s\n%[1]scase <-%[4]s.After(%[5]s):\n%[1]s}", indent, ctx.Name(), leave, pkg.Name, &d)
+	text := fmt.Sprintf("select {\n%[1]scase <-%[2]s.Done():\n%[1]s\t%[3]s\n%[1]scase <-%[4]s.After(%[5]s):\n%[1]s}",
+		indent, ctx.Name(), leave, pkg.Name, &d)
 	return []analysis.SuggestedFix{{
 		Message:   "Wait in a select with " + ctx.Name() + ".Done()",
 		TextEdits: []analysis.TextEdit{{Pos: stmt.Pos(), End: stmt.End(), NewText: []byte(text)}},

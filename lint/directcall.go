@@ -54,7 +54,8 @@ func runDirectCall(pass *analysis.Pass) (any, error) {
 			if callee == nil || wrapper[callee] == nil || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 				continue
 			}
-			r.at(callStart(file, call.Pos()), call.Pos(), "RL507", "this call of %s bypasses its policy: call %s", callee.Name(), wrapper[callee].Name())
+			r.at(callStart(file, call.Pos()), call.Pos(), "RL507", "this call of %s bypasses its policy: call %s", callee.Name(),
+				wrapper[callee].Name())
 		}
 	}
 	return r.used, nil
@@ -70,7 +71,8 @@ func boundBy(fn *ssa.Function) (bound *ssa.Function) {
 			continue
 		}
 		results := callee.Signature.Results()
-		if pkg := callee.Object().Pkg(); pkg == nil || pkg.Path() == runtimePath || results.Len() == 0 || !retryloop.IsError(results.At(results.Len()-1).Type()) {
+		if pkg := callee.Object().Pkg(); pkg == nil || pkg.Path() == runtimePath || results.Len() == 0 ||
+			!retryloop.IsError(results.At(results.Len()-1).Type()) {
 			continue
 		}
 		if bound != nil && bound != callee {
@@ -81,7 +83,8 @@ func boundBy(fn *ssa.Function) (bound *ssa.Function) {
 	if bound == nil {
 		return nil
 	}
-	if recv := fn.Signature.Recv(); recv != nil && (bound.Signature.Recv() == nil || !types.Identical(recv.Type(), bound.Signature.Recv().Type())) {
+	if recv := fn.Signature.Recv(); recv != nil &&
+		(bound.Signature.Recv() == nil || !types.Identical(recv.Type(), bound.Signature.Recv().Type())) {
 		return nil
 	}
 	return bound

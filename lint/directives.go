@@ -17,8 +17,11 @@ var Directives = &analysis.Analyzer{
 	Doc:  docOf("retrydirectives", "RL001", "RL002"),
 	URL:  pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
-		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll, EndlessDaemon,
-		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall, PolicyLiteral,
+		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion,
+		RecursiveRetry, UnboundedPoll, EndlessDaemon,
+		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder,
+		ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
+		PolicyLiteral,
 	},
 	Run: runDirectives,
 }
@@ -71,7 +74,8 @@ func indexDirectives(pass *analysis.Pass) *directives {
 				// What a test expects of the line is no reason.
 				text, _, _ := strings.Cut(m[2], "// want ")
 				at := pass.Fset.Position(c.Pos())
-				d := &directive{pos: c.Pos(), file: at.Filename, line: at.Line, rules: []string{"RL101"}, reason: strings.TrimSpace(text)}
+				d := &directive{pos: c.Pos(), file: at.Filename, line: at.Line, rules: []string{"RL101"},
+					reason: strings.TrimSpace(text)}
 				if m[1] == "ignore" {
 					ids := ruleList.FindString(d.reason)
 					d.rules = strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
@@ -114,7 +118,8 @@ func runDirectives(pass *analysis.Pass) (any, error) {
 		case d.reason == "":
 			report(d, "RL002", "this ignore has no reason: after "+d.String()+" write why the code is right")
 		case slices.ContainsFunc(d.rules, isUnknown):
-			report(d, "RL001", d.rules[slices.IndexFunc(d.rules, isUnknown)]+" is not a rule: write RL101, a space, and the reason")
+			report(d, "RL001",
+				d.rules[slices.IndexFunc(d.rules, isUnknown)]+" is not a rule: write RL101, a space, and the reason")
 		case !obeyed[d] && !slices.ContainsFunc(d.rules, asleep):
 			report(d, "RL001", d.String()+" reports nothing here: remove the comment")
 		}

@@ -79,5 +79,6 @@ func methodOn(call *ssa.CallCommon, path, name string) string {
 // calls reports whether a call is of a function of a package, generic or not.
 func calls(call *ssa.Call, path, name string) bool {
 	fn := retryloop.Generic(call.Call.StaticCallee())
-	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path
+	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil &&
+		fn.Object().Pkg().Path() == path
 }

@@ -124,7 +124,8 @@ func clampFix(pass *analysis.Pass, file *ast.File, shift ssa.Value) []analysis.S
 		return nil
 	}
 	expr := path[i].(*ast.BinaryExpr)
-	if _, obj := pass.Pkg.Scope().Innermost(expr.Pos()).LookupParent("min", expr.Pos()); obj != types.Universe.Lookup("min") {
+	if _, obj := pass.Pkg.Scope().Innermost(expr.Pos()).LookupParent("min",
+		expr.Pos()); obj != types.Universe.Lookup("min") {
 		return nil
 	}
 	greatest, ok := greatestShift(pass, path[i:])
@@ -137,8 +138,9 @@ func clampFix(pass *analysis.Pass, file *ast.File, shift ssa.Value) []analysis.S
 		return nil
 	}
 	return []analysis.SuggestedFix{{
-		Message:   "Cap the exponent",
-		TextEdits: []analysis.TextEdit{{Pos: expr.Y.Pos(), End: expr.Y.End(), NewText: fmt.Appendf(nil, "min(%s, %d)", &exponent, greatest)}},
+		Message: "Cap the exponent",
+		TextEdits: []analysis.TextEdit{{Pos: expr.Y.Pos(), End: expr.Y.End(),
+			NewText: fmt.Appendf(nil, "min(%s, %d)", &exponent, greatest)}},
 	}}
 }
 
@@ -217,7 +219,8 @@ func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.
 	body, ok := path[i+1].(*ast.BlockStmt)
 	loop, isFor := path[i+2].(*ast.ForStmt)
 	_, inBlock := path[i+3].(*ast.BlockStmt) // no label is in between
-	if !ok || !isFor || !inBlock || body != loop.Body || body.List[0] != assign || assign.Tok != token.DEFINE || len(assign.Lhs) != 1 {
+	if !ok || !isFor || !inBlock || body != loop.Body || body.List[0] != assign || assign.Tok != token.DEFINE ||
+		len(assign.Lhs) != 1 {
 		return nil
 	}
 	name := assign.Lhs[0].(*ast.Ident)

@@ -145,7 +145,8 @@ func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 
 // endlessCall reports whether a call retries op until ctx ends, or for ever if
 // that is nil, and until what answer.
-func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper, call ssa.CallInstruction) (op, ctx ssa.Value, until retryloop.Answer, ok bool) {
+func endlessCall(pass *analysis.Pass, helpers map[*ssa.Function]*endlessHelper,
+	call ssa.CallInstruction) (op, ctx ssa.Value, until retryloop.Answer, ok bool) {
 	callee := call.Common().StaticCallee()
 	if callee == nil {
 		op, ctx, ok = failsafeEndless(call.Common())
@@ -292,5 +293,7 @@ func operationOf(maker *ssa.Function) *ssa.Function {
 // hasContext reports whether an operation hands a context to what it calls.
 func hasContext(op ssa.Value) bool {
 	fn := operation(op)
-	return fn != nil && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool { return retryloop.GivenContext(call) != nil })
+	return fn != nil && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
+		return retryloop.GivenContext(call) != nil
+	})
 }

@@ -33,7 +33,8 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		for _, ret := range retry.Hidden() {
-			r.at(ret.Pos(), token.NoPos, "RL109", "this returns nil although %s has not succeeded: return an error", retry.Name())
+			r.at(ret.Pos(), token.NoPos, "RL109", "this returns nil although %s has not succeeded: return an error",
+				retry.Name())
 		}
 		if e := retry.Exhausted(); e != nil && !told[e.Return] {
 			told[e.Return] = true
@@ -44,13 +45,15 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		for _, poll := range retryloop.ExpiredPolls(fn) {
 			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && !told[poll.Expired] {
 				told[poll.Expired] = true
-				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109", "when the poll of %s is exhausted, the function returns %s: return an error",
+				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109",
+					"when the poll of %s is exhausted, the function returns %s: return an error",
 					retryloop.NameOf(poll.Call), r.expired(poll))
 			}
 		}
 		for _, ret := range retryloop.Emptied(fn) {
 			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) && !told[ret] {
-				r.at(ret.Pos(), token.NoPos, "RL109", "this error is nil, so the caller sees success: return the error of the context")
+				r.at(ret.Pos(), token.NoPos, "RL109",
+					"this error is nil, so the caller sees success: return the error of the context")
 			}
 		}
 	}
@@ -70,11 +73,13 @@ func (r *report) exhaustion(file *ast.File, retry retryloop.Retry, e *retryloop.
 			return
 		}
 	case retryloop.Replaced:
-		text = fmt.Sprintf("the error of %s at line %d, which may be nil: return the error of the last attempt", retryloop.NameOf(e.By), line)
+		text = fmt.Sprintf("the error of %s at line %d, which may be nil: return the error of the last attempt",
+			retryloop.NameOf(e.By), line)
 	case retryloop.Living:
 		text = fmt.Sprintf("the context's error at line %d, which is nil until it ends: return the last error", line)
 	}
-	r.at(position(file, retry), token.NoPos, "RL109", "when the retries of %s are exhausted, the function returns %s", retry.Name(), text)
+	r.at(position(file, retry), token.NoPos, "RL109", "when the retries of %s are exhausted, the function returns %s",
+		retry.Name(), text)
 }
 
 // unsetError returns the name of the variable that a return at pos gives back as its error, or
@@ -130,7 +135,8 @@ func (r *report) expired(poll retryloop.Poll) string {
 	line := r.pass.Fset.Position(poll.Expired.Pos()).Line
 	switch poll.How {
 	case retryloop.Replaced:
-		return fmt.Sprintf("the error of the last %s at line %d, which is nil after any answer", retryloop.NameOf(poll.Call), line)
+		return fmt.Sprintf("the error of the last %s at line %d, which is nil after any answer", retryloop.NameOf(poll.Call),
+			line)
 	case retryloop.Living:
 		return fmt.Sprintf("the context's error at line %d, which is nil until it ends", line)
 	}

@@ -68,7 +68,8 @@ func runHurriedCalls(pass *analysis.Pass) (any, error) {
 					}
 					continue
 				}
-				if tried := operation(op); tried != nil && network.AsksAtOnce(tried) && !givesUp(op) && (delay == nil || isZero(delay)) {
+				if tried := operation(op); tried != nil && network.AsksAtOnce(tried) && !givesUp(op) &&
+					(delay == nil || isZero(delay)) {
 					found = append(found, call)
 				}
 			}
@@ -89,7 +90,8 @@ func hurryingCallee(pass *analysis.Pass, helpers map[*ssa.Function]*hurrying, ca
 	}
 	if l := libraryOf(&call.Call); l != nil {
 		// RL201 says it of one that never stops retrying.
-		if _, ctx, _, endless := endlessCall(pass, nil, call); l.atOnce == nil || !l.atOnce(call.Call.Args) || endless && (ctx == nil || retryloop.NeverEnds(ctx)) {
+		if _, ctx, _, endless := endlessCall(pass, nil, call); l.atOnce == nil || !l.atOnce(call.Call.Args) ||
+			endless && (ctx == nil || retryloop.NeverEnds(ctx)) {
 			return nil
 		}
 		return &hurrying{l.op, -1}

@@ -29,7 +29,8 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Polls(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, call.Pos()) {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL110", "this poll ends only on the expected answer: limit the attempts, or return when a context ends")
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL110",
+					"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 			}
 		}
 	}

@@ -27,34 +27,67 @@ type library struct {
 	attempts  func(args []ssa.Value) int  // if not nil: how often a call tries at most, or 0 if that is not known
 	atOnce    func(args []ssa.Value) bool // if not nil: whether a call tries again at once, several times
 	limit     string                      // what gives a call a limit
-	brief     func(args []ssa.Value) bool // if not nil: whether all waits of a call are known, or must be taken, to be less than a second together
-	final     bool                        // an error of the operation ends it
-	twins     []string                    // functions that do the same with a context, the newest first
-	deaf      bool                        // it takes no context
-	instead   string                      // what does the same with a context, if it is in another package
+	// brief, if not nil, reports whether all waits of a call are known, or must be
+	// taken, to be less than a second together.
+	brief   func(args []ssa.Value) bool
+	final   bool     // an error of the operation ends it
+	twins   []string // functions that do the same with a context, the newest first
+	deaf    bool     // it takes no context
+	instead string   // what does the same with a context, if it is in another package
 }
 
 // libraries is what is known of the popular modules. A test beside the plugin
 // in contrib/golangci/integration compiles against every symbol.
 var libraries = []library{
-	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1, unbounded: cenkaltiEndless, stops: cenkaltiContext, attempts: cenkaltiAttempts, atOnce: cenkaltiAtOnce, limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
-	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless, attempts: cenkaltiTries, atOnce: cenkaltiOptionsAtOnce, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
-	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
-	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
-	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless, stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
-	{paths: []string{sethvargo}, names: []string{"Do", "DoValue"}, op: 2, ctx: 0, unbounded: sethvargoEndless, limit: "WithMaxRetries or WithMaxDuration"},
-	{paths: []string{sethvargo}, names: []string{"Constant", "Exponential", "Fibonacci"}, op: 2, ctx: 0, unbounded: always, limit: "Do, and WithMaxRetries or WithMaxDuration"},
-	{paths: []string{k8sWait}, names: []string{"PollInfinite", "PollImmediateInfinite"}, op: 1, ctx: -1, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
-	{paths: []string{k8sWait}, names: []string{"PollUntil", "PollImmediateUntil"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return isNeverStop(args[2]) }, final: true, limit: "PollUntilContextTimeout"},
-	{paths: []string{k8sWait}, names: []string{"PollUntilWithContext", "PollImmediateUntilWithContext", "PollInfiniteWithContext", "PollImmediateInfiniteWithContext"}, op: 2, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
-	{paths: []string{k8sWait}, names: []string{"PollUntilContextCancel"}, op: 3, ctx: 0, unbounded: always, final: true, limit: "PollUntilContextTimeout"},
-	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[0], args[1]) }, brief: func(args []ssa.Value) bool { return stepsBrief(args[0]) }, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
-	{paths: []string{k8sWait}, names: []string{"Poll"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
-	{paths: []string{k8sWait}, names: []string{"PollImmediate"}, op: 2, ctx: -1, unbounded: never, twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
+	{paths: cenkaltiPaths, names: []string{"Retry", "RetryNotify", "RetryWithData", "RetryNotifyWithData"}, op: 0, ctx: -1,
+		unbounded: cenkaltiEndless, stops: cenkaltiContext, attempts: cenkaltiAttempts, atOnce: cenkaltiAtOnce,
+		limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
+	{paths: cenkaltiNewPaths, names: []string{"Retry"}, op: 1, ctx: 0, unbounded: cenkaltiOptionsEndless,
+		attempts: cenkaltiTries, atOnce: cenkaltiOptionsAtOnce, limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
+	{paths: avastPaths, names: []string{"Do", "DoWithData"}, op: 0, ctx: -1, unbounded: avastEndless, stops: avastContext,
+		attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "Retrier", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless,
+		stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
+	{paths: []string{avastv5}, recv: "RetrierWithData", names: []string{"Do"}, op: 1, ctx: -1, unbounded: avastEndless,
+		stops: avastContext, attempts: avastAttempts, atOnce: avastAtOnce, limit: "Attempts above 0"},
+	{paths: []string{sethvargo}, names: []string{"Do", "DoValue"}, op: 2, ctx: 0, unbounded: sethvargoEndless,
+		limit: "WithMaxRetries or WithMaxDuration"},
+	{paths: []string{sethvargo}, names: []string{"Constant", "Exponential", "Fibonacci"}, op: 2, ctx: 0, unbounded: always,
+		limit: "Do, and WithMaxRetries or WithMaxDuration"},
+	{paths: []string{k8sWait}, names: []string{"PollInfinite", "PollImmediateInfinite"}, op: 1, ctx: -1, unbounded: always,
+		final: true, limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"PollUntil", "PollImmediateUntil"}, op: 1, ctx: -1,
+		unbounded: func(args []ssa.Value) bool {
+			return isNeverStop(args[2])
+		}, final: true, limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait},
+		names: []string{"PollUntilWithContext", "PollImmediateUntilWithContext", "PollInfiniteWithContext",
+			"PollImmediateInfiniteWithContext"}, op: 2, ctx: 0, unbounded: always, final: true,
+		limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"PollUntilContextCancel"}, op: 3, ctx: 0, unbounded: always, final: true,
+		limit: "PollUntilContextTimeout"},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoff"}, op: 1, ctx: -1,
+		unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) }, attempts: func(args []ssa.Value) int {
+			return stepsUncapped(args[0], args[1])
+		}, brief: func(args []ssa.Value) bool {
+			return stepsBrief(args[0])
+		}, final: true, twins: []string{"ExponentialBackoffWithContext"}, limit: "fewer Steps"},
+	{paths: []string{k8sWait}, names: []string{"Poll"}, op: 2, ctx: -1, unbounded: never,
+		twins: []string{"PollUntilContextTimeout", "PollWithContext"}},
+	{paths: []string{k8sWait}, names: []string{"PollImmediate"}, op: 2, ctx: -1, unbounded: never,
+		twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
 	{paths: []string{k8sWait}, names: []string{"PollUntilContextTimeout"}, op: 4, ctx: 0, unbounded: never},
-	{paths: []string{k8sWait}, names: []string{"PollWithContext", "PollImmediateWithContext"}, op: 3, ctx: 0, unbounded: never},
-	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, attempts: func(args []ssa.Value) int { return stepsUncapped(args[1], args[2]) }, final: true, limit: "fewer Steps"},
-	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool { return stepsEndless(args[0]) && !mayEnd(origin(args[1])) }, brief: func(args []ssa.Value) bool { return !stepsLong(args[0]) || mayEnd(origin(args[1])) }, deaf: true, instead: "ExponentialBackoffWithContext of package wait", limit: "fewer Steps"},
+	{paths: []string{k8sWait}, names: []string{"PollWithContext", "PollImmediateWithContext"}, op: 3, ctx: 0,
+		unbounded: never},
+	{paths: []string{k8sWait}, names: []string{"ExponentialBackoffWithContext"}, op: 2, ctx: 0,
+		unbounded: func(args []ssa.Value) bool { return stepsEndless(args[1]) }, attempts: func(args []ssa.Value) int {
+			return stepsUncapped(args[1], args[2])
+		}, final: true, limit: "fewer Steps"},
+	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool {
+		return stepsEndless(args[0]) && !mayEnd(origin(args[1]))
+	}, brief: func(args []ssa.Value) bool {
+		return !stepsLong(args[0]) || mayEnd(origin(args[1]))
+	}, deaf: true, instead: "ExponentialBackoffWithContext of package wait", limit: "fewer Steps"},
 	{paths: []string{gax}, names: []string{"Invoke"}, op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", isOfCodes) && !option(args[2], "WithTimeout", nil) && seen(args[2])
 	}, limit: "WithTimeout"},
@@ -82,7 +115,8 @@ func libraryOf(call *ssa.CallCommon) *library {
 		return nil
 	}
 	for i, l := range libraries {
-		if slices.Contains(l.names, fn.Name()) && slices.Contains(l.paths, fn.Object().Pkg().Path()) && l.recv == receiverName(fn) {
+		if slices.Contains(l.names, fn.Name()) && slices.Contains(l.paths, fn.Object().Pkg().Path()) &&
+			l.recv == receiverName(fn) {
 			return &libraries[i]
 		}
 	}
@@ -132,7 +166,8 @@ func goesOn(backoff ssa.Value) bool {
 			return isCallOf(v, path, "NewExponentialBackOff", "NewConstantBackOff")
 		}
 		made := alloc.Type().(*types.Pointer).Elem()
-		return isNamedType(made, path, "ExponentialBackOff") || isNamedType(made, path, "ConstantBackOff") || isNamedType(made, path, "ZeroBackOff")
+		return isNamedType(made, path, "ExponentialBackOff") || isNamedType(made, path, "ConstantBackOff") ||
+			isNamedType(made, path, "ZeroBackOff")
 	})
 }
 
@@ -145,7 +180,8 @@ func isOfCodes(made ssa.Value) bool {
 	}
 	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
 		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		return ok && !(len(ret.Results) == 1 && isCallOf(origin(ret.Results[0]), gax, "OnCodes", "OnErrorFunc", "OnHTTPCodes"))
+		return ok &&
+			!(len(ret.Results) == 1 && isCallOf(origin(ret.Results[0]), gax, "OnCodes", "OnErrorFunc", "OnHTTPCodes"))
 	})
 }
 
@@ -153,7 +189,8 @@ func isOfCodes(made ssa.Value) bool {
 // package, has more Steps than anybody waits for, and no cap that ends it.
 func stepsEndless(backoff ssa.Value) bool {
 	steps, fields := stepsOf(backoff)
-	grows := fields["Factor"] != nil && constant.Compare(constant.ToFloat(fields["Factor"]), token.GTR, constant.MakeInt64(1))
+	grows := fields["Factor"] != nil &&
+		constant.Compare(constant.ToFloat(fields["Factor"]), token.GTR, constant.MakeInt64(1))
 	return steps >= math.MaxInt32 && (fields["Cap"] == nil || !grows)
 }
 
@@ -288,7 +325,8 @@ func cenkaltiEndless(args []ssa.Value) bool {
 		return true
 	case isCenkaltiCall(b, "NewExponentialBackOff"):
 		call := b.(*ssa.Call)
-		return setsField(call, "MaxElapsedTime", isZero) || len(call.Call.Args) > 0 && option(call.Call.Args[0], "WithMaxElapsedTime", isZero)
+		return setsField(call, "MaxElapsedTime", isZero) ||
+			len(call.Call.Args) > 0 && option(call.Call.Args[0], "WithMaxElapsedTime", isZero)
 	}
 	alloc, ok := b.(*ssa.Alloc)
 	if !ok {
@@ -298,7 +336,8 @@ func cenkaltiEndless(args []ssa.Value) bool {
 	of := func(name string) bool {
 		return slices.ContainsFunc(cenkaltiPaths, func(path string) bool { return isNamedType(made, path, name) })
 	}
-	return of("ZeroBackOff") || of("ConstantBackOff") || of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && leavesOut(alloc, "MaxElapsedTime")
+	return of("ZeroBackOff") || of("ConstantBackOff") ||
+		of("ExponentialBackOff") && setsField(alloc, "InitialInterval", nil) && leavesOut(alloc, "MaxElapsedTime")
 }
 
 // isUnlimited reports whether v gives a BackOff a limit of 0 retries, which up to v3 meant
@@ -397,7 +436,8 @@ func cenkaltiTries(args []ssa.Value) (n int) {
 // without an option ten times.
 func avastAttempts(args []ssa.Value) (n int) {
 	options := avastOptions(args)
-	if option(options, "RetryIf", nil) || option(options, "AttemptsForError", nil) || option(options, "UntilSucceeded", nil) {
+	if option(options, "RetryIf", nil) || option(options, "AttemptsForError", nil) ||
+		option(options, "UntilSucceeded", nil) {
 		return 0
 	}
 	if option(options, "Attempts", func(v ssa.Value) bool { n = numberOf(v); return true }) {
@@ -448,7 +488,9 @@ func avastEndless(args []ssa.Value) bool {
 // means that, or as many as a number of 32 bits can say.
 func isEndlessNumber(v ssa.Value) bool {
 	n, ok := v.(*ssa.Const)
-	return isZero(v) || ok && n.Value != nil && n.Value.Kind() == constant.Int && constant.Compare(n.Value, token.GEQ, constant.MakeInt64(math.MaxInt32))
+	return isZero(v) ||
+		ok && n.Value != nil && n.Value.Kind() == constant.Int &&
+			constant.Compare(n.Value, token.GEQ, constant.MakeInt64(math.MaxInt32))
 }
 
 func avastContext(args []ssa.Value) (ctx ssa.Value) {
@@ -481,7 +523,8 @@ func isOption(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 		return false
 	}
 	fn := call.Call.StaticCallee()
-	return fn != nil && fn.Name() == name && isOfLibrary(fn) && (wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0]))
+	return fn != nil && fn.Name() == name && isOfLibrary(fn) &&
+		(wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0]))
 }
 
 // appended returns what is put into a slice of options, also step by step and under

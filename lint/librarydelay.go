@@ -27,7 +27,8 @@ func cenkaltiAtOnce(args []ssa.Value) bool {
 // cenkaltiOptionsAtOnce is cenkaltiAtOnce of the options since v5.
 func cenkaltiOptionsAtOnce(args []ssa.Value) bool {
 	options := args[2]
-	return onlyOptions(options, "WithBackOff", "WithMaxTries", "WithMaxElapsedTime") && !option(options, "WithMaxTries", isFew) &&
+	return onlyOptions(options, "WithBackOff", "WithMaxTries", "WithMaxElapsedTime") &&
+		!option(options, "WithMaxTries", isFew) &&
 		option(options, "WithBackOff", func(v ssa.Value) bool { return isNoDelay(origin(v), cenkaltiNewPaths) })
 }
 
@@ -45,7 +46,8 @@ func isNoDelay(b ssa.Value, paths []string) bool {
 // delay of 0: any other is random, or grows.
 func avastAtOnce(args []ssa.Value) bool {
 	options := avastOptions(args)
-	return onlyOptions(options, "Attempts", "Context", "Delay", "DelayType", "LastErrorOnly", "MaxDelay", "MaxJitter", "UntilSucceeded") &&
+	return onlyOptions(options, "Attempts", "Context", "Delay", "DelayType", "LastErrorOnly", "MaxDelay", "MaxJitter",
+		"UntilSucceeded") &&
 		!option(options, "Attempts", func(v ssa.Value) bool { return isFew(v) && !isZero(v) }) &&
 		option(options, "Delay", isZero) && option(options, "DelayType", isFixedDelay)
 }

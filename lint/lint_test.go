@@ -126,7 +126,8 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range Suite {
-		if !strings.HasPrefix(a.Doc, a.Name+": ") || !strings.Contains(a.Doc, "\nExample:\n") || !strings.Contains(a.Doc, "\nFixed:\n") {
+		if !strings.HasPrefix(a.Doc, a.Name+": ") || !strings.Contains(a.Doc, "\nExample:\n") ||
+			!strings.Contains(a.Doc, "\nFixed:\n") {
 			t.Errorf("%s: the doc does not begin with the name, or has no example", a.Name)
 		}
 	}

@@ -41,10 +41,12 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			switch {
 			case callee == fn || l.loop.LeavesFor(callee):
 			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
-				r.at(position(file, *l.loop), token.NoPos, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
+				r.at(position(file, *l.loop), token.NoPos, "RL401",
+					"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
 			case inner.Wrapper:
-				r.at(position(file, *l.loop), token.NoPos, "RL402", "%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
+				r.at(position(file, *l.loop), token.NoPos, "RL402",
+					"%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
 			}
 		}
 	}
@@ -56,7 +58,8 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			if inner := n.of(c.op); inner != nil && inner.Attempts > 1 && c.attempts*inner.Attempts > most {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL401",
+					"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					c.attempts, nameOfFunction(c.op), inner.Attempts, inner.Where, c.attempts*inner.Attempts)
 			}
 		}

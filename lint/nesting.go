@@ -214,7 +214,8 @@ func (n *nesting) count(call *ssa.Call) retrying {
 			return once // what stays inside of the program may be tried often
 		}
 		inner = cmp.Or(inner, &once)
-		return retrying{Attempts: times(c.attempts, inner.Attempts), Again: times(c.attempts, inner.Again), Where: n.position(call), Depth: inner.Depth}
+		return retrying{Attempts: times(c.attempts, inner.Attempts), Again: times(c.attempts, inner.Again),
+			Where: n.position(call), Depth: inner.Depth}
 	}
 	if callee := call.Call.StaticCallee(); callee != nil && !isSwitched(call, callee) {
 		if f := n.find(callee); f != nil {
@@ -246,7 +247,8 @@ func isSwitched(call *ssa.Call, callee *ssa.Function) bool {
 // of inner. Its retries mark their context, so that wrappers inside of them try
 // once only, unless their policies are nested.
 func (w wrapper) around(inner retrying, where string) *retrying {
-	f := &retrying{Attempts: min(inner.Attempts+times(w.attempts-1, inner.Again), most), Again: inner.Again, Where: where, Wrapper: true}
+	f := &retrying{Attempts: min(inner.Attempts+times(w.attempts-1, inner.Again), most), Again: inner.Again, Where: where,
+		Wrapper: true}
 	if w.nested {
 		f.Again = times(f.Again, w.attempts)
 	}
@@ -331,7 +333,8 @@ func countedAttempts(p *retry.Policy) int {
 func wrapperOf(fn *ssa.Function, policies map[types.Object]wrapper) (w wrapper, ok bool) {
 	for _, call := range callsOf(fn) {
 		callee := call.Call.StaticCallee()
-		if callee == nil || callee.Object() == nil || callee.Object().Pkg() == nil || callee.Object().Pkg().Path() != runtimePath {
+		if callee == nil || callee.Object() == nil || callee.Object().Pkg() == nil ||
+			callee.Object().Pkg().Path() != runtimePath {
 			continue
 		}
 		switch callee.Name() {

@@ -34,7 +34,8 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || isGivenTest(retry.Call.Parent()) {
 			continue
 		}
-		r.at(position(file, retry), token.NoPos, "RL103", "%s is retried without a wait: wait between attempts, longer each time", retry.Name())
+		r.at(position(file, retry), token.NoPos, "RL103",
+			"%s is retried without a wait: wait between attempts, longer each time", retry.Name())
 	}
 	hurried := pass.ResultOf[hurriedCalls].([]*ssa.Call)
 	calls := slices.Clone(hurried)

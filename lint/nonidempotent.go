@@ -42,7 +42,9 @@ func runNonIdempotent(pass *analysis.Pass) (any, error) {
 		if what == "" || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 			continue
 		}
-		r.at(callStart(file, call.Pos()), call.Pos(), "RL403", "this %s is retried, and takes effect twice if only its answer was lost: send an idempotency key, or do not retry it", what)
+		r.at(callStart(file, call.Pos()), call.Pos(), "RL403",
+			"this %s is retried, and takes effect twice if only its answer was lost: send an idempotency key, or do not "+
+				"retry it", what)
 	}
 	return r.used, nil
 }
@@ -118,7 +120,8 @@ func isInsert(v ssa.Value) bool {
 func setsIdempotency(fn *ssa.Function) bool {
 	for ; fn != nil; fn = fn.Parent() {
 		for _, call := range callsOf(fn) {
-			if slices.ContainsFunc(call.Call.Args, func(v ssa.Value) bool { return strings.Contains(strings.ToLower(stringOf(v)), "idempoten") }) {
+			if slices.ContainsFunc(call.Call.Args,
+				func(v ssa.Value) bool { return strings.Contains(strings.ToLower(stringOf(v)), "idempoten") }) {
 				return true
 			}
 		}

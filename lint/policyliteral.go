@@ -77,7 +77,8 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 		known := func(f rules.Field) bool {
 			// Classes of the program's own, and schedules by class, decide with
 			// these what is retried.
-			if (f == "retry_on" || f == "abort_on") && (values["Classes"].expr != nil || values["PerError"].expr != nil || assigned["Classes"] || assigned["PerError"]) {
+			if (f == "retry_on" || f == "abort_on") &&
+				(values["Classes"].expr != nil || values["PerError"].expr != nil || assigned["Classes"] || assigned["PerError"]) {
 				return false
 			}
 			name := goName(f)
@@ -138,7 +139,8 @@ var inGo = func() *strings.Replacer {
 			}
 		}
 	}
-	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", " or timeout", " or Timeout", "raise timeout", "raise Timeout")
+	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", " or timeout", " or Timeout",
+		"raise timeout", "raise Timeout")
 	return strings.NewReplacer(pairs...)
 }()
 

@@ -37,16 +37,19 @@ func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 		seen[budget.Pos()] = true
 		if file := fileOf(pass, budget.Pos()); file != nil && !ast.IsGenerated(file) {
 			r.finding(analysis.Diagnostic{
-				Pos:            budget.Pos(),
-				Message:        fmt.Sprintf("retry of %s re-creates its limit on each attempt: create it before the loop", retry.Name()),
+				Pos: budget.Pos(),
+				Message: fmt.Sprintf("retry of %s re-creates its limit on each attempt: create it before the loop",
+					retry.Name()),
 				SuggestedFixes: hoistFix(pass, file, budget),
 			}, "RL106")
 		}
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for cmp, step := range retryloop.Restarted(fn) {
-			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) && !said[cmp] && isCounting(file, step.Pos()) {
-				r.at(cmp.Pos(), token.NoPos, "RL106", "this counter is reset on each iteration and never reaches its limit: declare it before the loop")
+			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) && !said[cmp] &&
+				isCounting(file, step.Pos()) {
+				r.at(cmp.Pos(), token.NoPos, "RL106",
+					"this counter is reset on each iteration and never reaches its limit: declare it before the loop")
 			}
 		}
 	}

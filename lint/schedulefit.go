@@ -48,7 +48,8 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 		all := time.Duration(attempts)*each + time.Duration(attempts-1)*delay
 		file := fileOf(pass, retry.Call.Pos())
 		// RL301 says it of one attempt, RL304 of a timeout that is meant for one.
-		if !ok || all <= outer.d || each >= outer.d || file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || sharedTimeout(file, retry) != nil {
+		if !ok || all <= outer.d || each >= outer.d || file == nil || ast.IsGenerated(file) ||
+			inTest(pass, retry.Call.Pos()) || sharedTimeout(file, retry) != nil {
 			continue
 		}
 		what := "the waits between"
@@ -58,7 +59,9 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 				what = "the timeouts and waits of"
 			}
 		}
-		r.at(position(file, retry), token.NoPos, "RL302", "%s %d attempts of %s are %v, but the context from line %d ends after %v: make fewer attempts, or raise that timeout",
+		r.at(position(file, retry), token.NoPos, "RL302",
+			"%s %d attempts of %s are %v, but the context from line %d ends after %v: make fewer attempts, or raise that "+
+				"timeout",
 			what, attempts, retry.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)
 	}
 	return r.used, nil

@@ -28,7 +28,8 @@ const sethvargo = "github.com/sethvargo/go-retry"
 
 func runSharedBackOff(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	if !slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return p.Path() == sethvargo || isCenkalti(p.Path()) }) {
+	if !slices.ContainsFunc(pass.Pkg.Imports(),
+		func(p *types.Package) bool { return p.Path() == sethvargo || isCenkalti(p.Path()) }) {
 		return r.used, nil
 	}
 	s := sharing{fns: pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, library: pass.Pkg.Name() != "main"}
@@ -44,9 +45,11 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 			}
 			switch {
 			case resets && s.atOnce(call, b):
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "concurrent calls share this backoff, and each resets it: create one for each call")
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL208",
+					"concurrent calls share this backoff, and each resets it: create one for each call")
 			case !resets && s.again(call, b):
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL208", "all calls share this backoff, which is never reset: create one for each call")
+				r.at(callStart(file, call.Pos()), call.Pos(), "RL208",
+					"all calls share this backoff, which is never reset: create one for each call")
 			}
 		}
 	}
@@ -130,7 +133,8 @@ func (s sharing) atOnce(call *ssa.Call, b ssa.Value) bool {
 // isOnce reports whether a call is made when the program starts, and not again.
 func isOnce(call *ssa.Call) bool {
 	name := call.Parent().Name()
-	return call.Parent().Signature.Recv() == nil && (name == "main" || name == "init" || strings.HasPrefix(name, "init#")) && retryloop.Around(call) == nil
+	return call.Parent().Signature.Recv() == nil &&
+		(name == "main" || name == "init" || strings.HasPrefix(name, "init#")) && retryloop.Around(call) == nil
 }
 
 // startedAgain reports whether a call is made in goroutines that a loop starts,
@@ -189,7 +193,8 @@ func (s sharing) isStatefulBut(v ssa.Value, open map[ssa.Value]bool) bool {
 	}
 	if alloc, ok := v.(*ssa.Alloc); ok {
 		named, ok := types.Unalias(alloc.Type().(*types.Pointer).Elem()).(*types.Named)
-		return ok && named.Obj().Name() == "ExponentialBackOff" && named.Obj().Pkg() != nil && isCenkalti(named.Obj().Pkg().Path())
+		return ok && named.Obj().Name() == "ExponentialBackOff" && named.Obj().Pkg() != nil &&
+			isCenkalti(named.Obj().Pkg().Path())
 	}
 	call, ok := v.(*ssa.Call)
 	if !ok {

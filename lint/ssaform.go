@@ -55,4 +55,5 @@ func inStandardLibrary(pass *analysis.Pass) bool {
 	return (pass.Module == nil || pass.Module.Path == "") && standard.MatchString(pass.Pkg.Path())
 }
 
-var standard = regexp.MustCompile(`^(archive|bufio|bytes|cmd|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|unsafe|vendor|weak)(/|$)`)
+var standard = regexp.MustCompile(
+	`^(archive|bufio|bytes|cmd|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|unsafe|vendor|weak)(/|$)`)

@@ -22,7 +22,8 @@ import (
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll, EndlessDaemon,
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
+	EndlessDaemon,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry,
 	NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
@@ -140,7 +141,9 @@ func isGivenTest(fn *ssa.Function) bool {
 			t = to.Elem().Underlying()
 		}
 		s, ok := t.(*types.Struct)
-		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return retryloop.IsTest(f.Type()) })
+		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool {
+			return retryloop.IsTest(f.Type())
+		})
 	})
 }
 

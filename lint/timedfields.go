@@ -156,7 +156,8 @@ func fieldsSet(pass *analysis.Pass, n ast.Node) iter.Seq2[*types.Var, ast.Expr] 
 			}
 		case *ast.AssignStmt:
 			for i, lhs := range n.Lhs {
-				if field := fieldOf(pass, lhs, nil); field != nil && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) && !yield(field, n.Rhs[i]) {
+				if field := fieldOf(pass, lhs, nil); field != nil && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) &&
+					!yield(field, n.Rhs[i]) {
 					return
 				}
 			}

@@ -50,9 +50,13 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 				switch line := pass.Fset.Position(outer.at).Line; {
 				case !ok || inner < outer.d:
 				case inner == outer.d:
-					r.at(callStart(file, call.Pos()), call.Pos(), "RL301", "inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it", inner, line)
+					r.at(callStart(file, call.Pos()), call.Pos(), "RL301",
+						"inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it",
+						inner, line)
 				default:
-					r.at(callStart(file, call.Pos()), call.Pos(), "RL301", "inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the outer one", inner, outer.d, line)
+					r.at(callStart(file, call.Pos()), call.Pos(), "RL301",
+						"inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the "+
+							"outer one", inner, outer.d, line)
 				}
 			}
 		}
@@ -161,7 +165,8 @@ func (f timeoutFlow) made(call *ssa.Call, index int, open map[ssa.Value]bool) (l
 func (f timeoutFlow) derived(call *ssa.Call, open map[ssa.Value]bool) (limit, bool) {
 	name := contextFunc(call)
 	switch name {
-	case "WithCancel", "WithCancelCause", "WithValue", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause":
+	case "WithCancel", "WithCancelCause", "WithValue", "WithTimeout", "WithTimeoutCause", "WithDeadline",
+		"WithDeadlineCause":
 	default:
 		return limit{}, false
 	}
@@ -384,7 +389,8 @@ func timeoutOf(call *ssa.Call) (time.Duration, bool) {
 
 func isTimeFunc(call *ssa.Call, name string) bool {
 	fn := call.Call.StaticCallee()
-	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "time"
+	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil &&
+		fn.Object().Pkg().Path() == "time"
 }
 
 func durationOf(v ssa.Value) (time.Duration, bool) {

@@ -75,7 +75,8 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 	say := func(live ssa.Value, advice string, fixes []analysis.SuggestedFix) {
 		r.finding(analysis.Diagnostic{
 			Pos: callStart(file, call.Pos()), End: call.Pos(),
-			Message:        fmt.Sprintf("%s continues after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live), advice),
+			Message: fmt.Sprintf("%s continues after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live),
+				advice),
 			SuggestedFixes: fixes,
 		}, "RL202")
 	}
@@ -140,7 +141,8 @@ func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
 func (l *library) lacksContext(args []ssa.Value) bool {
 	op := operation(origin(args[l.op]))
 	// A helper may be told which errors it is to retry.
-	endsByError := l.final || l.deaf && !slices.ContainsFunc(args[l.op+1:], func(arg ssa.Value) bool { return !isNilConst(arg) })
+	endsByError := l.final ||
+		l.deaf && !slices.ContainsFunc(args[l.op+1:], func(arg ssa.Value) bool { return !isNilConst(arg) })
 	return op != nil && !retryloop.AsksToStop(op) && !(endsByError && retryloop.AsksOnce(op)) && l.hasNoContext(args)
 }
 

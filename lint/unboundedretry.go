@@ -67,7 +67,8 @@ func goesOnForEver(retry retryloop.Retry) bool {
 }
 
 // judgement says why nothing ends a retry, and which rules that breaks.
-func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry, network retryloop.Network) (why string, codes []string) {
+func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry,
+	network retryloop.Network) (why string, codes []string) {
 	why, codes = "the loop ends only on success or on a different error", []string{"RL101"}
 	if retry.AtOnce(network) {
 		why, codes = why+", and it retries without a wait", append(codes, "RL103")
@@ -82,7 +83,8 @@ func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry, netwo
 		why, codes = "its time limit is reset on each iteration", append(codes, "RL106")
 	}
 	if cmp := restarted(file, retry); cmp != nil {
-		why, codes = fmt.Sprintf("the counter that is compared at line %d is reset on each iteration", fset.Position(cmp.Pos()).Line), append(codes, "RL106")
+		why, codes = fmt.Sprintf("the counter that is compared at line %d is reset on each iteration",
+			fset.Position(cmp.Pos()).Line), append(codes, "RL106")
 	}
 	if c := retry.DeadCounter; c != nil {
 		why = whyDead(fset, c)
@@ -96,7 +98,8 @@ func judgement(fset *token.FileSet, file *ast.File, retry retryloop.Retry, netwo
 // whyDead says what is wrong with a counter that ends nothing.
 func whyDead(fset *token.FileSet, c *retryloop.Counter) string {
 	if c.Away {
-		return fmt.Sprintf("%q moves away from the limit that it is compared with at line %d", c.Name, fset.Position(c.Pos).Line)
+		return fmt.Sprintf("%q moves away from the limit that it is compared with at line %d", c.Name,
+			fset.Position(c.Pos).Line)
 	}
 	why := fmt.Sprintf("%q is counted", c.Name)
 	if c.Pos.IsValid() {

@@ -57,7 +57,8 @@ var strategies = map[string]struct {
 }
 
 // settingsOf shows the settings of the strategies that have any.
-var settingsOf = map[string]string{"linear": "{increment: 1s}", "exponential": "{base: 2}", "custom": "{delays: [500ms, 2s]}"}
+var settingsOf = map[string]string{"linear": "{increment: 1s}", "exponential": "{base: 2}",
+	"custom": "{delays: [500ms, 2s]}"}
 
 // strategyKeys are the settings of any strategy.
 var strategyKeys = []string{"delay", "initial", "increment", "base", "multiplier", "delays"}

@@ -81,7 +81,8 @@ func (d decoder) binding(e syntax.Entry) Binding {
 			r.Methods = append(r.Methods, d.method(e))
 		}
 	}
-	if !unknown && r.Policy == "" && e.Value.Get("policy") == nil && len(r.Methods) == 0 && e.Value.Written("methods") == nil {
+	if !unknown && r.Policy == "" && e.Value.Get("policy") == nil && len(r.Methods) == 0 &&
+		e.Value.Written("methods") == nil {
 		d.problem(e.At, "P102", "%s is bound to no policy: write policy: NAME", e.Key)
 	}
 	if e.Value.Get("policy") == nil {
@@ -138,8 +139,11 @@ func (d decoder) use(n *syntax.Node, u *Use) {
 		}
 	}
 	d.step(n, u)
-	u.Fallback = d.function(n, "fallback", "the name of a function of the package, or of a method of the same type, with the parameters of what is bound and the error")
-	u.Check = d.function(n, "check", "the name of a function of the package that takes the results of what is bound and returns an error")
+	u.Fallback = d.function(n, "fallback",
+		"the name of a function of the package, or of a method of the same type, with the parameters of what is bound and "+
+			"the error")
+	u.Check = d.function(n, "check",
+		"the name of a function of the package that takes the results of what is bound and returns an error")
 }
 
 // function reads the name of a Go function under key.

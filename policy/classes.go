@@ -36,7 +36,8 @@ type class struct {
 }
 
 // builtinClasses are those of the runtime, in the order of the language.
-var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open", "transient", "any"}
+var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open",
+	"transient", "any"}
 
 var classKeys = []string{"is", "as", "http", "grpc", "pattern", "retryable", "unprocessed", "action"}
 
@@ -91,7 +92,8 @@ func (d decoder) action(n *syntax.Node) (action retry.Action) {
 	if e == nil {
 		return action
 	}
-	actions := map[string]retry.Action{"retry": retry.ActionRetry, "fail": retry.ActionFail, "escalate": retry.ActionEscalate}
+	actions := map[string]retry.Action{"retry": retry.ActionRetry, "fail": retry.ActionFail,
+		"escalate": retry.ActionEscalate}
 	said, known := actions[e.Value.Text]
 	switch {
 	case !known:
@@ -131,7 +133,8 @@ func (d decoder) symbols(e *syntax.Entry) (list []Symbol) {
 		name, ok := item.Value.(string)
 		switch {
 		case !ok || !goSymbol.MatchString(name):
-			d.problem(item.Span, "P102", "%s is not a Go symbol: write it as go doc does, with the import path of its package", quoteShort(item.Text))
+			d.problem(item.Span, "P102", "%s is not a Go symbol: write it as go doc does, with the import path of its package",
+				quoteShort(item.Text))
 		case e.Key == "is" && strings.HasPrefix(name, "*"):
 			d.problem(item.Span, "P102", "is takes variables, and %s is a pointer type: move it to as", quoteShort(name))
 		default:
@@ -152,7 +155,8 @@ func (d decoder) statusCodes(e *syntax.Entry) (list [][2]int) {
 		to, err2 := strconv.Atoi(strings.TrimSpace(high))
 		switch {
 		case err != nil || err2 != nil || from < 100 || to > 599 || from > to:
-			d.problem(item.Span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599", quoteShort(item.Text))
+			d.problem(item.Span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599",
+				quoteShort(item.Text))
 		default:
 			list = append(list, [2]int{from, to})
 		}
@@ -163,15 +167,17 @@ func (d decoder) statusCodes(e *syntax.Entry) (list [][2]int) {
 // grpcNames are the codes of errors, in the order of their numbers from 1:
 // grpc/grpc, doc/statuscodes.md.
 var grpcNames = []string{
-	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
-	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
+	"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
+	"DATA_LOSS", "UNAUTHENTICATED",
 }
 
 func (d decoder) grpcCodes(e *syntax.Entry) (list []Symbol) {
 	for _, item := range d.list(e, "gRPC codes, as [UNAVAILABLE]") {
 		name, ok := item.Value.(string)
 		if !ok || !slices.Contains(grpcNames, name) {
-			d.problem(item.Span, "P102", "%s is not a gRPC code of an error%s", quoteShort(item.Text), didYouMean(strings.ToUpper(item.Text), grpcNames))
+			d.problem(item.Span, "P102", "%s is not a gRPC code of an error%s", quoteShort(item.Text),
+				didYouMean(strings.ToUpper(item.Text), grpcNames))
 			continue
 		}
 		list = append(list, Symbol{name, posOf(item.Span)})
@@ -191,7 +197,9 @@ func (d decoder) pattern(e *syntax.Entry) *regexp.Regexp {
 		return nil
 	}
 	if re.MatchString("") {
-		d.problem(e.Value.Span, "P709", "%s matches the empty text, and with it every error: write what the text of the error contains, or use the class any", quoteShort(text))
+		d.problem(e.Value.Span, "P709",
+			"%s matches the empty text, and with it every error: write what the text of the error contains, or use the class "+
+				"any", quoteShort(text))
 		return nil
 	}
 	return re
@@ -200,11 +208,13 @@ func (d decoder) pattern(e *syntax.Entry) *regexp.Regexp {
 // classes reads a list of classes.
 func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 	if !e.Value.IsList() {
-		d.problem(e.Value.Span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.Key,
+			kindOf(e.Value))
 		return nil, false
 	}
 	if len(e.Value.Items) == 0 && e.Key == "retry_on" {
-		d.problem(e.Value.Span, "P108", "retry_on is empty, so nothing is retried: list error classes, remove it for all errors, or write max_attempts: 1")
+		d.problem(e.Value.Span, "P108",
+			"retry_on is empty, so nothing is retried: list error classes, remove it for all errors, or write max_attempts: 1")
 		return nil, false
 	}
 	var list []class

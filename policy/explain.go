@@ -35,7 +35,8 @@ func (p *Policy) Explain(w io.Writer, file string) {
 		case s.key == "per_error":
 			for _, o := range p.PerError {
 				_, first, _ := o.Bounds(1, 0)
-				line(rules.PerError(o.Class), attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(first)+", "+o.Backoff.String())
+				line(rules.PerError(o.Class),
+					attemptsText(o.MaxAttempts)+" attempts, first delay "+duration.Format(first)+", "+o.Backoff.String())
 			}
 		case s.show != nil && (s.hidden == nil || !s.hidden(p)):
 			line(s.key, s.show(p))
@@ -116,7 +117,8 @@ func (p *Policy) schedule(w io.Writer) {
 			return
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t\n", k+1,
-			duration.Format(least), duration.Format(base), duration.Format(greatest), duration.Format(waited), duration.Format(most))
+			duration.Format(least), duration.Format(base), duration.Format(greatest), duration.Format(waited),
+			duration.Format(most))
 	}
 	table.Flush()
 	if p.MaxAttempts != retry.Unlimited {
@@ -208,7 +210,8 @@ func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total ti
 	// It counts from the first failure, and the last attempt may start at its end.
 	if sum := saturated(saturated(one, p.MaxElapsed), one); one > 0 && p.MaxElapsed > 0 && (parts == "" || sum < total) {
 		total, final = sum, true
-		parts = fmt.Sprintf("a first attempt of %s, max_elapsed %s, and a last attempt of %[1]s", duration.Format(one), duration.Format(p.MaxElapsed))
+		parts = fmt.Sprintf("a first attempt of %s, max_elapsed %s, and a last attempt of %[1]s", duration.Format(one),
+			duration.Format(p.MaxElapsed))
 	}
 	if counted && one > 0 && int64(one) <= (1<<62)/int64(calls) {
 		if sum := saturated(waits, time.Duration(calls)*one); parts == "" || sum < total {

@@ -39,14 +39,19 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 		return nil
 	}
 	r.problems = slices.DeleteFunc(r.problems, func(p Problem) bool { return ignored(ignores, p) })
-	failed := slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Severity == rules.Error && !suppressible.MatchString(p.Rule) })
+	failed := slices.ContainsFunc(r.problems, func(p Problem) bool {
+		return p.Severity == rules.Error && !suppressible.MatchString(p.Rule)
+	})
 	for _, ig := range ignores {
 		meant := strings.ToUpper(strings.TrimRight(ig.rule, ",;:."))
 		switch {
 		case !suppressible.MatchString(ig.rule) && suppressible.MatchString(meant):
-			r.problem(ig.at, "P002", "%s is not one rule: write # retrygen:ignore %s and the reason, in one comment for each rule", quoteShort(ig.rule), meant)
+			r.problem(ig.at, "P002",
+				"%s is not one rule: write # retrygen:ignore %s and the reason, in one comment for each rule", quoteShort(ig.rule),
+				meant)
 		case !suppressible.MatchString(ig.rule):
-			r.problem(ig.at, "P002", "only P2… to P8…, P913 and P914 can be ignored: write # retrygen:ignore P405 and the reason")
+			r.problem(ig.at, "P002",
+				"only P2… to P8…, P913 and P914 can be ignored: write # retrygen:ignore P405 and the reason")
 		case ig.reason == "":
 			r.problem(ig.at, "P002", "this ignore has no reason: after %s write why the policy is right", ig.rule)
 		case judgedWithGo.MatchString(ig.rule):
@@ -114,7 +119,8 @@ func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
 			alone = nil
 		}
 		if m := ignoreText.FindStringSubmatchIndex(c.Text); m != nil {
-			ig := &ignore{at: syntax.Span{Line: n, Col: c.Start - start + m[2] + 1, Width: m[3] - m[2]}, on: Pos{Line: n}, rule: c.Text[m[4]:m[5]], reason: c.Text[m[6]:m[7]]}
+			ig := &ignore{at: syntax.Span{Line: n, Col: c.Start - start + m[2] + 1, Width: m[3] - m[2]}, on: Pos{Line: n},
+				rule: c.Text[m[4]:m[5]], reason: c.Text[m[6]:m[7]]}
 			list = append(list, ig)
 			if only {
 				alone = append(alone, ig)

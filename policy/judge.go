@@ -94,11 +94,13 @@ func (d decoder) countsOutsideGroups(root *syntax.Node, f *File) {
 			switch {
 			case budget == "":
 			case b.Group.Name == "":
-				d.problem(e.At, "P102", "budget %s of policy %s counts the retries of a job: bind %s in a group with that budget", budget, use.Policy, b.Symbol)
+				d.problem(e.At, "P102", "budget %s of policy %s counts the retries of a job: bind %s in a group with that budget",
+					budget, use.Policy, b.Symbol)
 			case !slices.ContainsFunc(f.Groups, func(g Group) bool {
 				return g.Name == b.Group.Name && g.Budget != nil && g.Budget.Name == budget
 			}):
-				d.problem(e.At, "P102", "policy %s has budget %s, but group %s has not: write budget: %s there", use.Policy, budget, b.Group.Name, budget)
+				d.problem(e.At, "P102", "policy %s has budget %s, but group %s has not: write budget: %s there", use.Policy, budget,
+					b.Group.Name, budget)
 			}
 		}
 	}
@@ -130,7 +132,9 @@ func (d decoder) countsUnbound(resolved []resolution, f *File) {
 		if own, ok := r.own.values["budget"]; ok {
 			at = own.at
 		}
-		d.problem(at, "P102", "budget %s of policy %s counts the retries of a job, but nothing is bound to %s: bind it in a group with that budget", budget, r.entry.Key, r.entry.Key)
+		d.problem(at, "P102",
+			"budget %s of policy %s counts the retries of a job, but nothing is bound to %s: bind it in a group with that "+
+				"budget", budget, r.entry.Key, r.entry.Key)
 	}
 }
 

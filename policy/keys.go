@@ -16,16 +16,19 @@ var elsewhere = map[string]string{
 	"timeouts":         "time limits by scope are written scopes: {step: {timeout: 15m}}",
 	"timeout_override": "write timeout under the policy, as timeout: 15m",
 	"steps":            "steps belong to a workflow: write a policy under policies, and bind it to what runs the step",
-	"map":              "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
-	"reduce":           "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
-	"mode":             "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
-	"name":             "a policy file has no name of its own: policies are named under policies",
-	"error_policy":     "put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
-	"retry_config":     "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
-	"retry":            "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
-	"retryPolicy":      "this is gRPC's: write policies: {call: {max_attempts: 4, initial_delay: 100ms}}",
-	"methodConfig":     "this is gRPC's: write policies and bind",
-	"hedge":            "hedging is not part of the language",
+	"map": "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: " +
+		"{max_attempts: 5}}",
+	"reduce": "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: " +
+		"{max_attempts: 5}}",
+	"mode": "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: " +
+		"{max_attempts: 5}}",
+	"name":         "a policy file has no name of its own: policies are named under policies",
+	"error_policy": "put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
+	"retry_config": "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
+	"retry":        "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
+	"retryPolicy":  "this is gRPC's: write policies: {call: {max_attempts: 4, initial_delay: 100ms}}",
+	"methodConfig": "this is gRPC's: write policies and bind",
+	"hedge":        "hedging is not part of the language",
 }
 
 // retryWords count retries in some systems and attempts in others.
@@ -78,7 +81,8 @@ func (r reporter) misplaced(e *syntax.Entry, where string) string {
 		}
 	case "policy", "per_error":
 		strategies := map[string]string{
-			"base": "exponential: {base: ", "multiplier": "exponential: {base: ", "increment": "linear: {increment: ", "delays": "custom: {delays: ",
+			"base": "exponential: {base: ", "multiplier": "exponential: {base: ", "increment": "linear: {increment: ",
+			"delays": "custom: {delays: ",
 		}
 		switch {
 		case strategies[e.Key] != "":

@@ -20,7 +20,8 @@ func TestLanguage(t *testing.T) {
 			t.Errorf("%s is described twice", r.ID)
 		}
 		_, problems := policy.Check("retry.yaml", []byte(r.Wrong+"\n"))
-		if !slices.Contains(needGo, r.ID) && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID && p.Severity == r.Severity }) {
+		if !slices.Contains(needGo, r.ID) &&
+			!slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID && p.Severity == r.Severity }) {
 			t.Errorf("%s: the wrong example gives %v", r.ID, problems)
 		}
 		_, problems = policy.Check("retry.yaml", []byte(r.Right+"\n"))

@@ -59,7 +59,8 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 	for _, o := range p.PerError {
 		field := rules.PerError(o.Class)
 		if l := l.maxAttempts; o.MaxAttempts != p.MaxAttempts {
-			over(field, l.value > 0 && o.MaxAttempts > l.value, attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value), l.at.Line)
+			over(field, l.value > 0 && o.MaxAttempts > l.value, attemptsText(o.MaxAttempts)+" attempts", strconv.Itoa(l.value),
+				l.at.Line)
 		}
 		if l := l.maxDelay; o.MaxDelay != p.MaxDelay {
 			over(field, passes(o.MaxDelay, l), "max_delay "+orNone(o.MaxDelay), duration.Format(l.value), l.at.Line)
@@ -73,7 +74,8 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 		has   time.Duration
 		limit option[time.Duration]
 	}{
-		{"max_delay", p.MaxDelay, l.maxDelay}, {"delay_budget", p.DelayBudget, l.delayBudget}, {"timeout", p.Timeout, l.timeout},
+		{"max_delay", p.MaxDelay, l.maxDelay}, {"delay_budget", p.DelayBudget, l.delayBudget},
+		{"timeout", p.Timeout, l.timeout},
 	} {
 		if c.field == "timeout" && p.Scope != "" && c.has > 0 && r.merged.values["timeout"].value == nil {
 			continue // the scope's own: see scopesWithin

@@ -67,7 +67,8 @@ func (b *Binding) MethodFor(name string) (best, tie *Method) {
 func (d decoder) method(e syntax.Entry) Method {
 	m := Method{Name: e.Key, Pos: posOf(e.At)}
 	if !token.IsIdentifier(strings.ReplaceAll(e.Key, "*", "x")) {
-		d.problem(e.At, "P904", "%s is not the name of a method: write it as Get, or a pattern such as Get*", quoteShort(e.Key))
+		d.problem(e.At, "P904", "%s is not the name of a method: write it as Get, or a pattern such as Get*",
+			quoteShort(e.Key))
 	}
 	if !e.Value.IsMap() {
 		m.Policy = d.policyName(e.Value, true)

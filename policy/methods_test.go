@@ -45,7 +45,8 @@ func TestMethodFor(t *testing.T) {
 		}
 		best, tie := test.binding.MethodFor(test.name)
 		if nameOf(best) != test.best || nameOf(tie) != test.tie {
-			t.Errorf("%s of %v: got %q, tie %q, want %q, tie %q", test.name, test.binding.Methods, nameOf(best), nameOf(tie), test.best, test.tie)
+			t.Errorf("%s of %v: got %q, tie %q, want %q, tie %q", test.name, test.binding.Methods, nameOf(best), nameOf(tie),
+				test.best, test.tie)
 		}
 	}
 }

@@ -102,14 +102,16 @@ func (d *drawing) attempt(i int, s start) {
 	y := pictureTop + i*pictureRow
 	fmt.Fprintf(d, `<text class="label" x="%d" y="%d" text-anchor="end">attempt %d</text>`+"\n", pictureLeft-12, y+15, i+1)
 	least, base, greatest := d.x(s.least), d.x(s.base), d.x(s.greatest)
-	fmt.Fprintf(d, `<rect class="band" x="%.1f" y="%d" width="%.1f" height="16" rx="3"><title>%s to %s</title></rect>`+"\n",
+	fmt.Fprintf(d,
+		`<rect class="band" x="%.1f" y="%d" width="%.1f" height="16" rx="3"><title>%s to %s</title></rect>`+"\n",
 		least, y+2, max(greatest-least, 2), duration.Format(s.least), duration.Format(s.greatest))
 	fmt.Fprintf(d, `<circle class="base" cx="%.1f" cy="%d" r="4"/>`+"\n", base, y+10)
 	anchor, x := "start", greatest+8
 	if x > pictureLeft+pictureWidth-60 {
 		anchor, x = "end", least-8
 	}
-	fmt.Fprintf(d, `<text class="time" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", x, y+15, anchor, duration.Format(s.base))
+	fmt.Fprintf(d, `<text class="time" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", x, y+15, anchor,
+		duration.Format(s.base))
 }
 
 // limit draws a limit on the time of the call.
@@ -143,7 +145,8 @@ text.limit { fill: #ff7b72 }
 func (d *drawing) write(w io.Writer, name string) error {
 	name = html.EscapeString(name)
 	width := pictureLeft + pictureWidth + pictureRight
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label="schedule of policy %[3]s">
+	_, err := fmt.Fprintf(w,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label="schedule of policy %[3]s">
 <style>%[4]s</style>
 <text class="title" x="%[5]d" y="24">policy %[3]s: when each attempt begins</text>
 <text x="%[5]d" y="42">the band is what jitter allows, the dot the delay without jitter; attempts take no time here</text>

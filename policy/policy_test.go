@@ -143,7 +143,8 @@ policies:
 			},
 			RetryOn: []retry.Class{"pattern:busy"},
 		},
-		{Name: "resets", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 2, MaxDelay: 30 * time.Second}},
+		{Name: "resets",
+			Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 2, MaxDelay: 30 * time.Second}},
 	}
 	for i, p := range file.Policies {
 		for _, c := range p.Classes {
@@ -272,14 +273,16 @@ func TestHostile(t *testing.T) {
 		"misspelt":     head + lines("  p%d: {max_atempts: %d}", 10_000),
 		"no such":      head + lines("  p%d: {extends: q%d}", 10_000),
 		"unused":       head + "breakers:\n" + lines("  b%d: {} # %d", 5000),
-		"classes":      head + lines("  p%d: {retry_on: [e%[1]d]} # %[2]d", 400) + "errors:\n" + lines("  e%d: {pattern: x%d}", 401),
-		"laughs":       laughs.String(),
-		"merges":       merges.String(),
-		"large":        "version: 1\nx-a: " + strings.Repeat("x", 10<<20),
-		"flow":         "version: 1\nx-a: " + strings.Repeat("[", 20000),
-		"attempts":     "version: 1\npolicies: {p: {max_attempts: 2147483647, initial_delay: 1ns, max_delay: 1ns, timeout: 100h}}",
-		"long line":    "version: 1\npolicies: {" + strings.Repeat("pp: {max_atempts: 1}, ", 1000) + "}",
-		"long digit":   "version: 1\npolicies: {p: {timeout: " + strings.Repeat("9", 100000) + "s}}",
+		"classes": head + lines("  p%d: {retry_on: [e%[1]d]} # %[2]d", 400) + "errors:\n" +
+			lines("  e%d: {pattern: x%d}", 401),
+		"laughs": laughs.String(),
+		"merges": merges.String(),
+		"large":  "version: 1\nx-a: " + strings.Repeat("x", 10<<20),
+		"flow":   "version: 1\nx-a: " + strings.Repeat("[", 20000),
+		"attempts": "version: 1\npolicies: {p: {max_attempts: 2147483647, initial_delay: 1ns, max_delay: 1ns, timeout: " +
+			"100h}}",
+		"long line":  "version: 1\npolicies: {" + strings.Repeat("pp: {max_atempts: 1}, ", 1000) + "}",
+		"long digit": "version: 1\npolicies: {p: {timeout: " + strings.Repeat("9", 100000) + "s}}",
 	} {
 		file, problems := policy.Check("f", []byte(text))
 		checkProblems(t, []byte(text), file, problems)
@@ -307,7 +310,8 @@ func BenchmarkCheck1000(b *testing.B) {
 		var text bytes.Buffer
 		text.WriteString("version: 1\npolicies:\n")
 		for i := range 1000 {
-			text.WriteString("  p" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676)) + line)
+			text.WriteString("  p" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) +
+				string(rune('a'+i/676)) + line)
 		}
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(text.Len()))
@@ -320,6 +324,9 @@ func BenchmarkCheck1000(b *testing.B) {
 		})
 	}
 	bench("lines", ": {max_attempts: 4, timeout: 20s}\n")
-	bench("full", ": {description: a policy, max_attempts: 4, backoff: {exponential: {base: 2}}, initial_delay: 200ms, max_delay: 10s, "+
-		"jitter: full, delay_budget: 30s, max_elapsed: 90s, attempt_timeout: 5s, timeout: 2m, retry_on: [network, timeout], abort_on: [rate_limit]}\n")
+	bench("full",
+		": {description: a policy, max_attempts: 4, backoff: {exponential: {base: 2}}, initial_delay: 200ms, max_delay: "+
+			"10s, "+
+			"jitter: full, delay_budget: 30s, max_elapsed: 90s, attempt_timeout: 5s, timeout: 2m, retry_on: [network, "+
+			"timeout], abort_on: [rate_limit]}\n")
 }

@@ -45,7 +45,8 @@ func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
 	}
 	for _, e := range e.Value.Entries {
 		if !policyName.MatchString(e.Key) {
-			d.problem(e.At, "P102", "the name %s is not valid: use lower-case letters, digits and _, and begin with a letter", quoteShort(e.Key))
+			d.problem(e.At, "P102", "the name %s is not valid: use lower-case letters, digits and _, and begin with a letter",
+				quoteShort(e.Key))
 			continue
 		}
 		list = append(list, e)
@@ -130,11 +131,13 @@ func (d decoder) from(n *syntax.Node) Symbol {
 	}
 	name, ok := e.Value.Value.(string)
 	if !ok || !symbolName.MatchString(name) || strings.HasPrefix(name, "*") {
-		d.problem(e.Value.Span, "P102", "from is a Go variable with the import path of its package, as example.com/api.Breaker, not %s", kindOf(e.Value))
+		d.problem(e.Value.Span, "P102",
+			"from is a Go variable with the import path of its package, as example.com/api.Breaker, not %s", kindOf(e.Value))
 	}
 	for _, other := range n.Entries {
 		if other.Key != "from" {
-			d.problem(other.At, "P102", "%s is a setting of the Go variable %s: set it there, or remove from", other.Key, quoteShort(name))
+			d.problem(other.At, "P102", "%s is a setting of the Go variable %s: set it there, or remove from", other.Key,
+				quoteShort(name))
 			break
 		}
 	}
@@ -190,7 +193,9 @@ func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 		switch {
 		case b.From.Name != "":
 		case counts != nil && shares != nil:
-			d.problem(shares.At, "P102", "a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst, shared): %s and %s do not go together", counts.Key, shares.Key)
+			d.problem(shares.At, "P102",
+				"a budget counts (retries, per_unit, ceiling) or shares (ratio, min_per_second, burst, shared): %s and %s do "+
+					"not go together", counts.Key, shares.Key)
 		case counts != nil:
 			b.Count = d.countBudget(e)
 		case shares != nil:
@@ -219,7 +224,9 @@ func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
 		*to = v
 	}
 	read("ratio", "a share of successes above 0, up to 1", func(v float64) bool { return v > 0 && v <= 1 }, &p.Ratio)
-	read("min_per_second", "a number of retries from 0", func(v float64) bool { return v >= 0 && v <= 1e6 }, &p.MinPerSecond)
+	read("min_per_second", "a number of retries from 0", func(v float64) bool {
+		return v >= 0 && v <= 1e6
+	}, &p.MinPerSecond)
 	read("burst", "a number of retries from 1", func(v float64) bool { return v >= 1 && v <= 1e6 }, &p.Burst)
 	if at := e.Value.Get("min_per_second"); at != nil && !at.Value.IsNull() && p.MinPerSecond == 0 {
 		p.MinPerSecond = retry.NoRefill
@@ -249,7 +256,8 @@ func (d decoder) retries(e *syntax.Entry) (int, bool) {
 	case "none":
 		return job.NoRetries, true
 	case int64(0):
-		d.problem(e.Value.Span, "P806", "%s: 0 means the default in other systems: write none for no retries, or a number from 1", e.Key)
+		d.problem(e.Value.Span, "P806",
+			"%s: 0 means the default in other systems: write none for no retries, or a number from 1", e.Key)
 		return 0, false
 	}
 	return d.whole(e, 1, ", or none")
@@ -293,7 +301,8 @@ func (d decoder) bestEffort(n *syntax.Node) *job.BestEffort {
 	b.Deadline = one(d, n, d.bestEffortDeadline, "deadline").value
 	b.CheckEvery = one(d, n, d.aboveZero, "check_every").value
 	if e := n.Get("late"); e != nil && !e.Value.IsNull() {
-		late := map[string]job.Late{"log_only": job.LateLog, "log": job.LateLog, "update_result": job.LateUpdate, "update": job.LateUpdate}
+		late := map[string]job.Late{"log_only": job.LateLog, "log": job.LateLog, "update_result": job.LateUpdate,
+			"update": job.LateUpdate}
 		l, ok := late[e.Value.Text]
 		if !ok {
 			d.problem(e.Value.Span, "P102", "late is log_only or update_result, not %s", kindOf(e.Value))
@@ -310,7 +319,8 @@ func (d decoder) bestEffort(n *syntax.Node) *job.BestEffort {
 func (d decoder) bestEffortDeadline(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.aboveZero(e)
 	if ok && value > job.MaxDeadline {
-		d.problem(e.Value.Span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value), duration.Format(job.MaxDeadline))
+		d.problem(e.Value.Span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value),
+			duration.Format(job.MaxDeadline))
 		return 0, false
 	}
 	return value, ok

@@ -82,7 +82,8 @@ func formVector(t *testing.T, input json.RawMessage, want struct {
 	if p.Backoff.String() != want.Strategy {
 		t.Errorf("strategy %v, want %v", p.Backoff, want.Strategy)
 	}
-	if want.Initial != 0 && p.InitialDelay != want.Initial || want.Max != 0 && p.MaxDelay != want.Max || want.Attempts != 0 && p.MaxAttempts != want.Attempts {
+	if want.Initial != 0 && p.InitialDelay != want.Initial || want.Max != 0 && p.MaxDelay != want.Max ||
+		want.Attempts != 0 && p.MaxAttempts != want.Attempts {
 		t.Errorf("got %+v, want %+v", p, want)
 	}
 	var delays []string
@@ -164,7 +165,8 @@ func breakerVector(t *testing.T, _ struct{}, want struct {
 }) {
 	settings := fmt.Sprintf("failures: %d, successes: %d, open_for: %s, half_open_calls: %d",
 		want.Failures, want.Successes, want.OpenFor, want.Calls)
-	file, problems := policy.Check("retry.yaml", []byte("version: 1\npolicies: {p: {breaker: b}}\nbreakers: {b: {"+settings+"}}\n"))
+	file, problems := policy.Check("retry.yaml",
+		[]byte("version: 1\npolicies: {p: {breaker: b}}\nbreakers: {b: {"+settings+"}}\n"))
 	if file == nil || len(file.Breakers) != 1 {
 		t.Fatalf("%v", problems)
 	}
@@ -216,7 +218,8 @@ func overrideVector(t *testing.T, in struct {
 	Lint      string
 }) {
 	scope := scopes(t)[in.Scope]
-	text := fmt.Appendf(nil, "version: 1\nscopes: {s: {timeout: %s, hard_limit: %s}}\npolicies: {p: {scope: s, timeout: %dms}}\n",
+	text := fmt.Appendf(nil,
+		"version: 1\nscopes: {s: {timeout: %s, hard_limit: %s}}\npolicies: {p: {scope: s, timeout: %dms}}\n",
 		duration.Format(scope.Timeout), duration.Format(scope.HardLimit), in.Override)
 	_, problems := policy.Check("retry.yaml", text)
 	refused := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == "P403" })

@@ -265,15 +265,19 @@ func TestEscalate(t *testing.T) {
 			probes []Sample
 			want   BreakerState
 		}{
-			"off":     {BreakerPolicy{}, []Sample{SampleFailure, SampleFailure, SampleFailure, SampleFailure, SampleFailure, SampleFailure}, StateOpen},
+			"off": {BreakerPolicy{},
+				[]Sample{SampleFailure, SampleFailure, SampleFailure, SampleFailure, SampleFailure, SampleFailure}, StateOpen},
 			"below":   {BreakerPolicy{EscalateAfter: 6}, []Sample{SampleFailure, SampleFailure}, StateOpen},
 			"reached": {BreakerPolicy{EscalateAfter: 6}, []Sample{SampleFailure, SampleFailure, SampleFailure}, StateEscalated},
 			"closed between": {
-				BreakerPolicy{EscalateAfter: 6}, []Sample{SampleFailure, SampleSuccess, SampleFailure, SampleFailure, SampleFailure}, StateOpen,
+				BreakerPolicy{EscalateAfter: 6},
+				[]Sample{SampleFailure, SampleSuccess, SampleFailure, SampleFailure, SampleFailure}, StateOpen,
 			},
-			"neutral between": {BreakerPolicy{EscalateAfter: 5}, []Sample{SampleNeutral, SampleFailure, SampleNeutral, SampleFailure}, StateEscalated},
+			"neutral between": {BreakerPolicy{EscalateAfter: 5},
+				[]Sample{SampleNeutral, SampleFailure, SampleNeutral, SampleFailure}, StateEscalated},
 			"half of two": {
-				BreakerPolicy{EscalateAfter: 5, Successes: 2}, []Sample{SampleFailure, SampleSuccess, SampleFailure}, StateEscalated,
+				BreakerPolicy{EscalateAfter: 5, Successes: 2}, []Sample{SampleFailure, SampleSuccess, SampleFailure},
+				StateEscalated,
 			},
 			"before it opens":  {BreakerPolicy{EscalateAfter: 3}, nil, StateEscalated},
 			"by a rate, early": {BreakerPolicy{EscalateAfter: 3, FailureRate: 1, MinCalls: 3}, nil, StateEscalated},
@@ -375,7 +379,8 @@ func TestRestoreOfNoState(t *testing.T) {
 func TestSaveOfClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := opened(t, BreakerPolicy{})
-		if got, want := b.Save(), (BreakerSnapshot{State: StateOpen, Failures: 3, OpenUntil: time.Now().Add(30 * time.Second)}); !reflect.DeepEqual(got, want) {
+		if got, want := b.Save(), (BreakerSnapshot{State: StateOpen, Failures: 3,
+			OpenUntil: time.Now().Add(30 * time.Second)}); !reflect.DeepEqual(got, want) {
 			t.Errorf("open: %+v, want %+v", got, want)
 		}
 		time.Sleep(31 * time.Second)
@@ -415,7 +420,8 @@ func TestSnapshotJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"state":"ajar"}`), &s); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	for state, want := range map[BreakerState]string{4: "BreakerState(4) is not", 9: "BreakerState(9) is not a state of a breaker"} {
+	for state, want := range map[BreakerState]string{4: "BreakerState(4) is not",
+		9: "BreakerState(9) is not a state of a breaker"} {
 		_, err := json.Marshal(BreakerSnapshot{State: state})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -107,7 +107,8 @@ func TestSampleOfFailure(t *testing.T) {
 func FuzzBreakerSnapshot(f *testing.F) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	f.Add([]byte(`{"state":"open","failures":3,"open_until":"2026-01-02T03:04:35Z"}`), uint8(0))
-	f.Add([]byte(`{"state":"half-open","generation":7,"probes":[{"generation":7,"probe":4,"started":"2026-01-02T03:04:05Z"}],"last_probe":4}`), uint8(1))
+	f.Add([]byte(
+		`{"state":"half-open","generation":7,"probes":[{"generation":7,"probe":4,"started":"2026-01-02T03:04:05Z"}],"last_probe":4}`), uint8(1))
 	f.Add([]byte(`{"generation":1,"window_from":"2026-01-02T03:04:05Z","window":[[3,1,0],[0,0,0]]}`), uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, sample uint8) {
 		var s BreakerSnapshot

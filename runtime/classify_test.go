@@ -278,7 +278,8 @@ func TestNeutralSamples(t *testing.T) {
 			t.Errorf("status %d is sample %v, want %v", status, got, want)
 		}
 	}
-	blamesCaller := map[code]bool{1: true, 3: true, 5: true, 6: true, 7: true, 9: true, 10: true, 11: true, 12: true, 16: true}
+	blamesCaller := map[code]bool{1: true, 3: true, 5: true, 6: true, 7: true, 9: true, 10: true, 11: true, 12: true,
+		16: true}
 	for c := code(1); c <= 16; c++ {
 		if got := sampleOf(&Policy{GRPC: grpcCode}, &b, c); (got == SampleNeutral) != blamesCaller[c] {
 			t.Errorf("code %d is sample %v", c, got)
@@ -578,10 +579,12 @@ func TestJudge(t *testing.T) {
 		status map[int]verdict
 	}{
 		{"no classes", Policy{}, map[int]verdict{
-			399: retriedError, 400: permanentError, 401: escalatedError, 402: retriedError, 403: escalatedError, 404: permanentError,
+			399: retriedError, 400: permanentError, 401: escalatedError, 402: retriedError, 403: escalatedError,
+			404: permanentError,
 			405: retriedError, 421: retriedError, 422: permanentError, 423: retriedError,
 		}},
-		{"server_error", server, map[int]verdict{499: permanentError, 500: retriedError, 599: retriedError, 600: permanentError}},
+		{"server_error", server,
+			map[int]verdict{499: permanentError, 500: retriedError, 599: retriedError, 600: permanentError}},
 		{"rate_limit", rate, map[int]verdict{428: permanentError, 429: retriedError, 430: permanentError}},
 		{"a class", only(class(ActionDefault, [2]int{410, 412})), map[int]verdict{
 			409: permanentError, 410: retriedError, 412: retriedError, 413: permanentError,
@@ -590,7 +593,8 @@ func TestJudge(t *testing.T) {
 			Classes: []ErrorClass{{Class: "other", HTTP: [][2]int{{500, 500}}}, {Class: "mine", HTTP: [][2]int{{503, 503}}}},
 			RetryOn: []Class{"mine"},
 		}, map[int]verdict{500: permanentError, 503: retriedError}},
-		{"retry", class(ActionRetry, [2]int{400, 499}), map[int]verdict{400: retriedError, 401: retriedError, 403: retriedError}},
+		{"retry", class(ActionRetry, [2]int{400, 499}),
+			map[int]verdict{400: retriedError, 401: retriedError, 403: retriedError}},
 		{"fail", class(ActionFail, [2]int{401, 503}), map[int]verdict{
 			401: permanentError, 403: permanentError, 503: permanentError, 504: retriedError,
 		}},

@@ -29,7 +29,8 @@ func TestPassedDeadlineIsTheEnd(t *testing.T) {
 		return 0, os.ErrDeadlineExceeded
 	})
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Reason != ErrDeadline || !errors.Is(err, os.ErrDeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+	if !ok || e.Reason != ErrDeadline || !errors.Is(err, os.ErrDeadlineExceeded) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want reason %q", err, ErrDeadline)
 	}
 	if calls != 1 || breaker.State() != StateClosed {
@@ -71,7 +72,8 @@ func TestRefusalOfInnerBreaker(t *testing.T) {
 		attempts int
 	}{
 		{"not named", Policy{Name: "outer", Nested: true, Schedule: Schedule{InitialDelay: None}}, 1},
-		{"named", Policy{Name: "outer", Nested: true, Schedule: Schedule{InitialDelay: None}, RetryOn: []Class{ClassBreakerOpen}}, 3},
+		{"named",
+			Policy{Name: "outer", Nested: true, Schedule: Schedule{InitialDelay: None}, RetryOn: []Class{ClassBreakerOpen}}, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			outer := NewBreaker(BreakerPolicy{Name: "outer", Failures: 1})

@@ -35,35 +35,45 @@ func TestBounds(t *testing.T) {
 		{"infinite base, no cap", Schedule{Base: math.Inf(1), MaxDelay: None}, 2, 0, forever, forever, forever, forever},
 		{"linear", Schedule{Backoff: BackoffLinear, Increment: 2 * s}, 3, 0, 5 * s, 5 * s, 5 * s, 5 * s},
 		{"linear, negative", Schedule{Backoff: BackoffLinear, Increment: -2 * s}, 3, 0, s, s, s, s},
-		{"linear, saturated sum", Schedule{Backoff: BackoffLinear, Increment: forever, MaxDelay: None}, 2, 0, forever, forever, forever, forever},
-		{"linear, saturated product", Schedule{Backoff: BackoffLinear, Increment: forever, MaxDelay: None}, 3, 0, forever, forever, forever, forever},
-		{"linear, product above 2^64", Schedule{Backoff: BackoffLinear, Increment: 1 << 62, MaxDelay: None}, 5, 0, forever, forever, forever, forever},
-		{"linear, product of 2^63", Schedule{Backoff: BackoffLinear, Increment: 1 << 62, MaxDelay: None}, 3, 0, forever, forever, forever, forever},
+		{"linear, saturated sum", Schedule{Backoff: BackoffLinear, Increment: forever, MaxDelay: None}, 2, 0, forever,
+			forever, forever, forever},
+		{"linear, saturated product", Schedule{Backoff: BackoffLinear, Increment: forever, MaxDelay: None}, 3, 0, forever,
+			forever, forever, forever},
+		{"linear, product above 2^64", Schedule{Backoff: BackoffLinear, Increment: 1 << 62, MaxDelay: None}, 5, 0, forever,
+			forever, forever, forever},
+		{"linear, product of 2^63", Schedule{Backoff: BackoffLinear, Increment: 1 << 62, MaxDelay: None}, 3, 0, forever,
+			forever, forever, forever},
 		{"Fibonacci", Schedule{Backoff: BackoffFibonacci}, 6, 0, 8 * s, 8 * s, 8 * s, 8 * s},
-		{"Fibonacci, saturated", Schedule{Backoff: BackoffFibonacci, InitialDelay: 1, MaxDelay: None}, 94, 0, forever, forever, forever, forever},
+		{"Fibonacci, saturated", Schedule{Backoff: BackoffFibonacci, InitialDelay: 1, MaxDelay: None}, 94, 0, forever,
+			forever, forever, forever},
 		{"custom", Schedule{Backoff: BackoffCustom, Delays: []time.Duration{5 * s, 7 * s}}, 2, 0, 7 * s, 7 * s, 7 * s, 7 * s},
 		{"custom, negative", Schedule{Backoff: BackoffCustom, Delays: []time.Duration{-5}}, 1, 0, 0, 0, 0, 0},
 		{"custom, 0", Schedule{Backoff: BackoffCustom, Delays: []time.Duration{0}}, 1, 0, 0, 0, 0, 0},
-		{"custom, past the end", Schedule{Backoff: BackoffCustom, Delays: []time.Duration{5 * s}}, 2, 0, 30 * s, 30 * s, 30 * s, 30 * s},
+		{"custom, past the end", Schedule{Backoff: BackoffCustom, Delays: []time.Duration{5 * s}}, 2, 0, 30 * s, 30 * s,
+			30 * s, 30 * s},
 		{"no such strategy", Schedule{Backoff: 9}, 1, 0, 30 * s, 30 * s, 30 * s, 30 * s},
 
 		{"full", Schedule{Jitter: JitterFull}, 2, 0, 0, 2 * s, 2 * s, s},
 		{"equal", Schedule{Jitter: JitterEqual}, 2, 0, s, 2 * s, 2 * s, 1500 * ms},
 		{"proportional", Schedule{Jitter: JitterProportional}, 1, 0, 700 * ms, s, 1300 * ms, s},
-		{"proportional, by a factor", Schedule{Jitter: JitterProportional, JitterFactor: 0.5}, 1, 0, 500 * ms, s, 1500 * ms, s},
+		{"proportional, by a factor", Schedule{Jitter: JitterProportional, JitterFactor: 0.5}, 1, 0, 500 * ms, s, 1500 * ms,
+			s},
 		{"proportional, factor above 1", Schedule{Jitter: JitterProportional, JitterFactor: 3}, 1, 0, 0, s, 4 * s, 2 * s},
 		{"proportional, cut at the cap", Schedule{Jitter: JitterProportional, MaxDelay: s}, 1, 0, 700 * ms, s, s, 850 * ms},
 		{"additive", Schedule{Jitter: JitterAdditive}, 1, 0, s, s, 1500 * ms, 1250 * ms},
 		{"additive, negative factor", Schedule{Jitter: JitterAdditive, JitterFactor: -1}, 1, 0, s, s, s, s},
 		{"additive, cut at the cap", Schedule{Jitter: JitterAdditive, MaxDelay: s}, 1, 0, s, s, s, s},
-		{"additive, saturated", Schedule{Jitter: JitterAdditive, InitialDelay: forever, MaxDelay: None}, 1, 0, forever, forever, forever, forever},
+		{"additive, saturated", Schedule{Jitter: JitterAdditive, InitialDelay: forever, MaxDelay: None}, 1, 0, forever,
+			forever, forever, forever},
 		{"no such jitter", Schedule{Jitter: 9}, 1, 0, s, s, s, s},
-		{"the widest band", Schedule{Jitter: JitterFull, InitialDelay: forever, MaxDelay: None}, 1, 0, 0, forever, forever, 1 << 62},
+		{"the widest band", Schedule{Jitter: JitterFull, InitialDelay: forever, MaxDelay: None}, 1, 0, 0, forever, forever,
+			1 << 62},
 		{"decorrelated, first", Schedule{Jitter: JitterDecorrelated}, 1, 0, s, s, 3 * s, 2 * s},
 		{"decorrelated, after a wait", Schedule{Jitter: JitterDecorrelated}, 2, 5 * s, s, 2 * s, 15 * s, 8 * s},
 		{"decorrelated, after 1ns", Schedule{Jitter: JitterDecorrelated}, 3, 1, s, 4 * s, 3 * s, 2 * s},
 		{"decorrelated, capped", Schedule{Jitter: JitterDecorrelated}, 2, 20 * s, s, 2 * s, 30 * s, 15500 * ms},
-		{"decorrelated, delay above the cap", Schedule{Jitter: JitterDecorrelated, InitialDelay: 40 * s}, 1, 0, 30 * s, 30 * s, 30 * s, 30 * s},
+		{"decorrelated, delay above the cap", Schedule{Jitter: JitterDecorrelated, InitialDelay: 40 * s}, 1, 0, 30 * s,
+			30 * s, 30 * s, 30 * s},
 	} {
 		least, base, greatest := tt.schedule.Bounds(tt.k, tt.previous)
 		if least != tt.least || base != tt.base || greatest != tt.greatest {
@@ -102,7 +112,8 @@ func TestBoundsFollowTheSchedule(t *testing.T) {
 }
 
 func TestFibonacci(t *testing.T) {
-	for n, want := range map[int]uint64{0: 0, 1: 1, 2: 1, 10: 55, 92: 7540113804746346429, 93: math.MaxInt64, 1 << 40: math.MaxInt64} {
+	for n, want := range map[int]uint64{0: 0, 1: 1, 2: 1, 10: 55, 92: 7540113804746346429, 93: math.MaxInt64,
+		1 << 40: math.MaxInt64} {
 		if got := fibonacci(n); got != want {
 			t.Errorf("F(%d) = %d, want %d", n, got, want)
 		}

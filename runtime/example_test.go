@@ -58,7 +58,8 @@ func Example() {
 // What retrygen generates for a policy with time limits: each attempt has a
 // context of its own.
 func ExampleCall_Attempt() {
-	policy := retry.Policy{Name: "slow", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None}, AttemptTimeout: time.Millisecond, Timeout: time.Second}
+	policy := retry.Policy{Name: "slow", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None},
+		AttemptTimeout: time.Millisecond, Timeout: time.Second}
 	wait := func(ctx context.Context) error {
 		<-ctx.Done()
 		fmt.Println(context.Cause(ctx))
@@ -147,7 +148,8 @@ func ExamplePolicy_Retries() {
 
 // A policy as a literal, without the generator.
 func ExampleDo() {
-	policy := retry.Policy{Name: "read", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Millisecond, Jitter: retry.JitterFull}}
+	policy := retry.Policy{Name: "read",
+		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Millisecond, Jitter: retry.JitterFull}}
 	failures := 2
 	text, err := retry.Do(context.Background(), &policy, func(ctx context.Context) (string, error) {
 		fmt.Println("attempt", retry.AttemptNumber(ctx))
@@ -183,9 +185,10 @@ func ExampleBreaker() {
 	breaker := retry.NewBreaker(retry.BreakerPolicy{Name: "upstream", Failures: 3})
 	call := func() error {
 		failures := 9
-		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Breaker: breaker}, func(ctx context.Context) (string, error) {
-			return read(ctx, &failures)
-		})
+		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Breaker: breaker},
+			func(ctx context.Context) (string, error) {
+				return read(ctx, &failures)
+			})
 		return err
 	}
 	fmt.Println(call())
@@ -202,9 +205,10 @@ func ExampleBudget() {
 	budget := retry.NewBudget(retry.BudgetPolicy{Name: "client", Ratio: 0.1, MinPerSecond: retry.NoRefill, Burst: 4})
 	for range 3 {
 		failures := 9
-		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Budget: budget}, func(ctx context.Context) (string, error) {
-			return read(ctx, &failures)
-		})
+		_, err := retry.DoWith(context.Background(), &policyRead, retry.Shared{Budget: budget},
+			func(ctx context.Context) (string, error) {
+				return read(ctx, &failures)
+			})
 		fmt.Println(err, budget.Left())
 	}
 	// Output:
@@ -222,7 +226,8 @@ func ExampleErrorClass() {
 			{Class: "busy", HTTP: [][2]int{{409, 409}, {425, 425}}},
 			{Class: "gone", Is: []error{io.ErrClosedPipe}, Action: retry.ActionFail},
 		},
-		PerError: []retry.Override{{Class: retry.ClassRateLimit, Schedule: retry.Schedule{MaxAttempts: 6, Jitter: retry.JitterFull}}},
+		PerError: []retry.Override{{Class: retry.ClassRateLimit,
+			Schedule: retry.Schedule{MaxAttempts: 6, Jitter: retry.JitterFull}}},
 	}
 	for _, err := range []error{conflict{}, io.ErrClosedPipe, errors.New("no such user")} {
 		fmt.Println(err, policy.Retries(err))

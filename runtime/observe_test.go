@@ -99,7 +99,8 @@ func TestErrorText(t *testing.T) {
 
 // TestErrorIs compares what an error is and is not.
 func TestErrorIs(t *testing.T) {
-	all := []error{errFailed, ErrAttempts, ErrCanceled, ErrEscalated, ErrDeadline, context.Canceled, context.DeadlineExceeded, io.EOF}
+	all := []error{errFailed, ErrAttempts, ErrCanceled, ErrEscalated, ErrDeadline, context.Canceled,
+		context.DeadlineExceeded, io.EOF}
 	for i, tt := range []struct {
 		err     Error
 		is      []error
@@ -141,7 +142,8 @@ func TestMarks(t *testing.T) {
 	if Permanent(nil) != nil || After(nil, time.Second) != nil {
 		t.Error("a mark of nil is an error")
 	}
-	for err, want := range map[error]time.Duration{After(errFailed, -5): -1, After(errFailed, -1): -1, After(errFailed, 0): 0} {
+	for err, want := range map[error]time.Duration{After(errFailed, -5): -1, After(errFailed, -1): -1,
+		After(errFailed, 0): 0} {
 		if f := new(Policy).inspect(err); f.after != want || err.Error() != "failed" {
 			t.Errorf("%v asks for %v, want %v", err, f.after, want)
 		}

@@ -76,7 +76,8 @@ func TestOutcome(t *testing.T) {
 			retry 1 class=network delay=1s
 			stop 2 class=network waited=1s reason=attempts exhausted
 			attempts exhausted: attempts=2 waited=1s err=connection refused escalated`},
-		{"permanent at the second attempt", Policy{Schedule: Schedule{Escalate: true}}, nil, 0, 0, []error{refused, status(404)}, `
+		{"permanent at the second attempt", Policy{Schedule: Schedule{Escalate: true}}, nil, 0, 0,
+			[]error{refused, status(404)}, `
 			retry 1 class=network delay=1s
 			stop 2 waited=1s reason=permanent error
 			permanent error: attempts=2 waited=1s err=status 404`},
@@ -126,13 +127,16 @@ func TestOutcome(t *testing.T) {
 			retry 1 class=rate_limit delay=5s asked=5s
 			retry 2 class=rate_limit delay=2s waited=5s
 			<nil>`},
-		{"asked, and stopped", Policy{Schedule: Schedule{MaxAttempts: 1, Escalate: true}}, nil, 0, 0, []error{After(refused, 5*s)}, `
+		{"asked, and stopped", Policy{Schedule: Schedule{MaxAttempts: 1, Escalate: true}}, nil, 0, 0,
+			[]error{After(refused, 5*s)}, `
 			stop 1 class=rate_limit reason=attempts exhausted
 			attempts exhausted: attempts=1 waited=0s err=connection refused asked=5s escalated`},
-		{"asked what no one can read, and stopped", Policy{Schedule: Schedule{MaxAttempts: 1, Escalate: true}}, nil, 0, 0, []error{After(refused, -1)}, `
+		{"asked what no one can read, and stopped", Policy{Schedule: Schedule{MaxAttempts: 1, Escalate: true}}, nil, 0, 0,
+			[]error{After(refused, -1)}, `
 			stop 1 class=rate_limit reason=attempts exhausted
 			attempts exhausted: attempts=1 waited=0s err=connection refused escalated`},
-		{"asked too long, without the time for the delay", Policy{DelayBudget: s / 2}, nil, 0, 0, []error{After(refused, 5*s)}, `
+		{"asked too long, without the time for the delay", Policy{DelayBudget: s / 2}, nil, 0, 0,
+			[]error{After(refused, 5*s)}, `
 			stop 1 class=rate_limit reason=delay budget exhausted
 			delay budget exhausted: attempts=1 waited=0s err=connection refused asked=5s`},
 		{"asked less than the delay, without the time", Policy{DelayBudget: s / 2}, nil, 0, 0, []error{After(refused, s)}, `
@@ -146,7 +150,8 @@ func TestOutcome(t *testing.T) {
 		{"escalates with the breaker open", Policy{Schedule: Schedule{Escalate: true}}, open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
 			breaker open: attempts=0 waited=0s err=<nil> escalated`},
-		{"a refusal without an error is of no class", Policy{PerError: []Override{{ClassAny, Schedule{Escalate: true}}}}, open, 0, 0, nil, `
+		{"a refusal without an error is of no class", Policy{PerError: []Override{{ClassAny, Schedule{Escalate: true}}}},
+			open, 0, 0, nil, `
 			stop 0 reason=breaker open b=open
 			breaker open: attempts=0 waited=0s err=<nil>`},
 		{"refused by the breaker", Policy{}, open, 0, 0, nil, `
@@ -166,12 +171,15 @@ func TestOutcome(t *testing.T) {
 			retry 0 class=breaker_open delay=2s waited=1s b=open
 			stop 0 class=breaker_open waited=1s reason=canceled b=open
 			canceled: attempts=0 waited=1s err=breaker open cause=shutting down`},
-		{"a wait longer than the breaker is open", Policy{Schedule: Schedule{MaxAttempts: 4, Backoff: BackoffFixed, InitialDelay: 30*s + 1, MaxDelay: None}}, &BreakerSnapshot{}, 0, 0, []error{refused, refused, refused}, `
+		{"a wait longer than the breaker is open",
+			Policy{Schedule: Schedule{MaxAttempts: 4, Backoff: BackoffFixed, InitialDelay: 30*s + 1, MaxDelay: None}},
+			&BreakerSnapshot{}, 0, 0, []error{refused, refused, refused}, `
 			retry 1 class=network delay=30.000000001s b=closed
 			retry 2 class=network delay=30.000000001s waited=30.000000001s b=open
 			retry 3 class=network delay=30.000000001s waited=1m0.000000002s b=open
 			<nil>`},
-		{"a wait as long as the breaker is open", Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 30 * s}}, &BreakerSnapshot{Failures: 1}, 0, 0, []error{refused}, `
+		{"a wait as long as the breaker is open", Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 30 * s}},
+			&BreakerSnapshot{Failures: 1}, 0, 0, []error{refused}, `
 			stop 1 class=network reason=breaker open b=open
 			breaker open: attempts=1 waited=0s err=connection refused`},
 	} {

@@ -33,13 +33,19 @@ func TestPeers(t *testing.T) {
 		whole    time.Duration // of the call
 		reason   Reason
 	}{
-		{"failsafe-go: an attempt's limit is a deadline", Policy{AttemptTimeout: time.Second}, 0, 0, 3, 3 * time.Second, ErrAttempts},
-		{"backoff: a long attempt is retried", Policy{MaxElapsed: 15 * time.Minute}, 0, 16 * time.Minute, 2, 32*time.Minute + time.Second, ErrElapsed},
+		{"failsafe-go: an attempt's limit is a deadline", Policy{AttemptTimeout: time.Second}, 0, 0, 3, 3 * time.Second,
+			ErrAttempts},
+		{"backoff: a long attempt is retried", Policy{MaxElapsed: 15 * time.Minute}, 0, 16 * time.Minute, 2,
+			32*time.Minute + time.Second, ErrElapsed},
 		{"backoff: the wait does not pass the deadline", Policy{}, 2 * time.Second, 0, 2, time.Second, ErrDeadline},
-		{"eapache: an empty list", Policy{Schedule: Schedule{Backoff: BackoffCustom, MaxDelay: time.Second}}, 0, 0, 3, 2 * time.Second, ErrAttempts},
-		{"gax: a timeout under a longer deadline", Policy{Timeout: time.Minute, Schedule: Schedule{MaxAttempts: Unlimited}}, time.Hour, 0, 6, 31 * time.Second, ErrDeadline},
-		{"k8s: a cap takes no attempts away", Policy{Schedule: Schedule{MaxAttempts: 10, MaxDelay: 2 * time.Second}}, 0, 0, 10, 17 * time.Second, ErrAttempts},
-		{"gowrap: the delay begins after the attempt", Policy{Schedule: Schedule{Backoff: BackoffFixed}}, 0, 20 * time.Second, 3, 62 * time.Second, ErrAttempts},
+		{"eapache: an empty list", Policy{Schedule: Schedule{Backoff: BackoffCustom, MaxDelay: time.Second}}, 0, 0, 3,
+			2 * time.Second, ErrAttempts},
+		{"gax: a timeout under a longer deadline", Policy{Timeout: time.Minute, Schedule: Schedule{MaxAttempts: Unlimited}},
+			time.Hour, 0, 6, 31 * time.Second, ErrDeadline},
+		{"k8s: a cap takes no attempts away", Policy{Schedule: Schedule{MaxAttempts: 10, MaxDelay: 2 * time.Second}}, 0, 0,
+			10, 17 * time.Second, ErrAttempts},
+		{"gowrap: the delay begins after the attempt", Policy{Schedule: Schedule{Backoff: BackoffFixed}}, 0, 20 * time.Second,
+			3, 62 * time.Second, ErrAttempts},
 		{"gowrap: no delay at all", Policy{Schedule: Schedule{InitialDelay: None}}, 0, 0, 3, 0, ErrAttempts},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,8 +61,10 @@ func TestPeers(t *testing.T) {
 					*calls = nil
 					start := time.Now()
 					_, err := drive(ctx, &tt.policy, op)
-					if len(*calls) != tt.calls || time.Since(start) != tt.whole || !errors.Is(err, tt.reason) || !errors.Is(err, errFailed) {
-						t.Errorf("%d calls in %v, %v; want %d in %v, %v", len(*calls), time.Since(start), err, tt.calls, tt.whole, tt.reason)
+					if len(*calls) != tt.calls || time.Since(start) != tt.whole || !errors.Is(err, tt.reason) ||
+						!errors.Is(err, errFailed) {
+						t.Errorf("%d calls in %v, %v; want %d in %v, %v", len(*calls), time.Since(start), err, tt.calls, tt.whole,
+							tt.reason)
 					}
 					if tt.deadline > 0 {
 						break
@@ -106,7 +114,8 @@ func TestEventsAreTrue(t *testing.T) {
 		}
 	})
 	op, calls := always(0, errFailed)
-	if _, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: None}}, op); err == nil || retries != len(*calls)-1 || ends != 1 {
+	if _, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: None}}, op); err == nil || retries != len(*calls)-1 ||
+		ends != 1 {
 		t.Errorf("%d calls, %d events of retries, %d of ends", len(*calls), retries, ends)
 	}
 }
@@ -120,7 +129,9 @@ func TestObserverMayUseTheBreaker(t *testing.T) {
 		b.Save()
 		b.Reset()
 	})
-	_ = protect(ctx, b, nil, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error { return errFailed })
+	_ = protect(ctx, b, nil, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error {
+		return errFailed
+	})
 	if len(states) == 0 {
 		t.Error("nothing was observed")
 	}

@@ -50,24 +50,31 @@ func TestDecideRestored(t *testing.T) {
 
 		{"first failure", Policy{DelayBudget: 3 * s}, CallState{}, failed, Inputs{Now: now},
 			Verdict{Wait: s}, CallState{Attempts: 1, Waited: s, Previous: s, FailedAt: now, Expires: now.Add(3 * s)}},
-		{"until it expires", Policy{DelayBudget: 3 * s}, CallState{FailedAt: now}, failed, Inputs{Now: now.Add(2 * s), Restored: true},
+		{"until it expires", Policy{DelayBudget: 3 * s}, CallState{FailedAt: now}, failed,
+			Inputs{Now: now.Add(2 * s), Restored: true},
 			Verdict{Wait: s}, CallState{Attempts: 1, Waited: s, Previous: s, FailedAt: now, Expires: now.Add(3 * s)}},
-		{"expired", Policy{DelayBudget: 3 * s}, CallState{FailedAt: now}, failed, Inputs{Now: now.Add(2*s + 1), Restored: true},
+		{"expired", Policy{DelayBudget: 3 * s}, CallState{FailedAt: now}, failed,
+			Inputs{Now: now.Add(2*s + 1), Restored: true},
 			Verdict{Reason: ErrDelayBudget}, CallState{Attempts: 1, Previous: s, FailedAt: now, Expires: now.Add(3 * s)}},
-		{"does not expire while it is live", Policy{DelayBudget: 3 * s}, CallState{FailedAt: now}, failed, Inputs{Now: now.Add(time.Hour)},
+		{"does not expire while it is live", Policy{DelayBudget: 3 * s}, CallState{FailedAt: now}, failed,
+			Inputs{Now: now.Add(time.Hour)},
 			Verdict{Wait: s}, CallState{Attempts: 1, Waited: s, Previous: s, FailedAt: now, Expires: now.Add(3 * s)}},
-		{"expires by the budget of a changed policy", Policy{DelayBudget: time.Hour}, CallState{FailedAt: now, Expires: now.Add(s)}, failed, Inputs{Now: now.Add(time.Minute), Restored: true},
+		{"expires by the budget of a changed policy", Policy{DelayBudget: time.Hour},
+			CallState{FailedAt: now, Expires: now.Add(s)}, failed, Inputs{Now: now.Add(time.Minute), Restored: true},
 			Verdict{Wait: s}, CallState{Attempts: 1, Waited: s, Previous: s, FailedAt: now, Expires: now.Add(time.Hour)}},
 
 		{"continues", Policy{}, CallState{Attempts: 2, Waited: 3 * s}, Failure{}, Inputs{Nested: true},
 			Verdict{}, CallState{Attempts: 2, Waited: 3 * s}},
-		{"continues too late", Policy{DelayBudget: 3 * s}, CallState{Attempts: 1, Waited: s, Expires: now}, Failure{}, Inputs{Now: now.Add(1), Restored: true},
+		{"continues too late", Policy{DelayBudget: 3 * s}, CallState{Attempts: 1, Waited: s, Expires: now}, Failure{},
+			Inputs{Now: now.Add(1), Restored: true},
 			Verdict{Reason: ErrDelayBudget}, CallState{Attempts: 1, Waited: s, Expires: now}},
-		{"continues before anything failed", Policy{DelayBudget: s, MaxElapsed: s}, CallState{}, Failure{}, Inputs{Now: now, Restored: true},
+		{"continues before anything failed", Policy{DelayBudget: s, MaxElapsed: s}, CallState{}, Failure{},
+			Inputs{Now: now, Restored: true},
 			Verdict{}, CallState{}},
 		{"continues with all attempts made", Policy{}, CallState{Attempts: 3}, Failure{}, Inputs{},
 			Verdict{Reason: ErrAttempts}, CallState{Attempts: 3}},
-		{"continues under a greater limit of a class", Policy{PerError: []Override{{ClassAny, Schedule{MaxAttempts: 4}}}}, CallState{Attempts: 3}, Failure{}, Inputs{},
+		{"continues under a greater limit of a class", Policy{PerError: []Override{{ClassAny, Schedule{MaxAttempts: 4}}}},
+			CallState{Attempts: 3}, Failure{}, Inputs{},
 			Verdict{}, CallState{Attempts: 3}},
 		{"continues with too many lost", Policy{}, CallState{Lost: 3}, Failure{}, Inputs{LostMax: 3},
 			Verdict{Reason: ErrLost}, CallState{Lost: 3}},
@@ -139,7 +146,8 @@ func TestStopTakesBackWait(t *testing.T) {
 func FuzzCallState(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"attempts":2,"refusals":1,"lost":1,"waited":3000000000,"previous":2000000000}`))
-	f.Add([]byte(`{"failed_at":"2026-01-02T03:04:05.678Z","expires":"2026-01-02T04:04:05.678+01:00","deadline":"0001-01-01T00:00:00Z"}`))
+	f.Add([]byte(
+		`{"failed_at":"2026-01-02T03:04:05.678Z","expires":"2026-01-02T04:04:05.678+01:00","deadline":"0001-01-01T00:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s CallState
 		if json.Unmarshal(data, &s) != nil {

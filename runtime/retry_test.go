@@ -57,7 +57,8 @@ func TestMarkOfRetry(t *testing.T) {
 			for number := 1; number <= 4; number++ {
 				marked := markAttempt(ctx, number)
 				if AttemptNumber(marked) != number || marked.Value(key{}) != i/2 {
-					t.Errorf("attempt %d under context %d is number %d under %v", number, i/2, AttemptNumber(marked), marked.Value(key{}))
+					t.Errorf("attempt %d under context %d is number %d under %v", number, i/2, AttemptNumber(marked),
+						marked.Value(key{}))
 				}
 			}
 		}
@@ -242,16 +243,22 @@ func TestStop(t *testing.T) {
 		elapsed  time.Duration // in all
 	}{
 		{"attempts", Policy{}, 0, errFailed, ErrAttempts, errFailed, 3, 3 * time.Second},
-		{"unlimited", Policy{Schedule: Schedule{MaxAttempts: Unlimited, Backoff: BackoffFixed}, DelayBudget: time.Minute}, 0, errFailed, ErrDelayBudget, errFailed, 61, time.Minute},
-		{"delay budget, equal is allowed", Policy{Schedule: Schedule{MaxAttempts: 9}, DelayBudget: 3 * time.Second}, 0, errFailed, ErrDelayBudget, errFailed, 3, 3 * time.Second},
-		{"max elapsed", Policy{Schedule: Schedule{MaxAttempts: 9}, MaxElapsed: 3 * time.Second}, 0, errFailed, ErrElapsed, errFailed, 3, 3 * time.Second},
-		{"caller's deadline is not slept into", Policy{Schedule: Schedule{MaxAttempts: 9}}, 6 * time.Second, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
-		{"timeout is not slept into", Policy{Schedule: Schedule{MaxAttempts: 9}, Timeout: 6 * time.Second}, 0, errFailed, ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
+		{"unlimited", Policy{Schedule: Schedule{MaxAttempts: Unlimited, Backoff: BackoffFixed}, DelayBudget: time.Minute}, 0,
+			errFailed, ErrDelayBudget, errFailed, 61, time.Minute},
+		{"delay budget, equal is allowed", Policy{Schedule: Schedule{MaxAttempts: 9}, DelayBudget: 3 * time.Second}, 0,
+			errFailed, ErrDelayBudget, errFailed, 3, 3 * time.Second},
+		{"max elapsed", Policy{Schedule: Schedule{MaxAttempts: 9}, MaxElapsed: 3 * time.Second}, 0, errFailed, ErrElapsed,
+			errFailed, 3, 3 * time.Second},
+		{"caller's deadline is not slept into", Policy{Schedule: Schedule{MaxAttempts: 9}}, 6 * time.Second, errFailed,
+			ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
+		{"timeout is not slept into", Policy{Schedule: Schedule{MaxAttempts: 9}, Timeout: 6 * time.Second}, 0, errFailed,
+			ErrDeadline, context.DeadlineExceeded, 3, 3 * time.Second},
 		{"permanent", Policy{}, 0, Permanent(io.EOF), "", io.EOF, 1, 0},
 		{"marked inside", Policy{}, 0, fmt.Errorf("get: %w", Permanent(io.EOF)), "", io.EOF, 1, 0},
 		{"not found", Policy{}, 0, status(404), "", status(404), 1, 0},
 		{"not in retry_on", Policy{RetryOn: []Class{ClassNetwork}}, 0, errFailed, "", errFailed, 1, 0},
-		{"abort_on wins", Policy{RetryOn: []Class{ClassAny}, AbortOn: []Class{ClassTimeout}}, 0, os.ErrDeadlineExceeded, "", os.ErrDeadlineExceeded, 1, 0},
+		{"abort_on wins", Policy{RetryOn: []Class{ClassAny}, AbortOn: []Class{ClassTimeout}}, 0, os.ErrDeadlineExceeded, "",
+			os.ErrDeadlineExceeded, 1, 0},
 		{"hint is capped", Policy{Schedule: Schedule{MaxAttempts: 2}}, 0, hint, ErrAttempts, errFailed, 2, 5 * time.Minute},
 		{"hint beyond the deadline", Policy{}, time.Minute, hint, ErrRetryAfter, errFailed, 1, 0},
 		{"hint beyond the budget", Policy{DelayBudget: time.Minute}, 0, hint, ErrRetryAfter, errFailed, 1, 0},
@@ -319,7 +326,9 @@ func TestCancelBeatsWait(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ctx = WithObserver(ctx, func(Event) { cancel() })
 			start := time.Now()
-			attempts, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: delay}}, func(context.Context) error { return errFailed })
+			attempts, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: delay}}, func(context.Context) error {
+				return errFailed
+			})
 			if attempts != 1 || time.Since(start) > 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errFailed) {
 				t.Errorf("delay %v: %d attempts in %v, error %v", delay, attempts, time.Since(start), err)
 			}
@@ -395,7 +404,8 @@ func TestPanic(t *testing.T) {
 func FuzzDelay(f *testing.F) {
 	f.Add(uint8(0), uint8(1), int64(1e9), int64(3e10), int64(0), 2.0, 0.3, 65, 0.5)
 	f.Add(uint8(3), uint8(4), int64(1e9), int64(-1), int64(0), 0.0, 0.0, 200, 0.999)
-	f.Fuzz(func(t *testing.T, strategy, jitter uint8, initial, limit, increment int64, base, factor float64, k int, u float64) {
+	f.Fuzz(func(t *testing.T, strategy, jitter uint8, initial, limit, increment int64, base, factor float64, k int,
+		u float64) {
 		p := Policy{
 			Schedule: Schedule{
 				Backoff:      Backoff(strategy),
@@ -416,7 +426,8 @@ func FuzzDelay(f *testing.F) {
 		if p.Jitter != JitterDecorrelated && (d < least || d > greatest) {
 			t.Errorf("%+v: Delay(%d) = %v outside of %v to %v", p, k, d, least, greatest)
 		}
-		if grows := p.Backoff != BackoffCustom && !(p.base() < 1); grows && k > 0 && k < math.MaxInt && p.baseDelay(k+1) < p.baseDelay(k) {
+		if grows := p.Backoff != BackoffCustom && !(p.base() < 1); grows && k > 0 && k < math.MaxInt &&
+			p.baseDelay(k+1) < p.baseDelay(k) {
 			t.Errorf("%+v: delay %d is %v, delay %d %v", p, k, p.baseDelay(k), k+1, p.baseDelay(k+1))
 		}
 	})
@@ -461,7 +472,8 @@ func TestContexts(t *testing.T) {
 			var during bool
 			observed := WithObserver(ctx, func(e Event) { during = first.Err() == nil })
 			if err := call.Next(observed, errFailed); err != nil || during != tt.during || released != 1 {
-				t.Errorf("%s: %v; during the wait the context lives: %v; BeforeWait was called %d times", tt.name, err, during, released)
+				t.Errorf("%s: %v; during the wait the context lives: %v; BeforeWait was called %d times", tt.name, err, during,
+					released)
 			}
 			second := call.Attempt(ctx)
 			if second.Err() != nil || AttemptNumber(second) != 2 {

@@ -13,7 +13,9 @@ import (
 
 // protect makes one call of op under a breaker and a budget.
 func protect(ctx context.Context, b *Breaker, budget RetryBudget, p Policy, op func(context.Context) error) error {
-	_, err := DoWith(ctx, &p, Shared{Breaker: b, Budget: budget}, func(ctx context.Context) (struct{}, error) { return struct{}{}, op(ctx) })
+	_, err := DoWith(ctx, &p, Shared{Breaker: b, Budget: budget}, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, op(ctx)
+	})
 	return err
 }
 
@@ -35,7 +37,9 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%v retries are left after two successes at 0.5", got)
 		}
 		// A permanent error and an exhausted call take nothing.
-		_ = protect(t.Context(), nil, budget, Policy{Schedule: Schedule{MaxAttempts: 1}}, func(context.Context) error { return errFailed })
+		_ = protect(t.Context(), nil, budget, Policy{Schedule: Schedule{MaxAttempts: 1}}, func(context.Context) error {
+			return errFailed
+		})
 		_ = protect(t.Context(), nil, budget, p, func(context.Context) error { return Permanent(errFailed) })
 		if got := budget.Left(); got != 1 {
 			t.Errorf("%v retries are left, want 1", got)
@@ -45,7 +49,8 @@ func TestBudget(t *testing.T) {
 
 // What cannot be counted is not taken for less than nothing.
 func TestBudgetOfAnySize(t *testing.T) {
-	for burst, want := range map[float64]error{1e13: nil, math.MaxFloat64: nil, math.Inf(1): nil, 1: nil, 0.5: ErrBudget, -3: ErrBudget, math.Inf(-1): ErrBudget} {
+	for burst, want := range map[float64]error{1e13: nil, math.MaxFloat64: nil, math.Inf(1): nil, 1: nil, 0.5: ErrBudget,
+		-3: ErrBudget, math.Inf(-1): ErrBudget} {
 		b := NewBudget(BudgetPolicy{Burst: burst, Ratio: burst})
 		if err := b.Withdraw(); err != want {
 			t.Errorf("a burst of %v: got %v, want %v", burst, err, want)
@@ -303,7 +308,8 @@ func TestBudgetTrickles(t *testing.T) {
 func TestNilBudgetIsNone(t *testing.T) {
 	var none *Budget
 	ctx := WithObserver(t.Context(), func(Event) {})
-	if err := protect(ctx, nil, none, Policy{Schedule: Schedule{InitialDelay: None}}, func(context.Context) error { return errFailed }); err == nil {
+	if err := protect(ctx, nil, none, Policy{Schedule: Schedule{InitialDelay: None}},
+		func(context.Context) error { return errFailed }); err == nil {
 		t.Error("no error")
 	}
 }
@@ -354,7 +360,8 @@ func TestBudgetPolicyEffective(t *testing.T) {
 // The reason of a refusal is that of the budget, whichever it is.
 func TestReasonOfBudget(t *testing.T) {
 	for cause, want := range map[error]Reason{
-		ErrBudget: ErrBudget, Reason("mine"): "mine", fmt.Errorf("of the day: %w", Reason("mine")): "mine", errFailed: ErrBudget,
+		ErrBudget: ErrBudget, Reason("mine"): "mine", fmt.Errorf("of the day: %w", Reason("mine")): "mine",
+		errFailed:      ErrBudget,
 		ErrBreakerOpen: ErrBreakerOpen, // of a breaker that the call does not have
 	} {
 		err := protect(t.Context(), nil, refusing{cause}, Policy{}, func(context.Context) error { return errFailed })

@@ -48,7 +48,8 @@ var sharedKinds = map[string]any{
 			if !slices.Equal(isOpen, want.IsOpen) {
 				t.Errorf("is_open %v, want %v", isOpen, want.IsOpen)
 			}
-			if s := b.Save(); want.State != "" && (!strings.EqualFold(s.State.String(), want.State) || s.State == StateClosed && s.Failures != want.Failures) {
+			if s := b.Save(); want.State != "" &&
+				(!strings.EqualFold(s.State.String(), want.State) || s.State == StateClosed && s.Failures != want.Failures) {
 				t.Errorf("got %+v, want %+v", s, want)
 			}
 		})
@@ -109,7 +110,8 @@ var sharedKinds = map[string]any{
 		Effective int    `json:"effective_ms"`
 		Lint      string // for package policy
 	}) {
-		limits := map[string][2]time.Duration{"llm_call": {2 * time.Minute, 3 * time.Minute}, "step": {10 * time.Minute, 15 * time.Minute}}[in.Scope]
+		limits := map[string][2]time.Duration{"llm_call": {2 * time.Minute, 3 * time.Minute},
+			"step": {10 * time.Minute, 15 * time.Minute}}[in.Scope]
 		p := Policy{Scope: in.Scope, Timeout: limits[0], HardLimit: limits[1]}
 		asked := time.Duration(in.Override) * time.Millisecond
 		var clamped time.Duration

@@ -151,7 +151,8 @@ type proportional struct {
 }
 
 func checkProportional(t *testing.T, in proportional, want band) {
-	p := Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: in.Delay, MaxDelay: None, Jitter: JitterProportional, JitterFactor: in.Factor}}
+	p := Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: in.Delay, MaxDelay: None,
+		Jitter: JitterProportional, JitterFactor: in.Factor}}
 	if in.Factor == 0 {
 		p.JitterFactor = -1
 	}
@@ -285,7 +286,8 @@ var vectorKinds = map[string]any{
 		Total time.Duration `json:"total_ns"`
 		Used  time.Duration `json:"budget_used_ns"`
 	}) {
-		p := Policy{Schedule: Schedule{MaxAttempts: len(in.Executions), Backoff: BackoffCustom, Delays: in.Delays}, DelayBudget: want.Used}
+		p := Policy{Schedule: Schedule{MaxAttempts: len(in.Executions), Backoff: BackoffCustom, Delays: in.Delays},
+			DelayBudget: want.Used}
 		synctest.Test(t, func(t *testing.T) {
 			start, n := time.Now(), 0
 			_, err := drive(t.Context(), &p, func(context.Context) error {

@@ -75,7 +75,8 @@ func TestRates(t *testing.T) {
 		{"neither fast ones", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "fsfsfsfs", ""},
 		{"below the rate", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "sSssSss", ""},
 		{"old ones", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4}, "SSS...........sssSs", ""},
-		{"slow successes of one tenth", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4, Window: time.Hour}, "sSsSs", "s"},
+		{"slow successes of one tenth", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second, MinCalls: 4, Window: time.Hour},
+			"sSsSs", "s"},
 		{"failures in a row", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second}, "SfFfs", "s"},
 		{"a slow success ends the row", BreakerPolicy{SlowRate: 0.5, SlowCall: time.Second}, "ffSffs", ""},
 	} {

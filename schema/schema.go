@@ -61,7 +61,9 @@ func Validate(value any) []Violation {
 	var found []Violation
 	s.collect(err, &found)
 	slices.SortStableFunc(found, func(a, b Violation) int { return slices.Compare(a.Path, b.Path) })
-	return slices.CompactFunc(found, func(a, b Violation) bool { return slices.Equal(a.Path, b.Path) && a.Property == b.Property })
+	return slices.CompactFunc(found, func(a, b Violation) bool {
+		return slices.Equal(a.Path, b.Path) && a.Property == b.Property
+	})
 }
 
 // collect flattens the tree of causes to its leaves, but reports a union whose

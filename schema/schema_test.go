@@ -33,16 +33,20 @@ func TestOneMistakeOneViolation(t *testing.T) {
 		}}},
 		{`{"version": 1, "policies": {"p": {"backoff": {"fibonaci": {}}}}}`, []Violation{{
 			Path: []string{"policies", "p", "backoff"}, Property: "fibonaci",
-			Message: "backoff is fixed, exponential or fibonacci, or one strategy with its settings, as {linear: {increment: 1s}}.",
+			Message: "backoff is fixed, exponential or fibonacci, or one strategy with its settings, as {linear: {increment: " +
+				"1s}}.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"backoff": {"linear": {"increment": null}}}}}`, []Violation{{
-			Path: []string{"policies", "p", "backoff", "linear", "increment"}, Message: "A duration is a number with a unit: 500ms, 2s, 1m30s.",
+			Path:    []string{"policies", "p", "backoff", "linear", "increment"},
+			Message: "A duration is a number with a unit: 500ms, 2s, 1m30s.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"backoff": {"custom": {"delays": ["1s", null]}}}}}`, []Violation{{
-			Path: []string{"policies", "p", "backoff", "custom", "delays", "1"}, Message: "A duration is a number with a unit: 500ms, 2s, 1m30s.",
+			Path:    []string{"policies", "p", "backoff", "custom", "delays", "1"},
+			Message: "A duration is a number with a unit: 500ms, 2s, 1m30s.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"per_error": {"timeout": {"backoff": {"linear": null}}}}}}`, []Violation{{
-			Path: []string{"policies", "p", "per_error", "timeout", "backoff", "linear"}, Message: "The settings of the strategy.",
+			Path:    []string{"policies", "p", "per_error", "timeout", "backoff", "linear"},
+			Message: "The settings of the strategy.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"durable": {"on_lost": "retry"}}, "q": {"durable": false}}}`, nil},
 		{`{"version": 1, "policies": {"p": {"durable": {"on_lost": "again"}}}}`, []Violation{{
@@ -56,7 +60,8 @@ func TestOneMistakeOneViolation(t *testing.T) {
 			Path: []string{"bind", "Charge", "id"}, Message: "The name of a parameter, or a list of names.",
 		}}},
 		{`{"version": 1, "policies": {"p": {"jitter": 2}}}`, []Violation{{
-			Path: []string{"policies", "p", "jitter"}, Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
+			Path:    []string{"policies", "p", "jitter"},
+			Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
 		}}},
 	}
 	for _, tt := range tests {

@@ -45,7 +45,9 @@ func hundred(t testing.TB) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	write("go.mod", "module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\nreplace github.com/retrygen/retrygen => "+root+"\n")
+	write("go.mod",
+		"module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\nreplace "+
+			"github.com/retrygen/retrygen => "+root+"\n")
 	var methods strings.Builder
 	for i := range 5 {
 		fmt.Fprintf(&methods, "\t// M%d does.\n\tM%d(ctx context.Context, id string, h http.Header) (*User, error)\n", i, i)
@@ -58,7 +60,10 @@ policies:
 bind:
   Store: {policy: read, methods: {M1: slow, M2: slow}}
 `)
-		write(fmt.Sprintf("p%d/p.go", i), fmt.Sprintf("package p%d\n\nimport (\n\t\"context\"\n\t\"net/http\"\n)\n\ntype User struct{}\n\ntype Store interface {\n%s}\n", i, &methods))
+		write(fmt.Sprintf("p%d/p.go", i),
+			fmt.Sprintf(
+				"package p%d\n\nimport (\n\t\"context\"\n\t\"net/http\"\n)\n\ntype User struct{}\n\ntype Store interface {\n%s}\n",
+				i, &methods))
 	}
 	return dir
 }

@@ -74,7 +74,8 @@ func (c *checker) run(args []string, stdout, stderr io.Writer) int {
 }
 
 // check returns the problems of files and folders, and the texts of all files.
-func (c *checker) check(names []string, stderr io.Writer) (found []policy.Problem, sources map[string][]byte, err error) {
+func (c *checker) check(names []string,
+	stderr io.Writer) (found []policy.Problem, sources map[string][]byte, err error) {
 	least := rules.Warning
 	if c.info {
 		least = rules.Info
@@ -114,7 +115,8 @@ func policyFiles(name string) (files []string, err error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != name && (strings.HasPrefix(d.Name(), ".") || d.Name() == "vendor" || d.Name() == "node_modules"):
+		case d.IsDir() && path != name &&
+			(strings.HasPrefix(d.Name(), ".") || d.Name() == "vendor" || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case !d.IsDir() && (d.Name() == gen.SourceName || d.Name() == gen.Misnamed || looksLikePolicy(path)):
 			files = append(files, path)

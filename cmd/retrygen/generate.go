@@ -39,7 +39,8 @@ func configFlags(flags *flag.FlagSet) *config {
 func generate(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
 	var m mode
-	flags.BoolVar(&m.check, "check", false, "write nothing; print what would change as a diff, exit with 1 if anything would")
+	flags.BoolVar(&m.check, "check", false,
+		"write nothing; print what would change as a diff, exit with 1 if anything would")
 	flags.BoolVar(&m.diff, "diff", false, "write nothing; print what would change as a diff")
 	flags.BoolVar(&m.names, "n", false, "write nothing; print the names of files that would be written or removed")
 	flags.BoolVar(&m.json, "json", false, "print results as JSON, for scripts")

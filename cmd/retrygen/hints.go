@@ -63,11 +63,13 @@ func requirement(w io.Writer, dir string, outputs []gen.Output) {
 			name = f.Path
 		}
 		mod, text := upwards(filepath.Dir(name), "go.mod")
-		if work, _ := upwards(filepath.Dir(name), "go.work"); f.New == nil || mod == "" || work != "" || told[mod] || required.Match(text) {
+		if work, _ := upwards(filepath.Dir(name), "go.work"); f.New == nil || mod == "" || work != "" || told[mod] ||
+			required.Match(text) {
 			continue
 		}
 		told[mod] = true
-		fmt.Fprintf(w, "retrygen: the generated code does not compile yet: go.mod does not require its runtime: run go get %s\n", module)
+		fmt.Fprintf(w,
+			"retrygen: the generated code does not compile yet: go.mod does not require its runtime: run go get %s\n", module)
 	}
 }
 

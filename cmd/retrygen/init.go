@@ -69,7 +69,8 @@ func initialize(*flag.FlagSet) cli.Run {
 		if mod, text := upwards(dir, "go.mod"); mod != "" && !required.Match(text) {
 			get = "run go get -tool " + module + "/cmd/retrygen, "
 		}
-		fmt.Fprintf(stdout, "wrote %s. Next: %sadd //go:generate go tool retrygen . to a file of the package, and run go generate.\n", name, get)
+		fmt.Fprintf(stdout,
+			"wrote %s. Next: %sadd //go:generate go tool retrygen . to a file of the package, and run go generate.\n", name, get)
 		return cli.OK
 	}
 }

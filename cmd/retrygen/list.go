@@ -53,7 +53,8 @@ func printBound(w io.Writer, list []gen.Bound, coverage []gen.Coverage) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SYMBOL\tPOLICY\tWRAPPER\tBOUND AT\tDECLARED AT")
 	for _, b := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(b.Symbol, "-"), cmp.Or(b.Policy, "none"), b.Wrapper, b.At, cmp.Or(b.Declared, "-"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(b.Symbol, "-"), cmp.Or(b.Policy, "none"), b.Wrapper, b.At,
+			cmp.Or(b.Declared, "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err

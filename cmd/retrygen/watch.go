@@ -62,7 +62,8 @@ func (w *watcher) generate(ctx context.Context) *gen.Result {
 	idle := result.Policies == 0 && !w.started // it only removes outputs
 	if !w.started && !idle {
 		w.started = true
-		fmt.Fprintf(w.stdout, "watching %s and the Go files of their packages; press Ctrl-C to stop\n", count(result.Policies, "policy file"))
+		fmt.Fprintf(w.stdout, "watching %s and the Go files of their packages; press Ctrl-C to stop\n",
+			count(result.Policies, "policy file"))
 	}
 	w.config.printProblems(w.stderr, result)
 	printCoverage(w.stderr, result)

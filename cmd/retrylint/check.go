@@ -58,7 +58,8 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	findings, err := config.find(dir, stderr)
-	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix && !config.diff && config.baseline == "" {
+	if left := new(uncompiled); errors.As(err, &left) && (left.checked > 0 || len(findings) > 0) && !config.fix &&
+		!config.diff && config.baseline == "" {
 		return len(findings), errors.Join(config.print(findings, stdout, stderr, dir), err)
 	}
 	if err != nil {
@@ -190,7 +191,8 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 
 // checkPackages runs the suite over packages: those that compile, if its error is
 // *uncompiled.
-func checkPackages(config checkConfig, patterns []string, dir string, progress *cli.Progress) (findings []finding, err error) {
+func checkPackages(config checkConfig, patterns []string, dir string,
+	progress *cli.Progress) (findings []finding, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}

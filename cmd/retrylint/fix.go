@@ -88,7 +88,8 @@ func layOut(before, edited []byte) ([]byte, error) {
 		return edited, err
 	}
 	if carriage {
-		before, edited = bytes.ReplaceAll(before, []byte("\r\n"), []byte("\n")), bytes.ReplaceAll(edited, []byte("\r\n"), []byte("\n"))
+		before, edited = bytes.ReplaceAll(before, []byte("\r\n"), []byte("\n")), bytes.ReplaceAll(edited, []byte("\r\n"),
+			[]byte("\n"))
 	}
 	after, err := format.Source(edited)
 	if err != nil {

@@ -116,7 +116,8 @@ func sameFile(a, b string) bool {
 // notFound reports a pattern for which there is no package.
 func notFound(pkgs []*packages.Package, dir string) error {
 	for _, pkg := range pkgs {
-		if len(pkg.Errors) == 0 || len(pkg.GoFiles) > 0 || pkg.Errors[0].Kind != packages.ListError || strings.Trim(pkg.Errors[0].Pos, "-") != "" {
+		if len(pkg.Errors) == 0 || len(pkg.GoFiles) > 0 || pkg.Errors[0].Kind != packages.ListError ||
+			strings.Trim(pkg.Errors[0].Pos, "-") != "" {
 			continue
 		}
 		text := strings.Join(strings.Fields(pkg.Errors[0].Msg), " ")
@@ -171,9 +172,11 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 // loadPackages returns the packages that patterns name, and these together with what they
 // import of their own modules: what those do is known by their sources, whether they are
 // named or not, so that one package has the same findings alone and in ./... .
-func loadPackages(ctx context.Context, config checkConfig, patterns []string, dir string) (pkgs, sources []*packages.Package, err error) {
+func loadPackages(ctx context.Context, config checkConfig, patterns []string,
+	dir string) (pkgs, sources []*packages.Package, err error) {
 	load := &packages.Config{
-		Context: ctx, Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
+		Context: ctx, Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests,
+		BuildFlags: gocommand.BuildFlags(config.tags),
 	}
 	pkgs, err = packages.Load(load, patterns...)
 	if err != nil {

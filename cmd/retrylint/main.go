@@ -88,7 +88,8 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	config := checkConfig{color: cli.ColorFlag(flags)}
 	var enable string
 	flags.StringVar(&config.dir, "C", ".", "run in `folder`")
-	flags.StringVar(&config.baseline, "baseline", "", "do not report the findings of `file`; write it if it does not exist")
+	flags.StringVar(&config.baseline, "baseline", "",
+		"do not report the findings of `file`; write it if it does not exist")
 	flags.BoolVar(&config.diff, "diff", false, "print what -fix would change as a diff, and change nothing")
 	flags.StringVar(&config.disable, "disable", "", "do not report these rules: `RL102,RL103`")
 	flags.StringVar(&enable, "enable", "", "report these rules, which are off by default: `RL110,P302`")

@@ -86,7 +86,8 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 	}
 	records := make([]record, 0, len(findings))
 	for _, f := range findings {
-		records = append(records, record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text, len(f.edits) > 0})
+		records = append(records,
+			record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text, len(f.edits) > 0})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -142,7 +143,8 @@ func beyond(name string, findings []finding, dir string) ([]finding, error) {
 		n++
 		line = strings.TrimRight(line, "\r\n")
 		if strings.Count(line, "\t") < 2 {
-			return nil, fmt.Errorf("%s:%d: this is not a line of a baseline: name a file that retrylint wrote, or a new one", name, n)
+			return nil,
+				fmt.Errorf("%s:%d: this is not a line of a baseline: name a file that retrylint wrote, or a new one", name, n)
 		}
 		known[line]++
 	}

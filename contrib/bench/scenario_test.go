@@ -236,9 +236,13 @@ func TestAllocations(t *testing.T) {
 		{"retry", context.Background(), once.retryFetch, 0},
 		// The mark of the retry is that of the call before.
 		{"retry of a request", request, once.retryFetch, 0},
-		{"caller's deadline sooner", sooner, func(ctx context.Context, in int) (int, error) { return retryLimitedLong(ctx, fetchErr, in) }, 0},
+		{"caller's deadline sooner", sooner, func(ctx context.Context, in int) (int, error) {
+			return retryLimitedLong(ctx, fetchErr, in)
+		}, 0},
 		// As context.WithTimeout.
-		{"attempt timeout", request, func(ctx context.Context, in int) (int, error) { return retryLimited(ctx, fetchErr, in) }, 4},
+		{"attempt timeout", request, func(ctx context.Context, in int) (int, error) {
+			return retryLimited(ctx, fetchErr, in)
+		}, 4},
 		{"breaker, budget and attempt timeout", request, retryEverything, 4},
 	} {
 		if got := testing.AllocsPerRun(100, func() { c.call(c.ctx, in) }); got != c.want {

@@ -49,7 +49,8 @@ func TestCodes(t *testing.T) {
 	} {
 		s := &server{code: tt.code, failures: tt.failures}
 		_, err := NewRetryHealthClient(dial(t, s)).Check(t.Context(), &health.HealthCheckRequest{})
-		if s.calls != tt.calls || tt.failures < tt.calls && err != nil || tt.failures >= tt.calls && status.Code(err) != tt.code || tt.is != nil && !errors.Is(err, tt.is) {
+		if s.calls != tt.calls || tt.failures < tt.calls && err != nil ||
+			tt.failures >= tt.calls && status.Code(err) != tt.code || tt.is != nil && !errors.Is(err, tt.is) {
 			t.Errorf("%v: %d calls, %v; want %d", tt.code, s.calls, err, tt.calls)
 		}
 	}
@@ -82,7 +83,8 @@ func TestBuiltIn(t *testing.T) {
 		codes.NotFound:          nil,
 	} {
 		var got []retry.Class
-		for _, class := range []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, retry.ClassRateLimit} {
+		for _, class := range []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError,
+			retry.ClassRateLimit} {
 			only := retry.Policy{GRPC: grpcCode, RetryOn: []retry.Class{class}}
 			if only.Retries(status.Error(code, "timed out")) {
 				got = append(got, class)
@@ -93,7 +95,8 @@ func TestBuiltIn(t *testing.T) {
 		}
 	}
 	def := retry.Policy{GRPC: grpcCode}
-	for code, want := range map[codes.Code]bool{codes.InvalidArgument: false, codes.Unauthenticated: false, codes.Aborted: true, codes.Unknown: true} {
+	for code, want := range map[codes.Code]bool{codes.InvalidArgument: false, codes.Unauthenticated: false,
+		codes.Aborted: true, codes.Unknown: true} {
 		if retried := def.Retries(status.Error(code, "no")); retried != want {
 			t.Errorf("%v is retried: %v", code, retried)
 		}

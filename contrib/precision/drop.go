@@ -48,7 +48,9 @@ func dropAt(f *ast.File, pos token.Pos) bool {
 // gone stands for the body of a function that does not compile: panic("gone").
 func gone(pos token.Pos) []ast.Stmt {
 	why := &ast.BasicLit{ValuePos: pos, Kind: token.STRING, Value: `"gone"`}
-	return []ast.Stmt{&ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{NamePos: pos, Name: "panic"}, Lparen: pos, Args: []ast.Expr{why}, Rparen: pos}}}
+	return []ast.Stmt{
+		&ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{NamePos: pos, Name: "panic"}, Lparen: pos, Args: []ast.Expr{why},
+			Rparen: pos}}}
 }
 
 func isGone(body *ast.BlockStmt) bool {

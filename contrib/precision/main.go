@@ -43,8 +43,10 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
-	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: dir, Env: append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")}, "./...")
+	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+		packages.NeedDeps | packages.NeedModule
+	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: dir,
+		Env: append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")}, "./...")
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,8 @@ func run(dir string) error {
 	for _, line := range slices.Compact(lines) {
 		fmt.Println(line)
 	}
-	fmt.Fprintf(os.Stderr, "%s: %d packages, %d findings, %d declarations left out\n", dir, len(ours), len(slices.Compact(lines)), c.dropped)
+	fmt.Fprintf(os.Stderr, "%s: %d packages, %d findings, %d declarations left out\n", dir, len(ours),
+		len(slices.Compact(lines)), c.dropped)
 	return nil
 }
 
@@ -132,7 +135,8 @@ func (c *compiler) compile(pkg *packages.Package) bool {
 		}
 		if len(errs) == 0 {
 			c.done[pkg.PkgPath] = checked
-			pkg.Name, pkg.Fset, pkg.Syntax, pkg.Types, pkg.TypesInfo, pkg.TypesSizes = files[0].Name.Name, c.fset, files, checked, info, config.Sizes
+			pkg.Name, pkg.Fset, pkg.Syntax = files[0].Name.Name, c.fset, files
+			pkg.Types, pkg.TypesInfo, pkg.TypesSizes = checked, info, config.Sizes
 			pkg.Errors, pkg.IllTyped = nil, false
 			return true
 		}
@@ -149,9 +153,11 @@ func (c *compiler) compile(pkg *packages.Package) bool {
 
 func newInfo() *types.Info {
 	return &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Instances: map[*ast.Ident]types.Instance{}, Defs: map[*ast.Ident]types.Object{},
-		Uses: map[*ast.Ident]types.Object{}, Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
-		Scopes: map[ast.Node]*types.Scope{}, FileVersions: map[*ast.File]string{},
+		Types: map[ast.Expr]types.TypeAndValue{}, Instances: map[*ast.Ident]types.Instance{},
+		Defs: map[*ast.Ident]types.Object{},
+		Uses: map[*ast.Ident]types.Object{}, Implicits: map[ast.Node]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
+		Scopes:     map[ast.Node]*types.Scope{}, FileVersions: map[*ast.File]string{},
 	}
 }
 

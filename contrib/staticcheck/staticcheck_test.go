@@ -61,7 +61,8 @@ func TestGenerated(t *testing.T) {
 		t.Run(filepath.Base(script), func(t *testing.T) {
 			dir := t.TempDir()
 			extract(t, script, dir)
-			mod := "module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\nreplace github.com/retrygen/retrygen => " + repository + "\n"
+			mod := "module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\nreplace " +
+				"github.com/retrygen/retrygen => " + repository + "\n"
 			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,10 @@ func run(ctx context.Context, out io.Writer) {
 		name  string
 		model *script
 	}{
-		{"a model that is overloaded", &script{"plan": {status(529), status(529), "search retry budgets"}, "write": {"note three sources"}}},
-		{"a model with a rate limit", &script{"plan": {retry.After(status(429), 30*time.Millisecond), "search jitter"}, "write": {"note two sources"}}},
+		{"a model that is overloaded",
+			&script{"plan": {status(529), status(529), "search retry budgets"}, "write": {"note three sources"}}},
+		{"a model with a rate limit",
+			&script{"plan": {retry.After(status(429), 30*time.Millisecond), "search jitter"}, "write": {"note two sources"}}},
 		{"a key that has expired", &script{"plan": {status(401)}}},
 	} {
 		fmt.Fprintln(out, story.name)

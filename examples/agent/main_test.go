@@ -57,7 +57,9 @@ func TestScopes(t *testing.T) {
 			t.Errorf("an attempt has %v, error %v; want what the caller has left", limits["one: soon"], err)
 		}
 		var clamped time.Duration
-		ctx = retry.WithObserver(retry.WithScopeTimeout(t.Context(), "flow", time.Hour), func(e retry.Event) { clamped = max(clamped, e.Timeout) })
+		ctx = retry.WithObserver(retry.WithScopeTimeout(t.Context(), "flow", time.Hour), func(e retry.Event) {
+			clamped = max(clamped, e.Timeout)
+		})
 		if _, err := agent.RetryRun(ctx, "long"); err == nil || clamped != time.Hour {
 			t.Errorf("an hour for the flow is clamped: %v, error %v", clamped, err)
 		}

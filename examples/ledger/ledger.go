@@ -55,7 +55,8 @@ func (l *sqlLedger) Transfer(ctx context.Context, from, to string, amount int) (
 			err = errors.Join(err, ignoreDone(tx.Rollback()))
 		}
 	}()
-	result, err := tx.ExecContext(ctx, `UPDATE accounts SET balance = balance - ? WHERE name = ? AND balance >= ?`, amount, from, amount)
+	result, err := tx.ExecContext(ctx, `UPDATE accounts SET balance = balance - ? WHERE name = ? AND balance >= ?`, amount,
+		from, amount)
 	if err != nil {
 		return err
 	}

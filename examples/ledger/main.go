@@ -37,7 +37,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	if _, err := ledger.(*sqlLedger).db.ExecContext(ctx, `INSERT INTO accounts VALUES ('alice', 1000), ('bob', 0)`); err != nil {
+	if _, err := ledger.(*sqlLedger).db.ExecContext(ctx,
+		`INSERT INTO accounts VALUES ('alice', 1000), ('bob', 0)`); err != nil {
 		return err
 	}
 	var busy, failed atomic.Int64

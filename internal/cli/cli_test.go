@@ -28,8 +28,9 @@ func program() *Program {
 	}
 	return &Program{
 		Name: "greet", Short: "Greet greets.",
-		Main:      &Command{Args: "[names]", Short: "greet names", Setup: echo},
-		Commands:  []*Command{{Name: "farewell", Args: "[names]", Short: "it's time: say goodbye", Setup: echo, Words: func() []string { return []string{"ann", "bob"} }}},
+		Main: &Command{Args: "[names]", Short: "greet names", Setup: echo},
+		Commands: []*Command{{Name: "farewell", Args: "[names]", Short: "it's time: say goodbye", Setup: echo,
+			Words: func() []string { return []string{"ann", "bob"} }}},
 		Elsewhere: map[string]string{"weep": "there is no reason to"},
 	}
 }
@@ -53,7 +54,8 @@ func TestRun(t *testing.T) {
 		{"help help", OK, "Usage:\n  greet help [command]\n", ""},
 		{"help a b", Failed, "", "greet: help takes one command: greet help a\n"},
 		{"weep", Failed, "", "greet: there is no command weep: there is no reason to\n"},
-		{"farewell -lod", Failed, "", "greet: flag provided but not defined: -lod; see greet help farewell: did you mean -loud?\n"},
+		{"farewell -lod", Failed, "",
+			"greet: flag provided but not defined: -lod; see greet help farewell: did you mean -loud?\n"},
 		{"ann -loud", Failed, "", "greet: flag -loud after argument ann: put flags first\n"},
 		{"completion ksh", Failed, "", "greet: completion takes bash, zsh or fish: greet completion bash\n"},
 	} {

@@ -43,11 +43,14 @@ func TestPrint(t *testing.T) {
 	}{
 		{false, "retry.yaml:2:3: warning: write this [P999] [fixable]\n" +
 			"    2 |   key: value\n      |   ^^^\n      one: 1\n      two: 2\n"},
-		{true, "\x1b[1mretry.yaml:2:3:\x1b[0m \x1b[1;33mwarning:\x1b[0m write this \x1b[36m[P999]\x1b[0m \x1b[32m[fixable]\x1b[0m\n" +
+		{true, "\x1b[1mretry.yaml:2:3:\x1b[0m \x1b[1;33mwarning:\x1b[0m write this \x1b[36m[P999]\x1b[0m " +
+			"\x1b[32m[fixable]\x1b[0m\n" +
 			"    2 |   key: value\n      |   \x1b[1;33m^^^\x1b[0m\n      one: 1\n      two: 2\n"},
 	} {
 		var b strings.Builder
-		p := Printer{W: &b, Color: tt.color, Source: func(file string) []byte { return []byte("name: " + file + "\n  key: value\n") }}
+		p := Printer{W: &b, Color: tt.color, Source: func(file string) []byte {
+			return []byte("name: " + file + "\n  key: value\n")
+		}}
 		p.Print(d)
 		if got := b.String(); got != tt.want {
 			t.Errorf("color %t: got\n%q, want\n%q", tt.color, got, tt.want)
@@ -68,7 +71,8 @@ func TestString(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	all := []Diagnostic{
-		{Severity: rules.Error}, {Severity: rules.Error, Fixable: true}, {Severity: rules.Error}, {Severity: rules.Warning, Fixable: true}, {Severity: rules.Info},
+		{Severity: rules.Error}, {Severity: rules.Error, Fixable: true}, {Severity: rules.Error},
+		{Severity: rules.Warning, Fixable: true}, {Severity: rules.Info},
 	}
 	for _, tt := range []struct {
 		list []Diagnostic

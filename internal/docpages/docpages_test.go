@@ -12,14 +12,16 @@ import (
 func blocksOf(t *testing.T, page string) ([]Block, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "page.md"), []byte(strings.ReplaceAll(page, "'''", "```")), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "page.md"), []byte(strings.ReplaceAll(page, "'''", "```")),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	return Blocks(dir)
 }
 
 func TestBlocks(t *testing.T) {
-	blocks, err := blocksOf(t, "# Page\n\n'''go\n// a/b.go\npackage b\n'''\n\n'''go fragment\n// c.go\n'''\n\n'''yaml P401\nversion: 1\n'''\n")
+	blocks, err := blocksOf(t,
+		"# Page\n\n'''go\n// a/b.go\npackage b\n'''\n\n'''go fragment\n// c.go\n'''\n\n'''yaml P401\nversion: 1\n'''\n")
 	if err != nil {
 		t.Fatal(err)
 	}

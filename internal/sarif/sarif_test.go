@@ -135,7 +135,8 @@ func TestPlace(t *testing.T) {
 	for _, tt := range tests {
 		l := sarif.Log{
 			Tool: "t", Dir: dir,
-			Findings: []sarif.Finding{{Rule: "P1", Level: "error", Text: "x", File: file, Line: tt.line, Col: tt.col, Width: tt.width}},
+			Findings: []sarif.Finding{{Rule: "P1", Level: "error", Text: "x", File: file, Line: tt.line, Col: tt.col,
+				Width: tt.width}},
 		}
 		if tt.source != "" {
 			l.Sources = map[string][]byte{file: []byte(tt.source)}
@@ -156,7 +157,9 @@ func TestFileNames(t *testing.T) {
 		"../other/retry.yaml":     {"file:///src/other/retry.yaml", ""},
 		"/etc/retry.yaml":         {"file:///etc/retry.yaml", ""},
 	} {
-		doc := written(t, sarif.Log{Tool: "t", Dir: dir, Findings: []sarif.Finding{{Rule: "P1", Level: "note", Text: "x", File: filepath.FromSlash(name), Line: 1}}})
+		doc := written(t,
+			sarif.Log{Tool: "t", Dir: dir,
+				Findings: []sarif.Finding{{Rule: "P1", Level: "note", Text: "x", File: filepath.FromSlash(name), Line: 1}}})
 		got := doc.Runs[0].Results[0].Locations[0].PhysicalLocation.ArtifactLocation
 		if got.URI != want[0] || got.URIBaseID != want[1] {
 			t.Errorf("%s: got %+v, want %q", name, got, want)
@@ -179,8 +182,10 @@ func TestFingerprints(t *testing.T) {
 		}
 		return prints
 	}
-	first := of("x: 1\ny: 2\nx: 1\n", sarif.Finding{Rule: "P1", Line: 1}, sarif.Finding{Rule: "P1", Line: 2}, sarif.Finding{Rule: "P1", Line: 3}, sarif.Finding{Rule: "P2", Line: 3})
-	moved := of("# new\n  x:  1\n  y: 2\n\n  x: 1 \n", sarif.Finding{Rule: "P1", Line: 2}, sarif.Finding{Rule: "P1", Line: 3}, sarif.Finding{Rule: "P1", Line: 5}, sarif.Finding{Rule: "P2", Line: 5})
+	first := of("x: 1\ny: 2\nx: 1\n", sarif.Finding{Rule: "P1", Line: 1}, sarif.Finding{Rule: "P1", Line: 2},
+		sarif.Finding{Rule: "P1", Line: 3}, sarif.Finding{Rule: "P2", Line: 3})
+	moved := of("# new\n  x:  1\n  y: 2\n\n  x: 1 \n", sarif.Finding{Rule: "P1", Line: 2},
+		sarif.Finding{Rule: "P1", Line: 3}, sarif.Finding{Rule: "P1", Line: 5}, sarif.Finding{Rule: "P2", Line: 5})
 	if diff := cmp.Diff(first, moved); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}

@@ -53,7 +53,8 @@ func Run(t *testing.T, env ...string) {
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"await": await, "publish": publisher(root)},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await,
+			"publish": publisher(root)},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "cgo":
@@ -64,7 +65,8 @@ func Run(t *testing.T, env ...string) {
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "PROXY="+proxy, "GOFLAGS=-mod=mod")
+			e.Vars = append(e.Vars, "HOME="+e.WorkDir, "GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off", "PROXY="+proxy,
+				"GOFLAGS=-mod=mod")
 			e.Vars = append(e.Vars, env...)
 			return os.WriteFile(filepath.Join(e.WorkDir, "go.mod"), []byte(strings.ReplaceAll(consumerMod, "ROOT", root)), 0o666)
 		},

@@ -8,7 +8,8 @@ import (
 
 // short are the names of units as they are written; months and years have none.
 var short = map[time.Duration]string{
-	7 * day: "w", day: "d", time.Hour: "h", time.Minute: "m", time.Second: "s", time.Millisecond: "ms", time.Microsecond: "us", 1: "ns",
+	7 * day: "w", day: "d", time.Hour: "h", time.Minute: "m", time.Second: "s", time.Millisecond: "ms",
+	time.Microsecond: "us", 1: "ns",
 }
 
 // Canonical returns the usual spelling of a duration: no spaces, short units,

@@ -161,7 +161,8 @@ func noUnit(text, number, rest string) error {
 	}
 	ms, err := strconv.ParseInt(number, 10, 64)
 	if err == nil && ms >= 10_000 && ms%1000 == 0 && ms <= math.MaxInt64/int64(time.Millisecond) {
-		return fmt.Errorf("%s has no unit: write %s if these are milliseconds", number, Format(time.Duration(ms)*time.Millisecond))
+		return fmt.Errorf("%s has no unit: write %s if these are milliseconds", number,
+			Format(time.Duration(ms)*time.Millisecond))
 	}
 	return fmt.Errorf("%s has no unit: write %sms or %ss", number, number, number)
 }

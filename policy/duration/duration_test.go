@@ -19,9 +19,11 @@ func TestFormat(t *testing.T) {
 func TestCanonical(t *testing.T) {
 	for text, want := range map[string]string{
 		"2s": "2s", "1h30m": "1h30m", "90s": "90s", "1.5s": "1.5s", "1500ms": "1500ms", "1w": "1w", "36h": "36h",
-		"2 minutes": "2m", "1 second": "1s", " 1h 30 min ": "1h30m", "90 mins": "90m", "2 weeks 1day": "2w1d", "10 0s": "100s", "1µs": "1us",
+		"2 minutes": "2m", "1 second": "1s", " 1h 30 min ": "1h30m", "90 mins": "90m", "2 weeks 1day": "2w1d",
+		"10 0s": "100s", "1µs": "1us",
 		"007s": "7s", "1.50s": "1.5s", "2.0h": "2h", "0.500s": "0.5s", "1h0m": "1h", "0m": "0s", "00.0h 0s": "0s",
-		"90000ms": "1m30s", "1000ms": "1s", "2000us": "2ms", "1s1s": "2s", "30m1h": "1h30m", "1 month": "1 month", "1y 1d": "1y 1d", "1y0s": "1y0s",
+		"90000ms": "1m30s", "1000ms": "1s", "2000us": "2ms", "1s1s": "2s", "30m1h": "1h30m", "1 month": "1 month",
+		"1y 1d": "1y 1d", "1y0s": "1y0s",
 		"5": "5", "PT5S": "PT5S", "": "",
 	} {
 		if got := Canonical(text); got != want {

@@ -153,7 +153,8 @@ func (w *writer) duration(seconds int) value {
 func (w *writer) backoff(initial int) value {
 	var params []pair
 	strategy := w.pick("fixed", "linear", "exponential", "fibonacci", "custom")
-	first := map[string]string{"fixed": "delay", "linear": "initial", "exponential": "initial", "fibonacci": "initial"}[strategy]
+	first := map[string]string{"fixed": "delay", "linear": "initial", "exponential": "initial",
+		"fibonacci": "initial"}[strategy]
 	if first != "" && w.chance(50) {
 		params = append(params, pair{first, w.duration(initial)})
 	} else if first != "" && w.chance(10) {

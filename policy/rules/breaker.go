@@ -162,7 +162,8 @@ func latches(f *File, report report) {
 	for _, b := range f.Breakers {
 		if first, _ := opensAfter(&b); b.EscalateAfter > first { // else P503
 			report(Info, Place{"breakers", b.Name, "escalate_after"},
-				"after %d failures in a row breaker %s refuses every call until the program calls Reset: call it, or remove escalate_after",
+				"after %d failures in a row breaker %s refuses every call until the program calls Reset: call it, or remove "+
+					"escalate_after",
 				b.EscalateAfter, b.Name)
 		}
 	}
@@ -173,7 +174,8 @@ func rateComesLate(f *File, report report) {
 	for _, b := range f.Breakers {
 		if b.Failures > 0 && greatestRate(b.MinCalls, b.Failures) < b.FailureRate {
 			report(Warning, Place{"breakers", b.Name, "failure_rate"},
-				"failure_rate %.4g of %d or more calls is never reached before breaker %s opens after failures %d in a row: raise failures, or lower failure_rate",
+				"failure_rate %.4g of %d or more calls is never reached before breaker %s opens after failures %d in a row: "+
+					"raise failures, or lower failure_rate",
 				b.FailureRate, b.MinCalls, b.Name, b.Failures)
 		}
 	}
@@ -207,7 +209,8 @@ func neverSlow(f *File, report report) {
 		}
 		if longest > 0 && b.SlowCall >= longest {
 			report(Warning, Place{"breakers", b.Name, "slow_call"},
-				"no call is slower than slow_call %s, since every attempt that shares breaker %s ends after %s at most: lower slow_call",
+				"no call is slower than slow_call %s, since every attempt that shares breaker %s ends after %s at most: lower "+
+					"slow_call",
 				short(b.SlowCall), b.Name, short(longest))
 		}
 	}

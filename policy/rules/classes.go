@@ -172,11 +172,16 @@ func permanentRetried(f *File, report report) {
 			switch by, final := f.final(c); {
 			case !final:
 			case by == nil:
-				report(Error, at, "retry_on has %s, but its statuses are errors of the request: remove it, or write retryable: true at the class", class)
+				report(Error, at,
+					"retry_on has %s, but its statuses are errors of the request: remove it, or write retryable: true at the class",
+					class)
 			case by == c:
-				report(Error, at, "retry_on has %s, whose errors are never retried: remove it here, or retryable: false at the class", class)
+				report(Error, at,
+					"retry_on has %s, whose errors are never retried: remove it here, or retryable: false at the class", class)
 			default:
-				report(Error, at, "retry_on has %s, but class %s above it takes its errors and never retries them: move %s up under errors, or remove it", class, by.Class, class)
+				report(Error, at,
+					"retry_on has %s, but class %s above it takes its errors and never retries them: move %s up under errors, or "+
+						"remove it", class, by.Class, class)
 			}
 		}
 	}
@@ -188,7 +193,8 @@ func abortedToo(f *File, report report) {
 		for _, c := range p.RetryOn {
 			for _, a := range p.AbortOn {
 				if !covers(a, c) && f.covers(a, c) { // else the part about single policies says so
-					report(Error, Place{"policies", p.Name, "abort_on"}, "%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
+					report(Error, Place{"policies", p.Name, "abort_on"},
+						"%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
 				}
 			}
 		}
@@ -201,7 +207,9 @@ func unreachable(f *File, report report) {
 		c := &f.Errors[i]
 		// Lists ask every class; only actions go by the first that matches.
 		if above := f.above(c); c.Action != retry.ActionDefault && len(above) > 0 {
-			report(Error, Place{"errors", string(c.Class), ""}, "%s has no effect at class %s, since all of its codes are those of %s above it: move it up, or remove it", c.Action, c.Class, strings.Join(above, ", "))
+			report(Error, Place{"errors", string(c.Class), ""},
+				"%s has no effect at class %s, since all of its codes are those of %s above it: move it up, or remove it", c.Action,
+				c.Class, strings.Join(above, ", "))
 		}
 	}
 	for _, p := range f.Policies {
@@ -213,7 +221,8 @@ func unreachable(f *File, report report) {
 				continue
 			}
 			if outer, inner, found := f.redundant(list.classes); found {
-				report(Error, Place{"policies", p.Name, list.field}, "%s has no effect next to %s, which covers it: remove one of the two", inner, outer)
+				report(Error, Place{"policies", p.Name, list.field},
+					"%s has no effect next to %s, which covers it: remove one of the two", inner, outer)
 			}
 		}
 		for i, o := range p.PerError {
@@ -239,7 +248,8 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 	}
 	for _, o := range before {
 		if f.covers(o.Class, class) {
-			report(Error, at, "%s has no effect: %s is above it under errors and covers it; move %s up, or remove it here", class, o.Class, class)
+			report(Error, at, "%s has no effect: %s is above it under errors and covers it; move %s up, or remove it here",
+				class, o.Class, class)
 			return
 		}
 	}

@@ -49,7 +49,8 @@ var ofDelays = []Rule{
 				return Finding{}, false
 			}
 			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
-				"max_delay %s is shorter than the first delay %s, so every delay is %s: raise max_delay or lower initial_delay", duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
+				"max_delay %s is shorter than the first delay %s, so every delay is %s: raise max_delay or lower initial_delay",
+				duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
 			f.Else = "initial_delay"
 			return f, found
 		},
@@ -98,7 +99,10 @@ var ofDelays = []Rule{
 		Related: []string{"P201", "P302"},
 		Reads:   fields("max_attempts"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, func(k int) time.Duration { _, base, _ := p.Bounds(k, 0); return base }) > time.Hour, Warning, "max_delay",
+			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, func(k int) time.Duration {
+				_, base, _ := p.Bounds(k, 0)
+				return base
+			}) > time.Hour, Warning, "max_delay",
 				"without a cap delays grow beyond an hour: write a max_delay")
 		},
 	},
@@ -117,8 +121,9 @@ var ofDelays = []Rule{
 		Related: []string{"P207"},
 		Reads:   []Field{"max_attempts", "backoff", "delays"},
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.Backoff == retry.BackoffCustom && p.MaxAttempts > 0 && len(p.Delays) > p.MaxAttempts-1, Warning, "delays",
-				"there are %d delays for %d retries: raise max_attempts to %d or remove the rest", len(p.Delays), p.MaxAttempts-1, len(p.Delays)+1)
+			return finding(p.Backoff == retry.BackoffCustom && p.MaxAttempts > 0 && len(p.Delays) > p.MaxAttempts-1, Warning,
+				"delays", "there are %d delays for %d retries: raise max_attempts to %d or remove the rest", len(p.Delays),
+				p.MaxAttempts-1, len(p.Delays)+1)
 		},
 	},
 	{
@@ -138,8 +143,10 @@ var ofDelays = []Rule{
 		Reads:   []Field{"max_attempts", "backoff", "delays", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			n := len(p.Delays)
-			return finding(p.Backoff == retry.BackoffCustom && n > 0 && p.MaxAttempts != retry.Unlimited && n < p.MaxAttempts-1, Warning, "delays",
-				"there are %d delays for %d retries, so retry %d and later wait for max_delay: list a delay for each", n, p.MaxAttempts-1, n+1)
+			return finding(p.Backoff == retry.BackoffCustom && n > 0 && p.MaxAttempts != retry.Unlimited && n < p.MaxAttempts-1,
+				Warning, "delays",
+				"there are %d delays for %d retries, so retry %d and later wait for max_delay: list a delay for each", n,
+				p.MaxAttempts-1, n+1)
 		},
 	},
 	{
@@ -160,7 +167,8 @@ var ofDelays = []Rule{
 		check: func(p *retry.Policy) (Finding, bool) {
 			flat := p.Backoff == retry.BackoffExponential && p.Base == 1 ||
 				p.Backoff == retry.BackoffLinear && p.Increment == 0 ||
-				p.Backoff != retry.BackoffFixed && p.Backoff != retry.BackoffCustom && p.InitialDelay > 0 && p.InitialDelay == p.MaxDelay
+				p.Backoff != retry.BackoffFixed && p.Backoff != retry.BackoffCustom && p.InitialDelay > 0 &&
+					p.InitialDelay == p.MaxDelay
 			_, delay, _ := p.Bounds(1, 0)
 			f, found := finding(flat && p.MaxAttempts != 1, Warning, "backoff",
 				"all delays are %s: write backoff: fixed", duration.Format(delay))

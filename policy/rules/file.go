@@ -107,7 +107,9 @@ func CheckFile(f *File) []Finding {
 			continue
 		}
 		r.file(f, func(severity Severity, at Place, format string, args ...any) {
-			findings = append(findings, Finding{Rule: r.ID, Severity: severity, Policy: at.Name, Section: at.Section, Field: at.Field, Text: fmt.Sprintf(format, args...)})
+			findings = append(findings,
+				Finding{Rule: r.ID, Severity: severity, Policy: at.Name, Section: at.Section, Field: at.Field,
+					Text: fmt.Sprintf(format, args...)})
 		})
 	}
 	return findings

@@ -26,7 +26,8 @@ var ofLimits = []Rule{
 		Related: []string{"P302", "RL101", "RL201"},
 		Reads:   []Field{"max_attempts", "delay_budget", "max_elapsed", "timeout"},
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.MaxAttempts == retry.Unlimited && p.DelayBudget <= 0 && p.MaxElapsed <= 0 && p.Timeout <= 0, Error, "max_attempts",
+			return finding(p.MaxAttempts == retry.Unlimited && p.DelayBudget <= 0 && p.MaxElapsed <= 0 && p.Timeout <= 0, Error,
+				"max_attempts",
 				"nothing ends these retries: write a number for max_attempts, or a delay_budget, max_elapsed or timeout")
 		},
 	},
@@ -53,10 +54,12 @@ var ofLimits = []Rule{
 			least, _, greatest := p.Bounds(1, 0)
 			if limit < least {
 				return finding(true, Error, field,
-					"%s %s is smaller than the first delay %s, so nothing is retried: raise %s or lower initial_delay", field, duration.Format(limit), duration.Format(least), field)
+					"%s %s is smaller than the first delay %s, so nothing is retried: raise %s or lower initial_delay", field,
+					duration.Format(limit), duration.Format(least), field)
 			}
 			return finding(limit < greatest, Warning, field,
-				"%s %s is smaller than the first delay with jitter, up to %s, so some calls are never retried: raise %s", field, duration.Format(limit), duration.Format(greatest), field)
+				"%s %s is smaller than the first delay with jitter, up to %s, so some calls are never retried: raise %s", field,
+				duration.Format(limit), duration.Format(greatest), field)
 		},
 	},
 	{
@@ -85,7 +88,8 @@ var ofLimits = []Rule{
 			}
 			n := waitsWithin(p, limit+1, 0)
 			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
-				"%s %s allows %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n, p.MaxAttempts-1)
+				"%s %s allows %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n,
+				p.MaxAttempts-1)
 		},
 	},
 	{
@@ -113,7 +117,8 @@ var ofLimits = []Rule{
 				sum += min(greatest, p.DelayBudget+1-sum)
 			}
 			return finding(sum <= p.DelayBudget, Info, "delay_budget",
-				"all waits take %s at most, so delay_budget %s never ends them", duration.Format(sum), duration.Format(p.DelayBudget))
+				"all waits take %s at most, so delay_budget %s never ends them", duration.Format(sum),
+				duration.Format(p.DelayBudget))
 		},
 	},
 	{
@@ -131,7 +136,8 @@ var ofLimits = []Rule{
 		Reads:   []Field{"delay_budget", "timeout"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Timeout > 0 && p.DelayBudget >= p.Timeout, Warning, "delay_budget",
-				"delay_budget %s is not below timeout %s, which ends the call first: lower it or remove it", duration.Format(p.DelayBudget), duration.Format(p.Timeout))
+				"delay_budget %s is not below timeout %s, which ends the call first: lower it or remove it",
+				duration.Format(p.DelayBudget), duration.Format(p.Timeout))
 		},
 	},
 	{
@@ -151,7 +157,8 @@ var ofLimits = []Rule{
 		Reads:   []Field{"attempt_timeout", "timeout"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Timeout > 0 && p.AttemptTimeout > p.Timeout, Error, "attempt_timeout",
-				"attempt_timeout %s exceeds timeout %s, which ends the attempt first: lower attempt_timeout or raise timeout", duration.Format(p.AttemptTimeout), duration.Format(p.Timeout))
+				"attempt_timeout %s exceeds timeout %s, which ends the attempt first: lower attempt_timeout or raise timeout",
+				duration.Format(p.AttemptTimeout), duration.Format(p.Timeout))
 		},
 		file: scopeOrder,
 	},
@@ -176,7 +183,8 @@ var ofLimits = []Rule{
 			}
 			n := waitsWithin(p, p.Timeout, 0)
 			return finding(n < p.MaxAttempts-1, Error, "timeout",
-				"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", n+1, p.MaxAttempts, duration.Format(p.Timeout))
+				"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", n+1,
+				p.MaxAttempts, duration.Format(p.Timeout))
 		},
 	},
 	{
@@ -196,7 +204,8 @@ var ofLimits = []Rule{
 		Related: []string{"P404", "P406", "RL302"},
 		Reads:   fields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 || p.MaxAttempts == retry.Unlimited || !retried(p, retry.ClassTimeout) || ownSchedule(p, retry.ClassTimeout) {
+			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 ||
+				p.MaxAttempts == retry.Unlimited || !retried(p, retry.ClassTimeout) || ownSchedule(p, retry.ClassTimeout) {
 				return Finding{}, false
 			}
 			if waitsWithin(p, p.Timeout, 0) < p.MaxAttempts-1 {
@@ -204,7 +213,8 @@ var ofLimits = []Rule{
 			}
 			n := waitsWithin(p, p.Timeout, p.AttemptTimeout)
 			return finding(n < p.MaxAttempts-1, Warning, "timeout",
-				"if each attempt takes its %s, only %d of %d fit into timeout %s: raise timeout, or lower attempt_timeout or max_attempts", duration.Format(p.AttemptTimeout), n+1, p.MaxAttempts, duration.Format(p.Timeout))
+				"if each attempt takes its %s, only %d of %d fit into timeout %s: raise timeout, or lower attempt_timeout or "+
+					"max_attempts", duration.Format(p.AttemptTimeout), n+1, p.MaxAttempts, duration.Format(p.Timeout))
 		},
 	},
 	{
@@ -224,8 +234,10 @@ var ofLimits = []Rule{
 		Reads:   []Field{"max_attempts", "attempt_timeout", "timeout", "retry_on"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			unlimited := p.AttemptTimeout <= 0 || p.AttemptTimeout == p.Timeout
-			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.ClassTimeout), Warning, "retry_on",
-				"retry_on has timeout, but only timeout %s of the call ends an attempt: write an attempt_timeout below it", duration.Format(p.Timeout))
+			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.ClassTimeout),
+				Warning, "retry_on",
+				"retry_on has timeout, but only timeout %s of the call ends an attempt: write an attempt_timeout below it",
+				duration.Format(p.Timeout))
 		},
 	},
 	{
@@ -249,7 +261,8 @@ var ofLimits = []Rule{
 				}
 				for _, a := range p.AbortOn {
 					if covers(a, c) {
-						return finding(true, Error, "abort_on", "%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
+						return finding(true, Error, "abort_on",
+							"%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
 					}
 				}
 			}

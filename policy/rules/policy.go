@@ -9,7 +9,8 @@ import (
 )
 
 // The fields by which the schedule of a policy is known.
-var schedule = []Field{"backoff", "initial_delay", "base", "increment", "delays", "max_delay", "jitter", "jitter_factor"}
+var schedule = []Field{"backoff", "initial_delay", "base", "increment", "delays", "max_delay", "jitter",
+	"jitter_factor"}
 
 func fields(list ...Field) []Field { return append(list, schedule...) }
 

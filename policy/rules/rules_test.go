@@ -17,7 +17,9 @@ func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
 		for text, want := range map[string]bool{r.Wrong: true, r.Right: false} {
 			_, problems := policy.Check("example", []byte("version: 1\n"+text+"\n"))
-			got := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Rule == r.ID && p.Severity == r.Severity })
+			got := slices.ContainsFunc(problems, func(p policy.Problem) bool {
+				return p.Rule == r.ID && p.Severity == r.Severity
+			})
 			if got != want {
 				t.Errorf("%s: %s is reported: %v, want %v; problems %v", r.ID, text, got, want, problems)
 			}
@@ -79,10 +81,13 @@ func TestValuesOfCode(t *testing.T) {
 		{retry.Schedule{Backoff: retry.BackoffFixed, Base: 1}, nil},
 		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 2, Delays: custom, InitialDelay: 5, MaxDelay: 5}, nil},
 		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Millisecond)}, nil},
-		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(999 * time.Microsecond)}, []string{"P204"}},
-		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 150, Delays: many(time.Millisecond)}, []string{"P204", "P206"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(999 * time.Microsecond)},
+			[]string{"P204"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 150, Delays: many(time.Millisecond)},
+			[]string{"P204", "P206"}},
 		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Hour), MaxDelay: retry.None}, nil},
-		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Hour + 1), MaxDelay: retry.None}, []string{"P205"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Hour + 1), MaxDelay: retry.None},
+			[]string{"P205"}},
 		{retry.Schedule{Backoff: retry.BackoffFibonacci, InitialDelay: retry.None, MaxDelay: retry.None}, nil},
 	} {
 		var got []string

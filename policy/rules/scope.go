@@ -132,9 +132,12 @@ func scopeOrder(f *File, report report) {
 		switch {
 		case outer == nil || outer.Timeout == 0:
 		case s.Timeout > outer.Timeout:
-			report(Error, at, "timeout %s of scope %s exceeds timeout %s of %s, which ends it first: lower it, or raise the outer one", short(s.Timeout), s.Name, short(outer.Timeout), outer.Name)
+			report(Error, at,
+				"timeout %s of scope %s exceeds timeout %s of %s, which ends it first: lower it, or raise the outer one",
+				short(s.Timeout), s.Name, short(outer.Timeout), outer.Name)
 		case s.Timeout == 0:
-			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout that is not longer", s.Name, outer.Name, short(outer.Timeout))
+			report(Error, at, "scope %s has no timeout inside of %s, which ends after %s: write a timeout that is not longer",
+				s.Name, outer.Name, short(outer.Timeout))
 		}
 	}
 	for _, p := range f.Policies {
@@ -147,9 +150,11 @@ func scopeOrder(f *File, report report) {
 		switch {
 		case outer == nil:
 		case p.Timeout > outer.Timeout:
-			report(Error, at, "timeout %s exceeds timeout %s of the outer scope %s, which ends it first: lower it", short(p.Timeout), short(outer.Timeout), outer.Name)
+			report(Error, at, "timeout %s exceeds timeout %s of the outer scope %s, which ends it first: lower it",
+				short(p.Timeout), short(outer.Timeout), outer.Name)
 		case p.Timeout == 0:
-			report(Error, at, "there is no timeout, but the outer scope %s ends after %s: write a timeout that is not longer", outer.Name, short(outer.Timeout))
+			report(Error, at, "there is no timeout, but the outer scope %s ends after %s: write a timeout that is not longer",
+				outer.Name, short(outer.Timeout))
 		}
 	}
 }
@@ -158,15 +163,20 @@ func scopeOrder(f *File, report report) {
 func hardLimits(f *File, report report) {
 	for _, s := range f.Scopes {
 		if s.HardLimit > 0 && s.Timeout > s.HardLimit {
-			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over the scope's own hard_limit %s: lower it, or raise hard_limit", short(s.Timeout), short(s.HardLimit))
+			report(Error, Place{"scopes", s.Name, "timeout"},
+				"timeout %s is over the scope's own hard_limit %s: lower it, or raise hard_limit", short(s.Timeout),
+				short(s.HardLimit))
 		}
 		outer := f.limiting(s.Within)
 		switch {
 		case outer == nil:
 		case s.HardLimit > outer.HardLimit:
-			report(Error, Place{"scopes", s.Name, "hard_limit"}, "hard_limit %s is over hard_limit %s of the outer scope %s: lower it", short(s.HardLimit), short(outer.HardLimit), outer.Name)
+			report(Error, Place{"scopes", s.Name, "hard_limit"},
+				"hard_limit %s is over hard_limit %s of the outer scope %s: lower it", short(s.HardLimit), short(outer.HardLimit),
+				outer.Name)
 		case s.HardLimit == 0 && s.Timeout > outer.HardLimit && f.scope(s.Within).Timeout == 0: // else P401 says so
-			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over hard_limit %s of the outer scope %s: lower it", short(s.Timeout), short(outer.HardLimit), outer.Name)
+			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over hard_limit %s of the outer scope %s: lower it",
+				short(s.Timeout), short(outer.HardLimit), outer.Name)
 		}
 	}
 }
@@ -187,9 +197,11 @@ func (f *File) overLimit(p Policy) string {
 	switch {
 	case limiting == nil:
 	case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
-		return fmt.Sprintf("timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout), short(limiting.HardLimit), limiting.Name)
+		return fmt.Sprintf("timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout),
+			short(limiting.HardLimit), limiting.Name)
 	case p.Timeout == 0 && (own == limiting || own.Timeout > 0): // else P401 judges the scope
-		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout that is not longer", limiting.Name, short(limiting.HardLimit))
+		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout that is not longer",
+			limiting.Name, short(limiting.HardLimit))
 	}
 	return ""
 }
@@ -199,7 +211,8 @@ func boundless(f *File, report report) {
 	for _, p := range f.Policies {
 		bound := slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Policy == p.Name })
 		if bound && p.AttemptTimeout <= 0 && p.Timeout <= 0 && f.limiting(p.Scope) == nil {
-			report(Info, Place{"policies", p.Name, ""}, "an attempt of policy %s has no time limit, and is not retried if it hangs: write attempt_timeout", p.Name)
+			report(Info, Place{"policies", p.Name, ""},
+				"an attempt of policy %s has no time limit, and is not retried if it hangs: write attempt_timeout", p.Name)
 		}
 	}
 }
@@ -218,7 +231,8 @@ func noJitter(f *File, report report) {
 			why = "calls share budget " + p.Budget
 		}
 		if why != "" {
-			report(Warning, Place{"policies", p.Name, "jitter"}, "%s, and without jitter they retry together: write jitter: full", why)
+			report(Warning, Place{"policies", p.Name, "jitter"},
+				"%s, and without jitter they retry together: write jitter: full", why)
 		}
 	}
 }
@@ -273,7 +287,8 @@ func perError(f *File, report report) {
 				}
 				_, already := r.check(p.Policy)
 				if finding, found := r.check(&own); found && !already {
-					report(finding.Severity, Place{"policies", p.Name, PerError(o.Class)}, "for errors of class %s: %s (%s)", o.Class, finding.Text, r.ID)
+					report(finding.Severity, Place{"policies", p.Name, PerError(o.Class)}, "for errors of class %s: %s (%s)", o.Class,
+						finding.Text, r.ID)
 				}
 			}
 		}
@@ -304,7 +319,9 @@ func opensInside(f *File, report report) {
 		if own != "" {
 			at.Field = PerError(own)
 		}
-		report(Warning, at, "breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise %s to more than max_attempts, or lower max_attempts", b.Name, first, field)
+		report(Warning, at,
+			"breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise %s to more than "+
+				"max_attempts, or lower max_attempts", b.Name, first, field)
 	}
 }
 
@@ -368,7 +385,9 @@ func escalatesEarly(f *File, report report) {
 	for _, b := range f.Breakers {
 		first, field := opensAfter(&b)
 		if 0 < b.EscalateAfter && b.EscalateAfter <= first {
-			report(Error, Place{"breakers", b.Name, "escalate_after"}, "escalate_after %d is not above %s %d, so the breaker never opens: raise escalate_after, or write 0 to switch it off", b.EscalateAfter, field, first)
+			report(Error, Place{"breakers", b.Name, "escalate_after"},
+				"escalate_after %d is not above %s %d, so the breaker never opens: raise escalate_after, or write 0 to switch "+
+					"it off", b.EscalateAfter, field, first)
 		}
 	}
 }
@@ -377,11 +396,14 @@ func escalatesEarly(f *File, report report) {
 func hopeless(f *File, report report) {
 	for _, p := range f.Policies {
 		b := f.breaker(p.Breaker)
-		if b == nil || !slices.Contains(p.RetryOn, retry.ClassBreakerOpen) || slices.Contains(p.AbortOn, retry.ClassBreakerOpen) || ownSchedule(p.Policy, retry.ClassBreakerOpen) {
+		if b == nil || !slices.Contains(p.RetryOn, retry.ClassBreakerOpen) ||
+			slices.Contains(p.AbortOn, retry.ClassBreakerOpen) || ownSchedule(p.Policy, retry.ClassBreakerOpen) {
 			continue
 		}
 		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
-			report(Warning, Place{"policies", p.Name, "retry_on"}, "breaker_open is retried, but all waits take %s at most and breaker %s stays open for %s: remove breaker_open, or wait longer", short(sum), b.Name, short(b.OpenFor))
+			report(Warning, Place{"policies", p.Name, "retry_on"},
+				"breaker_open is retried, but all waits take %s at most and breaker %s stays open for %s: remove breaker_open, "+
+					"or wait longer", short(sum), b.Name, short(b.OpenFor))
 		}
 	}
 }
@@ -392,7 +414,8 @@ func countsMistakes(f *File, report report) {
 		for _, class := range b.Count {
 			c := f.class(class)
 			if class == retry.ClassAny || class == retry.ClassCanceled || c != nil && (c.permanent() || c.within(mistakes)) {
-				report(Warning, Place{"breakers", b.Name, "count"}, "%s counts errors of the caller, so one bad caller blocks all others: count only errors of the service", class)
+				report(Warning, Place{"breakers", b.Name, "count"},
+					"%s counts errors of the caller, so one bad caller blocks all others: count only errors of the service", class)
 				break
 			}
 		}

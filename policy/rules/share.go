@@ -188,13 +188,16 @@ func notIdempotent(f *File, report report) {
 		}
 		const fix = "retry only classes with unprocessed: true, or write idempotent: key"
 		if len(p.RetryOn) == 0 {
-			report(Error, at, "%s is not idempotent, but policy %s retries every error, after some of which the work may be done already: %s", name, p.Name, fix)
+			report(Error, at,
+				"%s is not idempotent, but policy %s retries every error, after some of which the work may be done already: %s",
+				name, p.Name, fix)
 			continue
 		}
 		for _, class := range p.RetryOn {
 			// A breaker refuses before anything is done.
 			if c := f.class(class); class != retry.ClassBreakerOpen && (c == nil || !c.Unprocessed) {
-				report(Error, at, "%s is not idempotent, but policy %s retries %s, after which the work may be done already: %s", name, p.Name, class, fix)
+				report(Error, at, "%s is not idempotent, but policy %s retries %s, after which the work may be done already: %s",
+					name, p.Name, class, fix)
 				break
 			}
 		}
@@ -203,14 +206,17 @@ func notIdempotent(f *File, report report) {
 
 // once reports whether no schedule of a policy makes a second attempt.
 func (p *Policy) once() bool {
-	return p.MaxAttempts == 1 && !slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.MaxAttempts != 1 })
+	return p.MaxAttempts == 1 && !slices.ContainsFunc(p.PerError, func(o retry.Override) bool {
+		return o.MaxAttempts != 1
+	})
 }
 
 // perUnitCap is P804.
 func perUnitCap(f *File, report report) {
 	for _, b := range f.Counts {
 		if b.Retries > 0 && b.PerUnit >= b.Retries && b.Retries > 1 {
-			report(Warning, Place{"budgets", b.Name, "per_unit"}, "per_unit %d is not below retries %d, so one unit can use up all retries: lower it", b.PerUnit, b.Retries)
+			report(Warning, Place{"budgets", b.Name, "per_unit"},
+				"per_unit %d is not below retries %d, so one unit can use up all retries: lower it", b.PerUnit, b.Retries)
 		}
 	}
 }
@@ -239,7 +245,9 @@ func neverBinds(f *File, report report) {
 			}
 		}
 		if most = min(most, max(g.Budget.PerUnit, 0)); most > 0 && g.Units <= g.Budget.Retries/most {
-			report(Warning, Place{"groups", g.Name, "budget"}, "%d units retry %d times at most, which budget %s with %d retries never limits: lower its retries", g.Units, most, g.Budget.Name, g.Budget.Retries)
+			report(Warning, Place{"groups", g.Name, "budget"},
+				"%d units retry %d times at most, which budget %s with %d retries never limits: lower its retries", g.Units, most,
+				g.Budget.Name, g.Budget.Retries)
 		}
 	}
 }
@@ -248,10 +256,14 @@ func neverBinds(f *File, report report) {
 func overCeiling(f *File, report report) {
 	for _, b := range f.Counts {
 		if b.Retries > b.MaxRetries {
-			report(Error, Place{"budgets", b.Name, "retries"}, "retries %d is over the ceiling of %d: lower it, or write ceiling: {retries: %d}", b.Retries, b.MaxRetries, b.Retries)
+			report(Error, Place{"budgets", b.Name, "retries"},
+				"retries %d is over the ceiling of %d: lower it, or write ceiling: {retries: %d}", b.Retries, b.MaxRetries,
+				b.Retries)
 		}
 		if b.PerUnit > b.MaxPerUnit {
-			report(Error, Place{"budgets", b.Name, "per_unit"}, "per_unit %d is over the ceiling of %d: lower it, or write ceiling: {per_unit: %d}", b.PerUnit, b.MaxPerUnit, b.PerUnit)
+			report(Error, Place{"budgets", b.Name, "per_unit"},
+				"per_unit %d is over the ceiling of %d: lower it, or write ceiling: {per_unit: %d}", b.PerUnit, b.MaxPerUnit,
+				b.PerUnit)
 		}
 	}
 }
@@ -267,7 +279,8 @@ func noEffort(f *File, report report) {
 		case min > g.Units:
 			report(Error, at, "min_success %d is more than the %d units: lower it", min, g.Units)
 		case min == g.Units:
-			report(Warning, at, "min_success %d is all units, so best_effort has no effect: lower it, or remove best_effort", min)
+			report(Warning, at, "min_success %d is all units, so best_effort has no effect: lower it, or remove best_effort",
+				min)
 		}
 	}
 }
@@ -281,11 +294,13 @@ func effortDeadline(f *File, report report) {
 		at := Place{"groups", g.Name, "best_effort.deadline"}
 		deadline := g.BestEffort.Deadline
 		if g.Timeout > 0 && deadline >= g.Timeout {
-			report(Warning, at, "deadline %s is not below the group's timeout %s, which ends it first: lower it", short(deadline), short(g.Timeout))
+			report(Warning, at, "deadline %s is not below the group's timeout %s, which ends it first: lower it",
+				short(deadline), short(g.Timeout))
 		}
 		for _, b := range f.Bindings {
 			if p := f.policy(b.Policy); b.Group == g.Name && p != nil && deadline < p.AttemptTimeout {
-				report(Error, at, "deadline %s is shorter than one attempt of policy %s, %s: raise it", short(deadline), p.Name, short(p.AttemptTimeout))
+				report(Error, at, "deadline %s is shorter than one attempt of policy %s, %s: raise it", short(deadline), p.Name,
+					short(p.AttemptTimeout))
 				break
 			}
 		}

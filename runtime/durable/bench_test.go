@@ -53,7 +53,9 @@ func BenchmarkResume(b *testing.B) {
 			stop := fmt.Errorf("stop")
 			job := func(ctx context.Context) error {
 				for i := range n {
-					_, err := durable.Call(ctx, &ping, durable.ID(i), durable.Digest{}, func(context.Context) (int, error) { return i, nil })
+					_, err := durable.Call(ctx, &ping, durable.ID(i), durable.Digest{}, func(context.Context) (int, error) {
+						return i, nil
+					})
 					if err != nil {
 						return err
 					}

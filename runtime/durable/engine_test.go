@@ -165,7 +165,8 @@ func TestInDoubtPausesRun(t *testing.T) {
 		}
 		e := newEngine(t, below)
 		var paused *durable.PausedError
-		if err := e.Run(t.Context(), "one", job); !errors.As(err, &paused) || !slices.Equal(paused.Steps, []string{"charge"}) {
+		if err := e.Run(t.Context(), "one", job); !errors.As(err, &paused) ||
+			!slices.Equal(paused.Steps, []string{"charge"}) {
 			t.Fatalf("err = %v, want a PausedError", err)
 		}
 		if err := e.Run(t.Context(), "one", job); !errors.As(err, &paused) {

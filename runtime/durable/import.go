@@ -57,7 +57,8 @@ func (e *Engine) Import(ctx context.Context, run string, steps []ImportedStep) e
 }
 
 // mergeImported returns the steps by their keys, and the keys in order.
-func (e *Engine) mergeImported(ctx context.Context, run string, steps []ImportedStep) (map[Key]ImportedStep, []Key, error) {
+func (e *Engine) mergeImported(ctx context.Context, run string,
+	steps []ImportedStep) (map[Key]ImportedStep, []Key, error) {
 	merged := map[Key]ImportedStep{}
 	var keys []Key
 	for i, s := range steps {

@@ -261,7 +261,8 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	default:
 		v.keepError(e)
 		inputs := e.inputs
-		inputs.Now, inputs.Restored, inputs.LostMax = v.now, v.step.Version != 0 && v.step.Fence != x.fence, c.policy.lostMax()
+		inputs.Now, inputs.Restored, inputs.LostMax = v.now, v.step.Version != 0 &&
+			v.step.Fence != x.fence, c.policy.lostMax()
 		n.verdict = v.decide(&e.failure, inputs, e.refusal, e.correlation)
 		n.failure = &e.failure
 	}

@@ -174,7 +174,8 @@ func TestBaseThatNeverReturns(t *testing.T) {
 						return // the probe has failed
 					}
 					transport.Base = &network{answers: []any{200}}
-					if _, err := transport.RoundTrip(newRequest(t, "http://example.com")); err != nil || b.State() != retry.StateClosed {
+					if _, err := transport.RoundTrip(newRequest(t, "http://example.com")); err != nil ||
+						b.State() != retry.StateClosed {
 						t.Errorf("the next probe: %v, breaker %v", err, b.State())
 					}
 				})
@@ -251,7 +252,8 @@ func TestConnectionIsReused(t *testing.T) {
 	} {
 		connections.Store(0)
 		base := &http.Transport{}
-		resp, err := (&Transport{Base: base, Policy: &retry.Policy{Schedule: atOnce}}).RoundTrip(newRequest(t, server.URL+path))
+		resp, err := (&Transport{Base: base,
+			Policy: &retry.Policy{Schedule: atOnce}}).RoundTrip(newRequest(t, server.URL+path))
 		if err != nil {
 			t.Fatal(err)
 		}

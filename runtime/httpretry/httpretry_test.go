@@ -65,7 +65,8 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func after(status int, value string) *http.Response {
-	return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {value}}, Body: io.NopCloser(strings.NewReader("busy"))}
+	return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {value}},
+		Body: io.NopCloser(strings.NewReader("busy"))}
 }
 
 var errRefused = errors.New("connection refused")
@@ -89,14 +90,17 @@ func TestTransport(t *testing.T) {
 		{"exhausted with an error", "GET", nil, []any{errRefused}, retry.Policy{}, 0, 3, 3 * time.Second},
 		{"not retried", "GET", nil, []any{404}, retry.Policy{}, 404, 1, 0},
 		{"not retried, whatever it asks for", "GET", nil, []any{after(404, "7")}, retry.Policy{}, 404, 1, 0},
-		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ClassServerError}}, 501, 1, 0},
+		{"never implemented", "GET", nil, []any{501}, retry.Policy{RetryOn: []retry.Class{retry.ClassServerError}}, 501, 1,
+			0},
 		{"body sent again", "PUT", strings.NewReader("data"), []any{503, 503, 200}, retry.Policy{}, 200, 3, 3 * time.Second},
 		{"body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), []any{503}, retry.Policy{}, 503, 1, 0},
 		{"go-retryablehttp: POST", "POST", strings.NewReader("data"), []any{503}, retry.Policy{}, 503, 1, 0},
 		{"seconds", "GET", nil, []any{after(429, "7"), 200}, retry.Policy{}, 200, 2, 7 * time.Second},
 		{"failsafehttp: a date", "GET", nil, []any{after(503, future), 200}, retry.Policy{}, 200, 2, 20 * time.Second},
-		{"failsafehttp, go-retryablehttp: a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200, 2, 5 * time.Minute},
-		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{FailOver: true}}}, 429, 1, 0},
+		{"failsafehttp, go-retryablehttp: a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200,
+			2, 5 * time.Minute},
+		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200},
+			retry.Policy{Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{FailOver: true}}}, 429, 1, 0},
 		{"unreadable", "GET", nil, []any{after(429, "soon"), 200}, retry.Policy{}, 200, 2, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,8 +120,10 @@ func TestTransport(t *testing.T) {
 					}
 					_ = resp.Body.Close()
 				}
-				if status != tt.status || (err == nil) != (status != 0) || len(n.sent) != tt.sent || time.Since(start) != tt.waited {
-					t.Errorf("status %d, error %v, %d sent in %v; want %d, %d in %v", status, err, len(n.sent), time.Since(start), tt.status, tt.sent, tt.waited)
+				if status != tt.status || (err == nil) != (status != 0) || len(n.sent) != tt.sent ||
+					time.Since(start) != tt.waited {
+					t.Errorf("status %d, error %v, %d sent in %v; want %d, %d in %v", status, err, len(n.sent), time.Since(start),
+						tt.status, tt.sent, tt.waited)
 				}
 				if tt.body != nil && slices.ContainsFunc(n.sent, func(s string) bool { return s != "data" }) {
 					t.Errorf("sent %q", n.sent)
@@ -139,8 +145,10 @@ func TestKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := (&Transport{Base: n, Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}).RoundTrip(req)
-	if err != nil || resp.StatusCode != 200 || !slices.Equal(n.keys, []string{"k1", "k1"}) || req.Header.Get(keyHeader) != "" {
+	resp, err := (&Transport{Base: n,
+		Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}).RoundTrip(req)
+	if err != nil || resp.StatusCode != 200 || !slices.Equal(n.keys, []string{"k1", "k1"}) ||
+		req.Header.Get(keyHeader) != "" {
 		t.Errorf("got %v, keys %q; the caller's header is %v", err, n.keys, req.Header)
 	}
 }
@@ -157,7 +165,9 @@ func TestBodyUnderALimit(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 200 * time.Millisecond, Schedule: retry.Schedule{MaxAttempts: 1}}}}
+	client := &http.Client{
+		Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 200 * time.Millisecond,
+			Schedule: retry.Schedule{MaxAttempts: 1}}}}
 	get := func(path string) (int, error) {
 		resp, err := client.Get(server.URL + path)
 		if err != nil {
@@ -184,7 +194,8 @@ func TestOpenBreakerClosesTheBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.GetBody = func() (io.ReadCloser, error) { return body, nil }
-	if _, err := (&Transport{Shared: retry.Shared{Breaker: b}}).RoundTrip(req); !errors.Is(err, retry.ErrBreakerOpen) || !body.closed {
+	if _, err := (&Transport{Shared: retry.Shared{Breaker: b}}).RoundTrip(req); !errors.Is(err, retry.ErrBreakerOpen) ||
+		!body.closed {
 		t.Errorf("got %v, body closed: %v", err, body.closed)
 	}
 }
@@ -201,7 +212,8 @@ func TestBreakerCounts(t *testing.T) {
 		opens  bool
 	}{
 		{"retried", "GET", nil, 503, nil, nil, true},
-		{"a status that is not retried", "GET", nil, 503, []retry.Class{retry.ClassNetwork}, []retry.Class{retry.ClassServerError}, true},
+		{"a status that is not retried", "GET", nil, 503, []retry.Class{retry.ClassNetwork},
+			[]retry.Class{retry.ClassServerError}, true},
 		{"a method that is not", "POST", strings.NewReader("data"), 503, nil, nil, true},
 		{"a body that cannot be", "PUT", io.MultiReader(strings.NewReader("data")), errRefused, nil, nil, true},
 		{"the caller's mistake", "GET", nil, 404, nil, nil, false},
@@ -251,7 +263,8 @@ func TestUpgrade(t *testing.T) {
 		io.Closer
 	}
 	var written strings.Builder
-	resp := &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: connection{strings.NewReader("out"), &written, io.NopCloser(nil)}}
+	resp := &http.Response{StatusCode: http.StatusSwitchingProtocols,
+		Body: connection{strings.NewReader("out"), &written, io.NopCloser(nil)}}
 	base := roundTrip(func(*http.Request) (*http.Response, error) { return resp, nil })
 	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
 	if err != nil {
@@ -295,7 +308,8 @@ func TestLastResponseIsWhole(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("x", size))
 	}))
 	defer server.Close()
-	policy := &retry.Policy{AttemptTimeout: time.Minute, Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None}}
+	policy := &retry.Policy{AttemptTimeout: time.Minute,
+		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None}}
 	resp, err := (&http.Client{Transport: &Transport{Policy: policy}}).Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -316,13 +330,15 @@ func TestBodyThatStalls(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}}}}
+	client := &http.Client{
+		Transport: &Transport{Policy: &retry.Policy{Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}}}}
 	resp, err := client.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := make([]byte, 5)
-	if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "begin" || resp.StatusCode != http.StatusServiceUnavailable {
+	if _, err := io.ReadFull(resp.Body, start); err != nil || string(start) != "begin" ||
+		resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("status %d, %q, %v", resp.StatusCode, start, err)
 	}
 	_ = resp.Body.Close()
@@ -339,9 +355,11 @@ func TestBreakerOpensInTheWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := (&Transport{Base: n, Shared: retry.Shared{Breaker: b}, Policy: &retry.Policy{AttemptTimeout: time.Minute}}).RoundTrip(req)
+		resp, err := (&Transport{Base: n, Shared: retry.Shared{Breaker: b},
+			Policy: &retry.Policy{AttemptTimeout: time.Minute}}).RoundTrip(req)
 		var last *StatusError
-		if resp != nil || !errors.Is(err, retry.ErrBreakerOpen) || !errors.As(err, &last) || len(n.sent) != 1 || !n.opened[0].closed {
+		if resp != nil || !errors.Is(err, retry.ErrBreakerOpen) || !errors.As(err, &last) || len(n.sent) != 1 ||
+			!n.opened[0].closed {
 			t.Errorf("got %v, %v after %d", resp, err, len(n.sent))
 		}
 	})
@@ -351,7 +369,8 @@ func TestBreakerOpensInTheWait(t *testing.T) {
 func TestBaseWithoutBody(t *testing.T) {
 	for _, status := range []int{200, 503} {
 		base := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: status}, nil })
-		resp, err := (&http.Client{Transport: &Transport{Base: base, Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}}).Get("http://example.com")
+		resp, err := (&http.Client{Transport: &Transport{Base: base,
+			Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}}).Get("http://example.com")
 		if err != nil || resp.StatusCode != status {
 			t.Fatalf("got %v, %v", resp, err)
 		}
@@ -386,7 +405,9 @@ func TestBodyIsClosedTwice(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
-	client := &http.Client{Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 20 * time.Millisecond, Schedule: retry.Schedule{InitialDelay: retry.None}}}}
+	client := &http.Client{
+		Transport: &Transport{Policy: &retry.Policy{AttemptTimeout: 20 * time.Millisecond,
+			Schedule: retry.Schedule{InitialDelay: retry.None}}}}
 	_, err := client.Get(server.URL)
 	if timeout, ok := err.(*url.Error); !ok || !timeout.Timeout() || !os.IsTimeout(err) {
 		t.Errorf("got %v", err)

@@ -58,7 +58,8 @@ var generators = []generator{
 	}},
 	{"gowrap", "gowrap_test.go", func(e env) [][]string {
 		return each(func(p string) []string {
-			return []string{e.bin + "/gowrap", "gen", "-p", "./" + p, "-i", "Store", "-t", e.template, "-o", p + "/gowrap_test.go"}
+			return []string{e.bin + "/gowrap", "gen", "-p", "./" + p, "-i", "Store", "-t", e.template, "-o",
+				p + "/gowrap_test.go"}
 		})
 	}},
 }
@@ -102,7 +103,9 @@ func compare(dir string, runs int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("| | processes | go commands | CPU | wall | peak memory | nothing changed: CPU | wall |\n|---|---|---|---|---|---|---|---|")
+	fmt.Println(
+		"| | processes | go commands | CPU | wall | peak memory | nothing changed: CPU | wall " +
+			"|\n|---|---|---|---|---|---|---|---|")
 	for _, g := range generators {
 		n := runs
 		if len(g.commands(e)) > 1 {
@@ -234,9 +237,12 @@ func write(shop, root string) error {
 	long := time.Now().Add(-time.Hour)
 	file := func(name, text string) {
 		name = filepath.Join(shop, name)
-		all = errors.Join(all, os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666), os.Chtimes(name, long, long))
+		all = errors.Join(all, os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666),
+			os.Chtimes(name, long, long))
 	}
-	file("go.mod", "module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\nreplace github.com/retrygen/retrygen => "+root+"\n")
+	file("go.mod",
+		"module example.com/shop\n\ngo 1.26.0\n\nrequire github.com/retrygen/retrygen v0.0.0\n\nreplace "+
+			"github.com/retrygen/retrygen => "+root+"\n")
 	var methods, mockery strings.Builder
 	for i := range 5 {
 		fmt.Fprintf(&methods, "\t// M%d does.\n\tM%d(ctx context.Context, id string, h http.Header) (*User, error)\n", i, i)
@@ -251,7 +257,10 @@ policies:
 bind:
   Store: {policy: read, methods: {M1: slow, M2: slow}}
 `)
-		file(fmt.Sprintf("p%d/p.go", i), fmt.Sprintf("package p%d\n\nimport (\n\t\"context\"\n\t\"net/http\"\n)\n\ntype User struct{}\n\ntype Store interface {\n%s}\n", i, &methods))
+		file(fmt.Sprintf("p%d/p.go", i),
+			fmt.Sprintf(
+				"package p%d\n\nimport (\n\t\"context\"\n\t\"net/http\"\n)\n\ntype User struct{}\n\ntype Store interface {\n%s}\n",
+				i, &methods))
 	}
 	file(".mockery.yml", mockery.String())
 	return all

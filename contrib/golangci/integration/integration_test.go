@@ -51,7 +51,8 @@ func TestPlugin(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for name, text := range map[string]string{"go.mod": "module shop\n\ngo 1.26\n", "shop.go": source, ".golangci.yml": config + test.settings} {
+			for name, text := range map[string]string{"go.mod": "module shop\n\ngo 1.26\n", "shop.go": source,
+				".golangci.yml": config + test.settings} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 					t.Fatal(err)
 				}

@@ -117,6 +117,7 @@ func (r recvType) noFailure(obj *types.Func) string {
 				obj.Name())
 		}
 	}
-	return fmt.Sprintf("%s returns no error, and a retry could not see it fail: let it return one, or write check: FUNCTION",
+	return fmt.Sprintf(
+		"%s returns no error, and a retry could not see it fail: let it return one, or write check: FUNCTION",
 		obj.Name())
 }

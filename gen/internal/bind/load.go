@@ -61,7 +61,8 @@ type Package struct {
 //
 // There is one load a run, and it takes types of imports from export data:
 // NeedDeps costs ten to twenty times as much, an overlay nine.
-func Load(ctx context.Context, dir string, tags string, patterns []string, ours func(name string, text []byte) bool) (*Program, error) {
+func Load(ctx context.Context, dir string, tags string, patterns []string,
+	ours func(name string, text []byte) bool) (*Program, error) {
 	config := &packages.Config{
 		Context: ctx,
 		Dir:     dir,
@@ -144,7 +145,8 @@ func (p *Program) Add(pkg *types.Package, fset *token.FileSet, files []*ast.File
 	if p.byPath == nil {
 		p.byPath = map[string]*Package{}
 	}
-	one := &Package{Path: pkg.Path(), Name: pkg.Name(), program: p, types: pkg, fset: fset, docs: docs(files), lengths: lengths(files), values: values(files)}
+	one := &Package{Path: pkg.Path(), Name: pkg.Name(), program: p, types: pkg, fset: fset, docs: docs(files),
+		lengths: lengths(files), values: values(files)}
 	p.byPath[one.Path] = one
 	return one
 }
@@ -180,7 +182,9 @@ func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (
 			what, _, _ := strings.Cut(err.Msg, " in "+pkg.Dir)
 			errs = append(errs, packages.Error{Msg: what + ": a folder holds one"})
 		case absent && strings.HasPrefix(err.Msg, "build constraints exclude all Go files"):
-			errs = append(errs, packages.Error{Msg: "this build leaves out all its Go files: run with the -tags, GOOS and GOARCH that they are for"})
+			errs = append(errs,
+				packages.Error{
+					Msg: "this build leaves out all its Go files: run with the -tags, GOOS and GOARCH that they are for"})
 		case absent:
 			errs = append(errs, err)
 		}

@@ -158,11 +158,14 @@ func (p *Package) reach(path string) (*Package, error) {
 	case from == p:
 		return p, nil
 	case from.Name == "main":
-		return nil, fmt.Errorf("package %s is a program, which no other can import: move what is bound to a package of its own", path)
+		return nil,
+			fmt.Errorf("package %s is a program, which no other can import: move what is bound to a package of its own", path)
 	case !importable(p.Path, path):
 		return nil, fmt.Errorf("package %s cannot be imported from here: it is internal to another part", path)
 	case from.imports(p.Path):
-		return nil, fmt.Errorf("package %s imports this one, and generated code here would make an import cycle: bind it in another package", path)
+		return nil,
+			fmt.Errorf(
+				"package %s imports this one, and generated code here would make an import cycle: bind it in another package", path)
 	}
 	return from, nil
 }
@@ -372,7 +375,8 @@ func implementsContext(t types.Type) bool {
 			}
 			return types.NewTuple(vars...)
 		}
-		return types.NewFunc(token.NoPos, nil, name, types.NewSignatureType(nil, nil, nil, tuple(params), tuple(results), false))
+		return types.NewFunc(token.NoPos, nil, name,
+			types.NewSignatureType(nil, nil, nil, tuple(params), tuple(results), false))
 	}
 	empty := types.NewInterfaceType(nil, nil)
 	context := types.NewInterfaceType([]*types.Func{
@@ -386,7 +390,9 @@ func implementsContext(t types.Type) bool {
 
 // names returns the names of p that code of the package home can use.
 func (p *Package) names(home *Package) []string {
-	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool { return p != home && !token.IsExported(name) })
+	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool {
+		return p != home && !token.IsExported(name)
+	})
 }
 
 // DidYouMean names the candidate that differs least, if one is near.

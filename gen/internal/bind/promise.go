@@ -132,7 +132,8 @@ func (p *Package) stub(promises []Promise) *ast.File {
 		}
 	}
 	// All of it is names that come from Go: it parses.
-	file, _ := parser.ParseFile(p.fset, "", "package "+p.Name+"\n"+imports.String()+decls.String(), parser.SkipObjectResolution)
+	file, _ := parser.ParseFile(p.fset, "", "package "+p.Name+"\n"+imports.String()+decls.String(),
+		parser.SkipObjectResolution)
 	return file
 }
 

@@ -101,7 +101,9 @@ func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
 	case !isPointer || !isNamed(types.Unalias(pointer.Elem()), path, typ):
 		return ref, fmt.Errorf("it is of type %s: declare it as *retry.%s", plain(v.Type()), typ)
 	case !p.program.initialised(v):
-		return ref, fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = retry.New%s(…)", ref.Name, typ)
+		return ref,
+			fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = retry.New%s(…)",
+				ref.Name, typ)
 	}
 	return ref, nil
 }
@@ -171,7 +173,8 @@ func (p *Package) Has(path string) error {
 // that fn speaks of: a generic function must have as many, and is to be called
 // with them. Where recv names a type of the package, a method of that type may
 // stand in as well. constraint is the build constraint under which it is there.
-func (p *Package) Fallback(name string, fn Func, params []Param, recv string) (isMethod, isGeneric bool, constraint string, err error) {
+func (p *Package) Fallback(name string, fn Func, params []Param,
+	recv string) (isMethod, isGeneric bool, constraint string, err error) {
 	obj := p.lookup(name)
 	if typ := p.lookup(recv); recv != "" && typ != nil {
 		own, _ := own(typ.Type())
@@ -200,7 +203,8 @@ func (p *Package) Fallback(name string, fn Func, params []Param, recv string) (i
 	}
 	want = append(append([]Param{}, want...), Param{"err", "error", types.Universe.Lookup("error").Type()})
 	if has.Variadic || !sameTypes(has.Params, want) || !sameTypes(has.Results, fn.Results) {
-		return false, false, "", fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: want, Results: fn.Results}), show(has))
+		return false, false, "",
+			fmt.Errorf("%s must be %s, but is %s", name, show(Func{Params: want, Results: fn.Results}), show(has))
 	}
 	if isMethod {
 		return true, false, b.constraint(p.lookup(recv), f), nil
@@ -246,7 +250,8 @@ func (p *Package) Check(name string, fn Func, params []Param) (check Check, err 
 func (b binder) instance(f *types.Func, params []Param) (Func, error) {
 	sig := f.Signature()
 	if has := sig.TypeParams().Len(); has != len(params) {
-		return Func{}, fmt.Errorf("%s must have as many type parameters as what is bound, %d, but has %d", f.Name(), len(params), has)
+		return Func{},
+			fmt.Errorf("%s must have as many type parameters as what is bound, %d, but has %d", f.Name(), len(params), has)
 	}
 	var args []types.Type
 	for _, p := range params {

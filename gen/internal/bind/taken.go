@@ -141,5 +141,6 @@ func (p *Package) outside(name string) string {
 	if text := constraintOf(p.fset.Position(pos).Filename); text != "" {
 		builds = " for builds under " + text
 	}
-	return "it is declared at " + p.short(pos) + builds + ", which this build leaves out: run with the -tags, GOOS and GOARCH that it is for"
+	return "it is declared at " + p.short(pos) + builds +
+		", which this build leaves out: run with the -tags, GOOS and GOARCH that it is for"
 }

@@ -21,11 +21,13 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 	case typ == types.Typ[types.Invalid]:
 		return b.broken("declaration", t.Name, obj.Pos())
 	case !isInterface && !isNamed:
-		return fmt.Errorf("%s is an alias of %s, which is not the name of a type: bind a type that has one", t.Name, plain(typ))
+		return fmt.Errorf("%s is an alias of %s, which is not the name of a type: bind a type that has one", t.Name,
+			plain(typ))
 	case method != "" && obj.IsAlias() && !b.nameable(typ.(*types.Named).Obj()):
 		return fmt.Errorf("%s is an alias of a type that cannot be named here: bind %s as a whole", t.Name, t.Name)
 	case method != "" && obj.IsAlias():
-		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name, b.symbol(typ.(*types.Named), method))
+		return fmt.Errorf("%s is an alias: bind the method where it is declared, as %s", t.Name,
+			b.symbol(typ.(*types.Named), method))
 	}
 	for _, p := range params {
 		if err := b.writable(t.Name, p.Constraint()); err != nil {

@@ -40,14 +40,16 @@ func (w *writer) typ(t types.Type) {
 	case *types.Struct:
 		for f := range t.Fields() {
 			if !f.Exported() && f.Pkg().Path() != w.home.Path() {
-				w.refuse("a struct with the unexported field "+f.Name(), "which only package "+f.Pkg().Path()+" can write: give the struct a name there")
+				w.refuse("a struct with the unexported field "+f.Name(),
+					"which only package "+f.Pkg().Path()+" can write: give the struct a name there")
 			}
 			w.typ(f.Type())
 		}
 	case *types.Interface:
 		for m := range t.ExplicitMethods() {
 			if !m.Exported() && m.Pkg().Path() != w.home.Path() {
-				w.refuse("an interface with the unexported method "+m.Name(), "which only package "+m.Pkg().Path()+" can write: give the interface a name there")
+				w.refuse("an interface with the unexported method "+m.Name(),
+					"which only package "+m.Pkg().Path()+" can write: give the interface a name there")
 			}
 			w.typ(m.Signature())
 		}
@@ -88,14 +90,17 @@ func (w *writer) name(obj *types.TypeName) {
 	switch {
 	case pkg == nil: // error, any
 	case strings.HasPrefix(obj.Name(), "_Ctype_"), strings.HasPrefix(obj.Name(), "_Cfunc_"):
-		w.refuse("C."+strings.TrimPrefix(obj.Name(), "_Ctype_"), `which only files with import "C" can write: take and return Go types`)
+		w.refuse("C."+strings.TrimPrefix(obj.Name(), "_Ctype_"),
+			`which only files with import "C" can write: take and return Go types`)
 	case pkg.Path() == w.home.Path():
 	case !obj.Exported():
-		w.refuse(pkg.Name()+"."+obj.Name(), "which package "+pkg.Path()+" does not export: export it, or bind a function without")
+		w.refuse(pkg.Name()+"."+obj.Name(),
+			"which package "+pkg.Path()+" does not export: export it, or bind a function without")
 	case pkg.Name() == "main":
 		w.refuse(pkg.Name()+"."+obj.Name(), "and package main cannot be imported: move the type")
 	case !importable(w.home.Path(), pkg.Path()):
-		w.refuse(pkg.Name()+"."+obj.Name(), "and package "+pkg.Path()+" cannot be imported from here: it is internal to another part")
+		w.refuse(pkg.Name()+"."+obj.Name(),
+			"and package "+pkg.Path()+" cannot be imported from here: it is internal to another part")
 	}
 }
 

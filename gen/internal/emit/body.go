@@ -96,7 +96,8 @@ func (b body) succeed() jen.Code { return jen.Id(b.l.call).Dot("Succeed").Call()
 //		return user, err
 //	}
 func (b body) next() jen.Code {
-	return jen.If(b.err().Op("=").Id(b.l.call).Dot("Next").Call(b.ctx(), b.err()), b.err().Op("!=").Nil()).Block(b.giveUp()...)
+	return jen.If(b.err().Op("=").Id(b.l.call).Dot("Next").Call(b.ctx(), b.err()),
+		b.err().Op("!=").Nil()).Block(b.giveUp()...)
 }
 
 // key emits
@@ -267,7 +268,8 @@ func (b body) guarded() []jen.Code {
 		jen.If(jen.Id(b.l.ready)).Block(
 			b.try(b.call(nil), quiet, b.success()...)...,
 		),
-		jen.Return(jen.Func().Params(params...).Params(b.types...).Block(append(again, b.attempts(jen.Empty())...)...).Call(args...)),
+		jen.Return(
+			jen.Func().Params(params...).Params(b.types...).Block(append(again, b.attempts(jen.Empty())...)...).Call(args...)),
 	)
 }
 

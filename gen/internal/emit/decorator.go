@@ -65,9 +65,12 @@ func (d decorator) methodsOf(out *jen.File) {
 	t := d.Target
 	var methods []jen.Code
 	for _, m := range t.Methods {
-		methods = append(methods, jen.Id(m.Name).Add(d.signature(m.Func, choose(m.Func, "", d.outer(d.Wrapper, m.Func, nil)...))))
+		methods = append(methods,
+			jen.Id(m.Name).Add(d.signature(m.Func, choose(m.Func, "", d.outer(d.Wrapper, m.Func, nil)...))))
 	}
-	d.comment(out, wrap(d.Iface+" are the methods that *"+t.Name+" and "+d.Name+" have in common: whoever takes them can be given either."))
+	d.comment(out,
+		wrap(d.Iface+" are the methods that *"+t.Name+" and "+d.Name+
+			" have in common: whoever takes them can be given either."))
 	out.Type().Id(d.Iface).Add(d.typeParams(t.TypeParams)).Interface(methods...).Line()
 	if len(t.TypeParams) == 0 {
 		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Add(named(t))).Call(jen.Nil()).Line()
@@ -84,7 +87,9 @@ func (d decorator) structType(out *jen.File) {
 	if d.shares() {
 		fields = append(fields, jen.Id(d.shared).Op("*").Id(SharedType))
 	}
-	d.comment(out, wrap(d.Name+" is "+article(d.Target.Name)+" that retries as the policies of "+d.file.Source+" say. "+d.New+" makes one."))
+	d.comment(out,
+		wrap(d.Name+" is "+article(d.Target.Name)+" that retries as the policies of "+d.file.Source+" say. "+d.New+
+			" makes one."))
 	out.Type().Id(d.Name).Add(d.typeParams(d.Target.TypeParams)).Struct(fields...).Line()
 	if len(d.Target.TypeParams) == 0 {
 		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Id(d.Name)).Call(jen.Nil()).Line()

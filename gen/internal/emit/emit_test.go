@@ -65,13 +65,16 @@ func TestRender(t *testing.T) {
 		{name: "command", fn: command},
 		{name: "command_budget", fn: command, policy: policy.Policy{Budget: "client"}},
 		{name: "command_breaker", fn: command, policy: policy.Policy{Breaker: "api"}},
-		{name: "command_breaker_fallback", fn: command, policy: policy.Policy{Breaker: "api"}, use: emit.Use{Fallback: "refused"}},
+		{name: "command_breaker_fallback", fn: command, policy: policy.Policy{Breaker: "api"},
+			use: emit.Use{Fallback: "refused"}},
 		{name: "command_limit", fn: command, policy: policy.Policy{Policy: retry.Policy{AttemptTimeout: time.Second}}},
-		{name: "command_limit_breaker", fn: command, policy: policy.Policy{Breaker: "api", Policy: retry.Policy{Timeout: time.Second}}},
+		{name: "command_limit_breaker", fn: command,
+			policy: policy.Policy{Breaker: "api", Policy: retry.Policy{Timeout: time.Second}}},
 		{name: "command_check", fn: command, use: emit.Use{Check: checked}},
 		{name: "check", fn: get, use: emit.Use{Check: checked}},
 		{name: "check_error", fn: get, use: emit.Use{Check: bind.Check{Name: "check", Error: true}}},
-		{name: "check_breaker", fn: get, policy: policy.Policy{Breaker: "api", Budget: "client"}, use: emit.Use{Check: checked}},
+		{name: "check_breaker", fn: get, policy: policy.Policy{Breaker: "api", Budget: "client"},
+			use: emit.Use{Check: checked}},
 		{name: "check_limit", fn: named, use: emit.Use{Check: checked}},
 		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
 	} {
@@ -84,7 +87,8 @@ func TestRender(t *testing.T) {
 				Package: "shop", Path: "example.com/shop", Source: "retry.yaml", Taken: func(string) bool { return false },
 				Policies: []emit.Policy{one},
 				Wrappers: []emit.Wrapper{{
-					Target: &bind.Target{Kind: bind.Function, Name: test.fn.Name, Func: test.fn}, Name: "Retry" + test.fn.Name, Use: &test.use,
+					Target: &bind.Target{Kind: bind.Function, Name: test.fn.Name, Func: test.fn}, Name: "Retry" + test.fn.Name,
+					Use: &test.use,
 				}},
 			}
 			if test.policy.Breaker != "" {

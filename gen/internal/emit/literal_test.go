@@ -30,11 +30,13 @@ func TestLiteral(t *testing.T) {
 	}{
 		{retry.RetryAfter{Max: 90 * time.Second, FailOver: true}, `retry.RetryAfter{Max: 90 * time.Second, FailOver: true}`},
 		{retry.RetryAfter{Max: retry.None}, `retry.RetryAfter{Max: retry.None}`},
-		{retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}, `retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}`},
+		{retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill},
+			`retry.BudgetPolicy{Name: "b", Ratio: 0.5, MinPerSecond: retry.NoRefill}`},
 		{[]retry.Class{retry.ClassNetwork, "busy"}, `[]retry.Class{retry.ClassNetwork, "busy"}`},
 		{[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}, `[]time.Duration{time.Hour, 1500 * time.Microsecond, 7}`},
 		{
-			job.GroupPolicy{Name: "g", Budget: &job.BudgetPolicy{Retries: job.NoRetries}, BestEffort: &job.BestEffort{MinSuccess: 2, Late: job.LateUpdate}},
+			job.GroupPolicy{Name: "g", Budget: &job.BudgetPolicy{Retries: job.NoRetries},
+				BestEffort: &job.BestEffort{MinSuccess: 2, Late: job.LateUpdate}},
 			`job.GroupPolicy{Name: "g", Budget: &job.BudgetPolicy{Retries: job.NoRetries}, BestEffort: &job.BestEffort{MinSuccess: 2, Late: job.LateUpdate}}`,
 		},
 		{
@@ -59,7 +61,8 @@ func TestLiteral(t *testing.T) {
 // TestLiteralOfEveryField: every field of a policy is emitted, so that none that
 // a policy file sets is lost.
 func TestLiteralOfEveryField(t *testing.T) {
-	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy), new(job.GroupPolicy)} {
+	for _, policy := range []any{new(retry.Policy), new(retry.BreakerPolicy), new(retry.BudgetPolicy),
+		new(job.GroupPolicy)} {
 		v := reflect.ValueOf(policy).Elem()
 		fill(t, v)
 		in := given{"Classes": jen.Id("classes"), "GRPC": jen.Id("code")}

@@ -62,7 +62,8 @@ func lowerFirst(s string) string {
 
 // imported returns the names of all packages that f may need, by import path.
 func imported(f File) map[string]string {
-	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time", RuntimePath: "retry", RequestPath: "httpretry"}
+	paths := map[string]string{"context": "context", "regexp": "regexp", "slices": "slices", "time": "time",
+		RuntimePath: "retry", RequestPath: "httpretry"}
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}

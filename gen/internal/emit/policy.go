@@ -37,7 +37,8 @@ func (p printer) amplification(out *jen.File) {
 	if p.file.Amplification == 0 {
 		return
 	}
-	p.comment(out, wrap(AmplificationConst+" is how many attempts retries inside of retries may multiply to, for retrylint (RL401)."))
+	p.comment(out,
+		wrap(AmplificationConst+" is how many attempts retries inside of retries may multiply to, for retrylint (RL401)."))
 	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
 	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // no linter calls it unused
 }
@@ -105,5 +106,6 @@ func (out printer) classesOf(p *retry.Policy) jen.Code {
 	case len(own) == 0:
 		return jen.Id(ClassesVar)
 	}
-	return jen.Qual("slices", "Concat").Call(jen.Id(ClassesVar), jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, own...))
+	return jen.Qual("slices", "Concat").Call(jen.Id(ClassesVar),
+		jen.Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, own...))
 }

@@ -178,7 +178,8 @@ func (p printer) codes(out *jen.File) {
 		return
 	}
 	p.comment(out, CodesFunc+" returns a test for errors with one of some gRPC status codes.")
-	out.Func().Id(CodesFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes, "Code")).Func().Params(jen.Error()).Bool().Block(
+	out.Func().Id(CodesFunc).Params(jen.Id("list").Op("...").Qual(grpcCodes,
+		"Code")).Func().Params(jen.Error()).Bool().Block(
 		jen.Return(jen.Func().Params(jen.Err().Error()).Bool().Block(
 			fromError,
 			jen.Return(jen.Id("ok").Op("&&").Qual("slices", "Contains").Call(jen.Id("list"), code)),
@@ -219,7 +220,10 @@ func (p printer) shared(out *jen.File) {
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()
 
-	p.comment(out, wrap(SharedDefault+" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it before its first use."))
+	p.comment(out,
+		wrap(SharedDefault+
+			" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it "+
+			"before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
 }
 
@@ -231,7 +235,8 @@ func (p printer) shared(out *jen.File) {
 //		return &Import{job.NewGroup(job.GroupPolicy{…}, jobID)}
 //	}
 func (p printer) group(out *jen.File, g Group) {
-	doc := g.Name + " is one job of group " + g.GroupPolicy.Name + ". " + g.New + " returns one, and job.Run runs its units"
+	doc := g.Name + " is one job of group " + g.GroupPolicy.Name + ". " + g.New +
+		" returns one, and job.Run runs its units"
 	if g.Budget != nil {
 		doc += ", which share a budget of retries"
 	}

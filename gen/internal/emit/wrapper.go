@@ -19,7 +19,8 @@ import (
 //	func Read[T any](ctx context.Context, op func(context.Context) (T, error)) (T, error) { … }
 func (p printer) generic(out *jen.File, policy Policy) {
 	fn := bind.Func{
-		Params:   []bind.Param{{Name: "ctx", Type: bind.ContextType}, {Name: "op", Type: "func(" + bind.ContextType + ") (T, error)"}},
+		Params: []bind.Param{{Name: "ctx", Type: bind.ContextType},
+			{Name: "op", Type: "func(" + bind.ContextType + ") (T, error)"}},
 		Results:  []bind.Param{{Type: "T"}, {Type: "error"}},
 		HasError: true,
 		Request:  -1,
@@ -86,8 +87,10 @@ func typeNames(t *bind.Target) (names []string) {
 }
 
 // body emits the body of a wrapper. shared is what has its breaker and budget.
-func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement, call func(ctx jen.Code) *jen.Statement) []jen.Code {
-	b := body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l), types: p.resultTypes(fn)}
+func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement,
+	call func(ctx jen.Code) *jen.Statement) []jen.Code {
+	b := body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l),
+		types: p.resultTypes(fn)}
 	if fn.TakesError {
 		b.empty = p.typ(fn.Results[0].Type[1:])
 	}
@@ -121,7 +124,8 @@ func (p printer) function(out *jen.File, w Wrapper) {
 	}
 	callee.Add(typeArgs(t.TypeParams))
 	out.Func().Add(w.group(l)).Id(w.Name).Add(p.typeParams(t.TypeParams)).
-		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), callWith(callee, t.Func, l))...).Line()
+		Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault),
+		callWith(callee, t.Func, l))...).Line()
 }
 
 // receiver returns the name of the receiver of a wrapper in a group, or "".

@@ -16,14 +16,16 @@ var (
 	asker     = regexp.MustCompile(`(?i)^(ask|prompt|readline|readpassword)`)
 	prompter  = regexp.MustCompile(`(?i)prompt|survey|question`)
 	server    = regexp.MustCompile(`(?i)^(start)?(receiv|serv|consum|listen|watch|run)`)
-	predicate = regexp.MustCompile(`(?i)^(is|has|have|can|should|must|need|may|was|will|exist|contain|check|valid|equal|match|ready|wait|next|more|done)|(exists?|ready|done|alive|running|available|up|healthy|valid|open|closed|complete|finished|enabled|allowed)$`)
+	predicate = regexp.MustCompile(
+		`(?i)^(is|has|have|can|should|must|need|may|was|will|exist|contain|check|valid|equal|match|ready|wait|next|more|done)|(exists?|ready|done|alive|running|available|up|healthy|valid|open|closed|complete|finished|enabled|allowed)$`)
 )
 
 // isNoAttempt reports whether a call tries nothing that could fail again in the
 // same way.
 func isNoAttempt(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	return asksForError(call) || takesHandler(call) || readsOn(call) || asksSomebody(call) || isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
+	return asksForError(call) || takesHandler(call) || readsOn(call) || asksSomebody(call) ||
+		isNamed(fn, "errors", "Unwrap", "Join", "New") || isNamed(fn, "fmt", "Errorf")
 }
 
 // isAccept reports whether a call takes the next connection: closing the listener
@@ -76,14 +78,15 @@ func asksWithin(fn *ssa.Function) bool {
 
 // readsTerminal looks depth calls deep into this package.
 func readsTerminal(fn *ssa.Function, depth int) bool {
-	return isScan(fn) || anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
-		if load, ok := instr.(*ssa.UnOp); ok {
-			stdin, ok := load.X.(*ssa.Global)
-			return ok && isVariable(stdin, "os", "Stdin"), nil
-		}
-		call, ok := instr.(*ssa.Call)
-		return ok && isScan(call.Common().StaticCallee()), calleeOf(instr)
-	})
+	return isScan(fn) ||
+		anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+			if load, ok := instr.(*ssa.UnOp); ok {
+				stdin, ok := load.X.(*ssa.Global)
+				return ok && isVariable(stdin, "os", "Stdin"), nil
+			}
+			call, ok := instr.(*ssa.Call)
+			return ok && isScan(call.Common().StaticCallee()), calleeOf(instr)
+		})
 }
 
 func isScan(fn *ssa.Function) bool { return isNamed(fn, "fmt", "Scan", "Scanf", "Scanln") }
@@ -134,7 +137,8 @@ func answersBy(fn *ssa.Function, result int, t types.Type) bool {
 	case predicate.MatchString(fn.Name()) && !tellsOfFailures(fn):
 		return false
 	}
-	return basic.Kind() == types.Bool && saysFailure(fn, result, false) || basic.Info()&types.IsInteger != 0 && codesOf(fn, result) != nil
+	return basic.Kind() == types.Bool && saysFailure(fn, result, false) ||
+		basic.Info()&types.IsInteger != 0 && codesOf(fn, result) != nil
 }
 
 // leavesOut reports whether a function returns nothing as a result, nil or "", where
@@ -313,7 +317,8 @@ func isBool(v ssa.Value, value bool) bool {
 // other where it is.
 func tellsOfError(v ssa.Value, failure bool) bool {
 	cmp, ok := v.(*ssa.BinOp)
-	return ok && (cmp.Op == token.EQL && !failure || cmp.Op == token.NEQ && failure) && isError(cmp.X.Type()) && isNil(cmp.Y)
+	return ok && (cmp.Op == token.EQL && !failure || cmp.Op == token.NEQ && failure) && isError(cmp.X.Type()) &&
+		isNil(cmp.Y)
 }
 
 // returning returns the blocks by which the way comes back to the header
@@ -365,7 +370,8 @@ func (l *loop) onlyLooks(call *ssa.Call, failed way, back map[*ssa.BasicBlock]bo
 		waits = waits || instr != ssa.Instruction(call) && mayWait(instr, 3)
 		switch instr := instr.(type) {
 		case *ssa.Call:
-			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) || isDuration(instr.Type()) || asksContext(instr) || l.readsAnswer(instr, call)
+			return instr == call || isBuiltin(instr) || isTimedWait(instr) || isTold(instr) || isDecoding(instr) ||
+				isDuration(instr.Type()) || asksContext(instr) || l.readsAnswer(instr, call)
 		case *ssa.Store:
 			return isConst(instr.Val) || l.blocks[blockOf(root(instr.Addr))]
 		case *ssa.Select:
@@ -406,12 +412,14 @@ func (l *loop) returnsOK(back map[*ssa.BasicBlock]bool) bool {
 			return false
 		}
 		status, ok := whole(cmp.Y)
-		return ok && status == http.StatusOK && (cmp.Op == token.EQL && back[b.Succs[0]] || cmp.Op == token.NEQ && back[b.Succs[1]])
+		return ok && status == http.StatusOK &&
+			(cmp.Op == token.EQL && back[b.Succs[0]] || cmp.Op == token.NEQ && back[b.Succs[1]])
 	})
 }
 
 var (
-	taker  = regexp.MustCompile(`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
+	taker = regexp.MustCompile(
+		`(?i)^(accept|recv|receive|read|next|scan|wait|poll|listen|decode|consume|dequeue|pop|take)`)
 	reader = regexp.MustCompile(`(?i)^read`)
 )
 

@@ -35,7 +35,8 @@ func (r Retry) Delay() (d time.Duration, ok bool) {
 	var wait *ssa.BasicBlock
 	for b := range r.failed.blocks {
 		for _, instr := range b.Instrs {
-			if call, ok := instr.(*ssa.Call); ok && isNamed(call.Common().StaticCallee(), "time", "After") || !mayWait(instr, 3) {
+			if call, ok := instr.(*ssa.Call); ok && isNamed(call.Common().StaticCallee(), "time", "After") ||
+				!mayWait(instr, 3) {
 				continue
 			}
 			if wait != nil {

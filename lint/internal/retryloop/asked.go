@@ -128,7 +128,8 @@ func contextAsked(cond ssa.Value) ssa.Value {
 // has ended, or nil.
 func askedForEnd(call *ssa.Call) ssa.Value {
 	args := argumentsOf(call.Common())
-	if len(args) != 1 || !IsContext(args[0].Type()) || !types.Identical(call.Type(), types.Typ[types.Bool]) || !ended.MatchString(nameOf(call)) {
+	if len(args) != 1 || !IsContext(args[0].Type()) || !types.Identical(call.Type(), types.Typ[types.Bool]) ||
+		!ended.MatchString(nameOf(call)) {
 		return nil
 	}
 	return args[0]
@@ -166,7 +167,8 @@ func isWrapper(fn *ssa.Function) bool {
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
 		return false
 	}
-	return slices.Contains([]string{"github.com/pkg/errors", "emperror.dev/errors", "github.com/cockroachdb/errors", "github.com/gravitational/trace"}, fn.Object().Pkg().Path()) &&
+	return slices.Contains([]string{"github.com/pkg/errors", "emperror.dev/errors", "github.com/cockroachdb/errors",
+		"github.com/gravitational/trace"}, fn.Object().Pkg().Path()) &&
 		(strings.HasPrefix(fn.Name(), "Wrap") || strings.HasPrefix(fn.Name(), "With"))
 }
 

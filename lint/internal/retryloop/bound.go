@@ -20,7 +20,8 @@ func (r *Retry) judge(branch *ssa.If, errs map[ssa.Value]bool) {
 		return // something on each way back to the call ends the program, or a test
 	}
 	cycle[r.Call.Block()] = true
-	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, judged: map[ssa.Value]bool{}, set: &r.sets}
+	c := classification{failed: r.failed, succeeded: r.succeeded, tried: r.Call, errs: errs, judged: map[ssa.Value]bool{},
+		set: &r.sets}
 	if given := GivenContext(r.Attempt()); given != nil {
 		parent := r.beforeAttempts(given)
 		c.ownTime = parent != given && NeverEnds(parent)
@@ -122,7 +123,8 @@ func (r *Retry) conclude(out endings, cycle map[*ssa.BasicBlock]bool) {
 	switch given := GivenContext(r.Attempt()); {
 	case r.tires() || r.mayExit(cycle) || r.failed.loop.isWatched():
 		// The callee, what is asked beside it, or a timer ends it.
-	case selected && !r.waitsOn(cycle), r.Classified && locker.MatchString(nameOf(r.Call)), r.goesOnOnlyFor(asksForConflict):
+	case selected && !r.waitsOn(cycle), r.Classified && locker.MatchString(nameOf(r.Call)),
+		r.goesOnOnlyFor(asksForConflict):
 		// One error alone asks for the same again at once: there is more to do, or
 		// others were faster, or hold the lock.
 	case ctx != nil:
@@ -305,7 +307,8 @@ func (r *Retry) comesBack(b *ssa.BasicBlock, cycle map[*ssa.BasicBlock]bool) boo
 			return false // what it sets ends the loop
 		}
 		for in := range w.blocks {
-			if ends(in) || len(in.Succs) == 0 || slices.ContainsFunc(in.Succs, func(to *ssa.BasicBlock) bool { return !l.blocks[to] }) || in == r.failed.from {
+			if ends(in) || len(in.Succs) == 0 ||
+				slices.ContainsFunc(in.Succs, func(to *ssa.BasicBlock) bool { return !l.blocks[to] }) || in == r.failed.from {
 				return false
 			}
 		}
@@ -342,7 +345,9 @@ func isMadeBy(v ssa.Value, made *ssa.Call, depth int) bool {
 	case *ssa.Extract:
 		return v.Tuple == ssa.Value(made)
 	case *ssa.Call:
-		return isMade(v) && slices.ContainsFunc(v.Common().Args, func(arg ssa.Value) bool { return isMadeBy(root(arg), made, depth-1) })
+		return isMade(v) && slices.ContainsFunc(v.Common().Args, func(arg ssa.Value) bool {
+			return isMadeBy(root(arg), made, depth-1)
+		})
 	}
 	return false
 }
@@ -382,7 +387,8 @@ func isOfTime(fn *ssa.Function) bool {
 // the names.
 func isNamed(fn *ssa.Function, path string, names ...string) bool {
 	fn = Generic(fn)
-	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path && slices.Contains(names, fn.Name())
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == path &&
+		slices.Contains(names, fn.Name())
 }
 
 // isVariable reports whether g is a variable of a package with one of the names.

@@ -30,7 +30,8 @@ func (r Retry) RebuiltBudget() ssa.Value {
 		if asked == nil || asked == r.Call || !r.failed.blocks[asked.Block()] {
 			continue
 		}
-		if budget := receiverOf(asked); budget != nil && r.isMadeAnew(budget, asked) && !slices.Contains(r.Call.Common().Args, budget) {
+		if budget := receiverOf(asked); budget != nil && r.isMadeAnew(budget, asked) &&
+			!slices.Contains(r.Call.Common().Args, budget) {
 			return budget
 		}
 	}
@@ -114,10 +115,12 @@ func (r Retry) isMadeAnew(v ssa.Value, asked *ssa.Call) bool {
 	switch v := v.(type) {
 	case *ssa.Alloc:
 		method := asked.Common().StaticCallee()
-		return r.failed.loop.blocks[v.Block()] && v.Block().Dominates(r.Call.Block()) && s.same(v) && !counted && stepsItself(method)
+		return r.failed.loop.blocks[v.Block()] && v.Block().Dominates(r.Call.Block()) && s.same(v) && !counted &&
+			stepsItself(method)
 	case *ssa.Call:
 		fn := v.Common().StaticCallee()
-		return r.failed.loop.blocks[v.Block()] && v.Block().Dominates(r.Call.Block()) && fn != nil && strings.HasPrefix(strings.ToLower(fn.Name()), "new") &&
+		return r.failed.loop.blocks[v.Block()] && v.Block().Dominates(r.Call.Block()) && fn != nil &&
+			strings.HasPrefix(strings.ToLower(fn.Name()), "new") &&
 			isBudget(v.Type()) && s.sameOperands(v) && !counted
 	}
 	return false

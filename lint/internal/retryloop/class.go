@@ -116,7 +116,8 @@ func sendsContext(call *ssa.Call) bool {
 			arg = x.Tuple
 		}
 		made, ok := arg.(*ssa.Call)
-		return !ok || GivenContext(made) != nil && !NeverEnds(GivenContext(made)) || GivenContext(made) == nil && !isNamed(made.Common().StaticCallee(), "net/http", "NewRequest")
+		return !ok || GivenContext(made) != nil && !NeverEnds(GivenContext(made)) ||
+			GivenContext(made) == nil && !isNamed(made.Common().StaticCallee(), "net/http", "NewRequest")
 	})
 }
 
@@ -159,9 +160,11 @@ func askedStatus(b *ssa.BasicBlock, call *ssa.Call) (failing, succeeding *ssa.Ba
 	switch {
 	case !ok:
 		return nil, nil
-	case (cmp.Op == token.GEQ || cmp.Op == token.GTR || cmp.Op == token.EQL) && fails, (cmp.Op == token.NEQ || cmp.Op == token.GTR) && succeeds, cmp.Op == token.GEQ && status == http.StatusMultipleChoices:
+	case (cmp.Op == token.GEQ || cmp.Op == token.GTR || cmp.Op == token.EQL) && fails, (cmp.Op == token.NEQ ||
+		cmp.Op == token.GTR) && succeeds, cmp.Op == token.GEQ && status == http.StatusMultipleChoices:
 		return b.Succs[0], b.Succs[1]
-	case (cmp.Op == token.LSS || cmp.Op == token.LEQ || cmp.Op == token.NEQ) && fails, (cmp.Op == token.EQL || cmp.Op == token.LEQ) && succeeds, cmp.Op == token.LSS && status == http.StatusMultipleChoices:
+	case (cmp.Op == token.LSS || cmp.Op == token.LEQ || cmp.Op == token.NEQ) && fails, (cmp.Op == token.EQL ||
+		cmp.Op == token.LEQ) && succeeds, cmp.Op == token.LSS && status == http.StatusMultipleChoices:
 		return b.Succs[1], b.Succs[0]
 	}
 	return nil, nil
@@ -171,7 +174,8 @@ func askedStatus(b *ssa.BasicBlock, call *ssa.Call) (failing, succeeding *ssa.Ba
 // and that is compared with what only the status of a response is.
 func isStatusOf(v ssa.Value, call *ssa.Call, status int64) bool {
 	x, ok := v.(*ssa.Extract)
-	return ok && x.Tuple == ssa.Value(call) && isInteger(x.Type()) && (status/100 == 2 || status/100 == 4 || status/100 == 5) && statusName.MatchString(nameOfResult(x))
+	return ok && x.Tuple == ssa.Value(call) && isInteger(x.Type()) &&
+		(status/100 == 2 || status/100 == 4 || status/100 == 5) && statusName.MatchString(nameOfResult(x))
 }
 
 var statusName = regexp.MustCompile(`(?i)code|status`)
@@ -227,7 +231,8 @@ func isSpared(branch *ssa.If, cycle map[*ssa.BasicBlock]bool) bool {
 }
 
 // down names errors of what cannot be reached.
-var down = regexp.MustCompile(`(?i)refused|unreachable|unavailable|timed?out|noconn|disconnect|offline|brokenpipe|reset`)
+var down = regexp.MustCompile(
+	`(?i)refused|unreachable|unavailable|timed?out|noconn|disconnect|offline|brokenpipe|reset`)
 
 // isDown reports whether a condition compares an error, or its code, with one by which
 // a server says that it cannot serve now, or in time, or asks whether it is one of the
@@ -260,11 +265,13 @@ func isDown(cond ssa.Value) bool {
 // isNetworkError reports whether t is net.Error, or points to net.OpError.
 func isNetworkError(t types.Type) bool {
 	named := namedOf(t)
-	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net" && slices.Contains([]string{"Error", "OpError"}, named.Obj().Name())
+	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net" &&
+		slices.Contains([]string{"Error", "OpError"}, named.Obj().Name())
 }
 
 // ofOne names functions that recognise one error, which is not that of a context.
-var ofOne = regexp.MustCompile(`^Is(NotFound|NotExist|Exist|AlreadyExists|Conflict|Gone|Invalid|Forbidden|Unauthorized|BadRequest|ResourceExpired)$`)
+var ofOne = regexp.MustCompile(
+	`^Is(NotFound|NotExist|Exist|AlreadyExists|Conflict|Gone|Invalid|Forbidden|Unauthorized|BadRequest|ResourceExpired)$`)
 
 // asksForOne returns what follows where a branch has recognised one error, or
 // nil if it asks for anything else.

@@ -85,7 +85,8 @@ func (c classification) memory(addr ssa.Value) bool {
 		if own && (c.setBySuccess(addr) || c.isLeftAlone(addr)) {
 			return true
 		}
-		if !c.failed.loop.assignsTo(addr) && (own && isSettled(addr) || c.fixed(root(addr)) && isSetting(addr) && !c.failed.loop.handsOn(addr)) {
+		if !c.failed.loop.assignsTo(addr) &&
+			(own && isSettled(addr) || c.fixed(root(addr)) && isSetting(addr) && !c.failed.loop.handsOn(addr)) {
 			return true
 		}
 		return !own && c.only(addr.X)
@@ -112,7 +113,9 @@ func isAnswer(v ssa.Value, call *ssa.Call) bool { return isAnswerWithin(v, call,
 func isAnswerWithin(v ssa.Value, call *ssa.Call, depth int) bool {
 	if alloc, ok := v.(*ssa.Alloc); ok {
 		in := contents(alloc)
-		return len(in) > 0 && depth > 0 && !slices.ContainsFunc(in, func(in ssa.Value) bool { return !isAnswerWithin(in, call, depth-1) })
+		return len(in) > 0 && depth > 0 && !slices.ContainsFunc(in, func(in ssa.Value) bool {
+			return !isAnswerWithin(in, call, depth-1)
+		})
 	}
 	x, ok := v.(*ssa.Extract)
 	if v != ssa.Value(call) && (!ok || x.Tuple != ssa.Value(call)) {
@@ -220,25 +223,27 @@ func (c classification) isFromBefore(v ssa.Value) bool {
 // what it is given, or asks for interrupted system calls. It looks depth calls deep, and believes in
 // what it cannot see.
 func remembers(fn *ssa.Function, depth int) bool {
-	return isClock(fn) || anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
-		if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isInterrupt(*op) }) {
-			return true, nil
-		}
-		switch instr := instr.(type) {
-		case *ssa.UnOp:
-			g, ok := instr.X.(*ssa.Global)
-			return ok && instr.Op == token.MUL && mayChange(g) || instr.Op == token.ARROW, nil
-		case *ssa.Select, *ssa.MapUpdate:
-			return true, nil
-		case *ssa.Store:
-			_, local := root(instr.Addr).(*ssa.Alloc)
-			return !local, nil
-		case ssa.CallInstruction:
-			// flag.Load(), mu.Lock()
-			return slices.ContainsFunc(instr.Common().Args, isPackageVariable) || isClock(instr.Common().StaticCallee()), calleeOf(instr)
-		}
-		return false, nil
-	})
+	return isClock(fn) ||
+		anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
+			if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isInterrupt(*op) }) {
+				return true, nil
+			}
+			switch instr := instr.(type) {
+			case *ssa.UnOp:
+				g, ok := instr.X.(*ssa.Global)
+				return ok && instr.Op == token.MUL && mayChange(g) || instr.Op == token.ARROW, nil
+			case *ssa.Select, *ssa.MapUpdate:
+				return true, nil
+			case *ssa.Store:
+				_, local := root(instr.Addr).(*ssa.Alloc)
+				return !local, nil
+			case ssa.CallInstruction:
+				// flag.Load(), mu.Lock()
+				return slices.ContainsFunc(instr.Common().Args, isPackageVariable) || isClock(instr.Common().StaticCallee()),
+					calleeOf(instr)
+			}
+			return false, nil
+		})
 }
 
 // mayChange reports whether a variable is of a type that programs keep flags,

@@ -27,7 +27,8 @@ func (l *loop) asksForLate(cond ssa.Value) (late, ok bool) {
 		}
 	case *ssa.Call:
 		fn := cond.Common().StaticCallee()
-		if !isOfTime(fn) || !isNamed(fn, "time", "After", "Before") || !l.isNewTime(cond.Common().Args[0]) || !l.isNewTime(cond.Common().Args[1]) {
+		if !isOfTime(fn) || !isNamed(fn, "time", "After", "Before") || !l.isNewTime(cond.Common().Args[0]) ||
+			!l.isNewTime(cond.Common().Args[1]) {
 			return false, false
 		}
 		// Now is after the deadline, or the deadline before now.
@@ -99,7 +100,8 @@ func startOf(ch ssa.Value, names ...string) *ssa.Call {
 		}
 	}
 	call, ok := ch.(*ssa.Call)
-	if !ok || !isNamed(call.Common().StaticCallee(), "time", names...) || call.Common().StaticCallee().Signature.Recv() != nil {
+	if !ok || !isNamed(call.Common().StaticCallee(), "time", names...) ||
+		call.Common().StaticCallee().Signature.Recv() != nil {
 		return nil
 	}
 	return call

@@ -283,7 +283,8 @@ func isLive(v ssa.Value) bool {
 		return false
 	}
 	fn := call.Common().StaticCallee()
-	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") && !isOwnTime(call) ||
+	return isNamed(fn, "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") &&
+		!isOwnTime(call) ||
 		isNamed(fn, "os/signal", "NotifyContext") || isNamed(fn, "golang.org/x/sync/errgroup", "WithContext")
 }
 
@@ -328,10 +329,11 @@ func isCancelledBefore(v ssa.Value, b *ssa.BasicBlock) bool {
 	if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") {
 		return false
 	}
-	return isPackageVariable(root(made.Common().Args[0])) || slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
-		cancel, ok := ref.(*ssa.Extract)
-		return ok && cancel.Index == 1 && isHandedOn(cancel, b, 4)
-	})
+	return isPackageVariable(root(made.Common().Args[0])) ||
+		slices.ContainsFunc(*made.Referrers(), func(ref ssa.Instruction) bool {
+			cancel, ok := ref.(*ssa.Extract)
+			return ok && cancel.Index == 1 && isHandedOn(cancel, b, 4)
+		})
 }
 
 // isHandedOn reports whether a function value is given to others, or called by a closure
@@ -391,7 +393,8 @@ func (l *loop) outerGiven() ssa.Value {
 // calls, or the request that the function is given and sends, or nil.
 func (l *loop) requestGiven() ssa.Value {
 	for call := range l.calls {
-		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] && !l.blocks[blockOf(root(receiverOf(ctx)))] {
+		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] &&
+			!l.blocks[blockOf(root(receiverOf(ctx)))] {
 			return ctx
 		}
 		if !isOfResponse(call) {
@@ -426,7 +429,9 @@ func mayBeEnded(v ssa.Value) bool {
 		return true
 	case *ssa.Extract:
 		made, ok := v.Tuple.(*ssa.Call)
-		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause", "WithTimeout", "WithDeadline") && !isOnlyDeferred(made)
+		return ok &&
+			isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause", "WithTimeout", "WithDeadline") &&
+			!isOnlyDeferred(made)
 	case *ssa.Call:
 		return isNamed(v.Common().StaticCallee(), "context", "WithValue") && mayBeEnded(v.Common().Args[0])
 	case *ssa.UnOp:
@@ -475,7 +480,9 @@ func withoutLimit(ctx ssa.Value) ssa.Value {
 		return ctx
 	}
 	made, ok := x.Tuple.(*ssa.Call)
-	if !ok || !isNamed(made.Common().StaticCallee(), "context", "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause") {
+	if !ok ||
+		!isNamed(made.Common().StaticCallee(), "context", "WithTimeout", "WithTimeoutCause", "WithDeadline",
+			"WithDeadlineCause") {
 		return ctx
 	}
 	return made.Common().Args[0]

@@ -42,7 +42,8 @@ func DeafWaits(fn *ssa.Function) (found []DeafWait) {
 }
 
 // hook names what is told what to do after a failure, before the next attempt.
-var hook = regexp.MustCompile(`(?i)^(with_?|set_?)?(between|before|after|on)_?(each|every|failed|next)?_?(attempts?|retry|retries|tries)$`)
+var hook = regexp.MustCompile(
+	`(?i)^(with_?|set_?)?(between|before|after|on)_?(each|every|failed|next)?_?(attempts?|retry|retries|tries)$`)
 
 // deafBetween returns the waits of a function literal that is given to what calls it between
 // attempts, where another literal, given the context, is what is tried.
@@ -71,7 +72,8 @@ func contextTriedWith(between *ssa.Function) ssa.Value {
 	for _, b := range outer.Blocks {
 		for _, instr := range b.Instrs {
 			option, ok := instr.(*ssa.Call)
-			if !ok || !hook.MatchString(nameOf(option)) || !slices.ContainsFunc(allArguments(option), func(arg ssa.Value) bool { return isLiteral(arg, between) }) {
+			if !ok || !hook.MatchString(nameOf(option)) ||
+				!slices.ContainsFunc(allArguments(option), func(arg ssa.Value) bool { return isLiteral(arg, between) }) {
 				continue
 			}
 			ctx := liveContext(outer, b, isLive)
@@ -81,9 +83,12 @@ func contextTriedWith(between *ssa.Function) ssa.Value {
 					return false
 				}
 				args := allArguments(call)
-				return (call == option || slices.Contains(args, ssa.Value(option))) && slices.ContainsFunc(outer.AnonFuncs, func(tried *ssa.Function) bool {
-					return tried != between && slices.ContainsFunc(args, func(arg ssa.Value) bool { return isLiteral(arg, tried) }) && Gives(tried, ctx)
-				})
+				return (call == option || slices.Contains(args, ssa.Value(option))) &&
+					slices.ContainsFunc(outer.AnonFuncs, func(tried *ssa.Function) bool {
+						return tried != between && slices.ContainsFunc(args, func(arg ssa.Value) bool {
+							return isLiteral(arg, tried)
+						}) && Gives(tried, ctx)
+					})
 			}
 			if ctx != nil && anyInstr(outer, tries) {
 				return ctx
@@ -117,7 +122,8 @@ func isLiteral(v ssa.Value, fn *ssa.Function) bool {
 // those do that tests replace: what waits otherwise is elsewhere.
 func isInstead(instr ssa.Instruction) bool {
 	call, ok := instr.(*ssa.Call)
-	return ok && call.Common().StaticCallee() == nil && !call.Common().IsInvoke() && isOnlyIf(call.Common().Value, call.Block())
+	return ok && call.Common().StaticCallee() == nil && !call.Common().IsInvoke() &&
+		isOnlyIf(call.Common().Value, call.Block())
 }
 
 // deafRecursion returns the waits before a function calls itself again with the same context.

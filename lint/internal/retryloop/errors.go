@@ -152,7 +152,8 @@ func onlyAsksErrors(fn *ssa.Function) bool {
 
 // branchOn returns the branch that ends block b, if that asks how the call went that
 // returned errs, and the blocks that follow a failure and a success.
-func (l *loop) branchOn(b *ssa.BasicBlock, errs map[ssa.Value]bool) (branch *ssa.If, failing, succeeding *ssa.BasicBlock) {
+func (l *loop) branchOn(b *ssa.BasicBlock,
+	errs map[ssa.Value]bool) (branch *ssa.If, failing, succeeding *ssa.BasicBlock) {
 	branch, ok := terminator(b).(*ssa.If)
 	if !ok {
 		return nil, nil, nil
@@ -243,7 +244,8 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 		case *ssa.FieldAddr:
 			// A method of what is embedded there.
 			for _, use := range *ref.Referrers() {
-				if asked, ok := use.(*ssa.Call); ok && l.blocks[asked.Block()] && asksForError(asked) && receiverOf(asked) == ssa.Value(ref) {
+				if asked, ok := use.(*ssa.Call); ok && l.blocks[asked.Block()] && asksForError(asked) &&
+					receiverOf(asked) == ssa.Value(ref) {
 					errs[asked] = true
 				}
 			}
@@ -264,7 +266,8 @@ func (l *loop) errorsFrom(call *ssa.Call) map[ssa.Value]bool {
 // isDropped reports whether nobody looks at any of some errors.
 func isDropped(errs map[ssa.Value]bool) bool {
 	for err := range errs {
-		if slices.ContainsFunc(*err.Referrers(), func(ref ssa.Instruction) bool { _, debug := ref.(*ssa.DebugRef); return !debug }) {
+		if slices.ContainsFunc(*err.Referrers(),
+			func(ref ssa.Instruction) bool { _, debug := ref.(*ssa.DebugRef); return !debug }) {
 			return false
 		}
 	}
@@ -324,7 +327,8 @@ func partsAfter(store *ssa.Store) (fields []*ssa.FieldAddr) {
 // error that an error wraps, which tries nothing by itself.
 func asksForError(call *ssa.Call) bool {
 	name := nameOf(call)
-	return slices.Contains([]string{"Error", "Err", "Cause", "Unwrap"}, name) && isError(call.Type()) && call.Common().Signature().Params().Len() == 0 && receiverOf(call) != nil
+	return slices.Contains([]string{"Error", "Err", "Cause", "Unwrap"}, name) && isError(call.Type()) &&
+		call.Common().Signature().Params().Len() == 0 && receiverOf(call) != nil
 }
 
 // seesError reports whether block b only runs when an error is not nil, which is asked

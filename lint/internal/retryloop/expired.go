@@ -46,7 +46,8 @@ func (l *loop) expiresAt(b *ssa.BasicBlock, asked *ssa.Call) (ret *ssa.Return, h
 	if end == nil {
 		return nil, 0
 	}
-	if ret := plainReturn(end.out); ret != nil && onlyConstants(ret) && l.answers(ret, b) && l.returnsErrors(behind(end.out)) {
+	if ret := plainReturn(end.out); ret != nil && onlyConstants(ret) && l.answers(ret, b) &&
+		l.returnsErrors(behind(end.out)) {
 		return ret, Swallowed
 	}
 	ret, ok := terminator(end.out).(*ssa.Return)
@@ -84,7 +85,8 @@ func (l *loop) isAnswerless(asked *ssa.Call, ret *ssa.Return) bool {
 }
 
 // viewer names what says how something is, and changes nothing.
-var viewer = regexp.MustCompile(`^_?(?i:get|list|find|lookup|describe|query|load|stat|fetch|inspect|show|head|search|is|has|check|exists)([A-Z_]|$)|(?i:status|state|exists|count|info|inspect)$`)
+var viewer = regexp.MustCompile(
+	`^_?(?i:get|list|find|lookup|describe|query|load|stat|fetch|inspect|show|head|search|is|has|check|exists)([A-Z_]|$)|(?i:status|state|exists|count|info|inspect)$`)
 
 // looksAt returns the call that only looks, and whose answer ends the loop, if there is one.
 func (l *loop) looksAt() *ssa.Call {
@@ -124,7 +126,8 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 		return nil
 	}
 	for call := range l.calls {
-		if !viewer.MatchString(nameOf(call)) && !isTold(call) && !asksContext(call) && !isPlainWait(call) && !onlyComputes(call) {
+		if !viewer.MatchString(nameOf(call)) && !isTold(call) && !asksContext(call) && !isPlainWait(call) &&
+			!onlyComputes(call) {
 			return nil
 		}
 	}
@@ -135,7 +138,8 @@ func (l *loop) endsLooking(b *ssa.BasicBlock) *runOut {
 // cannot fail, or wraps an error.
 func onlyComputes(call *ssa.Call) bool {
 	common := call.Common()
-	return GivenContext(call) == nil && !common.IsInvoke() && common.Signature().Results().Len() > 0 && (!mayFail(call) || slices.ContainsFunc(common.Args, isErrorValue))
+	return GivenContext(call) == nil && !common.IsInvoke() && common.Signature().Results().Len() > 0 &&
+		(!mayFail(call) || slices.ContainsFunc(common.Args, isErrorValue))
 }
 
 // answers reports whether an answer ends the loop as ret does, which follows when block b
@@ -143,7 +147,8 @@ func onlyComputes(call *ssa.Call) bool {
 func (l *loop) answers(ret *ssa.Return, b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(l.list, func(other *ssa.BasicBlock) bool {
 		branch, ok := terminator(other).(*ssa.If)
-		if !ok || other == b || !l.mayLeave(branch) || l.runsOut(other) != nil || contextAsked(branch.Cond) != nil || isOfSelect(branch.Cond) || isOfChannel(branch.Cond) {
+		if !ok || other == b || !l.mayLeave(branch) || l.runsOut(other) != nil || contextAsked(branch.Cond) != nil ||
+			isOfSelect(branch.Cond) || isOfChannel(branch.Cond) {
 			return false
 		}
 		return slices.ContainsFunc(other.Succs, func(s *ssa.BasicBlock) bool {

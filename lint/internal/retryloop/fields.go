@@ -194,7 +194,8 @@ func (c classification) isLeftAlone(field *ssa.FieldAddr) bool {
 	return !slices.ContainsFunc(*alloc.Referrers(), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
 		case *ssa.FieldAddr:
-			return ref.Field == field.Field && !isOnlyRead(ref) && c.failed.loop.blocks[ref.Block()] || !isPlain(ref) && ref.Field == field.Field
+			return ref.Field == field.Field && !isOnlyRead(ref) && c.failed.loop.blocks[ref.Block()] ||
+				!isPlain(ref) && ref.Field == field.Field
 		case *ssa.UnOp, *ssa.DebugRef:
 			return false
 		case *ssa.Store:

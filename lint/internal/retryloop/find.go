@@ -76,7 +76,8 @@ func (r Retry) Name() string { return NameOf(r.Attempt()) }
 // the answer to that how it went, as Get(ctx, key).Result() does.
 func (r Retry) Attempt() *ssa.Call {
 	made := answeredBy(r.Call)
-	if made == nil || GivenContext(made) == nil || len(errorsOf(made)) > 0 || receiverOf(made) == nil || isMade(made) || !onlyFills(r.Call) || !r.failed.loop.blocks[made.Block()] {
+	if made == nil || GivenContext(made) == nil || len(errorsOf(made)) > 0 || receiverOf(made) == nil || isMade(made) ||
+		!onlyFills(r.Call) || !r.failed.loop.blocks[made.Block()] {
 		return r.Call
 	}
 	return made
@@ -270,7 +271,8 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 	r.first = back.fails
 	// A number that counts up may be the attempt's, or that of the next thing to try: which
 	// one is not proven. Nor is which error comes next.
-	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) && !isAccept(call) && !failed.restarts(call) && !l.asksFor(call) {
+	if (operands == sameOperands || operands == askedOperands) && !isOpaque(call) && !isSystemCall(call) &&
+		!isAccept(call) && !failed.restarts(call) && !l.asksFor(call) {
 		// What returns no error once somebody has stopped does not go on for ever, but as
 		// fast as it can until then.
 		judged := r
@@ -294,7 +296,8 @@ func (l *loop) retryAt(branch *ssa.If, call *ssa.Call, errs map[ssa.Value]bool, 
 // says when they are to be made again.
 func isSystemCall(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"syscall", "golang.org/x/sys/unix"}, fn.Object().Pkg().Path())
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil &&
+		slices.Contains([]string{"syscall", "golang.org/x/sys/unix"}, fn.Object().Pkg().Path())
 }
 
 // restarts reports whether the way runs a program again as soon as that has ended: it
@@ -339,7 +342,9 @@ func (l *loop) comesBack(call *ssa.Call, of operands, failed, succeeded way) (c 
 
 // isInEachRound reports whether a block runs in every round that another one follows.
 func (l *loop) isInEachRound(b *ssa.BasicBlock) bool {
-	return !slices.ContainsFunc(l.header.Preds, func(pred *ssa.BasicBlock) bool { return l.blocks[pred] && !b.Dominates(pred) })
+	return !slices.ContainsFunc(l.header.Preds, func(pred *ssa.BasicBlock) bool {
+		return l.blocks[pred] && !b.Dominates(pred)
+	})
 }
 
 // asksFor reports whether each round waits for somebody to ask for the call: it
@@ -415,7 +420,8 @@ func isOnlyIf(result ssa.Value, b *ssa.BasicBlock) bool {
 			continue
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if ok && cmp.X == result && isNil(cmp.Y) && (cmp.Op == token.NEQ && b.Idom().Succs[0] == b || cmp.Op == token.EQL && b.Idom().Succs[1] == b) {
+		if ok && cmp.X == result && isNil(cmp.Y) &&
+			(cmp.Op == token.NEQ && b.Idom().Succs[0] == b || cmp.Op == token.EQL && b.Idom().Succs[1] == b) {
 			return true
 		}
 	}
@@ -504,8 +510,10 @@ func (w way) deadCounter() *Counter {
 		}
 		for i, edge := range phi.Edges {
 			add, ok := edge.(*ssa.BinOp)
-			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) && phi.Comment != "" && !isLookedAt(phi) && !isLookedAt(add) {
-				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add), Passed: w.loop.endsBy(phi)}
+			if ok && w.enters(w.loop.header.Preds[i]) && add.Op == token.ADD && add.X == phi && isConst(add.Y) &&
+				phi.Comment != "" && !isLookedAt(phi) && !isLookedAt(add) {
+				return &Counter{Name: phi.Comment, Pos: add.Pos(), Compared: compared(phi) || compared(add),
+					Passed: w.loop.endsBy(phi)}
 			}
 		}
 	}

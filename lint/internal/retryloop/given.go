@@ -44,7 +44,8 @@ func (l *loop) retryOfGiven(call *ssa.Call) (Retry, bool) {
 // what returns the error beside; what takes the next of what comes tries nothing.
 func Fails(fn *ssa.Function, until Answer) bool {
 	results := fn.Signature.Results()
-	if results.Len() == 0 || !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) || AsksToStop(fn) || usesNumber(fn) || predicate.MatchString(fn.Name()) ||
+	if results.Len() == 0 || !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) || AsksToStop(fn) ||
+		usesNumber(fn) || predicate.MatchString(fn.Name()) ||
 		!saysFailure(fn, 0, until == False) || anyInstr(fn, takes) {
 		return false
 	}
@@ -73,7 +74,9 @@ func Fails(fn *ssa.Function, until Answer) bool {
 func usesNumber(fn *ssa.Function) bool {
 	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
 		basic, ok := p.Type().Underlying().(*types.Basic)
-		return ok && basic.Info()&types.IsNumeric != 0 && slices.ContainsFunc(*p.Referrers(), func(ref ssa.Instruction) bool { return !isOnlyTold(ref, 4) })
+		return ok && basic.Info()&types.IsNumeric != 0 && slices.ContainsFunc(*p.Referrers(), func(ref ssa.Instruction) bool {
+			return !isOnlyTold(ref, 4)
+		})
 	})
 }
 

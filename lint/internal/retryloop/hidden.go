@@ -12,7 +12,8 @@ import (
 // Hidden returns where a function of a retry returns a nil error although the
 // context ended.
 func (r Retry) Hidden() (found []*ssa.Return) {
-	if r.operands == countingOperands || r.operands.areNew() || r.recognised || !returnsError(r.Call.Parent()) || serves.MatchString(nameOf(r.Call)) {
+	if r.operands == countingOperands || r.operands.areNew() || r.recognised || !returnsError(r.Call.Parent()) ||
+		serves.MatchString(nameOf(r.Call)) {
 		return nil
 	}
 	if !r.succeeded.mayReturn() || !slices.ContainsFunc(returnsOf(r.succeeded.outside()), mayBeNil) || r.servesBehind() {
@@ -59,7 +60,8 @@ func (r Retry) goesOn(out *ssa.BasicBlock) *ssa.Return {
 		}
 	}
 	returns := returnsOf(after)
-	if len(returns) == 0 || slices.ContainsFunc(returns, func(ret *ssa.Return) bool { return !isNil(returnedError(ret)) }) {
+	if len(returns) == 0 ||
+		slices.ContainsFunc(returns, func(ret *ssa.Return) bool { return !isNil(returnedError(ret)) }) {
 		return nil
 	}
 	return returns[0]
@@ -114,7 +116,8 @@ func (r Retry) servesBehind() bool {
 	for b := range r.succeeded.outside() {
 		if slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			if call, ok := instr.(*ssa.Call); ok {
-				return GivenContext(call) != nil && runner.MatchString(nameOf(call)) || nameOf(call) == "Wait" && receiverOf(call) != nil
+				return GivenContext(call) != nil && runner.MatchString(nameOf(call)) ||
+					nameOf(call) == "Wait" && receiverOf(call) != nil
 			}
 			return receivesEnd(instr)
 		}) {

@@ -45,16 +45,18 @@ var polls = regexp.MustCompile(`^[pP]oll([A-Z]|$)`)
 // AtOnce reports whether a remote call is tried again without a delay, several
 // times, by what does nothing about the failure.
 func (r Retry) AtOnce(n Network) bool {
-	if r.told || !r.isRemote(n) || r.Through() != nil || polls.MatchString(nameOf(r.Call)) || sleepsWithin(r.Call.Common().StaticCallee(), 3) {
+	if r.told || !r.isRemote(n) || r.Through() != nil || polls.MatchString(nameOf(r.Call)) ||
+		sleepsWithin(r.Call.Common().StaticCallee(), 3) {
 		return false
 	}
 	hurries := func(r Retry) bool { return !r.timesOut() && !r.Waits() && r.insists() }
 	// Of what nothing ends RL101 speaks already.
-	return hurries(r) || r.Bound != Unbounded && slices.ContainsFunc(r.failed.sides(errorsOf(r.Call)), func(side way) bool {
-		same, counted := side.repeats(r.Call)
-		r.failed = side
-		return same && !counted && hurries(r)
-	})
+	return hurries(r) ||
+		r.Bound != Unbounded && slices.ContainsFunc(r.failed.sides(errorsOf(r.Call)), func(side way) bool {
+			same, counted := side.repeats(r.Call)
+			r.failed = side
+			return same && !counted && hurries(r)
+		})
 }
 
 // Hurries reports whether a helper tries what it is given again at once, or after
@@ -92,7 +94,8 @@ func (r Retry) insists() bool {
 		return true
 	}
 	limit, counted := r.limit()
-	return !r.failed.alters(r.Call) && (counted && (limit == 0 || limit > 2) || !counted && (r.endsLate() || r.endsByBackoff()))
+	return !r.failed.alters(r.Call) &&
+		(counted && (limit == 0 || limit > 2) || !counted && (r.endsLate() || r.endsByBackoff()))
 }
 
 // endsByBackoff reports whether the retry ends when the object that says how long to wait
@@ -136,7 +139,10 @@ var busy = regexp.MustCompile(`(?i)busy|locked`)
 func (r Retry) contends() bool {
 	return r.goesOnOnlyFor(func(cond ssa.Value) bool {
 		instr, ok := cond.(ssa.Instruction)
-		if ok && slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return isErrno(*op, syscall.EBUSY, syscall.ETXTBSY, syscall.EAGAIN) }) {
+		if ok &&
+			slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool {
+				return isErrno(*op, syscall.EBUSY, syscall.ETXTBSY, syscall.EAGAIN)
+			}) {
 			return true
 		}
 		asked, ok := cond.(*ssa.Call)
@@ -166,7 +172,8 @@ func (r Retry) endsLate() bool {
 	cycle := r.failed.cycle()
 	for b := range cycle {
 		branch, ok := terminator(b).(*ssa.If)
-		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3, map[ssa.Value]bool{}) && !r.failed.loop.asksAnswer(branch.Cond, r.Call, 8) {
+		if ok && !(cycle[b.Succs[0]] && cycle[b.Succs[1]]) && readsClock(branch.Cond, 3, map[ssa.Value]bool{}) &&
+			!r.failed.loop.asksAnswer(branch.Cond, r.Call, 8) {
 			return true
 		}
 	}
@@ -186,10 +193,11 @@ func readsClock(v ssa.Value, depth int, seen map[ssa.Value]bool) bool {
 		if isClock(fn) || isOfTime(fn) {
 			return true
 		}
-		return fn != nil && depth > 0 && types.Identical(v.Type(), types.Typ[types.Bool]) && anyInstr(fn, func(instr ssa.Instruction) bool {
-			inner, ok := instr.(*ssa.Call)
-			return ok && readsClock(inner, depth-1, seen)
-		})
+		return fn != nil && depth > 0 && types.Identical(v.Type(), types.Typ[types.Bool]) &&
+			anyInstr(fn, func(instr ssa.Instruction) bool {
+				inner, ok := instr.(*ssa.Call)
+				return ok && readsClock(inner, depth-1, seen)
+			})
 	case *ssa.UnOp:
 		return readsClock(v.X, depth, seen)
 	case *ssa.BinOp:
@@ -207,7 +215,8 @@ func (r Retry) corrects() bool {
 			if ok && r.mends(call) {
 				return true
 			}
-			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) || isOfAnswer(call, r.Call) || isBuilt(call) {
+			if !ok || call == r.Call || rewinder.MatchString(nameOf(call)) || asksContext(call) || isOfAnswer(call, r.Call) ||
+				isBuilt(call) {
 				continue
 			}
 			for err := range errorsOf(call) {
@@ -237,13 +246,16 @@ func (r Retry) mends(call *ssa.Call) bool {
 func assignsTo(fn *ssa.Function, pointer types.Type, depth int) bool {
 	return anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (bool, []*ssa.Function) {
 		store, ok := instr.(*ssa.Store)
-		return ok && addressed(store.Addr) != store.Addr && types.Identical(addressed(store.Addr).Type(), pointer), calleeOf(instr)
+		return ok && addressed(store.Addr) != store.Addr && types.Identical(addressed(store.Addr).Type(), pointer),
+			calleeOf(instr)
 	})
 }
 
 // isOfAnswer reports whether a call is about what another has returned: it reads the answer.
 func isOfAnswer(call, asked *ssa.Call) bool {
-	return slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool { return *op != nil && isResultOf(*op, asked, 8) })
+	return slices.ContainsFunc(call.Operands(nil), func(op *ssa.Value) bool {
+		return *op != nil && isResultOf(*op, asked, 8)
+	})
 }
 
 // rewinder names what only brings the same back to where it was.
@@ -318,7 +330,8 @@ func (r Retry) limits(yield func(*ssa.If) bool) {
 // known. Operands that count may be other things to try.
 func (r Retry) Attempts() int {
 	limit, counted := r.limit()
-	if !counted || limit <= 0 || limit > 1000 || r.operands == countingOperands || r.operands.areNew() || r.Bound != Unknown {
+	if !counted || limit <= 0 || limit > 1000 || r.operands == countingOperands || r.operands.areNew() ||
+		r.Bound != Unknown {
 		return 0
 	}
 	return int(limit)

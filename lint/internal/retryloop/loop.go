@@ -147,7 +147,9 @@ func (l *loop) counted(v ssa.Value) bool {
 		v = step.X
 	}
 	phi, ok := v.(*ssa.Phi)
-	return ok && phi.Block() == l.header && slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool { return isStep(edge, phi) })
+	return ok && phi.Block() == l.header && slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool {
+		return isStep(edge, phi)
+	})
 }
 
 // takesItems reports whether each round takes an item from a channel, and does something
@@ -260,7 +262,8 @@ func (l *loop) betweenAttempts(asks bool) map[*ssa.BasicBlock]bool {
 func (l *loop) repeated() (calls []*ssa.Call) {
 	round := way{loop: l, blocks: l.blocks}
 	for call := range l.calls {
-		if isTaker(call) || isOfAtomic(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) || asksContext(call) || isOfClock(call) || isOption(call.Type()) {
+		if isTaker(call) || isOfAtomic(call) || isRebuilt(call) || isNoAttempt(call) || isAskedOf(call) ||
+			asksContext(call) || isOfClock(call) || isOption(call.Type()) {
 			continue
 		}
 		if same, counted := round.repeats(call); same && !counted || l.fills(call) || round.asksAnew(call) {
@@ -378,7 +381,8 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || l.seesError(branch.Block()) {
 			continue
 		}
-		if (l.mayLeave(branch) || l.setsFlag(branch)) && !l.givesUp(branch) || GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
+		if (l.mayLeave(branch) || l.setsFlag(branch)) && !l.givesUp(branch) ||
+			GivenContext(call) != nil && len(errs) > 0 && l.endsOtherwise(errs) {
 			return true
 		}
 	}
@@ -426,7 +430,8 @@ func (l *loop) givesUp(branch *ssa.If) bool {
 		cmp, ok := branch.Cond.(*ssa.BinOp)
 		return ok && (l.counted(cmp.X) || l.counted(cmp.Y)) && slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
 			ret, ok := terminator(s).(*ssa.Return)
-			return ok && !l.blocks[s] && len(ret.Results) > 0 && isError(ret.Results[len(ret.Results)-1].Type()) && isNil(returnedError(ret))
+			return ok && !l.blocks[s] && len(ret.Results) > 0 && isError(ret.Results[len(ret.Results)-1].Type()) &&
+				isNil(returnedError(ret))
 		})
 	})
 }
@@ -486,7 +491,8 @@ func isAskedOf(call *ssa.Call) bool {
 func (l *loop) endsOtherwise(errs map[ssa.Value]bool) bool {
 	return slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
 		branch, ok := terminator(b).(*ssa.If)
-		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || isOfChannel(branch.Cond) || l.isToldTo(branch) || failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil || l.givesUp(branch) {
+		if !ok || !l.mayLeave(branch) || isOfSelect(branch.Cond) || isOfChannel(branch.Cond) || l.isToldTo(branch) ||
+			failingEdge(b) != nil || contextAsked(branch.Cond) != nil || whenStopped(b) != nil || l.givesUp(branch) {
 			return false
 		}
 		if cmp, ok := branch.Cond.(*ssa.BinOp); ok && (l.counted(cmp.X) || l.counted(cmp.Y)) {
@@ -506,7 +512,8 @@ func (l *loop) asksFilled(call *ssa.Call) bool {
 			arg = made.X
 		}
 		alloc, made := arg.(*ssa.Alloc)
-		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) && !isObject(p.Elem()) || l.blocks[blockOf(arg)] && !(made && isLeftEmpty(alloc)) {
+		if p, ok := arg.Type().Underlying().(*types.Pointer); !ok || !isObject(p) && !isObject(p.Elem()) ||
+			l.blocks[blockOf(arg)] && !(made && isLeftEmpty(alloc)) {
 			continue
 		}
 		for branch := range l.branchesOn(arg) {
@@ -544,7 +551,8 @@ func isBuiltin(call *ssa.Call) bool {
 func (l *loop) dependsOn(v ssa.Value) bool {
 	for branch := range l.branchesOn(v) {
 		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if l.mayLeave(branch) || ok && cmp.X == v && l.leavesFrom(branch.Block().Succs[0]) != l.leavesFrom(branch.Block().Succs[1]) {
+		if l.mayLeave(branch) ||
+			ok && cmp.X == v && l.leavesFrom(branch.Block().Succs[0]) != l.leavesFrom(branch.Block().Succs[1]) {
 			return true
 		}
 	}

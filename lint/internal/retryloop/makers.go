@@ -46,7 +46,8 @@ func isRebuiltOutside(call *ssa.Call) bool {
 		return true
 	}
 	switch path {
-	case "context", "bytes", "strings", "strconv", "path", "path/filepath", "net/url", "net/netip", "crypto/sha256", "encoding/base64", "encoding/hex":
+	case "context", "bytes", "strings", "strconv", "path", "path/filepath", "net/url", "net/netip", "crypto/sha256",
+		"encoding/base64", "encoding/hex":
 		return true
 	case "io", "io/ioutil":
 		return name == "NopCloser"
@@ -82,24 +83,25 @@ func isPure(fn *ssa.Function, depth int) bool {
 	if fn == nil || len(fn.Blocks) == 0 {
 		return false
 	}
-	return !anyWithin([]*ssa.Function{fn}, depth-1, func(instr ssa.Instruction, depth int) (acts bool, into []*ssa.Function) {
-		switch instr := instr.(type) {
-		case *ssa.Store:
-			_, local := root(instr.Addr).(*ssa.Alloc)
-			return !local, nil
-		case *ssa.UnOp:
-			return instr.Op == token.ARROW, nil
-		case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.Panic, *ssa.MakeChan:
-			return true, nil
-		case *ssa.Call:
-			if isBuiltin(instr) || isRebuiltOutside(instr) {
-				return false, nil
+	return !anyWithin([]*ssa.Function{fn}, depth-1,
+		func(instr ssa.Instruction, depth int) (acts bool, into []*ssa.Function) {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				_, local := root(instr.Addr).(*ssa.Alloc)
+				return !local, nil
+			case *ssa.UnOp:
+				return instr.Op == token.ARROW, nil
+			case *ssa.MapUpdate, *ssa.Send, *ssa.Select, *ssa.Go, *ssa.Defer, *ssa.Panic, *ssa.MakeChan:
+				return true, nil
+			case *ssa.Call:
+				if isBuiltin(instr) || isRebuiltOutside(instr) {
+					return false, nil
+				}
+				fn := instr.Common().StaticCallee()
+				return fn == nil || len(fn.Blocks) == 0 || depth == 0, calleeOf(instr)
 			}
-			fn := instr.Common().StaticCallee()
-			return fn == nil || len(fn.Blocks) == 0 || depth == 0, calleeOf(instr)
-		}
-		return false, nil
-	})
+			return false, nil
+		})
 }
 
 // isPointerOf reports whether a function takes one value and returns a pointer to
@@ -122,7 +124,8 @@ func isPointerOf(sig *types.Signature) bool {
 // server.
 func isDrawn(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"math/rand", "math/rand/v2", "crypto/rand"}, fn.Object().Pkg().Path())
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil &&
+		slices.Contains([]string{"math/rand", "math/rand/v2", "crypto/rand"}, fn.Object().Pkg().Path())
 }
 
 // isUnique reports whether a call makes up a name that no other thing has: an attempt
@@ -133,7 +136,8 @@ func isUnique(call *ssa.Call) bool {
 }
 
 func isOfUnique(fn *ssa.Function) bool {
-	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && uniquePackage.MatchString(fn.Object().Pkg().Path())
+	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil &&
+		uniquePackage.MatchString(fn.Object().Pkg().Path())
 }
 
 var uniquePackage = regexp.MustCompile(`(^|/)(go\.?)?(uuid|ulid|ksuid|xid)(/v\d+)?$`)
@@ -143,7 +147,8 @@ var uniquePackage = regexp.MustCompile(`(^|/)(go\.?)?(uuid|ulid|ksuid|xid)(/v\d+
 // and addresses are for finding another.
 func isMade(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Signature.Results().Len() == 0 || fn.Signature.Recv() != nil && !strings.HasPrefix(fn.Name(), "With") {
+	if fn == nil || fn.Signature.Results().Len() == 0 ||
+		fn.Signature.Recv() != nil && !strings.HasPrefix(fn.Name(), "With") {
 		return false
 	}
 	made := fn.Signature.Results().At(0).Type()
@@ -162,7 +167,8 @@ func isBuilt(call *ssa.Call) bool {
 		// A function that is given, or a method that an interface hides.
 		return isRequest(made) && !mover.MatchString(nameOf(call)) && !mover.MatchString(nameOfValue(call.Common().Value))
 	}
-	return builder.MatchString(fn.Name()) && (isRequest(made) || fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && isObject(made))
+	return builder.MatchString(fn.Name()) &&
+		(isRequest(made) || fn.Signature.Recv() != nil && maker.MatchString(fn.Name()) && isObject(made))
 }
 
 // isSteady reports whether a call is of a function of this package that cannot fail and keeps
@@ -196,11 +202,13 @@ var (
 // address is as good as the one before.
 func isDialled(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
-	if fn == nil || fn.Signature.Recv() != nil || fn.Signature.Results().Len() == 0 || !isObject(fn.Signature.Results().At(0).Type()) {
+	if fn == nil || fn.Signature.Recv() != nil || fn.Signature.Results().Len() == 0 ||
+		!isObject(fn.Signature.Results().At(0).Type()) {
 		return false
 	}
 	f, ok := fn.Object().(*types.Func)
-	return strings.HasPrefix(strings.ToLower(fn.Name()), "dial") || ok && strings.HasPrefix(fn.Name(), "Connect") && isOfClient(f)
+	return strings.HasPrefix(strings.ToLower(fn.Name()), "dial") ||
+		ok && strings.HasPrefix(fn.Name(), "Connect") && isOfClient(f)
 }
 
 // isPartOf reports whether a call of a method only leads to the object on which
@@ -224,23 +232,27 @@ func isPartOf(call *ssa.Call) bool {
 	})
 }
 
-var chooser = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|lead|primary|master|current|active|peer|conn|get|acquire|borrow|pop|take|dequeue|target`)
+var chooser = regexp.MustCompile(
+	`(?i)next|pick|choose|select|rand|any|least|most|best|lead|primary|master|current|active|peer|conn|get|acquire|borrow|pop|take|dequeue|target`)
 
 // isGotten reports whether a call only gets an object from its receiver, as in
 // Send(n.State()) or NewClient(pool.Get()), or from its package: another that serves as
 // well, but not the next of what there is.
 func isGotten(call *ssa.Call) bool {
 	sig := call.Common().Signature()
-	if receiverOf(call) == nil && call.Common().StaticCallee() == nil || sig.Params().Len() != 0 || sig.Results().Len() != 1 || isError(sig.Results().At(0).Type()) {
+	if receiverOf(call) == nil && call.Common().StaticCallee() == nil || sig.Params().Len() != 0 ||
+		sig.Results().Len() != 1 || isError(sig.Results().At(0).Type()) {
 		return false
 	}
 	return isObject(sig.Results().At(0).Type()) && !mover.MatchString(nameOf(call)) || attribute.MatchString(nameOf(call))
 }
 
 // attribute names what says of a thing which one it is, or how it is written.
-var attribute = regexp.MustCompile(`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|Region|Path|Hash|Address|URL|Kind)$|^(To)?(Hex|Base58)$`)
+var attribute = regexp.MustCompile(
+	`^(Get)?([A-Z][a-z]+)?(Name|Namespace|ID|Id|UID|Region|Path|Hash|Address|URL|Kind)$|^(To)?(Hex|Base58)$`)
 
-var mover = regexp.MustCompile(`(?i)next|pick|choose|select([^o]|$)|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
+var mover = regexp.MustCompile(
+	`(?i)next|pick|choose|select([^o]|$)|rand|any|least|most|best|borrow|pop|take|dequeue|shift|recv|receive|read|scan|poll|peek|fetch|item|job|task|message|event|record|value|key|row|entry`)
 
 // isAsked reports whether a call asks somebody for something, and neither takes
 // the next of several nor makes up another.
@@ -260,7 +272,8 @@ var inventor = regexp.MustCompile(`(?i)new|gen|make|unique|uuid|random|alloc|cre
 // isInvented reports whether a call makes something up out of nothing: a code, a name.
 func isInvented(call *ssa.Call) bool {
 	results := call.Common().Signature().Results()
-	return (invention.MatchString(nameOf(call)) || isOf(call, generator)) && results.Len() > 0 && !isObject(results.At(0).Type()) &&
+	return (invention.MatchString(nameOf(call)) || isOf(call, generator)) && results.Len() > 0 &&
+		!isObject(results.At(0).Type()) &&
 		!slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool { return !IsContext(arg.Type()) })
 }
 

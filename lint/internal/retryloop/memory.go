@@ -26,7 +26,8 @@ func (w way) overwrites(call *ssa.Call, v ssa.Value) bool {
 					continue
 				}
 				// What the first failure sets is the same from then on.
-				if stored := fieldOf(instr.Addr); !isConst(instr.Val) && !isEmpty(instr.Val) && !disjoint(field, stored) && (v != of || mayRead(fn, stored, 3)) {
+				if stored := fieldOf(instr.Addr); !isConst(instr.Val) && !isEmpty(instr.Val) && !disjoint(field, stored) &&
+					(v != of || mayRead(fn, stored, 3)) {
 					return true
 				}
 			case ssa.CallInstruction:
@@ -83,7 +84,10 @@ func (w way) isRebuiltFrom(v ssa.Value) bool {
 func isEmpty(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.MakeMap:
-		return !slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool { _, puts := ref.(*ssa.MapUpdate); return puts })
+		return !slices.ContainsFunc(*v.Referrers(), func(ref ssa.Instruction) bool {
+			_, puts := ref.(*ssa.MapUpdate)
+			return puts
+		})
 	case *ssa.MakeChan:
 		return true
 	}
@@ -111,7 +115,8 @@ func isComputedElsewhere(instr ssa.CallInstruction) bool {
 // isGiven reports whether a call has v, a part of it, or a variable of a package, to work on.
 func isGiven(call ssa.CallInstruction, v ssa.Value) bool {
 	common := call.Common()
-	return addressed(common.Value) == v || isPackageVariable(v) || slices.ContainsFunc(common.Args, func(arg ssa.Value) bool { return addressed(arg) == v })
+	return addressed(common.Value) == v || isPackageVariable(v) ||
+		slices.ContainsFunc(common.Args, func(arg ssa.Value) bool { return addressed(arg) == v })
 }
 
 // copies reports whether a call is of the builtin that copies into a list which v is.
@@ -168,7 +173,8 @@ func mayStore(fn *ssa.Function, field *ssa.FieldAddr, depth int) bool {
 		for _, instr := range b.Instrs {
 			switch instr := instr.(type) {
 			case *ssa.Store:
-				if stored := fieldOf(instr.Addr); stored == nil && isPointerTo(instr.Addr, field) || stored != nil && !disjoint(field, stored) {
+				if stored := fieldOf(instr.Addr); stored == nil && isPointerTo(instr.Addr, field) ||
+					stored != nil && !disjoint(field, stored) {
 					return true
 				}
 			case ssa.CallInstruction:
@@ -318,7 +324,8 @@ func root(v ssa.Value) ssa.Value {
 // partOf returns what an address or value is a part or another form of, or nil.
 func partOf(v ssa.Value) ssa.Value {
 	switch v.(type) {
-	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.UnOp, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType:
+	case *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.UnOp, *ssa.Slice, *ssa.MakeInterface, *ssa.ChangeInterface,
+		*ssa.ChangeType:
 		return *v.(ssa.Instruction).Operands(nil)[0]
 	}
 	return nil

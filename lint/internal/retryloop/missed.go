@@ -23,7 +23,8 @@ func (r Retry) MissedLimit() (missed *ssa.BinOp, grows, past bool) {
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)
 		// Equality must lead out.
-		if !ok || cmp.Op == token.EQL && cycle[b.Succs[0]] || cmp.Op == token.NEQ && cycle[b.Succs[1]] || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+		if !ok || cmp.Op == token.EQL && cycle[b.Succs[0]] || cmp.Op == token.NEQ && cycle[b.Succs[1]] ||
+			cmp.Op != token.EQL && cmp.Op != token.NEQ {
 			continue
 		}
 		first, step, ok := r.sequence(cmp.X)
@@ -76,7 +77,8 @@ func (r *Retry) walksAway(branch *ssa.If) *ssa.BasicBlock {
 	return out
 }
 
-var mirrored = map[token.Token]token.Token{token.LSS: token.GTR, token.GTR: token.LSS, token.LEQ: token.GEQ, token.GEQ: token.LEQ}
+var mirrored = map[token.Token]token.Token{token.LSS: token.GTR, token.GTR: token.LSS, token.LEQ: token.GEQ,
+	token.GEQ: token.LEQ}
 
 // step returns by how much each failure changes a variable that may be negative,
 // or that after its step, or 0 if that is not known.
@@ -87,7 +89,8 @@ func (r *Retry) step(v ssa.Value) (step int64) {
 		}
 	}
 	phi, ok := v.(*ssa.Phi)
-	if !ok || phi.Block() != r.failed.loop.header || !isInteger(phi.Type()) || phi.Type().Underlying().(*types.Basic).Info()&types.IsUnsigned != 0 {
+	if !ok || phi.Block() != r.failed.loop.header || !isInteger(phi.Type()) ||
+		phi.Type().Underlying().(*types.Basic).Info()&types.IsUnsigned != 0 {
 		return 0
 	}
 	for i, edge := range phi.Edges {

@@ -67,14 +67,16 @@ func (n Network) AsksAtOnce(fn *ssa.Function) bool {
 			asks, depth = asks || len(errorsOf(call)) > 0 && !isRebuilt(call), 0
 		}
 		chooses := isDrawn(call) || isObject(call.Type()) && chooser.MatchString(nameOf(call))
-		return mayWait(call, depth) || chooses || seesError(call.Block(), nil) && !isTold(call) && !slices.ContainsFunc(call.Common().Args, isErrorValue)
+		return mayWait(call, depth) || chooses ||
+			seesError(call.Block(), nil) && !isTold(call) && !slices.ContainsFunc(call.Common().Args, isErrorValue)
 	}) && asks
 }
 
 func (n Network) calls(fn *ssa.Function) bool {
 	return anyInstr(fn, func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)
-		return ok && n.isRemote(call) && (GivenContext(call) == nil || len(errorsOf(call)) > 0 && !isRebuilt(call) && !waiter.MatchString(nameOf(call)))
+		return ok && n.isRemote(call) &&
+			(GivenContext(call) == nil || len(errorsOf(call)) > 0 && !isRebuilt(call) && !waiter.MatchString(nameOf(call)))
 	})
 }
 
@@ -84,7 +86,8 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	if isWithin(call.Common().StaticCallee()) {
 		return false
 	}
-	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) || slices.ContainsFunc(argumentsOf(call.Common()), carriesContext) {
+	if GivenContext(call) != nil || isOfNetwork(call.Common().Signature()) ||
+		slices.ContainsFunc(argumentsOf(call.Common()), carriesContext) {
 		return true
 	}
 	if made := answeredBy(call); made != nil && len(errorsOf(made)) == 0 && n.isRemote(made) {
@@ -96,7 +99,8 @@ func (n Network) isRemote(call ssa.CallInstruction) bool {
 	}
 	fn = Generic(fn)
 	if isNamed(fn, "net/http", "Do", "Get", "Head", "Post", "PostForm", "RoundTrip") ||
-		isNamed(fn, "net", "Dial", "DialTimeout", "LookupHost", "LookupIP", "LookupAddr", "LookupCNAME", "LookupMX", "LookupNS", "LookupSRV", "LookupTXT") ||
+		isNamed(fn, "net", "Dial", "DialTimeout", "LookupHost", "LookupIP", "LookupAddr", "LookupCNAME", "LookupMX",
+			"LookupNS", "LookupSRV", "LookupTXT") ||
 		isNamed(fn, "database/sql", "Query", "QueryRow", "Exec", "Ping", "Begin") || n.here[fn] {
 		return true
 	}
@@ -184,12 +188,13 @@ func answeredBy(call ssa.CallInstruction) *ssa.Call {
 // clients are the packages of clients of servers that are often used without a context.
 // Facts tell of them only where they are analysed as well, as by go vet.
 var clients = []string{
-	"net/rpc", "net/smtp", "golang.org/x/crypto/ssh", "google.golang.org/api", "gopkg.in/mgo.v2", "gopkg.in/redis.v5", "gorm.io/gorm",
-	"github.com/IBM/sarama", "github.com/Shopify/sarama", "github.com/aws/aws-sdk-go/service", "github.com/bradfitz/gomemcache",
-	"github.com/eclipse/paho.mqtt.golang", "github.com/fsouza/go-dockerclient", "github.com/go-resty/resty", "github.com/go-zookeeper/zk",
-	"github.com/gocql/gocql", "github.com/gomodule/redigo", "github.com/hashicorp/consul/api", "github.com/hashicorp/nomad/api",
-	"github.com/hashicorp/vault/api", "github.com/jinzhu/gorm", "github.com/miekg/dns", "github.com/nats-io/nats.go",
-	"github.com/rabbitmq/amqp091-go", "github.com/samuel/go-zookeeper", "github.com/streadway/amqp",
+	"net/rpc", "net/smtp", "golang.org/x/crypto/ssh", "google.golang.org/api", "gopkg.in/mgo.v2", "gopkg.in/redis.v5",
+	"gorm.io/gorm", "github.com/IBM/sarama", "github.com/Shopify/sarama", "github.com/aws/aws-sdk-go/service",
+	"github.com/bradfitz/gomemcache", "github.com/eclipse/paho.mqtt.golang", "github.com/fsouza/go-dockerclient",
+	"github.com/go-resty/resty", "github.com/go-zookeeper/zk", "github.com/gocql/gocql", "github.com/gomodule/redigo",
+	"github.com/hashicorp/consul/api", "github.com/hashicorp/nomad/api", "github.com/hashicorp/vault/api",
+	"github.com/jinzhu/gorm", "github.com/miekg/dns", "github.com/nats-io/nats.go", "github.com/rabbitmq/amqp091-go",
+	"github.com/samuel/go-zookeeper", "github.com/streadway/amqp",
 }
 
 // local names what such a client does without its server.
@@ -205,10 +210,11 @@ func isOfClient(f *types.Func) bool {
 		return false
 	}
 	results := f.Signature().Results()
-	return results.Len() > 0 && isError(results.At(results.Len()-1).Type()) && slices.ContainsFunc(clients, func(client string) bool {
-		rest, ok := strings.CutPrefix(f.Pkg().Path(), client)
-		return ok && (rest == "" || rest[0] == '/')
-	})
+	return results.Len() > 0 && isError(results.At(results.Len()-1).Type()) &&
+		slices.ContainsFunc(clients, func(client string) bool {
+			rest, ok := strings.CutPrefix(f.Pkg().Path(), client)
+			return ok && (rest == "" || rest[0] == '/')
+		})
 }
 
 // Outward reports whether a retry may leave the program: it is remote, or of a
@@ -301,7 +307,8 @@ func holdsRequest(t types.Type) bool {
 		return false
 	}
 	for field := range s.Fields() {
-		if !hasPeer(field.Type()) && isConnection(field.Type()) && (field.Embedded() || strings.HasSuffix(p.Elem().String(), "Response")) {
+		if !hasPeer(field.Type()) && isConnection(field.Type()) &&
+			(field.Embedded() || strings.HasSuffix(p.Elem().String(), "Response")) {
 			return true
 		}
 	}

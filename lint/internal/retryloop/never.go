@@ -176,7 +176,8 @@ func NeverEnds(v ssa.Value) bool {
 		if ok && tracer.MatchString(nameOf(made)) && IsContext(v.Type()) && GivenContext(made) != nil {
 			return NeverEnds(GivenContext(made))
 		}
-		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") && NeverEnds(made.Common().Args[0]) && isOnlyDeferred(made)
+		return ok && isNamed(made.Common().StaticCallee(), "context", "WithCancel", "WithCancelCause") &&
+			NeverEnds(made.Common().Args[0]) && isOnlyDeferred(made)
 	case *ssa.FreeVar:
 		// The function around it may end, and run what it deferred.
 		bound := bindingOf(v)

@@ -136,7 +136,9 @@ func changes(call *ssa.Call, failed, succeeded way) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool { return succeeded.refills(root(arg), failed) })
+	return slices.ContainsFunc(argumentsOf(call.Common()), func(arg ssa.Value) bool {
+		return succeeded.refills(root(arg), failed)
+	})
 }
 
 // refills reports whether the way puts something else into what a variable leads to,
@@ -320,7 +322,8 @@ func isLacking(variable *ssa.Phi, b *ssa.BasicBlock) bool {
 			continue
 		}
 		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if ok && cmp.X == ssa.Value(variable) && isNil(cmp.Y) && (cmp.Op == token.EQL && b == branch.Block().Succs[0] || cmp.Op == token.NEQ && b == branch.Block().Succs[1]) {
+		if ok && cmp.X == ssa.Value(variable) && isNil(cmp.Y) &&
+			(cmp.Op == token.EQL && b == branch.Block().Succs[0] || cmp.Op == token.NEQ && b == branch.Block().Succs[1]) {
 			return true
 		}
 	}
@@ -471,7 +474,8 @@ func (w way) uses(object ssa.Value, but *ssa.Call) bool {
 	for b := range w.blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
-			if ok && receiverOf(call) != nil && root(receiverOf(call)) == object && nameOf(call) != nameOf(but) && mayMatter(call) {
+			if ok && receiverOf(call) != nil && root(receiverOf(call)) == object && nameOf(call) != nameOf(but) &&
+				mayMatter(call) {
 				return true
 			}
 		}

@@ -44,13 +44,15 @@ func AsksToStop(fn *ssa.Function) bool {
 // called again: it answers true, or with an error.
 func AsksOnce(fn *ssa.Function) bool {
 	results := fn.Signature.Results()
-	if results.Len() != 2 || !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) || !isError(results.At(1).Type()) {
+	if results.Len() != 2 || !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) ||
+		!isError(results.At(1).Type()) {
 		return false
 	}
 	return !slices.ContainsFunc(returnsOf(behind(fn.Blocks[0])), func(ret *ssa.Return) bool {
 		err := returnedError(ret)
 		made, ok := err.(*ssa.Call)
-		return !isBool(returned(ret, 0), true) && !isAnswered(err, ret.Block(), true) && !(ok && makesError.MatchString(nameOf(made)))
+		return !isBool(returned(ret, 0), true) && !isAnswered(err, ret.Block(), true) &&
+			!(ok && makesError.MatchString(nameOf(made)))
 	})
 }
 
@@ -77,14 +79,16 @@ func comparesState(b *ssa.BasicBlock) bool {
 }
 
 // reached names what is set by a success.
-var reached = regexp.MustCompile(`(?i)(initiali[sz]ed|connected|ready|loaded|synced|registered|joined|established|succeeded|success)$`)
+var reached = regexp.MustCompile(
+	`(?i)(initiali[sz]ed|connected|ready|loaded|synced|registered|joined|established|succeeded|success)$`)
 
 // maySkip reports whether an operation may return no error before it has tried
 // anything: it is told that there is no need any more, and not because it has
 // succeeded. One that answers a question as well may only say no.
 func maySkip(fn *ssa.Function) bool {
 	results := fn.Signature.Results()
-	if results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) || types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
+	if results.Len() == 0 || !isError(results.At(results.Len()-1).Type()) ||
+		types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
 		return false
 	}
 	return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {

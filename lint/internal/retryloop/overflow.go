@@ -19,7 +19,8 @@ func Overflows(fns []*ssa.Function) (found []ssa.Value) {
 			for _, instr := range b.Instrs {
 				// What is asked first is seldom so, and soon seen.
 				power, ok := instr.(ssa.Value)
-				if ok && isPower(power) && becomesDuration(power, 8) && isCapped(power) && !isGuarded(power) && !endsTooLarge(power) && t.isFreePower(power) {
+				if ok && isPower(power) && becomesDuration(power, 8) && isCapped(power) && !isGuarded(power) &&
+					!endsTooLarge(power) && t.isFreePower(power) {
 					found = append(found, power)
 				}
 			}
@@ -69,7 +70,8 @@ func (t tally) isFreeFloat(v ssa.Value, power ssa.Instruction, depth int) bool {
 		return v.Op == token.MUL && (t.isFreeFloat(v.X, power, depth-1) || t.isFreeFloat(v.Y, power, depth-1))
 	case *ssa.Call:
 		fn, args := v.Common().StaticCallee(), v.Common().Args
-		return isNamed(fn, "math", "Pow") && isAboveOne(args[0]) && t.isFree(args[1], power) || isNamed(fn, "math", "Exp2") && t.isFree(args[0], power)
+		return isNamed(fn, "math", "Pow") && isAboveOne(args[0]) && t.isFree(args[1], power) ||
+			isNamed(fn, "math", "Exp2") && t.isFree(args[0], power)
 	}
 	return false
 }
@@ -164,7 +166,8 @@ func isGuarded(v ssa.Value) bool {
 // is not looked at.
 func GrowsOn(v ssa.Value, beyond func(token.Pos) bool) bool {
 	for _, use := range usesOf(v, nil) {
-		if sum, ok := use.(*ssa.BinOp); ok && !types.Identical(sum.Type().Underlying(), types.Typ[types.Bool]) && beyond(sum.Pos()) {
+		if sum, ok := use.(*ssa.BinOp); ok && !types.Identical(sum.Type().Underlying(), types.Typ[types.Bool]) &&
+			beyond(sum.Pos()) {
 			return true
 		}
 	}

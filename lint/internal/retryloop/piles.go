@@ -19,7 +19,8 @@ func Piles(fn *ssa.Function) (found []*ssa.Defer) {
 		for _, b := range l.list {
 			for _, instr := range b.Instrs {
 				d, ok := instr.(*ssa.Defer)
-				if ok && !slices.Contains(found, d) && l.comesAround(b) && l.getsAgain(d) && (l.leavesBehind(b) || l.endsByFailure()) {
+				if ok && !slices.Contains(found, d) && l.comesAround(b) && l.getsAgain(d) &&
+					(l.leavesBehind(b) || l.endsByFailure()) {
 					found = append(found, d)
 				}
 			}
@@ -45,7 +46,8 @@ func (l *loop) comesAround(b *ssa.BasicBlock) bool {
 	for ; b != l.header; b = b.Idom() {
 		at := b.Idom()
 		branch, ok := terminator(at).(*ssa.If)
-		if !ok || len(b.Preds) != 1 || l.mayLeave(branch) || failingEdge(at) != nil || gottenEdge(at) == b || asksStatus(branch.Cond) || l.chooses(at) {
+		if !ok || len(b.Preds) != 1 || l.mayLeave(branch) || failingEdge(at) != nil || gottenEdge(at) == b ||
+			asksStatus(branch.Cond) || l.chooses(at) {
 			continue
 		}
 		if sel, n := caseOf(branch.Cond); sel == nil || b == at.Succs[0] && !isOfTicks(sel.States[n].Chan) {
@@ -108,9 +110,10 @@ func (l *loop) leavesBehind(b *ssa.BasicBlock) bool {
 	}
 	return slices.ContainsFunc(l.list, func(at *ssa.BasicBlock) bool {
 		branch, ok := terminator(at).(*ssa.If)
-		return ok && b.Dominates(at) && contextAsked(branch.Cond) == nil && slices.ContainsFunc(at.Succs, func(s *ssa.BasicBlock) bool {
-			return !l.blocks[s] && s != failingEdge(at)
-		})
+		return ok && b.Dominates(at) && contextAsked(branch.Cond) == nil &&
+			slices.ContainsFunc(at.Succs, func(s *ssa.BasicBlock) bool {
+				return !l.blocks[s] && s != failingEdge(at)
+			})
 	})
 }
 
@@ -153,7 +156,9 @@ func endedBy(d *ssa.Defer) (values []ssa.Value) {
 		free := literal.Fn.(*ssa.Function).FreeVars[i]
 		if anyInstr(free.Parent(), func(instr ssa.Instruction) bool {
 			call, ok := instr.(*ssa.Call)
-			return ok && (receiverOf(call) != nil && root(receiverOf(call)) == ssa.Value(free) || root(call.Common().Value) == ssa.Value(free))
+			return ok &&
+				(receiverOf(call) != nil && root(receiverOf(call)) == ssa.Value(free) ||
+					root(call.Common().Value) == ssa.Value(free))
 		}) {
 			values = append(values, held(bound))
 		}
@@ -174,7 +179,8 @@ func held(v ssa.Value) ssa.Value {
 }
 
 // keeper names what may keep what it is given.
-var keeper = regexp.MustCompile(`^(?i:add|append|attach|join|keep|put|push|register|save|set|store|track|use)([A-Z_]|$)`)
+var keeper = regexp.MustCompile(
+	`^(?i:add|append|attach|join|keep|put|push|register|save|set|store|track|use)([A-Z_]|$)`)
 
 // isKeptElsewhere reports whether a value, or a part of it, is put where it outlives the
 // round, or given to what runs beside the loop. It follows what is made of it for some steps.

@@ -110,7 +110,9 @@ func sameArguments(call *ssa.Call, args []ssa.Value) bool {
 // onlyPaces reports whether nothing is done with a number, and with what is computed
 // from it, but to wait, to tell somebody, and to hand it on to a recursion.
 func onlyPaces(v ssa.Value, recursion *ssa.Call) bool {
-	again := func(call *ssa.Call) bool { return call.Common().StaticCallee() == recursion.Parent() } // at another place, too
+	again := func(call *ssa.Call) bool {
+		return call.Common().StaticCallee() == recursion.Parent()
+	} // at another place, too
 	numbers := func(call *ssa.Call) bool {
 		basic, ok := call.Type().Underlying().(*types.Basic)
 		return ok && basic.Info()&types.IsNumeric != 0 && !again(call)
@@ -185,7 +187,8 @@ func answersFailure(call *ssa.Call) bool {
 			continue
 		}
 		tried, ok := errorCall(err)
-		if !ok || isNoAttempt(tried) || reads(tried.Common().StaticCallee(), 2) || tried.Common().StaticCallee() == call.Parent() {
+		if !ok || isNoAttempt(tried) || reads(tried.Common().StaticCallee(), 2) ||
+			tried.Common().StaticCallee() == call.Parent() {
 			return false
 		}
 		_, asksClass := branch.Cond.(*ssa.Call)
@@ -213,7 +216,8 @@ func answersFailure(call *ssa.Call) bool {
 func onlyTells(instr ssa.Instruction, recursion *ssa.Call) bool {
 	switch instr := instr.(type) {
 	case *ssa.Call:
-		return instr == recursion || isTold(instr) || isBuiltin(instr) || sleeps(instr) != nil || asksForError(instr) || types.Identical(instr.Type(), types.Typ[types.Bool])
+		return instr == recursion || isTold(instr) || isBuiltin(instr) || sleeps(instr) != nil || asksForError(instr) ||
+			types.Identical(instr.Type(), types.Typ[types.Bool])
 	case *ssa.Defer, *ssa.Go, *ssa.Send, *ssa.MapUpdate:
 		return false
 	}
@@ -280,7 +284,9 @@ func matters(instr ssa.Instruction, recursion *ssa.Call) bool {
 		}
 		return slices.ContainsFunc(instr.Common().Args, func(arg ssa.Value) bool {
 			_, isPointer := arg.Type().Underlying().(*types.Pointer)
-			return isPointer && slices.ContainsFunc(recursion.Parent().Params, func(p *ssa.Parameter) bool { return root(arg) == p })
+			return isPointer && slices.ContainsFunc(recursion.Parent().Params, func(p *ssa.Parameter) bool {
+				return root(arg) == p
+			})
 		})
 	}
 	return false

@@ -70,7 +70,8 @@ func (s sameness) same(v ssa.Value) bool {
 		if s.read != nil && (GivenContext(v) != nil || getsTheSame(v)) && len(errorsOf(v)) > 0 && !isRebuilt(v) {
 			*s.read = true
 		}
-		return (isRebuilt(v) || isMade(v) || isBuilt(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) || isSteady(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
+		return (isRebuilt(v) || isMade(v) || isBuilt(v) || isDialled(v) || s.isText(v) || isPartOf(v) || isGotten(v) ||
+			isSteady(v) || s.read != nil || s.again && isAsked(v)) && s.sameOperands(v)
 	case *ssa.MakeClosure:
 		*s.counted = *s.counted || counts(v.Fn.(*ssa.Function))
 		return s.sameOperands(v)
@@ -108,7 +109,8 @@ func getsTheSame(call *ssa.Call) bool {
 	return getter.MatchString(name) && !several.MatchString(name)
 }
 
-var several = regexp.MustCompile(`(?i)next|pick|choose|select|rand|any|least|most|best|free|peer|node|proxy|server|replica|broker|host|endpoint`)
+var several = regexp.MustCompile(
+	`(?i)next|pick|choose|select|rand|any|least|most|best|free|peer|node|proxy|server|replica|broker|host|endpoint`)
 
 // identity names what says which thing an answer is about, and asks for the same
 // again: other fields of a page lead to the next.

@@ -106,7 +106,9 @@ func answerOf(cond ssa.Value) *ssa.Call {
 			cond = v.Tuple
 		case *ssa.Call:
 			fn := v.Common().StaticCallee()
-			if fn == nil && !v.Common().IsInvoke() || fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains([]string{"sync/atomic", "time", "context"}, fn.Object().Pkg().Path()) {
+			if fn == nil && !v.Common().IsInvoke() ||
+				fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil &&
+					slices.Contains([]string{"sync/atomic", "time", "context"}, fn.Object().Pkg().Path()) {
 				return nil
 			}
 			return v
@@ -126,7 +128,9 @@ func isErrorAnswer(cond ssa.Value) bool {
 func Serves(fn *ssa.Function) (wait ssa.Instruction) {
 	for _, l := range loops(fn) {
 		leaves := slices.ContainsFunc(l.list, func(b *ssa.BasicBlock) bool {
-			return len(b.Succs) == 0 || ends(b) || slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] })
+			return len(b.Succs) == 0 || ends(b) || slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+				return !l.blocks[s]
+			})
 		})
 		if leaves {
 			continue
@@ -170,7 +174,8 @@ func isTimedWait(instr ssa.Instruction) bool {
 // happens before.
 func isPause(instr ssa.Instruction) bool {
 	sel, ok := instr.(*ssa.Select)
-	return isTimedWait(instr) || ok && sel.Blocking && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool { return isOfTicks(s.Chan) })
+	return isTimedWait(instr) ||
+		ok && sel.Blocking && slices.ContainsFunc(sel.States, func(s *ssa.SelectState) bool { return isOfTicks(s.Chan) })
 }
 
 // isOfTicks reports whether a channel is of a timer or ticker.

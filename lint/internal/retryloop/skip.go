@@ -41,7 +41,8 @@ func (l *loop) beginsWith(call *ssa.Call, failed, succeeded way) bool {
 	}
 	onlyStops := func(b *ssa.BasicBlock) bool {
 		branch, ok := terminator(b).(*ssa.If)
-		return ok && (!l.mayLeave(branch) || contextAsked(branch.Cond) != nil || whenStopped(b) != nil) || !ok && len(b.Succs) > 0
+		return ok && (!l.mayLeave(branch) || contextAsked(branch.Cond) != nil || whenStopped(b) != nil) ||
+			!ok && len(b.Succs) > 0
 	}
 	for b := range succeeded.blocks {
 		if !onlyStops(b) {
@@ -56,7 +57,8 @@ func (l *loop) beginsWith(call *ssa.Call, failed, succeeded way) bool {
 	for b := range l.between(l.header, call.Block()) {
 		for _, instr := range b.Instrs {
 			before, ok := instr.(*ssa.Call)
-			if ok && before != call && !isBuiltin(before) && !isRebuilt(before) && !isMade(before) && !isTold(before) && !isPartOf(before) && !isGotten(before) && !asksContext(before) {
+			if ok && before != call && !isBuiltin(before) && !isRebuilt(before) && !isMade(before) && !isTold(before) &&
+				!isPartOf(before) && !isGotten(before) && !asksContext(before) {
 				return false
 			}
 		}
@@ -65,7 +67,8 @@ func (l *loop) beginsWith(call *ssa.Call, failed, succeeded way) bool {
 }
 
 func (l *loop) skips(call *ssa.Call, n Network) bool {
-	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || isTaker(call) || waiter.MatchString(nameOf(call)) || !n.isRemote(call) || sleepsWithin(call.Common().StaticCallee(), 3) {
+	if isNoAttempt(call) || isRebuilt(call) || isMade(call) || isAccept(call) || isTaker(call) ||
+		waiter.MatchString(nameOf(call)) || !n.isRemote(call) || sleepsWithin(call.Common().StaticCallee(), 3) {
 		return false
 	}
 	errs := errorsOf(call)
@@ -78,7 +81,8 @@ func (l *loop) skips(call *ssa.Call, n Network) bool {
 		same, counted := failed.repeats(call)
 		r := Retry{Call: call, failed: failed, succeeded: succeeded}
 		if !failed.returnsTo(call) || !same || counted || progresses(call, failed) ||
-			!succeeded.waitsUnlessItFails() && !l.beginsWith(call, failed, succeeded) && !(succeeded.isContested(call) && r.insists()) {
+			!succeeded.waitsUnlessItFails() && !l.beginsWith(call, failed, succeeded) &&
+				!(succeeded.isContested(call) && r.insists()) {
 			continue
 		}
 		_, isRetry := l.retry(call)
@@ -99,9 +103,10 @@ func (w way) isContested(call *ssa.Call) bool {
 			return false
 		}
 		done := asked(branch.Cond)
-		return done != nil && w.blocks[done.Block()] && mayFail(done) && !isResultOf(done, call, 8) && slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
-			return len(w.loop.wayWithout(edge{b, s}, w.from, w.to).returning()) == 0
-		})
+		return done != nil && w.blocks[done.Block()] && mayFail(done) && !isResultOf(done, call, 8) &&
+			slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+				return len(w.loop.wayWithout(edge{b, s}, w.from, w.to).returning()) == 0
+			})
 	})
 }
 

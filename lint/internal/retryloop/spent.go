@@ -77,7 +77,8 @@ func (r Retry) runsOut(yield func(runOut) bool) {
 	}
 	cycle := r.failed.cycle()
 	for _, b := range slices.Concat(r.failed.loop.list, r.failed.loop.lastCases()) {
-		if end := r.failed.loop.runsOut(b); end != nil && cycle[r.failed.loop.lastIn(b)] && !r.failed.loop.countsAt(b) && !r.failed.loop.asksAnswer(terminator(b).(*ssa.If).Cond, r.Call, 8) && !yield(*end) {
+		if end := r.failed.loop.runsOut(b); end != nil && cycle[r.failed.loop.lastIn(b)] && !r.failed.loop.countsAt(b) &&
+			!r.failed.loop.asksAnswer(terminator(b).(*ssa.If).Cond, r.Call, 8) && !yield(*end) {
 			return
 		}
 	}
@@ -120,7 +121,9 @@ func (l *loop) asksAnswer(cond ssa.Value, of *ssa.Call, depth int) bool {
 	if call, ok := cond.(*ssa.Call); ok && (call == of || mayFail(call)) {
 		return true
 	}
-	return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op != nil && l.asksAnswer(*op, of, depth-1) })
+	return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool {
+		return *op != nil && l.asksAnswer(*op, of, depth-1)
+	})
 }
 
 // countsAt reports whether block b compares a counter.
@@ -150,9 +153,11 @@ func (r Retry) swallows(out *ssa.BasicBlock, ret *ssa.Return) bool {
 // empty values, where a success has others: but for a false, these say nothing, unless what
 // was tried again is only that there was nothing.
 func (r Retry) isSuccess(ret *ssa.Return, returns []*ssa.Return) bool {
-	return isAmong(ret, returns) || onlyConstants(ret) && !r.saysNo(ret) && !r.goesOnOnlyFor(asksForAbsence) && slices.ContainsFunc(returns, func(other *ssa.Return) bool {
-		return isNil(returnedError(other)) && len(ret.Results) == 2
-	})
+	return isAmong(ret, returns) ||
+		onlyConstants(ret) && !r.saysNo(ret) && !r.goesOnOnlyFor(asksForAbsence) &&
+			slices.ContainsFunc(returns, func(other *ssa.Return) bool {
+				return isNil(returnedError(other)) && len(ret.Results) == 2
+			})
 }
 
 // absent names errors that say that there is no such thing.
@@ -173,7 +178,8 @@ func asksForAbsence(cond ssa.Value) bool {
 func (r Retry) replacedBy(err ssa.Value, out *ssa.BasicBlock) (by *ssa.Call) {
 	for last, at := range r.failed.lastErrors(err, out) {
 		by = callOf(last)
-		if by == nil || by == r.Call || !r.failed.blocks[by.Block()] || isAnswered(last, at, true) || isNoAttempt(by) || slices.ContainsFunc(by.Common().Args, isErrorValue) {
+		if by == nil || by == r.Call || !r.failed.blocks[by.Block()] || isAnswered(last, at, true) || isNoAttempt(by) ||
+			slices.ContainsFunc(by.Common().Args, isErrorValue) {
 			return nil
 		}
 	}
@@ -262,7 +268,9 @@ func (r Retry) tells() bool {
 	for b := range r.failed.blocks {
 		if cycle[b] && slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool {
 			call, ok := instr.(*ssa.Call)
-			return keeps(instr) || ok && !isBuiltin(call) && !isTimedWait(call) && !isLogged(call) && (call.Common().Signature().Results().Len() == 0 || r.hears(call))
+			return keeps(instr) ||
+				ok && !isBuiltin(call) && !isTimedWait(call) && !isLogged(call) &&
+					(call.Common().Signature().Results().Len() == 0 || r.hears(call))
 		}) {
 			return true
 		}
@@ -273,7 +281,8 @@ func (r Retry) tells() bool {
 // hears reports whether a call is given the error, or a text of it, and nothing that it
 // returns is used.
 func (r Retry) hears(call *ssa.Call) bool {
-	if len(*call.Referrers()) > 0 || isTold(call) && !isNamed(call.Common().StaticCallee(), "fmt", "Fprint", "Fprintf", "Fprintln") {
+	if len(*call.Referrers()) > 0 ||
+		isTold(call) && !isNamed(call.Common().StaticCallee(), "fmt", "Fprint", "Fprintf", "Fprintln") {
 		return false
 	}
 	errs := errorsOf(r.Call)

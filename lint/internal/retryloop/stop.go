@@ -13,7 +13,8 @@ import (
 // Names of what is set, closed or returned as an error when somebody stops, and
 // of what is set until then.
 var (
-	stopped = regexp.MustCompile(`(?i)stop|clos|done|shut|quit|exit|cancel|terminat|halt|dead|kill|abort|destroy|dispos|draining`)
+	stopped = regexp.MustCompile(
+		`(?i)stop|clos|done|shut|quit|exit|cancel|terminat|halt|dead|kill|abort|destroy|dispos|draining`)
 	ongoing = regexp.MustCompile(`(?i)^(is)?_?(alive|running|started|active|open(ed)?)$`)
 )
 
@@ -146,7 +147,8 @@ func isOfMessage(v ssa.Value) bool {
 func receivesStop(x *ssa.Extract, index ssa.Value, b *ssa.BasicBlock) *ssa.BasicBlock {
 	sel, ok := x.Tuple.(*ssa.Select)
 	n, isIndex := whole(index)
-	if ok && isIndex && x.Index == 0 && n >= 0 && int(n) < len(sel.States) && stopped.MatchString(nameOfValue(sel.States[n].Chan)) {
+	if ok && isIndex && x.Index == 0 && n >= 0 && int(n) < len(sel.States) &&
+		stopped.MatchString(nameOfValue(sel.States[n].Chan)) {
 		return b.Succs[0]
 	}
 	return nil
@@ -155,7 +157,9 @@ func receivesStop(x *ssa.Extract, index ssa.Value, b *ssa.BasicBlock) *ssa.Basic
 // isUnset reports whether v is false or 0.
 func isUnset(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
-	return ok && c.Value != nil && (c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) || c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0)
+	return ok && c.Value != nil &&
+		(c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) ||
+			c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0)
 }
 
 // nameOfValue returns the name of the variable, field or method that a value is

@@ -73,7 +73,10 @@ func (t tally) isGivenFree(p *ssa.Parameter) bool {
 // gone on for often or long enough.
 func isInBounded(instr ssa.Instruction) bool {
 	return slices.ContainsFunc(loops(instr.Parent()), func(l *loop) bool {
-		return l.blocks[instr.Block()] && (l.items() || slices.ContainsFunc(slices.Concat(l.list, l.lastCases()), func(b *ssa.BasicBlock) bool { return l.runsOut(b) != nil }))
+		return l.blocks[instr.Block()] &&
+			(l.items() || slices.ContainsFunc(slices.Concat(l.list, l.lastCases()), func(b *ssa.BasicBlock) bool {
+				return l.runsOut(b) != nil
+			}))
 	})
 }
 
@@ -170,7 +173,9 @@ func (t tally) countsOn(load *ssa.UnOp) bool {
 
 // isInBoundedRound reports whether a step is in a bounded loop, or in a function that one calls.
 func (t tally) isInBoundedRound(step *ssa.Store) bool {
-	return isInBounded(step) || slices.ContainsFunc(t.calls()[step.Parent()], func(call *ssa.Call) bool { return isInBounded(call) })
+	return isInBounded(step) || slices.ContainsFunc(t.calls()[step.Parent()], func(call *ssa.Call) bool {
+		return isInBounded(call)
+	})
 }
 
 // isDecidedBy reports whether a number is only stepped where something that is made of it is
@@ -183,7 +188,8 @@ func isDecidedBy(step *ssa.Store) bool {
 		if !ok || load.Op != token.MUL || !isSamePlace(load.X, from) {
 			return false
 		}
-		for _, use := range usesOf(load, func(call *ssa.Call) bool { return types.Identical(call.Type(), load.Type()) || isDuration(call.Type()) }) {
+		for _, use := range usesOf(load,
+			func(call *ssa.Call) bool { return types.Identical(call.Type(), load.Type()) || isDuration(call.Type()) }) {
 			if branch, ok := use.(*ssa.If); ok {
 				conds[branch.Cond] = true
 			}

@@ -94,7 +94,8 @@ func exits(fn *ssa.Function) bool {
 func (l *loop) isWatched() bool {
 	return anyInstr(l.header.Parent(), func(instr ssa.Instruction) bool {
 		start, ok := instr.(*ssa.Call)
-		return ok && isNamed(start.Common().StaticCallee(), "time", "AfterFunc") && precedes(start, terminator(l.header)) && !l.blocks[start.Block()] &&
+		return ok && isNamed(start.Common().StaticCallee(), "time", "AfterFunc") && precedes(start, terminator(l.header)) &&
+			!l.blocks[start.Block()] &&
 			slices.ContainsFunc(givenTo(start.Common())[1:], exits)
 	})
 }

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-var teller = regexp.MustCompile(`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
+var teller = regexp.MustCompile(
+	`(?i)^((v|s|f|ln)?print|log|debug|info|warn|error|trace|notice|verbose|with(field|error|value)|msg|fields?$|v$|level)`)
 
 // session names what begins or ends one, though it begins as the names of tellers do.
 var session = regexp.MustCompile(`^([lL]og_?([iI]n|[oO]ut|[oO]n|[oO]ff)([A-Z_]|$)|LOG_?(IN|OUT|ON|OFF)(_|$))`)
@@ -52,7 +53,9 @@ func isOnlyTold(instr ssa.Instruction, depth int) bool {
 		})
 	case *ssa.Call:
 		uses := *instr.Referrers()
-		return depth > 0 && (isTold(instr) || len(uses) > 0) && !slices.ContainsFunc(uses, func(use ssa.Instruction) bool { return !isOnlyTold(use, depth-1) })
+		return depth > 0 && (isTold(instr) || len(uses) > 0) && !slices.ContainsFunc(uses, func(use ssa.Instruction) bool {
+			return !isOnlyTold(use, depth-1)
+		})
 	}
 	return false
 }

@@ -23,7 +23,9 @@ func isShared(addr ssa.Value) bool {
 func isWrittenElsewhere(addr ssa.Value) bool {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
-		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool { return assigns(c, addr, nil) && !runsAtEnd(c) })
+		return slices.ContainsFunc(closuresOf(addr), func(c *ssa.MakeClosure) bool {
+			return assigns(c, addr, nil) && !runsAtEnd(c)
+		})
 	case *ssa.FreeVar:
 		fn := addr.Parent()
 		if fn.Parent() == nil {
@@ -40,8 +42,12 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 				if !ok {
 					return true
 				}
-				return !isOnlyCalled(made) && slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool { return !precedes(store, made) }) ||
-					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool { return assigns(c, alloc, fn) && !runsAtEnd(c) })
+				return !isOnlyCalled(made) && slices.ContainsFunc(storesTo(alloc), func(store *ssa.Store) bool {
+					return !precedes(store, made)
+				}) ||
+					slices.ContainsFunc(closuresOf(alloc), func(c *ssa.MakeClosure) bool {
+						return assigns(c, alloc, fn) && !runsAtEnd(c)
+					})
 			}
 		}
 	}
@@ -77,7 +83,8 @@ func assigns(c *ssa.MakeClosure, variable ssa.Value, but *ssa.Function) bool {
 			continue
 		}
 		free := fn.FreeVars[i]
-		if fn != but && len(storesTo(free)) > 0 || slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
+		if fn != but && len(storesTo(free)) > 0 ||
+			slices.ContainsFunc(closuresOf(free), func(c *ssa.MakeClosure) bool { return assigns(c, free, but) }) {
 			return true
 		}
 	}

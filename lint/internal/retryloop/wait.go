@@ -24,7 +24,8 @@ func isPlainWait(instr ssa.Instruction) bool {
 		// A clock that tests may replace sleeps as well. What is seen to select may look
 		// at a context.
 		d := sleeps(instr)
-		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee()) || onlySleeps(instr.Common().StaticCallee()) || isNamedSleep(instr)
+		return d != nil && !isShort(d) && !selects(instr.Common().StaticCallee()) ||
+			onlySleeps(instr.Common().StaticCallee()) || isNamedSleep(instr)
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
 			return false
@@ -101,7 +102,8 @@ func isTimer(call *ssa.Call) bool {
 	if isNamed(fn, "time", "After", "Tick", "NewTimer", "NewTicker") || isAfter(call) {
 		return true
 	}
-	if fn == nil || fn.Name() != "NewTicker" || len(call.Common().Args) == 0 || slices.ContainsFunc(call.Common().Args, isMadeWithContext) {
+	if fn == nil || fn.Name() != "NewTicker" || len(call.Common().Args) == 0 ||
+		slices.ContainsFunc(call.Common().Args, isMadeWithContext) {
 		return false
 	}
 	p, ok := call.Type().Underlying().(*types.Pointer)
@@ -121,7 +123,8 @@ func isMadeWithContext(arg ssa.Value) bool {
 // that tells when a time has passed.
 func isAfter(call *ssa.Call) bool {
 	sig := call.Common().Signature()
-	if nameOf(call) != "After" || sig.Params().Len() != 1 || !isDuration(sig.Params().At(0).Type()) || sig.Results().Len() != 1 {
+	if nameOf(call) != "After" || sig.Params().Len() != 1 || !isDuration(sig.Params().At(0).Type()) ||
+		sig.Results().Len() != 1 {
 		return false
 	}
 	ch, ok := sig.Results().At(0).Type().Underlying().(*types.Chan)
@@ -132,7 +135,8 @@ func isAfter(call *ssa.Call) bool {
 func isReset(timer *ssa.Call) bool {
 	return slices.ContainsFunc(*timer.Referrers(), func(ref ssa.Instruction) bool {
 		call, ok := ref.(*ssa.Call)
-		return ok && isNamed(call.Common().StaticCallee(), "time", "Reset") && len(call.Common().Args) == 2 && !isShort(call.Common().Args[1])
+		return ok && isNamed(call.Common().StaticCallee(), "time", "Reset") && len(call.Common().Args) == 2 &&
+			!isShort(call.Common().Args[1])
 	})
 }
 
@@ -190,7 +194,9 @@ func greatest(d ssa.Value) (most time.Duration, known bool) {
 		}
 	case *ssa.Call:
 		fn := d.Common().StaticCallee()
-		if args := d.Common().Args; len(args) > 0 && (isNamed(fn, "math/rand", "Intn", "Int63n", "Int31n") || isNamed(fn, "math/rand/v2", "IntN", "Int64N", "Int32N", "N")) {
+		if args := d.Common().Args; len(args) > 0 &&
+			(isNamed(fn, "math/rand", "Intn", "Int63n", "Int31n") ||
+				isNamed(fn, "math/rand/v2", "IntN", "Int64N", "Int32N", "N")) {
 			return greatest(args[len(args)-1])
 		}
 		if most, known := greatestJitter(d); known {
@@ -212,7 +218,8 @@ func greatestJitter(call *ssa.Call) (most time.Duration, known bool) {
 	}
 	factor, ok := args[1].(*ssa.Const)
 	base, known := greatest(args[0])
-	if !ok || !known || factor.Value == nil || constant.ToFloat(factor.Value).Kind() != constant.Float || factor.Float64() <= 0 {
+	if !ok || !known || factor.Value == nil || constant.ToFloat(factor.Value).Kind() != constant.Float ||
+		factor.Float64() <= 0 {
 		return 0, false
 	}
 	return time.Duration(float64(base) * (1 + factor.Float64())), true
@@ -223,7 +230,8 @@ func greatestJitter(call *ssa.Call) (most time.Duration, known bool) {
 func sleeps(call *ssa.Call) ssa.Value {
 	common := call.Common()
 	sig := common.Signature()
-	if len(common.Args) == 0 || sig.Results().Len() != 0 || sig.Params().Len() != 1 || !isDuration(sig.Params().At(0).Type()) {
+	if len(common.Args) == 0 || sig.Results().Len() != 0 || sig.Params().Len() != 1 ||
+		!isDuration(sig.Params().At(0).Type()) {
 		return nil
 	}
 	name := nameOf(call)
@@ -335,7 +343,8 @@ func Spins(call *ssa.Call) bool {
 			continue
 		}
 		for _, b := range l.list {
-			if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) || len(b.Succs) == 0 || ends(b) {
+			if slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.blocks[s] }) || len(b.Succs) == 0 ||
+				ends(b) {
 				return false
 			}
 			for _, instr := range b.Instrs {
@@ -386,7 +395,8 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 	if strings.HasPrefix(name, "new") || strings.HasPrefix(name, "New") {
 		return false, nil // what makes a delay does not wait
 	}
-	if common.Signature().Results().Len() == 0 && teller.MatchString(name) && !session.MatchString(name) && !waiter.MatchString(name) {
+	if common.Signature().Results().Len() == 0 && teller.MatchString(name) && !session.MatchString(name) &&
+		!waiter.MatchString(name) {
 		return false, nil // it may wait for a lock
 	}
 	fn := common.StaticCallee()
@@ -402,7 +412,8 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 		return true, nil
 	}
 	if fn == nil {
-		return !common.IsInvoke() && !isCancel(common.Value) && !isOfLogger(call) && !isBuilt(call) && !IsContext(call.Type()), nil // a function value
+		return !common.IsInvoke() && !isCancel(common.Value) && !isOfLogger(call) && !isBuilt(call) &&
+			!IsContext(call.Type()), nil // a function value
 	}
 	return false, []*ssa.Function{fn}
 }
@@ -411,7 +422,9 @@ func isWait(call *ssa.Call, depth int) (bool, []*ssa.Function) {
 // nothing but an error: it waits, whatever it is called.
 func isGivenDelay(call *ssa.Call) bool {
 	results := call.Common().Signature().Results()
-	if results.Len() > 1 || results.Len() == 1 && !isError(results.At(0).Type()) && !types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
+	if results.Len() > 1 ||
+		results.Len() == 1 && !isError(results.At(0).Type()) &&
+			!types.Identical(results.At(0).Type(), types.Typ[types.Bool]) {
 		return false
 	}
 	args := argumentsOf(call.Common())

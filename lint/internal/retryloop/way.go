@@ -241,7 +241,9 @@ func (w way) leaves() bool {
 	}
 	exits := func(b *ssa.BasicBlock) bool {
 		dead, _ := w.loop.never(b)
-		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !w.loop.blocks[s] && s != dead && w.loop.goesOn(s) })
+		return slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool {
+			return !w.loop.blocks[s] && s != dead && w.loop.goesOn(s)
+		})
 	}
 	for b := range w.blocks {
 		if exits(b) {
@@ -309,9 +311,11 @@ func (w way) mayReturn() bool {
 		seen[b] = true
 		return len(b.Succs) == 0 || slices.ContainsFunc(b.Succs, visit)
 	}
-	return visit(w.to) || slices.ContainsFunc(w.loop.header.Preds, w.comesBy) && slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
-		return !w.loop.blocks[s] && visit(s)
-	})
+	return visit(w.to) ||
+		slices.ContainsFunc(w.loop.header.Preds, w.comesBy) &&
+			slices.ContainsFunc(w.loop.header.Succs, func(s *ssa.BasicBlock) bool {
+				return !w.loop.blocks[s] && visit(s)
+			})
 }
 
 // goesOn reports whether the function can return after block b, or begin the loop
@@ -375,7 +379,8 @@ func (w way) cycle() map[*ssa.BasicBlock]bool {
 // a name that misleads makes us silent.
 func ends(b *ssa.BasicBlock) bool { return endsWithin(b, 3, nil) }
 
-var ender = regexp.MustCompile(`(?i)^(exit|goexit|critf?|failnowf?|skip(f|now)?|terminate|noerror|checkerr(or)?|(must|expect|require|assert)([A-Z_].*)?)$|fatal|panic`)
+var ender = regexp.MustCompile(
+	`(?i)^(exit|goexit|critf?|failnowf?|skip(f|now)?|terminate|noerror|checkerr(or)?|(must|expect|require|assert)([A-Z_].*)?)$|fatal|panic`)
 
 // A depthOf is a function that is looked at with so many calls to follow.
 type depthOf struct {
@@ -389,7 +394,8 @@ func endsWithin(b *ssa.BasicBlock, depth int, known map[depthOf]bool) bool {
 		if !ok {
 			return false
 		}
-		if call.Common().Signature().Results().Len() == 0 && (ender.MatchString(nameOf(call)) || sendsFatal(call)) || isGivenTest(call) {
+		if call.Common().Signature().Results().Len() == 0 && (ender.MatchString(nameOf(call)) || sendsFatal(call)) ||
+			isGivenTest(call) {
 			return true
 		}
 		fn := call.Common().StaticCallee()
@@ -438,7 +444,9 @@ func isGivenTest(call *ssa.Call) bool {
 	}
 	return slices.ContainsFunc(args, func(arg ssa.Value) bool {
 		if iface, ok := arg.Type().Underlying().(*types.Interface); ok {
-			return slices.ContainsFunc(slices.Collect(iface.Methods()), func(m *types.Func) bool { return m.Name() == "FailNow" })
+			return slices.ContainsFunc(slices.Collect(iface.Methods()), func(m *types.Func) bool {
+				return m.Name() == "FailNow"
+			})
 		}
 		return IsTest(arg.Type())
 	})

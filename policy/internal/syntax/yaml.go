@@ -109,7 +109,8 @@ var libraryErrors = []struct{ text, fix string }{
 	{"found unexpected end of stream", "the quote that opens here is not closed: add the closing quote"},
 	{"mapping values are not allowed in this context",
 		"a colon is not allowed here: put the text into quotes, or add the colon that is missing on the line before"},
-	{"did not find expected key", "a key is expected here: align it with the keys before it, or put the whole text into quotes"},
+	{"did not find expected key",
+		"a key is expected here: align it with the keys before it, or put the whole text into quotes"},
 	{"did not find expected '-' indicator", "a list item is expected here: begin it with - or indent the line less"},
 	{"could not find expected ':'", "a colon is missing after this key: write KEY: VALUE"},
 	{"did not find expected node content", "a value is missing here: write it, or remove the comma or bracket"},
@@ -121,7 +122,8 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 	// byParser are the errors of which the library names no line, or that before
 	// the one on which the map or list began.
-	byParser = regexp.MustCompile(`^(?:unknown anchor |did not find expected (?:',' or|node content|key|'-' indicator|<)|found (?:undefined tag handle|duplicate %|incompatible YAML))`)
+	byParser = regexp.MustCompile(
+		`^(?:unknown anchor |did not find expected (?:',' or|node content|key|'-' indicator|<)|found (?:undefined tag handle|duplicate %|incompatible YAML))`)
 )
 
 const (
