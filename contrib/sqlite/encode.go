@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// Columns of times hold nanoseconds since 1970 UTC, NULL for the zero time.
+
+func toNanos(t time.Time) (any, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	n := t.UnixNano()
+	if !time.Unix(0, n).Equal(t) {
+		return nil, fmt.Errorf("the time %v is not between 1678 and 2262: use a time in this range", t)
+	}
+	return n, nil
+}
+
+func fromNanos(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.Unix(0, n.Int64).UTC()
+}
+
+// orNull returns NULL for an empty string, which partial indexes leave out.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// readable returns data as text if that shows all of it, so that the JSON
+// functions of SQLite and people can read it, and as a BLOB otherwise.
+func readable(data []byte) any {
+	if text := string(data); utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
+		return text
+	}
+	return data
+}
+
+// jsonList returns values as one parameter for json_each.
+func jsonList[T int | string](values []T) string {
+	text, _ := json.Marshal(values) // which integers and strings do not refuse
+	return string(text)
+}
+
+// pageSize returns the number of records that a query with this limit returns at
+// most.
+func pageSize(limit int) int {
+	if limit <= 0 || limit > durable.MaxPage {
+		return durable.MaxPage
+	}
+	return limit
+}
+
+var errCursor = errors.New("the cursor is not one that this query has returned")
+
+// newCursor returns the position after the record of this run and id.
+func newCursor(run, id string) durable.Cursor {
+	encode := base64.RawURLEncoding.EncodeToString
+	return durable.Cursor(encode([]byte(run)) + "." + encode([]byte(id)))
+}
+
+func parseCursor(c durable.Cursor) (run, id string, err error) {
+	first, second, found := strings.Cut(string(c), ".")
+	if !found {
+		return "", "", errCursor
+	}
+	decode := base64.RawURLEncoding.DecodeString
+	one, err := decode(first)
+	if err != nil {
+		return "", "", errCursor
+	}
+	two, err := decode(second)
+	if err != nil {
+		return "", "", errCursor
+	}
+	return string(one), string(two), nil
+}

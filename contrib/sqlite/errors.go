@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// advice says what each failure of SQLite means and what to do, by its primary
+// result code.
+var advice = map[int]string{
+	sqlite3.SQLITE_FULL:     "no space is left: free some, the next update continues",
+	sqlite3.SQLITE_IOERR:    "input or output failed: check the disk, its quotas and its free space",
+	sqlite3.SQLITE_READONLY: "read-only: allow this user to write the file and its folder",
+	sqlite3.SQLITE_PERM:     "access is denied: allow this user to write the file and its folder",
+	sqlite3.SQLITE_CANTOPEN: "cannot be opened: check that the file exists and that its folder is writable",
+	sqlite3.SQLITE_CORRUPT:  "damaged: keep a copy of the file and its -wal, and restore a backup",
+	sqlite3.SQLITE_NOTADB:   "not a SQLite database, or damaged: choose another path or restore a backup",
+	sqlite3.SQLITE_BUSY:     "locked by another program: end its transaction",
+	sqlite3.SQLITE_NOMEM:    "out of memory",
+}
+
+// code returns the primary result code of an error of SQLite, or 0.
+func code(err error) int {
+	var failure *driver.Error
+	if errors.As(err, &failure) {
+		return failure.Code() & 0xff
+	}
+	return 0
+}
+
+// isBusy reports whether another program holds a lock that a repeated call may
+// get.
+func isBusy(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		return true
+	}
+	return false
+}
+
+// isDamage reports whether the file is not what SQLite has written.
+func isDamage(err error) bool {
+	c := code(err)
+	return c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB
+}
+
+// fail makes an error match one of the errors of package durable, and adds the
+// path and what to do. Nothing was committed.
+func (s *Store) fail(err error) error {
+	switch {
+	case err == nil, isClassified(err):
+		return err
+	case isDamage(err):
+		err = refuse(s.path, advice[code(err)], err)
+		s.damage.CompareAndSwap(nil, &err)
+		return err
+	}
+	if failure := (*formatError)(nil); errors.As(err, &failure) {
+		return refuse(s.path, failure.text, nil)
+	}
+	text, known := advice[code(err)]
+	if !known {
+		return fmt.Errorf("%w: %s: %w", durable.ErrStore, s.path, err)
+	}
+	return fmt.Errorf("%w: %s: %s: %w", durable.ErrStore, s.path, text, err)
+}
+
+// refuse returns an error for a database that this version cannot use.
+func refuse(path, text string, cause error) error {
+	err := fmt.Errorf("%w: %s: %s", durable.ErrFormat, path, text)
+	if cause != nil {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// unknown returns the error of a commit that failed after it may have reached
+// the disk. A full disk is noticed before the end of a commit is written.
+func (s *Store) unknown(err error) error {
+	if code(err) == sqlite3.SQLITE_FULL || isBusy(err) {
+		return s.fail(err)
+	}
+	return fmt.Errorf("%w: %s: %w", durable.ErrUnknown, s.path, err)
+}
+
+// waiting returns the error of a call whose wait has ended without the lock.
+func (s *Store) waiting(cause error) error {
+	return fmt.Errorf("%w: %s: waiting for the lock of the database: %w", durable.ErrStore, s.path, cause)
+}
+
+func isClassified(err error) bool {
+	return errors.Is(err, durable.ErrStore) || errors.Is(err, durable.ErrFormat) || errors.Is(err, durable.ErrUnknown)
+}

@@ -1,0 +1,167 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The owners of a store hold an exclusive lock on a file each, whose name ends
+// with the id of the owner. The operating system releases the lock when the
+// process dies. The file is removed when its owner is released, or by who finds
+// it unlocked.
+type owners struct {
+	prefix string // of the paths of the files
+	mu     sync.Mutex
+	held   map[*os.File]string // the paths of open files
+}
+
+// maxOwner is the length in bytes of the longest id of an owner: with the name
+// of the database, it has to fit into a file name.
+const maxOwner = 100
+
+// holdTimeout limits how long Hold repeats an attempt that may have met with a
+// check of [Store.Dead] by another process.
+const holdTimeout = time.Second
+
+// Hold implements [durable.Holder] with a lock on a file next to the database.
+func (s *Store) Hold(owner string) (release func() error, err error) {
+	if owner == "" || len(owner) > maxOwner {
+		return nil, s.fail(fmt.Errorf("the owner %.20q… has %d bytes: use 1 to %d", owner, len(owner), maxOwner))
+	}
+	select {
+	case <-s.closed:
+		return nil, s.fail(os.ErrClosed)
+	default:
+	}
+	file, path := (*os.File)(nil), s.owners.path(owner)
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if file, err = lockOwner(path); file != nil || err != nil {
+			break
+		}
+		if time.Since(start) > holdTimeout {
+			err = fmt.Errorf("the owner %q is held already", owner)
+			break
+		}
+	}
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	s.owners.mu.Lock()
+	defer s.owners.mu.Unlock()
+	if s.owners.held == nil {
+		s.owners.held = map[*os.File]string{}
+	}
+	s.owners.held[file] = path
+	return func() error { return s.fail(s.owners.release(file)) }, nil
+}
+
+// Dead implements [durable.Holder].
+func (s *Store) Dead(owner string) bool {
+	if owner == "" || len(owner) > maxOwner {
+		return false
+	}
+	return isUnlocked(s.owners.path(owner))
+}
+
+// path returns the path of the file of an owner.
+func (o *owners) path(owner string) string { return o.prefix + url.QueryEscape(owner) }
+
+// lockOwner locks the file at path, which it creates if needed. It returns nil
+// if the file is locked or was removed meanwhile.
+func lockOwner(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := tryLock(file, exclusive)
+	if locked && isAt(file, path) {
+		return file, nil
+	}
+	return nil, errors.Join(err, file.Close())
+}
+
+// isUnlocked reports whether nobody holds the file at path, which it then
+// removes. Checks at the same time do not disturb each other.
+func isUnlocked(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if unlocked, err := tryLock(file, shared); !unlocked || err != nil {
+		_ = file.Close()
+		return false
+	}
+	if !isAt(file, path) { // removed, and perhaps created again
+		_ = file.Close()
+		return isUnlocked(path)
+	}
+	// Only who holds the file exclusively may remove it: nobody else can then have
+	// put another one at path.
+	unlock(file)
+	if locked, _ := tryLock(file, exclusive); locked && isAt(file, path) {
+		_ = remove(file, path)
+	} else {
+		_ = file.Close()
+	}
+	return true
+}
+
+// remove removes the locked file at path and closes it. Some systems remove no
+// file that is open.
+func remove(file *os.File, path string) error {
+	err := os.Remove(path)
+	closed := file.Close()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = os.Remove(path)
+	}
+	return errors.Join(err, closed)
+}
+
+// isAt reports whether file is the one that path names.
+func isAt(file *os.File, path string) bool {
+	opened, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, named)
+}
+
+func (o *owners) release(file *os.File) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	path, held := o.held[file]
+	if !held {
+		return nil
+	}
+	delete(o.held, file)
+	return remove(file, path)
+}
+
+func (o *owners) releaseAll() (err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for file, path := range o.held {
+		err = errors.Join(err, remove(file, path))
+	}
+	clear(o.held)
+	return err
+}
+
+// removeDead removes the files that processes have left behind.
+func (o *owners) removeDead() {
+	dir, prefix := filepath.Split(o.prefix)
+	names, _ := os.ReadDir(dir) // what cannot be read is not removed
+	for _, name := range names {
+		if strings.HasPrefix(name.Name(), prefix) {
+			isUnlocked(dir + name.Name())
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// applicationID marks the databases of this package: "rtry".
+const applicationID = 0x72747279
+
+// A step takes a database to the next format.
+type step struct {
+	sql string
+	// oldestWriter is the oldest format whose programs may still write to the
+	// result. Programs that know only older ones stop with an error.
+	oldestWriter int
+}
+
+// steps lead from an empty file to the format of this version, len(steps).
+var steps = []step{{oldestWriter: 1, sql: `
+PRAGMA application_id = 1920234105;
+CREATE TABLE retry_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE retry_record (
+	kind      INT  NOT NULL,
+	space     TEXT NOT NULL,
+	run       TEXT NOT NULL,
+	id        TEXT NOT NULL,
+	version   INT  NOT NULL,
+	status    INT  NOT NULL,
+	owner     TEXT,
+	fence     INT  NOT NULL,
+	handler   TEXT NOT NULL,
+	due       INT,
+	attention INT  NOT NULL,
+	bucket    INT,
+	body      BLOB NOT NULL,
+	PRIMARY KEY (kind, space, run, id)
+) WITHOUT ROWID;
+CREATE INDEX retry_due       ON retry_record (kind, space, due, handler) WHERE due IS NOT NULL;
+CREATE INDEX retry_owner     ON retry_record (kind, space, owner)        WHERE owner IS NOT NULL;
+CREATE INDEX retry_attention ON retry_record (kind, space, run, id)      WHERE attention <> 0;
+CREATE TABLE retry_entry (
+	kind    INT  NOT NULL,
+	space   TEXT NOT NULL,
+	run     TEXT NOT NULL,
+	id      TEXT NOT NULL,
+	attempt INT  NOT NULL,
+	part    INT  NOT NULL,
+	at      INT,
+	bucket  INT,
+	body    BLOB NOT NULL,
+	result  BLOB,
+	PRIMARY KEY (kind, space, run, id, attempt, part)
+);`}}
+
+const (
+	metaSQL    = `SELECT value FROM retry_meta WHERE key = ?`
+	setMetaSQL = `INSERT INTO retry_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`
+)
+
+// format returns the format of the database, 0 for one without tables. A
+// database of another program or of a newer format, which this version must not
+// write to, is refused.
+func (c *session) format() (int, error) {
+	id, err := value[int](c, "PRAGMA application_id")
+	if err != nil {
+		return 0, err
+	}
+	if id != applicationID {
+		tables, err := value[int](c, "SELECT count(*) FROM sqlite_schema")
+		if err != nil {
+			return 0, err
+		}
+		if id != 0 || tables > 0 {
+			return 0, &formatError{"the database of another program: choose another path"}
+		}
+		return 0, nil
+	}
+	if err := c.checkWriter(len(steps)); err != nil {
+		return 0, err
+	}
+	return c.number("format")
+}
+
+// checkWriter refuses the database if programs that know formats up to known may
+// not write to it. Each transaction calls it, because another process may
+// migrate the database at any time.
+func (c *session) checkWriter(known int) error {
+	oldest, err := c.number("oldest_writer")
+	if err != nil {
+		return err
+	}
+	if oldest > known {
+		return &formatError{fmt.Sprintf(
+			"written by a newer version, format %d: this program knows formats up to %d; upgrade it", oldest, known)}
+	}
+	return nil
+}
+
+func (c *session) number(key string) (int, error) {
+	text, err := value[string](c, metaSQL, key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, &formatError{fmt.Sprintf("retry_meta has no %s: restore a backup", key)}
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &formatError{fmt.Sprintf("%s in retry_meta is %q and not a number: restore a backup", key, text)}
+	}
+	return n, nil
+}
+
+// migrate takes the database through the steps that it has not been through, in
+// one transaction.
+func (c *session) migrate(steps []step) error {
+	return c.transact("BEGIN IMMEDIATE", func() error {
+		format, err := c.format()
+		if err != nil {
+			return err
+		}
+		for i := format; i < len(steps); i++ {
+			if _, err := c.conn.ExecContext(background, steps[i].sql); err != nil {
+				return fmt.Errorf("migration to format %d: %w", i+1, err)
+			}
+			if err := c.exec(setMetaSQL, "oldest_writer", strconv.Itoa(steps[i].oldestWriter)); err != nil {
+				return err
+			}
+		}
+		if format == 0 {
+			if err := c.exec(setMetaSQL, "incarnation", rand.Text()); err != nil {
+				return err
+			}
+		}
+		return c.exec(setMetaSQL, "format", strconv.Itoa(max(format, len(steps))))
+	})
+}
+
+// A formatError says why a database is refused.
+type formatError struct{ text string }
+
+func (e *formatError) Error() string { return e.text }

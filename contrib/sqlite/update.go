@@ -1,0 +1,214 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// walLimit is the size of the WAL in bytes above which a batch begins with a
+// checkpoint that waits for no reader. Below, those of SQLite, at the end of
+// commits, are enough.
+const walLimit = 64 << 20
+
+// A writer is the connection of batches. The lock of a batch is held to use it.
+type writer struct {
+	mu      sync.Mutex // for Close, which does not wait for other processes
+	session *session   // nil: the next batch opens it
+	// checkpointAt is the size of the WAL in bytes above which the next batch
+	// begins with a checkpoint; 0 means walLimit.
+	checkpointAt int64
+}
+
+// Update implements [durable.Store]. It waits for its turn among the updates of
+// all processes, and for programs that lock the database without taking turns,
+// until ctx ends. A failure of SQLite closes the connection; the next update
+// opens it again.
+func (s *Store) Update(
+	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+) error {
+	if (sel.Query != nil) == (sel.Keys != nil) {
+		return s.fail(errors.New("a selection has either keys or a query"))
+	}
+	if err := s.lock.acquire(ctx, s.closed); err != nil {
+		return s.waiting(err)
+	}
+	defer s.lock.release()
+	s.write.mu.Lock()
+	defer s.write.mu.Unlock()
+	if err := s.readyWriter(ctx); err != nil {
+		return err
+	}
+	return s.batch(ctx, sel, decide)
+}
+
+// batch runs one transaction.
+func (s *Store) batch(
+	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+) error {
+	var decision error // of decide
+	c := s.write.session
+	err := s.whenFree(ctx, func() error {
+		return c.transact("BEGIN IMMEDIATE", func() error {
+			tx, err := c.load(sel)
+			if err != nil {
+				return err
+			}
+			var w durable.Writes
+			if w, decision = tx.Decide(decide); decision != nil {
+				return decision
+			}
+			return c.apply(tx.Records, w)
+		})
+	})
+	if err == nil || decision != nil {
+		return decision
+	}
+	_ = s.closeWriter()
+	if failure := (*commitError)(nil); errors.As(err, &failure) {
+		return s.unknown(failure.cause)
+	}
+	return s.fail(err)
+}
+
+// load reads the records of an update, and then the time.
+func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
+	if err := c.checkWriter(len(steps)); err != nil {
+		return tx, err
+	}
+	if sel.Query != nil {
+		tx.Records, _, err = c.list(*sel.Query)
+	} else {
+		tx.Records, err = c.get(sel.Keys)
+	}
+	tx.Now = time.Now().UTC().Round(0)
+	return tx, err
+}
+
+// apply writes what was decided about records.
+func (c *session) apply(records []durable.Record, w durable.Writes) error {
+	stored := make(map[durable.Key]durable.Record, len(records))
+	for _, r := range records {
+		stored[r.Key] = r
+	}
+	for _, key := range w.Delete {
+		if err := c.delete(key); err != nil {
+			return err
+		}
+		delete(stored, key)
+	}
+	for _, r := range w.Put {
+		if same(stored[r.Key], r) { // a repeat costs no sync
+			continue
+		}
+		if err := c.put(r); err != nil {
+			return err
+		}
+	}
+	for _, e := range w.Add {
+		if err := c.add(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readyWriter opens the connection of batches if needed, and keeps the WAL
+// small.
+func (s *Store) readyWriter(ctx context.Context) error {
+	if damage := s.damage.Load(); damage != nil {
+		return *damage
+	}
+	select {
+	case <-s.closed:
+		return s.waiting(os.ErrClosed)
+	default:
+	}
+	if !s.write.session.isOpen(s.path) {
+		_ = s.closeWriter()
+		if err := s.openWriter(ctx, false); err != nil {
+			return err
+		}
+	}
+	if err := s.checkpoint(); err != nil {
+		_ = s.closeWriter()
+		return s.fail(err)
+	}
+	return nil
+}
+
+// openWriter connects for batches, with the lock of a batch held, and migrates
+// an older database. An empty one is refused unless create is set: somebody has
+// replaced the database while it was open.
+func (s *Store) openWriter(ctx context.Context, create bool) error {
+	mode := "rw"
+	if create {
+		mode = "rwc"
+	}
+	c, format, err := s.connect(ctx, mode)
+	if err != nil {
+		return err
+	}
+	if format == 0 && !create {
+		_ = c.close()
+		return refuse(s.path, "the database was replaced by an empty one: restore it, or open it again", nil)
+	}
+	err = s.whenFree(ctx, func() error {
+		if err := c.writable(); err != nil || format >= len(steps) {
+			return err
+		}
+		return c.migrate(steps)
+	})
+	if err != nil {
+		return s.fail(errors.Join(err, c.close()))
+	}
+	s.write.session = c
+	return nil
+}
+
+// writable sets up the connection for updates that reach the disk.
+func (c *session) writable() error {
+	if err := c.exec("PRAGMA synchronous = FULL"); err != nil {
+		return err
+	}
+	mode, err := value[string](c, "PRAGMA journal_mode = WAL")
+	if err == nil && mode != "wal" {
+		err = fmt.Errorf("the file system has no shared memory for SQLite's WAL: journal mode %s", mode)
+	}
+	return err
+}
+
+// closeWriter closes the connection of batches: after a failure nothing is known
+// about what it has in memory.
+func (s *Store) closeWriter() error {
+	c := s.write.session
+	s.write.session = nil
+	return c.close()
+}
+
+// checkpoint copies the WAL into the database and truncates it, once it is above
+// its limit: a reader that held a snapshot for long, or one reader after
+// another, has kept SQLite from doing so. While they read, a checkpoint does
+// what it can, and is repeated when the WAL has grown by some megabytes.
+func (s *Store) checkpoint() error {
+	size := sizeOf(s.path + "-wal")
+	if size <= max(walLimit, s.write.checkpointAt) {
+		return nil
+	}
+	busy, err := false, error(nil)
+	err = s.write.session.query(func(rows *sql.Rows) error {
+		var pages, copied int
+		return rows.Scan(&busy, &pages, &copied)
+	}, "PRAGMA wal_checkpoint(TRUNCATE)")
+	s.write.checkpointAt = 0
+	if busy {
+		s.write.checkpointAt = size + walLimit/16
+	}
+	return err
+}
