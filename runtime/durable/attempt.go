@@ -161,6 +161,9 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	if n.record.Version == 0 {
 		end.unstarted, end.token = true, token(8)
 		c.call = c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
+		if _, _, ok := c.call.TryAdmit(ctx); !ok {
+			return x.start(ctx, c, false) // which records the refusal, if there still is one
+		}
 	}
 	call := &c.call
 	call.Restore(shift(n.body.Call, end.begun.Sub(n.now)))

@@ -68,10 +68,11 @@ type stepBody struct {
 
 // openAttempt is an attempt that has started.
 type openAttempt struct {
-	Token   string    `json:"token"` // random: tells a repeated start from another one
-	Fence   uint64    `json:"fence"`
-	Owner   string    `json:"owner"`
-	Started time.Time `json:"started"`
+	Token   string        `json:"token"` // random: tells a repeated start from another one
+	Fence   uint64        `json:"fence"`
+	Owner   string        `json:"owner"`
+	Started time.Time     `json:"started"`
+	Permit  *retry.Permit `json:"permit,omitempty"` // of a shared breaker
 }
 
 // recordedError is what is kept of an error.

@@ -65,7 +65,8 @@ const (
 	RecordAttempts Recording = iota
 	// RecordFailures records nothing until the first attempt fails. A step that
 	// succeeds at once costs nothing, and is executed again when its run is: it
-	// must be idempotent.
+	// must be idempotent. With a shared Breaker, whose permits are recorded, this
+	// is RecordAttempts.
 	RecordFailures
 )
 
@@ -134,4 +135,6 @@ func (s *StepPolicy) spread(delay time.Duration) time.Duration {
 }
 
 // startsRecorded reports whether the first attempt has a start record.
-func (s *StepPolicy) startsRecorded() bool { return s.Policy != nil && s.Record == RecordAttempts }
+func (s *StepPolicy) startsRecorded() bool {
+	return s.Policy != nil && (s.Record == RecordAttempts || s.Breaker != nil)
+}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ func (x *execution) keys(c *stepCall) []Key {
 	if b := c.policy.Budget; b != nil {
 		keys = append(keys, x.e.key(KindBudget, "", b.Name))
 	}
+	if b := c.policy.Breaker; b != nil {
+		keys = append(keys, x.e.key(KindBreaker, "", b.Name))
+	}
 	return keys
 }
 
@@ -38,8 +42,11 @@ type stepView struct {
 
 	count *budgetRecord // of the run, or nil
 	ratio *budgetRecord // that engines share, or nil
-	w     Writes
-	event Event
+
+	breaker *Record // that engines share, or nil
+	state   retry.BreakerSnapshot
+	w       Writes
+	event   Event
 }
 
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
@@ -61,8 +68,13 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 		if v.ratio, err = openBudget(rest[0]); err != nil {
 			return nil, err
 		}
+		rest = rest[1:]
 	}
-	return v, nil
+	if c.policy.Breaker != nil {
+		v.breaker = &rest[0]
+		v.state, err = open[retry.BreakerSnapshot](rest[0])
+	}
+	return v, err
 }
 
 // owned reports whether the execution still owns the run.
@@ -178,12 +190,13 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 			return v.commit()
 		}
 	}
-	if f, inputs, ok := v.admit(in); !ok {
+	permit, f, inputs, ok := v.admit(in)
+	if !ok {
 		v.decide(f, inputs, nil, in.correlation)
 		return v.commit()
 	}
 	s.Attempts++
-	s.Open = &openAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now}
+	s.Open = &openAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now, Permit: permit}
 	v.step.Status = StatusExecuting
 	w, _, err := v.commit()
 	return w, v.started(), err
@@ -212,18 +225,60 @@ func (v *stepView) limits() {
 	v.body.Limits, v.body.Policy = limits, v.c.policy.Policy.Name
 }
 
-// admit reports whether the breaker has given permission. Otherwise it returns
-// what to decide about.
-func (v *stepView) admit(in *starting) (*retry.Failure, retry.Inputs, bool) {
+// admit asks the breakers for permission: that of this process, which was asked
+// before the transaction, and the shared one. If one refuses, admit returns what
+// to decide about.
+func (v *stepView) admit(in *starting) (*retry.Permit, *retry.Failure, retry.Inputs, bool) {
 	if in.refused != nil {
 		inputs := in.inputs
 		if !inputs.AdmitsAt.IsZero() {
 			inputs.AdmitsAt = v.now.Add(inputs.AdmitsAt.Sub(in.local))
 		}
 		inputs.Now, inputs.Deadline, inputs.Ended = v.now, time.Time{}, ""
-		return in.refused, inputs, false
+		return nil, in.refused, inputs, false
 	}
-	return nil, retry.Inputs{}, true
+	if v.breaker == nil {
+		return nil, nil, retry.Inputs{}, true
+	}
+	permit, ok := v.c.policy.Breaker.Admit(&v.state, v.now)
+	v.putBreaker()
+	if !ok {
+		inputs := v.inputs(in.sample)
+		inputs.AdmitsAt = v.c.policy.Breaker.AdmitsAt(v.state)
+		return nil, &retry.Failure{Err: retry.ErrBreakerOpen, Refused: true}, inputs, false
+	}
+	return &permit, nil, retry.Inputs{}, true
+}
+
+// sample gives the shared breaker the sample of the open attempt.
+func (v *stepView) sample(outcome Outcome, f retry.Failure) {
+	if v.breaker == nil || v.body.Open == nil || v.body.Open.Permit == nil {
+		return
+	}
+	b := v.c.policy.Breaker
+	s := retry.SampleNeutral
+	switch outcome {
+	case OutcomeSucceeded:
+		if b.Calm(v.state) {
+			return
+		}
+		s = retry.SampleSuccess
+	case OutcomeFailed, OutcomeTimedOut:
+		s = v.c.policy.Policy.Sample(b, f)
+	}
+	b.Record(&v.state, *v.body.Open.Permit, s, v.now)
+	v.putBreaker()
+}
+
+// putBreaker writes the shared breaker if it has changed.
+func (v *stepView) putBreaker() {
+	r := *v.breaker
+	if r.Bucket.IsZero() {
+		r.Bucket = v.run.Bucket
+	}
+	if err := write(&r, &v.state); err == nil && !bytes.Equal(r.Body, v.breaker.Body) {
+		v.w.Put = append(v.w.Put, r)
+	}
 }
 
 // decideEnd decides about the end of an attempt.
@@ -247,6 +302,7 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	if e.unstarted {
 		v.first(e)
 	}
+	v.sample(e.outcome, e.failure) // first, since the failure may open the breaker
 	s.Open, s.Last = nil, e.token
 	var n next
 	v.step.Status = StatusOpen
@@ -261,8 +317,11 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	default:
 		v.keepError(e)
 		inputs := e.inputs
-		inputs.Now, inputs.Restored, inputs.LostMax = v.now, v.step.Version != 0 &&
-			v.step.Fence != x.fence, c.policy.lostMax()
+		inputs.Now, inputs.LostMax = v.now, c.policy.lostMax()
+		inputs.Restored = v.step.Version != 0 && v.step.Fence != x.fence
+		if b := c.policy.Breaker; b != nil {
+			inputs.AdmitsAt = b.AdmitsAt(v.state)
+		}
 		n.verdict = v.decide(&e.failure, inputs, e.refusal, e.correlation)
 		n.failure = &e.failure
 	}
@@ -329,6 +388,7 @@ func (v *stepView) withdraw(e *attemptEnd) {
 func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 	s := &v.body
 	open := s.Open
+	v.sample(outcome, retry.Failure{})
 	s.Open, s.Last = nil, open.Token
 	if s.Correlation == "" {
 		s.Correlation = correlation
