@@ -1,0 +1,101 @@
+package durable
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+type orderID string
+
+func TestID(t *testing.T) {
+	for _, c := range []struct {
+		parts []any
+		want  string
+	}{
+		{nil, ""},
+		{[]any{"o-17"}, "/o-17"},
+		{[]any{orderID("o-17"), 3, uint8(4), true}, "/o-17/3/4/true"},
+		{[]any{netip.MustParseAddr("::1")}, "/%3A%3A1"},
+		{[]any{"a/b", "c"}, "/a%2Fb/c"},
+		{[]any{"a", "b/c"}, "/a/b%2Fc"},
+		{[]any{"100%"}, "/100%25"},
+		{[]any{"Grüße an alle"}, "/Grüße an alle"},
+		{[]any{"a\x00b\xff\n"}, "/a%00b%FF%0A"},
+		{[]any{"\uFFFD"}, "/\uFFFD"},
+		{[]any{""}, "/"},
+	} {
+		if got := ID(c.parts...); got.text != c.want || got.err != nil {
+			t.Errorf("ID(%q) = %q, %v, want %q", c.parts, got.text, got.err, c.want)
+		}
+	}
+	for _, part := range []any{nil, 1.5, struct{}{}, []byte("x"), errors.New("x"), (*netip.Addr)(nil)} {
+		if got := ID(part); !errors.Is(got.err, ErrID) {
+			t.Errorf("ID(%v) = %q, %v, want ErrID", part, got.text, got.err)
+		}
+	}
+}
+
+func TestFullID(t *testing.T) {
+	scoped := Scope(Scope(t.Context(), "page-1"), "a:b")
+	if got, err := fullID(scoped, "Bank.Charge", ID("o-17")); got != "page-1:a%3Ab:Bank.Charge/o-17" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for name, id := range map[string]StepID{"": {}, "x": ID(strings.Repeat("x", maxID)), "y": ID(1.5)} {
+		if got, err := fullID(t.Context(), name, id); !errors.Is(err, ErrID) {
+			t.Errorf("fullID(%q) = %q, %v, want ErrID", name, got, err)
+		}
+	}
+}
+
+// FuzzID: different parts have different ids, and every id is text that any
+// store keeps.
+func FuzzID(f *testing.F) {
+	f.Add("s", "a/b", "c", "s", "a", "b/c")
+	f.Add("s:t", "a", "", "s", "t:a", "")
+	f.Add("", "\xff", "%FF", "", "%FF", "\xff")
+	f.Fuzz(func(t *testing.T, scope1, a1, b1, scope2, a2, b2 string) {
+		one, err1 := fullID(Scope(t.Context(), scope1), "n", ID(a1, b1))
+		two, err2 := fullID(Scope(t.Context(), scope2), "n", ID(a2, b2))
+		if err1 != nil || err2 != nil {
+			return // too long
+		}
+		if same := scope1 == scope2 && a1 == a2 && b1 == b2; (one == two) != same {
+			t.Errorf("%q and %q: the parts are equal: %v", one, two, same)
+		}
+		if !utf8.ValidString(one) || strings.ContainsRune(one, 0) {
+			t.Errorf("%q is not text", one)
+		}
+	})
+}
+
+// FuzzRecord: no body makes the decoder panic, and what it accepts is encoded as
+// what it decodes.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"name":"charge","attempts":2,"call":{"attempts":1},"open":{"token":"t","fence":3}}`))
+	f.Add([]byte(`{"name":"charge","unknown":1}`))
+	f.Add([]byte(`{"name":"charge","result":{"json":null}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := Record{Key: Key{Kind: KindStep}, Version: 1, Body: body}
+		b, err := open[stepBody](r)
+		if err != nil {
+			if !errors.Is(err, ErrFormat) {
+				t.Errorf("%v does not match ErrFormat", err)
+			}
+			return
+		}
+		if err := write(&r, &b); err != nil {
+			t.Fatal(err)
+		}
+		again, err := open[stepBody](r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two := r
+		if err := write(&two, &again); err != nil || string(two.Body) != string(r.Body) {
+			t.Errorf("%s is encoded as %s (%v)", r.Body, two.Body, err)
+		}
+	})
+}
