@@ -24,6 +24,7 @@ const (
 	EventTimedOut                         // the timeout of a run has passed
 	EventExpired                          // the results of a run were deleted
 
+	EventWaiting       // a step goes on with a wait of an earlier execution; Attempt is the next one
 	EventStarted       // an attempt starts
 	EventSucceeded     // a step has succeeded
 	EventFailed        // an attempt failed or was refused; the next one follows after Wait
@@ -42,7 +43,7 @@ const (
 
 var eventKinds = [...]string{
 	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "released", "canceled", "timed out",
-	"expired", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost", "step in doubt",
+	"expired", "step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost", "step in doubt",
 	"attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed", "step resolved",
 	"store error",
 }

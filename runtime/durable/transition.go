@@ -140,6 +140,9 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 	}
 	if v.step.Version != 0 && !in.due {
 		if n := v.next(); n.kind == nextWait && (n.wait > 0 || v.spread(&n)) {
+			n.event = Event{
+				Kind: EventWaiting, Attempt: s.Attempts + 1, Wait: n.wait, Correlation: s.Correlation,
+			}
 			return Writes{}, n, nil
 		}
 	}
