@@ -105,7 +105,9 @@ type entryBody struct {
 	Owner       string        `json:"owner,omitempty"`
 	Fence       uint64        `json:"fence,omitempty"`
 	Correlation string        `json:"correlation,omitempty"`
-	Refused     bool          `json:"refused,omitempty"` // evidence: an end that came after another engine had claimed the run
+	// Refused marks evidence: an end that came after another engine had claimed the
+	// run.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // resultPart is the Part of the entry that holds a large result, next to that
