@@ -17,6 +17,7 @@ func program() *Program {
 	echo := func(flags *flag.FlagSet) Run {
 		loud := flags.Bool("loud", false, "write it in capitals")
 		name := flags.String("name", "", "the `name` to greet")
+		ColorFlag(flags)
 		return func(args []string, stdout, _ io.Writer) int {
 			text := strings.Join(append([]string{*name}, args...), " ")
 			if *loud {
@@ -46,7 +47,7 @@ func TestRun(t *testing.T) {
 		{"farewell -loud -name ann", OK, "ANN\n", ""},
 		{"help", OK, "  farewell    it's time: say goodbye\n", ""},
 		{"-h", OK, "Usage:\n  greet [flags] [names]\n  greet COMMAND", ""},
-		{"help farewell", OK, "  -name name  the name to greet\n", ""},
+		{"help farewell", OK, "  -name name   the name to greet\n", ""},
 		{"farewell -help", OK, "Usage:\n  greet farewell [flags] [names]\n", ""},
 		{"help farwell", Failed, "", "greet: there is no command farwell: did you mean farewell?\n"},
 		{"help weep", Failed, "", "greet: there is no command weep: there is no reason to\n"},
@@ -92,11 +93,12 @@ func TestVerify(t *testing.T) {
 // Each shell that is installed reads its script, and completes.
 func TestCompletion(t *testing.T) {
 	complete := map[string]string{
-		"bash": `source "$1"; COMP_WORDS=(greet farewell b); COMP_CWORD=2; _greet; echo "${COMPREPLY[@]}"`,
+		"bash": `source "$1"; COMP_WORDS=(greet farewell b); COMP_CWORD=2; _greet; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(greet farewell -color al); COMP_CWORD=3; _greet; echo "${COMPREPLY[@]}"`,
 		"zsh":  `autoload -Uz compinit && compinit -D; source "$1"; whence -w _greet`,
-		"fish": `source $argv[1]; complete -C "greet farewell b"`,
+		"fish": `source $argv[1]; complete -C "greet farewell b"; complete -C "greet farewell -color al" | cut -f1`,
 	}
-	want := map[string]string{"bash": "bob", "zsh": "_greet: function", "fish": "bob"}
+	want := map[string]string{"bash": "bob\nalways", "zsh": "_greet: function", "fish": "bob\nalways"}
 	tested := 0
 	for shell, text := range complete {
 		path, err := exec.LookPath(shell)

@@ -29,7 +29,8 @@ type completed struct {
 // A completedFlag is a flag with what it does.
 type completedFlag struct {
 	Name, Usage string
-	Value       bool // another word follows
+	Value       bool     // another word follows
+	Choices     []string // which one; empty: any
 }
 
 // FlagNames returns the flags as they are written.
@@ -41,10 +42,22 @@ func (c completed) FlagNames() string {
 	return strings.Join(names, " ")
 }
 
+// Fish returns the options of fish's complete for the value of the flag.
+func (f completedFlag) Fish() string {
+	switch {
+	case len(f.Choices) > 0:
+		return " -x -a '" + strings.Join(f.Choices, " ") + "'"
+	case f.Value:
+		return " -r"
+	}
+	return ""
+}
+
 // completions returns the data of the scripts. The first command is that
 // without a name.
 func (p *Program) completions() any {
 	var list []completed
+	choices := map[string][]string{}
 	for _, c := range append([]*Command{p.Main}, p.all()...) {
 		one := completed{Name: c.Name, Short: c.Short}
 		if c.Words != nil {
@@ -53,7 +66,12 @@ func (p *Program) completions() any {
 		flags, _ := c.flags(p)
 		flags.VisitAll(func(f *flag.Flag) {
 			value, usage := flag.UnquoteUsage(f)
-			one.Flags = append(one.Flags, completedFlag{f.Name, usage, value != "" && f.DefValue != "true"})
+			flag := completedFlag{Name: f.Name, Usage: usage, Value: value != "" && f.DefValue != "true"}
+			if v, ok := f.Value.(interface{ Choices() []string }); ok {
+				flag.Choices = v.Choices()
+				choices["-"+f.Name] = flag.Choices
+			}
+			one.Flags = append(one.Flags, flag)
 		})
 		list = append(list, one)
 	}
@@ -61,7 +79,8 @@ func (p *Program) completions() any {
 		Name     string
 		Main     completed
 		Commands []completed
-	}{p.Name, list[0], list[1:]}
+		Choices  map[string][]string // of flags, which mean the same in all commands
+	}{p.Name, list[0], list[1:], choices}
 }
 
 var functions = template.FuncMap{
@@ -81,6 +100,11 @@ func script(name, text string) *template.Template {
 var bash = script("bash", `# bash completion for {{.Name}}: source <({{.Name}} completion bash)
 _{{.Name}}() {
 	local cur=${COMP_WORDS[COMP_CWORD]} words=
+	case ${COMP_WORDS[COMP_CWORD-1]} in
+{{- range $flag, $words := .Choices}}
+	{{$flag}}) COMPREPLY=($(compgen -W "{{join $words " "}}" -- "$cur")); return ;;
+{{- end}}
+	esac
 	case ${COMP_WORDS[1]} in
 {{- range .Commands}}
 	{{.Name}}) words="{{.FlagNames}} {{join .Words " "}}" ;;
@@ -102,6 +126,11 @@ var zsh = script("zsh", `#compdef {{.Name}}
 # zsh completion for {{.Name}}: {{.Name}} completion zsh > "${fpath[1]}/_{{.Name}}"
 _{{.Name}}() {
 	local -a commands flags
+	case $words[CURRENT-1] in
+{{- range $flag, $words := .Choices}}
+	{{$flag}}) compadd -- {{join $words " "}}; return ;;
+{{- end}}
+	esac
 	commands=({{range .Commands}}
 		{{described .Name .Short}}{{end}}
 	)
@@ -130,13 +159,13 @@ var fish = script("fish", `# fish completion for {{.Name}}: {{.Name}} completion
 complete -c {{$program}} -n __fish_use_subcommand -a {{.Name}} -d {{quote .Short}}
 {{- $command := .Name}}
 {{- range .Flags}}
-complete -c {{$program}} -n '__fish_seen_subcommand_from {{$command}}' -o {{.Name}} -d {{quote .Usage}}{{if .Value}} -r{{end}}
+complete -c {{$program}} -n '__fish_seen_subcommand_from {{$command}}' -o {{.Name}} -d {{quote .Usage}}{{.Fish}}
 {{- end}}
 {{- if .Words}}
 complete -c {{$program}} -n '__fish_seen_subcommand_from {{$command}}' -a '{{join .Words " "}}'
 {{- end}}
 {{- end}}
 {{- range .Main.Flags}}
-complete -c {{$program}} -n __fish_use_subcommand -o {{.Name}} -d {{quote .Usage}}{{if .Value}} -r{{end}}
+complete -c {{$program}} -n __fish_use_subcommand -o {{.Name}} -d {{quote .Usage}}{{.Fish}}
 {{- end}}
 `)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,14 +25,16 @@ func ColorFlag(flags *flag.FlagSet) *Color {
 // String returns the value of the flag.
 func (c *Color) String() string { return c.when }
 
+// Choices returns the values of the flag, for completion.
+func (c *Color) Choices() []string { return []string{"auto", "always", "never"} }
+
 // Set sets the value of the flag.
 func (c *Color) Set(when string) error {
-	switch when {
-	case "auto", "always", "never":
-		c.when = when
-		return nil
+	if !slices.Contains(c.Choices(), when) {
+		return errors.New("write auto, always or never")
 	}
-	return errors.New("write auto, always or never")
+	c.when = when
+	return nil
 }
 
 // On reports whether output to w is colored.
