@@ -94,15 +94,39 @@ func (x *execution) ready(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if x.owner.alive() {
+	// The process was stopped, or the store did not answer.
+	if !x.owner.alive() {
+		if err := x.owner.renew(ctx); err != nil {
+			x.halt(err)
+			return err
+		}
+	}
+	err := x.verify(ctx)
+	if err != nil {
+		x.halt(err)
+	}
+	return err
+}
+
+// safe reports whether nobody can have claimed the run.
+func (x *execution) safe() bool { return x.owner.alive() && x.owner.gaps.Load() == x.gaps.Load() }
+
+// verify returns ErrFenced, and halts the execution, if somebody has claimed the
+// run in a gap of the lease. The lease is valid again.
+func (x *execution) verify(ctx context.Context) error {
+	gaps := x.owner.gaps.Load()
+	if !x.claimed.Load() || gaps == x.gaps.Load() {
 		return nil
 	}
-	// The process was stopped, or the store did not answer. The next transaction
-	// finds out whether somebody has claimed the run since.
-	if err := x.owner.renew(ctx); err != nil {
-		x.halt(err)
+	records, err := x.e.store.Get(ctx, []Key{x.e.key(KindRun, x.id, "")})
+	if err != nil {
 		return err
 	}
+	if r := records[0]; r.Owner != x.owner.id || r.Fence != x.fence {
+		x.halt(ErrFenced)
+		return ErrFenced
+	}
+	x.gaps.Store(gaps)
 	return nil
 }
 
@@ -240,7 +264,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	if call != nil {
 		inner = call.Attempt(inner)
 	}
-	if ctx.Err() != nil || !x.owner.alive() {
+	if ctx.Err() != nil || !x.safe() {
 		return payload{}, nil, false
 	}
 	result, err := c.invoke(inner)

@@ -19,6 +19,9 @@ type execution struct {
 	fence  uint64
 	run    runBody // as it was claimed
 
+	claimed atomic.Bool   // fence and run are set
+	gaps    atomic.Uint64 // those of the owner in spite of which the run is still owned
+
 	cancel context.CancelCauseFunc // of the context of the function
 	stop   chan struct{}           // closed when halted
 

@@ -231,7 +231,7 @@ func operable(tx Tx, owner, r Record, holder string, dead bool) error {
 // lose ends an open attempt whose engine is dead: it may have taken effect.
 func (o *operation) lose() {
 	open := o.body.Open
-	o.body.Open, o.body.Last = nil, open.Token
+	o.body.Open = nil
 	o.body.Call.Lost++
 	o.step.Status = StatusInDoubt
 	o.entry(0, entryBody{Outcome: OutcomeLost, Started: open.Started, Owner: open.Owner, Fence: open.Fence})

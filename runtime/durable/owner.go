@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -19,6 +21,7 @@ type owner struct {
 	// last renewal was sent, in nanoseconds since begun.
 	begun time.Time
 	valid atomic.Int64
+	gaps  atomic.Uint64 // renewals after the end of the lease: somebody may have claimed runs before
 	quit  chan struct{}
 	done  chan struct{}
 }
@@ -59,6 +62,7 @@ func (o *owner) renew(ctx context.Context) error {
 	sent := time.Since(o.begun)
 	host, _ := os.Hostname() // only for people
 	pid := os.Getpid()
+	gap := false
 	err := o.e.store.Update(ctx, Select{Keys: []Key{o.key()}}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
 		b, err := open[ownerBody](r)
@@ -69,6 +73,7 @@ func (o *owner) renew(ctx context.Context) error {
 			r.Bucket = month(tx.Now)
 			b = ownerBody{Host: host, PID: pid, Started: tx.Now}
 		}
+		gap = tx.Now.After(b.Until) && o.valid.Load() > 0
 		b.Lease, b.Until = o.e.lease, tx.Now.Add(o.e.lease)
 		r.Due = b.Until
 		if err := write(&r, &b); err != nil {
@@ -78,6 +83,9 @@ func (o *owner) renew(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("renewing the lease: %w", err)
+	}
+	if gap {
+		o.gaps.Add(1) // before alive reports true again
 	}
 	o.valid.Store(int64(sent + o.e.lease))
 	return nil
@@ -110,6 +118,7 @@ func (o *owner) beat() {
 		}
 		return
 	}
+	o.verify(ctx)
 	for q := (Query{Kind: KindRun, Space: o.e.space, Owner: o.id}); ; {
 		runs, next, err := o.e.store.List(ctx, q)
 		if err != nil {
@@ -124,6 +133,19 @@ func (o *owner) beat() {
 		}
 	}
 	o.e.expire(ctx)
+}
+
+// verify halts the executions whose runs somebody has claimed in a gap of the
+// lease.
+func (o *owner) verify(ctx context.Context) {
+	o.e.mu.Lock()
+	executions := slices.Collect(maps.Values(o.e.active))
+	o.e.mu.Unlock()
+	for _, x := range executions {
+		if err := x.verify(ctx); isStoreError(err) {
+			o.e.event(Event{Kind: EventStoreError, Run: x.id, Err: err})
+		}
+	}
 }
 
 // reconcile compares one run that o owns, as the store says, with what is

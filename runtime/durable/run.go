@@ -202,6 +202,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	if o.budget != nil {
 		keys = append(keys, e.key(KindBudget, x.id, ""))
 	}
+	x.gaps.Store(x.owner.gaps.Load())
 	var c claim
 	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
 		w, c, err = x.decideClaim(tx, o, holder, dead)
@@ -212,6 +213,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	}
 	if c.owned == nil && c.err == nil && c.result == nil && !c.again {
 		x.fence, x.run = c.fence, c.run
+		x.claimed.Store(true)
 		x.e.event(Event{Kind: claimEvent(&c), Run: x.id, Fence: c.fence})
 		if c.resume {
 			return c, x.load(ctx)

@@ -392,7 +392,7 @@ func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 	s := &v.body
 	open := s.Open
 	v.sample(outcome, retry.Failure{})
-	s.Open, s.Last = nil, open.Token
+	s.Open = nil // not Last: its end may still come, and is evidence
 	if s.Correlation == "" {
 		s.Correlation = correlation
 	}
