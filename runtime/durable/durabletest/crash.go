@@ -92,10 +92,25 @@ func (f *Faulty) point(n int) error {
 	if !f.crash {
 		return durable.ErrUnknown
 	}
+	f.die()
+	return ErrCrashed
+}
+
+// die ends everything in the process. f.mu is held.
+func (f *Faulty) die() {
 	for _, end := range f.end {
 		end()
 	}
-	return ErrCrashed
+	f.end = nil
+}
+
+// Crash makes the store fail from now on, as if the process had died: within a
+// call or a wait, for example.
+func (f *Faulty) Crash() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed, f.crash = true, true
+	f.die()
 }
 
 // next returns the number of the point before a commit.
