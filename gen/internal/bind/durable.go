@@ -1,0 +1,247 @@
+package bind
+
+import (
+	"go/types"
+	"reflect"
+	"strings"
+)
+
+// NoID returns why p cannot identify a durable step, as the end of a sentence
+// that begins with the name of p; "" if it can. Strings, integers, booleans, types
+// declared as these, and values of encoding.TextMarshaler can.
+func (p Param) NoID() string {
+	switch t := p.typ; {
+	case t == nil || identifies(t):
+		return ""
+	case encoder(t, "MarshalText", false) == nil && encoder(t, "MarshalText", true) != nil:
+		return "is of type " + plain(t) + ", of which only pointers have MarshalText: declare it on the value"
+	case isStringer(t):
+		return "is of type " + plain(t) + ", whose String method may hide a part of it: give it the method MarshalText"
+	default:
+		return "is of type " + plain(t) + ": use a string, an integer, a boolean or an encoding.TextMarshaler"
+	}
+}
+
+// identifies reports whether values of type t can be a part of an id.
+func identifies(t types.Type) bool {
+	if encoder(t, "MarshalText", false) != nil {
+		return !promotes(t, "MarshalText")
+	}
+	if param, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return everyTerm(param, identifies)
+	}
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&(types.IsString|types.IsInteger|types.IsBoolean) != 0
+}
+
+func isStringer(t types.Type) bool {
+	sig := methodOf(addressed(t), "String")
+	return sig != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1
+}
+
+// everyTerm reports whether is holds for each type that a constraint lists. It
+// returns false for a constraint that lists none.
+func everyTerm(param *types.TypeParam, is func(types.Type) bool) bool {
+	return termsHold(param.Constraint().Underlying().(*types.Interface), is)
+}
+
+// termsHold reports whether an element of a constraint lists types for which is
+// holds: the types of the constraint are among them.
+func termsHold(constraint *types.Interface, is func(types.Type) bool) bool {
+	for element := range constraint.EmbeddedTypes() {
+		switch element := element.(type) {
+		case *types.Union:
+			all := true
+			for term := range element.Terms() {
+				all = all && !types.IsInterface(term.Type()) && is(term.Type())
+			}
+			if all {
+				return true
+			}
+		default:
+			if inner, ok := element.Underlying().(*types.Interface); !ok && is(element) || ok && termsHold(inner, is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Digestible reports whether JSON writes all of the values of p, so that two calls
+// with different ones can be told apart.
+func (p Param) Digestible() bool {
+	return p.typ != nil && new(encoding).trouble(p.typ, false) == ""
+}
+
+// NoRecord returns why values of p do not survive being written to JSON and read
+// back, as the end of a sentence that begins with its type; "" if they do. Of a
+// type parameter, nothing is known, and nothing returned.
+func (p Param) NoRecord() string {
+	if p.typ == nil {
+		return ""
+	}
+	return (&encoding{decode: true}).trouble(p.typ, false)
+}
+
+// Plain returns the type of p for people.
+func (p Param) Plain() string { return plain(p.typ) }
+
+// encoding judges types by what encoding/json does with their values.
+type encoding struct {
+	decode bool // what is written is read back
+	within []types.Type
+	path   []string // names of the fields that lead to what is judged
+}
+
+// trouble returns what is wrong with values of type t, or "". addressed reports
+// whether methods of pointers to them are called.
+func (e *encoding) trouble(t types.Type, addressed bool) string {
+	for _, seen := range e.within {
+		if types.Identical(seen, t) {
+			return ""
+		}
+	}
+	e.within = append(e.within, t)
+	defer func() { e.within = e.within[:len(e.within)-1] }()
+	if trouble, custom := e.methods(t, addressed); custom {
+		return trouble
+	}
+	if param, ok := types.Unalias(t).(*types.TypeParam); ok {
+		if e.decode || everyTerm(param, func(t types.Type) bool { return e.trouble(t, addressed) == "" }) {
+			return ""
+		}
+		return e.is("a type parameter")
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if u.Info()&(types.IsString|types.IsInteger|types.IsBoolean|types.IsFloat) == 0 {
+			return e.is(plain(t))
+		}
+		return ""
+	case *types.Pointer:
+		return e.trouble(u.Elem(), true)
+	case *types.Slice:
+		return e.trouble(u.Elem(), true)
+	case *types.Array:
+		return e.trouble(u.Elem(), addressed)
+	case *types.Map:
+		if !e.isKey(u.Key()) {
+			return e.has("keys of type " + plain(u.Key()))
+		}
+		return e.trouble(u.Elem(), false)
+	case *types.Struct:
+		return e.fields(u, addressed)
+	case *types.Interface:
+		return e.is("an interface")
+	case *types.Signature:
+		return e.is("a function")
+	case *types.Chan:
+		return e.is("a channel")
+	}
+	return e.is(plain(t))
+}
+
+// is and has describe what is at the path.
+func (e *encoding) is(what string) string {
+	if len(e.path) == 0 {
+		return "is " + what
+	}
+	return "has the field " + strings.Join(e.path, ".") + ", which is " + what
+}
+
+func (e *encoding) has(what string) string {
+	if len(e.path) == 0 {
+		return "has " + what
+	}
+	return "has the field " + strings.Join(e.path, ".") + " with " + what
+}
+
+// methods judges the methods by which values of type t encode themselves, and
+// reports whether there are any.
+func (e *encoding) methods(t types.Type, addressed bool) (trouble string, custom bool) {
+	for _, format := range []string{"JSON", "Text"} {
+		m := encoder(t, "Marshal"+format, addressed)
+		switch {
+		case m == nil:
+		case promotes(t, "Marshal"+format):
+			return e.has("Marshal" + format + " from an embedded field, which leaves out the other fields"), true
+		case e.decode && types.IsInterface(t):
+			return "", false
+		case e.decode && decoder(t, "UnmarshalJSON") == nil && decoder(t, "Unmarshal"+format) == nil:
+			return e.has("Marshal" + format + " and no Unmarshal" + format), true
+		default:
+			return "", true
+		}
+	}
+	return "", false
+}
+
+// encoder returns the method name() ([]byte, error) of values of type t, or nil.
+func encoder(t types.Type, name string, addressed bool) *types.Signature {
+	m, _, _ := types.LookupFieldOrMethod(t, addressed, nil, name)
+	f, ok := m.(*types.Func)
+	if !ok {
+		return nil
+	}
+	sig := f.Signature()
+	if sig.Params().Len() != 0 || sig.Results().Len() != 2 || !isBytes(sig.Results().At(0).Type()) || !fails(sig) {
+		return nil
+	}
+	return sig
+}
+
+// decoder returns the method name([]byte) error of pointers to values of type t,
+// or nil.
+func decoder(t types.Type, name string) *types.Signature {
+	sig := methodOf(addressed(t), name)
+	if sig == nil || sig.Params().Len() != 1 || sig.Results().Len() != 1 || !fails(sig) ||
+		!isBytes(sig.Params().At(0).Type()) {
+		return nil
+	}
+	return sig
+}
+
+func isBytes(t types.Type) bool {
+	slice, ok := t.Underlying().(*types.Slice)
+	return ok && types.Identical(slice.Elem().Underlying(), types.Typ[types.Byte])
+}
+
+// promotes reports whether a struct, or a pointer to one, has a method from one of
+// several fields.
+func promotes(t types.Type, method string) bool {
+	s, ok := deref(types.Unalias(t)).Underlying().(*types.Struct)
+	_, index, _ := types.LookupFieldOrMethod(t, true, nil, method)
+	return ok && s.NumFields() > 1 && len(index) > 1
+}
+
+// isKey reports whether JSON writes values of type t as names of an object.
+func (e *encoding) isKey(t types.Type) bool {
+	if basic, ok := t.Underlying().(*types.Basic); ok && basic.Info()&(types.IsString|types.IsInteger) != 0 {
+		return true
+	}
+	return encoder(t, "MarshalText", false) != nil && (!e.decode || decoder(t, "UnmarshalText") != nil)
+}
+
+// fields judges the fields of a struct.
+func (e *encoding) fields(s *types.Struct, addressed bool) string {
+	for i := range s.NumFields() {
+		f := s.Field(i)
+		tag := reflect.StructTag(s.Tag(i)).Get("json")
+		_, isStruct := deref(f.Type()).Underlying().(*types.Struct)
+		_, isPointer := f.Type().Underlying().(*types.Pointer)
+		switch {
+		case tag == "-" || f.Name() == "_":
+			continue
+		case f.Embedded() && !f.Exported() && isStruct && !(e.decode && isPointer): // its fields are promoted
+		case !f.Exported():
+			return e.has("the unexported field " + f.Name() + " and no MarshalJSON")
+		}
+		e.path = append(e.path, f.Name())
+		trouble := e.trouble(f.Type(), addressed)
+		e.path = e.path[:len(e.path)-1]
+		if trouble != "" {
+			return trouble
+		}
+	}
+	return ""
+}
