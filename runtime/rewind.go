@@ -1,6 +1,9 @@
 package retry
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 // A Position is where a call found an argument that is read, such as a file to
 // upload, so that each attempt reads the same. The zero Position is that of no
@@ -23,13 +26,32 @@ func PositionOf(s io.Seeker) Position {
 // Rewind takes an argument back to p after a failed attempt. Where that is not
 // possible, as for a pipe, the failed attempt was the last one: see [Call.Spend].
 func (c *Call) Rewind(p Position) {
+	if err := p.seek(); err != nil {
+		c.Spend(err)
+	}
+}
+
+// Rewind takes an argument back to p after an attempt of a durable step that
+// failed with err, and returns err. Where that is not possible, the failed
+// attempt was the last one: see [Spent].
+func (p Position) Rewind(err error) error {
+	if cause := p.seek(); cause != nil {
+		return Spent(err, cause)
+	}
+	return err
+}
+
+func (p Position) seek() error {
 	if p.err == nil && p.seeker != nil {
 		_, p.err = p.seeker.Seek(p.offset, io.SeekStart)
 	}
-	if p.err != nil {
-		c.Spend(p.err)
-	}
+	return p.err
 }
+
+// Spent marks the error of an attempt of a durable step as one after which there
+// is no further attempt, because it has used up an argument of the call; cause
+// says why that cannot be restored. The result matches err, [ErrSpent] and cause.
+func Spent(err, cause error) error { return Permanent(fmt.Errorf("%w (%w: %w)", err, ErrSpent, cause)) }
 
 // Spend makes the failed attempt the last one, because it has used up an
 // argument of the call; cause says why that cannot be restored. If the policy

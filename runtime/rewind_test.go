@@ -97,3 +97,25 @@ func TestPositionAllocatesNothing(t *testing.T) {
 		t.Errorf("PositionOf allocates %v times", n)
 	}
 }
+
+func TestPositionRewind(t *testing.T) {
+	r := strings.NewReader("0123456789")
+	r.Seek(4, io.SeekStart)
+	start := PositionOf(r)
+	io.Copy(io.Discard, r)
+	if err := start.Rewind(io.EOF); err != io.EOF {
+		t.Errorf("got %v, want the error of the attempt", err)
+	}
+	if text, _ := io.ReadAll(r); string(text) != "456789" {
+		t.Errorf("the second attempt reads %q, want what the first has read", text)
+	}
+	err := PositionOf(pipe(3)).Rewind(io.EOF)
+	for _, want := range []error{io.EOF, ErrSpent, errPipe} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v does not match %v", err, want)
+		}
+	}
+	if (&Policy{}).Retries(err) {
+		t.Errorf("%v is retried", err)
+	}
+}

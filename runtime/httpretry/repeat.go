@@ -17,16 +17,34 @@ var errBody = errors.New("the request has a body and no GetBody to read it again
 // the attempt was the last one of the call: see [retry.Call.Spend]. Repeat does
 // not change req. Only generated code calls it.
 func Repeat(call *retry.Call, req *http.Request) *http.Request {
+	again, cause := repeat(req)
+	if cause != nil {
+		call.Spend(cause)
+	}
+	return again
+}
+
+// Renew returns what to send after an attempt at req that failed with err, as
+// Repeat does, and err. Durable steps call it. If the body cannot be read again,
+// the error is that of [retry.Spent].
+func Renew(req *http.Request, err error) (*http.Request, error) {
+	again, cause := repeat(req)
+	if cause != nil {
+		err = retry.Spent(err, cause)
+	}
+	return again, err
+}
+
+func repeat(req *http.Request) (*http.Request, error) {
 	switch {
 	case req == nil || req.Body == nil || req.Body == http.NoBody:
-		return req
+		return req, nil
 	case req.GetBody == nil:
-		call.Spend(errBody)
-		return req
+		return req, errBody
 	}
 	again := req.WithContext(req.Context())
 	again.Body = &lateBody{get: req.GetBody}
-	return again
+	return again, nil
 }
 
 // lateBody is a body that is opened when it is first read: no attempt may follow.

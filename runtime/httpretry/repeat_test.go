@@ -90,3 +90,17 @@ func TestRepeatWithoutBody(t *testing.T) {
 		}
 	}
 }
+
+func TestRenew(t *testing.T) {
+	var c counted
+	req := request(t, io.NopCloser(strings.NewReader("")))
+	req.GetBody = c.get
+	again, err := Renew(req, io.EOF)
+	if text, readErr := io.ReadAll(again.Body); string(text) != "body" || readErr != nil || err != io.EOF {
+		t.Errorf("got %q, %v and the error %v, want the body and the error of the attempt", text, readErr, err)
+	}
+	req.GetBody = nil
+	if _, err := Renew(req, io.EOF); !errors.Is(err, retry.ErrSpent) || !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want ErrSpent and the error of the attempt", err)
+	}
+}
