@@ -71,7 +71,10 @@ var floors = map[string][]string{
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format":     {"policy", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
-	"gen/internal/emit": {"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "runtime", "runtime/job"},
+	"gen/internal/emit": {
+		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime", "runtime/durable",
+		"runtime/job",
+	},
 	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",
 		"policy/rules"},
 	// The recogniser of retry loops: several analyzers read one model.

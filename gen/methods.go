@@ -122,7 +122,8 @@ func (r *resolver) method(
 	case m.NoFailure != "" && by.Check.Name == "":
 		r.problem(pos, "P904", "%s cannot be bound: %s", symbol, m.NoFailure)
 	default:
-		return r.serve(by, target, "", served{fn: m.Func, symbol: symbol, pos: pos, method: m.Name}), false
+		s := served{fn: m.Func, symbol: symbol, pos: pos, method: m.Name, step: b.Step(m.Name)}
+		return r.serve(by, target, "", s), false
 	}
 	return nil, false
 }

@@ -20,7 +20,8 @@ type resolver struct {
 	file     emit.File
 	policies map[string]*emit.Policy
 	wrapped  map[string]bool
-	names    map[string]string // generated so far, and for what
+	steps    map[string]*namedStep // by their names and their older ones
+	names    map[string]string     // generated so far, and for what
 	bound    []Bound
 	coverage []Coverage
 	problems []policy.Problem
@@ -29,19 +30,16 @@ type resolver struct {
 }
 
 // resolve returns the resolver of a unit, with everything that it has found. It
-// judges what needs the Go side: P904, P906, P910 and P912 to P914.
+// judges what needs the Go side: P904, P906, P910, P912 to P914 and P916 to P918.
 func resolve(u *unit) *resolver {
-	r := &resolver{unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, names: map[string]string{}}
+	r := &resolver{
+		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},
+		names: map[string]string{},
+	}
 	r.file = emit.File{Package: u.pkg.Name, Path: u.pkg.Path, Source: SourceName}
 	r.file.Taken = u.pkg.Taken
 	for _, p := range u.file.Policies {
-		if p.Durable != nil {
-			r.problem(p.Pos, "P909", "policy %s is durable, which is not generated yet: remove durable", p.Name)
-		}
-		if u.file.Counts(p.Budget) {
-			p.Budget = "" // a group has it
-		}
-		r.policies[p.Name] = &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
+		r.policies[p.Name] = r.policy(p)
 	}
 	if n := u.file.Amplification; n != rules.DefaultAmplification {
 		r.file.Amplification = n
@@ -53,12 +51,32 @@ func resolve(u *unit) *resolver {
 	for _, b := range u.file.Bindings {
 		r.bind(b)
 	}
+	if r.file.HasSteps() && r.file.NamesErrors() {
+		r.claim(u.file.Errors[0].Pos, emit.StepErrors, "the list of errors of durable steps", "rename it")
+	}
 	for _, p := range u.file.Policies {
 		r.use(p)
 	}
 	r.file.Constraint = bind.And(r.constraints...)
 	r.problems = u.file.Suppress(r.problems)
 	return r
+}
+
+// policy returns a policy without what others have of it: a group counts retries,
+// and a store has what its runs share.
+func (r *resolver) policy(p policy.Policy) *emit.Policy {
+	file := r.unit.file
+	if file.Counts(p.Budget) {
+		p.Budget = ""
+	}
+	one := &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
+	if slices.ContainsFunc(file.Breakers, func(b policy.Breaker) bool { return b.Store && b.Name == p.Breaker }) {
+		one.Breaker, one.StoredBreaker = "", p.Breaker
+	}
+	if slices.ContainsFunc(file.Budgets, func(b policy.Budget) bool { return b.Store && b.Name == p.Budget }) {
+		one.Budget, one.StoredBudget = "", p.Budget
+	}
+	return one
 }
 
 // errors finds the Go symbols of the file's error classes, where a policy needs
@@ -120,12 +138,20 @@ func (r *resolver) shared() {
 		return slices.ContainsFunc(slices.Collect(maps.Values(r.policies)), is)
 	}
 	for _, b := range r.unit.file.Breakers {
+		if uses(func(p *emit.Policy) bool { return p.StoredBreaker == b.Name }) {
+			r.claim(b.Pos, emit.BreakerVar(b.Name), "breaker "+b.Name, "rename one of the two")
+			r.file.StoredBreakers = append(r.file.StoredBreakers, b)
+		}
 		if uses(func(p *emit.Policy) bool { return p.Breaker == b.Name }) {
 			r.claim(b.Pos, emit.SharedType+"."+emit.BreakerField(b.Name), "breaker "+b.Name, "rename one of the two")
 			r.file.Breakers = append(r.file.Breakers, emit.Breaker{Breaker: b, From: r.from(b.From, "Breaker")})
 		}
 	}
 	for _, b := range r.unit.file.Budgets {
+		if uses(func(p *emit.Policy) bool { return p.StoredBudget == b.Name }) {
+			r.claim(b.Pos, emit.BudgetVar(b.Name), "budget "+b.Name, "rename one of the two")
+			r.file.StoredBudgets = append(r.file.StoredBudgets, b)
+		}
 		if uses(func(p *emit.Policy) bool { return p.Budget == b.Name }) {
 			r.claim(b.Pos, emit.SharedType+"."+emit.BudgetField(b.Name), "budget "+b.Name, "rename one of the two")
 			r.file.Budgets = append(r.file.Budgets, emit.Budget{Budget: b, From: r.from(b.From, "Budget")})
@@ -192,8 +218,8 @@ func (r *resolver) report(pos policy.Pos, rule string, severity rules.Severity, 
 // nothing is bound to it.
 func (r *resolver) use(p policy.Policy) {
 	one := r.policies[p.Name]
-	if !r.wrapped[p.Name] && r.unit.file.Counts(p.Budget) {
-		return // others extend it: it makes sense in a group only
+	if !r.wrapped[p.Name] && (r.unit.file.Counts(p.Budget) || p.Durable != nil) {
+		return // others extend it: it makes sense in a group only, or with an id
 	}
 	free := r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	if !r.wrapped[p.Name] {
@@ -306,6 +332,9 @@ func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
 	for _, use := range append(w.By, w.Use) {
 		if use != nil {
 			needs[use.Var], needs[use.Fallback], needs[use.Check.Name] = true, true, true
+			if use.Step != nil {
+				needs[use.Step.Var] = true
+			}
 		}
 	}
 	for _, tp := range w.Target.TypeParams {
@@ -359,6 +388,6 @@ func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
 		if w.Target.Kind == bind.MethodOf && w.Target.Pkg == "" {
 			recv = w.Target.Name
 		}
-		w.Use = r.serve(b.Use, w.Target, recv, served{fn: w.Target.Func, symbol: b.Symbol, pos: b.Pos})
+		w.Use = r.serve(b.Use, w.Target, recv, served{fn: w.Target.Func, symbol: b.Symbol, pos: b.Pos, step: b.Step("")})
 	}
 }

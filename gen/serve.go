@@ -16,6 +16,7 @@ type served struct {
 	symbol string     // as the policy file has it, with the method
 	pos    policy.Pos // in the policy file
 	method string     // one of several of a bound type, or ""
+	step   policy.Step
 }
 
 // serve says how fn of target is served, if it can be. recv is its receiver's
@@ -24,6 +25,10 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 	s.policy = r.policies[use.Policy]
 	r.wrapped[use.Policy] = true
 	u := &emit.Use{Policy: s.policy, Key: use.Idempotent == rules.IdempotentByKey, Fallback: use.Fallback.Name, Unit: -1}
+	if s.policy.Durable != nil {
+		u.Key = false // every durable step has one
+		u.Step = r.step(use, target, s)
+	}
 	if u.Fallback != "" {
 		isMethod, isGeneric, constraint, err := r.unit.pkg.Fallback(u.Fallback, s.fn, target.TypeParams, recv)
 		r.constraints = append(r.constraints, constraint)
@@ -88,6 +93,7 @@ func (r *resolver) limit(s served) {
 	}
 	switch {
 	case limit <= 0:
+	case s.policy.Durable != nil && !s.fn.TakesContext(): // is reported already
 	case s.fn.CtxType != "":
 		r.problem(s.pos, "P906",
 			"policy %s has a %s, which cannot be put on the context of %s, %s: take a context.Context, or use a "+

@@ -216,6 +216,9 @@ func promotes(t types.Type, method string) bool {
 
 // isKey reports whether JSON writes values of type t as names of an object.
 func (e *encoding) isKey(t types.Type) bool {
+	if param, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return e.decode || everyTerm(param, e.isKey)
+	}
 	if basic, ok := t.Underlying().(*types.Basic); ok && basic.Info()&(types.IsString|types.IsInteger) != 0 {
 		return true
 	}

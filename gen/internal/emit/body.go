@@ -14,6 +14,7 @@ type Use struct {
 	Key      bool   // an idempotency key goes into the context
 	Fallback string // function that is called when all is lost, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
+	Step     *Step  // the durable step that a call is, or nil
 	recv     bool   // the first parameter is the callee's receiver
 
 	FallbackMethod bool         // Fallback is a method of the receiver
@@ -51,6 +52,9 @@ func (u *Use) declares(fn bind.Func) bool {
 
 // body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
 func (b body) code() []jen.Code {
+	if b.use.Step != nil {
+		return b.durable()
+	}
 	code := append(b.key(), b.positions()...)
 	switch {
 	case b.derives() && b.use.declares(b.fn):

@@ -36,7 +36,7 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	recv := receiverName(t.Name)
 	// That of an error returns an error, and go vet sees to it.
 	if !hasMethod(t, "Unwrap") && !hasMethod(t, "Error") {
-		l := choose(bind.Func{}, recv, typeNames(t)...)
+		l := choose(bind.Func{Ctx: -1, Request: -1}, recv, typeNames(t)...)
 		p.comment(out, "Unwrap returns the "+t.Name+" that is called.")
 		out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id("Unwrap").Params().Add(d.iface).
 			Block(jen.Return(jen.Id(l.recv).Dot(d.next))).Line()
@@ -124,7 +124,7 @@ func (d decorator) constructor(out *jen.File) {
 func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, fn, use)...)
 	call := callWith(jen.Id(l.recv).Dot(d.next).Dot(fn.Name), fn, l)
-	d.comment(out, funcDoc(fn.Name, fn, use))
+	d.comment(out, funcDoc(fn.Name, fn, use, l))
 	decl := out.Func().Params(jen.Id(l.recv).Op("*").Add(d.self)).Id(fn.Name).Add(d.signature(fn, l))
 	switch {
 	case use != nil:

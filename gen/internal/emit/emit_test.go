@@ -12,6 +12,7 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 	"github.com/retrygen/retrygen/gen/internal/emit"
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -27,6 +28,11 @@ var (
 	named = bind.Func{
 		Name: "Count", Ctx: -1, Request: -1, HasError: true,
 		Results: []bind.Param{{Name: "n", Type: "int"}, {Name: "err", Type: "error"}},
+	}
+	several = bind.Func{
+		Name: "All", Ctx: -1, Request: 0, HasError: true,
+		Params:  []bind.Param{{Name: "req", Type: "*Request"}, {Name: "results", Type: "int"}},
+		Results: []bind.Param{{Name: "all", Type: "[]User"}, {Name: "more", Type: "bool"}, {Name: "err", Type: "error"}},
 	}
 	command = bind.Func{
 		Name: "Do", Ctx: 0, Request: -1, Command: true, Nilable: true, TakesError: true,
@@ -76,11 +82,21 @@ func TestRender(t *testing.T) {
 		{name: "check_breaker", fn: get, policy: policy.Policy{Breaker: "api", Budget: "client"},
 			use: emit.Use{Check: checked}},
 		{name: "check_limit", fn: named, use: emit.Use{Check: checked}},
+		{name: "durable", fn: get, use: emit.Use{Step: &emit.Step{ID: []string{"id"}}}},
+		{name: "durable_several", fn: several,
+			use: emit.Use{Step: &emit.Step{Formerly: []string{"Find"}, Idempotent: rules.Idempotent}}},
+		{name: "durable_shared", fn: get,
+			policy: policy.Policy{Breaker: "api", Budget: "client", OnExhausted: rules.ExhaustedPause},
+			use:    emit.Use{Step: &emit.Step{}, Fallback: "cached", Check: checked}},
 		{name: "check_no_error", fn: lookup, use: emit.Use{Check: checked}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.policy.Name, test.policy.Policy.Name = "read", "read"
 			test.policy.Schedule = test.policy.Effective()
+			if step := test.use.Step; step != nil {
+				test.policy.Durable = &rules.Durable{LostMax: 3}
+				step.Name, step.Var = test.fn.Name, emit.StepVar(test.fn.Name)
+			}
 			one := emit.Policy{Policy: test.policy, Var: "policyRead"}
 			test.use.Policy, test.use.Unit = &one, -1
 			file := emit.File{

@@ -44,9 +44,12 @@ type File struct {
 	Amplification int
 	Breakers      []Breaker // that policies use
 	Budgets       []Budget  // shares, that policies use
-	Groups        []Group   // that bindings use
-	Policies      []Policy  // in the order of the policy file
-	Wrappers      []Wrapper
+	// What durable steps share in the store of their runs.
+	StoredBreakers []policy.Breaker
+	StoredBudgets  []policy.Budget
+	Groups         []Group  // that bindings use
+	Policies       []Policy // in the order of the policy file
+	Wrappers       []Wrapper
 }
 
 // HasShared reports whether calls share anything.
@@ -60,6 +63,9 @@ type Policy struct {
 	policy.Policy
 	Var  string // name of its variable: policyRead
 	Func string // name of its generic function, or empty: Read
+
+	// Of Breaker and Budget, those that are in a store; the others are "".
+	StoredBreaker, StoredBudget string
 }
 
 // A Wrapper wraps one bound symbol.
@@ -87,7 +93,7 @@ func Render(f File) ([]byte, error) {
 	out.NoFormat = true
 	out.HeaderComment(Header(f.Source))
 	for path, alias := range p.aliases {
-		if alias == names[path] && (alias == lastName(path) || path == JobPath) {
+		if alias == names[path] && (alias == lastName(path) || path == JobPath || path == DurablePath) {
 			out.ImportName(path, alias)
 		} else {
 			out.ImportAlias(path, alias)
@@ -98,9 +104,11 @@ func Render(f File) ([]byte, error) {
 	p.classes(out)
 	p.codes(out)
 	p.shared(out)
+	p.stored(out)
 	for _, policy := range f.Policies {
 		p.policy(out, policy)
 	}
+	p.stepErrors(out)
 	for _, policy := range f.Policies {
 		if policy.Func != "" {
 			p.generic(out, policy)

@@ -7,6 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -47,6 +48,14 @@ func valueOf(v reflect.Value) jen.Code {
 		return jen.Qual(RuntimePath, backoffNames[x])
 	case retry.Jitter:
 		return jen.Qual(RuntimePath, jitterNames[x])
+	case durable.Recording:
+		return jen.Qual(DurablePath, recordingNames[x])
+	case durable.OnLost:
+		return jen.Qual(DurablePath, onLostNames[x])
+	case durable.OnExhausted:
+		return jen.Qual(DurablePath, onExhaustedNames[x])
+	case durable.OnChanged:
+		return jen.Qual(DurablePath, onChangedNames[x])
 	case job.Late:
 		return jen.Qual(JobPath, lateNames[x])
 	case int:
@@ -83,7 +92,12 @@ func oneLine(v reflect.Value) jen.Code {
 // sliceOf emits a slice: structs on lines of their own, other values on one.
 func sliceOf(v reflect.Value) jen.Code {
 	elem := v.Type().Elem()
-	literal := jen.Index().Qual(elem.PkgPath(), elem.Name())
+	literal := jen.Index()
+	if elem.PkgPath() == "" {
+		literal.Id(elem.Name())
+	} else {
+		literal.Qual(elem.PkgPath(), elem.Name())
+	}
 	var items []jen.Code
 	for i := range v.Len() {
 		if elem.Kind() == reflect.Struct {
@@ -105,8 +119,12 @@ var (
 	jitterNames = [...]string{
 		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
 	}
-	lateNames  = [...]string{"LateLog", "LateUpdate"}
-	classNames = map[retry.Class]string{
+	lateNames        = [...]string{"LateLog", "LateUpdate"}
+	recordingNames   = [...]string{"RecordAttempts", "RecordFailures"}
+	onLostNames      = [...]string{"OnLostDefault", "OnLostRetry", "OnLostFail", "OnLostPause"}
+	onExhaustedNames = [...]string{"ExhaustedFail", "ExhaustedEscalate", "ExhaustedDeadLetter", "ExhaustedPause"}
+	onChangedNames   = [...]string{"ChangedFail", "ChangedReport"}
+	classNames       = map[retry.Class]string{
 		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
 		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",
 		retry.ClassCanceled: "ClassCanceled", retry.ClassBreakerOpen: "ClassBreakerOpen",

@@ -67,6 +67,12 @@ func imported(f File) map[string]string {
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}
+	if f.HasSteps() {
+		paths[DurablePath] = "durable"
+	}
+	if f.hasStep(func(u *Use) bool { return u.Fallback != "" }) {
+		paths["errors"] = "errors"
+	}
 	refer := func(r *bind.Ref) {
 		if r != nil && r.Pkg != "" {
 			paths[r.Pkg] = r.PkgName
@@ -170,6 +176,10 @@ type locals struct {
 	shared, pass, ready string
 
 	starts []string // of the inputs that are rewound, in their order
+
+	// Of a durable step: the context of an attempt, the step with what it shares,
+	// the type and the value of several results, and whether the step has failed.
+	ctx, step, record, all, failed string
 }
 
 // choose picks the names of a wrapper of fn. outer are the names that its body
@@ -227,6 +237,12 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 			l.starts = append(l.starts, s.name("start"))
 		}
 	}
+	if fn.Ctx >= 0 {
+		l.ctx = l.params[fn.Ctx]
+	} else {
+		l.ctx = s.name("ctx")
+	}
+	l.step, l.record, l.all, l.failed = s.name("step"), s.name("results"), s.name("all"), s.name("failed")
 	return l
 }
 

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -53,7 +54,9 @@ func words(p *retry.Policy) string {
 // sharedWords tells what calls under a policy share.
 func sharedWords(p Policy) string {
 	var b strings.Builder
-	for _, s := range []struct{ kind, name string }{{"breaker", p.Breaker}, {"budget", p.Budget}} {
+	for _, s := range []struct{ kind, name string }{
+		{"breaker", cmp.Or(p.Breaker, p.StoredBreaker)}, {"budget", cmp.Or(p.Budget, p.StoredBudget)},
+	} {
 		if s.name != "" {
 			fmt.Fprintf(&b, "; shares %s %s", s.kind, s.name)
 		}

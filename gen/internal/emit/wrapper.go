@@ -50,7 +50,10 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 		return names
 	}
 	names = append(names, use.Var)
-	if use.declares(fn) {
+	if use.Step != nil {
+		names = append(names, use.Step.Var, p.aliases[DurablePath], p.aliases["errors"])
+	}
+	if use.Step != nil || use.declares(fn) {
 		for _, r := range fn.Results {
 			for _, piece := range r.Type.Split() {
 				if piece.Pkg != "" {
@@ -99,6 +102,7 @@ func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement,
 
 // wrapper emits the wrapper of a function or method, or a decorator.
 func (p printer) wrapper(out *jen.File, w Wrapper) {
+	p.steps(out, w)
 	switch w.Target.Kind {
 	case bind.Function:
 		p.function(out, w)
@@ -116,8 +120,8 @@ func (p printer) wrapper(out *jen.File, w Wrapper) {
 // or, in a group, a method of the group's type.
 func (p printer) function(out *jen.File, w Wrapper) {
 	t := w.Target
-	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
 	l := choose(t.Func, w.receiver(), append(p.outer(w, t.Func, w.Use), t.Name)...)
+	p.comment(out, funcDoc(w.Name, t.Func, w.Use, l))
 	callee := jen.Id(t.Name)
 	if t.Pkg != "" {
 		callee = jen.Qual(t.Pkg, t.Name)
@@ -159,9 +163,9 @@ func (p printer) method(out *jen.File, w Wrapper) {
 	if unnamed(recv) {
 		recv = receiverName(t.Name)
 	}
-	p.comment(out, funcDoc(w.Name, t.Func, w.Use))
 	if t.Pkg == "" && w.Group == nil {
 		l := choose(t.Func, recv, p.outer(w, t.Func, w.Use)...)
+		p.comment(out, funcDoc(w.Name, t.Func, w.Use, l))
 		call := callWith(jen.Id(l.recv).Dot(t.Func.Name), t.Func, l)
 		out.Func().Params(jen.Id(l.recv).Add(p.typ(t.Recv.Type))).Id(w.Name).
 			Add(p.signature(t.Func, l)).Block(p.body(t.Func, l, w.Use, jen.Id(SharedDefault), call)...).Line()
@@ -175,6 +179,7 @@ func (p printer) method(out *jen.File, w Wrapper) {
 		use.Unit++
 	}
 	l := choose(fn, w.receiver(), p.outer(w, fn, &use)...)
+	p.comment(out, funcDoc(w.Name, fn, &use, l))
 	own := l
 	own.params = l.params[1:]
 	call := callWith(jen.Id(l.params[0]).Dot(t.Func.Name), t.Func, own)
@@ -280,14 +285,18 @@ func (p printer) comment(out *jen.File, text string) {
 	}
 }
 
-// funcDoc is the doc comment of the wrapper name of fn.
-func funcDoc(name string, fn bind.Func, policy *Use) string {
+// funcDoc is the doc comment of the wrapper name of fn, with the names l.
+func funcDoc(name string, fn bind.Func, policy *Use, l locals) string {
 	doc := fn.Doc
 	if doc == "" {
 		if policy == nil {
 			return name + " calls " + fn.Name + " of the wrapped value, once."
 		}
-		return name + " calls " + fn.Name + " until it succeeds or policy " + policy.Name + " stops retrying."
+		doc = name + " calls " + fn.Name + " until it succeeds or policy " + policy.Name + " stops retrying."
+		if policy.Step != nil {
+			doc = wrap(doc) + "\n\n" + wrap(stepDoc(fn, policy, l))
+		}
+		return doc
 	}
 	if rest, ok := strings.CutPrefix(doc, fn.Name+" "); ok {
 		doc = name + " " + rest
@@ -297,6 +306,8 @@ func funcDoc(name string, fn bind.Func, policy *Use) string {
 		return doc
 	case policy == nil:
 		return doc + "\n\nPolicy: none."
+	case policy.Step != nil:
+		return doc + "\n\n" + wrap("Policy: "+policy.Name+". "+stepDoc(fn, policy, l))
 	}
 	return doc + "\n\nPolicy: " + policy.Name + "."
 }

@@ -1,0 +1,106 @@
+package gen
+
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/gen/internal/bind"
+	"github.com/retrygen/retrygen/gen/internal/emit"
+	"github.com/retrygen/retrygen/policy"
+)
+
+// step returns the durable step that a call of s is. It judges what a step needs
+// of the Go side: P906, P916, P917 and P918.
+func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Step {
+	step := &emit.Step{Name: s.step.Name.Name, Idempotent: use.Idempotent, Var: emit.StepVar(target.Name, s.fn.Name)}
+	if target.Kind == bind.Function {
+		step.Var = emit.StepVar(s.fn.Name)
+	}
+	for _, older := range s.step.Formerly {
+		step.Formerly = append(step.Formerly, older.Name)
+	}
+	for _, id := range s.step.ID {
+		step.ID = append(step.ID, id.Name)
+		r.identifies(id, target, s)
+	}
+	r.named(s)
+	r.claim(s.pos, step.Var, "the durable step of "+s.symbol, "rename one of the two")
+	switch {
+	case s.fn.CtxType != "":
+		r.problem(s.pos, "P906",
+			"policy %s is durable, but the context of an attempt cannot be given to %s, which takes %s: take a "+
+				"context.Context",
+			s.policy.Name, s.symbol, s.fn.CtxType)
+	case !s.fn.TakesContext():
+		r.problem(s.pos, "P906",
+			"policy %s is durable, but %s takes no context.Context, which has the run: add the parameter",
+			s.policy.Name, s.symbol)
+	}
+	r.recorded(s)
+	return step
+}
+
+// recorded reports results that cannot be recorded.
+func (r *resolver) recorded(s served) {
+	switch {
+	case s.fn.Command:
+		r.problem(s.pos, "P916",
+			"the result of %s holds its error, and cannot be recorded: bind a function that returns the value and "+
+				"the error",
+			s.symbol)
+		return
+	case !s.fn.HasError:
+		r.problem(s.pos, "P916",
+			"policy %s is durable, but no result of %s can hold the error of a call without a run: return an error",
+			s.policy.Name, s.symbol)
+		return
+	}
+	for _, result := range s.fn.Results[:len(s.fn.Results)-1] {
+		if why := result.NoRecord(); why != "" {
+			r.problem(s.pos, "P916", "%s returns %s, which %s: return what JSON writes and reads back",
+				s.symbol, result.Plain(), why)
+		}
+	}
+}
+
+// identifies reports a parameter that cannot be a part of the id of s.
+func (r *resolver) identifies(id policy.Symbol, target *bind.Target, s served) {
+	params := s.fn.Params
+	i := slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == id.Name })
+	switch {
+	case i < 0 && id.Name == target.Recv.Name:
+		r.problem(id.Pos, "P917", "%s is the receiver of %s: an id consists of parameters", id.Name, s.symbol)
+	case i < 0 && s.method != "":
+		r.problem(id.Pos, "P917", "%s has no parameter %s: write the id of the method under methods", s.symbol, id.Name)
+	case i < 0:
+		var names []string
+		for _, p := range params {
+			names = append(names, p.Name)
+		}
+		r.problem(id.Pos, "P917", "%s has no parameter %s%s", s.symbol, id.Name, bind.DidYouMean(id.Name, names))
+	case s.fn.Variadic && i == len(params)-1:
+		r.problem(id.Pos, "P917", "%s takes any number of %s: an id has one value of each parameter", s.symbol, id.Name)
+	default:
+		if why := params[i].NoID(); why != "" {
+			r.problem(id.Pos, "P917", "parameter %s of %s %s", id.Name, s.symbol, why)
+		}
+	}
+}
+
+// namedStep is the durable step that has a name.
+type namedStep struct {
+	symbol string
+	pos    policy.Pos // of the name in the policy file
+}
+
+// named reports a name that two steps have: one of a method of a bound type, of
+// which the policy file alone does not show the methods.
+func (r *resolver) named(s served) {
+	for _, name := range append([]policy.Symbol{s.step.Name}, s.step.Formerly...) {
+		if other := r.steps[name.Name]; other != nil {
+			r.problem(name.Pos, "P918", "%s is a name of the durable step of %s, too: give each step names of its own",
+				name.Name, other.symbol)
+			return
+		}
+		r.steps[name.Name] = &namedStep{s.symbol, name.Pos}
+	}
+}
