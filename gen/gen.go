@@ -233,6 +233,15 @@ func (r *run) generate(u *unit) {
 	if u.failed(r.Strict) {
 		return
 	}
+	path := filepath.Join(u.dir, OutputName)
+	old, err := existing(path)
+	if err != nil {
+		r.occupied(u, err)
+		return
+	}
+	if u.problems = append(u.problems, resolved.gone(old)...); u.failed(r.Strict) {
+		return
+	}
 	text, err := emit.Render(resolved.file)
 	if err != nil {
 		u.problem("retrygen generated invalid Go, which is a bug in retrygen: please report it: %v", err)
@@ -242,10 +251,7 @@ func (r *run) generate(u *unit) {
 		u.problems = append(u.problems, p)
 		return
 	}
-	if err := r.add(filepath.Join(u.dir, OutputName), text); err != nil {
-		r.occupied(u, err)
-		return
-	}
+	r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: old, New: text})
 	for _, b := range resolved.bound {
 		b.Declared = relative(r.Dir, b.Declared)
 		r.result.Bound = append(r.result.Bound, b)
@@ -256,14 +262,18 @@ func (r *run) generate(u *unit) {
 // records the run.
 func (r *run) finish() error {
 	for _, path := range r.found.stale {
-		if err := r.add(path, nil); err != nil {
+		old, err := existing(path)
+		if err != nil {
 			return err
 		}
+		r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: old})
 	}
 	r.judge()
 	var ok bool
 	if r.result.Read, ok = r.program.Local(); ok && len(r.found.stale) == 0 {
-		r.memory.remember(r.result.Read, r.result.Problems, r.result.Files)
+		lasting := slices.Clone(r.result.Problems)
+		lasting = slices.DeleteFunc(lasting, func(p policy.Problem) bool { return p.Rule == ruleGone })
+		r.memory.remember(r.result.Read, lasting, r.result.Files)
 	}
 	return nil
 }
@@ -279,14 +289,4 @@ func (r *run) judge() {
 		r.result.Problems = append(r.result.Problems, u.problems...)
 	}
 	policy.Sort(r.result.Problems)
-}
-
-// add adds an output to the result.
-func (r *run) add(path string, text []byte) error {
-	old, err := existing(path)
-	if err != nil {
-		return err
-	}
-	r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: old, New: text})
-	return nil
 }

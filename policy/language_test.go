@@ -10,7 +10,7 @@ import (
 )
 
 // needGo are rules that only the generator can judge.
-var needGo = []string{"P906", "P910", "P911", "P912", "P913", "P914", "P916", "P917"}
+var needGo = []string{"P906", "P910", "P911", "P912", "P913", "P914", "P916", "P917", "P920"}
 
 // TestLanguage: each rule about the file reports its wrong example with its
 // severity, and nothing in the right one.

@@ -242,4 +242,28 @@ var ofNames = []rules.Rule{
 			"because it reads the Go code.",
 		Related: []string{"P915", "P916"},
 	},
+	{
+		ID: "P920", Title: "name of a durable step that disappears", Severity: rules.Warning,
+		Reports: "A durable step in the existing `retry_gen.go` has a name that no step of the policy file has, " +
+			"in `step`, `formerly` or the symbol.",
+		Why: "Runs find what they have recorded by the name. Under another one, an open run executes the step " +
+			"again: the card is charged twice.",
+		Wrong: "version: 1\n" +
+			"policies:\n" +
+			"  charge: {durable: true}\n" +
+			"bind:\n" +
+			"  ChargeCard: {policy: charge, id: orderID} # was Charge in the generated file",
+		Right: "version: 1\n" +
+			"policies:\n" +
+			"  charge: {durable: true}\n" +
+			"bind:\n" +
+			"  ChargeCard: {policy: charge, id: orderID, formerly: Charge}",
+		NotReported: []string{
+			"The same change in a second run, since the generated file has the new name then.",
+			"Policy files that are removed.",
+		},
+		Fix: "List the older name in `formerly` of the step that replaces it, or keep it as `step`. If no open run " +
+			"has the step, there is nothing to do. Only the generator reports it.",
+		Related: []string{"P917", "P918"},
+	},
 }
