@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -64,7 +65,11 @@ func (s *Store) fail(err error) error {
 		return refuse(s.path, failure.text, nil)
 	}
 	text, known := advice[code(err)]
-	if !known {
+	switch {
+	case known:
+	case errors.Is(err, fs.ErrPermission):
+		text = advice[sqlite3.SQLITE_PERM]
+	default:
 		return fmt.Errorf("%w: %s: %w", durable.ErrStore, s.path, err)
 	}
 	return fmt.Errorf("%w: %s: %s: %w", durable.ErrStore, s.path, text, err)

@@ -145,15 +145,18 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 }
 
 // querySQL returns the statement of a query, which ends with the limit, and its
-// arguments. Its text depends only on which fields are set. The index is named,
-// because SQLite has no statistics to choose it by.
+// arguments. Its text depends only on which fields are set. It names the index,
+// because SQLite has no statistics to choose one by.
 func querySQL(q durable.Query) (string, []any, error) {
-	index := "NOT INDEXED"
+	index := "" // the primary key
 	where := []string{"kind = ?", "space = ?"}
 	args := []any{q.Kind, q.Space}
 	and := func(condition string, values ...any) {
 		where = append(where, condition)
 		args = append(args, values...)
+	}
+	if q.Run != "" {
+		and("run = ?", q.Run)
 	}
 	if !q.DueBy.IsZero() {
 		due, err := toNanos(q.DueBy)
@@ -161,15 +164,13 @@ func querySQL(q durable.Query) (string, []any, error) {
 			return "", nil, err
 		}
 		and("due <= ?", due)
-		index = "INDEXED BY retry_due"
+		if q.Run == "" {
+			index = "INDEXED BY retry_due"
+		}
 	}
 	if q.Owner != "" {
 		and("owner = ?", q.Owner)
 		index = "INDEXED BY retry_owner"
-	}
-	if q.Run != "" {
-		and("run = ?", q.Run)
-		index = "NOT INDEXED"
 	}
 	if q.Attention {
 		and("attention <> 0")

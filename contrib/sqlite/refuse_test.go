@@ -31,7 +31,7 @@ func other(t testing.TB, path string) *sql.Conn {
 	return conn
 }
 
-func exec(t testing.TB, conn *sql.Conn, statement string, args ...any) {
+func execute(t testing.TB, conn *sql.Conn, statement string, args ...any) {
 	t.Helper()
 	if _, err := conn.ExecContext(t.Context(), statement, args...); err != nil {
 		t.Fatalf("%s: %v", statement, err)
@@ -76,21 +76,21 @@ func TestRefused(t *testing.T) {
 	}{
 		{"newer format", func(t *testing.T, path string) {
 			filled(t, path, 1)
-			exec(t, other(t, path), "UPDATE retry_meta SET value = '7' WHERE key = 'oldest_writer'")
+			execute(t, other(t, path), "UPDATE retry_meta SET value = '7' WHERE key = 'oldest_writer'")
 		}, "written by a newer version, format 7: this program knows formats up to 1; upgrade it"},
 		{"format is no number", func(t *testing.T, path string) {
 			filled(t, path, 1)
-			exec(t, other(t, path), "UPDATE retry_meta SET value = 'x' WHERE key = 'format'")
+			execute(t, other(t, path), "UPDATE retry_meta SET value = 'x' WHERE key = 'format'")
 		}, `format in retry_meta is "x" and not a number: restore a backup`},
 		{"no format", func(t *testing.T, path string) {
 			filled(t, path, 1)
-			exec(t, other(t, path), "DELETE FROM retry_meta")
+			execute(t, other(t, path), "DELETE FROM retry_meta")
 		}, "retry_meta has no oldest_writer: restore a backup"},
 		{"another program", func(t *testing.T, path string) {
-			exec(t, other(t, path), "CREATE TABLE theirs (x)")
+			execute(t, other(t, path), "CREATE TABLE theirs (x)")
 		}, "the database of another program: choose another path"},
 		{"another empty program", func(t *testing.T, path string) {
-			exec(t, other(t, path), "PRAGMA application_id = 5")
+			execute(t, other(t, path), "PRAGMA application_id = 5")
 		}, "the database of another program: choose another path"},
 		{"text", func(t *testing.T, path string) {
 			if err := os.WriteFile(path, bytes.Repeat([]byte("policies:\n"), 1000), 0o644); err != nil {
@@ -155,7 +155,7 @@ func TestEmptyFiles(t *testing.T) {
 
 	// As a process leaves it that was killed before it wrote the schema.
 	path = filepath.Join(t.TempDir(), "state.db")
-	exec(t, other(t, path), "PRAGMA journal_mode = WAL")
+	execute(t, other(t, path), "PRAGMA journal_mode = WAL")
 	put(t, open(t, path), durable.Record{Key: stepKey("a"), Body: body(1)})
 }
 
@@ -177,17 +177,17 @@ func TestNewerFormatWhileOpen(t *testing.T) {
 	r := durable.Record{Key: stepKey("a"), Body: body(1)}
 	put(t, store, r)
 	conn := other(t, path)
-	exec(t, conn, "UPDATE retry_meta SET value = '2' WHERE key = 'format'")
+	execute(t, conn, "UPDATE retry_meta SET value = '2' WHERE key = 'format'")
 	r.Body = body(2)
 	put(t, store, r) // the oldest writer is still format 1
-	exec(t, conn, "UPDATE retry_meta SET value = '2' WHERE key = 'oldest_writer'")
+	execute(t, conn, "UPDATE retry_meta SET value = '2' WHERE key = 'oldest_writer'")
 	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrFormat) {
 		t.Errorf("Update: got %v", err)
 	}
 	if _, err := store.Get(t.Context(), []durable.Key{r.Key}); !errors.Is(err, durable.ErrFormat) {
 		t.Errorf("Get: got %v", err)
 	}
-	exec(t, conn, "UPDATE retry_meta SET value = '1' WHERE key = 'oldest_writer'")
+	execute(t, conn, "UPDATE retry_meta SET value = '1' WHERE key = 'oldest_writer'")
 	if got := get(t, store, r.Key); got.Version != 2 {
 		t.Errorf("got %+v", got)
 	}

@@ -62,9 +62,9 @@ const (
 )
 
 // format returns the format of the database, 0 for one without tables. A
-// database of another program or of a newer format, which this version must not
-// write to, is refused.
-func (c *session) format() (int, error) {
+// database of another program is refused, and one that programs which know
+// formats up to known must not write to.
+func (c *session) format(known int) (int, error) {
 	id, err := value[int](c, "PRAGMA application_id")
 	if err != nil {
 		return 0, err
@@ -79,7 +79,7 @@ func (c *session) format() (int, error) {
 		}
 		return 0, nil
 	}
-	if err := c.checkWriter(len(steps)); err != nil {
+	if err := c.checkWriter(known); err != nil {
 		return 0, err
 	}
 	return c.number("format")
@@ -119,7 +119,7 @@ func (c *session) number(key string) (int, error) {
 // one transaction.
 func (c *session) migrate(steps []step) error {
 	return c.transact("BEGIN IMMEDIATE", func() error {
-		format, err := c.format()
+		format, err := c.format(len(steps))
 		if err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func (s *Store) connect(ctx context.Context, mode string) (c *session, format in
 		return nil, 0, s.fail(err)
 	}
 	err = s.whenFree(ctx, func() error {
-		format, err = c.format()
+		format, err = c.format(len(steps))
 		return err
 	})
 	if err == nil {

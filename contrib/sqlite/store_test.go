@@ -14,14 +14,6 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-func TestMain(m *testing.M) {
-	if child := children[os.Getenv("SQLITE_CHILD")]; child != nil {
-		child(os.Args[1:])
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
 // open opens a store that is closed when the test ends.
 func open(t testing.TB, path string) *sqlite.Store {
 	t.Helper()

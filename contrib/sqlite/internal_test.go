@@ -1,0 +1,166 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+func newStore(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "state.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// put writes a record with a body of n bytes.
+func put(t *testing.T, s *Store, id string, n int) error {
+	r := durable.Record{Key: durable.Key{Kind: durable.KindStep, ID: id}, Body: make([]byte, n)}
+	return s.Update(t.Context(), durable.Select{Keys: []durable.Key{r.Key}}, func(durable.Tx) (durable.Writes, error) {
+		return durable.Writes{Put: []durable.Record{r}}, nil
+	})
+}
+
+// TestMigrate adds a format to those that there are.
+func TestMigrate(t *testing.T) {
+	s := newStore(t)
+	if err := put(t, s, "a", 10); err != nil {
+		t.Fatal(err)
+	}
+	c := s.write.session
+	broken := step{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT; ALTER TABLE none ADD COLUMN x", oldestWriter: 1}
+	if err := c.migrate(append(slices.Clone(steps), broken)); err == nil {
+		t.Error("a step that fails succeeded")
+	}
+	if format, err := c.format(len(steps)); format != len(steps) || err != nil {
+		t.Errorf("after a step that failed: format %d, %v", format, err)
+	}
+	more := append(slices.Clone(steps),
+		step{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT", oldestWriter: 1},
+		step{sql: "ALTER TABLE retry_record ADD COLUMN most TEXT", oldestWriter: len(steps) + 2})
+	if err := c.migrate(more[:len(steps)+1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(t, s, "a", 20); err != nil { // as before: this program may still write
+		t.Error(err)
+	}
+	for range 2 { // the second time, there is nothing to do
+		if err := c.migrate(more); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if format, err := c.format(len(more)); format != len(more) || err != nil {
+		t.Errorf("got format %d, %v", format, err)
+	}
+	if n, err := value[int](c, "SELECT count(*) FROM retry_record WHERE most IS NULL AND length(body) = 20"); n != 1 {
+		t.Errorf("%d records, %v after the migration", n, err)
+	}
+	if err := put(t, s, "a", 30); !errors.Is(err, durable.ErrFormat) {
+		t.Errorf("update of an old program: got %v", err)
+	}
+}
+
+// TestFull limits the pages of the database, as a full disk does: SQLite reports
+// both with the same code. The connection is opened again, without the limit.
+func TestFull(t *testing.T) {
+	s := newStore(t)
+	if err := put(t, s, "a", 10); err != nil {
+		t.Fatal(err)
+	}
+	full := s.write.session
+	if _, err := value[int](full, "PRAGMA max_page_count = 1"); err != nil { // as many as there are
+		t.Fatal(err)
+	}
+	err := put(t, s, "b", 100_000)
+	if !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), s.path+": no space is left") {
+		t.Errorf("got %v", err)
+	}
+	if err := full.exec("SELECT 1"); err == nil {
+		t.Error("the connection is open after the failure")
+	}
+	if err := put(t, s, "b", 100_000); err != nil {
+		t.Errorf("the next update: %v", err)
+	}
+}
+
+// TestPlans asks SQLite how it finds what a query selects.
+func TestPlans(t *testing.T) {
+	s := newStore(t)
+	if err := put(t, s, "a", 10); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for _, test := range []struct {
+		query durable.Query
+		want  string
+	}{
+		{durable.Query{}, "PRIMARY KEY (kind=? AND space=?)"},
+		{durable.Query{From: newCursor("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND (run,id)>(?,?))"},
+		{durable.Query{Run: "r"}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
+		{durable.Query{Run: "r", From: newCursor("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND run=? AND id>?)"},
+		{durable.Query{Run: "r", DueBy: now}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
+		{durable.Query{Run: "r", Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=? AND run=?)"},
+		{durable.Query{Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
+		{durable.Query{Owner: "o", DueBy: now}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
+		{durable.Query{DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{durable.Query{Attention: true}, "INDEX retry_attention (kind=? AND space=?)"},
+		{durable.Query{Attention: true, Run: "r"}, "INDEX retry_attention (kind=? AND space=? AND run=?)"},
+		{
+			durable.Query{Attention: true, Run: "r", Owner: "o", DueBy: now, From: newCursor("r", "i")},
+			"INDEX retry_attention (kind=? AND space=? AND run=? AND id>?)",
+		},
+	} {
+		text, args, err := querySQL(test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plan []string
+		err = s.write.session.query(func(rows *sql.Rows) error {
+			var id, parent, unused int
+			var detail string
+			err := rows.Scan(&id, &parent, &unused, &detail)
+			plan = append(plan, detail)
+			return err
+		}, "EXPLAIN QUERY PLAN "+text, append(args, 10)...)
+		if err != nil || len(plan) == 0 || !strings.HasSuffix(plan[0], "USING "+test.want) {
+			t.Errorf("%+v: got %q, %v; want %q", test.query, plan, err, test.want)
+		}
+		if sorts := len(plan) > 1; sorts != strings.Contains(test.want, "due<?") {
+			t.Errorf("%+v: got %q", test.query, plan)
+		}
+	}
+}
+
+func TestCursor(t *testing.T) {
+	for _, text := range []string{"", "a", "a.b", "\xff\x00", strings.Repeat("x", 1000)} {
+		run, id, err := parseCursor(newCursor(text, "i"+text))
+		if run != text || id != "i"+text || err != nil {
+			t.Errorf("%.20q: got %.20q, %.20q, %v", text, run, id, err)
+		}
+	}
+	for _, c := range []durable.Cursor{"x", "!.", ".!", "1.2.3"} {
+		if _, _, err := parseCursor(c); err == nil {
+			t.Errorf("%q: no error", c)
+		}
+	}
+	s := newStore(t)
+	if _, _, err := s.List(t.Context(), durable.Query{From: "x"}); !errors.Is(err, durable.ErrStore) {
+		t.Errorf("List: got %v", err)
+	}
+	if _, _, err := s.History(t.Context(), durable.Key{}, "x"); !errors.Is(err, durable.ErrStore) {
+		t.Errorf("History: got %v", err)
+	}
+}
