@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,15 +18,21 @@ type ImportedStep struct {
 	Scope  []string // the names of its scopes, the outermost first: see [Scope]
 	Policy string   // the name of its policy
 
-	// Status is StatusOpen, StatusWaiting, StatusInDoubt, StatusSucceeded (without
-	// a result), StatusFailed or StatusDead.
-	Status      Status
+	// Status is StatusOpen, StatusWaiting, StatusInDoubt, StatusSucceeded,
+	// StatusFailed or StatusDead.
+	Status Status
+	// Result is that of a step that has succeeded. Nil means that it is not known:
+	// a call of the step returns an error that matches [ErrResult].
+	Result      any
 	State       retry.CallState
 	Attempts    int // the number of the last attempt, those that were lost included
 	NextAt      time.Time
-	Reason      retry.Reason // why a failed step was not retried further
+	Delay       time.Duration // the wait that ends at NextAt; no wait is longer. Zero: not known
+	Reason      retry.Reason  // why a failed step was not retried further
 	Correlation string
 	History     []AttemptInfo // Run and Step are not looked at
+
+	result *payload // the encoded Result
 }
 
 // Import records steps of a run that another system has executed in part: the
@@ -74,6 +81,13 @@ func (e *Engine) mergeImported(ctx context.Context, run string,
 		case StatusOpen, StatusWaiting, StatusInDoubt, StatusSucceeded, StatusFailed, StatusDead:
 		default:
 			return nil, nil, fmt.Errorf("step %q of the import: status %v: %w", id, s.Status, ErrConflict)
+		}
+		if s.Status == StatusSucceeded && s.Result != nil {
+			p := encode(e.codec, s.Result)
+			if p.Refuse != "" {
+				return nil, nil, &ResultError{Step: id, Type: p.Type, Err: errors.New(p.Refuse)}
+			}
+			s.result = &p
 		}
 		key := e.key(KindStep, run, id)
 		known, ok := merged[key]
@@ -137,18 +151,23 @@ func (s *ImportedStep) write(w *Writes, r, run Record, now time.Time) error {
 	}
 	switch {
 	case s.Status == StatusWaiting:
-		// The wait is as long as it was, but not longer than from now on.
-		body.NextAt, body.Delay = s.NextAt, max(s.NextAt.Sub(now), s.State.Previous)
+		body.NextAt, body.Delay = s.NextAt, s.Delay
+		if s.Delay <= 0 {
+			body.Delay = max(s.NextAt.Sub(now), 0)
+		}
 	case finished(s.Status):
 		body.Ended = now
 	}
 	r.Status, r.Bucket = s.Status, run.Bucket
 	r.Attention = !finished(s.Status) || s.Status == StatusDead
-	if err := write(&r, &body); err != nil {
+	v := stepView{now: now, step: r, run: run, body: body}
+	if s.result != nil {
+		v.keepResult(*s.result)
+	}
+	if err := write(&r, &v.body); err != nil {
 		return err
 	}
-	w.Put = append(w.Put, r)
-	v := stepView{now: now, step: r, run: run}
+	w.Put, w.Add = append(w.Put, r), append(w.Add, v.w.Add...)
 	for _, a := range s.History {
 		w.Add = append(w.Add, v.newEntry(a.Attempt, 0, entryBody{
 			Outcome: a.Outcome, Started: a.Started, Duration: a.Duration, Class: a.Class, Error: clip(a.Error), Wait: a.Wait,

@@ -361,20 +361,27 @@ func (v *stepView) succeed(e *attemptEnd) {
 	s := &v.body
 	v.step.Status, s.Ended = StatusSucceeded, v.now
 	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay = nil, "", false, time.Time{}, 0
-	s.Result = &e.result
-	if data := e.result.data(); len(data) > maxInline {
-		s.Result = &payload{Entry: s.Attempts}
-		v.w.Add = append(v.w.Add, Entry{
-			Step: v.step.Key, Attempt: s.Attempts, Part: resultPart, At: v.now, Bucket: v.run.Bucket,
-			Body: json.RawMessage("{}"), Result: data,
-		})
-	}
+	v.keepResult(e.result)
 	if v.ratio != nil {
 		v.ratio.deposit(v.c.policy.Budget, v.now)
 	}
 	v.event = Event{
 		Kind: EventSucceeded, Attempt: s.Attempts, Duration: e.duration, Total: v.now.Sub(s.First),
 		Correlation: s.Correlation,
+	}
+}
+
+// keepResult records a result: with the step, or as an entry of its own if it is
+// large.
+func (v *stepView) keepResult(result payload) {
+	s := &v.body
+	s.Result = &result
+	if data := result.data(); len(data) > maxInline {
+		s.Result = &payload{Entry: s.Attempts}
+		v.w.Add = append(v.w.Add, Entry{
+			Step: v.step.Key, Attempt: s.Attempts, Part: resultPart, At: v.now, Bucket: v.run.Bucket,
+			Body: json.RawMessage("{}"), Result: data,
+		})
 	}
 }
 
