@@ -56,6 +56,7 @@ var walkers = map[string][]string{
 	"jitter_bounds_additive_capped": {"runtime"},
 	"jitter_test_bounds":            {"runtime"},
 	"late_results":                  {"runtime/job"},
+	"merge_retry_counts":            {"runtime/durable/prodigy"},
 	"retry_after_seconds":           {"runtime/httpretry"},
 	"retry_budget_clamp":            {"runtime/job"},
 	"retry_budget_missing":          {"runtime/job"},

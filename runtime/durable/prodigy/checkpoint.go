@@ -22,8 +22,8 @@ type Checkpoint struct {
 	breakers map[string]breaker
 }
 
-// A Command is a command of a workflow, an older step, or an item of a job, with
-// the attempts that Prodigy has made.
+// A Command is a command of a workflow, a step of an older checkpoint, or an item
+// of a job, with the attempts that Prodigy has made.
 type Command struct {
 	// ID is the key of the command in command_retry_states. A step that is known
 	// by its place only is step-0, step-1 and so on.
@@ -34,7 +34,8 @@ type Command struct {
 	Attempts    int // that were made
 	MaxAttempts int // the limit that was in force, the first attempt included; 0 if it is not known
 	Succeeded   bool
-	Output      string // of a step that succeeded
+	DeadLetter  bool   // an item that Prodigy has moved to its dead letter queue
+	Output      string // of a step that succeeded, or ""
 
 	LastAttempt   time.Time     // or zero
 	NextAttempt   time.Time     // or zero: at once. A time in the past is kept: the attempt is overdue
@@ -44,6 +45,13 @@ type Command struct {
 
 	Correlation string // its id, or ""
 	History     []Attempt
+
+	// Step is the step that continues the command, for [Import].
+	Step Step
+	// Result is what the step returns if the command has succeeded, in the type of
+	// the step: struct{}{} for one that returns only an error. Read sets it to the
+	// output of the command, or to nil if that is not known.
+	Result any
 
 	configured *config // of the command, or nil
 	backoff    *config // what its backoff state says, or nil
@@ -60,9 +68,9 @@ type Attempt struct {
 }
 
 // Exhausted reports whether the command has failed and has no attempt left. A
-// count above the limit is exhausted, too.
+// count above the limit is exhausted, too, and so is a dead letter.
 func (c *Command) Exhausted() bool {
-	return !c.Succeeded && c.MaxAttempts > 0 && c.Attempts >= c.MaxAttempts
+	return !c.Succeeded && (c.DeadLetter || c.MaxAttempts > 0 && c.Attempts >= c.MaxAttempts)
 }
 
 // Command returns the command with an id, or nil.

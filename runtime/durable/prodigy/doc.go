@@ -10,7 +10,9 @@
 //   - checkpoints of workflows, whose retry state is under the key
 //     retry_checkpoint_state, or absent, or null;
 //   - the older retry state of single steps, completed_steps[].retry_state;
-//   - a retry state that is a document of its own, as agents of a job have it.
+//   - a retry state that is a document of its own;
+//   - the state of a MapReduce job, which counts the attempts of each item;
+//   - the items in the dead letter queue of a job, one by one or exported.
 //
 // Where they count an attempt more than once, the greatest number counts.
 package prodigy

@@ -21,7 +21,8 @@ var errMerge = errors.New("prodigy: no checkpoint to merge")
 //   - a success of one agent is a success.
 //
 // The order of the checkpoints does not matter. Merging one twice changes
-// nothing. The error is that no checkpoint was given.
+// nothing. Set [Command.Step] and [Command.Result]
+// afterwards. The error is that no checkpoint was given.
 func Merge(checkpoints ...*Checkpoint) (*Checkpoint, error) {
 	if len(checkpoints) == 0 {
 		return nil, errMerge
@@ -37,6 +38,8 @@ func Merge(checkpoints ...*Checkpoint) (*Checkpoint, error) {
 			d.c.global = c.global
 		}
 		for _, command := range c.Commands {
+			command.Step = Step{}
+			command.Result = output(command.Output)
 			d.add(command)
 		}
 		for id, b := range c.breakers {
@@ -59,9 +62,10 @@ func join(a, b Command) Command {
 	a.configured = newerConfig(a.configured, b.configured, a.Attempts, b.Attempts)
 	a.backoff = newerConfig(a.backoff, b.backoff, a.Attempts, b.Attempts)
 	a.Text, a.Output = max(a.Text, b.Text), max(a.Output, b.Output)
+	a.Result = output(a.Output)
 	a.Attempts = max(a.Attempts, b.Attempts)
 	a.MaxAttempts = leastLimit(a.MaxAttempts, b.MaxAttempts)
-	a.Succeeded = a.Succeeded || b.Succeeded
+	a.Succeeded, a.DeadLetter = a.Succeeded || b.Succeeded, a.DeadLetter || b.DeadLetter
 	a.LastAttempt, a.NextAttempt = later(a.LastAttempt, b.LastAttempt), later(a.NextAttempt, b.NextAttempt)
 	a.Delay, a.Waited = max(a.Delay, b.Delay), max(a.Waited, b.Waited)
 	a.BudgetExpires = earlier(a.BudgetExpires, b.BudgetExpires)
@@ -72,6 +76,15 @@ func join(a, b Command) Command {
 	sortHistory(a.History)
 	a.History = slices.Compact(a.History)
 	return a
+}
+
+// output returns the output of a command as a result, which is nil if it is not
+// known.
+func output(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 func sortHistory(history []Attempt) {

@@ -64,29 +64,43 @@ func (d *decoder) add(c Command) {
 	d.commands[c.ID] = c
 }
 
+const noRetryState = "is not retry state: not imported"
+
 // document tells the forms apart.
 func (d *decoder) document(root *node) {
+	has := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return root.find(key) != nil })
+	}
 	switch {
-	case root.find("command_retry_states") != nil:
+	case has("command_retry_states"):
 		d.retryState(root)
-	case root.find("workflow_id") != nil || root.find("retry_checkpoint_state") != nil ||
-		root.find("completed_steps") != nil:
+	case has("job_id") && has("item_retry_counts", "failed_agents", "agent_results"):
+		d.job(root)
+	case has("item_id") && has("failure_count"):
+		d.deadLetter(root)
+	case has("workflow_id", "retry_checkpoint_state", "completed_steps"):
 		d.workflow(root)
+	case root.kind == '[' && len(root.members) > 0:
+		for _, n := range root.members {
+			d.deadLetter(n)
+		}
 	default:
-		d.fail(root, "is not a checkpoint of Prodigy: want an object with workflow_id, completed_steps or "+
-			"retry_checkpoint_state")
+		d.fail(root, "is not a checkpoint of Prodigy: want the file of a workflow, of the state of a job, or of its "+
+			"dead letters")
+	}
+}
+
+// checkVersion refuses the formats of newer versions of Prodigy.
+func (d *decoder) checkVersion(n *node) {
+	if version := d.count(n); version > maxVersion {
+		d.fail(n, "is %d: versions up to %d are known; update this package", version, maxVersion)
 	}
 }
 
 // workflow reads a WorkflowCheckpoint.
 func (d *decoder) workflow(root *node) {
 	o := d.object(root)
-	if n := o.get("version"); n != nil {
-		if version := d.count(n); version > maxVersion {
-			d.fail(n, "is %d: versions up to %d are known; update this package",
-				version, maxVersion)
-		}
-	}
+	d.checkVersion(o.get("version"))
 	d.c.Workflow = d.string(o.get("workflow_id"))
 	d.c.Name = d.string(o.get("workflow_name"))
 	d.c.Taken = d.time(o.get("timestamp"))
@@ -98,7 +112,7 @@ func (d *decoder) workflow(root *node) {
 	}
 	// These describe the workflow, and when it was executed.
 	o.get("execution_state", "workflow_hash", "workflow_path", "total_steps")
-	o.rest("is not retry state: not imported")
+	o.rest(noRetryState)
 }
 
 // step reads a CompletedStep, whose retry state is that of older versions.
@@ -106,10 +120,10 @@ func (d *decoder) step(n *node) {
 	o := d.object(n)
 	c := Command{
 		ID: fmt.Sprintf("step-%d", d.count(o.need("step_index"))), Text: d.string(o.get("command")),
-		Succeeded: d.flag(o.need("success")),
+		Succeeded: d.succeeded(o),
 	}
-	if output := d.string(o.get("output")); c.Succeeded {
-		c.Output = output
+	if text := d.string(o.get("output")); c.Succeeded {
+		c.Output, c.Result = text, output(text)
 	}
 	last := Attempt{Success: c.Succeeded, Duration: d.duration(o.get("duration"))}
 	if completed := d.time(o.get("completed_at")); !completed.IsZero() {
@@ -126,6 +140,14 @@ func (d *decoder) step(n *node) {
 	o.get("captured_variables") // of the workflow, as its outputs
 	o.rest(unknownKey)
 	d.add(c)
+}
+
+// succeeded reads the outcome of a step, in both of its spellings.
+func (d *decoder) succeeded(o object) bool {
+	if status := o.get("status"); status != nil {
+		return lowerCase(d.string(status)) == "success"
+	}
+	return d.flag(o.need("success"))
 }
 
 // stepState reads the RetryState of a step.

@@ -194,32 +194,32 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestDurations reads what humantime reads.
-func TestDurations(t *testing.T) {
+// TestVectors reads what humantime reads, and counts as Prodigy counts the
+// attempts of an item.
+func TestVectors(t *testing.T) {
 	vectors.Walk(t, "runtime/durable/prodigy", map[string]any{
-		"duration_parse": func(t *testing.T, text string, want struct {
-			OK        bool
-			NS        *time.Duration
-			Canonical string
-			Error     string
-			Decimal   string `json:"ns_decimal"`
-			Overflows bool   `json:"overflows_int64"`
-		}) {
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, refused := parse("", quoted)
-			if refused != nil {
-				t.Fatal(refused)
-			}
-			r := reader{text: quoted}
-			got := r.duration(n)
-			if ok := want.OK && !want.Overflows; (r.err == nil) != ok || ok && want.NS != nil && got != *want.NS {
-				t.Errorf("%q = %v, %v; want %+v", text, got, r.err, want)
-			}
-		},
+		"duration_parse": durationVector, "merge_retry_counts": mergeVector,
 	})
+}
+
+func durationVector(t *testing.T, text string, want struct {
+	OK        bool
+	NS        *time.Duration
+	Canonical string
+	Error     string
+	Decimal   string `json:"ns_decimal"`
+	Overflows bool   `json:"overflows_int64"`
+}) {
+	quoted := []byte(marshal(t, text))
+	n, refused := parse("", quoted)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	r := reader{text: quoted}
+	got := r.duration(n)
+	if ok := want.OK && !want.Overflows; (r.err == nil) != ok || ok && want.NS != nil && got != *want.NS {
+		t.Errorf("%q = %v, %v; want %+v", text, got, r.err, want)
+	}
 }
 
 // TestMaximum: a count that no int32 holds is exhausted.
