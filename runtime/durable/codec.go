@@ -22,6 +22,7 @@ type Codec interface {
 // jsonCodec is the default Codec.
 type jsonCodec struct{}
 
+// Encode returns the JSON form of a value.
 func (jsonCodec) Encode(value any) ([]byte, error) { return json.Marshal(value) }
 
 // Decode refuses unknown fields: the type has changed, and what the field meant

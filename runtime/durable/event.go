@@ -43,8 +43,10 @@ const (
 
 var eventKinds = [...]string{
 	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "released", "canceled", "timed out",
-	"expired", "step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost",
-	"step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed", "step resolved",
+	"expired",
+	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost",
+	"step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed",
+	"step resolved",
 	"store error",
 }
 

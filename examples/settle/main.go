@@ -1,0 +1,99 @@
+// The program settle pays 50 orders at a bank that fails on purpose. It runs the
+// payments in another process, which kills itself at random moments, and starts
+// that again until all orders are paid. In the end it proves that no order was
+// charged twice.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"time"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("settle", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	orders := flags.Int("orders", 50, "number of orders")
+	kills := flags.Int("kills", 10, "number of times that the process kills itself")
+	within := flags.Duration("within", time.Second, "the longest life of a process that kills itself")
+	database := flags.String("database", "", "database file (default: a temporary one)")
+	worker := flags.String("worker", "", "URL of the bank: execute the run (for the program itself)")
+	suicidal := flags.Bool("die", false, "kill the process at a random moment (for the program itself)")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	switch {
+	case *worker != "":
+		if *suicidal {
+			die(*within)
+		}
+		err = work(ctx, stdout, *database, *worker, *orders)
+	default:
+		err = supervise(ctx, stdout, stderr, *database, *orders, *kills, *within)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "settle:", err)
+		return 1
+	}
+	return 0
+}
+
+// supervise starts the worker until it has paid all orders.
+func supervise(
+	ctx context.Context, stdout, stderr io.Writer, database string, orders, kills int, within time.Duration,
+) error {
+	if database == "" {
+		dir, err := os.MkdirTemp("", "settle")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		database = filepath.Join(dir, "settle.db")
+	}
+	bank := newService()
+	defer bank.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	killed := 0
+	for {
+		args := []string{
+			"-worker", bank.URL, "-database", database, "-orders", fmt.Sprint(orders), "-within", within.String(),
+		}
+		dying := killed < kills
+		if dying {
+			args = append(args, "-die")
+		}
+		cmd := exec.CommandContext(ctx, self, args...)
+		cmd.Stdout, cmd.Stderr = stdout, stderr
+		err := cmd.Run()
+		if _, ok := errors.AsType[*exec.ExitError](err); ok && dying && ctx.Err() == nil {
+			killed++
+			fmt.Fprintf(stdout, "--- the process was killed (%d)\n", killed)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("the worker: %w", err)
+		}
+		break
+	}
+	if err := bank.verify(orders); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "done: %d orders, each charged once; %d processes were killed, %d answers lost,\n"+
+		"%d repeated requests recognized by their key\n", orders, killed, bank.lost, bank.repeated)
+	return nil
+}
