@@ -1,0 +1,73 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+func Example() {
+	ctx := context.Background()
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close(ctx)
+	charge := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Millisecond}}
+
+	attempts := 0
+	settle := func(ctx context.Context) (string, error) {
+		return durable.Step(ctx, "charge", &charge, func(ctx context.Context) (string, error) {
+			if attempts++; attempts < 3 {
+				return "", errors.New("connection refused")
+			}
+			return "receipt 17", nil
+		})
+	}
+	for range 2 { // the second one returns what is recorded
+		receipt, err := durable.Run(ctx, engine, "settle-2026-11-22", settle)
+		fmt.Println(receipt, err, attempts)
+	}
+	for a := range engine.Attempts(ctx, "settle-2026-11-22", "charge") {
+		fmt.Println(a.Attempt, a.Outcome, a.Class, a.Wait)
+	}
+	// Output:
+	// receipt 17 <nil> 3
+	// receipt 17 <nil> 3
+	// 1 failed network 1ms
+	// 2 failed network 2ms
+	// 3 succeeded  0s
+}
+
+func ExampleScope() {
+	ctx := context.Background()
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close(ctx)
+	err = engine.Run(ctx, "import", func(ctx context.Context) error {
+		for page := range 3 {
+			ctx := durable.Scope(ctx, fmt.Sprint("page-", page))
+			_, err := durable.Step(ctx, "fetch", nil, func(context.Context) (int, error) { return page, nil })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for step := range engine.Steps(ctx, durable.Filter{Run: "import"}) {
+		fmt.Println(step.Step, step.Status)
+	}
+	fmt.Println(err)
+	// Output:
+	// page-0:fetch succeeded
+	// page-1:fetch succeeded
+	// page-2:fetch succeeded
+	// <nil>
+}

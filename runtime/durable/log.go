@@ -1,0 +1,46 @@
+package durable
+
+import (
+	"context"
+	"log/slog"
+)
+
+// levels are the levels of events that are not at level Info.
+var levels = map[EventKind]slog.Level{
+	EventStarted: slog.LevelDebug, EventSucceeded: slog.LevelDebug, EventWaiting: slog.LevelDebug,
+	EventRunFailed: slog.LevelWarn, EventPaused: slog.LevelWarn, EventTimedOut: slog.LevelWarn,
+	EventLost: slog.LevelWarn, EventRefused: slog.LevelWarn, EventAbandoned: slog.LevelWarn, EventChanged: slog.LevelWarn,
+	EventPolicyChanged: slog.LevelWarn,
+	EventExhausted:     slog.LevelError, EventInDoubt: slog.LevelError, EventStoreError: slog.LevelError,
+}
+
+// Log returns a function for [OnEvent] that writes each event to l. Starts and
+// successes of attempts are at level Debug; what somebody may have to look at is
+// at level Warn, what somebody has to look at is at level Error.
+func Log(l *slog.Logger) func(Event) {
+	return func(e Event) {
+		level := levels[e.Kind] // Info is zero
+		attrs := make([]slog.Attr, 0, 8)
+		text := func(key, value string) {
+			if value != "" {
+				attrs = append(attrs, slog.String(key, value))
+			}
+		}
+		text("run", e.Run)
+		text("step", e.Step)
+		if e.Attempt > 0 {
+			attrs = append(attrs, slog.Int("attempt", e.Attempt))
+		}
+		if e.Wait > 0 {
+			attrs = append(attrs, slog.Duration("wait", e.Wait))
+		}
+		text("reason", string(e.Reason))
+		text("class", string(e.Class))
+		text("outcome", string(e.Outcome))
+		text("correlation", e.Correlation)
+		if e.Err != nil {
+			attrs = append(attrs, slog.Any("err", e.Err))
+		}
+		l.LogAttrs(context.Background(), level, e.Kind.String(), attrs...)
+	}
+}

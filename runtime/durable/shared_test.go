@@ -1,0 +1,210 @@
+package durable_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+var errDown = errors.New("connection refused")
+
+// down is a call that fails, and counts.
+func down(calls *int) func(context.Context) (int, error) {
+	return func(context.Context) (int, error) {
+		*calls++
+		return 0, errDown
+	}
+}
+
+func TestSharedBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := durable.NewMemory()
+		s := durable.StepPolicy{
+			Name:    "ping",
+			Policy:  &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}},
+			Breaker: &retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: 10 * time.Second},
+		}
+		calls := 0
+		ping := func(run string, fn func(context.Context) (int, error)) error {
+			e := newEngine(t, store) // another process
+			return e.Run(t.Context(), run, func(ctx context.Context) error {
+				_, err := durable.Call(ctx, &s, durable.ID(), durable.Digest{}, fn)
+				return err
+			})
+		}
+		if err := ping("one", down(&calls)); !errors.Is(err, retry.ErrAttempts) || calls != 3 {
+			t.Fatalf("%d calls, err = %v; want 3 and ErrAttempts", calls, err)
+		}
+		if err := ping("two", down(&calls)); !errors.Is(err, retry.ErrBreakerOpen) || calls != 3 {
+			t.Errorf("%d calls, err = %v; want the open breaker to refuse the call of another engine", calls, err)
+		}
+		time.Sleep(11 * time.Second)
+		if err := ping("three", func(context.Context) (int, error) { return 1, nil }); err != nil {
+			t.Errorf("the probe: %v", err)
+		}
+		if err := ping("four", func(context.Context) (int, error) { return 1, nil }); err != nil {
+			t.Errorf("after the probe: %v", err)
+		}
+	})
+}
+
+// TestOneProbe: of many steps that a half-open breaker could admit, one is
+// executed.
+func TestOneProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		s := durable.StepPolicy{
+			Name: "ping",
+			Policy: &retry.Policy{
+				Name: "ping", RetryOn: []retry.Class{retry.ClassNetwork, retry.ClassBreakerOpen},
+				Schedule: retry.Schedule{MaxAttempts: 100, InitialDelay: 12 * time.Second, Base: 1},
+			},
+			Breaker: &retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 10 * time.Second},
+		}
+		var mu sync.Mutex
+		inside, most, healthy := 0, 0, time.Now().Add(20*time.Second)
+		err := e.Run(t.Context(), "one", func(ctx context.Context) error {
+			var wg sync.WaitGroup
+			errs := make([]error, 50)
+			for i := range errs {
+				wg.Go(func() {
+					_, errs[i] = durable.Call(ctx, &s, durable.ID(i), durable.Digest{}, func(ctx context.Context) (int, error) {
+						mu.Lock()
+						inside++
+						if time.Now().After(healthy.Add(-15*time.Second)) && time.Now().Before(healthy) {
+							most = max(most, inside)
+						}
+						mu.Unlock()
+						time.Sleep(time.Second)
+						mu.Lock()
+						defer mu.Unlock()
+						inside--
+						if time.Now().Before(healthy) {
+							return 0, errDown
+						}
+						return i, nil
+					})
+				})
+			}
+			wg.Wait()
+			return errors.Join(errs...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most != 1 {
+			t.Errorf("%d probes at a time, want 1", most)
+		}
+	})
+}
+
+func TestBudgetOfRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := durable.NewMemory()
+		p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}}
+		run := func(limit int) (calls int, errs []error) {
+			e := newEngine(t, store)
+			_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
+				for _, name := range []string{"a", "b"} {
+					_, err := durable.Step(ctx, name, &p, down(&calls))
+					errs = append(errs, err)
+				}
+				return nil
+			}, durable.Budget(job.BudgetPolicy{Retries: limit, PerUnit: 3}))
+			return calls, errs
+		}
+		calls, errs := run(4)
+		// Three retries of a, which its own limit ends; one of b, then the run has none left.
+		if calls != 4+2 {
+			t.Errorf("%d calls, want 6", calls)
+		}
+		for _, err := range errs {
+			if !errors.Is(err, job.ErrBudget) {
+				t.Errorf("err = %v, want job.ErrBudget", err)
+			}
+		}
+	})
+}
+
+func TestSharedRatioBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := durable.NewMemory()
+		s := durable.StepPolicy{
+			Name:   "ping",
+			Policy: &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}},
+			Budget: &retry.BudgetPolicy{Name: "server", Burst: 5, MinPerSecond: retry.NoRefill, Ratio: 0.5},
+		}
+		calls := 0
+		for i := range 4 { // as many engines
+			e := newEngine(t, store)
+			_ = e.Run(t.Context(), fmt.Sprint(i), func(ctx context.Context) error {
+				_, err := durable.Call(ctx, &s, durable.ID(), durable.Digest{}, down(&calls))
+				if !errors.Is(err, retry.ErrBudget) {
+					t.Errorf("err = %v, want ErrBudget", err)
+				}
+				return nil
+			})
+		}
+		if calls != 4+5 {
+			t.Errorf("%d calls, want 4 and the 5 retries that the budget has", calls)
+		}
+	})
+}
+
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		e := newEngine(t, durable.NewMemory(), durable.OnEvent(durable.Log(l)))
+		p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}}
+		_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
+			for i := range 3 {
+				attempts := 0
+				_, _ = durable.Step(ctx, fmt.Sprint("s", i), &p, func(context.Context) (int, error) {
+					if attempts++; i == 0 && attempts == 2 {
+						return 1, nil
+					}
+					return 0, fmt.Errorf("dial tcp 10.0.0.%d:80: connection refused", i)
+				})
+			}
+			return nil
+		})
+		got, err := e.Stats(t.Context(), durable.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Attempts != 8 || got.Retries != 5 || got.Failures != 7 || got.Waited != 5*time.Second {
+			t.Errorf("got %+v", got)
+		}
+		if got.Success != (durable.Durations{Count: 1, Total: time.Second, Max: time.Second}) {
+			t.Errorf("success %+v", got.Success)
+		}
+		want := []string{"network dial tcp #: connection refused 7 3"}
+		var patterns []string
+		for _, p := range got.Patterns {
+			patterns = append(patterns, fmt.Sprint(p.Class, " ", p.Text, " ", p.Attempts, " ", p.Steps))
+		}
+		if !slices.Equal(patterns, want) {
+			t.Errorf("patterns %q, want %q", patterns, want)
+		}
+		if text := out.String(); strings.Count(text, `msg="step exhausted"`) != 2 {
+			t.Errorf("the log lacks the exhausted steps:\n%s", text)
+		}
+		only, err := e.Stats(t.Context(), durable.Filter{Status: []durable.Status{durable.StatusSucceeded}})
+		if err != nil || only.Attempts != 2 {
+			t.Errorf("the succeeded ones: %+v, %v", only, err)
+		}
+	})
+}
