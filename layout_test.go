@@ -59,14 +59,14 @@ var floors = map[string][]string{
 	"internal/vectors": {},
 	// The file check reads durations; the rules and the generator write them.
 	"policy/duration": {},
-	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/job"},
+	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/durable", "runtime/job"},
 	"schema":          {},
 	// The file check and the formatter share the nodes and their places in the
 	// text, which nobody else needs.
 	"policy/internal/syntax": {},
 	"policy": {
 		"internal/diagnostic", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime",
-		"runtime/job", "schema",
+		"runtime/durable", "runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
 	"policy/format":     {"policy", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime"},

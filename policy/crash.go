@@ -9,6 +9,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/rules"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // crashes writes what is recorded of a durable call, and what a crash at each
@@ -26,7 +27,7 @@ func (p *Policy) crashes(w io.Writer) {
 		{"after the call, before its end is recorded", again},
 		{"after the end is recorded", "the recorded result or error, without a call; or the wait"},
 	}
-	if p.Durable.Record == rules.RecordFailures {
+	if p.Durable.Record == durable.RecordFailures {
 		recorded[0][0] = "before a retry"
 		recorded = slices.Insert(recorded, 0,
 			[2]string{"a first success", "nothing: the call is made again whenever its run is"})
@@ -64,11 +65,11 @@ func (p *Policy) lost() string {
 		retried = "the step is exhausted"
 	}
 	switch p.Durable.OnLost {
-	case rules.OnLostFail:
+	case durable.OnLostFail:
 		return "the step is exhausted"
-	case rules.OnLostPause:
+	case durable.OnLostPause:
 		return "the run is paused until somebody resolves the step"
-	case rules.OnLostRetry:
+	case durable.OnLostRetry:
 		return retried
 	}
 	return retried + "; the run is paused if the binding is not idempotent"
@@ -89,11 +90,11 @@ func (p *Policy) overdue() string {
 func (p *Policy) exhausted() string {
 	const again = "the call returns its error in every execution of the run, until the step is requeued"
 	switch p.OnExhausted {
-	case rules.ExhaustedEscalate:
+	case durable.ExhaustedEscalate:
 		return again + "; the error is retry.ErrEscalated"
-	case rules.ExhaustedDeadLetter:
+	case durable.ExhaustedDeadLetter:
 		return again + "; the step is a dead letter"
-	case rules.ExhaustedPause:
+	case durable.ExhaustedPause:
 		return "the run is paused until somebody resolves or requeues the step"
 	}
 	return again
@@ -115,7 +116,7 @@ func (f *File) ExplainSteps(w io.Writer, p *Policy) {
 		if len(s.Formerly) > 0 {
 			id += "; formerly " + strings.Join(texts(s.Formerly), ", ")
 		}
-		fmt.Fprintf(lines, "  %s\t%s\ta lost attempt: %s\n", s.Name.Name, id, p.Durable.OnLost.For(i))
+		fmt.Fprintf(lines, "  %s\t%s\ta lost attempt: %s\n", s.Name.Name, id, p.Durable.Lost(i))
 	}
 	for i := range f.Bindings {
 		b := &f.Bindings[i]

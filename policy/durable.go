@@ -8,6 +8,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // A Step is the durable step that a call of a bound symbol is, with every
@@ -58,7 +59,7 @@ var durableKeys = []string{"record", "on_lost", "lost_max", "result", "park_afte
 
 // durable reads true, false, or a map of settings. False is nil.
 func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
-	set := &rules.Durable{LostMax: rules.DefaultLostMax, Result: "json"}
+	set := &rules.Durable{LostMax: durable.DefaultLostMax, Result: "json"}
 	switch e.Value.Value {
 	case true:
 		return set, true
@@ -72,11 +73,11 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	}
 	before := d.errors()
 	d.unknownKeys(n, "", durableKeys...)
-	set.Record = one(d, n, word(d, rules.RecordAttempts, rules.RecordFailures), "record").value
-	set.OnLost = one(d, n, word(d, rules.OnLostRetry, rules.OnLostFail, rules.OnLostPause), "on_lost").value
+	set.Record = one(d, n, word(d, durable.RecordAttempts, durable.RecordFailures), "record").value
+	set.OnLost = one(d, n, word(d, durable.OnLostRetry, durable.OnLostFail, durable.OnLostPause), "on_lost").value
 	if lost := one(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
 		set.LostMax = lost.value
-		if !set.OnLost.MayRetry() {
+		if !set.Repeats() {
 			d.problem(n.Get("lost_max").At, "P109",
 				"lost_max is not read with on_lost: %s: remove it, or write on_lost: retry", set.OnLost)
 		}
@@ -110,8 +111,8 @@ func oneOf(words []string) string {
 }
 
 // changed reads what follows other arguments.
-func (d decoder) changed(e *syntax.Entry) (rules.OnChanged, bool) {
-	return word(d, rules.ChangedFail, rules.ChangedReport)(e)
+func (d decoder) changed(e *syntax.Entry) (durable.OnChanged, bool) {
+	return word(d, durable.ChangedFail, durable.ChangedReport)(e)
 }
 
 // spread reads a duration above zero, or none.

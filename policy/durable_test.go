@@ -11,6 +11,7 @@ import (
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // TestDurable: the settings of a durable policy are resolved with every default,
@@ -37,26 +38,26 @@ bind:
 	}
 	type want struct {
 		durable     *rules.Durable
-		onExhausted rules.OnExhausted
-		onChanged   rules.OnChanged
+		onExhausted durable.OnExhausted
+		onChanged   durable.OnChanged
 	}
 	byDefault := rules.Durable{LostMax: 3, Result: "json"}
 	parks := byDefault
 	parks.ParkAfter = 5 * time.Minute
 	full := rules.Durable{
-		Record: rules.RecordFailures, OnLost: rules.OnLostRetry, LostMax: 7, Result: "json",
+		Record: durable.RecordFailures, OnLost: durable.OnLostRetry, LostMax: 7, Result: "json",
 		ParkAfter: time.Minute, ResumeSpread: 10 * time.Second,
 	}
 	fails := byDefault
-	fails.OnLost, fails.ResumeSpread = rules.OnLostFail, retry.None
+	fails.OnLost, fails.ResumeSpread = durable.OnLostFail, retry.None
 	wants := map[string]want{
-		"inherits": {&parks, rules.ExhaustedPause, rules.ChangedReport},
-		"simple":   {&byDefault, rules.ExhaustedDeadLetter, rules.ChangedFail},
-		"empty":    {&byDefault, rules.ExhaustedEscalate, rules.ChangedReport},
-		"full":     {&full, rules.ExhaustedPause, rules.ChangedReport},
-		"replaces": {&fails, rules.ExhaustedFail, rules.ChangedReport},
-		"plain":    {nil, rules.ExhaustedFail, rules.ChangedFail},
-		"resets":   {nil, rules.ExhaustedFail, rules.ChangedFail},
+		"inherits": {&parks, durable.ExhaustedPause, durable.ChangedReport},
+		"simple":   {&byDefault, durable.ExhaustedDeadLetter, durable.ChangedFail},
+		"empty":    {&byDefault, durable.ExhaustedEscalate, durable.ChangedReport},
+		"full":     {&full, durable.ExhaustedPause, durable.ChangedReport},
+		"replaces": {&fails, durable.ExhaustedFail, durable.ChangedReport},
+		"plain":    {nil, durable.ExhaustedFail, durable.ChangedFail},
+		"resets":   {nil, durable.ExhaustedFail, durable.ChangedFail},
 	}
 	for _, p := range file.Policies {
 		got := want{p.Durable, p.OnExhausted, p.OnChanged}
@@ -72,18 +73,19 @@ bind:
 // TestOnLost: without a word, what follows a lost attempt depends on the binding.
 func TestOnLost(t *testing.T) {
 	for _, tt := range []struct {
-		written    rules.OnLost
+		written    durable.OnLost
 		idempotent rules.Idempotency
-		want       rules.OnLost
+		want       durable.OnLost
 	}{
-		{rules.OnLostDefault, rules.Unknown, rules.OnLostPause},
-		{rules.OnLostDefault, rules.NotIdempotent, rules.OnLostPause},
-		{rules.OnLostDefault, rules.Idempotent, rules.OnLostRetry},
-		{rules.OnLostDefault, rules.IdempotentByKey, rules.OnLostRetry},
-		{rules.OnLostFail, rules.Idempotent, rules.OnLostFail},
-		{rules.OnLostRetry, rules.Unknown, rules.OnLostRetry},
+		{durable.OnLostDefault, rules.Unknown, durable.OnLostPause},
+		{durable.OnLostDefault, rules.NotIdempotent, durable.OnLostPause},
+		{durable.OnLostDefault, rules.Idempotent, durable.OnLostRetry},
+		{durable.OnLostDefault, rules.IdempotentByKey, durable.OnLostRetry},
+		{durable.OnLostFail, rules.Idempotent, durable.OnLostFail},
+		{durable.OnLostRetry, rules.Unknown, durable.OnLostRetry},
 	} {
-		if got := tt.written.For(tt.idempotent); got != tt.want {
+		d := rules.Durable{OnLost: tt.written}
+		if got := d.Lost(tt.idempotent); got != tt.want {
 			t.Errorf("%v of %v: got %v, want %v", tt.written, tt.idempotent, got, tt.want)
 		}
 	}

@@ -193,7 +193,7 @@ func (p *Policy) downtime(w io.Writer) {
 
 // repeats returns how many attempts may follow lost ones, besides max_attempts.
 func (p *Policy) repeats() int {
-	if p.Durable != nil && p.Durable.OnLost.MayRetry() {
+	if p.Durable != nil && p.Durable.Repeats() {
 		return p.Durable.LostMax - 1
 	}
 	return 0

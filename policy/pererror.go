@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/retrygen/retrygen/policy/internal/syntax"
-	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // A classSchedule is the entry of per_error for one class.
@@ -41,7 +41,7 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 
 // classExhausted reports an on_exhausted that is for whole policies.
 func (d decoder) classExhausted(w written) {
-	if v, _ := w.value.(rules.OnExhausted); v >= rules.ExhaustedDeadLetter {
+	if v, _ := w.value.(durable.OnExhausted); v >= durable.ExhaustedDeadLetter {
 		d.problem(w.at, "P102", "on_exhausted under per_error is fail or escalate: write %s under the policy", v)
 	}
 }

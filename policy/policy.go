@@ -14,6 +14,7 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // A File is a policy file without errors, resolved. Order is the file's.
@@ -45,8 +46,8 @@ type Policy struct {
 	Breaker     string              // "": none
 	Budget      string              // "": none
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
-	OnExhausted rules.OnExhausted
-	OnChanged   rules.OnChanged
+	OnExhausted durable.OnExhausted
+	OnChanged   durable.OnChanged
 	Broken      bool // a setting of it, or one that it inherits, has a problem
 	retry.Policy
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // settings are what one map under policies, per_error or defaults contains.
@@ -317,13 +318,14 @@ func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 }
 
 // exhausted reads on_exhausted, and on_failure, which is Prodigy's.
-func (d decoder) exhausted(e *syntax.Entry) (rules.OnExhausted, bool) {
+func (d decoder) exhausted(e *syntax.Entry) (durable.OnExhausted, bool) {
 	v, _ := e.Value.Value.(string)
 	switch {
 	case e.Key == "on_exhausted":
-		return word(d, rules.ExhaustedFail, rules.ExhaustedEscalate, rules.ExhaustedDeadLetter, rules.ExhaustedPause)(e)
+		return word(d, durable.ExhaustedFail, durable.ExhaustedEscalate, durable.ExhaustedDeadLetter,
+			durable.ExhaustedPause)(e)
 	case v == "stop":
-		return rules.ExhaustedFail, true
+		return durable.ExhaustedFail, true
 	case v == "continue" || e.Value.Get("fallback") != nil:
 		d.problem(e.Value.Span, "P102",
 			"on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: "+
@@ -335,8 +337,8 @@ func (d decoder) exhausted(e *syntax.Entry) (rules.OnExhausted, bool) {
 	return 0, false
 }
 
-func (p *Policy) setExhausted(v rules.OnExhausted) {
-	p.OnExhausted, p.Escalate = v, v == rules.ExhaustedEscalate
+func (p *Policy) setExhausted(v durable.OnExhausted) {
+	p.OnExhausted, p.Escalate = v, v == durable.ExhaustedEscalate
 }
 
 func (d decoder) scope(e *syntax.Entry) (string, bool) { return d.reference("scopes", "a scope")(e) }

@@ -9,6 +9,7 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // A setting is one row of the table of settings: one field of a policy, and all
@@ -180,18 +181,18 @@ var table = []setting{
 	},
 	{
 		key: "record", within: "durable",
-		kind:   shown(func(p *Policy) *rules.Recording { return &p.Durable.Record }, rules.Recording.String),
+		kind:   shown(func(p *Policy) *durable.Recording { return &p.Durable.Record }, durable.Recording.String),
 		hidden: transient,
 	},
 	{
 		key: "on_lost", within: "durable",
-		kind:   shown(func(p *Policy) *rules.OnLost { return &p.Durable.OnLost }, rules.OnLost.String),
+		kind:   shown(func(p *Policy) *durable.OnLost { return &p.Durable.OnLost }, durable.OnLost.String),
 		hidden: transient,
 	},
 	{
 		key: "lost_max", within: "durable",
 		kind:   shown(func(p *Policy) *int { return &p.Durable.LostMax }, strconv.Itoa),
-		hidden: func(p *Policy) bool { return transient(p) || !p.Durable.OnLost.MayRetry() },
+		hidden: func(p *Policy) bool { return transient(p) || !p.Durable.Repeats() },
 	},
 	{
 		key: "result", within: "durable",
@@ -210,15 +211,15 @@ var table = []setting{
 	},
 	{
 		key: "on_changed",
-		kind: field(decoder.changed, func(p *Policy) *rules.OnChanged { return &p.OnChanged },
-			rules.OnChanged.String),
+		kind: field(decoder.changed, func(p *Policy) *durable.OnChanged { return &p.OnChanged },
+			durable.OnChanged.String),
 		hidden: transient,
 	},
 	{
 		key: "on_exhausted", older: "on_failure", words: map[string]string{"stop": "fail"}, perError: true,
 		kind: fields(decoder.exhausted, (*Policy).setExhausted,
 			func(p *Policy) string { return p.OnExhausted.String() }),
-		hidden: func(p *Policy) bool { return p.OnExhausted == rules.ExhaustedFail },
+		hidden: func(p *Policy) bool { return p.OnExhausted == durable.ExhaustedFail },
 	},
 }
 

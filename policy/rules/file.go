@@ -7,6 +7,7 @@ import (
 
 	"github.com/retrygen/retrygen/policy/duration"
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -64,8 +65,8 @@ type Policy struct {
 	Breaker, Budget string
 	Extends         string   // the policy that it extends, or ""
 	Durable         *Durable // nil: its calls are not durable
-	OnExhausted     OnExhausted
-	OnChanged       OnChanged
+	OnExhausted     durable.OnExhausted
+	OnChanged       durable.OnChanged
 	Written         func(Field) bool // in the policy itself, not inherited
 }
 

@@ -1,6 +1,10 @@
 package rules
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
 
 // ofSteps lists the rules about durable policies.
 var ofSteps = []Rule{
@@ -197,10 +201,10 @@ func lostAndRepeated(f *File, report report) {
 			continue
 		}
 		switch {
-		case p.Durable.OnLost == OnLostRetry:
+		case p.Durable.OnLost == durable.OnLostRetry:
 			report(Error, b.at("idempotent"), "policy %s repeats lost attempts, but %s is not known to be idempotent: "+
 				"write idempotent: key, or on_lost: pause", p.Name, b.name())
-		case p.Durable.Record == RecordFailures:
+		case p.Durable.Record == durable.RecordFailures:
 			report(Error, b.at("idempotent"), "policy %s records only failures, so a crash repeats %s, which is not known "+
 				"to be idempotent: write idempotent: key, or record: attempts", p.Name, b.name())
 		}
@@ -293,11 +297,11 @@ func needsDurable(f *File, report report) {
 			continue
 		}
 		at := func(field Field) Place { return Place{"policies", p.Name, field} }
-		if p.OnExhausted == ExhaustedDeadLetter || p.OnExhausted == ExhaustedPause {
+		if p.OnExhausted == durable.ExhaustedDeadLetter || p.OnExhausted == durable.ExhaustedPause {
 			report(Error, at("on_exhausted"),
 				"on_exhausted: %s needs a durable policy: %s, or on_exhausted: escalate", p.OnExhausted, fix)
 		}
-		if p.OnChanged != ChangedFail {
+		if p.OnChanged != durable.ChangedFail {
 			report(Error, at("on_changed"), "on_changed needs a durable policy: %s, or remove it", fix)
 		}
 		if p.Breaker != "" && slices.Contains(f.StoredBreakers, p.Breaker) {
@@ -309,14 +313,14 @@ func needsDurable(f *File, report report) {
 				"budget %s is in a store, which only durable calls have: %s, or shared: process", p.Budget, fix)
 		}
 	}
-	durable := map[string]bool{} // symbols with a durable policy, for some method at least
+	has := map[string]bool{} // symbols with a durable policy, for some method at least
 	for _, b := range f.Bindings {
 		if f.durable(b.Policy) != nil {
-			durable[b.Symbol] = true
+			has[b.Symbol] = true
 		}
 	}
 	for _, b := range f.Bindings {
-		if b.Method == "" && durable[b.Symbol] || b.Method != "" && f.durable(b.Policy) != nil {
+		if b.Method == "" && has[b.Symbol] || b.Method != "" && f.durable(b.Policy) != nil {
 			continue
 		}
 		for _, field := range b.Written {

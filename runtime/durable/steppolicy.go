@@ -30,7 +30,7 @@ type StepPolicy struct {
 	// OnLost decides about an attempt that may have taken effect.
 	OnLost OnLost
 	// LostMax is the number of such attempts after which the step is exhausted.
-	// Zero means 3.
+	// Zero means [DefaultLostMax].
 	LostMax int
 	// ParkAfter is the longest wait with a process: the run of a longer one is
 	// parked. Zero means that only the deadline of the context parks a run.
@@ -70,6 +70,9 @@ const (
 	RecordFailures
 )
 
+// String returns the word of policy files.
+func (r Recording) String() string { return [...]string{"attempts", "failures"}[min(r, RecordFailures)] }
+
 // An OnLost is what follows an attempt that may have taken effect: its process
 // died, or its context was canceled during the call.
 type OnLost uint8
@@ -81,6 +84,11 @@ const (
 	OnLostPause                 // the run is paused until somebody calls Engine.Resolve
 )
 
+// String returns the word of policy files, which have none for the default.
+func (o OnLost) String() string {
+	return [...]string{"by idempotency", "retry", "fail", "pause"}[min(o, OnLostPause)]
+}
+
 // An OnExhausted is what becomes of a step that is not retried further.
 type OnExhausted uint8
 
@@ -91,6 +99,11 @@ const (
 	ExhaustedPause                         // the run is paused
 )
 
+// String returns the word of policy files.
+func (o OnExhausted) String() string {
+	return [...]string{"fail", "escalate", "dead_letter", "pause"}[min(o, ExhaustedPause)]
+}
+
 // An OnChanged is what follows a call of a recorded step with other arguments.
 type OnChanged uint8
 
@@ -99,16 +112,19 @@ const (
 	ChangedReport                  // the step is used; EventChanged reports it
 )
 
-// defaultLostMax is the default of StepPolicy.LostMax: a third crash in the same
+// String returns the word of policy files.
+func (o OnChanged) String() string { return [...]string{"fail", "report"}[min(o, ChangedReport)] }
+
+// DefaultLostMax is the default of StepPolicy.LostMax: a third crash in the same
 // call is hardly a coincidence.
-const defaultLostMax = 3
+const DefaultLostMax = 3
 
 // maxSpread is the greatest default of StepPolicy.ResumeSpread.
 const maxSpread = 30 * time.Second
 
 func (s *StepPolicy) lostMax() int {
 	if s.LostMax <= 0 {
-		return defaultLostMax
+		return DefaultLostMax
 	}
 	return s.LostMax
 }

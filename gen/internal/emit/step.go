@@ -73,7 +73,7 @@ func (f *File) hasStep(is func(*Use) bool) bool {
 func (f *File) HasSteps() bool { return f.hasStep(func(*Use) bool { return true }) }
 
 // onLost returns what follows a lost attempt of a durable step.
-func (u *Use) onLost() rules.OnLost { return u.Durable.OnLost.For(u.Step.Idempotent) }
+func (u *Use) onLost() durable.OnLost { return u.Durable.Lost(u.Step.Idempotent) }
 
 // NamesErrors reports whether recorded errors may match errors that the file
 // names.
@@ -131,7 +131,7 @@ func (p printer) steps(out *jen.File, w Wrapper) {
 // step emits the fields of a step.
 func (p printer) step(use *Use) []jen.Code {
 	d, onLost, lostMax := use.Durable, use.onLost(), 0
-	if onLost == rules.OnLostRetry {
+	if onLost == durable.OnLostRetry {
 		lostMax = d.LostMax
 	}
 	in := given{
@@ -150,14 +150,14 @@ func (p printer) step(use *Use) []jen.Code {
 	return fieldsOf(reflect.ValueOf(durable.StepPolicy{
 		Name:         use.Step.Name,
 		Formerly:     use.Step.Formerly,
-		Record:       durable.Recording(d.Record),
+		Record:       d.Record,
 		Idempotent:   use.Step.Idempotent.Repeatable(),
-		OnLost:       durable.OnLost(onLost),
+		OnLost:       onLost,
 		LostMax:      lostMax,
 		ParkAfter:    d.ParkAfter,
 		ResumeSpread: d.ResumeSpread,
-		OnExhausted:  durable.OnExhausted(use.OnExhausted),
-		OnChanged:    durable.OnChanged(use.OnChanged),
+		OnExhausted:  use.OnExhausted,
+		OnChanged:    use.OnChanged,
 	}), in)
 }
 
@@ -359,23 +359,23 @@ func (b body) rewindStep() (code []jen.Code) {
 // stepWords says what is not the same for all durable steps.
 func stepWords(use *Use) string {
 	var parts []string
-	if use.Durable.Record == rules.RecordFailures {
+	if use.Durable.Record == durable.RecordFailures {
 		parts = append(parts, "nothing is recorded before an attempt fails")
 	}
 	switch use.onLost() {
-	case rules.OnLostRetry:
+	case durable.OnLostRetry:
 		parts = append(parts, "a lost attempt is repeated, until "+strconv.Itoa(use.Durable.LostMax)+" are lost")
-	case rules.OnLostFail:
+	case durable.OnLostFail:
 		parts = append(parts, "it fails if an attempt is lost")
-	case rules.OnLostPause:
+	case durable.OnLostPause:
 		parts = append(parts, "if an attempt is lost, its run is paused")
 	}
 	switch use.OnExhausted {
-	case rules.ExhaustedEscalate:
+	case durable.ExhaustedEscalate:
 		parts = append(parts, "exhausted, it is escalated")
-	case rules.ExhaustedDeadLetter:
+	case durable.ExhaustedDeadLetter:
 		parts = append(parts, "exhausted, it is kept as a dead letter")
-	case rules.ExhaustedPause:
+	case durable.ExhaustedPause:
 		parts = append(parts, "exhausted, it pauses its run")
 	}
 	return strings.Join(parts, "; ")
@@ -399,7 +399,7 @@ func stepDoc(fn bind.Func, use *Use, l locals) string {
 			names = append(names, l.params[i])
 		}
 		what := "the call returns durable.ErrChanged"
-		if use.OnChanged == rules.ChangedReport {
+		if use.OnChanged == durable.ChangedReport {
 			what = "that is reported"
 		}
 		doc += " If it was recorded with another " + join(names, " or ") + ", " + what + "."
