@@ -285,7 +285,7 @@ func (c *Call) sample(s Sample) {
 // stop returns the error for the caller.
 func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	c.state.Waited -= v.Wait // it was not waited
-	if f.Refused || f.Lost {
+	if f.Err == nil || f.Refused {
 		f = c.lastFailure(f, v)
 	}
 	if v.Reason == ErrBreakerOpen && c.breaker != nil {
@@ -308,8 +308,8 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	}
 }
 
-// lastFailure returns what to report in place of a refusal or a loss, which must
-// not hide the error of the last attempt.
+// lastFailure returns what to report in place of a refusal, a loss or no failure,
+// which must not hide the error of the last attempt.
 func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
 	last := &Failure{Err: c.last, Refused: f.Refused, Lost: f.Lost, policy: c.policy}
 	if c.last == nil && c.state.Refusals > 0 {
@@ -336,7 +336,7 @@ func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
 // first attempt, which is then returned unchanged.
 func (c *Call) undecided(f *Failure, v *Verdict) bool {
 	switch {
-	case f.Refused || f.Lost || c.state.tries()+c.state.Lost > 1:
+	case f.Err == nil || f.Refused || f.Lost || c.state.tries()+c.state.Lost > 1:
 		return false
 	case v.Ended:
 		// An error that does not show that the context has ended needs the
