@@ -383,26 +383,28 @@ func stepWords(use *Use) string {
 
 // stepDoc describes a durable step in the comment of its wrapper.
 func stepDoc(fn bind.Func, use *Use, l locals) string {
-	_, compared, ignored := use.arguments(fn, l.params)
+	id, compared, ignored := use.arguments(fn, l.params)
+	names := func(indices []int) (list []string) {
+		for _, i := range indices {
+			list = append(list, l.params[i])
+		}
+		return list
+	}
 	run := "its context"
 	if fn.Ctx >= 0 {
 		run = l.params[fn.Ctx]
 	}
 	doc := "It is the durable step " + use.Step.Name + " of the run in " + run
-	if len(use.Step.ID) > 0 {
-		doc += ", one for each " + join(use.Step.ID, " and ")
+	if len(id) > 0 {
+		doc += ", one for each " + join(names(id), " and ")
 	}
 	doc += "."
 	if len(compared) > 0 {
-		var names []string
-		for _, i := range compared {
-			names = append(names, l.params[i])
-		}
 		what := "the call returns durable.ErrChanged"
 		if use.OnChanged == durable.ChangedReport {
 			what = "that is reported"
 		}
-		doc += " If it was recorded with another " + join(names, " or ") + ", " + what + "."
+		doc += " If it was recorded with another " + join(names(compared), " or ") + ", " + what + "."
 	}
 	if len(ignored) > 0 {
 		doc += " Other values of " + join(ignored, " or ") + " are not noticed."
