@@ -22,8 +22,9 @@ func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Ste
 		step.ID = append(step.ID, id.Name)
 		r.identifies(id, target, s)
 	}
-	r.named(s)
-	r.claim(s.pos, step.Var, "the durable step of "+s.symbol, "rename one of the two")
+	if r.named(s) {
+		r.claim(s.pos, step.Var, "the durable step of "+s.symbol, "rename one of the two")
+	}
 	switch {
 	case s.fn.CtxType != "":
 		r.problem(s.pos, "P906",
@@ -58,6 +59,7 @@ func (r *resolver) recorded(s served) {
 		if why := result.NoRecord(); why != "" {
 			r.problem(s.pos, "P916", "%s returns %s, which %s: return what JSON writes and reads back",
 				s.symbol, result.Plain(), why)
+			return
 		}
 	}
 }
@@ -92,15 +94,16 @@ type namedStep struct {
 	pos    policy.Pos // of the name in the policy file
 }
 
-// named reports a name that two steps have: one of a method of a bound type, of
-// which the policy file alone does not show the methods.
-func (r *resolver) named(s served) {
+// named takes the names of a step, and reports whether no other has them. The
+// policy file alone does not show those of the methods of a bound type.
+func (r *resolver) named(s served) bool {
 	for _, name := range append([]policy.Symbol{s.step.Name}, s.step.Formerly...) {
 		if other := r.steps[name.Name]; other != nil {
 			r.problem(name.Pos, "P918", "%s is a name of the durable step of %s, too: give each step names of its own",
 				name.Name, other.symbol)
-			return
+			return false
 		}
 		r.steps[name.Name] = &namedStep{s.symbol, name.Pos}
 	}
+	return true
 }
