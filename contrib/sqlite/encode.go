@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,13 +23,6 @@ func toNanos(t time.Time) (any, error) {
 		return nil, fmt.Errorf("the time %v is not between 1678 and 2262: use a time in this range", t)
 	}
 	return n, nil
-}
-
-func fromNanos(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.Unix(0, n.Int64).UTC()
 }
 
 // orNull returns NULL for an empty string, which partial indexes leave out.

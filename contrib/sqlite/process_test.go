@@ -24,14 +24,14 @@ func TestMain(m *testing.M) {
 
 // A process is this program as the child of a test.
 type process struct {
-	t     *testing.T
+	t     testing.TB
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	lines *bufio.Scanner
 }
 
 // start starts a child, which is killed when the test ends.
-func start(t *testing.T, child string, args ...string) *process {
+func start(t testing.TB, child string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "SQLITE_CHILD="+child)

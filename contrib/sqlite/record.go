@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 const (
-	columns = `kind, space, run, id, version, status, owner, fence, handler, due, attention, bucket, body`
+	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body`
 
 	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
-	putSQL = `INSERT INTO retry_record (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, owner = excluded.owner,
 	fence = excluded.fence, handler = excluded.handler, due = excluded.due, attention = excluded.attention,
 	bucket = excluded.bucket, body = excluded.body`
@@ -29,23 +30,104 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 WHERE kind = ? AND space = ? AND run = ? AND id = ? AND (attempt, part) > (?, ?) ORDER BY attempt, part LIMIT ?`
 )
 
-// scanRecord reads a row of columns.
-func scanRecord(rows *sql.Rows) (r durable.Record, err error) {
-	var owner sql.NullString
-	var due, bucket sql.NullInt64
-	err = rows.Scan(&r.Key.Kind, &r.Key.Space, &r.Key.Run, &r.Key.ID, &r.Version, &r.Status,
-		&owner, &r.Fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body)
-	r.Owner, r.Due, r.Bucket = owner.String, fromNanos(due), fromNanos(bucket)
-	return r, err
+// A row is the memory for one row of a result at a time. Its values are converted
+// here, because the conversions of database/sql take as long as reading a row.
+type row struct {
+	values [11]any
+	into   [11]any // pointers to values
+	err    error
+}
+
+func newRow() *row {
+	r := &row{}
+	for i := range r.values {
+		r.into[i] = &r.values[i]
+	}
+	return r
+}
+
+// record reads a row of columns. The kind and the space are those of key.
+func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
+	if err := rows.Scan(r.into[:]...); err != nil {
+		return durable.Record{}, err
+	}
+	key.Run, key.ID = r.text(0), r.text(1)
+	record := durable.Record{
+		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)),
+		Owner: r.text(4), Fence: uint64(r.integer(5)), Handler: r.text(6), Due: r.time(7),
+		Attention: r.integer(8) != 0, Bucket: r.time(9), Body: r.bytes(10),
+	}
+	return record, r.err
+}
+
+// entry reads a row of the history of a step.
+func (r *row) entry(rows *sql.Rows, step durable.Key) (durable.Entry, error) {
+	if err := rows.Scan(r.into[:6]...); err != nil {
+		return durable.Entry{}, err
+	}
+	entry := durable.Entry{
+		Step: step, Attempt: int(r.integer(0)), Part: int(r.integer(1)), At: r.time(2), Bucket: r.time(3), Body: r.bytes(4),
+	}
+	if r.values[5] != nil {
+		entry.Result = r.bytes(5)
+	}
+	return entry, r.err
+}
+
+// text returns a column, "" for NULL.
+func (r *row) text(i int) string {
+	switch v := r.values[i].(type) {
+	case string:
+		return v
+	case nil:
+		return ""
+	}
+	r.mismatch(i)
+	return ""
+}
+
+// bytes returns a column that holds text or a BLOB.
+func (r *row) bytes(i int) []byte {
+	switch v := r.values[i].(type) {
+	case string:
+		return []byte(v)
+	case []byte: // which database/sql has copied
+		return v
+	}
+	r.mismatch(i)
+	return nil
+}
+
+func (r *row) integer(i int) int64 {
+	v, ok := r.values[i].(int64)
+	if !ok {
+		r.mismatch(i)
+	}
+	return v
+}
+
+// time returns a column, the zero time for NULL.
+func (r *row) time(i int) time.Time {
+	if r.values[i] == nil {
+		return time.Time{}
+	}
+	return time.Unix(0, r.integer(i)).UTC()
+}
+
+// mismatch notes that somebody else has changed a column.
+func (r *row) mismatch(i int) {
+	if r.err == nil {
+		r.err = &formatError{fmt.Sprintf("column %d of a row has the type %T: restore a backup", i+1, r.values[i])}
+	}
 }
 
 // get returns the records of keys, in their order.
 func (c *session) get(keys []durable.Key) ([]durable.Record, error) {
-	records := make([]durable.Record, len(keys))
+	records, row := make([]durable.Record, len(keys)), newRow()
 	for i, key := range keys {
 		records[i].Key = key
 		err := c.query(func(rows *sql.Rows) (err error) {
-			records[i], err = scanRecord(rows)
+			records[i], err = row.record(rows, key)
 			return err
 		}, getSQL, key.Kind, key.Space, key.Run, key.ID)
 		if err != nil {
@@ -108,8 +190,9 @@ func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error
 	}
 	limit := pageSize(q.Limit)
 	var records []durable.Record
+	row, key := newRow(), durable.Key{Kind: q.Kind, Space: q.Space}
 	err = c.query(func(rows *sql.Rows) error {
-		r, err := scanRecord(rows)
+		r, err := row.record(rows, key)
 		records = append(records, r)
 		return err
 	}, text, append(args, limit+1)...)
@@ -129,11 +212,9 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 		}
 	}
 	var entries []durable.Entry
+	row := newRow()
 	err := c.query(func(rows *sql.Rows) error {
-		e := durable.Entry{Step: step}
-		var at, bucket sql.NullInt64
-		err := rows.Scan(&e.Attempt, &e.Part, &at, &bucket, &e.Body, &e.Result)
-		e.At, e.Bucket = fromNanos(at), fromNanos(bucket)
+		e, err := row.entry(rows, step)
 		entries = append(entries, e)
 		return err
 	}, historySQL, step.Kind, step.Space, step.Run, step.ID, attempt, part, durable.MaxPage+1)
