@@ -39,11 +39,11 @@ type next struct {
 }
 
 // emit reports what a transaction has done, now that it is committed.
-func (x *execution) emit(n *next) {
+func (x *execution) emit(c *stepCall, n *next) {
 	if n.event.Kind == 0 {
 		return
 	}
-	n.event.Run, n.event.Step, n.event.Fence = x.id, n.record.Key.ID, x.fence
+	n.event.Run, n.event.Step, n.event.Name, n.event.Fence = x.id, c.key.ID, c.policy.Name, x.fence
 	x.e.event(n.event)
 	n.event = Event{}
 }
@@ -326,7 +326,7 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 		})
 		switch {
 		case err == nil && n.kind == nextFenced:
-			x.emit(&n)
+			x.emit(c, &n)
 			x.halt(ErrFenced)
 			return n, ErrFenced
 		case err == nil || !isStoreError(err):

@@ -64,6 +64,7 @@ type Event struct {
 	Kind  EventKind
 	Run   string
 	Step  string // its id, or "" for an event of the run
+	Name  string // of the step, without the values that identify its calls
 	Fence uint64 // of the execution
 
 	Attempt     int           // its number, from 1

@@ -189,7 +189,7 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err 
 func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 	next, err := x.begin(ctx, c)
 	for err == nil {
-		x.emit(&next)
+		x.emit(c, &next)
 		switch next.kind {
 		case nextFinished:
 			return x.answer(ctx, c, next.record)

@@ -1,0 +1,72 @@
+package promretry
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+const wantDurable = `
+# HELP retry_durable_attempts_total Attempts whose start was recorded.
+# TYPE retry_durable_attempts_total counter
+retry_durable_attempts_total{step="ping"} 5
+# HELP retry_durable_exhausted_total Steps that are not retried further, by reason.
+# TYPE retry_durable_exhausted_total counter
+retry_durable_exhausted_total{reason="attempts exhausted",step="ping"} 1
+# HELP retry_durable_failures_total Attempts that failed, by class.
+# TYPE retry_durable_failures_total counter
+retry_durable_failures_total{class="network",step="ping"} 4
+# HELP retry_durable_retries_total Attempts that were not the first of their step.
+# TYPE retry_durable_retries_total counter
+retry_durable_retries_total{step="ping"} 3
+# HELP retry_durable_wait_seconds_total Waits before attempts, in seconds.
+# TYPE retry_durable_wait_seconds_total counter
+retry_durable_wait_seconds_total{step="ping"} 4
+`
+
+func TestDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewDurable()
+		engine, err := durable.New(durable.NewMemory(), durable.OnEvent(m.Observe))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer engine.Close(t.Context())
+		s := durable.StepPolicy{Name: "ping", Policy: &retry.Policy{
+			Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second},
+		}}
+		err = engine.Run(t.Context(), "one", func(ctx context.Context) error {
+			for order, failures := range map[string]int{"a": 1, "b": 3} {
+				attempts := 0
+				_, _ = durable.Call(ctx, &s, durable.ID(order), durable.Arguments(), func(context.Context) (int, error) {
+					if attempts++; attempts <= failures {
+						return 0, errors.New("connection refused")
+					}
+					return attempts, nil
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{
+			"retry_durable_attempts_total", "retry_durable_retries_total", "retry_durable_failures_total",
+			"retry_durable_exhausted_total", "retry_durable_wait_seconds_total",
+		}
+		if err := testutil.CollectAndCompare(m, strings.NewReader(wantDurable), names...); err != nil {
+			t.Error(err)
+		}
+		if n := testutil.CollectAndCount(m, "retry_durable_success_seconds"); n != 1 {
+			t.Errorf("%d histograms of successes, want 1", n)
+		}
+	})
+}
