@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // A node is a value of a JSON text. It keeps its place, for messages.
@@ -20,6 +21,7 @@ type node struct {
 	text    string  // of a string or a number
 	members []*node // of an object or an array
 	free    bool    // its keys are data, as those of a map
+	read    bool    // what it says is known: see object
 }
 
 // parse returns the tree of a JSON text. Errors are about syntax, or about keys
@@ -61,17 +63,16 @@ func (p *parser) value(parent *node) *node {
 	n := &node{parent: parent, offset: p.at, kind: p.text[p.at]}
 	switch n.kind {
 	case '{':
-		seen := map[string]bool{}
+		var seen keySet
 		p.list('}', func() {
 			key := p.quoted()
 			p.space()
 			p.at++ // the colon
 			member := p.value(n)
 			member.key = key
-			if seen[key] && p.twice == nil {
+			if !seen.add(key, n.members) && p.twice == nil {
 				p.twice = member
 			}
-			seen[key] = true
 			n.members = append(n.members, member)
 		})
 	case '[':
@@ -89,6 +90,27 @@ func (p *parser) value(parent *node) *node {
 	}
 	n.end = p.at
 	return n
+}
+
+// A keySet tells whether an object has a key already. Most objects are small: it
+// is a map only for large ones.
+type keySet map[string]bool
+
+// add reports whether no member has the key.
+func (s *keySet) add(key string, members []*node) bool {
+	const few = 16
+	switch {
+	case len(members) < few:
+		return !slices.ContainsFunc(members, func(m *node) bool { return m.key == key })
+	case *s == nil:
+		*s = keySet{}
+		for _, m := range members {
+			(*s)[m.key] = true
+		}
+	}
+	known := (*s)[key]
+	(*s)[key] = true
+	return !known
 }
 
 // list reads the members of an object or an array and its closing bracket.
@@ -115,13 +137,18 @@ func (p *parser) space() {
 
 // quoted reads a string.
 func (p *parser) quoted() string {
-	start := p.at
+	start, plain := p.at, true
 	for p.at++; p.text[p.at] != '"'; p.at++ {
-		if p.text[p.at] == '\\' {
+		c := p.text[p.at]
+		plain = plain && c != '\\' && c < utf8.RuneSelf
+		if c == '\\' {
 			p.at++
 		}
 	}
 	p.at++
+	if plain {
+		return string(p.text[start+1 : p.at-1])
+	}
 	var s string
 	_ = json.Unmarshal(p.text[start:p.at], &s) // valid: the whole text is
 	return s

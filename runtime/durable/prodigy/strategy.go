@@ -100,9 +100,11 @@ func (r *reader) fields(n *node, s *strategy) {
 	o.rest(unknownKey)
 }
 
+var separators = strings.NewReplacer("_", "", "-", "")
+
 // lowerCase drops what differs between the spellings of a name.
 func lowerCase(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	return strings.ToLower(separators.Replace(name))
 }
 
 // schedule returns the schedule of a strategy. The initial and the greatest

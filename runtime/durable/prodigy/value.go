@@ -44,8 +44,7 @@ func (r *reader) source(n *node) string { return string(r.text[n.offset:n.end]) 
 // An object is a node whose members are read by name.
 type object struct {
 	*reader
-	n    *node
-	read map[*node]bool
+	n *node
 }
 
 // object returns the members of an object.
@@ -53,7 +52,7 @@ func (r *reader) object(n *node) object {
 	if n.kind != '{' {
 		r.fail(n, "is %v: want an object", n)
 	}
-	return object{r, n, map[*node]bool{}}
+	return object{r, n}
 }
 
 // get returns the first member that has one of the names and is not null, or
@@ -61,8 +60,11 @@ func (r *reader) object(n *node) object {
 func (o object) get(names ...string) (found *node) {
 	for _, name := range names {
 		m := o.n.find(name)
-		o.read[m] = true
-		if m != nil && m.kind != 'n' && found == nil {
+		if m == nil {
+			continue
+		}
+		m.read = true
+		if m.kind != 'n' && found == nil {
 			found = m
 		}
 	}
@@ -81,7 +83,7 @@ func (o object) need(name string) *node {
 // rest notes the members that were not read.
 func (o object) rest(text string) {
 	for _, m := range o.n.members {
-		if !o.read[m] && !m.empty() {
+		if !m.read && !m.empty() {
 			o.note(m, "%s", text)
 		}
 	}
