@@ -46,7 +46,8 @@ type Imported struct {
 //
 // A step has the name of its command unless the caller sets [Command.Step], and
 // if the command has succeeded, the result in [Command.Result]. The limits are
-// those of the policy in the code: compare it with [Checkpoint.Policy]. Breakers belong to processes: see [Checkpoint.Breaker].
+// those of the policy in the code: compare it with [Checkpoint.Policy]. Breakers
+// belong to processes: see [Checkpoint.Breaker].
 //
 // Importing a checkpoint twice changes nothing. The error matches
 // [durable.ErrConflict] if the run exists and was not only imported.

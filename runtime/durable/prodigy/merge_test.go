@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -101,27 +100,6 @@ func randomState(r *rand.Rand) string {
 func TestMergeJob(t *testing.T) {
 	got := merge(t, open(t, "testdata/job.json"), open(t, "testdata/dead-letters.json"))
 	golden(t, "testdata/merge/job.json", dump(t, got))
-}
-
-// mergeVector: of several counts of one item, the greatest counts.
-func mergeVector(t *testing.T, in struct{ Failed, DLQ map[string]int }, want map[string]int) {
-	failed, dead := map[string]any{}, []any{}
-	for id, n := range in.Failed {
-		failed[id] = map[string]any{"item_id": id, "attempts": n}
-	}
-	for id, n := range in.DLQ {
-		dead = append(dead, map[string]any{"item_id": id, "failure_count": n})
-	}
-	got := merge(t,
-		agent(t, "job", marshal(t, map[string]any{"job_id": "j", "failed_agents": failed})),
-		agent(t, "dead", marshal(t, dead)))
-	counts := map[string]int{}
-	for _, c := range got.Commands {
-		counts[c.ID] = c.Attempts
-	}
-	if !maps.Equal(counts, want) {
-		t.Errorf("got %v, want %v", counts, want)
-	}
 }
 
 func marshal(t *testing.T, value any) string {

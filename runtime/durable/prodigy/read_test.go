@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -193,34 +192,6 @@ func TestReadFails(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-// TestVectors reads what humantime reads, and counts as Prodigy counts the
-// attempts of an item.
-func TestVectors(t *testing.T) {
-	vectors.Walk(t, "runtime/durable/prodigy", map[string]any{
-		"duration_parse": durationVector, "merge_retry_counts": mergeVector,
-	})
-}
-
-func durationVector(t *testing.T, text string, want struct {
-	OK        bool
-	NS        *time.Duration
-	Canonical string
-	Error     string
-	Decimal   string `json:"ns_decimal"`
-	Overflows bool   `json:"overflows_int64"`
-}) {
-	quoted := []byte(marshal(t, text))
-	n, refused := parse("", quoted)
-	if refused != nil {
-		t.Fatal(refused)
-	}
-	r := reader{text: quoted}
-	got := r.duration(n)
-	if ok := want.OK && !want.Overflows; (r.err == nil) != ok || ok && want.NS != nil && got != *want.NS {
-		t.Errorf("%q = %v, %v; want %+v", text, got, r.err, want)
-	}
-}
 
 // TestMaximum: a count that no int32 holds is exhausted.
 func TestMaximum(t *testing.T) {
