@@ -36,7 +36,7 @@ var floors = map[string][]string{
 	// those of policy files.
 	"runtime/durable/prodigy": {"policy/duration", "runtime", "runtime/durable"},
 	// Stores in other modules are tested like those here; programs need no tests.
-	"runtime/durable/durabletest": {"runtime", "runtime/durable"},
+	"runtime/durable/durabletest": {"runtime", "runtime/durable", "runtime/job"},
 	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
 	// Both commands print problems in one form, of which policy files know theirs.

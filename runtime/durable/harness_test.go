@@ -237,17 +237,18 @@ func wantAbout(t *testing.T, what string, got, least, most time.Duration) {
 }
 
 // An update is Store.Update of the store below.
-type update = func(context.Context, durable.Select, func(durable.Tx) (durable.Writes, error)) error
+type update = func(context.Context, durable.Select, decision) error
+
+// A decision is what an update asks for its writes.
+type decision = func(durable.Tx) (durable.Writes, error)
 
 // A hooked store passes its updates to a function.
 type hooked struct {
 	durable.Store
-	hook func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error
+	hook func(ctx context.Context, sel durable.Select, decide decision, next update) error
 }
 
-func (h *hooked) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
-) error {
+func (h *hooked) Update(ctx context.Context, sel durable.Select, decide decision) error {
 	return h.hook(ctx, sel, decide, h.Store.Update)
 }
 
@@ -285,9 +286,7 @@ func (s *stopped) wait() {
 	time.Sleep(d)
 }
 
-func (s *stopped) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
-) error {
+func (s *stopped) Update(ctx context.Context, sel durable.Select, decide decision) error {
 	s.wait()
 	err := s.Store.Update(ctx, sel, decide)
 	s.wait()
@@ -308,9 +307,7 @@ func (s *skewed) set(d time.Duration) {
 	s.offset = d
 }
 
-func (s *skewed) Update(
-	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
-) error {
+func (s *skewed) Update(ctx context.Context, sel durable.Select, decide decision) error {
 	return s.Store.Update(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
 		s.mu.Lock()
 		tx.Now = tx.Now.Add(s.offset)

@@ -22,7 +22,7 @@ func TestHistory02LostClaimIsReleased(t *testing.T) {
 		m := durable.NewMemory()
 		var lose atomic.Bool
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			err := next(ctx, sel, decide)
 			if err == nil && !isRenewal(sel) && lose.Load() {
 				return durable.ErrUnknown
@@ -48,7 +48,7 @@ func TestHistory03ClaimDuringWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			if isRenewal(sel) && time.Since(epoch) > 0 {
 				return durable.ErrStore // no lease after the first
 			}
@@ -114,7 +114,7 @@ func TestHistory04StoppedBeforeCall(t *testing.T) {
 		m := durable.NewMemory()
 		s := &stopped{Store: m}
 		h := &hooked{Store: s}
-		h.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		h.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
 				w, err := decide(tx)
 				if puts(w, durable.StatusExecuting) {
@@ -176,7 +176,7 @@ func TestHistory05LateEndIsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			if isRenewal(sel) && time.Since(epoch) > 0 {
 				return durable.ErrStore
 			}
@@ -203,7 +203,7 @@ func TestHistory06SlowRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			if isRenewal(sel) {
 				time.Sleep(9 * time.Second)
 			}

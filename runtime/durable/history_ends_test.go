@@ -28,7 +28,7 @@ func TestHistory09Canceled(t *testing.T) {
 			p := startProcess(t, s)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+			s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 				return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
 					w, err := decide(tx)
 					if when == "between" && puts(w, durable.StatusExecuting) {
@@ -146,7 +146,7 @@ func TestHistory11StoreDownAfterSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &hooked{Store: durable.NewMemory()}
 		var down atomic.Bool
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			if down.Load() {
 				return fmt.Errorf("%w: connection refused", durable.ErrStore)
 			}
@@ -181,7 +181,7 @@ func TestHistory12SharedTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			if !isRenewal(sel) {
 				time.Sleep(time.Millisecond) // so that updates meet
 			}
@@ -247,7 +247,7 @@ func TestHistory13DecisionsRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
 		s := &hooked{Store: m}
-		s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
 			return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
 				first, err := decide(tx)
 				for range 2 {
@@ -273,8 +273,8 @@ func TestHistory13DecisionsRepeat(t *testing.T) {
 		if got := body(t, m, durable.Key{Kind: durable.KindBudget, Run: "one"})["consumed"]; got != 3.0 {
 			t.Errorf("got %v retries of the run, want 3", got)
 		}
-		if got := body(t, m, durable.Key{Kind: durable.KindBudget, ID: "shared"})["tokens"]; got != 7.2 { // a success adds 0.2
-			t.Errorf("got %v tokens left of 10, want 7.2", got)
+		if got := body(t, m, durable.Key{Kind: durable.KindBudget, ID: "shared"})["tokens"]; got != 7.2 {
+			t.Errorf("got %v tokens left of 10, want 7.2: the success adds 0.2", got)
 		}
 		var waits time.Duration
 		for _, ev := range p.saw(durable.EventFailed) {

@@ -24,7 +24,8 @@ func TestHistory24IDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProcess(t, durable.NewMemory())
 		ids := []durable.StepID{
-			durable.ID("a/b", "c"), durable.ID("a", "b/c"), durable.ID("a", "b", "c"), durable.ID("a/b/c"), durable.ID("a%2Fb", "c"),
+			durable.ID("a/b", "c"), durable.ID("a", "b/c"), durable.ID("a", "b", "c"), durable.ID("a/b/c"),
+			durable.ID("a%2Fb", "c"),
 			durable.ID("a\x00b", "c"), durable.ID("a\xffb", "c"), durable.ID("", "a"), durable.ID("a", ""), durable.ID("a"),
 			durable.ID(), durable.ID(""), durable.ID(1), durable.ID(12), durable.ID(1, 2), durable.ID(true),
 			durable.ID(time.Unix(0, 0).UTC()),
@@ -33,7 +34,8 @@ func TestHistory24IDs(t *testing.T) {
 		err := p.run("one", func(ctx context.Context) error {
 			for range 2 {
 				for i, id := range ids {
-					got, err := durable.Call(ctx, careful("charge", 1, 0), id, durable.Arguments(), func(context.Context) (int, error) {
+					charge := careful("charge", 1, 0)
+					got, err := durable.Call(ctx, charge, id, durable.Arguments(), func(context.Context) (int, error) {
 						calls++
 						return i, nil
 					})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -13,7 +14,7 @@ import (
 // TestTransparent: a faulty store is a store until it fails.
 func TestTransparent(t *testing.T) {
 	durabletest.Run(t, func(*testing.T, string) durable.Store {
-		return durabletest.CrashAt(held{durable.NewMemory(), map[string]bool{}}, 0)
+		return durabletest.CrashAt(newHeld(), 0)
 	})
 }
 
@@ -116,18 +117,23 @@ func TestCrashInFlight(t *testing.T) {
 // held is a memory store that knows its owners.
 type held struct {
 	*durable.Memory
-	owners map[string]bool
+	owners *sync.Map
 }
+
+func newHeld() held { return held{durable.NewMemory(), &sync.Map{}} }
 
 func (h held) Hold(owner string) (func() error, error) {
-	h.owners[owner] = true
-	return func() error { delete(h.owners, owner); return nil }, nil
+	h.owners.Store(owner, true)
+	return func() error { h.owners.Delete(owner); return nil }, nil
 }
 
-func (h held) Dead(owner string) bool { return !h.owners[owner] }
+func (h held) Dead(owner string) bool {
+	_, alive := h.owners.Load(owner)
+	return !alive
+}
 
 func TestCrashReleasesOwners(t *testing.T) {
-	h := held{durable.NewMemory(), map[string]bool{}}
+	h := newHeld()
 	f := durabletest.CrashAt(h, 1)
 	release, err := f.Hold("a")
 	if err != nil || f.Dead("a") {

@@ -33,6 +33,8 @@ func Run(t *testing.T, open Open) {
 		testQueries, testPagesDuringWrites,
 		testEntries, testEntriesRepeated, testDelete, testHistoryPages,
 		testReopen, testShared, testHolder, testClose,
+		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
+		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,
 	} {
 		t.Run(name(test), func(t *testing.T) {
 			test(t, &place{t: t, open: open, dir: t.TempDir()})

@@ -1,0 +1,463 @@
+package durabletest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// The tests in this file run engines over the store. Their numbers are those of
+// the histories in the design of durable retries.
+
+// A crash is where a process dies, or where a reply is lost: at a point of its
+// store, in the function of a step, or in a wait.
+type crash struct {
+	point, call, wait int  // from 1; 0: not there
+	reply             bool // only the reply of the store is lost
+}
+
+func (c crash) String() string {
+	if c.reply {
+		return fmt.Sprintf("reply%d", c.point)
+	}
+	return fmt.Sprintf("point%d-call%d-wait%d", c.point, c.call, c.wait)
+}
+
+// call calls a step without an id of its own.
+func call(ctx context.Context, s *durable.StepPolicy, fn func(context.Context) (string, error)) (string, error) {
+	return durable.Call(ctx, s, durable.ID(), durable.Digest{}, fn)
+}
+
+// A victim executes a run in a namespace of its own, with a crash.
+type victim struct {
+	*tester
+	crash crash
+	f     *Faulty
+
+	mu    sync.Mutex
+	calls map[string][]int // numbers of the attempts, by step
+	waits int
+}
+
+func (s *tester) victim(c crash) *victim {
+	v := &victim{tester: s, crash: c, calls: map[string][]int{}}
+	if v.f = CrashAt(s.Store, c.point); c.reply {
+		v.f = LoseReply(s.Store, c.point)
+	}
+	return v
+}
+
+// engine returns an engine with a short lease.
+func (v *victim) engine(s durable.Store) *durable.Engine {
+	e, err := durable.New(s, durable.Namespace(v.crash.String()), durable.Lease(time.Second), durable.OnEvent(v.observe))
+	if err != nil {
+		v.t.Error(err)
+	}
+	return e
+}
+
+// observe crashes in a wait.
+func (v *victim) observe(ev durable.Event) {
+	if ev.Kind != durable.EventFailed {
+		return
+	}
+	v.mu.Lock()
+	v.waits++
+	now := v.waits == v.crash.wait
+	v.mu.Unlock()
+	if now {
+		v.f.Crash()
+	}
+}
+
+// called notes a call of the function of a step, and crashes in it.
+func (v *victim) called(ctx context.Context) durable.Info {
+	info, _ := durable.Current(ctx)
+	v.mu.Lock()
+	v.calls[info.Step] = append(v.calls[info.Step], info.Attempt)
+	n := 0
+	for _, calls := range v.calls {
+		n += len(calls)
+	}
+	v.mu.Unlock()
+	if n == v.crash.call {
+		v.f.Crash()
+	}
+	return info
+}
+
+// numbers returns the attempts of a step that were called.
+func (v *victim) numbers(step string) []int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.calls[step])
+}
+
+func victimPolicy(name string, idempotent bool) *durable.StepPolicy {
+	return &durable.StepPolicy{
+		Name: name, Idempotent: idempotent, ResumeSpread: retry.None,
+		Policy: &retry.Policy{Name: name, Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: 2 * time.Millisecond}},
+	}
+}
+
+var (
+	fetchPolicy  = victimPolicy("fetch", true)
+	chargePolicy = victimPolicy("charge", false)
+)
+
+// work is the function of the run: a step without a policy, an idempotent one
+// that fails twice, and one that must not be repeated.
+func (v *victim) work(ctx context.Context) (string, error) {
+	orders, err := durable.Step(ctx, "orders", nil, func(ctx context.Context) ([]string, error) {
+		v.called(ctx)
+		return []string{"a", "b"}, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	fetched, err := call(ctx, fetchPolicy, func(ctx context.Context) (string, error) {
+		v.called(ctx)
+		if len(v.numbers("fetch")) <= 2 {
+			return "", errors.New("unavailable")
+		}
+		return "fetched", nil
+	})
+	if err != nil {
+		return "", err
+	}
+	receipt, err := call(ctx, chargePolicy, func(ctx context.Context) (string, error) {
+		v.called(ctx)
+		return "receipt", nil
+	})
+	return fmt.Sprint(orders, fetched, receipt), err
+}
+
+func (v *victim) run(ctx context.Context, e *durable.Engine) (string, error) {
+	return durable.Run(ctx, e, "job", v.work, durable.Budget(job.BudgetPolicy{Retries: 20, PerUnit: 5}))
+}
+
+// die executes the run until it ends or the process dies, and reports whether
+// it has died.
+func (v *victim) die(ctx context.Context) bool {
+	ctx, cancel := v.f.Context(ctx)
+	defer cancel()
+	e := v.engine(v.f)
+	done := make(chan error, 1)
+	go func() {
+		_, err := v.run(ctx, e)
+		done <- err
+		dead, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = e.Close(dead) // fails after a crash
+	}()
+	select {
+	case err := <-done:
+		if err != nil && !v.f.Failed() {
+			v.t.Errorf("%v: %v without a crash", v.crash, err)
+		}
+	case <-ctx.Done():
+	}
+	return v.f.Failed()
+}
+
+// recover executes the run in another engine until it has succeeded. An operator
+// resolves what is in doubt: they know whether it was called.
+func (v *victim) recover(ctx context.Context) *durable.Engine {
+	e := v.engine(v.Store)
+	for range 5 {
+		got, err := v.run(ctx, e)
+		if err == nil {
+			if want := "[a b]fetchedreceipt"; got != want {
+				v.t.Errorf("%v: the run returned %q, want %q", v.crash, got, want)
+			}
+			return e
+		}
+		paused, ok := errors.AsType[*durable.PausedError](err)
+		if !ok {
+			v.t.Errorf("%v: the run after the crash: %v", v.crash, err)
+			continue
+		}
+		for _, step := range paused.Steps {
+			how := durable.Retry()
+			if len(v.numbers(step)) > 0 {
+				how = durable.Succeeded("receipt")
+			}
+			if err := e.Resolve(ctx, "job", step, how); err != nil {
+				v.t.Errorf("%v: %v", v.crash, err)
+			}
+		}
+	}
+	v.t.Errorf("%v: the run does not end", v.crash)
+	return e
+}
+
+// check checks what must hold after all crashes.
+func (v *victim) check(ctx context.Context, e *durable.Engine) {
+	for _, step := range []string{"fetch", "charge"} {
+		calls := v.numbers(step)
+		if !slices.IsSorted(calls) || len(slices.Compact(slices.Clone(calls))) != len(calls) {
+			v.t.Errorf("%v: attempts %v of %s were called: a number twice", v.crash, calls, step)
+		}
+	}
+	if calls := v.numbers("charge"); len(calls) != 1 {
+		v.t.Errorf("%v: charge was called in attempts %v, want once", v.crash, calls)
+	}
+	grants, last := 0, 0
+	var outcomes []string
+	for a, err := range e.Attempts(ctx, "job", "fetch") {
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if a.Attempt != last+1 {
+			v.t.Errorf("%v: attempt %d of fetch follows %d in its history", v.crash, a.Attempt, last)
+		}
+		last = a.Attempt
+		if outcomes = append(outcomes, string(a.Outcome)); a.Wait > 0 {
+			grants++
+		}
+	}
+	if n := strings.Count(fmt.Sprint(outcomes), "succeeded"); n != 1 {
+		v.t.Errorf("%v: the outcomes of fetch are %v, want one success", v.crash, outcomes)
+	}
+	budget := durable.Key{Kind: durable.KindBudget, Space: v.crash.String(), Run: "job"}
+	records, err := v.Get(ctx, []durable.Key{budget})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	var body struct{ Consumed int }
+	if err := json.Unmarshal(records[0].Body, &body); err != nil || body.Consumed != grants {
+		v.t.Errorf("%v: the budget has counted %d retries, %v; the history has %d", v.crash, body.Consumed, err, grants)
+	}
+}
+
+// waves calls f for 1, 2, … in waves of 16 at once, until f returns false.
+func waves(f func(n int) bool) {
+	const wave = 16
+	for first := 1; ; first += wave {
+		var wg sync.WaitGroup
+		var more [wave]bool
+		for i := range wave {
+			wg.Go(func() { more[i] = f(first + i) })
+		}
+		wg.Wait()
+		if slices.Contains(more[:], false) {
+			return
+		}
+	}
+}
+
+// testHistory01CrashAnywhere: a process dies before and after each commit, in
+// each call and in each wait. Another one completes the run: no attempt number
+// is executed twice, and each retry takes one grant.
+func testHistory01CrashAnywhere(t *testing.T, p *place) {
+	s := p.store()
+	ctx := s.limited()
+	survive := func(c crash) bool {
+		v := s.victim(c)
+		died := v.die(ctx)
+		e := v.recover(ctx)
+		v.check(ctx, e)
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("%v: closing the engine: %v", c, err)
+		}
+		return died
+	}
+	waves(func(n int) bool { return survive(crash{point: n}) })
+	waves(func(n int) bool { return survive(crash{call: n}) })
+	waves(func(n int) bool { return survive(crash{wait: n}) })
+}
+
+// testHistory02LostReplies: each reply of the store is lost once, before and
+// after the commit. The run completes, and nothing is repeated.
+func testHistory02LostReplies(t *testing.T, p *place) {
+	s := p.store()
+	ctx := s.limited()
+	waves(func(n int) bool {
+		v := s.victim(crash{point: n, reply: true})
+		e := v.engine(v.f)
+		_, err := v.run(ctx, e)
+		if errors.Is(err, durable.ErrUnknown) { // the first lease, or the end of the run
+			_, err = v.run(ctx, e)
+		}
+		if err != nil {
+			t.Errorf("%v: %v", v.crash, err)
+		}
+		v.check(ctx, e)
+		for step, want := range map[string][]int{"orders": {1}, "fetch": {1, 2, 3}, "charge": {1}} {
+			if got := v.numbers(step); !slices.Equal(got, want) {
+				t.Errorf("%v: attempts %v of %s were called, want %v", v.crash, got, step, want)
+			}
+		}
+		failed := v.f.Failed() // the end of the lease is not of interest
+		_ = e.Close(ctx)
+		return failed
+	})
+}
+
+// testHistory03ClaimDuringWrite: an update that has checked a fence and has not
+// yet committed is not overtaken by one that raises it.
+func testHistory03ClaimDuringWrite(t *testing.T, p *place) {
+	s := p.store()
+	owned := record(run("r"), 0)
+	owned.Fence = 7
+	s.put(owned)
+	var once sync.Once
+	var wg sync.WaitGroup
+	keys := []durable.Key{run("r"), step("a")}
+	s.update(keys, func(tx durable.Tx) (durable.Writes, error) {
+		if tx.Records[0].Fence != 7 {
+			t.Error("the claim has overtaken the end")
+		}
+		once.Do(func() {
+			wg.Go(func() {
+				err := s.Update(s.limited(), durable.Select{Keys: keys}, func(tx durable.Tx) (durable.Writes, error) {
+					if got := numberIn(tx.Records[1]); got != 1 {
+						t.Errorf("the claim sees %d in the step, want what the end has written", got)
+					}
+					claimed := tx.Records[0]
+					claimed.Fence++
+					return durable.Writes{Put: []durable.Record{claimed}}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		time.Sleep(200 * time.Millisecond)
+		return durable.Writes{Put: []durable.Record{record(step("a"), 1)}}, nil
+	})
+	wg.Wait()
+	if got := s.get(run("r"))[0].Fence; got != 8 {
+		t.Errorf("got fence %d, want 8", got)
+	}
+}
+
+// testHistory12SharedTransaction: 64 steps end at once, some of them with ids,
+// errors and results that databases do not like.
+func testHistory12SharedTransaction(t *testing.T, p *place) {
+	s := p.store()
+	e, err := durable.New(s.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 64
+	work := func(call bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			var wg, ready sync.WaitGroup
+			ready.Add(n)
+			for i := range n {
+				wg.Go(func() { oddStep(t, ctx, i, call, &ready) })
+			}
+			wg.Wait()
+			return errors.New("once more")
+		}
+	}
+	for _, call := range []bool{true, false} {
+		if err := e.Run(s.limited(), "it's 100% \u00e9 \U0010ffff", work(call)); err == nil || err.Error() != "once more" {
+			t.Errorf("got error %v, want that of the function", err)
+		}
+	}
+	if err := e.Close(s.limited()); err != nil {
+		t.Error(err)
+	}
+}
+
+// oddStep calls step i, which is executed only if call is set.
+func oddStep(t *testing.T, ctx context.Context, i int, call bool, ready *sync.WaitGroup) {
+	text := fmt.Sprintf("\x00 \xff \xed\xa0\x80 %d ' \" %s", i, strings.Repeat("\u00e9", 3000*(i%2)))
+	policy := *chargePolicy
+	policy.Name = text[:10]
+	once := *policy.Policy
+	once.MaxAttempts = 1
+	policy.Policy = &once
+	id := durable.ID(text[:10], i)
+	got, err := durable.Call(ctx, &policy, id, durable.Arguments(text), func(context.Context) (string, error) {
+		if !call {
+			t.Errorf("step %d was called again", i)
+			return "", nil
+		}
+		ready.Done()
+		ready.Wait()
+		if i%4 == 0 {
+			return "", errors.New(text)
+		}
+		return strings.ToValidUTF8(text, "?"), nil
+	})
+	if i%4 != 0 {
+		if want := strings.ToValidUTF8(text, "?"); err != nil || got != want {
+			t.Errorf("step %d: got %d bytes, %v; want its result", i, len(got), err)
+		}
+		return
+	}
+	failed, ok := errors.AsType[*durable.StepError](err)
+	if !ok || !strings.HasPrefix(failed.Text, "\uFFFD \uFFFD \uFFFD") {
+		t.Errorf("step %d: got error %.200v, want its text", i, err)
+	}
+}
+
+// testHistory29Results: results up to 1 MiB come back, also in a later process.
+func testHistory29Results(t *testing.T, p *place) {
+	s := p.store()
+	for _, size := range []int{0, 4090, 4100, 1<<20 - 2} {
+		want := strings.Repeat("x", size)
+		for process := range 2 {
+			e, err := durable.New(s.Store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := durable.Run(s.limited(), e, fmt.Sprint(size), func(ctx context.Context) (string, error) {
+				return durable.Step(ctx, "large", nil, func(context.Context) (string, error) {
+					if process > 0 {
+						t.Error("the step was executed again")
+					}
+					return want, nil
+				})
+			})
+			if err != nil || got != want {
+				t.Errorf("process %d: got a result of %d bytes, %v; want %d", process, len(got), err, size)
+			}
+			if err := e.Close(s.limited()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// testHistory37Deleted: a run whose time has passed is deleted, and not executed
+// again.
+func testHistory37Deleted(t *testing.T, p *place) {
+	s := p.store()
+	e, err := durable.New(s.Store, durable.Lease(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	run := func() error {
+		return e.Run(s.limited(), "job", func(ctx context.Context) error {
+			_, err := durable.Step(ctx, "a", nil, func(context.Context) (int, error) { calls++; return calls, nil })
+			return err
+		}, durable.Keep(time.Millisecond))
+	}
+	for end := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		err = run()
+	}
+	if !errors.Is(err, durable.ErrExpired) || calls != 1 {
+		t.Errorf("got error %v and %d calls, want ErrExpired after one call", err, calls)
+	}
+	if steps, _ := s.list(durable.Query{Kind: durable.KindStep}); len(steps) > 0 {
+		t.Errorf("got %d steps, want none", len(steps))
+	}
+	if err := e.Close(s.limited()); err != nil {
+		t.Error(err)
+	}
+}
