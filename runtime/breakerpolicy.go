@@ -64,8 +64,9 @@ type BreakerPolicy struct {
 	// Count lists the classes of errors that count as failures. Other errors
 	// are neutral: they neither count nor interrupt a sequence of failures.
 	// Empty means every error that the policy of the call retries, and the
-	// errors of [ClassTransient] that it does not retry. The end of the
-	// caller's context is always neutral.
+	// errors of [ClassTransient] that it does not retry, but no error of class
+	// [ClassCanceled] and no status that is due to the request or its sender,
+	// such as 409. The end of the caller's context is always neutral.
 	Count []Class
 }
 

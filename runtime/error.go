@@ -14,7 +14,7 @@ type Reason string
 
 // The reasons of an [*Error].
 const (
-	ErrPermanent   Reason = "permanent error"
+	ErrPermanent   Reason = "permanent error" // or one that RetryOn or AbortOn excludes
 	ErrAttempts    Reason = "attempts exhausted"
 	ErrDelayBudget Reason = "delay budget exhausted"
 	ErrElapsed     Reason = "max elapsed exceeded"

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -76,7 +77,8 @@ func observer(ctx context.Context) func(Event) {
 }
 
 // Log returns an observer for [WithObserver] that writes each event to l: an
-// [EventRetry] at level Info, the others at level Warn.
+// [EventRetry] at level Info, the others at level Warn. An error without a
+// class has the class none.
 func Log(l *slog.Logger) func(Event) {
 	return func(e Event) {
 		level, text := slog.LevelWarn, "retries stopped"
@@ -94,8 +96,8 @@ func Log(l *slog.Logger) func(Event) {
 			attrs = append(attrs, slog.String("reason", string(e.Reason)))
 		}
 		attrs = append(attrs, slog.Uint64("call", e.Call), slog.Int("attempt", e.Attempt))
-		if e.Class != "" {
-			attrs = append(attrs, slog.String("class", string(e.Class)))
+		if e.Err != nil {
+			attrs = append(attrs, slog.String("class", cmp.Or(string(e.Class), "none")))
 		}
 		if e.Breaker != "" {
 			attrs = append(attrs, slog.String("breaker", e.Breaker), slog.String("breaker_state", e.BreakerState.String()))
