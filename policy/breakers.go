@@ -114,12 +114,17 @@ func (b *Breaker) Explain(w io.Writer, file string) {
 		fmt.Fprintf(w, "  opens when %.4g %% %s took longer than %s\n", 100*b.SlowRate, calls, duration.Format(b.SlowCall))
 	}
 	fmt.Fprintf(w, "  open: refuses calls for %s\n", duration.Format(b.OpenFor))
-	fmt.Fprintf(w, "  half-open: admits %s at a time, closes after %s, opens again after one failure\n",
-		counted(b.HalfOpenCalls, "call"), counted(b.Successes, "success"))
+	opens := "failure"
+	if b.SlowRate > 0 {
+		opens = "failed or slow call"
+	}
+	fmt.Fprintf(w, "  half-open: admits %s at a time, closes after %s, opens again after one %s\n",
+		counted(b.HalfOpenCalls, "call"), counted(b.Successes, "success"), opens)
 	if b.EscalateAfter > 0 {
 		fmt.Fprintf(w, "  escalated: refuses calls until Reset, after %s in a row\n", counted(b.EscalateAfter, "failure"))
 	}
-	fmt.Fprintf(w, "  counts %s\n", classNames(b.Count, "errors that the policy retries, and transient ones"))
+	fmt.Fprintf(w, "  counts %s\n", classNames(b.Count,
+		"errors that the policy retries and transient ones, except statuses due to the request, such as 409"))
 }
 
 // counted writes a number and a noun.

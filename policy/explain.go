@@ -98,7 +98,7 @@ func (p *Policy) schedule(w io.Writer) {
 	}
 	fmt.Fprint(w, "\n")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(table, "attempt\tleast wait\twait\tgreatest wait\tafter\tgreatest\t\n")
+	fmt.Fprint(table, "attempt\tleast wait\twait\tgreatest wait\ttotal\tgreatest total\t\n")
 	var waited, most time.Duration
 	for k := 1; p.MaxAttempts == retry.Unlimited || k < p.MaxAttempts; k++ {
 		if k > rows {

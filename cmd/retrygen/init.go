@@ -18,7 +18,7 @@ import (
 const starter = `# yaml-language-server: $schema=` + schema.ID + `
 version: 1
 
-# Classes of errors follow from types and statuses, not from words in a text.
+# Errors are recognized by type and by StatusCode() int, not by words in their text.
 match_text: false
 
 # Settings under every policy. max_attempts counts the first attempt too.
