@@ -217,6 +217,8 @@ func (p *Policy) proceed(s *CallState, in *Inputs) (v Verdict) {
 		v.Reason = ErrAttempts
 	case in.LostMax > 0 && s.Lost >= in.LostMax:
 		v.Reason = ErrLost
+	case p.DelayBudget > 0 && in.Restored && !s.Expires.IsZero() && !in.Now.Before(s.Expires):
+		v.Reason = ErrDelayBudget // at the time of the expiry, too
 	default:
 		v.Reason = p.exceeds(s, in, 0)
 	}

@@ -92,7 +92,8 @@ func randomAttempts(r *rand.Rand) (list []outcomeOf) {
 	often := func(n int) bool { return r.IntN(n) == 0 }
 	upTo := func(d time.Duration) time.Duration { return 1 + time.Duration(r.Int64N(int64(d))) }
 	failures := []error{
-		errFailed, errFailed, status(503), status(429), ErrTimeout, context.Canceled, After(status(429), upTo(20*time.Second)),
+		errFailed, errFailed, status(503), status(429), ErrTimeout, context.Canceled,
+		After(status(429), upTo(20*time.Second)),
 		After(errFailed, -1), errors.Join(errFailed, ErrBreakerOpen),
 	}
 	for range 3 + r.IntN(12) {
@@ -129,7 +130,9 @@ func randomSchedule(r *rand.Rand) Schedule {
 		s.InitialDelay = None
 	}
 	if r.IntN(3) == 0 {
-		s.RetryAfter = RetryAfter{Max: time.Duration(r.IntN(15)) * time.Second, Default: time.Duration(r.IntN(5)) * time.Second}
+		s.RetryAfter = RetryAfter{
+			Max: time.Duration(r.IntN(15)) * time.Second, Default: time.Duration(r.IntN(5)) * time.Second,
+		}
 	}
 	return s
 }

@@ -42,7 +42,8 @@ func TestInterruptedCalls(t *testing.T) {
 	}
 	ends := []string{"next", "unchanged <nil>"}
 	for _, reason := range []Reason{
-		ErrPermanent, ErrAttempts, ErrDelayBudget, ErrElapsed, ErrDeadline, ErrCanceled, ErrRetryAfter, ErrBreakerOpen, ErrBudget,
+		ErrPermanent, ErrAttempts, ErrDelayBudget, ErrElapsed, ErrDeadline, ErrCanceled, ErrRetryAfter, ErrBreakerOpen,
+		ErrBudget,
 		ErrEscalated, ErrNested, ErrLost,
 	} {
 		ends = append(ends, "["+reason.Error()+"]")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,4 +165,26 @@ func FuzzCallState(f *testing.F) {
 			t.Errorf("%s: got %+v, %v; want %+v", text, again, err, s)
 		}
 	})
+}
+
+// resumeBudgetVector: a restored call makes no retry from the time on at which its
+// delay budget has expired.
+func resumeBudgetVector(t *testing.T, in struct {
+	FailedAt string        `json:"first_failure_at"`
+	Budget   time.Duration `json:"retry_budget_ns"`
+	Now      string
+}, want struct{ Allowed bool }) {
+	at := func(text string) time.Time {
+		d, err := time.ParseDuration(strings.TrimPrefix(text, "T+"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Unix(0, 0).Add(d)
+	}
+	p := Policy{Name: "vector", DelayBudget: in.Budget}
+	state, _ := p.Decide(CallState{}, Failure{Err: errors.New("timeout")}, Inputs{Now: at(in.FailedAt)})
+	_, v := p.Decide(state, Failure{}, Inputs{Now: at(in.Now), Restored: true})
+	if allowed := v.Reason == ""; allowed != want.Allowed {
+		t.Errorf("allowed: %v (%s), want %v", allowed, v.Reason, want.Allowed)
+	}
 }

@@ -188,6 +188,7 @@ var vectorKinds = map[string]any{
 	"backoff_delays":            checkDelays,
 	"backoff_overflow":          checkDelays,
 	"backoff_sum":               checkDelays,
+	"resume_budget":             resumeBudgetVector,
 	"backoff_delays_zero_based": checkDelays,
 
 	"fibonacci": func(t *testing.T, in struct{ N []int }, want struct{ F []uint64 }) {

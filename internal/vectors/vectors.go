@@ -60,6 +60,7 @@ var walkers = map[string][]string{
 	"late_results":                  {"runtime/job"},
 	"merge_retry_counts":            {"runtime/durable/prodigy"},
 	"resume_attempts":               {"runtime/durable/prodigy"},
+	"resume_budget":                 {"runtime"},
 	"resume_timer":                  {"runtime/durable/prodigy"},
 	"retry_after_seconds":           {"runtime/httpretry"},
 	"retry_budget_clamp":            {"runtime/job"},
