@@ -405,8 +405,11 @@ func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 	}
 	v.doubt(sample, correlation)
 	body := entryBody{
-		Outcome: outcome, Started: open.Started, Owner: open.Owner, Fence: open.Fence, Wait: s.Delay, Reason: s.Reason,
+		Outcome: outcome, Started: open.Started, Owner: open.Owner, Fence: open.Fence, Reason: s.Reason,
 		Correlation: s.Correlation,
+	}
+	if v.step.Status == StatusWaiting {
+		body.Wait = s.Delay
 	}
 	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, body))
 }
