@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// failuresTable compares a success that is not recorded with the call itself.
+// go run ./instructions in contrib/bench counts its instructions.
+var failuresTable = table{
+	name: "failures", title: "`record: failures`, a success", n: 100_000,
+	contenders: []contender{
+		{"direct call", prepareDirect},
+		{"step with `record: failures`", prepareFailures},
+	},
+}
+
+// prepareDirect and prepareFailures make the same calls.
+func prepareDirect(_ context.Context, _ string, n int) (*trial, error) {
+	w := &work{}
+	return &trial{
+		run: func() error {
+			for i := range n {
+				if _, err := w.do(i, 1); err != nil {
+					return err
+				}
+			}
+			return w.done(n)
+		},
+		close: func() error { return nil },
+	}, nil
+}
+
+func prepareFailures(ctx context.Context, dir string, n int) (*trial, error) {
+	w := &work{}
+	e, err := newEngine(dir, w)
+	if err != nil {
+		return nil, err
+	}
+	unrecorded := charge
+	unrecorded.Record = durable.RecordFailures
+	return &trial{
+		run: func() error {
+			return e.Run(ctx, "settle", func(ctx context.Context) error {
+				for i := range n {
+					if _, err := e.charge(ctx, &unrecorded, i); err != nil {
+						return err
+					}
+				}
+				return w.done(n)
+			})
+		},
+		close: e.close,
+	}, nil
+}
