@@ -64,15 +64,20 @@ func (s *Store) fail(err error) error {
 	if failure := (*formatError)(nil); errors.As(err, &failure) {
 		return refuse(s.path, failure.text, nil)
 	}
+	return s.describe(durable.ErrStore, err)
+}
+
+// describe returns an error that matches kind, with the path and what to do.
+func (s *Store) describe(kind, err error) error {
 	text, known := advice[code(err)]
 	switch {
 	case known:
 	case errors.Is(err, fs.ErrPermission):
 		text = advice[sqlite3.SQLITE_PERM]
 	default:
-		return fmt.Errorf("%w: %s: %w", durable.ErrStore, s.path, err)
+		return fmt.Errorf("%w: %s: %w", kind, s.path, err)
 	}
-	return fmt.Errorf("%w: %s: %s: %w", durable.ErrStore, s.path, text, err)
+	return fmt.Errorf("%w: %s: %s: %w", kind, s.path, text, err)
 }
 
 // refuse returns an error for a database that this version cannot use.
@@ -87,10 +92,10 @@ func refuse(path, text string, cause error) error {
 // unknown returns the error of a commit that failed after it may have reached
 // the disk. A full disk is noticed before the end of a commit is written.
 func (s *Store) unknown(err error) error {
-	if code(err) == sqlite3.SQLITE_FULL || isBusy(err) {
+	if code(err) == sqlite3.SQLITE_FULL {
 		return s.fail(err)
 	}
-	return fmt.Errorf("%w: %s: %w", durable.ErrUnknown, s.path, err)
+	return s.describe(durable.ErrUnknown, err)
 }
 
 // waiting returns the error of a call whose wait has ended without the lock.

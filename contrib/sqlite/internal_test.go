@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"path/filepath"
@@ -70,6 +71,41 @@ func TestMigrate(t *testing.T) {
 	}
 	if err := put(t, s, "a", 30); !errors.Is(err, durable.ErrFormat) {
 		t.Errorf("update of an old program: got %v", err)
+	}
+}
+
+// TestTurns takes the lock of a batch: updates of other stores wait for it, and
+// the database is not locked.
+func TestTurns(t *testing.T) {
+	s := newStore(t)
+	other, err := Open(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := s.lock.acquire(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	key := durable.Key{Kind: durable.KindStep, ID: "a"}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err = other.Update(ctx, durable.Select{Keys: []durable.Key{key}}, func(durable.Tx) (durable.Writes, error) {
+		t.Error("the update did not wait")
+		return durable.Writes{}, nil
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	c, err := openSession(s.path, "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.exec("BEGIN IMMEDIATE"), c.exec("ROLLBACK"), c.close()); err != nil {
+		t.Errorf("the database is locked: %v", err)
+	}
+	s.lock.release()
+	if err := put(t, other, "a", 10); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -20,6 +20,7 @@ type owners struct {
 	prefix string // of the paths of the files
 	mu     sync.Mutex
 	held   map[*os.File]string // the paths of open files
+	closed bool
 }
 
 // maxOwner is the length in bytes of the longest id of an owner: with the name
@@ -35,30 +36,21 @@ func (s *Store) Hold(owner string) (release func() error, err error) {
 	if owner == "" || len(owner) > maxOwner {
 		return nil, s.fail(fmt.Errorf("the owner %.20q… has %d bytes: use 1 to %d", owner, len(owner), maxOwner))
 	}
-	select {
-	case <-s.closed:
-		return nil, s.fail(os.ErrClosed)
-	default:
-	}
 	file, path := (*os.File)(nil), s.owners.path(owner)
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		if file, err = lockOwner(path); file != nil || err != nil {
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		if file, err = lockOwner(path); err != nil {
+			return nil, s.fail(err)
+		}
+		if file != nil {
 			break
 		}
-		if time.Since(start) > holdTimeout {
-			err = fmt.Errorf("the owner %q is held already", owner)
-			break
+		if time.Since(begin) > holdTimeout {
+			return nil, s.fail(fmt.Errorf("the owner %q is held already", owner))
 		}
 	}
-	if err != nil {
+	if err := s.owners.add(file, path); err != nil {
 		return nil, s.fail(err)
 	}
-	s.owners.mu.Lock()
-	defer s.owners.mu.Unlock()
-	if s.owners.held == nil {
-		s.owners.held = map[*os.File]string{}
-	}
-	s.owners.held[file] = path
 	return func() error { return s.fail(s.owners.release(file)) }, nil
 }
 
@@ -134,6 +126,19 @@ func isAt(file *os.File, path string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
+func (o *owners) add(file *os.File, path string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return errors.Join(os.ErrClosed, remove(file, path))
+	}
+	if o.held == nil {
+		o.held = map[*os.File]string{}
+	}
+	o.held[file] = path
+	return nil
+}
+
 func (o *owners) release(file *os.File) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,9 +150,11 @@ func (o *owners) release(file *os.File) error {
 	return remove(file, path)
 }
 
-func (o *owners) releaseAll() (err error) {
+// close releases all owners; none is added later.
+func (o *owners) close() (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.closed = true
 	for file, path := range o.held {
 		err = errors.Join(err, remove(file, path))
 	}

@@ -137,7 +137,7 @@ func (s *Store) Close() error {
 		defer s.write.mu.Unlock()
 		s.reading <- struct{}{}
 		defer s.reading.give()
-		err = errors.Join(s.closeWriter(), s.read.close(), s.owners.releaseAll(), s.lock.file.Close())
+		err = errors.Join(s.closeWriter(), s.read.close(), s.owners.close(), s.lock.file.Close())
 		s.read = nil
 	})
 	return s.fail(err)

@@ -238,3 +238,35 @@ func TestGuarantee(t *testing.T) {
 		t.Error("two databases have the same incarnation")
 	}
 }
+
+// TestReadme runs the SQL of the README.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "state.db")
+	store := open(t, path)
+	put(t, store, durable.Record{Key: stepKey("a"), Attention: true, Body: body(1)})
+	conn := other(t, path)
+	blocks := strings.Split(string(readme), "```sql\n")[1:]
+	if len(blocks) < 5 {
+		t.Errorf("the README has %d blocks of SQL", len(blocks))
+	}
+	for _, block := range blocks {
+		statement, _, _ := strings.Cut(block, "```")
+		rows, err := conn.QueryContext(t.Context(), statement)
+		if err != nil {
+			t.Errorf("%s%v", statement, err)
+			continue
+		}
+		for rows.Next() {
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Errorf("%s%v", statement, err)
+		}
+	}
+	if before, after := store.Guarantee(), open(t, path).Guarantee(); before == after {
+		t.Error("the incarnation did not change")
+	}
+}
