@@ -109,6 +109,32 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestSettings asks the connections what makes updates survive a power failure.
+func TestSettings(t *testing.T) {
+	s := newStore(t)
+	for range 2 { // opened by Open, and by an update
+		if err := put(t, s, "a", 10); err != nil {
+			t.Fatal(err)
+		}
+		const full = 2
+		if n, err := value[int](s.write.session, "PRAGMA synchronous"); n != full || err != nil {
+			t.Errorf("synchronous is %d, %v", n, err)
+		}
+		if mode, err := value[string](s.write.session, "PRAGMA journal_mode"); mode != "wal" || err != nil {
+			t.Errorf("the journal mode is %s, %v", mode, err)
+		}
+		if err := s.closeWriter(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Get(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read.exec("DELETE FROM retry_record"); err == nil {
+		t.Error("the connection for reading writes")
+	}
+}
+
 // TestFull limits the pages of the database, as a full disk does: SQLite reports
 // both with the same code. The connection is opened again, without the limit.
 func TestFull(t *testing.T) {
