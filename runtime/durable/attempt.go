@@ -30,9 +30,10 @@ type next struct {
 	now    time.Time // of the store
 	wait   time.Duration
 
-	token  string   // of the attempt that has started
-	result *payload // of nextReturn
-	event  Event    // what has happened, or its zero value
+	token   string   // of the attempt that has started
+	result  *payload // of nextReturn
+	event   Event    // what has happened, or its zero value
+	changed bool     // another policy than that of the record decided
 
 	failure *retry.Failure // that was decided about, for observers
 	verdict retry.Verdict
@@ -40,6 +41,13 @@ type next struct {
 
 // emit reports what a transaction has done, now that it is committed.
 func (x *execution) emit(c *stepCall, n *next) {
+	if n.changed {
+		n.changed = false
+		x.e.event(Event{
+			Kind: EventPolicyChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence,
+			Attempt: n.body.Attempts,
+		})
+	}
 	if n.event.Kind == 0 {
 		return
 	}

@@ -47,6 +47,7 @@ type stepView struct {
 	state   retry.BreakerSnapshot
 	w       Writes
 	event   Event
+	changed bool // the limits of the policy
 }
 
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
@@ -82,7 +83,7 @@ func (v *stepView) owned() bool { return v.run.Owner == v.x.owner.id && v.run.Fe
 
 // next returns the answer for the state of the step.
 func (v *stepView) next() next {
-	n := next{record: v.step, body: v.body, now: v.now, event: v.event}
+	n := next{record: v.step, body: v.body, now: v.now, event: v.event, changed: v.changed}
 	switch {
 	case finished(v.step.Status):
 		n.kind = nextFinished
@@ -208,7 +209,7 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 // started returns the answer for an attempt that has started.
 func (v *stepView) started() next {
 	return next{
-		kind: nextCall, record: v.step, body: v.body, now: v.now,
+		kind: nextCall, record: v.step, body: v.body, now: v.now, changed: v.changed,
 		event: Event{Kind: EventStarted, Attempt: v.body.Attempts, Correlation: v.body.Correlation},
 	}
 }
@@ -222,9 +223,7 @@ func (v *stepView) inputs(sample float64) retry.Inputs {
 // recorded.
 func (v *stepView) limits() {
 	limits := limitsOf(v.c.policy.Policy)
-	if v.body.Limits != "" && v.body.Limits != limits {
-		v.event = Event{Kind: EventPolicyChanged, Attempt: v.body.Attempts}
-	}
+	v.changed = v.body.Limits != "" && v.body.Limits != limits
 	v.body.Limits, v.body.Policy = limits, v.c.policy.Policy.Name
 }
 
