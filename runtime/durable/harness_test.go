@@ -21,6 +21,8 @@ type process struct {
 	store *durabletest.Faulty
 	ctx   context.Context // ends when the process dies
 
+	deadly durable.EventKind // the process dies when it reports this
+
 	mu     sync.Mutex
 	events []durable.Event
 }
@@ -38,8 +40,11 @@ func startProcess(t *testing.T, s durable.Store, options ...durable.Option) *pro
 
 func (p *process) observe(ev durable.Event) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.events = append(p.events, ev)
+	p.mu.Unlock()
+	if ev.Kind == p.deadly {
+		p.kill()
+	}
 }
 
 // saw returns the events of a kind.
