@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -64,7 +63,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if !x.knowsAll() {
 		records, err := x.e.store.Get(ctx, []Key{c.key})
 		if err != nil {
-			return next{}, err
+			return next{}, x.failed(ctx, err)
 		}
 		switch r := records[0]; {
 		case r.Version == 0 || c.policy.Policy == nil && !finished(r.Status):
@@ -105,15 +104,13 @@ func (x *execution) ready(ctx context.Context) error {
 	// The process was stopped, or the store did not answer.
 	if !x.owner.alive() {
 		if err := x.owner.renew(ctx); err != nil {
-			x.halt(err)
-			return err
+			return x.failed(ctx, err)
 		}
 	}
-	err := x.verify(ctx)
-	if err != nil {
-		x.halt(err)
+	if err := x.verify(ctx); err != nil {
+		return x.failed(ctx, err)
 	}
-	return err
+	return nil
 }
 
 // safe reports whether nobody can have claimed the run.
@@ -174,14 +171,11 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	if n.kind != nextCall || err != nil {
 		c.call.End() // gives the permit back
 	}
-	switch {
-	case err != nil && ctx.Err() != nil && !errors.Is(err, ErrUnknown):
-		return n, context.Cause(ctx)
-	case err != nil && (isStoreError(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled)):
-		x.halt(err) // nothing is executed after an error of the store
+	if err != nil {
+		return n, x.failed(ctx, err)
 	}
 	n.token = in.token
-	return n, err
+	return n, nil
 }
 
 // attempt makes the attempt that has started, and records its end.
@@ -229,11 +223,11 @@ func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error)
 	end := &attemptEnd{token: token(8), number: 1, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded}
 	result, err, called := x.invoke(ctx, c, n, nil)
 	if !called {
-		err = x.ready(ctx)
+		err = x.ready(ctx) // if it is, the call comes next
 	}
 	if err != nil || !called {
 		x.forget(c) // its error is that of the function of the run
-		return next{kind: nextDecide}, err
+		return n, err
 	}
 	end.result, end.duration = result, time.Since(end.begun)
 	return x.end(ctx, c, end)

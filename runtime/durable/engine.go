@@ -146,6 +146,12 @@ func token(bytes int) string {
 // month returns the bucket of a run that was created at a time.
 func month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
+// unsent reports whether err, of a call of the store with ctx, says no more than
+// that ctx has ended.
+func unsent(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ErrStore) && !errors.Is(err, ErrUnknown)
+}
+
 // isStoreError reports whether err is that of a store, not of a decision.
 func isStoreError(err error) bool {
 	return errors.Is(err, ErrStore) || errors.Is(err, ErrUnknown)

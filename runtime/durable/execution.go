@@ -22,8 +22,9 @@ type execution struct {
 	claimed atomic.Bool   // fence and run are set
 	gaps    atomic.Uint64 // those of the owner in spite of which the run is still owned
 
-	cancel context.CancelCauseFunc // of the context of the function
-	stop   chan struct{}           // closed when halted
+	ctx    context.Context // of the caller, until canceled
+	cancel context.CancelCauseFunc
+	stop   chan struct{} // closed when halted
 
 	mu       sync.Mutex
 	halted   error              // why no further step starts
@@ -44,9 +45,11 @@ type attempt struct {
 	lapsed atomic.Bool
 }
 
-func newExecution(e *Engine, o *owner, id string) *execution {
+func newExecution(ctx context.Context, e *Engine, o *owner, id string) *execution {
+	// The steps of a run do not depend on where it is called.
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, scopeKey{}, ""))
 	return &execution{
-		e: e, owner: o, id: id, stop: make(chan struct{}), cancel: func(error) {},
+		e: e, owner: o, id: id, ctx: ctx, cancel: cancel, stop: make(chan struct{}),
 		flights: map[string]*flight{}, called: map[string]Status{}, finished: map[string]Record{},
 		pending: map[string]bool{}, attempts: map[*attempt]struct{}{},
 	}
@@ -64,6 +67,19 @@ func (x *execution) halt(err error) {
 	if errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled) {
 		x.cancel(err)
 	}
+}
+
+// failed returns the error for the caller of a step whose records could not be
+// read or changed. Nothing is executed after an error of the store, whether the
+// function of the run returns it or not.
+func (x *execution) failed(ctx context.Context, err error) error {
+	switch {
+	case unsent(ctx, err):
+		return context.Cause(ctx)
+	case isStoreError(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled):
+		x.halt(err)
+	}
+	return err
 }
 
 // park halts the execution because of a wait until a time.
@@ -106,19 +122,16 @@ func (x *execution) lapse() {
 	}
 }
 
-// execute calls the function of the run, and records how that ended.
+// execute calls the function of the run, and records how that ended. ctx is the
+// context of the caller.
 func (x *execution) execute(ctx context.Context, fn func(context.Context) (payload, error)) (payload, error) {
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	inner := x.ctx
 	if !x.run.Deadline.IsZero() {
 		// The deadline is by the clock of the store.
 		var stop context.CancelFunc
 		inner, stop = context.WithTimeoutCause(inner, x.run.Deadline.Sub(x.run.Claimed), ErrTimedOut)
 		defer stop()
 	}
-	x.mu.Lock()
-	x.cancel = cancel
-	x.mu.Unlock()
 	result, err := x.call(inner, fn)
 	x.halt(errReturned)
 	x.running.Wait()
@@ -131,9 +144,12 @@ func (x *execution) execute(ctx context.Context, fn func(context.Context) (paylo
 // errReturned halts an execution whose function has returned.
 var errReturned = fmt.Errorf("the function of the run has returned: %w", ErrNoRun)
 
-// call calls the function of the run. A panic goes on, after the steps have
+// call calls the function of the run, unless its context has ended. A panic goes on, after the steps have
 // returned; the run stays open.
 func (x *execution) call(ctx context.Context, fn func(context.Context) (payload, error)) (p payload, err error) {
+	if ctx.Err() != nil {
+		return payload{}, context.Cause(ctx)
+	}
 	returned := false
 	defer func() {
 		if !returned {
@@ -161,8 +177,8 @@ type ending struct {
 // that of the function.
 func (x *execution) finish(outer, inner context.Context, result payload, fnErr error) (payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
-	if errors.Is(end.err, ErrFenced) {
-		return payload{}, end.err
+	if end.status == 0 {
+		return payload{}, end.err // nothing of this execution is recorded any more
 	}
 	ctx := context.WithoutCancel(outer)
 	var answer ending
@@ -212,10 +228,10 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{status: StatusOpen, err: x.halted}
 	case fnErr == nil && len(unfinished) == 0:
 		return ending{status: StatusSucceeded, result: &result}
+	case outer.Err() != nil: // perhaps with the timeout of an outer run
+		return ending{status: StatusOpen, err: context.Cause(outer)}
 	case context.Cause(inner) == ErrTimedOut:
 		return ending{status: StatusTimedOut, err: ErrTimedOut}
-	case outer.Err() != nil:
-		return ending{status: StatusOpen, err: context.Cause(outer)}
 	case context.Cause(inner) == ErrClosed:
 		return ending{status: StatusOpen, err: ErrClosed}
 	case len(paused) > 0:

@@ -98,7 +98,7 @@ func (e *Engine) run(
 		return payload{}, err
 	}
 	defer e.deactivate(x)
-	result, err := x.claimWait(ctx, &o)
+	result, err := x.claimWait(x.ctx, &o)
 	if err != nil || result != nil {
 		return deref(result), err
 	}
@@ -123,7 +123,7 @@ func (e *Engine) activate(ctx context.Context, id string, o *owner) (*execution,
 	if e.active[id] != nil {
 		return nil, &OwnedError{Run: id, Owner: o.id, Until: time.Now().Add(e.lease).UTC()}
 	}
-	x := newExecution(e, o, id)
+	x := newExecution(ctx, e, o, id)
 	if outer := fromContext(ctx); outer != nil {
 		x.parent = outer.x.id
 	}
@@ -133,6 +133,7 @@ func (e *Engine) activate(ctx context.Context, id string, o *owner) (*execution,
 }
 
 func (e *Engine) deactivate(x *execution) {
+	x.cancel(nil)
 	e.mu.Lock()
 	delete(e.active, x.id)
 	e.mu.Unlock()
@@ -152,6 +153,9 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, err
 		}
 		c, err := x.claim(ctx, o)
 		if err != nil {
+			if unsent(ctx, err) {
+				err = context.Cause(ctx)
+			}
 			return nil, err
 		}
 		if c.again {
@@ -160,10 +164,10 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, err
 		if c.owned == nil {
 			return c.result, c.err
 		}
-		if first == nil {
+		if first == nil || c.owned.Owner != first.Owner {
 			first = c.owned
 		}
-		if c.owned.Owner == first.Owner && c.owned.Until.After(first.Until) {
+		if c.owned.Until.After(first.Until) {
 			return nil, c.owned // it has been renewed: somebody is working
 		}
 		if !pause(ctx, min(c.wait, claimPoll)) {

@@ -106,7 +106,7 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) erro
 	}
 	records, err := x.e.store.Get(ctx, keys)
 	if err != nil {
-		return err
+		return x.failed(ctx, err)
 	}
 	for i, r := range records {
 		if r.Version != 0 {
@@ -275,7 +275,7 @@ func (x *execution) large(ctx context.Context, c *stepCall, attempt int) (*paylo
 	for from := Cursor(""); ; {
 		entries, next, err := x.e.store.History(ctx, c.key, from)
 		if err != nil {
-			return nil, err
+			return nil, x.failed(ctx, err)
 		}
 		for _, entry := range entries {
 			if entry.Attempt == attempt && entry.Part == resultPart {

@@ -71,7 +71,9 @@ const (
 )
 
 // String returns the word of policy files.
-func (r Recording) String() string { return [...]string{"attempts", "failures"}[min(r, RecordFailures)] }
+func (r Recording) String() string {
+	return [...]string{"attempts", "failures"}[min(r, RecordFailures)]
+}
 
 // An OnLost is what follows an attempt that may have taken effect: its process
 // died, or its context was canceled during the call.
