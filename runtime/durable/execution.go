@@ -258,8 +258,8 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 		end.err, end.status = ErrFenced, 0
 		return Writes{}, end, nil
 	}
-	if r.Status == StatusCanceled && end.status != StatusSucceeded {
-		end.status, end.err = StatusCanceled, ErrCanceled
+	if r.Status == StatusCanceled { // by another engine
+		end = ending{status: StatusCanceled, err: ErrCanceled}
 	}
 	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
 	if end.status != StatusOpen && end.status != StatusParked {

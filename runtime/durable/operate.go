@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -63,7 +64,8 @@ func Succeeded(value any) Resolution { return Resolution{outcome: OutcomeSucceed
 func Failed(err error) Resolution { return Resolution{outcome: OutcomeFailed, err: err} }
 
 // Retry is the resolution of a step that has not taken effect, or that may be
-// executed again. The next attempt starts when the run is executed.
+// executed again. The next attempt starts when the run is executed; the policy
+// counts attempts from zero, as after [Engine.Requeue].
 func Retry() Resolution { return Resolution{} }
 
 // Resolve records what an operator knows about a step in doubt, or about one
@@ -84,7 +86,12 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution) er
 		if r != (Resolution{}) {
 			return fmt.Errorf("run %q has no result that can be resolved: use Retry: %w", run, ErrConflict)
 		}
-		return e.operate(ctx, run, "", func(*operation) error { return nil })
+		return e.operate(ctx, run, "", func(o *operation) error {
+			if o.run != StatusPaused {
+				return fmt.Errorf("run %q is %v, not paused: %w", run, o.run, ErrConflict)
+			}
+			return nil
+		})
 	}
 	return e.operate(ctx, run, step, func(o *operation) error {
 		if o.body.Open != nil {
@@ -131,7 +138,7 @@ func (e *Engine) Requeue(ctx context.Context, run, step string, options ...Reque
 		default:
 			return fmt.Errorf("step %q of run %q is %v: %w", step, run, s, ErrConflict)
 		}
-		o.reopen()
+		o.reopen("requeued")
 		if q.newKey {
 			o.body.Keys++
 		}
@@ -142,6 +149,7 @@ func (e *Engine) Requeue(ctx context.Context, run, step string, options ...Reque
 // An operation is a change that an operator makes to a step.
 type operation struct {
 	now  time.Time
+	run  Status
 	step Record
 	body stepBody
 	add  []Entry
@@ -151,61 +159,85 @@ type operation struct {
 // opens the run.
 func (e *Engine) operate(ctx context.Context, run, step string, change func(*operation) error) error {
 	runKey, stepKey := e.key(KindRun, run, ""), e.key(KindStep, run, step)
-	known, err := e.store.Get(ctx, []Key{runKey})
-	if err != nil {
-		return err
-	}
-	holder, dead := known[0].Owner, false
-	if h, ok := e.store.(Holder); ok && holder != "" {
-		dead = h.Dead(holder)
-	}
-	blocked, err := e.blockedSteps(ctx, run)
-	if err != nil {
-		return err
-	}
-	err = e.update(ctx, []Key{e.key(KindOwner, "", holder), runKey, stepKey}, func(tx Tx) (Writes, error) {
-		owner, r := tx.Records[0], tx.Records[1]
-		b, err := open[runBody](r)
+	for {
+		known, err := e.store.Get(ctx, []Key{runKey})
 		if err != nil {
-			return Writes{}, err
+			return err
 		}
-		if err := operable(tx, owner, r, holder, dead); err != nil {
-			return Writes{}, err
+		holder := known[0].Owner
+		p := operand{run: known[0], step: step}
+		if h, ok := e.store.(Holder); ok && holder != "" {
+			p.dead = h.Dead(holder)
 		}
-		o := operation{now: tx.Now, step: tx.Records[2]}
-		if o.body, err = open[stepBody](o.step); err != nil {
-			return Writes{}, err
+		if p.blocked, err = e.blockedSteps(ctx, run); err != nil {
+			return err
 		}
-		if o.step.Version == 0 && step != "" {
-			return Writes{}, fmt.Errorf("step %q of run %q: %w", step, run, ErrNotFound)
+		err = e.update(ctx, []Key{e.key(KindOwner, "", holder), runKey, stepKey}, func(tx Tx) (Writes, error) {
+			return p.decide(tx, change)
+		})
+		switch {
+		case err == nil:
+			e.event(Event{Kind: EventResolved, Run: run, Step: step})
+			return nil
+		case err != errRunChanged:
+			return err
 		}
-		if err := change(&o); err != nil {
-			return Writes{}, err
-		}
-		r.Owner = ""
-		r.Fence++ // an engine that is slow to learn of it must not go on
-		if len(blocked) == 0 || len(blocked) == 1 && blocked[0] == step {
-			r.Status, r.Attention, r.Due = StatusOpen, false, time.Time{}
-		}
-		b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
-		w := Writes{Put: []Record{r}, Add: o.add}
-		err = write(&w.Put[0], &b)
-		if step != "" {
-			o.step.Fence = r.Fence
-			o.step.Attention = !finished(o.step.Status) || o.step.Status == StatusDead
-			err = errors.Join(err, write(&o.step, &o.body))
-			w.Put = append(w.Put, o.step)
-		}
-		return w, err
-	})
-	if err == nil {
-		e.event(Event{Kind: EventResolved, Run: run, Step: step})
 	}
-	return err
+}
+
+// errRunChanged makes an operation look at its run again.
+var errRunChanged = errors.New("the run has changed since it was read")
+
+// An operand is what an operation works on, as it was read before.
+type operand struct {
+	run     Record
+	dead    bool     // the process of its owner
+	blocked []string // the steps that wait for a person
+	step    string   // the one to change, or ""
+}
+
+// decide decides about an operation. The records are those of the owner, the run
+// and the step.
+func (p *operand) decide(tx Tx, change func(*operation) error) (Writes, error) {
+	r := tx.Records[1]
+	b, err := open[runBody](r)
+	if err != nil {
+		return Writes{}, err
+	}
+	if err := operable(tx, r, p); err != nil {
+		return Writes{}, err
+	}
+	o := operation{now: tx.Now, run: r.Status, step: tx.Records[2]}
+	if o.body, err = open[stepBody](o.step); err != nil {
+		return Writes{}, err
+	}
+	if o.step.Version == 0 && p.step != "" {
+		return Writes{}, fmt.Errorf("step %q of run %q: %w", p.step, r.Key.Run, ErrNotFound)
+	}
+	if err := change(&o); err != nil {
+		return Writes{}, err
+	}
+	r.Owner = ""
+	r.Fence++ // an engine that is slow to learn of it must not go on
+	others := slices.ContainsFunc(p.blocked, func(id string) bool { return id != p.step })
+	if r.Status != StatusPaused || !others {
+		r.Status, r.Attention, r.Due = StatusOpen, false, time.Time{}
+	}
+	b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
+	w := Writes{Put: []Record{r}, Add: o.add}
+	err = write(&w.Put[0], &b)
+	if p.step != "" {
+		o.step.Fence = r.Fence
+		o.step.Attention = !finished(o.step.Status) || o.step.Status == StatusDead
+		err = errors.Join(err, write(&o.step, &o.body))
+		w.Put = append(w.Put, o.step)
+	}
+	return w, err
 }
 
 // operable returns an error if an operator cannot change a run.
-func operable(tx Tx, owner, r Record, holder string, dead bool) error {
+func operable(tx Tx, r Record, p *operand) error {
+	owner := tx.Records[0]
 	switch {
 	case r.Version == 0:
 		return fmt.Errorf("run %q: %w", r.Key.Run, ErrNotFound)
@@ -213,9 +245,9 @@ func operable(tx Tx, owner, r Record, holder string, dead bool) error {
 		return fmt.Errorf("run %q is %v: %w", r.Key.Run, r.Status, ErrConflict)
 	case r.Status == StatusExpired:
 		return fmt.Errorf("run %q: its steps were deleted: %w", r.Key.Run, ErrConflict)
-	case r.Owner != holder:
-		return fmt.Errorf("run %q has just been claimed: %w", r.Key.Run, ErrConflict)
-	case r.Owner == "" || dead || owner.Version == 0:
+	case r.Version != p.run.Version:
+		return errRunChanged
+	case r.Owner == "" || p.dead || owner.Version == 0:
 		return nil
 	}
 	b, err := open[ownerBody](owner)
@@ -245,30 +277,32 @@ func (o *operation) entry(part int, body entryBody) {
 
 // resolvedPart is the Part of the first entry about what an operator did: those
 // of late ends are smaller.
-const resolvedPart = 1 << 40
+const resolvedPart = 1 << 30
 
 // resolve records a resolution.
 func (o *operation) resolve(r Resolution, result *payload) {
+	if r.outcome == "" {
+		o.reopen("execute again")
+		return
+	}
 	o.body.Ended, o.body.NextAt, o.body.Delay = o.now, time.Time{}, 0
-	text := "execute again"
+	text := "succeeded"
 	switch r.outcome {
 	case OutcomeSucceeded:
 		o.step.Status, o.body.Result, o.body.Error = StatusSucceeded, result, nil
-		text = "succeeded"
 	case OutcomeFailed:
 		o.step.Status, o.body.Reason = StatusFailed, retry.ErrPermanent
 		o.body.Error = &recordedError{Text: clip(errorText(r.err))}
 		text = o.body.Error.Text
-	default:
-		o.step.Status, o.body.Ended = StatusOpen, time.Time{}
 	}
 	o.entry(resolvedPart, entryBody{Outcome: OutcomeResolved, Started: o.now, Error: text})
 }
 
-// reopen makes a step executable with a new count of attempts.
-func (o *operation) reopen() {
+// reopen makes a step executable with a new count of attempts, whatever the
+// limits of its policy say about those that were made.
+func (o *operation) reopen(text string) {
 	o.step.Status = StatusOpen
 	o.body.Call, o.body.Reason, o.body.Escalated, o.body.Granted = retry.CallState{}, "", false, 0
 	o.body.Ended, o.body.NextAt, o.body.Delay = time.Time{}, time.Time{}, 0
-	o.entry(resolvedPart, entryBody{Outcome: OutcomeResolved, Started: o.now, Error: "requeued"})
+	o.entry(resolvedPart, entryBody{Outcome: OutcomeResolved, Started: o.now, Error: text})
 }

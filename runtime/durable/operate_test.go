@@ -1,0 +1,156 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// Two steps in doubt that are resolved at the same time open their run.
+func TestResolveConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		a := startProcess(t, m)
+		job := func(ctx context.Context) error {
+			var wg sync.WaitGroup
+			var errs [2]error
+			for i := range errs {
+				wg.Go(func() {
+					_, errs[i] = callID(ctx, careful("charge", 3, time.Second), i, func(ctx context.Context) (int, error) {
+						time.Sleep(time.Minute)
+						return 1, ctx.Err()
+					})
+				})
+			}
+			wg.Wait()
+			return errors.Join(errs[:]...)
+		}
+		a.killAfter(time.Second)
+		_ = a.run("one", job)
+		b := startProcess(t, m)
+		wantAs[*durable.PausedError](t, b.run("one", job))
+
+		// Both look for the other steps in doubt before one of them writes.
+		both := make(chan struct{}, 2)
+		slow := startProcess(t, &hooked{Store: m, hook: func(
+			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+		) error {
+			select {
+			case both <- struct{}{}:
+				time.Sleep(time.Duration(len(both)) * time.Second)
+			default:
+			}
+			return next(ctx, sel, decide)
+		}})
+		other := startProcess(t, m)
+		done := make(chan error)
+		go func() { done <- slow.Resolve(t.Context(), "one", "charge/0", durable.Succeeded(7)) }()
+		synctest.Wait()
+		if err := other.Resolve(t.Context(), "one", "charge/1", durable.Succeeded(8)); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		wantRun(t, b.Engine, "one", durable.StatusOpen)
+		if err := b.run("one", job); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A run that has succeeded is not in doubt: it keeps its result.
+func TestResolveRunThatIsNotPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		calls := 0
+		fn := func(context.Context) (int, error) { calls++; return 7, nil }
+		if _, err := durable.Run(p.ctx, p.Engine, "one", fn); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, p.Resolve(t.Context(), "one", "", durable.Retry()), durable.ErrConflict)
+		if got, err := durable.Run(p.ctx, p.Engine, "one", fn); got != 7 || err != nil || calls != 1 {
+			t.Errorf("got %d, %v after %d calls; want 7 after 1", got, err, calls)
+		}
+	})
+}
+
+// After Retry, there is another attempt, whatever the attempts before it have
+// used up.
+func TestResolveRetryMakesAnAttempt(t *testing.T) {
+	t.Run("exhausted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := startProcess(t, durable.NewMemory())
+			var j journal
+			s := careful("charge", 2, time.Second)
+			s.OnExhausted = durable.ExhaustedPause
+			job := oneStep(s, failing(&j, 2))
+			wantAs[*durable.PausedError](t, p.run("one", job))
+			if err := p.Resolve(t.Context(), "one", "charge", durable.Retry()); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.run("one", job); err != nil {
+				t.Error(err)
+			}
+			j.want(t, "charge", 1, 2, 3)
+		})
+	})
+	t.Run("lost", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			s := careful("charge", 2, time.Second)
+			s.Policy.DelayBudget = time.Hour
+			var j journal
+			for range 5 {
+				p := startProcess(t, m)
+				p.killAfter(3 * time.Second)
+				job := oneStep(s, func(ctx context.Context) (int, error) {
+					if j.add(ctx); len(j.attempts("charge")) == 1 {
+						return 0, errors.New("unavailable")
+					}
+					<-ctx.Done()
+					return 0, ctx.Err()
+				})
+				_ = p.run("one", job)
+				q := startProcess(t, m)
+				wantAs[*durable.PausedError](t, q.run("one", job))
+				time.Sleep(2 * time.Hour)
+				if err := q.Resolve(t.Context(), "one", "charge", durable.Retry()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			q := startProcess(t, m)
+			if err := q.run("one", oneStep(s, func(ctx context.Context) (int, error) { j.add(ctx); return 1, nil })); err != nil {
+				t.Error(err)
+			}
+			j.want(t, "charge", 1, 2, 3, 4, 5, 6, 7)
+		})
+	})
+}
+
+// A cancellation that was acknowledged stays, whoever executes the run.
+func TestCancelElsewhereStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		a, b := startProcess(t, m), startProcess(t, m)
+		done := make(chan error)
+		go func() {
+			done <- a.run("one", oneStep(careful("charge", 1, 0), func(context.Context) (int, error) {
+				time.Sleep(2 * time.Second)
+				return 1, nil
+			}))
+		}()
+		time.Sleep(time.Second)
+		if err := b.Cancel(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, <-done, durable.ErrCanceled)
+		wantRun(t, b.Engine, "one", durable.StatusCanceled)
+		wantStep(t, b.Engine, "one", "charge", durable.StatusSucceeded)
+	})
+}
