@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -142,6 +143,7 @@ type starting struct {
 	sample      float64 // for jitter, if the last attempt is lost
 	correlation string
 	timeout     time.Duration // of the call, or 0
+	spread      time.Duration // that a retry which is overdue may be delayed
 	local       time.Time     // when it was prepared, by the clock of this process
 
 	refused *retry.Failure // by the breaker of this process, or nil
@@ -157,7 +159,7 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	p := c.policy.Policy
 	in := starting{
 		token: token(8), due: due, sample: rand.Float64(), correlation: token(8), timeout: p.CallTimeout(ctx),
-		local: time.Now(),
+		local: time.Now(), spread: c.policy.patience(ctx),
 	}
 	c.call = p.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
 	if f, inputs, ok := c.call.TryAdmit(ctx); !ok {
@@ -176,6 +178,19 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	}
 	n.token = in.token
 	return n, nil
+}
+
+// patience returns how long a retry may be delayed without parking its run: a
+// run that is parked again each time it is due would never go on.
+func (s *StepPolicy) patience(ctx context.Context) time.Duration {
+	d := time.Duration(math.MaxInt64)
+	if deadline, limited := ctx.Deadline(); limited {
+		d = time.Until(deadline) / 2 // the attempt needs some time, too
+	}
+	if s.ParkAfter > 0 {
+		d = min(d, s.ParkAfter)
+	}
+	return d
 }
 
 // attempt makes the attempt that has started, and records its end.

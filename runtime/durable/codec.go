@@ -61,13 +61,20 @@ func encode(c Codec, value any) payload {
 	if err == nil && len(data) > maxResult {
 		err = fmt.Errorf("it has %d bytes: the limit is %d", len(data), maxResult)
 	}
+	_, isJSON := c.(jsonCodec)
 	switch {
 	case err != nil:
 		return payload{Refuse: clip(err.Error()), Type: fmt.Sprintf("%T", value)}
-	case json.Valid(data):
+	case isJSON || readable(data):
 		return payload{JSON: data}
 	}
 	return payload{Bytes: data}
+}
+
+// readable reports whether data is JSON that a record keeps byte by byte.
+func readable(data []byte) bool {
+	kept, err := json.Marshal(json.RawMessage(data))
+	return err == nil && bytes.Equal(kept, data)
 }
 
 // decode decodes the payload of a step into a value.

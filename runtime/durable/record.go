@@ -48,7 +48,7 @@ type stepBody struct {
 	Call     retry.CallState `json:"call,omitzero"`
 	Attempts int             `json:"attempts"`       // the number of the last attempt
 	Open     *openAttempt    `json:"open,omitempty"` // whose end is not recorded
-	Last     string          `json:"last,omitempty"` // the token of the last attempt that ended
+	Last     string          `json:"last,omitempty"` // the token of the last end, or of a start that was refused
 	First    time.Time       `json:"first,omitzero"` // start of the first attempt
 	Ended    time.Time       `json:"ended,omitzero"`
 

@@ -162,6 +162,9 @@ func (x *execution) join(c *stepCall) (*flight, *Record, error) {
 	if x.halted != nil {
 		return nil, nil, x.halted
 	}
+	if x.pending[c.key.ID] && x.called[c.key.ID] == 0 {
+		x.called[c.key.ID] = StatusOpen // whatever comes of this call
+	}
 	x.flights[c.key.ID] = &flight{done: make(chan struct{})}
 	x.running.Add(1)
 	return &flight{}, nil, nil
@@ -315,7 +318,7 @@ func (x *execution) wait(ctx context.Context, c *stepCall, d time.Duration, now 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-x.stop:
-		return x.err()
+		return x.park(now.Add(d)) // this wait counts, if the others are parked
 	}
 }
 

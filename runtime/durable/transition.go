@@ -131,16 +131,18 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		return Writes{}, next{}, ErrCanceled
 	case s.Open != nil && s.Open.Token == in.token: // the reply was lost
 		return Writes{}, v.started(), nil
+	case s.Last == in.token: // the same, and there was no start
+		return Writes{}, v.next(), nil
 	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
 		return Writes{}, v.next(), nil
 	case v.step.Version != 0 && x.differs(c, s):
 		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID}
 	case s.Open != nil:
 		v.lose(OutcomeLost, in.sample, in.correlation)
-		return v.commit()
+		return v.refuse(in)
 	}
 	if v.step.Version != 0 && !in.due {
-		if n := v.next(); n.kind == nextWait && (n.wait > 0 || v.spread(&n)) {
+		if n := v.next(); n.kind == nextWait && (n.wait > 0 || v.spread(&n, in.spread)) {
 			n.event = Event{
 				Kind: EventWaiting, Attempt: s.Attempts + 1, Wait: n.wait, Correlation: s.Correlation,
 			}
@@ -148,6 +150,12 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		}
 	}
 	return v.start(in)
+}
+
+// refuse returns the writes of a decision that there is no start.
+func (v *stepView) refuse(in *starting) (Writes, next, error) {
+	v.body.Last = in.token
+	return v.commit()
 }
 
 // differs reports whether a step is called with other arguments, where that is
@@ -158,12 +166,12 @@ func (x *execution) differs(c *stepCall, s *stepBody) bool {
 
 // spread delays a retry that became due while nobody executed the run, so that
 // many of them do not start at once. The delay depends on the step alone, and is
-// the same after another crash.
-func (v *stepView) spread(n *next) bool {
+// the same after another crash. It is at most the patience of the caller.
+func (v *stepView) spread(n *next, most time.Duration) bool {
 	if v.step.Fence == v.x.fence || v.body.NextAt.IsZero() {
 		return false // decided by this execution
 	}
-	d := v.c.policy.spread(v.body.Delay)
+	d := min(v.c.policy.spread(v.body.Delay), most)
 	if d <= 0 {
 		return false
 	}
@@ -191,13 +199,13 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 		// The policy may have changed, and time has passed.
 		if _, verdict := p.Decide(s.Call, retry.Failure{}, v.inputs(in.sample)); verdict.Reason != "" {
 			v.exhaust(verdict.Reason, verdict.Escalate)
-			return v.commit()
+			return v.refuse(in)
 		}
 	}
 	permit, f, inputs, ok := v.admit(in)
 	if !ok {
 		v.decide(f, inputs, nil, in.correlation)
-		return v.commit()
+		return v.refuse(in)
 	}
 	s.Attempts++
 	s.Open = &openAttempt{Token: in.token, Fence: v.x.fence, Owner: v.x.owner.id, Started: v.now, Permit: permit}

@@ -1,0 +1,237 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// An unreadable store fails all reads while it is broken.
+type unreadable struct {
+	durable.Store
+	broken atomic.Bool
+}
+
+func (u *unreadable) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+	if u.broken.Load() {
+		return nil, durable.ErrStore
+	}
+	return u.Store.Get(ctx, keys)
+}
+
+func (u *unreadable) History(
+	ctx context.Context, step durable.Key, from durable.Cursor,
+) ([]durable.Entry, durable.Cursor, error) {
+	if u.broken.Load() {
+		return nil, "", durable.ErrStore
+	}
+	return u.Store.History(ctx, step, from)
+}
+
+// A run is not completed after an error of the store, even if its function drops
+// the error.
+func TestStoreErrorSwallowed(t *testing.T) {
+	large := strings.Repeat("x", 10_000)
+	renamed := careful("new", 1, 0)
+	renamed.Formerly = []string{"old"}
+	for name, step := range map[string]func(context.Context) error{
+		"large result": func(ctx context.Context) error {
+			_, err := durable.Step(ctx, "large", nil, func(context.Context) (string, error) { return large, nil })
+			return err
+		},
+		"former name": func(ctx context.Context) error {
+			_, err := call(ctx, renamed, func(context.Context) (int, error) { return 1, nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &unreadable{Store: durable.NewMemory()}
+				p := startProcess(t, s)
+				_ = p.run("one", func(ctx context.Context) error {
+					_, _ = call(ctx, careful("old", 1, 0), func(context.Context) (int, error) { return 1, nil })
+					_, _ = durable.Step(ctx, "large", nil, func(context.Context) (string, error) { return large, nil })
+					return errors.New("not yet")
+				})
+				err := p.run("one", func(ctx context.Context) error {
+					s.broken.Store(true)
+					defer s.broken.Store(false)
+					wantError(t, step(ctx), durable.ErrStore)
+					_, err := call(ctx, careful("next", 1, 0), func(context.Context) (int, error) { return 1, nil })
+					wantError(t, err, durable.ErrStore)
+					return nil
+				})
+				wantError(t, err, durable.ErrStore)
+				wantRun(t, p.Engine, "one", durable.StatusOpen)
+			})
+		})
+	}
+}
+
+// A run is not completed over a recorded step that it has called, even if the
+// call did not get as far as an attempt.
+func TestUnfinishedStepOfEarlierExecution(t *testing.T) {
+	for name, recall := range map[string]func(context.Context, func(context.Context) (int, error)){
+		"other arguments": func(ctx context.Context, fn func(context.Context) (int, error)) {
+			_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments(2), fn)
+			_ = errors.Is(err, durable.ErrChanged)
+		},
+		"canceled": func(ctx context.Context, fn func(context.Context) (int, error)) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			_, _ = durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments(1), fn)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := durable.NewMemory()
+				var j journal
+				a := startProcess(t, m)
+				a.killAfter(time.Minute)
+				_ = a.run("one", func(ctx context.Context) error {
+					_, err := durable.Call(ctx, careful("charge", 3, time.Hour), durable.ID(), durable.Arguments(1), failing(&j, 9))
+					return err
+				})
+				b := startProcess(t, m)
+				err := b.run("one", func(ctx context.Context) error {
+					recall(ctx, failing(&j, 9))
+					return nil
+				})
+				unfinished := wantAs[*durable.UnfinishedError](t, err)
+				if len(unfinished.Steps) != 1 {
+					t.Errorf("got steps %q", unfinished.Steps)
+				}
+				wantRun(t, b.Engine, "one", durable.StatusOpen)
+			})
+		})
+	}
+}
+
+// A run is parked until the first of its waits ends, also if that one was not too
+// long for the process.
+func TestParkedUntilFirstWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		var j journal
+		long := idempotent("long", 3, time.Hour)
+		long.ParkAfter = time.Minute
+		err := p.run("one", func(ctx context.Context) error {
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			wg.Go(func() { _, _ = call(ctx, idempotent("short", 3, 10*time.Second), failing(&j, 9)) })
+			time.Sleep(time.Second)
+			_, err := call(ctx, long, failing(&j, 9))
+			return err
+		})
+		parked := wantAs[*durable.ParkedError](t, err)
+		wantAbout(t, "the parked run", parked.Until.Sub(epoch), 10*time.Second, 10*time.Second)
+	})
+}
+
+// A retry that became due while nobody was there is spread over the time that
+// its caller has: it must be made some time.
+func TestSpreadDoesNotParkForEver(t *testing.T) {
+	for name, park := range map[string]func(context.Context, *durable.StepPolicy) (context.Context, context.CancelFunc){
+		"park_after": func(ctx context.Context, s *durable.StepPolicy) (context.Context, context.CancelFunc) {
+			s.ParkAfter = 2 * time.Second
+			return context.WithCancel(ctx)
+		},
+		"deadline": func(ctx context.Context, _ *durable.StepPolicy) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 2*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startProcess(t, durable.NewMemory())
+				var j journal
+				for range 4 {
+					s := idempotent("charge", 3, 10*time.Minute)
+					ctx, cancel := park(p.ctx, s)
+					err := p.Run(ctx, "one", oneStep(s, failing(&j, 1)))
+					cancel()
+					if err == nil {
+						break
+					}
+					time.Sleep(time.Until(wantAs[*durable.ParkedError](t, err).Until))
+				}
+				j.want(t, "charge", 1, 2)
+			})
+		})
+	}
+}
+
+// A start that the breaker refuses is decided about once, also if the reply is
+// lost: the refusal counts once.
+func TestLostReplyOfRefusedStart(t *testing.T) {
+	var waited [2]time.Duration
+	for i := range waited {
+		synctest.Test(t, func(t *testing.T) {
+			s := &hooked{Store: durable.NewMemory()}
+			again := false
+			s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+				if isRenewal(sel) {
+					return next(ctx, sel, decide)
+				}
+				waiting := false
+				err := next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+					w, err := decide(tx)
+					waiting = puts(w, durable.StatusWaiting)
+					return w, err
+				})
+				if again = waiting && !again && i == 1; again && err == nil {
+					return durable.ErrUnknown
+				}
+				return err
+			}
+			p := startProcess(t, s)
+			charge := idempotent("charge", 9, time.Second)
+			charge.Policy.RetryOn = []retry.Class{retry.ClassAny, retry.ClassBreakerOpen}
+			charge.Shared.Breaker = retry.NewBreaker(retry.BreakerPolicy{Name: "b", Failures: 1, OpenFor: 10 * time.Second})
+			var j journal
+			if err := p.run("one", oneStep(charge, failing(&j, 1))); err != nil {
+				t.Error(err)
+			}
+			waited[i] = wantStep(t, p.Engine, "one", "charge", durable.StatusSucceeded).Waited
+			j.want(t, "charge", 1, 2)
+		})
+	}
+	if waited[0] != waited[1] {
+		t.Errorf("waited %v, and %v with lost replies", waited[0], waited[1])
+	}
+}
+
+// What a codec returns is opaque: it is not changed, even if it looks like JSON.
+func TestCodecIsOpaque(t *testing.T) {
+	for _, text := range []string{`{"a": 1}`, "7 ", `"<b>"`, "", "null", " ", "\x00\xff"} {
+		synctest.Test(t, func(t *testing.T) {
+			p := startProcess(t, durable.NewMemory(), durable.WithCodec(textCodec{}))
+			for n := range 2 {
+				_ = p.run("one", func(ctx context.Context) error {
+					got, err := durable.Step(ctx, "text", nil, func(context.Context) (string, error) { return text, nil })
+					if got != text || err != nil {
+						t.Errorf("execution %d: got %q, %v; want %q", n+1, got, err, text)
+					}
+					return errors.New("once more")
+				})
+			}
+		})
+	}
+}
+
+// A textCodec encodes strings as they are.
+type textCodec struct{}
+
+func (textCodec) Encode(value any) ([]byte, error) { return []byte(value.(string)), nil }
+
+func (textCodec) Decode(data []byte, into any) error {
+	*into.(*string) = string(data)
+	return nil
+}
