@@ -37,6 +37,7 @@ const (
 	EventChanged       // a recorded step is called with other arguments
 	EventPolicyChanged // a recorded step continues under another policy
 	EventResolved      // an operator has resolved or requeued a step
+	EventRecalled      // a call of a step returns what is recorded
 
 	EventStoreError // the store failed
 )
@@ -46,7 +47,7 @@ var eventKinds = [...]string{
 	"expired",
 	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost",
 	"step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed",
-	"step resolved",
+	"step resolved", "step recalled",
 	"store error",
 }
 

@@ -260,7 +260,7 @@ func (w *world) check() {
 		w.t.Fatal(err)
 	}
 	if budget.Consumed != grants || budget.Consumed > w.budget {
-		w.fail("the budget of %d has counted %d retries, the histories of the steps have %d", w.budget, budget.Consumed, grants)
+		w.fail("the budget of %d has counted %d retries, the histories have %d", w.budget, budget.Consumed, grants)
 	}
 }
 

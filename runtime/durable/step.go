@@ -133,6 +133,7 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 		case err != nil:
 			return nil, err
 		case recorded != nil:
+			x.recalled(c)
 			return x.answer(ctx, c, *recorded)
 		case f.done == nil:
 			return x.fly(ctx, c)
@@ -191,6 +192,9 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err 
 // lead executes a step until it is finished, or the execution of its run ends.
 func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 	next, err := x.begin(ctx, c)
+	if err == nil && next.kind == nextFinished && next.event.Kind == 0 {
+		x.recalled(c)
+	}
 	for err == nil {
 		x.emit(c, &next)
 		switch next.kind {
@@ -215,6 +219,11 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 		}
 	}
 	return nil, err
+}
+
+// recalled reports that nothing is executed.
+func (x *execution) recalled(c *stepCall) {
+	x.e.event(Event{Kind: EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
 }
 
 // note remembers that a step is unfinished.

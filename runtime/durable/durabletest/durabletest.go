@@ -1,6 +1,7 @@
 // Package durabletest tests stores of package durable, and programs that use
-// them: [Run] is the conformance test of a store, and [CrashAt] and [LoseReply]
-// make a store fail as the death of a process or of a connection would.
+// them: [Run] is the conformance test of a store. [CrashAt] and [LoseReply] make
+// a store fail as the death of a process or of a connection would. [Replay]
+// checks that the function of a run may be continued.
 package durabletest
 
 import (

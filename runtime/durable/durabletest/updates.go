@@ -24,7 +24,7 @@ func testErrorOfDecide(t *testing.T, p *place) {
 			w, _ := increment(tx)
 			return w, own
 		})
-	if err != own { //nolint:errorlint // unchanged
+	if err != own {
 		t.Errorf("got error %v, want that of decide unchanged", err)
 	}
 	s.wantNumber(step("a"), 1)
