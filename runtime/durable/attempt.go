@@ -58,21 +58,25 @@ func (x *execution) emit(c *stepCall, n *next) {
 
 // begin looks for the record of a step, and starts its first attempt otherwise.
 func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
-	if c.policy.startsRecorded() || c.policy.Policy != nil && x.knowsUnfinished(c) {
+	recorded := c.policy.startsRecorded()
+	switch known := x.knowsUnfinished(c); {
+	case known && c.policy.Policy != nil:
 		return x.start(ctx, c, false)
-	}
-	if !x.knowsAll() {
+	case !known && !x.knowsAll():
+		// A read costs less than the transaction of a start.
 		records, err := x.e.store.Get(ctx, []Key{c.key})
 		if err != nil {
 			return next{}, x.failed(ctx, err)
 		}
-		switch r := records[0]; {
-		case r.Version == 0 || c.policy.Policy == nil && !finished(r.Status):
-		case finished(r.Status):
-			return next{kind: nextFinished, record: r}, nil
-		default:
-			return x.start(ctx, c, false)
+		r := records[0]
+		if finished(r.Status) {
+			body, err := open[stepBody](r)
+			return next{kind: nextFinished, record: r, body: body}, err
 		}
+		recorded = recorded || r.Version != 0 && c.policy.Policy != nil
+	}
+	if recorded {
+		return x.start(ctx, c, false)
 	}
 	if err := x.ready(ctx); err != nil {
 		return next{}, err
@@ -87,7 +91,7 @@ func (x *execution) knowsAll() bool {
 	return x.complete
 }
 
-// knowsUnfinished reports whether a step that records failures only has failed.
+// knowsUnfinished reports whether a step is known to have an unfinished record.
 func (x *execution) knowsUnfinished(c *stepCall) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

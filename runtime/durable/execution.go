@@ -27,14 +27,14 @@ type execution struct {
 	stop   chan struct{} // closed when halted
 
 	mu       sync.Mutex
-	halted   error              // why no further step starts
-	flights  map[string]*flight // steps that are executing, by their ids
-	running  sync.WaitGroup     // the flights
-	called   map[string]Status  // unfinished steps that the function has called
-	finished map[string]Record  // that were read ahead or executed
-	pending  map[string]bool    // unfinished steps that were read ahead
-	complete bool               // finished and pending have all steps that were recorded
-	size     int                // of finished, in bytes
+	halted   error                   // why no further step starts
+	flights  map[string]*flight      // steps that are executing, by their ids
+	running  sync.WaitGroup          // the flights
+	called   map[string]Status       // unfinished steps that the function has called
+	finished map[string]finishedStep // that were read ahead or executed
+	pending  map[string]bool         // unfinished steps that were read ahead
+	complete bool                    // finished and pending have all steps that were recorded
+	size     int                     // of finished, in bytes
 	attempts map[*attempt]struct{}
 }
 
@@ -50,7 +50,7 @@ func newExecution(ctx context.Context, e *Engine, o *owner, id string) *executio
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, scopeKey{}, ""))
 	return &execution{
 		e: e, owner: o, id: id, ctx: ctx, cancel: cancel, stop: make(chan struct{}),
-		flights: map[string]*flight{}, called: map[string]Status{}, finished: map[string]Record{},
+		flights: map[string]*flight{}, called: map[string]Status{}, finished: map[string]finishedStep{},
 		pending: map[string]bool{}, attempts: map[*attempt]struct{}{},
 	}
 }
@@ -299,11 +299,12 @@ func (x *execution) abandon(ctx context.Context) error {
 	})
 }
 
-// readAhead is how many bytes of finished steps an execution keeps.
-const readAhead = 64 << 20
+// readAhead is how many bytes of finished steps an execution keeps: a million of
+// them with small results.
+const readAhead = 256 << 20
 
 // load reads the finished steps of the run ahead: calling them again must not
-// cost a transaction each.
+// cost a read of the store each.
 func (x *execution) load(ctx context.Context) error {
 	x.complete = true
 	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id}
@@ -312,7 +313,12 @@ func (x *execution) load(ctx context.Context) error {
 			x.pending[r.Key.ID] = true
 			return nil
 		}
-		return x.keep(r)
+		body, err := open[stepBody](r)
+		if err != nil {
+			x.complete = false // the call of the step returns the error
+			return nil
+		}
+		return x.keep(r.Key.ID, finishedOf(r.Status, &body))
 	})
 	if errors.Is(err, errFull) {
 		return nil
@@ -322,16 +328,50 @@ func (x *execution) load(ctx context.Context) error {
 
 var errFull = errors.New("no room")
 
-// keep keeps the record of a finished step, if there is room. x.mu need not be
-// held before the function of the run is called.
-func (x *execution) keep(r Record) error {
-	const overhead = 200 // of a map entry and a Record
-	if x.size += len(r.Body) + len(r.Key.ID) + overhead; x.size > readAhead {
+// keep keeps a finished step, if there is room. x.mu need not be held before the
+// function of the run is called.
+func (x *execution) keep(id string, f finishedStep) error {
+	if x.size += len(id) + f.size(); x.size > readAhead {
 		x.complete = false
 		return errFull
 	}
-	x.finished[r.Key.ID] = r
+	x.finished[id] = f
 	return nil
+}
+
+// A finishedStep is what an execution keeps of a finished step: little of those
+// that succeeded, of which a run may have very many.
+type finishedStep struct {
+	status    Status
+	imported  bool
+	arguments string    // their digest
+	result    []byte    // JSON
+	body      *stepBody // nil if result is all there is to know
+}
+
+// finishedOf returns what to keep of a finished step.
+func finishedOf(s Status, body *stepBody) finishedStep {
+	f := finishedStep{status: s, imported: body.Imported, arguments: body.Arguments}
+	if r := body.Result; s == StatusSucceeded && r != nil && r.JSON != nil {
+		f.result = r.JSON
+		return f
+	}
+	kept := *body
+	f.body = &kept
+	return f
+}
+
+// size returns about how many bytes f takes, with its entry in a map.
+func (f *finishedStep) size() int {
+	const entry, failure = 130, 500
+	n := entry + len(f.arguments) + len(f.result)
+	if f.body != nil {
+		n += failure
+		if e := f.body.Error; e != nil {
+			n += len(e.Text)
+		}
+	}
+	return n
 }
 
 // each calls f for the records of a query.

@@ -134,7 +134,7 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 			return nil, err
 		case recorded != nil:
 			x.recalled(c)
-			return x.answer(ctx, c, *recorded)
+			return x.answer(ctx, c, recorded)
 		case f.done == nil:
 			return x.fly(ctx, c)
 		}
@@ -151,11 +151,11 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 
 // join returns the recorded step, or the flight of another caller, or a flight
 // without a channel for the caller that has to execute the step.
-func (x *execution) join(c *stepCall) (*flight, *Record, error) {
+func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if r, ok := x.finished[c.key.ID]; ok {
-		return nil, &r, nil
+	if f, ok := x.finished[c.key.ID]; ok {
+		return nil, &f, nil
 	}
 	if f := x.flights[c.key.ID]; f != nil {
 		return f, nil, nil
@@ -199,7 +199,9 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 		x.emit(c, &next)
 		switch next.kind {
 		case nextFinished:
-			return x.answer(ctx, c, next.record)
+			f := finishedOf(next.record.Status, &next.body)
+			x.remember(c, f)
+			return x.answer(ctx, c, &f)
 		case nextBlocked:
 			x.note(c, next.record.Status)
 			return nil, &PausedError{Run: x.id, Steps: []string{c.key.ID}}
@@ -241,38 +243,41 @@ func (x *execution) forget(c *stepCall) {
 	delete(x.pending, c.key.ID)
 }
 
-// answer returns the recorded result or error of a finished step.
-func (x *execution) answer(ctx context.Context, c *stepCall, r Record) (*payload, error) {
-	x.forget(c)
+// remember keeps a step that the execution has finished or read.
+func (x *execution) remember(c *stepCall, f finishedStep) {
 	x.mu.Lock()
-	if _, ok := x.finished[c.key.ID]; !ok || x.finished[c.key.ID].Version < r.Version {
-		_ = x.keep(r) // or it is read again
+	defer x.mu.Unlock()
+	delete(x.called, c.key.ID)
+	delete(x.pending, c.key.ID)
+	if _, ok := x.finished[c.key.ID]; ok {
+		x.finished[c.key.ID] = f
+	} else {
+		_ = x.keep(c.key.ID, f) // or it is read again
 	}
-	x.mu.Unlock()
-	body, err := open[stepBody](r)
-	if err != nil {
+}
+
+// answer returns the recorded result or error of a finished step.
+func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*payload, error) {
+	if err := x.changed(c, f); err != nil {
 		return nil, err
 	}
-	if changed := x.changed(c, &body); changed != nil {
-		return nil, changed
+	switch {
+	case f.body == nil:
+		return &payload{JSON: f.result}, nil
+	case f.status != StatusSucceeded:
+		return nil, x.stepError(c, f.body)
+	case f.body.Result == nil:
+		return &payload{}, nil
+	case f.body.Result.Entry > 0:
+		return x.large(ctx, c, f.body.Result.Entry)
 	}
-	if r.Status != StatusSucceeded {
-		return nil, x.stepError(c, &body)
-	}
-	result := body.Result
-	if result == nil {
-		result = &payload{}
-	}
-	if result.Entry > 0 {
-		return x.large(ctx, c, result.Entry)
-	}
-	return result, nil
+	return f.body.Result, nil
 }
 
 // changed returns the error for a recorded step that is called with other
 // arguments, or reports it.
-func (x *execution) changed(c *stepCall, body *stepBody) error {
-	if body.Arguments == c.digest || body.Imported {
+func (x *execution) changed(c *stepCall, f *finishedStep) error {
+	if f.arguments == c.digest || f.imported {
 		return nil
 	}
 	if c.policy.OnChanged == ChangedReport {
