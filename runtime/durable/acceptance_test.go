@@ -219,6 +219,7 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 			}
 			all.Wait()
 		}
+		p = startProcess(t, m) // one that does not die
 		for id := range agents {
 			for i := range items {
 				step := fmt.Sprintf("item/%d-%d", id, i)
