@@ -202,9 +202,9 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	if c.policy.Policy == nil {
 		return x.once(ctx, c, n)
 	}
-	end := &attemptEnd{token: n.token, number: n.body.Attempts, correlation: token(8), begun: time.Now()}
+	end := &attemptEnd{token: n.token, number: n.body.Attempts, begun: time.Now()}
 	if n.record.Version == 0 {
-		end.unstarted, end.token = true, token(8)
+		end.unstarted = true
 		c.call = c.policy.Policy.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
 		if _, _, ok := c.call.TryAdmit(ctx); !ok {
 			return x.start(ctx, c, false) // which records the refusal, if there still is one
@@ -296,7 +296,10 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 // inspect gathers what the decision about a failed attempt depends on.
 func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, end *attemptEnd, err error) {
 	f, in := call.Inspect(ctx, err)
-	end.failure = f
+	end.failure, end.correlation = f, token(8)
+	if end.unstarted {
+		end.token = token(8)
+	}
 	end.err = recordError(c.policy, f.Class(), err)
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {

@@ -196,25 +196,37 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // try sends a batch in one transaction.
 func (c *coalescer) try(ctx context.Context, batch []*item) error {
-	var keys []Key
-	for _, it := range batch {
-		keys = append(keys, it.keys...)
-	}
-	slices.SortFunc(keys, Key.Compare)
-	keys = slices.Compact(keys)
-	err := c.store.Update(ctx, Select{Keys: keys}, func(tx Tx) (Writes, error) {
-		v := newView(tx)
-		for _, it := range batch {
-			it.refused = v.apply(it)
-		}
-		return v.writes(), nil
-	})
+	keys, decide := merge(batch)
+	err := c.store.Update(ctx, Select{Keys: keys}, decide)
 	if errors.Is(err, ErrUnknown) {
 		for _, it := range batch {
 			it.unknown = true
 		}
 	}
 	return err
+}
+
+// merge returns the keys and the decision of a batch.
+func merge(batch []*item) ([]Key, func(Tx) (Writes, error)) {
+	if len(batch) == 1 { // sees what the transaction sees
+		it := batch[0]
+		return it.keys, func(tx Tx) (w Writes, _ error) {
+			w, it.refused = call(it.decide, tx)
+			return w, nil
+		}
+	}
+	var keys []Key
+	for _, it := range batch {
+		keys = append(keys, it.keys...)
+	}
+	slices.SortFunc(keys, Key.Compare)
+	return slices.Compact(keys), func(tx Tx) (Writes, error) {
+		v := newView(tx)
+		for _, it := range batch {
+			it.refused = v.apply(it)
+		}
+		return v.writes(), nil
+	}
 }
 
 // end ends it with the error that the store returned for its batch.

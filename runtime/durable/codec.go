@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -27,14 +28,39 @@ func (jsonCodec) Encode(value any) ([]byte, error) { return json.Marshal(value) 
 
 // Decode refuses unknown fields: the type has changed, and what the field meant
 // would be lost silently.
-func (jsonCodec) Decode(data []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
+func (jsonCodec) Decode(data []byte, into any) error { return decodeJSON(data, into) }
+
+// A decoder is a json.Decoder that refuses unknown fields, with its source.
+type decoder struct {
+	source bytes.Reader
+	json   *json.Decoder
+}
+
+// decoders are used again: each has a buffer.
+var decoders = sync.Pool{New: func() any {
+	d := new(decoder)
+	d.json = json.NewDecoder(&d.source)
+	d.json.DisallowUnknownFields()
+	return d
+}}
+
+// maxPooled is the size of the data in bytes above which the decoder is not used
+// again.
+const maxPooled = 64 << 10
+
+// decodeJSON decodes data, which is one value, and refuses unknown fields.
+func decodeJSON(data []byte, into any) error {
+	d := decoders.Get().(*decoder)
+	d.source.Reset(data)
+	if err := d.json.Decode(into); err != nil {
+		return err // a decoder with an error is of no further use
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.json.Token(); err != io.EOF {
 		return errors.New("data after the value")
+	}
+	if len(data) <= maxPooled {
+		d.source.Reset(nil)
+		decoders.Put(d)
 	}
 	return nil
 }

@@ -12,12 +12,13 @@ import (
 
 // An execution is one call of Run: it owns its run under a fence.
 type execution struct {
-	e      *Engine
-	owner  *owner
-	id     string // of the run
-	parent string // the run within which it was called, or ""
-	fence  uint64
-	run    runBody // as it was claimed
+	e       *Engine
+	owner   *owner
+	id      string // of the run
+	parent  string // the run within which it was called, or ""
+	fence   uint64
+	run     runBody // as it was claimed
+	runJSON []byte  // of run
 
 	claimed atomic.Bool   // fence and run are set
 	gaps    atomic.Uint64 // those of the owner in spite of which the run is still owned

@@ -171,12 +171,16 @@ func Arguments(values ...any) Digest {
 // from one attempt to the next; generation counts the keys that
 // [Engine.Requeue] with [NewKey] has replaced.
 func idempotencyKey(space, run, step string, generation int) string {
-	h := sha256.New()
+	b := make([]byte, 0, 256)
 	for _, part := range [...]string{space, run, step} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
+		b = strconv.AppendInt(b, int64(len(part)), 10)
+		b = append(b, ':')
+		b = append(b, part...)
 	}
 	if generation > 0 {
-		fmt.Fprintf(h, "#%d", generation)
+		b = append(b, '#')
+		b = strconv.AppendInt(b, int64(generation), 10)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
 }

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,9 +119,7 @@ func open[B any](r Record) (b B, err error) {
 	if r.Version == 0 {
 		return b, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(r.Body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&b); err != nil {
+	if err := decodeJSON(r.Body, &b); err != nil {
 		return b, fmt.Errorf("%w: %s: %w: use the version of this module that wrote it", ErrFormat, r.Key, err)
 	}
 	return b, nil

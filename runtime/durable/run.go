@@ -178,15 +178,16 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, err
 
 // A claim is the answer to an attempt to own a run.
 type claim struct {
-	fence  uint64
-	run    runBody
-	result *payload
-	err    error
-	resume bool        // the run existed
-	crash  bool        // its last owner did not release it
-	owned  *OwnedError // by another engine
-	wait   time.Duration
-	again  bool // the run has changed since it was read
+	fence   uint64
+	run     runBody
+	runJSON []byte // of run
+	result  *payload
+	err     error
+	resume  bool        // the run existed
+	crash   bool        // its last owner did not release it
+	owned   *OwnedError // by another engine
+	wait    time.Duration
+	again   bool // the run has changed since it was read
 }
 
 // claim makes the engine the owner of the run, if nobody else is.
@@ -216,7 +217,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		return claim{}, err
 	}
 	if c.owned == nil && c.err == nil && c.result == nil && !c.again {
-		x.fence, x.run = c.fence, c.run
+		x.fence, x.run, x.runJSON = c.fence, c.run, c.runJSON
 		x.claimed.Store(true)
 		x.e.event(Event{Kind: claimEvent(&c), Run: x.id, Fence: c.fence})
 		if c.resume {
@@ -301,6 +302,7 @@ func (x *execution) take(tx Tx, r Record, b runBody, c claim) (Writes, claim, er
 	if err := write(&r, &b); err != nil {
 		return Writes{}, c, err
 	}
+	c.runJSON = r.Body
 	return Writes{Put: []Record{r}}, c, nil
 }
 
@@ -325,7 +327,7 @@ func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 		}
 		w.Put = append(w.Put, budget)
 	}
-	return w, claim{fence: 1, run: b}, nil
+	return w, claim{fence: 1, run: b, runJSON: r.Body}, nil
 }
 
 // ended returns the result, or the error, of a run that is not executed any more.

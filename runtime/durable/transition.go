@@ -52,7 +52,9 @@ type stepView struct {
 
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Records[0], step: tx.Records[1]}
-	if v.runBody, err = open[runBody](v.run); err != nil {
+	if bytes.Equal(v.run.Body, x.runJSON) { // as nearly always
+		v.runBody = x.run
+	} else if v.runBody, err = open[runBody](v.run); err != nil {
 		return nil, err
 	}
 	if v.body, err = open[stepBody](v.step); err != nil {
