@@ -6,7 +6,7 @@ import (
 )
 
 // expire deletes the results and the history of runs that have succeeded, and
-// whose time has passed: see [Keep]. It is called with each renewal, and does a
+// whose time has passed: see [Keep]. Dead letters and their runs stay. It is called with each renewal, and does a
 // part of the work: other engines do theirs.
 func (e *Engine) expire(ctx context.Context) {
 	now := time.Now() // nearly that of the store: it only selects
@@ -55,36 +55,64 @@ func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
 }
 
 // expireRun deletes the steps of a run, a page in each transaction, and its
-// result with the last one.
+// result with the last one. A run with dead letters is looked at again later.
 func (e *Engine) expireRun(ctx context.Context, run Key) error {
+	dead, _, err := e.store.List(ctx, Query{
+		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead}, Attention: true, Limit: 1,
+	})
+	if err != nil {
+		return err
+	}
+	if len(dead) > 0 {
+		_, err := e.expireSteps(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
+			r.Due = now.Add(max(b.Keep, deadKeep))
+		})
+		return err
+	}
 	for {
 		steps, _, err := e.store.List(ctx, Query{Kind: KindStep, Space: run.Space, Run: run.Run, Limit: MaxPage})
 		if err != nil {
 			return err
 		}
-		keys := []Key{run, e.key(KindBudget, run.Run, "")}
+		keys := []Key{e.key(KindBudget, run.Run, "")}
 		for _, s := range steps {
 			keys = append(keys, s.Key)
 		}
-		err = e.store.Update(ctx, Select{Keys: keys}, func(tx Tx) (Writes, error) {
-			r := tx.Records[0]
-			b, err := open[runBody](r)
-			if err != nil || r.Status != StatusSucceeded || r.Due.After(tx.Now) {
-				return Writes{}, err // it was requeued
-			}
-			w := Writes{Delete: keys[1:]}
-			if len(steps) < MaxPage {
+		last := len(steps) < MaxPage
+		due, err := e.expireSteps(ctx, run, keys, func(r *Record, b *runBody, _ time.Time) {
+			if last {
 				r.Status, r.Due, b.Result = StatusExpired, time.Time{}, nil
-				w.Put = []Record{r}
-				err = write(&w.Put[0], &b)
 			}
-			return w, err
 		})
-		if err != nil || len(steps) < MaxPage {
-			if err == nil {
-				e.event(Event{Kind: EventExpired, Run: run.Run})
-			}
+		switch {
+		case err != nil || !due:
 			return err
+		case last:
+			e.event(Event{Kind: EventExpired, Run: run.Run})
+			return nil
 		}
 	}
+}
+
+// deadKeep is the least time after which a run with dead letters is looked at
+// again.
+const deadKeep = time.Hour
+
+// expireSteps deletes records of a run and changes the run, if that is still
+// due: not if it was requeued, or another engine was faster.
+func (e *Engine) expireSteps(
+	ctx context.Context, run Key, keys []Key, change func(*Record, *runBody, time.Time),
+) (due bool, err error) {
+	err = e.store.Update(ctx, Select{Keys: append([]Key{run}, keys...)}, func(tx Tx) (Writes, error) {
+		r := tx.Records[0]
+		b, err := open[runBody](r)
+		due = err == nil && r.Status == StatusSucceeded && !r.Due.After(tx.Now)
+		if !due {
+			return Writes{}, err
+		}
+		change(&r, &b, tx.Now)
+		err = write(&r, &b)
+		return Writes{Put: []Record{r}, Delete: keys}, err
+	})
+	return due, err
 }

@@ -231,7 +231,10 @@ func TestHistory21ParkAfter(t *testing.T) {
 		charge.ParkAfter = time.Minute
 		work := func(ctx context.Context) error {
 			var wg sync.WaitGroup
-			wg.Go(func() { _, _ = call(ctx, charge, failing(&j, 1)) })
+			wg.Go(func() {
+				time.Sleep(time.Millisecond) // after the start of the other step
+				_, _ = call(ctx, charge, failing(&j, 1))
+			})
 			wg.Go(func() {
 				_, err := call(ctx, careful("slow", 3, time.Second), func(ctx context.Context) (int, error) {
 					j.add(ctx)

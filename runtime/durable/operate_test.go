@@ -125,7 +125,10 @@ func TestResolveRetryMakesAnAttempt(t *testing.T) {
 				}
 			}
 			q := startProcess(t, m)
-			if err := q.run("one", oneStep(s, func(ctx context.Context) (int, error) { j.add(ctx); return 1, nil })); err != nil {
+			if err := q.run("one", oneStep(s, func(ctx context.Context) (int, error) {
+				j.add(ctx)
+				return 1, nil
+			})); err != nil {
 				t.Error(err)
 			}
 			j.want(t, "charge", 1, 2, 3, 4, 5, 6, 7)

@@ -30,7 +30,7 @@ func Version(n int) RunOption { return func(o *runOptions) { o.version = n } }
 
 // Keep sets how long the results and the history of a run are kept after it has
 // succeeded. The default is 30 days. The id stays, so that the run is not
-// executed again.
+// executed again. A run with dead letters is kept until they have succeeded.
 func Keep(d time.Duration) RunOption { return func(o *runOptions) { o.keep = d } }
 
 // Budget limits the retries of all steps of a run together, and those of each

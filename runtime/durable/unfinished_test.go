@@ -176,7 +176,9 @@ func TestLostReplyOfRefusedStart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &hooked{Store: durable.NewMemory()}
 			again := false
-			s.hook = func(ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update) error {
+			s.hook = func(
+				ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			) error {
 				if isRenewal(sel) {
 					return next(ctx, sel, decide)
 				}

@@ -1,0 +1,97 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A dead letter is not deleted with the results of its run: somebody has to look
+// at it. Other runs do not wait for that.
+func TestExpireKeepsDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		dead := careful("charge", 1, 0)
+		dead.OnExhausted = durable.ExhaustedDeadLetter
+		var j journal
+		const n = 15 // more than a page
+		for i := range n {
+			err := p.run(fmt.Sprint("dead-", i+10), func(ctx context.Context) error {
+				if _, err := call(ctx, dead, failing(&j, n)); !errors.Is(err, retry.ErrAttempts) {
+					return err
+				}
+				return nil
+			}, durable.Keep(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.run("done", func(context.Context) error { return nil }, durable.Keep(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(90 * time.Minute)
+		wantRun(t, p.Engine, "done", durable.StatusExpired)
+		wantStep(t, p.Engine, "dead-10", "charge", durable.StatusDead)
+		if err := p.Requeue(t.Context(), "dead-10", "charge"); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.run("dead-10", oneStep(dead, failing(&j, n))); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(90 * time.Minute)
+		wantRun(t, p.Engine, "dead-10", durable.StatusExpired)
+	})
+}
+
+// A run that is requeued while its results are deleted is left as it is, and not
+// reported as deleted.
+func TestExpireRequeuedRun(t *testing.T) {
+	for _, steps := range []int{1, durable.MaxPage} {
+		synctest.Test(t, func(t *testing.T) {
+			m := durable.NewMemory()
+			s := &hooked{Store: m}
+			a, b := startProcess(t, s), startProcess(t, m)
+			var updates int
+			var mu sync.Mutex
+			s.hook = func(
+				ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+			) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Kind == durable.KindBudget }) {
+					if updates++; updates > 1 {
+						return durable.ErrStore
+					}
+					if err := b.Requeue(ctx, "one", "s/0", durable.Repeat()); err != nil {
+						t.Error(err)
+					}
+				}
+				return next(ctx, sel, decide)
+			}
+			err := a.run("one", func(ctx context.Context) error {
+				for i := range steps {
+					if _, err := callID(ctx, careful("s", 1, 0), i, failing(&journal{}, 0)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, durable.Keep(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+			wantRun(t, a.Engine, "one", durable.StatusOpen)
+			if events := a.saw(durable.EventExpired); len(events) > 0 || updates != 1 {
+				t.Errorf("got %d transactions and the events %+v, want 1 and none", updates, events)
+			}
+		})
+	}
+}
