@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// Limits of what is read of a response before the next attempt, so that its
-// connection can be reused. A longer or slower body costs the connection.
+// A response is read within these limits before the next attempt, so that its
+// connection can be reused. The connection of a longer or slower body is closed.
 const (
-	mostRead = 64 << 10
-	readTime = 50 * time.Millisecond
+	maxDrainBytes = 64 << 10
+	maxDrainTime  = 50 * time.Millisecond
 )
 
-// discard releases a response that is not returned, and its connection. The
-// body is read and closed by this goroutine alone, since bodies need not be
-// safe for others. It is the context that ends a Read of a body that stalls.
+// discard releases a response that is not returned, and its connection. Only this
+// goroutine reads and closes the body, since bodies need not be safe for
+// concurrent use. A Read that blocks ends with the context of the attempt.
 func (x *exchange) discard() {
 	if x.resp == nil {
 		return
 	}
 	resp := x.resp
 	x.resp = nil
-	if resp.ContentLength != 0 && resp.ContentLength <= mostRead {
-		timer := time.AfterFunc(readTime, x.cancel)
+	if resp.ContentLength != 0 && resp.ContentLength <= maxDrainBytes {
+		timer := time.AfterFunc(maxDrainTime, x.cancel)
 		drain(resp.Body)
 		timer.Stop()
 	}
 	_ = resp.Body.Close()
-	x.cancel() // a body that Close does not reach ends here
+	x.cancel() // ends a body whose Close does not end it
 }
 
 // drain reads a body within the limits.
 func drain(body io.Reader) {
 	start := time.Now()
 	buf := make([]byte, 4<<10)
-	for read := 0; read <= mostRead && time.Since(start) < readTime; {
+	for read := 0; read <= maxDrainBytes && time.Since(start) < maxDrainTime; {
 		n, err := body.Read(buf)
 		if err != nil {
 			return
@@ -45,7 +45,7 @@ func drain(body io.Reader) {
 	}
 }
 
-// hasBody reports whether there is something to read of a response.
+// hasBody reports whether a response has a body to read.
 func hasBody(resp *http.Response, req *http.Request) bool {
 	switch {
 	case resp.Body == http.NoBody, req.Method == http.MethodHead,
@@ -55,7 +55,8 @@ func hasBody(resp *http.Response, req *http.Request) bool {
 	return true
 }
 
-// A body ends its attempt when the caller has read or closed it.
+// A body is the body of a response. It ends the attempt when the caller has read
+// or closed it.
 type body struct {
 	io.ReadCloser
 	end func()
@@ -77,8 +78,8 @@ func (b *body) Close() error {
 	return err
 }
 
-// A connection is the body of a response 101, which can be written to. It may
-// be written to after it has been read to its end.
+// A connection is the body of a response with status 101 (Switching Protocols),
+// which can be written to. The end of reading does not end it.
 type connection struct {
 	io.ReadWriteCloser
 	end func()
@@ -91,7 +92,8 @@ func (c *connection) Close() error {
 	return err
 }
 
-// endWith returns a body that calls end once, after it has been read or closed.
+// endWith returns b as a body that calls end once, after it has been read to its
+// end or closed.
 func endWith(b io.ReadCloser, end func()) io.ReadCloser {
 	end = sync.OnceFunc(end)
 	if c, ok := b.(io.ReadWriteCloser); ok {

@@ -247,8 +247,8 @@ func TestConnectionIsReused(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	for path, want := range map[string]int32{
-		"/?size=0": 1, "/?size=4": 1, fmt.Sprint("/?size=", mostRead): 1, fmt.Sprint("/?size=", mostRead+1): 3,
-		"/chunked?size=4": 1, fmt.Sprint("/chunked?size=", 2*mostRead): 3,
+		"/?size=0": 1, "/?size=4": 1, fmt.Sprint("/?size=", maxDrainBytes): 1, fmt.Sprint("/?size=", maxDrainBytes+1): 3,
+		"/chunked?size=4": 1, fmt.Sprint("/chunked?size=", 2*maxDrainBytes): 3,
 	} {
 		connections.Store(0)
 		base := &http.Transport{}
@@ -308,7 +308,7 @@ func TestWrappedBodyThatStalls(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if took := time.Since(start); took > time.Second {
-		t.Errorf("3 attempts took %v, want about %v", took, 2*readTime)
+		t.Errorf("3 attempts took %v, want about %v", took, 2*maxDrainTime)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestBodyThatTrickles(t *testing.T) {
 		if _, err := transport.RoundTrip(newRequest(t, "http://example.com")); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); took > 2*(readTime+20*time.Millisecond) {
+		if took := time.Since(start); took > 2*(maxDrainTime+20*time.Millisecond) {
 			t.Errorf("3 attempts took %v", took)
 		}
 	})

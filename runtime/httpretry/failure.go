@@ -13,10 +13,11 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A StatusError is the failure that a response with a status of 400 or more is.
+// A StatusError is the error for a response with a status of 400 or more.
 type StatusError struct{ Code int }
 
-// Error returns the status and its name.
+// Error returns the status and its text, such as "status 503 Service
+// Unavailable".
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("status %d %s", e.Code, http.StatusText(e.Code))
 }
@@ -24,10 +25,11 @@ func (e *StatusError) Error() string {
 // StatusCode returns the status, by which policies classify the error.
 func (e *StatusError) StatusCode() int { return e.Code }
 
-// failure returns what is wrong with the outcome of an attempt, or nil.
+// failure returns the error of an attempt at req that returned err and x.resp, or
+// nil if it succeeded.
 func (x *exchange) failure(req *http.Request, err error) error {
 	switch {
-	case err != nil && (untrusted(err) || invalid(req, err)):
+	case err != nil && (isPermanentTLS(err) || isInvalidRequest(req, err)):
 		return retry.Permanent(err)
 	case err != nil:
 		return err
@@ -41,8 +43,8 @@ func (x *exchange) failure(req *http.Request, err error) error {
 	return failure
 }
 
-// mayRetry reports whether a status is one that the policy names, or one that
-// may differ at the next attempt.
+// mayRetry reports whether the policy lists a status, or the next attempt may
+// return another one.
 func (x *exchange) mayRetry(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -59,10 +61,10 @@ func (x *exchange) mayRetry(status int) bool {
 	})
 }
 
-// untrusted reports whether client and server cannot agree on TLS: a certificate
-// is not trusted, no version is supported by both, or the server answers in
+// isPermanentTLS reports whether TLS fails at every attempt: a certificate is not
+// trusted, client and server support no common version, or the server responds in
 // plain HTTP.
-func untrusted(err error) bool {
+func isPermanentTLS(err error) bool {
 	if remote, ok := errors.AsType[*net.OpError](err); ok && isRefusal(remote.Err) {
 		return true
 	}
@@ -97,10 +99,10 @@ func isRefusal(err error) bool {
 	return err != nil && slices.ContainsFunc(refusals[:], func(a tls.AlertError) bool { return a.Error() == err.Error() })
 }
 
-// invalid reports whether an error is due to the request, which no server has
-// seen. The errors of net/http for these have no types: the request is checked
-// for what net/http checks.
-func invalid(req *http.Request, err error) bool {
+// isInvalidRequest reports whether an error is due to an invalid request that was
+// not sent to a server. The errors of net/http for these have no types, so that
+// the request is checked as net/http does.
+func isInvalidRequest(req *http.Request, err error) bool {
 	switch {
 	case req.URL == nil, req.Method != "" && !isToken(req.Method), !validFields(req.Header), !validFields(req.Trailer):
 		return true
@@ -111,8 +113,8 @@ func invalid(req *http.Request, err error) bool {
 	return req.URL.Host == "" && strings.Contains(err.Error(), "no Host")
 }
 
-// validFields reports whether names and values of fields can be sent (RFC 9110,
-// section 5).
+// validFields reports whether the names and values of header fields are valid
+// (RFC 9110, section 5).
 func validFields(h http.Header) bool {
 	for name, values := range h {
 		if !isToken(name) || slices.ContainsFunc(values, hasControl) {
@@ -122,6 +124,7 @@ func validFields(h http.Header) bool {
 	return true
 }
 
+// hasControl reports whether value has a control character other than a tab.
 func hasControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

@@ -10,22 +10,22 @@ import (
 )
 
 // Hint returns how long a response asks its client to wait before the next
-// request, for [retry.After]. asked reports whether it asks at all. A wait of
-// -1 means that it asks, but not readably for how long.
+// request, for [retry.After]. asked reports whether it asks for a wait. A wait of
+// -1 means that it asks for a wait that cannot be parsed.
 //
-// The field Retry-After decides alone if it is present. Without it, these
+// If the field Retry-After is present, no other field counts. Without it, these
 // fields count if the quota that they describe is used up, or if the status is
-// 429 and the quota that is left is not given:
+// 429 and the remaining quota is not given:
 //
-//   - RateLimit, with RateLimit-Policy for the window of a quota whose reset is
-//     not given (draft-ietf-httpapi-ratelimit-headers), also in its older form
-//     with limit, remaining and reset;
+//   - RateLimit (draft-ietf-httpapi-ratelimit-headers), also in its older form
+//     with limit, remaining and reset. If the reset of a quota is not given, it is
+//     the window in RateLimit-Policy;
 //   - RateLimit-Remaining and RateLimit-Reset, and X-RateLimit-Remaining and
 //     X-RateLimit-Reset. The reset is a number of seconds, or a time: in seconds
-//     or milliseconds since 1970, or as Retry-After has it.
+//     or milliseconds since 1970, or in a form of Retry-After.
 //
-// Many servers send the latter with every response. The reset of a quota that is
-// not used up is no reason to wait.
+// Many servers send these with every response. A quota that is not used up is no
+// reason to wait for its reset.
 func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		return ParseRetryAfter(value, now), true
@@ -44,10 +44,11 @@ func Hint(resp *http.Response, now time.Time) (wait time.Duration, asked bool) {
 	return 0, false
 }
 
-// ParseRetryAfter reads the value of a Retry-After field (RFC 9110, section
-// 10.2.3): a number of seconds, or a date in one of the three forms of section
-// 5.6.7, of which the wait from now is returned. A date in the past is no wait.
-// Of a value that is neither, such as a negative number, the result is -1.
+// ParseRetryAfter returns the wait that the value of a Retry-After field asks for
+// (RFC 9110, section 10.2.3). The value is a number of seconds, or a date in one
+// of the three forms of section 5.6.7. For a date, the result is the time from
+// now until then, or 0 if it is in the past. For any other value, such as a
+// negative number, the result is -1.
 func ParseRetryAfter(value string, now time.Time) time.Duration {
 	if wait, ok := parseSeconds(value); ok {
 		return wait
@@ -60,8 +61,8 @@ func ParseRetryAfter(value string, now time.Time) time.Duration {
 	return -1
 }
 
-// parseSeconds reads a number of seconds. One that is too great for a duration
-// is the greatest duration.
+// parseSeconds parses a number of seconds, and saturates at the greatest
+// Duration.
 func parseSeconds(value string) (wait time.Duration, ok bool) {
 	if value == "" || strings.Trim(value, "0123456789") != "" {
 		return 0, false
@@ -73,15 +74,15 @@ func parseSeconds(value string) (wait time.Duration, ok bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// Numbers of seconds from which on a reset is a time rather than a wait: the
-// first is in 2001, and a wait of 30 years. The second is in milliseconds.
+// A reset of at least one of these numbers is a time since 1970 rather than a
+// wait in seconds.
 const (
-	firstTime   = 1e9
-	firstMillis = 1e12
+	firstTime   = 1e9  // in seconds: in the year 2001; as a wait, 30 years
+	firstMillis = 1e12 // the same time in milliseconds
 )
 
-// parseReset reads the value of X-RateLimit-Reset, for which there is no
-// standard.
+// parseReset returns the wait that the value of X-RateLimit-Reset asks for. There
+// is no standard for this field.
 func parseReset(value string, now time.Time) time.Duration {
 	number, err := strconv.ParseFloat(value, 64)
 	switch {
@@ -99,8 +100,8 @@ func parseReset(value string, now time.Time) time.Duration {
 	return time.Duration(math.Ceil(number*1e3)) * time.Millisecond
 }
 
-// usedUp reports whether a quota of which remaining is left is used up. limited
-// reports whether the response is a 429.
+// usedUp reports whether a quota is used up. remaining is the value of its field,
+// and may be empty. limited is whether the response has status 429.
 func usedUp(remaining string, limited bool) bool {
 	left, err := strconv.ParseFloat(strings.TrimSpace(remaining), 64)
 	if err != nil {
@@ -109,18 +110,18 @@ func usedUp(remaining string, limited bool) bool {
 	return left <= 0
 }
 
-// rateLimit reads the field RateLimit. The wait is that of the quota that is
-// the last to be reset.
+// rateLimit returns the wait that the field RateLimit asks for: the time until
+// the last of the quotas that are used up is reset.
 func rateLimit(h http.Header, limited bool) (wait time.Duration, asked bool) {
 	var windows map[string]map[string]string
-	for name, quota := range fields(h.Values("RateLimit")) {
+	for name, quota := range parseFields(h.Values("RateLimit")) {
 		remaining, reset := cmp.Or(quota["r"], quota["remaining"]), cmp.Or(quota["t"], quota["reset"])
 		if !usedUp(remaining, limited) {
 			continue
 		}
 		if reset == "" {
 			if windows == nil {
-				windows = fields(h.Values("RateLimit-Policy"))
+				windows = parseFields(h.Values("RateLimit-Policy"))
 			}
 			reset = windows[name]["w"]
 		}
@@ -131,10 +132,10 @@ func rateLimit(h http.Header, limited bool) (wait time.Duration, asked bool) {
 	return wait, asked
 }
 
-// fields reads a list of structured fields (RFC 9651): strings or tokens with
-// parameters, by name. Members without a name of their own, as in "limit=10,
-// remaining=0, reset=5", are parameters of the name "".
-func fields(values []string) map[string]map[string]string {
+// parseFields parses a list of structured fields (RFC 9651): strings or tokens
+// with parameters. It returns the parameters by name. Members without a name, as
+// in "limit=10, remaining=0, reset=5", are parameters of the name "".
+func parseFields(values []string) map[string]map[string]string {
 	list := map[string]map[string]string{}
 	for member := range split(strings.Join(values, ","), ',') {
 		name, first := "", true
@@ -156,7 +157,8 @@ func fields(values []string) map[string]map[string]string {
 	return list
 }
 
-// split returns the parts of text between separators outside of quotes.
+// split returns the parts of text between separators. Separators inside quotes do
+// not count.
 func split(text string, separator byte) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		start, quoted := 0, false

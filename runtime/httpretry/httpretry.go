@@ -8,8 +8,8 @@
 //		},
 //	}}
 //
-// It repeats requests that may be repeated, with the body sent again from its
-// beginning, waits as long as a response asks for (see [Hint]), and reuses the
+// It repeats requests that may be repeated, and sends their body again from its
+// beginning. It waits as long as a response asks for (see [Hint]), and reuses the
 // connections of responses that it does not return.
 package httpretry
 
@@ -26,16 +26,19 @@ import (
 // A Transport is an http.RoundTripper that retries. Its fields must not be
 // changed once it is in use; it may then be used by any number of goroutines.
 //
-// A response with a status of 400 or more is a failure, a [StatusError], for the
-// policy, the breaker and observers. If the policy has no RetryOn, the statuses
-// 408, 425, 429 and 500 to 599 except 501 and 505 are retried, and those of
-// classes whose Action is [retry.ActionRetry]. A response that is not retried,
-// and the last one of a request that is not retried any more, are returned. As
-// any RoundTripper, a Transport returns an error if it has no response.
+// A response with a status of 400 or more is a failure for the policy, the
+// breaker and observers, with a [StatusError]. If the policy has no RetryOn, the
+// statuses 408, 425, 429 and 500 to 599 except 501 and 505 are retried, and those
+// of classes whose Action is [retry.ActionRetry].
 //
-// Errors that every attempt would meet are not retried: an unsupported scheme,
-// an invalid method or header, a certificate of the server that is not trusted,
-// and a handshake that the server refuses because of the version of TLS or of
+// If the last attempt had a response, the Transport returns that with a nil
+// error, for any status. Otherwise it returns an error, which is usually a
+// [*retry.Error]. If the context of the request ends while a response is to be
+// retried, it returns an error as well.
+//
+// Errors that would occur again at every attempt are not retried: an unsupported
+// scheme, an invalid method or header, a certificate of the server that is not
+// trusted, and a handshake that the server refuses because of the TLS version or
 // the certificate of the client.
 //
 // The policy's limits on time include the reading of the body, until its end or
@@ -48,17 +51,22 @@ type Transport struct {
 	// Policy decides about retries. Nil means the zero Policy, with its
 	// defaults.
 	Policy *retry.Policy
-	// Shared is what the requests share with other calls.
+	// Shared holds the breaker and the budget that the requests share with other
+	// calls. The zero value has none.
 	Shared retry.Shared
 	// Repeatable reports whether a request may be sent twice. Nil means
 	// [Idempotent].
 	Repeatable func(*http.Request) bool
 }
 
-// Idempotent reports whether a request may be sent twice: its method allows it
-// (GET, HEAD, OPTIONS, TRACE, PUT, DELETE: RFC 9110, section 9.2.2), it has a
-// header Idempotency-Key, or its context has a key (see
-// [retry.IdempotencyKey]), which a Transport puts into that header.
+// Idempotent reports whether a request may be sent twice. One of three conditions
+// is enough:
+//
+//   - its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE (RFC 9110, section
+//     9.2.2);
+//   - it has a header Idempotency-Key;
+//   - its context has a key (see [retry.IdempotencyKey]), which a Transport puts
+//     into that header.
 func Idempotent(r *http.Request) bool {
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -70,9 +78,9 @@ func Idempotent(r *http.Request) bool {
 const keyHeader = "Idempotency-Key"
 
 // RoundTrip sends a request until it succeeds, or until the policy allows no
-// further attempt. A request that must not be sent twice, or whose body cannot
-// be since it has no GetBody, is sent once, under the limits on time and the
-// breaker.
+// further attempt. A request that must not be sent twice is sent once, and so is
+// one with a body and no GetBody. The limits on time and the breaker apply to
+// these, too.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	policy := t.Policy
 	if policy == nil {
@@ -96,14 +104,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if hasBody(x.resp, req) {
-		// The context of the attempt lives until its body has been read.
+		// The context of the attempt ends after the body has been read or closed.
 		x.resp.Body, returned = endWith(x.resp.Body, x.end), true
 	}
 	return x.resp, nil
 }
 
-// CloseIdleConnections closes the idle connections of Base, if it can. The
-// method of the same name of http.Client calls it.
+// CloseIdleConnections closes the idle connections of Base, if that has a method
+// of the same name. http.Client.CloseIdleConnections calls it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
@@ -142,7 +150,7 @@ func withKey(req *http.Request) *http.Request {
 	return req
 }
 
-// An exchange is one request and its attempts.
+// An exchange is the state of one RoundTrip: a request and its attempts.
 type exchange struct {
 	*Transport
 	req    *http.Request
@@ -152,7 +160,7 @@ type exchange struct {
 	resp   *http.Response     // of the last attempt, or nil
 }
 
-// end releases what the exchange holds.
+// end ends the last attempt and the call.
 func (x *exchange) end() {
 	if x.cancel != nil {
 		x.cancel()
@@ -165,7 +173,7 @@ func (x *exchange) send() error {
 	ctx := x.req.Context()
 	if err := x.call.Admit(ctx); err != nil {
 		if x.req.Body != nil {
-			_ = x.req.Body.Close() // a RoundTripper always does
+			_ = x.req.Body.Close() // RoundTrip must close it, also on errors
 		}
 		return err
 	}
@@ -182,7 +190,7 @@ func (x *exchange) send() error {
 		case x.resp == nil:
 			return errors.New("httpretry: Base returned neither a response nor an error")
 		case x.resp.Body == nil:
-			x.resp.Body = http.NoBody // http.Client does not insist on one
+			x.resp.Body = http.NoBody // http.Client accepts a nil Body, too
 		}
 		if failure = x.failure(req, err); failure == nil {
 			x.call.Succeed()

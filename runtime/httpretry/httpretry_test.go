@@ -302,7 +302,7 @@ func TestCallerGivesUp(t *testing.T) {
 
 // What is given up on can be read to its end, under a limit too.
 func TestLastResponseIsWhole(t *testing.T) {
-	const size = 4 * mostRead
+	const size = 4 * maxDrainBytes
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, strings.Repeat("x", size))

@@ -12,10 +12,10 @@ import (
 // errBody is why a request cannot be sent again.
 var errBody = errors.New("the request has a body and no GetBody to read it again")
 
-// Repeat returns what to send after a failed attempt at req: req itself if it
-// has no body, else a copy whose body is that of GetBody. If there is no GetBody,
-// the attempt was the last one of the call: see [retry.Call.Spend]. Repeat does
-// not change req. Only generated code calls it.
+// Repeat returns the request to send after a failed attempt at req. That is req
+// itself if it has no body, and otherwise a copy with a body from GetBody. If
+// there is no GetBody, the attempt was the last one of the call: see
+// [retry.Call.Spend]. Repeat does not change req. Only generated code calls it.
 func Repeat(call *retry.Call, req *http.Request) *http.Request {
 	again, cause := repeat(req)
 	if cause != nil {
@@ -24,9 +24,9 @@ func Repeat(call *retry.Call, req *http.Request) *http.Request {
 	return again
 }
 
-// Renew returns what to send after an attempt at req that failed with err, as
-// Repeat does, and err. Durable steps call it. If the body cannot be read again,
-// the error is that of [retry.Spent].
+// Renew returns the request to send after an attempt at req that failed with err,
+// as Repeat does, and err. If the body cannot be read again, it returns the error
+// of [retry.Spent] instead. Only generated code for durable steps calls it.
 func Renew(req *http.Request, err error) (*http.Request, error) {
 	again, cause := repeat(req)
 	if cause != nil {
@@ -43,22 +43,22 @@ func repeat(req *http.Request) (*http.Request, error) {
 		return req, errBody
 	}
 	again := req.WithContext(req.Context())
-	again.Body = &lateBody{get: req.GetBody}
+	again.Body = &lazyBody{get: req.GetBody}
 	return again, nil
 }
 
-// lateBody is a body that is opened when it is first read: no attempt may follow.
-// As the body of any request, it may be closed while it is read.
-type lateBody struct {
+// A lazyBody is a body of a request that is opened when it is first read, since
+// there may be no further attempt. It may be closed while it is read.
+type lazyBody struct {
 	get func() (io.ReadCloser, error)
 
 	mu     sync.Mutex
-	body   io.ReadCloser // once it is open
+	body   io.ReadCloser // nil until it is opened
 	closed bool
 }
 
-// Read reads the body, from its beginning at first.
-func (b *lateBody) Read(p []byte) (int, error) {
+// Read opens the body if necessary, and reads from it.
+func (b *lazyBody) Read(p []byte) (int, error) {
 	body, err := b.open()
 	if err != nil {
 		return 0, err
@@ -66,7 +66,7 @@ func (b *lateBody) Read(p []byte) (int, error) {
 	return body.Read(p)
 }
 
-func (b *lateBody) open() (io.ReadCloser, error) {
+func (b *lazyBody) open() (io.ReadCloser, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -83,7 +83,7 @@ func (b *lateBody) open() (io.ReadCloser, error) {
 }
 
 // Close closes the body if it is open.
-func (b *lateBody) Close() error {
+func (b *lazyBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed || b.body == nil {
