@@ -10,7 +10,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// NoRetries as a number of a [BudgetPolicy] allows no retries.
+// NoRetries is the value of a number of a [BudgetPolicy] that allows no retries.
 const NoRetries int = -1
 
 // Defaults of the fields of [BudgetPolicy].
@@ -22,22 +22,22 @@ const (
 )
 
 // A BudgetPolicy limits the retries of one job and of each of its units. It is
-// plain data. The zero value of every number means its default; [NoRetries], and
-// any other negative number, means no retries; [retry.Unlimited] as a ceiling
-// means none.
+// plain data. The zero value of every number means its default. [NoRetries], and
+// any other negative number, means no retries. A ceiling of [retry.Unlimited]
+// means no ceiling.
 type BudgetPolicy struct {
-	// Name of the budget in a policy file.
+	// Name is the name of the budget in a policy file.
 	Name string
-	// Retries of the whole job. Zero means 20.
+	// Retries is the maximum number of retries of the whole job. Zero means 20.
 	Retries int
-	// PerUnit is the most of them that one unit may use. Zero means 3.
+	// PerUnit is the maximum number of retries of one unit. Zero means 3.
 	PerUnit int
 	// MaxRetries and MaxPerUnit are ceilings: [NewBudget] clamps greater numbers
 	// to them. Zero means 50 and 5.
 	MaxRetries, MaxPerUnit int
 }
 
-// Effective returns p with every default written out.
+// Effective returns a copy of p with every default set.
 func (p BudgetPolicy) Effective() BudgetPolicy {
 	orDefault := func(n *int, otherwise int) {
 		if *n == 0 {
@@ -51,13 +51,16 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// FromEnv returns p with the numbers of four environment variables:
-// RETRY_BUDGET_DEFAULT for Retries, RETRY_BUDGET_PER_WORKFLOW_DEFAULT for
-// PerUnit, RETRY_BUDGET_MAX and RETRY_BUDGET_PER_WORKFLOW_MAX for their
-// ceilings. lookup is usually [os.LookupEnv]. A variable that is empty or not
-// set changes nothing, and none changes a number that is [NoRetries]. The error
-// names every variable that is not a whole number from 1; p is then returned
-// unchanged.
+// FromEnv returns a copy of p with the numbers of four environment variables:
+//
+//   - RETRY_BUDGET_DEFAULT is Retries, RETRY_BUDGET_MAX is MaxRetries;
+//   - RETRY_BUDGET_PER_WORKFLOW_DEFAULT is PerUnit, RETRY_BUDGET_PER_WORKFLOW_MAX
+//     is MaxPerUnit.
+//
+// lookup is usually [os.LookupEnv]. A variable that is empty or not set changes
+// nothing, and a number that is [NoRetries] never changes. If a variable is not a
+// whole number of at least 1, FromEnv returns p unchanged and an error that lists
+// every such variable.
 func (p BudgetPolicy) FromEnv(lookup func(string) (string, bool)) (BudgetPolicy, error) {
 	changed := p
 	var errs []error
@@ -88,9 +91,9 @@ func (p BudgetPolicy) FromEnv(lookup func(string) (string, bool)) (BudgetPolicy,
 	return changed, nil
 }
 
-// Request returns p for a job that asks for its own numbers. A number of 0 or
-// less keeps p's. A job cannot ask for retries where p allows none: [NewBudget]
-// clamps such a number to 0.
+// Request returns a copy of p with the numbers that a job asks for. A number of 0
+// or less keeps that of p. If p allows no retries, a job cannot ask for any:
+// [NewBudget] clamps such a number to 0.
 func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 	ask := func(n int, own, ceiling *int) {
 		if n <= 0 {
@@ -106,9 +109,9 @@ func (p BudgetPolicy) Request(retries, perUnit int) BudgetPolicy {
 	return p
 }
 
-// A Budget counts the retries of one job and of each of its units. Any number of
-// goroutines may share one. A nil *Budget refuses every retry: the job is not
-// known.
+// A Budget limits the retries of one job and of each of its units. Any number of
+// goroutines may share one. A nil *Budget refuses every retry with
+// [ReasonNoBudget], as that of a job that is unknown.
 type Budget struct {
 	policy           BudgetPolicy
 	retries, perUnit int
@@ -128,7 +131,7 @@ func NewBudget(p BudgetPolicy) *Budget {
 	clamp := func(name string, written int, to *int, ceiling int) int {
 		n := max(*to, 0)
 		if limit := max(ceiling, 0); n > limit {
-			if written != 0 { // a default that is too high is no news
+			if written != 0 { // a clamped default is not reported
 				notes = append(notes, fmt.Sprintf("%s %s is clamped to %d", name, number(n), limit))
 			}
 			n = limit
@@ -144,6 +147,7 @@ func NewBudget(p BudgetPolicy) *Budget {
 	return b
 }
 
+// number formats n.
 func number(n int) string {
 	if n == retry.Unlimited {
 		return "unlimited"
@@ -151,7 +155,8 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Policy returns the numbers that are in force: effective, and clamped.
+// Policy returns the numbers of the budget, with defaults set and clamped to
+// their ceilings.
 func (b *Budget) Policy() BudgetPolicy {
 	if b == nil {
 		return BudgetPolicy{Retries: NoRetries, PerUnit: NoRetries, MaxRetries: NoRetries, MaxPerUnit: NoRetries}
@@ -159,8 +164,8 @@ func (b *Budget) Policy() BudgetPolicy {
 	return b.policy
 }
 
-// Clamped describes the numbers that were above a ceiling ("retries 80 is
-// clamped to 50"), or is empty.
+// Clamped returns a description of the numbers that were above a ceiling, such as
+// "retries 80 is clamped to 50", or "".
 func (b *Budget) Clamped() string {
 	if b == nil {
 		return ""
@@ -168,8 +173,9 @@ func (b *Budget) Clamped() string {
 	return b.clamped
 }
 
-// Withdraw takes one retry of a unit: from the job first, then from the unit, in
-// one step. It is never given back. The error is a [*BudgetError].
+// Withdraw takes one retry from the budgets of the job and of a unit, in one
+// atomic step. A retry is never returned to them. If one of them is used up,
+// Withdraw takes nothing and returns a [*BudgetError].
 func (b *Budget) Withdraw(unit string) error {
 	if b == nil {
 		return &BudgetError{Reason: ReasonNoBudget, Unit: unit}
@@ -219,27 +225,26 @@ func (b *Budget) left(unit string) int {
 	return min(b.retries-b.consumed, b.perUnit-b.units[unit])
 }
 
-// Unit returns the part of the budget that one unit may use, for
-// [retry.Shared].
+// Unit returns the retry budget of one unit, for [retry.Shared].
 func (b *Budget) Unit(id string) retry.RetryBudget { return &unit{budget: b, id: id} }
 
 // A unit is the budget of one unit.
 type unit struct {
 	budget *Budget
 	id     string
-	group  *Group // that observes, or nil
+	group  *Group // whose observers are notified, or nil
 }
 
 // Withdraw takes one retry of the unit.
 func (u *unit) Withdraw() error {
 	err := u.budget.Withdraw(u.id)
 	if u.group != nil {
-		u.group.withdrawn(u.id, err)
+		u.group.notifyWithdrawal(u.id, err)
 	}
 	return err
 }
 
-// Deposit does nothing: a success does not raise a count.
+// Deposit does nothing: successes do not add retries.
 func (u *unit) Deposit() {}
 
 // Left returns how many retries the unit may still make.
@@ -252,12 +257,13 @@ const ErrBudget retry.Reason = "job budget exhausted"
 // [ErrBudget].
 type BudgetError struct {
 	Reason   Reason // ReasonJobBudget, ReasonUnitBudget or ReasonNoBudget
-	Unit     string // that asked for the retry
-	Consumed int    // retries of the job, or of the unit with ReasonUnitBudget
-	Limit    int    // on these
+	Unit     string // the unit that asked for the retry
+	Consumed int    // number of retries of the job; with ReasonUnitBudget, of the unit
+	Limit    int    // maximum of Consumed
 }
 
-// Error returns the reason in AD-44's words: "job_budget_exhausted (5/5)".
+// Error returns the word for the reason in AD-44 with its counts, such as
+// "job_budget_exhausted (5/5)".
 func (e *BudgetError) Error() string {
 	if e.Reason == ReasonNoBudget {
 		return e.Reason.String()

@@ -1,8 +1,8 @@
 // Package job runs work that fans out over units (shards, regions, workflows)
-// and makes one result of their results.
+// and combines their results.
 //
 // A [Group] is one job. [Run] calls a function for each unit, and returns when
-// the [GroupPolicy] says that enough units have succeeded:
+// enough units have succeeded by the rules of the [GroupPolicy]:
 //
 //	imports := job.NewGroup(job.GroupPolicy{
 //		Name:       "import",
@@ -16,9 +16,9 @@
 //
 //	retry.DoWith(ctx, &policy, retry.Shared{Budget: imports.Unit(shard)}, op)
 //
-// A [Budget] counts the retries of the job and of each unit. The first execution
-// of a unit is free. Its numbers come from a [BudgetPolicy], which
-// [BudgetPolicy.FromEnv] and [BudgetPolicy.Request] change before it is used:
+// A [Budget] limits the retries of the job and of each unit. The first execution
+// of a unit does not count. The limits are those of a [BudgetPolicy].
+// [BudgetPolicy.FromEnv] and [BudgetPolicy.Request] return a changed one:
 //
 //	limits, err := imports.Policy().Budget.FromEnv(os.LookupEnv)
 //	if err != nil {
@@ -26,6 +26,6 @@
 //	}
 //	imports.SetBudget(job.NewBudget(limits.Request(retries, perUnit)))
 //
-// The rules, and the words in logs and metrics, are those of AD-44 of
-// hyperscale: see [Reason] and [EventKind].
+// The rules, and the words in logs and metrics, are those of the design AD-44 of
+// the project hyperscale: see [Reason] and [EventKind].
 package job

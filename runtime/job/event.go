@@ -8,6 +8,7 @@ import (
 // An EventKind is the kind of an [Event].
 type EventKind uint8
 
+// The kinds of events.
 const (
 	EventBudgetConsumed  EventKind = iota // a unit has taken a retry
 	EventBudgetExhausted                  // a unit was refused a retry
@@ -24,7 +25,7 @@ var eventNames = [...]string{
 	EventLateResult:      "LateDatacenterResult",
 }
 
-// String returns AD-44's name of the event.
+// String returns the name of the event in AD-44, such as "BestEffortCompletion".
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]
@@ -38,8 +39,8 @@ type Event struct {
 	Group    string   // name of its policy
 	JobID    string   // of the group
 	Unit     string   // empty for EventCompletion and EventRatio
-	Reason   Reason   // in one word
-	Decision Decision // of EventCompletion and EventRatio
+	Reason   Reason   // why it happened
+	Decision Decision // set for EventCompletion and EventRatio
 	Err      error    // the [*BudgetError] of EventBudgetExhausted, or the error of a late result
 }
 

@@ -10,9 +10,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Group is one job whose work fans out over units. [Group.Observe] and
-// [Group.SetBudget] are called before it is used; any number of goroutines may
-// use it then.
+// A Group is one job whose work fans out over units. Call [Group.Observe] and
+// [Group.SetBudget] before all other methods. Any number of goroutines may use it
+// after that.
 type Group struct {
 	policy    GroupPolicy
 	jobID     string
@@ -29,19 +29,19 @@ func NewGroup(p GroupPolicy, jobID string) *Group {
 	return g
 }
 
-// Policy returns the policy that the group was made with.
+// Policy returns the policy that was passed to [NewGroup].
 func (g *Group) Policy() GroupPolicy { return g.policy }
 
 // Budget returns the budget of the job, or nil if nothing limits its retries.
 func (g *Group) Budget() *Budget { return g.budget }
 
-// SetBudget replaces the budget that NewGroup has made of the policy's: with
-// numbers of the environment or of the job, or with one that several groups
+// SetBudget replaces the budget that NewGroup has created from the policy. Use it
+// for limits from the environment or the job, or for a budget that several groups
 // share. Nil removes the limit.
 func (g *Group) SetBudget(b *Budget) { g.budget = b }
 
-// Observe adds a function that is called with each of the group's events, also
-// by several goroutines at once.
+// Observe adds a function that is called with each event of the group. Several
+// goroutines may call it at once.
 func (g *Group) Observe(f func(Event)) { g.observers = append(g.observers, f) }
 
 // Unit returns the retry budget of one unit, for [retry.Shared]. It is nil if
@@ -53,8 +53,8 @@ func (g *Group) Unit(id string) retry.RetryBudget {
 	return &unit{budget: g.budget, id: id, group: g}
 }
 
-// withdrawn observes that a unit has asked for a retry.
-func (g *Group) withdrawn(id string, err error) {
+// notifyWithdrawal reports to the observers that a unit has asked for a retry.
+func (g *Group) notifyWithdrawal(id string, err error) {
 	e := Event{Kind: EventBudgetConsumed, Unit: id, Reason: ReasonAllowed}
 	if refusal, ok := errors.AsType[*BudgetError](err); ok {
 		e.Kind, e.Reason, e.Err = EventBudgetExhausted, refusal.Reason, refusal
@@ -62,7 +62,7 @@ func (g *Group) withdrawn(id string, err error) {
 	g.notify(e)
 }
 
-// notify calls the observers.
+// notify calls the observers with an event of the group.
 func (g *Group) notify(e Event) {
 	e.Group, e.JobID = g.policy.Name, g.jobID
 	for _, f := range g.observers {
@@ -77,17 +77,18 @@ type Outcome[T any] struct {
 	Errors  map[string]error // of the units that have failed
 }
 
-// Run calls op for each unit in a goroutine of its own, and returns when the
-// group's policy says that the results are enough. A unit that is named twice
-// runs once. Units that are still running then are canceled; what they return
-// is observed and dropped.
+// Run calls op for each unit in a goroutine of its own. It returns when the group
+// ends by the rules of its policy. It then cancels the units that are still
+// running; their results are reported as events and dropped. Run does not wait
+// for them. A unit that is in the list twice runs once.
 //
-// With [LateUpdate], provisional is called once, with the results that are
-// enough, and Run returns the final outcome. It may be nil.
+// With [LateUpdate], Run calls provisional once, as soon as the results are
+// enough, and later returns the final outcome. provisional may be nil.
 //
-// The error is the cause with which ctx, or the timeout of the group
-// ([retry.ErrTimeout]), ended the run; the outcome then holds the results so
-// far. An op that calls runtime.Goexit is a unit that has failed.
+// The error is nil, or the cause with which ctx ended, or [retry.ErrTimeout] if
+// the timeout of the group has passed. With an error, the outcome contains the
+// results so far. The error of a unit is in Errors of the outcome. If op calls
+// runtime.Goexit, the unit has failed.
 func Run[T any](
 	ctx context.Context, g *Group, units []string,
 	op func(ctx context.Context, unit string) (T, error), provisional func(Outcome[T]),
@@ -100,7 +101,7 @@ func Run[T any](
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := newRun[T](g, units)
-	for unit := range maps.Clone(r.status) { // which units change as they report
+	for unit := range maps.Clone(r.status) { // units change the map when they report
 		go func() {
 			var value T
 			err := errGoexit
@@ -109,9 +110,9 @@ func Run[T any](
 		}()
 	}
 	for {
-		outcome, ended, err := r.look(ctx)
+		outcome, ended, err := r.evaluate(ctx)
 		if outcome.Complete {
-			r.announce(outcome.Decision)
+			r.notifyCompletion(outcome.Decision)
 		}
 		if ended {
 			return outcome, err
@@ -126,12 +127,12 @@ func Run[T any](
 // errGoexit is the error of a unit that ended its goroutine.
 var errGoexit = errors.New("the unit called runtime.Goexit")
 
-// A run is a call of Run.
+// A run is the state of a call of Run.
 type run[T any] struct {
 	group     *Group
 	effort    *BestEffort // effective, or nil
 	begun     time.Time
-	announced bool // that the group is complete
+	completed bool // EventCompletion has been reported
 
 	mu       sync.Mutex
 	progress progress
@@ -158,9 +159,9 @@ func newRun[T any](g *Group, units []string) *run[T] {
 	return r
 }
 
-// look decides on the results so far. Its results are of one moment: after the
-// decision that ends the run, further reports are late.
-func (r *run[T]) look(ctx context.Context) (outcome Outcome[T], ended bool, err error) {
+// evaluate decides on the results so far, under the lock. After the decision that
+// ends the run, further reports are late.
+func (r *run[T]) evaluate(ctx context.Context) (outcome Outcome[T], ended bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress, outcome.Decision = r.progress.decide(r.effort, time.Since(r.begun))
@@ -175,18 +176,18 @@ func (r *run[T]) look(ctx context.Context) (outcome Outcome[T], ended bool, err 
 	return outcome, ended, err
 }
 
-// announce observes a decision that completes the group.
-func (r *run[T]) announce(d Decision) {
+// notifyCompletion reports a decision that completes the group to the observers.
+func (r *run[T]) notifyCompletion(d Decision) {
 	kind := EventCompletion
-	if r.announced {
+	if r.completed {
 		kind = EventRatio
 	}
-	r.announced = true
+	r.completed = true
 	r.group.notify(Event{Kind: kind, Reason: d.Reason, Decision: d})
 }
 
-// wait returns after a report, when the deadline is to be looked at, or when ctx
-// has ended.
+// wait returns after a report of a unit, when the deadline is to be checked, or
+// when ctx has ended.
 func (r *run[T]) wait(ctx context.Context) {
 	var check <-chan time.Time
 	if e := r.effort; e != nil {
@@ -201,7 +202,7 @@ func (r *run[T]) wait(ctx context.Context) {
 	}
 }
 
-// report records the result of a unit, or observes that it is late.
+// report records the result of a unit. It reports a late result to the observers.
 func (r *run[T]) report(unit string, value T, err error) {
 	r.mu.Lock()
 	reason, late := ReasonUpdated, r.progress.released
@@ -226,7 +227,7 @@ func (r *run[T]) report(unit string, value T, err error) {
 }
 
 // set changes the status of a unit.
-func (r *run[T]) set(unit string, is status) {
-	r.progress = r.progress.report(r.status[unit], is)
-	r.status[unit] = is
+func (r *run[T]) set(unit string, s status) {
+	r.progress = r.progress.report(r.status[unit], s)
+	r.status[unit] = s
 }

@@ -5,10 +5,10 @@ import "time"
 // A GroupPolicy defines when work that fans out over units ends. It is plain
 // data.
 type GroupPolicy struct {
-	// Name of the group in events.
+	// Name is the name of the group in events.
 	Name string
-	// Units is their number, if it is known beforehand. Only the rules for
-	// policies read it.
+	// Units is the number of units if it is known in advance, or 0. Only the
+	// checks of policy files use it.
 	Units int
 	// Timeout limits the work of the whole group. Zero means no limit.
 	Timeout time.Duration
@@ -29,23 +29,25 @@ const (
 	defaultCheckEvery = 5 * time.Second
 )
 
-// A BestEffort defines how many successes are enough. A field that is not above
-// zero means its default.
+// A BestEffort defines how many successes are enough. It is plain data. A number
+// that is zero or negative means its default.
 type BestEffort struct {
 	// MinSuccess is the number of units that must succeed. The default is 1; a
 	// number above that of the units means all of them.
 	MinSuccess int
-	// Deadline ends the group with the results until then. It counts from the
-	// beginning of the run. The default is 5 minutes, the most [MaxDeadline].
+	// Deadline is the time from the start of the run after which the group ends
+	// with the results so far. The default is 5 minutes, the maximum
+	// [MaxDeadline].
 	Deadline time.Duration
 	// Late defines what happens to results after MinSuccess is reached.
 	Late Late
-	// CheckEvery is the longest time between two looks at the deadline. The
+	// CheckEvery is the longest time between two checks of the deadline. The
 	// default is 5 seconds.
 	CheckEvery time.Duration
 }
 
-// Effective returns b with every default written out, and the deadline clamped.
+// Effective returns a copy of b with every default set, and with Deadline clamped
+// to [MaxDeadline].
 func (b BestEffort) Effective() BestEffort {
 	b.MinSuccess = positiveOr(b.MinSuccess, defaultMinSuccess)
 	b.Deadline = min(positiveOr(b.Deadline, defaultDeadline), MaxDeadline)
@@ -57,9 +59,10 @@ func (b BestEffort) Effective() BestEffort {
 // succeeded.
 type Late uint8
 
+// What happens to late results.
 const (
-	LateLog    Late = iota // the other units are canceled, their results observed and dropped; the default
-	LateUpdate             // a provisional result is released once; later results become part of the final one
+	LateLog    Late = iota // other units are canceled, late results are reported and dropped; the default
+	LateUpdate             // Run passes on a provisional outcome once; late results are part of the final one
 )
 
 var lateNames = [...]string{LateLog: "log_only", LateUpdate: "update_result"}
@@ -72,6 +75,7 @@ func (l Late) String() string {
 	return "unknown"
 }
 
+// positiveOr returns n, or otherwise if n is not positive.
 func positiveOr[T int | time.Duration](n, otherwise T) T {
 	if n > 0 {
 		return n

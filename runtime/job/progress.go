@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A Decision is what the results of a group's units amount to.
+// A Decision is whether a group has ended, and why.
 type Decision struct {
 	Complete    bool    // the group has ended, or has a provisional result
 	Provisional bool    // more results may follow
-	Success     bool    // enough units have succeeded, or at least one where the group ended otherwise
+	Success     bool    // enough units have succeeded; if the group ended for another reason, at least one
 	Reason      Reason  // why the group ends or waits
-	Completed   int     // successes that Reason counts: after a provisional result, those in it
-	MinSuccess  int     // successes that are enough; 0 without best effort
+	Completed   int     // number of successes; after a provisional result, the number in that
+	MinSuccess  int     // number of successes that are enough; 0 without best effort
 	Ratio       float64 // share of the units that have succeeded, from 0 to 1
 }
 
-// String returns the reason in AD-44's words, with its counts:
+// String returns the word for the reason in AD-44, with its counts, such as
 // "min_dcs_reached (2/2)".
 func (d Decision) String() string {
 	switch d.Reason {
@@ -31,7 +31,7 @@ func (d Decision) String() string {
 // final reports whether no result can change the decision.
 func (d Decision) final() bool { return d.Complete && !d.Provisional }
 
-// outlivesContext reports whether a final decision holds although the context
+// outlivesContext reports whether a final decision is valid although the context
 // has ended: it does not depend on units that may have failed because of that.
 func (d Decision) outlivesContext() bool {
 	return d.final() && (d.Ratio == 1 || d.Reason != ReasonAllReported)
@@ -50,8 +50,8 @@ const (
 // but their arguments, and return the next state.
 type progress struct {
 	units    [failed + 1]int // number of units by status
-	released bool            // a provisional result is out
-	counted  int             // the successes in it
+	released bool            // there is a provisional result
+	counted  int             // number of successes in it
 }
 
 // newProgress returns the state in which no unit has reported.
@@ -59,15 +59,15 @@ func newProgress(units int) progress {
 	return progress{units: [failed + 1]int{pending: units}}
 }
 
-// report returns the state after a unit's status has changed from was to is.
-func (p progress) report(was, is status) progress {
-	p.units[was]--
-	p.units[is]++
+// report returns the state after the status of a unit has changed.
+func (p progress) report(from, to status) progress {
+	p.units[from]--
+	p.units[to]++
 	return p
 }
 
-// decide applies the rules of completion, in their order, at a time since the
-// beginning. effort is effective, or nil: every unit is waited for.
+// decide applies the rules of completion in their order. now is the time since
+// the start of the run. effort is effective, or nil to wait for every unit.
 func (p progress) decide(effort *BestEffort, now time.Duration) (progress, Decision) {
 	total, done := p.units[pending]+p.units[succeeded]+p.units[failed], p.units[succeeded]
 	d := Decision{Completed: done}
@@ -83,8 +83,8 @@ func (p progress) decide(effort *BestEffort, now time.Duration) (progress, Decis
 	case effort == nil:
 		d.Reason = ReasonWaitingForAll
 	case p.released && now < effort.Deadline:
-		// What was enough once stays so: units that report again do not withdraw
-		// the provisional result.
+		// The provisional result remains valid, even if a unit that succeeded
+		// reports again.
 		d.Success, d.Reason, d.Completed = true, ReasonEnough, p.counted
 	case !p.released && done >= d.MinSuccess:
 		d.Complete, d.Success, d.Reason = true, true, ReasonEnough

@@ -1,9 +1,10 @@
 package job
 
-// A Reason is a word of AD-44 for a decision about a job: why its group ends or
-// waits, why a retry is refused, or what happens to a late result.
+// A Reason is the reason for a decision about a job: why its group ends or waits,
+// why a retry is granted or refused, or what happens to a late result.
 type Reason uint8
 
+// The reasons.
 const (
 	// Of a [Decision].
 	ReasonWaiting       Reason = iota // more successes are needed
@@ -16,7 +17,7 @@ const (
 	ReasonAllowed    // the retry is granted
 	ReasonJobBudget  // the job has used up its retries
 	ReasonUnitBudget // the unit has used up its retries
-	ReasonNoBudget   // the job has no budget: it is not known
+	ReasonNoBudget   // the *Budget is nil: the job is unknown
 
 	// Of a late result.
 	ReasonLogged  // it was dropped
@@ -37,7 +38,8 @@ var reasonWords = [...]string{
 	ReasonUpdated:       "updated",
 }
 
-// String returns AD-44's word, without counts: a label for metrics.
+// String returns the word for the reason in AD-44, without counts. It can be a
+// label of metrics.
 func (r Reason) String() string {
 	if int(r) < len(reasonWords) {
 		return reasonWords[r]
