@@ -8,16 +8,17 @@ import (
 
 // A Breaker is a circuit breaker, shared by any number of calls and goroutines.
 // It takes one sample of each attempt: success, failure or neutral. The zero
-// Breaker is closed and has the default policy. A Breaker must not be copied
-// after first use.
+// Breaker is closed and has the zero [BreakerPolicy], with its defaults. A
+// Breaker must not be copied after first use.
 //
 // A breaker without rates that is closed and has seen no failure since the last
 // success costs an atomic load before an attempt and one after. With a
 // FailureRate, a success also costs a clock reading and an atomic addition; with
-// a SlowRate, one more clock reading. It starts neither timers nor goroutines.
+// a SlowRate, one more clock reading. A breaker starts no timers and no
+// goroutines.
 type Breaker struct {
-	// word is what the fast path reads: the generation, and the bits below. It
-	// is written under mu. The word of the zero Breaker has no bit set.
+	// word contains the generation and the bits below, for the fast path. It is
+	// written under mu. The word of the zero Breaker has no bit set.
 	word   atomic.Uint64
 	window atomic.Pointer[window] // nil unless closed and a rate is set
 	policy BreakerPolicy          // as given; never written after NewBreaker
@@ -28,7 +29,7 @@ type Breaker struct {
 
 // The bits of Breaker.word below the generation.
 const (
-	admits        = 1 << iota // attempts need not ask; in a Pass: the attempt is admitted
+	admits        = 1 << iota // attempts need no lock; in a Pass: the attempt is admitted
 	quiet                     // a success changes nothing
 	failing                   // the last sample was a failure
 	generationBit = iota
@@ -47,23 +48,23 @@ func NewBreaker(p BreakerPolicy) *Breaker {
 	return b
 }
 
-// lock locks the breaker, and sets up one that has not been used.
+// lock locks the breaker, and initializes a zero Breaker.
 func (b *Breaker) lock() {
 	b.mu.Lock()
 	if b.s.Generation == 0 {
 		b.limits = b.policy.Effective()
-		b.set(StateClosed, time.Now())
+		b.enter(StateClosed, time.Now())
 	}
 }
 
-// unlock publishes what the fast path reads, and unlocks the breaker.
+// unlock stores word and window for the fast path, and unlocks the breaker.
 func (b *Breaker) unlock() {
 	if b.window.Load() != b.counts {
 		b.window.Store(b.counts)
 	}
 	word := b.s.Generation << generationBit
 	if b.s.State == StateClosed && b.limits.SlowCall == 0 {
-		word |= admits // else the start of the attempt has to be known
+		word |= admits // SlowCall needs the start time of the attempt
 	}
 	if b.s.Failures > 0 {
 		word |= failing
@@ -82,11 +83,12 @@ func (p Pass) permit() Permit {
 	return Permit{Generation: uint64(p) >> generationBit}
 }
 
-// State returns the current state.
+// State returns the current state. A breaker that has been open for longer than
+// OpenFor is half-open.
 func (b *Breaker) State() BreakerState {
 	b.lock()
 	defer b.unlock()
-	return b.at(time.Now())
+	return b.stateAt(time.Now())
 }
 
 // admit returns the permit for an attempt that starts now, and false if the
@@ -126,13 +128,13 @@ func (b *Breaker) record(p Permit, s Sample) {
 	b.machine.record(p, s, time.Now())
 }
 
-// Reset closes the breaker, whatever its state is. No other call closes a
-// breaker that is escalated.
+// Reset closes the breaker from any state. Only Reset and [Breaker.Restore] close
+// an escalated breaker.
 func (b *Breaker) Reset() {
 	b.lock()
 	defer b.unlock()
 	b.s.Failures = 0
-	b.set(StateClosed, time.Now())
+	b.enter(StateClosed, time.Now())
 }
 
 // Save returns the state of the breaker. The attempts that are running and
@@ -143,11 +145,10 @@ func (b *Breaker) Save() BreakerSnapshot {
 	return BreakerSnapshot{State: b.s.State, Failures: b.s.Failures, OpenUntil: b.s.OpenUntil}
 }
 
-// Restore puts the breaker into a state that [Breaker.Save] returned, and its
-// window starts empty. An open breaker whose time has passed becomes half-open.
-// One that would stay open for longer than OpenFor was saved under another
-// clock, and stays open for OpenFor. A state that is not one of the constants
-// means closed, and negative failures mean none.
+// Restore sets the breaker to a state that [Breaker.Save] returned, with an empty
+// window. An open breaker whose OpenUntil has passed becomes half-open. It stays
+// open for OpenFor at most, even if it was saved under another clock. A State
+// that is not one of the constants means closed, and negative Failures mean 0.
 func (b *Breaker) Restore(s BreakerSnapshot) {
 	b.lock()
 	defer b.unlock()

@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// A BreakerSnapshot is the state of a breaker. It is plain data, to be stored as
-// JSON for example: see [Breaker.Save]. The methods [BreakerPolicy.Admit] and
-// [BreakerPolicy.Record] change one, for a breaker that is a record in a store.
-// The zero value is closed.
+// A BreakerSnapshot is the state of a breaker. It is plain data that can be
+// stored, as JSON for example: see [Breaker.Save]. For a breaker that is a record
+// in a store, [BreakerPolicy.Admit] and [BreakerPolicy.Record] change a
+// BreakerSnapshot. The zero value is closed.
 type BreakerSnapshot struct {
 	State     BreakerState `json:"state"`
 	Failures  int          `json:"failures"`            // consecutive, half-open attempts included
-	OpenUntil time.Time    `json:"open_until,omitzero"` // when open
+	OpenUntil time.Time    `json:"open_until,omitzero"` // set only in StateOpen
 
-	// The fields below are zero in what Breaker.Save returns.
+	// The fields below are zero in a snapshot that Breaker.Save returned.
 
-	// Generation is the number of states so far. The result of an attempt
-	// counts only in the generation that admitted it.
+	// Generation is increased by each change of the state. The result of an
+	// attempt counts only in the generation that admitted it.
 	Generation uint64   `json:"generation,omitzero"`
 	Successes  int      `json:"successes,omitzero"`  // while half-open
 	Probes     []Permit `json:"probes,omitzero"`     // the running attempts that a half-open breaker admitted
 	LastProbe  uint64   `json:"last_probe,omitzero"` // the greatest number of a probe
-	// WindowFrom is the start of the current tenth of the window, while closed
-	// and if a rate is set.
+	// WindowFrom is the start of the current tenth of the window. It is set only
+	// while the breaker is closed and has a rate.
 	WindowFrom time.Time `json:"window_from,omitzero"`
-	// Window has the number of attempts, of failed and of slow ones in each
-	// tenth of the window, the current one last.
+	// Window has three counts for each tenth of the window: of all attempts, of
+	// failed and of slow ones. The current tenth is the last.
 	Window [][3]int64 `json:"window,omitzero"`
 }
 
 // A Permit is the permission of a breaker for one attempt. It is plain data. The
-// zero Permit is none.
+// zero Permit permits nothing.
 type Permit struct {
-	Generation uint64    `json:"generation"`
-	Probe      uint64    `json:"probe,omitzero"` // of a half-open breaker, from 1
-	Started    time.Time `json:"started,omitzero"`
+	Generation uint64    `json:"generation"`       // of the breaker when it admitted the attempt
+	Probe      uint64    `json:"probe,omitzero"`   // number of the attempt if the breaker is half-open, from 1; else 0
+	Started    time.Time `json:"started,omitzero"` // when the attempt started; may be zero if SlowCall is not set
 }
 
-// A Sample is what the result of an attempt shows about the service.
+// A Sample is the result of one attempt as a breaker counts it.
 type Sample uint8
 
 // The samples.
 const (
-	SampleNeutral Sample = iota // nothing
-	SampleSuccess
-	SampleFailure
+	SampleNeutral Sample = iota // shows nothing about the service; not counted
+	SampleSuccess               // the service works
+	SampleFailure               // the service failed
 )
 
 // Sample returns the sample of a failure for a breaker. The end of the caller's
@@ -55,13 +55,14 @@ func (p *Policy) Sample(b *BreakerPolicy, f Failure) Sample {
 	return b.sample(p, &f)
 }
 
-// Admit returns the permit for an attempt that starts now, and false if the
-// breaker refuses it. Like Record, it depends on nothing but its arguments, and
-// a copy of *s that was made before does not change, so that a transaction may
-// repeat it. The policy must be one that [NewBreaker] accepts.
+// Admit returns the permit for an attempt that starts at now and true, or false
+// if the breaker refuses the attempt. It updates *s. The policy must be one that
+// [NewBreaker] accepts.
 //
-// A time in s that is later than now allows was written under another clock: an
-// open breaker stays open for OpenFor at most.
+// Admit and Record depend only on their arguments and never change a slice of *s
+// in place, so that a transaction may repeat them on a copy. If another machine
+// with a different clock has written s, an open breaker still stays open for
+// OpenFor at most.
 func (p BreakerPolicy) Admit(s *BreakerSnapshot, now time.Time) (Permit, bool) {
 	m := p.load(s, now)
 	permit, ok := m.admit(now)
@@ -69,16 +70,17 @@ func (p BreakerPolicy) Admit(s *BreakerSnapshot, now time.Time) (Permit, bool) {
 	return permit, ok
 }
 
-// Record takes the sample of an attempt that ended now. It is dropped if the
-// breaker has changed its state since it admitted the attempt.
+// Record counts the sample of an attempt that ended at now, and updates *s. The
+// sample is dropped if the breaker has changed its state since it admitted the
+// attempt.
 func (p BreakerPolicy) Record(s *BreakerSnapshot, permit Permit, sample Sample, now time.Time) {
 	m := p.load(s, now)
 	m.record(permit, sample, now)
 	*s = m.snapshot()
 }
 
-// AdmitsAt returns the time after which the breaker may admit an attempt, as far
-// as is known: [Inputs.AdmitsAt]. Zero means that it may admit one now.
+// AdmitsAt returns the time after which the breaker may admit an attempt, for
+// [Inputs.AdmitsAt]. Zero means that it may admit one now.
 func (p BreakerPolicy) AdmitsAt(s BreakerSnapshot) time.Time { return s.admitsAt() }
 
 // Calm reports whether another success changes nothing: the breaker is closed,
@@ -102,8 +104,8 @@ func (s *BreakerSnapshot) admitsAt() time.Time {
 	return time.Time{}
 }
 
-// A machine is the state of a breaker as it changes: that of a [Breaker] under
-// its lock, or that of a record.
+// A machine is the state machine of a breaker: of a [Breaker] under its lock, or
+// of a snapshot.
 type machine struct {
 	limits BreakerPolicy // effective
 	s      BreakerSnapshot
@@ -143,15 +145,15 @@ func (m *machine) restore(s BreakerSnapshot, now time.Time) {
 	if s.State > StateEscalated {
 		s.State = StateClosed
 	}
-	m.set(s.State, now)
+	m.enter(s.State, now)
 	if s.State == StateOpen && s.OpenUntil.Before(m.s.OpenUntil) {
 		m.s.OpenUntil = s.OpenUntil
 	}
-	m.at(now)
+	m.stateAt(now)
 }
 
-// set begins a new generation.
-func (m *machine) set(state BreakerState, now time.Time) {
+// enter changes the state, which begins a new generation.
+func (m *machine) enter(state BreakerState, now time.Time) {
 	m.s.State, m.s.Successes, m.s.Probes = state, 0, nil
 	m.s.Generation++
 	m.s.OpenUntil, m.counts = time.Time{}, nil
@@ -163,11 +165,11 @@ func (m *machine) set(state BreakerState, now time.Time) {
 	}
 }
 
-// at returns the state at a time. An open breaker becomes half-open when it is
-// looked at, so that it needs no timer.
-func (m *machine) at(now time.Time) BreakerState {
+// stateAt returns the state at a time. An open breaker becomes half-open when its
+// state is read after OpenUntil, so that it needs no timer.
+func (m *machine) stateAt(now time.Time) BreakerState {
 	if m.s.State == StateOpen && now.After(m.s.OpenUntil) {
-		m.set(StateHalfOpen, now)
+		m.enter(StateHalfOpen, now)
 	}
 	return m.s.State
 }
@@ -175,14 +177,14 @@ func (m *machine) at(now time.Time) BreakerState {
 // admit returns the permit for an attempt that starts now, and false if the
 // breaker refuses it.
 func (m *machine) admit(now time.Time) (Permit, bool) {
-	state := m.at(now)
+	state := m.stateAt(now)
 	p := Permit{Generation: m.s.Generation, Started: now}
 	switch state {
 	case StateOpen, StateEscalated:
 		return Permit{}, false
 	case StateHalfOpen:
-		// A probe that does not end must not block the breaker. One that started
-		// much later than now did so under another clock.
+		// A probe that does not end must not block the breaker, nor one that
+		// another machine with a different clock started in the future.
 		running := make([]Permit, 0, len(m.s.Probes)+1)
 		for _, other := range m.s.Probes {
 			if now.Sub(other.Started).Abs() <= m.limits.OpenFor {
@@ -199,9 +201,9 @@ func (m *machine) admit(now time.Time) (Permit, bool) {
 	return p, true
 }
 
-// record takes the sample of an attempt that ended at a time. The result of an
-// attempt that another generation admitted is dropped; that of a probe which
-// has lost its place counts.
+// record counts the sample of an attempt that ended at now. It drops the sample
+// of an attempt that another generation admitted. A probe that has run for longer
+// than OpenFor counts.
 func (m *machine) record(p Permit, s Sample, now time.Time) {
 	if p.Generation != m.s.Generation {
 		return
@@ -215,14 +217,15 @@ func (m *machine) record(p Permit, s Sample, now time.Time) {
 	}
 	slow := m.limits.SlowCall > 0 && now.Sub(p.Started) > m.limits.SlowCall
 	if m.s.State == StateHalfOpen {
-		m.probed(s == SampleFailure || slow, now)
+		m.recordHalfOpen(s == SampleFailure || slow, now)
 		return
 	}
-	m.sampled(s == SampleFailure, slow, now)
+	m.recordClosed(s == SampleFailure, slow, now)
 }
 
-// probed takes the result of an attempt that a half-open breaker admitted.
-func (m *machine) probed(failed bool, now time.Time) {
+// recordHalfOpen counts the result of an attempt that a half-open breaker
+// admitted.
+func (m *machine) recordHalfOpen(failed bool, now time.Time) {
 	if failed {
 		m.s.Failures++
 		m.open(now)
@@ -230,12 +233,12 @@ func (m *machine) probed(failed bool, now time.Time) {
 	}
 	if m.s.Successes++; m.s.Successes >= m.limits.Successes {
 		m.s.Failures = 0
-		m.set(StateClosed, now)
+		m.enter(StateClosed, now)
 	}
 }
 
-// sampled takes the result of an attempt that a closed breaker admitted.
-func (m *machine) sampled(failed, slow bool, now time.Time) {
+// recordClosed counts the result of an attempt that a closed breaker admitted.
+func (m *machine) recordClosed(failed, slow bool, now time.Time) {
 	if failed {
 		m.s.Failures++
 	} else {
@@ -254,10 +257,10 @@ func (m *machine) sampled(failed, slow bool, now time.Time) {
 // open opens the breaker, or escalates it.
 func (m *machine) open(now time.Time) {
 	if reached(m.s.Failures, m.limits.EscalateAfter) {
-		m.set(StateEscalated, now)
+		m.enter(StateEscalated, now)
 		return
 	}
-	m.set(StateOpen, now)
+	m.enter(StateOpen, now)
 }
 
 // reached reports whether n has reached a limit. Zero is no limit.

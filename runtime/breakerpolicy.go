@@ -19,15 +19,15 @@ const (
 // A BreakerPolicy describes when a circuit breaker opens and closes. It is
 // plain data. The zero value of every field but Name means its default.
 //
-// Three conditions open a breaker, each on its own: Failures in a row, a
-// FailureRate, and a SlowRate. The rates are shares of the attempts within
-// Window. Attempts whose sample is neutral (see Count) are not among them.
+// Each of three conditions opens a breaker: Failures in a row, a FailureRate, and
+// a SlowRate. The rates are shares of the attempts within Window. Attempts whose
+// sample is neutral (see Count) are not counted in these.
 type BreakerPolicy struct {
 	// Name of the breaker in errors and events.
 	Name string
 
 	// Failures is the number of consecutive failed attempts that opens the
-	// breaker. Zero means 3, but no limit if FailureRate is set.
+	// breaker. Zero means 3, or no limit if FailureRate is set.
 	Failures int
 	// FailureRate is the share of failed attempts, up to 1, that opens the
 	// breaker. Zero means no limit.
@@ -46,31 +46,33 @@ type BreakerPolicy struct {
 	Window time.Duration
 
 	// OpenFor is how long an open breaker refuses all attempts. It becomes
-	// half-open when strictly more time has passed. Zero means 30s.
+	// half-open when more time than that has passed. Zero means 30s.
 	OpenFor time.Duration
 	// HalfOpenCalls is the number of attempts that a half-open breaker admits
-	// at a time. An attempt that has not ended after OpenFor makes room for
-	// another one. Zero means 1.
+	// at a time. An attempt that has not ended after OpenFor no longer counts
+	// against it. Zero means 1.
 	HalfOpenCalls int
 	// Successes is the number of successful attempts that closes a half-open
 	// breaker. The first failed or slow one opens it again. Zero means 1.
 	Successes int
 	// EscalateAfter is the number of consecutive failures, half-open attempts
 	// included, after which the breaker refuses all attempts until
-	// [Breaker.Reset]. A half-open breaker that does not close continues the
+	// [Breaker.Reset]. A breaker that opens again from half-open continues the
 	// count. Zero means no limit.
 	EscalateAfter int
 
 	// Count lists the classes of errors that count as failures. Other errors
-	// are neutral: they neither count nor interrupt a sequence of failures.
+	// are neutral: they neither count nor interrupt a sequence of failures. The
+	// end of the caller's context is always neutral.
+	//
 	// Empty means every error that the policy of the call retries, and the
-	// errors of [ClassTransient] that it does not retry, but no error of class
-	// [ClassCanceled] and no status that is due to the request or its sender,
-	// such as 409. The end of the caller's context is always neutral.
+	// errors of [ClassTransient] that it does not retry. Errors of class
+	// [ClassCanceled], and statuses such as 409 that are due to the request or its
+	// sender, do not count then.
 	Count []Class
 }
 
-// Effective returns p with every default written out.
+// Effective returns a copy of p with every default set.
 func (p BreakerPolicy) Effective() BreakerPolicy {
 	if p.FailureRate == 0 {
 		p.Failures = orDefault(p.Failures, defaultFailures)
@@ -85,6 +87,7 @@ func (p BreakerPolicy) Effective() BreakerPolicy {
 	return p
 }
 
+// orDefault returns value, or otherwise if value is zero.
 func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
 	if value == 0 {
 		return otherwise
@@ -95,7 +98,7 @@ func orDefault[T int | float64 | time.Duration](value, otherwise T) T {
 // hasRate reports whether a rate can open the breaker.
 func (p *BreakerPolicy) hasRate() bool { return p.FailureRate != 0 || p.SlowRate != 0 }
 
-// validate returns an error if a field has a value without a meaning.
+// validate returns an error about the first field with an invalid value.
 func (p *BreakerPolicy) validate() error {
 	wrong := func(field string, value any, want string) error {
 		return fmt.Errorf("breaker %q: %s is %v: %s", p.Name, field, value, want)

@@ -13,19 +13,19 @@ const (
 	defaultBurst        = 100.0
 )
 
-// NoRefill as MinPerSecond adds no tokens over time.
+// NoRefill is the value of [BudgetPolicy.MinPerSecond] with which no tokens are
+// added over time.
 const NoRefill float64 = -1
 
 // A BudgetPolicy limits the retries of all calls that share a budget to a
-// share of their successes, as Finagle and gRPC do: a bucket of tokens, full at
-// first. It is plain data. The zero value of every field but Name means its
-// default.
+// fraction of their successes, as Finagle and gRPC do. The budget is a bucket of
+// tokens that is full at first. A BudgetPolicy is plain data. The zero value of
+// every field but Name means its default.
 type BudgetPolicy struct {
 	// Name of the budget in errors and events.
 	Name string
 	// Ratio is the number of tokens that a success adds; a retry takes 1. Zero
-	// means 0.2. Budgets count in millionths: a smaller ratio adds nothing, as
-	// one that is negative or NaN.
+	// means 0.2. A ratio below one millionth, a negative one and NaN add nothing.
 	Ratio float64
 	// MinPerSecond is the number of tokens added per second regardless of
 	// successes. Zero means 10; [NoRefill], any other negative number and NaN
@@ -36,7 +36,7 @@ type BudgetPolicy struct {
 	Burst float64
 }
 
-// Effective returns p with every default written out.
+// Effective returns a copy of p with every default set.
 func (p BudgetPolicy) Effective() BudgetPolicy {
 	p.Ratio = orDefault(p.Ratio, defaultRatio)
 	p.MinPerSecond = orDefault(p.MinPerSecond, defaultMinPerSecond)
@@ -44,11 +44,12 @@ func (p BudgetPolicy) Effective() BudgetPolicy {
 	return p
 }
 
-// A RetryBudget limits the retries of calls that share it: a
-// [Budget], or the budget of a unit in package job.
+// A RetryBudget limits the retries of calls that share it. [Budget] implements
+// it, and package job for the units of a job. Its methods may be called by
+// several goroutines simultaneously.
 type RetryBudget interface {
-	// Withdraw takes one retry, which is never given back, or returns why it
-	// refuses: an error that matches a [Reason], such as [ErrBudget].
+	// Withdraw takes one retry, which is never returned to the budget. If it
+	// refuses, it returns an error that matches a [Reason], such as [ErrBudget].
 	Withdraw() error
 	// Deposit reports the success of a call.
 	Deposit()
@@ -57,14 +58,15 @@ type RetryBudget interface {
 }
 
 // A Budget is a bucket of tokens that calls share: see [BudgetPolicy]. Any
-// number of goroutines may use one. It takes no lock; a full one costs a success
-// one atomic load. The zero Budget refuses every retry. In [Shared], a nil
-// *Budget is no budget.
+// number of goroutines may use one. It takes no lock; if it is full, a success
+// costs one atomic load. The zero Budget refuses every retry. In [Shared], a nil
+// *Budget means no budget.
 type Budget struct {
-	// In millionths of a retry. Nothing is missing while calls succeed.
+	// missing is the number of tokens below the capacity: 0 while all calls
+	// succeed. missing, capacity and ratio are in millionths of a token.
 	missing         atomic.Int64
 	capacity, ratio int64
-	perNano         float64 // at most capacity, so that products are finite
+	perNano         float64 // refill per nanosecond; at most capacity, so that products are finite
 
 	begun    time.Time
 	refilled atomic.Int64 // nanoseconds since begun
@@ -83,8 +85,9 @@ func NewBudget(p BudgetPolicy) *Budget {
 	return b
 }
 
-// tokens returns n in the unit of Budget: at most half of what an int64 holds,
-// so that sums of two do not overflow, and 0 for NaN and negative numbers.
+// tokens returns n tokens in the unit of Budget. It is at most half of the
+// greatest int64, so that the sum of two does not overflow, and 0 for NaN and
+// negative numbers.
 func tokens(n float64) int64 {
 	const most = math.MaxInt64 / 2
 	switch n *= token; {
@@ -96,15 +99,15 @@ func tokens(n float64) int64 {
 	return 0
 }
 
-// Deposit reports the success of a call.
+// Deposit reports the success of a call: it adds Ratio tokens, up to Burst.
 func (b *Budget) Deposit() {
 	if b.missing.Load() != 0 {
 		b.add(b.ratio)
 	}
 }
 
-// add adds tokens, as many as there is room for. It is not inlined so that
-// Deposit is.
+// add adds n millionths of a token, up to the capacity. It is not inlined, so
+// that Deposit can be.
 //
 //go:noinline
 func (b *Budget) add(n int64) {
@@ -130,15 +133,16 @@ func (b *Budget) Withdraw() error {
 	}
 }
 
-// refill adds the tokens of the time since the last refill. Only one of several
-// goroutines adds those of the same time.
+// refill adds the tokens for the time since the last refill. now is in
+// nanoseconds since begun. If several goroutines call refill at once, only one of
+// them adds tokens for the same time.
 func (b *Budget) refill(now int64) {
 	last := b.refilled.Load()
 	whole := math.Floor(min(float64(now-last)*b.perNano, float64(b.capacity)))
 	if whole < 1 {
 		return
 	}
-	// The time of a fraction of a token is kept for the next refill.
+	// Advance only by the time of the added amount: the rest is for the next refill.
 	until := now
 	if whole < float64(b.capacity) {
 		until = min(last+int64(math.Ceil(whole/b.perNano)), now)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A Call is one retried call: its state, and what it holds while an attempt
-// runs. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
+// A Call is one retried call: its state, and the resources of the attempt that is
+// running. The zero Call is not usable; [Policy.Begin] and [Policy.BeginWith]
 // return one. A Call belongs to one goroutine. Generated code keeps it on the
-// stack:
+// stack and uses these methods:
 //
 //   - [Call.Rewind] or [Call.Spend], if an attempt reads an argument, and
 //     [Call.Next] after each failed attempt;
@@ -26,7 +26,7 @@ type Call struct {
 	id     uint64 // for observers, or 0
 
 	expired  bool // the last attempt exceeded its own limit
-	restored bool // the state is that of another Call
+	restored bool // the state was stored and loaded again: see Policy.Resume
 
 	breaker *Breaker // or nil
 	permit  Permit   // of the attempt that is running
@@ -38,18 +38,18 @@ type Call struct {
 	beforeWait func() // or nil
 }
 
-// Attempt returns the context for the next attempt: ctx limited by the
-// policy's Timeout and AttemptTimeout, as one deadline, and marked with the
-// number of a retry (see [AttemptNumber]). If ctx ends no later, and nothing is
-// marked, it is ctx itself. A context that is limited by AttemptTimeout ends
-// when [Call.Next] waits; every derived context ends with [Call.End].
+// Attempt returns the context for the next attempt. Its deadline is the earliest
+// of those of ctx, Timeout and AttemptTimeout. Before a retry, it also carries
+// the number of the attempt (see [AttemptNumber]). The result is ctx itself if it
+// needs neither. A context that is limited by AttemptTimeout ends when
+// [Call.Next] waits; every derived context ends with [Call.End].
 func (c *Call) Attempt(ctx context.Context) context.Context {
 	p := c.policy
 	if p.AttemptTimeout <= 0 && p.Timeout <= 0 && p.HardLimit <= 0 {
-		return c.mark(ctx)
+		return c.withNumber(ctx)
 	}
 	if c.attempt != nil {
-		return c.mark(c.attempt) // of the call: Next has released that of an attempt
+		return c.withNumber(c.attempt) // of the call: Next has released that of an attempt
 	}
 	now := time.Now()
 	c.start(ctx, now)
@@ -61,18 +61,19 @@ func (c *Call) Attempt(ctx context.Context) context.Context {
 		}
 	}
 	if outer, ok := ctx.Deadline(); ok && !outer.After(limit) {
-		return c.mark(ctx)
+		return c.withNumber(ctx)
 	}
-	c.attempt, c.cancel = context.WithDeadlineCause(c.mark(ctx), limit, cause)
+	c.attempt, c.cancel = context.WithDeadlineCause(c.withNumber(ctx), limit, cause)
 	return c.attempt
 }
 
-// mark returns ctx for the next attempt.
-func (c *Call) mark(ctx context.Context) context.Context {
-	if c.state.made() == 0 && c.policy.Nested && retrying(ctx) {
-		return &attemptContext{ctx, 1} // ctx has the number of the attempt around it
+// withNumber returns ctx with the number of the next attempt, if that is a retry
+// or part of one.
+func (c *Call) withNumber(ctx context.Context) context.Context {
+	if c.state.attemptsMade() == 0 && c.policy.Nested && retrying(ctx) {
+		return &attemptContext{ctx, 1} // ctx has the number of the outer attempt
 	}
-	return markAttempt(ctx, c.state.made()+1)
+	return withAttemptNumber(ctx, c.state.attemptsMade()+1)
 }
 
 // start sets the deadline of the call, once.
@@ -95,9 +96,9 @@ func (c *Call) Succeed() {
 	}
 }
 
-// End releases what the call holds. It is deferred, so that a panic in the
-// callee leaks neither a timer nor a permit of the breaker. End may be called
-// more than once.
+// End releases the timer of the attempt and the permit of the breaker. Callers
+// defer it, so that a panic in the callee leaks neither. End may be called more
+// than once.
 func (c *Call) End() {
 	if c.attempt != nil {
 		c.release()
@@ -108,18 +109,20 @@ func (c *Call) End() {
 }
 
 // BeforeWait sets a function that is called after each decision to try again,
-// before the wait and before the context of the last attempt ends. A callee
-// whose result holds a resource releases it there.
+// before the wait and before the context of the last attempt ends. It is the
+// place to release a resource that the failed attempt returned.
 func (c *Call) BeforeWait(f func()) { c.beforeWait = f }
 
+// release cancels the context of the attempt.
 func (c *Call) release() {
 	c.cancel()
 	c.attempt, c.cancel = nil, nil
 }
 
 // Admit asks the breaker for permission before the first attempt. It returns
-// nil if the attempt may start, after a wait where the policy retries
-// [ClassBreakerOpen]. Otherwise it returns the error for the caller.
+// nil if the attempt may start. If the breaker refuses and the policy retries
+// [ClassBreakerOpen], Admit waits until an attempt is admitted or a limit is
+// reached. Otherwise it returns the error for the caller.
 func (c *Call) Admit(ctx context.Context) error {
 	if c.admit() {
 		return nil
@@ -127,12 +130,13 @@ func (c *Call) Admit(ctx context.Context) error {
 	if c.policy.retriesOpenBreaker() {
 		c.start(ctx, time.Now()) // the limits of the call apply to such waits
 	}
-	return c.again(ctx, &Failure{Err: ErrBreakerOpen, Refused: true})
+	return c.waitOrStop(ctx, &Failure{Err: ErrBreakerOpen, Refused: true})
 }
 
-// Next decides what follows an attempt that failed with err. It returns nil
-// after having waited: try again. Otherwise it returns the error for the
-// caller, usually an [*Error]. ctx is the caller's context.
+// Next decides what follows an attempt that failed with err. If another attempt
+// may start, Next waits for its delay and returns nil. Otherwise it returns the
+// error for the caller, usually an [*Error]. ctx is the caller's context. If err
+// is nil, Next returns nil at once.
 //
 //go:noinline
 func (c *Call) Next(ctx context.Context, err error) error {
@@ -140,18 +144,19 @@ func (c *Call) Next(ctx context.Context, err error) error {
 		return nil
 	}
 	c.last, c.expired = err, false
-	return c.again(ctx, &Failure{Err: err})
+	return c.waitOrStop(ctx, &Failure{Err: err})
 }
 
-// again decides about a failure, and waits if there is another attempt.
-func (c *Call) again(ctx context.Context, f *Failure) error {
+// waitOrStop decides about a failure. It returns nil after the wait for the next
+// attempt, or the error for the caller.
+func (c *Call) waitOrStop(ctx context.Context, f *Failure) error {
 	for {
 		var in Inputs
 		var v Verdict
 		c.inspect(ctx, f, &in)
 		c.policy.decide(&c.state, f, &in, &v)
-		// A refused attempt burdened nobody. The attempt after it has been paid
-		// for already, or is the first.
+		// A refused attempt put no load on the service. The attempt after it is
+		// the first one, or its retry has been withdrawn already.
 		if v.Reason == "" && c.budget != nil && !f.Refused {
 			if cause := c.budget.Withdraw(); cause != nil {
 				v.Reason, v.Cause = reasonOf(cause), cause
@@ -187,11 +192,10 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	f.policy, f.facts = p, p.inspect(f.Err)
 	if in.Ended, in.Cause = ended(ctx, in.Deadline, in.Now); in.Ended != "" {
 		f.ended = true
-		return // End gives the permit of a probe back
+		return // End returns the permit of a probe
 	}
 	if !f.Refused && c.attempt != nil {
-		// The attempt's own limit has passed: that is a timeout, whatever the
-		// error is.
+		// The attempt's own limit has passed: any error counts as a timeout.
 		if limit, _ := c.attempt.Deadline(); !in.Now.Before(limit) {
 			f.facts.timedOut()
 			c.expired = true
@@ -215,10 +219,10 @@ func (c *Call) inspect(ctx context.Context, f *Failure, in *Inputs) {
 	}
 }
 
-// ended reports whether a context with a deadline, or with none if that is
-// zero, has ended: why, and with which cause. A passed deadline is its end, even
-// before ctx.Err() returns an error: an operation that copied the deadline to a
-// connection fails a moment earlier.
+// ended returns the reason and the cause with which a context has ended, or "".
+// deadline is that of ctx, or zero. A context has ended once its deadline has
+// passed, even before ctx.Err() returns an error: an operation that copied the
+// deadline to a connection may fail a moment earlier.
 func ended(ctx context.Context, deadline, now time.Time) (Reason, error) {
 	switch ctx.Err() {
 	case nil:
@@ -232,7 +236,7 @@ func ended(ctx context.Context, deadline, now time.Time) (Reason, error) {
 	return ErrCanceled, context.Cause(ctx)
 }
 
-// retry does what comes before the wait for another attempt.
+// retry releases the failed attempt and reports the retry, before the wait.
 func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 	if c.beforeWait != nil {
 		c.beforeWait()
@@ -248,7 +252,7 @@ func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 	}
 }
 
-// sleep reports whether ctx is still alive after d.
+// sleep waits for d, or until ctx ends. It reports whether ctx has not ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -258,8 +262,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		case <-ctx.Done():
 		}
 	}
-	// A select picks any ready case: the timer may have won over a context
-	// that had ended before it.
+	// If both cases are ready, select chooses either: check ctx again.
 	return ctx.Err() == nil
 }
 
@@ -276,20 +279,20 @@ func (c *Call) admit() (ok bool) {
 	return ok
 }
 
-// sample gives the breaker the sample of the attempt that has ended.
+// sample reports the sample of the attempt that has ended to the breaker.
 func (c *Call) sample(s Sample) {
 	c.breaker.record(c.permit, s)
 	c.permit = Permit{}
 }
 
-// stop returns the error for the caller.
+// stop reports the end of the call, and returns the error for the caller.
 func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
-	c.state.Waited -= v.Wait // it was not waited
+	c.state.Waited -= v.Wait // this wait did not take place
 	if f.Err == nil || f.Refused {
 		f = c.lastFailure(f, v)
 	}
 	if v.Reason == ErrBreakerOpen && c.breaker != nil {
-		if _, latched := v.Cause.(escalatedBreaker); latched {
+		if _, escalated := v.Cause.(escalatedBreaker); escalated {
 			v.Cause = escalatedBreaker(c.breaker.policy.Name)
 		}
 	}
@@ -299,17 +302,18 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 		observe(e)
 	}
 	err := unmark(f.Err)
-	if c.undecided(f, v) {
+	if c.returnsUnchanged(f, v) {
 		return err
 	}
 	return &Error{
-		Policy: c.policy.Name, Reason: v.Reason, Attempts: c.state.made(), Waited: c.state.Waited, RetryAfter: v.Asked,
+		Policy: c.policy.Name, Reason: v.Reason,
+		Attempts: c.state.attemptsMade(), Waited: c.state.Waited, RetryAfter: v.Asked,
 		Escalated: v.Reason == ErrEscalated || v.Escalate && v.Reason.exhausted(), Err: err, Cause: v.Cause,
 	}
 }
 
-// lastFailure returns what to report in place of a refusal, a loss or no failure,
-// which must not hide the error of the last attempt.
+// lastFailure returns the failure to report instead of a refusal, a loss or no
+// failure: that of the last attempt, whose error must not be hidden.
 func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
 	last := &Failure{Err: c.last, Refused: f.Refused, Lost: f.Lost, policy: c.policy}
 	if c.last == nil && c.state.Refusals > 0 {
@@ -323,20 +327,20 @@ func (c *Call) lastFailure(f *Failure, v *Verdict) *Failure {
 	case !f.Refused:
 	case v.Reason == ErrBreakerOpen:
 		schedule := c.policy.schedule(last)
-		v.ask(c.policy, schedule, last)
-		_, latched := v.Cause.(escalatedBreaker)
-		v.Escalate = latched || schedule.Escalate
+		v.setRetryAfter(c.policy, schedule, last)
+		_, escalated := v.Cause.(escalatedBreaker)
+		v.Escalate = escalated || schedule.Escalate
 	case v.Cause == nil:
 		v.Cause = ErrBreakerOpen
 	}
 	return last
 }
 
-// undecided reports whether the policy did nothing about the error of the
+// returnsUnchanged reports whether the policy did nothing about the error of the
 // first attempt, which is then returned unchanged.
-func (c *Call) undecided(f *Failure, v *Verdict) bool {
+func (c *Call) returnsUnchanged(f *Failure, v *Verdict) bool {
 	switch {
-	case f.Err == nil || f.Refused || f.Lost || c.state.tries()+c.state.Lost > 1:
+	case f.Err == nil || f.Refused || f.Lost || c.state.attemptsCounted()+c.state.Lost > 1:
 		return false
 	case v.Ended:
 		// An error that does not show that the context has ended needs the
@@ -355,7 +359,8 @@ func (c *Call) event(f *Failure, kind EventKind) Event {
 		c.id = rand.Uint64() | 1
 	}
 	e := Event{
-		Kind: kind, Policy: c.policy.Name, Call: c.id, Attempt: c.state.made(), Waited: c.state.Waited, BudgetLeft: -1,
+		Kind: kind, Policy: c.policy.Name, Call: c.id,
+		Attempt: c.state.attemptsMade(), Waited: c.state.Waited, BudgetLeft: -1,
 	}
 	if f.Err != nil {
 		e.Err, e.Class = unmark(f.Err), f.Class()

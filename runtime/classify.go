@@ -7,7 +7,7 @@ import (
 )
 
 // Retries reports whether p retries err, provided that no limit of the call
-// forbids it. It does not retry nil.
+// forbids it. It returns false for nil.
 //
 // The classes of err decide. An error belongs to a built-in class by its types
 // or, if these prove nothing, by its text:
@@ -26,18 +26,24 @@ import (
 //     timed out; server error, and 500, 502, 503 or 504 as a status; rate limit,
 //     too many requests, and 429 as a status. A number is a status after a label
 //     (HTTP 503, status: 503, code 503, error 503) or before its reason phrase
-//     (503 Service Unavailable). No text is read if IgnoreText is set, if a test
-//     Is or As in Classes holds, or if it is a text of this package.
+//     (503 Service Unavailable). No text is read if IgnoreText is set, or if a
+//     test Is or As in Classes holds. Texts of this package are never read.
 //
 // An error belongs to a class in Classes if one of its tests holds. Texts are
 // read up to 16 KiB.
 //
-// Never retried are [Permanent] errors, errors whose [Action] is [ActionFail] or
-// [ActionEscalate], errors of a class in AbortOn, errors with the status 400,
-// 401, 403, 404 or 422 unless their Action is [ActionRetry], and refusals by a
-// breaker of the callee unless RetryOn contains [ClassBreakerOpen]. The statuses
-// 401 and 403 are marked as escalated unless they have an Action. Everything
-// else is retried unless RetryOn restricts it.
+// These errors are never retried:
+//
+//   - [Permanent] errors;
+//   - errors whose [Action] is [ActionFail] or [ActionEscalate];
+//   - errors of a class in AbortOn;
+//   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
+//     [ActionRetry];
+//   - refusals by a breaker of the callee, unless RetryOn contains
+//     [ClassBreakerOpen].
+//
+// The statuses 401 and 403 are marked as escalated unless they have an Action.
+// All other errors are retried unless RetryOn restricts them.
 func (p *Policy) Retries(err error) bool {
 	if err == nil {
 		return false
@@ -46,7 +52,7 @@ func (p *Policy) Retries(err error) bool {
 	return p.judge(err, &f) == retriedError
 }
 
-// verdict is what a policy makes of one error.
+// A verdict is the decision of a policy about one error.
 type verdict uint8
 
 const (
@@ -55,9 +61,9 @@ const (
 	escalatedError
 )
 
-// sample returns what a failure proves about the service. Failures that are due
-// to the request or its sender prove nothing, unless they came after the
-// attempt's own limit. An inner breaker has its own samples.
+// sample returns the sample of a failure. A failure that is due to the request or
+// its sender is neutral, unless the attempt's own limit has passed. So is a
+// refusal by another breaker inside the call, which counts its own samples.
 func (b *BreakerPolicy) sample(p *Policy, failure *Failure) Sample {
 	err, f := failure.Err, &failure.facts
 	switch {
@@ -68,8 +74,8 @@ func (b *BreakerPolicy) sample(p *Policy, failure *Failure) Sample {
 	}
 	counts := p.belongsToAny(err, f, b.Count)
 	if len(b.Count) == 0 {
-		// What the policy does not retry may be the service's fault all the same.
-		counts = (f.expired || !callersFault(f.status)) && !p.belongs(err, f, ClassCanceled) &&
+		// A failure of the service counts even if the policy does not retry it.
+		counts = (f.expired || !causedByRequest(f.status)) && !p.belongs(err, f, ClassCanceled) &&
 			(failure.verdict == retriedError ||
 				!f.permanent && p.action(err, f) <= ActionRetry && p.belongs(err, f, ClassTransient))
 	}
@@ -79,7 +85,7 @@ func (b *BreakerPolicy) sample(p *Policy, failure *Failure) Sample {
 	return SampleNeutral
 }
 
-// judge decides about err.
+// judge returns the verdict of the policy about err.
 func (p *Policy) judge(err error, f *facts) verdict {
 	if f.permanent {
 		return permanentError
@@ -102,8 +108,8 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	return permanentError
 }
 
-// action returns the action of the first class that err belongs to. Classes
-// after the last one with an action are not asked.
+// action returns the action of the first class that err belongs to. It does not
+// test the classes after the last one with an action.
 func (p *Policy) action(err error, f *facts) Action {
 	last := len(p.Classes) - 1
 	for last >= 0 && p.Classes[last].Action == ActionDefault {
@@ -117,7 +123,7 @@ func (p *Policy) action(err error, f *facts) Action {
 	return ActionDefault
 }
 
-// override returns the schedule for errors such as err, if there is one.
+// override returns the first entry of PerError for err, or nil.
 func (p *Policy) override(err error, f *facts) *Override {
 	for i := range p.PerError {
 		if o := &p.PerError[i]; p.belongs(err, f, o.Class) {
@@ -127,8 +133,8 @@ func (p *Policy) override(err error, f *facts) *Override {
 	return nil
 }
 
-// class returns the class to report for err: the first of the policy's that it
-// belongs to, else a built-in one, else none.
+// class returns the class to report for err: the first class of the policy to
+// which it belongs, or a built-in class, or "".
 func (p *Policy) class(err error, f *facts) Class {
 	for i := range p.Classes {
 		if c := &p.Classes[i]; c.has(err, f) {
@@ -148,7 +154,8 @@ func (p *Policy) class(err error, f *facts) Class {
 	return ""
 }
 
-// neverRetried reports whether the request itself is at fault.
+// neverRetried reports whether a status means that the same request would fail
+// again.
 func neverRetried(status int) bool {
 	switch status {
 	case 400, 401, 403, 404, 422:
@@ -192,13 +199,13 @@ func (c *ErrorClass) hasType(err error, f *facts) bool {
 
 var transient = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit}
 
-// builtin reports whether the error belongs to one of the four classes that
-// [ClassTransient] unites.
+// builtin reports whether the error belongs to class, one of the four classes
+// that [ClassTransient] contains.
 func (p *Policy) builtin(err error, f *facts, class Class) bool {
 	if !f.typed && !f.read && !p.IgnoreText {
 		f.read = true
 		if !slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.hasType(err, f) }) {
-			if text, ok := f.legible(); ok {
+			if text, ok := f.readableText(); ok {
 				f.readText(text)
 			}
 		}
@@ -209,7 +216,7 @@ func (p *Policy) builtin(err error, f *facts, class Class) bool {
 	case ClassTimeout:
 		return f.timeout
 	case ClassServerError:
-		return f.serverError || f.status >= 500 && f.status <= 599 && !callersFault(f.status)
+		return f.serverError || f.status >= 500 && f.status <= 599 && !causedByRequest(f.status)
 	default: // ClassRateLimit
 		return f.rateLimit || f.status == 429
 	}
@@ -217,13 +224,13 @@ func (p *Policy) builtin(err error, f *facts, class Class) bool {
 
 // matches reports whether a pattern matches the text.
 func (f *facts) matches(pattern *regexp.Regexp) bool {
-	text, ok := f.legible()
+	text, ok := f.readableText()
 	return ok && pattern.MatchString(text[:min(len(text), maxText)])
 }
 
-// callersFault reports whether a status is about the request rather than the
-// service.
-func callersFault(status int) bool {
+// causedByRequest reports whether a status is due to the request or its sender
+// rather than to the service.
+func causedByRequest(status int) bool {
 	switch status {
 	case 408, 425, 429: // too slow, too early, too often
 		return false

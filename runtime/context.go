@@ -9,8 +9,8 @@ import (
 )
 
 // An attemptContext is the context of a retry, or of the first attempt of a
-// nested call inside a retry. Other first attempts have none, so that they cost
-// nothing.
+// nested call inside a retry. For other first attempts none is made, so that they
+// cost nothing.
 type attemptContext struct {
 	context.Context
 	number int
@@ -34,31 +34,31 @@ var background = func() (all [8]attemptContext) {
 	return all
 }()
 
-// markAttempt returns ctx for an attempt.
-func markAttempt(ctx context.Context, number int) context.Context {
+// withAttemptNumber returns ctx with the number of an attempt, if that is a retry.
+func withAttemptNumber(ctx context.Context, number int) context.Context {
 	switch {
 	case number <= 1:
 		return ctx
 	case ctx == context.Background() && number < len(background):
 		return &background[number]
 	case number == 2 && reflect.TypeOf(ctx).Kind() == reflect.Pointer:
-		return firstRetry(ctx)
+		return firstRetryContext(ctx)
 	}
 	return &attemptContext{ctx, number}
 }
 
-// marks keeps contexts of first retries. They never change, so that calls with
-// the same context, that of a worker for example, share one and allocate none.
-var marks sync.Pool
+// retryContexts keeps contexts of first retries. They never change, so that calls
+// with the same context, such as that of a worker, share one and allocate none.
+var retryContexts sync.Pool
 
-// firstRetry returns the context of the first retry under ctx. ctx must be a
-// pointer, since other contexts may not be comparable.
-func firstRetry(ctx context.Context) context.Context {
-	c, ok := marks.Get().(*attemptContext)
+// firstRetryContext returns the context of the first retry under ctx. ctx must be
+// a pointer, since other contexts may not be comparable.
+func firstRetryContext(ctx context.Context) context.Context {
+	c, ok := retryContexts.Get().(*attemptContext)
 	if !ok || c.Context != ctx {
 		c = &attemptContext{ctx, 2}
 	}
-	marks.Put(c)
+	retryContexts.Put(c)
 	return c
 }
 
@@ -67,8 +67,9 @@ func retrying(ctx context.Context) bool { return ctx.Value(attemptKey{}) != nil 
 
 // AttemptNumber returns the number of the attempt to which ctx was passed, from
 // 1. A wrapped call inside a retry is attempted once, as part of that attempt
-// and under its number: three attempts inside three are 5 calls, not 9. A call
-// whose policy has Nested set has attempts and numbers of its own.
+// and with its number. Three attempts inside three are thus 5 calls, not 9. A
+// call whose policy has Nested set has attempts and numbers of its own. In a
+// context that no wrapped call has passed, the number is 1.
 func AttemptNumber(ctx context.Context) int {
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number
@@ -94,15 +95,16 @@ func (c *keyContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithIdempotencyKey returns a context that carries key, by which a server
-// recognizes a repeated request. Wrapped calls keep the key, and so do the calls
-// that they make. A callee that sends two different requests must derive a key
-// for each of them,
+// WithIdempotencyKey returns a copy of ctx with an idempotency key, by which a
+// server recognizes a repeated request. If key is empty, it returns ctx. Wrapped
+// calls pass the key on to the calls that they make.
+//
+// A callee that sends two different requests must derive a key for each of them:
 //
 //	ctx := retry.WithIdempotencyKey(ctx, retry.IdempotencyKey(ctx)+"/fee")
 //
-// since the server would take the second one for a repetition of the first. If
-// key is empty, ctx is returned.
+// Otherwise the server would treat the second request as a repetition of the
+// first.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	if key == "" {
 		return ctx
@@ -110,8 +112,8 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return &keyContext{Context: ctx, key: key}
 }
 
-// IdempotencyKey returns the key that ctx carries, the same for all attempts of
-// a call, or "".
+// IdempotencyKey returns the idempotency key of ctx, or "" if it has none. The
+// key is the same for all attempts of a call.
 func IdempotencyKey(ctx context.Context) string {
 	c, ok := ctx.Value(idempotencyKey{}).(*keyContext)
 	switch {
@@ -144,10 +146,10 @@ func (c *timeoutContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithScopeTimeout returns a context with which calls under policies of a scope
-// have another timeout. It applies only to scopes with a hard limit. A timeout
-// above the hard limit is clamped to it, and reported as
-// [EventTimeoutClamped].
+// WithScopeTimeout returns a copy of ctx that sets the timeout of calls whose
+// policy has that Scope. It applies only to policies with a HardLimit. A timeout
+// above the hard limit is clamped to it, and reported as [EventTimeoutClamped].
+// A timeout of zero or less means the Timeout of the policy.
 func WithScopeTimeout(ctx context.Context, scope string, timeout time.Duration) context.Context {
 	return &timeoutContext{ctx, scope, timeout}
 }

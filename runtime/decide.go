@@ -6,51 +6,51 @@ import (
 	"time"
 )
 
-// A CallState is what a call remembers from one attempt to the next. It is
-// plain data, to be stored as JSON for example: a call that continues from a
-// copy of it decides as the call from which the copy was made. It is for
-// generated code and for packages that store calls; hand-written code calls
-// [Do]. Durations are nanoseconds in JSON.
+// A CallState is the state of a call between two attempts. It is plain data that
+// can be stored, as JSON for example. A call that continues from a copy makes the
+// same decisions as the original. A CallState is for generated code and for
+// packages that store calls; hand-written code calls [Do]. In JSON, durations
+// are nanoseconds.
 type CallState struct {
-	Attempts int           `json:"attempts,omitzero"` // that failed
-	Refusals int           `json:"refusals,omitzero"` // by the breaker, where the policy retries those
-	Lost     int           `json:"lost,omitzero"`     // attempts whose end is not known
-	Waited   time.Duration `json:"waited,omitzero"`   // sum of the waits, that before the next attempt included
+	Attempts int           `json:"attempts,omitzero"` // failed attempts
+	Refusals int           `json:"refusals,omitzero"` // refusals by the breaker, if the policy retries those
+	Lost     int           `json:"lost,omitzero"`     // attempts whose result is not known
+	Waited   time.Duration `json:"waited,omitzero"`   // sum of the waits, including the one before the next attempt
 	Previous time.Duration `json:"previous,omitzero"` // the last delay, for JitterDecorrelated
 
-	// FailedAt is the time of the first failure, loss or refusal, under
-	// MaxElapsed and DelayBudget.
+	// FailedAt is the time of the first failure, loss or refusal. It is set only
+	// under MaxElapsed or DelayBudget.
 	FailedAt time.Time `json:"failed_at,omitzero"`
 	// Expires is FailedAt + DelayBudget: a restored call makes no retry after
 	// it.
 	Expires time.Time `json:"expires,omitzero"`
-	// Deadline is that of the call, under Timeout.
+	// Deadline is when Timeout ends the call. Zero means no deadline.
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
-// tries returns the number that MaxAttempts limits.
-func (s *CallState) tries() int { return s.Attempts + s.Refusals }
+// attemptsCounted returns the number that MaxAttempts limits.
+func (s *CallState) attemptsCounted() int { return s.Attempts + s.Refusals }
 
-// made returns the number of attempts that were made.
-func (s *CallState) made() int { return s.Attempts + s.Lost }
+// attemptsMade returns the number of attempts that were made.
+func (s *CallState) attemptsMade() int { return s.Attempts + s.Lost }
 
 // A Failure is an attempt that failed, that the breaker refused, or that was
-// lost with its process. [Call.Inspect] returns one, for [Policy.Decide]. One
-// that is written as a literal is classified by Decide. The zero Failure is
-// none.
+// lost with its process. [Call.Inspect] returns one, for [Policy.Decide]. Decide
+// classifies a Failure that is written as a literal. The zero Failure means that
+// nothing failed.
 type Failure struct {
 	Err     error // of the attempt; ErrBreakerOpen if it was refused; nil if it was lost
 	Refused bool  // by the breaker: no attempt was made
-	Lost    bool  // the end of the attempt is not known: it may have succeeded
+	Lost    bool  // the result of the attempt is not known: it may have succeeded
 
-	policy  *Policy // that has classified Err, or nil
+	policy  *Policy // the policy that classified Err, or nil
 	facts   facts
-	verdict verdict // of the policy about Err
+	verdict verdict // what the policy decided about Err
 	ended   bool    // the caller's context had ended: the failure shows nothing about the service
 }
 
-// Class returns the class of the error as events report it, or "". It is known
-// for a failure that [Call.Inspect] returned.
+// Class returns the class of the error as events report it, or "". It is always
+// "" for a failure that [Call.Inspect] did not return.
 func (f *Failure) Class() Class {
 	if f.policy == nil || f.Err == nil {
 		return ""
@@ -66,19 +66,19 @@ func (f *Failure) classify(p *Policy) {
 	}
 }
 
-// judge asks the policy about the error. Without an error the attempt was lost,
-// which is retried.
+// judge sets the verdict of the policy about the error. A lost attempt has no
+// error, and is retried.
 func (f *Failure) judge() {
 	if f.Err != nil {
 		f.verdict = f.policy.judge(f.Err, &f.facts)
 	}
 }
 
-// none reports whether nothing failed.
-func (f *Failure) none() bool { return f.Err == nil && !f.Refused && !f.Lost }
+// isZero reports whether nothing failed.
+func (f *Failure) isZero() bool { return f.Err == nil && !f.Refused && !f.Lost }
 
-// Inputs are what a decision depends on besides the policy, the state and the
-// failure.
+// Inputs are the facts on which a decision depends, in addition to the policy,
+// the state and the failure.
 type Inputs struct {
 	// Now is the current time. It may be zero if neither the policy nor the
 	// caller limits time.
@@ -86,44 +86,46 @@ type Inputs struct {
 	Sample   float64   // from [0, 1), for jitter
 	Deadline time.Time // of the caller's context, or zero
 	Ended    Reason    // ErrCanceled or ErrDeadline once the caller's context has ended
-	Cause    error     // with which it ended
+	Cause    error     // the cause with which it ended
 	Nested   bool      // the call is part of a retry of another call
 	Spent    error     // why the attempt cannot be repeated, or nil
-	// The breaker admits no attempt before AdmitsAt. Zero: it admits attempts
-	// now.
+	// AdmitsAt is the time before which the breaker admits no attempt. Zero means
+	// that it admits attempts now.
 	AdmitsAt time.Time
-	// Restored reports that the state is from a record. Then the call makes no
-	// retry after Expires of the state.
+	// Restored reports whether the state was loaded from a store. Such a call
+	// makes no retry after Expires of the state.
 	Restored bool
-	// LostMax lost attempts end the call with ErrLost. Zero is no limit.
+	// LostMax is the number of lost attempts that ends the call with ErrLost. Zero
+	// means no limit.
 	LostMax int
 }
 
-// A Verdict is what follows a failure: a wait and another attempt, or, with a
-// Reason, the end of the call.
+// A Verdict is a decision about a failure. Without a Reason, the call waits and
+// makes another attempt. With a Reason, it ends.
 type Verdict struct {
-	Reason   Reason
+	Reason   Reason        // why the call ends, or ""
 	Cause    error         // why the context ended, the attempt cannot be repeated or the breaker refuses, or nil
 	Ended    bool          // the caller's context had ended when the attempt failed
 	Wait     time.Duration // before the next attempt; part of Waited of the new state
 	Asked    time.Duration // the wait that the error asked for
-	Granted  time.Duration // the part of it that the schedule allows
+	Granted  time.Duration // the part of Asked that the schedule allows
 	Escalate bool          // if this ends the call, its error matches ErrEscalated
 }
 
-// Decide returns the state of a call after a failure, and what follows. It
-// depends on nothing but its arguments, so that it may be repeated, and so that
-// a restored call decides as a live one. The order of its checks is that of the
-// package documentation. The shared budget comes last and is left to the
-// caller: if that refuses, it sets Reason and Cause of the verdict.
+// Decide returns the state of a call after a failure, and whether and when
+// another attempt follows. The result depends only on the arguments: Decide may
+// be repeated, and a restored call decides like the original. Its checks are
+// those of the package documentation, in the same order, except for the shared
+// budget. The caller checks that afterwards, and sets Reason and Cause of the
+// verdict if the budget refuses.
 //
 // With the zero Failure, Decide reports whether a call that was interrupted may
-// make its next attempt now. The state remains the same.
+// make its next attempt now. It then returns s unchanged.
 //
 // Decide is for packages that store calls; hand-written code calls [Do].
 func (p *Policy) Decide(s CallState, f Failure, in Inputs) (CallState, Verdict) {
-	if f.none() {
-		return s, p.proceed(&s, &in)
+	if f.isZero() {
+		return s, p.decideResumed(&s, &in)
 	}
 	f.classify(p)
 	var v Verdict
@@ -131,7 +133,8 @@ func (p *Policy) Decide(s CallState, f Failure, in Inputs) (CallState, Verdict) 
 	return s, v
 }
 
-// decide is [Policy.Decide] in place. The verdict is zero before.
+// decide is [Policy.Decide] in place, for a failure that is classified. v must
+// point to a zero verdict.
 func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	switch {
 	case f.Lost:
@@ -140,7 +143,7 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 		s.Attempts++
 	}
 	if p.MaxElapsed > 0 || p.DelayBudget > 0 {
-		s.failed(p, in.Now)
+		s.recordFirstFailure(p, in.Now)
 	}
 	v.Asked = max(f.facts.after, 0)
 	switch {
@@ -150,7 +153,7 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	case f.verdict == escalatedError:
 		v.Reason = ErrEscalated
 		return
-	case f.Refused && v.refused(p, s, f, in):
+	case f.Refused && v.countRefusal(p, s, f, in):
 		return
 	case f.verdict == permanentError:
 		v.Reason = ErrPermanent
@@ -162,7 +165,7 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	schedule := p.schedule(f)
 	v.Escalate = schedule.Escalate
 	switch {
-	case s.tries() >= schedule.maxAttempts():
+	case s.attemptsCounted() >= schedule.maxAttempts():
 		v.Reason = ErrAttempts
 		return
 	case in.LostMax > 0 && s.Lost >= in.LostMax:
@@ -173,26 +176,26 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 		return
 	}
 	// After a lost attempt, the next one is a retry as well.
-	s.Previous = schedule.delay(s.tries()+s.Lost, s.Previous, in.Sample)
-	if !v.ask(p, schedule, f) {
+	s.Previous = schedule.delay(s.attemptsCounted()+s.Lost, s.Previous, in.Sample)
+	if !v.setRetryAfter(p, schedule, f) {
 		v.Reason = ErrRetryAfter
 		return
 	}
 	wait := max(s.Previous, v.Granted)
 	if v.Reason = p.exceeds(s, in, wait); v.Reason != "" {
-		v.exceeded(p, s, in)
+		v.explainExceeded(p, s, in)
 		return
 	}
 	if !in.AdmitsAt.IsZero() && !p.retriesOpenBreaker() && !in.Now.Add(wait).After(in.AdmitsAt) {
-		v.refuse(schedule, in)
+		v.stopAtBreaker(schedule, in)
 		return
 	}
 	v.Wait = wait
 	s.Waited += wait
 }
 
-// failed records the time of the first failure.
-func (s *CallState) failed(p *Policy, now time.Time) {
+// recordFirstFailure records the time of the first failure.
+func (s *CallState) recordFirstFailure(p *Policy, now time.Time) {
 	if s.FailedAt.IsZero() {
 		s.FailedAt = now
 	}
@@ -201,8 +204,9 @@ func (s *CallState) failed(p *Policy, now time.Time) {
 	}
 }
 
-// proceed decides whether an interrupted call may make its next attempt now.
-func (p *Policy) proceed(s *CallState, in *Inputs) (v Verdict) {
+// decideResumed decides whether an interrupted call may make its next attempt
+// now.
+func (p *Policy) decideResumed(s *CallState, in *Inputs) (v Verdict) {
 	if in.Ended != "" {
 		v.Reason, v.Cause, v.Ended = in.Ended, in.Cause, true
 		return v
@@ -213,7 +217,7 @@ func (p *Policy) proceed(s *CallState, in *Inputs) (v Verdict) {
 		limit = max(limit, p.PerError[i].maxAttempts())
 	}
 	switch {
-	case s.tries() >= limit:
+	case s.attemptsCounted() >= limit:
 		v.Reason = ErrAttempts
 	case in.LostMax > 0 && s.Lost >= in.LostMax:
 		v.Reason = ErrLost
@@ -235,11 +239,12 @@ func (p *Policy) schedule(f *Failure) *Schedule {
 	return &p.Schedule
 }
 
-// refused counts a refusal where the policy retries those, and otherwise ends
-// the call. An escalated breaker does not close by itself.
-func (v *Verdict) refused(p *Policy, s *CallState, f *Failure, in *Inputs) (stops bool) {
+// countRefusal counts a refusal if the policy retries those, and otherwise ends
+// the call. It also ends the call at an escalated breaker, which does not close
+// by itself. It reports whether the call ends.
+func (v *Verdict) countRefusal(p *Policy, s *CallState, f *Failure, in *Inputs) (stops bool) {
 	if !p.retriesOpenBreaker() || in.AdmitsAt.Equal(never) {
-		v.refuse(&p.Schedule, in)
+		v.stopAtBreaker(&p.Schedule, in)
 		return true
 	}
 	if f.verdict == retriedError {
@@ -248,29 +253,30 @@ func (v *Verdict) refused(p *Policy, s *CallState, f *Failure, in *Inputs) (stop
 	return false
 }
 
-// refuse ends the call because the breaker refuses the next attempt.
-func (v *Verdict) refuse(schedule *Schedule, in *Inputs) {
+// stopAtBreaker ends the call because the breaker refuses the next attempt.
+func (v *Verdict) stopAtBreaker(schedule *Schedule, in *Inputs) {
 	v.Reason, v.Escalate = ErrBreakerOpen, schedule.Escalate
 	if in.AdmitsAt.Equal(never) {
 		v.Escalate, v.Cause = true, escalatedBreaker("")
 	}
 }
 
-// exceeded completes the verdict about a wait that exceeds a limit on time.
-func (v *Verdict) exceeded(p *Policy, s *CallState, in *Inputs) {
+// explainExceeded completes the verdict about a wait that exceeds a limit on
+// time.
+func (v *Verdict) explainExceeded(p *Policy, s *CallState, in *Inputs) {
 	if v.Reason == ErrDeadline {
 		v.Cause = context.DeadlineExceeded
 	}
 	if p.exceeds(s, in, s.Previous) == "" {
-		v.Reason = ErrRetryAfter // without the request the call would go on
+		v.Reason = ErrRetryAfter // the delay of the schedule alone would be allowed
 	}
 }
 
-// ask sets the wait that the error asks for, and reports whether the schedule
-// allows it.
-func (v *Verdict) ask(p *Policy, schedule *Schedule, f *Failure) bool {
+// setRetryAfter sets the wait that the error asks for, and reports whether the
+// schedule allows it.
+func (v *Verdict) setRetryAfter(p *Policy, schedule *Schedule, f *Failure) bool {
 	r := &schedule.RetryAfter
-	// The class is looked for only where it matters: that may take the text.
+	// The class is needed only here, and may require reading the text.
 	rateLimit := r.Default > 0 && !f.facts.asked && p.belongs(f.Err, &f.facts, ClassRateLimit)
 	v.Asked = r.wait(&f.facts, rateLimit)
 	v.Granted = min(v.Asked, r.Limit())
@@ -292,7 +298,7 @@ func (r *RetryAfter) wait(f *facts, rateLimit bool) time.Duration {
 	return 0
 }
 
-// exceeds returns the limit on time that a wait would exceed, or "".
+// exceeds returns the reason of the limit on time that a wait would exceed, or "".
 func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) Reason {
 	end := in.Now.Add(wait)
 	if p.DelayBudget > 0 {
@@ -305,7 +311,7 @@ func (p *Policy) exceeds(s *CallState, in *Inputs, wait time.Duration) Reason {
 		deadline = s.Deadline
 	}
 	switch {
-	// An attempt that starts at the deadline is lost as well.
+	// An attempt that starts exactly at the deadline cannot succeed.
 	case !deadline.IsZero() && !end.Before(deadline):
 		return ErrDeadline
 	case p.MaxElapsed > 0 && !s.FailedAt.IsZero() && end.Sub(s.FailedAt) > p.MaxElapsed:

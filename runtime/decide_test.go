@@ -141,7 +141,7 @@ func TestNothingDecided(t *testing.T) {
 			t.Errorf("%s: got %#v, unchanged: %v, want %v", tt.name, err, bare, tt.bare)
 		}
 	}
-	if _, err := Do(markAttempt(t.Context(), 2), new(Policy), fail); err != io.EOF {
+	if _, err := Do(withAttemptNumber(t.Context(), 2), new(Policy), fail); err != io.EOF {
 		t.Errorf("inside of a retry: got %#v, want io.EOF itself", err)
 	}
 }

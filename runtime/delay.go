@@ -9,14 +9,14 @@ import (
 // forever is the greatest Duration, about 292 years: no cap.
 const forever = time.Duration(math.MaxInt64)
 
-// delay returns the wait before retry k (k = 1, 2, …; below 1 counts as 1): a
-// pure function of the schedule, k, the previous wait and u, a sample from
+// delay returns the wait before retry k (k = 1, 2, …; below 1 counts as 1). It is
+// a pure function of the schedule, k, the previous wait and u, a sample from
 // [0, 1). Only [JitterDecorrelated] reads previous; a value below the initial
 // delay, as before the first retry, counts as the initial delay. The result is
 // never negative and never above MaxDelay.
 //
-// Live and resumed calls use delay; the rules about schedules and retrygen
-// explain use its bounds.
+// [Schedule.Bounds] returns the bounds of delay, for rules about schedules and for
+// retrygen explain.
 func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration {
 	if s.Jitter == JitterNone {
 		return s.baseDelay(k)
@@ -31,10 +31,10 @@ func (s *Schedule) delay(k int, previous time.Duration, u float64) time.Duration
 }
 
 // Bounds returns the least, the base and the greatest wait before retry k
-// (k = 1, 2, …; below 1 counts as 1). The base is the delay of the strategy,
-// capped at MaxDelay; least and greatest are the bounds of what jitter makes of
-// it. previous is the greatest wait before retry k−1, which only
-// [JitterDecorrelated] reads; zero means that it followed s as well.
+// (k = 1, 2, …; below 1 counts as 1). The base is the delay of the strategy
+// without jitter, capped at MaxDelay; least and greatest are the bounds with
+// jitter. previous is the greatest wait before retry k−1. Only
+// [JitterDecorrelated] reads it; zero means the one that follows from s.
 func (s *Schedule) Bounds(k int, previous time.Duration) (least, base, greatest time.Duration) {
 	if s.Jitter == JitterDecorrelated && previous <= 0 {
 		for range min(max(k, 1)-1, 64) {
@@ -95,8 +95,8 @@ func (s *Schedule) band(k int, previous time.Duration) (low, high time.Duration)
 	return d, d
 }
 
-// fromFloat rounds nanoseconds to the nearest Duration, saturating. A NaN, as
-// a factor of infinity times zero makes, is no wait at all.
+// fromFloat rounds nanoseconds to the nearest Duration, saturating. NaN, such as
+// infinity times zero, and negative numbers give zero.
 func fromFloat(ns float64) time.Duration {
 	switch {
 	case ns >= math.MaxInt64:
@@ -107,7 +107,7 @@ func fromFloat(ns float64) time.Duration {
 	return 0
 }
 
-// addSaturated adds two Durations that are not negative.
+// addSaturated adds two Durations, which must not be negative, saturating.
 func addSaturated(a, b time.Duration) time.Duration {
 	if a > forever-b {
 		return forever
@@ -115,7 +115,7 @@ func addSaturated(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// mulSaturated multiplies a Duration that is not negative.
+// mulSaturated multiplies a Duration, which must not be negative, saturating.
 func mulSaturated(d time.Duration, n uint64) time.Duration {
 	high, low := bits.Mul64(uint64(d), n)
 	if high != 0 || low > math.MaxInt64 {

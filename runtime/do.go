@@ -7,12 +7,12 @@ import (
 
 // Shared holds what the calls of one service share. Both fields may be nil.
 type Shared struct {
-	Breaker *Breaker    // that every attempt asks for permission
-	Budget  RetryBudget // from which every retry is withdrawn
+	Breaker *Breaker    // asked for permission before every attempt; nil admits all
+	Budget  RetryBudget // every retry is withdrawn from it; nil means no limit
 }
 
-// budget returns the budget, nil also for a nil *Budget, so that [Budget.Deposit]
-// need not ask.
+// budget returns the budget, or nil if it is a nil *Budget. The methods of
+// [Budget] thus need no check for nil.
 func (s *Shared) budget() RetryBudget {
 	if b, ok := s.Budget.(*Budget); ok && b == nil {
 		return nil
@@ -21,8 +21,13 @@ func (s *Shared) budget() RetryBudget {
 }
 
 // Do calls op until it succeeds, or until p allows no further attempt. It
-// returns the results of the last attempt. The error is nil or, in general, an
-// [*Error] that wraps the error of the last attempt.
+// returns the value of the last attempt, and nil or an error. The error is
+// usually an [*Error] that wraps the error of the last attempt. An error about
+// which p did nothing, such as a permanent one at the first attempt, is returned
+// unchanged: see [Error].
+//
+// op must use the context that it is given: AttemptTimeout and Timeout end that
+// context, and Do does not return before op does.
 func Do[T any](ctx context.Context, p *Policy, op func(context.Context) (T, error)) (T, error) {
 	return DoWith(ctx, p, Shared{}, op)
 }
@@ -58,9 +63,9 @@ func (a *Attempt) Context() context.Context { return a.own }
 // Number returns the number of the attempt, from 1.
 func (a *Attempt) Number() int { return a.number }
 
-// Done ends the attempt with its error, and returns the error of the call. A
-// nil error ends the loop, as does an error that is not retried. Otherwise Done
-// waits, and the loop continues.
+// Done ends the attempt with its error, and returns the error of the call. If
+// err is nil or is not retried, the loop ends. Otherwise Done waits for the delay
+// before the next attempt, returns err, and the loop continues.
 func (a *Attempt) Done(err error) error {
 	a.done = true
 	if err == nil {
@@ -73,8 +78,8 @@ func (a *Attempt) Done(err error) error {
 	return err
 }
 
-// Attempts returns the attempts of one call under p, for code that does not fit
-// into a function:
+// Attempts returns an iterator over the attempts of one call under p, for code
+// that does not fit into a function:
 //
 //	var err error
 //	for attempt := range policy.Attempts(ctx) {
@@ -87,8 +92,8 @@ func (p *Policy) Attempts(ctx context.Context) iter.Seq[*Attempt] {
 	return func(yield func(*Attempt) bool) {
 		call := p.Begin()
 		defer call.End()
-		for attempts := -1; call.state.made() > attempts; {
-			attempts = call.state.made()
+		for attempts := -1; call.state.attemptsMade() > attempts; {
+			attempts = call.state.attemptsMade()
 			a := Attempt{ctx: ctx, call: &call, number: attempts + 1, own: call.Attempt(ctx)}
 			if !yield(&a) || a.done {
 				return

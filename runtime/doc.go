@@ -26,8 +26,8 @@
 //
 // After a failed attempt [Call.Next] checks, in this order:
 //
-//  1. Has the caller's context ended? Its deadline counts from the moment it
-//     passes. [ErrCanceled], [ErrDeadline]
+//  1. Has the caller's context ended, or has its deadline passed?
+//     [ErrCanceled], [ErrDeadline]
 //  2. Is the error retryable (see [Policy.Retries])? [ErrPermanent], [ErrEscalated]
 //  3. Is this call part of an attempt that is itself a retry (see
 //     [AttemptNumber])? Then the outer call retries. [ErrNested]
@@ -41,12 +41,13 @@
 //     [ErrElapsed], [ErrRetryAfter]
 //  6. Will the breaker admit an attempt after the wait? [ErrBreakerOpen]
 //  7. Does the shared budget have a retry left? This check is last, so that a
-//     call that stops anyway takes nothing from others. [ErrBudget]
+//     call that stops for another reason does not consume a retry. [ErrBudget]
 //
-// Then it reports an [Event], waits, checks the context again, asks the breaker
-// for permission, and returns nil: try again. Otherwise it returns the error
-// for the caller, an [*Error] that wraps the error of the last attempt, or that
-// error unchanged if the policy did nothing about it.
+// If every check allows a retry, Next reports an [Event], waits, checks the
+// context again, asks the breaker for permission, and returns nil: try again.
+// Otherwise it returns the error for the caller. That is an [*Error] that wraps
+// the error of the last attempt, or that error unchanged if the policy did
+// nothing about it.
 //
 // # What is shared
 //
@@ -54,7 +55,7 @@
 // and belongs to one goroutine. [Shared] holds what calls share: a [Breaker],
 // which takes one sample from each attempt, and a [RetryBudget], from which
 // each retry is withdrawn. Both may be used by any number of goroutines. A
-// breaker that processes share is a [BreakerSnapshot] in a store.
+// breaker that several processes share is a [BreakerSnapshot] in a store.
 //
 // Callees influence the decision with [Permanent] and [After], and read
 // [AttemptNumber] and [IdempotencyKey] from their context. Callers observe

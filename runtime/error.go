@@ -9,24 +9,24 @@ import (
 )
 
 // A Reason is why a call was not retried further. Reasons are errors:
-// errors.Is(err, retry.ErrAttempts) holds for the [*Error] with that reason.
+// errors.Is(err, retry.ErrAttempts) is true for an [*Error] with that reason.
 type Reason string
 
 // The reasons of an [*Error].
 const (
-	ErrPermanent   Reason = "permanent error" // or one that RetryOn or AbortOn excludes
-	ErrAttempts    Reason = "attempts exhausted"
-	ErrDelayBudget Reason = "delay budget exhausted"
-	ErrElapsed     Reason = "max elapsed exceeded"
-	ErrDeadline    Reason = "deadline too near"
-	ErrCanceled    Reason = "canceled"
-	ErrRetryAfter  Reason = "retry-after too long"
-	ErrBreakerOpen Reason = "breaker open"
-	ErrBudget      Reason = "retry budget exhausted"
-	ErrNested      Reason = "attempt of a retry" // the call around this one is retried already
-	ErrEscalated   Reason = "escalated"          // a person has to look at it
-	ErrSpent       Reason = "argument used up"   // an argument cannot be rewound: Cause is why
-	ErrLost        Reason = "attempts lost"      // Inputs.LostMax is reached
+	ErrPermanent   Reason = "permanent error"        // the policy does not retry this error
+	ErrAttempts    Reason = "attempts exhausted"     // MaxAttempts is reached
+	ErrDelayBudget Reason = "delay budget exhausted" // the wait would exceed DelayBudget
+	ErrElapsed     Reason = "max elapsed exceeded"   // the wait would exceed MaxElapsed
+	ErrDeadline    Reason = "deadline too near"      // the caller's deadline or Timeout would pass, or has passed
+	ErrCanceled    Reason = "canceled"               // the caller's context was canceled
+	ErrRetryAfter  Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
+	ErrBreakerOpen Reason = "breaker open"           // the breaker admits no attempt
+	ErrBudget      Reason = "retry budget exhausted" // the shared budget has no retry left
+	ErrNested      Reason = "attempt of a retry"     // the outer call is retried already
+	ErrEscalated   Reason = "escalated"              // the error needs a person to handle it
+	ErrSpent       Reason = "argument used up"       // an argument cannot be rewound: Cause is why
+	ErrLost        Reason = "attempts lost"          // Inputs.LostMax is reached
 )
 
 // reasonOf returns the reason for a refusal by a budget: the [Reason] in the
@@ -41,18 +41,19 @@ func reasonOf(err error) Reason {
 // exhausted reports whether a limit of the policy ended the call.
 func (r Reason) exhausted() bool { return r != ErrPermanent && r != ErrCanceled }
 
-// The causes of contexts that limits of a policy have ended, as context.Cause
-// returns them inside an attempt.
+// The reasons that context.Cause returns inside an attempt after a limit of the
+// policy has ended its context.
 const (
-	ErrAttemptTimeout Reason = "attempt timeout exceeded"
-	ErrTimeout        Reason = "timeout exceeded"
+	ErrAttemptTimeout Reason = "attempt timeout exceeded" // AttemptTimeout has passed
+	ErrTimeout        Reason = "timeout exceeded"         // Timeout has passed
 )
 
 // Error returns the text of the reason.
 func (r Reason) Error() string { return string(r) }
 
-// Is reports whether target is the error of package context for the reason:
-// net/http and others return the cause of a context instead of its error.
+// Is reports whether target is the error of package context that corresponds to
+// the reason. Code that gets the cause of a context instead of its error, as from
+// net/http, can thus test for context.DeadlineExceeded and context.Canceled.
 func (r Reason) Is(target error) bool {
 	switch target {
 	case context.DeadlineExceeded:
@@ -70,9 +71,9 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 // errors.Is and errors.As find that error, the reason, and the cause with which
 // the context ended.
 //
-// An error about which the policy did nothing is returned unchanged: at the
-// first attempt, one that is permanent, that had only this attempt, or that
-// shows that the caller's context has ended.
+// An error about which the policy did nothing is returned unchanged, without an
+// Error. That is an error of the first attempt that is permanent, that has no
+// further attempt, or that shows that the caller's context has ended.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt
@@ -80,21 +81,22 @@ type Error struct {
 	Waited     time.Duration // sum of the waits between them
 	RetryAfter time.Duration // the wait that the last error asked for, or 0
 	Escalated  bool          // the error matches ErrEscalated
-	Err        error         // of the last attempt; ErrBreakerOpen if the breaker refused all of them, or nil
+	Err        error         // of the last attempt; ErrBreakerOpen if the breaker refused all of them; or nil
 	// Cause is why the context ended or an argument cannot be rewound,
 	// [ErrBreakerOpen] if the last attempt was refused, or nil.
 	Cause error
 }
 
-// Error describes what happened in one line that ends with the last error.
+// Error returns the policy, the reason, the numbers and the last error in one
+// line.
 func (e *Error) Error() string {
 	policy := e.Policy
 	if policy != "" {
 		policy += ": "
 	}
 	reason := e.Reason.Error()
-	if latched, ok := e.Cause.(escalatedBreaker); ok {
-		reason = latched.Error()
+	if escalated, ok := e.Cause.(escalatedBreaker); ok {
+		reason = escalated.Error()
 	}
 	if e.Err == nil {
 		return policy + reason
@@ -110,7 +112,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s%s after %d %s and %v of waiting: %v", policy, reason, e.Attempts, noun, waited, e.Err)
 }
 
-// escalatedBreaker is the cause of a refusal that only a reset ends. Its value
+// An escalatedBreaker is the cause of a refusal by an escalated breaker. Its value
 // is the name of the breaker.
 type escalatedBreaker string
 
@@ -122,8 +124,8 @@ func (b escalatedBreaker) Error() string {
 // Is reports whether target is [ErrEscalated].
 func (escalatedBreaker) Is(target error) bool { return target == ErrEscalated }
 
-// Timeout reports whether a limit on time ended the call or its last attempt.
-// Packages net/url and net/http call it, as that of any net.Error.
+// Timeout reports whether a limit on time ended the call or its last attempt, as
+// the method of net.Error does. Packages net/url and net/http call it.
 func (e *Error) Timeout() bool {
 	var timeout interface{ Timeout() bool }
 	return e.Reason.Timeout() || errors.As(e.Err, &timeout) && timeout.Timeout()
@@ -144,45 +146,47 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// Permanent marks err as one that must not be retried. The wrapper that made
-// the call removes the mark before its caller sees the error, so that a wrapper
-// around that caller classifies the error itself. If the callee has wrapped the
-// marked error in another one, the mark stays, and all wrappers honor it.
-// Permanent(nil) returns nil.
+// Permanent returns err marked as one that must not be retried. Permanent(nil)
+// returns nil.
+//
+// The wrapper that made the call removes the mark before it returns the error, so
+// that an outer wrapper classifies the error itself. If the callee has wrapped
+// the marked error in another one, the mark remains, and all wrappers honor it.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &mark{err: err, permanent: true}
+	return &markedError{err: err, permanent: true}
 }
 
-// After marks err as one of class [ClassRateLimit] that asks for a wait of d
-// before the next attempt. A negative d is a request that could not be parsed.
-// The policy's [RetryAfter] limits the wait: by default it is the longer of d,
-// at most 5 minutes, and the delay of the schedule. A wait that exceeds a limit
-// of the call stops the call immediately with [ErrRetryAfter]. After(nil, d)
-// returns nil.
+// After returns err marked as an error of class [ClassRateLimit] that asks for a
+// wait of d before the next attempt. A negative d means that the error asks for a
+// wait that could not be parsed. After(nil, d) returns nil.
+//
+// The policy's [RetryAfter] limits the wait. By default, the wait is d, at most 5
+// minutes, or the delay of the schedule if that is longer. A wait that exceeds a
+// limit of the call stops the call immediately with [ErrRetryAfter].
 func After(err error, d time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return &mark{err: err, after: max(d, -1)}
+	return &markedError{err: err, after: max(d, -1)}
 }
 
-// A mark is what a callee declares about its own error.
-type mark struct {
+// A markedError is an error that the callee has marked with Permanent or After.
+type markedError struct {
 	err       error
 	permanent bool
-	after     time.Duration // when not permanent; -1: unreadable
+	after     time.Duration // if not permanent; -1 if it could not be parsed
 }
 
-func (m *mark) Error() string { return m.err.Error() }
-func (m *mark) Unwrap() error { return m.err }
+func (m *markedError) Error() string { return m.err.Error() }
+func (m *markedError) Unwrap() error { return m.err }
 
 // unmark removes the outermost marks.
 func unmark(err error) error {
 	for {
-		m, ok := err.(*mark)
+		m, ok := err.(*markedError)
 		if !ok {
 			return err
 		}

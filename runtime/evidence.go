@@ -13,18 +13,18 @@ import (
 	"github.com/retrygen/retrygen/internal/grpcstatus"
 )
 
-// facts is what an error proves by the types in its tree and, if these prove
-// nothing, by its text.
+// facts are the properties of an error that the types in its tree prove and, if
+// these prove nothing, its text.
 type facts struct {
 	permanent bool
-	asked     bool          // for a wait, of
-	after     time.Duration // or -1, if that is unreadable
-	status    int           // of HTTP; a gRPC code counts as one
+	asked     bool          // the error asks for a wait
+	after     time.Duration // the wait that it asks for; -1 if that cannot be parsed
+	status    int           // HTTP status, or that of a gRPC code; 0 if there is none
 
 	typed       bool // some type is evidence: the text is not read
 	network     bool
 	timeout     bool
-	serverError bool // by its text; the status is a proof of its own
+	serverError bool // by its text; the status is evidence by itself
 	rateLimit   bool
 	canceled    bool
 	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
@@ -32,23 +32,22 @@ type facts struct {
 
 	netError netError // the first that wraps another error, or nil
 
-	text   error // whose text may be read, or nil
-	read   bool  // it has been
-	opaque bool  // see maxErrors and unsound
-	errors int   // visited
+	text   error // the error whose text may be read, or nil
+	read   bool  // the text has been read
+	opaque bool  // methods of the tree must not be called: see maxErrors
+	errors int   // number of errors visited
 }
 
-// maxErrors is the number of errors of a tree that are visited. A tree with
-// more of them is opaque, as is one with a nil pointer: its tests and texts
-// must not be called, since they may not return, or panic. Only what was found
-// until then counts.
+// maxErrors is the maximum number of errors of a tree that are visited. A tree
+// with more errors is opaque, as is one with a nil pointer: its methods are not
+// called, since they may panic or never return. Facts found before that count.
 const maxErrors = 1 << 14
 
-// inspect returns what err proves. It walks the tree once, in place of one
-// errors.As for each question.
+// inspect returns the facts about err. It walks the tree once, which is faster
+// than one errors.As for each fact.
 func (p *Policy) inspect(err error) (f facts) {
 	f.text = err
-	defer f.unsound()
+	defer f.recoverPanic()
 	f.walk(err, false)
 	if f.opaque || err == nil {
 		return f
@@ -68,15 +67,15 @@ func (p *Policy) inspect(err error) (f facts) {
 	return f
 }
 
-// timedOut records that the attempt's own limit has passed: that is a timeout,
-// whatever the error is.
+// timedOut records that the attempt's own limit has passed: any error then counts
+// as a timeout.
 func (f *facts) timedOut() { f.typed, f.timeout, f.expired = true, true, true }
 
-// unsound makes a tree opaque in which a method has panicked, as the methods that
-// a struct gets from an embedded nil do. It is deferred by all that calls methods
-// of the callee's errors: as for package fmt, they are no part of the operation,
-// whose panics are never recovered.
-func (f *facts) unsound() {
+// recoverPanic recovers the panic of a method of an error, and makes the tree
+// opaque. Methods that a struct has from an embedded nil panic, for example.
+// Every function that calls methods of the callee's errors defers it, as package
+// fmt does. A panic of the operation itself is never recovered.
+func (f *facts) recoverPanic() {
 	if recover() != nil {
 		f.opaque = true
 	}
@@ -87,29 +86,31 @@ func (f *facts) is(err, target error) bool {
 	if f.opaque {
 		return false
 	}
-	defer f.unsound()
+	defer f.recoverPanic()
 	return errors.Is(err, target)
 }
 
-// as reports whether the test holds, which calls errors.As.
+// as returns the result of a test that calls errors.As, or false if the tree is
+// opaque.
 func (f *facts) as(err error, test func(error) bool) bool {
 	if f.opaque {
 		return false
 	}
-	defer f.unsound()
+	defer f.recoverPanic()
 	return test(err)
 }
 
-// legible returns the text, if there is one that may be read.
-func (f *facts) legible() (text string, ok bool) {
+// readableText returns the text, if there is one that may be read.
+func (f *facts) readableText() (text string, ok bool) {
 	if f.text == nil || f.opaque {
 		return "", false
 	}
-	defer f.unsound()
+	defer f.recoverPanic()
 	return f.text.Error(), true
 }
 
-// walk visits the tree of err. inside reports whether a net.Error wraps it.
+// walk records the facts about the tree of err. inside reports whether a
+// net.Error wraps err.
 func (f *facts) walk(err error, inside bool) {
 	for err != nil {
 		if f.errors++; f.errors > maxErrors {
@@ -129,14 +130,14 @@ func (f *facts) walk(err error, inside bool) {
 			return
 		}
 		switch e := err.(type) {
-		case *mark:
-			f.mark(e)
+		case *markedError:
+			f.addMark(e)
 			err = e.err
 			continue
 		case *Error:
 			f.walk(e.Reason, false)
 			f.walk(e.Cause, false)
-			err, f.text = e.Err, e.Err // the callee's own, without our text around it
+			err, f.text = e.Err, e.Err // without the text of this package
 			continue
 		case interface{ StatusCode() int }:
 			if status := e.StatusCode(); f.status == 0 && status >= 100 {
@@ -170,22 +171,22 @@ func (f *facts) walk(err error, inside bool) {
 	}
 }
 
-// The types of errors.New and fmt.Errorf, which have no methods to ask. Most
-// errors are of these, so that it pays to know them.
+// The types of errors.New and fmt.Errorf, which prove nothing by their methods.
+// Most errors have one of them, so that checking for them first saves time.
 var (
 	plainError = reflect.TypeOf(io.EOF)
 	wrapError  = reflect.TypeOf(fmt.Errorf("%w", io.EOF))
 )
 
-// isNilPointer reports whether err holds a nil pointer, of which nearly any
-// method panics.
+// isNilPointer reports whether err holds a nil pointer, whose methods usually
+// panic.
 func isNilPointer(err error) bool {
 	v := reflect.ValueOf(err)
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// mark records how the callee has marked its own error.
-func (f *facts) mark(m *mark) {
+// addMark records how the callee has marked its own error.
+func (f *facts) addMark(m *markedError) {
 	switch {
 	case m.permanent:
 		f.permanent = true
@@ -198,16 +199,16 @@ func (f *facts) mark(m *mark) {
 	f.typed, f.rateLimit, f.asked = true, true, true
 }
 
-// A netError is a net.Error, as *url.Error and *net.OpError are, without an
-// import of the package.
+// A netError has the methods of net.Error, which *url.Error and *net.OpError
+// implement. It avoids an import of package net.
 type netError interface {
 	Timeout() bool
 	Temporary() bool
 }
 
-// sentinel records what an error of errors.New proves: it is one that is known,
-// or nothing. A net.Error that wraps another is no evidence of the network,
-// since *url.Error wraps anything, but an end of file below one is.
+// sentinel records the facts about an error of errors.New: it proves something
+// only if it is known. A net.Error that wraps another error is no evidence of a
+// network error, since *url.Error wraps any error. An end of file inside one is.
 func (f *facts) sentinel(err error, inside bool) {
 	switch err {
 	case io.EOF:
@@ -226,9 +227,9 @@ func (f *facts) sentinel(err error, inside bool) {
 	}
 }
 
-// isClosedConnection reports whether a text is that of an error with which
-// net/http or x/net reports a connection that the server has closed, or a stream
-// that it has refused. These errors are neither exported nor of a type.
+// isClosedConnection reports whether text is that of an error of net/http or
+// x/net for a connection that the server has closed, or a stream that it has
+// refused. These errors are not exported and have no type of their own.
 func isClosedConnection(text string) bool {
 	if !strings.HasPrefix(text, "http") {
 		return false
@@ -236,8 +237,8 @@ func isClosedConnection(text string) bool {
 	return slices.ContainsFunc(closedConnection[:], func(start string) bool { return strings.HasPrefix(text, start) })
 }
 
-// closedConnection are the beginnings of the texts. In "cannot retry err [%v]",
-// the error is of the same kind.
+// closedConnection are the prefixes of these texts. In "cannot retry err [%v]",
+// the inner error is of the same kind.
 var closedConnection = [...]string{
 	"http2: Transport received ", // GOAWAY
 	"http2: Transport: cannot retry err [",
@@ -245,11 +246,11 @@ var closedConnection = [...]string{
 	"http: server closed idle connection",
 }
 
-// leaf records what an error that wraps no other proves.
+// leaf records the facts about an error that wraps no other.
 func (f *facts) leaf(err error) {
 	switch e := err.(type) {
 	case Reason:
-		f.text = nil // ours
+		f.text = nil // a text of this package
 		f.refused = f.refused || e == ErrBreakerOpen
 		if e.Timeout() {
 			f.typed, f.timeout = true, true
@@ -273,8 +274,8 @@ func (f *facts) leaf(err error) {
 }
 
 // isHTTP2 reports whether err ends a stream or a connection of HTTP/2. The
-// types of net/http are unexported copies of those of x/net, so that all of
-// them are known by name.
+// types of net/http are unexported copies of those of x/net, so that all are
+// recognized by name.
 func isHTTP2(err error) bool {
 	t := reflect.TypeOf(err)
 	switch t.PkgPath() {

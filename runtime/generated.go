@@ -9,31 +9,32 @@ import (
 // are stable within a version of the handshake constant. Hand-written code
 // calls [Do], [DoWith] or [Policy.Attempts].
 
-// GeneratedV1 is referred to by every generated file, so that a file generated
-// for another version of the runtime does not compile against this one.
+// GeneratedV1 is the version of the interface to generated code. Every generated
+// file refers to it, so that one generated for another version of the runtime
+// does not compile against this one.
 const GeneratedV1 = true
 
-// Begin returns the state of a new call under p.
+// Begin returns a new call under p.
 func (p *Policy) Begin() Call { return Call{policy: p} }
 
-// BeginWith returns the state of a new call under p. If s has a breaker,
-// [Call.Admit] comes before the first attempt.
+// BeginWith returns a new call under p that shares s with others. If s has a
+// breaker, call [Call.Admit] before the first attempt.
 func (p *Policy) BeginWith(s Shared) Call {
 	return Call{policy: p, breaker: s.Breaker, budget: s.budget()}
 }
 
-// BeginAdmitted returns the state of a new call under p whose first attempt the
-// breaker has admitted with pass: see [Breaker.Ready].
+// BeginAdmitted returns a new call under p whose first attempt the breaker has
+// admitted with pass: see [Breaker.Ready].
 func (p *Policy) BeginAdmitted(s Shared, pass Pass) Call {
 	return Call{policy: p, breaker: s.Breaker, budget: s.budget(), permit: pass.permit()}
 }
 
-// A Pass is the permission for one attempt: Breaker.word as the attempt found
-// it. The zero Pass is no permission.
+// A Pass is the permission for one attempt. It is the value of Breaker.word
+// before the attempt. The zero Pass is no permission.
 type Pass uint64
 
-// Ready returns a Pass, and true, if the breaker admits attempts without being
-// asked. Otherwise [Call.Admit] asks it.
+// Ready returns a Pass and true if the breaker admits attempts without a lock.
+// Otherwise the caller must use [Call.Admit].
 func (b *Breaker) Ready() (Pass, bool) {
 	p := Pass(b.word.Load())
 	return p, p&admits != 0
@@ -50,7 +51,7 @@ func (b *Breaker) Succeed(p Pass) {
 	}
 }
 
-// Full reports whether there is no room for a deposit.
+// Full reports whether a deposit would add nothing.
 func (b *Budget) Full() bool { return b.missing.Load() == 0 }
 
 // EnsureIdempotencyKey returns ctx if it carries an idempotency key, and

@@ -163,7 +163,7 @@ func (sc *scenario) bubble(t *testing.T, f func(ctx context.Context, shared Shar
 			ctx = WithScopeTimeout(ctx, sc.policy.Scope, sc.override)
 		}
 		if sc.nested {
-			ctx = markAttempt(ctx, 2)
+			ctx = withAttemptNumber(ctx, 2)
 		}
 		var shared Shared
 		if sc.breaker != nil {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// An EventKind is what an [Event] reports.
+// An EventKind is the kind of an [Event].
 type EventKind uint8
 
 // The kinds of events.
 const (
 	EventRetry          EventKind = iota // an attempt failed; another one follows after Delay
 	EventStop                            // an attempt failed or was refused; Reason is why no other one follows
-	EventTimeoutClamped                  // a timeout was above the hard limit; it comes before the first attempt
+	EventTimeoutClamped                  // a timeout was above the hard limit; reported before the first attempt
 )
 
 var eventKinds = [...]string{"retry", "stop", "timeout clamped"}
@@ -33,8 +33,8 @@ type Event struct {
 	Policy     string        // name of the policy
 	Call       uint64        // identifies the call; random
 	Attempt    int           // number of the attempt that failed, from 1; 0 if none was made
-	Err        error         // its error
-	Class      Class         // of the error, or empty
+	Err        error         // the error of that attempt
+	Class      Class         // class of Err, or empty
 	Delay      time.Duration // EventRetry: the wait before the next attempt
 	RetryAfter time.Duration // EventRetry: the wait that the error asked for, as far as the policy allows it
 	Waited     time.Duration // the sum of the waits before this one
@@ -51,11 +51,11 @@ type Event struct {
 
 type observerKey struct{}
 
-// WithObserver returns a context that calls f for every event of every wrapped
-// call that is made with it. An observer that ctx already has is called after
-// f. Both are called in the goroutine of the call, before its wait; calls in
-// several goroutines call them simultaneously. An attempt that succeeds is not
-// observed and costs nothing.
+// WithObserver returns a copy of ctx with the observer f. Wrapped calls with that
+// context call f for each of their events. An observer that ctx already has is
+// called after f. Both are called in the goroutine of the call, before its wait;
+// calls in several goroutines call them simultaneously. An attempt that succeeds
+// is not observed and costs nothing.
 //
 // The observer is part of the context, as a trace of net/http/httptrace is, so
 // that it needs neither a registry nor a change to any wrapper.

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Words for fields whose zero value means "the default".
+// Values that turn a setting off, for fields whose zero value means the default.
 const (
-	// Unlimited as MaxAttempts lifts the limit on attempts. retrygen and
-	// retrylint report it as an error unless DelayBudget, MaxElapsed or Timeout
-	// is set.
+	// Unlimited is the MaxAttempts of a schedule without a limit on attempts.
+	// retrygen and retrylint report it as an error unless DelayBudget, MaxElapsed
+	// or Timeout is set.
 	Unlimited int = math.MaxInt
 
-	// None turns off a setting that is a duration: no initial delay, no cap on
-	// delays, no waits that errors ask for.
+	// None turns off a setting that is a duration: InitialDelay, MaxDelay, and Max
+	// of [RetryAfter].
 	None time.Duration = -1
 )
 
@@ -32,7 +32,7 @@ const (
 	defaultRetryAfterUnreadable = 60 * time.Second
 )
 
-// A Backoff is a strategy: how delays grow from one retry to the next.
+// A Backoff is a strategy by which delays grow from one retry to the next.
 type Backoff uint8
 
 // The strategies, with the delay before retry k (k = 1, 2, …). d0 is the
@@ -55,8 +55,9 @@ func (b Backoff) String() string {
 	return "unknown backoff"
 }
 
-// A Jitter spreads delays, so that callers that failed together do not retry
-// together. The band is cut at MaxDelay; samples are never clamped onto it.
+// A Jitter is a mode of randomizing delays, so that callers that failed together
+// do not retry together. A delay is drawn uniformly from a band whose upper end
+// is at most MaxDelay.
 type Jitter uint8
 
 // The jitter modes, with the band from which a delay d is drawn uniformly.
@@ -97,33 +98,33 @@ const (
 	ClassAny         Class = "any"          // every error
 )
 
-// An ErrorClass defines a class of a policy. An error belongs to it if any of
-// its tests holds.
+// An ErrorClass defines a class of a policy. An error belongs to it if it passes
+// any of the tests Is, As, HTTP and Pattern.
 type ErrorClass struct {
 	Class   Class
-	Is      []error            // errors.Is finds one of these
-	As      []func(error) bool // one of these is true: see [As]
-	HTTP    [][2]int           // its status is in one of these ranges, ends included
-	Pattern *regexp.Regexp     // matches its text, of which the first 16 KiB are read
+	Is      []error            // errors.Is finds one of these in the error
+	As      []func(error) bool // one of these functions returns true: see [As]
+	HTTP    [][2]int           // the status is in one of these ranges, both ends included
+	Pattern *regexp.Regexp     // matches the first 16 KiB of the text; nil is no test
 	Action  Action             // overrides RetryOn and AbortOn for these errors
 }
 
-// As reports whether errors.As finds an E in the tree of err: a test for
-// [ErrorClass].
+// As reports whether errors.As finds an E in the tree of err. As[E] is a test
+// for the field As of [ErrorClass].
 func As[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// An Action decides about the errors of a class, whatever the policy. The
-// action for an error is that of the first class with an action, in the order
-// of [Policy.Classes], to which the error belongs.
+// An Action decides about the errors of a class before RetryOn and AbortOn do.
+// The action for an error is that of the first class to which it belongs, in the
+// order of [Policy.Classes].
 type Action uint8
 
 // The actions.
 const (
 	ActionDefault  Action = iota // RetryOn and AbortOn decide; the default
-	ActionRetry                  // as the default, and statuses 400, 401, 403, 404 and 422 may be retried
+	ActionRetry                  // like the default, but statuses 400, 401, 403, 404 and 422 may be retried
 	ActionFail                   // never retried
 	ActionEscalate               // never retried; the error matches [ErrEscalated]
 )
@@ -204,7 +205,7 @@ type Override struct {
 // A Policy must not be changed after its first use. It may be used by multiple
 // goroutines simultaneously.
 type Policy struct {
-	// Name of the policy in errors and events.
+	// Name is the name of the policy in errors and events.
 	Name string
 
 	// Schedule applies to all errors without a schedule in PerError.
@@ -245,9 +246,9 @@ type Policy struct {
 	// error is not searched for their words (see [Policy.Retries]).
 	IgnoreText bool
 	// PerError are the schedules for errors of some classes. The first entry
-	// whose class the error belongs to applies. When attempts of one call fail
-	// in different classes, the MaxAttempts of the latest class limits all of
-	// them.
+	// whose class the error belongs to applies. If attempts of one call fail with
+	// errors of different classes, the MaxAttempts for the latest error limits
+	// all attempts of the call.
 	PerError []Override
 	// Nested allows retries of a call that is made inside a retry of another
 	// wrapped call. By default such a call is attempted once, since the outer
@@ -255,9 +256,8 @@ type Policy struct {
 	Nested bool
 }
 
-// Under returns a policy with the schedule of o and the time limits of p: what
-// applies to a call whose errors are all of the class of o. Its defaults are
-// written out.
+// Under returns a policy with the schedule of o and the time limits of p. It
+// describes a call whose errors are all of the class of o. Its defaults are set.
 func (p *Policy) Under(o Override) Policy {
 	return Policy{
 		Name: string(o.Class), Schedule: o.Schedule.Effective(),
@@ -315,7 +315,7 @@ func (s *Schedule) jitterFactor() float64 {
 }
 
 // Limit returns the maximum of the waits that errors may ask for: Max or its
-// default, or 0 if they are ignored.
+// default, or 0 if such waits are ignored.
 func (r RetryAfter) Limit() time.Duration {
 	if r.Max == 0 {
 		return defaultRetryAfterMax
@@ -323,8 +323,8 @@ func (r RetryAfter) Limit() time.Duration {
 	return max(r.Max, 0)
 }
 
-// Effective returns s with its defaults written out. A field that the strategy
-// or the jitter mode does not use stays as it is.
+// Effective returns a copy of s with its defaults set. Fields that the strategy
+// and the jitter mode do not use are unchanged.
 func (s Schedule) Effective() Schedule {
 	s.MaxAttempts = s.maxAttempts()
 	if s.InitialDelay == 0 {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// The methods in this file take a [Call] apart, for packages that store calls:
-// [Call.Next] is Inspect, [Policy.Decide], and then Stop, or Retry and the wait.
+// The methods in this file are the steps of [Call.Next], for packages that store
+// calls: Inspect, [Policy.Decide], and then either Stop, or Retry and the wait.
 // Hand-written code calls [Do].
 
 // Resume returns a call under p that continues from s, a state that [Call.State]
-// or [Policy.Decide] returned.
-func (p *Policy) Resume(s CallState, sh Shared) Call {
-	c := p.BeginWith(sh)
+// or [Policy.Decide] returned. The call uses the breaker and the budget of shared.
+func (p *Policy) Resume(s CallState, shared Shared) Call {
+	c := p.BeginWith(shared)
 	c.state, c.restored = s, true
 	return c
 }
@@ -28,10 +28,10 @@ func (c *Call) State() CallState {
 // Restore sets the state of the call to the one that [Policy.Decide] returned.
 func (c *Call) Restore(s CallState) { c.state = s }
 
-// Inspect returns what [Policy.Decide] needs to know about an attempt that
-// failed with err. A nil err means that the attempt was lost. The breaker of the
-// call takes its sample of the attempt, and the call keeps err as its last
-// error. ctx is the context of the caller. A package that stores calls replaces
+// Inspect returns the arguments of [Policy.Decide] for an attempt that failed
+// with err. A nil err means that the attempt was lost. Inspect also reports the
+// sample of the attempt to the breaker, and keeps err as the last error of the
+// call. ctx is the context of the caller. A package that stores calls replaces
 // Now and AdmitsAt of the inputs, and sets LostMax.
 func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	if err != nil {
@@ -42,26 +42,26 @@ func (c *Call) Inspect(ctx context.Context, err error) (Failure, Inputs) {
 	return f, in
 }
 
-// Stop returns the error for the caller of a call that v ends, and reports it as
-// [EventStop]. The state of the call is that after the decision (see
-// [Call.Restore]). If the verdict has a Wait, it is taken back from Waited: the
-// call did not wait.
+// Stop reports the end of the call that v decides as [EventStop], and returns the
+// error for the caller. Set the state of the call to that after the decision
+// first (see [Call.Restore]). If the verdict has a Wait, Stop subtracts it from
+// Waited: the call did not wait.
 func (c *Call) Stop(ctx context.Context, f Failure, v Verdict) error {
 	f.classify(c.policy)
 	return c.stop(ctx, &f, &v)
 }
 
 // Retry reports the decision to try again as [EventRetry] and ends the context
-// of the attempt. The state of the call is that after the decision (see
+// of the attempt. Set the state of the call to that after the decision first (see
 // [Call.Restore]). Retry neither waits nor withdraws from a budget.
 func (c *Call) Retry(ctx context.Context, f Failure, v Verdict) {
 	f.classify(c.policy)
 	c.retry(ctx, &f, &v)
 }
 
-// TryAdmit asks the breaker for permission for the next attempt, without waiting
-// for it. If the breaker refuses, TryAdmit returns false and what
-// [Policy.Decide] needs to know about that. ctx is the context of the caller.
+// TryAdmit asks the breaker for permission for the next attempt, and does not
+// wait. If the breaker refuses, TryAdmit returns the arguments of [Policy.Decide]
+// for that, and false. ctx is the context of the caller.
 func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
 	if c.admit() {
 		return Failure{}, Inputs{}, true
@@ -75,6 +75,6 @@ func (c *Call) TryAdmit(ctx context.Context) (Failure, Inputs, bool) {
 // to [WithScopeTimeout], within the hard limit. Zero means none.
 func (p *Policy) CallTimeout(ctx context.Context) time.Duration { return p.timeout(ctx) }
 
-// TimedOut reports whether the attempt exceeded its own limit, as far as
-// [Call.Inspect] could know.
+// TimedOut reports whether the attempt exceeded its own limit. It is always false
+// for a failure that [Call.Inspect] did not return.
 func (f *Failure) TimedOut() bool { return f.facts.expired }

@@ -55,7 +55,7 @@ func TestMarkOfRetry(t *testing.T) {
 	for range 3 {
 		for i, ctx := range list {
 			for number := 1; number <= 4; number++ {
-				marked := markAttempt(ctx, number)
+				marked := withAttemptNumber(ctx, number)
 				if AttemptNumber(marked) != number || marked.Value(key{}) != i/2 {
 					t.Errorf("attempt %d under context %d is number %d under %v", number, i/2, AttemptNumber(marked),
 						marked.Value(key{}))
@@ -68,7 +68,7 @@ func TestMarkOfRetry(t *testing.T) {
 // Attempts of any number have their number, whatever the type of the context.
 func TestMarksOfBackground(t *testing.T) {
 	for number := 1; number <= 10; number++ {
-		if got := AttemptNumber(markAttempt(context.Background(), number)); got != number {
+		if got := AttemptNumber(withAttemptNumber(context.Background(), number)); got != number {
 			t.Errorf("attempt %d is number %d", number, got)
 		}
 	}
@@ -77,7 +77,7 @@ func TestMarksOfBackground(t *testing.T) {
 		_ []int
 	}
 	for range 100 {
-		if got := AttemptNumber(markAttempt(uncomparable{Context: t.Context()}, 2)); got != 2 {
+		if got := AttemptNumber(withAttemptNumber(uncomparable{Context: t.Context()}, 2)); got != 2 {
 			t.Fatalf("attempt 2 is number %d", got)
 		}
 	}

@@ -5,16 +5,17 @@ import (
 	"io"
 )
 
-// A Position is where a call found an argument that is read, such as a file to
-// upload, so that each attempt reads the same. The zero Position is that of no
-// argument. Only generated code uses it.
+// A Position is the offset of an argument that attempts read, such as a file to
+// upload, when the call began. Before a retry, the argument is rewound to it. The
+// zero Position is that of no argument. Only generated code uses it.
 type Position struct {
 	seeker io.Seeker
 	offset int64
 	err    error // why the offset is not known
 }
 
-// PositionOf returns the position of s, which may be nil. It allocates nothing.
+// PositionOf returns the current position of s, which may be nil. If s has none,
+// as a pipe, Rewind reports the error. PositionOf allocates nothing.
 func PositionOf(s io.Seeker) Position {
 	if s == nil {
 		return Position{}
@@ -23,7 +24,7 @@ func PositionOf(s io.Seeker) Position {
 	return Position{s, offset, err}
 }
 
-// Rewind takes an argument back to p after a failed attempt. Where that is not
+// Rewind seeks an argument back to p after a failed attempt. If that is not
 // possible, as for a pipe, the failed attempt was the last one: see [Call.Spend].
 func (c *Call) Rewind(p Position) {
 	if err := p.seek(); err != nil {
@@ -31,9 +32,9 @@ func (c *Call) Rewind(p Position) {
 	}
 }
 
-// Rewind takes an argument back to p after an attempt of a durable step that
-// failed with err, and returns err. Where that is not possible, the failed
-// attempt was the last one: see [Spent].
+// Rewind seeks an argument back to p after an attempt of a durable step that
+// failed with err, and returns err. If that is not possible, the failed attempt
+// was the last one, and Rewind returns the error of [Spent].
 func (p Position) Rewind(err error) error {
 	if cause := p.seek(); cause != nil {
 		return Spent(err, cause)
@@ -48,13 +49,13 @@ func (p Position) seek() error {
 	return p.err
 }
 
-// Spent marks the error of an attempt of a durable step as one after which there
-// is no further attempt, because it has used up an argument of the call; cause
-// says why that cannot be restored. The result matches err, [ErrSpent] and cause.
+// Spent returns the error of an attempt of a durable step, marked so that no
+// further attempt follows, because the attempt has used up an argument of the
+// call. cause is why the argument cannot be restored. The result matches err,
+// [ErrSpent] and cause.
 func Spent(err, cause error) error { return Permanent(fmt.Errorf("%w (%w: %w)", err, ErrSpent, cause)) }
 
-// Spend makes the failed attempt the last one, because it has used up an
-// argument of the call; cause says why that cannot be restored. If the policy
-// would have tried again, [Call.Next] returns an [*Error] with [ErrSpent] and the
-// cause.
+// Spend makes the failed attempt the last one, because it has used up an argument
+// of the call. cause is why the argument cannot be restored. If the policy would
+// have tried again, [Call.Next] returns an [*Error] with [ErrSpent] and the cause.
 func (c *Call) Spend(cause error) { c.spent = cause }

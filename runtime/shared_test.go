@@ -224,8 +224,9 @@ func TestNested(t *testing.T) {
 func TestIdempotencyKey(t *testing.T) {
 	ctx := EnsureIdempotencyKey(t.Context())
 	key := IdempotencyKey(ctx)
-	if len(key) != 32 || IdempotencyKey(markAttempt(ctx, 2)) != key || IdempotencyKey(EnsureIdempotencyKey(ctx)) != key {
-		t.Errorf("the key is %q at first, then %q", key, IdempotencyKey(markAttempt(ctx, 2)))
+	if len(key) != 32 || IdempotencyKey(withAttemptNumber(ctx, 2)) != key ||
+		IdempotencyKey(EnsureIdempotencyKey(ctx)) != key {
+		t.Errorf("the key is %q at first, then %q", key, IdempotencyKey(withAttemptNumber(ctx, 2)))
 	}
 	if other := IdempotencyKey(EnsureIdempotencyKey(t.Context())); other == key {
 		t.Error("two calls have one key")

@@ -8,13 +8,13 @@ import (
 // buckets is the number of parts of a window.
 const buckets = 10
 
-// A window counts the samples that a breaker took while it was closed, within
-// its last [BreakerPolicy.Window]. It uses the same memory for any number of
-// samples: each bucket counts those of a tenth of the time, and the tenth that
-// has not ended yet takes the place of the one that is too old.
+// A window counts the samples of a closed breaker within the last
+// [BreakerPolicy.Window]. It uses the same memory for any number of samples: it
+// is a ring of buckets, and each of them counts the samples of a tenth of the
+// time.
 //
 // Successes are counted without a lock. One that is counted while the window
-// slides may count for the next tenth.
+// moves to the next bucket may count in either.
 type window struct {
 	generation uint64        // of the breaker
 	start      time.Time     // of the window
@@ -26,14 +26,16 @@ type window struct {
 	bucket [buckets]bucket
 }
 
+// A bucket has the counts of a tenth of the window.
 type bucket struct{ calls, failed, slow atomic.Int64 }
 
 func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
 	return &window{generation: generation, start: now, width: max(p.Window/buckets, 1), slowCall: p.SlowCall}
 }
 
-// loadWindow returns the window of a snapshot. One that starts later than now by
-// more than its length was written under another clock, and is empty.
+// loadWindow returns the window of a snapshot. If the snapshot is of the future by
+// more than the length of the window, because another clock wrote it, the window
+// is empty.
 func loadWindow(p *BreakerPolicy, s *BreakerSnapshot, now time.Time) *window {
 	if s.WindowFrom.IsZero() || s.WindowFrom.Sub(now) > p.Window {
 		return newWindow(p, s.Generation, now)
@@ -65,8 +67,8 @@ func (w *window) save() (from time.Time, counts [][3]int64) {
 	return w.start.Add(time.Duration(head) * w.width), counts
 }
 
-// succeeded counts a success, and reports whether that is all there is to do:
-// the attempt was not slow, and the current bucket has not ended.
+// succeeded counts a success without a lock, and reports true. It counts nothing
+// and reports false if the attempt was slow or the current bucket has ended.
 func (w *window) succeeded(p *Permit) bool {
 	at, head := time.Since(w.start), w.head.Load()
 	if at >= time.Duration(head+1)*w.width || w.slowCall > 0 && at-p.Started.Sub(w.start) > w.slowCall {
@@ -76,10 +78,10 @@ func (w *window) succeeded(p *Permit) bool {
 	return true
 }
 
-// count counts a sample. The breaker is locked.
+// count counts a sample. The caller holds the lock of the breaker.
 func (w *window) count(now time.Time, failed, slow bool) {
 	head := w.head.Load()
-	// Cleared before the head moves there: nobody counts in them yet.
+	// Clear the buckets before head moves to them: nothing counts in them yet.
 	for last := int64(now.Sub(w.start) / w.width); head < last; {
 		head = max(head, last-buckets) + 1
 		b := &w.bucket[head%buckets]
@@ -106,7 +108,7 @@ func (w *window) exceeds(p *BreakerPolicy) bool {
 		calls, failed, slow = calls+b.calls.Load(), failed+b.failed.Load(), slow+b.slow.Load()
 	}
 	reached := func(n int64, rate float64) bool {
-		// A quotient equals the rate exactly where the numbers do.
+		// Dividing keeps equality exact: 3/10 equals the constant 0.3.
 		return rate > 0 && float64(n)/float64(calls) >= rate
 	}
 	return calls >= int64(p.MinCalls) && (reached(failed, p.FailureRate) || reached(slow, p.SlowRate))

@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxText is the length in bytes of what is read of an error's text. Longer
-// texts contain a response or a document.
+// maxText is the number of bytes that are read of an error's text. Longer texts
+// usually contain a response or a document.
 const maxText = 16 << 10
 
-// readText records what the words of a text prove. It is the last source: only
-// the text of an error whose types prove nothing is read.
+// readText records the facts that the words of a text prove. It is called only
+// if the types of an error prove nothing.
 //
-// A word counts in any case, with no letter, digit or underscore next to it:
-// "1500 rows" does not contain 500. A number alone proves nothing, since it may
-// count or name anything: it is a status after a label ("HTTP 503", "status
-// code: 503", "error 503") or before its reason phrase ("503 Service
-// Unavailable").
+// A word counts in upper or lower case, with no letter, digit or underscore next
+// to it: "1500 rows" does not contain 500. A number alone proves nothing. It is a
+// status after a label ("HTTP 503", "status code: 503", "error 503") or before
+// its reason phrase ("503 Service Unavailable").
 func (f *facts) readText(text string) {
 	cut := len(text) > maxText
 	text = text[:min(len(text), maxText)]
-	var l label // the latest
+	var l label // the last one before the word
 	for start, end := 0, 0; ; {
 		if start, end = nextWord(text, end); start == end || cut && end == len(text) {
 			return
@@ -66,13 +65,13 @@ func (f *facts) readText(text string) {
 	}
 }
 
-// version is that of HTTP, after its name.
+// version matches the version of HTTP, after its name.
 var version = regexp.MustCompile(`^/[0-9](\.[0-9])?`)
 
 // A label is a word after which a number is a status.
 type label struct {
-	end        int    // in the text; 0 if there was none
-	separators string // that may follow
+	end        int    // offset of its end in the text; 0 if there was none
+	separators string // the characters that may follow it
 }
 
 // of reports whether the label belongs to the number that begins at start.
@@ -85,7 +84,7 @@ func (l label) of(text string, start int) bool {
 func nextWord(text string, from int) (start, end int) {
 	start = from
 	for start < len(text) && wordLength(text[start:]) == 0 {
-		start++ // the rest of a rune is none
+		start++ // continuation bytes of a rune are skipped too
 	}
 	end = start
 	for end < len(text) {
@@ -121,8 +120,8 @@ var inWord = func() (set [utf8.RuneSelf]bool) {
 	return set
 }()
 
-// follows reports whether text begins with words, which are in lower case, and
-// no longer word.
+// follows reports whether text begins with words and the last of them ends there.
+// words must be in lower case; the case of text does not matter.
 func follows(text, words string) bool {
 	if len(text) < len(words) || !strings.EqualFold(text[:len(words)], words) {
 		return false
