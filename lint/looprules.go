@@ -112,8 +112,8 @@ for connect() != nil {
 			"Loops over different items, and loops that take what arrives.",
 			"Contexts that are read from a field, unless the same loop checks them.",
 		},
-		Fix: "Wait in a `select` with `ctx.Done()`. The automatic fix does so if the function can return the " +
-			"error of the context.",
+		Fix: "Wait in a `select` with `ctx.Done()`. The automatic fix does so if nothing but a `return` follows the " +
+			"loop, and the function returns only an error, or nothing.",
 		Automatic: true,
 		Related:   []string{"RL101", "RL202", "RL112"},
 	},

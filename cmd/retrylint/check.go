@@ -141,7 +141,7 @@ func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) 
 		return findings, left
 	}
 	if config.baseline != "" {
-		if findings, err = beyond(config.baseline, findings, dir); err != nil {
+		if findings, err = beyond(config.baseline, findings, dir, stderr); err != nil {
 			return nil, fmt.Errorf("retrylint: baseline: %w", err)
 		}
 	}

@@ -121,8 +121,9 @@ func (f finding) key(dir string) string {
 }
 
 // beyond returns the findings that the baseline in a file does not hold. A file
-// that is not there yet is written, and holds all of them.
-func beyond(name string, findings []finding, dir string) ([]finding, error) {
+// that is not there yet is written, and holds all of them; stderr says so.
+func beyond(name string, findings []finding, dir string, stderr io.Writer) ([]finding, error) {
+	given := name
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
@@ -132,7 +133,11 @@ func beyond(name string, findings []finding, dir string) ([]finding, error) {
 		for _, f := range findings {
 			b.WriteString(f.key(dir) + "\n")
 		}
-		return nil, os.WriteFile(name, []byte(b.String()), 0o666)
+		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(stderr, "retrylint: wrote the new baseline %s; findings in it: %d\n", given, len(findings))
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

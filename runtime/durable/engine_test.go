@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -171,6 +172,13 @@ func TestInDoubtPausesRun(t *testing.T) {
 		}
 		if err := e.Run(t.Context(), "one", job); !errors.As(err, &paused) {
 			t.Fatalf("err = %v, want a PausedError again", err)
+		}
+		if got, want := paused.Error(), `run "one" is paused: resolve "charge"`; got != want {
+			t.Errorf("got the message %q, want %q", got, want)
+		}
+		if err := e.Requeue(t.Context(), "one", "charge"); !errors.Is(err, durable.ErrConflict) ||
+			!strings.Contains(err.Error(), "is in doubt: use Resolve") {
+			t.Errorf("err = %v, want ErrConflict that names Resolve", err)
 		}
 		if err := e.Resolve(t.Context(), "one", "charge", durable.Succeeded("receipt")); err != nil {
 			t.Fatal(err)

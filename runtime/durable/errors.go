@@ -60,7 +60,7 @@ func (e *ParkedError) Error() string {
 // A PausedError reports that a run waits for a person.
 type PausedError struct {
 	Run string
-	// Steps are the ids of the steps to resolve or requeue: see [Engine.Resolve].
+	// Steps are the ids of the steps to resolve: see [Engine.Resolve].
 	// It is empty if the run itself is paused, since it was recovered too often
 	// without progress: resolve the step "".
 	Steps []string
@@ -72,7 +72,7 @@ func (e *PausedError) Error() string {
 		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resolve it",
 			e.Run, maxRecoveries)
 	}
-	return fmt.Sprintf("run %q is paused: resolve or requeue %s", e.Run, some(e.Steps))
+	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, some(e.Steps))
 }
 
 // some returns the first of some ids for a message.
@@ -119,13 +119,15 @@ func (e *UnfinishedError) Error() string {
 func (e *UnfinishedError) Unwrap() error { return ErrUnfinished }
 
 // A ChangedError reports that a recorded step is called with other arguments
-// than those that were recorded.
+// than those that were recorded. Nothing was executed. To name the argument in
+// the id of the binding is no fix for this run: a call with another id is another
+// step, and is executed.
 type ChangedError struct{ Run, Step string }
 
 // Error returns the step.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("step %q of run %q was recorded with other arguments: "+
-		"name the argument that differs in id, or set on_changed: report", e.Step, e.Run)
+		"pass those, or set on_changed: report", e.Step, e.Run)
 }
 
 // Unwrap returns [ErrChanged].

@@ -135,6 +135,8 @@ func (e *Engine) Requeue(ctx context.Context, run, step string, options ...Reque
 			o.body.Result = nil
 		case s == StatusSucceeded:
 			return fmt.Errorf("step %q of run %q has succeeded: use Repeat to execute it again: %w", step, run, ErrConflict)
+		case s == StatusInDoubt:
+			return fmt.Errorf("step %q of run %q is in doubt: use Resolve: %w", step, run, ErrConflict)
 		default:
 			return fmt.Errorf("step %q of run %q is %v: %w", step, run, s, ErrConflict)
 		}
