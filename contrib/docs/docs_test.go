@@ -16,7 +16,7 @@ import (
 	"github.com/retrygen/retrygen/internal/docpages"
 )
 
-// TestPages generates and compiles the packages in a module with the
+// TestPages generates, compiles and tests the packages in a module with the
 // requirements of this one.
 func TestPages(t *testing.T) {
 	root, err := filepath.Abs("../..")
@@ -57,9 +57,11 @@ func TestPages(t *testing.T) {
 	if err := result.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "vet", "./...")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go vet of the pages: %v\n%s", err, out)
+	for _, command := range []string{"vet", "test"} {
+		cmd := exec.Command("go", command, "./...")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go %s of the pages: %v\n%s", command, err, out)
+		}
 	}
 }
