@@ -260,6 +260,7 @@ var ofNames = []rules.Rule{
 			"  ChargeCard: {policy: charge, id: orderID, formerly: Charge}",
 		NotReported: []string{
 			"The same change in a second run, since the generated file has the new name then.",
+			"Other parameters in `id`, which change the steps in the same way.",
 			"Policy files that are removed.",
 		},
 		Fix: "List the older name in `formerly` of the step that replaces it, or keep it as `step`. If no open run " +
