@@ -28,11 +28,13 @@ type Engine struct {
 	codec   Codec
 	observe func(Event)
 
-	mu      sync.Mutex
-	owner   *owner                // of the runs that this engine executes; nil before the first
-	active  map[string]*execution // by the id of the run
-	running sync.WaitGroup        // the executions
-	closed  bool
+	mu       sync.Mutex
+	owner    *owner                // of the runs that this engine executes; nil before the first
+	active   map[string]*execution // by the id of the run
+	running  sync.WaitGroup        // the executions
+	workers  []*worker
+	handlers map[string]*handler // by the handler that runs record
+	closed   bool
 }
 
 // An Option changes a default of an engine.
@@ -85,6 +87,7 @@ func OnEvent(f func(Event)) Option {
 func New(s Store, options ...Option) (*Engine, error) {
 	e := &Engine{
 		store: s, updates: newCoalescer(s), lease: defaultLease, codec: jsonCodec{}, active: map[string]*execution{},
+		handlers: map[string]*handler{},
 	}
 	for _, option := range options {
 		if err := option(e); err != nil {

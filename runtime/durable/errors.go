@@ -49,11 +49,14 @@ var (
 // than the time that the caller has, or than ParkAfter. Call Run again at Until.
 type ParkedError struct {
 	Run   string
-	Until time.Time // by the clock of the store
+	Until time.Time // by the clock of the store; zero: until a run has ended that it awaits
 }
 
 // Error returns the run and the time.
 func (e *ParkedError) Error() string {
+	if e.Until.IsZero() {
+		return fmt.Sprintf("run %q is parked until another run has ended", e.Run)
+	}
 	return fmt.Sprintf("run %q is parked until %s: run it again then", e.Run, e.Until.Format(time.RFC3339))
 }
 

@@ -20,6 +20,9 @@ type execution struct {
 	run     runBody // as it was claimed
 	runJSON []byte  // of run
 
+	handler string   // that a worker has called, or ""
+	awaits  []string // runs until whose end the execution is parked
+
 	claimed atomic.Bool   // fence and run are set
 	gaps    atomic.Uint64 // those of the owner in spite of which the run is still owned
 
@@ -95,7 +98,7 @@ func (x *execution) park(until time.Time) error {
 		close(x.stop)
 	case !ok:
 		return x.halted
-	case until.Before(parked.Until):
+	case earlier(until, parked.Until):
 		parked = &ParkedError{Run: x.id, Until: until}
 		x.halted = parked
 	}
@@ -169,6 +172,7 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 type ending struct {
 	status Status
 	due    time.Time
+	awaits []string // with StatusParked: runs that have to end before
 	result *payload
 	text   string // of the error of the function
 	err    error  // for the caller
@@ -183,7 +187,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	}
 	ctx := context.WithoutCancel(outer)
 	var answer ending
-	err := x.e.update(ctx, []Key{x.e.key(KindRun, x.id, "")}, func(tx Tx) (w Writes, err error) {
+	err := x.withOthers(ctx, end.awaits, func(tx Tx) (w Writes, err error) {
 		w, answer, err = x.decideFinish(tx, end)
 		return w, err
 	})
@@ -196,6 +200,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		kind = EventReleased
 	}
 	x.e.event(Event{Kind: kind, Run: x.id, Fence: x.fence, Err: answer.err})
+	x.e.wakeWorkers()
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
 	}
@@ -238,7 +243,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 	case len(paused) > 0:
 		return ending{status: StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
 	case isParked:
-		return ending{status: StatusParked, due: parked.Until, err: parked}
+		return ending{status: StatusParked, due: parked.Until, awaits: x.awaits, err: parked}
 	case fnErr == nil:
 		return ending{status: StatusOpen, err: &UnfinishedError{Run: x.id, Steps: unfinished}}
 	}
@@ -267,6 +272,10 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 		b.Ended = tx.Now
 	}
 	b.Error, b.Result = end.text, end.result
+	w, err := x.link(tx, &r, &b, end)
+	if err != nil {
+		return Writes{}, end, err
+	}
 	if end.status == StatusSucceeded {
 		b.Recoveries = 0
 		r.Due = tx.Now.Add(b.Keep)
@@ -274,7 +283,8 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 	if err := write(&r, &b); err != nil {
 		return Writes{}, end, err
 	}
-	return Writes{Put: []Record{r}}, end, nil
+	w.Put = append(w.Put, r)
+	return w, end, nil
 }
 
 // abandon marks the unfinished steps of a run that has succeeded without calling

@@ -14,7 +14,8 @@ import (
 // starts no further attempt; the contexts of those that are executing end, here
 // at once, elsewhere with the next renewal of the lease. A run that has ended is
 // left as it is, and the error matches [ErrConflict]; the repetition of a
-// cancellation is not an error.
+// cancellation is not an error. The runs that it has started are canceled as
+// well.
 func (e *Engine) Cancel(ctx context.Context, run string) error {
 	err := e.update(ctx, []Key{e.key(KindRun, run, "")}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
@@ -46,7 +47,21 @@ func (e *Engine) Cancel(ctx context.Context, run string) error {
 	if x != nil {
 		x.halt(ErrCanceled)
 	}
-	return nil
+	return e.cancelChildren(ctx, run)
+}
+
+// cancelChildren cancels the runs that a canceled run has started.
+func (e *Engine) cancelChildren(ctx context.Context, run string) error {
+	return e.each(ctx, Query{Kind: KindStep, Space: e.space, Run: run}, func(r Record) error {
+		b, err := open[stepBody](r)
+		if err != nil || b.Child == "" {
+			return err
+		}
+		if err := e.Cancel(ctx, b.Child); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		return nil
+	})
 }
 
 // A Resolution is what an operator knows about a step in doubt.
@@ -71,7 +86,7 @@ func Retry() Resolution { return Resolution{} }
 // Resolve records what an operator knows about a step in doubt, or about one
 // that has paused its run. A run whose last such step is resolved is open again:
 // call Run. The step "" is the run itself, paused since it was recovered too
-// often; its resolution is [Retry]. The error matches [ErrNotFound], or
+// often, or failed where workers execute it; its resolution is [Retry]. The error matches [ErrNotFound], or
 // [ErrConflict] if the step is not in doubt, or an engine executes the run.
 func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution) error {
 	var result *payload
@@ -180,6 +195,7 @@ func (e *Engine) operate(ctx context.Context, run, step string, change func(*ope
 		switch {
 		case err == nil:
 			e.event(Event{Kind: EventResolved, Run: run, Step: step})
+			e.wakeWorkers()
 			return nil
 		case err != errRunChanged:
 			return err
@@ -224,6 +240,9 @@ func (p *operand) decide(tx Tx, change func(*operation) error) (Writes, error) {
 	others := slices.ContainsFunc(p.blocked, func(id string) bool { return id != p.step })
 	if r.Status != StatusPaused || !others {
 		r.Status, r.Attention, r.Due = StatusOpen, false, time.Time{}
+		if r.Handler != "" {
+			r.Due = tx.Now // for a worker
+		}
 	}
 	b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
 	w := Writes{Put: []Record{r}, Add: o.add}

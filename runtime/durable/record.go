@@ -27,6 +27,9 @@ type runBody struct {
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Keep     time.Duration `json:"keep,omitempty"`
 	Parent   string        `json:"parent,omitempty"`
+	Input    *payload      `json:"input,omitempty"` // of the function that a worker calls
+	// Awaiters are the runs that are parked until this one has ended.
+	Awaiters []string `json:"awaiters,omitempty"`
 	// Recoveries is the number of claims after a crash since the last record of a
 	// step.
 	Recoveries int      `json:"recoveries,omitempty"`
@@ -56,6 +59,7 @@ type stepBody struct {
 	Granted int           `json:"granted,omitempty"`
 	Grant   int           `json:"grant,omitempty"` // the attempt for which the last grant was taken
 
+	Child       string         `json:"child,omitempty"`       // the run that the step has started
 	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
 	Correlation string         `json:"correlation,omitempty"` // since the first failure
 	Keys        int            `json:"keys,omitempty"`        // idempotency keys that were replaced

@@ -18,6 +18,16 @@ type runOptions struct {
 	timeout time.Duration
 	keep    time.Duration
 	budget  *job.BudgetPolicy
+	at      time.Time
+	worker  bool // claims the run only if it is due, or its owner dead
+}
+
+func newRunOptions(options []RunOption) runOptions {
+	o := runOptions{keep: defaultKeep}
+	for _, option := range options {
+		option(&o)
+	}
+	return o
 }
 
 // Timeout limits the time from the creation of a run to its end, downtime
@@ -85,9 +95,9 @@ func (e *Engine) run(
 	if err := checkRunID(id); err != nil {
 		return payload{}, err
 	}
-	o := runOptions{keep: defaultKeep}
-	for _, option := range options {
-		option(&o)
+	o := newRunOptions(options)
+	if !o.at.IsZero() {
+		return payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
 	}
 	owner, err := e.own(ctx)
 	if err != nil {
@@ -218,6 +228,9 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 	}
 	if c.owned == nil && c.err == nil && c.result == nil && !c.again {
 		x.fence, x.run, x.runJSON = c.fence, c.run, c.runJSON
+		if o.worker {
+			x.handler = known[0].Handler
+		}
 		x.claimed.Store(true)
 		x.e.event(Event{Kind: claimEvent(&c), Run: x.id, Fence: c.fence})
 		if c.resume {
@@ -258,6 +271,9 @@ func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) 
 	if self.Version == 0 {
 		return w, c, fmt.Errorf("%w: the lease of this engine has ended, and was removed", ErrFenced)
 	}
+	if !o.worker && r.Handler != "" {
+		return w, c, fmt.Errorf("run %q is executed by workers, which call %s: %w", x.id, r.Handler, ErrConflict)
+	}
 	if r.Owner != holder {
 		c.again = true
 		return w, c, nil
@@ -277,6 +293,10 @@ func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) 
 			}
 			return w, c, err
 		}
+	}
+	if o.worker && r.Owner == "" && (r.Due.IsZero() || r.Due.After(tx.Now)) {
+		c.again = true // another worker has executed it since
+		return w, c, nil
 	}
 	c.resume, c.crash = true, r.Owner != "" && r.Owner != x.owner.id
 	return x.take(tx, r, b, c)
