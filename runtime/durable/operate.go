@@ -86,8 +86,9 @@ func Retry() Resolution { return Resolution{} }
 // Resolve records what an operator knows about a step in doubt, or about one
 // that has paused its run. A run whose last such step is resolved is open again:
 // call Run. The step "" is the run itself, paused since it was recovered too
-// often, or failed where workers execute it; its resolution is [Retry]. The error matches [ErrNotFound], or
-// [ErrConflict] if the step is not in doubt, or an engine executes the run.
+// often, or failed where workers execute it; its resolution is [Retry]. The error
+// matches [ErrNotFound], or [ErrConflict] if the step is not in doubt, or an
+// engine executes the run.
 func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution) error {
 	var result *payload
 	if r.outcome == OutcomeSucceeded {
@@ -102,8 +103,8 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution) er
 			return fmt.Errorf("run %q has no result that can be resolved: use Retry: %w", run, ErrConflict)
 		}
 		return e.operate(ctx, run, "", func(o *operation) error {
-			if o.run != StatusPaused {
-				return fmt.Errorf("run %q is %v, not paused: %w", run, o.run, ErrConflict)
+			if o.run != StatusPaused && o.run != StatusFailed {
+				return fmt.Errorf("run %q is %v, neither paused nor failed: %w", run, o.run, ErrConflict)
 			}
 			return nil
 		})

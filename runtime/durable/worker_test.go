@@ -276,6 +276,37 @@ func TestCancelChildren(t *testing.T) {
 	})
 }
 
+// TestRetryFailedRun: a failed run of a worker is executed again when somebody
+// says so.
+func TestRetryFailedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		calls := 0
+		durable.Handle(e, "flaky", func(context.Context, struct{}) (int, error) {
+			if calls++; calls == 1 {
+				return 0, errors.New("not yet")
+			}
+			return calls, nil
+		})
+		defer work(t, e)()
+		if err := durable.Start(t.Context(), e, "flaky", "one", struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := durable.Await[int](t.Context(), e, "one"); err == nil {
+			t.Fatal("the run has not failed")
+		}
+		if err := e.Run(t.Context(), "one", func(context.Context) error { return nil }); !errors.Is(err, durable.ErrConflict) {
+			t.Errorf("Run: %v, want ErrConflict", err)
+		}
+		if err := e.Resolve(t.Context(), "one", "", durable.Retry()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := durable.Await[int](t.Context(), e, "one"); got != 2 || err != nil {
+			t.Errorf("got %d, %v; want 2", got, err)
+		}
+	})
+}
+
 func TestHandlePanics(t *testing.T) {
 	e := newEngine(t, durable.NewMemory())
 	durable.Handle(e, "double", double)
