@@ -130,7 +130,8 @@ func (e *Engine) dueRuns(ctx context.Context, limit int) ([]Record, error) {
 	}
 	slices.Sort(handlers)
 	q := Query{
-		Kind: KindRun, Space: e.space, Handlers: handlers, Status: []Status{StatusOpen, StatusParked}, Limit: min(limit, MaxPage),
+		Kind: KindRun, Space: e.space, Handlers: handlers, Status: []Status{StatusOpen, StatusParked},
+		Limit: min(limit, MaxPage),
 	}
 	due := q
 	due.DueBy = time.Now() // nearly that of the store, which decides in the claim

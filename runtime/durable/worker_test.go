@@ -295,7 +295,8 @@ func TestRetryFailedRun(t *testing.T) {
 		if _, err := durable.Await[int](t.Context(), e, "one"); err == nil {
 			t.Fatal("the run has not failed")
 		}
-		if err := e.Run(t.Context(), "one", func(context.Context) error { return nil }); !errors.Is(err, durable.ErrConflict) {
+		err := e.Run(t.Context(), "one", func(context.Context) error { return nil })
+		if !errors.Is(err, durable.ErrConflict) {
 			t.Errorf("Run: %v, want ErrConflict", err)
 		}
 		if err := e.Resolve(t.Context(), "one", "", durable.Retry()); err != nil {
