@@ -1,11 +1,14 @@
 package bench
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // in is a variable, so that the compiler knows nothing about it.
@@ -97,6 +100,32 @@ func BenchmarkStatic(b *testing.B) {
 			_, _ = retryGuarded(ctx, in)
 		}
 	})
+}
+
+// BenchmarkDurable times a success that is not recorded.
+func BenchmarkDurable(b *testing.B) {
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer engine.Close(b.Context())
+	unrecorded := durable.StepPolicy{
+		Name: "fetch", Policy: &policyPlain, Record: durable.RecordFailures, Idempotent: true,
+	}
+	err = engine.Run(b.Context(), "bench", func(ctx context.Context) error {
+		b.Run("failures", func(b *testing.B) {
+			defer meter(b)()
+			for b.Loop() {
+				_, _ = durable.Call(ctx, &unrecorded, durable.ID(in), durable.Digest{}, func(ctx context.Context) (int, error) {
+					return fetch(ctx, in)
+				})
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
 // meter adds the processor time to what a benchmark reports. Other work on the
