@@ -113,6 +113,7 @@ var children = map[string]func(args []string){
 	"limit":   childLimit,
 	"refused": childRefused,
 	"load":    childLoad,
+	"work":    childWork,
 }
 
 // must ends a child that fails.
