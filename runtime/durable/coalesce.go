@@ -31,9 +31,11 @@ type coalescer struct {
 // An item is an update in the queue, or in the batch of a leader. Only the
 // leader uses the fields after turn.
 type item struct {
-	keys   []Key
-	decide func(Tx) (Writes, error)
-	turn   chan struct{} // receives once when the item is to lead; closed when it has ended
+	keys []Key
+	turn chan struct{} // receives once when the item is to lead; closed when it has ended
+
+	mu     sync.Mutex
+	decide func(Tx) (Writes, error) // nil once the caller has gone
 
 	ended   bool
 	err     error // of the update, once it has ended
@@ -50,7 +52,7 @@ func newCoalescer(s Store) *coalescer { return &coalescer{store: s} }
 // If ctx ends before the update has been sent, update returns an error that
 // matches [ErrStore] and the error of ctx. Later, the end of ctx does not stop
 // the update: update returns its result, or after 30s an error that matches
-// [ErrUnknown].
+// [ErrUnknown]. decide is not called after update has returned.
 func (c *coalescer) update(ctx context.Context, keys []Key, decide func(Tx) (Writes, error)) error {
 	it := &item{keys: keys, decide: decide, turn: make(chan struct{}, 1)}
 	if ctx.Err() != nil {
@@ -93,6 +95,9 @@ func (c *coalescer) wait(ctx context.Context, it *item) error {
 	if c.withdraw(it) { // the leader has left
 		return it.abandoned(ctx)
 	}
+	it.mu.Lock()
+	it.decide = nil // which may use variables of the caller
+	it.mu.Unlock()
 	return fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
 }
 
@@ -241,6 +246,16 @@ func (it *item) end(err error) {
 	close(it.turn)
 }
 
+// writes returns what it writes, which is nothing once the caller has gone.
+func (it *item) writes(tx Tx) (Writes, error) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if it.decide == nil {
+		return Writes{}, nil
+	}
+	return tx.Decide(it.decide)
+}
+
 // abandoned returns the error of an item that ended with ctx.
 func (it *item) abandoned(ctx context.Context) error {
 	if it.unknown {
@@ -275,7 +290,7 @@ func (v *view) apply(it *item) error {
 	for i, key := range it.keys {
 		tx.Records[i] = v.records[v.find(key)]
 	}
-	w, err := tx.Decide(it.decide)
+	w, err := it.writes(tx)
 	if err != nil {
 		return err
 	}

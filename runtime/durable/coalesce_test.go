@@ -297,7 +297,14 @@ func TestCoalescerStuckStore(t *testing.T) {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), u.timeout)
 				defer cancel()
-				err := c.update(ctx, []Key{stepKey(i)}, increment)
+				var gone bool
+				err := c.update(ctx, []Key{stepKey(i)}, func(tx Tx) (Writes, error) {
+					if gone { // and no race with the line below
+						t.Errorf("update %d decides after it has returned", i)
+					}
+					return increment(tx)
+				})
+				gone = true
 				if got := time.Since(start); got != u.want || !errors.Is(err, u.err) {
 					t.Errorf("update %d ended after %v with %v, want %v and %v", i, got, err, u.want, u.err)
 				}

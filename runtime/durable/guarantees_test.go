@@ -180,6 +180,26 @@ func TestGuarantee04StaleOwner(t *testing.T) {
 	})
 }
 
+// The same if the engine has lost the run before the start: the start itself is
+// refused, although the lease of the engine is valid.
+func TestGuarantee04StaleStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		p := startProcess(t, m)
+		var j journal
+		err := p.run("one", func(ctx context.Context) error {
+			raiseFence(t, m, "one")
+			_, err := call(ctx, careful("charge", 3, time.Second), failing(&j, 0))
+			return err
+		})
+		wantError(t, err, durable.ErrFenced)
+		j.want(t, "charge")
+		if all := steps(t, p.Engine, "one"); len(all) > 0 {
+			t.Errorf("got the steps %v, want none", all)
+		}
+	})
+}
+
 // A shared budget is never over-spent, and a grant counts once, wherever the
 // process dies.
 func TestGuarantee05BudgetIsExact(t *testing.T) {
