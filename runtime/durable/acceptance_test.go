@@ -206,10 +206,9 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 			}
 		}
 		// The processes of the agents die after 7s, 14s, …; others take over.
-		var p *process
 		errs := make([]error, agents)
 		for round := 1; round == 1 || errors.Join(errs...) != nil; round++ {
-			p = startProcess(t, m)
+			p := startProcess(t, m)
 			if round < 5 {
 				p.killAfter(time.Duration(round) * 7 * time.Second)
 			}
@@ -229,6 +228,7 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 				}
 			}
 		}
+		p := startProcess(t, m)
 		wantStep(t, p.Engine, "agent-2", "item/2-7", durable.StatusDead)
 		poison.Store(false)
 		if err := p.Requeue(t.Context(), "agent-2", "item/2-7"); err != nil {

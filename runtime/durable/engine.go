@@ -28,6 +28,8 @@ type Engine struct {
 	codec   Codec
 	observe func(Event)
 
+	owning chan struct{} // has room for the goroutine that begins the lease
+
 	mu       sync.Mutex
 	owner    *owner                // of the runs that this engine executes; nil before the first
 	active   map[string]*execution // by the id of the run
@@ -88,6 +90,7 @@ func New(s Store, options ...Option) (*Engine, error) {
 	e := &Engine{
 		store: s, updates: newCoalescer(s), lease: defaultLease, codec: jsonCodec{}, active: map[string]*execution{},
 		handlers: map[string]*handler{},
+		owning:   make(chan struct{}, 1),
 	}
 	for _, option := range options {
 		if err := option(e); err != nil {
@@ -123,10 +126,13 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.mu.Unlock()
 		<-done
 	}
-	if e.owner == nil {
+	e.mu.Lock()
+	o := e.owner
+	e.mu.Unlock()
+	if o == nil {
 		return nil
 	}
-	return e.owner.stop(context.WithoutCancel(ctx))
+	return o.stop(context.WithoutCancel(ctx))
 }
 
 func (e *Engine) key(kind Kind, run, id string) Key {

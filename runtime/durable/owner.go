@@ -28,13 +28,17 @@ type owner struct {
 
 // own returns the owner of the engine, and begins its lease with the first call.
 func (e *Engine) own(ctx context.Context) (*owner, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.closed:
-		return nil, ErrClosed
-	case e.owner != nil:
-		return e.owner, nil
+	if o, err := e.owned(); o != nil || err != nil {
+		return o, err
+	}
+	select { // not a mutex: the store may take its time
+	case e.owning <- struct{}{}:
+		defer func() { <-e.owning }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if o, err := e.owned(); o != nil || err != nil {
+		return o, err
 	}
 	o := &owner{e: e, id: token(16), begun: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
 	if h, ok := e.store.(Holder); ok {
@@ -47,9 +51,27 @@ func (e *Engine) own(ctx context.Context) (*owner, error) {
 	if err := o.renew(ctx); err != nil {
 		return nil, errors.Join(err, o.unmark())
 	}
-	e.owner = o
 	go o.heartbeat()
+	e.mu.Lock()
+	closed := e.closed
+	if !closed {
+		e.owner = o
+	}
+	e.mu.Unlock()
+	if closed {
+		return nil, errors.Join(ErrClosed, o.stop(context.WithoutCancel(ctx)))
+	}
 	return o, nil
+}
+
+// owned returns the owner of the engine, nil before the first run, or ErrClosed.
+func (e *Engine) owned() (*owner, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, ErrClosed
+	}
+	return e.owner, nil
 }
 
 func (o *owner) key() Key { return o.e.key(KindOwner, "", o.id) }
