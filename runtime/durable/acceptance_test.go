@@ -218,7 +218,7 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 			}
 			all.Wait()
 		}
-		p = startProcess(t, m) // one that does not die
+		p := startProcess(t, m) // one that does not die
 		for id := range agents {
 			for i := range items {
 				step := fmt.Sprintf("item/%d-%d", id, i)
@@ -228,7 +228,6 @@ func TestAcceptance05MapReduceCoordination(t *testing.T) {
 				}
 			}
 		}
-		p := startProcess(t, m)
 		wantStep(t, p.Engine, "agent-2", "item/2-7", durable.StatusDead)
 		poison.Store(false)
 		if err := p.Requeue(t.Context(), "agent-2", "item/2-7"); err != nil {

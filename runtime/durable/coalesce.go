@@ -216,7 +216,7 @@ func merge(batch []*item) ([]Key, func(Tx) (Writes, error)) {
 	if len(batch) == 1 { // sees what the transaction sees
 		it := batch[0]
 		return it.keys, func(tx Tx) (w Writes, _ error) {
-			w, it.refused = call(it.decide, tx)
+			w, it.refused = call(it.propose, tx)
 			return w, nil
 		}
 	}
@@ -246,14 +246,14 @@ func (it *item) end(err error) {
 	close(it.turn)
 }
 
-// writes returns what it writes, which is nothing once the caller has gone.
-func (it *item) writes(tx Tx) (Writes, error) {
+// propose calls decide, unless the caller has gone.
+func (it *item) propose(tx Tx) (Writes, error) {
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	if it.decide == nil {
 		return Writes{}, nil
 	}
-	return tx.Decide(it.decide)
+	return it.decide(tx)
 }
 
 // abandoned returns the error of an item that ended with ctx.
@@ -290,7 +290,7 @@ func (v *view) apply(it *item) error {
 	for i, key := range it.keys {
 		tx.Records[i] = v.records[v.find(key)]
 	}
-	w, err := it.writes(tx)
+	w, err := tx.Decide(it.propose)
 	if err != nil {
 		return err
 	}

@@ -282,7 +282,7 @@ func (w *world) checkStep(e *durable.Engine, name string, s durable.StepInfo) (g
 		if a.Outcome == durable.OutcomeSucceeded {
 			succeeded = a.Attempt
 		}
-		if a.Wait > 0 && a.Outcome != durable.OutcomeWithdrawn { // whose wait was that of the attempt before
+		if a.Wait > 0 {
 			grants++
 		}
 	}

@@ -534,11 +534,13 @@ func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
 		body.Class, body.Error = e.err.Class, e.err.Text
 	}
 	part := 0
-	if refused {
+	switch {
+	case refused:
 		part = resultPart + 1 + int(e.fence)
-	} else if v.step.Status == StatusWaiting {
+	case e.outcome == OutcomeWithdrawn: // the wait before it was decided with the attempt before it
+	case v.step.Status == StatusWaiting:
 		body.Wait = v.body.Delay
-	} else {
+	default:
 		body.Reason = v.body.Reason
 	}
 	return v.newEntry(e.number, part, body)

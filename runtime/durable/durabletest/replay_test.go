@@ -51,6 +51,7 @@ func TestReplay(t *testing.T) {
 			return errors.Join(step(ctx, "a"), step(ctx, "b"), step(ctx, "a"))
 		}, nil},
 		{"concurrent", func(ctx context.Context) error {
+			n++
 			var all sync.WaitGroup
 			for i := range 20 {
 				all.Go(func() {
@@ -58,7 +59,6 @@ func TestReplay(t *testing.T) {
 					_ = step(ctx, fmt.Sprint(i))
 				})
 			}
-			n++
 			all.Wait()
 			return nil
 		}, nil},
