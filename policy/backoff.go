@@ -11,14 +11,15 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// backoff is a strategy with its settings; zero ones mean the default.
+// backoff is a backoff strategy with its settings. A zero setting means the
+// default.
 type backoff struct {
 	strategy  retry.Backoff
 	base      float64
 	increment time.Duration
 	delays    []time.Duration
 
-	lacks    string      // a setting that the strategy cannot do without, or ""
+	missing  string      // a required setting that is not written, or ""
 	at       syntax.Span // of the settings
 	spelling syntax.Backoff
 }
@@ -34,7 +35,7 @@ type jitter struct {
 	width  string  // the factor as it is written, or ""
 }
 
-// setJitter stores the mode and its factor, or no jitter for one without a width.
+// setJitter stores the mode and its factor. The factor noWidth turns jitter off.
 func (p *Policy) setJitter(j jitter) {
 	if j.factor == noWidth {
 		j = jitter{}
@@ -56,8 +57,8 @@ var strategies = map[string]struct {
 	"custom":      {retry.BackoffCustom, []string{"delays"}},
 }
 
-// settingsOf shows the settings of the strategies that have any.
-var settingsOf = map[string]string{"linear": "{increment: 1s}", "exponential": "{base: 2}",
+// exampleSettings maps each strategy that has settings to an example of them.
+var exampleSettings = map[string]string{"linear": "{increment: 1s}", "exponential": "{base: 2}",
 	"custom": "{delays: [500ms, 2s]}"}
 
 // strategyKeys are the settings of any strategy.
@@ -124,17 +125,17 @@ func (d decoder) oneKey(m *syntax.Node) (b backoff, ok bool) {
 		return d.strategy(found.Key, found.At, &syntax.Node{Span: found.At, Value: map[string]any{}}), true
 	case found.Value.IsMap():
 		return d.strategy(found.Key, found.At, found.Value), true
-	case settingsOf[found.Key] == "":
+	case exampleSettings[found.Key] == "":
 		d.problem(found.Value.Span, "P102",
 			"%s has no settings: write backoff: %s, and the first delay as initial_delay", found.Key, found.Key)
 	default:
 		d.problem(found.Value.Span, "P102",
-			"%s is a map of settings here, as %s, not %s", found.Key, settingsOf[found.Key], kindOf(found.Value))
+			"%s is a map of settings here, as %s, not %s", found.Key, exampleSettings[found.Key], kindOf(found.Value))
 	}
 	return b, false
 }
 
-// strategy reads the settings of the strategy called name, which is named at at.
+// strategy reads the settings of a strategy. at is the position of its name.
 func (d decoder) strategy(name string, at syntax.Span, params *syntax.Node) backoff {
 	kind := strategies[name]
 	b := backoff{strategy: kind.strategy, at: params.Span, spelling: spellingOf(name, at, params)}
@@ -148,8 +149,8 @@ func (d decoder) strategy(name string, at syntax.Span, params *syntax.Node) back
 	case retry.BackoffLinear:
 		if e := params.Get("increment"); e != nil {
 			b.increment, _ = d.duration(e.Value, "increment")
-		} else if !unknown { // else it may be misspelt
-			b.lacks = "increment"
+		} else if !unknown { // an unknown key may be a misspelling of it
+			b.missing = "increment"
 		}
 	case retry.BackoffExponential:
 		b.base = d.base(params)
@@ -157,7 +158,7 @@ func (d decoder) strategy(name string, at syntax.Span, params *syntax.Node) back
 		if e := params.Get("delays"); e != nil {
 			b.delays = d.delays(e.Value)
 		} else if !unknown {
-			b.lacks = "delays"
+			b.missing = "delays"
 		}
 	}
 	return b
@@ -182,20 +183,20 @@ func spellingOf(name string, at syntax.Span, params *syntax.Node) syntax.Backoff
 	return b
 }
 
-// needed are the problems of strategies without a setting that they need.
-var needed = map[string]string{
+// missingText maps a required setting to the problem text if it is missing.
+var missingText = map[string]string{
 	"increment": "linear has no increment: write backoff: {linear: {increment: 1s}}, or fixed for equal delays",
 	"delays":    "custom has no delays: write backoff: {custom: {delays: [500ms, 2s]}}",
 }
 
-// combine judges the settings of a map that depend on each other, and merges
-// those that are one setting: the initial delay may be part of backoff, and
+// combine checks the settings of a map that depend on each other. It merges the
+// keys that are one setting: the initial delay may be inside backoff, and
 // jitter_factor is part of jitter.
 func (d decoder) combine(n *syntax.Node, values map[rules.Field]written) {
 	if w := values["backoff"]; w.value != nil {
 		b := w.value.(backoff)
-		if b.lacks != "" && n.Get(b.lacks) == nil { // else the key is misplaced, and reported there
-			d.problem(b.at, "P102", "%s", needed[b.lacks])
+		if b.missing != "" && n.Get(b.missing) == nil { // a misplaced key is already reported
+			d.problem(b.at, "P102", "%s", missingText[b.missing])
 		}
 		if e := b.spelling.Initial; e != nil {
 			d.nestedInitial(e, values)
@@ -220,7 +221,8 @@ func (d decoder) combine(n *syntax.Node, values map[rules.Field]written) {
 	d.decorrelated(n, values)
 }
 
-// nestedInitial reads the initial delay where the older form writes it.
+// nestedInitial reads an initial delay that is written inside backoff, an older
+// form.
 func (d decoder) nestedInitial(e *syntax.Entry, values map[rules.Field]written) {
 	value, ok := d.initialDelay(e)
 	switch w, set := values["initial_delay"]; {
@@ -232,7 +234,8 @@ func (d decoder) nestedInitial(e *syntax.Entry, values map[rules.Field]written) 
 	}
 }
 
-// base reads the factor of exponential, under either of its names.
+// base reads the factor of the exponential strategy, written as base or
+// multiplier.
 func (d decoder) base(params *syntax.Node) (base float64) {
 	var first *syntax.Entry
 	for _, key := range []string{"base", "multiplier"} {
@@ -320,10 +323,11 @@ func (d decoder) jitter(e *syntax.Entry) (j jitter, ok bool) {
 	return j, d.errors() == before
 }
 
-// noWidth is the factor of a jitter without a width: none.
+// noWidth represents a written factor of 0, which turns jitter off. A factor
+// field of 0 means the default.
 const noWidth = -1
 
-// jitterFactor makes jitter_factor a part of jitter.
+// jitterFactor moves the value of jitter_factor into that of jitter.
 func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.Field]written) {
 	factor, ok := values["jitter_factor"].value.(float64)
 	delete(values, "jitter_factor")
@@ -345,11 +349,11 @@ func (d decoder) jitterFactor(n *syntax.Node, e *syntax.Entry, values map[rules.
 	}
 }
 
-// booleans are the words that YAML 1.1 had for them besides.
+// booleans maps the boolean words of YAML 1.1 to those of YAML 1.2.
 var booleans = map[string]string{"on": "true", "yes": "true", "off": "false", "no": "false"}
 
-// decorrelated reports a strategy that decorrelated jitter does not read:
-// exponential alone describes such delays as well.
+// decorrelated reports a backoff that decorrelated jitter does not read.
+// exponential without a base is accepted, because it is the default.
 func (d decoder) decorrelated(n *syntax.Node, values map[rules.Field]written) {
 	j, _ := values["jitter"].value.(jitter)
 	b, _ := values["backoff"].value.(backoff)
@@ -378,7 +382,7 @@ func hasFactor(mode retry.Jitter) bool {
 	return mode == retry.JitterProportional || mode == retry.JitterAdditive
 }
 
-// readsFactor reports a factor that the mode does not read.
+// readsFactor reports whether the mode has a factor. It adds a problem if not.
 func (d decoder) readsFactor(e *syntax.Entry, mode retry.Jitter) bool {
 	if !hasFactor(mode) {
 		hint := "jitter is off"
@@ -390,7 +394,7 @@ func (d decoder) readsFactor(e *syntax.Entry, mode retry.Jitter) bool {
 	return hasFactor(mode)
 }
 
-// factor reads the width of jitter; noWidth is no jitter.
+// factor reads a jitter factor from 0 to 1. It returns noWidth for 0.
 func (d decoder) factor(e *syntax.Entry) (float64, bool) {
 	value, ok := number(e.Value)
 	switch {

@@ -8,24 +8,25 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Binding describes how a Go symbol is served.
+// A Binding is an entry of the section bind. It applies policies to calls of a Go
+// symbol.
 type Binding struct {
 	Symbol string // as go doc writes it: F, T.M, T, example.com/pkg.T.M
 	Pos    Pos
 	Use
-	Group   Symbol // whose unit one call is, or empty
+	Group   Symbol // the group in which each call is one unit, or empty
 	Unit    Symbol // the parameter that names the unit
 	Methods []Method
 }
 
-// A Use is what a symbol is served with.
+// A Use holds the policy and the options of a bound symbol or method.
 type Use struct {
-	Policy     string // "": the symbol is called as it is, or only Methods have any
+	Policy     string // "": calls are passed through, or only Methods have policies
 	Idempotent rules.Idempotency
 	Fallback   Symbol // called with the same arguments and the error, or empty
 	Check      Symbol // called with the results, whose error it returns, or empty
 
-	// What [Binding.Step] resolves.
+	// As written. [Binding.Step] resolves these.
 	ID       []Symbol // parameters; nil: not written
 	StepName Symbol   // or empty
 	Formerly []Symbol // nil: not written
@@ -33,7 +34,8 @@ type Use struct {
 
 var symbolName = regexp.MustCompile(`^(?:[^\s"'\x60=]+/)?[\pL_][\pL_\p{Nd}\-]*(?:\.[\pL_\p{Nd}\-]+)*$`)
 
-// decoration is what Go code has around a symbol and go doc does without.
+// decoration matches the parts of a Go declaration that are not part of the
+// symbol as go doc writes it.
 var decoration = regexp.MustCompile(`^func\s+|^\s+|\s+$|\[.*\]|\([^*)]*\)$|[*()]`)
 
 var (
@@ -91,8 +93,8 @@ func (d decoder) binding(e syntax.Entry) Binding {
 	return r
 }
 
-// groupUnit reads the group and the parameter that names the unit, which go
-// together.
+// groupUnit reads group and unit, the parameter that names the unit. Each
+// requires the other.
 func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 	g, u := n.Written("group"), n.Written("unit")
 	if g != nil {
@@ -114,7 +116,7 @@ func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 	}
 }
 
-// withoutPolicy reports the keys of a binding or a method that mean nothing
+// withoutPolicy reports the keys of a binding or a method that have no effect
 // without a policy.
 func (d decoder) withoutPolicy(n *syntax.Node, fix string) {
 	for _, key := range []string{"fallback", "check"} {
@@ -124,7 +126,7 @@ func (d decoder) withoutPolicy(n *syntax.Node, fix string) {
 	}
 }
 
-// use reads what serves a symbol, but for the policy.
+// use reads the options of a binding or a method, except the policy.
 func (d decoder) use(n *syntax.Node, u *Use) {
 	if e := n.Get("idempotent"); e != nil && !e.Value.IsNull() {
 		switch e.Value.Value {
@@ -159,13 +161,14 @@ func (d decoder) function(n *syntax.Node, key, what string) Symbol {
 	return Symbol{name, posOf(e.Value.Span)}
 }
 
-// policyName reads the name of a policy, or none where a method may do without.
-func (d decoder) policyName(n *syntax.Node, orNone bool) string {
+// policyName reads the name of a policy. It returns "" for none, which is a
+// problem unless allowNone is set.
+func (d decoder) policyName(n *syntax.Node, allowNone bool) string {
 	s, ok := n.Value.(string)
 	switch {
 	case !ok:
 		d.problem(n.Span, "P102", "this is the name of a policy, not %s", kindOf(n))
-	case s == "none" && orNone:
+	case s == "none" && allowNone:
 		return ""
 	case s == "none":
 		d.problem(n.Span, "P102", "none is for methods of an interface: remove this binding")

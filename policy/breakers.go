@@ -25,7 +25,7 @@ var breakerKeys = []string{
 	"open_for", "half_open_calls", "successes", "escalate_after", "count", "shared",
 }
 
-// breakers reads the section of that name.
+// breakers reads the section breakers.
 func (d decoder) breakers(root *syntax.Node) (list []Breaker) {
 	for _, e := range d.section(root, "breakers") {
 		if e.Value.IsNull() {
@@ -45,18 +45,18 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	if b.From.Name != "" {
 		return b
 	}
-	b.Failures = one(d, n, d.atLeastOne, "failures").value
-	b.FailureRate = one(d, n, d.rate, "failure_rate").value
-	b.SlowRate = one(d, n, d.rate, "slow_rate").value
-	b.SlowCall = one(d, n, d.aboveZero, "slow_call").value
-	b.MinCalls = one(d, n, d.atLeastOne, "min_calls").value
-	b.Window = one(d, n, d.aboveZero, "window").value
-	b.OpenFor = one(d, n, d.aboveZero, "open_for").value
-	b.HalfOpenCalls = one(d, n, d.atLeastOne, "half_open_calls").value
-	b.Successes = one(d, n, d.atLeastOne, "successes").value
-	b.EscalateAfter = one(d, n, d.countOrZero, "escalate_after").value
-	b.Store = one(d, n, d.stored, "shared").value
-	b.patterns = one(d, n, d.classes, "count").value
+	b.Failures = optional(d, n, d.atLeastOne, "failures").value
+	b.FailureRate = optional(d, n, d.rate, "failure_rate").value
+	b.SlowRate = optional(d, n, d.rate, "slow_rate").value
+	b.SlowCall = optional(d, n, d.aboveZero, "slow_call").value
+	b.MinCalls = optional(d, n, d.atLeastOne, "min_calls").value
+	b.Window = optional(d, n, d.aboveZero, "window").value
+	b.OpenFor = optional(d, n, d.aboveZero, "open_for").value
+	b.HalfOpenCalls = optional(d, n, d.atLeastOne, "half_open_calls").value
+	b.Successes = optional(d, n, d.atLeastOne, "successes").value
+	b.EscalateAfter = optional(d, n, d.countOrZero, "escalate_after").value
+	b.Store = optional(d, n, d.stored, "shared").value
+	b.patterns = optional(d, n, d.classes, "count").value
 	for _, c := range b.patterns {
 		b.Count = append(b.Count, c.name)
 	}
@@ -65,7 +65,7 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 	return b
 }
 
-// rate reads a share of calls.
+// rate reads a share of calls, above 0 and up to 1.
 func (d decoder) rate(e *syntax.Entry) (float64, bool) {
 	value, ok := number(e.Value)
 	if !ok || value <= 0 || value > 1 {
@@ -75,7 +75,7 @@ func (d decoder) rate(e *syntax.Entry) (float64, bool) {
 	return value, true
 }
 
-// needRates reports settings of a breaker without those that they belong to.
+// needRates reports rate settings of a breaker that are incomplete.
 func (d decoder) needRates(n *syntax.Node) {
 	if e := n.Written("slow_rate"); e != nil && n.Written("slow_call") == nil {
 		d.problem(e.At, "P102", "slow_rate needs slow_call: write the duration above which a call is slow")
@@ -93,7 +93,8 @@ func (d decoder) needRates(n *syntax.Node) {
 	}
 }
 
-// Explain writes when the breaker opens, closes and escalates.
+// Explain writes when the breaker opens, closes and escalates. file is the name
+// of the policy file to print. Errors of w are ignored.
 func (b *Breaker) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "breaker %s (%s:%d)\n\n", b.Name, file, b.Pos.Line)
 	if b.Store {
@@ -104,7 +105,7 @@ func (b *Breaker) Explain(w io.Writer, file string) {
 		return
 	}
 	if b.Failures > 0 {
-		fmt.Fprintf(w, "  opens after %s in a row\n", counted(b.Failures, "failure"))
+		fmt.Fprintf(w, "  opens after %s in a row\n", plural(b.Failures, "failure"))
 	}
 	calls := fmt.Sprintf("of %d or more calls in %s", b.MinCalls, duration.Format(b.Window))
 	if b.FailureRate > 0 {
@@ -119,16 +120,16 @@ func (b *Breaker) Explain(w io.Writer, file string) {
 		opens = "failed or slow call"
 	}
 	fmt.Fprintf(w, "  half-open: admits %s at a time, closes after %s, opens again after one %s\n",
-		counted(b.HalfOpenCalls, "call"), counted(b.Successes, "success"), opens)
+		plural(b.HalfOpenCalls, "call"), plural(b.Successes, "success"), opens)
 	if b.EscalateAfter > 0 {
-		fmt.Fprintf(w, "  escalated: refuses calls until Reset, after %s in a row\n", counted(b.EscalateAfter, "failure"))
+		fmt.Fprintf(w, "  escalated: refuses calls until Reset, after %s in a row\n", plural(b.EscalateAfter, "failure"))
 	}
 	fmt.Fprintf(w, "  counts %s\n", classNames(b.Count,
 		"errors that the policy retries and transient ones, except statuses due to the request, such as 409"))
 }
 
-// counted writes a number and a noun.
-func counted(n int, noun string) string {
+// plural formats a number and a noun, as "1 call" or "3 calls".
+func plural(n int, noun string) string {
 	switch {
 	case n == 1:
 	case strings.HasSuffix(noun, "s"):

@@ -10,8 +10,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// An ErrorClass is a class that the file defines. An error belongs to it if any
-// of its tests holds.
+// An ErrorClass is an error class that the file defines. An error belongs to the
+// class if any of its tests (Is, As, HTTP, GRPC, Pattern) matches.
 type ErrorClass struct {
 	Name        string
 	Pos         Pos
@@ -20,10 +20,10 @@ type ErrorClass struct {
 	GRPC        []Symbol // names of status codes: UNAVAILABLE
 	Pattern     *regexp.Regexp
 	Action      retry.Action
-	Unprocessed bool // proves that the server did nothing
+	Unprocessed bool // the server has not processed a request that fails this way
 }
 
-// A Symbol is the name of something, and where it is written.
+// A Symbol is a name with its position in the policy file.
 type Symbol struct {
 	Name string
 	Pos  Pos
@@ -35,7 +35,8 @@ type class struct {
 	pattern *regexp.Regexp
 }
 
-// builtinClasses are those of the runtime, in the order of the language.
+// builtinClasses are the classes of the runtime, in the order in which they are
+// tested.
 var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open",
 	"transient", "any"}
 
@@ -79,7 +80,7 @@ func (d decoder) errorClass(e syntax.Entry) (c ErrorClass, ok bool) {
 	return c, ok
 }
 
-// action reads retryable and action, which must agree.
+// action reads retryable and action. It reports them if they disagree.
 func (d decoder) action(n *syntax.Node) (action retry.Action) {
 	r := n.Written("retryable")
 	if r != nil {
@@ -94,14 +95,14 @@ func (d decoder) action(n *syntax.Node) (action retry.Action) {
 	}
 	actions := map[string]retry.Action{"retry": retry.ActionRetry, "fail": retry.ActionFail,
 		"escalate": retry.ActionEscalate}
-	said, known := actions[e.Value.Text]
+	value, known := actions[e.Value.Text]
 	switch {
 	case !known:
 		d.problem(e.Value.Span, "P102", "action is retry, fail or escalate, not %s", kindOf(e.Value))
-	case r != nil && (action == retry.ActionRetry) != (said == retry.ActionRetry):
+	case r != nil && (action == retry.ActionRetry) != (value == retry.ActionRetry):
 		d.problem(e.At, "P104", "retryable: %s and action: %s disagree: keep one", r.Value.Text, e.Value.Text)
 	}
-	return said
+	return value
 }
 
 func (d decoder) boolean(e *syntax.Entry) (v, ok bool) {
@@ -112,7 +113,8 @@ func (d decoder) boolean(e *syntax.Entry) (v, ok bool) {
 	return v, ok
 }
 
-// list returns the items of a list that is not empty.
+// list returns the items of a list, or nil if e is nil. It reports an empty list
+// and a value that is not a list; of describes the expected items.
 func (d decoder) list(e *syntax.Entry, of string) []*syntax.Node {
 	switch {
 	case e == nil:
@@ -271,8 +273,8 @@ func (d decoder) isClass(at syntax.Span, name string) bool {
 	return false
 }
 
-// model returns the class as the runtime knows it, but for what only Go can
-// test.
+// model returns the class in the form of the runtime, without Is, As and GRPC:
+// those tests are generated Go code.
 func (c *ErrorClass) model() retry.ErrorClass {
 	return retry.ErrorClass{Class: retry.Class(c.Name), HTTP: c.HTTP, Pattern: c.Pattern, Action: c.Action}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// crashes writes what is recorded of a durable call, and what a crash at each
-// point leads to.
-func (p *Policy) crashes(w io.Writer) {
+// explainCrashes writes what is recorded of a durable call, and the result of a
+// crash at each point.
+func (p *Policy) explainCrashes(w io.Writer) {
 	const again = "lost, too: the record is the same"
 	recorded := [][2]string{
 		{"before the call", "the start of the attempt"},
@@ -56,7 +56,7 @@ func (p *Policy) crashes(w io.Writer) {
 	fmt.Fprintf(w, "\nexhausted: %s\n", p.exhausted())
 }
 
-// lost says what follows a lost attempt.
+// lost describes what follows a lost attempt.
 func (p *Policy) lost() string {
 	retried := "the next attempt, after a wait"
 	if p.Durable.LostMax > 1 {
@@ -75,7 +75,8 @@ func (p *Policy) lost() string {
 	return retried + "; the run is paused if the binding is not idempotent"
 }
 
-// overdue says when an attempt starts whose wait ended without a process.
+// overdue describes when an attempt starts whose wait ended while no process was
+// running.
 func (p *Policy) overdue() string {
 	switch spread := p.Durable.ResumeSpread; {
 	case spread < 0:
@@ -86,7 +87,7 @@ func (p *Policy) overdue() string {
 	return "spread over the length of the wait, at most 30s"
 }
 
-// exhausted says what becomes of a step that is not retried further.
+// exhausted describes the result of a step whose retries are exhausted.
 func (p *Policy) exhausted() string {
 	const again = "the call returns its error in every execution of the run, until the step is requeued"
 	switch p.OnExhausted {
@@ -100,8 +101,9 @@ func (p *Policy) exhausted() string {
 	return again
 }
 
-// ExplainSteps writes the durable steps that calls under p are: their names, ids
-// and what follows a lost attempt. It writes nothing where there are none.
+// ExplainSteps writes the durable steps that are bound to p: their names, their
+// ids, and what follows a lost attempt. It writes nothing if p is not durable.
+// Errors of w are ignored.
 func (f *File) ExplainSteps(w io.Writer, p *Policy) {
 	if p.Durable == nil {
 		return

@@ -11,20 +11,19 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// A Step is the durable step that a call of a bound symbol is, with every
-// default written out.
+// A Step describes the durable step of a bound symbol, with every default filled
+// in.
 type Step struct {
-	Name     Symbol   // its place is that of step, or of the binding
-	Formerly []Symbol // older names, the names of older steps may be recorded under
+	Name     Symbol   // its Pos is that of the key step, or of the binding
+	Formerly []Symbol // older names, under which runs may have recorded the step
 	ID       []Symbol // the parameters that identify it, in order; empty: its name alone does
 }
 
-// Step returns the step that a call of b is: of the method with that name, or
-// of a function where method is "". Its policy is durable.
+// Step returns the durable step of a call of b: of its method if method is not "",
+// else of its function. The result is only meaningful if the policy is durable.
 //
-// A name or an older name on the binding of a type is the first part of the names
-// of its methods, as the symbol is without one: step pay makes pay.Charge of
-// Charge.
+// A step or formerly on the binding of a type is a prefix for the names of its
+// methods and replaces the symbol: with step pay, the method Charge is pay.Charge.
 func (b *Binding) Step(method string) Step {
 	s := Step{Name: Symbol{b.Symbol, b.Pos}, Formerly: b.Formerly, ID: b.ID}
 	if b.StepName.Name != "" {
@@ -73,9 +72,9 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	}
 	before := d.errors()
 	d.unknownKeys(n, "", durableKeys...)
-	set.Record = one(d, n, word(d, durable.RecordAttempts, durable.RecordFailures), "record").value
-	set.OnLost = one(d, n, word(d, durable.OnLostRetry, durable.OnLostFail, durable.OnLostPause), "on_lost").value
-	if lost := one(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
+	set.Record = optional(d, n, word(d, durable.RecordAttempts, durable.RecordFailures), "record").value
+	set.OnLost = optional(d, n, word(d, durable.OnLostRetry, durable.OnLostFail, durable.OnLostPause), "on_lost").value
+	if lost := optional(d, n, d.atLeastOne, "lost_max"); lost.value > 0 {
 		set.LostMax = lost.value
 		if !set.Repeats() {
 			d.problem(n.Get("lost_max").At, "P109",
@@ -85,12 +84,12 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	if r := n.Written("result"); r != nil && r.Value.Value != set.Result {
 		d.problem(r.Value.Span, "P102", "result is json, not %s", kindOf(r.Value))
 	}
-	set.ParkAfter = one(d, n, d.timeout, "park_after").value
-	set.ResumeSpread = one(d, n, d.spread, "resume_spread").value
+	set.ParkAfter = optional(d, n, d.timeout, "park_after").value
+	set.ResumeSpread = optional(d, n, d.spread, "resume_spread").value
 	return set, d.errors() == before
 }
 
-// word returns the function that reads one of several words.
+// word returns a function that reads a value whose String is the word written.
 func word[T interface{ String() string }](d decoder, list ...T) func(*syntax.Entry) (T, bool) {
 	return func(e *syntax.Entry) (v T, ok bool) {
 		words := make([]string, len(list))
@@ -104,13 +103,13 @@ func word[T interface{ String() string }](d decoder, list ...T) func(*syntax.Ent
 	}
 }
 
-// oneOf lists words for a message.
+// oneOf joins words for a message, as "a, b or c".
 func oneOf(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// changed reads what follows other arguments.
+// changed reads on_changed, which applies to calls with changed arguments.
 func (d decoder) changed(e *syntax.Entry) (durable.OnChanged, bool) {
 	return word(d, durable.ChangedFail, durable.ChangedReport)(e)
 }
@@ -126,7 +125,8 @@ func spreadText(spread time.Duration) string {
 	return orNone(spread)
 }
 
-// stored reads where the state of a breaker or a budget is shared.
+// stored reads shared, and returns whether the state of a breaker or a budget is
+// in the store.
 func (d decoder) stored(e *syntax.Entry) (store, ok bool) {
 	if e.Value.Value != "process" && e.Value.Value != "store" {
 		d.problem(e.Value.Span, "P102", "%s is process or store, not %s", e.Key, kindOf(e.Value))
@@ -135,15 +135,15 @@ func (d decoder) stored(e *syntax.Entry) (store, ok bool) {
 	return e.Value.Value == "store", true
 }
 
-// step reads what a binding or a method says of its durable steps.
+// step reads the settings of durable steps of a binding or a method.
 func (d decoder) step(n *syntax.Node, u *Use) {
-	u.ID = d.listed(n, "id", token.IsIdentifier,
+	u.ID = d.nameList(n, "id", token.IsIdentifier,
 		"id is the name of a parameter, or a list of names")
-	named := func(name string) bool { return name != "" && len(name) <= maxStepName }
-	u.Formerly = d.listed(n, "formerly", named, "formerly is a list of older names of the step, up to 200 bytes each")
+	valid := func(name string) bool { return name != "" && len(name) <= maxStepName }
+	u.Formerly = d.nameList(n, "formerly", valid, "formerly is a list of older names of the step, up to 200 bytes each")
 	if e := n.Written("step"); e != nil {
 		name, ok := e.Value.Value.(string)
-		if !ok || !named(name) {
+		if !ok || !valid(name) {
 			d.problem(e.Value.Span, "P102", "step is the name of the durable step, up to %d bytes, not %s",
 				maxStepName, kindOf(e.Value))
 		}
@@ -154,9 +154,9 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 // maxStepName is the greatest length of the name of a step, in bytes.
 const maxStepName = 200
 
-// listed reads one name or a list of names, each once. It is nil where nothing
-// is written.
-func (d decoder) listed(n *syntax.Node, key string, good func(string) bool, what string) (list []Symbol) {
+// nameList reads one name or a list of names. It reports names that are not valid
+// and repeated ones. The list is nil if the key is not written.
+func (d decoder) nameList(n *syntax.Node, key string, valid func(string) bool, what string) (list []Symbol) {
 	e := n.Written(key)
 	if e == nil {
 		return nil
@@ -169,7 +169,7 @@ func (d decoder) listed(n *syntax.Node, key string, good func(string) bool, what
 	for _, item := range items {
 		name, ok := item.Value.(string)
 		switch {
-		case !ok || !good(name):
+		case !ok || !valid(name):
 			d.problem(item.Span, "P102", "%s, not %s", what, kindOf(item))
 		case slices.ContainsFunc(list, func(s Symbol) bool { return s.Name == name }):
 			d.problem(item.Span, "P102", "%s names %s twice: remove one", key, quoteShort(name))

@@ -14,9 +14,10 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Explain writes what a policy comes to: every setting with the place that it
-// comes from, the schedule of waits, what ends it, and the most that a call can
-// cost. Waits are the runtime's own; attempts are taken to fail at once.
+// Explain writes the resolved policy: every setting with its origin, the schedule
+// of waits, the limit that ends it, and the worst case of a call. The runtime
+// computes the waits; attempts are assumed to fail at once. file is the name of
+// the policy file to print. Errors of w are ignored.
 func (p *Policy) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "policy %s (%s:%d)\n\n", p.Name, file, p.Pos.Line)
 	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -43,19 +44,19 @@ func (p *Policy) Explain(w io.Writer, file string) {
 		}
 	}
 	lines.Flush()
-	p.schedule(w)
+	p.explainSchedule(w)
 	for _, own := range p.classes() {
 		fmt.Fprintf(w, "\nfor errors of class %s:\n", own.Name)
-		own.schedule(w)
+		own.explainSchedule(w)
 	}
-	p.worst(w)
+	p.explainWorst(w)
 	if p.Durable != nil {
-		p.crashes(w)
+		p.explainCrashes(w)
 	}
 }
 
-// classes returns the schedules of classes, each under the policy's limits, as
-// policies named like the class.
+// classes returns the schedules of per_error as policies. Each has the name of
+// its class and the limits of p.
 func (p *Policy) classes() (list []Policy) {
 	for _, o := range p.PerError {
 		list = append(list, Policy{Name: string(o.Class), Policy: p.Under(o)})
@@ -63,7 +64,7 @@ func (p *Policy) classes() (list []Policy) {
 	return list
 }
 
-// retryAfterText says how long a wait an error may ask for.
+// retryAfterText describes how long a wait an error may ask for.
 func retryAfterText(r retry.RetryAfter) string {
 	if r.Max == retry.None {
 		return "ignore"
@@ -89,8 +90,9 @@ func classNames(classes []retry.Class, none string) string {
 	return strings.Join(names, ", ")
 }
 
-// schedule writes the wait before each retry, until something ends them.
-func (p *Policy) schedule(w io.Writer) {
+// explainSchedule writes the wait before each retry, up to the limit that ends
+// the retries.
+func (p *Policy) explainSchedule(w io.Writer) {
 	const rows = 20
 	if p.MaxAttempts == 1 {
 		fmt.Fprint(w, "\nOne attempt, no retry.\n")
@@ -107,7 +109,7 @@ func (p *Policy) schedule(w io.Writer) {
 		}
 		least, base, greatest := p.Bounds(k, 0)
 		waited, most = saturated(waited, base), saturated(most, greatest)
-		if bound, limit := p.stops(waited); bound != "" {
+		if bound, limit := p.exceeded(waited); bound != "" {
 			table.Flush()
 			without := ""
 			if p.Jitter != retry.JitterNone {
@@ -126,8 +128,8 @@ func (p *Policy) schedule(w io.Writer) {
 	}
 }
 
-// stops returns the limit that the waits so far pass, or "".
-func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
+// exceeded returns the limit that the sum of the waits exceeds, or "".
+func (p *Policy) exceeded(waited time.Duration) (rules.Field, time.Duration) {
 	switch {
 	case p.DelayBudget > 0 && waited > p.DelayBudget:
 		return "delay_budget", p.DelayBudget
@@ -139,8 +141,8 @@ func (p *Policy) stops(waited time.Duration) (rules.Field, time.Duration) {
 	return "", 0
 }
 
-// worst writes the most that one call can cost.
-func (p *Policy) worst(w io.Writer) {
+// explainWorst writes the most attempts and the longest time of one call.
+func (p *Policy) explainWorst(w io.Writer) {
 	calls, waits, counted := p.most()
 	text := "unlimited calls"
 	switch {
@@ -160,20 +162,20 @@ func (p *Policy) worst(w io.Writer) {
 		fmt.Fprint(w, "; nothing limits the time inside of an attempt\n")
 	}
 	if !final && calls != 1 {
-		p.asked(w, waits)
+		p.explainAsked(w, waits)
 	}
 	if lost := p.repeats(); lost > 0 && counted {
 		fmt.Fprintf(w, "Up to %d of the calls repeat attempts that a crash has lost (lost_max %d).\n",
 			lost, p.Durable.LostMax)
 	}
 	if p.Durable != nil {
-		p.downtime(w)
+		p.explainDowntime(w)
 	}
 }
 
-// downtime says what the time counts against in which no process executes the
-// run of a durable call.
-func (p *Policy) downtime(w io.Writer) {
+// explainDowntime writes the limits that include the time in which no process
+// executes the run of a durable call.
+func (p *Policy) explainDowntime(w io.Writer) {
 	var fields []string
 	for _, l := range p.limits() {
 		if l.most > 0 {
@@ -191,7 +193,8 @@ func (p *Policy) downtime(w io.Writer) {
 	}
 }
 
-// repeats returns how many attempts may follow lost ones, besides max_attempts.
+// repeats returns how many attempts may repeat lost ones, in addition to
+// max_attempts.
 func (p *Policy) repeats() int {
 	if p.Durable != nil && p.Durable.Repeats() {
 		return p.Durable.LostMax - 1
@@ -199,15 +202,15 @@ func (p *Policy) repeats() int {
 	return 0
 }
 
-// longest returns the most time that a call can take and what it is made of, or
-// "" where nothing limits the time inside of an attempt. It is final where no
-// wait that a server asks for can make it longer.
+// longest returns the longest time that a call can take and a description of its
+// parts, which is "" if nothing limits the time inside of an attempt. final is set
+// if no wait that a server asks for can make it longer.
 func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total time.Duration, parts string, final bool) {
 	one := p.AttemptTimeout
 	if p.Timeout > 0 {
 		total, parts, final = p.Timeout, "timeout", true
 	}
-	// It counts from the first failure, and the last attempt may start at its end.
+	// max_elapsed counts from the first failure, and the last attempt may start at its end.
 	if sum := saturated(saturated(one, p.MaxElapsed), one); one > 0 && p.MaxElapsed > 0 && (parts == "" || sum < total) {
 		total, final = sum, true
 		parts = fmt.Sprintf("a first attempt of %s, max_elapsed %s, and a last attempt of %[1]s", duration.Format(one),
@@ -225,9 +228,9 @@ func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total ti
 	return total, parts, final
 }
 
-// asked says what becomes of the waits that errors ask for, which may be longer
-// than those of the schedules.
-func (p *Policy) asked(w io.Writer, waits time.Duration) {
+// explainAsked writes how long the waits that errors ask for may be, since they
+// may be longer than those of the schedules.
+func (p *Policy) explainAsked(w io.Writer, waits time.Duration) {
 	var most time.Duration
 	for _, s := range p.schedules() {
 		most = max(most, s.RetryAfter.Limit())
@@ -249,10 +252,10 @@ func (p *Policy) asked(w io.Writer, waits time.Duration) {
 	fmt.Fprintln(w, ".")
 }
 
-// A limit is one on the sum of all waits.
+// A limit is a limit on the sum of all waits.
 type limit struct {
 	field rules.Field
-	most  time.Duration // or none, where it is not positive
+	most  time.Duration // not positive: no limit
 }
 
 func (p *Policy) limits() []limit {
@@ -268,15 +271,14 @@ func (p *Policy) schedules() []Policy {
 	return list
 }
 
-// most returns the greatest number of calls, with the shortest waits, and the
-// longest sum of waits. Each error of a call may be of another class, so that
-// each wait may be of another schedule. counted is false where the calls cannot be
-// counted.
+// most returns the greatest number of calls, which the shortest waits allow, and
+// the longest sum of waits. Each wait may be of another schedule, since each error
+// of a call may be of another class. counted is false above 100,000 calls.
 func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
-	const enough = 100_000
+	const maxCalls = 100_000
 	schedules := p.schedules()
 	var sum, previous time.Duration
-	for k := 1; k <= enough; k++ {
+	for k := 1; k <= maxCalls; k++ {
 		least, greatest, retried := time.Duration(1<<63-1), time.Duration(0), false
 		for _, s := range schedules {
 			if s.MaxAttempts == retry.Unlimited || k < s.MaxAttempts+p.repeats() {
@@ -289,7 +291,7 @@ func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
 			return k, p.capped(waits), true
 		}
 		sum = saturated(sum, least)
-		if bound, _ := p.stops(sum); bound != "" {
+		if bound, _ := p.exceeded(sum); bound != "" {
 			return k, p.capped(waits), true
 		}
 		waits, previous = saturated(waits, greatest), greatest
@@ -297,6 +299,7 @@ func (p *Policy) most() (calls int, waits time.Duration, counted bool) {
 	return 0, 0, false
 }
 
+// capped returns waits, or the lowest limit on the sum of waits if that is less.
 func (p *Policy) capped(waits time.Duration) time.Duration {
 	for _, l := range p.limits() {
 		if l.most > 0 {
@@ -306,6 +309,7 @@ func (p *Policy) capped(waits time.Duration) time.Duration {
 	return waits
 }
 
+// saturated returns a+b, or the greatest duration if the sum overflows.
 func saturated(a, b time.Duration) time.Duration {
 	if sum := a + b; sum >= a {
 		return sum

@@ -10,13 +10,13 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// An ignore is a comment that suppresses a rule on its line, or, where it
-// stands alone, on the next line that is not a comment:
+// An ignore is a comment that suppresses a rule on its line. A comment on a line
+// of its own applies to the next line that is not a comment:
 //
 //	# retrygen:ignore P405 the service answers fast or not at all
 type ignore struct {
 	at     syntax.Span
-	on     Pos // the line that it is about
+	on     Pos // the line that it applies to
 	rule   string
 	reason string
 	used   bool
@@ -24,15 +24,15 @@ type ignore struct {
 
 var (
 	ignoreText = regexp.MustCompile(`(?:^|\s)(# *retrygen:ignore\b *(\S*) *(.*?))\s*$`)
-	// What a policy means can be judged otherwise; what it says cannot.
+	// Rules about the meaning of a policy can be ignored, errors of the language cannot.
 	suppressible = regexp.MustCompile(`^P([2-8][0-9][0-9]|91[34])$`)
-	// These are judged with the Go code: see [File.Suppress].
-	judgedWithGo = regexp.MustCompile(`^P91[34]$`)
+	// These rules need the Go code: see [File.Suppress].
+	needsGo = regexp.MustCompile(`^P91[34]$`)
 )
 
-// suppress takes out the problems that comments of the file ignore, and adds
-// those of the comments themselves. It returns the comments about rules that need
-// the Go code.
+// suppress removes the problems that comments of the file ignore, and reports the
+// problems of the comments themselves. It returns the comments about rules that
+// need the Go code.
 func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 	ignores := ignoresIn(root, text)
 	if len(ignores) == 0 {
@@ -54,9 +54,9 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 				"only P2… to P8…, P913 and P914 can be ignored: write # retrygen:ignore P405 and the reason")
 		case ig.reason == "":
 			r.problem(ig.at, "P002", "this ignore has no reason: after %s write why the policy is right", ig.rule)
-		case judgedWithGo.MatchString(ig.rule):
+		case needsGo.MatchString(ig.rule):
 			withGo = append(withGo, ig)
-		case !ig.used && !failed: // the rules judge nothing that is broken
+		case !ig.used && !failed: // the rules do not run on a file with errors
 			r.unused(ig)
 		}
 	}
@@ -78,9 +78,10 @@ func (r reporter) unused(ig *ignore) {
 	r.problem(ig.at, "P001", "%s reports nothing here: remove the comment", ig.rule)
 }
 
-// Suppress returns what comments of the file leave of the problems that its
-// bindings have with the Go code, and, where none is an error, a problem for each
-// comment that leaves out nothing.
+// Suppress returns problems without those that comments of the file ignore.
+// problems are those of the bindings, which need the Go code. If none of the
+// remaining ones is an error, Suppress adds a problem for each unused comment. It
+// must not be called concurrently for one File.
 func (f *File) Suppress(problems []Problem) []Problem {
 	r := newReporter(f.Name, nil)
 	for _, p := range problems {
@@ -98,14 +99,14 @@ func (f *File) Suppress(problems []Problem) []Problem {
 	return r.problems
 }
 
-// ignoresIn finds the comments that ignore something. What stands in quotes or
-// in a block of text is no comment.
+// ignoresIn returns the ignore comments of a file. Quoted text and block scalars
+// are not comments.
 func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
 	if !bytes.Contains(text, []byte("retrygen:ignore")) {
 		return nil
 	}
 	comments := syntax.NewSource(text).CommentsByLine(root)
-	var alone []*ignore // above a line that is still to come
+	var pending []*ignore // on lines of their own, above the line that they apply to
 	n, start := 0, 0
 	for line := range bytes.Lines(text) {
 		n++
@@ -113,17 +114,17 @@ func ignoresIn(root *syntax.Node, text []byte) (list []*ignore) {
 		c, has := comments[n]
 		only := has && c.Start == start+code
 		if !only && len(bytes.TrimSpace(line)) > 0 {
-			for _, ig := range alone {
+			for _, ig := range pending {
 				ig.on.Line = n
 			}
-			alone = nil
+			pending = nil
 		}
 		if m := ignoreText.FindStringSubmatchIndex(c.Text); m != nil {
 			ig := &ignore{at: syntax.Span{Line: n, Col: c.Start - start + m[2] + 1, Width: m[3] - m[2]}, on: Pos{Line: n},
 				rule: c.Text[m[4]:m[5]], reason: c.Text[m[6]:m[7]]}
 			list = append(list, ig)
 			if only {
-				alone = append(alone, ig)
+				pending = append(pending, ig)
 			}
 		}
 		start += len(line)

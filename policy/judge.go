@@ -9,8 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// rules adds the findings about a policy whose settings are in order, each
-// where the field is written, or else at the policy's name.
+// rules reports the findings about a policy whose settings have no errors. Each is
+// reported where its field is written, or else at the policy's name.
 func (d decoder) rules(r resolution, p *retry.Policy) {
 	findings := rules.Check(p, nil)
 	if len(findings) == 0 {
@@ -24,7 +24,7 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 		}
 		at, ok := written[f.Field]
 		if !ok {
-			// Where it is inherited from it may be right for others.
+			// An inherited value may be right for other policies.
 			at = r.entry.At
 			if _, ok := inherited[f.Field]; ok {
 				f.Text += " (" + string(f.Field) + " is inherited)"
@@ -37,13 +37,13 @@ func (d decoder) rules(r resolution, p *retry.Policy) {
 	}
 }
 
-// byDefaults reports whether a finding is about the defaults alone, and so the
-// same for every policy that leaves them as they are.
+// byDefaults reports whether a finding is about the defaults alone. It is then the
+// same for every policy that does not change them.
 func (r resolution) byDefaults(f rules.Finding) bool {
-	said := r.extended.places()
+	changed := r.extended.places()
 	return !slices.ContainsFunc(rules.ByID(f.Rule).Reads, func(field rules.Field) bool {
-		_, set := said[field]
-		_, scoped := said["scope"]
+		_, set := changed[field]
+		_, scoped := changed["scope"]
 		return set || scoped && field == "timeout"
 	})
 }
@@ -57,12 +57,12 @@ func (d decoder) fileRules(root *syntax.Node, resolved []resolution, f *File) {
 	}
 }
 
-// place returns where a finding shows: at the value of its field, as far as
+// place returns where a finding is reported: at the value of its field, as far as
 // that is written, or else at the key of the entry.
 func place(root *syntax.Node, f rules.Finding) syntax.Span {
 	e := root.Get(f.Section).Value.Get(f.Policy)
 	n, at := e.Value, e.At
-	for _, key := range spellings(f.Field) {
+	for _, key := range keyPath(f.Field) {
 		next := n.Get(key)
 		if next == nil {
 			return at
@@ -75,16 +75,16 @@ func place(root *syntax.Node, f rules.Finding) syntax.Span {
 	return at
 }
 
-// spellings splits a field into the keys that lead to it.
-func spellings(f rules.Field) []string {
+// keyPath splits a field into the keys that lead to it.
+func keyPath(f rules.Field) []string {
 	if f == "" {
 		return nil
 	}
 	return strings.Split(string(f), ".")
 }
 
-// countsOutsideGroups reports bindings whose policy counts the retries of a
-// job, where there is no group that has jobs.
+// countsOutsideGroups reports bindings whose policy has a budget that counts the
+// retries of a job, but which are not in a group with that budget.
 func (d decoder) countsOutsideGroups(root *syntax.Node, f *File) {
 	counts := f.countedPolicies()
 	for _, b := range f.Bindings {
@@ -106,9 +106,9 @@ func (d decoder) countsOutsideGroups(root *syntax.Node, f *File) {
 	}
 }
 
-// countsUnbound reports policies that count the retries of a job, where nothing
-// is bound to them: a function that is given no job cannot count. Those that
-// others extend may be there for that.
+// countsUnbound reports policies whose budget counts the retries of a job,
+// although nothing is bound to them: without a binding there is no job. It skips
+// policies that others extend.
 func (d decoder) countsUnbound(resolved []resolution, f *File) {
 	counts := f.countedPolicies()
 	if len(counts) == 0 {
@@ -138,7 +138,7 @@ func (d decoder) countsUnbound(resolved []resolution, f *File) {
 	}
 }
 
-// uses returns what serves the symbol and its methods.
+// uses returns the Use of the symbol, then those of its methods.
 func (b *Binding) uses() []Use {
 	list := []Use{b.Use}
 	for _, m := range b.Methods {
@@ -147,7 +147,7 @@ func (b *Binding) uses() []Use {
 	return list
 }
 
-// NeedsErrors reports whether some policy needs the classes that the file
+// NeedsErrors reports whether any policy needs an error class that the file
 // defines.
 func (f *File) NeedsErrors() bool {
 	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
@@ -155,12 +155,12 @@ func (f *File) NeedsErrors() bool {
 	})
 }
 
-// Counts reports whether a budget counts the retries of jobs.
+// Counts reports whether the named budget counts the retries of jobs.
 func (f *File) Counts(budget string) bool {
 	return slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Name == budget && b.Count != nil })
 }
 
-// countedPolicies maps the policies whose budget counts to that budget.
+// countedPolicies maps each policy whose budget counts retries to that budget.
 func (f *File) countedPolicies() map[string]string {
 	counts := map[string]string{}
 	for _, p := range f.Policies {
@@ -171,7 +171,7 @@ func (f *File) countedPolicies() map[string]string {
 	return counts
 }
 
-// model returns the file as the rules see it.
+// model returns the file in the form that package rules checks.
 func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 	m := new(rules.File)
 	for _, s := range f.Scopes {
@@ -189,7 +189,7 @@ func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 			m.StoredBreakers = append(m.StoredBreakers, b.Name)
 		}
 		if b.From.Name != "" {
-			m.Elsewhere = append(m.Elsewhere, b.Name)
+			m.BreakersInGo = append(m.BreakersInGo, b.Name)
 			continue
 		}
 		m.Breakers = append(m.Breakers, b.BreakerPolicy)
@@ -210,7 +210,7 @@ func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 		p := &f.Policies[i]
 		written := func(field rules.Field) bool {
 			n := root.Get("policies").Value.Get(p.Name).Value
-			for _, key := range spellings(field) {
+			for _, key := range keyPath(field) {
 				e := n.Get(key)
 				if e == nil {
 					return false
@@ -230,7 +230,8 @@ func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 	return m
 }
 
-// model returns the binding, and each of its methods, as the rules see them.
+// model returns the binding and each of its methods in the form that package
+// rules checks.
 func (b *Binding) model() []rules.Binding {
 	list := []rules.Binding{b.Use.model(b.Symbol, "", b.Step(""))}
 	for _, m := range b.Methods {

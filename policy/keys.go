@@ -11,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
-// elsewhere are keys of other systems' documents, with what there is here.
-var elsewhere = map[string]string{
+// foreignKeys maps keys of other systems' files to what to write instead.
+var foreignKeys = map[string]string{
 	"timeouts":         "time limits by scope are written scopes: {step: {timeout: 15m}}",
 	"timeout_override": "write timeout under the policy, as timeout: 15m",
 	"steps":            "steps belong to a workflow: write a policy under policies, and bind it to what runs the step",
@@ -31,19 +31,19 @@ var elsewhere = map[string]string{
 	"hedge":        "hedging is not part of the language",
 }
 
-// retryWords count retries in some systems and attempts in others.
+// retryWords are keys that count retries in some systems and attempts in others.
 var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
 
 // unknownKeys reports the keys of n that are not in known, each with what to
-// write instead, and whether there are any. where is "policy" or "per_error"
-// where attempts are counted.
+// write instead. It returns whether there are any. where is the kind of the map:
+// "file", "policy", "per_error", "limits", "binding", "method", or "" for others.
 func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (found bool) {
 	for i, e := range n.Entries {
 		if slices.Contains(known, e.Key) || where == "file" && len(e.Key) > 2 && e.Key[:2] == "x-" {
 			continue
 		}
 		found = true
-		hint := elsewhere[e.Key]
+		hint := foreignKeys[e.Key]
 		if hint == "" {
 			hint = r.misplaced(&n.Entries[i], where)
 		}
@@ -94,7 +94,7 @@ func (r reporter) misplaced(e *syntax.Entry, where string) string {
 		case slices.Contains(bindingKeys, e.Key):
 			return "write it where the policy is bound, as bind: {Client.Fetch: {policy: NAME, " + e.Key + ": " + value + "}}"
 		case ofPolicy:
-			return "it is the policy's, whatever the error: write it there"
+			return "it applies to all errors: write it under the policy"
 		}
 	case "binding", "method":
 		if where == "binding" && token.IsExported(e.Key) {
@@ -107,7 +107,7 @@ func (r reporter) misplaced(e *syntax.Entry, where string) string {
 	return ""
 }
 
-// attemptsFor spells out the setting for a number of retries.
+// attemptsFor returns the setting max_attempts for a number of retries.
 func attemptsFor(n *syntax.Node) string {
 	if retries, ok := n.Value.(int64); ok && retries >= 0 {
 		return "max_attempts: " + strconv.FormatInt(retries+1, 10)
@@ -115,17 +115,18 @@ func attemptsFor(n *syntax.Node) string {
 	return "max_attempts: N+1"
 }
 
-// didYouMean names the nearest candidate, or lists all of a few. Beyond what
-// people write it makes no guess: each costs the product of the lengths.
+// didYouMean returns a hint that names the nearest candidate, or lists all
+// candidates if they are few. It returns "" for very long words and lists, since a
+// comparison takes time proportional to the product of the lengths.
 func didYouMean(word string, candidates []string) string {
-	const most = 8
+	const maxListed = 8
 	if len(word) > 100 || len(candidates) > 1000 {
 		return ""
 	}
 	if best := spelling.Nearest(word, candidates); best != "" {
 		return ": did you mean " + best + "?"
 	}
-	if len(candidates) == 0 || len(candidates) > most {
+	if len(candidates) == 0 || len(candidates) > maxListed {
 		return ""
 	}
 	return ": write " + strings.Join(slices.Sorted(slices.Values(candidates)), ", ")

@@ -6,12 +6,13 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// Language lists what is reported about how a file is written, whatever its
-// policies mean, by id. Wrong and Right are whole files.
-var Language = slices.Concat(ofText, ofNames)
+// Language lists the rules about the text of a policy file and its names, by id.
+// [rules.All] lists those about the meaning of its policies. Wrong and Right are
+// whole files.
+var Language = slices.Concat(textRules, nameRules)
 
-// ofText lists the rules about keys and values.
-var ofText = []rules.Rule{
+// textRules lists the rules about keys and values.
+var textRules = []rules.Rule{
 	{
 		ID: "P001", Title: "ignore comment without effect", Severity: rules.Error,
 		Reports: "A `# retrygen:ignore` comment names a rule that reports nothing on its line.",
@@ -107,7 +108,7 @@ var ofText = []rules.Rule{
 	{
 		ID: "P104", Title: "two spellings of one setting that differ", Severity: rules.Error,
 		Reports: "A setting is written under two of its names with different values.",
-		Why:     "Which of them wins depends on the reader. The file has to say one thing.",
+		Why:     "Which of them wins depends on the reader. The file must be unambiguous.",
 		Wrong:   "version: 1\npolicies:\n  read: {max_attempts: 4, attempts: 5}",
 		Right:   "version: 1\npolicies:\n  read: {max_attempts: 4}",
 		NotReported: []string{
@@ -187,7 +188,7 @@ var ofText = []rules.Rule{
 	{
 		ID: "P707", Title: "cancellation retried", Severity: rules.Error,
 		Reports: "`retry_on` names `canceled`.",
-		Why:     "Whoever canceled the call no longer waits for it. Retries would only use connections and time.",
+		Why:     "The caller that canceled the call no longer waits for it. Retries would only use connections and time.",
 		Wrong:   "version: 1\npolicies:\n  read: {retry_on: [network, canceled]}",
 		Right:   "version: 1\npolicies:\n  read: {retry_on: [network]}",
 		NotReported: []string{
@@ -213,11 +214,11 @@ var ofText = []rules.Rule{
 	},
 }
 
-// Rules returns all rules about policy files, in the order of their ids: those
-// of the language, and those of package rules.
+// Rules returns all rules about policy files: those of Language, then those of
+// package rules, each in the order of their ids.
 func Rules() []rules.Rule { return slices.Concat(Language, rules.All) }
 
-// RuleByID returns a rule, or nil.
+// RuleByID returns the rule with that id, as "P102", or nil.
 func RuleByID(id string) *rules.Rule {
 	all := Rules()
 	i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })

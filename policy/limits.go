@@ -10,8 +10,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// limits are ceilings that no policy of the file may pass; zero ones are not
-// set.
+// limits are the ceilings of the section limits, which no policy of the file may
+// exceed. A zero ceiling is not set.
 type limits struct {
 	maxAttempts option[int]
 	maxDelay    option[time.Duration]
@@ -21,7 +21,7 @@ type limits struct {
 	amplification option[int]
 }
 
-// limits reads the section of that name.
+// limits reads the section limits.
 func (d decoder) limits(root *syntax.Node) (l limits) {
 	l.amplification.value = rules.DefaultAmplification
 	e := root.Get("limits")
@@ -29,11 +29,11 @@ func (d decoder) limits(root *syntax.Node) (l limits) {
 		return l
 	}
 	d.unknownKeys(e.Value, "limits", "max_attempts", "max_delay", "delay_budget", "timeout", "amplification")
-	l.maxAttempts = one(d, e.Value, d.attempts, "max_attempts")
-	l.maxDelay = one(d, e.Value, d.timeout, "max_delay")
-	l.delayBudget = one(d, e.Value, d.timeout, "delay_budget")
-	l.timeout = one(d, e.Value, d.timeout, "timeout")
-	if a := one(d, e.Value, d.atLeastOne, "amplification"); a.value > 0 {
+	l.maxAttempts = optional(d, e.Value, d.attempts, "max_attempts")
+	l.maxDelay = optional(d, e.Value, d.timeout, "max_delay")
+	l.delayBudget = optional(d, e.Value, d.timeout, "delay_budget")
+	l.timeout = optional(d, e.Value, d.timeout, "timeout")
+	if a := optional(d, e.Value, d.atLeastOne, "amplification"); a.value > 0 {
 		l.amplification = a
 	}
 	if l.maxAttempts.value == retry.Unlimited {
@@ -42,11 +42,11 @@ func (d decoder) limits(root *syntax.Node) (l limits) {
 	return l
 }
 
-// within reports P305: what passes a ceiling. A limit that is not set at all
-// passes every ceiling.
+// within reports P305 for the settings of a policy that exceed a ceiling. A
+// setting without a limit exceeds every ceiling.
 func (d decoder) within(r resolution, l limits, p *retry.Policy) {
-	over := func(field rules.Field, passes bool, has, limit string, line int) {
-		if !passes {
+	over := func(field rules.Field, exceeded bool, has, limit string, line int) {
+		if !exceeded {
 			return
 		}
 		at, written := r.own.places()[field]
@@ -63,7 +63,7 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 				l.at.Line)
 		}
 		if l := l.maxDelay; o.MaxDelay != p.MaxDelay {
-			over(field, passes(o.MaxDelay, l), "max_delay "+orNone(o.MaxDelay), duration.Format(l.value), l.at.Line)
+			over(field, exceeds(o.MaxDelay, l), "max_delay "+orNone(o.MaxDelay), duration.Format(l.value), l.at.Line)
 		}
 	}
 	if l := l.maxAttempts; l.value > 0 {
@@ -78,9 +78,9 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 		{"timeout", p.Timeout, l.timeout},
 	} {
 		if c.field == "timeout" && p.Scope != "" && c.has > 0 && r.merged.values["timeout"].value == nil {
-			continue // the scope's own: see scopesWithin
+			continue // the timeout of the scope: see scopesWithin
 		}
-		over(c.field, passes(c.has, c.limit), orNone(c.has), duration.Format(c.limit.value), c.limit.at.Line)
+		over(c.field, exceeds(c.has, c.limit), orNone(c.has), duration.Format(c.limit.value), c.limit.at.Line)
 	}
 }
 
@@ -88,7 +88,7 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 func (d decoder) scopesWithin(root *syntax.Node, l limits, scopes []Scope) {
 	for _, s := range scopes {
 		for field, has := range map[string]time.Duration{"timeout": s.Timeout, "hard_limit": s.HardLimit} {
-			if has > 0 && passes(has, l.timeout) {
+			if has > 0 && exceeds(has, l.timeout) {
 				at := root.Get("scopes").Value.Get(s.Name).Value.Get(field).Value.Span
 				d.problem(at, "P305",
 					"%s %s is over the limit %s on line %d: lower it, or raise the limit",
@@ -98,8 +98,8 @@ func (d decoder) scopesWithin(root *syntax.Node, l limits, scopes []Scope) {
 	}
 }
 
-// passes reports whether a duration, of which none is without end, is over a
-// limit.
-func passes(has time.Duration, limit option[time.Duration]) bool {
+// exceeds reports whether a duration is over a limit that is set. A duration that
+// is not positive has no end and exceeds any limit.
+func exceeds(has time.Duration, limit option[time.Duration]) bool {
 	return limit.value > 0 && (has <= 0 || has > limit.value)
 }

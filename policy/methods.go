@@ -7,18 +7,18 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
-// A Method describes how a method of a bound type is served, or every method
-// whose name matches a pattern.
+// A Method is an entry of methods. It applies a policy to a method of a bound
+// type, or to every method whose name matches a pattern.
 type Method struct {
 	Name string // a * matches any characters, none included
 	Pos  Pos
 	Use
 }
 
-// IsPattern reports whether m is for every method that matches a pattern.
+// IsPattern reports whether the name of m is a pattern.
 func (m *Method) IsPattern() bool { return strings.Contains(m.Name, "*") }
 
-// Matches reports whether m is for the method name.
+// Matches reports whether m applies to the method name.
 func (m *Method) Matches(name string) bool {
 	first, rest, pattern := strings.Cut(m.Name, "*")
 	if !pattern {
@@ -40,13 +40,13 @@ func (m *Method) Matches(name string) bool {
 	return strings.HasSuffix(name, parts[last])
 }
 
-// literal returns the number of bytes in m's pattern that stand for themselves.
+// literal returns the number of bytes in m's pattern other than *.
 func (m *Method) literal() int { return len(m.Name) - strings.Count(m.Name, "*") }
 
-// MethodFor returns the entry of b.Methods that serves a method: the one with
-// its name, or else the most specific pattern that matches, which is the one with
-// the most characters other than *. It is nil if there is none. tie is another
-// pattern that matches and is as specific, or nil.
+// MethodFor returns the entry of b.Methods that applies to a method, or nil. An
+// entry with the method's name wins; else the most specific matching pattern, which
+// has the most bytes other than *. tie is another pattern that matches and is
+// equally specific, or nil.
 func (b *Binding) MethodFor(name string) (best, tie *Method) {
 	for i := range b.Methods {
 		m := &b.Methods[i]

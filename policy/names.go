@@ -2,9 +2,9 @@ package policy
 
 import "github.com/retrygen/retrygen/policy/rules"
 
-// ofNames lists the rules about what a file refers to: its own definitions, and
-// Go symbols, which only the generator sees.
-var ofNames = []rules.Rule{
+// nameRules lists the rules about names in a file: of its own definitions, and of
+// Go symbols, which only the generator checks.
+var nameRules = []rules.Rule{
 	{
 		ID: "P901", Title: "undefined name", Severity: rules.Error,
 		Reports: "A policy, error class, scope, breaker, budget or group is named that the file does not " +
@@ -52,7 +52,7 @@ var ofNames = []rules.Rule{
 		Reports: "A policy that is durable or has a time limit, or a binding with `idempotent: key`, serves a " +
 			"function without a `context.Context` or `*http.Request` parameter.",
 		Why: "A time limit reaches the function only through its context. Without one a hanging attempt runs " +
-			"on, and the caller waits for ever. The durable run of a call is in its context, too.",
+			"on, and the caller waits forever. The durable run of a call is in its context, too.",
 		Wrong: "version: 1\n" +
 			"policies:\n" +
 			"  read: {timeout: 20s}\n" +
@@ -74,7 +74,7 @@ var ofNames = []rules.Rule{
 	{
 		ID: "P907", Title: "missing or unknown version", Severity: rules.Error,
 		Reports: "The file does not begin with `version: 1`.",
-		Why:     "The version says how to read the rest. A later version may give a key another meaning.",
+		Why:     "The version defines how to read the rest. A later version may give a key another meaning.",
 		Wrong:   "policies:\n  read: {}",
 		Right:   "version: 1\npolicies:\n  read: {}",
 		NotReported: []string{

@@ -10,10 +10,10 @@ import (
 
 // A classSchedule is the entry of per_error for one class.
 type classSchedule struct {
-	class  retry.Class
-	at     syntax.Span // of the class
-	lifted bool        // null: the class has no schedule of its own
-	alone  bool        // nothing is inherited
+	class    retry.Class
+	at       syntax.Span // of the class
+	removed  bool        // null: the class has no schedule of its own
+	complete bool        // nothing is inherited
 	settings
 }
 
@@ -24,11 +24,11 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 		return nil
 	}
 	for _, e := range e.Value.Entries {
-		c := classSchedule{class: retry.Class(e.Key), at: e.At, lifted: e.Value.IsNull(), alone: e.Value.IsNull()}
-		if !d.isClass(e.At, e.Key) || !c.lifted && !d.isMap(e.Value, "an entry of per_error") {
+		c := classSchedule{class: retry.Class(e.Key), at: e.At, removed: e.Value.IsNull(), complete: e.Value.IsNull()}
+		if !d.isClass(e.At, e.Key) || !c.removed && !d.isMap(e.Value, "an entry of per_error") {
 			continue
 		}
-		if !c.lifted {
+		if !c.removed {
 			d.unknownKeys(e.Value, "per_error", perErrorKeys...)
 			c.values = d.values(e.Value, func(s *setting) bool { return s.perError })
 			d.combine(e.Value, c.values)
@@ -39,15 +39,15 @@ func (d decoder) perError(n *syntax.Node) (list []classSchedule) {
 	return list
 }
 
-// classExhausted reports an on_exhausted that is for whole policies.
+// classExhausted reports an on_exhausted that only a whole policy may have.
 func (d decoder) classExhausted(w written) {
 	if v, _ := w.value.(durable.OnExhausted); v >= durable.ExhaustedDeadLetter {
 		d.problem(w.at, "P102", "on_exhausted under per_error is fail or escalate: write %s under the policy", v)
 	}
 }
 
-// mergeClasses returns the schedules of classes with those of below, class by
-// class.
+// mergeClasses returns the schedules of above, completed with those of below,
+// class by class.
 func mergeClasses(above, below []classSchedule) []classSchedule {
 	list := slices.Clone(above)
 	for _, b := range below {
@@ -55,22 +55,22 @@ func mergeClasses(above, below []classSchedule) []classSchedule {
 		switch {
 		case i < 0:
 			list = append(list, b)
-		case !list[i].alone:
-			list[i].settings, list[i].alone = list[i].settings.over(b.settings), b.alone
+		case !list[i].complete:
+			list[i].settings, list[i].complete = list[i].settings.over(b.settings), b.complete
 		}
 	}
 	return list
 }
 
-// ofClasses returns the schedules of classes without those that are lifted.
-func (s settings) ofClasses() []classSchedule {
-	return slices.DeleteFunc(slices.Clone(s.perError), func(c classSchedule) bool { return c.lifted })
+// classSchedules returns the schedules of classes without those that are removed.
+func (s settings) classSchedules() []classSchedule {
+	return slices.DeleteFunc(slices.Clone(s.perError), func(c classSchedule) bool { return c.removed })
 }
 
-// inOrder returns the schedules of classes in the order in which classes are
-// asked: the file's own first, as it defines them, then the built-in ones.
+// inOrder returns the schedules of classes in the order in which the runtime tests
+// classes: those of the file first, as it defines them, then the built-in ones.
 func (s settings) inOrder(f *File) []classSchedule {
-	list := s.ofClasses()
+	list := s.classSchedules()
 	rank := func(c classSchedule) int {
 		if i, ok := f.classes.order[c.class]; ok {
 			return i
@@ -81,7 +81,8 @@ func (s settings) inOrder(f *File) []classSchedule {
 	return list
 }
 
-// overrides resolves the schedules of classes over that of the policy.
+// overrides resolves the schedules of classes. Settings that a class does not
+// have are those of the policy.
 func (s settings) overrides(f *File) (list []retry.Override) {
 	for _, c := range s.inOrder(f) {
 		var p Policy

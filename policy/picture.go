@@ -12,24 +12,25 @@ import (
 
 // The size of a picture, in pixels.
 const (
-	pictureLeft  = 96  // of the time axis: the labels of the attempts
+	pictureLeft  = 96  // margin for the labels of the attempts
 	pictureWidth = 560 // of the time axis
-	pictureRight = 88  // of the labels of the limits
-	pictureTop   = 56
-	pictureRow   = 26
-	pictureRows  = 12 // attempts that are drawn at most
+	pictureRight = 88  // margin for the labels of the limits
+	pictureTop   = 56  // margin for the title
+	pictureRow   = 26  // height of an attempt
+	pictureRows  = 12  // the most attempts that are drawn; not in pixels
 )
 
-// A start is when an attempt can begin, if attempts take no time.
+// A start holds the times at which an attempt can begin, after the start of the
+// call, if attempts take no time.
 type start struct{ least, base, greatest time.Duration }
 
 // Picture writes the schedule as an SVG image: one row for each attempt, with
 // the earliest, the base and the latest time at which it begins if attempts
 // take no time, and the limits that end the call. It contains no scripts and
-// refers to no other file.
+// refers to no other file. It returns the first error of w.
 func (p *Policy) Picture(w io.Writer) error {
 	starts := p.starts()
-	limits := p.bounds()
+	limits := p.timeLimits()
 	end := time.Millisecond
 	for _, s := range starts {
 		end = max(end, s.greatest)
@@ -56,7 +57,7 @@ func (p *Policy) starts() []start {
 		least, base, greatest := p.Bounds(k, 0)
 		last := list[len(list)-1]
 		next := start{saturated(last.least, least), saturated(last.base, base), saturated(last.greatest, greatest)}
-		if bound, _ := p.stops(next.least); bound != "" {
+		if bound, _ := p.exceeded(next.least); bound != "" {
 			break // it never begins
 		}
 		list = append(list, next)
@@ -64,8 +65,8 @@ func (p *Policy) starts() []start {
 	return list
 }
 
-// bounds returns the limits on time of the policy.
-func (p *Policy) bounds() (list []limit) {
+// timeLimits returns the limits on time that the policy has.
+func (p *Policy) timeLimits() (list []limit) {
 	for _, l := range p.limits() {
 		if l.most > 0 {
 			list = append(list, l)
@@ -74,6 +75,7 @@ func (p *Policy) bounds() (list []limit) {
 	return list
 }
 
+// deleteFar returns the limits up to end.
 func deleteFar(list []limit, end time.Duration) (near []limit) {
 	for _, l := range list {
 		if l.most <= end {
@@ -83,14 +85,14 @@ func deleteFar(list []limit, end time.Duration) (near []limit) {
 	return near
 }
 
-// A drawing is a picture in the making.
+// A drawing builds the elements of a picture.
 type drawing struct {
 	strings.Builder
 	end  time.Duration // of the time axis
 	rows int
 }
 
-// x returns the position of a time.
+// x returns the horizontal position of a time, in pixels.
 func (d *drawing) x(t time.Duration) float64 {
 	return pictureLeft + pictureWidth*float64(min(t, d.end))/float64(d.end)
 }

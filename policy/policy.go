@@ -1,6 +1,6 @@
-// Package policy reads policy files: YAML text to nodes with positions, nodes
-// to settings, settings to resolved policies. It reports all problems of a file,
-// each with its place.
+// Package policy reads policy files. It parses YAML text to nodes with positions,
+// decodes nodes to settings, and resolves settings to policies. It reports all
+// problems of a file, each with its position.
 //
 // One table, in table.go, describes the settings of a policy. Package
 // policy/format rewrites files to their canonical spellings.
@@ -17,7 +17,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// A File is a policy file without errors, resolved. Order is the file's.
+// A File is a resolved policy file. Its lists are in the order of the file. Methods
+// may be called concurrently, except Suppress.
 type File struct {
 	Name     string
 	Scopes   []Scope
@@ -28,16 +29,16 @@ type File struct {
 	Policies []Policy
 	Bindings []Binding
 
-	// Amplification is the most attempts that nested policies may multiply to:
-	// retrylint holds Go code to it (RL401).
+	// Amplification is the most attempts that nested policies may multiply to, 12
+	// by default. retrylint checks Go code against it (RL401).
 	Amplification int
 
 	classes fileClasses
 	ignores []*ignore // of rules that need the Go code
 }
 
-// A Policy is one resolved policy: defaults are merged in, and every field is
-// written out.
+// A Policy is a resolved policy. Inherited settings and defaults are merged in, and
+// every field has its effective value.
 type Policy struct {
 	Name        string
 	Pos         Pos // of its name
@@ -52,8 +53,8 @@ type Policy struct {
 	retry.Policy
 }
 
-// Check reads a policy file. The File is nil if any problem is an error. name
-// is only used for positions. Problems are sorted.
+// Check reads a policy file from text. The File is nil if any problem is an error.
+// name is only used for positions. The problems are sorted.
 func Check(name string, text []byte) (*File, []Problem) {
 	file, problems, _ := Read(name, text)
 	for _, p := range problems {
@@ -64,9 +65,9 @@ func Check(name string, text []byte) (*File, []Problem) {
 	return file, problems
 }
 
-// Read reads a policy file like Check, but returns a File even where problems
-// are errors, as far as the file can be read; it is nil if that is not at all.
-// The spellings are for package policy/format.
+// Read reads a policy file like Check, but returns a File even if some problems are
+// errors. The File then contains what could be read; it is nil if text is not
+// YAML. The spellings are for package policy/format.
 func Read(name string, text []byte) (file *File, problems []Problem, spellings *syntax.Spellings) {
 	d := decoder{
 		reporter: newReporter(name, policyKeys), spellings: new(syntax.Spellings),
@@ -113,7 +114,7 @@ func (d decoder) decode(root *syntax.Node) *File {
 	f.Groups = d.groups(root, f.Budgets)
 	resolved := d.policies(root, f)
 	f.Bindings = d.bindings(root)
-	whole := d.errors() == 0
+	noErrors := d.errors() == 0
 	d.scopesWithin(root, limits, f.Scopes)
 	for i, r := range resolved {
 		if !r.merged.broken {
@@ -121,13 +122,13 @@ func (d decoder) decode(root *syntax.Node) *File {
 			d.within(r, limits, &f.Policies[i].Policy)
 		}
 	}
-	if whole {
+	if noErrors {
 		d.fileRules(root, resolved, f)
 	}
 	return f
 }
 
-// A resolution is how a policy came to be what it is.
+// A resolution holds the settings from which a policy was resolved.
 type resolution struct {
 	entry       syntax.Entry
 	own, merged settings // as written, and with all that it inherits
@@ -147,14 +148,14 @@ func (d decoder) version(root *syntax.Node) {
 	}
 }
 
-// topLevel judges the keys of the file. Those that begin with x- are free, for
-// anchors.
+// topLevel checks the keys at the top of the file. Keys that begin with x- are
+// allowed, for anchors.
 func (d decoder) topLevel(root *syntax.Node) {
 	d.unknownKeys(root, "file", slices.Concat([]string{"version", "limits", "defaults", "bind"}, sections, fileKeys)...)
 }
 
-// define notes that a section defines a name. One that is not valid is not
-// suggested to those who misspell another.
+// define records that a section defines a name. An invalid name is not used in
+// suggestions.
 func (d decoder) define(section, name string) {
 	if policyName.MatchString(name) {
 		d.names[section] = append(d.names[section], name)
@@ -181,8 +182,8 @@ func (d decoder) defaults(root *syntax.Node) settings {
 	return s
 }
 
-// policies reads the map of policies into f: first each as it is written, then
-// each over its parents and the defaults.
+// policies reads the section policies into f. It first reads each policy as it is
+// written, then merges each over its parents and the defaults.
 func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
 	defaults := d.defaults(root)
 	entries := d.section(root, "policies")
@@ -231,15 +232,15 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 		at[next] = len(chain)
 		chain = append(chain, next)
 		parent := parentOf(own[next])
-		begin, circle := at[parent]
+		begin, isCycle := at[parent]
 		_, defined := own[parent]
 		switch {
 		case parent == "":
-		case circle:
-			d.circle(chain[begin:], own)
+		case isCycle:
+			d.cycle(chain[begin:], own)
 			broken = true
 		case !defined:
-			if !d.full() && !d.defined["policies"][parent] { // else its name is refused
+			if !d.full() && !d.defined["policies"][parent] { // an invalid name is already reported
 				names := slices.DeleteFunc(slices.Clone(d.names["policies"]), func(name string) bool { return name == next })
 				d.problem(own[next].values["extends"].at, "P901",
 					"there is no policy %s to extend%s", quoteShort(parent), didYouMean(parent, names))
@@ -249,7 +250,7 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 	}
 	for _, name := range slices.Backward(chain) {
 		s := own[name]
-		// The last of the chain is broken, and so are those over it.
+		// The last policy of the chain is broken, and so are all that extend it.
 		s.broken, broken = s.broken || broken, false
 		if parent, ok := done[parentOf(s)]; ok {
 			s.broken = s.broken || parent.broken
@@ -263,18 +264,19 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 // parentOf returns the name of the policy that settings extend, or "".
 func parentOf(s settings) string { return valueOf[string](s, "extends") }
 
-// circle reports policies that extend each other, from the first name on.
-func (d decoder) circle(names []string, own map[string]settings) {
+// cycle reports policies that extend each other. The message begins with the
+// alphabetically first name.
+func (d decoder) cycle(names []string, own map[string]settings) {
 	first := slices.Index(names, slices.Min(names))
 	names = slices.Concat(names[first:], names[:first+1])
-	d.problem(own[names[0]].values["extends"].at, "P903", "policies extend each other in a cycle: %s", path(names))
+	d.problem(own[names[0]].values["extends"].at, "P903", "policies extend each other in a cycle: %s", cyclePath(names))
 }
 
-// path lists the names of a circle, without its middle if it is long.
-func path(names []string) string {
-	const most = 10
-	if n := len(names); n > most {
-		names = slices.Concat(names[:most-2], []string{"…"}, names[n-2:])
+// cyclePath joins the names of a cycle. It omits the middle of a long one.
+func cyclePath(names []string) string {
+	const maxNames = 10
+	if n := len(names); n > maxNames {
+		names = slices.Concat(names[:maxNames-2], []string{"…"}, names[n-2:])
 	}
 	return strings.Join(names, " → ")
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Pos is a place in a policy file. Both numbers count from 1; columns count
-// bytes, as the Go compiler's do.
+// A Pos is a position in a policy file. Lines and columns count from 1; columns
+// count bytes, as those of the Go compiler do.
 type Pos struct{ Line, Col int }
 
-// A Problem is something wrong in the user's file: what is wrong, then what to
-// do about it.
+// A Problem is a mistake in the user's file. Its text describes the mistake, then
+// what to do about it.
 type Problem struct {
 	File string
 	Pos
-	Width    int // bytes to underline; 0: the word that begins here
-	Rule     string
+	Width    int    // bytes to underline; 0: the word that begins here
+	Rule     string // the id, as P102
 	Severity rules.Severity
 	Text     string
 	Paste    string // lines of a policy file that are part of the text, or ""
@@ -47,10 +47,10 @@ func Sort(problems []Problem) {
 	})
 }
 
-// Print prints each problem with the line of its file, carets under the place,
-// and the lines to paste, in color for a terminal if color is set. sources holds
-// the text of the files by name; of a file that it does not hold no line is
-// printed.
+// Print prints each problem with its source line, carets under the position, and
+// the lines to paste. It uses terminal colors if color is set. sources maps file
+// names to their text; for a file that it does not contain, Print omits the source
+// line. Errors of w are ignored.
 func Print(w io.Writer, problems []Problem, sources map[string][]byte, color bool) {
 	out := diagnostic.Printer{W: w, Color: color, Source: func(file string) []byte { return sources[file] }}
 	for _, p := range problems {
@@ -58,8 +58,8 @@ func Print(w io.Writer, problems []Problem, sources map[string][]byte, color boo
 	}
 }
 
-// Summary counts problems by severity: 3 errors, 1 warning. It is empty if there
-// are none.
+// Summary returns the number of problems by severity, as "3 errors, 1 warning". It
+// returns "" if there are none.
 func Summary(problems []Problem) string {
 	var list []diagnostic.Diagnostic
 	for _, p := range problems {
@@ -68,7 +68,7 @@ func Summary(problems []Problem) string {
 	return diagnostic.Summary(list)
 }
 
-// AtLeast returns the problems of a severity and above.
+// AtLeast returns the problems with the given severity or a higher one.
 func AtLeast(severity rules.Severity, problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Severity < severity })
 }

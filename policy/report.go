@@ -10,27 +10,27 @@ import (
 // reporter collects the problems of one file.
 type reporter struct {
 	file       string
-	policyKeys []string // of a policy: other maps may contain them by mistake
-	*found
+	policyKeys []string // to recognize keys of a policy in other maps
+	*reported
 }
 
-// found is what has been reported of a file so far.
-type found struct {
+// reported holds what has been reported about a file so far.
+type reported struct {
 	problems []Problem
 	seen     map[Problem]bool
 	places   map[Pos]bool
-	mute     map[Pos]bool // places with a problem from which further ones would only follow
-	failed   int          // errors, also those that are not reported again
-	shown    int          // errors that are reported
+	mute     map[Pos]bool // places with a problem that would only cause further ones
+	failed   int          // errors, including repeated ones that are not in problems
+	shown    int          // errors in problems
 }
 
 func newReporter(file string, policyKeys []string) reporter {
-	return reporter{file, policyKeys, &found{seen: map[Problem]bool{}, places: map[Pos]bool{}, mute: map[Pos]bool{}}}
+	return reporter{file, policyKeys, &reported{seen: map[Problem]bool{}, places: map[Pos]bool{}, mute: map[Pos]bool{}}}
 }
 
-// mostErrors is more than anybody reads, and keeps a hostile file from taking
-// long: each guess at what was meant looks at all names.
-const mostErrors = 1000
+// maxErrors is the most errors that are reported for a file. It also limits the
+// time for a hostile file, since each suggestion compares all names.
+const maxErrors = 1000
 
 func (r reporter) problem(at syntax.Span, rule, format string, args ...any) {
 	r.add(at, rule, rules.Error, fmt.Sprintf(format, args...))
@@ -45,7 +45,7 @@ func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text
 	if severity == rules.Error {
 		r.failed++
 	}
-	// An anchor that is used twice is wrong once.
+	// An anchor that is used twice has its problems once.
 	if r.full() || r.seen[p] || r.mute[p.Pos] {
 		return
 	}
@@ -55,13 +55,13 @@ func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text
 		return
 	}
 	if r.shown++; r.full() {
-		p.Rule, p.Text = "P100", fmt.Sprintf("only the first %d errors are shown: fix them first", mostErrors)
+		p.Rule, p.Text = "P100", fmt.Sprintf("only the first %d errors are shown: fix them first", maxErrors)
 		r.problems = append(r.problems, p)
 	}
 }
 
-// full reports whether nothing more is reported.
-func (r reporter) full() bool { return r.shown >= mostErrors }
+// full reports whether maxErrors is reached, so that no more is reported.
+func (r reporter) full() bool { return r.shown >= maxErrors }
 
 // errors returns the number of errors so far.
 func (r reporter) errors() int { return r.failed }

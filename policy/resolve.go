@@ -34,7 +34,7 @@ func (s settings) over(below settings) settings {
 type fileClasses struct {
 	models []retry.ErrorClass
 	order  map[retry.Class]int
-	act    bool // some have an action, which holds for every policy
+	action bool // some class has an action, which applies to every policy
 }
 
 func classesOf(list []ErrorClass) (c fileClasses) {
@@ -42,16 +42,16 @@ func classesOf(list []ErrorClass) (c fileClasses) {
 	for i, e := range list {
 		c.order[retry.Class(e.Name)] = i
 		c.models = append(c.models, e.model())
-		c.act = c.act || e.Action != retry.ActionDefault
+		c.action = c.action || e.Action != retry.ActionDefault
 	}
 	c.models = slices.Clip(c.models)
 	return c
 }
 
-// policy resolves the settings, with every default.
+// policy resolves the settings to a policy, with every default filled in.
 func (s settings) policy(name string, f *File) Policy {
 	p := Policy{Name: name, Policy: retry.Policy{Name: name}}
-	s.addScope(&p, f) // whose timeout is a default
+	s.addScope(&p, f) // first: its timeout is a default
 	for i := range table {
 		table[i].resolve(&p, s)
 	}
@@ -61,8 +61,8 @@ func (s settings) policy(name string, f *File) Policy {
 	return p
 }
 
-// resolve stores the value of the setting in p: that of the first settings that
-// contain it. Without one, or if that is null, p is unchanged.
+// resolve stores the value of the setting in p. The value is that of the first
+// settings that contain it. If none does, or if the value is null, p is unchanged.
 func (s *setting) resolve(p *Policy, from ...settings) {
 	for _, settings := range from {
 		if w, ok := settings.values[s.key]; ok {
@@ -94,10 +94,10 @@ func (s settings) addClasses(p *Policy, f *File) {
 			lists = append(lists, b.patterns...)
 		}
 	}
-	for _, c := range s.ofClasses() {
+	for _, c := range s.classSchedules() {
 		lists = append(lists, class{name: c.class})
 	}
-	if f.classes.act || slices.ContainsFunc(lists, func(c class) bool { _, ok := f.classes.order[c.name]; return ok }) {
+	if f.classes.action || slices.ContainsFunc(lists, func(c class) bool { _, ok := f.classes.order[c.name]; return ok }) {
 		p.Classes = f.classes.models
 	}
 	for _, c := range lists {
@@ -108,7 +108,7 @@ func (s settings) addClasses(p *Policy, f *File) {
 	}
 }
 
-// places maps every field that is written to where.
+// places maps every field that is written to the position of its value.
 func (s settings) places() map[rules.Field]syntax.Span {
 	places := map[rules.Field]syntax.Span{}
 	for i := range table {
@@ -117,7 +117,7 @@ func (s settings) places() map[rules.Field]syntax.Span {
 			places[row.key] = w.at
 		}
 	}
-	for _, c := range s.ofClasses() {
+	for _, c := range s.classSchedules() {
 		places[rules.PerError(c.class)] = c.at
 	}
 	return places

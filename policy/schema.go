@@ -7,9 +7,9 @@ import (
 	"github.com/retrygen/retrygen/schema"
 )
 
-// schema runs the published JSON Schema over the file. It is what editors know
-// of the language; where the decoder has already said what is wrong, more
-// precisely, its word stands alone.
+// schema validates the file against the published JSON Schema, which editors use.
+// It omits violations where the decoder has reported a problem, since those
+// messages are more precise.
 func (d decoder) schema(root *syntax.Node) {
 	for _, v := range schema.Validate(root.Value) {
 		at := locate(root, v)
@@ -20,8 +20,8 @@ func (d decoder) schema(root *syntax.Node) {
 	}
 }
 
-// locate finds the place of a violation: an unknown property is that key, a
-// missing one the place of its parent, anything else the value.
+// locate returns the position of a violation: the key of an unknown property, the
+// parent of a missing one, else the value.
 func locate(root *syntax.Node, v schema.Violation) syntax.Span {
 	n := root
 	for _, step := range v.Path {
@@ -39,8 +39,8 @@ func locate(root *syntax.Node, v schema.Violation) syntax.Span {
 	return n.Span
 }
 
-// covered reports whether a problem is known at the node that path leads to,
-// at its key, or anywhere inside of it.
+// covered reports whether a problem has been reported at the node that path leads
+// to, at one of the keys on the path, or inside the node.
 func (d decoder) covered(root *syntax.Node, path []string) bool {
 	n := root
 	for _, step := range path {

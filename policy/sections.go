@@ -14,20 +14,20 @@ import (
 type Scope struct {
 	Name      string
 	Pos       Pos
-	Timeout   time.Duration // of calls without their own; 0: none
-	HardLimit time.Duration // the most that any may have; 0: none
+	Timeout   time.Duration // of policies without their own; 0: none
+	HardLimit time.Duration // the longest timeout that a policy may have; 0: none
 	Within    string        // the outer scope, or ""
 }
 
-// A Budget is a budget of retries that calls share: a ratio, a count for jobs,
-// or what a Go variable has.
+// A Budget is a budget of retries that calls share. Exactly one of Ratio, Count and
+// From is set.
 type Budget struct {
 	Name  string
 	Pos   Pos
-	Ratio *retry.BudgetPolicy
-	Count *job.BudgetPolicy
-	Store bool   // a ratio that is in the store of the durable runs, not in the process
-	From  Symbol // the Go variable that has the budget, or empty
+	Ratio *retry.BudgetPolicy // retries as a share of successes
+	Count *job.BudgetPolicy   // retries of one job
+	Store bool                // the Ratio is in the store of the durable runs, not in the process
+	From  Symbol              // the Go variable that has the budget, or empty
 }
 
 // A Group is work that fans out over units.
@@ -36,8 +36,8 @@ type Group struct {
 	job.GroupPolicy
 }
 
-// section returns the entries of a map at the top of the file that have good
-// names. The others go no further: "" means no name at all from here on.
+// section returns the entries of a map at the top of the file. It reports entries
+// with invalid names and omits them: an empty name would later mean none.
 func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
 	e := root.Get(key)
 	if e == nil || e.Value.IsNull() || !d.isMap(e.Value, key) {
@@ -54,7 +54,7 @@ func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
 	return list
 }
 
-// reference reads the name of something that another section defines.
+// reference returns a function that reads a name that a section defines.
 func (d decoder) reference(section, what string) func(*syntax.Entry) (string, bool) {
 	return func(e *syntax.Entry) (string, bool) {
 		name, ok := e.Value.Value.(string)
@@ -80,7 +80,7 @@ func (d decoder) undefined(n *syntax.Node, section, what string) {
 	d.problem(n.Span, "P901", "there is no %s %s%s", what, quoteShort(n.Text), hint)
 }
 
-// scopes reads the section of that name.
+// scopes reads the section scopes.
 func (d decoder) scopes(root *syntax.Node) (list []Scope) {
 	for _, e := range d.section(root, "scopes") {
 		if !d.isMap(e.Value, "a scope") {
@@ -88,16 +88,16 @@ func (d decoder) scopes(root *syntax.Node) (list []Scope) {
 		}
 		d.unknownKeys(e.Value, "", "timeout", "hard_limit", "within")
 		s := Scope{Name: e.Key, Pos: posOf(e.At)}
-		s.Timeout = one(d, e.Value, d.timeout, "timeout").value
-		s.HardLimit = one(d, e.Value, d.timeout, "hard_limit").value
-		s.Within = one(d, e.Value, d.reference("scopes", "a scope"), "within").value
+		s.Timeout = optional(d, e.Value, d.timeout, "timeout").value
+		s.HardLimit = optional(d, e.Value, d.timeout, "hard_limit").value
+		s.Within = optional(d, e.Value, d.reference("scopes", "a scope"), "within").value
 		list = append(list, s)
 	}
 	d.scopeCycles(root, list)
 	return list
 }
 
-// scopeCycles reports scopes that contain themselves, each circle once.
+// scopeCycles reports scopes that contain themselves, each cycle once.
 func (d decoder) scopeCycles(root *syntax.Node, list []Scope) {
 	within := map[string]string{}
 	for _, s := range list {
@@ -115,15 +115,15 @@ func (d decoder) scopeCycles(root *syntax.Node, list []Scope) {
 			continue
 		}
 		back := within[names[len(names)-1]]
-		if begin, circle := at[back]; circle {
+		if begin, isCycle := at[back]; isCycle {
 			at := root.Get("scopes").Value.Get(back).Value.Get("within").Value.Span
-			d.problem(at, "P903", "scopes contain each other in a cycle: %s", path(append(names[begin:], back)))
+			d.problem(at, "P903", "scopes contain each other in a cycle: %s", cyclePath(append(names[begin:], back)))
 		}
 	}
 }
 
-// from reads the name of the Go variable that has what calls share. It leaves
-// nothing to set.
+// from reads the name of the Go variable that has a breaker or a budget. Other
+// settings next to it are a problem.
 func (d decoder) from(n *syntax.Node) Symbol {
 	e := n.Written("from")
 	if e == nil {
@@ -144,7 +144,7 @@ func (d decoder) from(n *syntax.Node) Symbol {
 	return Symbol{name, posOf(e.Value.Span)}
 }
 
-// whole reads a whole number from least on.
+// whole reads a whole number of at least least.
 func (d decoder) whole(e *syntax.Entry, least int, hint string) (int, bool) {
 	const most = 1 << 30
 	v, ok := e.Value.Value.(int64)
@@ -155,14 +155,14 @@ func (d decoder) whole(e *syntax.Entry, least int, hint string) (int, bool) {
 	return int(v), true
 }
 
-// countOrZero reads a count that 0 switches off.
+// countOrZero reads a count. 0 turns the feature off.
 func (d decoder) countOrZero(e *syntax.Entry) (int, bool) {
 	return d.whole(e, 0, "; 0 switches it off")
 }
 
 func (d decoder) atLeastOne(e *syntax.Entry) (int, bool) { return d.whole(e, 1, "") }
 
-// aboveZero reads a duration that cannot be none.
+// aboveZero reads a duration above zero. The word none is a problem.
 func (d decoder) aboveZero(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.duration(e.Value, e.Key)
 	if ok && value == 0 {
@@ -172,7 +172,7 @@ func (d decoder) aboveZero(e *syntax.Entry) (time.Duration, bool) {
 	return value, ok
 }
 
-// budgets reads the section of that name.
+// budgets reads the section budgets.
 func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 	for _, e := range d.section(root, "budgets") {
 		if !d.isMap(e.Value, "a budget") {
@@ -200,7 +200,7 @@ func (d decoder) budgets(root *syntax.Node) (list []Budget) {
 			b.Count = d.countBudget(e)
 		case shares != nil:
 			b.Ratio = d.ratioBudget(e)
-			b.Store = one(d, e.Value, d.stored, "shared").value
+			b.Store = optional(d, e.Value, d.stored, "shared").value
 		case d.errors() == before:
 			d.problem(e.At, "P102", "%s is empty: write ratio: 0.2 for a share of traffic, or retries: 20 for a count", e.Key)
 		}
@@ -235,22 +235,22 @@ func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
 	return &p
 }
 
-// countBudget reads a budget of AD-44. Zero and numbers above a ceiling are
-// the business of P806.
+// countBudget reads a budget that counts the retries of a job. P806 reports zero
+// and numbers above a ceiling.
 func (d decoder) countBudget(e syntax.Entry) *job.BudgetPolicy {
 	p := job.BudgetPolicy{Name: e.Key}
-	p.Retries = one(d, e.Value, d.retries, "retries").value
-	p.PerUnit = one(d, e.Value, d.retries, "per_unit").value
+	p.Retries = optional(d, e.Value, d.retries, "retries").value
+	p.PerUnit = optional(d, e.Value, d.retries, "per_unit").value
 	if c := e.Value.Get("ceiling"); c != nil && !c.Value.IsNull() && d.isMap(c.Value, "ceiling") {
 		d.unknownKeys(c.Value, "", "retries", "per_unit")
-		p.MaxRetries = one(d, c.Value, d.atLeastOne, "retries").value
-		p.MaxPerUnit = one(d, c.Value, d.atLeastOne, "per_unit").value
+		p.MaxRetries = optional(d, c.Value, d.atLeastOne, "retries").value
+		p.MaxPerUnit = optional(d, c.Value, d.atLeastOne, "per_unit").value
 	}
 	p = p.Effective()
 	return &p
 }
 
-// retries is a number of retries, or none.
+// retries reads a number of retries, or none.
 func (d decoder) retries(e *syntax.Entry) (int, bool) {
 	switch e.Value.Value {
 	case "none":
@@ -263,7 +263,7 @@ func (d decoder) retries(e *syntax.Entry) (int, bool) {
 	return d.whole(e, 1, ", or none")
 }
 
-// groups reads the section of that name.
+// groups reads the section groups.
 func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 	for _, e := range d.section(root, "groups") {
 		if e.Value.IsNull() {
@@ -274,9 +274,9 @@ func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 		}
 		d.unknownKeys(e.Value, "", "units", "timeout", "budget", "best_effort")
 		g := Group{Pos: posOf(e.At), GroupPolicy: job.GroupPolicy{Name: e.Key}}
-		g.Units = one(d, e.Value, d.atLeastOne, "units").value
-		g.Timeout = one(d, e.Value, d.timeout, "timeout").value
-		name := one(d, e.Value, d.reference("budgets", "a budget"), "budget")
+		g.Units = optional(d, e.Value, d.atLeastOne, "units").value
+		g.Timeout = optional(d, e.Value, d.timeout, "timeout").value
+		name := optional(d, e.Value, d.reference("budgets", "a budget"), "budget")
 		for _, b := range budgets {
 			switch {
 			case b.Name != name.value:
@@ -297,9 +297,9 @@ func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
 func (d decoder) bestEffort(n *syntax.Node) *job.BestEffort {
 	d.unknownKeys(n, "", "min_success", "deadline", "late", "check_every")
 	var b job.BestEffort
-	b.MinSuccess = one(d, n, d.atLeastOne, "min_success").value
-	b.Deadline = one(d, n, d.bestEffortDeadline, "deadline").value
-	b.CheckEvery = one(d, n, d.aboveZero, "check_every").value
+	b.MinSuccess = optional(d, n, d.atLeastOne, "min_success").value
+	b.Deadline = optional(d, n, d.bestEffortDeadline, "deadline").value
+	b.CheckEvery = optional(d, n, d.aboveZero, "check_every").value
 	if e := n.Get("late"); e != nil && !e.Value.IsNull() {
 		late := map[string]job.Late{"log_only": job.LateLog, "log": job.LateLog, "update_result": job.LateUpdate,
 			"update": job.LateUpdate}

@@ -12,22 +12,24 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// settings are what one map under policies, per_error or defaults contains.
+// settings are the contents of one map: a policy, defaults, or an entry of
+// per_error.
 type settings struct {
 	values     map[rules.Field]written // by the key of the table
 	perError   []classSchedule
 	noPerError bool // null: no schedules are inherited
-	broken     bool // something in them is wrong
+	broken     bool // they have an error
 }
 
-// A written value is a setting in a map.
+// A written value is the value of a setting in one map.
 type written struct {
 	null  bool        // the default applies
-	value any         // as its setting's read returns it, or nil
+	value any         // the result of the setting's read, or nil
 	at    syntax.Span // of the value
 }
 
-// valueOf returns the value of a setting, or zero where it is absent or null.
+// valueOf returns the value of a setting, or the zero value if it is absent or
+// null.
 func valueOf[T any](s settings, key rules.Field) T {
 	v, _ := s.values[key].value.(T)
 	return v
@@ -38,9 +40,8 @@ type decoder struct {
 	reporter
 	spellings *syntax.Spellings
 
-	// The names that each section defines, in its order and to look up.
-	names   map[string][]string
-	defined map[string]map[string]bool
+	names   map[string][]string        // by section, in the order of the file; only valid ones
+	defined map[string]map[string]bool // by section and name
 }
 
 // settings reads the map of a policy, or defaults.
@@ -58,7 +59,7 @@ func (d decoder) settings(n *syntax.Node) (s settings) {
 	return s
 }
 
-// values reads the settings of a map that are as wanted.
+// values reads the settings of a map for which want returns true.
 func (d decoder) values(n *syntax.Node, want func(*setting) bool) map[rules.Field]written {
 	values := map[rules.Field]written{}
 	for i := range table {
@@ -71,8 +72,8 @@ func (d decoder) values(n *syntax.Node, want func(*setting) bool) map[rules.Fiel
 	return values
 }
 
-// value reads a setting under its key or the older one. It reports a problem
-// where both are written and disagree.
+// value reads a setting under its key or its older key. It reports a problem if
+// both are written and disagree.
 func (d decoder) value(n *syntax.Node, s *setting) (first written, ok bool) {
 	for _, key := range [...]string{string(s.key), s.older} {
 		if key == "" {
@@ -104,15 +105,15 @@ func (d decoder) value(n *syntax.Node, s *setting) (first written, ok bool) {
 	return first, ok
 }
 
-// An option is a setting of another map: the zero value where it is absent,
-// null or wrong.
+// An option is a setting of a map that is not a policy. It has the zero value if
+// it is absent, null or invalid.
 type option[T any] struct {
 	value T
 	at    syntax.Span // of the value
 }
 
-// one reads the setting of n under key.
-func one[T any](d decoder, n *syntax.Node, read func(*syntax.Entry) (T, bool), key string) (o option[T]) {
+// optional reads the setting of n under key.
+func optional[T any](d decoder, n *syntax.Node, read func(*syntax.Entry) (T, bool), key string) (o option[T]) {
 	e := n.Written(key)
 	if e == nil {
 		return o
@@ -123,15 +124,15 @@ func one[T any](d decoder, n *syntax.Node, read func(*syntax.Entry) (T, bool), k
 	return o
 }
 
-// retryAfter reads ignore, the greatest wait, or a map. What is not written is
-// left to the runtime, so that no key changes what another one means.
+// retryAfter reads ignore, the longest wait, or a map. It fills in no defaults:
+// the runtime does.
 func (d decoder) retryAfter(e *syntax.Entry) (r retry.RetryAfter, ok bool) {
 	switch v := e.Value.Value.(type) {
 	case map[string]any:
 		d.unknownKeys(e.Value, "", "max", "default", "over")
 		before := d.errors()
-		r.Max = one(d, e.Value, d.aboveZero, "max").value
-		byDefault := one(d, e.Value, d.aboveZero, "default")
+		r.Max = optional(d, e.Value, d.aboveZero, "max").value
+		byDefault := optional(d, e.Value, d.aboveZero, "default")
 		r.Default = byDefault.value
 		if most := r.Limit(); r.Default > most {
 			d.problem(byDefault.at, "P102",
@@ -166,6 +167,7 @@ func (d decoder) isMap(n *syntax.Node, what string) bool {
 	return false
 }
 
+// kindOf describes a value in a problem, as "a list" or "the number 3".
 func kindOf(n *syntax.Node) string {
 	switch n.Value.(type) {
 	case nil:
@@ -182,11 +184,11 @@ func kindOf(n *syntax.Node) string {
 	return "the number " + quoteShort(n.Text)
 }
 
-// quoteShort quotes what the user wrote, as Go does, cut where it gets long.
+// quoteShort quotes s in Go syntax, truncated to 40 characters.
 func quoteShort(s string) string {
-	const most = 40
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most]) + "…"
+	const maxRunes = 40
+	if runes := []rune(s); len(runes) > maxRunes {
+		s = string(runes[:maxRunes]) + "…"
 	}
 	return strconv.Quote(s)
 }
@@ -283,7 +285,7 @@ func (d decoder) secsNanos(n *syntax.Node, key string) (time.Duration, bool) {
 	return time.Duration(parts[0])*time.Second + time.Duration(parts[1]), true
 }
 
-// initialDelay may be zero: retry at once.
+// initialDelay reads initial_delay. 0 means to retry at once.
 func (d decoder) initialDelay(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.duration(e.Value, e.Key)
 	if value == 0 {
@@ -292,19 +294,19 @@ func (d decoder) initialDelay(e *syntax.Entry) (time.Duration, bool) {
 	return value, ok
 }
 
-// maxDelay may be none: no cap.
+// maxDelay reads max_delay. none means no cap.
 func (d decoder) maxDelay(e *syntax.Entry) (time.Duration, bool) {
 	return d.positive(e, "no cap")
 }
 
-// timeout reads a time limit, which may be none. In the resolved policy that is
-// zero, so that none lifts an inherited limit.
+// timeout reads a time limit. For none it returns 0, which removes an inherited
+// limit.
 func (d decoder) timeout(e *syntax.Entry) (time.Duration, bool) {
 	value, ok := d.positive(e, "no limit")
 	return max(value, 0), ok
 }
 
-// positive reads a duration above zero or none.
+// positive reads a duration above zero, or none, which is [retry.None].
 func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 	if e.Value.Value == "none" {
 		return retry.None, true
@@ -317,7 +319,7 @@ func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 	return value, ok
 }
 
-// exhausted reads on_exhausted, and on_failure, which is Prodigy's.
+// exhausted reads on_exhausted, or on_failure as Prodigy spells it.
 func (d decoder) exhausted(e *syntax.Entry) (durable.OnExhausted, bool) {
 	v, _ := e.Value.Value.(string)
 	switch {
@@ -330,7 +332,7 @@ func (d decoder) exhausted(e *syntax.Entry) (durable.OnExhausted, bool) {
 		d.problem(e.Value.Span, "P102",
 			"on_failure: %s belongs to a workflow engine: write on_exhausted: fail, and a fallback: "+
 				"FUNCTION where the function is bound",
-			what(e.Value))
+			failureText(e.Value))
 	default:
 		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", kindOf(e.Value))
 	}
@@ -347,7 +349,8 @@ func (d decoder) breaker(e *syntax.Entry) (string, bool) {
 }
 func (d decoder) budget(e *syntax.Entry) (string, bool) { return d.reference("budgets", "a budget")(e) }
 
-func what(n *syntax.Node) string {
+// failureText returns the value of on_failure in short form, for a problem.
+func failureText(n *syntax.Node) string {
 	if n.IsMap() {
 		return "fallback"
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// A setting is one row of the table of settings: one field of a policy, and all
-// that this package does with it.
+// A setting is one row of the table of settings. It describes one field of a policy
+// and how this package reads, resolves and prints it.
 type setting struct {
 	key    rules.Field       // also the key in a policy file
 	older  string            // an earlier spelling of the key, or ""
@@ -54,12 +54,13 @@ func fields[T any](read func(decoder, *syntax.Entry) (T, bool), put func(*Policy
 	return k
 }
 
-// field returns the kind of a setting that is the field at returns.
+// field returns the kind of a setting whose value is stored in the field that at
+// returns.
 func field[T any](read func(decoder, *syntax.Entry) (T, bool), at func(*Policy) *T, format func(T) string) kind {
 	return fields(read, func(p *Policy, v T) { *at(p) = v }, func(p *Policy) string { return format(*at(p)) })
 }
 
-// shown returns the kind of a setting that is not read on its own.
+// shown returns the kind of a setting that is printed, but not read on its own.
 func shown[T any](at func(*Policy) *T, format func(T) string) kind {
 	return kind{show: func(p *Policy) string { return format(*at(p)) }}
 }
@@ -177,43 +178,43 @@ var table = []setting{
 		key: "durable",
 		kind: fields(decoder.durable, func(p *Policy, v *rules.Durable) { p.Durable = v },
 			func(p *Policy) string { return strconv.FormatBool(p.Durable != nil) }),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "record", within: "durable",
 		kind:   shown(func(p *Policy) *durable.Recording { return &p.Durable.Record }, durable.Recording.String),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "on_lost", within: "durable",
 		kind:   shown(func(p *Policy) *durable.OnLost { return &p.Durable.OnLost }, durable.OnLost.String),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "lost_max", within: "durable",
 		kind:   shown(func(p *Policy) *int { return &p.Durable.LostMax }, strconv.Itoa),
-		hidden: func(p *Policy) bool { return transient(p) || !p.Durable.Repeats() },
+		hidden: func(p *Policy) bool { return notDurable(p) || !p.Durable.Repeats() },
 	},
 	{
 		key: "result", within: "durable",
 		kind:   shown(func(p *Policy) *string { return &p.Durable.Result }, strings.Clone),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "park_after", within: "durable",
 		kind:   shown(func(p *Policy) *time.Duration { return &p.Durable.ParkAfter }, orNone),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "resume_spread", within: "durable",
 		kind:   shown(func(p *Policy) *time.Duration { return &p.Durable.ResumeSpread }, spreadText),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "on_changed",
 		kind: field(decoder.changed, func(p *Policy) *durable.OnChanged { return &p.OnChanged },
 			durable.OnChanged.String),
-		hidden: transient,
+		hidden: notDurable,
 	},
 	{
 		key: "on_exhausted", older: "on_failure", words: map[string]string{"stop": "fail"}, perError: true,
@@ -223,14 +224,14 @@ var table = []setting{
 	},
 }
 
-// transient reports whether the calls of p are not steps of a durable run.
-func transient(p *Policy) bool { return p.Durable == nil }
+// notDurable reports whether the calls of p are not steps of a durable run.
+func notDurable(p *Policy) bool { return p.Durable == nil }
 
 // isKey reports whether the setting is a key in a policy file.
 func (s *setting) isKey() bool { return s.read != nil || s.key == "per_error" }
 
-// keysOf returns the keys, older spellings included, of the settings that are
-// as wanted.
+// keysOf returns the keys, including older ones, of the settings for which want
+// returns true.
 func keysOf(want func(*setting) bool) (keys []string) {
 	for i := range table {
 		if s := &table[i]; s.isKey() && want(s) {
@@ -243,11 +244,10 @@ func keysOf(want func(*setting) bool) (keys []string) {
 	return keys
 }
 
-// The keys of a policy, of an entry of per_error, and those of a policy that may
-// be at the top of a file.
+// The keys of settings that each kind of map may have.
 var (
 	policyKeys   = keysOf(func(*setting) bool { return true })
-	fileKeys     = keysOf(func(s *setting) bool { return s.file })
+	fileKeys     = keysOf(func(s *setting) bool { return s.file }) // at the top of the file
 	perErrorKeys = keysOf(func(s *setting) bool { return s.perError })
 )
 

@@ -1,5 +1,5 @@
-// Package schema holds the JSON Schema of policy files, the one that editors
-// use, and the seam over the library that validates with it.
+// Package schema contains the JSON Schema of policy files, which editors use, and
+// validates values against it.
 package schema
 
 import (
@@ -18,17 +18,17 @@ import (
 //go:embed policy.schema.json
 var text []byte
 
-// ID is the address under which the schema is published.
+// ID is the $id of the schema: the URL at which it is published.
 const ID = "https://raw.githubusercontent.com/retrygen/retrygen/main/schema/policy.schema.json"
 
-// JSON returns the schema's text.
+// JSON returns a copy of the text of the schema.
 func JSON() []byte { return bytes.Clone(text) }
 
-// A Violation is one way in which a value does not follow the schema.
+// A Violation is one difference between a value and the schema.
 type Violation struct {
-	Path     []string // from the root: keys and indices
-	Property string   // the key in question, where a whole map is not
-	Message  string
+	Path     []string // keys and indices from the root
+	Property string   // an unknown key of the map at Path, or ""
+	Message  string   // what is wrong, then what to do
 }
 
 type compiled struct {
@@ -49,9 +49,9 @@ var load = sync.OnceValue(func() compiled {
 	return compiled{c.MustCompile(ID), raw}
 })
 
-// Validate returns the violations of a value that consists of nil, bool,
-// int64, finite float64, string, []any and map[string]any only. They come in
-// the order of their paths.
+// Validate returns the violations of a value, in the order of their paths. The
+// value must consist of nil, bool, int64, finite float64, string, []any and
+// map[string]any only. Validate may be called concurrently.
 func Validate(value any) []Violation {
 	s := load()
 	err, ok := s.schema.Validate(value).(*jsonschema.ValidationError)
@@ -66,8 +66,8 @@ func Validate(value any) []Violation {
 	})
 }
 
-// collect flattens the tree of causes to its leaves, but reports a union whose
-// branches all fail once, in the schema's own words.
+// collect appends the leaves of the tree of causes. It appends an anyOf whose
+// branches all fail once, with the errorMessage of the schema.
 func (s compiled) collect(err *jsonschema.ValidationError, to *[]Violation) {
 	if len(err.Causes) > 0 && !strings.HasSuffix(err.KeywordLocation, "/anyOf") {
 		for _, cause := range err.Causes {
@@ -80,14 +80,14 @@ func (s compiled) collect(err *jsonschema.ValidationError, to *[]Violation) {
 		v.Property, _, _ = strings.Cut(name, "'")
 		v.Message = "unknown key " + strconv.Quote(v.Property)
 	}
-	if words := s.words(err.AbsoluteKeywordLocation); words != "" {
-		v.Message = words
+	if message := s.message(err.AbsoluteKeywordLocation); message != "" {
+		v.Message = message
 	}
 	*to = append(*to, v)
 }
 
-// words returns the errorMessage that stands beside a keyword.
-func (s compiled) words(location string) string {
+// message returns the errorMessage next to a keyword of the schema, or "".
+func (s compiled) message(location string) string {
 	_, pointer, _ := strings.Cut(location, "#")
 	steps := split(pointer)
 	at := s.raw
@@ -99,12 +99,11 @@ func (s compiled) words(location string) string {
 		at = m[step]
 	}
 	m, _ := at.(map[string]any)
-	words, _ := m["errorMessage"].(string)
-	return words
+	message, _ := m["errorMessage"].(string)
+	return message
 }
 
-// split cuts a JSON pointer (RFC 6901), in the form that a URI has, into its
-// steps.
+// split splits a JSON pointer (RFC 6901) in URI form into its unescaped steps.
 func split(pointer string) []string {
 	if pointer == "" {
 		return nil

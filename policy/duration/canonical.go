@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// short are the names of units as they are written; months and years have none.
-var short = map[time.Duration]string{
+// shortUnits maps units to their canonical names. Months and years have none.
+var shortUnits = map[time.Duration]string{
 	7 * day: "w", day: "d", time.Hour: "h", time.Minute: "m", time.Second: "s", time.Millisecond: "ms",
 	time.Microsecond: "us", 1: "ns",
 }
 
-// Canonical returns the usual spelling of a duration: no spaces, short units,
-// no idle zeros. Numbers and units stay as they are written where they can:
-// 90 min is 90m, and 1h 30m is 1h30m. Text that is not a duration is returned
-// as it is, and so are months and years: how long they are meant to be is not
-// known.
+// Canonical returns the canonical spelling of a duration: no spaces, short units,
+// no redundant zeros. It keeps numbers and units if possible: 90 min becomes 90m,
+// and 1h 30m becomes 1h30m. It returns text unchanged if it is not a duration, or
+// has months or years, whose length is ambiguous.
 func Canonical(text string) string {
 	value, err := Parse(text)
 	if err != nil || CalendarUnit(text) != "" {
@@ -28,13 +27,13 @@ func Canonical(text string) string {
 		number, rest := cutNumber(s)
 		name, rest := cutUnit(rest)
 		size := units[name]
-		// Out of order, or a unit twice: only the sum is worth writing.
+		// Units out of order, or repeated: write the sum instead.
 		if size >= before || carries(number, size) {
-			return Canonical(Format(value)) // which is in order
+			return Canonical(Format(value)) // Format writes units in order
 		}
 		before = size
-		if number = tidy(number); number != "0" {
-			b.WriteString(number + short[size])
+		if number = trimZeros(number); number != "0" {
+			b.WriteString(number + shortUnits[size])
 		}
 		s = rest
 	}
@@ -54,8 +53,8 @@ func carries(number string, size time.Duration) bool {
 	return new(big.Int).Mod(n, big.NewInt(1000)).Sign() == 0
 }
 
-// tidy removes zeros that say nothing.
-func tidy(number string) string {
+// trimZeros removes redundant leading and trailing zeros.
+func trimZeros(number string) string {
 	if strings.Contains(number, ".") {
 		number = strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 	}

@@ -1,5 +1,5 @@
-// Package duration is the grammar of durations in policy files: a superset of
-// humantime's.
+// Package duration parses and formats the durations of policy files. Their grammar
+// is a superset of that of humantime, a Rust library.
 package duration
 
 import (
@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// units of a duration, by every spelling that humantime takes. Months and
-// years are humantime's averages, 30.44 and 365.25 days.
+// units maps every spelling of a unit that humantime accepts to its length. Months
+// and years are averages, 30.44 and 365.25 days, as in humantime.
 var units = map[string]time.Duration{
 	"ns": 1, "nsec": 1, "nanos": 1,
 	"us": time.Microsecond, "usec": time.Microsecond, "µs": time.Microsecond, "μs": time.Microsecond,
@@ -35,11 +35,11 @@ const (
 	year  = 31_557_600 * time.Second
 )
 
-// Parse reads a duration: numbers with units, as 500ms, 1.5s or 1h 30m. The
-// result is exact; the error says what to write instead.
+// Parse parses a duration: numbers with units, as 500ms, 1.5s or 1h 30m. The result
+// is exact. The error describes what to write instead.
 func Parse(text string) (time.Duration, error) {
 	s := strings.TrimSpace(text)
-	if err := foreign(s); err != nil {
+	if err := checkForeign(s); err != nil {
 		return 0, err
 	}
 	total := new(big.Rat)
@@ -72,8 +72,8 @@ func Parse(text string) (time.Duration, error) {
 	return time.Duration(total.Num().Int64()), nil
 }
 
-// CalendarUnit returns the unit in the text of a duration that is a month or a
-// year, which are not always of the same length, as it is written, or "".
+// CalendarUnit returns the first unit in the text of a duration that is a month or
+// a year, as it is written, or "". The length of these units varies.
 func CalendarUnit(text string) string {
 	for s := strings.TrimSpace(text); s != ""; {
 		number, rest := cutNumber(s)
@@ -90,7 +90,7 @@ func CalendarUnit(text string) string {
 }
 
 // cutNumber cuts digits with at most one point off the front. As in humantime,
-// spaces may stand among them.
+// there may be spaces between the digits.
 func cutNumber(s string) (number, rest string) {
 	var b strings.Builder
 	point := false
@@ -109,7 +109,8 @@ func cutNumber(s string) (number, rest string) {
 	return checkedNumber(b.String(), s, "")
 }
 
-// checkedNumber keeps absurd numbers from the arithmetic.
+// checkedNumber rejects a number that ends in a point or has more than 40 digits:
+// it returns "" for it.
 func checkedNumber(number, all, rest string) (string, string) {
 	if strings.HasSuffix(number, ".") || len(number) > 40 {
 		return "", all
@@ -117,6 +118,7 @@ func checkedNumber(number, all, rest string) (string, string) {
 	return number, rest
 }
 
+// cutUnit cuts letters, and the spaces after them, off the front.
 func cutUnit(s string) (unit, rest string) {
 	for i, r := range s {
 		if !unicode.IsLetter(r) {
@@ -132,8 +134,9 @@ var (
 	comma    = regexp.MustCompile(`^([0-9]+),([0-9]+\s*\pL+)$`)
 )
 
-// foreign recognises what other languages write.
-func foreign(s string) error {
+// checkForeign returns an error for spellings of other languages, with the
+// equivalent one here.
+func checkForeign(s string) error {
 	if s == "" {
 		return errors.New("a duration is missing: write a number with a unit, as 500ms, 2s or 1m30s")
 	}
@@ -174,7 +177,7 @@ func unknownUnit(text, number, unit string) error {
 	return fmt.Errorf("%q has the unknown unit %q: the units are ns, us, ms, s, m, h, d and w", text, unit)
 }
 
-// Format writes d as a policy file does: 1h30m, 1.5s, 250ms.
+// Format formats d in the syntax of policy files: 1h30m, 1.5s, 250ms.
 func Format(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -7,11 +7,11 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
-// backoff writes a backoff as the name of the strategy, or as a map of it to the
-// settings that no other key has. The first delay becomes initial_delay.
+// backoff rewrites a backoff to the name of the strategy, or to a map from the name
+// to its settings. The first delay becomes initial_delay.
 func (w *rewriter) backoff(s syntax.Backoff) change {
-	n, e := home(s.Map, s.Entry)
-	if s.Plain || e.Value.Form.Alias || e.Value.Form.Anchor || inUse(e.Value) {
+	n, e := origin(s.Map, s.Entry)
+	if s.Plain || e.Value.Form.Alias || e.Value.Form.Anchor || sharesText(e.Value) {
 		return change{}
 	}
 	if n.Get("initial_delay") != nil {
@@ -23,10 +23,10 @@ func (w *rewriter) backoff(s syntax.Backoff) change {
 	return w.blockBackoff(e, s)
 }
 
-// setting writes one setting of a strategy.
+// setting returns the text of one setting of a strategy.
 func (w *rewriter) setting(s syntax.Setting) string { return s.Key + ": " + w.spell(s.Entry.Value) }
 
-// flowBackoff rewrites {…}, in a map of either kind.
+// flowBackoff rewrites a backoff that is written as {…}.
 func (w *rewriter) flowBackoff(n *syntax.Node, e *syntax.Entry, s syntax.Backoff) (c change) {
 	start, ok := w.Start(e.Value)
 	end, ok2 := w.End(e.Value)
@@ -59,8 +59,8 @@ func (w *rewriter) flowBackoff(n *syntax.Node, e *syntax.Entry, s syntax.Backoff
 	return c
 }
 
-// blockBackoff rewrites lines. The comment at the end of a line that is
-// kept moves with it; those of the other lines are written above.
+// blockBackoff rewrites a backoff that is written in lines. The comment at the end
+// of a line that is kept moves with the line. Other comments are written above.
 func (w *rewriter) blockBackoff(e *syntax.Entry, s syntax.Backoff) (c change) {
 	at, ok := w.EntryStart(e)
 	start, ok2 := w.AfterColon(e)
@@ -90,7 +90,7 @@ func (w *rewriter) blockBackoff(e *syntax.Entry, s syntax.Backoff) (c change) {
 	return c
 }
 
-// keptLines returns the lines of a backoff whose words are kept.
+// keptLines returns the numbers of the lines that blockBackoff keeps.
 func keptLines(e *syntax.Entry, s syntax.Backoff) []int {
 	list := []int{e.At.Line}
 	for _, setting := range s.Settings {
@@ -102,9 +102,9 @@ func keptLines(e *syntax.Entry, s syntax.Backoff) []int {
 	return list
 }
 
-// sortComments divides the comments in text[start:end] into those at the end of
-// one of the kept lines, which endOf returns once each, and the rest, each before
-// a newline.
+// sortComments divides the comments in text[start:end]. endOf returns the comment
+// at the end of a kept line, once; above is the text of the others, each followed
+// by newline.
 func (w *rewriter) sortComments(
 	start, end int, kept []int, newline string,
 ) (above string, endOf func(line int) string) {

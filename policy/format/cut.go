@@ -6,14 +6,15 @@ import (
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
-// cuts takes entries out of maps. What is cut for one depends on what else goes.
+// cuts removes entries from maps. The edit for one entry depends on which others
+// are removed.
 type cuts struct {
 	*syntax.Source
 	removed map[removal]bool
 	edits   []edit
 }
 
-// all returns the edits for all that is removed.
+// all returns the edits for all removed entries.
 func (c *cuts) all() []edit {
 	for r := range c.removed { // in any order: edits are sorted
 		i := slices.IndexFunc(r.from.Entries, func(e syntax.Entry) bool { return e.Key == r.key })
@@ -28,8 +29,8 @@ func (c *cuts) all() []edit {
 
 func (c *cuts) cut(start, end int) { c.edits = append(c.edits, edit{start, end, ""}) }
 
-// cutFlow cuts an entry out of {…}, with the comma after it, or else the one
-// before.
+// cutFlow cuts an entry out of {…}, with the comma after it, or else the comma
+// before it.
 func (c *cuts) cutFlow(n *syntax.Node, i int) {
 	start, ok := c.EntryStart(&n.Entries[i])
 	end, ok2 := c.EntryEnd(&n.Entries[i])
@@ -39,7 +40,7 @@ func (c *cuts) cutFlow(n *syntax.Node, i int) {
 	if next := c.skipBlank(end); next < len(c.Text) && c.Text[next] == ',' {
 		start, end = c.cutTo(start, next+1)
 	} else {
-		// The last: with all before it that go as well.
+		// The last entry is cut together with removed entries just before it.
 		for i > 0 && c.removed[removal{n, n.Entries[i-1].Key}] {
 			i--
 			if start, ok = c.EntryStart(&n.Entries[i]); !ok {
@@ -50,7 +51,7 @@ func (c *cuts) cutFlow(n *syntax.Node, i int) {
 			start--
 		}
 		if start == 0 || c.Text[start-1] != ',' {
-			return // the only one, or a comment before it
+			return // it is the only entry, or a comment is before it
 		}
 		start--
 	}
@@ -59,8 +60,8 @@ func (c *cuts) cutFlow(n *syntax.Node, i int) {
 	}
 }
 
-// cutTo returns what is cut with the text before the comma that ends at i: the
-// spaces after it, or the whole line; but no comment.
+// cutTo returns the range to cut for an entry whose comma ends at i: with the
+// spaces after the comma, or the whole line, but without a comment.
 func (c *cuts) cutTo(start, i int) (from, to int) {
 	_, alone := c.Indent(start)
 	line := c.LineEnd(i)
@@ -85,7 +86,7 @@ func (c *cuts) skipBlank(i int) int {
 	return i
 }
 
-// cutLine cuts the lines of an entry, whose comment stays, on a line of its
+// cutLine cuts the lines of an entry. A comment at their end becomes a line of its
 // own.
 func (c *cuts) cutLine(n *syntax.Node, i int) {
 	start, ok := c.EntryStart(&n.Entries[i])

@@ -12,8 +12,8 @@ type edit struct {
 	text       string
 }
 
-// apply returns the text with the edits. Of two that overlap, the one that
-// begins first wins, or else the greater one.
+// apply returns the text with the edits applied. If two edits overlap, the one that
+// begins first is applied; of two that begin together, the longer one.
 func apply(text []byte, edits []edit) []byte {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b edit) int {
@@ -28,7 +28,7 @@ func apply(text []byte, edits []edit) []byte {
 			cmp.Compare(b.end, a.end), cmp.Compare(a.text, b.text),
 		)
 	})
-	edits = slices.Compact(edits) // what is reached by two aliases is edited once
+	edits = slices.Compact(edits) // text that two aliases share is edited once
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {

@@ -1,6 +1,6 @@
-// Package format rewrites policy files to the canonical spellings of the
-// language, as gofmt does Go. Package policy records how a file is written;
-// this package knows how it should be written.
+// Package format rewrites policy files to the canonical spellings of the language,
+// as gofmt does for Go. Package policy records the spellings of a file; this
+// package defines the canonical ones.
 package format
 
 import (
@@ -22,13 +22,13 @@ import (
 // of the language. It preserves everything else: comments, order, indentation.
 // Formatting the result again changes nothing.
 //
-// Source returns problems, and no text, for a file whose meaning is not certain.
-// A part that cannot be rewritten without a change of meaning, since an anchor
-// shares it with other parts, is preserved. name is only used for positions.
+// Source returns problems, and no text, for a file whose meaning is ambiguous. It
+// preserves a part that cannot be rewritten without a change of meaning, such as
+// one that an anchor shares with other parts. name is only used for positions.
 func Source(name string, text []byte) ([]byte, []policy.Problem) {
-	// An earlier name may hide one that << merges in, which the next pass rewrites.
-	const most = 10
-	for range most {
+	// An older key may hide one that << merges in, which the next pass rewrites.
+	const maxPasses = 10
+	for range maxPasses {
 		formatted, unclear := rewrite(name, text)
 		if unclear != nil {
 			return nil, unclear
@@ -41,7 +41,7 @@ func Source(name string, text []byte) ([]byte, []policy.Problem) {
 	return text, nil
 }
 
-// rewrite formats what it finds in one reading.
+// rewrite runs one pass of Source.
 func rewrite(name string, text []byte) ([]byte, []policy.Problem) {
 	file, problems, spellings := policy.Read(name, text)
 	if unclear := slices.DeleteFunc(slices.Clone(problems), isClear); len(unclear) > 0 {
@@ -58,13 +58,13 @@ func rewrite(name string, text []byte) ([]byte, []policy.Problem) {
 		file, problems, _ := policy.Read(name, w.with(changes))
 		return meaning(file, problems) == want
 	}
-	// First the names: keys that hide each other change together.
+	// Keys and values change first, since keys that hide each other must change together.
 	kept := harmless(nil, w.respelled(spellings), sameMeaning)
 	return w.with(harmless(kept, w.moved(spellings), sameMeaning)), nil
 }
 
-// harmless returns kept and those of changes that are ok with them: all, or else
-// those of each half. What is kept is ok.
+// harmless returns kept and a subset of changes for which ok returns true: all of
+// them, or else those of each half. ok must hold for kept.
 func harmless(kept, changes []change, ok func([]change) bool) []change {
 	if all := slices.Concat(kept, changes); len(changes) == 0 || ok(all) {
 		return all
@@ -76,14 +76,14 @@ func harmless(kept, changes []change, ok func([]change) bool) []change {
 	return harmless(harmless(kept, changes[:half], ok), changes[half:], ok)
 }
 
-// isClear reports whether the meaning of a file with the problem is certain: a
-// policy may be wrong, or not supported yet, and still be written correctly.
+// isClear reports whether a file with the problem still has an unambiguous meaning.
+// A policy may break a rule, or not be supported yet, and be written correctly.
 func isClear(p policy.Problem) bool {
 	return p.Severity != rules.Error || rules.ByID(p.Rule) != nil || p.Rule[:2] != "P1" && p.Rule[:2] != "P9"
 }
 
-// meaning returns all that a file means, as text: the values that it resolves to
-// and the problems that are reported, without their places.
+// meaning returns the meaning of a file as text to compare: the resolved values and
+// the reported problems, without their positions.
 func meaning(file *policy.File, problems []policy.Problem) string {
 	var b strings.Builder
 	found := make([]string, len(problems))
@@ -98,7 +98,7 @@ func meaning(file *policy.File, problems []policy.Problem) string {
 	return b.String()
 }
 
-// writeMeaning writes every field of a value, exported or not, but for places.
+// writeMeaning writes every field of a value, exported or not, except positions.
 func writeMeaning(w io.Writer, v reflect.Value) {
 	switch v.Type() {
 	case reflect.TypeFor[policy.Pos](), reflect.TypeFor[syntax.Span](), reflect.TypeFor[map[rules.Field]policy.Pos]():

@@ -27,7 +27,7 @@ func newRewriter(text []byte, s *syntax.Spellings) *rewriter {
 	return w
 }
 
-// A change rewrites one spelling. It is made completely or not at all.
+// A change rewrites one spelling. It is applied completely or not at all.
 type change struct {
 	edits   []edit
 	removed []removal
@@ -46,7 +46,7 @@ func (w *rewriter) replace(c *change, start, end int, text string) {
 	}
 }
 
-// with returns the text with changes made.
+// with returns the text with changes applied.
 func (w *rewriter) with(changes []change) []byte {
 	var edits []edit
 	cut := cuts{Source: w.Source, removed: map[removal]bool{}}
@@ -59,7 +59,7 @@ func (w *rewriter) with(changes []change) []byte {
 	return apply(w.Text, append(edits, cut.all()...))
 }
 
-// respelled returns the changes of keys and values where they are.
+// respelled returns the changes that rewrite keys and values in place.
 func (w *rewriter) respelled(s *syntax.Spellings) (changes []change) {
 	for _, name := range s.Names {
 		changes = append(changes, w.name(name))
@@ -85,20 +85,21 @@ func nonempty(changes []change) []change {
 	return slices.DeleteFunc(changes, func(c change) bool { return len(c.edits)+len(c.removed) == 0 })
 }
 
-// home returns the map that contains an entry of n, and the entry there.
-func home(n *syntax.Node, e *syntax.Entry) (*syntax.Node, *syntax.Entry) {
+// origin returns the map in which an entry of n is written, and the entry there:
+// another map than n if << merged the entry.
+func origin(n *syntax.Node, e *syntax.Entry) (*syntax.Node, *syntax.Entry) {
 	if e.From == nil {
 		return n, e
 	}
 	return e.From, e.From.Get(e.Key)
 }
 
-// name writes the canonical key and value of an entry, or removes the entry
-// where the canonical key is next to it.
+// name rewrites an entry to its canonical key and value. It removes the entry if
+// the same map has the canonical key, too.
 func (w *rewriter) name(s syntax.Name) (c change) {
-	in, e := home(s.Map, s.Entry)
+	in, e := origin(s.Map, s.Entry)
 	if have := s.Map.Get(s.Key); have != nil && s.Key != e.Key {
-		if has, _ := home(s.Map, have); has == in {
+		if has, _ := origin(s.Map, have); has == in {
 			c.removed = append(c.removed, removal{in, e.Key})
 			return c
 		}
@@ -114,29 +115,29 @@ func (w *rewriter) name(s syntax.Name) (c change) {
 	return c
 }
 
-// duration writes a duration canonically.
+// duration rewrites a duration to its canonical spelling.
 func (w *rewriter) duration(n *syntax.Node) (c change) {
 	if n.IsMap() {
-		w.whole(&c, n, w.durations[n])
+		w.replaceMap(&c, n, w.durations[n])
 	} else if start, end, ok := w.Word(n); ok {
 		w.replace(&c, start, end, w.durations[n])
 	}
 	return c
 }
 
-// whole writes a scalar in place of a map in either style. A map with comments
-// is not replaced: they would be lost.
-func (w *rewriter) whole(c *change, n *syntax.Node, text string) bool {
+// replaceMap replaces a map by a scalar. It returns false for a map with comments,
+// which would be lost, and for one that shares text with other parts.
+func (w *rewriter) replaceMap(c *change, n *syntax.Node, text string) bool {
 	start, ok := w.Start(n)
 	end, ok2 := w.End(n)
-	if !ok || !ok2 || len(w.Comments(start, end)) > 0 || inUse(n) {
+	if !ok || !ok2 || len(w.Comments(start, end)) > 0 || sharesText(n) {
 		return false
 	}
 	if !n.Form.Flow {
 		if n.Form.Anchor {
 			return false
 		}
-		// On the line of its key, unless a comment is between.
+		// The scalar goes on the line of its key, unless a comment is between.
 		for start > 0 && syntax.IsBlank(w.Text[start-1]) {
 			start--
 		}
@@ -150,16 +151,16 @@ func (w *rewriter) whole(c *change, n *syntax.Node, text string) bool {
 	return true
 }
 
-// inUse reports whether the text of a node has parts that are written elsewhere, or
-// that have a name.
-func inUse(n *syntax.Node) bool {
+// sharesText reports whether any part of a node is an alias, a merged entry, or has
+// an anchor, so that its text is shared with other parts of the file.
+func sharesText(n *syntax.Node) bool {
 	for _, e := range n.Entries {
-		if e.From != nil || e.Value.Form.Alias || e.Value.Form.Anchor || inUse(e.Value) {
+		if e.From != nil || e.Value.Form.Alias || e.Value.Form.Anchor || sharesText(e.Value) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(n.Items, func(item *syntax.Node) bool {
-		return item.Form.Alias || item.Form.Anchor || inUse(item)
+		return item.Form.Alias || item.Form.Anchor || sharesText(item)
 	})
 }
 
@@ -178,21 +179,21 @@ func (w *rewriter) spell(n *syntax.Node) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// jitter writes jitter and jitter_factor as one scalar: false, true, a factor or
-// a mode; a map only for a mode with a factor.
+// jitter rewrites jitter and jitter_factor to one scalar: false, true, a factor or
+// a mode. It writes a map only for a mode with a factor.
 func (w *rewriter) jitter(s syntax.Jitter) (c change) {
 	if s.Entry.Value.Form.Alias {
 		return change{}
 	}
-	in, e := home(s.Map, s.Entry)
+	in, e := origin(s.Map, s.Entry)
 	if f := s.Factor; f != nil {
-		if has, _ := home(s.Map, f); has != in || f.Value.Form.Alias || f.Value.Form.Anchor {
-			return change{} // one of them may stay where the other goes
+		if has, _ := origin(s.Map, f); has != in || f.Value.Form.Alias || f.Value.Form.Anchor {
+			return change{} // the two keys are not in the same map
 		}
 	}
 	text := jitterText(s.Mode, s.Width)
 	if e.Value.IsMap() {
-		if strings.HasPrefix(text, "{") && s.Factor == nil || !w.whole(&c, e.Value, text) {
+		if strings.HasPrefix(text, "{") && s.Factor == nil || !w.replaceMap(&c, e.Value, text) {
 			return change{}
 		}
 	} else {

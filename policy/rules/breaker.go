@@ -6,8 +6,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ofBreakers lists the rules about breakers.
-var ofBreakers = []Rule{
+// breakerRules lists the rules about breakers.
+var breakerRules = []Rule{
 	{
 		ID: "P501", Title: "breaker opens during one call", Severity: Warning,
 		Reports: "A breaker opens after fewer failures in a row than one call makes attempts, and counts " +
@@ -26,7 +26,7 @@ var ofBreakers = []Rule{
 		},
 		Fix:     "Raise `failures` (or `min_calls`) above `max_attempts`, or lower `max_attempts`.",
 		Related: []string{"P503", "P504", "P505"},
-		file:    opensInside,
+		file:    opensDuringCall,
 	},
 	{
 		ID: "P502", Title: "breaker that only Reset closes", Severity: Info,
@@ -44,7 +44,7 @@ var ofBreakers = []Rule{
 		},
 		Fix:     "Call `Reset` from an operator's endpoint or a health check, or remove `escalate_after`.",
 		Related: []string{"P503"},
-		file:    latches,
+		file:    needsReset,
 	},
 	{
 		ID: "P503", Title: "breaker escalates before it opens", Severity: Error,
@@ -83,7 +83,7 @@ var ofBreakers = []Rule{
 		},
 		Fix:     "Raise `failures`, lower `failure_rate`, or keep one of them.",
 		Related: []string{"P501"},
-		file:    rateComesLate,
+		file:    rateNeverReached,
 	},
 	{
 		ID: "P505", Title: "breaker_open retried for too short a time", Severity: Warning,
@@ -104,7 +104,7 @@ var ofBreakers = []Rule{
 		},
 		Fix:     "Remove `breaker_open` from `retry_on`, or wait longer than `open_for`.",
 		Related: []string{"P501"},
-		file:    hopeless,
+		file:    breakerOpenTooShort,
 	},
 	{
 		ID: "P506", Title: "slow_call that no attempt exceeds", Severity: Warning,
@@ -144,12 +144,12 @@ var ofBreakers = []Rule{
 		},
 		Fix:     "Count only classes that are the service's fault, such as `server_error`, `network` and `timeout`.",
 		Related: []string{"P501", "P701"},
-		file:    countsMistakes,
+		file:    countsCallerErrors,
 	},
 }
 
-// opensAfter returns the least number of failures in a row that opens a
-// breaker, if nothing was counted before them, and the setting that says so.
+// opensAfter returns the least number of failures in a row that opens a new
+// breaker, and the setting that determines it.
 func opensAfter(b *retry.BreakerPolicy) (n int, field Field) {
 	if b.FailureRate > 0 && (b.Failures == 0 || b.MinCalls < b.Failures) {
 		return b.MinCalls, "min_calls"
@@ -157,10 +157,10 @@ func opensAfter(b *retry.BreakerPolicy) (n int, field Field) {
 	return b.Failures, "failures"
 }
 
-// latches is P502.
-func latches(f *File, report report) {
+// needsReset is P502.
+func needsReset(f *File, report report) {
 	for _, b := range f.Breakers {
-		if first, _ := opensAfter(&b); b.EscalateAfter > first { // else P503
+		if first, _ := opensAfter(&b); b.EscalateAfter > first { // P503 reports the others
 			report(Info, Place{"breakers", b.Name, "escalate_after"},
 				"after %d failures in a row breaker %s refuses every call until the program calls Reset: call it, or remove "+
 					"escalate_after",
@@ -169,8 +169,8 @@ func latches(f *File, report report) {
 	}
 }
 
-// rateComesLate is P504.
-func rateComesLate(f *File, report report) {
+// rateNeverReached is P504.
+func rateNeverReached(f *File, report report) {
 	for _, b := range f.Breakers {
 		if b.Failures > 0 && greatestRate(b.MinCalls, b.Failures) < b.FailureRate {
 			report(Warning, Place{"breakers", b.Name, "failure_rate"},
@@ -181,11 +181,11 @@ func rateComesLate(f *File, report report) {
 	}
 }
 
-// greatestRate returns the greatest share of failures among any number of
-// calls from least on, without as many failures in a row as row.
+// greatestRate returns the greatest share of failures among least or more calls,
+// if fewer than row failures are in a row.
 func greatestRate(least, row int) (rate float64) {
-	// Of n calls, every row-th at least is a success. The share is greatest one
-	// call before the next success is due, and less each time.
+	// At least every row-th of n calls is a success. The share is greatest one
+	// call before the next success, and that maximum falls as n grows.
 	for n := least; n < least+row; n++ {
 		rate = max(rate, float64(n-n/row)/float64(n))
 	}
@@ -216,8 +216,8 @@ func neverSlow(f *File, report report) {
 	}
 }
 
-// longestAttempt returns the limit on the time of one attempt, or 0 where there
-// is none.
+// longestAttempt returns the limit on the time of one attempt, or 0 if there is
+// none.
 func (p *Policy) longestAttempt() time.Duration {
 	most := p.Timeout
 	if p.Scope != "" {

@@ -8,8 +8,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ofClasses lists the rules about classes of errors.
-var ofClasses = []Rule{
+// classRules lists the rules about classes of errors.
+var classRules = []Rule{
 	{
 		ID: "P701", Title: "retry_on names a permanent class", Severity: Error,
 		Reports: "`retry_on` names a class whose errors are never retried: by its `retryable: false` or " +
@@ -44,12 +44,11 @@ var ofClasses = []Rule{
 	},
 }
 
-// codes is a set of status codes. Those of gRPC are at most 16, and those of
-// HTTP at least 100.
+// codes is a set of status codes: of gRPC from 1 to 16, of HTTP from 100.
 type codes [600]bool
 
-// codes returns those by which an error belongs to the class. A gRPC code
-// counts as the HTTP status that it stands for, too.
+// codes returns the codes of the errors that belong to the class. It includes a
+// gRPC code if the class has the code or the equivalent HTTP status.
 func (c *ErrorClass) codes() *codes {
 	if c.set != nil {
 		return c.set
@@ -66,8 +65,8 @@ func (c *ErrorClass) codes() *codes {
 	return c.set
 }
 
-// onlyCodes reports whether the class has no tests but codes: others cannot be
-// compared.
+// onlyCodes reports whether codes are the only tests of the class. Classes with
+// other tests cannot be compared.
 func (c *ErrorClass) onlyCodes() bool {
 	return !c.InGo && c.Pattern == nil && len(c.HTTP)+len(c.GRPC) > 0
 }
@@ -85,21 +84,24 @@ func (c *ErrorClass) within(set *codes) bool {
 	return true
 }
 
-// permanent reports whether the class says that its errors are never retried.
+// permanent reports whether the action of the class is to never retry its errors.
 func (c *ErrorClass) permanent() bool {
 	return c.Action == retry.ActionFail || c.Action == retry.ActionEscalate
 }
 
-// mistakes are the codes that say that the request is at fault: such errors are
-// never retried unless a class says so.
-var mistakes = (&ErrorClass{ErrorClass: retry.ErrorClass{HTTP: [][2]int{{400, 401}, {403, 404}, {422, 422}}}}).codes()
+// requestErrors are the codes of errors that the request has caused. They are never
+// retried unless a class has the action retry.
+var requestErrors = (&ErrorClass{
+	ErrorClass: retry.ErrorClass{HTTP: [][2]int{{400, 401}, {403, 404}, {422, 422}}},
+}).codes()
 
-// A decider is what is known about the action of errors with some code: it is
-// that of the first class with the code, unless one above takes the error by
-// another test and retries it, or leaves it to the policy.
+// A decider describes the action for errors with some code. It is the action of
+// the first class with the code, unless a class above matches the error by a test
+// other than codes.
 type decider struct {
-	class            *ErrorClass
-	retries, asksFor bool // what classes above may do
+	class    *ErrorClass
+	mayRetry bool // a class above may retry the error
+	mayDefer bool // a class above may leave the decision to the policy
 }
 
 // deciders returns the decider of each code.
@@ -118,17 +120,17 @@ func (f *File) deciders() *[len(codes{})]decider {
 			}
 		}
 		if !c.onlyCodes() {
-			above.retries = above.retries || c.Action == retry.ActionRetry
-			above.asksFor = above.asksFor || c.Action == retry.ActionDefault
+			above.mayRetry = above.mayRetry || c.Action == retry.ActionRetry
+			above.mayDefer = above.mayDefer || c.Action == retry.ActionDefault
 		}
 	}
 	return f.decides
 }
 
-// final reports whether no policy retries the errors of a class. by is the
-// class that says so, if any does: c, or the first above it that takes its
-// errors.
-func (f *File) final(c *ErrorClass) (by *ErrorClass, is bool) {
+// neverRetried reports whether no policy retries the errors of a class. by is the
+// class whose action prevents it, if any: c, or the first above it that matches
+// its errors.
+func (f *File) neverRetried(c *ErrorClass) (by *ErrorClass, is bool) {
 	switch {
 	case c.permanent():
 		return c, true
@@ -140,8 +142,8 @@ func (f *File) final(c *ErrorClass) (by *ErrorClass, is bool) {
 			continue
 		}
 		d := f.deciders()[code]
-		asked := d.asksFor || d.class.Action == retry.ActionDefault
-		if d.retries || d.class.Action == retry.ActionRetry || asked && !mistakes[code] {
+		deferred := d.mayDefer || d.class.Action == retry.ActionDefault
+		if d.mayRetry || d.class.Action == retry.ActionRetry || deferred && !requestErrors[code] {
 			return nil, false
 		}
 		if by == nil && d.class.permanent() {
@@ -165,11 +167,11 @@ func permanentRetried(f *File, report report) {
 	for _, p := range f.Policies {
 		for _, class := range p.RetryOn {
 			c := f.class(class)
-			if c == nil || c.Action == retry.ActionRetry { // P703 says where that has no effect
+			if c == nil || c.Action == retry.ActionRetry { // P703 reports where that has no effect
 				continue
 			}
 			at := Place{"policies", p.Name, "retry_on"}
-			switch by, final := f.final(c); {
+			switch by, final := f.neverRetried(c); {
 			case !final:
 			case by == nil:
 				report(Error, at,
@@ -187,12 +189,12 @@ func permanentRetried(f *File, report report) {
 	}
 }
 
-// abortedToo is the part of P702 about classes that the file defines.
-func abortedToo(f *File, report report) {
+// retriedAndAborted is the part of P702 about classes that the file defines.
+func retriedAndAborted(f *File, report report) {
 	for _, p := range f.Policies {
 		for _, c := range p.RetryOn {
 			for _, a := range p.AbortOn {
-				if !covers(a, c) && f.covers(a, c) { // else the part about single policies says so
+				if !covers(a, c) && f.covers(a, c) { // the check of single policies reports the others
 					report(Error, Place{"policies", p.Name, "abort_on"},
 						"%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
 				}
@@ -205,7 +207,7 @@ func abortedToo(f *File, report report) {
 func unreachable(f *File, report report) {
 	for i := range f.Errors {
 		c := &f.Errors[i]
-		// Lists ask every class; only actions go by the first that matches.
+		// Lists test every class; only actions depend on the first that matches.
 		if above := f.above(c); c.Action != retry.ActionDefault && len(above) > 0 {
 			report(Error, Place{"errors", string(c.Class), ""},
 				"%s has no effect at class %s, since all of its codes are those of %s above it: move it up, or remove it", c.Action,
@@ -231,8 +233,8 @@ func unreachable(f *File, report report) {
 	}
 }
 
-// schedule is the part of P703 about the schedule of one class, behind those
-// of classes that are asked before.
+// schedule is the part of P703 about the schedule of one class. before are the
+// schedules of the classes that are tested before it.
 func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, report report) {
 	at := Place{"policies", p.Name, PerError(class)}
 	if !p.Written(at.Field) {
@@ -240,7 +242,7 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 	}
 	never := slices.ContainsFunc(p.AbortOn, func(a retry.Class) bool { return f.covers(a, class) })
 	if c := f.class(class); c != nil && !never {
-		_, never = f.final(c)
+		_, never = f.neverRetried(c)
 	}
 	if never {
 		report(Error, at, "errors of class %s are never retried, so this has no effect: remove it", class)
@@ -255,8 +257,8 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 	}
 }
 
-// above returns the classes that take all errors of c and come before it, if
-// that makes a difference to what becomes of them.
+// above returns the names of the classes before c that together match all of its
+// errors. It returns nil if their actions are the same as that of c.
 func (f *File) above(c *ErrorClass) (names []string) {
 	if !c.onlyCodes() {
 		return nil

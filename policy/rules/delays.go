@@ -7,8 +7,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ofDelays lists the rules about the delays of a single policy.
-var ofDelays = []Rule{
+// delayRules lists the rules about the delays of a single policy.
+var delayRules = []Rule{
 	{
 		ID: "P106", Title: "delays that shrink", Severity: Error,
 		Reports: "The `base` of exponential backoff is below 1, so each delay is shorter than the one before.",

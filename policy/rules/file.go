@@ -11,18 +11,18 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// DefaultAmplification is the most attempts that retries inside of retries may
-// multiply to, unless a policy file says otherwise.
+// DefaultAmplification is the most attempts that nested retries may multiply to,
+// unless the section limits of a policy file sets another number.
 const DefaultAmplification = 12
 
-// A File is what one policy file says, resolved: the policies with all that
-// stands around them.
+// A File is a resolved policy file in the form that the rules check. It keeps
+// indexes that are built on demand, so it must not be used concurrently.
 type File struct {
-	Scopes    []Scope
-	Errors    []ErrorClass
-	Breakers  []retry.BreakerPolicy
-	Elsewhere []string // names of the breakers whose settings are in Go code
-	Budgets   []string // names of all
+	Scopes       []Scope
+	Errors       []ErrorClass
+	Breakers     []retry.BreakerPolicy
+	BreakersInGo []string // names of the breakers whose settings are in Go variables
+	Budgets      []string // names of all
 
 	// Names of the breakers and budgets whose state is in a store.
 	StoredBreakers, StoredBudgets []string
@@ -32,17 +32,17 @@ type File struct {
 	Policies []Policy
 	Bindings []Binding
 
-	// What find, outwards and deciders have found.
-	scopes    map[string]*Scope
-	breakers  map[string]*retry.BreakerPolicy
-	policies  map[string]*Policy
-	classes   map[string]*ErrorClass
-	limitings map[string]*Scope
-	timings   map[string]*Scope
-	decides   *[len(codes{})]decider
+	// Indexes and caches of find, innermost and deciders.
+	scopes          map[string]*Scope
+	breakers        map[string]*retry.BreakerPolicy
+	policies        map[string]*Policy
+	classes         map[string]*ErrorClass
+	hardLimitScopes map[string]*Scope
+	timeoutScopes   map[string]*Scope
+	decides         *[len(codes{})]decider
 }
 
-// A Scope is a level of the timeout hierarchy. Limits that are zero are none.
+// A Scope is a level of the timeout hierarchy. A zero limit means none.
 type Scope struct {
 	Name, Within       string
 	Timeout, HardLimit time.Duration
@@ -55,11 +55,11 @@ type ErrorClass struct {
 	Unprocessed bool
 	InGo        bool // some of its tests are Go symbols
 
-	set *codes // what codes has found
+	set *codes // the result of codes, once computed
 }
 
-// A Policy is a policy with the names of what it shares with others; "" is
-// nothing.
+// A Policy is a resolved policy with the names of the breaker and the budget that
+// it shares; "" means none.
 type Policy struct {
 	*retry.Policy
 	Breaker, Budget string
@@ -67,11 +67,11 @@ type Policy struct {
 	Durable         *Durable // nil: its calls are not durable
 	OnExhausted     durable.OnExhausted
 	OnChanged       durable.OnChanged
-	Written         func(Field) bool // in the policy itself, not inherited
+	Written         func(Field) bool // whether a field is in the policy itself, not inherited
 }
 
-// A Binding is a Go symbol that a policy serves. Method is one of an
-// interface's, or "".
+// A Binding is a Go symbol, or one method of a type, that is bound to a policy.
+// Method is "" for the symbol itself.
 type Binding struct {
 	Symbol, Method string
 	Policy         string
@@ -85,22 +85,22 @@ type Binding struct {
 	Written  []Field  // which of id, step and formerly the entry has
 }
 
-// Idempotency says what happens when a call is made twice.
+// Idempotency describes whether a second call has an effect of its own.
 type Idempotency uint8
 
-// The answers.
+// The values of Idempotency. The zero value is Unknown.
 const (
 	Unknown         Idempotency = iota
-	Idempotent                  // the same as once
-	NotIdempotent               // it is done twice
-	IdempotentByKey             // the same as once, by the idempotency key in the context
+	Idempotent                  // two calls have the effect of one
+	NotIdempotent               // two calls have the effect twice
+	IdempotentByKey             // two calls with the same idempotency key have the effect of one
 )
 
-// PerError is the field of a class's own schedule.
+// PerError returns the field of the schedule of a class.
 func PerError(class retry.Class) Field { return Field("per_error." + string(class)) }
 
-// CheckFile returns the findings of the rules about a whole file, in the order
-// of their ids. The rules about single policies are [Check]'s.
+// CheckFile returns the findings of the rules about a whole file, in the order of
+// their ids. [Check] runs the rules about single policies.
 func CheckFile(f *File) []Finding {
 	var findings []Finding
 	for _, r := range All {
@@ -116,41 +116,41 @@ func CheckFile(f *File) []Finding {
 	return findings
 }
 
-// A Place is where a finding about a file shows: the entry Name of a section,
-// and what of it, as keys joined by dots.
+// A Place is the position of a finding in a file: an entry of a section, and a
+// field of the entry as keys joined by dots.
 type Place struct {
 	Section, Name string
 	Field         Field
 }
 
-// report adds one finding.
+// report is the type of the functions that add a finding.
 type report func(severity Severity, at Place, format string, args ...any)
 
 func (f *File) scope(name string) *Scope {
 	return find(&f.scopes, f.Scopes, name, func(s *Scope) string { return s.Name })
 }
 
-// limiting returns the innermost scope with a hard limit, from the named one
+// hardLimitScope returns the innermost scope with a hard limit, from the named one
 // outwards, or nil.
-func (f *File) limiting(name string) *Scope {
-	return f.outwards(&f.limitings, name, func(s *Scope) bool { return s.HardLimit > 0 })
+func (f *File) hardLimitScope(name string) *Scope {
+	return f.innermost(&f.hardLimitScopes, name, func(s *Scope) bool { return s.HardLimit > 0 })
 }
 
-// timing returns the innermost scope with a timeout, from the named one
+// timeoutScope returns the innermost scope with a timeout, from the named one
 // outwards, or nil.
-func (f *File) timing(name string) *Scope {
-	return f.outwards(&f.timings, name, func(s *Scope) bool { return s.Timeout > 0 })
+func (f *File) timeoutScope(name string) *Scope {
+	return f.innermost(&f.timeoutScopes, name, func(s *Scope) bool { return s.Timeout > 0 })
 }
 
-// outwards returns the innermost scope that is so, from the named one outwards,
-// or nil. It remembers what it has found.
-func (f *File) outwards(known *map[string]*Scope, name string, is func(*Scope) bool) *Scope {
+// innermost returns the innermost scope that match accepts, from the named one
+// outwards, or nil. It keeps its results in known.
+func (f *File) innermost(known *map[string]*Scope, name string, match func(*Scope) bool) *Scope {
 	if *known == nil {
 		*known = map[string]*Scope{}
 	}
 	var path []string
 	s := f.scope(name)
-	for s != nil && !is(s) {
+	for s != nil && !match(s) {
 		if found, ok := (*known)[s.Name]; ok {
 			s = found
 			break
@@ -177,7 +177,7 @@ func (f *File) class(name retry.Class) *ErrorClass {
 }
 
 // find returns the entry of a list with that name, or nil. It keeps an index,
-// since rules ask for every policy.
+// since rules look up names for every policy.
 func find[T any](index *map[string]*T, list []T, name string, nameOf func(*T) string) *T {
 	if *index == nil {
 		*index = make(map[string]*T, len(list))
@@ -188,15 +188,15 @@ func find[T any](index *map[string]*T, list []T, name string, nameOf func(*T) st
 	return (*index)[name]
 }
 
-// bound reports whether some binding in a group uses the policy.
+// inGroup reports whether any binding in a group uses the policy.
 func (f *File) inGroup(policy string) bool {
 	return slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Policy == policy && b.Group != "" })
 }
 
-// maxSum returns the greatest sum of all waits of p, and false where there are
-// too many to add up.
+// maxSum returns the greatest sum of all waits of p. ok is false if there are more
+// than maxSummed attempts.
 func maxSum(p *retry.Policy) (sum time.Duration, ok bool) {
-	if p.MaxAttempts > mostSummed {
+	if p.MaxAttempts > maxSummed {
 		return 0, false
 	}
 	const forever = 1<<63 - 1

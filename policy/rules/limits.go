@@ -8,9 +8,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ofLimits lists the rules about the limits of a single policy, and about the
+// limitRules lists the rules about the limits of a single policy, and about the
 // errors that it retries.
-var ofLimits = []Rule{
+var limitRules = []Rule{
 	{
 		ID: "P300", Title: "unlimited retries", Severity: Error,
 		Reports: "`max_attempts` is `unlimited`, and no `delay_budget`, `max_elapsed` or `timeout` ends the " +
@@ -47,7 +47,7 @@ var ofLimits = []Rule{
 		Related: []string{"P302", "P304", "P404"},
 		Reads:   fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			limit, field := waiting(p)
+			limit, field := waitLimit(p)
 			if limit <= 0 || p.MaxAttempts == 1 {
 				return Finding{}, false
 			}
@@ -78,7 +78,7 @@ var ofLimits = []Rule{
 		Related: []string{"P301", "P303", "P404"},
 		Reads:   fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			limit, field := waiting(p)
+			limit, field := waitLimit(p)
 			if limit <= 0 || p.MaxAttempts < 3 || p.MaxAttempts == retry.Unlimited {
 				return Finding{}, false
 			}
@@ -108,7 +108,7 @@ var ofLimits = []Rule{
 		Related: []string{"P302", "P304"},
 		Reads:   fields("max_attempts", "delay_budget"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.DelayBudget <= 0 || p.MaxAttempts < 2 || p.MaxAttempts > mostSummed {
+			if p.DelayBudget <= 0 || p.MaxAttempts < 2 || p.MaxAttempts > maxSummed {
 				return Finding{}, false
 			}
 			var sum time.Duration
@@ -268,6 +268,6 @@ var ofLimits = []Rule{
 			}
 			return Finding{}, false
 		},
-		file: abortedToo,
+		file: retriedAndAborted,
 	},
 }

@@ -11,7 +11,7 @@ type section struct {
 	list                []string
 }
 
-// sections returns the documentation of the rule in its fixed order.
+// sections returns the documentation of the rule, in the order of its headings.
 func (r *Rule) sections() []section {
 	fix := "Not automatic. " + r.Fix
 	if r.Automatic {
@@ -28,7 +28,8 @@ func (r *Rule) sections() []section {
 	}
 }
 
-// Default says how the rule is reported unless a command asks otherwise.
+// Default describes the severity with which commands report the rule by default,
+// and how to enable a rule that is off by default.
 func (r *Rule) Default() string {
 	switch isGo := strings.HasPrefix(r.ID, "RL"); {
 	case r.Severity != Info:
@@ -39,8 +40,8 @@ func (r *Rule) Default() string {
 	return "info, off by default: enable it with `retrygen check -info`"
 }
 
-// Explain returns the documentation as plain text of 80 columns. Code may be
-// wider.
+// Explain returns the documentation as plain text in 80 columns. Lines of code may
+// be longer.
 func (r *Rule) Explain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\nSeverity: %s.\n", r.ID, r.Title, plain(r.Default()))
@@ -59,7 +60,7 @@ func (r *Rule) Explain() string {
 	return b.String()
 }
 
-// Markdown returns the documentation as a page.
+// Markdown returns the documentation as a Markdown page.
 func (r *Rule) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n\nSeverity: %s.\n", r.ID, r.Title, r.Default())
@@ -91,8 +92,8 @@ func (r *Rule) Markdown() string {
 // plain returns a text without its backquotes.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }
 
-// wrap breaks a text into lines of at most 80 columns, the first after one
-// indent, and the others after another.
+// wrap breaks a text into lines of at most 80 columns. first is the indent of the
+// first line, rest that of the others.
 func wrap(text, first, rest string) string {
 	const columns = 80
 	var b strings.Builder

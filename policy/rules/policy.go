@@ -8,32 +8,33 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// The fields by which the schedule of a policy is known.
+// schedule lists the fields that determine the delays of a policy.
 var schedule = []Field{"backoff", "initial_delay", "base", "increment", "delays", "max_delay", "jitter",
 	"jitter_factor"}
 
+// fields returns the fields of list and those of schedule.
 func fields(list ...Field) []Field { return append(list, schedule...) }
 
-// mostSummed bounds the retries that are looked at one by one. Where more fit,
-// the rules about sums have nothing useful to say.
-const mostSummed = 10_000
+// maxSummed is the most retries whose waits the rules add up. Longer schedules are
+// not checked by the rules about sums.
+const maxSummed = 10_000
 
-// waiting returns the limit on the waits of one call, with its field: the
-// smaller of delay_budget and max_elapsed, which counts the time inside of
-// attempts, too, that rules about waits take to be none. 0 is no limit.
-func waiting(p *retry.Policy) (limit time.Duration, field Field) {
+// waitLimit returns the limit on the sum of the waits of one call, with its field:
+// the smaller of delay_budget and max_elapsed. max_elapsed includes the time of
+// attempts, which rules about waits assume to be zero. A limit of 0 means none.
+func waitLimit(p *retry.Policy) (limit time.Duration, field Field) {
 	if p.MaxElapsed > 0 && (p.DelayBudget <= 0 || p.MaxElapsed < p.DelayBudget) {
 		return p.MaxElapsed, "max_elapsed"
 	}
 	return p.DelayBudget, "delay_budget"
 }
 
-// waitsWithin returns how many retries can begin before end, each attempt
-// taking as given and each wait as little as it can. Beyond mostSummed it
-// returns that all can.
+// waitsWithin returns how many retries can begin before end, if each attempt takes
+// the given time and each wait is the shortest possible. If more than maxSummed
+// can, it returns the number of all retries.
 func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
 	var passed time.Duration
-	for k := 1; k < p.MaxAttempts && k <= mostSummed; k++ {
+	for k := 1; k < p.MaxAttempts && k <= maxSummed; k++ {
 		least, _, _ := p.Bounds(k, 0)
 		for _, d := range [...]time.Duration{attempt, least} {
 			if d >= end-passed {
@@ -58,8 +59,8 @@ func ownSchedule(p *retry.Policy, class retry.Class) bool {
 	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) })
 }
 
-// longest returns the longest delay of any retry: custom delays need not grow,
-// and others are looked at as far as they matter.
+// longest returns the longest delay of any retry. It checks every custom delay,
+// since these need not grow, and at most 100 delays of other strategies.
 func longest(p *retry.Policy, delay func(k int) time.Duration) (d time.Duration) {
 	last := 100
 	if p.Backoff == retry.BackoffCustom {
@@ -72,6 +73,7 @@ func longest(p *retry.Policy, delay func(k int) time.Duration) (d time.Duration)
 	return d
 }
 
+// finding returns a Finding without Rule and Policy, or false if found is false.
 func finding(found bool, severity Severity, field Field, format string, args ...any) (Finding, bool) {
 	if !found {
 		return Finding{}, false

@@ -1,7 +1,7 @@
-// Package rules says what a good policy is: pure functions over resolved
-// policies, with no positions and no I/O. The check of policy files and the
-// analyzers of Go code run the same functions and report the same ids. All
-// arithmetic about delays is the runtime's own.
+// Package rules checks resolved policies for mistakes, such as a timeout that ends
+// a call before its first retry. The rules are pure functions without positions
+// and I/O. The check of policy files and the analyzers of Go code run the same
+// functions and report the same ids. The runtime computes all delays.
 package rules
 
 import (
@@ -11,7 +11,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A Severity says what a finding does to a run.
+// A Severity determines whether a finding is shown and whether it fails a run. The
+// zero value is Info.
 type Severity uint8
 
 // The severities, in rising order.
@@ -29,57 +30,55 @@ func (s Severity) String() string {
 // A Field names a setting of a policy by its canonical key in a policy file.
 type Field string
 
-// A Finding is one problem of one policy, or of another entry of a file. Field
-// is where it shows, or Else, where Field is left to its default.
+// A Finding is a problem of one policy, or of another entry of a file.
 type Finding struct {
-	Rule     string // P300
+	Rule     string // the id, as P300
 	Severity Severity
 	Section  string // of the file; "" means policies
 	Policy   string // name of the policy, or of the entry of Section
-	Field    Field
-	Else     Field
+	Field    Field  // where the problem is reported
+	Else     Field  // where it is reported if Field is not written; "": at the entry
 	Text     string // what is wrong, then what to do
 }
 
-// A Rule is one thing that is reported, with its documentation: the texts quote
-// keys and symbols in backquotes. The rules about Go code are of this type, too.
+// A Rule is a check with its documentation. The texts quote keys and symbols in
+// backquotes. The rules about Go code have this type, too.
 type Rule struct {
 	ID          string
 	Title       string
-	Severity    Severity // of the example; what is Info is off by default
+	Severity    Severity // of the example; rules with Info are off by default
 	Reports     string   // one sentence
 	Why         string   // what happens in production
 	Wrong       string   // an example that is reported: a policy file without its version, or Go code
 	Right       string   // the same, fixed
-	NotReported []string // cases that look alike, each with the reason
+	NotReported []string // similar cases that are not reported, each with the reason
 	Fix         string   // what to do
-	Automatic   bool     // whether retrylint -fix does that
+	Automatic   bool     // whether retrylint -fix applies the fix
 	Related     []string // ids of other rules
 
-	Reads []Field // the fields it decides by
+	Reads []Field // the fields on which the result of check depends
 
-	// check returns the finding about one policy, without Rule and Policy, if
-	// there is one.
+	// check returns the finding about one policy, without Rule and Policy, or
+	// false. Nil: the rule does not check single policies.
 	check func(*retry.Policy) (Finding, bool)
-	// file reports what is wrong with a file as a whole.
+	// file reports the findings about a whole file. Nil: the rule has none.
 	file func(*File, report)
 }
 
-// ofPolicies lists the rules about a single policy.
-var ofPolicies = slices.Concat(ofDelays, ofLimits)
+// policyRules lists the rules about a single policy.
+var policyRules = slices.Concat(delayRules, limitRules)
 
-// All lists the rules about policies by id.
+// All lists the rules about policies by id. It must not be changed.
 var All = slices.SortedFunc(
-	slices.Values(slices.Concat(ofPolicies, ofScopes, ofBreakers, ofClasses, ofShares, ofSteps)),
+	slices.Values(slices.Concat(policyRules, scopeRules, breakerRules, classRules, shareRules, stepRules)),
 	func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
 
-// Known reports whether the value of a field is known. The analyzers know only
-// constants; a policy file knows everything. A rule that reads a field that is
-// not known stays silent.
+// Known reports whether the value of a field is known. The analyzers of Go code
+// know only constants. A rule that reads an unknown field reports nothing.
 type Known func(Field) bool
 
 // Check returns the findings of every rule about p, in the order of their ids.
-// A nil known means that every field is.
+// A nil known means that every field is known.
 func Check(p *retry.Policy, known Known) []Finding {
 	effective := *p
 	effective.Schedule = p.Schedule.Effective()
@@ -96,7 +95,7 @@ func Check(p *retry.Policy, known Known) []Finding {
 	return findings
 }
 
-// ByID returns the rule with the id, or nil.
+// ByID returns the rule in All with that id, or nil.
 func ByID(id string) *Rule {
 	for i := range All {
 		if All[i].ID == id {

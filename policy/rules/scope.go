@@ -9,8 +9,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// ofScopes lists the rules about scopes, and about policies in their surroundings.
-var ofScopes = []Rule{
+// scopeRules lists the rules about scopes, and about policies together with what
+// they share.
+var scopeRules = []Rule{
 	{
 		ID: "P210", Title: "no jitter although calls share a resource", Severity: Warning,
 		Reports: "A policy with `jitter: none` serves the units of a group, or shares a breaker or a budget " +
@@ -70,7 +71,7 @@ var ofScopes = []Rule{
 		Reports: "A policy that is bound to a Go symbol has neither `attempt_timeout` nor `timeout`, and no " +
 			"scope gives it one.",
 		Why: "An attempt that hangs is never ended and never retried. One stuck connection blocks its caller " +
-			"for ever.",
+			"forever.",
 		Wrong: "policies:\n  read: {max_attempts: 4}\nbind:\n  Client.Get: read",
 		Right: "policies:\n  read: {max_attempts: 4, attempt_timeout: 5s}\nbind:\n  Client.Get: read",
 		NotReported: []string{
@@ -79,7 +80,7 @@ var ofScopes = []Rule{
 		},
 		Fix:     "Write an `attempt_timeout`. If the function has a limit of its own, leave the policy unchanged.",
 		Related: []string{"P406", "P906"},
-		file:    boundless,
+		file:    noAttemptLimit,
 	},
 	{
 		ID: "P409", Title: "Retry-After longer than the call may last", Severity: Error,
@@ -143,9 +144,9 @@ func scopeOrder(f *File, report report) {
 	for _, p := range f.Policies {
 		own := f.scope(p.Scope)
 		if own == nil || p.Timeout == own.Timeout || f.overLimit(p) != "" {
-			continue // what the scope is reported for, or P403
+			continue // reported at the scope, or as P403
 		}
-		outer := f.timing(own.Within)
+		outer := f.timeoutScope(own.Within)
 		at := Place{"policies", p.Name, "timeout"}
 		switch {
 		case outer == nil:
@@ -167,14 +168,14 @@ func hardLimits(f *File, report report) {
 				"timeout %s is over the scope's own hard_limit %s: lower it, or raise hard_limit", short(s.Timeout),
 				short(s.HardLimit))
 		}
-		outer := f.limiting(s.Within)
+		outer := f.hardLimitScope(s.Within)
 		switch {
 		case outer == nil:
 		case s.HardLimit > outer.HardLimit:
 			report(Error, Place{"scopes", s.Name, "hard_limit"},
 				"hard_limit %s is over hard_limit %s of the outer scope %s: lower it", short(s.HardLimit), short(outer.HardLimit),
 				outer.Name)
-		case s.HardLimit == 0 && s.Timeout > outer.HardLimit && f.scope(s.Within).Timeout == 0: // else P401 says so
+		case s.HardLimit == 0 && s.Timeout > outer.HardLimit && f.scope(s.Within).Timeout == 0: // otherwise P401 reports it
 			report(Error, Place{"scopes", s.Name, "timeout"}, "timeout %s is over hard_limit %s of the outer scope %s: lower it",
 				short(s.Timeout), short(outer.HardLimit), outer.Name)
 		}
@@ -190,27 +191,27 @@ func overrides(f *File, report report) {
 	}
 }
 
-// overLimit says how the timeout of a policy passes the hard limit of its
-// scope, or "".
+// overLimit describes how the timeout of a policy exceeds the hard limit of its
+// scope. It returns "" if it does not.
 func (f *File) overLimit(p Policy) string {
-	own, limiting := f.scope(p.Scope), f.limiting(p.Scope)
+	own, limiting := f.scope(p.Scope), f.hardLimitScope(p.Scope)
 	switch {
 	case limiting == nil:
-	case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // else P402 judges the scope
+	case p.Timeout > limiting.HardLimit && p.Timeout != own.Timeout: // otherwise P402 checks the scope
 		return fmt.Sprintf("timeout %s is over hard_limit %s of scope %s: lower it", short(p.Timeout),
 			short(limiting.HardLimit), limiting.Name)
-	case p.Timeout == 0 && (own == limiting || own.Timeout > 0): // else P401 judges the scope
+	case p.Timeout == 0 && (own == limiting || own.Timeout > 0): // otherwise P401 checks the scope
 		return fmt.Sprintf("there is no timeout, but scope %s has a hard_limit of %s: write a timeout that is not longer",
 			limiting.Name, short(limiting.HardLimit))
 	}
 	return ""
 }
 
-// boundless is P407.
-func boundless(f *File, report report) {
+// noAttemptLimit is P407.
+func noAttemptLimit(f *File, report report) {
 	for _, p := range f.Policies {
 		bound := slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Policy == p.Name })
-		if bound && p.AttemptTimeout <= 0 && p.Timeout <= 0 && f.limiting(p.Scope) == nil {
+		if bound && p.AttemptTimeout <= 0 && p.Timeout <= 0 && f.hardLimitScope(p.Scope) == nil {
 			report(Info, Place{"policies", p.Name, ""},
 				"an attempt of policy %s has no time limit, and is not retried if it hangs: write attempt_timeout", p.Name)
 		}
@@ -256,10 +257,10 @@ func retryAfterTooLong(f *File, report report) {
 	}
 }
 
-// waitTooLong reports a wait that a limit of the policy does not leave time
-// for.
+// waitTooLong reports a wait that is longer than a limit of the policy allows. It
+// returns whether it has reported one.
 func waitTooLong(p Policy, wait time.Duration, what, key string, at Place, report report) bool {
-	limit, field := waiting(p.Policy)
+	limit, field := waitLimit(p.Policy)
 	switch {
 	case wait <= 0:
 	case p.Timeout > 0 && wait >= p.Timeout:
@@ -272,17 +273,17 @@ func waitTooLong(p Policy, wait time.Duration, what, key string, at Place, repor
 	return false
 }
 
-// ofSchedules are the rules that a class's own schedule can break.
-var ofSchedules = []string{"P106", "P201", "P204", "P300", "P301", "P404"}
+// scheduleRuleIDs are the rules that the schedule of a class can break.
+var scheduleRuleIDs = []string{"P106", "P201", "P204", "P300", "P301", "P404"}
 
-// perError is P410: the rules about schedules again, for the schedule of each
+// perError is P410. It runs the rules about schedules for the schedule of each
 // class under the limits of its policy.
 func perError(f *File, report report) {
 	for _, p := range f.Policies {
 		for _, o := range p.PerError {
 			own := p.Under(o)
-			for _, r := range ofPolicies {
-				if !slices.Contains(ofSchedules, r.ID) {
+			for _, r := range policyRules {
+				if !slices.Contains(scheduleRuleIDs, r.ID) {
 					continue
 				}
 				_, already := r.check(p.Policy)
@@ -295,8 +296,8 @@ func perError(f *File, report report) {
 	}
 }
 
-// opensInside is P501.
-func opensInside(f *File, report report) {
+// opensDuringCall is P501.
+func opensDuringCall(f *File, report report) {
 	for _, p := range f.Policies {
 		b := f.breaker(p.Breaker)
 		if b == nil {
@@ -325,9 +326,9 @@ func opensInside(f *File, report report) {
 	}
 }
 
-// kinds returns the errors that a policy and its breaker can tell apart: those
-// of each class that they name, or that transient unites, and "", of no class.
-// Classes that a file defines are taken not to overlap others.
+// kinds returns the classes of errors that a policy and its breaker distinguish:
+// those that they name, the members of transient, and "" for errors of no class.
+// It assumes that classes of the file do not overlap others.
 func (p *Policy) kinds(b *retry.BreakerPolicy) []retry.Class {
 	list := slices.Concat([]retry.Class{""}, transient, p.RetryOn, b.Count)
 	for _, o := range p.PerError {
@@ -344,15 +345,15 @@ func (f *File) retries(p Policy, c retry.Class) bool {
 		return slices.ContainsFunc(list, func(outer retry.Class) bool { return covers(outer, c) })
 	}
 	if defined := f.class(c); defined != nil {
-		if _, final := f.final(defined); final {
+		if _, final := f.neverRetried(defined); final {
 			return false
 		}
 	}
 	return (len(p.RetryOn) == 0 || in(p.RetryOn)) && !in(p.AbortOn)
 }
 
-// attemptsAfter returns how many attempts a call makes that fails with errors
-// of class c, and the class whose own schedule says so, or "".
+// attemptsAfter returns how many attempts a call makes if it fails with errors of
+// class c, and the class whose schedule determines the number, or "".
 func (p *Policy) attemptsAfter(c retry.Class) (n int, own retry.Class) {
 	for _, o := range p.PerError {
 		if covers(o.Class, c) {
@@ -362,11 +363,12 @@ func (p *Policy) attemptsAfter(c retry.Class) (n int, own retry.Class) {
 	return p.MaxAttempts, ""
 }
 
+// counts reports whether a breaker counts errors of a class.
 func counts(b *retry.BreakerPolicy, class retry.Class) bool {
 	return len(b.Count) == 0 || slices.ContainsFunc(b.Count, func(c retry.Class) bool { return covers(c, class) })
 }
 
-// transient are the classes that retry.ClassTransient unites.
+// transient are the classes that retry.ClassTransient contains.
 var transient = []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError, retry.ClassRateLimit}
 
 // covers reports whether every error of class inner is one of outer, too.
@@ -392,8 +394,8 @@ func escalatesEarly(f *File, report report) {
 	}
 }
 
-// hopeless is P505.
-func hopeless(f *File, report report) {
+// breakerOpenTooShort is P505.
+func breakerOpenTooShort(f *File, report report) {
 	for _, p := range f.Policies {
 		b := f.breaker(p.Breaker)
 		if b == nil || !slices.Contains(p.RetryOn, retry.ClassBreakerOpen) ||
@@ -408,12 +410,13 @@ func hopeless(f *File, report report) {
 	}
 }
 
-// countsMistakes is P508.
-func countsMistakes(f *File, report report) {
+// countsCallerErrors is P508.
+func countsCallerErrors(f *File, report report) {
 	for _, b := range f.Breakers {
 		for _, class := range b.Count {
 			c := f.class(class)
-			if class == retry.ClassAny || class == retry.ClassCanceled || c != nil && (c.permanent() || c.within(mistakes)) {
+			ofCaller := c != nil && (c.permanent() || c.within(requestErrors))
+			if ofCaller || class == retry.ClassAny || class == retry.ClassCanceled {
 				report(Warning, Place{"breakers", b.Name, "count"},
 					"%s counts errors of the caller, so one bad caller blocks all others: count only errors of the service", class)
 				break

@@ -7,8 +7,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// ofShares lists the rules about bindings, budgets and groups.
-var ofShares = []Rule{
+// shareRules lists the rules about bindings, budgets and groups.
+var shareRules = []Rule{
 	{
 		ID: "P704", Title: "non-idempotent call retried on an ambiguous error", Severity: Error,
 		Reports: "A binding has `idempotent: false`, and its policy retries errors after which the work may " +
@@ -56,7 +56,7 @@ var ofShares = []Rule{
 		},
 		Fix:     "Lower `per_unit`, or raise `retries`.",
 		Related: []string{"P805", "P806"},
-		file:    perUnitCap,
+		file:    unitCanUseBudget,
 	},
 	{
 		ID: "P805", Title: "budget of a group without effect", Severity: Warning,
@@ -81,7 +81,7 @@ var ofShares = []Rule{
 		},
 		Fix:     "Lower `retries` of the budget.",
 		Related: []string{"P804"},
-		file:    neverBinds,
+		file:    budgetWithoutEffect,
 	},
 	{
 		ID: "P806", Title: "budget over its ceiling", Severity: Error,
@@ -129,7 +129,7 @@ var ofShares = []Rule{
 		},
 		Fix:     "Lower `min_success`, or remove `best_effort`.",
 		Related: []string{"P809"},
-		file:    noEffort,
+		file:    needsEveryUnit,
 	},
 	{
 		ID: "P809", Title: "best-effort deadline that does not fit", Severity: Warning,
@@ -153,7 +153,7 @@ var ofShares = []Rule{
 		},
 		Fix:     "Choose a deadline between one attempt and the timeout of the group.",
 		Related: []string{"P808", "P401"},
-		file:    effortDeadline,
+		file:    deadlineDoesNotFit,
 	},
 	{
 		ID: "P902", Title: "unused definition", Severity: Warning,
@@ -177,7 +177,7 @@ var ofShares = []Rule{
 func notIdempotent(f *File, report report) {
 	for _, b := range f.Bindings {
 		p := f.policy(b.Policy)
-		if b.Idempotent != NotIdempotent || p == nil || p.once() {
+		if b.Idempotent != NotIdempotent || p == nil || p.singleAttempt() {
 			continue
 		}
 		at := Place{"bind", b.Symbol, "idempotent"}
@@ -204,15 +204,15 @@ func notIdempotent(f *File, report report) {
 	}
 }
 
-// once reports whether no schedule of a policy makes a second attempt.
-func (p *Policy) once() bool {
+// singleAttempt reports whether no schedule of a policy makes a second attempt.
+func (p *Policy) singleAttempt() bool {
 	return p.MaxAttempts == 1 && !slices.ContainsFunc(p.PerError, func(o retry.Override) bool {
 		return o.MaxAttempts != 1
 	})
 }
 
-// perUnitCap is P804.
-func perUnitCap(f *File, report report) {
+// unitCanUseBudget is P804.
+func unitCanUseBudget(f *File, report report) {
 	for _, b := range f.Counts {
 		if b.Retries > 0 && b.PerUnit >= b.Retries && b.Retries > 1 {
 			report(Warning, Place{"budgets", b.Name, "per_unit"},
@@ -221,8 +221,8 @@ func perUnitCap(f *File, report report) {
 	}
 }
 
-// neverBinds is P805.
-func neverBinds(f *File, report report) {
+// budgetWithoutEffect is P805.
+func budgetWithoutEffect(f *File, report report) {
 	for _, g := range f.Groups {
 		if g.Budget == nil || g.Budget.Retries <= 0 || g.Units == 0 {
 			continue
@@ -268,8 +268,8 @@ func overCeiling(f *File, report report) {
 	}
 }
 
-// noEffort is P808.
-func noEffort(f *File, report report) {
+// needsEveryUnit is P808.
+func needsEveryUnit(f *File, report report) {
 	for _, g := range f.Groups {
 		if g.BestEffort == nil || g.Units == 0 {
 			continue
@@ -285,8 +285,8 @@ func noEffort(f *File, report report) {
 	}
 }
 
-// effortDeadline is P809.
-func effortDeadline(f *File, report report) {
+// deadlineDoesNotFit is P809.
+func deadlineDoesNotFit(f *File, report report) {
 	for _, g := range f.Groups {
 		if g.BestEffort == nil {
 			continue
@@ -319,9 +319,9 @@ func unused(f *File, report report) {
 			slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Scope == s.Name }))
 	}
 	for _, c := range f.Errors {
-		warn("errors", string(c.Class), "error class", c.Action != retry.ActionDefault || f.names(c.Class))
+		warn("errors", string(c.Class), "error class", c.Action != retry.ActionDefault || f.usesClass(c.Class))
 	}
-	breakers := f.Elsewhere
+	breakers := f.BreakersInGo
 	for _, b := range f.Breakers {
 		breakers = append(breakers, b.Name)
 	}
@@ -337,8 +337,8 @@ func unused(f *File, report report) {
 	}
 }
 
-// names reports whether some list names a class.
-func (f *File) names(class retry.Class) bool {
+// usesClass reports whether any list of the file names a class.
+func (f *File) usesClass(class retry.Class) bool {
 	return slices.ContainsFunc(f.Policies, func(p Policy) bool {
 		return slices.Contains(p.RetryOn, class) || slices.Contains(p.AbortOn, class) ||
 			slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.Class == class })

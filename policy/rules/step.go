@@ -6,8 +6,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// A Durable is what a policy says about calls that are steps of a durable run,
-// with every default written out.
+// A Durable holds the settings of a policy whose calls are steps of a durable run,
+// with every default filled in.
 type Durable struct {
 	Record       durable.Recording
 	OnLost       durable.OnLost // OnLostDefault: see [Durable.Lost]
@@ -17,8 +17,8 @@ type Durable struct {
 	ResumeSpread time.Duration  // of overdue waits; 0: the smaller of the delay and 30s; retry.None: none
 }
 
-// Lost returns what follows a lost attempt of a call, which is never
-// OnLostDefault.
+// Lost returns what follows a lost attempt of a call with that idempotency. The
+// result is never OnLostDefault.
 func (d *Durable) Lost(i Idempotency) durable.OnLost {
 	switch {
 	case d.OnLost != durable.OnLostDefault:
@@ -29,10 +29,10 @@ func (d *Durable) Lost(i Idempotency) durable.OnLost {
 	return durable.OnLostPause
 }
 
-// Repeats reports whether a lost attempt of some call is followed by another.
+// Repeats reports whether a lost attempt may be followed by another one.
 func (d *Durable) Repeats() bool {
 	return d.OnLost == durable.OnLostDefault || d.OnLost == durable.OnLostRetry
 }
 
-// Repeatable reports whether a second call is known to be the same as one.
+// Repeatable reports whether two calls are known to have the effect of one.
 func (i Idempotency) Repeatable() bool { return i == Idempotent || i == IdempotentByKey }

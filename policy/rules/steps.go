@@ -6,8 +6,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// ofSteps lists the rules about durable policies.
-var ofSteps = []Rule{
+// stepRules lists the rules about durable policies.
+var stepRules = []Rule{
 	{
 		ID: "P601", Title: "durable policy for nested calls", Severity: Warning,
 		Reports: "A durable policy has `nested: true`.",
@@ -48,7 +48,7 @@ var ofSteps = []Rule{
 		Fix: "Write `idempotent: key` if the server recognises a repeated key. Otherwise write `on_lost: pause` " +
 			"or `fail`, and `record: attempts`.",
 		Related: []string{"P704"},
-		file:    lostAndRepeated,
+		file:    repeatsLostAttempts,
 	},
 	{
 		ID: "P603", Title: "park_after that no wait reaches", Severity: Warning,
@@ -135,7 +135,7 @@ var ofSteps = []Rule{
 		},
 		Fix:     "Give each step a name of its own, and write an older name where its step is now.",
 		Related: []string{"P915"},
-		file:    sameStep,
+		file:    stepUsedTwice,
 	},
 	{
 		ID: "P919", Title: "setting of durable steps without a durable policy", Severity: Error,
@@ -193,8 +193,8 @@ func nestedSteps(f *File, report report) {
 	}
 }
 
-// lostAndRepeated is P602.
-func lostAndRepeated(f *File, report report) {
+// repeatsLostAttempts is P602.
+func repeatsLostAttempts(f *File, report report) {
 	for _, b := range f.Bindings {
 		p := f.durable(b.Policy)
 		if p == nil || b.Idempotent.Repeatable() {
@@ -217,7 +217,7 @@ func neverParks(f *File, report report) {
 		if p.Durable == nil {
 			continue
 		}
-		limit, field := waiting(p.Policy)
+		limit, field := waitLimit(p.Policy)
 		if p.Timeout > 0 && (limit <= 0 || p.Timeout < limit) {
 			limit, field = p.Timeout, "timeout"
 		}
@@ -260,8 +260,8 @@ func withoutID(f *File, report report) {
 	}
 }
 
-// sameStep is P918.
-func sameStep(f *File, report report) {
+// stepUsedTwice is P918.
+func stepUsedTwice(f *File, report report) {
 	steps, older := map[string]string{}, map[string]string{}
 	each := func(do func(b *Binding)) {
 		for i := range f.Bindings {
@@ -313,7 +313,7 @@ func needsDurable(f *File, report report) {
 				"budget %s is in a store, which only durable calls have: %s, or shared: process", p.Budget, fix)
 		}
 	}
-	has := map[string]bool{} // symbols with a durable policy, for some method at least
+	has := map[string]bool{} // symbols with a durable policy, or with a method that has one
 	for _, b := range f.Bindings {
 		if f.durable(b.Policy) != nil {
 			has[b.Symbol] = true

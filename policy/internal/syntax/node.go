@@ -1,6 +1,6 @@
-// Package syntax parses policy files: YAML to nodes with positions, and nodes to
-// the text that they were parsed from. Packages policy and policy/format share
-// it; neither of them parses text.
+// Package syntax parses the YAML text of policy files to nodes with positions, and
+// locates the text of nodes. It is used by packages policy and policy/format,
+// which do not parse text themselves.
 package syntax
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// A Node is one value of a policy file. Value is what the JSON Schema validates:
-// nil, bool, int64, float64, string, []any or map[string]any.
+// A Node is one value of a policy file. Its Value has the form that the JSON Schema
+// validates: nil, bool, int64, float64, string, []any or map[string]any.
 type Node struct {
 	Span
 	Text    string // of a scalar, as written
@@ -18,7 +18,7 @@ type Node struct {
 	Entries []Entry // of a map, in the order of the file, merged ones last
 	Form    Form
 
-	index map[string]int // of Entries, where there are many
+	index map[string]int // of Entries by key; nil if they are few
 }
 
 // An Entry is a key of a map and its value.
@@ -26,7 +26,7 @@ type Entry struct {
 	Key   string
 	At    Span // of the key
 	Value *Node
-	From  *Node // the map that contains it, where << merged it into another; or nil
+	From  *Node // the map from which << merged it, or nil
 }
 
 // A Form is the style in which a node is written.
@@ -47,7 +47,7 @@ func (n *Node) IsMap() bool { _, ok := n.Value.(map[string]any); return ok }
 // IsList reports whether the node is a list.
 func (n *Node) IsList() bool { _, ok := n.Value.([]any); return ok }
 
-// IsNull reports whether the node is null, or nothing at all.
+// IsNull reports whether the node is null or empty.
 func (n *Node) IsNull() bool { return n.Value == nil }
 
 // Get returns the entry of a map under key, or nil.
@@ -66,7 +66,8 @@ func (n *Node) Get(key string) *Entry {
 	return nil
 }
 
-// Written returns the entry of a map under key where it is not null, or nil.
+// Written returns the entry of a map under key, or nil if there is none or its
+// value is null.
 func (n *Node) Written(key string) *Entry {
 	if e := n.Get(key); e != nil && !e.Value.IsNull() {
 		return e

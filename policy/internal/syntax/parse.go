@@ -14,8 +14,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits on a policy file. They are far above what people write, and keep a
-// hostile file from taking long.
+// Limits on a policy file. They are far above the size of real files and limit the
+// time for a hostile one.
 const (
 	// MaxBytes is the size of the largest file that is parsed.
 	MaxBytes = 4 << 20
@@ -26,28 +26,27 @@ const (
 // A Problem is a part of a file that cannot be parsed.
 type Problem struct {
 	Span  Span
-	Rule  string // P100, or P102 where the rest of the file can be read
+	Rule  string // P100, or P102 if the rest of the file can be read
 	Text  string // what is wrong, then what to do
-	Final bool   // further problems at this place would only follow from it
+	Final bool   // it makes further problems at this place redundant
 }
 
-// parser turns YAML into nodes. It is the only code that knows the YAML
-// library.
+// parser turns YAML into nodes. Only this package uses the YAML library.
 type parser struct {
 	report func(Problem)
 	lines  [][]byte
 	nodes  int
 	open   []*yaml.Node // aliases being expanded
 	last   struct{ line, chars, bytes int }
-	failed bool // the file is not worth reading on
+	failed bool // parsing has stopped
 }
 
 func (p *parser) problem(at Span, rule, format string, args ...any) {
 	p.report(Problem{Span: at, Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
-// Parse returns the one document of a policy file, or nil. It reports what it
-// cannot read.
+// Parse returns the only document of a policy file, or nil if it cannot be read. It
+// calls report for each problem.
 func Parse(text []byte, report func(Problem)) *Node {
 	p := &parser{report: report, lines: bytes.Split(text, []byte("\n"))}
 	start := Span{1, 1, 1}
@@ -82,8 +81,8 @@ func Parse(text []byte, report func(Problem)) *Node {
 
 var errSecondDocument = errors.New("second document")
 
-// decodeOne reads the only document; nil means there is none. The library's
-// panics, of which fuzzing may find more, become errors.
+// decodeOne reads the only document, nil if there is none. It turns panics of the
+// library into errors.
 func decodeOne(r io.Reader) (root *yaml.Node, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -124,8 +123,8 @@ func (p *parser) firstInvalid() Span {
 	return Span{1, 1, 1}
 }
 
-// otherBreak finds what ends a line for YAML 1.1 alone, so that all positions
-// after it would be off.
+// otherBreak finds a character that ends a line in YAML 1.1, but not here. All
+// positions after it would be wrong.
 func (p *parser) otherBreak() (at Span, name string) {
 	for i, line := range p.lines {
 		line = bytes.TrimSuffix(line, []byte("\r")) // of \r\n
@@ -175,7 +174,7 @@ func (p *parser) column(line, chars int) int {
 	return p.last.bytes
 }
 
-// stop reports a problem after which the file is not worth reading on.
+// stop reports a problem that ends parsing.
 func (p *parser) stop(at Span, format string, args ...any) *Node {
 	if !p.failed {
 		p.problem(at, "P102", format, args...)
@@ -230,8 +229,8 @@ func (p *parser) content(y *yaml.Node, depth int) *Node {
 	return p.scalar(y, at)
 }
 
-// alias expands *name, but not one that contains itself. The position of the
-// node is that of the alias.
+// alias expands *name, and reports an alias that contains itself. The position of
+// the node is that of the alias.
 func (p *parser) alias(y *yaml.Node, at Span, depth int) *Node {
 	for _, open := range p.open {
 		if open == y.Alias {
@@ -251,7 +250,7 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 	n.Value = values
 	lines := map[string]int{}
 	var merged []*Node
-	defer delete(values, "") // the schema's paths have no step for it; the decoder knows no such key
+	defer delete(values, "") // a JSON pointer cannot represent it; the decoder reports the key
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		keyAt := p.at(key)
@@ -298,7 +297,7 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 	return n
 }
 
-// merged returns the maps that <<: brings in.
+// merged returns the maps that << merges.
 func (p *parser) merged(y *yaml.Node, at Span, depth int) []*Node {
 	n := p.node(y, depth+1)
 	maps := []*Node{n}
@@ -356,8 +355,8 @@ func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 	return n
 }
 
-// unread reports a scalar that has no value here. It goes on as its text, which
-// those who want another kind refuse; what they say is not shown.
+// unread reports a scalar that cannot be decoded. Its value becomes its text. The
+// problem is Final, so that a later problem with that value is not shown.
 func (p *parser) unread(n *Node, format string, args ...any) *Node {
 	p.report(Problem{Span: n.Span, Rule: "P102", Text: fmt.Sprintf(format, args...), Final: true})
 	n.Value = n.Text

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A Source is the text of a file, with the lines that positions refer to.
-// Positions in the text are offsets in bytes. Nothing is parsed again: a method
-// that locates a part of a node compares the text with the node, and returns
-// false where they differ, as they do for text with escapes.
+// A Source is the text of a file with an index of its lines. Positions in the text
+// are offsets in bytes. The methods that locate a part of a node do not parse the
+// text again: they compare it with the node, and return false if the two differ, as
+// for text with escapes.
 type Source struct {
 	Text  []byte
 	lines []int // where each line begins
 }
 
-// NewSource returns the source with a text.
+// NewSource returns the Source of a text.
 func NewSource(text []byte) *Source {
 	s := &Source{Text: text, lines: []int{0}}
 	for i, c := range text {
@@ -25,7 +25,7 @@ func NewSource(text []byte) *Source {
 	return s
 }
 
-// Newline returns how the file ends its lines.
+// Newline returns the line ending of the file, "\n" or "\r\n".
 func (s *Source) Newline() string {
 	if i := bytes.IndexByte(s.Text, '\n'); i > 0 && s.Text[i-1] == '\r' {
 		return "\r\n"
@@ -33,16 +33,16 @@ func (s *Source) Newline() string {
 	return "\n"
 }
 
-// Line returns the number of the line of i, from 1.
+// Line returns the number, from 1, of the line that contains offset i.
 func (s *Source) Line(i int) int {
 	n, _ := slices.BinarySearch(s.lines, i+1)
 	return n
 }
 
-// LineStart returns where the line of i begins.
+// LineStart returns the start of the line that contains offset i.
 func (s *Source) LineStart(i int) int { return s.lines[s.Line(i)-1] }
 
-// LineEnd returns where the line of i ends, before its newline.
+// LineEnd returns the end of the line that contains offset i, before its newline.
 func (s *Source) LineEnd(i int) int {
 	n := s.Line(i)
 	if n == len(s.lines) {
@@ -55,7 +55,8 @@ func (s *Source) LineEnd(i int) int {
 	return end
 }
 
-// Indent returns the spaces before i, if nothing else is before it on its line.
+// Indent returns the spaces before offset i on its line, and whether nothing else
+// is before it.
 func (s *Source) Indent(i int) (string, bool) {
 	before := s.Text[s.LineStart(i):i]
 	if len(bytes.TrimLeft(before, " ")) > 0 {
@@ -64,8 +65,7 @@ func (s *Source) Indent(i int) (string, bool) {
 	return string(before), true
 }
 
-// Start returns where a node begins, after its anchor: for an alias, where the
-// node that it names begins.
+// Start returns the start of a node, after its anchor.
 func (s *Source) Start(n *Node) (int, bool) {
 	i := s.lines[n.Line-1] + n.Col - 1
 	if i >= len(s.Text) {
@@ -82,7 +82,7 @@ func (s *Source) Start(n *Node) (int, bool) {
 	return i, i < len(s.Text)
 }
 
-// Word returns where a scalar is, inside of its quotes if it has any.
+// Word returns the range of a scalar, without quotes.
 func (s *Source) Word(n *Node) (start, end int, ok bool) {
 	start, ok = s.Start(n)
 	if !ok || n.Text == "" {
@@ -91,7 +91,7 @@ func (s *Source) Word(n *Node) (start, end int, ok bool) {
 	return s.literal(start, n.Text)
 }
 
-// Key returns where the key of an entry is, inside of its quotes.
+// Key returns the range of the key of an entry, without quotes.
 func (s *Source) Key(e *Entry) (start, end int, ok bool) {
 	if i := s.lines[e.At.Line-1] + e.At.Col - 1; i < len(s.Text) && e.Key != "" {
 		return s.literal(i, e.Key)
@@ -111,7 +111,7 @@ func (s *Source) literal(i int, text string) (start, end int, ok bool) {
 	return i, end, true
 }
 
-// End returns where a node ends.
+// End returns the end of a node.
 func (s *Source) End(n *Node) (int, bool) {
 	i, ok := s.Start(n)
 	switch {
@@ -136,7 +136,7 @@ func (s *Source) End(n *Node) (int, bool) {
 	return s.End(n.Items[len(n.Items)-1])
 }
 
-// EntryEnd returns where the value of an entry ends.
+// EntryEnd returns the end of the value of an entry.
 func (s *Source) EntryEnd(e *Entry) (int, bool) {
 	switch {
 	case e.Value.Form.Alias:
@@ -147,13 +147,13 @@ func (s *Source) EntryEnd(e *Entry) (int, bool) {
 	return s.End(e.Value)
 }
 
-// EntryStart returns where an entry begins, quotes included.
+// EntryStart returns the start of an entry, including a quote.
 func (s *Source) EntryStart(e *Entry) (int, bool) {
 	_, _, ok := s.Key(e)
 	return s.lines[e.At.Line-1] + e.At.Col - 1, ok
 }
 
-// AfterColon returns where the colon of an entry ends.
+// AfterColon returns the position after the colon of an entry.
 func (s *Source) AfterColon(e *Entry) (int, bool) {
 	_, i, ok := s.Key(e)
 	if !ok {
@@ -168,7 +168,7 @@ func (s *Source) AfterColon(e *Entry) (int, bool) {
 	return i + 1, i < len(s.Text) && s.Text[i] == ':'
 }
 
-// closing returns where the flow collection that opens at i ends.
+// closing returns the end of the list or map in brackets that opens at i.
 func (s *Source) closing(i int) (int, bool) {
 	if s.Text[i] != '{' && s.Text[i] != '[' {
 		return 0, false
@@ -188,7 +188,7 @@ func (s *Source) closing(i int) (int, bool) {
 	return 0, false
 }
 
-// next returns what comes after the character at i, or after the quoted text or
+// next returns the position after the character at i, or after the quoted text or
 // the comment that begins there.
 func (s *Source) next(i int) int {
 	switch c := s.Text[i]; {
@@ -210,13 +210,14 @@ func (s *Source) next(i int) int {
 	return i + 1
 }
 
-// isComment reports whether a comment begins at i. As for the YAML library, it
-// may follow the end of anything but plain text without a space.
+// isComment reports whether a comment begins at i. As in the YAML library, a space
+// before it is required only after plain text.
 func (s *Source) isComment(i int) bool {
 	return s.Text[i] == '#' && (i == 0 || IsBlank(s.Text[i-1]) || bytes.IndexByte([]byte(",{}[]\"'"), s.Text[i-1]) >= 0)
 }
 
-// beginsToken reports whether a quote at i opens text, and is no apostrophe.
+// beginsToken reports whether a quote at i opens text, rather than being an
+// apostrophe.
 func (s *Source) beginsToken(i int) bool {
 	before := bytes.TrimRight(s.Text[:i], " ")
 	return len(before) == 0 || bytes.IndexByte([]byte("\r\n\t{[,:-?"), before[len(before)-1]) >= 0
@@ -225,7 +226,7 @@ func (s *Source) beginsToken(i int) bool {
 // IsBlank reports whether c separates tokens.
 func IsBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// A Comment is a comment, text[Start:End], from its # on.
+// A Comment is a comment, text[Start:End], including its #.
 type Comment struct {
 	Start, End int
 	Text       string
@@ -243,8 +244,8 @@ func (s *Source) Comments(start, end int) (list []Comment) {
 	return list
 }
 
-// CommentsByLine returns the comments of a file by their lines. root is the file:
-// a # in a block of text begins no comment.
+// CommentsByLine returns the comments of a file by line. root is the parsed file,
+// which is needed to skip block scalars.
 func (s *Source) CommentsByLine(root *Node) map[int]Comment {
 	blocks := map[int]bool{}
 	root.blocks(blocks)
@@ -263,7 +264,7 @@ func (s *Source) CommentsByLine(root *Node) map[int]Comment {
 	return comments
 }
 
-// blocks adds the lines on which blocks of text, | or >, begin.
+// blocks adds the lines on which block scalars, | or >, begin.
 func (n *Node) blocks(lines map[int]bool) {
 	if n.Form.Block {
 		lines[n.Line] = true
@@ -276,8 +277,8 @@ func (n *Node) blocks(lines map[int]bool) {
 	}
 }
 
-// blockEnd returns where the block of text ends that begins on a line: before
-// the first line that is indented less than its first.
+// blockEnd returns the end of the block scalar that begins on a line: the start of
+// the first line that is indented less than its first one.
 func (s *Source) blockEnd(line int) int {
 	indent := 0
 	for ; line < len(s.lines); line++ {

@@ -2,9 +2,9 @@ package syntax
 
 import "time"
 
-// Spellings are the parts of a policy file for which the language has more than
-// one spelling, with what they mean. Package policy records them while it decodes
-// a file, and package policy/format rewrites them.
+// Spellings lists the parts of a policy file for which the language has more than
+// one spelling, with their values. Package policy records them while it decodes a
+// file, and package policy/format rewrites them.
 type Spellings struct {
 	Names     []Name
 	Durations []Duration
@@ -28,12 +28,12 @@ type Duration struct {
 
 // A Backoff is a strategy that is written as a map.
 type Backoff struct {
-	Map      *Node  // of which backoff is an entry
+	Map      *Node  // the map with the entry backoff
 	Entry    *Entry // backoff
 	Strategy string
-	At       Span      // where the strategy is named
-	Settings []Setting // that no other key of Map has
-	Initial  *Entry    // the first delay, which is initial_delay canonically; or nil
+	At       Span      // of the name of the strategy
+	Settings []Setting // without the first delay
+	Initial  *Entry    // the first delay, whose canonical key is initial_delay; or nil
 	Plain    bool      // the map contains the strategy with its Settings and nothing else
 }
 

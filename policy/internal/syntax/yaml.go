@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// maxSearched is the size up to which the line of an error is searched for: the
-// file is then read once more for each halving of it.
+// maxSearched is the size in bytes up to which the line of an error is searched
+// for. The binary search parses the file once in each step.
 const maxSearched = 64 << 10
 
-// syntax reports an error of the YAML library.
+// syntax reports an error of the YAML library, at its line and in words about the
+// file.
 func (p *parser) syntax(text []byte, err error) {
 	if errors.Is(err, errSecondDocument) {
 		at := Span{1, 1, 3}
@@ -52,16 +53,16 @@ func (p *parser) syntax(text []byte, err error) {
 	p.problem(at, "P100", "this is not YAML: %s", fix(what))
 }
 
-// body returns the span of a line without the space around it.
+// body returns the span of a line without leading and trailing space.
 func (p *parser) body(line int) Span {
 	source := bytes.TrimRight(p.lines[line-1], " \t\r")
 	body := bytes.TrimLeft(source, " \t")
 	return Span{line, len(source) - len(body) + 1, max(len(body), 1)}
 }
 
-// unclosed returns the line before the error of a list in […] or a map in {…}
-// that a closing bracket there completes, and what to write. It returns 0 if the
-// error is a different one.
+// unclosed returns the line at whose end the closing bracket of a list in […] or a
+// map in {…} is missing, and what to write. It returns 0 if the error is a
+// different one.
 func (p *parser) unclosed(line int, what string) (before int, text string) {
 	m := flowEnd.FindStringSubmatch(what)
 	if m == nil {
@@ -90,7 +91,7 @@ var flowEnd = regexp.MustCompile(`^did not find expected ',' or '([\]}])'(?: for
 // flow names what a bracket closes.
 var flow = map[string]string{"]": "list", "}": "map"}
 
-// fix describes an error of the library by what to write.
+// fix returns what to write to fix an error of the library.
 func fix(what string) string {
 	if m := flowEnd.FindStringSubmatch(what); m != nil {
 		return fmt.Sprintf("the %s is not closed, or has no comma between two of its items: add %s or a comma",
@@ -104,7 +105,7 @@ func fix(what string) string {
 	return what
 }
 
-// libraryErrors are the errors whose texts speak of the grammar rather than of the file.
+// libraryErrors maps errors about the YAML grammar to texts about the file.
 var libraryErrors = []struct{ text, fix string }{
 	{"found unexpected end of stream", "the quote that opens here is not closed: add the closing quote"},
 	{"mapping values are not allowed in this context",
@@ -120,8 +121,8 @@ var libraryErrors = []struct{ text, fix string }{
 var (
 	yamlLine      = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
-	// byParser are the errors of which the library names no line, or that before
-	// the one on which the map or list began.
+	// byParser matches the errors for which the library reports no line, or the line
+	// before the start of the map or list.
 	byParser = regexp.MustCompile(
 		`^(?:unknown anchor |did not find expected (?:',' or|node content|key|'-' indicator|<)|found (?:undefined tag handle|duplicate %|incompatible YAML))`)
 )
@@ -145,11 +146,11 @@ func lineAndText(err error) (line int, what string) {
 	return line, m[2]
 }
 
-// syntaxLine returns the line of an error, and its text, which names another
-// line where the map or list that it ends begins on one.
+// syntaxLine returns the line of an error and its text. The text names the line on
+// which the unclosed map or list begins, if that is a different one.
 func (p *parser) syntaxLine(text []byte, what string) (int, string) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	// The library takes the first line, its number 0, for none.
+	// The library omits the number of the first line, which is 0: add a line.
 	_, err := decodeOne(io.MultiReader(strings.NewReader("#\n"), bytes.NewReader(text)))
 	began, again := lineAndText(err)
 	switch {
@@ -162,9 +163,9 @@ func (p *parser) syntaxLine(text []byte, what string) (int, string) {
 		return began, what + ", here or below"
 	}
 	line := 1 + sort.Search(len(p.lines)-1, func(i int) bool {
-		return wrong(bytes.Join(p.lines[:i+1], []byte("\n")), what)
+		return hasError(bytes.Join(p.lines[:i+1], []byte("\n")), what)
 	})
-	// At the end of the file: that of its last line with anything on it.
+	// An error at the end of the file is reported on the last line that is not blank.
 	for line > 1 && len(bytes.TrimSpace(p.lines[line-1])) == 0 {
 		line--
 	}
@@ -176,20 +177,21 @@ func (p *parser) syntaxLine(text []byte, what string) (int, string) {
 
 func (p *parser) line(n int) int { return min(max(n, 1), len(p.lines)) }
 
-// wrong reports whether the parser meets the error what in text, the beginning
-// of a file, whatever follows there: what is added here lets only that error stand.
-func wrong(text []byte, what string) bool {
-	ends := []string{""} // all blocks
+// hasError reports whether parsing text, the beginning of a file, results in the
+// error what, regardless of the rest of the file. It appends text that would
+// otherwise cause another error, or none.
+func hasError(text []byte, what string) bool {
+	ends := []string{""} // closes all blocks
 	switch {
 	case strings.HasPrefix(what, noSeparator):
-		// One comma may follow, or none: another error.
+		// Two commas would be another error after a complete item.
 		ends = []string{"\n, ,"}
 	case what == noValue:
-		// One may be missing at the end, but then it may follow: indented by more than
-		// any block, where it cannot be a key.
+		// A value that is missing at the end may follow: append one, indented by more
+		// than any block, so that it cannot be a key.
 		ends = []string{"", "\n" + strings.Repeat(" ", 1000) + "a"}
 	}
-	// The error may be a text in quotes that begins here and ends further below.
+	// The text may end inside of quotes.
 	return slices.ContainsFunc([]string{"", `"`, "'"}, func(quote string) bool {
 		return !slices.ContainsFunc(ends, func(end string) bool {
 			_, err := decodeOne(io.MultiReader(bytes.NewReader(text), strings.NewReader(quote+end)))
