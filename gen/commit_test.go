@@ -126,7 +126,7 @@ func TestCommit(t *testing.T) {
 		{Path: "gone/retry_gen.go", Old: nil, New: versions[0]},
 	}}
 	// The folder that is gone does not hold up the others.
-	want := "dangling/retry_gen.go cannot be written: it is a link that leads nowhere\ngone/retry_gen.go cannot be " +
+	want := "dangling/retry_gen.go cannot be written: it is a link to a missing file\ngone/retry_gen.go cannot be " +
 		"written: no such file or directory"
 	if err := r.Commit(); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)

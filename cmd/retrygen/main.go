@@ -84,7 +84,7 @@ there is no policy file.`,
 				Setup: watch,
 			},
 		},
-		Elsewhere: map[string]string{
+		Hints: map[string]string{
 			"lint":     "run retrylint",
 			"generate": "retrygen generates without a command: retrygen ./...",
 			"validate": "run retrygen check",
@@ -92,7 +92,7 @@ there is no policy file.`,
 			"rules":    "run retrygen explain",
 		},
 		More: `
-Exit status: 0 done, 1 problems found, 2 misused or failed.
+Exit status: 0 done, 1 problems found, 2 usage error or failure.
 Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 }

@@ -30,7 +30,7 @@ func load(config checkConfig, patterns []string, dir string) (pkgs []*packages.P
 		return nil, nil, errors.New("interrupted")
 	}
 	if err != nil {
-		return nil, nil, gocommand.Said(err)
+		return nil, nil, gocommand.Message(err)
 	}
 	if len(pkgs) == 0 {
 		if err := gocommand.List(ctx, dir, config.tags, patterns...); err != nil {

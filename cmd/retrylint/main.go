@@ -70,7 +70,7 @@ A comment on the line of a finding, or on the line before, suppresses it:
 			},
 			{Name: "version", Short: "print the version", Setup: printVersion},
 		},
-		Elsewhere: map[string]string{
+		Hints: map[string]string{
 			"check": "retrylint checks without a command: retrylint ./...",
 			"run":   "retrylint checks without a command: retrylint ./...",
 			"lint":  "retrylint checks without a command: retrylint ./...",
@@ -78,7 +78,7 @@ A comment on the line of a finding, or on the line before, suppresses it:
 			"rules": "run retrylint explain",
 		},
 		More: `
-Exit status: 0 nothing found, 1 something found, 2 misused or failed.
+Exit status: 0 nothing found, 1 something found, 2 usage error or failure.
 Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 }

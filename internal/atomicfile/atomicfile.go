@@ -1,5 +1,5 @@
-// Package atomicfile writes files so that whoever reads one, and whatever
-// crash, finds the old text or the new one.
+// Package atomicfile replaces files atomically: a reader, or the system after a
+// crash, sees the old text or the new text.
 package atomicfile
 
 import (
@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// Write makes text the content of the file at path, which keeps its mode; a new
-// one gets 0644. A symbolic link stays, and the file that it leads to is
-// written. What is there and is no file, as /dev/stdout or a pipe, is written
-// to.
+// Write replaces the content of the file at path by text. The file keeps its mode;
+// a new one has mode 0644. Write follows a symbolic link and keeps it. It writes
+// directly to path if that is not a regular file, such as /dev/stdout or a pipe.
 func Write(path string, text []byte) error {
-	// Before links are followed: /dev/stdout is one that leads to no path.
+	// Before links are followed: /dev/stdout is a link whose target may have no path.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return through(path, text)
+		return writeDirectly(path, text)
 	}
 	real, err := Resolve(path)
 	if err != nil {
@@ -34,20 +33,21 @@ func Write(path string, text []byte) error {
 	return nil
 }
 
-// Resolve returns the file that path is or leads to, which need not be there.
+// Resolve returns path with all symbolic links followed. The file need not exist,
+// but a link to a missing file is an error.
 func Resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, os.ErrNotExist) {
 		return real, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", errors.New("it is a link that leads nowhere")
+		return "", errors.New("it is a link to a missing file")
 	}
 	return path, nil
 }
 
-// through writes to what cannot be replaced.
-func through(path string, text []byte) error {
+// writeDirectly writes to an existing file that cannot be replaced, such as a pipe.
+func writeDirectly(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func through(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Sweep removes what Stage wrote to dir and a crash kept from being renamed. A
-// run that is still at work does not take an hour.
+// Sweep removes files that Stage wrote to dir more than an hour ago. They remain if
+// a crash prevents the rename; a live run renames its files sooner.
 func Sweep(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	for _, name := range left {
@@ -67,17 +67,17 @@ func Sweep(dir string) {
 	}
 }
 
-// prefix begins the names of staged files. The dot hides them from the go
-// command, should they be left behind.
+// prefix begins the names of staged files. The go command ignores files whose names
+// begin with a dot.
 const prefix = ".retrygen-"
 
-// Stage writes text to the disk beside path, with the mode of the file there,
-// and returns the name, to be renamed to path.
+// Stage writes text to a new file in the folder of path, with the mode of the file
+// at path, and syncs it. It returns the name; the caller renames the file to path.
 func Stage(path string, text []byte) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), prefix+"*")
 	defer func() {
 		if e, ok := errors.AsType[*os.PathError](err); ok {
-			err = e.Err // the temporary name says nothing
+			err = e.Err // without the temporary name
 		}
 	}()
 	if err != nil {

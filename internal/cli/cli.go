@@ -1,10 +1,10 @@
-// Package cli is the command line of the programs of this module: commands,
+// Package cli implements the command lines of this module's programs: commands,
 // their help and their completion, from one table.
 //
-// It uses package flag, since its users call the programs next to go vet, which
-// has flags with one hyphen, and go vet calls retrylint in its own way. The
-// well-kept libraries for commands (cobra, kong) read flags with two hyphens
-// and take -json for five flags of one letter.
+// It uses package flag, whose flags have one hyphen as those of go vet do: users
+// call the programs next to go vet, and go vet calls retrylint. The usual libraries
+// for commands (cobra, kong) expect two hyphens and read -json as flags of one
+// letter.
 package cli
 
 import (
@@ -24,10 +24,11 @@ import (
 const (
 	OK       = 0 // done; nothing was found
 	Problems = 1 // problems were found
-	Failed   = 2 // misused, or the program could not do its work
+	Failed   = 2 // usage error, or the program has failed
 )
 
-// A Run runs a command with its arguments, after the flags, to an exit status.
+// A Run runs a command and returns the exit status. args are the arguments after
+// the flags.
 type Run func(args []string, stdout, stderr io.Writer) int
 
 // A Command is one command of a program.
@@ -36,9 +37,9 @@ type Command struct {
 	Args  string // the arguments as the usage line shows them: [packages]
 	Short string // what the command does, in a few words
 	Long  string // more, as paragraphs; may be empty
-	// Setup defines the flags of the command, and returns what runs it.
+	// Setup defines the flags of the command, and returns the function that runs it.
 	Setup func(*flag.FlagSet) Run
-	// Words returns the possible arguments, for completion. Nil means files.
+	// Words returns the possible arguments, for completion. Nil means file names.
 	Words func() []string
 }
 
@@ -48,14 +49,15 @@ type Program struct {
 	Short    string     // what it does, in one sentence
 	Main     *Command   // runs if no command is named
 	Commands []*Command // in the order of the help text
-	// Elsewhere has words that are not commands, with what to do instead:
+	// Hints maps words that are not commands to what to do instead, as
 	// {"lint": "run retrylint"}.
-	Elsewhere map[string]string
-	// More is the end of the help text.
+	Hints map[string]string
+	// More is the last paragraph of the help text; may be empty.
 	More string
 }
 
-// Run runs the program to an exit status.
+// Run runs the program with the arguments after its name, and returns the exit
+// status.
 func (p *Program) Run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return p.run(p.Main, args, stdout, stderr)
@@ -63,13 +65,13 @@ func (p *Program) Run(args []string, stdout, stderr io.Writer) int {
 	if c := p.command(args[0]); c != nil {
 		return p.run(c, args[1:], stdout, stderr)
 	}
-	if instead := p.Elsewhere[args[0]]; instead != "" {
-		return p.Misused(stderr, "there is no command %s: %s", args[0], instead)
+	if instead := p.Hints[args[0]]; instead != "" {
+		return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
 	}
 	return p.run(p.Main, args, stdout, stderr)
 }
 
-// all returns the commands, with those that every program has.
+// all returns the commands, including those that every program has.
 func (p *Program) all() []*Command {
 	return append(slices.Clone(p.Commands), &Command{
 		Name: "completion", Args: "bash|zsh|fish", Short: "print a completion script for bash, zsh or fish",
@@ -105,9 +107,8 @@ func (p *Program) names() (names []string) {
 	return names
 }
 
-// Misspelled returns an error for arguments of the main command that begin with
-// a misspelled command, since loading packages would report a missing package.
-// A folder of that name in dir is meant as such.
+// Misspelled returns an error if the first argument of the main command is a
+// misspelled command and not a file or folder in dir. Otherwise it returns nil.
 func (p *Program) Misspelled(dir string, args []string) error {
 	if len(args) == 0 || len(args[0]) < 3 || strings.ContainsAny(args[0], `./\`) {
 		return nil
@@ -121,8 +122,8 @@ func (p *Program) Misspelled(dir string, args []string) error {
 	return nil
 }
 
-// Misused reports a mistake in the command line.
-func (p *Program) Misused(stderr io.Writer, format string, args ...any) int {
+// UsageError prints a mistake in the command line and returns Failed.
+func (p *Program) UsageError(stderr io.Writer, format string, args ...any) int {
 	fmt.Fprintf(stderr, "%s: %s\n", p.Name, fmt.Sprintf(format, args...))
 	return Failed
 }
@@ -137,19 +138,19 @@ func (p *Program) run(c *Command, args []string, stdout, stderr io.Writer) int {
 		p.print(c, stdout)
 		return OK
 	case err != nil:
-		return p.Misused(stderr, "%v; see %s%s", err, help, p.suggestFlag(flags, err))
+		return p.UsageError(stderr, "%v; see %s%s", err, help, p.suggestFlag(flags, err))
 	}
 	for _, arg := range flags.Args() {
 		if len(arg) > 1 && arg[0] == '-' {
-			return p.Misused(stderr, "flag %s after argument %s: put flags first", arg, flags.Arg(0))
+			return p.UsageError(stderr, "flag %s after argument %s: put flags first", arg, flags.Arg(0))
 		}
 	}
 	return run(flags.Args(), stdout, stderr)
 }
 
-// Verify returns why a command line on a page of documentation is wrong, without
-// running it. Arguments without a command must be paths, so that a misspelled
-// command is not taken for a package.
+// Verify checks a command line of the documentation without running it. It returns
+// an error if the command or a flag does not exist. Arguments without a command
+// must contain a dot or a slash, so that a misspelled command is not a package.
 func (p *Program) Verify(args []string) error {
 	c := p.Main
 	if len(args) > 0 {
@@ -169,15 +170,15 @@ func (p *Program) Verify(args []string) error {
 	return nil
 }
 
-// flags returns the flag set of a command, and what runs it.
+// flags returns the flag set of a command, and the function that runs it.
 func (c *Command) flags(p *Program) (*flag.FlagSet, Run) {
 	flags := flag.NewFlagSet(strings.TrimSpace(p.Name+" "+c.Name), flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run prints errors, print prints help
 	return flags, c.Setup(flags)
 }
 
-// suggestFlag returns a guess at the flag that an error of package flag does not
-// know.
+// suggestFlag returns a hint with the flag nearest to the undefined one that err
+// reports, or "".
 func (p *Program) suggestFlag(flags *flag.FlagSet, err error) string {
 	_, name, unknown := strings.Cut(err.Error(), "not defined: -")
 	if !unknown {

@@ -32,7 +32,7 @@ func program() *Program {
 		Main: &Command{Args: "[names]", Short: "greet names", Setup: echo},
 		Commands: []*Command{{Name: "farewell", Args: "[names]", Short: "it's time: say goodbye", Setup: echo,
 			Words: func() []string { return []string{"ann", "bob"} }}},
-		Elsewhere: map[string]string{"weep": "there is no reason to"},
+		Hints: map[string]string{"weep": "there is no reason to"},
 	}
 }
 

@@ -11,30 +11,30 @@ import (
 func (p *Program) completion(args []string, stdout, stderr io.Writer) int {
 	shells := map[string]*template.Template{"bash": bash, "zsh": zsh, "fish": fish}
 	if len(args) != 1 || shells[args[0]] == nil {
-		return p.Misused(stderr, "completion takes bash, zsh or fish: %s completion bash", p.Name)
+		return p.UsageError(stderr, "completion takes bash, zsh or fish: %s completion bash", p.Name)
 	}
 	if err := shells[args[0]].Execute(stdout, p.completions()); err != nil {
-		return p.Misused(stderr, "%v", err)
+		return p.UsageError(stderr, "%v", err)
 	}
 	return OK
 }
 
-// A completed is what the scripts know of one command.
-type completed struct {
+// A commandData describes one command for the scripts.
+type commandData struct {
 	Name, Short string
-	Flags       []completedFlag
+	Flags       []flagData
 	Words       []string
 }
 
-// A completedFlag is a flag with what it does.
-type completedFlag struct {
+// A flagData describes one flag for the scripts.
+type flagData struct {
 	Name, Usage string
-	Value       bool     // another word follows
-	Choices     []string // which one; empty: any
+	Value       bool     // a value follows as the next word
+	Choices     []string // the possible values; empty: any
 }
 
 // FlagNames returns the flags as they are written.
-func (c completed) FlagNames() string {
+func (c commandData) FlagNames() string {
 	var names []string
 	for _, f := range c.Flags {
 		names = append(names, "-"+f.Name)
@@ -43,7 +43,7 @@ func (c completed) FlagNames() string {
 }
 
 // Fish returns the options of fish's complete for the value of the flag.
-func (f completedFlag) Fish() string {
+func (f flagData) Fish() string {
 	switch {
 	case len(f.Choices) > 0:
 		return " -x -a '" + strings.Join(f.Choices, " ") + "'"
@@ -53,20 +53,19 @@ func (f completedFlag) Fish() string {
 	return ""
 }
 
-// completions returns the data of the scripts. The first command is that
-// without a name.
+// completions returns the data of the scripts.
 func (p *Program) completions() any {
-	var list []completed
+	var list []commandData
 	choices := map[string][]string{}
 	for _, c := range append([]*Command{p.Main}, p.all()...) {
-		one := completed{Name: c.Name, Short: c.Short}
+		one := commandData{Name: c.Name, Short: c.Short}
 		if c.Words != nil {
 			one.Words = c.Words()
 		}
 		flags, _ := c.flags(p)
 		flags.VisitAll(func(f *flag.Flag) {
 			value, usage := flag.UnquoteUsage(f)
-			flag := completedFlag{Name: f.Name, Usage: usage, Value: value != "" && f.DefValue != "true"}
+			flag := flagData{Name: f.Name, Usage: usage, Value: value != "" && f.DefValue != "true"}
 			if v, ok := f.Value.(interface{ Choices() []string }); ok {
 				flag.Choices = v.Choices()
 				choices["-"+f.Name] = flag.Choices
@@ -77,8 +76,8 @@ func (p *Program) completions() any {
 	}
 	return struct {
 		Name     string
-		Main     completed
-		Commands []completed
+		Main     commandData
+		Commands []commandData
 		Choices  map[string][]string // of flags, which mean the same in all commands
 	}{p.Name, list[0], list[1:], choices}
 }

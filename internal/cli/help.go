@@ -23,19 +23,19 @@ func (p *Program) help(args []string, stdout, stderr io.Writer) int {
 			p.print(c, stdout)
 			return OK
 		}
-		if instead := p.Elsewhere[args[0]]; instead != "" {
-			return p.Misused(stderr, "there is no command %s: %s", args[0], instead)
+		if instead := p.Hints[args[0]]; instead != "" {
+			return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
 		}
 		if near := spelling.Nearest(args[0], p.names()); near != "" {
-			return p.Misused(stderr, "there is no command %s: did you mean %s?", args[0], near)
+			return p.UsageError(stderr, "there is no command %s: did you mean %s?", args[0], near)
 		}
-		return p.Misused(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
+		return p.UsageError(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
 	}
-	return p.Misused(stderr, "help takes one command: %s help %s", p.Name, args[0])
+	return p.UsageError(stderr, "help takes one command: %s help %s", p.Name, args[0])
 }
 
-// print prints the help text of a command; that of the main command is that of
-// the program.
+// print prints the help text of a command. For the main command, that is the help
+// text of the program.
 func (p *Program) print(c *Command, w io.Writer) {
 	main := c == p.Main
 	if main {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Color says when output is colored. The zero value colors the output on a
-// terminal.
+// A Color is the value of the flag -color. The zero value is auto: output is
+// colored on a terminal, unless NO_COLOR is set.
 type Color struct{ when string }
 
 // ColorFlag defines the flag -color.
@@ -28,7 +28,8 @@ func (c *Color) String() string { return c.when }
 // Choices returns the values of the flag, for completion.
 func (c *Color) Choices() []string { return []string{"auto", "always", "never"} }
 
-// Set sets the value of the flag.
+// Set sets the value of the flag. It returns an error unless when is one of
+// Choices.
 func (c *Color) Set(when string) error {
 	if !slices.Contains(c.Choices(), when) {
 		return errors.New("write auto, always or never")
@@ -48,7 +49,7 @@ func (c *Color) On(w io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && isTerminal(w)
 }
 
-// isTerminal reports whether w is a terminal that knows control sequences.
+// isTerminal reports whether w is a terminal that supports control sequences.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -58,22 +59,22 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && hasSequences(f)
 }
 
-// patience is how long a run may take before it shows what it does.
-const patience = time.Second
+// progressDelay is the time after which a run shows its current step.
+const progressDelay = time.Second
 
-// A Progress shows the step that a long run is at, in one line of a terminal,
-// and erases it at the end. It may be used concurrently.
+// A Progress shows the current step of a run on one line of a terminal, if the run
+// takes longer than a second. It may be used concurrently.
 type Progress struct {
 	mu      sync.Mutex
 	out     io.Writer // nil: not a terminal
 	program string
 	timer   *time.Timer
-	shown   bool // the run has taken longer than patience
-	at      string
+	shown   bool   // progressDelay has passed
+	step    string // the current step, or ""
 }
 
-// NewProgress starts the progress of a run of a program. It shows nothing unless
-// w is a terminal. End ends it.
+// NewProgress returns a started Progress for a run of program. It shows nothing
+// unless w is a terminal. The caller must call End.
 func NewProgress(program string, w io.Writer) *Progress {
 	if !isTerminal(w) {
 		return new(Progress)
@@ -83,7 +84,7 @@ func NewProgress(program string, w io.Writer) *Progress {
 
 func startProgress(program string, w io.Writer) *Progress {
 	p := &Progress{out: w, program: program}
-	p.timer = time.AfterFunc(patience, func() {
+	p.timer = time.AfterFunc(progressDelay, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.shown = true
@@ -92,18 +93,18 @@ func startProgress(program string, w io.Writer) *Progress {
 	return p
 }
 
-// Step sets what the run does now: reading Go packages.
+// Step sets the current step, as "reading Go packages".
 func (p *Progress) Step(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at = what
+	p.step = what
 	p.show()
 }
 
 // show rewrites the line.
 func (p *Progress) show() {
-	if p.shown && p.at != "" {
-		fmt.Fprintf(p.out, "\r\x1b[K%s: %s…", p.program, p.at)
+	if p.shown && p.step != "" {
+		fmt.Fprintf(p.out, "\r\x1b[K%s: %s…", p.program, p.step)
 	}
 }
 
@@ -118,5 +119,5 @@ func (p *Progress) End() {
 	if p.shown {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
-	p.shown, p.at = false, ""
+	p.shown, p.step = false, ""
 }

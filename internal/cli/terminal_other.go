@@ -4,6 +4,6 @@ package cli
 
 import "os"
 
-// hasSequences reports whether a terminal knows control sequences: one with a
-// TERM that is not dumb does.
+// hasSequences reports whether a terminal supports control sequences, which it does
+// unless TERM is dumb.
 func hasSequences(*os.File) bool { return os.Getenv("TERM") != "dumb" }

@@ -7,8 +7,8 @@ import (
 
 var setConsoleMode = syscall.NewLazyDLL("kernel32.dll").NewProc("SetConsoleMode")
 
-// hasSequences reports whether a console knows control sequences, which it does
-// after they are enabled. Consoles before Windows 10 do not know them.
+// hasSequences enables control sequences and reports whether the console supports
+// them. Consoles before Windows 10 do not.
 func hasSequences(f *os.File) bool {
 	const enableVirtualTerminalProcessing = 0x4
 	var mode uint32

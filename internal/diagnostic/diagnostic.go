@@ -1,5 +1,5 @@
-// Package diagnostic prints problems of policy files and findings in Go code in
-// one form: file:line:col: severity: text [rule], with the line underlined.
+// Package diagnostic prints problems of policy files and findings in Go code in one
+// form: file:line:col: severity: text [rule], with the source line underlined.
 package diagnostic
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Diagnostic is one problem.
+// A Diagnostic is a problem of a policy file or a finding in Go code.
 type Diagnostic struct {
 	File      string
-	Line, Col int // count from 1; columns count bytes; a column of 0 is not known
+	Line, Col int // from 1; Col counts bytes and is 0 if it is not known
 	Width     int // bytes to underline; 0: the word that begins at Col
 	Severity  rules.Severity
 	Text      string // what is wrong, then what to do
@@ -25,23 +25,23 @@ type Diagnostic struct {
 	Paste     string // lines of a policy file that are part of the text, or ""
 }
 
-// String returns the first line of what a Printer prints, without color.
+// String returns the first line of the output of a Printer, without color.
 func (d Diagnostic) String() string { return new(Printer).headline(d) }
 
-// A Printer prints diagnostics to W.
+// A Printer prints diagnostics to W. It must not be used concurrently.
 type Printer struct {
 	W     io.Writer
 	Color bool
-	// Source returns the text of a file, or nil if it is not known: the
-	// diagnostic is then printed without its line.
+	// Source returns the text of a file, or nil if it is not known. The diagnostic
+	// is then printed without its source line.
 	Source func(file string) []byte
 
-	file  string // whose text lines holds
+	file  string // the file to which lines belongs
 	lines [][]byte
 }
 
-// Print prints a diagnostic, the line of its file with carets under the place,
-// and the lines to paste.
+// Print prints a diagnostic, its source line with carets under the position, and
+// the lines to paste. Errors of W are ignored.
 func (p *Printer) Print(d Diagnostic) {
 	fmt.Fprintln(p.W, p.headline(d))
 	if p.file != d.File || p.lines == nil {
@@ -84,7 +84,8 @@ func (p *Printer) painted(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// Summary counts diagnostics: 3 errors, 1 warning; 2 fixable with retrylint -fix.
+// Summary returns the number of diagnostics by severity, as "3 errors, 1 warning; 2
+// fixable with retrylint -fix". It returns "" if there are none.
 func Summary(list []Diagnostic) string {
 	var count [len(paints)]int
 	fixable := 0

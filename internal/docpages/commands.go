@@ -14,10 +14,10 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// TestCommands tests what the pages below dir say about a program: that its
-// commands and flags exist, and that it prints the output in console code, when
-// it runs on the policy file that comes before it on the page. The flag -update
-// of the test rewrites the output.
+// TestCommands tests the commands of a program on the pages below dir. Each
+// command and flag must exist. A command in a console block must print the output
+// of the block, with the last policy file above it on the page as retry.yaml. The
+// flag -update of the test rewrites the output.
 func TestCommands(t *testing.T, dir string, program *cli.Program) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -52,11 +52,12 @@ func TestCommands(t *testing.T, dir string, program *cli.Program) {
 	}
 }
 
-// prompts are what comes before a command in a block of code: shell code, a
+// prompts maps the language of a block to the text before a command: shell code, a
 // console with output, and the steps of a workflow.
 var prompts = map[string]string{"sh": "", "console": "$ ", "yaml": "- run: "}
 
-// commands returns the arguments of each command line of a program.
+// commands returns the arguments of each command line in a block that runs a
+// program.
 func commands(b Block, program string) (lines [][]string) {
 	prompt, known := prompts[b.Lang]
 	for line := range strings.Lines(b.Text) {
@@ -95,7 +96,7 @@ func testOutput(dir string, b Block, file string, args []string, program *cli.Pr
 	return nil
 }
 
-// replace replaces a text that is in a file once.
+// replace replaces a text that must be in a file exactly once.
 func replace(name, old, text string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package docpages reads the pages of docs for the tests that keep them true.
+// Package docpages reads the pages of docs for the tests of their code blocks.
 //
-// The info string of a fenced code block says how it is tested. Its first line,
-// if it is a comment with a file name such as "// client.go" or
-// "# retry.yaml", makes it that file of the page: the files of a page form a
-// package, or several where the names have folders, and the package compiles
-// once its policies are generated. The mark "fragment" excludes a block.
+// A fenced code block is a file if its first line is a comment with a file name,
+// such as "// client.go" or "# retry.yaml". The files of a page form a package, or
+// several if the names have folders. The package must compile after the code of its
+// policies is generated. The word "fragment" in the info string excludes a block.
 package docpages
 
 import (
@@ -33,10 +32,10 @@ type Block struct {
 // Place returns the page and the line of the block, for messages.
 func (b Block) Place() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
-// Fragment reports whether the block is only a part of something.
+// Fragment reports whether the block is marked as a fragment, which is not tested.
 func (b Block) Fragment() bool { return slices.Contains(b.Marks, "fragment") }
 
-// fileComment is the first line of a block that is a file.
+// fileComment matches the first line of a block that is a file.
 var fileComment = regexp.MustCompile(`\A(?://|#) ([\w./-]+\.(?:go|yaml|yml|mod))\b`)
 
 // File returns the file that the block is, relative to the folder of its page,
@@ -48,7 +47,7 @@ func (b Block) File() string {
 	return ""
 }
 
-// Path returns the path of File below a folder that holds all pages.
+// Path returns the path of File below the folder to which Write writes all pages.
 func (b Block) Path() string { return strings.TrimSuffix(b.Page, ".md") + "/" + b.File() }
 
 // Pages returns the pages below dir, sorted, with their text.
@@ -99,13 +98,13 @@ func Blocks(dir string) ([]Block, error) {
 	return blocks, nil
 }
 
-// Module is the path of the module that the pages are packages of.
+// Module is the path of the module that contains the packages of the pages.
 const Module = "example.com/docs"
 
 const self = "github.com/retrygen/retrygen"
 
-// Foreign returns the folders of Blocks whose Go files import a module other
-// than this one.
+// Foreign returns the folders of blocks whose Go files import another module than
+// this one.
 func Foreign(blocks []Block) (map[string]bool, error) {
 	folders := map[string]bool{}
 	for _, b := range blocks {

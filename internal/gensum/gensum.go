@@ -1,4 +1,5 @@
-// Package gensum tells generated files from edited ones.
+// Package gensum detects generated files that have been edited, by a checksum at
+// their end.
 package gensum
 
 import (
@@ -13,8 +14,8 @@ import (
 // Prefix begins the last line of a generated file.
 const Prefix = "// retrygen:sum "
 
-// Of returns the sum of the Go tokens of src, so that neither white space nor
-// line ends nor comments count.
+// Of returns the checksum of the Go tokens of src. White space, line ends and
+// comments do not change it.
 func Of(src []byte) string {
 	var s scanner.Scanner
 	fset := token.NewFileSet()
@@ -26,14 +27,15 @@ func Of(src []byte) string {
 			break
 		}
 		if tok == token.SEMICOLON {
-			lit = "" // a line end or not
+			lit = "" // whether it is written or inserted at a line end
 		}
 		fmt.Fprintf(h, "%s %s\n", tok, lit)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:12])
 }
 
-// Edited reports whether a file has a sum that is not its own.
+// Edited reports whether src ends with a checksum that differs from that of its
+// tokens.
 func Edited(src []byte) bool {
 	i := bytes.LastIndex(src, []byte("\n"+Prefix))
 	if i < 0 {

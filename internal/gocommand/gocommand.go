@@ -1,6 +1,6 @@
-// Package gocommand asks the go command, which golang.org/x/tools/go/packages
-// calls, for what that package does not return: its own messages, its flags, its
-// module.
+// Package gocommand runs the go command for results that
+// golang.org/x/tools/go/packages does not return: error messages and the module of
+// a folder.
 package gocommand
 
 import (
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// List returns what the go command in dir says against patterns, or nil.
+// List runs go list in dir and returns its error message for patterns, or nil.
 func List(ctx context.Context, dir, tags string, patterns ...string) error {
 	var stderr strings.Builder
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, BuildFlags(tags), patterns)...)
@@ -27,8 +27,9 @@ func List(ctx context.Context, dir, tags string, patterns ...string) error {
 	return err
 }
 
-// Said returns an error of packages.Load as the go command has said it.
-func Said(err error) error {
+// Message returns an error of packages.Load with only the message of the go
+// command.
+func Message(err error) error {
 	before, text, ok := strings.Cut(err.Error(), ": stderr: ")
 	if text = strings.TrimSpace(text); !ok || text == "" {
 		text = strings.TrimPrefix(before, "err: ")
@@ -36,12 +37,12 @@ func Said(err error) error {
 	return errors.New(text)
 }
 
-// notInStd is what the go command reports of an import path whose first element
-// has no dot. It names the folder of Go on this machine.
+// notInStd matches the message of the go command for a missing import path whose
+// first element has no dot. The message contains a path of this machine.
 var notInStd = regexp.MustCompile(`^package (\S+) is not in std \(.*\)$`)
 
-// Reason returns in one line what the go command reports of a package, and what
-// to write if it finds none because the path is not whole.
+// Reason returns a message of the go command about a package in one line. It
+// explains the message for an incomplete import path.
 func Reason(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return notInStd.ReplaceAllString(text,
@@ -56,14 +57,14 @@ func BuildFlags(tags string) []string {
 	return []string{"-tags=" + tags}
 }
 
-// IsOwn reports whether a module's sources are those of the program at hand: it is the main
-// module, or one of the workspace, or a folder stands in its place.
+// IsOwn reports whether the source code of a module belongs to the user: it is the
+// main module, a module of the workspace, or replaced by a folder.
 func IsOwn(m *packages.Module) bool {
 	return m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "")
 }
 
-// Module returns the go.mod of the module of a folder, "" if there is none. It is
-// not ok if the go command uses a workspace or no modules, or fails.
+// Module returns the name of the go.mod that applies in dir, or "" if there is
+// none. ok is false if the go command uses a workspace or no modules, or fails.
 func Module(ctx context.Context, dir string) (name string, ok bool) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK")
 	cmd.Dir = dir

@@ -1,5 +1,5 @@
-// Package grpcstatus maps gRPC status codes to HTTP statuses. The runtime
-// classifies errors by this table, and the rules compare classes by it.
+// Package grpcstatus maps gRPC status codes to HTTP statuses. The runtime uses the
+// table to classify errors, and the rules use it to compare classes.
 package grpcstatus
 
 // The codes that have a meaning in the runtime in addition to their HTTP status:
@@ -10,9 +10,9 @@ const (
 	Unavailable      = 14
 )
 
-// HTTP returns the HTTP status that a gRPC status code counts as, by
-// googleapis/googleapis, google/rpc/code.proto: 503 for UNAVAILABLE. An unknown
-// code counts as 500.
+// HTTP returns the HTTP status that is equivalent to a gRPC status code, according
+// to googleapis/googleapis, google/rpc/code.proto: 503 for UNAVAILABLE. It returns
+// 500 for an unknown code.
 func HTTP(code uint32) int {
 	if uint64(code) < uint64(len(statuses)) {
 		return statuses[code]
@@ -20,6 +20,7 @@ func HTTP(code uint32) int {
 	return 500
 }
 
+// statuses lists the HTTP statuses by gRPC code.
 var statuses = [...]int{
 	200, // OK
 	499, // CANCELLED

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// fingerprintName names how fingerprints are made. Another way of making them
-// needs another name: results are matched by both.
+// fingerprintName names the algorithm of fingerprints. A change of the algorithm
+// needs another name, since consumers match results by name and fingerprint.
 const fingerprintName = "retrygenLine/v1"
 
-// fingerprints makes what a finding is known by from one run to the next: its
-// rule, its file and the words of its line, but neither the line's number nor
-// its indentation, and not the message, which may name other lines. Findings
-// that are alike in all that are counted.
+// fingerprints computes the fingerprints by which consumers recognize a finding in
+// a later run. A fingerprint is a hash of the rule, the file and the words of the
+// line. The line number, the indentation and the message are not part of it. A
+// counter distinguishes findings with the same hash.
 type fingerprints map[string]int
 
 func (p fingerprints) of(rule, uri string, line []byte) string {

@@ -1,8 +1,8 @@
 package sarif
 
-// The part of SARIF 2.1.0 that is written, by the names of the standard. Lists
-// are never null: an empty one says that nothing was found, null that nothing
-// was looked at.
+// The part of SARIF 2.1.0 that this package writes, with the names of the standard.
+// Lists are never null: an empty list means that nothing was found, null that no
+// check was run.
 type (
 	document struct {
 		Schema  string `json:"$schema"`
@@ -53,6 +53,6 @@ type (
 	region struct {
 		StartLine   int `json:"startLine"`
 		StartColumn int `json:"startColumn,omitempty"`
-		EndColumn   int `json:"endColumn,omitempty"` // of the first character beyond
+		EndColumn   int `json:"endColumn,omitempty"` // the column after the last character
 	}
 )

@@ -1,5 +1,5 @@
-// Package sarif writes findings as SARIF 2.1.0 (OASIS), the format in which
-// code hosts and editors take the results of static analysis.
+// Package sarif writes findings in SARIF 2.1.0 (OASIS), the format in which code
+// hosts and editors read the results of static analysis.
 package sarif
 
 import (
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// A Rule describes what findings of one id are about.
+// A Rule describes the findings with one id.
 type Rule struct {
 	ID       string
 	Title    string
 	Text     string // in full, as plain text
-	Markdown string // the same; "": Text is all there is
+	Markdown string // the same text as Markdown, or ""
 }
 
 // A Finding is one result. Lines and columns count from 1, columns in bytes.
@@ -26,25 +26,25 @@ type Finding struct {
 	File  string // a path of this system
 	Line  int
 	Col   int
-	Width int // bytes, from Col on the same line; 0: only a place is known
+	Width int // bytes from Col, on the same line; 0: not known
 }
 
 // A Log is one run of a tool.
 type Log struct {
 	Tool    string
 	Version string
-	// Dir is the folder that relative paths stand in, and the one that consumers
-	// take for the root of the sources.
+	// Dir is the folder that relative paths refer to. Consumers use it as the root of
+	// the source code.
 	Dir      string
 	Rules    []Rule
 	Findings []Finding
-	// Sources holds the text of the files by name. Where one is missing, columns
-	// are left out: they cannot be told in UTF-16 units.
+	// Sources holds the text of the files by name. Findings in other files have no
+	// columns, since these cannot be converted to UTF-16 code units.
 	Sources map[string][]byte
 }
 
-// Write writes the log as JSON. Findings keep their order; rules are those
-// that are described and those that are only found.
+// Write writes the log as JSON. Findings keep their order. Rules that only findings
+// name are added without a description. It returns the first error of w.
 func (l *Log) Write(w io.Writer) error {
 	r := run{
 		Tool:       tool{driver{Name: l.Tool, Version: l.Version, Rules: []descriptor{}}},
@@ -89,9 +89,8 @@ func (r Rule) descriptor() descriptor {
 	return d
 }
 
-// artifact names a file: below the root of the sources by its relative path,
-// and anywhere else by its whole address, since .. leads out of a root that
-// consumers put where they like.
+// artifact returns the location of a file: a path relative to Dir for a file below
+// it, else an absolute URL.
 func (l *Log) artifact(name string) artifactLocation {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -109,7 +108,7 @@ func (l *Log) artifact(name string) artifactLocation {
 	return artifactLocation{URI: u.String()}
 }
 
-// region gives the place of a finding on its line; nil if not even the line is
+// region returns the position of a finding on its line, or nil if the line is not
 // known.
 func (f Finding) region(line []byte) *region {
 	if f.Line < 1 {
@@ -126,7 +125,7 @@ func (f Finding) region(line []byte) *region {
 	return r
 }
 
-// utf16Len counts what text is long in UTF-16 code units.
+// utf16Len returns the length of text in UTF-16 code units.
 func utf16Len(text []byte) (n int) {
 	for _, r := range string(text) {
 		n++

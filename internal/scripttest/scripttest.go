@@ -1,6 +1,6 @@
-// Package scripttest runs testdata/script/*.txtar for the tests of commands:
-// each is a consumer's module, the commands that are run in it, and what they
-// must print and write.
+// Package scripttest runs the scripts testdata/script/*.txtar for the tests of
+// commands. A script contains the files of a user's module, commands to run in it,
+// and their expected output.
 package scripttest
 
 import (
@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
-// consumerMod is the go.mod of every script: this repository stands at ROOT.
+// consumerMod is the go.mod of every script. ROOT is the folder of this repository.
 const consumerMod = `module example.com/shop
 
 go 1.26.0
@@ -34,15 +34,15 @@ require github.com/retrygen/retrygen v0.0.0
 replace github.com/retrygen/retrygen => ROOT
 `
 
-// Run runs the scripts of a package two folders below the root of the
-// repository, each with env in its environment.
+// Run runs the scripts of the tested package, which must be two folders below the
+// root of the repository. env is added to the environment of each script.
 func Run(t *testing.T, env ...string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Modules and builds come from the caches of whoever runs the test.
+	// Scripts use the caches of the user who runs the test.
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "CGO_ENABLED", "GOPROXY").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +79,8 @@ func raceEnabled() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// await FILE REGEXP waits until a command in the background has brought the
-// file to match.
+// await implements the command await FILE REGEXP: it waits up to a minute until the
+// file matches.
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: await file regexp")
@@ -96,8 +96,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s does not match %s:\n%s", args[0], args[1], text)
 }
 
-// publisher makes the command publish FOLDER VERSION: it writes the module at
-// root to the folder as a proxy serves it, under the version.
+// publisher returns the command publish FOLDER VERSION. It writes the module at
+// root to the folder, in the layout of a module proxy.
 func publisher(root string) func(ts *testscript.TestScript, neg bool, args []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 2 {

@@ -1,11 +1,11 @@
-// Package spelling guesses which word was meant.
+// Package spelling finds the word that is most similar to a misspelled one.
 package spelling
 
 import "strings"
 
-// Nearest returns the candidate that differs least from word, or "" if none is
-// near: with half of a short word changed, it is another word. Case, and - for
-// _, do not count.
+// Nearest returns the candidate with the fewest differences from word, or "" if
+// none is similar. At most two letters may differ, or a third of a long word, but
+// never more than half. Upper case and - for _ are not differences.
 func Nearest(word string, candidates []string) string {
 	word = fold(word)
 	best, least := "", min(max(2, len(word)/3), len(word)/2)+1
@@ -19,8 +19,8 @@ func Nearest(word string, candidates []string) string {
 
 func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", "_")) }
 
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour to turn a into b (optimal string alignment).
+// distance returns how many letters must be inserted, deleted, replaced or swapped
+// with their neighbor to turn a into b (optimal string alignment).
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

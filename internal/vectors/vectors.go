@@ -1,6 +1,6 @@
-// Package vectors holds numbers from the documents, the tests and the code of
-// the systems that the policies come from, and checks in tests that this
-// module produces them.
+// Package vectors holds test vectors: expected numbers from the documentation, the
+// tests and the code of the systems on which the policies are based. The tests of
+// this module check that it produces them.
 package vectors
 
 import (
@@ -16,18 +16,18 @@ import (
 //go:embed vectors.json
 var text []byte
 
-// A vector is one expectation. Kinds of input and expectation differ in form.
+// A vector is one test case. The types of Input and Expected depend on Kind.
 type vector struct {
 	Source   string
 	Kind     string
-	Scope    string // "later": of a feature that this module does not have yet
+	Scope    string // "later": for a feature that this module does not have yet
 	Input    json.RawMessage
 	Expected json.RawMessage
 }
 
 func (v vector) required() bool { return v.Scope != "later" }
 
-// walkers lists the packages whose tests walk the vectors of each kind.
+// walkers maps each kind to the packages whose tests run its vectors.
 var walkers = map[string][]string{
 	"backoff_delays":                {"runtime", "policy"},
 	"backoff_delays_zero_based":     {"runtime"},
@@ -73,14 +73,15 @@ var walkers = map[string][]string{
 	"timeout_override":              {"runtime", "policy"},
 }
 
-// Walk runs a subtest for each vector that the package in the folder walker
-// walks. Kinds maps each kind to a func(*testing.T, Input, Expected). Those
-// types name every field of the vectors, so that nothing in them is ignored.
+// Walk runs a subtest for each vector that the table walkers assigns to the package
+// in the folder walker. kinds maps each kind to a func(*testing.T, Input,
+// Expected). These types must have every field of the vectors: a vector with an
+// unknown field fails the test.
 func Walk(t *testing.T, walker string, kinds map[string]any) {
 	t.Helper()
 	for kind := range kinds {
 		if !slices.Contains(walkers[kind], walker) {
-			t.Errorf("%s does not walk %s: add it to the table walkers", walker, kind)
+			t.Errorf("the table walkers does not assign %s to %s: add it", kind, walker)
 		}
 	}
 	for i, v := range load(t) {
@@ -107,7 +108,7 @@ func load(t *testing.T) (all []vector) {
 	return all
 }
 
-// decode returns the value of a type that raw encodes.
+// decode decodes raw into a value of the given type.
 func decode(t *testing.T, raw json.RawMessage, as reflect.Type) reflect.Value {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(raw))

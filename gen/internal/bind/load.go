@@ -79,12 +79,12 @@ func Load(ctx context.Context, dir string, tags string, patterns []string,
 	}
 	loaded, err := packages.Load(config, patterns...)
 	if err != nil {
-		return nil, gocommand.Said(err)
+		return nil, gocommand.Message(err)
 	}
 	// The output of an earlier run still has the name that a package had then.
 	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
 		if loaded, err = packages.Load(config, patterns...); err != nil {
-			return nil, gocommand.Said(err)
+			return nil, gocommand.Message(err)
 		}
 	}
 	// Of what is wrong with the module itself, the load may say nothing at all.
