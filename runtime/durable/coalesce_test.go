@@ -85,7 +85,13 @@ func TestCoalescerShares(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 600 {
 			wg.Go(func() {
-				if err := c.update(t.Context(), []Key{stepKey(i % 7), stepKey(1000)}, increment); err != nil {
+				err := c.update(t.Context(), []Key{stepKey(i % 7), stepKey(1000)}, func(tx Tx) (Writes, error) {
+					if v := tx.Records[1].Version; v > uint64(s.batches.Load()) {
+						t.Errorf("update %d sees version %d in transaction %d", i, v, s.batches.Load())
+					}
+					return increment(tx)
+				})
+				if err != nil {
 					t.Error(err)
 				}
 			})

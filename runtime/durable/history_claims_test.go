@@ -114,10 +114,15 @@ func TestHistory04StoppedBeforeCall(t *testing.T) {
 		m := durable.NewMemory()
 		s := &stopped{Store: m}
 		h := &hooked{Store: s}
+		var halted atomic.Bool
 		h.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+			if isRenewal(sel) && halted.Load() {
+				return durable.ErrStore // a renewal that comes first would find out about the claim
+			}
 			return next(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
 				w, err := decide(tx)
 				if puts(w, durable.StatusExecuting) {
+					halted.Store(true)
 					s.stop(time.Minute)
 				}
 				return w, err
