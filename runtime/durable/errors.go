@@ -72,8 +72,8 @@ type PausedError struct {
 // Error returns the run and its steps.
 func (e *PausedError) Error() string {
 	if len(e.Steps) == 0 {
-		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resolve it",
-			e.Run, maxRecoveries)
+		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resolve "+
+			"the step \"\" with Retry", e.Run, maxRecoveries)
 	}
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, some(e.Steps))
 }
