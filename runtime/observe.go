@@ -86,7 +86,7 @@ func Log(l *slog.Logger) func(Event) {
 		switch e.Kind {
 		case EventTimeoutClamped:
 			text = "timeout clamped to the hard limit"
-			attrs = append(attrs, slog.Duration("timeout", e.Timeout))
+			attrs = append(attrs, slog.Duration("requested", e.Timeout))
 			l.LogAttrs(context.Background(), level, text, attrs...)
 			return
 		case EventRetry:

@@ -26,7 +26,7 @@ func TestLog(t *testing.T) {
 		`level=WARN msg="retries stopped" policy=p reason="permanent error" call=7 attempt=1 class=none err=failed`: {
 			Kind: EventStop, Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Reason: ErrPermanent, BudgetLeft: -1,
 		},
-		`level=WARN msg="timeout clamped to the hard limit" policy=p timeout=1m0s`: {
+		`level=WARN msg="timeout clamped to the hard limit" policy=p requested=1m0s`: {
 			Kind: EventTimeoutClamped, Policy: "p", Timeout: time.Minute, BudgetLeft: -1,
 		},
 	} {
