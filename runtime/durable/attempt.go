@@ -37,6 +37,17 @@ type next struct {
 
 	failure *retry.Failure // that was decided about, for observers
 	verdict retry.Verdict
+
+	repeated bool // the decision was committed before: nothing has happened since
+}
+
+// after returns the answer with what has happened in the decision before, if it
+// repeats that.
+func (n next) after(before next) next {
+	if n.repeated {
+		n.event, n.failure, n.verdict = before.event, before.failure, before.verdict
+	}
+	return n
 }
 
 // emit reports what a transaction has done, now that it is committed.
@@ -59,20 +70,25 @@ func (x *execution) emit(c *stepCall, n *next) {
 // begin looks for the record of a step, and starts its first attempt otherwise.
 func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	recorded := c.policy.startsRecorded()
+	first := next{kind: nextCall, record: Record{Key: c.key}, body: stepBody{Attempts: 1}}
 	switch known := x.knowsUnfinished(c); {
 	case known && c.policy.Policy != nil:
 		return x.start(ctx, c, false)
-	case !known && !x.knowsAll():
+	case known || !x.knowsAll():
 		// A read costs less than the transaction of a start.
 		records, err := x.e.store.Get(ctx, []Key{c.key})
 		if err != nil {
 			return next{}, x.failed(ctx, err)
 		}
 		r := records[0]
-		if finished(r.Status) {
-			body, err := open[stepBody](r)
+		body, err := open[stepBody](r)
+		switch {
+		case err != nil || finished(r.Status):
 			return next{kind: nextFinished, record: r, body: body}, err
+		case c.policy.Policy == nil && blocked(r.Status):
+			return next{kind: nextBlocked, record: r, body: body}, nil
 		}
+		first.body.Attempts, first.body.Keys = body.Attempts+1, body.Keys // without a policy any more
 		recorded = recorded || r.Version != 0 && c.policy.Policy != nil
 	}
 	if recorded {
@@ -81,7 +97,8 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	if err := x.ready(ctx); err != nil {
 		return next{}, err
 	}
-	return next{kind: nextCall, record: Record{Key: c.key}, body: stepBody{Attempts: 1}, now: time.Now()}, nil
+	first.now = time.Now()
+	return first, nil
 }
 
 // knowsAll reports whether every step that is recorded is known.
@@ -170,8 +187,9 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 		in.refused, in.inputs = &f, inputs
 	}
 	var n next
-	err := x.e.update(ctx, x.keys(c), func(tx Tx) (w Writes, err error) {
-		w, n, err = x.decideStart(tx, c, &in)
+	err := x.e.update(ctx, x.keys(c), func(tx Tx) (Writes, error) {
+		w, answer, err := x.decideStart(tx, c, &in)
+		n = answer.after(n)
 		return w, err
 	})
 	if n.kind != nextCall || err != nil {
@@ -239,13 +257,13 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 
 // once makes the attempt of a step without a policy.
 func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error) {
-	end := &attemptEnd{token: token(8), number: 1, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded}
+	end := &attemptEnd{token: token(8), number: n.body.Attempts, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded}
 	result, err, called := x.invoke(ctx, c, n, nil)
 	if !called {
 		err = x.ready(ctx) // if it is, the call comes next
 	}
 	if err != nil || !called {
-		x.forget(c) // its error is that of the function of the run
+		x.note(c, 0) // its error is that of the function of the run
 		return n, err
 	}
 	end.result, end.duration = result, time.Since(end.begun)
@@ -344,8 +362,9 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 	end.fence, end.owner = x.fence, x.owner.id
 	var n next
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
-		err := x.e.update(context.WithoutCancel(ctx), x.keys(c), func(tx Tx) (w Writes, err error) {
-			w, n, err = x.decideEnd(tx, c, end)
+		err := x.e.update(context.WithoutCancel(ctx), x.keys(c), func(tx Tx) (Writes, error) {
+			w, answer, err := x.decideEnd(tx, c, end)
+			n = answer.after(n)
 			return w, err
 		})
 		switch {

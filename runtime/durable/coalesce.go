@@ -216,7 +216,9 @@ func merge(batch []*item) ([]Key, func(Tx) (Writes, error)) {
 	if len(batch) == 1 { // sees what the transaction sees
 		it := batch[0]
 		return it.keys, func(tx Tx) (w Writes, _ error) {
-			w, it.refused = call(it.propose, tx)
+			if w, it.refused = call(it.propose, tx); it.refused != nil {
+				return Writes{}, nil
+			}
 			return w, nil
 		}
 	}

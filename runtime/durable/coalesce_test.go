@@ -431,3 +431,20 @@ func BenchmarkCoalescer(b *testing.B) {
 		})
 	}
 }
+
+// An update that is refused leaves no writes, whether it is alone in its
+// transaction or not.
+func TestCoalescerRefusedWrites(t *testing.T) {
+	m := NewMemory()
+	key := Key{Kind: KindStep, Run: "one", ID: "a"}
+	refusal := errors.New("refused")
+	err := newCoalescer(m).update(t.Context(), []Key{key}, func(tx Tx) (Writes, error) {
+		return Writes{Put: tx.Records}, refusal
+	})
+	if err != refusal {
+		t.Errorf("got error %v, want the refusal", err)
+	}
+	if records, err := m.Get(t.Context(), []Key{key}); err != nil || records[0].Version != 0 {
+		t.Errorf("got record %+v, %v; want none", records[0], err)
+	}
+}

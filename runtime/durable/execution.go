@@ -160,7 +160,12 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 			x.cancel(errReturned)
 			x.halt(errReturned)
 			x.running.Wait()
-			_ = x.e.disown(context.WithoutCancel(ctx), x.e.key(KindRun, x.id, ""), x.owner.id, x.fence)
+			ev := Event{Kind: EventReleased, Run: x.id, Fence: x.fence}
+			err := x.e.disown(context.WithoutCancel(ctx), x.e.key(KindRun, x.id, ""), x.owner.id, x.fence)
+			if err != nil { // the next renewal releases it
+				ev.Kind, ev.Err = EventStoreError, err
+			}
+			x.e.event(ev)
 		}
 	}()
 	p, err = fn(&runContext{Context: ctx, x: x})
@@ -195,11 +200,9 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		// The next renewal releases the run.
 		return payload{}, errors.Join(end.err, err)
 	}
-	kind, ok := endEvents[answer.status]
-	if !ok {
-		kind = EventReleased
+	if kind, ok := endEvents[answer.status]; ok {
+		x.e.event(Event{Kind: kind, Run: x.id, Fence: x.fence, Err: answer.err})
 	}
-	x.e.event(Event{Kind: kind, Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.wakeWorkers()
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
@@ -209,7 +212,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 
 var endEvents = map[Status]EventKind{
 	StatusSucceeded: EventCompleted, StatusFailed: EventRunFailed, StatusParked: EventParked, StatusPaused: EventPaused,
-	StatusCanceled: EventRunCanceled, StatusTimedOut: EventTimedOut,
+	StatusCanceled: EventRunCanceled, StatusTimedOut: EventTimedOut, StatusOpen: EventReleased,
 }
 
 // ending returns how the execution ended.

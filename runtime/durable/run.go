@@ -193,6 +193,7 @@ type claim struct {
 	runJSON []byte // of run
 	result  *payload
 	err     error
+	status  Status      // of a run that the claim has ended
 	resume  bool        // the run existed
 	crash   bool        // its last owner did not release it
 	owned   *OwnedError // by another engine
@@ -237,6 +238,9 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 			return c, x.load(ctx)
 		}
 		x.complete = true // no step is recorded that this execution does not know
+	}
+	if c.status != 0 {
+		x.e.event(Event{Kind: endEvents[c.status], Run: x.id, Fence: c.fence, Err: c.err})
 	}
 	if paused, ok := errors.AsType[*PausedError](c.err); ok && err == nil {
 		paused.Steps, err = e.blockedSteps(ctx, x.id)
@@ -319,6 +323,9 @@ func (x *execution) take(tx Tx, r Record, b runBody, c claim) (Writes, claim, er
 		b.Claimed, b.Ended, b.Error = tx.Now, time.Time{}, ""
 	}
 	c.fence, c.run = r.Fence, b
+	if c.err != nil {
+		c.status = r.Status
+	}
 	if err := write(&r, &b); err != nil {
 		return Writes{}, c, err
 	}

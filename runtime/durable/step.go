@@ -228,11 +228,14 @@ func (x *execution) recalled(c *stepCall) {
 	x.e.event(Event{Kind: EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
 }
 
-// note remembers that a step is unfinished.
+// note remembers that a step is unfinished, or with status 0 that it need not be
+// finished.
 func (x *execution) note(c *stepCall, s Status) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.called[c.key.ID] = s
+	if x.called[c.key.ID] = s; s == 0 {
+		delete(x.called, c.key.ID)
+	}
 }
 
 // forget removes a step from the unfinished ones.

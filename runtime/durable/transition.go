@@ -100,6 +100,13 @@ func (v *stepView) next() next {
 	return n
 }
 
+// repeat is next for a decision that was committed before.
+func (v *stepView) repeat() next {
+	n := v.next()
+	n.repeated = true
+	return n
+}
+
 // commit returns the writes of the decision, with the record of the step.
 func (v *stepView) commit() (Writes, next, error) {
 	v.step.Fence = v.x.fence
@@ -134,7 +141,7 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 	case s.Open != nil && s.Open.Token == in.token: // the reply was lost
 		return Writes{}, v.started(), nil
 	case s.Last == in.token: // the same, and there was no start
-		return Writes{}, v.next(), nil
+		return Writes{}, v.repeat(), nil
 	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
 		return Writes{}, v.next(), nil
 	case v.step.Version != 0 && x.differs(c, s):
@@ -301,7 +308,7 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 	}
 	s := &v.body
 	if s.Last == e.token {
-		return Writes{}, v.next(), nil // the reply was lost
+		return Writes{}, v.repeat(), nil // the reply was lost
 	}
 	open := s.Open != nil && s.Open.Token == e.token
 	if !v.owned() || !open && !e.unstarted {
@@ -347,7 +354,7 @@ func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, 
 func (v *stepView) first(e *attemptEnd) {
 	v.step = Record{Key: v.c.key, Version: v.step.Version}
 	v.body = stepBody{
-		Name: v.c.policy.Name, Arguments: v.c.digest, Attempts: e.number, First: v.now.Add(-e.duration),
+		Name: v.c.policy.Name, Arguments: v.c.digest, Attempts: e.number, First: v.now.Add(-e.duration), Keys: v.body.Keys,
 	}
 	if p := v.c.policy.Policy; p != nil {
 		v.limits()

@@ -1,0 +1,175 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+)
+
+// What happened is reported once, whichever reply was lost.
+func TestEventsAfterLostReply(t *testing.T) {
+	failed := false
+	var want []string
+	for n := 0; n == 0 || failed; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			s := durabletest.LoseReply(durable.NewMemory(), n)
+			var got []string
+			observe := func(ev durable.Event) {
+				if ev.Step != "" {
+					got = append(got, fmt.Sprint(ev.Kind, " ", ev.Attempt, " ", ev.Wait))
+				}
+			}
+			var reported int
+			ctx := retry.WithObserver(t.Context(), func(retry.Event) { reported++ })
+			e := newEngine(t, s, durable.OnEvent(observe))
+			var j journal
+			err := e.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Second), failing(&j, 2)))
+			if errors.Is(err, durable.ErrUnknown) {
+				failed = true // the first renewal of the lease
+				return
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if failed = s.Failed(); n == 0 {
+				want, failed = got, true
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("reply %d was lost: got events %q, want %q", n, got, want)
+			}
+			if reported != 2 {
+				t.Errorf("reply %d was lost: observers saw %d events, want 2 retries", n, reported)
+			}
+		})
+	}
+}
+
+// A nastyError panics when its text is asked for.
+type nastyError struct{ text string }
+
+func (e *nastyError) Error() string { return e.text }
+
+// An error whose methods panic is recorded by its type.
+func TestErrorPanics(t *testing.T) {
+	for want, p := range map[error]*retry.Policy{
+		retry.ErrAttempts:  {Name: "charge"},
+		retry.ErrPermanent: {Name: "charge", RetryOn: []retry.Class{retry.ClassTransient}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine(t, durable.NewMemory())
+			fn := func(context.Context) (int, error) { return 0, (*nastyError)(nil) }
+			err := e.Run(t.Context(), "one", oneStep(&durable.StepPolicy{Name: "charge", Policy: p}, fn))
+			wantError(t, err, want)
+			if text := wantAs[*durable.StepError](t, err).Text; text != "*durable_test.nastyError" {
+				t.Errorf("got text %q, want the type", text)
+			}
+		})
+	}
+}
+
+// A claim that ends a run is reported as its end.
+func TestClaimEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		fails := func(context.Context) error { return errors.New("not yet") }
+		if err := p.run("one", fails, durable.Timeout(time.Minute)); err == nil {
+			t.Error("got no error from the run, want that of its function")
+		}
+		time.Sleep(time.Minute)
+		for range 2 {
+			wantError(t, p.run("one", fails), durable.ErrTimedOut)
+		}
+		if n := len(p.saw(durable.EventTimedOut)); n != 1 {
+			t.Errorf("got %d events about the timeout, want 1", n)
+		}
+	})
+}
+
+// A function may recover from the panic of a step: that attempt is lost.
+func TestStepPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		var j journal
+		charge := idempotent("charge", 3, time.Second)
+		panics := func(ctx context.Context) error {
+			defer func() { _ = recover() }()
+			_, err := call(ctx, charge, func(ctx context.Context) (int, error) { j.add(ctx); panic("once") })
+			return err
+		}
+		unfinished := wantAs[*durable.UnfinishedError](t, p.run("one", panics))
+		if !slices.Equal(unfinished.Steps, []string{"charge"}) {
+			t.Errorf("got unfinished steps %q", unfinished.Steps)
+		}
+		err := p.run("one", func(ctx context.Context) error {
+			if err := panics(ctx); err != nil {
+				return err
+			}
+			_, err := call(ctx, charge, failing(&j, 0))
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		j.want(t, "charge", 1, 2, 3)
+		wantHistory(t, p.Engine, "one", "charge", "1 lost, then 1s", "2 lost, then 2s", "3 succeeded")
+	})
+}
+
+// A run whose function panics stays open, and is not owned.
+func TestRunPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		p, q := startProcess(t, m), startProcess(t, m)
+		func() {
+			defer func() {
+				if recover() != "once" {
+					t.Error("the panic did not go on")
+				}
+			}()
+			_ = p.run("one", func(context.Context) error { panic("once") })
+		}()
+		if n := len(p.saw(durable.EventReleased)); n != 1 {
+			t.Errorf("got %d events about the release, want 1", n)
+		}
+		if err := q.run("one", func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		if got := time.Since(epoch); got > 0 {
+			t.Errorf("the run was free after %v", got)
+		}
+	})
+}
+
+// A step that has lost its policy goes on counting, and keeps its key.
+func TestPolicyRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		p := startProcess(t, m)
+		p.killAfter(20 * time.Second)
+		var j journal
+		_ = p.run("one", oneStep(idempotent("charge", 9, 10*time.Second), failing(&j, 9)))
+		n := len(j.attempts("charge"))
+		q := startProcess(t, m)
+		err := q.run("one", oneStep(&durable.StepPolicy{Name: "charge"}, func(ctx context.Context) (int, error) {
+			j.add(ctx)
+			return 1, nil
+		}))
+		if err != nil {
+			t.Error(err)
+		}
+		info := wantStep(t, q.Engine, "one", "charge", durable.StatusSucceeded)
+		if info.Attempts != n+1 {
+			t.Errorf("got %d attempts, want %d", info.Attempts, n+1)
+		}
+		j.want(t, "charge", 1, 2, 3)
+		wantHistory(t, q.Engine, "one", "charge", "1 failed, then 10s", "2 failed, then 20s", "3 succeeded")
+	})
+}
