@@ -14,6 +14,26 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
+// Budgets elsewhere, as those of a process, lose at most one grant to a crash
+// between the withdrawal and the record: the retry is not made twice.
+func TestHistory16GrantElsewhere(t *testing.T) {
+	budget := retry.NewBudget(retry.BudgetPolicy{Name: "process", Burst: 1000, MinPerSecond: retry.NoRefill})
+	var j *journal
+	var before float64
+	crashEverywhere(t, func(*durable.Memory, int) func(context.Context) error {
+		j, before = &journal{}, budget.Left()
+		charge := idempotent("charge", 9, time.Second)
+		charge.Shared.Budget = budget
+		return oneStep(charge, failing(j, 3))
+	}, func(t *testing.T, p *process, n int) {
+		s := wantStep(t, p.Engine, "one", "charge", durable.StatusSucceeded)
+		spent := before - budget.Left()
+		if least := float64(s.Failures); spent < least-1 || spent > least+1 {
+			t.Errorf("crash at point %d: %.1f tokens were spent for %d failures", n, spent, s.Failures)
+		}
+	})
+}
+
 // A run whose process dies again and again outside of steps is paused, and
 // continues when an operator says so.
 func TestHistory32CrashLoop(t *testing.T) {
