@@ -81,10 +81,12 @@ func (o Output) Action() string {
 	return "write"
 }
 
-// A Bound is one thing that is served by a policy. Places are file:line:col.
+// A Bound is a symbol that is bound to a policy, or the generic function of a
+// policy. Positions are file:line:col.
 type Bound struct {
 	Symbol   string // as the policy file names it; empty for a generic function
 	Policy   string // empty: called unchanged
+	Step     string // name of the durable step; empty if calls are not durable
 	Wrapper  string // RetryFetch, (*Client).RetryFetch, RetryStore.Get
 	At       string // in the policy file
 	Declared string // where the symbol is declared; empty for a generic function

@@ -87,7 +87,7 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		if entry != nil {
 			pos = entry.Pos
 		}
-		r.note(bound, pos)
+		r.note(bound, use, pos)
 	}
 	cover.Doubtful = cover.Doubtful || cover.Refused > 0 || silent > cover.Retried
 	r.problems = append(r.problems, merge(refusals)...)

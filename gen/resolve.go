@@ -227,13 +227,17 @@ func (r *resolver) use(p policy.Policy) {
 		if free {
 			r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
 		}
-		r.note(Bound{Policy: p.Name, Wrapper: one.Func}, p.Pos)
+		r.note(Bound{Policy: p.Name, Wrapper: one.Func}, nil, p.Pos)
 	}
 	r.file.Policies = append(r.file.Policies, *one)
 }
 
-// note records what is generated, for a binding or a policy at pos.
-func (r *resolver) note(b Bound, pos policy.Pos) {
+// note records what is generated for a binding or a policy at pos. use is nil for
+// calls without a policy and for generic functions.
+func (r *resolver) note(b Bound, use *emit.Use, pos policy.Pos) {
+	if use != nil && use.Step != nil {
+		b.Step = use.Step.Name
+	}
 	b.At = fmt.Sprintf("%s:%d:%d", r.unit.source, pos.Line, pos.Col)
 	r.bound = append(r.bound, b)
 }
@@ -313,11 +317,11 @@ func (r *resolver) bind(b policy.Binding) {
 		if target.Pkg == "" {
 			name = target.Name + "." + name
 		}
-		r.note(Bound{b.Symbol, b.Policy, name, "", target.Pos}, b.Pos)
+		r.note(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: target.Pos}, w.Use, b.Pos)
 	default:
 		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
 		r.single(b, &w)
-		r.note(Bound{b.Symbol, b.Policy, w.Name, "", target.Pos}, b.Pos)
+		r.note(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: w.Name, Declared: target.Pos}, w.Use, b.Pos)
 	}
 	r.hides(b, w)
 	r.file.Wrappers = append(r.file.Wrappers, w)
@@ -364,7 +368,8 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 	if w.Use == nil {
 		return
 	}
-	r.note(Bound{b.Symbol, b.Policy, w.Group.Name + "." + w.Name, "", w.Target.Pos}, b.Pos)
+	name := w.Group.Name + "." + w.Name
+	r.note(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: w.Target.Pos}, w.Use, b.Pos)
 	params := w.Target.Func.Params
 	w.Use.Unit = slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == b.Unit.Name })
 	switch {

@@ -8,14 +8,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// list prints what is bound to which policy, where both are, and how many methods
-// of each bound type are retried.
+// list prints the bound symbols with their policies, durable steps, wrappers and
+// positions, and how many methods of each bound type are retried.
 func list(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
 	config.List = true
@@ -49,12 +51,21 @@ func list(flags *flag.FlagSet) cli.Run {
 	}
 }
 
+// printBound prints the list as a table, and then the coverage of each type. The
+// column of steps is omitted if there are none.
 func printBound(w io.Writer, list []gen.Bound, coverage []gen.Coverage) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SYMBOL\tPOLICY\tWRAPPER\tBOUND AT\tDECLARED AT")
+	durable := slices.ContainsFunc(list, func(b gen.Bound) bool { return b.Step != "" })
+	row := func(symbol, policy, step, wrapper, at, declared string) {
+		columns := []string{symbol, policy, step, wrapper, at, declared}
+		if !durable {
+			columns = slices.Delete(columns, 2, 3)
+		}
+		fmt.Fprintln(table, strings.Join(columns, "\t"))
+	}
+	row("SYMBOL", "POLICY", "STEP", "WRAPPER", "BOUND AT", "DECLARED AT")
 	for _, b := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(b.Symbol, "-"), cmp.Or(b.Policy, "none"), b.Wrapper, b.At,
-			cmp.Or(b.Declared, "-"))
+		row(cmp.Or(b.Symbol, "-"), cmp.Or(b.Policy, "none"), cmp.Or(b.Step, "-"), b.Wrapper, b.At, cmp.Or(b.Declared, "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -69,6 +80,7 @@ func boundInJSON(list []gen.Bound) any {
 	type bound struct {
 		Symbol   string `json:"symbol,omitempty"`
 		Policy   string `json:"policy,omitempty"`
+		Step     string `json:"step,omitempty"`
 		Wrapper  string `json:"wrapper"`
 		At       string `json:"bound_at"`
 		Declared string `json:"declared_at,omitempty"`
