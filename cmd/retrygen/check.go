@@ -20,7 +20,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// checkFiles checks policy files without any Go code.
+// checkFiles is the command check: it checks policy files without any Go code.
 func checkFiles(flags *flag.FlagSet) cli.Run {
 	c := checker{color: cli.ColorFlag(flags)}
 	flags.BoolVar(&c.json, "json", false, "print problems as JSON, for scripts")
@@ -30,7 +30,7 @@ func checkFiles(flags *flag.FlagSet) cli.Run {
 	return c.run
 }
 
-// A checker is the command check with its flags.
+// A checker holds the flags of the command check.
 type checker struct {
 	json, strict, info bool
 	sarif              string
@@ -73,7 +73,8 @@ func (c *checker) run(args []string, stdout, stderr io.Writer) int {
 	return cli.OK
 }
 
-// check returns the problems of files and folders, and the texts of all files.
+// check returns the sorted problems of files and folders, and the text of each
+// file.
 func (c *checker) check(names []string,
 	stderr io.Writer) (found []policy.Problem, sources map[string][]byte, err error) {
 	least := rules.Warning
@@ -104,8 +105,9 @@ func (c *checker) check(names []string,
 	return found, sources, nil
 }
 
-// policyFiles returns the file name, or every policy file below a folder: those
-// named retry.yaml, also if misnamed, and other YAML files that look like one.
+// policyFiles returns name itself if it is a file. For a folder, it returns every
+// policy file below it: retry.yaml, the misnamed retry.yml, and other YAML files
+// that look like policy files. It is an error if there is none.
 func policyFiles(name string) (files []string, err error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
@@ -134,8 +136,8 @@ var (
 	policiesKey = regexp.MustCompile(`(?m)^policies:`)
 )
 
-// looksLikePolicy reports whether a file is YAML with the two keys that a policy
-// file has.
+// looksLikePolicy reports whether a file is YAML with the keys version and
+// policies.
 func looksLikePolicy(path string) bool {
 	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" {
 		return false
@@ -144,7 +146,7 @@ func looksLikePolicy(path string) bool {
 	return err == nil && versionKey.Match(text) && policiesKey.Match(text)
 }
 
-// A problem is one of a policy file, in JSON.
+// A problem is a problem of a policy file, in JSON.
 type problem struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`

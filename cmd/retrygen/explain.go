@@ -19,7 +19,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// explain describes a rule, or what a policy means.
+// explain is the command explain: it describes a rule, or a resolved policy.
 func explain(flags *flag.FlagSet) cli.Run {
 	e := explainer{color: cli.ColorFlag(flags)}
 	flags.StringVar(&e.file, "f", gen.SourceName, "the policy `file` of the policy")
@@ -35,7 +35,7 @@ func explain(flags *flag.FlagSet) cli.Run {
 	}
 }
 
-// An explainer is the command explain with its flags.
+// An explainer holds the flags of the command explain.
 type explainer struct {
 	file  string
 	svg   bool
@@ -70,7 +70,7 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 		file, found, _ = policy.Read(e.file, text)
 		found = policy.AtLeast(rules.Error, found)
 	}
-	// A policy may be named p401.
+	// A policy may have the name of a rule, such as p401, and then takes precedence.
 	rule := policy.RuleByID(strings.ToUpper(name))
 	p := policyOf(file, name)
 	switch {
@@ -97,7 +97,7 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 	return cli.Problems
 }
 
-// policyOf returns the policy of a file with a name, or nil.
+// policyOf returns the policy with that name, or nil. f may be nil.
 func policyOf(f *policy.File, name string) *policy.Policy {
 	if f == nil {
 		return nil
@@ -110,7 +110,7 @@ func policyOf(f *policy.File, name string) *policy.Policy {
 	return nil
 }
 
-// unknown is the error for a name that is neither a rule nor a policy.
+// unknown returns the error for a name that is neither a rule nor a policy.
 func unknown(name string, f *policy.File) error {
 	var names []string
 	for _, p := range f.Policies {
@@ -123,7 +123,7 @@ func unknown(name string, f *policy.File) error {
 	return fmt.Errorf("%q is neither a rule nor a policy of %s: %s", name, f.Name, hint)
 }
 
-// unread is the error for a policy whose file cannot be read.
+// unread returns the error for a policy whose file cannot be read.
 func unread(file, policy string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -151,5 +151,6 @@ func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) e
 	return nil
 }
 
-// lintRule is how the ids of retrylint's rules look, which only it has.
+// lintRule matches the ids of the rules of retrylint, which retrygen cannot
+// describe.
 var lintRule = regexp.MustCompile(`^(?i:RL)\d{3}$`)

@@ -16,8 +16,8 @@ import (
 	"github.com/retrygen/retrygen/policy/format"
 )
 
-// formatFiles rewrites policy files to the canonical spellings, as gofmt does
-// for Go: to standard output, as a diff, or in place.
+// formatFiles is the command fmt. It rewrites policy files to the canonical
+// spellings, as gofmt does for Go: to standard output, as a diff, or in place.
 func formatFiles(flags *flag.FlagSet) cli.Run {
 	var f formatter
 	flags.BoolVar(&f.diff, "d", false, "print a diff; exit with 1 if there is any")
@@ -40,7 +40,7 @@ func formatFiles(flags *flag.FlagSet) cli.Run {
 	}
 }
 
-// files formats files, and those of folders.
+// files formats files and all policy files below folders.
 func (f *formatter) files(args []string) int {
 	status := cli.OK
 	for _, arg := range args {
@@ -60,6 +60,7 @@ func (f *formatter) files(args []string) int {
 	return status
 }
 
+// A formatter holds the flags and the state of the command fmt.
 type formatter struct {
 	diff, write    bool
 	color          *cli.Color

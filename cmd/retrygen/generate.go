@@ -17,10 +17,10 @@ import (
 	"github.com/retrygen/retrygen/policy"
 )
 
-// A mode is what happens to generated code. The zero mode writes it.
+// A mode selects what happens to generated code. The zero mode writes it.
 type mode struct{ check, diff, names, json bool }
 
-// A config is what every command that loads packages is configured by.
+// A config holds the flags of every command that loads packages.
 type config struct {
 	gen.Config
 	color *cli.Color
@@ -54,14 +54,14 @@ func generate(flags *flag.FlagSet) cli.Run {
 	}
 }
 
-// run generates, and prints or writes as the mode says.
+// run generates the wrappers, and prints or writes them according to the mode.
 func (m mode) run(ctx context.Context, config *config, patterns []string, stdout, stderr io.Writer) int {
 	result, err := new(gen.Result), program().Misspelled(config.Dir, patterns)
 	if err == nil {
 		result, err = generated(ctx, config, patterns, stderr)
 	}
 	if err != nil {
-		err = meant(err, config.Dir, patterns)
+		err = withHint(err, config.Dir, patterns)
 		if m.json {
 			err = errors.Join(err, writeJSON(stdout, report(new(gen.Result), err)))
 		}
@@ -79,7 +79,7 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 			printRemoved(stderr, result)
 		}
 		if err == nil && writes {
-			requirement(stderr, config.Dir, result.Files)
+			printRequirement(stderr, config.Dir, result.Files)
 		}
 		summarize(stderr, result.Problems)
 	}
@@ -92,7 +92,7 @@ func (m mode) run(ctx context.Context, config *config, patterns []string, stdout
 	return cli.OK
 }
 
-// print prints what a run has found, and what it would write.
+// print prints the problems of a run, and the changes that it would write.
 func (m mode) print(config *config, result *gen.Result, stdout, stderr io.Writer) {
 	config.printProblems(stderr, result)
 	printCoverage(stderr, result)
@@ -109,7 +109,7 @@ func (m mode) print(config *config, result *gen.Result, stdout, stderr io.Writer
 	}
 }
 
-// printRemoved prints which files a run has removed, since no argument names
+// printRemoved prints the files that a run has removed, since no argument names
 // them.
 func printRemoved(stderr io.Writer, result *gen.Result) {
 	for _, f := range result.Files {
@@ -119,8 +119,8 @@ func printRemoved(stderr io.Writer, result *gen.Result) {
 	}
 }
 
-// printProblems prints the problems, and which of several policy files they
-// keep from being generated.
+// printProblems prints the problems. If there are several policy files, it also
+// prints which of them generate nothing.
 func (c *config) printProblems(stderr io.Writer, result *gen.Result) {
 	policy.Print(stderr, result.Problems, result.Sources, c.color.On(stderr))
 	printMisnamed(stderr, result.Misnamed)
@@ -128,10 +128,10 @@ func (c *config) printProblems(stderr io.Writer, result *gen.Result) {
 	if n == 0 || result.Policies == 1 {
 		return
 	}
-	const most = 5
-	names := strings.Join(result.Failed[:min(n, most)], ", ")
-	if n > most {
-		names += fmt.Sprintf(" and %d more", n-most)
+	const maxNames = 5
+	names := strings.Join(result.Failed[:min(n, maxNames)], ", ")
+	if n > maxNames {
+		names += fmt.Sprintf(" and %d more", n-maxNames)
 	}
 	verb := "generates"
 	if n > 1 {
@@ -140,22 +140,23 @@ func (c *config) printProblems(stderr io.Writer, result *gen.Result) {
 	fmt.Fprintf(stderr, "retrygen: %d of %d policy files %s nothing: %s\n", n, result.Policies, verb, names)
 }
 
-// summarize prints how many problems there are, if there are any.
+// summarize prints the number of problems by severity, or nothing if there are
+// none.
 func summarize(stderr io.Writer, problems []policy.Problem) {
 	if len(problems) > 0 {
 		fmt.Fprintln(stderr, "retrygen:", policy.Summary(problems))
 	}
 }
 
-// printCoverage prints how many methods of a bound type are retried where more
-// may be wanted: of types whose output changes, or cannot be generated.
+// printCoverage prints how many methods of a bound type are retried, if the user
+// may expect more. It omits types whose output is unchanged.
 func printCoverage(stderr io.Writer, result *gen.Result) {
-	news := map[string]bool{}
+	changed := map[string]bool{} // folders
 	for _, f := range result.Changed() {
-		news[path.Dir(f.Path)] = true
+		changed[path.Dir(f.Path)] = true
 	}
 	for _, c := range result.Coverage {
-		if c.Doubtful && (c.Refused > 0 || news[path.Dir(c.Source)]) {
+		if c.Doubtful && (c.Refused > 0 || changed[path.Dir(c.Source)]) {
 			fmt.Fprintln(stderr, "retrygen:", c)
 		}
 	}
@@ -182,13 +183,13 @@ func generated(ctx context.Context, config *config, patterns []string, stderr io
 	return result, err
 }
 
-// An output is what becomes of one generated file, in JSON.
+// An output is one generated file, in JSON.
 type output struct {
 	File   string `json:"file"`
-	Action string `json:"action"`
+	Action string `json:"action"` // write, remove or keep
 }
 
-// A coverage is how many methods of a bound type are retried, in JSON.
+// A coverage is the number of methods of a bound type that are retried, in JSON.
 type coverage struct {
 	File      string `json:"file"` // the policy file
 	Symbol    string `json:"symbol"`
@@ -198,7 +199,8 @@ type coverage struct {
 	Refused   int    `json:"refused"`
 }
 
-// report is what -json prints; err is what stopped the run, if anything did.
+// report returns the value that -json prints. err is the error that stopped the
+// run, or nil.
 func report(r *gen.Result, err error) any {
 	methods := make([]coverage, 0, len(r.Coverage))
 	for _, c := range r.Coverage {

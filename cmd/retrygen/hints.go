@@ -13,12 +13,12 @@ import (
 	"github.com/retrygen/retrygen/gen"
 )
 
-// module is the one that generated code imports from.
+// module is the path of this module, which generated code imports.
 const module = "github.com/retrygen/retrygen"
 
-// meant adds to what stopped a run the command for which its arguments may have
-// been meant.
-func meant(err error, dir string, patterns []string) error {
+// withHint adds a hint to an error if the arguments look like those of another
+// command.
+func withHint(err error, dir string, patterns []string) error {
 	if e, ok := errors.AsType[*gen.NoPackageError](err); ok && !e.Folder && !strings.Contains(e.Path, "/") {
 		return fmt.Errorf("there is no command, folder or package %s: retrygen help lists the commands", e.Path)
 	}
@@ -31,8 +31,7 @@ func meant(err error, dir string, patterns []string) error {
 	return err
 }
 
-// misnamed returns the file of a folder that would be its policy file under the
-// right name, or "".
+// misnamed returns the path of retry.yml in a folder, or "" if there is none.
 func misnamed(dir string) string {
 	name := filepath.Join(dir, gen.Misnamed)
 	if _, err := os.Lstat(name); err != nil {
@@ -41,8 +40,8 @@ func misnamed(dir string) string {
 	return name
 }
 
-// printMisnamed prints a hint for each of the files that would be a policy file
-// under the right name.
+// printMisnamed prints a hint for each file that is named retry.yml instead of
+// retry.yaml.
 func printMisnamed(stderr io.Writer, files []string) {
 	for _, name := range files {
 		if filepath.Base(name) == gen.Misnamed {
@@ -51,29 +50,31 @@ func printMisnamed(stderr io.Writer, files []string) {
 	}
 }
 
+// required matches a go.mod that requires this module.
 var required = regexp.MustCompile(`(?m)\b` + regexp.QuoteMeta(module) + `\s`)
 
-// requirement warns if code was generated into a module that does not require
-// the runtime, where it does not compile.
-func requirement(w io.Writer, dir string, outputs []gen.Output) {
-	told := map[string]bool{}
+// printRequirement warns if code was generated into a module that does not require
+// the runtime, so that the code does not compile.
+func printRequirement(w io.Writer, dir string, outputs []gen.Output) {
+	warned := map[string]bool{} // by the go.mod
 	for _, f := range outputs {
 		name := filepath.Join(dir, f.Path)
 		if filepath.IsAbs(f.Path) {
 			name = f.Path
 		}
 		mod, text := upwards(filepath.Dir(name), "go.mod")
-		if work, _ := upwards(filepath.Dir(name), "go.work"); f.New == nil || mod == "" || work != "" || told[mod] ||
+		if work, _ := upwards(filepath.Dir(name), "go.work"); f.New == nil || mod == "" || work != "" || warned[mod] ||
 			required.Match(text) {
 			continue
 		}
-		told[mod] = true
+		warned[mod] = true
 		fmt.Fprintf(w,
 			"retrygen: the generated code does not compile yet: go.mod does not require its runtime: run go get %s\n", module)
 	}
 }
 
-// upwards returns the first file of that name from dir upwards, and its text.
+// upwards returns the nearest file of that name in dir or a folder that contains
+// dir, and its text.
 func upwards(dir, name string) (path string, text []byte) {
 	dir, err := filepath.Abs(dir)
 	for err == nil {

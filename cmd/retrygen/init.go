@@ -14,7 +14,7 @@ import (
 	"github.com/retrygen/retrygen/schema"
 )
 
-// starter is what retrygen init writes.
+// starter is the policy file that retrygen init writes.
 const starter = `# yaml-language-server: $schema=` + schema.ID + `
 version: 1
 
@@ -47,7 +47,8 @@ policies:
 # https://github.com/retrygen/retrygen/blob/main/docs/language.md
 `
 
-// initialize writes a policy file to start from. It never overwrites one.
+// initialize is the command init. It writes a policy file to start from, and never
+// overwrites a file.
 func initialize(*flag.FlagSet) cli.Run {
 	return func(args []string, stdout, stderr io.Writer) int {
 		dir := "."
@@ -75,7 +76,7 @@ func initialize(*flag.FlagSet) cli.Run {
 	}
 }
 
-// create writes a new file.
+// create writes a new file. It is an error if the file exists.
 func create(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

@@ -16,7 +16,7 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// list prints the bound symbols with their policies, durable steps, wrappers and
+// list is the command list. It prints the bound symbols with their policies, durable steps, wrappers and
 // positions, and how many methods of each bound type are retried.
 func list(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)

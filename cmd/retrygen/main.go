@@ -1,9 +1,9 @@
 // Retrygen compiles retry policies, written in retry.yaml next to a Go package,
 // into typed Go wrappers.
 //
-// Usage: see retrygen help. The exit status is 0 if all is well, 1 if a policy
-// or its package has a problem or, with -check, if a file would change, and 2
-// if retrygen was misused or could not do its work.
+// Usage: see retrygen help. The exit status is 0 for success. It is 1 if a policy
+// or its package has a problem, or, with -check, if a file would change. It is 2
+// for a usage error or another failure.
 package main
 
 import (
@@ -51,7 +51,7 @@ folder.`,
 				Setup: checkFiles,
 			},
 			{
-				Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or what a policy means",
+				Name: "explain", Args: "[rule or policy]", Short: "describe a rule, or the effect of a policy",
 				Long: `
 For a policy: its settings, its schedule and its worst case, also if another
 policy of the file has a problem. For a rule, such as P301: what it reports,
@@ -123,7 +123,7 @@ func moduleVersion() string {
 	return "(devel)"
 }
 
-// fail prints what stopped the run.
+// fail prints an error and returns cli.Failed.
 func fail(stderr io.Writer, err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "retrygen: %s\n", strings.TrimSpace(line))

@@ -13,9 +13,8 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// writeSARIF writes what was found as SARIF, also where that is nothing: the
-// last findings of a file are closed by a log without them. Standard output is
-// written as -.
+// writeSARIF writes the problems as SARIF to a file, or to stdout if name is -. It
+// writes a log without problems, too, so that consumers close earlier ones.
 func writeSARIF(name string, stdout io.Writer, found []policy.Problem, sources map[string][]byte) error {
 	dir, err := os.Getwd()
 	if err != nil {

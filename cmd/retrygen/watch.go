@@ -14,8 +14,9 @@ import (
 	"github.com/retrygen/retrygen/internal/cli"
 )
 
-// watch generates now and after every change of a file, until it is interrupted.
-// A problem does not end it: the next save may fix it.
+// watch is the command watch. It generates now and after every change of a file,
+// until it is interrupted. A problem does not end it, since the next change may fix
+// it.
 func watch(flags *flag.FlagSet) cli.Run {
 	config := configFlags(flags)
 	return func(args []string, stdout, stderr io.Writer) int {
@@ -34,13 +35,13 @@ func watch(flags *flag.FlagSet) cli.Run {
 	}
 }
 
-// A watcher is the command watch while it runs.
+// A watcher holds the state of the command watch.
 type watcher struct {
 	config         *config
 	stdout, stderr io.Writer
 	stop           func()
 	status         int
-	started        bool // it has said what it watches
+	started        bool // it has printed what it watches
 	failed         bool // the last run had problems
 }
 
@@ -59,7 +60,7 @@ func (w *watcher) generate(ctx context.Context) *gen.Result {
 		fail(w.stderr, err)
 		return nil
 	}
-	idle := result.Policies == 0 && !w.started // it only removes outputs
+	idle := result.Policies == 0 && !w.started // there are only outdated outputs to remove
 	if !w.started && !idle {
 		w.started = true
 		fmt.Fprintf(w.stdout, "watching %s and the Go files of their packages; press Ctrl-C to stop\n",

@@ -20,41 +20,42 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
+// A checkConfig holds the flags and the arguments of retrylint.
 type checkConfig struct {
 	dir      string
 	tags     string
 	tests    bool
-	sarif    string // where findings go as SARIF; -: to standard output, in place of the text
-	fix      bool   // rewrite the files
-	diff     bool   // show what fix would do, and nothing else
+	sarif    string // file for the findings as SARIF; -: standard output, instead of text
+	fix      bool   // apply fixes to the files
+	diff     bool   // only print what fix would change
 	json     bool
-	github   bool   // findings as annotations of GitHub
-	disable  string // rules that are not reported, with commas between them
-	baseline string // a file of findings that are not reported
+	github   bool   // print findings as annotations of GitHub
+	disable  string // ids of rules that are not reported, separated by commas
+	baseline string // file with findings that are not reported
 	color    *cli.Color
 	args     []string
 }
 
-// A finding is a diagnostic with its place on the disk.
+// A finding is a diagnostic with its position in a file.
 type finding struct {
 	at, end token.Position
 	rule    string
 	text    string // without the rule
-	edits   []edit // fix it
+	edits   []edit // of the fix, if there is one
 
 	severity rules.Severity
 }
 
-// check runs the suite over packages, and the rules of policies over policy
-// files, and prints what it finds, sorted. It returns how many findings there
-// are. With some packages not compiled it prints what the others have, and is an
-// error all the same; no file is changed then.
+// check runs the analyzers on packages and the policy rules on policy files. It
+// prints the sorted findings and returns their number. If some packages do not
+// compile, it prints the findings of the others, changes no file and returns an
+// error.
 func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 	dir, err := filepath.Abs(config.dir)
 	if err != nil {
 		return 0, err
 	}
-	if err := folder(config.dir); err != nil {
+	if err := checkFolder(config.dir); err != nil {
 		return 0, fmt.Errorf("retrylint: %w", err)
 	}
 	findings, err := config.find(dir, stderr)
@@ -74,7 +75,7 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 			return len(findings), nil
 		}
 		for _, file := range fixed {
-			fmt.Fprintln(stderr, "retrylint: fixed", placed(file, dir))
+			fmt.Fprintln(stderr, "retrylint: fixed", relative(file, dir))
 		}
 		if len(fixed) > 0 {
 			// The other findings are on other lines now.
@@ -89,8 +90,8 @@ func check(config checkConfig, stdout, stderr io.Writer) (int, error) {
 	return len(findings), nil
 }
 
-// folder reports why the value of -C is not the name of a folder.
-func folder(name string) error {
+// checkFolder returns an error if the value of -C is not a folder.
+func checkFolder(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -103,8 +104,8 @@ func folder(name string) error {
 	return nil
 }
 
-// find returns the findings to report, sorted. With an error that is *uncompiled they are
-// of the packages that could be checked.
+// find returns the sorted findings to report. If the error is *uncompiled, they are
+// those of the packages that compile.
 func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) {
 	var files, patterns []string
 	for _, arg := range config.args {
@@ -134,14 +135,14 @@ func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) 
 			cmp.Compare(a.at.Column, b.at.Column), strings.Compare(a.text, b.text),
 		)
 	})
-	// A package and its test variant find the same.
+	// A package and its test variant have the same findings.
 	findings = slices.CompactFunc(findings, func(a, b finding) bool { return a.at == b.at && a.text == b.text })
 	findings = without(findings, config.disable)
 	if left != nil {
 		return findings, left
 	}
 	if config.baseline != "" {
-		if findings, err = beyond(config.baseline, findings, dir, stderr); err != nil {
+		if findings, err = newFindings(config.baseline, findings, dir, stderr); err != nil {
 			return nil, fmt.Errorf("retrylint: baseline: %w", err)
 		}
 	}
@@ -168,7 +169,7 @@ func (config checkConfig) print(findings []finding, stdout, stderr io.Writer, di
 	return nil
 }
 
-// checkPolicies judges policy files, by the rules that retrygen check has.
+// checkPolicies returns the problems of policy files, as retrygen check does.
 func checkPolicies(files []string, dir string) (findings []finding, err error) {
 	for _, name := range files {
 		if !filepath.IsAbs(name) {
@@ -189,8 +190,8 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 	return findings, nil
 }
 
-// checkPackages runs the suite over packages: those that compile, if its error is
-// *uncompiled.
+// checkPackages runs the analyzers on packages. If the error is *uncompiled, the
+// findings are those of the packages that compile.
 func checkPackages(config checkConfig, patterns []string, dir string,
 	progress *cli.Progress) (findings []finding, err error) {
 	if len(patterns) == 0 {
@@ -201,7 +202,7 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	progress.Step(fmt.Sprintf("analysing %d packages", len(pkgs)))
+	progress.Step(fmt.Sprintf("analyzing %d packages", len(pkgs)))
 	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
 	if err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
@@ -229,8 +230,8 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	return findings, nil
 }
 
-// textOf returns the message of a diagnostic without its rule, which the message
-// ends in since go vet prints nothing else. Rules that refine the text are kept.
+// textOf returns the message of a diagnostic without its rule. The message ends
+// with the rule because go vet prints only the message. Further rules are kept.
 func textOf(d analysis.Diagnostic) string {
 	i := strings.LastIndex(d.Message, " ("+d.Category)
 	if i < 0 {

@@ -34,9 +34,9 @@ func editsOf(d analysis.Diagnostic, offset func(analysis.TextEdit) (file string,
 	return edits
 }
 
-// fix applies the fixes of findings to their files, or, if dry, only prints what
-// would change to stdout. It returns the files that have a fix. Of fixes that
-// overlap the first counts.
+// fix applies the fixes of findings to their files. If dry is set, it only prints a
+// diff to stdout. It returns the files that have a fix. If fixes overlap, it
+// applies the first one.
 func fix(findings []finding, dry bool, stdout io.Writer, dir string) (fixed []string, err error) {
 	byFile := map[string][]edit{}
 	for _, f := range findings {
@@ -67,7 +67,7 @@ func fix(findings []finding, dry bool, stdout io.Writer, dir string) (fixed []st
 			}
 			continue
 		}
-		name := placed(file, dir)
+		name := relative(file, dir)
 		if _, err := stdout.Write(diff.Diff(name, before, name, after)); err != nil {
 			return nil, err
 		}
@@ -79,8 +79,9 @@ func (e edit) overlaps(other edit) bool {
 	return e.start < other.end && other.start < e.end || e.start == other.start
 }
 
-// layOut formats a text that has been edited as it was before: as gofmt does or
-// not at all, and with its line ends. Those of a text that has both are left as they are.
+// layOut formats edited text in the style of the text before: with gofmt if that
+// was formatted, and with the same line endings. It does not format a text with
+// mixed line endings.
 func layOut(before, edited []byte) ([]byte, error) {
 	carriage := bytes.Contains(before, []byte("\r\n"))
 	if carriage && bytes.Count(before, []byte("\r\n")) != bytes.Count(before, []byte("\n")) {
@@ -104,7 +105,7 @@ func layOut(before, edited []byte) ([]byte, error) {
 	return after, nil
 }
 
-// apply returns a text with edits that do not overlap.
+// apply returns the text with edits applied, which must not overlap.
 func apply(text []byte, edits []edit) []byte {
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	var out []byte

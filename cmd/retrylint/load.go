@@ -16,10 +16,11 @@ import (
 	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
-// load returns the packages that patterns name and that compile, together with
-// what has to be known of their imports. left lists what does not compile.
+// load returns the packages that match patterns and compile, with the imports that
+// the analyzers need. left describes the packages that do not compile; nil if all
+// do.
 func load(config checkConfig, patterns []string, dir string) (pkgs []*packages.Package, left *uncompiled, err error) {
-	// The go command builds what is imported: it ends together with this program.
+	// The go command, which builds imports, ends together with this program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := loadable(ctx, config, patterns, dir); err != nil {
@@ -49,8 +50,8 @@ func load(config checkConfig, patterns []string, dir string) (pkgs []*packages.P
 	return pkgs, left, nil
 }
 
-// loadable reports why the go command would not load a pattern that is a path.
-// It knows less than the go command, and says what to do.
+// loadable returns an error for a path that the go command would not load. Unlike
+// that of the go command, the error describes what to do.
 func loadable(ctx context.Context, config checkConfig, patterns []string, dir string) error {
 	module, ok := gocommand.Module(ctx, dir)
 	for _, pattern := range patterns {
@@ -72,7 +73,7 @@ func loadable(ctx context.Context, config checkConfig, patterns []string, dir st
 			return fmt.Errorf("%s is a file: name its folder, ./%s", pattern, filepath.ToSlash(filepath.Dir(pattern)))
 		}
 		switch own := moduleOf(folder); {
-		case !ok || sameFile(own, module): // the go command loads it, or says why not
+		case !ok || sameFile(own, module): // the go command loads it, or reports why not
 		case own == "":
 			return fmt.Errorf("%s is not in a Go module: run retrylint in a module, or make one with go mod init", folder)
 		default:
@@ -92,7 +93,7 @@ func isPath(pattern string) bool {
 	return first == "." || first == ".." || filepath.IsAbs(pattern)
 }
 
-// moduleOf returns the go.mod of the module that a folder is in, or "".
+// moduleOf returns the go.mod of the module that contains a folder, or "".
 func moduleOf(folder string) string {
 	for {
 		name := filepath.Join(folder, "go.mod")
@@ -113,7 +114,7 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(left, right)
 }
 
-// notFound reports a pattern for which there is no package.
+// notFound returns an error for the first pattern without a package, or nil.
 func notFound(pkgs []*packages.Package, dir string) error {
 	for _, pkg := range pkgs {
 		if len(pkg.Errors) == 0 || len(pkg.GoFiles) > 0 || pkg.Errors[0].Kind != packages.ListError ||
@@ -129,11 +130,11 @@ func notFound(pkgs []*packages.Package, dir string) error {
 	return nil
 }
 
-// An uncompiled is the error for packages that were not checked because they, or
-// what they import, do not compile.
+// An uncompiled error describes packages that were not checked because they, or
+// their imports, do not compile.
 type uncompiled struct {
-	lines   []string // of the compiler
-	checked int      // packages that compile
+	lines   []string // output of the compiler
+	checked int      // number of packages that compile
 }
 
 func (e *uncompiled) Error() string {
@@ -144,7 +145,7 @@ func (e *uncompiled) Error() string {
 	return strings.Join(e.lines, "\n") + "\nretrylint: " + what
 }
 
-// broken returns what does not compile of packages and what they import, or nil.
+// broken returns the errors of packages and their imports, or nil if all compile.
 func broken(pkgs []*packages.Package, dir string) *uncompiled {
 	var lines []string
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
@@ -153,8 +154,8 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 			if err.Pos != "" && err.Pos != "-" {
 				text = strings.TrimPrefix(err.Pos, dir+string(filepath.Separator)) + ": " + err.Msg
 			}
-			// The go command adds the compiler's words under the package's name, with a dot
-			// before the files of this folder.
+			// The go command adds a line with the package before the output of the
+			// compiler, and a dot before the files of this folder.
 			for line := range strings.Lines(text) {
 				line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "."+string(filepath.Separator))
 				if !strings.HasPrefix(line, "# ") && !slices.Contains(lines, line) {
@@ -169,9 +170,9 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 	return &uncompiled{lines: lines}
 }
 
-// loadPackages returns the packages that patterns name, and these together with what they
-// import of their own modules: what those do is known by their sources, whether they are
-// named or not, so that one package has the same findings alone and in ./... .
+// loadPackages returns the packages that match patterns. sources are these packages
+// and their imports from the same modules. The analyzers need the source code of
+// these imports, so that a package has the same findings alone and in ./... .
 func loadPackages(ctx context.Context, config checkConfig, patterns []string,
 	dir string) (pkgs, sources []*packages.Package, err error) {
 	load := &packages.Config{
@@ -203,8 +204,9 @@ func loadPackages(ctx context.Context, config checkConfig, patterns []string,
 	return pkgs, sources, nil
 }
 
-// imports returns the paths of what packages import, of their own modules, that are not
-// among them. The go command takes no packages beside files that are named one by one.
+// imports returns the paths of the imports of pkgs that are in the user's modules
+// and not in pkgs. It returns nil for single files, since the go command does not
+// accept packages together with files.
 func imports(pkgs []*packages.Package) (paths []string) {
 	named := map[string]bool{}
 	for _, pkg := range pkgs {
@@ -222,18 +224,18 @@ func imports(pkgs []*packages.Package) (paths []string) {
 	return paths
 }
 
-// prune leaves to each package only the imports that are among them.
-// Facts of the others would need all of their syntax, the standard library's
-// included; go vet, which keeps facts in the build cache, has them. Of what is
-// loaded for a test alone the functions are not type-checked.
+// prune removes imports that are not in pkgs from all packages. Facts about them
+// would require the syntax of all dependencies, including the standard library; go
+// vet has these facts in the build cache. The functions of packages that are loaded
+// only for a test are not type-checked.
 func prune(pkgs []*packages.Package) {
-	among := map[*packages.Package]bool{}
+	kept := map[*packages.Package]bool{}
 	for _, pkg := range pkgs {
-		among[pkg] = true
+		kept[pkg] = true
 	}
 	packages.Visit(pkgs, func(pkg *packages.Package) bool {
 		for path, imported := range pkg.Imports {
-			if !among[imported] {
+			if !kept[imported] {
 				delete(pkg.Imports, path)
 			}
 		}

@@ -1,9 +1,9 @@
-// Retrylint reports retries that do harm: in Go code, and in policies written
-// as retry.Policy literals.
+// Retrylint reports harmful retries in Go code, in retry.Policy literals and in
+// policy files.
 //
-// Usage: see retrylint help. It runs on its own, and as go vet -vettool. The
-// exit status is 0 if nothing was found, 1 if something was, and 2 if retrylint
-// was misused or a package could not be loaded.
+// Usage: see retrylint help. It runs on its own or with go vet -vettool. The exit
+// status is 0 if there are no findings, 1 if there are, and 2 for a usage error or
+// a package that cannot be loaded.
 package main
 
 import (
@@ -26,7 +26,8 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// calledByVet reports whether go vet calls its tool, in one of three forms.
+// calledByVet reports whether the arguments have one of the three forms in which go
+// vet calls a tool.
 func calledByVet(args []string) bool {
 	last := ""
 	if len(args) > 0 {
@@ -37,7 +38,7 @@ func calledByVet(args []string) bool {
 
 func run(args []string, stdout, stderr io.Writer) int {
 	if calledByVet(args) {
-		debug.SetGCPercent(400)         // it ends before that costs memory
+		debug.SetGCPercent(400)         // the process is too short-lived to need much memory
 		unitchecker.Main(lint.Suite...) // reads os.Args and does not return
 	}
 	return program().Run(args, stdout, stderr)
@@ -48,7 +49,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func program() *cli.Program {
 	return &cli.Program{
 		Name:  "retrylint",
-		Short: "Retrylint reports retries that do harm.",
+		Short: "Retrylint reports harmful retries in Go code and in policy files.",
 		Main: &cli.Command{
 			Args:  "[packages] [policy files]",
 			Short: "check packages and policy files",
@@ -95,7 +96,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	flags.StringVar(&enable, "enable", "", "report these rules, which are off by default: `RL110,P302`")
 	flags.BoolVar(&config.fix, "fix", false, "apply the fixes that change cancellation, overflows and dead bounds only")
 	flags.BoolVar(&config.github, "github", false, "print findings as annotations of GitHub")
-	flags.BoolVar(&config.json, "json", false, "print findings as one JSON array, for scripts")
+	flags.BoolVar(&config.json, "json", false, "print findings as a JSON array, for scripts")
 	flags.StringVar(&config.sarif, "sarif", "", "also write findings as SARIF to `file`; - prints only that")
 	flags.StringVar(&config.tags, "tags", "", "build `tags`, as for go build")
 	flags.BoolVar(&config.tests, "tests", true, "do not check tests")
@@ -119,8 +120,8 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	}
 }
 
-// validate reports flags that exclude each other and rules that do not exist,
-// and enables rules.
+// validate returns an error for flags that exclude each other and for unknown
+// rules. It enables the rules in enable.
 func (c *checkConfig) validate(enable string) error {
 	for _, id := range splitIDs(c.disable + "," + enable) {
 		if lint.RuleByID(id) == nil {
@@ -138,8 +139,7 @@ func fail(stderr io.Writer, err error) int {
 	return cli.Failed
 }
 
-// printVersion prints the version of the module that this binary was built
-// from.
+// printVersion is the command version.
 func printVersion(*flag.FlagSet) cli.Run {
 	return func(_ []string, stdout, _ io.Writer) int {
 		fmt.Fprintln(stdout, "retrylint", versionOf())
@@ -156,7 +156,7 @@ func versionOf() string {
 	return info.Main.Version
 }
 
-// explain describes a rule, or lists all rules.
+// explain is the command explain: it describes a rule, or lists all rules.
 func explain(*flag.FlagSet) cli.Run {
 	return func(args []string, stdout, stderr io.Writer) int {
 		switch len(args) {

@@ -15,25 +15,26 @@ import (
 	"github.com/retrygen/retrygen/internal/diagnostic"
 )
 
-// placed returns the path of the file of a finding from dir, if it is below dir.
-func (f finding) placed(dir string) string { return placed(f.at.Filename, dir) }
+// path returns the path of the file of a finding, relative to dir if it is below
+// dir.
+func (f finding) path(dir string) string { return relative(f.at.Filename, dir) }
 
-func placed(file, dir string) string {
+func relative(file, dir string) string {
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
 	return file
 }
 
-// diagnostic returns the finding in the form in which it is printed as text.
+// diagnostic converts the finding for printing as text.
 func (f finding) diagnostic(dir string) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
-		File: f.placed(dir), Line: f.at.Line, Col: f.at.Column, Width: f.width(), // no column after a line comment
+		File: f.path(dir), Line: f.at.Line, Col: f.at.Column, Width: f.width(), // Col may be 0 after a line comment
 		Severity: f.severity, Text: f.text, Rule: f.rule, Fixable: len(f.edits) > 0,
 	}
 }
 
-// printText prints the findings, and how many there are.
+// printText prints the findings to stdout, and a summary to stderr.
 func printText(findings []finding, dir string, color bool, stdout, stderr io.Writer) {
 	if len(findings) == 0 {
 		return
@@ -43,7 +44,7 @@ func printText(findings []finding, dir string, color bool, stdout, stderr io.Wri
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(dir, filepath.FromSlash(file))
 		}
-		text, _ := os.ReadFile(file) // without it, the finding is printed without its line
+		text, _ := os.ReadFile(file) // nil: the finding is printed without its line
 		return text
 	}}
 	for _, f := range findings {
@@ -54,8 +55,8 @@ func printText(findings []finding, dir string, color bool, stdout, stderr io.Wri
 	fmt.Fprintln(stderr, "retrylint:", diagnostic.Summary(list))
 }
 
-// width returns the length of a finding in bytes: 1 if it ends on another line
-// or its end is not known, 0 if it is a word.
+// width returns the number of bytes to underline: 1 if the finding ends on another
+// line or its end is not known, 0 for the word at its position.
 func (f finding) width() int {
 	if f.end.Line != f.at.Line {
 		return 1
@@ -63,13 +64,14 @@ func (f finding) width() int {
 	return f.end.Column - f.at.Column
 }
 
-// annotate writes a workflow command, which GitHub shows next to the line.
+// annotate prints the finding as a workflow command, which GitHub shows next to the
+// line.
 func (f finding) annotate(w io.Writer, dir string) {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	command := [...]string{"notice", "warning", "error"}[f.severity]
 	fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", command,
-		property.Replace(f.placed(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(f.text))
+		property.Replace(f.path(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(f.text))
 }
 
 // printJSON writes all findings as one array.
@@ -87,7 +89,7 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 	records := make([]record, 0, len(findings))
 	for _, f := range findings {
 		records = append(records,
-			record{f.placed(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text, len(f.edits) > 0})
+			record{f.path(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text, len(f.edits) > 0})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -95,21 +97,22 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 	return encoder.Encode(records)
 }
 
-// without returns the findings of all rules but the named.
+// without returns the findings except those of the listed rules.
 func without(findings []finding, rules string) []finding {
 	disabled := splitIDs(rules)
 	return slices.DeleteFunc(findings, func(f finding) bool { return slices.Contains(disabled, f.rule) })
 }
 
-// splitIDs splits a list of rules, with or without blanks.
+// splitIDs splits a list of rules at commas and spaces.
 func splitIDs(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// A baseline holds findings that were there before. It knows them by the text
-// of their lines, so that code may move.
+// A baseline counts known findings by their key. The key contains the text of the
+// line, not its number, so that code may move.
 type baseline map[string]int
 
+// key returns the line of a baseline for a finding.
 func (f finding) key(dir string) string {
 	line := ""
 	if text, err := os.ReadFile(f.at.Filename); err == nil {
@@ -117,12 +120,13 @@ func (f finding) key(dir string) string {
 			line = string(bytes.TrimSpace(lines[f.at.Line-1]))
 		}
 	}
-	return f.placed(dir) + "\t" + f.rule + "\t" + line
+	return f.path(dir) + "\t" + f.rule + "\t" + line
 }
 
-// beyond returns the findings that the baseline in a file does not hold. A file
-// that is not there yet is written, and holds all of them; stderr says so.
-func beyond(name string, findings []finding, dir string, stderr io.Writer) ([]finding, error) {
+// newFindings returns the findings that are not in the baseline file. If the file
+// does not exist, it writes all findings to it, reports that on stderr and returns
+// none.
+func newFindings(name string, findings []finding, dir string, stderr io.Writer) ([]finding, error) {
 	given := name
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)

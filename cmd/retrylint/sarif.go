@@ -11,11 +11,11 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// writeSARIF writes the findings as SARIF, also where there are none: the last
-// findings of a file are closed by a log without them. Paths are relative to
-// dir.
+// writeSARIF writes the findings as SARIF to a file, or to stdout if name is -.
+// Paths are relative to dir. It writes a log without findings, too, so that
+// consumers close earlier ones.
 func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) error {
-	l := sarif.Log{Tool: "retrylint", Version: versionOf(), Dir: dir, Rules: described(), Sources: map[string][]byte{}}
+	l := sarif.Log{Tool: "retrylint", Version: versionOf(), Dir: dir, Rules: sarifRules(), Sources: map[string][]byte{}}
 	for _, f := range findings {
 		if _, read := l.Sources[f.at.Filename]; !read {
 			// A file that cannot be read is reported without columns.
@@ -39,13 +39,13 @@ func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) e
 	return atomicfile.Write(name, out.Bytes())
 }
 
-// level returns the word of SARIF for a severity.
+// level returns the SARIF level of a severity.
 func level(s rules.Severity) string {
 	return [...]string{"note", "warning", "error"}[s]
 }
 
-// described lists the rules with their documentation.
-func described() (list []sarif.Rule) {
+// sarifRules returns the rules with their documentation.
+func sarifRules() (list []sarif.Rule) {
 	for _, r := range allRules() {
 		list = append(list, sarif.Rule{ID: r.ID, Title: r.Title, Text: r.Explain(), Markdown: r.Markdown()})
 	}
