@@ -235,7 +235,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{status: StatusCanceled, err: ErrCanceled}
 	case isStoreError(x.halted):
 		return ending{status: StatusOpen, err: x.halted}
-	case fnErr == nil && len(unfinished) == 0:
+	case fnErr == nil && len(unfinished) == 0 && !isParked:
 		return ending{status: StatusSucceeded, result: &result}
 	case outer.Err() != nil: // perhaps with the timeout of an outer run
 		return ending{status: StatusOpen, err: context.Cause(outer)}

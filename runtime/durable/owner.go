@@ -195,7 +195,9 @@ func (e *Engine) disown(ctx context.Context, run Key, owner string, fence uint64
 		if r.Owner != owner || r.Fence != fence {
 			return Writes{}, nil
 		}
-		r.Owner = ""
+		if r.Owner = ""; r.Handler != "" && r.Status == StatusOpen {
+			r.Due = tx.Now // for a worker
+		}
 		return Writes{Put: []Record{r}}, nil
 	})
 }
@@ -216,9 +218,16 @@ func (o *owner) stop(ctx context.Context) error {
 	<-o.done
 	ctx, cancel := context.WithTimeout(ctx, o.e.lease)
 	defer cancel()
-	err := o.e.update(ctx, []Key{o.key()}, func(tx Tx) (Writes, error) {
-		return Writes{Delete: []Key{o.key()}}, nil
+	// Runs whose end could not be recorded must not have an owner that nobody
+	// knows.
+	err := o.e.each(ctx, Query{Kind: KindRun, Space: o.e.space, Owner: o.id}, func(r Record) error {
+		return o.e.disown(ctx, r.Key, o.id, r.Fence)
 	})
+	if err == nil {
+		err = o.e.update(ctx, []Key{o.key()}, func(tx Tx) (Writes, error) {
+			return Writes{Delete: []Key{o.key()}}, nil
+		})
+	}
 	return errors.Join(err, o.unmark())
 }
 

@@ -34,7 +34,7 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 // registered (see [Handle]), those of dead workers among them, until ctx ends. It
 // touches no others. It then claims no further runs, waits for those that it
 // executes (see [Drain]), and returns nil. Errors of the store are reported as
-// [EventStoreError] and do not end it.
+// [EventStoreError] and do not end it; [Engine.Close] ends it with [ErrClosed].
 func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	o := workOptions{runs: 10, poll: time.Second, drain: 30 * time.Second}
 	for _, option := range options {
@@ -52,7 +52,11 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	e.mu.Unlock()
 	defer w.leave()
 	for ctx.Err() == nil {
-		if err := w.claim(ctx, inner); err != nil && ctx.Err() == nil {
+		switch err := w.claim(ctx, inner); {
+		case errors.Is(err, ErrClosed):
+			w.running.Wait()
+			return err
+		case err != nil && ctx.Err() == nil:
 			e.event(Event{Kind: EventStoreError, Err: err})
 		}
 		timer := time.NewTimer(o.poll)
@@ -98,6 +102,9 @@ func (e *Engine) wakeWorkers() {
 
 // claim starts the execution of due runs, as many as there is room for.
 func (w *worker) claim(ctx, inner context.Context) error {
+	if _, err := w.e.own(ctx); err != nil {
+		return err
+	}
 	free := cap(w.slots) - len(w.slots)
 	if free == 0 {
 		return nil
@@ -106,11 +113,13 @@ func (w *worker) claim(ctx, inner context.Context) error {
 	for _, r := range runs {
 		w.slots <- struct{}{} // this goroutine alone takes slots
 		w.running.Go(func() {
+			executed := false
 			defer func() {
-				<-w.slots
-				w.e.wakeWorkers()
+				if <-w.slots; executed {
+					w.e.wakeWorkers() // a run that cannot be claimed waits for the next poll
+				}
 			}()
-			w.e.execute(inner, r)
+			executed = w.e.execute(inner, r)
 		})
 	}
 	return err
@@ -165,30 +174,32 @@ func (e *Engine) deadOwners(ctx context.Context) (dead []string, err error) {
 	return dead, err
 }
 
-// execute executes one run that was due when it was listed.
-func (e *Engine) execute(ctx context.Context, r Record) {
+// execute executes one run that was due when it was listed. It reports whether
+// it could claim it.
+func (e *Engine) execute(ctx context.Context, r Record) bool {
 	e.mu.Lock()
 	h := e.handlers[r.Handler]
 	e.mu.Unlock()
 	owner, err := e.own(ctx)
 	if err != nil {
-		return
+		return false
 	}
 	x, err := e.activate(ctx, r.Key.Run, owner)
 	if err != nil {
-		return // it is being executed
+		return false // it is being executed
 	}
 	defer e.deactivate(x)
 	c, err := x.claim(ctx, &runOptions{worker: true})
 	if err != nil {
 		e.event(Event{Kind: EventStoreError, Run: x.id, Err: err})
-		return
+		return false
 	}
 	if c.owned != nil || c.err != nil || c.result != nil || c.again {
-		return // another worker was faster
+		return false // another worker was faster
 	}
 	_, err = x.execute(ctx, func(ctx context.Context) (payload, error) { return h.invoke(ctx, x.run.Input) })
 	if isStoreError(err) {
 		e.event(Event{Kind: EventStoreError, Run: x.id, Err: err})
 	}
+	return true
 }

@@ -1,0 +1,160 @@
+package durable_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A run whose claim was committed, but not answered, is executed.
+func TestWorkerLostClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		var lose atomic.Bool
+		s := &hooked{Store: m}
+		s.hook = func(
+			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+		) error {
+			err := next(ctx, sel, decide)
+			if err == nil && !isRenewal(sel) && lose.Load() {
+				return durable.ErrUnknown
+			}
+			return err
+		}
+		e := newEngine(t, s)
+		durable.Handle(e, "double", double)
+		if err := durable.Start(t.Context(), newEngine(t, m), "double", "one", 21); err != nil {
+			t.Fatal(err)
+		}
+		lose.Store(true)
+		defer work(t, e)()
+		time.Sleep(5 * time.Second)
+		lose.Store(false)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if got, err := durable.Await[int](ctx, e, "one"); got != 42 || err != nil {
+			t.Errorf("got %d, %v; want 42", got, err)
+		}
+	})
+}
+
+// A run whose end could not be recorded before its engine was closed is executed
+// by another one.
+func TestWorkerClosedAfterLostEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		var fail atomic.Bool
+		s := &hooked{Store: m}
+		s.hook = func(
+			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+		) error {
+			if fail.Load() {
+				return durable.ErrStore
+			}
+			return next(ctx, sel, decide)
+		}
+		e, other := newEngine(t, s), newEngine(t, m)
+		durable.Handle(e, "double", func(ctx context.Context, n int) (int, error) {
+			fail.Store(true)
+			return 2 * n, nil
+		})
+		durable.Handle(other, "double", double)
+		if err := durable.Start(t.Context(), e, "double", "one", 21); err != nil {
+			t.Fatal(err)
+		}
+		stop := work(t, e)
+		time.Sleep(time.Second)
+		stop()
+		fail.Store(false)
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		defer work(t, other)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if got, err := durable.Await[int](ctx, other, "one"); got != 42 || err != nil {
+			t.Errorf("got %d, %v; want 42", got, err)
+		}
+	})
+}
+
+// A worker whose clock is ahead of that of the store asks now and then, not all
+// the time.
+func TestWorkerAheadOfStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &skewed{Store: durable.NewMemory()}
+		s.set(-time.Minute)
+		var asked atomic.Int64
+		h := &hooked{Store: s}
+		h.hook = func(
+			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+		) error {
+			if !isRenewal(sel) && asked.Add(1) > 1000 {
+				time.Sleep(time.Second) // or the clock of the bubble stands still
+			}
+			return next(ctx, sel, decide)
+		}
+		e := newEngine(t, h)
+		durable.Handle(e, "double", double)
+		if err := durable.Start(t.Context(), e, "double", "one", 21, durable.At(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		defer work(t, e)()
+		if got, err := durable.Await[int](t.Context(), e, "one"); got != 42 || err != nil {
+			t.Errorf("got %d, %v; want 42", got, err)
+		}
+		if n := asked.Load(); n > 100 {
+			t.Errorf("the store had %d updates within a minute", n)
+		}
+	})
+}
+
+// A worker ends with its engine.
+func TestWorkOfClosedEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		done := make(chan error)
+		go func() { done <- e.Work(t.Context()) }()
+		time.Sleep(time.Minute)
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		select {
+		case err := <-done:
+			wantError(t, err, durable.ErrClosed)
+		case <-time.After(time.Minute):
+			t.Error("the worker goes on")
+			return
+		}
+	})
+}
+
+// A run is not completed while it waits for another one, even if its function
+// drops the error.
+func TestAwaitErrorSwallowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		durable.Handle(e, "sleep", func(context.Context, struct{}) (int, error) {
+			time.Sleep(time.Minute)
+			return 7, nil
+		})
+		durable.Handle(e, "parent", func(ctx context.Context, _ struct{}) (int, error) {
+			if err := durable.Start(ctx, e, "sleep", "child", struct{}{}); err != nil {
+				return 0, err
+			}
+			n, _ := durable.Await[int](ctx, e, "child")
+			return n, nil
+		})
+		defer work(t, e)()
+		if err := durable.Start(t.Context(), e, "parent", "one", struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := durable.Await[int](t.Context(), e, "one"); got != 7 || err != nil {
+			t.Errorf("got %d, %v; want 7, the result of the child", got, err)
+		}
+	})
+}
