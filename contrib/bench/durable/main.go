@@ -1,9 +1,9 @@
 // Durable measures durable steps next to SQLite itself, DBOS and River, and
 // prints the tables of the README.
 //
-//	go run .                                 # on SQLite: 10 minutes
+//	go run .                                 # on SQLite: 15 minutes
 //	go run . -rows step,resume -scale 0.1    # two tables, with a tenth of the work
-//	go run . -pg postgres://user@host/db     # DBOS and River on PostgreSQL; the database is dropped and created
+//	go run . -pg postgres://user@host/db     # DBOS and River on PostgreSQL, in a database of their own
 package main
 
 import (

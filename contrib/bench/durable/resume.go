@@ -24,6 +24,10 @@ var (
 			{"DBOS, `synchronous=NORMAL`", prepareRecovery},
 		},
 	}
+	finishedTable = table{
+		name: "finished", title: "A killed run with 1,000,000 finished steps is resumed, per step", n: 1_000_000, rounds: 1,
+		contenders: []contender{{"retrygen", prepareResume}},
+	}
 )
 
 const executed = 2 // steps of the process that is killed

@@ -27,7 +27,7 @@ func sqliteTables() []table {
 		{name: "callers", title: "A step that succeeds, 64 at a time, SQLite", n: 4000, contenders: append(
 			[]contender{units("retrygen, one at a time", openEngine, 0, 1)}, systems(0, 64)...,
 		)},
-		processesTable, resumeTable, failuresTable,
+		processesTable, resumeTable, finishedTable, failuresTable,
 	}
 }
 
