@@ -2,7 +2,7 @@
 
 package docs
 
-// What the pages import.
+// The packages that the code on the pages imports.
 import (
 	_ "github.com/avast/retry-go/v5"
 	_ "github.com/aws/aws-sdk-go-v2/aws"

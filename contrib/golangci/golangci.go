@@ -1,13 +1,14 @@
 // Package golangci is retrylint as a module plugin of golangci-lint v2.
 //
-// Build a golangci-lint with it by golangci-lint custom, from .custom-gcl.yml:
+// To build a golangci-lint with the plugin, run golangci-lint custom with this
+// .custom-gcl.yml:
 //
 //	version: v2.5.0
 //	plugins:
 //	  - module: github.com/retrygen/retrygen/contrib/golangci
 //	    version: latest
 //
-// and switch it on in .golangci.yml:
+// Enable it in .golangci.yml:
 //
 //	linters:
 //	  enable: [retrylint]
@@ -30,27 +31,29 @@ import (
 	"github.com/retrygen/retrygen/lint"
 )
 
-// golangci-lint finds plugins by what they register as they are imported.
+// init registers the plugin, as golangci-lint requires.
 func init() { register.Plugin("retrylint", New) }
 
-// Settings are what .golangci.yml may set.
+// Settings are the settings of the plugin in .golangci.yml.
 type Settings struct {
-	Disable []string `json:"disable"` // rules that are not reported
-	Enable  []string `json:"enable"`  // rules to report that only inform
+	Disable []string `json:"disable"` // ids of rules that are not reported
+	Enable  []string `json:"enable"`  // ids of rules to report that are off by default
 }
 
 type plugin struct{ settings Settings }
 
-// New returns the plugin with its settings.
+// New returns the plugin. settings is the decoded value of the key settings; New
+// returns an error if it does not have the form of [Settings].
 func New(settings any) (register.LinterPlugin, error) {
 	s, err := register.DecodeSettings[Settings](settings)
 	return plugin{s}, err
 }
 
-// GetLoadMode asks for types, and with them for facts.
+// GetLoadMode requests type information, which facts require.
 func (plugin) GetLoadMode() string { return register.LoadModeTypesInfo }
 
-// BuildAnalyzers returns the suite, less the rules that are disabled.
+// BuildAnalyzers returns the analyzers of retrylint. They do not report disabled
+// rules.
 func (p plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	if err := lint.PolicyLiteral.Flags.Set("enable", strings.Join(p.settings.Enable, ",")); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
-// Package grpcretry shows what retrygen makes of a gRPC client: the interface
-// that protoc-gen-go-grpc generates is bound as it is, and error classes name
-// status codes. Package retry knows nothing of gRPC; what does is generated
-// here.
+// Package grpcretry is an example of retries for a gRPC client. retry.yaml binds
+// the interface that protoc-gen-go-grpc generates, and its error classes name
+// status codes. Package retry does not import gRPC; the generated code does.
 package grpcretry
 
 //go:generate go tool retrygen .

@@ -6,30 +6,30 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// DurableMetrics count the events of engines (package durable):
+// DurableMetrics counts the events of engines (package durable):
 //
 //	metrics := promretry.NewDurable()
 //	prometheus.MustRegister(metrics)
 //	engine, err := durable.New(store, durable.OnEvent(metrics.Observe))
 //
-// They are a prometheus.Collector:
+// It is a prometheus.Collector for these metrics:
 //
-//	retry_durable_attempts_total{step}          starts that were recorded
-//	retry_durable_retries_total{step}           those that were not the first of their step
+//	retry_durable_attempts_total{step}          attempts whose start was recorded
+//	retry_durable_retries_total{step}           of these, attempts after the first of a step
 //	retry_durable_failures_total{step,class}    attempts that failed
 //	retry_durable_lost_total{step}              attempts whose end is not known
-//	retry_durable_in_doubt_total{step}          those that somebody has to resolve
+//	retry_durable_in_doubt_total{step}          of these, attempts that a person has to resolve
 //	retry_durable_exhausted_total{step,reason}  steps that are not retried further
-//	retry_durable_wait_seconds_total{step}      the waits that were decided
-//	retry_durable_success_seconds{step}         from the first attempt to the success, downtime included
+//	retry_durable_wait_seconds_total{step}      planned waits before retries, in seconds
+//	retry_durable_success_seconds{step}         time from the first attempt to the success, with downtime
 //	retry_durable_recoveries_total              runs that were taken over from a dead engine
 //	retry_durable_paused_total                  runs that wait for a person
 //	retry_durable_store_errors_total            errors of the store
 //
 // The label step is the name of a step, without the values that identify its
-// calls. Steps that record failures only have no starts. The metrics count what
-// this process does; [durable.Engine.Stats] reads what all have recorded. Any
-// number of goroutines may use them.
+// calls. Steps that record only failures have no starts. The metrics count the
+// events of this process; [durable.Engine.Stats] reads the records of all
+// processes. Its methods may be called concurrently.
 type DurableMetrics struct {
 	attempts, retries, failures, lost, inDoubt, exhausted, waits *prometheus.CounterVec
 	success                                                      *prometheus.HistogramVec
@@ -38,7 +38,7 @@ type DurableMetrics struct {
 
 var _ prometheus.Collector = (*DurableMetrics)(nil)
 
-// NewDurable returns metrics that have counted nothing.
+// NewDurable returns new metrics, which are all zero.
 func NewDurable() *DurableMetrics {
 	opts := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Namespace: "retry", Subsystem: "durable", Name: name, Help: help}
@@ -51,7 +51,7 @@ func NewDurable() *DurableMetrics {
 		retries:   vec("retries_total", "Attempts that were not the first of their step."),
 		failures:  vec("failures_total", "Attempts that failed, by class.", "class"),
 		lost:      vec("lost_total", "Attempts whose end is not known."),
-		inDoubt:   vec("in_doubt_total", "Lost attempts that somebody has to resolve."),
+		inDoubt:   vec("in_doubt_total", "Lost attempts that a person has to resolve."),
 		exhausted: vec("exhausted_total", "Steps that are not retried further, by reason.", "reason"),
 		waits:     vec("wait_seconds_total", "Waits before attempts, in seconds."),
 		success: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -65,7 +65,7 @@ func NewDurable() *DurableMetrics {
 	}
 }
 
-// Observe counts one event: it is a function for [durable.OnEvent].
+// Observe counts one event. Pass it to [durable.OnEvent].
 func (m *DurableMetrics) Observe(e durable.Event) {
 	switch e.Kind {
 	case durable.EventStarted:

@@ -1,11 +1,11 @@
-// Package promretry counts the events of groups (package job) for Prometheus,
-// under the names of AD-44:
+// Package promretry counts the events of groups (package job) and of durable
+// engines (package durable) for Prometheus:
 //
 //	metrics := promretry.New(promretry.Options{})
 //	prometheus.MustRegister(metrics)
 //	group.Observe(metrics.Observe)
 //
-// The metrics are:
+// The metrics of groups are:
 //
 //	retry_budget_consumed_total{group}            retries that were granted
 //	retry_budget_exhausted_total{group}           retries that were refused
@@ -14,6 +14,7 @@
 //	best_effort_late_results_total{group,outcome} results after enough units had succeeded
 //
 // The label group is the name of the group's policy. [Options] adds job_id.
+// [DurableMetrics] lists the metrics of durable engines.
 package promretry
 
 import (
@@ -22,16 +23,16 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// Options selects what [Metrics] count.
+// Options configures [Metrics].
 type Options struct {
-	// JobID adds the label job_id to the metrics of retries and of the ratio, as
-	// in AD-44. Each job is then a time series of its own, until
-	// [Metrics.Forget].
+	// JobID adds the label job_id to the metrics of retries and of the ratio. Each
+	// job then has time series of its own, until [Metrics.Forget]. The default is
+	// false.
 	JobID bool
 }
 
-// Metrics is a prometheus.Collector for any number of groups. Any number of
-// goroutines may use it.
+// Metrics is a prometheus.Collector for any number of groups. Its methods may be
+// called concurrently.
 type Metrics struct {
 	options             Options
 	consumed, exhausted *prometheus.CounterVec
@@ -41,7 +42,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// New returns metrics that have counted nothing.
+// New returns new metrics, which are all zero.
 func New(o Options) *Metrics {
 	perJob := []string{"group"}
 	if o.JobID {
@@ -62,7 +63,7 @@ func New(o Options) *Metrics {
 	}
 }
 
-// Observe counts one event: it is an observer for [job.Group.Observe].
+// Observe counts one event. Pass it to [job.Group.Observe].
 func (m *Metrics) Observe(e job.Event) {
 	perJob := []string{e.Group}
 	if m.options.JobID {
@@ -83,7 +84,8 @@ func (m *Metrics) Observe(e job.Event) {
 	}
 }
 
-// Forget removes the time series of a job, if they have its job_id.
+// Forget removes the time series of a job. It does nothing unless Options.JobID is
+// set.
 func (m *Metrics) Forget(jobID string) {
 	label := prometheus.Labels{"job_id": jobID}
 	m.consumed.DeletePartialMatch(label)

@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// Columns of times hold nanoseconds since 1970 UTC, NULL for the zero time.
-
+// toNanos returns the value of a column for a time: nanoseconds since 1970 UTC, or
+// NULL for the zero time.
 func toNanos(t time.Time) (any, error) {
 	if t.IsZero() {
 		return nil, nil
@@ -25,7 +25,7 @@ func toNanos(t time.Time) (any, error) {
 	return n, nil
 }
 
-// orNull returns NULL for an empty string, which partial indexes leave out.
+// orNull returns s, or NULL for an empty string, which partial indexes omit.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -33,8 +33,8 @@ func orNull(s string) any {
 	return s
 }
 
-// readable returns data as text if that shows all of it, so that the JSON
-// functions of SQLite and people can read it, and as a BLOB otherwise.
+// readable returns data as text if it is valid UTF-8 without NUL bytes, so that
+// people and the JSON functions of SQLite can read it. Otherwise it returns a BLOB.
 func readable(data []byte) any {
 	if text := string(data); utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text
@@ -44,12 +44,11 @@ func readable(data []byte) any {
 
 // jsonList returns values as one parameter for json_each.
 func jsonList[T int | string](values []T) string {
-	text, _ := json.Marshal(values) // which integers and strings do not refuse
+	text, _ := json.Marshal(values) // never fails for integers and strings
 	return string(text)
 }
 
-// pageSize returns the number of records that a query with this limit returns at
-// most.
+// pageSize returns the most records that a query with this limit returns.
 func pageSize(limit int) int {
 	if limit <= 0 || limit > durable.MaxPage {
 		return durable.MaxPage

@@ -11,8 +11,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// advice says what each failure of SQLite means and what to do, by its primary
-// result code.
+// advice maps primary result codes of SQLite to what is wrong and what to do.
 var advice = map[int]string{
 	sqlite3.SQLITE_FULL:     "no space is left: free some, the next update continues",
 	sqlite3.SQLITE_IOERR:    "input or output failed: check the disk, its quotas and its free space",
@@ -34,8 +33,8 @@ func code(err error) int {
 	return 0
 }
 
-// isBusy reports whether another program holds a lock that a repeated call may
-// get.
+// isBusy reports whether another program holds a lock, so that the call can be
+// repeated.
 func isBusy(err error) bool {
 	switch code(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
@@ -44,14 +43,14 @@ func isBusy(err error) bool {
 	return false
 }
 
-// isDamage reports whether the file is not what SQLite has written.
+// isDamage reports whether the file is damaged or not a database.
 func isDamage(err error) bool {
 	c := code(err)
 	return c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_NOTADB
 }
 
-// fail makes an error match one of the errors of package durable, and adds the
-// path and what to do. Nothing was committed.
+// fail returns an error that matches an error of package durable, with the path and
+// what to do. It is for failures before anything is committed.
 func (s *Store) fail(err error) error {
 	switch {
 	case err == nil, isClassified(err):
@@ -89,8 +88,8 @@ func refuse(path, text string, cause error) error {
 	return err
 }
 
-// unknown returns the error of a commit that failed after it may have reached
-// the disk. A full disk is noticed before the end of a commit is written.
+// unknown returns the error of a failed commit that may have reached the disk. On a
+// full disk nothing is committed: SQLite writes the end of a commit last.
 func (s *Store) unknown(err error) error {
 	if code(err) == sqlite3.SQLITE_FULL {
 		return s.fail(err)
@@ -98,7 +97,7 @@ func (s *Store) unknown(err error) error {
 	return s.describe(durable.ErrUnknown, err)
 }
 
-// waiting returns the error of a call whose wait has ended without the lock.
+// waiting returns the error of a call that stopped waiting for the lock.
 func (s *Store) waiting(cause error) error {
 	return fmt.Errorf("%w: %s: waiting for the lock of the database: %w", durable.ErrStore, s.path, cause)
 }

@@ -42,17 +42,19 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.write.session
-	broken := step{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT; ALTER TABLE none ADD COLUMN x", oldestWriter: 1}
-	if err := c.migrate(append(slices.Clone(steps), broken)); err == nil {
+	broken := migration{
+		sql: "ALTER TABLE retry_record ADD COLUMN more TEXT; ALTER TABLE none ADD COLUMN x", oldestWriter: 1,
+	}
+	if err := c.migrate(append(slices.Clone(migrations), broken)); err == nil {
 		t.Error("a step that fails succeeded")
 	}
-	if format, err := c.format(len(steps)); format != len(steps) || err != nil {
+	if format, err := c.format(len(migrations)); format != len(migrations) || err != nil {
 		t.Errorf("after a step that failed: format %d, %v", format, err)
 	}
-	more := append(slices.Clone(steps),
-		step{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT", oldestWriter: 1},
-		step{sql: "ALTER TABLE retry_record ADD COLUMN most TEXT", oldestWriter: len(steps) + 2})
-	if err := c.migrate(more[:len(steps)+1]); err != nil {
+	more := append(slices.Clone(migrations),
+		migration{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT", oldestWriter: 1},
+		migration{sql: "ALTER TABLE retry_record ADD COLUMN most TEXT", oldestWriter: len(migrations) + 2})
+	if err := c.migrate(more[:len(migrations)+1]); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(t, s, "a", 20); err != nil { // as before: this program may still write

@@ -5,12 +5,13 @@ import (
 	"os"
 )
 
-// A turn is a mutex whose wait ends with a context.
+// A turn is a mutex with a wait that a context can end.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
 
-// take waits until ctx ends or closed is closed. The error is the cause.
+// take locks the turn. It stops waiting when ctx ends or closed is closed, and then
+// returns the cause.
 func (t turn) take(ctx context.Context, closed <-chan struct{}) error {
 	select {
 	case <-ctx.Done():
@@ -31,10 +32,10 @@ func (t turn) take(ctx context.Context, closed <-chan struct{}) error {
 
 func (t turn) give() { <-t }
 
-// A fileLock orders the batches of this process and of others: a turn within
-// the process, and then a lock of the operating system on a file of its own.
-// The file is never the database, because closing any descriptor of the
-// database releases the locks of SQLite on it.
+// A fileLock excludes other batches: first those of this process, by a turn, then
+// those of other processes, by a lock of the operating system on a separate file.
+// The file is not the database, because closing any descriptor of the database
+// releases the locks of SQLite on it.
 type fileLock struct {
 	turn turn
 	file *os.File
@@ -48,8 +49,8 @@ func openFileLock(path string) (*fileLock, error) {
 	return &fileLock{newTurn(), file}, nil
 }
 
-// acquire waits for the lock until ctx ends or closed is closed. The error is
-// the cause.
+// acquire acquires the lock. It stops waiting when ctx ends or closed is closed, and
+// then returns the cause.
 func (l *fileLock) acquire(ctx context.Context, closed <-chan struct{}) error {
 	if err := l.turn.take(ctx, closed); err != nil {
 		return err
@@ -75,9 +76,8 @@ func (l *fileLock) acquire(ctx context.Context, closed <-chan struct{}) error {
 	case <-closed:
 		err = os.ErrClosed
 	}
-	// The operating system cannot be told to stop waiting. The turn is taken until
-	// it has, so that a process that is stopped with the lock costs the others one
-	// thread each.
+	// The wait of the operating system cannot be canceled. The turn is kept until it
+	// ends, so that at most one thread waits if another process holds the lock.
 	go func() {
 		if <-locked == nil {
 			unlock(l.file)

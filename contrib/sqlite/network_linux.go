@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// networks are the file systems, by their magic number in statfs(2), on which
-// several machines, or a machine and its guests, see one file without sharing
-// the memory and the locks that SQLite needs in WAL mode. FUSE is among them
-// because sshfs, s3fs and virtiofs cannot be told from a local one.
+// networks maps the magic numbers of statfs(2) to network file systems. On these,
+// several machines, or a machine and its guests, share files, but not the memory
+// and the locks that SQLite needs in WAL mode. FUSE is included because sshfs, s3fs
+// and virtiofs cannot be distinguished from local file systems.
 var networks = map[uint32]string{
 	0x00006969: "NFS",
 	0x0000517b: "SMB",

@@ -2,5 +2,6 @@
 
 package sqlite
 
-// networkOf returns "": this system does not report what a file system is.
+// networkOf returns "", because this system does not report the kind of a file
+// system.
 func networkOf(string) (string, error) { return "", nil }

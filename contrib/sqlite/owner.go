@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// The owners of a store hold an exclusive lock on a file each, whose name ends
-// with the id of the owner. The operating system releases the lock when the
-// process dies. The file is removed when its owner is released, or by who finds
-// it unlocked.
+// owners holds the owners of this process. For each of them it holds an exclusive
+// lock on a file whose name ends with the id of the owner. The operating system
+// releases the lock when the process dies. The file is removed when its owner is
+// released, or by a process that finds it unlocked.
 type owners struct {
 	prefix string // of the paths of the files
 	mu     sync.Mutex
@@ -23,15 +23,16 @@ type owners struct {
 	closed bool
 }
 
-// maxOwner is the length in bytes of the longest id of an owner: with the name
-// of the database, it has to fit into a file name.
+// maxOwner is the length in bytes of the longest id of an owner. The name of the
+// database and the id must fit into a file name.
 const maxOwner = 100
 
-// holdTimeout limits how long Hold repeats an attempt that may have met with a
-// check of [Store.Dead] by another process.
+// holdTimeout limits how long Hold tries to lock a file that another process may
+// just be checking with [Store.Dead].
 const holdTimeout = time.Second
 
-// Hold implements [durable.Holder] with a lock on a file next to the database.
+// Hold implements [durable.Holder] with a lock on a file next to the database. The
+// owner has 1 to 100 bytes. Hold returns an error if the owner is held already.
 func (s *Store) Hold(owner string) (release func() error, err error) {
 	if owner == "" || len(owner) > maxOwner {
 		return nil, s.fail(fmt.Errorf("the owner %.20q… has %d bytes: use 1 to %d", owner, len(owner), maxOwner))
@@ -65,8 +66,8 @@ func (s *Store) Dead(owner string) bool {
 // path returns the path of the file of an owner.
 func (o *owners) path(owner string) string { return o.prefix + url.QueryEscape(owner) }
 
-// lockOwner locks the file at path, which it creates if needed. It returns nil
-// if the file is locked or was removed meanwhile.
+// lockOwner locks the file at path, and creates it if needed. It returns nil if
+// another process has locked the file or has just removed it.
 func lockOwner(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o644)
 	if err != nil {
@@ -79,8 +80,8 @@ func lockOwner(path string) (*os.File, error) {
 	return nil, errors.Join(err, file.Close())
 }
 
-// isUnlocked reports whether nobody holds the file at path, which it then
-// removes. Checks at the same time do not disturb each other.
+// isUnlocked reports whether no process holds the file at path, and then removes
+// it. It may be called concurrently, also by other processes.
 func isUnlocked(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -94,8 +95,8 @@ func isUnlocked(path string) bool {
 		_ = file.Close()
 		return isUnlocked(path)
 	}
-	// Only who holds the file exclusively may remove it: nobody else can then have
-	// put another one at path.
+	// Only the holder of an exclusive lock may remove the file: no other process can
+	// then have created a new file at path.
 	unlock(file)
 	if locked, _ := tryLock(file, exclusive); locked && isAt(file, path) {
 		_ = remove(file, path)
@@ -105,8 +106,8 @@ func isUnlocked(path string) bool {
 	return true
 }
 
-// remove removes the locked file at path and closes it. Some systems remove no
-// file that is open.
+// remove removes the locked file at path and closes it. It tries again after
+// closing, because some systems do not remove open files.
 func remove(file *os.File, path string) error {
 	err := os.Remove(path)
 	closed := file.Close()
@@ -116,7 +117,7 @@ func remove(file *os.File, path string) error {
 	return errors.Join(err, closed)
 }
 
-// isAt reports whether file is the one that path names.
+// isAt reports whether file is still the file at path.
 func isAt(file *os.File, path string) bool {
 	opened, err := file.Stat()
 	if err != nil {
@@ -150,7 +151,7 @@ func (o *owners) release(file *os.File) error {
 	return remove(file, path)
 }
 
-// close releases all owners; none is added later.
+// close releases all owners, and lets no further ones be added.
 func (o *owners) close() (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,10 +163,10 @@ func (o *owners) close() (err error) {
 	return err
 }
 
-// removeDead removes the files that processes have left behind.
+// removeDead removes the files of dead processes.
 func (o *owners) removeDead() {
 	dir, prefix := filepath.Split(o.prefix)
-	names, _ := os.ReadDir(dir) // what cannot be read is not removed
+	names, _ := os.ReadDir(dir) // without an error: the files only use space
 	for _, name := range names {
 		if strings.HasPrefix(name.Name(), prefix) {
 			isUnlocked(dir + name.Name())

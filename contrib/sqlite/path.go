@@ -12,9 +12,9 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// resolve returns the absolute path of the database without symbolic links, so
-// that all who open one file share the files next to it. The folder must exist
-// and belong to a file system of this machine.
+// resolve returns the absolute path of the database without symbolic links, so that
+// all processes use the same files next to it. The folder must exist on a local
+// file system.
 func resolve(path string) (string, error) {
 	if path == "" {
 		return "", fmt.Errorf("%w: the path of the database is empty", durable.ErrStore)
@@ -34,11 +34,11 @@ func resolve(path string) (string, error) {
 	return resolved, nil
 }
 
-// maxLinks is the greatest number of links that lead to a file.
+// maxLinks is the greatest number of links that are followed.
 const maxLinks = 40
 
-// followLinks resolves the links in path, of which the last one may lead to a
-// file that does not exist.
+// followLinks resolves the symbolic links in path. The last link may lead to a file
+// that does not exist.
 func followLinks(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -62,8 +62,9 @@ func followLinks(path string) (string, error) {
 	return "", fmt.Errorf("%s: more than %d symbolic links", path, maxLinks)
 }
 
-// checkFiles reports whether there is a database at path. It refuses what SQLite
-// would overwrite: an empty or missing file whose WAL has records.
+// checkFiles reports whether there is a database at path. It returns an error if
+// the database is empty or missing but its WAL is not, because SQLite would
+// overwrite that.
 func checkFiles(path string) (exists bool, err error) {
 	info, err := os.Stat(path)
 	switch {

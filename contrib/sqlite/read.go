@@ -7,8 +7,8 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// Get implements [durable.Store]. Like the other reads, it has a connection of
-// its own, and sees what was committed before: it does not wait for updates.
+// Get implements [durable.Store]. Reads share a second connection. They return what
+// was committed before and do not wait for updates.
 func (s *Store) Get(ctx context.Context, keys []durable.Key) (records []durable.Record, err error) {
 	err = s.view(ctx, func(c *session) error {
 		records, err = c.get(keys)
@@ -37,7 +37,7 @@ func (s *Store) History(
 	return entries, next, err
 }
 
-// view calls f in a transaction that reads.
+// view calls f in a read transaction.
 func (s *Store) view(ctx context.Context, f func(*session) error) error {
 	if err := s.reading.take(ctx, s.closed); err != nil {
 		return s.waiting(err)
@@ -51,7 +51,7 @@ func (s *Store) view(ctx context.Context, f func(*session) error) error {
 	}
 	err := s.whenFree(ctx, func() error {
 		return s.read.transact("BEGIN", func() error {
-			if err := s.read.checkWriter(len(steps)); err != nil {
+			if err := s.read.checkWriter(len(migrations)); err != nil {
 				return err
 			}
 			return f(s.read)
@@ -60,13 +60,13 @@ func (s *Store) view(ctx context.Context, f func(*session) error) error {
 	if err != nil {
 		_ = s.closeReader()
 	}
-	if failure := (*commitError)(nil); errors.As(err, &failure) { // of nothing
+	if failure := (*commitError)(nil); errors.As(err, &failure) { // a read commits nothing
 		err = failure.cause
 	}
 	return s.fail(err)
 }
 
-// openReader connects for reading, with the turn of a read.
+// openReader opens the connection for reads. The caller holds s.reading.
 func (s *Store) openReader(ctx context.Context) error {
 	c, format, err := s.connect(ctx, "rw") // a reader has to write the index of the WAL
 	if err != nil {

@@ -30,8 +30,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 WHERE kind = ? AND space = ? AND run = ? AND id = ? AND (attempt, part) > (?, ?) ORDER BY attempt, part LIMIT ?`
 )
 
-// A row is the memory for one row of a result at a time. Its values are converted
-// here, because the conversions of database/sql take as long as reading a row.
+// A row is a buffer for one row of a result. It converts the values itself, because
+// the conversions of database/sql take as long as reading a row.
 type row struct {
 	values [11]any
 	into   [11]any // pointers to values
@@ -46,7 +46,7 @@ func newRow() *row {
 	return r
 }
 
-// record reads a row of columns. The kind and the space are those of key.
+// record reads a row of getSQL or of a query. Kind and Space are those of key.
 func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
 	if err := rows.Scan(r.into[:]...); err != nil {
 		return durable.Record{}, err
@@ -91,7 +91,7 @@ func (r *row) bytes(i int) []byte {
 	switch v := r.values[i].(type) {
 	case string:
 		return []byte(v)
-	case []byte: // which database/sql has copied
+	case []byte: // database/sql has copied it
 		return v
 	}
 	r.mismatch(i)
@@ -114,7 +114,8 @@ func (r *row) time(i int) time.Time {
 	return time.Unix(0, r.integer(i)).UTC()
 }
 
-// mismatch notes that somebody else has changed a column.
+// mismatch records an error for a column of another type, which this package has
+// not written.
 func (r *row) mismatch(i int) {
 	if r.err == nil {
 		r.err = &formatError{fmt.Sprintf("column %d of a row has the type %T: restore a backup", i+1, r.values[i])}
@@ -175,14 +176,14 @@ func (c *session) add(e durable.Entry) error {
 		at, bucket, readable(e.Body), result)
 }
 
-// same reports whether writing r over old would change nothing but the version.
+// same reports whether old and r differ at most in their version.
 func same(old, r durable.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
 		old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 
-// list returns a page of records.
+// list returns a page of records, and the cursor of the next page or "".
 func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error) {
 	text, args, err := querySQL(q)
 	if err != nil {
@@ -203,7 +204,8 @@ func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error
 	return records[:limit], newCursor(last.Run, last.ID), nil
 }
 
-// history returns a page of the entries of a step.
+// history returns a page of the entries of a step, and the cursor of the next page
+// or "".
 func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entry, durable.Cursor, error) {
 	attempt, part := math.MinInt, math.MinInt
 	if from != "" {
@@ -225,9 +227,9 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 	return entries[:durable.MaxPage], durable.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
 }
 
-// querySQL returns the statement of a query, which ends with the limit, and its
-// arguments. Its text depends only on which fields are set. It names the index,
-// because SQLite has no statistics to choose one by.
+// querySQL returns the statement of a query and its arguments, without the last
+// one, the limit. The text depends only on which fields are set. It names the index,
+// because SQLite has no statistics to choose one.
 func querySQL(q durable.Query) (string, []any, error) {
 	index := "" // the primary key
 	where := []string{"kind = ?", "space = ?"}

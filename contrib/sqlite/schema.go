@@ -11,16 +11,17 @@ import (
 // applicationID marks the databases of this package: "rtry".
 const applicationID = 0x72747279
 
-// A step takes a database to the next format.
-type step struct {
+// A migration converts a database to the next format.
+type migration struct {
 	sql string
-	// oldestWriter is the oldest format whose programs may still write to the
-	// result. Programs that know only older ones stop with an error.
+	// oldestWriter is the oldest format whose programs may write to the new format.
+	// Older programs return an error.
 	oldestWriter int
 }
 
-// steps lead from an empty file to the format of this version, len(steps).
-var steps = []step{{oldestWriter: 1, sql: `
+// migrations lead from an empty file to the format of this version, which is
+// len(migrations).
+var migrations = []migration{{oldestWriter: 1, sql: `
 PRAGMA application_id = 1920234105;
 CREATE TABLE retry_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE retry_record (
@@ -61,9 +62,9 @@ const (
 	setMetaSQL = `INSERT INTO retry_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`
 )
 
-// format returns the format of the database, 0 for one without tables. A
-// database of another program is refused, and one that programs which know
-// formats up to known must not write to.
+// format returns the format of the database, or 0 for a database without tables. It
+// returns a formatError for a database of another program, and for one to which
+// programs that know formats up to known must not write.
 func (c *session) format(known int) (int, error) {
 	id, err := value[int](c, "PRAGMA application_id")
 	if err != nil {
@@ -85,8 +86,8 @@ func (c *session) format(known int) (int, error) {
 	return c.number("format")
 }
 
-// checkWriter refuses the database if programs that know formats up to known may
-// not write to it. Each transaction calls it, because another process may
+// checkWriter returns a formatError if programs that know formats up to known must
+// not write to the database. Each transaction calls it, because another process may
 // migrate the database at any time.
 func (c *session) checkWriter(known int) error {
 	oldest, err := c.number("oldest_writer")
@@ -115,19 +116,19 @@ func (c *session) number(key string) (int, error) {
 	return n, nil
 }
 
-// migrate takes the database through the steps that it has not been through, in
-// one transaction.
-func (c *session) migrate(steps []step) error {
+// migrate applies the migrations that the database does not have yet, in one
+// transaction.
+func (c *session) migrate(migrations []migration) error {
 	return c.transact("BEGIN IMMEDIATE", func() error {
-		format, err := c.format(len(steps))
+		format, err := c.format(len(migrations))
 		if err != nil {
 			return err
 		}
-		for i := format; i < len(steps); i++ {
-			if _, err := c.conn.ExecContext(background, steps[i].sql); err != nil {
+		for i := format; i < len(migrations); i++ {
+			if _, err := c.conn.ExecContext(background, migrations[i].sql); err != nil {
 				return fmt.Errorf("migration to format %d: %w", i+1, err)
 			}
-			if err := c.exec(setMetaSQL, "oldest_writer", strconv.Itoa(steps[i].oldestWriter)); err != nil {
+			if err := c.exec(setMetaSQL, "oldest_writer", strconv.Itoa(migrations[i].oldestWriter)); err != nil {
 				return err
 			}
 		}
@@ -136,11 +137,11 @@ func (c *session) migrate(steps []step) error {
 				return err
 			}
 		}
-		return c.exec(setMetaSQL, "format", strconv.Itoa(max(format, len(steps))))
+		return c.exec(setMetaSQL, "format", strconv.Itoa(max(format, len(migrations))))
 	})
 }
 
-// A formatError says why a database is refused.
+// A formatError describes why this version cannot use a database.
 type formatError struct{ text string }
 
 func (e *formatError) Error() string { return e.text }

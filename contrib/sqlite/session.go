@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// A session is one connection to the database, with its prepared statements. A
-// nil session may be closed.
+// A session is a connection to the database with its prepared statements. Closing a
+// nil session does nothing.
 type session struct {
 	db         *sql.DB
 	conn       *sql.Conn
@@ -21,8 +21,8 @@ type session struct {
 // are in [Store.whenFree].
 var background = context.Background()
 
-// openSession connects to the database at path. Mode is rw, or rwc to create it.
-// Nothing is read or written.
+// openSession opens a connection to the database at path. mode is "rw", or "rwc" to
+// create the database. It reads and writes nothing.
 func openSession(path, mode string) (*session, error) {
 	db, err := sql.Open("sqlite", dataSource(path, mode))
 	if err != nil {
@@ -36,8 +36,8 @@ func openSession(path, mode string) (*session, error) {
 	return &session{db: db, conn: conn, statements: map[string]*sql.Stmt{}}, nil
 }
 
-// isOpen reports whether the session is connected to the file that path names
-// now. A file that was deleted or replaced would lose what is written to it.
+// isOpen reports whether the session is connected to the file that is at path now.
+// Writes to a file that was deleted or replaced would be lost.
 func (c *session) isOpen(path string) bool {
 	if c == nil {
 		return false
@@ -108,9 +108,9 @@ func value[T any](c *session, text string, args ...any) (T, error) {
 	return v, statement.QueryRowContext(background, args...).Scan(&v)
 }
 
-// transact calls f between begin and commit. The error of f is returned
-// unchanged; an error of the commit is a commitError. If f fails or panics,
-// nothing is committed.
+// transact calls f in a transaction that begins with the statement begin. It
+// returns an error of f unchanged, and an error of the commit as a commitError. If
+// f fails or panics, the transaction is rolled back.
 func (c *session) transact(begin string, f func() error) error {
 	if err := c.exec(begin); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *session) transact(begin string, f func() error) error {
 	return nil
 }
 
-// A commitError is that of a commit: it may have happened.
+// A commitError is the error of a commit, which may nevertheless have succeeded.
 type commitError struct{ cause error }
 
 func (e *commitError) Error() string { return fmt.Sprintf("commit: %v", e.cause) }

@@ -9,13 +9,13 @@
 //	engine, err := durable.New(store)
 //
 // An update that returns nil is on the disk: the database is in WAL mode with
-// synchronous=FULL. Any number of processes of one machine may open the same
-// file. They take turns with a lock on the file with the suffix -lock, one
-// transaction each. Readers wait for nobody. A process that dies releases its
-// locks at once.
+// synchronous=FULL. Any number of processes of one machine may open the same file.
+// A lock on the file with the suffix -lock admits one update at a time. Reads wait
+// for no update. The locks of a process that dies are released at once.
 //
-// A file that is damaged, that belongs to another program, or that a newer
-// version of this module has written is refused and stays unchanged.
+// Open returns an error that matches durable.ErrFormat for a file that is damaged,
+// belongs to another program or was written by a newer version of this module. It
+// does not change the file.
 package sqlite
 
 import (
@@ -37,13 +37,13 @@ type Store struct {
 	incarnation string
 	closing     sync.Once
 	closed      chan struct{}
-	damage      atomic.Pointer[error] // why nothing is written any more
+	damage      atomic.Pointer[error] // the error that prevents all further updates, or nil
 
 	lock  *fileLock // of a batch
 	write writer    // of the batch that holds lock
 
 	reading turn
-	read    *session // of the read whose turn it is; nil: the next one opens it
+	read    *session // guarded by reading; nil: the next read opens it
 
 	owners owners
 }
@@ -57,11 +57,11 @@ var (
 // the database.
 const openTimeout = time.Minute
 
-// Open opens the database at path, and creates it if there is none. The folder
-// must exist, on a disk of this machine: network file systems, on which the
-// locks of SQLite do not work, are refused. Symbolic links are resolved. Open
-// waits up to one minute for another process that creates or migrates the
-// database.
+// Open opens the database at path, or creates it if there is none. The folder must
+// exist on a disk of this machine: the locks of SQLite do not work on network file
+// systems, for which Open returns an error. Symbolic links are resolved. Open waits
+// up to one minute for another process that creates or migrates the database. The
+// caller must call [Store.Close].
 func Open(path string) (*Store, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -79,8 +79,8 @@ func Open(path string) (*Store, error) {
 	return s, nil
 }
 
-// prepare checks the database, and creates or migrates it. It waits for batches
-// of other processes only if it has to write.
+// prepare checks the database, and creates or migrates it if needed. It waits for
+// batches of other processes only if it writes.
 func (s *Store) prepare() error {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
@@ -95,7 +95,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		_ = c.close()
-		current = format >= len(steps)
+		current = format >= len(migrations)
 	}
 	if !current {
 		if err := s.lock.acquire(ctx, s.closed); err != nil {
@@ -113,10 +113,10 @@ func (s *Store) prepare() error {
 	})
 }
 
-// Guarantee returns what SQLite promises with synchronous=FULL: acknowledged
-// updates survive the process and a power failure, but not the loss of the disk.
-// A restored backup has the incarnation of the database it was made from, until
-// an operator changes it.
+// Guarantee returns the guarantee of SQLite with synchronous=FULL: acknowledged
+// updates survive the process and a power failure, but not the loss of the disk. A
+// restored backup has the same incarnation as the original database, until an
+// operator changes it.
 func (s *Store) Guarantee() durable.Guarantee {
 	return durable.Guarantee{
 		SurvivesProcess: true,
@@ -126,9 +126,9 @@ func (s *Store) Guarantee() durable.Guarantee {
 	}
 }
 
-// Close waits for the update and the read that are in progress, releases all
-// owners and closes the database. Calls that wait for their turn return an
-// error.
+// Close waits for the update and the read that are in progress, releases all owners
+// and closes the database. Calls that wait for their turn, and later calls, return
+// an error. Closing a closed Store does nothing.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
@@ -143,15 +143,15 @@ func (s *Store) Close() error {
 	return s.fail(err)
 }
 
-// connect opens a connection to the database and returns its format, 0 for an
-// empty one. What this version cannot use is refused. Mode is that of
-// [openSession].
+// connect opens a connection to the database. It returns the format of the
+// database, 0 for an empty one, or an error if this version cannot use it. mode is
+// that of [openSession].
 func (s *Store) connect(ctx context.Context, mode string) (c *session, format int, err error) {
 	if c, err = openSession(s.path, mode); err != nil {
 		return nil, 0, s.fail(err)
 	}
 	err = s.whenFree(ctx, func() error {
-		format, err = c.format(len(steps))
+		format, err = c.format(len(migrations))
 		return err
 	})
 	if err == nil {
@@ -163,8 +163,8 @@ func (s *Store) connect(ctx context.Context, mode string) (c *session, format in
 	return c, format, nil
 }
 
-// whenFree repeats f while another program holds SQLite's own locks: one that
-// knows nothing of the lock of a batch.
+// whenFree calls f again while another program holds the locks of SQLite itself.
+// Such a program does not use the lock of batches.
 func (s *Store) whenFree(ctx context.Context, f func() error) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := f()

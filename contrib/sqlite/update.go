@@ -13,11 +13,10 @@ import (
 )
 
 // walLimit is the size of the WAL in bytes above which a batch begins with a
-// checkpoint that waits for no reader. Below, those of SQLite, at the end of
-// commits, are enough.
+// checkpoint. Below this size, the automatic checkpoints of SQLite are sufficient.
 const walLimit = 64 << 20
 
-// A writer is the connection of batches. The lock of a batch is held to use it.
+// A writer is the connection for batches. Its user must hold Store.lock.
 type writer struct {
 	mu      sync.Mutex // for Close, which does not wait for other processes
 	session *session   // nil: the next batch opens it
@@ -26,10 +25,9 @@ type writer struct {
 	checkpointAt int64
 }
 
-// Update implements [durable.Store]. It waits for its turn among the updates of
-// all processes, and for programs that lock the database without taking turns,
-// until ctx ends. A failure of SQLite closes the connection; the next update
-// opens it again.
+// Update implements [durable.Store]. It waits for the updates of all processes
+// before it, and for other programs that lock the database, until ctx ends. After a
+// failure of SQLite, the next update opens a new connection.
 func (s *Store) Update(
 	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
 ) error {
@@ -79,7 +77,7 @@ func (s *Store) batch(
 
 // load reads the records of an update, and then the time.
 func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
-	if err := c.checkWriter(len(steps)); err != nil {
+	if err := c.checkWriter(len(migrations)); err != nil {
 		return tx, err
 	}
 	if sel.Query != nil {
@@ -91,7 +89,7 @@ func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
 	return tx, err
 }
 
-// apply writes what was decided about records.
+// apply writes w. records are the stored ones.
 func (c *session) apply(records []durable.Record, w durable.Writes) error {
 	stored := make(map[durable.Key]durable.Record, len(records))
 	for _, r := range records {
@@ -119,8 +117,8 @@ func (c *session) apply(records []durable.Record, w durable.Writes) error {
 	return nil
 }
 
-// readyWriter opens the connection of batches if needed, and keeps the WAL
-// small.
+// readyWriter opens the connection for batches if needed, and limits the size of
+// the WAL.
 func (s *Store) readyWriter(ctx context.Context) error {
 	if damage := s.damage.Load(); damage != nil {
 		return *damage
@@ -143,9 +141,9 @@ func (s *Store) readyWriter(ctx context.Context) error {
 	return nil
 }
 
-// openWriter connects for batches, with the lock of a batch held, and migrates
-// an older database. An empty one is refused unless create is set: somebody has
-// replaced the database while it was open.
+// openWriter opens the connection for batches, and migrates an older database. The
+// caller holds s.lock. An empty database is an error unless create is set, since it
+// has replaced the database that was open.
 func (s *Store) openWriter(ctx context.Context, create bool) error {
 	mode := "rw"
 	if create {
@@ -160,10 +158,10 @@ func (s *Store) openWriter(ctx context.Context, create bool) error {
 		return refuse(s.path, "the database was replaced by an empty one: restore it, or open it again", nil)
 	}
 	err = s.whenFree(ctx, func() error {
-		if err := c.writable(); err != nil || format >= len(steps) {
+		if err := c.writable(); err != nil || format >= len(migrations) {
 			return err
 		}
-		return c.migrate(steps)
+		return c.migrate(migrations)
 	})
 	if err != nil {
 		return s.fail(errors.Join(err, c.close()))
@@ -172,7 +170,8 @@ func (s *Store) openWriter(ctx context.Context, create bool) error {
 	return nil
 }
 
-// writable sets up the connection for updates that reach the disk.
+// writable configures the connection for updates: WAL mode, and a sync for each
+// commit.
 func (c *session) writable() error {
 	if err := c.exec("PRAGMA synchronous = FULL"); err != nil {
 		return err
@@ -184,18 +183,18 @@ func (c *session) writable() error {
 	return err
 }
 
-// closeWriter closes the connection of batches: after a failure nothing is known
-// about what it has in memory.
+// closeWriter closes the connection for batches. After a failure its state is not
+// known.
 func (s *Store) closeWriter() error {
 	c := s.write.session
 	s.write.session = nil
 	return c.close()
 }
 
-// checkpoint copies the WAL into the database and truncates it, once it is above
-// its limit: a reader that held a snapshot for long, or one reader after
-// another, has kept SQLite from doing so. While they read, a checkpoint does
-// what it can, and is repeated when the WAL has grown by some megabytes.
+// checkpoint copies the WAL into the database and truncates it if it is above its
+// limit. It grows so large if readers prevent the automatic checkpoints of SQLite.
+// While they still read, the checkpoint is incomplete, and is repeated when the WAL
+// has grown by 4 MiB.
 func (s *Store) checkpoint() error {
 	size := sizeOf(s.path + "-wal")
 	if size <= max(walLimit, s.write.checkpointAt) {

@@ -1,4 +1,4 @@
-// Command integration is golangci-lint with the plugin linked in, for the test.
+// Command integration is golangci-lint with the plugin compiled in, for the test.
 package main
 
 import (
