@@ -59,6 +59,9 @@ func (x *execution) emit(c *stepCall, n *next) {
 			Attempt: n.body.Attempts,
 		})
 	}
+	if n.kind == nextCall && n.record.Version != 0 && n.body.Arguments != c.digest {
+		x.reportChange(c) // before the call
+	}
 	if n.event.Kind == 0 {
 		return
 	}
@@ -257,7 +260,9 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 
 // once makes the attempt of a step without a policy.
 func (x *execution) once(ctx context.Context, c *stepCall, n next) (next, error) {
-	end := &attemptEnd{token: token(8), number: n.body.Attempts, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded}
+	end := &attemptEnd{
+		token: token(8), number: n.body.Attempts, begun: time.Now(), unstarted: true, outcome: OutcomeSucceeded,
+	}
 	result, err, called := x.invoke(ctx, c, n, nil)
 	if !called {
 		err = x.ready(ctx) // if it is, the call comes next

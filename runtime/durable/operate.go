@@ -84,7 +84,7 @@ func Failed(err error) Resolution { return Resolution{outcome: OutcomeFailed, er
 func Retry() Resolution { return Resolution{} }
 
 // Resolve records what an operator knows about a step in doubt, or about one
-// that has paused its run. A run whose last such step is resolved is open again:
+// that has paused its run. It may be called again to correct a resolution. A run whose last such step is resolved is open again:
 // call Run. The step "" is the run itself, paused since it was recovered too
 // often, or failed where workers execute it; its resolution is [Retry]. The error
 // matches [ErrNotFound], or [ErrConflict] if the step is not in doubt, or an
@@ -113,7 +113,7 @@ func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution) er
 		if o.body.Open != nil {
 			o.lose()
 		}
-		if !blocked(o.step.Status) {
+		if !blocked(o.step.Status) && !o.body.Resolved {
 			return fmt.Errorf("step %q of run %q is %v, not in doubt: %w", step, run, o.step.Status, ErrConflict)
 		}
 		o.resolve(r, result)
@@ -291,6 +291,7 @@ func (o *operation) lose() {
 	o.entry(0, entryBody{Outcome: OutcomeLost, Started: open.Started, Owner: open.Owner, Fence: open.Fence})
 }
 
+// entry adds an entry to the history of the step.
 func (o *operation) entry(part int, body entryBody) {
 	body.Correlation = o.body.Correlation
 	v := stepView{now: o.now, step: o.step, run: Record{Bucket: o.step.Bucket}}
@@ -301,13 +302,19 @@ func (o *operation) entry(part int, body entryBody) {
 // of late ends are smaller.
 const resolvedPart = 1 << 30
 
+// part returns the Part of the next entry about what an operator did.
+func (o *operation) part() int {
+	o.body.Operations++
+	return resolvedPart + o.body.Operations
+}
+
 // resolve records a resolution.
 func (o *operation) resolve(r Resolution, result *payload) {
 	if r.outcome == "" {
 		o.reopen("execute again")
 		return
 	}
-	o.body.Ended, o.body.NextAt, o.body.Delay = o.now, time.Time{}, 0
+	o.body.Ended, o.body.NextAt, o.body.Delay, o.body.Resolved = o.now, time.Time{}, 0, true
 	text := "succeeded"
 	switch r.outcome {
 	case OutcomeSucceeded:
@@ -317,14 +324,14 @@ func (o *operation) resolve(r Resolution, result *payload) {
 		o.body.Error = &recordedError{Text: clip(errorText(r.err))}
 		text = o.body.Error.Text
 	}
-	o.entry(resolvedPart, entryBody{Outcome: OutcomeResolved, Started: o.now, Error: text})
+	o.entry(o.part(), entryBody{Outcome: OutcomeResolved, Started: o.now, Error: text})
 }
 
 // reopen makes a step executable with a new count of attempts, whatever the
 // limits of its policy say about those that were made.
 func (o *operation) reopen(text string) {
-	o.step.Status = StatusOpen
+	o.step.Status, o.body.Resolved = StatusOpen, false
 	o.body.Call, o.body.Reason, o.body.Escalated, o.body.Granted = retry.CallState{}, "", false, 0
 	o.body.Ended, o.body.NextAt, o.body.Delay = time.Time{}, time.Time{}, 0
-	o.entry(resolvedPart, entryBody{Outcome: OutcomeResolved, Started: o.now, Error: text})
+	o.entry(o.part(), entryBody{Outcome: OutcomeResolved, Started: o.now, Error: text})
 }

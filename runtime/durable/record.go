@@ -67,6 +67,8 @@ type stepBody struct {
 	Error       *recordedError `json:"error,omitempty"` // of the last attempt
 	Reason      retry.Reason   `json:"reason,omitempty"`
 	Escalated   bool           `json:"escalated,omitempty"`
+	Resolved    bool           `json:"resolved,omitempty"`   // by an operator, who may correct it
+	Operations  int            `json:"operations,omitempty"` // of operators
 }
 
 // openAttempt is an attempt that has started.

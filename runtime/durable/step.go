@@ -67,12 +67,13 @@ func Call[T any](
 
 // A stepCall is one call of a step.
 type stepCall struct {
-	policy *StepPolicy
-	key    Key
-	digest string
-	invoke func(context.Context) (payload, error)
-	call   retry.Call // of the attempt that is executing
-	lapsed bool       // the attempt was canceled, since another engine may repeat it
+	policy   *StepPolicy
+	key      Key
+	digest   string
+	invoke   func(context.Context) (payload, error)
+	call     retry.Call // of the attempt that is executing
+	reported bool       // EventChanged was reported
+	lapsed   bool       // the attempt was canceled, since another engine may repeat it
 }
 
 func (x *execution) newCall(ctx context.Context, s *StepPolicy, id StepID, args Digest) (*stepCall, error) {
@@ -284,10 +285,19 @@ func (x *execution) changed(c *stepCall, f *finishedStep) error {
 		return nil
 	}
 	if c.policy.OnChanged == ChangedReport {
-		x.e.event(Event{Kind: EventChanged, Run: x.id, Step: c.key.ID})
+		x.reportChange(c)
 		return nil
 	}
 	return &ChangedError{Run: x.id, Step: c.key.ID}
+}
+
+// reportChange reports, once for each call, that a recorded step is called with
+// other arguments.
+func (x *execution) reportChange(c *stepCall) {
+	if !c.reported {
+		c.reported = true
+		x.e.event(Event{Kind: EventChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
+	}
 }
 
 // large reads a result that is not part of the record of its step.

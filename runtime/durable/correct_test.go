@@ -1,0 +1,85 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// TestCorrectResolution: a resolution with a value of another type can be
+// corrected, and nothing is executed again.
+func TestCorrectResolution(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		job := func(ctx context.Context) (int, error) {
+			return durable.Step(ctx, "pay", &charge, func(ctx context.Context) (int, error) {
+				calls++
+				cancel() // in doubt
+				return 0, ctx.Err()
+			})
+		}
+		_, _ = durable.Run(ctx, e, "one", job)
+		for _, value := range []any{"receipt", 17} {
+			if err := e.Resolve(t.Context(), "one", "pay", durable.Succeeded(value)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := durable.Run(t.Context(), e, "one", job)
+			if value == 17 && (got != 17 || err != nil) || value != 17 && !errors.Is(err, durable.ErrResult) {
+				t.Errorf("resolved with %v: %d, %v", value, got, err)
+			}
+		}
+		resolved := 0
+		for a, err := range e.Attempts(t.Context(), "one", "pay") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Outcome == durable.OutcomeResolved {
+				resolved++
+			}
+		}
+		if calls != 1 || resolved != 2 {
+			t.Errorf("%d calls, %d resolutions in the history; want 1 and 2", calls, resolved)
+		}
+	})
+}
+
+// TestChangedArgumentsOfUnfinishedStep: on_changed: report reports before the
+// function is called with the other arguments.
+func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events []string
+		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(e durable.Event) {
+			if e.Step != "" {
+				events = append(events, e.Kind.String())
+			}
+		}))
+		s := durable.StepPolicy{Name: "pay", Policy: &charge, OnChanged: durable.ChangedReport}
+		pay := func(ctx context.Context, cents int, err error) error {
+			return e.Run(ctx, "one", func(ctx context.Context) error {
+				_, failed := durable.Call(ctx, &s, durable.ID(), durable.Arguments(cents), func(context.Context) (int, error) {
+					events = append(events, "call")
+					return cents, err
+				})
+				return failed
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = pay(ctx, 999, errors.New("connection refused"))
+		events = nil
+		if err := pay(t.Context(), 1000, nil); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"step waiting", "arguments changed", "attempt started", "call", "step succeeded"}
+		if !slices.Equal(events[:min(len(events), len(want))], want) {
+			t.Errorf("events %q, want %q", events, want)
+		}
+	})
+}
