@@ -233,7 +233,7 @@ type Policy struct {
 	// RetryOn restricts retries to these classes. Empty means every error that
 	// is not permanent (see [Policy.Retries]).
 	RetryOn []Class
-	// AbortOn are classes that are never retried, whatever RetryOn contains.
+	// AbortOn are classes that are never retried, even if RetryOn contains them.
 	AbortOn []Class
 	// Classes define the classes that are not built in, in the order in which
 	// they are searched for an [Action].
