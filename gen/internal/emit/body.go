@@ -8,49 +8,50 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// A Use is how one function is served.
+// A Use is how a policy applies to one function.
 type Use struct {
 	*Policy
-	Key      bool   // an idempotency key goes into the context
-	Fallback string // function that is called when all is lost, or empty
+	Key      bool   // pass an idempotency key in the context
+	Fallback string // function to call after the last attempt has failed, or empty
 	Unit     int    // index of the parameter that names the unit of a group, or -1
-	Step     *Step  // the durable step that a call is, or nil
+	Step     *Step  // the durable step of the function, or nil
 	recv     bool   // the first parameter is the callee's receiver
 
 	FallbackMethod bool         // Fallback is a method of the receiver
-	FallbackParams []bind.Param // its type arguments, where it is generic
+	FallbackParams []bind.Param // type arguments of Fallback, if it is generic
 
-	Check bind.Check // judges the results; without a name, there is none
+	Check bind.Check // function that checks the results; its name is empty if there is none
 }
 
-// body is one wrapper's body in the making.
+// A body emits the body of one wrapper.
 type body struct {
 	fn   bind.Func
 	l    locals
 	use  *Use
-	call func(ctx jen.Code) *jen.Statement // of the callee; nil leaves the context as it is
-	// shared is what the breaker and the budget of the policy are fields of,
-	// group the receiver that has the budget of the unit.
+	call func(ctx jen.Code) *jen.Statement // emits a call of the callee; a nil ctx keeps the context
+	// shared is the struct with the breaker and the budget of the policy. group is
+	// the receiver with the budget of the unit.
 	shared, group *jen.Statement
-	declared      []jen.Code // the results, where the signature does not name them
+	declared      []jen.Code // declarations of results that the signature does not name
 	types         []jen.Code // of the results
 	empty         jen.Code   // the type of a command, without the pointer
 }
 
-// derives reports whether each attempt, the first included, has a context of its
-// own: to carry a limit on time, or the number of a nested call's attempt.
+// derives reports whether each attempt, including the first, needs a derived
+// context, for a limit on time or for the attempt number of a nested call.
 func (u *Use) derives(fn bind.Func) bool {
 	p := u.Policy
 	return fn.TakesContext() && (p.AttemptTimeout > 0 || p.Timeout > 0 || p.HardLimit > 0 || p.Nested)
 }
 
-// declares reports whether the body declares its results, with their types,
-// where the signature does not name them.
+// declares reports whether the body declares results that the signature does not
+// name.
 func (u *Use) declares(fn bind.Func) bool {
 	return u.Breaker != "" || u.derives(fn) && (u.Budget != "" || u.Unit >= 0)
 }
 
-// body emits the loop of ARCHITECTURE. What the policy has not leaves no line.
+// code emits the body. It has the shortest form that the policy allows: peeled,
+// derived, guarded, derivedAndShared or durable.
 func (b body) code() []jen.Code {
 	if b.use.Step != nil {
 		return b.durable()
@@ -69,10 +70,12 @@ func (b body) code() []jen.Code {
 
 func (b body) derives() bool { return b.use.derives(b.fn) }
 
+// results emits the names of the results, and err the error.
 func (b body) results() *jen.Statement { return jen.List(ids(b.l.results)...) }
 func (b body) err() *jen.Statement     { return jen.Id(b.l.err) }
 
-// ctx is the context of the call: a parameter, or that of a request.
+// ctx emits the context of the call: a parameter, the context of a request, or
+// context.Background().
 func (b body) ctx() *jen.Statement {
 	switch {
 	case b.fn.Ctx >= 0:
@@ -83,8 +86,7 @@ func (b body) ctx() *jen.Statement {
 	return jen.Qual("context", "Background").Call()
 }
 
-// attempt is the call of the callee with the context of a later attempt, which
-// is a context.Context and nothing else.
+// attempt emits a call of the callee with the context of an attempt.
 func (b body) attempt() *jen.Statement {
 	if !b.fn.TakesContext() {
 		return b.call(nil)
@@ -92,6 +94,7 @@ func (b body) attempt() *jen.Statement {
 	return b.call(jen.Id(b.l.call).Dot("Attempt").Call(b.ctx()))
 }
 
+// succeed emits call.Succeed().
 func (b body) succeed() jen.Code { return jen.Id(b.l.call).Dot("Succeed").Call() }
 
 // next emits
@@ -101,14 +104,14 @@ func (b body) succeed() jen.Code { return jen.Id(b.l.call).Dot("Succeed").Call()
 //	}
 func (b body) next() jen.Code {
 	return jen.If(b.err().Op("=").Id(b.l.call).Dot("Next").Call(b.ctx(), b.err()),
-		b.err().Op("!=").Nil()).Block(b.giveUp()...)
+		b.err().Op("!=").Nil()).Block(b.returnFailure()...)
 }
 
 // key emits
 //
 //	ctx = retry.EnsureIdempotencyKey(ctx)
 //
-// or, where a request has the context,
+// or, if a request has the context,
 //
 //	req = req.WithContext(retry.EnsureIdempotencyKey(req.Context()))
 func (b body) key() []jen.Code {
@@ -156,8 +159,10 @@ func (b body) begin() *jen.Statement {
 	return s.Dot("BeginWith").Call(shared)
 }
 
+// field emits a field of the shared struct.
 func (b body) field(name string) *jen.Statement { return b.shared.Clone().Dot(name) }
 
+// deferEnd emits defer call.End().
 func (b body) deferEnd() jen.Code { return jen.Defer().Id(b.l.call).Dot("End").Call() }
 
 // resultTypes returns the types of the results.
@@ -168,7 +173,8 @@ func (p printer) resultTypes(fn bind.Func) (types []jen.Code) {
 	return types
 }
 
-// declare declares the results and the error where the signature does not.
+// declare emits declarations of the results, unless the signature names them, and
+// of err, unless it is a result.
 func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 	if !l.named {
 		for i, r := range fn.Results {
@@ -181,8 +187,8 @@ func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 	return code
 }
 
-// peeled: the first call stands before the loop, so that a success costs one
-// comparison.
+// peeled emits the first attempt before the loop, so that a success costs one
+// comparison:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
@@ -193,7 +199,8 @@ func (p printer) declare(fn bind.Func, l locals) (code []jen.Code) {
 //		…
 //	}
 //
-// A call of the loop's own would be copied twice with each retry.
+// The call is declared outside the loop, since a variable of the loop would be
+// copied twice on each iteration.
 func (b body) peeled() []jen.Code {
 	var first, later []jen.Code
 	if b.use.Budget != "" && b.use.Unit < 0 {
@@ -205,8 +212,8 @@ func (b body) peeled() []jen.Code {
 	return append(b.first(b.call(nil), b.success(first...)...), b.begin(), jen.For().Block(loop...))
 }
 
-// derived: a context is derived for each attempt, so that nothing is gained
-// by a first call of its own.
+// derived emits a loop that derives a context for each attempt. A separate first
+// attempt would save nothing.
 func (b body) derived() []jen.Code {
 	return []jen.Code{
 		b.begin(),
@@ -215,9 +222,9 @@ func (b body) derived() []jen.Code {
 	}
 }
 
-// guarded: while the breaker is closed, a success costs two atomic loads.
-// Everything else is in a function of its own: its defer, its Call, and what a
-// success has to report after a failure would make every success slower.
+// guarded emits a first attempt that costs two atomic loads while the breaker is
+// closed. All other code is in a function literal, since its defer, its Call and
+// the reports to the breaker would slow down every success:
 //
 //	shared := DefaultShared
 //	pass, ready := shared.UpstreamBreaker.Ready()
@@ -244,13 +251,13 @@ func (b body) derived() []jen.Code {
 //		return user, err
 //	}(user, err)
 func (b body) guarded() []jen.Code {
-	of := b.shared
+	shared := b.shared
 	b.shared = jen.Id(b.l.shared)
 	quiet := b.succeeded().Op("&&").Add(b.field(BreakerField(b.use.Breaker))).Dot("Calm").Call()
-	news := []jen.Code{b.field(BreakerField(b.use.Breaker)).Dot("Succeed").Call(jen.Id(b.l.pass))}
+	reports := []jen.Code{b.field(BreakerField(b.use.Breaker)).Dot("Succeed").Call(jen.Id(b.l.pass))}
 	if b.use.Budget != "" && b.use.Unit < 0 {
 		quiet.Op("&&").Add(b.field(BudgetField(b.use.Budget))).Dot("Full").Call()
-		news = append(news, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
+		reports = append(reports, b.field(BudgetField(b.use.Budget)).Dot("Deposit").Call())
 	}
 	var params []jen.Code
 	for i, t := range b.types {
@@ -260,24 +267,25 @@ func (b body) guarded() []jen.Code {
 	if !b.fn.HasError {
 		params, args = append(params, b.err().Error()), append(args, b.err())
 	}
-	again := []jen.Code{
-		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(news...)...),
+	slow := []jen.Code{
+		jen.If(jen.Id(b.l.ready).Op("&&").Add(b.err()).Op("==").Nil()).Block(b.success(reports...)...),
 		b.begin(),
 		b.deferEnd(),
 		jen.If(jen.Id(b.l.ready)).Block(append(b.rewind(), b.decide("Next", b.err()))...).Else().Block(b.decide("Admit")),
 	}
 	return append(b.declared,
-		jen.Id(b.l.shared).Op(":=").Add(of),
+		jen.Id(b.l.shared).Op(":=").Add(shared),
 		jen.List(jen.Id(b.l.pass), jen.Id(b.l.ready)).Op(":=").Add(b.field(BreakerField(b.use.Breaker))).Dot("Ready").Call(),
 		jen.If(jen.Id(b.l.ready)).Block(
 			b.try(b.call(nil), quiet, b.success()...)...,
 		),
 		jen.Return(
-			jen.Func().Params(params...).Params(b.types...).Block(append(again, b.attempts(jen.Empty())...)...).Call(args...)),
+			jen.Func().Params(params...).Params(b.types...).Block(append(slow, b.attempts(jen.Empty())...)...).Call(args...)),
 	)
 }
 
-// derivedAndShared: a context for each attempt, and a breaker or a budget.
+// derivedAndShared emits a loop that derives a context for each attempt, with a
+// breaker or a budget:
 //
 //	call := policyRead.BeginWith(retry.Shared{Breaker: DefaultShared.UpstreamBreaker})
 //	defer call.End()
@@ -290,14 +298,14 @@ func (b body) derivedAndShared() []jen.Code {
 	return append(code, b.attempts(b.decide("Admit"))...)
 }
 
-// decide emits
+// decide emits a call of a method of the Call, such as
 //
 //	err = call.Next(ctx, err)
 func (b body) decide(method string, args ...jen.Code) *jen.Statement {
 	return b.err().Op("=").Id(b.l.call).Dot(method).Call(append([]jen.Code{b.ctx()}, args...)...)
 }
 
-// attempts emits the attempts of a call and what follows the last one:
+// attempts emits the loop of attempts of a call, and the return after the last:
 //
 //	for first; err == nil; err = call.Next(ctx, err) {
 //		if user, err = s.next.Get(call.Attempt(ctx), id); err == nil {
@@ -308,5 +316,6 @@ func (b body) decide(method string, args ...jen.Code) *jen.Statement {
 //	return user, err
 func (b body) attempts(first jen.Code) []jen.Code {
 	loop := append(b.try(b.attempt(), b.succeeded(), b.success(b.succeed())...), b.rewind()...)
-	return append([]jen.Code{jen.For(first, b.succeeded(), b.decide("Next", b.err())).Block(loop...)}, b.giveUp()...)
+	loopStmt := jen.For(first, b.succeeded(), b.decide("Next", b.err())).Block(loop...)
+	return append([]jen.Code{loopStmt}, b.returnFailure()...)
 }

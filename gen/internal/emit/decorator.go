@@ -8,20 +8,20 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// A decorator is a whole type in the making.
+// A decorator emits the wrapper of a whole type.
 type decorator struct {
 	printer
 	Wrapper
 	iface, self  *jen.Statement // Store and RetryStore, with type arguments
-	next, shared string         // the fields
+	next, shared string         // names of the fields
 }
 
-// decorator emits the type, its constructor, Unwrap, and a method for each of
-// the bound type's.
+// decorator emits the type, its constructor, Unwrap, and one method for each
+// method of the bound type.
 func (p printer) decorator(out *jen.File, w Wrapper) {
 	t := w.Target
 	d := decorator{printer: p, Wrapper: w, iface: named(t), self: jen.Id(w.Name).Add(typeArgs(t.TypeParams))}
-	// A type has no field and method of one name.
+	// A field and a method cannot have the same name.
 	s := scope{}
 	for _, m := range t.Methods {
 		s[m.Name] = true
@@ -34,7 +34,7 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	d.structType(out)
 	d.constructor(out)
 	recv := receiverName(t.Name)
-	// That of an error returns an error, and go vet sees to it.
+	// go vet requires that the method Unwrap of an error returns an error.
 	if !hasMethod(t, "Unwrap") && !hasMethod(t, "Error") {
 		l := choose(bind.Func{Ctx: -1, Request: -1}, recv, typeNames(t)...)
 		p.comment(out, "Unwrap returns the "+t.Name+" that is called.")
@@ -46,7 +46,7 @@ func (p printer) decorator(out *jen.File, w Wrapper) {
 	}
 }
 
-// named refers to a bound type, with its own parameters as arguments.
+// named emits the name of a bound type, with its type parameters as arguments.
 func named(t *bind.Target) *jen.Statement {
 	s := jen.Id(t.Name)
 	if t.Pkg != "" {
@@ -70,7 +70,7 @@ func (d decorator) methodsOf(out *jen.File) {
 	}
 	d.comment(out,
 		wrap(d.Iface+" are the methods that *"+t.Name+" and "+d.Name+
-			" have in common: whoever takes them can be given either."))
+			" have in common: a parameter of this type accepts either."))
 	out.Type().Id(d.Iface).Add(d.typeParams(t.TypeParams)).Interface(methods...).Line()
 	if len(t.TypeParams) == 0 {
 		out.Var().Id("_").Add(d.iface).Op("=").Parens(jen.Op("*").Add(named(t))).Call(jen.Nil()).Line()
@@ -120,7 +120,7 @@ func (d decorator) constructor(out *jen.File) {
 		Block(append(defaults, jen.Return(jen.Op("&").Add(d.self).Values(values...)))...).Line()
 }
 
-// method emits one method, which a policy serves, or which calls next once.
+// method emits one method, which retries or, if use is nil, calls next once.
 func (d decorator) method(out *jen.File, fn bind.Func, use *Use) {
 	l := choose(fn, receiverName(d.Target.Name), d.outer(d.Wrapper, fn, use)...)
 	call := callWith(jen.Id(l.recv).Dot(d.next).Dot(fn.Name), fn, l)
@@ -142,6 +142,7 @@ func (w *Wrapper) shares() bool {
 	return slices.ContainsFunc(w.By, func(u *Use) bool { return u != nil && (u.Breaker != "" || u.Budget != "") })
 }
 
+// hasMethod reports whether t has a method called name.
 func hasMethod(t *bind.Target, name string) bool {
 	return slices.ContainsFunc(t.Methods, func(m bind.Method) bool { return m.Name == name })
 }

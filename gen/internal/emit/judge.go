@@ -4,11 +4,10 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// failure returns the expression of the error that the results of an attempt
-// amount to, where the callee does not return it: that of a command, or that of a
-// check. If cond is not nil, it is evaluated only under that condition, and there
-// is no error before. It returns nil where the error of the callee is all there
-// is.
+// failure returns the expression of the error of an attempt that the callee does
+// not return: the error of a command, or of a check. If cond is not nil, expr is
+// evaluated only if cond is true. failure returns nil if the callee returns the
+// error.
 func (b body) failure() (expr, cond *jen.Statement) {
 	results := ids(b.l.results)
 	check := b.use.Check
@@ -30,7 +29,8 @@ func (b body) failure() (expr, cond *jen.Statement) {
 	return nil, nil
 }
 
-// first emits an attempt with variables of its own, and what follows a success:
+// first emits an attempt that declares its results, and then, the code after a
+// success:
 //
 //	user, err := s.next.Get(ctx, id)
 //	if err == nil {
@@ -66,8 +66,8 @@ func (b body) first(call *jen.Statement, then ...jen.Code) []jen.Code {
 	return append(code, jen.If(b.err().Op("==").Nil()).Block(then...))
 }
 
-// try emits an attempt whose results are declared already, and what follows if
-// the condition success holds as well. There is no error before it:
+// try emits an attempt whose results are declared already, and then, the code if
+// the condition success is true. err must be nil before it:
 //
 //	if user, err = s.next.Get(…); err == nil {
 //		return user, nil
@@ -93,17 +93,19 @@ func (b body) failIf(cond, failure *jen.Statement) jen.Code {
 	return jen.If(cond).Block(b.err().Op("=").Add(failure))
 }
 
+// succeeded emits err == nil.
 func (b body) succeeded() *jen.Statement { return b.err().Op("==").Nil() }
 
-// giveUp is the return of a failure for good: the results of the last attempt, or
-// those of the fallback. A command that was never executed is made here:
+// returnFailure emits the return after the last attempt: of its results, or of
+// those of the fallback. If no attempt was made, it creates the command that holds
+// the error:
 //
 //	if cmd == nil {
 //		cmd = &redis.StringCmd{}
 //		cmd.SetErr(err)
 //	}
 //	return cmd
-func (b body) giveUp() (code []jen.Code) {
+func (b body) returnFailure() (code []jen.Code) {
 	if b.use.Fallback == "" {
 		if b.fn.Command && b.use.Breaker != "" {
 			cmd := b.results()
@@ -125,7 +127,8 @@ func (b body) giveUp() (code []jen.Code) {
 	return append(code, jen.Return(f.Call(append(ids(args), b.err())...)))
 }
 
-// success is the return of a success, after what is reported to those who share.
+// success emits the return of a success, after the code that reports it to the
+// breaker and the budget.
 func (b body) success(before ...jen.Code) []jen.Code {
 	values := ids(b.l.results)
 	if b.fn.HasError {

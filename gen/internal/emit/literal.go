@@ -11,17 +11,17 @@ import (
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
-// given are fields of a struct that are emitted as code of their own: their
-// values, or nil for none.
+// given has the code for fields of a struct that are not emitted from their
+// values, by name. A field with nil is left out.
 type given map[string]jen.Code
 
 // fieldsOf emits the fields of a struct that are not zero, in their order:
 //
 //	MaxElapsed: time.Minute, Nested: true
 //
-// The strategy is emitted even where it is the default, since the fields after
-// it depend on it. The structs are plain data of the runtime: a field that is
-// added there needs nothing here unless its type is new.
+// The strategy is emitted even if it is the default, since the fields after it
+// depend on it. The structs are plain data of the runtime: a new field there
+// needs no change here unless its type is new.
 func fieldsOf(v reflect.Value, in given) (list []jen.Code) {
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Name, v.Field(i)
@@ -36,8 +36,8 @@ func fieldsOf(v reflect.Value, in given) (list []jen.Code) {
 	return list
 }
 
-// valueOf emits a value of one of the types that fields of policies have, with
-// the runtime's name for it if it has one.
+// valueOf emits a value of a field of a policy, as a constant of the runtime if
+// there is one.
 func valueOf(v reflect.Value) jen.Code {
 	switch x := v.Interface().(type) {
 	case time.Duration:
@@ -62,9 +62,9 @@ func valueOf(v reflect.Value) jen.Code {
 		if x == job.NoRetries {
 			return jen.Qual(JobPath, "NoRetries")
 		}
-		return orWord(x, retry.Unlimited, "Unlimited", jen.Lit(x))
+		return constOr(x, retry.Unlimited, "Unlimited", jen.Lit(x))
 	case float64:
-		return orWord(x, retry.NoRefill, "NoRefill", jen.Lit(x))
+		return constOr(x, retry.NoRefill, "NoRefill", jen.Lit(x))
 	}
 	switch t := v.Type(); t.Kind() {
 	case reflect.Struct:
@@ -80,8 +80,8 @@ func valueOf(v reflect.Value) jen.Code {
 	return jen.Lit(v.Interface())
 }
 
-// short is the number of fields of a struct, such as retry.RetryAfter, up to
-// which a literal of it is one line.
+// short is the maximum number of fields of a struct, such as retry.RetryAfter,
+// whose literal is one line.
 const short = 3
 
 // oneLine emits a struct on one line.
@@ -132,6 +132,7 @@ var (
 	}
 )
 
+// class emits the name of an error class.
 func class(c retry.Class) jen.Code {
 	if name, ok := classNames[c]; ok {
 		return jen.Qual(RuntimePath, name)
@@ -139,15 +140,17 @@ func class(c retry.Class) jen.Code {
 	return jen.Lit(string(c))
 }
 
-// orWord writes the runtime's word for a value that has one.
-func orWord[T comparable](value, special T, word string, otherwise jen.Code) jen.Code {
+// constOr emits the constant of the runtime called name if value equals special,
+// and otherwise the given code.
+func constOr[T comparable](value, special T, name string, otherwise jen.Code) jen.Code {
 	if value == special {
-		return jen.Qual(RuntimePath, word)
+		return jen.Qual(RuntimePath, name)
 	}
 	return otherwise
 }
 
-// durationExpr writes d in the greatest unit that divides it: 250 * time.Millisecond.
+// durationExpr emits d in the greatest unit that divides it, such as
+// 250 * time.Millisecond.
 func durationExpr(d time.Duration) jen.Code {
 	if d == retry.None {
 		return jen.Qual(RuntimePath, "None")

@@ -13,7 +13,8 @@ import (
 	"github.com/retrygen/retrygen/gen/internal/bind"
 )
 
-// Names of what is generated, from the names of what is bound.
+// The functions below derive generated names from those of bound symbols and of
+// the policy file.
 
 // WrapperName returns the name of the wrapper of a function, method or type.
 func WrapperName(name string) string {
@@ -31,8 +32,8 @@ func ConstructorName(wrapper string) string {
 	return "new" + upperFirst(wrapper)
 }
 
-// MethodsName returns the name of the interface with the methods of a type that
-// is none itself.
+// MethodsName returns the name of the interface with the methods of a bound type
+// that is not an interface.
 func MethodsName(name string) string { return name + "Methods" }
 
 // VarName returns the name of the variable that holds a policy.
@@ -41,7 +42,7 @@ func VarName(policy string) string { return "policy" + camel(policy) }
 // FuncName returns the name of the generic function of a policy.
 func FuncName(policy string) string { return camel(policy) }
 
-// camel turns read_only into ReadOnly.
+// camel converts read_only to ReadOnly.
 func camel(name string) string {
 	var b strings.Builder
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
@@ -110,9 +111,9 @@ func imported(f File) map[string]string {
 	return paths
 }
 
-// aliases chooses the name of every import: the package's own name, or that with
-// a number where the package, another import or Go itself has it. "err" is one
-// that Jennifer keeps for itself.
+// aliases chooses the name of every import: the package's own name, followed by a
+// number if the package, another import or Go itself has that name. Jennifer
+// reserves "err".
 func aliases(f File, paths map[string]string) map[string]string {
 	used := map[string]bool{"err": true, "init": true}
 	for _, w := range f.Wrappers {
@@ -132,6 +133,7 @@ func aliases(f File, paths map[string]string) map[string]string {
 	return chosen
 }
 
+// typesOf returns the types in the signatures of a target.
 func typesOf(t *bind.Target) (all []bind.Type) {
 	add := func(params []bind.Param) {
 		for _, p := range params {
@@ -151,10 +153,10 @@ func typesOf(t *bind.Target) (all []bind.Type) {
 	return all
 }
 
-// scope gives out names that are free in one function.
+// A scope has the names in use in one function.
 type scope map[string]bool
 
-// name returns want, or want with a number, and takes it.
+// name returns want, or want with a number if it is in use, and adds it.
 func (s scope) name(want string) string {
 	name := want
 	for n := 2; s[name] || token.IsKeyword(name); n++ {
@@ -164,7 +166,7 @@ func (s scope) name(want string) string {
 	return name
 }
 
-// locals are the names inside one wrapper, chosen once.
+// locals are the names inside one wrapper.
 type locals struct {
 	recv    string
 	params  []string
@@ -175,15 +177,16 @@ type locals struct {
 
 	shared, pass, ready string
 
-	starts []string // of the inputs that are rewound, in their order
+	starts []string // positions of the inputs that are rewound, in their order
 
-	// Of a durable step: the context of an attempt, the step with what it shares,
-	// the type and the value of several results, and whether the step has failed.
+	// Of a durable step: the context of an attempt, the copy of the step with its
+	// breaker and budget, the type and the value of several results, and whether
+	// the step has failed.
 	ctx, step, record, all, failed string
 }
 
-// choose picks the names of a wrapper of fn. outer are the names that its body
-// refers to from outside, which nothing may shadow.
+// choose chooses the names inside a wrapper of fn. outer are the names outside
+// the wrapper that it refers to, which no local name may hide.
 func choose(fn bind.Func, recv string, outer ...string) locals {
 	s := scope{}
 	for _, name := range outer {
@@ -191,7 +194,7 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	}
 	var l locals
 	l.named = len(fn.Results) > 0 && !slices.ContainsFunc(fn.Results, func(p bind.Param) bool { return unnamed(p.Name) })
-	// The signature's own names come first: they are what a caller reads.
+	// The names in the signature come first, since they are part of the docs.
 	l.params = make([]string, len(fn.Params))
 	l.results = make([]string, len(fn.Results))
 	for i, p := range fn.Params {
@@ -246,10 +249,12 @@ func choose(fn bind.Func, recv string, outer ...string) locals {
 	return l
 }
 
+// unnamed reports whether a parameter has no name that can be used.
 func unnamed(name string) bool { return name == "" || name == "_" }
 
-// valueName calls a value after its type: user for a *User. Types of the
-// language and names that would hide something of it are called otherwise.
+// valueName returns a name for a value of type t, such as user for a *User. It
+// returns otherwise if the type is predeclared or the name would hide a
+// predeclared one.
 func valueName(t bind.Type, otherwise string) string {
 	base := t.Base()
 	if base == "" || types.Universe.Lookup(base) != nil {

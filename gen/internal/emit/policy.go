@@ -10,7 +10,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// printer emits the declarations of one file, one method a declaration.
+// A printer emits the declarations of one file. It has one method for each kind.
 type printer struct {
 	file    File
 	aliases map[string]string
@@ -24,7 +24,8 @@ func (p printer) handshake(out *jen.File) {
 	out.Const().Id("_").Op("=").Qual(RuntimePath, "GeneratedV1").Line()
 }
 
-// AmplificationConst is where retrylint finds limits.amplification.
+// AmplificationConst is the name of the constant by which retrylint knows the
+// value of limits.amplification.
 const AmplificationConst = "retryAmplification"
 
 // amplification emits
@@ -40,7 +41,7 @@ func (p printer) amplification(out *jen.File) {
 	p.comment(out,
 		wrap(AmplificationConst+" is how many attempts retries inside of retries may multiply to, for retrylint (RL401)."))
 	out.Const().Id(AmplificationConst).Op("=").Lit(p.file.Amplification).Line()
-	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // no linter calls it unused
+	out.Const().Id("_").Op("=").Id(AmplificationConst).Line() // or linters report it as unused
 }
 
 // policy emits
@@ -61,13 +62,13 @@ var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
 // literal emits the fields of a policy, in their order.
 func (out printer) literal(p retry.Policy) []jen.Code {
 	if p.HardLimit == 0 {
-		p.Scope = "" // it limits nothing
+		p.Scope = "" // it has no effect
 	}
 	p.PerError = slices.Clone(p.PerError)
 	for i := range p.PerError {
-		unread(&p.PerError[i].Schedule)
+		clearUnused(&p.PerError[i].Schedule)
 	}
-	unread(&p.Schedule)
+	clearUnused(&p.Schedule)
 	in := given{"Classes": nil, "GRPC": nil}
 	if len(p.Classes) > 0 {
 		in["Classes"] = out.classesOf(&p)
@@ -78,15 +79,15 @@ func (out printer) literal(p retry.Policy) []jen.Code {
 	return fieldsOf(reflect.ValueOf(p), in)
 }
 
-// unread clears the initial delay where the strategy has its own delays.
-func unread(s *retry.Schedule) {
+// clearUnused clears the initial delay if the strategy has its own delays.
+func clearUnused(s *retry.Schedule) {
 	if s.Backoff == retry.BackoffCustom {
 		s.InitialDelay = 0
 	}
 }
 
-// classesOf returns the definitions that a policy needs: those of the file,
-// and patterns of its own.
+// classesOf emits the error classes of a policy: those of the file, and the
+// patterns of the policy itself.
 func (out printer) classesOf(p *retry.Policy) jen.Code {
 	var own []jen.Code
 	whole := false

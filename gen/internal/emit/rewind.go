@@ -9,7 +9,8 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// RequestPath is the import path of what sends a request again.
+// RequestPath is the import path of package httpretry. Only files that send
+// requests again import it.
 const RequestPath = RuntimePath + "/httpretry"
 
 // rewinds returns the inputs of fn that the wrapper rewinds before each retry.
@@ -29,7 +30,7 @@ func (p *Policy) Retries() bool {
 //
 //	start := retry.PositionOf(body)
 //
-// or, where something on the path to it may be nil,
+// or, if a value on the path to it may be nil,
 //
 //	var start retry.Position
 //	if in != nil && in.Body != nil {
@@ -60,7 +61,7 @@ func (b body) positions() (code []jen.Code) {
 	return code
 }
 
-// input refers to what is the given number of steps along the path to in.
+// input emits the value that is the given number of steps along the path to in.
 func (b body) input(in bind.Input, steps int) *jen.Statement {
 	s := jen.Id(b.l.params[in.Param])
 	for _, field := range in.Path[:steps] {

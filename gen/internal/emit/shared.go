@@ -12,14 +12,14 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// Names of what calls share.
+// Names of generated declarations.
 const (
-	SharedType    = "Shared"
-	SharedNew     = "NewShared"
-	SharedDefault = "DefaultShared"
-	ClassesVar    = "errorClasses"
-	CodeFunc      = "grpcCode"
-	CodesFunc     = "hasCode"
+	SharedType    = "Shared"        // the type with the breakers and budgets of the process
+	SharedNew     = "NewShared"     // its constructor
+	SharedDefault = "DefaultShared" // its default value
+	ClassesVar    = "errorClasses"  // the variable with the error classes
+	CodeFunc      = "grpcCode"      // the function that returns the code of a gRPC error
+	CodesFunc     = "hasCode"       // the function that returns a test for gRPC codes
 )
 
 // An ErrorClass is a class of the policy file with its Go symbols.
@@ -38,13 +38,13 @@ type Group struct {
 // A Breaker is a breaker of the policy file that policies use.
 type Breaker struct {
 	policy.Breaker
-	From *bind.Ref // the variable that has it, or nil
+	From *bind.Ref // the variable that holds it, or nil
 }
 
 // A Budget is a budget of the policy file that policies use.
 type Budget struct {
 	policy.Budget
-	From *bind.Ref // the variable that has it, or nil
+	From *bind.Ref // the variable that holds it, or nil
 }
 
 // GroupName returns the name of the type of a group.
@@ -72,7 +72,7 @@ func (p printer) classes(out *jen.File) {
 	out.Var().Id(ClassesVar).Op("=").Index().Qual(RuntimePath, "ErrorClass").Custom(multiline, list...).Line()
 }
 
-// namesCodes reports whether some class names gRPC codes.
+// namesCodes reports whether any class lists gRPC codes.
 func (f *File) namesCodes() bool {
 	return slices.ContainsFunc(f.Errors, func(c ErrorClass) bool { return len(c.GRPC) > 0 })
 }
@@ -122,6 +122,7 @@ func (p printer) class(c ErrorClass) (fields []jen.Code) {
 
 var actionNames = [...]string{"ActionDefault", "ActionRetry", "ActionFail", "ActionEscalate"}
 
+// reference emits a reference to a variable or type.
 func reference(r bind.Ref) *jen.Statement {
 	s := jen.Null()
 	switch {
@@ -136,13 +137,13 @@ func reference(r bind.Ref) *jen.Statement {
 	return s.Qual(r.Pkg, r.Name)
 }
 
-// GRPCStatus is the package that finds the status of an error. Policies use it
-// in packages that depend on it.
+// GRPCStatus is the import path of the package that returns the status of a gRPC
+// error. Generated code imports it in packages that depend on it.
 const GRPCStatus = "google.golang.org/grpc/status"
 
 const grpcCodes = "google.golang.org/grpc/codes"
 
-// GRPCPackages are the packages that a file imports if a class names gRPC codes.
+// GRPCPackages are the packages that a file imports if a class lists gRPC codes.
 var GRPCPackages = []string{grpcCodes, GRPCStatus}
 
 // codeName returns the Go name of a gRPC code: NotFound for NOT_FOUND.
@@ -161,8 +162,8 @@ func codeName(code string) string {
 //	// hasCode returns a test for errors with one of some gRPC status codes.
 //	func hasCode(list ...codes.Code) func(error) bool { … }
 //
-// The first is emitted if policies classify by gRPC codes, the second if classes
-// name codes.
+// The first is emitted if policies classify errors by gRPC codes, the second if
+// classes list codes.
 func (p printer) codes(out *jen.File) {
 	if !p.file.GRPC {
 		return
@@ -187,8 +188,8 @@ func (p printer) codes(out *jen.File) {
 	).Line()
 }
 
-// shared emits the type of what calls share, its constructor, and its default
-// value, as net/http has Client and DefaultClient.
+// shared emits the type with the breakers and budgets that calls share, its
+// constructor, and its default value.
 func (p printer) shared(out *jen.File) {
 	if !p.file.HasShared() {
 		return
@@ -199,7 +200,7 @@ func (p printer) shared(out *jen.File) {
 		fields = append(fields, jen.Id(name).Op("*").Qual(RuntimePath, typ))
 		value := jen.Id(name).Op(":")
 		if from != nil {
-			elsewhere = " Those of other variables are as they are there."
+			elsewhere = " Those of existing variables keep their state."
 			value.Add(reference(*from))
 		} else {
 			value.Qual(RuntimePath, constructor).Call(oneLine(reflect.Indirect(reflect.ValueOf(policy))))

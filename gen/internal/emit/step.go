@@ -14,14 +14,15 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// DurablePath is the import path of durable steps, which only files with one
-// import.
+// DurablePath is the import path of package durable. Only files with durable steps
+// import it.
 const DurablePath = RuntimePath + "/durable"
 
-// StepErrors is the name of the errors that a recorded error may match.
+// StepErrors is the name of the variable with the errors that a recorded error may
+// match.
 const StepErrors = "stepErrors"
 
-// A Step is the durable step that a call of a function is.
+// A Step is the durable step of a function.
 type Step struct {
 	Var        string   // name of its variable: stepPaymentsCharge
 	Name       string   // in records
@@ -30,8 +31,8 @@ type Step struct {
 	Idempotent rules.Idempotency
 }
 
-// StepVar returns the name of the variable of a step, from the names of the type,
-// if there is one, and the function.
+// StepVar returns the name of the variable of a step. names are those of the type,
+// if any, and of the function.
 func StepVar(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -46,7 +47,7 @@ func BreakerVar(name string) string { return "breaker" + camel(name) }
 // BudgetVar returns the name of the variable of a budget in a store.
 func BudgetVar(name string) string { return "budget" + camel(name) }
 
-// uses iterates over how the functions of a wrapper are served.
+// uses iterates over the uses of a wrapper that are not nil.
 func (w *Wrapper) uses() iter.Seq[*Use] {
 	return func(yield func(*Use) bool) {
 		for _, use := range append([]*Use{w.Use}, w.By...) {
@@ -57,7 +58,7 @@ func (w *Wrapper) uses() iter.Seq[*Use] {
 	}
 }
 
-// hasStep reports whether is holds for some durable step of the file.
+// hasStep reports whether the file has a durable step for which is returns true.
 func (f *File) hasStep(is func(*Use) bool) bool {
 	for _, w := range f.Wrappers {
 		for use := range w.uses() {
@@ -75,13 +76,12 @@ func (f *File) HasSteps() bool { return f.hasStep(func(*Use) bool { return true 
 // onLost returns what follows a lost attempt of a durable step.
 func (u *Use) onLost() durable.OnLost { return u.Durable.Lost(u.Step.Idempotent) }
 
-// NamesErrors reports whether recorded errors may match errors that the file
-// names.
+// NamesErrors reports whether the file lists errors that recorded errors may match.
 func (f *File) NamesErrors() bool {
 	return slices.ContainsFunc(f.Errors, func(c ErrorClass) bool { return len(c.IsRefs) > 0 })
 }
 
-// stored emits what durable steps share in a store:
+// stored emits the breakers and budgets that durable steps share in a store:
 //
 //	var breakerUp = retry.BreakerPolicy{Name: "up", …}
 func (p printer) stored(out *jen.File) {
@@ -136,7 +136,7 @@ func (p printer) step(use *Use) []jen.Code {
 	}
 	in := given{
 		"Policy": jen.Op("&").Id(use.Var),
-		"Shared": nil, // the wrapper's: see body.shares
+		"Shared": nil, // set in the wrapper: see body.shares
 	}
 	if use.StoredBreaker != "" {
 		in["Breaker"] = jen.Op("&").Id(BreakerVar(use.StoredBreaker))
@@ -161,9 +161,9 @@ func (p printer) step(use *Use) []jen.Code {
 	}), in)
 }
 
-// arguments returns the indices of the parameters that are the id of a call, of
-// those whose values are compared with the recorded ones, and the names of those
-// whose values are not.
+// arguments returns the indices of the parameters that form the id of a call, the
+// indices of those whose values are compared with the recorded ones, and the
+// names of the other parameters.
 func (u *Use) arguments(fn bind.Func, names []string) (id, compared []int, ignored []string) {
 	first := 0
 	if u.recv {
@@ -191,7 +191,7 @@ func (u *Use) arguments(fn bind.Func, names []string) (id, compared []int, ignor
 //			return Charge(ctx, orderID, amount)
 //		})
 //
-// or, where the results are not one and an error,
+// or, unless the results are one value and an error,
 //
 //	_, err := durable.Call(…)
 //	return err
@@ -225,7 +225,7 @@ func (b body) durable() []jen.Code {
 	if b.use.Fallback != "" {
 		failed := jen.List(jen.Id("_"), jen.Id(b.l.failed)).Op(":=").
 			Qual("errors", "AsType").Types(jen.Op("*").Qual(DurablePath, "StepError")).Call(b.err())
-		code = append(code, jen.If(failed, jen.Id(b.l.failed)).Block(b.giveUp()...))
+		code = append(code, jen.If(failed, jen.Id(b.l.failed)).Block(b.returnFailure()...))
 	}
 	return append(code, jen.Return(append(returned, b.err())...))
 }
@@ -250,8 +250,8 @@ func (b body) resultsType() jen.Code {
 	return jen.Type().Id(b.l.record).Struct(fields...)
 }
 
-// shares returns the step, and what makes it share a breaker or a budget of the
-// process with other calls:
+// shares returns the pointer to the step, and the code that sets the breaker and
+// the budget of the process that it shares with other calls:
 //
 //	step := stepCharge
 //	step.Shared = retry.Shared{Breaker: DefaultShared.UpBreaker}
@@ -299,7 +299,7 @@ func (b body) durableCall(step *jen.Statement) *jen.Statement {
 //
 //	return Charge(ctx, orderID, amount)
 //
-// or, if there is more to do than to call,
+// or, if there are several results or checks,
 //
 //	user, found, err := Find(ctx, name)
 //	return results{user, found}, err
@@ -356,7 +356,7 @@ func (b body) rewindStep() (code []jen.Code) {
 	return code
 }
 
-// stepWords says what is not the same for all durable steps.
+// stepWords describes the settings of a durable step that differ between steps.
 func stepWords(use *Use) string {
 	var parts []string
 	if use.Durable.Record == durable.RecordFailures {

@@ -11,7 +11,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// words tells a policy in plain sentences, for the comment above its literal.
+// words describes a policy, for the comment above its literal.
 func words(p *retry.Policy) string {
 	var b strings.Builder
 	switch p.MaxAttempts {
@@ -24,7 +24,7 @@ func words(p *retry.Policy) string {
 	}
 	switch {
 	case p.MaxAttempts == 1:
-	case p.Jitter == retry.JitterDecorrelated: // reads no strategy
+	case p.Jitter == retry.JitterDecorrelated: // does not use the strategy
 		b.WriteString(", waiting from " + duration.Format(p.InitialDelay) + " to three times the wait before" + capWords(p))
 	default:
 		b.WriteString(", waiting " + waits(p) + jitterWords(p))
@@ -36,7 +36,7 @@ func words(p *retry.Policy) string {
 		{p.AttemptTimeout, "each attempt takes at most %s"},
 		{p.Timeout, "all of it at most %s"},
 		{p.DelayBudget, "the waits at most %s in total"},
-		{p.MaxElapsed, "nothing is tried later than %s after the first failure"},
+		{p.MaxElapsed, "no retry later than %s after the first failure"},
 	} {
 		if limit.d > 0 {
 			fmt.Fprintf(&b, "; "+limit.text, duration.Format(limit.d))
@@ -51,7 +51,7 @@ func words(p *retry.Policy) string {
 	return b.String()
 }
 
-// sharedWords tells what calls under a policy share.
+// sharedWords describes the breaker and the budget of a policy.
 func sharedWords(p Policy) string {
 	var b strings.Builder
 	for _, s := range []struct{ kind, name string }{
@@ -64,6 +64,7 @@ func sharedWords(p Policy) string {
 	return b.String()
 }
 
+// jitterWords describes the jitter of a policy.
 func jitterWords(p *retry.Policy) string {
 	switch p.Jitter {
 	case retry.JitterProportional:
@@ -78,7 +79,7 @@ func jitterWords(p *retry.Policy) string {
 	return ""
 }
 
-// waits lists the first delays.
+// waits lists the first delays, without jitter.
 func waits(p *retry.Policy) string {
 	const shown = 4
 	n := p.MaxAttempts - 1
@@ -96,6 +97,7 @@ func waits(p *retry.Policy) string {
 	return strings.Join(list, ", ") + ", …" + capWords(p)
 }
 
+// capWords describes the cap on delays.
 func capWords(p *retry.Policy) string {
 	if p.MaxDelay <= 0 {
 		return ""
@@ -103,6 +105,7 @@ func capWords(p *retry.Policy) string {
 	return ", never more than " + duration.Format(p.MaxDelay)
 }
 
+// join joins a list with commas, and its last element with last.
 func join(list []string, last string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -110,6 +113,7 @@ func join(list []string, last string) string {
 	return strings.Join(list[:len(list)-1], ", ") + last + list[len(list)-1]
 }
 
+// classList lists classes by their names in the policy file.
 func classList(classes []retry.Class) string {
 	var list []string
 	for _, c := range classes {
@@ -118,9 +122,9 @@ func classList(classes []retry.Class) string {
 	return join(list, " and ")
 }
 
-// wrap breaks text into lines that suit a comment.
+// wrap breaks text into lines of a comment.
 func wrap(text string) string {
-	const width = 77 // with "// " before
+	const width = 77 // without "// "
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {

@@ -38,8 +38,8 @@ func (p printer) generic(out *jen.File, policy Policy) {
 		Add(p.signature(fn, l)).Block(p.body(fn, l, use, jen.Id(SharedDefault), op)...).Line()
 }
 
-// outer returns the names from outside that the signature and the body of a
-// wrapper refer to, which no parameter may hide.
+// outer returns the names outside a wrapper to which its signature and its body
+// refer, and which no parameter may hide.
 func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 	names := []string{p.aliases["context"], "nil"}
 	if w.Target != nil {
@@ -81,7 +81,7 @@ func (p printer) outer(w Wrapper, fn bind.Func, use *Use) []string {
 
 var identifier = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
 
-// typeNames returns the names of type parameters.
+// typeNames returns the names of the type parameters of t.
 func typeNames(t *bind.Target) (names []string) {
 	for _, tp := range t.TypeParams {
 		names = append(names, tp.Name)
@@ -89,7 +89,8 @@ func typeNames(t *bind.Target) (names []string) {
 	return names
 }
 
-// body emits the body of a wrapper. shared is what has its breaker and budget.
+// body emits the body of a wrapper. shared is the struct with its breaker and
+// budget.
 func (p printer) body(fn bind.Func, l locals, use *Use, shared *jen.Statement,
 	call func(ctx jen.Code) *jen.Statement) []jen.Code {
 	b := body{fn: fn, l: l, use: use, call: call, shared: shared, group: jen.Id(l.recv), declared: p.declare(fn, l),
@@ -187,8 +188,8 @@ func (p printer) method(out *jen.File, w Wrapper) {
 		Add(p.signature(fn, l)).Block(p.body(fn, l, &use, jen.Id(SharedDefault), call)...).Line()
 }
 
-// callWith returns a maker of calls of callee, with ctx in the place of the
-// context unless it is nil.
+// callWith returns a function that emits a call of callee with the context ctx. A
+// nil ctx keeps the context of the parameters.
 func callWith(callee *jen.Statement, fn bind.Func, l locals) func(ctx jen.Code) *jen.Statement {
 	return func(ctx jen.Code) *jen.Statement {
 		args := ids(l.params)
@@ -206,7 +207,7 @@ func callWith(callee *jen.Statement, fn bind.Func, l locals) func(ctx jen.Code) 
 	}
 }
 
-// signature emits parameters, after the extra ones, and results.
+// signature emits the parameters of fn, after the extra ones, and its results.
 func (p printer) signature(fn bind.Func, l locals, extra ...jen.Code) *jen.Statement {
 	params := extra
 	for i, param := range fn.Params {
@@ -234,6 +235,7 @@ func (p printer) signature(fn bind.Func, l locals, extra ...jen.Code) *jen.State
 	return s
 }
 
+// typeParams emits the declaration of type parameters.
 func (p printer) typeParams(params []bind.Param) *jen.Statement {
 	if len(params) == 0 {
 		return jen.Null()
@@ -245,6 +247,7 @@ func (p printer) typeParams(params []bind.Param) *jen.Statement {
 	return jen.Types(list...)
 }
 
+// typeArgs emits type parameters as type arguments.
 func typeArgs(params []bind.Param) *jen.Statement {
 	if len(params) == 0 {
 		return jen.Null()
@@ -265,10 +268,10 @@ func (p printer) typ(t bind.Type) *jen.Statement {
 	return s
 }
 
-// comment emits text as line comments. It is the only way a comment goes out:
-// each line is prefixed with "// ", so that no text of a policy file or a doc
-// comment can become a directive or end the comment. The one directive that may
-// have a space there is put in quotes: gofmt moves it to the top of the file.
+// comment emits text as line comments. All comments are emitted by it: each line
+// begins with "// ", so that no text of a policy file or a doc comment can become
+// a directive or end the comment. "+build" is a directive even after a space, so
+// that such a line is quoted.
 func (p printer) comment(out *jen.File, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.Map(func(r rune) rune {
@@ -285,7 +288,8 @@ func (p printer) comment(out *jen.File, text string) {
 	}
 }
 
-// funcDoc is the doc comment of the wrapper name of fn, with the names l.
+// funcDoc returns the doc comment of the wrapper of fn called name. l are the names
+// inside it.
 func funcDoc(name string, fn bind.Func, policy *Use, l locals) string {
 	doc := fn.Doc
 	if doc == "" {
@@ -329,6 +333,7 @@ func receiverName(typeName string) string {
 	return "r"
 }
 
+// ids emits names as identifiers.
 func ids(names []string) []jen.Code {
 	codes := make([]jen.Code, len(names))
 	for i, name := range names {
