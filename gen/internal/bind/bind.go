@@ -1,6 +1,6 @@
-// Package bind finds the Go symbols that a policy file binds and turns them
-// into plain data: names, parameters and types as text. It makes the only
-// packages.Load of a run; nothing after it knows go/types.
+// Package bind finds the Go symbols that a policy file binds and describes them as
+// plain data: names, parameters, and types as text. Only this package loads Go
+// packages and uses go/types.
 package bind
 
 import (
@@ -15,33 +15,34 @@ type Target struct {
 	Kind       Kind
 	Name       string   // of the function or type
 	TypeParams []Param  // of the function or type
-	Pkg        string   // import path where it is declared elsewhere, else ""
+	Pkg        string   // import path of its package, or "" for the package itself
 	PkgName    string   // name of that package
-	Recv       Param    // Method: the receiver, by its name in the source
-	Func       Func     // Function, Method
-	Methods    []Method // Interface: all methods; Concrete: the exported ones; by name
-	Offers     string   // a type that Methods return, as a symbol, which has methods that return errors, if any
-	Pos        string   // file:line:col of the declaration, the file absolute
-	Constraint string   // the build constraint under which all of it is there, or empty
+	Recv       Param    // MethodOf: the receiver, with its name in the source
+	Func       Func     // Function, MethodOf: the signature
+	Methods    []Method // Interface: all methods; Concrete: the exported ones; sorted by name
+	Offers     string   // symbol of a type that Methods return and that has methods that return errors, or ""
+	Pos        string   // file:line:col of the declaration, with an absolute path
+	Constraint string   // build constraint of the builds that declare it, or empty for all
 }
 
-// A Kind says what a bound symbol is.
+// A Kind is the kind of a bound symbol.
 type Kind uint8
 
+// The kinds.
 const (
-	Function Kind = iota
-	MethodOf
-	Interface
-	Concrete // any other type, as a whole
+	Function  Kind = iota
+	MethodOf       // one method of a type
+	Interface      // an interface with all its methods
+	Concrete       // any other type with its exported methods
 )
 
-// A Method is one method of a bound interface.
+// A Method is one method of a bound type.
 type Method struct {
 	Func
-	Pos string // file:line:col of the declaration, the file absolute
+	Pos string // file:line:col of the declaration, with an absolute path
 }
 
-// A Func is a signature.
+// A Func describes a function or method.
 type Func struct {
 	Name     string
 	Doc      string
@@ -49,22 +50,23 @@ type Func struct {
 	Variadic bool
 	Results  []Param
 	Ctx      int    // index of the parameter that is a context.Context, or implements it, or -1
-	CtxType  string // the type of that parameter, if no context.Context can be given for it: *gin.Context
+	CtxType  string // type of that parameter if it is not context.Context, such as *gin.Context
 	HasError bool   // the last result is an error
 	Command  bool   // the only result is a command: its method Err returns the error of the call
-	Nilable  bool   // the command is a pointer or an interface, and nil if a mock returns none
-	// TakesError reports whether a new command can be made to hold an error.
+	Nilable  bool   // the command may be nil, as from a mock
+	// TakesError reports whether a new command can hold an error: it has a method
+	// SetErr.
 	TakesError bool
-	// NoFailure says why no result shows that a call has failed. It is empty where
+	// NoFailure is why no result shows that a call has failed. It is empty if
 	// HasError or Command is true.
 	NoFailure string
-	Request   int    // index of the *http.Request whose context is that of the call, where Ctx is -1; or -1
-	Stream    string // the result that lives on after the call, if any: *http.Response
+	Request   int    // index of the *http.Request whose context is that of the call if Ctx is -1; or -1
+	Stream    string // type of a result that uses the context after the call, such as *http.Response, or ""
 	Inputs    []Input
-	Exchange  bool // it sends an *http.Request and returns the *http.Response
+	Exchange  bool // it takes an *http.Request and returns an *http.Response and an error
 }
 
-// TakesContext reports whether a call can be given another context.
+// TakesContext reports whether the wrapper can pass another context to a call.
 func (f *Func) TakesContext() bool { return f.Ctx >= 0 && f.CtxType == "" || f.Request >= 0 }
 
 // WithReceiver returns f as a function whose first parameter is the receiver.
@@ -88,11 +90,11 @@ func (f Func) WithReceiver(recv Param) Func {
 type Param struct {
 	Name string
 	Type Type
-	typ  types.Type // to tell whether two are the same; of a type parameter itself; may be nil
+	typ  types.Type // for comparisons; of a type parameter, the parameter itself; may be nil
 }
 
-// A Type is the text of a type as Go writes it, in which the package of every
-// name from elsewhere is marked: see [Type.Split].
+// A Type is the text of a type in Go. Names of other packages are marked with
+// their package: see [Type.Split].
 type Type string
 
 // mark surrounds the import path and the name of a package in a Type: no Go
@@ -104,11 +106,11 @@ var qualified = regexp.MustCompile(mark + "([^" + mark + "]*) ([^" + mark + "]*)
 // ContextType is the type context.Context.
 const ContextType Type = mark + "context context" + mark + ".Context"
 
-// A Piece is a part of a type's text: a name of another package, or, where Pkg
-// is empty, text as it stands.
+// A Piece is a part of a type's text: a name of another package or, if Pkg is
+// empty, any other text.
 type Piece struct{ Pkg, PkgName, Text string }
 
-// Split cuts t into pieces.
+// Split splits t into names of other packages and the text between them.
 func (t Type) Split() []Piece {
 	var pieces []Piece
 	text := string(t)
@@ -131,8 +133,8 @@ func (t Type) Split() []Piece {
 
 var baseName = regexp.MustCompile(`^\**(` + mark + `[^` + mark + `]*` + mark + `\.)?[\pL_][\pL_\p{Nd}]*$`)
 
-// Base returns the last name in t, by which a value of it may be called: User
-// for *api.User.
+// Base returns the name of t without package and pointers, such as User for
+// *api.User, or "" if t is not a name.
 func (t Type) Base() string {
 	if !baseName.MatchString(string(t)) {
 		return ""

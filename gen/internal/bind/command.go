@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A recvType is what the methods of a bound type are called on.
+// A recvType is the receiver type of the methods of a bound type.
 type recvType struct {
-	typ   types.Type // nil: there is none
+	typ   types.Type // nil for functions
 	queue bool       // see isQueue
 }
 
@@ -16,12 +16,13 @@ func recvTypeOf(t types.Type) recvType { return recvType{t, isQueue(t)} }
 
 // isCommand reports whether a result holds the error of the call that returned
 // it, as *sql.Row and the commands of Redis clients do: it has a method Err that
-// returns an error, and that error is final when the call returns. It is not for
+// returns an error, and that error is final when the call returns. These results
+// are not commands:
 //
-//   - a cursor, which has a method Next, or Scan without parameters: its error is
-//     that of what has been read so far;
-//   - what goes on after the call, and therefore has a method that returns a
-//     channel: a context or a future;
+//   - a cursor, which has a method Next, or Scan without parameters: its error
+//     concerns the items read so far;
+//   - a value whose work continues after the call, and which therefore has a method
+//     that returns a channel, such as a context or a future;
 //   - the receiver's own type: such a method is one step of a chain of calls, and
 //     a retry would add the step again;
 //   - a result of a queue, such as a pipeline: its commands are executed later.
@@ -39,9 +40,9 @@ func (r recvType) isCommand(t types.Type) bool {
 	})
 }
 
-// isQueue reports whether the commands of a receiver are executed together, after
-// the methods that return them: it has a method that takes nothing, or a context
-// alone, and returns the list of commands.
+// isQueue reports whether a receiver queues its commands and executes them
+// together later. Such a receiver has a method that takes no parameter, or only a
+// context, and returns the list of commands.
 func isQueue(recv types.Type) bool {
 	return slices.ContainsFunc(methodsOf(recv), func(m *types.Func) bool {
 		params, results := m.Signature().Params(), m.Signature().Results()
@@ -59,8 +60,8 @@ func hasErr(t types.Type) bool {
 	return sig != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isError(sig.Results().At(0).Type())
 }
 
-// takesError reports whether t is a pointer to a struct that can be made to hold
-// an error, by a method SetErr(error).
+// takesError reports whether t is a pointer to a struct with a method
+// SetErr(error).
 func takesError(t types.Type) bool {
 	p, ok := types.Unalias(t).(*types.Pointer)
 	if !ok {
@@ -72,8 +73,8 @@ func takesError(t types.Type) bool {
 		sig.Params().Len() == 1 && isError(sig.Params().At(0).Type())
 }
 
-// isNilable reports whether a value of type t is compared with nil before a method
-// is called on it.
+// isNilable reports whether a value of type t may be nil, and must be compared with
+// nil before a method is called on it.
 func isNilable(t types.Type) bool {
 	if _, param := types.Unalias(t).(*types.TypeParam); param {
 		return false
@@ -82,7 +83,7 @@ func isNilable(t types.Type) bool {
 	return pointer || types.IsInterface(t)
 }
 
-// methodsOf returns the exported methods of a value of type t that is a variable.
+// methodsOf returns the exported methods of a variable of type t.
 func methodsOf(t types.Type) (methods []*types.Func) {
 	if _, pointer := t.Underlying().(*types.Pointer); !pointer && !types.IsInterface(t) {
 		t = types.NewPointer(t)

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// And joins build constraints, each once; an empty one is none.
+// And returns the build constraint that is satisfied if all of the given ones are.
+// Empty ones and repetitions are left out.
 func And(constraints ...string) string {
 	var all constraint.Expr
 	seen := map[string]bool{"": true}
@@ -35,17 +36,17 @@ func And(constraints ...string) string {
 	return all.String()
 }
 
-// constraint returns the build constraint under which the package declares a
-// function, type or value, or a method (as T.M), as it does at pos: the same
-// signature, and of an interface the same methods. Other builds may have it in
-// other files, as with one for each system.
+// constraint returns the build constraint of the builds in which the package
+// declares a symbol in the same way as at pos: with the same signature or, for an
+// interface, the same methods. A method is T.M. Other builds may declare it in
+// other files, such as one for each system.
 func (p *Package) constraint(symbol string, pos token.Pos) string {
 	file := p.fset.Position(pos).Filename
 	own := p.file(file)
 	if own.constraint == "" {
 		return ""
 	}
-	p.elsewhere()
+	p.declaredElsewhere() // sets p.others
 	same := []string{own.constraint}
 	for _, other := range p.others {
 		if shape, ok := other.shapes[symbol]; ok && shape == own.shapes[symbol] && other.constraint != "" {
@@ -55,13 +56,13 @@ func (p *Package) constraint(symbol string, pos token.Pos) string {
 	return Or(same...)
 }
 
-// buildFile is a file of a package as far as builds matter.
+// A buildFile has the build constraint of a file, and what it declares.
 type buildFile struct {
 	constraint string
-	shapes     map[string]string // of what it declares: see shapesOf
+	shapes     map[string]string // see shapesOf
 }
 
-// file returns a file of this build.
+// file returns the description of a file of this build.
 func (p *Package) file(name string) buildFile {
 	one, ok := p.files[name]
 	if !ok {
@@ -77,31 +78,31 @@ func (p *Package) file(name string) buildFile {
 	return one
 }
 
-// constraintOf returns the build constraint that a file has, by what it says and
-// by its name.
+// constraintOf returns the build constraint of a file: that of its comments, its
+// imports and its name.
 func constraintOf(name string) string {
 	file, _ := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
 	if file == nil {
 		return ""
 	}
-	said := tagsOf(name)
+	constraints := tagsOf(name)
 	for _, spec := range file.Imports {
 		if spec.Path.Value == `"C"` {
-			said = append(said, "cgo")
+			constraints = append(constraints, "cgo")
 		}
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if expr, err := constraint.Parse(c.Text); err == nil && constraint.IsGoBuild(c.Text) && c.Pos() < file.Package {
-				said = append(said, expr.String())
+				constraints = append(constraints, expr.String())
 			}
 		}
 	}
-	return And(said...)
+	return And(constraints...)
 }
 
-// tagsOf returns the system and the architecture that the name of a file is for:
-// those to which go/build says yes, and not to others.
+// tagsOf returns the system and the architecture in the name of a file, as go/build
+// recognizes them.
 func tagsOf(name string) (tags []string) {
 	context := build.Default
 	context.OpenFile = func(string) (io.ReadCloser, error) {
@@ -126,32 +127,34 @@ func tagsOf(name string) (tags []string) {
 	return []string{before, last}
 }
 
-// constraint returns the build constraint under which obj is there, and methods.
+// constraint returns the build constraint of the builds that declare obj and
+// methods in the same way as this one.
 func (b binder) constraint(obj types.Object, methods ...*types.Func) string {
-	said := []string{b.from.constraint(obj.Name(), obj.Pos())}
+	constraints := []string{b.from.constraint(obj.Name(), obj.Pos())}
 	for _, length := range b.from.lengths[obj.Pos()] {
-		said = append(said, b.from.sizes(length, map[string]bool{})...)
+		constraints = append(constraints, b.from.sizes(length, map[string]bool{})...)
 	}
 	for _, m := range methods {
 		recv, _ := types.Unalias(deref(m.Signature().Recv().Type())).(*types.Named)
 		from := b.from.declaring(m.Pkg())
 		if from != nil {
 			for _, length := range from.lengths[m.Origin().Pos()] {
-				said = append(said, from.sizes(length, map[string]bool{})...)
+				constraints = append(constraints, from.sizes(length, map[string]bool{})...)
 			}
 		}
 		switch {
 		case recv == nil || from == nil:
 		case types.IsInterface(recv):
-			said = append(said, from.constraint(recv.Obj().Name(), m.Origin().Pos()))
+			constraints = append(constraints, from.constraint(recv.Obj().Name(), m.Origin().Pos()))
 		default:
-			said = append(said, from.constraint(recv.Obj().Name()+"."+m.Name(), m.Origin().Pos()))
+			constraints = append(constraints, from.constraint(recv.Obj().Name()+"."+m.Name(), m.Origin().Pos()))
 		}
 	}
-	return And(said...)
+	return And(constraints...)
 }
 
-// declaring returns the package pkg, which p is or imports, or nil.
+// declaring returns the Package of pkg if that is p or a package that p imports, or
+// nil.
 func (p *Package) declaring(pkg *types.Package) *Package {
 	if pkg == nil || p.loaded == nil {
 		return nil

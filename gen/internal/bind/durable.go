@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// NoID returns why p cannot identify a durable step, as the end of a sentence
-// that begins with the name of p; "" if it can. Strings, integers, booleans, types
-// declared as these, and values of encoding.TextMarshaler can.
+// NoID returns why p cannot identify a durable step, or "" if it can. The text is
+// the end of a sentence that begins with the name of p. Strings, integers,
+// booleans, types declared as these, and values of encoding.TextMarshaler can
+// identify a step.
 func (p Param) NoID() string {
 	switch t := p.typ; {
 	case t == nil || identifies(t):
 		return ""
 	case encoder(t, "MarshalText", false) == nil && encoder(t, "MarshalText", true) != nil:
-		return "is of type " + plain(t) + ", of which only pointers have MarshalText: declare it on the value"
+		return "is of type " + plain(t) + ", whose method MarshalText has a pointer receiver: use a value receiver"
 	case isStringer(t):
 		return "is of type " + plain(t) + ", whose String method may hide a part of it: give it the method MarshalText"
 	default:
@@ -34,19 +35,20 @@ func identifies(t types.Type) bool {
 	return ok && basic.Info()&(types.IsString|types.IsInteger|types.IsBoolean) != 0
 }
 
+// isStringer reports whether t has the method String.
 func isStringer(t types.Type) bool {
 	sig := methodOf(addressed(t), "String")
 	return sig != nil && sig.Params().Len() == 0 && sig.Results().Len() == 1
 }
 
-// everyTerm reports whether is holds for each type that a constraint lists. It
-// returns false for a constraint that lists none.
+// everyTerm reports whether is returns true for each type that a constraint lists.
+// It returns false for a constraint that lists none.
 func everyTerm(param *types.TypeParam, is func(types.Type) bool) bool {
 	return termsHold(param.Constraint().Underlying().(*types.Interface), is)
 }
 
-// termsHold reports whether an element of a constraint lists types for which is
-// holds: the types of the constraint are among them.
+// termsHold reports whether an element of a constraint lists only types for which
+// is returns true. All types of the constraint are among these.
 func termsHold(constraint *types.Interface, is func(types.Type) bool) bool {
 	for element := range constraint.EmbeddedTypes() {
 		switch element := element.(type) {
@@ -67,15 +69,15 @@ func termsHold(constraint *types.Interface, is func(types.Type) bool) bool {
 	return false
 }
 
-// Digestible reports whether JSON writes all of the values of p, so that two calls
-// with different ones can be told apart.
+// Digestible reports whether JSON encodes values of p completely, so that the
+// encodings of different values differ.
 func (p Param) Digestible() bool {
 	return p.typ != nil && new(encoding).trouble(p.typ, false) == ""
 }
 
-// NoRecord returns why values of p do not survive being written to JSON and read
-// back, as the end of a sentence that begins with its type; "" if they do. Of a
-// type parameter, nothing is known, and nothing returned.
+// NoRecord returns why values of p cannot be encoded as JSON and decoded again
+// without loss, or "" if they can. The text is the end of a sentence that begins
+// with the type. For a type parameter, it returns "".
 func (p Param) NoRecord() string {
 	if p.typ == nil {
 		return ""
@@ -83,18 +85,18 @@ func (p Param) NoRecord() string {
 	return (&encoding{decode: true}).trouble(p.typ, false)
 }
 
-// Plain returns the type of p for people.
+// Plain returns the type of p for messages.
 func (p Param) Plain() string { return plain(p.typ) }
 
-// encoding judges types by what encoding/json does with their values.
+// An encoding checks how encoding/json encodes the values of types.
 type encoding struct {
-	decode bool // what is written is read back
-	within []types.Type
-	path   []string // names of the fields that lead to what is judged
+	decode bool         // the values are decoded as well
+	within []types.Type // types that contain the current one
+	path   []string     // names of the fields that lead to the current type
 }
 
-// trouble returns what is wrong with values of type t, or "". addressed reports
-// whether methods of pointers to them are called.
+// trouble returns why values of type t cannot be encoded completely, or "".
+// addressed is whether methods with pointer receivers are called.
 func (e *encoding) trouble(t types.Type, addressed bool) string {
 	for _, seen := range e.within {
 		if types.Identical(seen, t) {
@@ -141,7 +143,7 @@ func (e *encoding) trouble(t types.Type, addressed bool) string {
 	return e.is(plain(t))
 }
 
-// is and has describe what is at the path.
+// is returns a text such as "is WHAT", about the type at the path.
 func (e *encoding) is(what string) string {
 	if len(e.path) == 0 {
 		return "is " + what
@@ -149,6 +151,7 @@ func (e *encoding) is(what string) string {
 	return "has the field " + strings.Join(e.path, ".") + ", which is " + what
 }
 
+// has returns a text such as "has WHAT", about the type at the path.
 func (e *encoding) has(what string) string {
 	if len(e.path) == 0 {
 		return "has " + what
@@ -156,8 +159,8 @@ func (e *encoding) has(what string) string {
 	return "has the field " + strings.Join(e.path, ".") + " with " + what
 }
 
-// methods judges the methods by which values of type t encode themselves, and
-// reports whether there are any.
+// methods checks the methods by which values of type t encode themselves. custom
+// is whether there are any.
 func (e *encoding) methods(t types.Type, addressed bool) (trouble string, custom bool) {
 	for _, format := range []string{"JSON", "Text"} {
 		m := encoder(t, "Marshal"+format, addressed)
@@ -201,20 +204,21 @@ func decoder(t types.Type, name string) *types.Signature {
 	return sig
 }
 
+// isBytes reports whether t is a slice of bytes.
 func isBytes(t types.Type) bool {
 	slice, ok := t.Underlying().(*types.Slice)
 	return ok && types.Identical(slice.Elem().Underlying(), types.Typ[types.Byte])
 }
 
-// promotes reports whether a struct, or a pointer to one, has a method from one of
-// several fields.
+// promotes reports whether a struct with several fields, or a pointer to one, has
+// a method from an embedded field.
 func promotes(t types.Type, method string) bool {
 	s, ok := deref(types.Unalias(t)).Underlying().(*types.Struct)
 	_, index, _ := types.LookupFieldOrMethod(t, true, nil, method)
 	return ok && s.NumFields() > 1 && len(index) > 1
 }
 
-// isKey reports whether JSON writes values of type t as names of an object.
+// isKey reports whether JSON encodes values of type t as keys of an object.
 func (e *encoding) isKey(t types.Type) bool {
 	if param, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return e.decode || everyTerm(param, e.isKey)
@@ -225,7 +229,7 @@ func (e *encoding) isKey(t types.Type) bool {
 	return encoder(t, "MarshalText", false) != nil && (!e.decode || decoder(t, "UnmarshalText") != nil)
 }
 
-// fields judges the fields of a struct.
+// fields checks the fields of a struct.
 func (e *encoding) fields(s *types.Struct, addressed bool) string {
 	for i := range s.NumFields() {
 		f := s.Field(i)

@@ -80,13 +80,13 @@ func TestDurableTypes(t *testing.T) {
 		{"netip.Addr", "", true, ""},
 		{"*big.Int", "", true, ""},
 		{
-			"big.Int", "is of type big.Int, of which only pointers have MarshalText: declare it on the value",
+			"big.Int", "is of type big.Int, whose method MarshalText has a pointer receiver: use a value receiver",
 			false, "has the unexported field neg and no MarshalJSON",
 		},
 		{"Word", "", true, ""},
 		{"Write", "is of type p.Write" + use, true, "has MarshalJSON and no UnmarshalJSON"},
 		{
-			"Ref", "is of type p.Ref, of which only pointers have MarshalText: declare it on the value",
+			"Ref", "is of type p.Ref, whose method MarshalText has a pointer receiver: use a value receiver",
 			false, "has the unexported field w and no MarshalJSON",
 		},
 		{"*Ref", "", true, ""},

@@ -8,38 +8,41 @@ import (
 )
 
 // An Input is an argument, or a value in an argument, that an attempt uses up:
-// what it has read or received is gone, what it has written stays. A second
-// attempt with the same argument therefore does something else than the first,
-// and often reports success.
+// data that it has read or received is consumed, and data that it has written
+// remains written. A second attempt with the same argument therefore behaves
+// differently, and often reports success.
 //
-// Inputs are found by type alone. A parameter is searched through pointers,
-// lists, maps and the fields that the home package can set: the exported ones,
-// and its own. Interfaces and functions are not searched, since nothing shows
-// what is in them.
+// Inputs are found by type. The search goes through pointers, lists, maps and the
+// fields that the home package can set: exported ones, and its own. It does not
+// go into interfaces and functions, whose content is not known.
 //
-// Left out are contexts, sources of random bytes, which are those of math/rand and
-// readers called rand or random, and writers whose name says that they are a log,
-// since a log may have an entry of each attempt.
+// Three kinds of values are not inputs:
+//
+//   - contexts;
+//   - sources of random bytes: those of math/rand, and readers called rand or
+//     random;
+//   - writers whose name shows that they are a log, since a log may have an entry
+//     for each attempt.
 type Input struct {
 	Kind  InputKind
 	Param int      // index of the parameter
 	Path  []string // names of the fields that lead from the parameter to it
-	Nil   []int    // how many steps along Path lead to a pointer or interface, which may be nil
-	Plain bool     // it is a parameter that is an interface: Nil is that alone
-	Among bool     // it is one of several that Path does not tell apart, as in a list
-	Text  string   // for problems: body, in.Body, its io.Reader
+	Nil   []int    // lengths of the prefixes of Path that lead to a pointer or interface, which may be nil
+	Plain bool     // it is a parameter with an interface type
+	Among bool     // Path leads to several values, as through a list
+	Text  string   // for problems, such as body, in.Body, its io.Reader
 }
 
-// An InputKind says how an attempt uses up an input, and what helps.
+// An InputKind is how an attempt uses up an input.
 type InputKind uint8
 
 const (
-	// ReadOnce is read, and cannot be rewound by what its type says.
+	// ReadOnce is read, and its type has no method to rewind it.
 	ReadOnce InputKind = iota
 	// Seekable is read and has the method of an io.Seeker.
 	Seekable
-	// Request is a parameter of type *http.Request: whether its body can be read
-	// again is known when it is sent.
+	// Request is an *http.Request. Whether its body can be read again is known
+	// only at run time.
 	Request
 	// Written is written to and cannot be rewound: an io.Writer, a connection.
 	Written
@@ -49,9 +52,9 @@ const (
 	Sequence
 )
 
-// Rewinds reports whether the wrapper can give an attempt what the one before it
-// was given: a Seekable, or a Request that is a parameter, since a request in a
-// struct of the caller's is not for the wrapper to replace.
+// Rewinds reports whether the wrapper can restore the input for the next attempt.
+// It can rewind a Seekable, and replace a Request that is a parameter. It must not
+// replace a request in a struct of the caller.
 func (in *Input) Rewinds() bool {
 	return !in.Among && (in.Kind == Seekable || in.Kind == Request && len(in.Path) == 0)
 }
@@ -70,7 +73,7 @@ func (b binder) inputs(sig *types.Signature) (found []Input) {
 	return found
 }
 
-// describe writes the way from a parameter to an input for people.
+// describe describes the path from a parameter to an input, for problems.
 func describe(v *types.Var, path []string) string {
 	name := v.Name()
 	switch {
@@ -86,31 +89,31 @@ func describe(v *types.Var, path []string) string {
 type search struct {
 	home   *types.Package
 	found  []Input
-	within map[*types.TypeName]bool // types on the way; true where it comes to them again
+	within map[*types.TypeName]bool // types on the current path; true if they contain themselves
 }
 
-// place is where a search is.
+// place is the position of a search.
 type place struct {
 	path    []string
 	nils    []int
 	pointed bool // reached through a pointer, so that methods of pointers apply
-	listed  bool // not named by a path: in a list or a map
+	listed  bool // one of several values, as in a list or a map
 }
 
-// part is what a type consists of, seen from the place of a value of it.
+// part is a value that a value of another type contains, such as a field.
 type part struct {
 	name  string
 	typ   types.Type
 	place place
 }
 
-// visit is a type that a search has seen, and whether through a pointer.
+// visit is a type that a search has visited, and whether through a pointer.
 type visit struct {
 	typ     types.Type
 	pointed bool
 }
 
-// walk searches a value of type t, which is called name.
+// walk adds the inputs in a value of type t called name.
 func (s *search) walk(name string, t types.Type, p place) {
 	_, isPointer := t.Underlying().(*types.Pointer)
 	_, isParam := types.Unalias(t).(*types.TypeParam)
@@ -122,13 +125,13 @@ func (s *search) walk(name string, t types.Type, p place) {
 		plain := len(p.path) == 0 && types.IsInterface(t)
 		s.found = append(s.found, Input{Kind: kind, Path: p.path, Nil: p.nils, Plain: plain, Among: p.listed})
 	case s.reaches(name, t, p, map[visit]bool{}):
-		s.into(name, t, p)
+		s.walkParts(name, t, p)
 	}
 }
 
-// into searches what t consists of. Where that has a value of type t again,
-// there may be any number of what is found.
-func (s *search) into(name string, t types.Type, p place) {
+// walkParts adds the inputs in the parts of t. If these contain a value of type t
+// again, there may be any number of each input.
+func (s *search) walkParts(name string, t types.Type, p place) {
 	before, obj := len(s.found), (*types.TypeName)(nil)
 	if named, ok := types.Unalias(t).(*types.Named); ok {
 		obj = named.Origin().Obj()
@@ -147,8 +150,8 @@ func (s *search) into(name string, t types.Type, p place) {
 	delete(s.within, obj)
 }
 
-// reaches reports whether there is an input in t. Most types have none, and the
-// ways through them are many.
+// reaches reports whether there is an input in t. It visits each type once,
+// whereas walk follows all paths.
 func (s *search) reaches(name string, t types.Type, p place, seen map[visit]bool) bool {
 	if _, isInput := inputOf(name, t, p); isInput || seen[visit{t, p.pointed}] {
 		return isInput
@@ -159,7 +162,7 @@ func (s *search) reaches(name string, t types.Type, p place, seen map[visit]bool
 	})
 }
 
-// parts returns what t consists of.
+// parts returns the parts of a value of type t.
 func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 	if isContext(t) || implementsContext(t) {
 		return nil
@@ -167,7 +170,7 @@ func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 	switch t := t.Underlying().(type) {
 	case *types.Pointer:
 		p.pointed = true
-		// A path goes through a pointer to fields, and no further.
+		// A path leads through a pointer only to the fields of a struct.
 		if _, isStruct := t.Elem().Underlying().(*types.Struct); !isStruct {
 			p.listed = true
 		}
@@ -180,7 +183,7 @@ func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 				at.path = append(slices.Clip(p.path), f.Name())
 			case !f.Embedded():
 				continue
-			default: // its exported fields are promoted, and may be behind nil
+			default: // its exported fields are promoted; the embedded pointer may be nil
 				at.listed = at.listed || !isStruct
 			}
 			parts = append(parts, part{f.Name(), f.Type(), at})
@@ -199,7 +202,8 @@ func (s *search) parts(name string, t types.Type, p place) (parts []part) {
 	return nil
 }
 
-// inputOf reports whether a value of type t, which is called name, is an input.
+// inputOf returns the kind of input of a value of type t called name, and whether
+// it is an input.
 func inputOf(name string, t types.Type, p place) (InputKind, bool) {
 	if isContext(t) || implementsContext(t) || isRandom(name, t) {
 		return 0, false
@@ -232,14 +236,14 @@ func isRequest(t types.Type) bool {
 	return ok && isNamed(p.Elem(), "net/http", "Request")
 }
 
-// isNamed reports whether t is the type that a package declares under a name.
+// isNamed reports whether t is the type called name of the package at path.
 func isNamed(t types.Type, path, name string) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
 }
 
-// isRandom reports whether t is a source of random bytes, which gives others
-// each time it is read, and is meant to.
+// isRandom reports whether t is a source of random bytes, which need not be the
+// same in each attempt.
 func isRandom(name string, t types.Type) bool {
 	switch strings.ToLower(name) {
 	case "rand", "random":
@@ -255,6 +259,7 @@ func isRandom(name string, t types.Type) bool {
 // logged matches the name of a log.
 var logged = regexp.MustCompile(`^log|Log`)
 
+// isEmptyStruct reports whether t is a struct without fields.
 func isEmptyStruct(t types.Type) bool {
 	s, ok := t.Underlying().(*types.Struct)
 	return ok && s.NumFields() == 0

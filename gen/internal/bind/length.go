@@ -6,9 +6,9 @@ import (
 	"go/types"
 )
 
-// lengths collects the lengths of arrays in the signatures of functions and
-// interface methods, by the position of the name. A type has them as numbers,
-// which may be others in other builds.
+// lengths returns the expressions of array lengths in the signatures of functions
+// and interface methods, by the position of the name. Package types has only
+// their values, which may differ between builds.
 func lengths(files []*ast.File) map[token.Pos][]ast.Expr {
 	all := map[token.Pos][]ast.Expr{}
 	add := func(name *ast.Ident, signature ast.Expr) {
@@ -38,7 +38,7 @@ func lengths(files []*ast.File) map[token.Pos][]ast.Expr {
 	return all
 }
 
-// values collects the expressions of constants by their names.
+// values returns the expressions of constants by their names.
 func values(files []*ast.File) map[string]ast.Expr {
 	all := map[string]ast.Expr{}
 	for _, file := range files {
@@ -58,9 +58,9 @@ func values(files []*ast.File) map[string]ast.Expr {
 	return all
 }
 
-// sizes returns the build constraints under which the constants in an expression
-// of the package have the values that they have.
-func (p *Package) sizes(expr ast.Expr, seen map[string]bool) (said []string) {
+// sizes returns the build constraints of the builds in which the constants in an
+// expression of the package have the same values as in this build.
+func (p *Package) sizes(expr ast.Expr, seen map[string]bool) (constraints []string) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
@@ -71,20 +71,20 @@ func (p *Package) sizes(expr ast.Expr, seen map[string]bool) (said []string) {
 			for _, imported := range p.types.Imports() {
 				constant, isConst := imported.Scope().Lookup(n.Sel.Name).(*types.Const)
 				if from := p.declaring(imported); isConst && from != nil && imported.Name() == pkg.Name {
-					said = append(said, from.constraint(valueOf+n.Sel.Name, constant.Pos()))
+					constraints = append(constraints, from.constraint(valueOf+n.Sel.Name, constant.Pos()))
 				}
 			}
 			return false
 		case *ast.Ident:
 			if constant, ok := p.types.Scope().Lookup(n.Name).(*types.Const); ok && !seen[n.Name] {
 				seen[n.Name] = true
-				said = append(said, p.constraint(valueOf+n.Name, constant.Pos()))
+				constraints = append(constraints, p.constraint(valueOf+n.Name, constant.Pos()))
 				if value := p.values[n.Name]; value != nil {
-					said = append(said, p.sizes(value, seen)...)
+					constraints = append(constraints, p.sizes(value, seen)...)
 				}
 			}
 		}
 		return true
 	})
-	return said
+	return constraints
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
-// A Program is what one load brought.
+// A Program has the packages of one load.
 type Program struct {
 	byDir  map[string]*Package
 	byPath map[string]*Package
-	broken map[string][]packages.Error // packages that cannot be read, by folder and by path
+	broken map[string][]packages.Error // errors of packages that cannot be read, by folder and by path
 	loaded []*packages.Package
 
-	imported map[string]*Package // that are not bound; see declaring
+	imported map[string]*Package // packages that are imported but not bound; see declaring
 }
 
 // A Package is one loaded package.
@@ -46,21 +46,20 @@ type Package struct {
 
 	ours     func(name string, text []byte) bool
 	ignored  []string             // files that this build leaves out
-	declared map[string]token.Pos // see elsewhere
+	declared map[string]token.Pos // see declaredElsewhere
 
 	files    map[string]buildFile // of this build; see file
-	others   []buildFile          // files that this build leaves out; see elsewhere
+	others   []buildFile          // files that this build leaves out; see declaredElsewhere
 	promised map[string]bool      // see Promise
 }
 
-// Load loads the packages of patterns, as the go command in dir understands
-// them. Files for which ours reports true, by their name and text, are the
-// output of an earlier run: of these only the package clause is read, so that a
-// missing, stale or broken output, or code that already calls what is not yet
-// generated, does not matter.
+// Load loads the packages of patterns, as the go command in dir does. ours reports
+// whether a file is the output of an earlier run, by its name and text. Load reads
+// only the package clause of these, so that the result does not depend on whether
+// the output is missing, stale or broken.
 //
-// There is one load a run, and it takes types of imports from export data:
-// NeedDeps costs ten to twenty times as much, an overlay nine.
+// Each run calls Load once. It takes the types of imports from export data:
+// NeedDeps takes 10 to 20 times as long, and an overlay 9 times.
 func Load(ctx context.Context, dir string, tags string, patterns []string,
 	ours func(name string, text []byte) bool) (*Program, error) {
 	config := &packages.Config{
@@ -81,13 +80,13 @@ func Load(ctx context.Context, dir string, tags string, patterns []string,
 	if err != nil {
 		return nil, gocommand.Message(err)
 	}
-	// The output of an earlier run still has the name that a package had then.
+	// The output of an earlier run may still have an older name of the package.
 	if config.Overlay = misnamed(loaded, ours); len(config.Overlay) > 0 {
 		if loaded, err = packages.Load(config, patterns...); err != nil {
 			return nil, gocommand.Message(err)
 		}
 	}
-	// Of what is wrong with the module itself, the load may say nothing at all.
+	// Load may return neither packages nor an error if the module has a problem.
 	if len(loaded) == 0 && moduleOf(dir) != "" {
 		if err := gocommand.List(ctx, dir, tags, patterns...); err != nil {
 			return nil, err
@@ -117,8 +116,8 @@ func Load(ctx context.Context, dir string, tags string, patterns []string,
 	return program, nil
 }
 
-// misnamed returns, as an overlay that leaves them out of the build, the files
-// of ours among those of which the go command cannot make one package.
+// misnamed returns an overlay that excludes outputs of earlier runs from the
+// build, in folders where the go command has found several packages.
 func misnamed(loaded []*packages.Package, ours func(string, []byte) bool) map[string][]byte {
 	overlay := map[string][]byte{}
 	for _, pkg := range loaded {
@@ -140,7 +139,7 @@ func twoPackages(err packages.Error) bool {
 	return err.Kind == packages.ListError && strings.HasPrefix(err.Msg, "found packages ")
 }
 
-// Add makes a package that is type-checked already known to the program.
+// Add adds a package that is already type-checked to the program.
 func (p *Program) Add(pkg *types.Package, fset *token.FileSet, files []*ast.File) *Package {
 	if p.byPath == nil {
 		p.byPath = map[string]*Package{}
@@ -151,8 +150,8 @@ func (p *Program) Add(pkg *types.Package, fset *token.FileSet, files []*ast.File
 	return one
 }
 
-// packageClause returns the package clause of a file of ours in which anything
-// else may be broken.
+// packageClause returns the package clause of an output of an earlier run, whose
+// other lines may be broken.
 func packageClause(src []byte) []byte {
 	for line := range bytes.Lines(src) {
 		if bytes.HasPrefix(line, []byte("package ")) {
@@ -162,17 +161,17 @@ func packageClause(src []byte) []byte {
 	return src
 }
 
-// fatal returns the errors that make a whole package useless to us. Type errors
-// are not among them: code that calls functions not yet generated has some, and
-// a bound symbol that they concern is found out when it is looked up. Errors in
-// our own output do not count either.
+// fatal returns the errors because of which a whole package cannot be used. It
+// ignores type errors, since code may call functions that are not generated yet;
+// Lookup reports those that concern a bound symbol. It also ignores errors in the
+// output of an earlier run.
 func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (errs []packages.Error) {
 	parsed := map[string]bool{}
 	for _, err := range pkg.Errors {
 		switch {
 		case err.Kind == packages.ParseError:
 			name, _, _ := strings.Cut(err.Pos, ":")
-			// What follows the first one in a file comes of it.
+			// Further errors in a file usually follow from the first.
 			if text, readErr := os.ReadFile(name); parsed[name] || readErr == nil && ours(name, text) {
 				continue
 			}
@@ -195,23 +194,22 @@ func fatal(pkg *packages.Package, absent bool, ours func(string, []byte) bool) (
 	return errs
 }
 
-// In returns the package in the folder dir, and what keeps it from being
-// understood. There may be both: what can be read of one that is broken.
+// In returns the package in the folder dir, and the errors because of which it
+// cannot be used. It may return both, for a package that can be read in part.
 func (p *Program) In(dir string) (*Package, []packages.Error) {
 	return p.byDir[dir], p.broken[dir]
 }
 
-// missing tells why a load that the go command did in dir has no package in
-// folder.
+// missing returns why a load in dir has found no package in folder.
 func missing(ctx context.Context, dir, tags, folder string) string {
 	switch module := moduleOf(folder); module {
 	case "":
-		return "there is no go.mod in its folder, nor above: go mod init MODULE makes one"
+		return "there is no go.mod in its folder or above: run go mod init MODULE"
 	case moduleOf(dir):
 		if err := gocommand.List(ctx, dir, tags, folder); err != nil {
 			return err.Error()
 		}
-		return "the go command finds none in its folder"
+		return "the go command finds no package in its folder"
 	default:
 		return "it is part of the module in " + module + ", and the run is in another: run retrygen there"
 	}
@@ -231,7 +229,7 @@ func moduleOf(dir string) string {
 	}
 }
 
-// imports reports whether p imports the package at path, at whatever remove.
+// imports reports whether p imports the package at path, directly or indirectly.
 func (p *Package) imports(path string) (found bool) {
 	if p.loaded == nil {
 		return false
@@ -243,9 +241,9 @@ func (p *Package) imports(path string) (found bool) {
 	return found
 }
 
-// DependsOn reports whether p, or a package at one of the paths of others,
-// imports the package at path, directly or not. What only the output of an
-// earlier run imports does not count.
+// DependsOn reports whether p, or a package at one of the paths in others, imports
+// the package at path, directly or indirectly. Imports of the output of an earlier
+// run do not count.
 func (p *Package) DependsOn(path string, others []string) bool {
 	seen := map[*packages.Package]bool{}
 	var depends func(pkg *packages.Package) bool
@@ -270,8 +268,8 @@ func (p *Package) DependsOn(path string, others []string) bool {
 	})
 }
 
-// importsOf returns the packages that pkg imports. Of a package whose files
-// have been parsed, those of our output have no imports.
+// importsOf returns the packages that pkg imports. If its files have been parsed,
+// imports of the output of an earlier run are not among them.
 func importsOf(pkg *packages.Package) (list []*packages.Package) {
 	if len(pkg.Syntax) == 0 {
 		return slices.Collect(maps.Values(pkg.Imports))
@@ -286,8 +284,8 @@ func importsOf(pkg *packages.Package) (list []*packages.Package) {
 	return list
 }
 
-// lookup returns what the package declares under name, outside of our own
-// output.
+// lookup returns the object that the package declares as name, or nil. It ignores
+// the output of an earlier run.
 func (p *Package) lookup(name string) types.Object {
 	if p.promised[name] {
 		return nil
@@ -295,19 +293,20 @@ func (p *Package) lookup(name string) types.Object {
 	return p.types.Scope().Lookup(name)
 }
 
+// position returns the position of an object without the folder.
 func (p *Package) position(obj types.Object) string { return p.short(obj.Pos()) }
 
-// short writes a position without the folder.
+// short formats a position without the folder.
 func (p *Package) short(at token.Pos) string {
 	pos := p.fset.Position(at)
 	return fmt.Sprintf("%s:%d:%d", filepath.Base(pos.Filename), pos.Line, pos.Column)
 }
 
-// place is position with the whole name of the file.
+// place returns the position of an object with the full path of the file.
 func (p *Package) place(obj types.Object) string { return p.fset.Position(obj.Pos()).String() }
 
-// docs collects the doc comments of functions, types and interface methods by
-// the position of the name.
+// docs returns the doc comments of functions, types and interface methods, by the
+// position of the name.
 func docs(files []*ast.File) map[token.Pos]string {
 	docs := map[token.Pos]string{}
 	add := func(name *ast.Ident, groups ...*ast.CommentGroup) {

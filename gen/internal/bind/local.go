@@ -8,10 +8,10 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Local returns the folders of all packages that the program depends on and
-// whose content nothing vouches for: not those of the standard library, which
-// go with the go command, nor those of the module cache, for which there is
-// go.sum. ok is false where there is more to it, and these may not be all.
+// Local returns the folders of all packages on which the program depends and
+// whose files may change. These are all but the packages of the standard library,
+// which belong to the go command, and of the module cache, whose content go.sum
+// fixes. ok is false if the program may depend on other files as well.
 func (p *Program) Local() (dirs []string, ok bool) {
 	if p == nil {
 		return nil, false
@@ -38,7 +38,7 @@ func (p *Program) Local() (dirs []string, ok bool) {
 			loose = append(loose, dir)
 		case !isCached(pkg.Module, dir):
 			dirs = append(dirs, dir)
-			// What cgo makes depends on more than Go files.
+			// Files that cgo generates depend on more than Go files.
 			for _, name := range pkg.CompiledGoFiles {
 				ok = ok && filepath.Dir(name) == dir
 			}
@@ -55,6 +55,7 @@ func (p *Program) Local() (dirs []string, ok bool) {
 	return slices.Compact(dirs), ok
 }
 
+// notTyped reports whether err is not a type error.
 func notTyped(err packages.Error) bool { return err.Kind != packages.TypeError }
 
 // isCached reports whether a folder of m is in the module cache.

@@ -15,8 +15,8 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
-// SplitSymbol cuts a symbol as go doc writes it into import path (empty for
-// the package's own), name, and method.
+// SplitSymbol splits a symbol, as go doc writes it, into import path (empty for
+// the package itself), name, and method.
 func SplitSymbol(symbol string) (path, name, method string) {
 	if end := pathEnd(symbol); end > 0 {
 		path, symbol = symbol[:end], symbol[end+1:]
@@ -43,8 +43,8 @@ func pathEnd(symbol string) (end int) {
 	return end
 }
 
-// Lookup finds a bound symbol. The error says what is wrong with it, and what
-// would do, in one line.
+// Lookup finds a bound symbol. The error is one line with the reason why the
+// symbol cannot be bound, and a fix.
 func (p *Package) Lookup(symbol string) (*Target, error) {
 	from, name, method, err := p.find(symbol)
 	if err != nil {
@@ -81,12 +81,12 @@ func (p *Package) Lookup(symbol string) (*Target, error) {
 	return t, nil
 }
 
-// object finds what the package from declares under name.
+// object returns the object that the package from declares as name.
 func (p *Package) object(from *Package, name, method string) (types.Object, error) {
 	if obj := from.lookup(name); obj != nil {
 		return obj, nil
 	}
-	if why := from.outside(name); why != "" {
+	if why := from.whyExcluded(name); why != "" {
 		return nil, errors.New(why)
 	}
 	if full := p.fullSymbol(name, method); full != "" && from == p {
@@ -95,9 +95,9 @@ func (p *Package) object(from *Package, name, method string) (types.Object, erro
 	return nil, fmt.Errorf("package %s has no %s%s", from.Name, name, DidYouMean(name, from.names(p)))
 }
 
-// Declares returns why p does not declare a bound symbol, or nil if it does, or
-// if the symbol is of another package. It does not look at types, so that it
-// works although generated code that they refer to is missing.
+// Declares returns an error if p does not declare a bound symbol. It returns nil
+// for a symbol of another package. It does not check types, so that it works
+// without generated code to which they refer.
 func (p *Package) Declares(symbol string) error {
 	if path, _, _ := SplitSymbol(symbol); path != "" || StandardPath(symbol) != "" {
 		return nil
@@ -115,8 +115,9 @@ func (p *Package) Declares(symbol string) error {
 	return err
 }
 
-// fullSymbol corrects a symbol whose first word is the name of a package, as Go
-// code writes it: http.Get needs the whole path, and p itself none.
+// fullSymbol returns the correct form of a symbol that begins with the name of a
+// package, as in Go code, or "". In a policy file, it begins with the import path,
+// or with nothing for p itself.
 func (p *Package) fullSymbol(name, method string) string {
 	if name == p.Name {
 		return method
@@ -129,7 +130,7 @@ func (p *Package) fullSymbol(name, method string) string {
 	return ""
 }
 
-// find returns the package that a symbol is of, and its name there.
+// find returns the package of a symbol, and its name and method there.
 func (p *Package) find(symbol string) (from *Package, name, method string, err error) {
 	path, name, method := SplitSymbol(symbol)
 	if path != "" {
@@ -137,7 +138,7 @@ func (p *Package) find(symbol string) (from *Package, name, method string, err e
 		return from, name, method, err
 	}
 	if strings.Contains(symbol, "/") {
-		return nil, "", "", fmt.Errorf("it is a package: write what of it to bind, as %s.NAME", symbol)
+		return nil, "", "", fmt.Errorf("it is a package: write the symbol to bind, as %s.NAME", symbol)
 	}
 	// io.Reader is not the method Reader of a type io, unless there is one.
 	if std := StandardPath(symbol); std != "" && p.lookup(name) == nil {
@@ -159,7 +160,7 @@ func (p *Package) reach(path string) (*Package, error) {
 		return p, nil
 	case from.Name == "main":
 		return nil,
-			fmt.Errorf("package %s is a program, which no other can import: move what is bound to a package of its own", path)
+			fmt.Errorf("package %s is a program and cannot be imported: move the bound symbol to another package", path)
 	case !importable(p.Path, path):
 		return nil, fmt.Errorf("package %s cannot be imported from here: it is internal to another part", path)
 	case from.imports(p.Path):
@@ -170,8 +171,8 @@ func (p *Package) reach(path string) (*Package, error) {
 	return from, nil
 }
 
-// StandardPath returns what may be the path of a package of the standard
-// library in a symbol without a slash: io for io.Reader.
+// StandardPath returns the possible path of a package of the standard library in a
+// symbol without a slash, such as io for io.Reader, or "".
 func StandardPath(symbol string) string {
 	path, name, method := SplitSymbol(symbol)
 	if path != "" || method == "" || strings.ToLower(name) != name {
@@ -180,7 +181,7 @@ func StandardPath(symbol string) string {
 	return name
 }
 
-// absent returns the error of a package that cannot be loaded.
+// absent returns the error for a package that cannot be loaded.
 func (p *Program) absent(path string) error {
 	why := p.why(path)
 	if strings.Contains(why, "package "+path) {
@@ -189,7 +190,7 @@ func (p *Program) absent(path string) error {
 	return fmt.Errorf("package %s cannot be loaded: %s", path, why)
 }
 
-// why returns what the go command reports of a package that it cannot load.
+// why returns the reason of the go command for a package that it cannot load.
 func (p *Program) why(path string) string {
 	errs := p.broken[path]
 	if len(errs) == 0 {
@@ -203,24 +204,26 @@ func (p *Program) why(path string) string {
 	return text
 }
 
-// binder turns the types of one package into text for another.
+// A binder describes symbols of the package from for generated code in the package
+// home.
 type binder struct {
 	home, from *Package
 	recv       recvType // of the methods
 }
 
+// function fills t with the description of a function.
 func (b binder) function(t *Target, obj *types.Func) (err error) {
 	if err := b.starts(obj); err != nil {
 		return err
 	}
 	t.Kind, t.Constraint = Function, b.constraint(obj)
 	sig := obj.Signature()
-	t.TypeParams = b.typeParams(named(sig.TypeParams()))
+	t.TypeParams = b.typeParams(withNames(sig.TypeParams()))
 	t.Func, err = b.wrappable(obj)
 	return err
 }
 
-// wrappable describes obj. The error says why no wrapper of it can be written.
+// wrappable describes obj. The error is why no wrapper of it can be generated.
 func (b binder) wrappable(obj *types.Func) (Func, error) {
 	f := b.signature(obj)
 	if err := b.valid(obj); err != nil {
@@ -240,18 +243,19 @@ func (b binder) wrappable(obj *types.Func) (Func, error) {
 	return f, nil
 }
 
-// isError reports whether t is error, or a type of one's own that an error can
-// be assigned to as it is.
+// isError reports whether t is error, or a declared type to which an error can be
+// assigned.
 func isError(t types.Type) bool {
 	_, param := t.(*types.TypeParam)
 	return !param && types.Identical(t.Underlying(), errorType)
 }
 
-// plain writes t for people.
+// plain formats t for messages.
 func plain(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
 }
 
+// signature describes the signature of a function or method.
 func (b binder) signature(obj *types.Func) Func {
 	sig := b.publicSignature(obj.Signature())
 	f := Func{Name: obj.Name(), Doc: b.from.docs[obj.Origin().Pos()], Variadic: sig.Variadic(), Ctx: -1, Request: -1}
@@ -289,9 +293,10 @@ func (b binder) signature(obj *types.Func) Func {
 	return f
 }
 
+// param describes a parameter or result.
 func (b binder) param(v *types.Var) Param { return Param{v.Name(), b.text(v.Type()), v.Type()} }
 
-// text writes t for the home package.
+// text formats t as it is written in the home package.
 func (b binder) text(t types.Type) Type {
 	return Type(types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == b.home.Path {
@@ -301,7 +306,7 @@ func (b binder) text(t types.Type) Type {
 	}))
 }
 
-// valid reports the type error that a signature suffers from.
+// valid returns the type error in a signature, or nil.
 func (b binder) valid(obj *types.Func) error {
 	if !strings.Contains(types.TypeString(obj.Signature(), nil), "invalid type") {
 		return nil
@@ -309,8 +314,8 @@ func (b binder) valid(obj *types.Func) error {
 	return b.broken("signature", obj.Name(), obj.Pos())
 }
 
-// broken tells the type error that what is at pos suffers from: the next one
-// after its name, or else the first.
+// broken returns the type error of a declaration at pos: the next one after its
+// name, or the first one of the package.
 func (b binder) broken(what, name string, pos token.Pos) error {
 	var found *types.Error
 	for _, err := range b.from.errors {
@@ -325,8 +330,8 @@ func (b binder) broken(what, name string, pos token.Pos) error {
 	return fmt.Errorf("the %s of %s does not compile: %s: %s", what, name, b.from.short(found.Pos), b.from.message(found))
 }
 
-// message returns the text of a type error; of an import that failed, what the go
-// command said of it.
+// message returns the text of a type error. For a failed import, it contains the
+// reason of the go command.
 func (p *Package) message(err *types.Error) string {
 	rest, ok := strings.CutPrefix(err.Msg, "could not import ")
 	if path, _, _ := strings.Cut(rest, " ("); ok && p.loaded != nil {
@@ -339,8 +344,8 @@ func (p *Package) message(err *types.Error) string {
 	return err.Msg
 }
 
-// isContext reports whether t is context.Context, or a type of one's own that a
-// context can be assigned to as it is.
+// isContext reports whether t is context.Context, or a declared type to which a
+// context can be assigned.
 func isContext(t types.Type) bool {
 	i, ok := t.Underlying().(*types.Interface) // for a type parameter its constraint
 	if _, param := t.(*types.TypeParam); !ok || param || i.NumMethods() != 4 {
@@ -356,8 +361,8 @@ func isContext(t types.Type) bool {
 
 // implementsContext reports whether t can be assigned to context.Context.
 func implementsContext(t types.Type) bool {
-	// The package need not be imported here: its interface is built from what t
-	// says that time.Time is.
+	// Package context may not be loaded: build its interface, with the type
+	// time.Time from the method Deadline of t.
 	deadline, _, _ := types.LookupFieldOrMethod(t, false, nil, "Deadline")
 	f, ok := deadline.(*types.Func)
 	if !ok || f.Signature().Results().Len() != 2 {
@@ -388,14 +393,15 @@ func implementsContext(t types.Type) bool {
 	return types.Implements(t, context.Complete())
 }
 
-// names returns the names of p that code of the package home can use.
+// names returns the names of p to which code of the package home can refer.
 func (p *Package) names(home *Package) []string {
 	return slices.DeleteFunc(p.types.Scope().Names(), func(name string) bool {
 		return p != home && !token.IsExported(name)
 	})
 }
 
-// DidYouMean names the candidate that differs least, if one is near.
+// DidYouMean returns a suggestion of the candidate that is most similar to name,
+// such as ": did you mean Fetch?", or "" if none is similar.
 func DidYouMean(name string, candidates []string) string {
 	if best := spelling.Nearest(name, candidates); best != "" {
 		return ": did you mean " + best + "?"

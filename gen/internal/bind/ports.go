@@ -16,8 +16,8 @@ linux/riscv64 linux/s390x netbsd/386 netbsd/amd64 netbsd/arm netbsd/arm64 openbs
 openbsd/arm64 openbsd/ppc64 openbsd/riscv64 plan9/386 plan9/amd64 plan9/arm solaris/amd64 wasip1/wasm windows/386
 windows/amd64 windows/arm64`
 
-// isPort reports whether a build for a system and architecture has a tag.
-func isPort(system, architecture, tag string) bool {
+// hasTag reports whether a build for a system and architecture satisfies a tag.
+func hasTag(system, architecture, tag string) bool {
 	switch tag {
 	case system, architecture:
 		return true
@@ -27,9 +27,9 @@ func isPort(system, architecture, tag string) bool {
 	return variants[tag] != "" && variants[tag] == system
 }
 
-// Or returns the build constraint under which one of the given ones holds, or ""
-// if that is every build. A constraint about systems and architectures alone is
-// reduced: to the systems that satisfy it, or to those that do not.
+// Or returns the build constraint that is satisfied if any of the given ones is,
+// or "" if that is every build. It simplifies a constraint that contains only
+// systems and architectures.
 func Or(constraints ...string) string {
 	var any constraint.Expr
 	for _, text := range constraints {
@@ -47,8 +47,8 @@ func Or(constraints ...string) string {
 		return ""
 	}
 	tags := ownTags(any)
-	const most = 8 // tags of which all combinations are tried
-	if len(tags) <= most && always(any, tags) {
+	const maxTags = 8 // all combinations are tried: at most 256
+	if len(tags) <= maxTags && always(any, tags) {
 		return ""
 	}
 	if len(tags) > 0 || len(constraints) == 1 {
@@ -57,7 +57,7 @@ func Or(constraints ...string) string {
 	return systems(any)
 }
 
-// ownTags returns the tags of a constraint that no system or architecture has.
+// ownTags returns the tags of a constraint other than systems and architectures.
 func ownTags(expr constraint.Expr) (tags []string) {
 	known := map[string]bool{"unix": true}
 	for _, word := range strings.FieldsFunc(ports, func(r rune) bool { return r <= ' ' || r == '/' }) {
@@ -87,15 +87,15 @@ func walk(expr constraint.Expr, f func(tag string)) {
 	}
 }
 
-// always reports whether a constraint holds for every port, whichever of its own
-// tags are set.
+// always reports whether every port satisfies a constraint, for any combination of
+// its own tags.
 func always(expr constraint.Expr, tags []string) bool {
 	for port := range strings.FieldsSeq(ports) {
 		system, architecture, _ := strings.Cut(port, "/")
 		for set := range 1 << len(tags) {
 			if !expr.Eval(func(tag string) bool {
 				i := slices.Index(tags, tag)
-				return i >= 0 && set&(1<<i) != 0 || isPort(system, architecture, tag)
+				return i >= 0 && set&(1<<i) != 0 || hasTag(system, architecture, tag)
 			}) {
 				return false
 			}
@@ -104,18 +104,20 @@ func always(expr constraint.Expr, tags []string) bool {
 	return true
 }
 
-// variants are the systems that have the tag of another as well.
+// variants has the systems that satisfy the tag of another system as well, by that
+// system.
 var variants = map[string]string{"linux": "android", "darwin": "ios", "solaris": "illumos"}
 
-// systems writes a constraint about systems and architectures: those that it
-// holds for, or those that it does not, whichever are fewer.
+// systems returns an equivalent of a constraint that contains only systems and
+// architectures. It lists the systems that satisfy it, or those that do not if
+// they are fewer.
 func systems(expr constraint.Expr) string {
 	with, without := map[string][]string{}, map[string][]string{}
 	names := map[string]bool{}
 	for port := range strings.FieldsSeq(ports) {
 		system, architecture, _ := strings.Cut(port, "/")
 		names[system] = true
-		if expr.Eval(func(tag string) bool { return isPort(system, architecture, tag) }) {
+		if expr.Eval(func(tag string) bool { return hasTag(system, architecture, tag) }) {
 			with[system] = append(with[system], architecture)
 		} else {
 			without[system] = append(without[system], architecture)
@@ -127,21 +129,21 @@ func systems(expr constraint.Expr) string {
 		text = "!(" + strings.Join(lacks, " || ") + ")"
 	}
 	parsed, err := constraint.Parse("//go:build " + text)
-	if err != nil { // no port has it
+	if err != nil { // no port satisfies it
 		return expr.String()
 	}
 	return parsed.String()
 }
 
-// terms lists the systems that have architectures in with, and which, if they
-// have others in without.
+// terms returns a term for each system that has architectures in with. The term
+// lists these if the system also has some in without.
 func terms(names map[string]bool, with, without map[string][]string) (list []string) {
 	whole := func(system string) bool { return len(with[system]) > 0 && len(without[system]) == 0 }
 	for _, system := range slices.Sorted(maps.Keys(names)) {
 		variant, term := variants[system], system
 		switch {
 		case len(with[system]) == 0, whole(system) && whole(original(system)):
-			continue // the original has the tag
+			continue // the term of the original includes it
 		case variant != "" && !(whole(system) && whole(variant)):
 			term += " && !" + variant
 		}
@@ -153,7 +155,7 @@ func terms(names map[string]bool, with, without map[string][]string) (list []str
 	return list
 }
 
-// original returns the system whose tag a variant has, or "".
+// original returns the system whose tag a variant satisfies, or "".
 func original(variant string) string {
 	for system, one := range variants {
 		if one == variant {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A Promise is a type that a run is about to generate, of which signatures may
-// speak already.
+// A Promise is a type that a run will generate, and to which signatures may refer
+// before that.
 type Promise struct {
 	Name    string
-	Symbol  string // the bound type of which it has the type parameters; may be empty
-	Methods bool   // it is an interface, else it has the methods of Symbol
+	Symbol  string // the bound type whose type parameters it has; may be empty
+	Methods bool   // it is an interface; otherwise it has the methods of Symbol
 }
 
-// WholeType returns the name of the type that a symbol is, if it is one and not
-// a method or a function.
+// WholeType returns the name of the type that a symbol denotes, and whether that
+// is an interface. ok is false if the symbol is not that of a whole type.
 func (p *Package) WholeType(symbol string) (name string, isInterface, ok bool) {
 	obj := p.wholeType(symbol)
 	if obj == nil {
@@ -30,6 +30,7 @@ func (p *Package) WholeType(symbol string) (name string, isInterface, ok bool) {
 	return obj.Name(), types.IsInterface(obj.Type()), true
 }
 
+// wholeType returns the type that a symbol denotes, or nil.
 func (p *Package) wholeType(symbol string) *types.TypeName {
 	from, name, method, err := p.find(symbol)
 	if err != nil || method != "" {
@@ -39,22 +40,22 @@ func (p *Package) wholeType(symbol string) *types.TypeName {
 	return obj
 }
 
-// Promise makes types known that are about to be generated. Where the packages
-// miss some, all are checked again, without the bodies of functions. It leaves
-// one thing open: an interface that is promised has no methods.
+// Promise declares types that will be generated. If a package refers to one that
+// is undefined, Promise type-checks all packages again, without the bodies of
+// functions. A promised interface has no methods there.
 func (p *Program) Promise(promises map[*Package][]Promise) {
-	if !p.miss(promises) {
+	if !p.needs(promises) {
 		return
 	}
 	packages.Visit(p.loaded, nil, func(pkg *packages.Package) { // imports come first
 		if one := p.byPath[pkg.PkgPath]; one != nil && one.loaded == pkg {
-			one.again(promises[one])
+			one.recheck(promises[one])
 		}
 	})
 }
 
-// miss reports whether something promised is undefined somewhere.
-func (p *Program) miss(promises map[*Package][]Promise) bool {
+// needs reports whether a package refers to a promised type that is undefined.
+func (p *Program) needs(promises map[*Package][]Promise) bool {
 	promised := map[string]bool{}
 	for _, list := range promises {
 		for _, one := range list {
@@ -71,8 +72,8 @@ func (p *Program) miss(promises map[*Package][]Promise) bool {
 	return false
 }
 
-// again checks the types of p with what is promised.
-func (p *Package) again(promises []Promise) {
+// recheck type-checks p again, with the promised types.
+func (p *Package) recheck(promises []Promise) {
 	stub := p.stub(promises)
 	p.errors = nil
 	config := types.Config{
@@ -86,7 +87,8 @@ func (p *Package) again(promises []Promise) {
 	p.types, _ = config.Check(p.Path, p.fset, append(slices.Clip(p.loaded.Syntax), stub), nil)
 }
 
-// Import finds the packages that p imports, and those that its bindings name.
+// Import implements types.Importer. It returns packages that p imports, and those
+// of bound symbols.
 func (p *Package) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -104,7 +106,8 @@ func (p *Package) Import(path string) (*types.Package, error) {
 	return nil, fmt.Errorf("package %s is not loaded", path)
 }
 
-// stub returns a file that declares what is promised and not declared already.
+// stub returns a file that declares the promised types that are not declared
+// already.
 func (p *Package) stub(promises []Promise) *ast.File {
 	p.promised = map[string]bool{}
 	var imports, decls strings.Builder
@@ -115,7 +118,7 @@ func (p *Package) stub(promises []Promise) *ast.File {
 		p.promised[one.Name] = true
 		var declared, args, symbol string
 		if obj := p.wholeType(one.Symbol); obj != nil {
-			_, params := own(obj.Type())
+			_, params := instantiateSelf(obj.Type())
 			if declared, args = anyParams(len(params)); obj.Pkg() != p.types {
 				symbol = fmt.Sprintf("p%d.", i)
 				fmt.Fprintf(&imports, "import p%d %q\n", i, obj.Pkg().Path())
@@ -127,18 +130,19 @@ func (p *Package) stub(promises []Promise) *ast.File {
 		if one.Methods {
 			fmt.Fprintf(&decls, "type %s%s interface{}\n", one.Name, declared)
 		} else {
-			// What it embeds, it has the methods of.
+			// The embedded type gives it its methods.
 			fmt.Fprintf(&decls, "type %s%s struct{ %s }\n", one.Name, declared, symbol)
 		}
 	}
-	// All of it is names that come from Go: it parses.
+	// It parses, since all names in it are from Go source.
 	file, _ := parser.ParseFile(p.fset, "", "package "+p.Name+"\n"+imports.String()+decls.String(),
 		parser.SkipObjectResolution)
 	return file
 }
 
-// anyParams returns n type parameters and the same as arguments. That their
-// constraints are others matters to nobody: only the number does.
+// anyParams returns the declaration of n type parameters, and the same names as
+// type arguments. Function bodies are not checked, so that the constraint any is
+// enough.
 func anyParams(n int) (declared, args string) {
 	if n == 0 {
 		return "", ""

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// public returns t with types that the home package cannot name, such as those of
-// an internal package, under the aliases by which the bound package, the home
-// package or one that it imports exports them. A type without an alias stays, and
-// is reported by writable.
+// public returns t with aliases for types that the home package cannot name, such
+// as those of an internal package. The aliases are those of the bound package, the
+// home package or one that it imports. A type without an alias is unchanged;
+// writable reports it.
 func (b binder) public(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -45,6 +45,7 @@ func (b binder) public(t types.Type) types.Type {
 	return t
 }
 
+// publicNamed is public for a named type.
 func (b binder) publicNamed(t *types.Named) types.Type {
 	if b.nameable(t.Obj()) {
 		return b.publicArgs(t)
@@ -90,6 +91,7 @@ func (b binder) publicSignature(t *types.Signature) *types.Signature {
 	return types.NewSignatureType(t.Recv(), nil, nil, params, results, t.Variadic())
 }
 
+// publicTuple replaces the types of parameters or results.
 func (b binder) publicTuple(t *types.Tuple) *types.Tuple {
 	changed := false
 	var vars []*types.Var

@@ -9,24 +9,24 @@ import (
 
 // A Ref is a variable or type that generated code refers to.
 type Ref struct {
-	Pkg, PkgName string // "": the package itself
+	Pkg, PkgName string // import path and name of its package; "" for the package itself
 	Name         string
 	Pointer      bool   // *Name
 	Address      bool   // &Name
-	Constraint   string // the build constraint under which it is there, or empty
+	Constraint   string // build constraint of the builds that declare it, or empty for all
 }
 
-// A Check is a function that judges the results of a call.
+// A Check is a function that checks the results of a call.
 type Check struct {
 	Name       string
-	Error      bool    // it takes the error, too, and is called after failures as well
-	Params     []Param // its type arguments, where it is generic
-	Constraint string  // the build constraint under which it is there, or empty
+	Error      bool    // it also takes the error, and is also called after failures
+	Params     []Param // type arguments, if it is generic
+	Constraint string  // build constraint of the builds that declare it, or empty for all
 }
 
-// SplitRef cuts the name of a variable or type into import path (empty for the
-// package's own), name, and whether it is a pointer type. Unlike in the symbol
-// of a binding, a dot always ends an import path.
+// SplitRef splits the name of a variable or type into import path (empty for the
+// package itself), name, and whether it is a pointer type. Unlike in the symbol
+// of a binding, a dot always ends the import path.
 func SplitRef(symbol string) (path, name string, pointer bool) {
 	symbol, pointer = strings.CutPrefix(symbol, "*")
 	dot := strings.LastIndexByte(symbol, '.')
@@ -48,7 +48,7 @@ func (p *Package) ErrorVar(symbol string) (Ref, error) {
 	switch obj := obj.(type) {
 	case *types.Var, *types.Const:
 		if !types.Implements(obj.Type(), errorType) {
-			return ref, fmt.Errorf("%s is no error", ref.Name)
+			return ref, fmt.Errorf("%s is not an error", ref.Name)
 		}
 	case *types.TypeName:
 		return ref, fmt.Errorf("%s is a type: move it to as", ref.Name)
@@ -76,15 +76,16 @@ func (p *Package) ErrorType(symbol string) (Ref, error) {
 	case !pointerIs && !isError:
 		return ref, fmt.Errorf("%s has no method Error() string", ref.Name)
 	case !ref.Pointer && !isError:
-		return ref, fmt.Errorf("%s is no error, but *%s is: write that", ref.Name, ref.Name)
+		return ref, fmt.Errorf("%s is not an error, but *%s is: write *%s", ref.Name, ref.Name, ref.Name)
 	case ref.Pointer && types.IsInterface(name.Type()):
 		return ref, fmt.Errorf("%s is an interface: write it without the *", ref.Name)
 	}
 	return ref, nil
 }
 
-// SharedVar finds a variable that has what calls share: a pointer to the type typ
-// of the package at path, or such a value if its zero value can be used.
+// SharedVar finds a variable with a breaker or budget that calls share. It must be
+// a pointer to the type typ of the package at path, or a value of that type if
+// zero, which is whether the zero value can be used, is true.
 func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
 	ref, obj, err := p.ref(symbol)
 	if err != nil {
@@ -100,7 +101,7 @@ func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
 		ref.Address = true
 	case !isPointer || !isNamed(types.Unalias(pointer.Elem()), path, typ):
 		return ref, fmt.Errorf("it is of type %s: declare it as *retry.%s", plain(v.Type()), typ)
-	case !p.program.initialised(v):
+	case !p.program.initialized(v):
 		return ref,
 			fmt.Errorf("it is declared without a value, and nil when DefaultShared is made: write var %s = retry.New%s(…)",
 				ref.Name, typ)
@@ -108,9 +109,9 @@ func (p *Package) SharedVar(symbol, path, typ string, zero bool) (Ref, error) {
 	return ref, nil
 }
 
-// initialised reports whether the declaration of a package-level variable gives
-// it a value.
-func (p *Program) initialised(v *types.Var) (found bool) {
+// initialized reports whether the declaration of a package-level variable has a
+// value.
+func (p *Program) initialized(v *types.Var) (found bool) {
 	from := p.byPath[v.Pkg().Path()]
 	if from == nil || from.loaded == nil {
 		return false
@@ -133,6 +134,7 @@ func (p *Program) initialised(v *types.Var) (found bool) {
 	return found
 }
 
+// ref finds a variable or type, and describes it.
 func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	path, name, pointer := SplitRef(symbol)
 	ref, from := Ref{Name: name, Pointer: pointer}, p
@@ -160,7 +162,7 @@ func (p *Package) ref(symbol string) (Ref, types.Object, error) {
 	return ref, obj, nil
 }
 
-// Has reports why a package cannot be imported, if it cannot.
+// Has returns an error if the package at path cannot be imported.
 func (p *Package) Has(path string) error {
 	if p.program.byPath[path] == nil || p.program.broken[path] != nil {
 		return p.program.absent(path)
@@ -168,17 +170,18 @@ func (p *Package) Has(path string) error {
 	return nil
 }
 
-// Fallback checks that the function called name can stand in for fn: the same
-// parameters and the error, and the same results. params are the type parameters
-// that fn speaks of: a generic function must have as many, and is to be called
-// with them. Where recv names a type of the package, a method of that type may
-// stand in as well. constraint is the build constraint under which it is there.
+// Fallback checks that the function called name can replace fn: it must have the
+// same parameters followed by an error, and the same results. params are the type
+// parameters of fn: a generic function must have as many, and is called with
+// them. If recv is the name of a type of the package, the fallback may also be a
+// method of that type. constraint is the build constraint of the builds that
+// declare the fallback, or empty for all.
 func (p *Package) Fallback(name string, fn Func, params []Param,
 	recv string) (isMethod, isGeneric bool, constraint string, err error) {
 	obj := p.lookup(name)
 	if typ := p.lookup(recv); recv != "" && typ != nil {
-		own, _ := own(typ.Type())
-		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(own), true, p.types, name); m != nil {
+		self, _ := instantiateSelf(typ.Type())
+		if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(self), true, p.types, name); m != nil {
 			obj, isMethod = m, true
 		}
 	}
@@ -212,9 +215,9 @@ func (p *Package) Fallback(name string, fn Func, params []Param,
 	return false, isGeneric, b.constraint(f), nil
 }
 
-// Check checks that the function called name can judge the results of fn: it
-// takes all of them, or all but the error, and returns an error. params are the
-// type parameters that fn speaks of, as for Fallback.
+// Check checks that the function called name can check the results of fn: it must
+// take all of them, or all but the error, and return an error. params are the type
+// parameters of fn, as for Fallback.
 func (p *Package) Check(name string, fn Func, params []Param) (check Check, err error) {
 	obj := p.lookup(name)
 	if obj == nil {
@@ -245,13 +248,12 @@ func (p *Package) Check(name string, fn Func, params []Param) (check Check, err 
 	return check, nil
 }
 
-// instance describes the generic function f as it is with params as type
-// arguments.
+// instance describes the generic function f with params as type arguments.
 func (b binder) instance(f *types.Func, params []Param) (Func, error) {
 	sig := f.Signature()
 	if has := sig.TypeParams().Len(); has != len(params) {
 		return Func{},
-			fmt.Errorf("%s must have as many type parameters as what is bound, %d, but has %d", f.Name(), len(params), has)
+			fmt.Errorf("%s must have as many type parameters as the bound symbol, %d, but has %d", f.Name(), len(params), has)
 	}
 	var args []types.Type
 	for _, p := range params {
@@ -264,7 +266,8 @@ func (b binder) instance(f *types.Func, params []Param) (Func, error) {
 	return b.signature(types.NewFunc(f.Pos(), f.Pkg(), f.Name(), t.(*types.Signature))), nil
 }
 
-// sameTypes compares types, under whatever alias they go, or else their texts.
+// sameTypes reports whether the types of a and b are identical. An alias is
+// identical to its type.
 func sameTypes(a, b []Param) bool {
 	if len(a) != len(b) {
 		return false
@@ -277,7 +280,7 @@ func sameTypes(a, b []Param) bool {
 	return true
 }
 
-// assignable reports whether the values can be the arguments of parameters.
+// assignable reports whether values can be passed as the arguments of params.
 func assignable(values, params []Param) bool {
 	if len(values) != len(params) {
 		return false
@@ -291,7 +294,7 @@ func assignable(values, params []Param) bool {
 	return true
 }
 
-// show writes a signature for people, as Go does.
+// show formats a signature for messages, as in Go.
 func show(fn Func) string {
 	params, results := typeTexts(fn.Params), typeTexts(fn.Results)
 	if fn.Variadic {
@@ -307,6 +310,7 @@ func show(fn Func) string {
 	return text + " (" + strings.Join(results, ", ") + ")"
 }
 
+// typeTexts formats the types of params for messages.
 func typeTexts(params []Param) (types []string) {
 	for _, p := range params {
 		var text strings.Builder

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// shapesOf returns, for all that a file declares, methods as T.M, what generated
-// code depends on: the signature of a function, the methods of an interface.
-// Names of parameters and comments are left out. It changes the file.
+// shapesOf returns the shapes of the declarations of a file, by name; methods are
+// T.M. A shape is the part of a declaration on which generated code depends: the
+// signature of a function, or the methods of an interface, without comments and
+// names of parameters. shapesOf modifies the file.
 func shapesOf(file *ast.File) map[string]string {
 	shapes := map[string]string{}
 	if file == nil {
@@ -34,11 +35,11 @@ func shapesOf(file *ast.File) map[string]string {
 	return shapes
 }
 
-// valueOf is before the name of a constant for its value.
+// valueOf is the prefix of the name of a constant in the key for its value.
 const valueOf = "="
 
-// specShapes adds the shapes of a declaration of types or values. Of a type that
-// is no interface, and of a value, the name is enough.
+// specShapes adds the shapes of a declaration of types or values. The shape of a
+// value, and of a type that is not an interface, is only its kind.
 func specShapes(spec ast.Spec, shapes map[string]string) {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:
@@ -87,7 +88,7 @@ func unnamedFields(n ast.Node) ast.Node {
 	return n
 }
 
-// removeNames writes a, b int as int, int.
+// removeNames changes a, b int to int, int.
 func removeNames(list *ast.FieldList) {
 	if list == nil {
 		return

@@ -5,47 +5,47 @@ import (
 	"regexp"
 )
 
-// A result is alive if the call goes on in it after the return: it sends or
-// fetches more under the context of the call, which the end of a time limit
-// ends. No type says so in as many words, but one sign shows it: the result can
-// be asked for work that may block or fail, and the request takes no context, so
-// that the only one there is for it is that of the call. Such work is
+// A result is live if it still uses the context of the call after the return, to
+// send or fetch more. A time limit that ends the context then breaks it. A type
+// is recognized as live by operations that may block or fail and take no context,
+// so that only the context of the call can limit them:
 //
-//   - to take from or send to a channel, which the call goes on serving;
+//   - to receive from or send to a channel that the call still serves;
 //   - to range over an iterator (iter.Seq, iter.Seq2);
-//   - to read or write what has to be closed: io.ReadCloser, io.WriteCloser, but
-//     not files and connections, which have deadlines of their own;
+//   - to read or write a value that has to be closed: io.ReadCloser,
+//     io.WriteCloser, but not files and connections, which have their own
+//     deadlines;
 //   - to fetch the next item by Recv, RecvMsg, Receive, Next or a variadic Scan,
 //     which return an error, or a bool that Err() error or Close() error explains;
 //   - to end a transaction: Commit() error and Rollback() error.
 //
-// A result is alive as well through one level of what holds such a value: the
-// items of a list or map; its fields, promoted ones included; and methods
-// without parameters that return a channel, or a type with such a method, as the
-// GetStream().Events() of event streams.
+// A result that contains such a value at one level is live as well: in the items
+// of a list or map, in its fields, including promoted ones, or as the channel that
+// a method without parameters returns. That method may also return a type with
+// such a method, as GetStream().Events() of event streams.
 //
-// A held *http.Response proves nothing, embedded or not: it is usually kept for
-// its status and header after its body has been read. Neither does a chan
-// struct{} behind a method or in a field: it signals the end.
+// A field of type *http.Response proves nothing: it is usually kept for its status
+// and header after its body has been read. Nor does a chan struct{} in a field or
+// from a method: it signals the end.
 
-// isStream reports whether a result of type t is alive.
+// isStream reports whether a result of type t is live.
 func isStream(t types.Type) bool {
-	if isAlive(t) || isHandle(t) {
+	if isLive(t) || isHandle(t) {
 		return true
 	}
 	switch t := t.Underlying().(type) {
 	case *types.Slice:
-		return isAlive(t.Elem())
+		return isLive(t.Elem())
 	case *types.Array:
-		return isAlive(t.Elem())
+		return isLive(t.Elem())
 	case *types.Map:
-		return isAlive(t.Elem())
+		return isLive(t.Elem())
 	}
-	return holdsAlive(t, 0)
+	return holdsLive(t, 0)
 }
 
-// isAlive reports whether a value of type t itself is alive.
-func isAlive(t types.Type) bool {
+// isLive reports whether a value of type t itself is live.
+func isLive(t types.Type) bool {
 	if _, isChannel := t.Underlying().(*types.Chan); isChannel || isResponse(t) || isSequence(t) {
 		return true
 	}
@@ -61,9 +61,9 @@ func addressed(t types.Type) types.Type {
 	return types.NewPointer(t)
 }
 
-// holdsAlive reports whether a struct, or a pointer to one, has an exported field
-// that is alive. depth is how often it is embedded.
-func holdsAlive(t types.Type, depth int) bool {
+// holdsLive reports whether a struct, or a pointer to one, has an exported field
+// that is live. depth is the depth of embedding.
+func holdsLive(t types.Type, depth int) bool {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -74,21 +74,22 @@ func holdsAlive(t types.Type, depth int) bool {
 	for f := range s.Fields() {
 		switch {
 		case isResponse(f.Type()) || isSignal(f.Type()):
-		case f.Exported() && isAlive(f.Type()):
+		case f.Exported() && isLive(f.Type()):
 			return true
-		case f.Embedded() && holdsAlive(f.Type(), depth+1):
+		case f.Embedded() && holdsLive(f.Type(), depth+1):
 			return true
 		}
 	}
 	return false
 }
 
-// isHandle reports whether a method of t gives a channel of items, or what has
-// one itself.
+// isHandle reports whether a method of t returns a channel of items, or a value
+// with such a method.
 func isHandle(t types.Type) bool {
 	return hasGetter(t, func(got types.Type) bool { return isChannelOfItems(got) || hasGetter(got, isChannelOfItems) })
 }
 
+// isChannelOfItems reports whether t is a channel from which items are received.
 func isChannelOfItems(t types.Type) bool {
 	c, ok := t.Underlying().(*types.Chan)
 	return ok && c.Dir() != types.SendOnly && !isSignal(t)
@@ -100,8 +101,8 @@ func isSignal(t types.Type) bool {
 	return ok && isEmptyStruct(c.Elem())
 }
 
-// hasGetter reports whether an exported method of t without parameters has one
-// result, of which is holds.
+// hasGetter reports whether t has an exported method without parameters and with
+// one result for which is returns true.
 func hasGetter(t types.Type, is func(types.Type) bool) bool {
 	for m := range types.NewMethodSet(addressed(t)).Methods() {
 		if f, ok := m.Obj().(*types.Func); ok && f.Exported() {
@@ -113,17 +114,18 @@ func hasGetter(t types.Type, is func(types.Type) bool) bool {
 	return false
 }
 
-// isResponse reports whether t is an http.Response, whose body is to be read.
+// isResponse reports whether t is an http.Response or a pointer to one.
 func isResponse(t types.Type) bool { return isNamed(deref(types.Unalias(t)), "net/http", "Response") }
 
-// isOpen reports whether t is read or written until it is closed.
+// isOpen reports whether t is read or written until it is closed, and has no
+// deadlines of its own.
 func isOpen(t types.Type) bool {
 	return (moves(t, "Read") || moves(t, "Write")) && methodOf(t, "Close") != nil && methodOf(t, "SetDeadline") == nil
 }
 
-// isCursor reports whether t steps through items: sql.Rows, sql.Row and those of
-// other drivers, iterators of cloud APIs. One whose step takes a context does not
-// need that of the call.
+// isCursor reports whether t steps through items, as sql.Rows, sql.Row and the
+// iterators of cloud APIs do. If its step takes a context, it does not use that of
+// the call, and is no cursor here.
 func isCursor(t types.Type) bool {
 	if next := methodOf(t, "Next"); next != nil && isStep(t, next) {
 		return true
@@ -146,7 +148,7 @@ func receives(t types.Type) bool {
 var receive = regexp.MustCompile(`^(CloseAnd)?Rec(v|eive)(\p{Lu}|$)`)
 
 // isTransaction reports whether t is a transaction that is rolled back when the
-// context ends with which it was begun.
+// context of the call ends.
 func isTransaction(t types.Type) bool {
 	for _, name := range []string{"Commit", "Rollback"} {
 		if sig := methodOf(t, name); sig == nil || !fails(sig) || takesContext(sig) {
@@ -179,6 +181,7 @@ func explains(t types.Type) bool {
 	return false
 }
 
+// takesContext reports whether a parameter is a context.
 func takesContext(sig *types.Signature) bool {
 	for v := range sig.Params().Variables() {
 		if isContext(v.Type()) || implementsContext(v.Type()) {

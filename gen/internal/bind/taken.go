@@ -10,22 +10,23 @@ import (
 	"strings"
 )
 
-// Taken reports whether the package declares name, in whatever build of it:
-// its tests and the files that other systems and tags select count too. Our own
-// output does not.
+// Taken reports whether the package declares name in any build, including tests
+// and files for other systems and tags. The output of an earlier run does not
+// count.
 func (p *Package) Taken(name string) bool {
-	return p.lookup(name) != nil || p.elsewhere()[name].IsValid()
+	return p.lookup(name) != nil || p.declaredElsewhere()[name].IsValid()
 }
 
-// Clash tells what keeps generated code from declaring name in the package.
+// Clash reports whether generated code cannot declare name in the package. what is
+// the reason, as the end of a sentence that begins with the name.
 func (p *Package) Clash(name string) (what string, ok bool) {
 	if obj := p.lookup(name); obj != nil {
 		return "is declared at " + p.position(obj), true
 	}
-	if pos := p.elsewhere()[name]; pos.IsValid() {
+	if pos := p.declaredElsewhere()[name]; pos.IsValid() {
 		return "is declared at " + p.short(pos), true
 	}
-	// What a file imports may not be declared by another, but for dots.
+	// A name that one file imports cannot be declared by another file.
 	for child := range p.types.Scope().Children() {
 		switch obj := child.Lookup(name).(type) {
 		case nil:
@@ -38,8 +39,8 @@ func (p *Package) Clash(name string) (what string, ok bool) {
 	return "", false
 }
 
-// HasMember returns the position of the field or method name of the type, if
-// it has one outside our own output.
+// HasMember returns the position of the field or method called name of a type, and
+// whether there is one. The output of an earlier run does not count.
 func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
 	obj := p.lookup(typeName)
 	if obj == nil {
@@ -52,9 +53,9 @@ func (p *Package) HasMember(typeName, name string) (pos string, ok bool) {
 	return p.position(member), true
 }
 
-// elsewhere returns what the package declares in tests and in files that this
-// build leaves out; methods as T.M.
-func (p *Package) elsewhere() map[string]token.Pos {
+// declaredElsewhere returns the positions of the declarations in tests and in
+// files that this build leaves out, by name; methods are T.M.
+func (p *Package) declaredElsewhere() map[string]token.Pos {
 	if p.declared != nil || p.Dir == "" {
 		return p.declared
 	}
@@ -65,7 +66,7 @@ func (p *Package) elsewhere() map[string]token.Pos {
 		if err != nil || p.ours(name, text) {
 			continue
 		}
-		// What does not parse is the go command's to say.
+		// The go command reports files that do not parse.
 		file, _ := parser.ParseFile(p.fset, name, text, parser.SkipObjectResolution)
 		if file == nil || file.Name.Name != p.Name {
 			continue
@@ -82,7 +83,7 @@ func (p *Package) elsewhere() map[string]token.Pos {
 	return p.declared
 }
 
-// declares returns what a declaration declares for the package.
+// declares returns the package-level names that a declaration declares.
 func declares(decl ast.Decl) map[string]*ast.Ident {
 	names := map[string]*ast.Ident{}
 	add := func(ids ...*ast.Ident) {
@@ -115,7 +116,7 @@ func receiver(decl *ast.FuncDecl) (name string) {
 	for _, field := range decl.Recv.List {
 		ast.Inspect(field.Type, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && name == "" {
-				name = id.Name // what follows are type parameters
+				name = id.Name // further names are type parameters
 			}
 			return true
 		})
@@ -123,14 +124,15 @@ func receiver(decl *ast.FuncDecl) (name string) {
 	return name
 }
 
+// isTest reports whether a position is in a test.
 func (p *Package) isTest(pos token.Pos) bool {
 	return strings.HasSuffix(p.fset.Position(pos).Filename, "_test.go")
 }
 
-// outside tells where a symbol stands that this build of the package does not
-// have.
-func (p *Package) outside(name string) string {
-	pos := p.elsewhere()[name]
+// whyExcluded returns why a symbol that the package declares is not in this build,
+// or "" if it declares none. The text is the end of an error.
+func (p *Package) whyExcluded(name string) string {
+	pos := p.declaredElsewhere()[name]
 	switch {
 	case !pos.IsValid():
 		return ""

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// typeName describes a method of a type, or a whole type.
+// typeName fills t with the description of a method of a type, or of a whole type
+// if method is empty.
 func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
-	typ, params := own(obj.Type())
+	typ, params := instantiateSelf(obj.Type())
 	t.TypeParams = b.typeParams(params)
 	iface, isInterface := typ.Underlying().(*types.Interface)
 	_, isNamed := typ.(*types.Named)
@@ -43,7 +44,7 @@ func (b binder) typeName(t *Target, obj *types.TypeName, method string) error {
 	return b.concrete(t, obj, typ)
 }
 
-// symbol writes a method as it is bound.
+// symbol returns the symbol by which a policy file binds a method.
 func (b binder) symbol(named *types.Named, method string) string {
 	obj := named.Obj()
 	if obj.Pkg() == nil || obj.Pkg().Path() == b.home.Path {
@@ -52,10 +53,11 @@ func (b binder) symbol(named *types.Named, method string) string {
 	return obj.Pkg().Path() + "." + obj.Name() + "." + method
 }
 
+// iface fills t with the description of an interface.
 func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) error {
 	t.Kind = Interface
 	if !iface.IsMethodSet() {
-		return fmt.Errorf("%s is a constraint, which no value has as its type: bind an interface of methods alone", t.Name)
+		return fmt.Errorf("%s is a type constraint, and no value has its type: bind an interface with methods only", t.Name)
 	}
 	if iface.NumMethods() == 0 {
 		return fmt.Errorf("%s has no methods: there is nothing to retry", t.Name)
@@ -69,7 +71,7 @@ func (b binder) iface(t *Target, obj *types.TypeName, iface *types.Interface) er
 	return b.methods(t, obj, slices.Collect(iface.Methods()))
 }
 
-// concrete describes a type with all methods that callers of its package have.
+// concrete fills t with the description of a type and its exported methods.
 func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 	t.Kind = Concrete
 	set := types.NewMethodSet(types.NewPointer(typ))
@@ -80,23 +82,27 @@ func (b binder) concrete(t *Target, obj *types.TypeName, typ types.Type) error {
 		}
 	}
 	if len(methods) == 0 {
-		return fmt.Errorf("%s is no interface and has no exported methods: bind a function, or export one", t.Name)
+		return fmt.Errorf("%s is not an interface and has no exported methods: bind a function, or export one", t.Name)
 	}
 	b.recv = recvTypeOf(types.NewPointer(typ))
 	return b.methods(t, obj, methods)
 }
 
-// A MethodError says that a type cannot be bound because of one of its methods.
+// A MethodError is the error for a type that cannot be bound because of one of its
+// methods.
 type MethodError struct {
 	Method string
 	Err    error
 }
 
+// Error returns the text of Err.
 func (e *MethodError) Error() string { return e.Err.Error() }
 
+// Unwrap returns Err.
 func (e *MethodError) Unwrap() error { return e.Err }
 
-// methods adds the methods of a type, all of which have to be written.
+// methods adds the methods of a type to t. It fails if one of them cannot be
+// wrapped.
 func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) error {
 	t.Constraint, t.Offers = b.constraint(obj, methods...), b.offers(methods)
 	for _, m := range methods {
@@ -106,7 +112,7 @@ func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) e
 		f, err := b.wrappable(m)
 		switch {
 		case err != nil && t.Kind == Interface:
-			return &MethodError{m.Name(), fmt.Errorf("nothing here can implement it: %w", err)}
+			return &MethodError{m.Name(), fmt.Errorf("this package cannot implement it: %w", err)}
 		case err != nil:
 			return &MethodError{m.Name(), fmt.Errorf("%w; or bind single methods, as %s.METHOD", err, t.Name)}
 		}
@@ -116,6 +122,7 @@ func (b binder) methods(t *Target, obj *types.TypeName, methods []*types.Func) e
 	return nil
 }
 
+// method fills t with the description of a method.
 func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method string) (err error) {
 	t.Kind = MethodOf
 	m, err := b.member(typ, t.Name, method)
@@ -129,7 +136,7 @@ func (b binder) method(t *Target, obj *types.TypeName, typ *types.Named, method 
 	t.Recv = Param{Name: recv.Name(), Type: b.text(typ)}
 	_, pointer := recv.Type().(*types.Pointer)
 	if declared, ok := types.Unalias(deref(recv.Type())).(*types.Named); !ok || declared.Origin() != typ.Origin() {
-		// Promoted from an embedded field: the name is that of another receiver.
+		// The method is promoted from an embedded field: its receiver is another one.
 		t.Recv.Name, pointer = "", true
 	}
 	if pointer {
@@ -147,7 +154,7 @@ func (b binder) member(typ *types.Named, name, method string) (*types.Func, erro
 	if m, ok := member.(*types.Func); ok {
 		return m, nil
 	}
-	if why := b.from.outside(name + "." + method); why != "" {
+	if why := b.from.whyExcluded(name + "." + method); why != "" {
 		return nil, errors.New(why)
 	}
 	if err := b.ambiguous(typ, method); err != nil {
@@ -162,6 +169,7 @@ func (b binder) member(typ *types.Named, name, method string) (*types.Func, erro
 	return nil, fmt.Errorf("%s has no method %s%s", name, method, DidYouMean(method, names))
 }
 
+// deref returns the element type of a pointer, and other types unchanged.
 func deref(t types.Type) types.Type {
 	if p, ok := t.(*types.Pointer); ok {
 		return p.Elem()
@@ -169,15 +177,15 @@ func deref(t types.Type) types.Type {
 	return t
 }
 
-// own returns a type with its own type parameters as type arguments, so that
-// its methods speak of these whatever their receivers call them; and the
-// parameters, each with a name.
-func own(t types.Type) (types.Type, []*types.TypeParam) {
+// instantiateSelf returns a type with its own type parameters as type arguments,
+// and these parameters, each with a name. The signatures of its methods then
+// refer to these, although receivers may have other names for them.
+func instantiateSelf(t types.Type) (types.Type, []*types.TypeParam) {
 	generic, ok := t.(interface{ TypeParams() *types.TypeParamList })
 	if !ok || generic.TypeParams().Len() == 0 {
 		return types.Unalias(t), nil
 	}
-	params := named(generic.TypeParams())
+	params := withNames(generic.TypeParams())
 	var args []types.Type
 	for _, p := range params {
 		args = append(args, p)
@@ -189,8 +197,8 @@ func own(t types.Type) (types.Type, []*types.TypeParam) {
 	return types.Unalias(inst), params
 }
 
-// named returns type parameters of which none is blank.
-func named(list *types.TypeParamList) (params []*types.TypeParam) {
+// withNames returns type parameters with a name for each blank one.
+func withNames(list *types.TypeParamList) (params []*types.TypeParam) {
 	taken := map[string]bool{}
 	for p := range list.TypeParams() {
 		taken[p.Obj().Name()] = true
@@ -202,7 +210,7 @@ func named(list *types.TypeParamList) (params []*types.TypeParam) {
 				name = "T" + strconv.Itoa(n)
 			}
 			taken[name] = true
-			// No constraint speaks of a blank parameter.
+			// No constraint can refer to a blank parameter.
 			p = types.NewTypeParam(types.NewTypeName(p.Obj().Pos(), p.Obj().Pkg(), name, nil), p.Constraint())
 		}
 		params = append(params, p)
@@ -210,6 +218,7 @@ func named(list *types.TypeParamList) (params []*types.TypeParam) {
 	return params
 }
 
+// typeParams describes type parameters.
 func (b binder) typeParams(list []*types.TypeParam) (params []Param) {
 	for _, p := range list {
 		params = append(params, Param{Name: p.Obj().Name(), Type: b.text(p.Constraint()), typ: p})

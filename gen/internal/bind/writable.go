@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// writable reports why the type t of what cannot be written in a file of the
-// home package.
+// writable returns an error if type t cannot be written in a file of the home
+// package. what is the symbol that has the type.
 func (b binder) writable(what string, t types.Type) error {
 	w := writer{home: b.home.types, seen: map[types.Type]bool{}}
 	w.typ(t)
@@ -18,13 +18,14 @@ func (b binder) writable(what string, t types.Type) error {
 	return fmt.Errorf("%s has %s in its signature, %s", what, w.bad, w.why)
 }
 
-// writer walks types until one cannot be written.
+// A writer visits types until one cannot be written.
 type writer struct {
 	home     *types.Package
 	seen     map[types.Type]bool
-	bad, why string
+	bad, why string // the first type that cannot be written, and the reason
 }
 
+// typ visits a type.
 func (w *writer) typ(t types.Type) {
 	if w.seen[t] || w.why != "" {
 		return
@@ -84,7 +85,7 @@ func (w *writer) list(args *types.TypeList) {
 	}
 }
 
-// name judges the name of a type.
+// name checks the name of a type.
 func (w *writer) name(obj *types.TypeName) {
 	pkg := obj.Pkg()
 	switch {
@@ -104,14 +105,15 @@ func (w *writer) name(obj *types.TypeName) {
 	}
 }
 
+// refuse records the first type that cannot be written.
 func (w *writer) refuse(bad, why string) {
 	if w.why == "" {
 		w.bad, w.why = bad, why
 	}
 }
 
-// importable applies the rule of internal folders, and the like one of vendor
-// in the standard library.
+// importable reports whether package from may import a package, by the rules of
+// internal folders and of vendor in the standard library.
 func importable(from, imported string) bool {
 	if strings.HasPrefix(imported, "vendor/") {
 		return false
