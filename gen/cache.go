@@ -15,44 +15,45 @@ import (
 	"github.com/retrygen/retrygen/policy"
 )
 
-// A memory answers whether anything has changed since an earlier run, without
-// the go command. It compares the content of all that the run read and wrote,
-// never times alone, and remembers nothing where it could not know everything.
-type memory struct {
-	config  Config
-	sources []string // policy files
-	began   time.Time
-	file    string // where the record is; empty: not remembered
-	facts   string // of the process: what is no file of the packages
+// A runCache has the record of an earlier run, and reports whether anything has
+// changed since then, without running the go command. It compares the content of
+// all files that the run read and wrote, never only their times. It records
+// nothing if some inputs of the run are not known.
+type runCache struct {
+	config      Config
+	sources     []string // policy files
+	began       time.Time
+	file        string // path of the record; empty if the run cannot be recorded
+	environment string // see environment
 }
 
-// A record is what is remembered of a run.
+// A record describes a run.
 type record struct {
-	Dirs     []string         // whose Go files the run depended on
-	Sum      string           // of their content, of the policy files, of the outputs
-	Problems []policy.Problem // that did not keep it from generating
+	Dirs     []string         // folders whose Go files the run depended on
+	Sum      string           // hash of these, of the policy files and of the outputs
+	Problems []policy.Problem // warnings, which did not prevent generating
 }
 
-// recollect prepares the memory of a run that begins.
-func recollect(config Config, found found) *memory {
-	m := &memory{config: config, sources: found.sources, began: time.Now()}
-	// A pattern that is not a folder's is the go command's to understand.
+// openCache returns the cache for a run that begins now.
+func openCache(config Config, found found) *runCache {
+	m := &runCache{config: config, sources: found.sources, began: time.Now()}
+	// Patterns that are not folders need the go command.
 	if config.Cache == "" || len(found.stale) > 0 ||
 		slices.ContainsFunc(config.Patterns, func(p string) bool { return !isPath(p) }) {
 		return m
 	}
 	var ok bool
-	if m.facts, ok = facts(); !ok {
+	if m.environment, ok = environment(); !ok {
 		return m
 	}
-	key := fmt.Appendf(nil, "%q %q %q %s", config.Dir, config.Patterns, config.Tags, m.facts)
+	key := fmt.Appendf(nil, "%q %q %q %s", config.Dir, config.Patterns, config.Tags, m.environment)
 	m.file = filepath.Join(config.Cache, fmt.Sprintf("%x.json", sha256.Sum256(key)))
 	return m
 }
 
-// unchanged returns the record of an earlier run that wrote what is there, and
-// would again.
-func (m *memory) unchanged() (r record, ok bool) {
+// unchanged returns the record of an earlier run, and whether all its inputs and
+// outputs are unchanged.
+func (m *runCache) unchanged() (r record, ok bool) {
 	if m.file == "" {
 		return r, false
 	}
@@ -64,15 +65,15 @@ func (m *memory) unchanged() (r record, ok bool) {
 	return r, err == nil && sum == r.Sum
 }
 
-// remember records a run that depended on dirs and wrote, or would write, the
-// outputs. Failing to is no harm.
-func (m *memory) remember(dirs []string, problems []policy.Problem, outputs []Output) {
+// save records a run that depended on dirs and wrote, or would write, the
+// outputs. It ignores errors: the next run then loads the packages again.
+func (m *runCache) save(dirs []string, problems []policy.Problem, outputs []Output) {
 	if m.file == "" || len(outputs) != len(m.sources) {
 		return
 	}
 	sum, newest, err := m.sum(dirs, outputs)
-	// What was saved while the run read, or too shortly before to tell, may not
-	// be what the run has read.
+	// A file that was saved during the run, or less than a second before, may
+	// differ from what the run has read.
 	if err != nil || newest.After(m.began.Add(-time.Second)) {
 		return
 	}
@@ -81,12 +82,12 @@ func (m *memory) remember(dirs []string, problems []policy.Problem, outputs []Ou
 		return
 	}
 	if atomicfile.Write(m.file, text) == nil {
-		forget(m.config.Cache)
+		removeOldRecords(m.config.Cache)
 	}
 }
 
-// forget removes records that nobody has renewed for a month.
-func forget(cache string) {
+// removeOldRecords removes records that were not written for 30 days.
+func removeOldRecords(cache string) {
 	old, _ := filepath.Glob(filepath.Join(cache, "*.json"))
 	for _, name := range old {
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > 30*24*time.Hour {
@@ -95,12 +96,12 @@ func forget(cache string) {
 	}
 }
 
-// sum returns the sum of all that a run reads from dirs and of its outputs: the
-// given ones, or those on the disk. newest is when one of the former was last
-// written.
-func (m *memory) sum(dirs []string, outputs []Output) (sum string, newest time.Time, err error) {
-	s := summer{hash: sha256.New()}
-	s.add("facts", []byte(m.facts))
+// sum returns the hash of all files that a run reads from dirs, and of its
+// outputs: the given ones, or those on disk if outputs is nil. newest is the
+// latest modification time of the files read.
+func (m *runCache) sum(dirs []string, outputs []Output) (sum string, newest time.Time, err error) {
+	s := fileHash{hash: sha256.New()}
+	s.add("facts", []byte(m.environment))
 	read := map[string]bool{}
 	served := map[string]bool{}
 	for i, source := range m.sources {
@@ -135,7 +136,7 @@ func (m *memory) sum(dirs []string, outputs []Output) (sum string, newest time.T
 	return fmt.Sprintf("%x", s.hash.Sum(nil)), s.newest, s.err
 }
 
-// ancestors returns folders with all above them, sorted.
+// ancestors returns dirs and all folders above them, sorted.
 func ancestors(dirs map[string]bool) []string {
 	all := map[string]bool{}
 	for dir := range dirs {
@@ -152,20 +153,21 @@ func ancestors(dirs map[string]bool) []string {
 	return list
 }
 
-// A summer sums up texts with their names.
-type summer struct {
+// A fileHash is a hash of texts and their names.
+type fileHash struct {
 	hash   hash.Hash
 	newest time.Time
 	err    error
 }
 
-func (s *summer) add(name string, text []byte) {
+// add adds a text.
+func (s *fileHash) add(name string, text []byte) {
 	fmt.Fprintf(s.hash, "%q %d\n", name, len(text))
 	s.hash.Write(text)
 }
 
-// file adds a file; that there is none counts too.
-func (s *summer) file(name string) {
+// file adds the text of a file, if the file exists.
+func (s *fileHash) file(name string) {
 	text, err := os.ReadFile(name)
 	switch {
 	case os.IsNotExist(err):

@@ -206,14 +206,14 @@ func TestUnchangedSettings(t *testing.T) {
 			}
 			c := test.config
 			c.Dir, c.Cache = m.dir, filepath.Join(m.dir, "../cache")
-			_, got := recollect(c, found{sources: []string{filepath.Join(m.dir, SourceName)}}).unchanged()
+			_, got := openCache(c, found{sources: []string{filepath.Join(m.dir, SourceName)}}).unchanged()
 			if got != test.want {
 				t.Errorf("unchanged: %v, want %v", got, test.want)
 			}
 		})
 	}
 	if _, loaded := m.run(Config{List: true}); !loaded {
-		t.Errorf("a list was answered from memory")
+		t.Errorf("a list was answered from the cache")
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// facts tells what a run depends on beside the files of packages: the
-// generator, the go command and their settings. ok is false if that cannot be
-// known without the go command.
-func facts() (text string, ok bool) {
+// environment describes everything a run depends on in addition to the files of
+// packages: the generator, the go command and their settings. ok is false if that
+// is not known without running the go command.
+func environment() (text string, ok bool) {
 	generator, err := buildID()
 	if err != nil {
 		return "", false
@@ -30,7 +30,8 @@ func facts() (text string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	// A driver instead of the go command, and files beside those we look at.
+	// A driver replaces the go command; the other settings add files that the
+	// cache does not check.
 	for line := range strings.Lines(settings) {
 		line = strings.TrimSpace(line)
 		name, value, _ := strings.Cut(line, "=")
@@ -47,8 +48,8 @@ func facts() (text string, ok bool) {
 	return fmt.Sprintf("%s\n%s\n%s/%s\n%s", generator, command, runtime.GOOS, runtime.GOARCH, settings), true
 }
 
-// settings returns the environment of the go command and its own files of
-// settings.
+// settings returns the environment variables of the go command and the content of
+// its configuration file.
 func settings() (string, error) {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return !strings.HasPrefix(v, "GO") && !strings.HasPrefix(v, "CGO_")
@@ -69,7 +70,7 @@ func settings() (string, error) {
 	return strings.Join(env, "\n") + "\n" + string(text), nil
 }
 
-// goCommand tells which go command a run would use.
+// goCommand identifies the go command that a run would use, by path and version.
 func goCommand() (string, error) {
 	name, err := exec.LookPath("go")
 	if err != nil {
@@ -90,11 +91,11 @@ func goCommand() (string, error) {
 	return fmt.Sprintf("%s\n%s\n%s", name, version, env), nil
 }
 
-// linked is a build ID as the linker writes it: two hashes or four.
-var linked = regexp.MustCompile(`[\w-]{20}(/[\w-]{20}){1,3}`)
+// linkerBuildID matches a build ID as the linker writes it: two hashes or four.
+var linkerBuildID = regexp.MustCompile(`[\w-]{20}(/[\w-]{20}){1,3}`)
 
-// buildID returns the build ID of this program, which stands at its beginning
-// in every format, or else the sum of all of it.
+// buildID returns the build ID of this program, which is near its beginning in
+// every executable format. If there is none, it returns a hash of the program.
 func buildID() (string, error) {
 	name, err := os.Executable()
 	if err != nil {
@@ -109,7 +110,7 @@ func buildID() (string, error) {
 	if _, err := io.CopyN(&start, f, 64<<10); err != nil && err != io.EOF {
 		return "", err
 	}
-	if id := linked.Find(start.Bytes()); id != nil {
+	if id := linkerBuildID.Find(start.Bytes()); id != nil {
 		return string(id), nil
 	}
 	h := sha256.New()

@@ -15,16 +15,15 @@ import (
 	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
-// found is what the folders of the packages hold for us; absolute paths,
+// found are the files of retrygen in the folders of the packages: absolute paths,
 // sorted.
 type found struct {
-	sources []string // policy files
-	stale   []string // outputs of ours whose policy file is gone
-	// Files that would be policy files under their right name.
-	misnamed []string
+	sources  []string // policy files
+	stale    []string // generated files whose policy file was removed
+	misnamed []string // files named retry.yml, which are not read
 }
 
-// find looks next to the packages of the patterns.
+// find finds the policy files and outputs in the folders of the patterns.
 func find(ctx context.Context, config Config) (found, error) {
 	dirs, err := dirs(ctx, config)
 	if err != nil {
@@ -49,8 +48,8 @@ func find(ctx context.Context, config Config) (found, error) {
 	return f, nil
 }
 
-// dirs returns the folders of the patterns. They are walked without the go
-// command: a module of a thousand packages has few policy files.
+// dirs returns the folders of the patterns. It calls the go command only for
+// import paths, since walking the folders of a large module is much faster.
 func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 	patterns := config.Patterns
 	if len(patterns) == 0 {
@@ -90,6 +89,7 @@ func dirs(ctx context.Context, config Config) (map[string]bool, error) {
 	return dirs, nil
 }
 
+// fileError returns the error for a pattern that is a file.
 func fileError(pattern string) error {
 	dir := filepath.ToSlash(filepath.Dir(pattern))
 	if dir != "." {
@@ -98,17 +98,18 @@ func fileError(pattern string) error {
 	return fmt.Errorf("%s is a file: name its folder: %s", pattern, dir)
 }
 
-// isPath tells a folder from an import path, as the go command does.
+// isPath reports whether a pattern is that of a folder and not an import path, as
+// the go command decides it.
 func isPath(pattern string) bool {
 	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") ||
 		filepath.IsAbs(pattern)
 }
 
-// walk adds root and the folders below it that ./... means: not those that
-// begin with "." or "_", nor testdata, nor vendor, nor modules that are not
-// those of the workspace.
+// walk adds root and the folders below it that ./... matches. It skips folders
+// whose name begins with "." or "_", testdata, vendor, and modules that are not
+// part of the workspace.
 func walk(root string, modules, dirs map[string]bool) error {
-	// With the separator it may be a link.
+	// With a separator at its end, root may be a symbolic link.
 	return filepath.WalkDir(root+string(filepath.Separator), func(path string, d fs.DirEntry, err error) error {
 		path = filepath.Clean(path)
 		if err != nil {
@@ -134,7 +135,8 @@ func walk(root string, modules, dirs map[string]bool) error {
 	})
 }
 
-// dirsOf asks the go command where packages given by import path are.
+// dirsOf adds the folders of packages given by import path, as the go command
+// finds them.
 func dirsOf(ctx context.Context, config Config, patterns []string, dirs map[string]bool) error {
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: config.Dir, Mode: packages.NeedName | packages.NeedFiles,
@@ -161,7 +163,7 @@ type NoPackageError struct {
 	Reason string // as the go command reports it
 }
 
-// Error returns the reason, and what to write for the folder.
+// Error returns the reason and, for a folder, the pattern to write instead.
 func (e *NoPackageError) Error() string {
 	if e.Folder {
 		return e.Reason + ": for the folder write ./" + e.Path

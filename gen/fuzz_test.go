@@ -117,7 +117,7 @@ func FuzzGenerate(f *testing.F) {
 		if again, err := emit.Render(resolve(u).file); err != nil || string(again) != string(out) {
 			t.Fatalf("another run makes another output, error %v:\n%s\n%s", err, out, again)
 		}
-		if _, ok := hidden(u, out); ok {
+		if _, ok := redeclared(u, out); ok {
 			return
 		}
 		_, files, err = known.check("example.com/p", source, string(out))

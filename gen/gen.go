@@ -4,9 +4,9 @@
 // packages, resolves the bound symbols to plain data, and renders that data to
 // bytes. [Result.Commit] writes the bytes. Nothing before it changes the disk.
 //
-// A policy file that has a problem, or whose package has one, generates
-// nothing; the other files are still generated. A run in which nothing has
-// changed since an earlier one ends after the plan.
+// If a policy file or its package has a problem, nothing is generated from that
+// file; the others are still generated. If nothing has changed since an earlier
+// run, the run ends after the plan.
 package gen
 
 import (
@@ -25,45 +25,45 @@ import (
 	"github.com/retrygen/retrygen/policy"
 )
 
-// The names of the policy file of a package and of what is generated from it.
+// The names of the policy file and of the generated file of a package.
 const (
 	SourceName = "retry.yaml"
 	OutputName = "retry_gen.go"
-	Misnamed   = "retry.yml" // is not read, and reported in Result.Misnamed
+	Misnamed   = "retry.yml" // a common misspelling: not read, but reported in Result.Misnamed
 )
 
 // A Config describes what to generate.
 type Config struct {
-	Dir      string   // where patterns are relative to; absolute
-	Patterns []string // of packages; none means ./...
+	Dir      string   // folder to which patterns are relative; absolute
+	Patterns []string // package patterns, as for go build; none means ./...
 	Tags     string   // build tags, as for go build
-	Strict   bool     // warnings fail the run
-	List     bool     // fill Result.Bound, for which packages are always loaded
-	Cache    string   // folder where runs are remembered; empty: none is
+	Strict   bool     // treat warnings as errors
+	List     bool     // fill Result.Bound; packages are then always loaded
+	Cache    string   // folder of the records of earlier runs; empty: no cache
 
 	Progress func(step string) // called before each step of a run, if not nil
 }
 
-// A Result is what a run would write, and the problems for which it would not
-// write more. It is plain data: nothing in it refers to the run.
+// A Result has the files that a run would write, and the problems that it has
+// found. It is plain data: nothing in it refers to the run.
 type Result struct {
 	Dir      string            // Config.Dir
 	Problems []policy.Problem  // sorted
-	Policies int               // how many policy files there are
-	Failed   []string          // policy files that generate nothing because of their problems
-	Misnamed []string          // files that would be policy files under their right name; they are not read
-	Sources  map[string][]byte // text of files with problems, to print these with
-	Files    []Output          // all outputs of the other policy files, changed or not
-	Bound    []Bound           // what is generated for what, in the order of the policy files
-	Coverage []Coverage        // of the methods of bound types; none in a run that changes nothing
-	Read     []string          // folders whose Go files the result depends on, as far as they are known
+	Policies int               // number of policy files
+	Failed   []string          // policy files from which nothing is generated, because of their problems
+	Misnamed []string          // files named retry.yml, which are not read
+	Sources  map[string][]byte // text of files with problems, by path, to print excerpts
+	Files    []Output          // outputs of all policy files that have not failed, changed or not
+	Bound    []Bound           // the generated wrappers and functions, in the order of the policy files
+	Coverage []Coverage        // of the methods of bound types; empty if nothing has changed since an earlier run
+	Read     []string          // folders whose Go files the result depends on; may be incomplete
 }
 
 // An Output is one generated file.
 type Output struct {
 	Path string // relative to Result.Dir
-	Old  []byte // nil: does not exist
-	New  []byte // nil: to be removed, because its policy file is gone
+	Old  []byte // text on disk; nil if the file does not exist
+	New  []byte // text to write; nil to remove the file, because its policy file was removed
 	Done bool   // Commit has written or removed the file, or found it up to date
 }
 
@@ -81,15 +81,15 @@ func (o Output) Action() string {
 	return "write"
 }
 
-// A Bound is a symbol that is bound to a policy, or the generic function of a
-// policy. Positions are file:line:col.
+// A Bound describes one generated wrapper or generic function. Positions are
+// file:line:col.
 type Bound struct {
-	Symbol   string // as the policy file names it; empty for a generic function
-	Policy   string // empty: called unchanged
+	Symbol   string // the bound symbol, as in the policy file; empty for a generic function
+	Policy   string // name of its policy; empty if the symbol is called unchanged
 	Step     string // name of the durable step; empty if calls are not durable
-	Wrapper  string // RetryFetch, (*Client).RetryFetch, RetryStore.Get
-	At       string // in the policy file
-	Declared string // where the symbol is declared; empty for a generic function
+	Wrapper  string // such as RetryFetch, Client.RetryFetch, RetryStore.Get
+	At       string // position in the policy file
+	Declared string // position of the declaration of Symbol; empty for a generic function
 }
 
 // Changed returns the files that Commit would write or remove.
@@ -117,14 +117,15 @@ func (r *Result) Diff() []byte {
 type run struct {
 	Config
 	found   found
-	memory  *memory
+	cache   *runCache
 	units   []*unit
 	program *bind.Program
 	result  Result
 }
 
-// Generate runs everything but the commit. The error is one that stops the run;
-// a mistake in a policy file is in the Result's Problems.
+// Generate compiles the policy files of a configuration, and writes nothing: see
+// [Result.Commit]. Problems of policy files are in the Result. The error is that
+// of a run that could not finish, such as a [*NoPolicyError].
 func Generate(ctx context.Context, config Config) (*Result, error) {
 	r := &run{Config: config, result: Result{Dir: config.Dir, Sources: map[string][]byte{}}}
 	switch unchanged, err := r.plan(ctx); {
@@ -149,7 +150,7 @@ func Generate(ctx context.Context, config Config) (*Result, error) {
 	return &r.result, nil
 }
 
-// progress reports what the run does next.
+// progress reports the next step of the run.
 func (r *run) progress(step string) {
 	if r.Progress != nil {
 		r.Progress(step)
@@ -168,10 +169,10 @@ func (r *run) plan(ctx context.Context) (unchanged bool, err error) {
 	if len(r.found.sources) == 0 && len(r.found.stale) == 0 {
 		return false, &NoPolicyError{r.Patterns, r.result.Misnamed}
 	}
-	r.memory = recollect(r.Config, r.found)
-	if before, ok := r.memory.unchanged(); ok && !r.List {
+	r.cache = openCache(r.Config, r.found)
+	if before, ok := r.cache.unchanged(); ok && !r.List {
 		r.result.Read = before.Dirs
-		return true, r.keep(before.Problems)
+		return true, r.keepOutputs(before.Problems)
 	}
 	r.check()
 	return false, nil
@@ -180,10 +181,10 @@ func (r *run) plan(ctx context.Context) (unchanged bool, err error) {
 // A NoPolicyError is the error for packages without a policy file.
 type NoPolicyError struct {
 	Patterns []string // of the packages
-	Misnamed []string // files that would be policy files under their right name
+	Misnamed []string // files named retry.yml, which are not read
 }
 
-// Error says how to get a policy file.
+// Error describes the error, and how to create a policy file.
 func (e *NoPolicyError) Error() string {
 	patterns := strings.Join(e.Patterns, " ")
 	if patterns == "" {
@@ -196,8 +197,8 @@ func (e *NoPolicyError) Error() string {
 	return fmt.Sprintf("no %s next to the packages of %s: %s", SourceName, patterns, fix)
 }
 
-// keep fills the result of a run that changes nothing.
-func (r *run) keep(problems []policy.Problem) error {
+// keepOutputs fills the result of a run in which nothing has changed.
+func (r *run) keepOutputs(problems []policy.Problem) error {
 	for _, source := range r.found.sources {
 		u := &unit{source: relative(r.Dir, source)}
 		r.units = append(r.units, u)
@@ -217,13 +218,13 @@ func (r *run) keep(problems []policy.Problem) error {
 			continue
 		}
 		path := filepath.Join(filepath.Dir(source), OutputName)
-		text, err := existing(path)
+		text, err := readOutput(path)
 		if err != nil {
 			return err
 		}
 		r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: text, New: text})
 	}
-	r.judge()
+	r.collectProblems()
 	return nil
 }
 
@@ -236,12 +237,12 @@ func (r *run) generate(u *unit) {
 		return
 	}
 	path := filepath.Join(u.dir, OutputName)
-	old, err := existing(path)
+	old, err := readOutput(path)
 	if err != nil {
-		r.occupied(u, err)
+		r.outputProblem(u, err)
 		return
 	}
-	if u.problems = append(u.problems, resolved.gone(old)...); u.failed(r.Strict) {
+	if u.problems = append(u.problems, resolved.removedSteps(old)...); u.failed(r.Strict) {
 		return
 	}
 	text, err := emit.Render(resolved.file)
@@ -249,7 +250,7 @@ func (r *run) generate(u *unit) {
 		u.problem("retrygen generated invalid Go, which is a bug in retrygen: please report it: %v", err)
 		return
 	}
-	if p, ok := hidden(u, text); ok {
+	if p, ok := redeclared(u, text); ok {
 		u.problems = append(u.problems, p)
 		return
 	}
@@ -264,25 +265,26 @@ func (r *run) generate(u *unit) {
 // records the run.
 func (r *run) finish() error {
 	for _, path := range r.found.stale {
-		old, err := existing(path)
+		old, err := readOutput(path)
 		if err != nil {
 			return err
 		}
 		r.result.Files = append(r.result.Files, Output{Path: relative(r.Dir, path), Old: old})
 	}
-	r.judge()
+	r.collectProblems()
 	var ok bool
 	if r.result.Read, ok = r.program.Local(); ok && len(r.found.stale) == 0 {
-		lasting := slices.Clone(r.result.Problems)
-		lasting = slices.DeleteFunc(lasting, func(p policy.Problem) bool { return p.Rule == ruleGone })
-		r.memory.remember(r.result.Read, lasting, r.result.Files)
+		// A later run that changes nothing reports these problems again.
+		problems := slices.Clone(r.result.Problems)
+		problems = slices.DeleteFunc(problems, func(p policy.Problem) bool { return p.Rule == ruleStepRemoved })
+		r.cache.save(r.result.Read, problems, r.result.Files)
 	}
 	return nil
 }
 
-// judge collects the problems of all units, and lists the units that generate
-// nothing because of them.
-func (r *run) judge() {
+// collectProblems collects the problems of all units, and lists the units that
+// fail because of them.
+func (r *run) collectProblems() {
 	r.result.Policies = len(r.units)
 	for _, u := range r.units {
 		if u.failed(r.Strict) {

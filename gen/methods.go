@@ -11,18 +11,19 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A Coverage says how many methods of a bound type a policy serves.
+// A Coverage counts the methods of a bound type by how they are served.
 type Coverage struct {
 	Source    string // the policy file
 	Symbol    string // the type, as the policy file names it
 	Methods   int
-	Retried   int // under a policy
-	Forwarded int // called unchanged: bound to none, or nothing shows that they fail
-	Refused   int // no policy can serve them as the policy file says
+	Retried   int // methods with a policy
+	Forwarded int // called unchanged: bound to none, or no result shows a failure
+	Refused   int // methods with a problem
 
-	// Doubtful reports whether more may be wanted than is retried: methods are
-	// refused, or are forwarded although they take a context, or most are forwarded.
-	// Those that the policy file binds to none do not count.
+	// Doubtful reports whether the user may expect more methods to be retried:
+	// methods are refused, or are forwarded although they take a context, or more
+	// are forwarded than retried. Methods that the policy file binds to none do
+	// not count.
 	Doubtful bool
 }
 
@@ -36,11 +37,11 @@ func (c Coverage) String() string {
 // A refusal is a problem with one of several methods of a bound type.
 type refusal struct {
 	policy.Problem
-	symbol string // of the method, as it is in the text
-	line   string // binds the method so that the problem does not arise
+	symbol string // of the method, as in the text of the problem
+	line   string // entry of the policy file that avoids the problem
 }
 
-// cause returns the text without what to do about it.
+// cause returns the text of the problem without the fix.
 func (r refusal) cause() string {
 	before, after, _ := strings.Cut(r.Text, r.symbol)
 	if what, _, ok := strings.Cut(after, ": "); ok && what != "" {
@@ -49,9 +50,9 @@ func (r refusal) cause() string {
 	return r.Text
 }
 
-// methods gives every method of a bound type its policy.
-func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
-	if !r.entries(b, w.Target) {
+// serveMethods sets the policy of each method of a bound type.
+func (r *resolver) serveMethods(b policy.Binding, w *emit.Wrapper) {
+	if !r.checkEntries(b, w.Target) {
 		return
 	}
 	cover := Coverage{Source: r.unit.source, Symbol: b.Symbol, Methods: len(w.Target.Methods)}
@@ -87,16 +88,17 @@ func (r *resolver) methods(b policy.Binding, w *emit.Wrapper) {
 		if entry != nil {
 			pos = entry.Pos
 		}
-		r.note(bound, use, pos)
+		r.addBound(bound, use, pos)
 	}
 	cover.Doubtful = cover.Doubtful || cover.Refused > 0 || silent > cover.Retried
-	r.problems = append(r.problems, merge(refusals)...)
+	r.problems = append(r.problems, mergeRefusals(refusals)...)
 	r.coverage = append(r.coverage, cover)
 }
 
-// method returns how a method is served by the entry of the binding that is for
-// it, if there is one. It returns nil if the method is called unchanged; none
-// reports whether the policy file says so.
+// method returns how a method is served. entry is the entry of the binding that
+// matches it, or nil; tie is another entry that matches it equally well, or nil.
+// method returns nil if the method is called unchanged; none reports whether the
+// policy file binds it to none.
 func (r *resolver) method(
 	b policy.Binding, entry, tie *policy.Method, target *bind.Target, m bind.Method,
 ) (use *emit.Use, none bool) {
@@ -110,7 +112,7 @@ func (r *resolver) method(
 	}
 	switch {
 	case tie != nil:
-		r.problem(tie.Pos, "P904", "%s matches %s and %s, of which neither is more specific: write an entry for %s",
+		r.problem(tie.Pos, "P904", "%s matches %s and %s, and neither is more specific: write an entry for %s",
 			symbol, entry.Name, tie.Name, m.Name)
 	case by.Policy == "" && entry != nil:
 		return nil, true
@@ -128,9 +130,9 @@ func (r *resolver) method(
 	return nil, false
 }
 
-// entries judges the entries of methods before those are served, and reports
-// whether there is anything to serve.
-func (r *resolver) entries(b policy.Binding, target *bind.Target) bool {
+// checkEntries reports problems of the entries under methods, and returns whether
+// the type has any method to retry.
+func (r *resolver) checkEntries(b policy.Binding, target *bind.Target) bool {
 	retried := func(u policy.Use, m bind.Method) bool { return m.NoFailure == "" || u.Check.Name != "" }
 	if !slices.ContainsFunc(target.Methods, func(m bind.Method) bool {
 		entry, _ := b.MethodFor(m.Name)
@@ -169,9 +171,9 @@ func (r *resolver) entries(b policy.Binding, target *bind.Target) bool {
 	return true
 }
 
-// merge makes one problem of those that several methods have alike, with lines
-// to paste.
-func merge(refusals []refusal) (problems []policy.Problem) {
+// mergeRefusals replaces the equal problems of several methods by one problem,
+// with lines to paste into the policy file.
+func mergeRefusals(refusals []refusal) (problems []policy.Problem) {
 	type kind struct {
 		policy.Pos
 		rule, start string
@@ -194,7 +196,7 @@ func merge(refusals []refusal) (problems []policy.Problem) {
 			if more == 1 {
 				s = ""
 			}
-			p.Text = fmt.Sprintf("%s, and %d more method%s likewise: write under methods", list[0].cause(), more, s)
+			p.Text = fmt.Sprintf("%s; the same for %d more method%s: write under methods", list[0].cause(), more, s)
 			for _, one := range list {
 				p.Paste += one.line + "\n"
 			}

@@ -10,16 +10,16 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// hidden reports a name of Go itself that generated code uses and that the
-// package has given another meaning: string, error, nil.
-func hidden(u *unit, text []byte) (policy.Problem, bool) {
-	redeclared := map[string]string{}
+// redeclared reports a predeclared name of Go, such as string, error or nil, that
+// the generated code uses and the package declares with another meaning.
+func redeclared(u *unit, text []byte) (policy.Problem, bool) {
+	positions := map[string]string{}
 	for _, name := range types.Universe.Names() {
 		if where, ok := u.pkg.Clash(name); ok && u.pkg.Taken(name) {
-			redeclared[name] = where
+			positions[name] = where
 		}
 	}
-	if len(redeclared) == 0 {
+	if len(positions) == 0 {
 		return policy.Problem{}, false
 	}
 	var s scanner.Scanner
@@ -27,7 +27,7 @@ func hidden(u *unit, text []byte) (policy.Problem, bool) {
 	s.Init(fset.AddFile("", fset.Base(), len(text)), text, nil, 0)
 	for before := token.ILLEGAL; ; {
 		_, tok, name := s.Scan()
-		where, ok := redeclared[name]
+		where, ok := positions[name]
 		switch {
 		case tok == token.EOF:
 			return policy.Problem{}, false

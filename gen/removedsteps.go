@@ -13,25 +13,25 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// ruleGone is the rule about a change of what is generated: a run that changes
-// nothing does not report it again.
-const ruleGone = "P920"
+// ruleStepRemoved is the rule that removedSteps reports. It compares with the
+// output of the last run, so that a run that changes nothing does not report it.
+const ruleStepRemoved = "P920"
 
-// gone reports names of durable steps that the output of an earlier run has, and
-// that the steps of this one neither have nor list as older names: what runs have
-// recorded under these would be executed again.
-func (r *resolver) gone(old []byte) (problems []policy.Problem) {
+// removedSteps reports the names of durable steps in the output of the last run
+// that no step of this run has, not even as an older name. Runs that recorded
+// such a step would execute it again.
+func (r *resolver) removedSteps(old []byte) (problems []policy.Problem) {
 	before := stepNames(old)
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if r.steps[name] != nil {
 			continue
 		}
 		p := policy.Problem{
-			File: r.unit.source, Pos: policy.Pos{Line: 1, Col: 1}, Rule: ruleGone, Severity: rules.Warning,
+			File: r.unit.source, Pos: policy.Pos{Line: 1, Col: 1}, Rule: ruleStepRemoved, Severity: rules.Warning,
 			Text: fmt.Sprintf("no durable step is named %s now: if another replaces it, add formerly: %s there, or open runs "+
 				"execute it again", name, name),
 		}
-		if only := r.added(before); only != nil {
+		if only := r.onlyNewStep(before); only != nil {
 			p.Pos = only.pos
 			p.Text = fmt.Sprintf("this durable step may be the one that was named %s: if so, add formerly: %s, or open runs "+
 				"execute it again", name, name)
@@ -41,8 +41,9 @@ func (r *resolver) gone(old []byte) (problems []policy.Problem) {
 	return problems
 }
 
-// added returns the only step whose name is not among those before, or nil.
-func (r *resolver) added(before map[string]bool) (only *namedStep) {
+// onlyNewStep returns the step whose name is not in before, or nil unless there
+// is exactly one.
+func (r *resolver) onlyNewStep(before map[string]bool) (only *namedStep) {
 	for name, s := range r.steps {
 		switch {
 		case before[name]:
@@ -55,11 +56,11 @@ func (r *resolver) added(before map[string]bool) (only *namedStep) {
 	return only
 }
 
-// stepNames returns the names of the durable steps in a generated file, with
-// their older ones.
+// stepNames returns the current and older names of the durable steps in a
+// generated file.
 func stepNames(text []byte) map[string]bool {
 	names := map[string]bool{}
-	// Of a file with marks of a merge, there is what comes before these.
+	// A file with conflict marks is parsed up to the first mark.
 	file, _ := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
 	if file == nil {
 		return names

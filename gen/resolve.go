@@ -13,24 +13,25 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// resolver brings the bindings of one policy file together with the symbols of
-// its package.
+// resolver resolves the bindings of one policy file to the symbols of its
+// package.
 type resolver struct {
 	unit     *unit
 	file     emit.File
 	policies map[string]*emit.Policy
 	wrapped  map[string]bool
-	steps    map[string]*namedStep // by their names and their older ones
-	names    map[string]string     // generated so far, and for what
+	steps    map[string]*namedStep // by their current and older names
+	names    map[string]string     // purpose of each generated name
 	bound    []Bound
 	coverage []Coverage
 	problems []policy.Problem
 
-	constraints []string // on the builds of what is referred to
+	constraints []string // build constraints of the symbols that the output refers to
 }
 
-// resolve returns the resolver of a unit, with everything that it has found. It
-// judges what needs the Go side: P904, P906, P910, P912 to P914 and P916 to P918.
+// resolve resolves a unit, and returns the resolver with the results. It reports
+// the problems that depend on Go symbols: P904, P906, P910, P912 to P914 and P916
+// to P918.
 func resolve(u *unit) *resolver {
 	r := &resolver{
 		unit: u, policies: map[string]*emit.Policy{}, wrapped: map[string]bool{}, steps: map[string]*namedStep{},
@@ -55,15 +56,15 @@ func resolve(u *unit) *resolver {
 		r.claim(u.file.Errors[0].Pos, emit.StepErrors, "the list of errors of durable steps", "rename it")
 	}
 	for _, p := range u.file.Policies {
-		r.use(p)
+		r.addPolicy(p)
 	}
 	r.file.Constraint = bind.And(r.constraints...)
 	r.problems = u.file.Suppress(r.problems)
 	return r
 }
 
-// policy returns a policy without what others have of it: a group counts retries,
-// and a store has what its runs share.
+// policy returns a policy as the file declares it, without a budget that a group
+// counts, and without breakers and budgets in a store.
 func (r *resolver) policy(p policy.Policy) *emit.Policy {
 	file := r.unit.file
 	if file.Counts(p.Budget) {
@@ -164,8 +165,8 @@ func (r *resolver) shared() {
 	}
 }
 
-// from finds the Go variable that has what calls share, a type of the runtime. It
-// returns nil if there is none.
+// from finds the Go variable that holds a shared breaker or budget. typ is the
+// name of its type in the runtime. It returns nil if s is empty.
 func (r *resolver) from(s policy.Symbol, typ string) *bind.Ref {
 	if s.Name == "" {
 		return nil
@@ -178,7 +179,8 @@ func (r *resolver) from(s policy.Symbol, typ string) *bind.Ref {
 	return &ref
 }
 
-// group returns the group of a binding, and makes its type known.
+// group returns the group of a binding, and adds it to the file. It returns nil if
+// the binding has none.
 func (r *resolver) group(b policy.Binding) *emit.Group {
 	if b.Group.Name == "" {
 		return nil
@@ -214,12 +216,12 @@ func (r *resolver) report(pos policy.Pos, rule string, severity rules.Severity, 
 		policy.Problem{File: r.unit.source, Pos: pos, Rule: rule, Severity: severity, Text: text})
 }
 
-// use adds a policy to the file: its variable, and a generic function if
+// addPolicy adds a policy to the file: its variable, and a generic function if
 // nothing is bound to it.
-func (r *resolver) use(p policy.Policy) {
+func (r *resolver) addPolicy(p policy.Policy) {
 	one := r.policies[p.Name]
 	if !r.wrapped[p.Name] && (r.unit.file.Counts(p.Budget) || p.Durable != nil) {
-		return // others extend it: it makes sense in a group only, or with an id
+		return // only a base for other policies: it needs a group or a step id
 	}
 	free := r.claim(p.Pos, one.Var, "policy "+p.Name, "rename the policy")
 	if !r.wrapped[p.Name] {
@@ -227,14 +229,14 @@ func (r *resolver) use(p policy.Policy) {
 		if free {
 			r.claim(p.Pos, one.Func, "the generic function of policy "+p.Name, "rename the policy, or bind it to something")
 		}
-		r.note(Bound{Policy: p.Name, Wrapper: one.Func}, nil, p.Pos)
+		r.addBound(Bound{Policy: p.Name, Wrapper: one.Func}, nil, p.Pos)
 	}
 	r.file.Policies = append(r.file.Policies, *one)
 }
 
-// note records what is generated for a binding or a policy at pos. use is nil for
-// calls without a policy and for generic functions.
-func (r *resolver) note(b Bound, use *emit.Use, pos policy.Pos) {
+// addBound records a generated wrapper or function for a binding or a policy at
+// pos. use is nil for calls without a policy and for generic functions.
+func (r *resolver) addBound(b Bound, use *emit.Use, pos policy.Pos) {
 	if use != nil && use.Step != nil {
 		b.Step = use.Step.Name
 	}
@@ -242,9 +244,9 @@ func (r *resolver) note(b Bound, use *emit.Use, pos policy.Pos) {
 	r.bound = append(r.bound, b)
 }
 
-// claim takes a package-level name for generated code, and reports whether it
-// was free. Where it was not, another name that is made of the same one is not
-// worth a second problem.
+// claim reserves a package-level name for generated code. If the name is taken,
+// claim reports a problem and returns false; callers then skip names that are
+// derived from it, to report one problem only.
 func (r *resolver) claim(pos policy.Pos, name, what, fix string) bool {
 	clash, taken := r.unit.pkg.Clash(name)
 	if other := r.names[name]; !taken && other != "" {
@@ -286,13 +288,13 @@ func (r *resolver) bind(b policy.Binding) {
 		return
 	}
 	if w.Group != nil {
-		r.grouped(b, &w)
+		r.bindInGroup(b, &w)
 		return
 	}
 	switch target.Kind {
 	case bind.Interface, bind.Concrete:
 		w.New = emit.ConstructorName(w.Name)
-		r.methods(b, &w)
+		r.serveMethods(b, &w)
 		free := r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix) &&
 			r.claim(b.Pos, w.New, "the constructor of "+w.Name, fix)
 		if target.Kind == bind.Concrete {
@@ -312,23 +314,24 @@ func (r *resolver) bind(b policy.Binding) {
 		} else {
 			r.claim(b.Pos, target.Name+"."+w.Name, "the wrapper of "+b.Symbol, "bind it once")
 		}
-		r.single(b, &w)
+		r.serveSingle(b, &w)
 		name := w.Name
 		if target.Pkg == "" {
 			name = target.Name + "." + name
 		}
-		r.note(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: target.Pos}, w.Use, b.Pos)
+		r.addBound(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: target.Pos}, w.Use, b.Pos)
 	default:
 		r.claim(b.Pos, w.Name, "the wrapper of "+b.Symbol, fix)
-		r.single(b, &w)
-		r.note(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: w.Name, Declared: target.Pos}, w.Use, b.Pos)
+		r.serveSingle(b, &w)
+		r.addBound(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: w.Name, Declared: target.Pos}, w.Use, b.Pos)
 	}
-	r.hides(b, w)
+	r.checkTypeParams(b, w)
 	r.file.Wrappers = append(r.file.Wrappers, w)
 }
 
-// hides reports a type parameter whose name hides what the wrapper needs.
-func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
+// checkTypeParams reports a type parameter whose name hides a name that the
+// wrapper needs.
+func (r *resolver) checkTypeParams(b policy.Binding, w emit.Wrapper) {
 	needs := map[string]bool{
 		w.Target.Name: w.Target.Pkg == "", w.Name: true, w.Iface: true, emit.SharedType: r.file.HasShared(),
 		emit.SharedDefault: r.file.HasShared(),
@@ -349,8 +352,8 @@ func (r *resolver) hides(b policy.Binding, w emit.Wrapper) {
 	}
 }
 
-// grouped makes the wrapper a method of its group's type.
-func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
+// bindInGroup adds the wrapper as a method of the type of its group.
+func (r *resolver) bindInGroup(b policy.Binding, w *emit.Wrapper) {
 	w.Name = w.Target.Name
 	if w.Target.Kind == bind.MethodOf {
 		w.Name += w.Target.Func.Name
@@ -364,12 +367,12 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 			b.Symbol)
 		return
 	}
-	r.single(b, w)
+	r.serveSingle(b, w)
 	if w.Use == nil {
 		return
 	}
 	name := w.Group.Name + "." + w.Name
-	r.note(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: w.Target.Pos}, w.Use, b.Pos)
+	r.addBound(Bound{Symbol: b.Symbol, Policy: b.Policy, Wrapper: name, Declared: w.Target.Pos}, w.Use, b.Pos)
 	params := w.Target.Func.Params
 	w.Use.Unit = slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == b.Unit.Name })
 	switch {
@@ -381,8 +384,8 @@ func (r *resolver) grouped(b policy.Binding, w *emit.Wrapper) {
 	r.file.Wrappers = append(r.file.Wrappers, *w)
 }
 
-// single gives a function or method its policy.
-func (r *resolver) single(b policy.Binding, w *emit.Wrapper) {
+// serveSingle sets the policy of a function or of one method.
+func (r *resolver) serveSingle(b policy.Binding, w *emit.Wrapper) {
 	switch {
 	case len(b.Methods) > 0:
 		r.problem(b.Methods[0].Pos, "P904", "%s is not a type: methods is for types", b.Symbol)

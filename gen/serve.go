@@ -9,18 +9,19 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// served is a function that a policy is to serve.
+// served is a bound function or method and its policy.
 type served struct {
 	policy *emit.Policy
 	fn     bind.Func
-	symbol string     // as the policy file has it, with the method
+	symbol string     // as in the policy file, with the method
 	pos    policy.Pos // in the policy file
-	method string     // one of several of a bound type, or ""
+	method string     // name of the method of a bound type, or ""
 	step   policy.Step
 }
 
-// serve says how fn of target is served, if it can be. recv is its receiver's
-// type, if that is of this package. That the policy is defined is known already.
+// serve returns how a function of target is served, and reports problems with
+// that. recv is the name of its receiver type if that is in this package. The
+// policy of use must be defined.
 func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s served) *emit.Use {
 	s.policy = r.policies[use.Policy]
 	r.wrapped[use.Policy] = true
@@ -54,11 +55,11 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 			s.policy.Name, s.symbol)
 	}
 	if u.Key {
-		r.key(s)
+		r.checkKey(s)
 	}
-	r.limit(s)
+	r.checkLimit(s)
 	if u.Retries() {
-		r.inputs(s)
+		r.checkInputs(s)
 		if s.fn.Exchange && u.Check.Name == "" {
 			r.warning(s.pos, "P914",
 				"policy %s retries %s, which returns no error for status 503: use an httpretry.Transport, "+
@@ -69,8 +70,8 @@ func (r *resolver) serve(use policy.Use, target *bind.Target, recv string, s ser
 	return u
 }
 
-// key reports a function that cannot be given an idempotency key.
-func (r *resolver) key(s served) {
+// checkKey reports a function to which no idempotency key can be passed.
+func (r *resolver) checkKey(s served) {
 	switch {
 	case s.fn.CtxType != "":
 		r.problem(s.pos, "P906",
@@ -85,8 +86,9 @@ func (r *resolver) key(s served) {
 	}
 }
 
-// limit reports a function on which the policy's time limit cannot be put.
-func (r *resolver) limit(s served) {
+// checkLimit reports a function to which the time limit of the policy cannot
+// apply.
+func (r *resolver) checkLimit(s served) {
 	limit, field := s.policy.AttemptTimeout, "attempt_timeout"
 	if s.policy.Timeout > 0 {
 		limit, field = s.policy.Timeout, "timeout"
@@ -112,12 +114,12 @@ func (r *resolver) limit(s served) {
 	}
 }
 
-// inputs reports arguments that the attempts of a call use up, other than those
-// that the wrapper rewinds.
-func (r *resolver) inputs(s served) {
+// checkInputs reports arguments that an attempt uses up and the wrapper cannot
+// rewind.
+func (r *resolver) checkInputs(s served) {
 	reported := map[string]bool{} // one of each kind is enough
 	for _, in := range s.fn.Inputs {
-		rule, text := input(in, s)
+		rule, text := inputProblem(in, s)
 		if rule == "" || reported[rule] {
 			continue
 		}
@@ -130,8 +132,9 @@ func (r *resolver) inputs(s served) {
 	}
 }
 
-// input says what a retry of s does to an input.
-func input(in bind.Input, s served) (rule, text string) {
+// inputProblem returns the rule and the text of the problem that a retry of s has
+// with an input. They are empty if the wrapper rewinds it.
+func inputProblem(in bind.Input, s served) (rule, text string) {
 	once := "use a policy with max_attempts: 1"
 	if s.method != "" {
 		once = "write " + s.method + ": none"

@@ -8,8 +8,8 @@ import (
 	"github.com/retrygen/retrygen/policy"
 )
 
-// step returns the durable step that a call of s is. It judges what a step needs
-// of the Go side: P906, P916, P917 and P918.
+// step returns the durable step for calls of s. It reports the problems of a step
+// that depend on Go symbols: P906, P916, P917 and P918.
 func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Step {
 	step := &emit.Step{Name: s.step.Name.Name, Idempotent: use.Idempotent, Var: emit.StepVar(target.Name, s.fn.Name)}
 	if target.Kind == bind.Function {
@@ -20,9 +20,9 @@ func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Ste
 	}
 	for _, id := range s.step.ID {
 		step.ID = append(step.ID, id.Name)
-		r.identifies(id, target, s)
+		r.checkID(id, target, s)
 	}
-	if r.named(s) {
+	if r.claimStepNames(s) {
 		r.claim(s.pos, step.Var, "the durable step of "+s.symbol, "rename one of the two")
 	}
 	switch {
@@ -36,12 +36,12 @@ func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Ste
 			"policy %s is durable, but %s takes no context.Context, which has the run: add the parameter",
 			s.policy.Name, s.symbol)
 	}
-	r.recorded(s)
+	r.checkResults(s)
 	return step
 }
 
-// recorded reports results that cannot be recorded.
-func (r *resolver) recorded(s served) {
+// checkResults reports results that cannot be recorded.
+func (r *resolver) checkResults(s served) {
 	switch {
 	case s.fn.Command:
 		r.problem(s.pos, "P916",
@@ -64,8 +64,8 @@ func (r *resolver) recorded(s served) {
 	}
 }
 
-// identifies reports a parameter that cannot be a part of the id of s.
-func (r *resolver) identifies(id policy.Symbol, target *bind.Target, s served) {
+// checkID reports a parameter that cannot be a part of the id of s.
+func (r *resolver) checkID(id policy.Symbol, target *bind.Target, s served) {
 	params := s.fn.Params
 	i := slices.IndexFunc(params, func(p bind.Param) bool { return p.Name == id.Name })
 	switch {
@@ -88,15 +88,16 @@ func (r *resolver) identifies(id policy.Symbol, target *bind.Target, s served) {
 	}
 }
 
-// namedStep is the durable step that has a name.
+// A namedStep is a durable step and the position of one of its names.
 type namedStep struct {
-	symbol string
+	symbol string     // the function of the step
 	pos    policy.Pos // of the name in the policy file
 }
 
-// named takes the names of a step, and reports whether no other has them. The
-// policy file alone does not show those of the methods of a bound type.
-func (r *resolver) named(s served) bool {
+// claimStepNames reserves the names of a step. If another step has one of them,
+// it reports a problem and returns false. The names of the steps of a bound type
+// are known only here, since they depend on its methods.
+func (r *resolver) claimStepNames(s served) bool {
 	for _, name := range append([]policy.Symbol{s.step.Name}, s.step.Formerly...) {
 		if other := r.steps[name.Name]; other != nil {
 			r.problem(name.Pos, "P918", "%s is a name of the durable step of %s, too: give each step names of its own",

@@ -20,7 +20,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// A unit is one policy file and the package that it serves.
+// A unit is one policy file and its package.
 type unit struct {
 	dir      string // absolute
 	source   string // relative path of the policy file
@@ -30,7 +30,7 @@ type unit struct {
 	problems []policy.Problem
 }
 
-// failed reports whether the problems forbid to generate.
+// failed reports whether the problems prevent generating.
 func (u *unit) failed(strict bool) bool {
 	least := rules.Error
 	if strict {
@@ -39,14 +39,14 @@ func (u *unit) failed(strict bool) bool {
 	return len(policy.AtLeast(least, u.problems)) > 0
 }
 
-// refersTo has the package of a variable or type loaded.
-func (u *unit) refersTo(s policy.Symbol) {
+// addForeign adds the package of a variable or type to those to be loaded.
+func (u *unit) addForeign(s policy.Symbol) {
 	if path, _, _ := bind.SplitRef(s.Name); path != "" {
 		u.foreign = append(u.foreign, path)
 	}
 }
 
-// problem notes what is wrong with the whole package.
+// problem reports a problem of the whole package.
 func (u *unit) problem(format string, args ...any) {
 	u.problems = append(u.problems, policy.Problem{
 		File: u.source, Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911", Severity: rules.Error,
@@ -54,7 +54,7 @@ func (u *unit) problem(format string, args ...any) {
 	})
 }
 
-// check reads the policy files.
+// check reads the policy files, and reports their problems.
 func (r *run) check() {
 	for _, path := range r.found.sources {
 		u := &unit{dir: filepath.Dir(path), source: relative(r.Dir, path)}
@@ -66,12 +66,12 @@ func (r *run) check() {
 		}
 		r.result.Sources[u.source] = text
 		output := filepath.Join(u.dir, OutputName)
-		if _, err := existing(output); err != nil {
-			r.occupied(u, err)
-		} else if outside(output) {
-			r.occupied(u, errOutside)
+		if _, err := readOutput(output); err != nil {
+			r.outputProblem(u, err)
+		} else if linksOutside(output) {
+			r.outputProblem(u, errOutside)
 		}
-		file, problems, _ := policy.Read(u.source, text) // the whole file: see misspelt
+		file, problems, _ := policy.Read(u.source, text) // with errors, too: see checkDeclared
 		u.problems = append(u.problems, policy.AtLeast(rules.Warning, problems)...)
 		if file == nil {
 			continue
@@ -84,14 +84,14 @@ func (r *run) check() {
 			}
 		}
 		for _, b := range file.Breakers {
-			u.refersTo(b.From)
+			u.addForeign(b.From)
 		}
 		for _, b := range file.Budgets {
-			u.refersTo(b.From)
+			u.addForeign(b.From)
 		}
 		for _, c := range file.Errors {
 			for _, s := range slices.Concat(c.Is, c.As) {
-				u.refersTo(s)
+				u.addForeign(s)
 			}
 			if len(c.GRPC) > 0 {
 				u.foreign = append(u.foreign, emit.GRPCPackages...)
@@ -100,13 +100,14 @@ func (r *run) check() {
 	}
 }
 
-// load loads the packages of the units, all at once. Those of units that have
-// failed are read for the symbols of their own alone. The output of a failed unit
-// stays on disk: for the others it is code like any other.
+// load loads the packages of all units at once. For a unit that has failed, it
+// loads only the package itself, to check the names of its bound symbols. The
+// output of a failed unit remains on disk, and counts as ordinary code for the
+// other units.
 func (r *run) load(ctx context.Context) error {
-	stays := map[string]bool{}
+	kept := map[string]bool{}
 	var patterns []string
-	whole := 0 // units that have not failed
+	valid := 0 // number of units that have not failed
 	for _, u := range r.units {
 		hasGo := hasGo(u.dir)
 		if !u.failed(r.Strict) && !hasGo {
@@ -114,24 +115,24 @@ func (r *run) load(ctx context.Context) error {
 		}
 		switch {
 		case !u.failed(r.Strict):
-			whole++
+			valid++
 			patterns = append(append(patterns, u.dir), u.foreign...)
 		default:
-			stays[filepath.Join(u.dir, OutputName)] = true
+			kept[filepath.Join(u.dir, OutputName)] = true
 			if hasGo && u.file != nil {
 				patterns = append(patterns, u.dir)
 			}
 		}
 	}
 	if len(patterns) == 0 {
-		return nil // the go command would take none for the current folder
+		return nil // without patterns, the go command would load the current folder
 	}
 	slices.Sort(patterns)
-	ours := func(name string, text []byte) bool { return isOurs(name, text) && !stays[name] }
+	ours := func(name string, text []byte) bool { return isOurs(name, text) && !kept[name] }
 	program, err := bind.Load(ctx, r.Dir, r.Tags, slices.Compact(patterns), ours)
 	if err != nil {
-		if whole == 0 && ctx.Err() == nil {
-			return nil // the problems that there are come first
+		if valid == 0 && ctx.Err() == nil {
+			return nil // report the problems of the units instead
 		}
 		return err
 	}
@@ -139,12 +140,12 @@ func (r *run) load(ctx context.Context) error {
 	for _, u := range r.units {
 		pkg, errs := program.In(u.dir)
 		if u.failed(r.Strict) {
-			u.misspelt(pkg)
+			u.checkDeclared(pkg)
 			continue
 		}
-		r.unreadable(u, errs)
+		r.reportUnreadable(u, errs)
 		if u.pkg = pkg; pkg != nil {
-			promises[pkg] = promised(u)
+			promises[pkg] = promisedTypes(u)
 		}
 	}
 	program.Promise(promises)
@@ -152,10 +153,10 @@ func (r *run) load(ctx context.Context) error {
 	return nil
 }
 
-// misspelt reports, of a unit that has failed, the symbols to bind that its
-// package does not have, so that they do not first appear when all else is
-// corrected. pkg may be nil.
-func (u *unit) misspelt(pkg *bind.Package) {
+// checkDeclared reports the bound symbols of a failed unit that its package does
+// not declare. Otherwise they would be reported only after the other problems are
+// fixed. pkg may be nil.
+func (u *unit) checkDeclared(pkg *bind.Package) {
 	if u.file == nil || pkg == nil {
 		return
 	}
@@ -174,12 +175,12 @@ func (u *unit) misspelt(pkg *bind.Package) {
 	u.problems = append(u.problems, u.file.Suppress(problems)...)
 }
 
-// unreadable says of a unit what keeps its package from being read, if anything
-// does: where that is, if the go command has said so.
-func (r *run) unreadable(u *unit, errs []packages.Error) {
+// reportUnreadable reports the errors with which the go command could not read
+// the package of a unit, at their positions if they have any.
+func (r *run) reportUnreadable(u *unit, errs []packages.Error) {
 	for _, e := range errs {
 		text := strings.Join(strings.Fields(e.Msg), " ")
-		file, pos, ok := place(e.Pos)
+		file, pos, ok := parsePosition(e.Pos)
 		if !ok {
 			u.problem("the package of this file cannot be read: %s", text)
 			continue
@@ -194,8 +195,8 @@ func (r *run) unreadable(u *unit, errs []packages.Error) {
 	}
 }
 
-// place reads a position as the go command writes it.
-func place(s string) (file string, pos policy.Pos, ok bool) {
+// parsePosition parses a position as the go command writes it.
+func parsePosition(s string) (file string, pos policy.Pos, ok bool) {
 	m := position.FindStringSubmatch(s)
 	if m == nil {
 		return "", pos, false
@@ -207,8 +208,8 @@ func place(s string) (file string, pos policy.Pos, ok bool) {
 
 var position = regexp.MustCompile(`^(.+?):(\d+)(?::(\d+))?$`)
 
-// promised returns the types that are generated for a unit.
-func promised(u *unit) (list []bind.Promise) {
+// promisedTypes returns the types that will be generated for a unit.
+func promisedTypes(u *unit) (list []bind.Promise) {
 	for _, b := range u.file.Bindings {
 		if name, isInterface, ok := u.pkg.WholeType(b.Symbol); ok {
 			list = append(list, bind.Promise{Name: emit.WrapperName(name), Symbol: b.Symbol})
@@ -226,7 +227,7 @@ func promised(u *unit) (list []bind.Promise) {
 	return list
 }
 
-// hasGo reports whether there are Go files in dir that are no tests and not ours.
+// hasGo reports whether dir has Go files other than tests and the output.
 func hasGo(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	return slices.ContainsFunc(files, func(name string) bool {
@@ -234,8 +235,8 @@ func hasGo(dir string) bool {
 	})
 }
 
-// occupied says of a unit what is in the place of its output.
-func (r *run) occupied(u *unit, err error) {
+// outputProblem reports that the output of a unit cannot be read or replaced.
+func (r *run) outputProblem(u *unit, err error) {
 	if slices.Contains([]error{errForeign, errFolder, errOutside}, err) {
 		u.problems = append(u.problems, policy.Problem{
 			File: relative(r.Dir, filepath.Join(u.dir, OutputName)), Pos: policy.Pos{Line: 1, Col: 1}, Rule: "P911",
@@ -246,7 +247,8 @@ func (r *run) occupied(u *unit, err error) {
 	u.problem("%s cannot be read: %v", OutputName, cause(err))
 }
 
-// cause leaves out of an error of the system what its message says already.
+// cause returns the cause of an *os.PathError without the path, which the caller's
+// message contains. It returns other errors unchanged.
 func cause(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err

@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// An editor saves several files at once, and some in several steps: what has
-// changed is looked at every interval, and run when nothing more did.
+// interval is the time between two checks for changes. After a change, Watch
+// waits until a check finds no further one: editors save several files at once,
+// and some files in several steps.
 const interval = 200 * time.Millisecond
 
-// Watch calls run now, and again whenever something changes that the run before
-// depended on or wrote, until ctx is done. run returns what it has found, or nil
-// if it has failed. Watch looks at sizes and times: a notification of the system
-// would not reach files that are mounted from elsewhere, and would be a
-// dependency.
+// Watch calls run now, and again after each change of a file that the last run
+// depended on or wrote, until ctx is done. It then returns nil. run returns its
+// result, or nil if it has failed. Watch compares sizes and times of files every
+// 200ms: notifications of the system do not work on all mounted file systems, and
+// would need a dependency.
 func Watch(ctx context.Context, config Config, run func() *Result) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -40,11 +41,11 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 					read[dir] = true
 				}
 			}
-			// Taken before the run: what is saved while it runs is seen after.
+			// From before the run: a file saved during the run starts another one.
 			done = now
 			if after, err := stamps(ctx, config, read); err == nil {
-				settle(done, after, began)
-				for _, name := range touched(r) {
+				addRunChanges(done, after, began)
+				for _, name := range changedOutputs(r) {
 					done[name] = stamp{size: -1}
 				}
 			}
@@ -58,23 +59,23 @@ func Watch(ctx context.Context, config Config, run func() *Result) error {
 	}
 }
 
-// settle brings what was looked at before a run up to what the run itself has
-// changed: its outputs, and what is looked at because it has read it.
-func settle(done, after map[string]stamp, began time.Time) {
+// addRunChanges updates the stamps from before a run with the changes by the run
+// itself: its outputs, and files that are watched because the run has read them.
+func addRunChanges(done, after map[string]stamp, began time.Time) {
 	maps.DeleteFunc(done, func(name string, _ stamp) bool { return filepath.Base(name) == OutputName })
-	looked := maps.Clone(done)
+	before := maps.Clone(done)
 	for name, s := range after {
-		_, known := looked[name]
-		_, beside := looked[filepath.Dir(name)]
-		if filepath.Base(name) == OutputName || !known && !beside && s.time.Before(began) {
+		_, known := before[name]
+		_, folderKnown := before[filepath.Dir(name)]
+		if filepath.Base(name) == OutputName || !known && !folderKnown && s.time.Before(began) {
 			done[name] = s
 		}
 	}
 }
 
-// touched lists the outputs that somebody has changed or removed since Commit
-// wrote them or found them in place.
-func touched(r *Result) []string {
+// changedOutputs returns the outputs that were changed or removed after Commit
+// wrote them or found them up to date.
+func changedOutputs(r *Result) []string {
 	if r == nil {
 		return nil
 	}
@@ -88,15 +89,15 @@ func touched(r *Result) []string {
 	return names
 }
 
-// A stamp changes when a file is saved. That of a folder, and of a file that is
-// not there, is zero.
+// A stamp changes when a file is saved. It is zero for a folder, and for a file
+// that does not exist.
 type stamp struct {
 	size int64
 	time time.Time
 }
 
-// stamps looks at the policy files, the Go files and the outputs of the packages
-// and of the folders read, and at the files of the modules.
+// stamps returns the stamps of the policy files, Go files and outputs in the
+// folders of the packages and in the folders read, and of the module files.
 func stamps(ctx context.Context, config Config, read map[string]bool) (map[string]stamp, error) {
 	dirs, err := dirs(ctx, config)
 	if err != nil {
@@ -128,6 +129,7 @@ func stamps(ctx context.Context, config Config, read map[string]bool) (map[strin
 	return all, nil
 }
 
+// watched reports whether changes of a file start a run.
 func watched(e fs.DirEntry) bool {
 	switch name := e.Name(); name {
 	case SourceName, "go.mod", "go.sum":

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// workspace returns the folders of the modules of the workspace that dir is in,
-// none if it is in none. What is wrong with its file is the go command's to say.
+// workspace returns the folders of the modules of the workspace of dir, or nil if
+// dir is in none. It ignores an invalid go.work, which the go command reports.
 func workspace(dir string) map[string]bool {
 	root, work := workFile(dir)
 	if work == nil {
@@ -17,17 +17,17 @@ func workspace(dir string) map[string]bool {
 	}
 	modules := map[string]bool{}
 	for _, use := range work.Use {
-		modules[from(root, use.Path)] = true
+		modules[resolvePath(root, use.Path)] = true
 	}
 	return modules
 }
 
-// workFile returns the go.work of the workspace that dir is in and its folder,
-// nil if it is in none.
+// workFile returns the go.work of the workspace of dir, and its folder. work is
+// nil if dir is in no workspace.
 func workFile(dir string) (root string, work *modfile.WorkFile) {
 	file := os.Getenv("GOWORK")
 	if file == "" {
-		file = above(dir, "go.work")
+		file = findUpwards(dir, "go.work")
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -39,8 +39,9 @@ func workFile(dir string) (root string, work *modfile.WorkFile) {
 	return filepath.Dir(file), work
 }
 
-// from returns the path that a file of the go command in dir names.
-func from(dir, path string) string {
+// resolvePath returns a path in a go.mod or go.work of the folder dir as a file
+// path.
+func resolvePath(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -48,10 +49,10 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// moduleFiles returns the names that files have, or would have, which decide on
-// the versions of modules for a run in dir that reads the folders dirs: beside
-// those above, the requirements of each module of the workspace and of each one
-// that a folder replaces count.
+// moduleFiles returns the paths of all files that may decide on the versions of
+// modules, for a run in dir that reads the folders dirs. The files need not exist.
+// They are in these folders and all folders above, in the modules of the
+// workspace, and in modules that a replace directive takes from a folder.
 func moduleFiles(dir string, dirs map[string]bool) (names []string) {
 	dirs = maps.Clone(dirs)
 	dirs[dir] = true
@@ -61,7 +62,7 @@ func moduleFiles(dir string, dirs map[string]bool) (names []string) {
 	replace := func(root string, list []*modfile.Replace) {
 		for _, r := range list {
 			if r.New.Version == "" {
-				replaced[from(root, r.New.Path)] = true
+				replaced[resolvePath(root, r.New.Path)] = true
 			}
 		}
 	}
@@ -87,9 +88,9 @@ func moduleFiles(dir string, dirs map[string]bool) (names []string) {
 	return names
 }
 
-// above returns the file name in dir or the nearest folder above it that has
-// one, or "".
-func above(dir, name string) string {
+// findUpwards returns the path of the file called name in dir or the nearest
+// folder above that has one, or "".
+func findUpwards(dir, name string) string {
 	for {
 		file := filepath.Join(dir, name)
 		if _, err := os.Stat(file); err == nil {
