@@ -260,15 +260,15 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 	if err != nil {
 		return Writes{}, end, err
 	}
+	if r.Status == StatusCanceled { // by another engine
+		end = ending{status: StatusCanceled, err: ErrCanceled}
+	}
 	if r.Owner != x.owner.id || r.Fence != x.fence {
 		if r.Fence == x.fence && r.Owner == "" && r.Status == end.status {
 			return Writes{}, end, nil // a repetition
 		}
 		end.err, end.status = ErrFenced, 0
 		return Writes{}, end, nil
-	}
-	if r.Status == StatusCanceled { // by another engine
-		end = ending{status: StatusCanceled, err: ErrCanceled}
 	}
 	r.Owner, r.Status, r.Due, r.Attention = "", end.status, end.due, end.status == StatusPaused
 	if end.status != StatusOpen && end.status != StatusParked {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -213,6 +214,10 @@ func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 }
 
 func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
+	c := fromContext(ctx)
+	if c != nil && c.x.e == e && c.x.id == id {
+		return nil, fmt.Errorf("run %q waits for itself: %w", id, ErrConflict)
+	}
 	for {
 		records, err := e.store.Get(ctx, []Key{e.key(KindRun, id, "")})
 		if err != nil {
@@ -233,7 +238,7 @@ func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
 		case endedRun(r.Status):
 			return nil, &RunError{Run: id, Status: r.Status, Text: b.Error}
 		}
-		if c := fromContext(ctx); c != nil && c.x.e == e && c.info == nil && c.x.handler != "" {
+		if c != nil && c.x.e == e && c.info == nil && c.x.handler != "" {
 			return nil, c.x.parkFor(id)
 		}
 		if !pause(ctx, awaitPoll) {
@@ -258,7 +263,9 @@ func endedRun(s Status) bool {
 // parkFor parks the execution until another run has ended.
 func (x *execution) parkFor(run string) error {
 	x.mu.Lock()
-	x.awaits = append(x.awaits, run)
+	if !slices.Contains(x.awaits, run) {
+		x.awaits = append(x.awaits, run)
+	}
 	x.mu.Unlock()
 	return x.park(time.Time{})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,11 +137,23 @@ func TestResolveRetryMakesAnAttempt(t *testing.T) {
 	})
 }
 
-// A cancellation that was acknowledged stays, whoever executes the run.
+// A cancellation that was acknowledged stays, whoever executes the run, and
+// whichever replies are lost.
 func TestCancelElsewhereStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
-		a, b := startProcess(t, m), startProcess(t, m)
+		var updates atomic.Int64
+		s := &hooked{Store: m}
+		s.hook = func(
+			ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
+		) error {
+			err := next(ctx, sel, decide)
+			if err == nil && !isRenewal(sel) && updates.Add(1)%2 == 1 {
+				return durable.ErrUnknown // and not the next time
+			}
+			return err
+		}
+		a, b := startProcess(t, s), startProcess(t, m)
 		done := make(chan error)
 		go func() {
 			done <- a.run("one", oneStep(careful("charge", 1, 0), func(context.Context) (int, error) {

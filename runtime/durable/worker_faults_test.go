@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -156,5 +157,66 @@ func TestAwaitErrorSwallowed(t *testing.T) {
 		if got, err := durable.Await[int](t.Context(), e, "one"); got != 7 || err != nil {
 			t.Errorf("got %d, %v; want 7, the result of the child", got, err)
 		}
+	})
+}
+
+// A run may wait for another one in several places.
+func TestAwaitTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		durable.Handle(p.Engine, "sleep", func(context.Context, struct{}) (int, error) {
+			time.Sleep(time.Minute)
+			return 7, nil
+		})
+		durable.Handle(p.Engine, "parent", func(ctx context.Context, _ struct{}) (int, error) {
+			if err := durable.Start(ctx, p.Engine, "sleep", "child", struct{}{}); err != nil {
+				return 0, err
+			}
+			var sum atomic.Int64
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					n, _ := durable.Await[int](ctx, p.Engine, "child")
+					sum.Add(int64(n))
+				})
+			}
+			wg.Wait()
+			return int(sum.Load()), nil
+		})
+		defer work(t, p.Engine)()
+		if err := durable.Start(t.Context(), p.Engine, "parent", "one", struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := durable.Await[int](t.Context(), p.Engine, "one"); got != 14 || err != nil {
+			t.Errorf("got %d, %v; want 14", got, err)
+		}
+		if events := p.saw(durable.EventStoreError); len(events) > 0 {
+			t.Errorf("got the errors %+v", events)
+		}
+	})
+}
+
+// A run that waits for itself would wait for ever.
+func TestAwaitItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		durable.Handle(p.Engine, "self", func(ctx context.Context, _ struct{}) (int, error) {
+			return durable.Await[int](ctx, p.Engine, "one")
+		})
+		defer work(t, p.Engine)()
+		if err := durable.Start(t.Context(), p.Engine, "self", "one", struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err := durable.Await[int](ctx, p.Engine, "one")
+		if failed := wantAs[*durable.RunError](t, err); failed.Status != durable.StatusFailed {
+			t.Errorf("got %v, want a failed run", err)
+		}
+		err = p.run("two", func(ctx context.Context) error {
+			_, err := durable.Await[int](ctx, p.Engine, "two")
+			return err
+		})
+		wantError(t, err, durable.ErrConflict)
 	})
 }
