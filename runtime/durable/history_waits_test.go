@@ -119,7 +119,10 @@ func TestHistory19ClockSet(t *testing.T) {
 // crash.
 func TestHistory20OverdueWaitsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 10_000
+		n := 5_000
+		if testing.Short() {
+			n = 1_000
+		}
 		m := durable.NewMemory()
 		charge := idempotent("charge", 5, time.Minute)
 		var mu sync.Mutex

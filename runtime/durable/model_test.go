@@ -28,11 +28,15 @@ var histories = flag.Int("histories", 2_000, "random histories in TestRandomHist
 // seed; the order of goroutines is not a part of it.
 func TestRandomHistories(t *testing.T) {
 	var next, completed atomic.Int64
+	n := int64(*histories)
+	if testing.Short() {
+		n /= 10
+	}
 	t.Run("group", func(t *testing.T) {
 		for shard := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(shard), func(t *testing.T) {
 				t.Parallel()
-				for seed := next.Add(1); seed <= int64(*histories) && !t.Failed(); seed = next.Add(1) {
+				for seed := next.Add(1); seed <= n && !t.Failed(); seed = next.Add(1) {
 					synctest.Test(t, func(t *testing.T) {
 						w := newWorld(t, uint64(seed))
 						w.live()
@@ -45,8 +49,8 @@ func TestRandomHistories(t *testing.T) {
 			})
 		}
 	})
-	if got := completed.Load(); got < int64(*histories)/10 && !t.Failed() {
-		t.Errorf("%d of %d runs completed: the test does not reach the ends of runs", got, *histories)
+	if got := completed.Load(); got < n/10 && !t.Failed() {
+		t.Errorf("%d of %d runs completed: the test does not reach the ends of runs", got, n)
 	}
 }
 
