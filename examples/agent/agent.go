@@ -13,20 +13,21 @@ type Model interface {
 	Complete(ctx context.Context, prompt string) (string, error)
 }
 
-// A Tool does what a model asks for.
+// A Tool performs actions that a model requests.
 type Tool interface {
 	Name() string
 	Call(ctx context.Context, args string) (string, error)
 }
 
-// An Agent reaches a goal in steps: the model says what to do, a tool does it.
+// An Agent works on a goal in steps. In each step the model chooses a tool, and the
+// agent calls it.
 type Agent struct {
 	Model Model
 	Tools map[string]Tool
 	Steps []string
 }
 
-// NewAgent returns an agent whose model and tools are tried again.
+// NewAgent returns an agent that retries calls of its model and its tools.
 func NewAgent(model Model, tools []Tool, steps ...string) *Agent {
 	a := &Agent{Model: NewRetryModel(model, nil), Tools: map[string]Tool{}, Steps: steps}
 	for _, tool := range tools {
@@ -35,7 +36,7 @@ func NewAgent(model Model, tools []Tool, steps ...string) *Agent {
 	return a
 }
 
-// Run takes all steps, and returns what the last one came to.
+// Run executes all steps and returns the result of the last one.
 func (a *Agent) Run(ctx context.Context, goal string) (string, error) {
 	result := goal
 	for _, step := range a.Steps {
@@ -47,7 +48,7 @@ func (a *Agent) Run(ctx context.Context, goal string) (string, error) {
 	return result, nil
 }
 
-// step asks the model what to do with what there is, and does it.
+// step asks the model which tool to call for the input, and calls it.
 func (a *Agent) step(ctx context.Context, name, input string) (string, error) {
 	answer, err := a.Model.Complete(ctx, name+": "+input)
 	if err != nil {

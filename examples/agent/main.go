@@ -1,5 +1,6 @@
-// Agent runs an LLM agent on a model that has bad days: flow ⊃ step ⊃ llm_call
-// and tool, each under a policy of retry.yaml, and prints what happened.
+// Agent runs an LLM agent with a model that fails on purpose. The flow, its steps,
+// and their calls of the model and of tools each have a policy in retry.yaml. The
+// program prints every failed attempt.
 //
 //	go generate ./examples/agent && go run ./examples/agent
 package main
@@ -20,11 +21,11 @@ func main() { run(context.Background(), os.Stdout) }
 
 func run(ctx context.Context, out io.Writer) {
 	ctx = retry.WithObserver(ctx, func(e retry.Event) {
-		what := "again in " + e.Delay.Round(time.Millisecond).String()
+		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
 		if e.Kind == retry.EventStop {
-			what = "no more: " + string(e.Reason)
+			next = "stopping: " + string(e.Reason)
 		}
-		fmt.Fprintf(out, "  %s: attempt %d: %v (%s), %s\n", e.Policy, e.Attempt, e.Err, e.Class, what)
+		fmt.Fprintf(out, "  %s: attempt %d: %v (%s), %s\n", e.Policy, e.Attempt, e.Err, e.Class, next)
 	})
 	for _, story := range []struct {
 		name  string
@@ -41,7 +42,7 @@ func run(ctx context.Context, out io.Writer) {
 		result, err := agent.RetryRun(ctx, "why do retries melt servers?")
 		switch {
 		case errors.Is(err, retry.ErrEscalated):
-			fmt.Fprintf(out, "  somebody has to look at this: %v\n", err)
+			fmt.Fprintf(out, "  escalated, needs a person: %v\n", err)
 		case err != nil:
 			fmt.Fprintf(out, "  failed: %v\n", err)
 		default:
@@ -50,8 +51,8 @@ func run(ctx context.Context, out io.Writer) {
 	}
 }
 
-// script is a model that says what it is told to: for the first word of a
-// prompt, answers and errors, one after the other.
+// script is a model with scripted results. It maps the first word of a prompt to
+// answers and errors, which Complete returns in order.
 type script map[string][]any
 
 func (s script) Complete(_ context.Context, prompt string) (string, error) {
@@ -66,13 +67,13 @@ func (s script) Complete(_ context.Context, prompt string) (string, error) {
 	return next.(string), nil
 }
 
-// status is the error of an HTTP API.
+// status is an error with an HTTP status, as an HTTP API returns it.
 type status int
 
 func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
 func (s status) StatusCode() int { return int(s) }
 
-// search fails the first time.
+// search is a tool whose first call fails.
 type search struct{ calls int }
 
 func (*search) Name() string { return "search" }
@@ -84,7 +85,7 @@ func (s *search) Call(_ context.Context, args string) (string, error) {
 	return "pages on " + args, nil
 }
 
-// note writes once for each idempotency key.
+// note is a tool that writes once for each idempotency key.
 type note struct{ written map[string]string }
 
 func (*note) Name() string { return "note" }

@@ -18,13 +18,13 @@ func TestRun(t *testing.T) {
 		var out strings.Builder
 		run(t.Context(), &out)
 		for _, want := range []string{
-			`ask: attempt 2: status 529 \(overloaded\), again in`,
-			`use: attempt 1: connection refused \(network\), again in`,
-			`ask: attempt 1: status 429 \(rate_limit\), again in [34]\dms`,
+			`ask: attempt 2: status 529 \(overloaded\), retrying in`,
+			`use: attempt 1: connection refused \(network\), retrying in`,
+			`ask: attempt 1: status 429 \(rate_limit\), retrying in [34]\dms`,
 			`done: 1 note with three sources\n`,
 			`done: 1 note with two sources\n`,
-			`ask: attempt 1: status 401 \(account\), no more: escalated`,
-			`somebody has to look at this: `,
+			`ask: attempt 1: status 401 \(account\), stopping: escalated`,
+			`escalated, needs a person: `,
 		} {
 			if !regexp.MustCompile(want).MatchString(out.String()) {
 				t.Errorf("the output does not match %s", want)

@@ -50,7 +50,7 @@ var DefaultShared = NewShared()
 
 // policyFlow: one attempt, no retry; all of it at most 30m.
 //
-// One run of the agent. Its steps are retried, it is not.
+// One run of the agent. Its steps are retried, but not the run.
 var policyFlow = retry.Policy{
 	Name: "flow",
 	Schedule: retry.Schedule{
@@ -71,7 +71,7 @@ var policyFlow = retry.Policy{
 // each attempt takes at most 4m; all of it at most 10m; only timeout errors are
 // retried.
 //
-// A step starts over once, when the model or a tool ran out of time.
+// A step is retried once if the model or a tool times out.
 var policyStep = retry.Policy{
 	Name: "step",
 	Schedule: retry.Schedule{
@@ -95,7 +95,7 @@ var policyStep = retry.Policy{
 // transient and overloaded errors are retried; shares breaker model; shares
 // budget calls.
 //
-// One question to the model. Rate limits are waited for, and escalated when they do not end.
+// One call of the model. Rate limits are retried after a wait, and escalated if they do not end.
 var policyAsk = retry.Policy{
 	Name: "ask",
 	Schedule: retry.Schedule{
@@ -134,7 +134,7 @@ var policyAsk = retry.Policy{
 // policyUse: up to 3 attempts, waiting 20ms and 40ms, each drawn from zero to
 // that; each attempt takes at most 1m; all of it at most 5m.
 //
-// A tool that changes nothing when it is called again with the same key.
+// A tool that does nothing if it is called again with the same key.
 var policyUse = retry.Policy{
 	Name: "use",
 	Schedule: retry.Schedule{
@@ -152,7 +152,7 @@ var policyUse = retry.Policy{
 	Classes:        errorClasses,
 }
 
-// RetryRun takes all steps, and returns what the last one came to.
+// RetryRun executes all steps and returns the result of the last one.
 //
 // Policy: flow.
 func (a *Agent) RetryRun(ctx context.Context, goal string) (string, error) {
@@ -169,7 +169,7 @@ func (a *Agent) RetryRun(ctx context.Context, goal string) (string, error) {
 	}
 }
 
-// retryStep asks the model what to do with what there is, and does it.
+// retryStep asks the model which tool to call for the input, and calls it.
 //
 // Policy: step.
 func (a *Agent) retryStep(ctx context.Context, name string, input string) (string, error) {

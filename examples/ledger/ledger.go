@@ -10,24 +10,25 @@ import (
 
 //go:generate go tool retrygen .
 
-// ErrBroke is returned for a transfer of more than there is.
-var ErrBroke = errors.New("the account has not that much")
+// ErrInsufficientFunds is the error of a transfer of more than the balance.
+var ErrInsufficientFunds = errors.New("insufficient funds")
 
 // A Ledger moves money between accounts.
 type Ledger interface {
-	// Balance returns what an account has.
+	// Balance returns the balance of an account.
 	Balance(ctx context.Context, account string) (int, error)
-	// Transfer moves an amount from one account to another, or nothing.
+	// Transfer moves an amount from one account to another. If it returns an error,
+	// it has moved nothing.
 	Transfer(ctx context.Context, from, to string, amount int) error
 	// Close closes the database.
 	Close() error
 }
 
-// sqlLedger keeps its accounts in SQLite, which lets one connection write at a
-// time and tells the others that it is busy.
+// sqlLedger keeps its accounts in SQLite, which lets one connection write at a time
+// and returns SQLITE_BUSY to the others.
 type sqlLedger struct{ db *sql.DB }
 
-// Open opens the ledger in a file.
+// Open opens the ledger in a file, or creates it.
 func Open(ctx context.Context, file string) (Ledger, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(0)&_pragma=journal_mode(WAL)&_txlock=immediate")
 	if err != nil {
@@ -61,7 +62,7 @@ func (l *sqlLedger) Transfer(ctx context.Context, from, to string, amount int) (
 		return err
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrBroke)
+		return errors.Join(err, ErrInsufficientFunds)
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE accounts SET balance = balance + ? WHERE name = ?`, amount, to); err != nil {
 		return err
@@ -69,6 +70,7 @@ func (l *sqlLedger) Transfer(ctx context.Context, from, to string, amount int) (
 	return tx.Commit()
 }
 
+// ignoreDone returns err, or nil if the transaction has already ended.
 func ignoreDone(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil

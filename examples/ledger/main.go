@@ -1,5 +1,6 @@
-// Ledger lets many goroutines write to one SQLite database at once. It tells
-// most of them that it is busy; wrapped, all transfers are made, and each once.
+// Ledger writes to one SQLite database from many goroutines at once. Most of their
+// calls fail because the database is busy. With the wrappers, every transfer is made
+// exactly once.
 //
 //	go tool retrygen . && go run .
 package main
@@ -67,6 +68,6 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	fmt.Fprintf(out, "the database was busy: %v\n", busy.Load() > 0)
 
 	err = wrapped.Transfer(ctx, "bob", "alice", 5000)
-	fmt.Fprintf(out, "a transfer of too much: %v\n", err)
+	fmt.Fprintf(out, "transfer of more than the balance: %v\n", err)
 	return nil
 }

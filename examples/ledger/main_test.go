@@ -13,7 +13,7 @@ func TestRun(t *testing.T) {
 	}
 	const want = `200 transfers, 0 failed, bob has 200
 the database was busy: true
-a transfer of too much: the account has not that much
+transfer of more than the balance: insufficient funds
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -20,8 +20,8 @@ var errorClasses = []retry.ErrorClass{
 		Pattern: regexp.MustCompile("\\(5\\) \\(SQLITE_BUSY\\)|database is locked"),
 	},
 	{
-		Class:  "broke",
-		Is:     []error{ErrBroke},
+		Class:  "insufficient_funds",
+		Is:     []error{ErrInsufficientFunds},
 		Action: retry.ActionFail,
 	},
 }
@@ -48,7 +48,7 @@ var policyRead = retry.Policy{
 // than 200ms, each drawn from zero to that; the waits at most 1s in total; only
 // busy errors are retried.
 //
-// A transfer must not be made twice, so that only what proves that nothing was done is tried again.
+// A transfer must not be made twice. Only errors that prove that nothing was done are retried.
 var policyWrite = retry.Policy{
 	Name: "write",
 	Schedule: retry.Schedule{
@@ -82,7 +82,7 @@ func (l *RetryLedger) Unwrap() Ledger {
 	return l.next
 }
 
-// Balance returns what an account has.
+// Balance returns the balance of an account.
 //
 // Policy: read.
 func (l *RetryLedger) Balance(ctx context.Context, account string) (int, error) {
@@ -106,7 +106,8 @@ func (l *RetryLedger) Close() error {
 	return l.next.Close()
 }
 
-// Transfer moves an amount from one account to another, or nothing.
+// Transfer moves an amount from one account to another. If it returns an error,
+// it has moved nothing.
 //
 // Policy: write.
 func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amount int) error {
@@ -125,4 +126,4 @@ func (l *RetryLedger) Transfer(ctx context.Context, from string, to string, amou
 	}
 }
 
-// retrygen:sum e0a8b459ed01fe24d3285772
+// retrygen:sum 003c1d14f73613add1ccd9c0

@@ -16,14 +16,14 @@ import (
 
 //go:generate go run github.com/retrygen/retrygen/cmd/retrygen .
 
-// An Order is what the API knows of one.
+// An Order is an order as the API returns it.
 type Order struct {
 	ID    string `json:"id"`
 	Item  string `json:"item"`
-	Stale bool   `json:"-"` // read before, when the API still answered
+	Stale bool   `json:"-"` // from an earlier call, because the API has failed
 }
 
-// Client talks to the API of a shop.
+// Client is a client of the API of a shop. Its methods may be called concurrently.
 type Client struct {
 	Base string
 	HTTP *http.Client
@@ -32,17 +32,17 @@ type Client struct {
 	seen map[string]Order
 }
 
-// StatusError is an answer that is no success.
+// StatusError is the error for a response without success.
 type StatusError struct{ Code int }
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("orders: %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// StatusCode tells policies the status.
+// StatusCode returns the HTTP status, by which policies classify the error.
 func (e *StatusError) StatusCode() int { return e.Code }
 
-// Rejection says why an order is not accepted.
+// Rejection is the error for an order that the shop does not accept.
 type Rejection struct{ Reason string }
 
 func (e *Rejection) Error() string { return "orders: rejected: " + e.Reason }
@@ -61,8 +61,8 @@ func (c *Client) Order(ctx context.Context, id string) (Order, error) {
 	return order, err
 }
 
-// remembered stands in for Order when that has failed for good.
-func (c *Client) remembered(_ context.Context, id string, err error) (Order, error) {
+// cachedOrder is the fallback of Order: it returns the order from an earlier call.
+func (c *Client) cachedOrder(_ context.Context, id string, err error) (Order, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	order, ok := c.seen[id]
@@ -73,7 +73,7 @@ func (c *Client) remembered(_ context.Context, id string, err error) (Order, err
 	return order, nil
 }
 
-// Create makes an order.
+// Create creates an order of an item.
 func (c *Client) Create(ctx context.Context, item string) (Order, error) {
 	return c.do(ctx, http.MethodPost, "/orders", map[string]string{"item": item})
 }

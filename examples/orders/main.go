@@ -1,5 +1,6 @@
-// Orders calls an HTTP API that loses answers and goes down: an order is made
-// once though it is asked for twice, and what was read before is still there.
+// Orders calls an HTTP API that loses responses and then fails completely. With an
+// idempotency key, a repeated request creates only one order. While the API is down,
+// a fallback returns the orders of earlier calls.
 //
 //	go generate ./examples/orders && go run ./examples/orders
 package main
@@ -23,26 +24,26 @@ func run(ctx context.Context, out io.Writer) {
 	defer server.Close()
 	client := &Client{Base: server.URL, HTTP: server.Client()}
 	ctx = retry.WithObserver(ctx, func(e retry.Event) {
-		what := "again in " + e.Delay.Round(time.Millisecond).String()
+		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
 		if e.Kind == retry.EventStop {
-			what = "no more: " + string(e.Reason)
+			next = "stopping: " + string(e.Reason)
 		}
-		fmt.Fprintf(out, "  attempt %d: %v, %s (breaker %s)\n", e.Attempt, e.Err, what, e.BreakerState)
+		fmt.Fprintf(out, "  attempt %d: %v, %s (breaker %s)\n", e.Attempt, e.Err, next, e.BreakerState)
 	})
 
-	fmt.Fprintln(out, "create an order, whose answer is lost")
+	fmt.Fprintln(out, "create an order; the response is lost")
 	order, err := client.RetryCreate(ctx, "tea")
 	fmt.Fprintf(out, "  order %s of %s, error %v; the shop has %d\n", order.ID, order.Item, err, len(api.orders))
 
-	fmt.Fprintln(out, "create an order of nothing")
+	fmt.Fprintln(out, "create an order without an item")
 	_, err = client.RetryCreate(ctx, "")
 	fmt.Fprintf(out, "  %v\n", err)
 
-	fmt.Fprintln(out, "read an order, then again when the shop is down")
+	fmt.Fprintln(out, "read an order, then again while the shop is down")
 	for range 3 {
 		order, err = client.RetryOrder(ctx, "1")
 		fmt.Fprintf(out, "  order %s of %s, stale: %v, error %v\n", order.ID, order.Item, order.Stale, err)
 		api.goDown()
 	}
-	fmt.Fprintf(out, "%d calls have reached the shop\n", api.calls)
+	fmt.Fprintf(out, "%d calls reached the shop\n", api.calls)
 }

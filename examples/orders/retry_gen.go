@@ -45,7 +45,7 @@ var DefaultShared = NewShared()
 // from zero to that; each attempt takes at most 1s; all of it at most 10s; only
 // transient and conflict errors are retried; shares breaker orders.
 //
-// Reading is patient, and falls back to what was read before.
+// Reads are retried often, and fall back to the order of an earlier call.
 var policyRead = retry.Policy{
 	Name: "read",
 	Schedule: retry.Schedule{
@@ -66,7 +66,7 @@ var policyRead = retry.Policy{
 // zero to that; each attempt takes at most 1s; all of it at most 10s; only
 // transient errors are retried; shares breaker orders.
 //
-// The server keeps idempotency keys, so that an order is never made twice.
+// The server keeps idempotency keys, so that it never creates an order twice.
 var policyCreate = retry.Policy{
 	Name: "create",
 	Schedule: retry.Schedule{
@@ -97,10 +97,10 @@ func (c *Client) RetryOrder(ctx context.Context, id string) (Order, error) {
 			return order, nil
 		}
 	}
-	return c.remembered(ctx, id, err)
+	return c.cachedOrder(ctx, id, err)
 }
 
-// RetryCreate makes an order.
+// RetryCreate creates an order of an item.
 //
 // Policy: create.
 func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
@@ -118,4 +118,4 @@ func (c *Client) RetryCreate(ctx context.Context, item string) (Order, error) {
 	return order, err
 }
 
-// retrygen:sum 7a0e264c06400b247bddcf11
+// retrygen:sum 810cf15f1d441720bb2f3277

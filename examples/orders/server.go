@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// shop is an API that loses its answers now and then, and goes down.
+// shop is an API that loses the response to each new order, and that can go down.
 type shop struct {
 	mu     sync.Mutex
 	calls  int
 	down   bool
 	orders []Order
-	byKey  map[string]Order // what was made for an idempotency key
+	byKey  map[string]Order // by idempotency key
 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func (s *shop) create(w http.ResponseWriter, r *http.Request) {
 	if !again {
 		order = Order{ID: fmt.Sprint(len(s.orders) + 1), Item: in.Item}
 		s.orders, s.byKey[key] = append(s.orders, order), order
-		// The order is made, and the answer lost.
+		// The order is created, but the response is lost.
 		http.Error(w, "lost", http.StatusBadGateway)
 		return
 	}
@@ -61,7 +61,7 @@ func (s *shop) read(w http.ResponseWriter, id string) {
 	http.Error(w, "no such order", http.StatusNotFound)
 }
 
-// goDown makes every call fail from now on.
+// goDown makes every further call fail.
 func (s *shop) goDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,20 +12,20 @@ import (
 	"github.com/retrygen/retrygen/runtime/httpretry"
 )
 
-// Client talks to the weather service.
+// Client is a client of the weather service. Its methods may be called concurrently.
 type Client struct {
 	Base string // URL of the service
 	HTTP *http.Client
 }
 
-// A Forecast is what the service knows of a day.
+// A Forecast is the forecast for one day.
 type Forecast struct {
 	City    string `json:"city"`
 	Celsius int    `json:"celsius"`
 }
 
-// StatusError is an answer other than 200. Its method StatusCode tells a
-// policy which class it belongs to.
+// StatusError is the error for a response with a status other than 200. Policies
+// classify it by its method StatusCode.
 type StatusError struct{ Code int }
 
 func (e *StatusError) Error() string {
@@ -60,7 +60,7 @@ func (c *Client) Forecast(ctx context.Context, city string) (*Forecast, error) {
 	return f, nil
 }
 
-// Journal keeps what was asked for.
+// Journal records requests.
 type Journal interface {
 	// Append adds a line.
 	Append(line string) error

@@ -1,5 +1,6 @@
-// Quickstart calls a local HTTP service that fails on purpose, through
-// wrappers that retrygen made from retry.yaml, and prints what happened when.
+// Quickstart calls a local HTTP service that fails on purpose. The calls go through
+// the wrappers that retrygen has generated from retry.yaml. The program prints every
+// failed attempt and its time.
 //
 //	go generate ./examples/quickstart && go run ./examples/quickstart
 package main
@@ -29,7 +30,7 @@ func run(ctx context.Context, out io.Writer) {
 		line := timeline(out, "forecast for "+city)
 		forecast, err := client.RetryForecast(line.watch(ctx), city)
 		if err != nil {
-			line.print("gave up: %v", err)
+			line.print("failed: %v", err)
 			continue
 		}
 		line.print("done: %d °C", forecast.Celsius)
@@ -38,17 +39,18 @@ func run(ctx context.Context, out io.Writer) {
 	line := timeline(out, "journal")
 	journal := NewRetryJournal(diskJournal{})
 	if err := journal.Append("asked for 6 forecasts"); err != nil {
-		line.print("gave up: %v", err)
+		line.print("failed: %v", err)
 	}
 	client.HTTP.Transport.(*http.Transport).CloseIdleConnections()
 }
 
-// line prints events with the time since its start.
+// A line prints the events of one call with the time since its start.
 type line struct {
 	out   io.Writer
 	start time.Time
 }
 
+// timeline prints a title and returns a line that starts now.
 func timeline(out io.Writer, title string) line {
 	fmt.Fprintf(out, "\n%s\n", title)
 	return line{out, time.Now()}
@@ -58,14 +60,14 @@ func (l line) print(format string, args ...any) {
 	fmt.Fprintf(l.out, "%8s  %s\n", time.Since(l.start).Round(time.Millisecond), fmt.Sprintf(format, args...))
 }
 
-// watch returns a context whose calls are printed.
+// watch returns a context whose retry events are printed.
 func (l line) watch(ctx context.Context) context.Context {
 	return retry.WithObserver(ctx, func(e retry.Event) {
 		switch {
 		case e.Kind == retry.EventStop:
-			l.print("attempt %d failed: %v; no more: %s", e.Attempt, e.Err, e.Reason)
+			l.print("attempt %d failed: %v; stopping: %s", e.Attempt, e.Err, e.Reason)
 		default:
-			l.print("attempt %d failed: %v; waiting %v", e.Attempt, e.Err, e.Delay.Round(time.Millisecond))
+			l.print("attempt %d failed: %v; retrying in %v", e.Attempt, e.Err, e.Delay.Round(time.Millisecond))
 		}
 	})
 }

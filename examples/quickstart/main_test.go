@@ -14,12 +14,12 @@ func TestRun(t *testing.T) {
 	run(context.Background(), &out)
 	for _, want := range []string{
 		`forecast for Oslo\n +\S+  done: 4 °C`,
-		`attempt 2 failed: weather service: 502 Bad Gateway; waiting \S+\n +\S+  done: 9 °C`,
-		`attempt 1 failed: weather service: 429 Too Many Requests; waiting 1s\n +1(\.\S+)?s  done: 22 °C`,
-		`attempt 1 failed: .*attempt timeout exceeded; waiting \S+\n +\S+  done: 15 °C`,
-		`404 Not Found; no more: permanent error\n`,
-		`gave up: fetch: attempts exhausted after 5 attempts`,
-		`gave up: flush: delay budget exhausted after 3 attempts and 100ms of waiting: disk full`,
+		`attempt 2 failed: weather service: 502 Bad Gateway; retrying in \S+\n +\S+  done: 9 °C`,
+		`attempt 1 failed: weather service: 429 Too Many Requests; retrying in 1s\n +1(\.\S+)?s  done: 22 °C`,
+		`attempt 1 failed: .*attempt timeout exceeded; retrying in \S+\n +\S+  done: 15 °C`,
+		`404 Not Found; stopping: permanent error\n`,
+		`failed: fetch: attempts exhausted after 5 attempts`,
+		`failed: flush: delay budget exhausted after 3 attempts and 100ms of waiting: disk full`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("the output does not match %s", want)

@@ -16,7 +16,7 @@ const _ = retry.GeneratedV1
 // drawn from zero to that; each attempt takes at most 500ms; all of it at most
 // 10s; only transient errors are retried.
 //
-// A read from the weather service, which has bad days.
+// A read from the weather service, which fails on purpose.
 var policyFetch = retry.Policy{
 	Name: "fetch",
 	Schedule: retry.Schedule{

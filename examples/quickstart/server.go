@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// service is a weather service on a bad day: what each city's requests get,
-// one after the other.
+// service is a weather service with scripted responses.
 type service struct {
 	mu   sync.Mutex
-	next map[string][]func(http.ResponseWriter, *http.Request)
+	next map[string][]func(http.ResponseWriter, *http.Request) // by city, in order
 }
 
 func newService() *service {
@@ -55,7 +54,7 @@ func busy(retryAfter string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// slow answers later than anybody waits.
+// slow responds after a second, which is later than any attempt waits.
 func slow(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():

@@ -16,7 +16,7 @@ import (
 
 //go:generate go tool retrygen .
 
-// A Receipt is what the bank answers to a payment.
+// A Receipt is the response of the bank to a payment.
 type Receipt struct {
 	Order  string `json:"order"`
 	Number int    `json:"number"`
@@ -25,7 +25,8 @@ type Receipt struct {
 // A Bank is the client of a payment service.
 type Bank struct{ URL string }
 
-// Charge pays an order.
+// Charge pays an order. It returns an *httpretry.StatusError for a response other
+// than 200.
 func (b *Bank) Charge(ctx context.Context, orderID string, cents int) (Receipt, error) {
 	body, err := json.Marshal(map[string]any{"order": orderID, "cents": cents})
 	if err != nil {
@@ -35,8 +36,8 @@ func (b *Bank) Charge(ctx context.Context, orderID string, cents int) (Receipt, 
 	if err != nil {
 		return Receipt{}, err
 	}
-	// The bank recognizes a repeated request by the key, which is the same for all
-	// attempts of a step, whatever process makes them.
+	// The bank recognizes a repeated request by the key. All attempts of a step have
+	// the same key, even in different processes.
 	req.Header.Set("Idempotency-Key", retry.IdempotencyKey(ctx))
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -50,15 +51,15 @@ func (b *Bank) Charge(ctx context.Context, orderID string, cents int) (Receipt, 
 	return r, json.NewDecoder(resp.Body).Decode(&r)
 }
 
-// A service is the bank's side. Of ten requests, three are refused before
-// anything happens, and the answer to one is lost after the payment was made.
+// A service is the server of the bank. Of every ten requests, it rejects three and
+// loses the response to one after the payment was made.
 type service struct {
 	*httptest.Server
 
 	mu       sync.Mutex
 	requests int
 	repeated int            // requests whose key was known
-	lost     int            // answers
+	lost     int            // responses
 	charges  map[string]int // by order
 	keys     map[string]Receipt
 }
@@ -78,7 +79,7 @@ func (s *service) charge(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	time.Sleep(30 * time.Millisecond) // long enough to be killed in
+	time.Sleep(30 * time.Millisecond) // so that the client is often killed during a request
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
@@ -101,7 +102,7 @@ func (s *service) charge(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.requests%10 == 4 {
 		s.lost++
-		panic(http.ErrAbortHandler) // the payment was made, but nobody learns of it
+		panic(http.ErrAbortHandler) // the payment was made, but the client gets no response
 	}
 	_ = json.NewEncoder(w).Encode(receipt)
 }

@@ -1,7 +1,6 @@
-// The program settle pays 50 orders at a bank that fails on purpose. It runs the
-// payments in another process, which kills itself at random moments, and starts
-// that again until all orders are paid. In the end it proves that no order was
-// charged twice.
+// Settle pays 50 orders at a bank that fails on purpose. It runs the payments in a
+// worker process, which kills itself at random times, and restarts the worker until
+// all orders are paid. At the end it verifies that every order was charged once.
 package main
 
 import (
@@ -24,10 +23,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	orders := flags.Int("orders", 50, "number of orders")
 	kills := flags.Int("kills", 10, "number of times that the process kills itself")
-	within := flags.Duration("within", time.Second, "the longest life of a process that kills itself")
+	within := flags.Duration("within", time.Second, "time within which a worker kills itself")
 	database := flags.String("database", "", "database file (default: a temporary one)")
 	worker := flags.String("worker", "", "URL of the bank: execute the run (for the program itself)")
-	suicidal := flags.Bool("die", false, "kill the process at a random moment (for the program itself)")
+	mustDie := flags.Bool("die", false, "kill the process at a random time (for the program itself)")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -36,7 +35,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var err error
 	switch {
 	case *worker != "":
-		if *suicidal {
+		if *mustDie {
 			die(*within)
 		}
 		err = work(ctx, stdout, *database, *worker, *orders)
@@ -50,7 +49,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// supervise starts the worker until it has paid all orders.
+// supervise starts workers until one has paid all orders.
 func supervise(
 	ctx context.Context, stdout, stderr io.Writer, database string, orders, kills int, within time.Duration,
 ) error {

@@ -17,7 +17,7 @@ const _ = retry.GeneratedV1
 // more than 2s, each drawn from half to all of that; each attempt takes at most
 // 2s; only transient errors are retried.
 //
-// A payment, which survives the death of this process.
+// A payment that continues after the process dies.
 var policyCharge = retry.Policy{
 	Name: "charge",
 	Schedule: retry.Schedule{
@@ -41,7 +41,8 @@ var stepBankCharge = durable.StepPolicy{
 	LostMax:    10,
 }
 
-// RetryCharge pays an order.
+// RetryCharge pays an order. It returns an *httpretry.StatusError for a response other
+// than 200.
 //
 // Policy: charge. It is the durable step Bank.Charge of the run in ctx, one for
 // each orderID. If it was recorded with another cents, the call returns

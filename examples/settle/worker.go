@@ -16,8 +16,7 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
-// work executes the run, from the beginning or from where an earlier process
-// died.
+// work executes the run. It continues the run of an earlier process that died.
 func work(ctx context.Context, out io.Writer, database, url string, orders int) (err error) {
 	store, err := sqlite.Open(database)
 	if err != nil {
@@ -62,6 +61,7 @@ func settle(ctx context.Context, bank *Bank, n int) error {
 	return total
 }
 
+// openOrders returns the ids of n orders.
 func openOrders(n int) []string {
 	orders := make([]string, n)
 	for i := range orders {
@@ -70,7 +70,7 @@ func openOrders(n int) []string {
 	return orders
 }
 
-// timeline returns a function that prints what an engine does.
+// timeline returns a function that prints the events of an engine.
 func timeline(out io.Writer) func(durable.Event) {
 	var mu sync.Mutex
 	return func(e durable.Event) {
@@ -97,7 +97,7 @@ func timeline(out io.Writer) func(durable.Event) {
 	}
 }
 
-// die kills the process at a random moment, without warning.
+// die kills the process at a random time within the given duration, without cleanup.
 func die(within time.Duration) {
 	time.AfterFunc(rand.N(within), func() {
 		if self, err := os.FindProcess(os.Getpid()); err == nil {
