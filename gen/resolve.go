@@ -160,7 +160,7 @@ func (r *resolver) shared() {
 	}
 	if r.file.HasShared() {
 		for _, name := range []string{emit.SharedType, emit.SharedNew, emit.SharedDefault} {
-			r.claim(policy.Pos{Line: 1, Col: 1}, name, "what calls share", "rename it")
+			r.claim(policy.Pos{Line: 1, Col: 1}, name, "the set of shared breakers and budgets", "rename it")
 		}
 	}
 }

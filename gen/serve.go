@@ -98,7 +98,7 @@ func (r *resolver) checkLimit(s served) {
 	case s.policy.Durable != nil && !s.fn.TakesContext(): // is reported already
 	case s.fn.CtxType != "":
 		r.problem(s.pos, "P906",
-			"policy %s has a %s, which cannot be put on the context of %s, %s: take a context.Context, or use a "+
+			"policy %s has a %s, which cannot limit the context of %s, %s: take a context.Context, or use a "+
 				"policy without time limits",
 			s.policy.Name, field, s.symbol, s.fn.CtxType)
 	case !s.fn.TakesContext():

@@ -28,12 +28,12 @@ func (r *resolver) step(use policy.Use, target *bind.Target, s served) *emit.Ste
 	switch {
 	case s.fn.CtxType != "":
 		r.problem(s.pos, "P906",
-			"policy %s is durable, but the context of an attempt cannot be given to %s, which takes %s: take a "+
+			"policy %s is durable, but the context of an attempt cannot be passed to %s, which takes %s: take a "+
 				"context.Context",
 			s.policy.Name, s.symbol, s.fn.CtxType)
 	case !s.fn.TakesContext():
 		r.problem(s.pos, "P906",
-			"policy %s is durable, but %s takes no context.Context, which has the run: add the parameter",
+			"policy %s is durable, but %s takes no context.Context to identify the run: add the parameter",
 			s.policy.Name, s.symbol)
 	}
 	r.checkResults(s)

@@ -96,6 +96,7 @@ func methodsOf(t types.Type) (methods []*types.Func) {
 	return methods
 }
 
+// isChannel reports whether t is a channel.
 func isChannel(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Chan)
 	return ok
@@ -119,6 +120,6 @@ func (r recvType) noFailure(obj *types.Func) string {
 		}
 	}
 	return fmt.Sprintf(
-		"%s returns no error, and a retry could not see it fail: let it return one, or write check: FUNCTION",
+		"%s returns no error, so that a failure cannot be seen: return an error, or write check: FUNCTION",
 		obj.Name())
 }
