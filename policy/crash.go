@@ -15,7 +15,7 @@ import (
 // explainCrashes writes what is recorded of a durable call, and the result of a
 // crash at each point.
 func (p *Policy) explainCrashes(w io.Writer) {
-	const again = "lost, too: the record is the same"
+	const again = "a lost attempt, too: the record is the same"
 	recorded := [][2]string{
 		{"before the call", "the start of the attempt"},
 		{"after the call", "its result; or its error, the next wait, and what the retry takes from budgets"},
@@ -36,7 +36,7 @@ func (p *Policy) explainCrashes(w io.Writer) {
 	}
 	if calls, _, counted := p.most(); !counted || calls > 1 {
 		crashes = append(crashes, [2]string{"during a wait", "the rest of the wait, then the next attempt"},
-			[2]string{"until after a wait", "the next attempt, " + p.overdue()})
+			[2]string{"during a wait, until after its end", "the next attempt, " + p.overdue()})
 	}
 	write := func(title string, rows [][2]string) {
 		fmt.Fprintf(w, "\n%s:\n", title)

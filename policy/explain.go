@@ -157,9 +157,9 @@ func (p *Policy) explainWorst(w io.Writer) {
 	case parts != "":
 		fmt.Fprintf(w, ", %s (%s)\n", duration.Format(total), parts)
 	case counted && calls > 1:
-		fmt.Fprintf(w, ", %s of waiting; nothing limits the time inside of an attempt\n", duration.Format(waits))
+		fmt.Fprintf(w, ", %s of waiting; nothing limits the time inside an attempt\n", duration.Format(waits))
 	default:
-		fmt.Fprint(w, "; nothing limits the time inside of an attempt\n")
+		fmt.Fprint(w, "; nothing limits the time inside an attempt\n")
 	}
 	if !final && calls != 1 {
 		p.explainAsked(w, waits)
@@ -203,7 +203,7 @@ func (p *Policy) repeats() int {
 }
 
 // longest returns the longest time that a call can take and a description of its
-// parts, which is "" if nothing limits the time inside of an attempt. final is set
+// parts, which is "" if nothing limits the time inside an attempt. final is set
 // if no wait that a server asks for can make it longer.
 func (p *Policy) longest(calls int, waits time.Duration, counted bool) (total time.Duration, parts string, final bool) {
 	one := p.AttemptTimeout

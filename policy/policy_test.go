@@ -38,7 +38,7 @@ func read(t testing.TB, name string) []byte {
 	return text
 }
 
-// TestOK: the files in ok have nothing to mend.
+// TestOK checks that the files in ok have no problems.
 func TestOK(t *testing.T) {
 	for _, name := range glob(t, "ok/*.yaml") {
 		file, problems := policy.Check(filepath.Base(name), read(t, name))
@@ -48,7 +48,7 @@ func TestOK(t *testing.T) {
 	}
 }
 
-// TestErr: the files in err have just the problems in the .out file beside.
+// TestErr checks that the files in err have exactly the problems in their .out files.
 func TestErr(t *testing.T) {
 	for _, name := range glob(t, "err/*.yaml") {
 		text, base := read(t, name), filepath.Base(name)

@@ -119,7 +119,7 @@ func TestGoCommands(t *testing.T) {
 	}
 }
 
-// BenchmarkHundred generates a hundred packages, all anew or none, and tells
+// BenchmarkHundred generates a hundred packages, all again or none, and reports
 // the processor time with that of the go commands, and the peak of memory.
 func BenchmarkHundred(b *testing.B) {
 	dir := hundred(b)

@@ -11,7 +11,7 @@ var stepRules = []Rule{
 	{
 		ID: "P601", Title: "durable policy for nested calls", Severity: Warning,
 		Reports: "A durable policy has `nested: true`.",
-		Why: "A call inside of an attempt of another durable call is a part of that step: its attempts are not " +
+		Why: "A call inside an attempt of another durable call is a part of that step: its attempts are not " +
 			"recorded, and after a crash all of it is executed again.",
 		Wrong: "policies:\n" +
 			"  charge: {durable: true, nested: true}\n" +
