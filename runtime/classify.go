@@ -9,28 +9,37 @@ import (
 // Retries reports whether p retries err, provided that no limit of the call
 // forbids it. It returns false for nil.
 //
-// The classes of err decide. An error belongs to a built-in class by its types
-// or, if these prove nothing, by its text:
+// The classes of err decide. These types in the tree of err belong to built-in
+// classes:
 //
-//   - Types. [After] makes an error a [ClassRateLimit]. An error with the method
-//     StatusCode() int is a [ClassRateLimit] at 429 and a [ClassServerError] at
-//     500 to 599 except 501 and 505; a gRPC code counts as its HTTP status, and
-//     DEADLINE_EXCEEDED is a [ClassTimeout], UNAVAILABLE a [ClassNetwork] and
-//     CANCELLED a [ClassCanceled] error, too. Errors of package net, of a
-//     connection of the operating system, of a stream or connection of HTTP/2,
-//     io.ErrUnexpectedEOF, and io.EOF inside of a net.Error are [ClassNetwork],
-//     or [ClassTimeout] if their method Timeout() bool returns true.
-//     context.DeadlineExceeded is a [ClassTimeout], context.Canceled a
-//     [ClassCanceled], and [ErrBreakerOpen] a [ClassBreakerOpen] error.
-//   - Words of the text: network, connection, refused, unreachable; timeout,
-//     timed out; server error, and 500, 502, 503 or 504 as a status; rate limit,
-//     too many requests, and 429 as a status. A number is a status after a label
-//     (HTTP 503, status: 503, code 503, error 503) or before its reason phrase
-//     (503 Service Unavailable). No text is read if IgnoreText is set, or if a
-//     test Is or As in Classes holds. Texts of this package are never read.
+//   - [ClassRateLimit]: errors of [After], and the status 429;
+//   - [ClassServerError]: the statuses 500 to 599 except 501 and 505;
+//   - [ClassTimeout]: errors whose method Timeout() bool returns true,
+//     context.DeadlineExceeded, and the gRPC code DEADLINE_EXCEEDED;
+//   - [ClassNetwork]: other errors of package net, errors of a connection of the
+//     operating system and of a stream or connection of HTTP/2,
+//     io.ErrUnexpectedEOF, io.EOF inside of a net.Error, and the gRPC code
+//     UNAVAILABLE;
+//   - [ClassCanceled]: context.Canceled, and the gRPC code CANCELLED;
+//   - [ClassBreakerOpen]: [ErrBreakerOpen].
 //
-// An error belongs to a class in Classes if one of its tests holds. Texts are
-// read up to 16 KiB.
+// The status is the result of a method StatusCode() int, or the HTTP status that
+// corresponds to a gRPC code.
+//
+// If the tree has none of these types, no status and no system error, words in the
+// text of err count:
+//
+//   - [ClassNetwork]: network, connection, refused, unreachable;
+//   - [ClassTimeout]: timeout, timed out;
+//   - [ClassServerError]: server error, and 500, 502, 503 or 504 as a status;
+//   - [ClassRateLimit]: rate limit, too many requests, and 429 as a status.
+//
+// A number in the text is a status after a label (HTTP 503, status: 503, code 503,
+// error 503) or before its reason phrase (503 Service Unavailable). The text is
+// not read if IgnoreText is set, or if a test Is or As in Classes holds. Texts of
+// this package are never read, and others only up to 16 KiB.
+//
+// An error belongs to a class in Classes if one of the tests of that class holds.
 //
 // These errors are never retried:
 //
