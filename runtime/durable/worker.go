@@ -144,18 +144,37 @@ func (e *Engine) dueRuns(ctx context.Context, limit int) ([]Record, error) {
 	}
 	due := q
 	due.DueBy = time.Now() // nearly that of the store, which decides in the claim
-	runs, _, err := e.store.List(ctx, due)
+	runs, err := e.readable(ctx, due, limit)
 	if err != nil || len(runs) >= limit {
 		return runs, err
 	}
 	owners, err := e.deadOwners(ctx)
 	for _, id := range owners {
-		q.Owner, q.Limit = id, limit-len(runs)
-		orphans, _, failed := e.store.List(ctx, q)
+		q.Owner = id
+		orphans, failed := e.readable(ctx, q, limit-len(runs))
 		runs, err = append(runs, orphans...), errors.Join(err, failed)
 		if len(runs) >= limit {
 			break
 		}
+	}
+	return runs, err
+}
+
+// readable returns as many of the runs that a query selects. Those that a newer
+// version has written are left to it.
+func (e *Engine) readable(ctx context.Context, q Query, limit int) (runs []Record, err error) {
+	err = e.each(ctx, q, func(r Record) error {
+		if _, err := open[runBody](r); err != nil {
+			e.event(Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
+			return nil
+		}
+		if runs = append(runs, r); len(runs) == limit {
+			return errStopped
+		}
+		return nil
+	})
+	if err == errStopped {
+		err = nil
 	}
 	return runs, err
 }

@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -218,5 +219,37 @@ func TestAwaitItself(t *testing.T) {
 			return err
 		})
 		wantError(t, err, durable.ErrConflict)
+	})
+}
+
+// Runs that a newer version has written do not keep a worker from others.
+func TestWorkerUnreadableRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		e := newEngine(t, m)
+		durable.Handle(e, "double", double)
+		for i := range 20 {
+			id := fmt.Sprint("a-", i)
+			if err := durable.Start(t.Context(), e, "double", id, 1); err != nil {
+				t.Fatal(err)
+			}
+			key := durable.Key{Kind: durable.KindRun, Run: id}
+			err := m.Update(t.Context(), durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+				tx.Records[0].Body = []byte(`{"new": true}`)
+				return durable.Writes{Put: tx.Records}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := durable.Start(t.Context(), e, "double", "one", 21); err != nil {
+			t.Fatal(err)
+		}
+		defer work(t, e)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if got, err := durable.Await[int](ctx, e, "one"); got != 42 || err != nil {
+			t.Errorf("got %d, %v; want 42", got, err)
+		}
 	})
 }
