@@ -159,7 +159,8 @@ policies:
 	}
 }
 
-// TestMatchText: the top of a file lies under defaults, and those under policies.
+// TestMatchText checks that policies override defaults, which override the top of
+// the file.
 func TestMatchText(t *testing.T) {
 	const policies = `
 policies:

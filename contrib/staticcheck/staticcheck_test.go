@@ -10,11 +10,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// root is that of the repository.
+// root is the root of the repository.
 const root = "../.."
 
-// findings are lines of staticcheck about generated files, and about packages
-// that it cannot judge.
+// findings matches lines of staticcheck about generated files, and about packages
+// that do not compile.
 var findings = regexp.MustCompile(`(?m)^.*(retry_gen\.go:|\(compile\)).*$`)
 
 // command returns a command in dir.
@@ -24,8 +24,7 @@ func command(dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// scratch is command in a module whose go.mod may be completed, without a
-// network.
+// scratch returns a command in dir that may complete go.mod, without a network.
 func scratch(dir, name string, args ...string) *exec.Cmd {
 	cmd := command(dir, name, args...)
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")

@@ -11,7 +11,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// TestRun checks the story that the example tells.
+// TestRun checks the output of the example.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		DefaultShared = NewShared()

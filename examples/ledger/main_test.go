@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRun checks the story that the example tells.
+// TestRun checks the output of the example.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), &out); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRun checks the story that the example tells.
+// TestRun checks the output of the example.
 func TestRun(t *testing.T) {
 	DefaultShared = NewShared()
 	var out strings.Builder

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRun checks the story that the example tells; times differ from run to
+// TestRun checks the output of the example; times differ from run to
 // run.
 func TestRun(t *testing.T) {
 	var out strings.Builder

@@ -65,7 +65,7 @@ var delayRules = []Rule{
 		Right: "policies:\n  read: {max_attempts: 5, backoff: fixed, initial_delay: 10ms}",
 		NotReported: []string{
 			"Up to three attempts.",
-			"A schedule of which at least one delay, with the most jitter, is 1ms or longer.",
+			"A schedule with at least one delay that, with the most jitter, is 1ms or longer.",
 		},
 		Fix:     "Raise `initial_delay` (or `delays`) to a time in which the service can recover, such as 100ms.",
 		Related: []string{"P106", "P210", "RL103"},
