@@ -203,14 +203,17 @@ func (r *resolver) group(b policy.Binding) *emit.Group {
 	return &r.file.Groups[len(r.file.Groups)-1]
 }
 
+// problem reports an error at pos.
 func (r *resolver) problem(pos policy.Pos, rule, format string, args ...any) {
 	r.report(pos, rule, rules.Error, fmt.Sprintf(format, args...))
 }
 
+// warning reports a warning at pos.
 func (r *resolver) warning(pos policy.Pos, rule, format string, args ...any) {
 	r.report(pos, rule, rules.Warning, fmt.Sprintf(format, args...))
 }
 
+// report reports a problem at pos.
 func (r *resolver) report(pos policy.Pos, rule string, severity rules.Severity, text string) {
 	r.problems = append(r.problems,
 		policy.Problem{File: r.unit.source, Pos: pos, Rule: rule, Severity: severity, Text: text})

@@ -87,6 +87,7 @@ func (p BreakerPolicy) AdmitsAt(s BreakerSnapshot) time.Time { return s.admitsAt
 // nothing has failed since the last success, and no rate is set.
 func (p BreakerPolicy) Calm(s BreakerSnapshot) bool { return s.calm(&p) }
 
+// calm reports whether another success changes nothing.
 func (s *BreakerSnapshot) calm(p *BreakerPolicy) bool {
 	return s.State == StateClosed && s.Failures == 0 && !p.hasRate()
 }
@@ -94,6 +95,7 @@ func (s *BreakerSnapshot) calm(p *BreakerPolicy) bool {
 // never is a time at which an escalated breaker still admits nothing.
 var never = time.Unix(1<<60, 0)
 
+// admitsAt returns the time after which the breaker may admit an attempt, or zero.
 func (s *BreakerSnapshot) admitsAt() time.Time {
 	switch s.State {
 	case StateOpen:

@@ -173,10 +173,12 @@ func neverRetried(status int) bool {
 	return false
 }
 
+// belongsToAny reports whether an error belongs to one of classes.
 func (p *Policy) belongsToAny(err error, f *facts, classes []Class) bool {
 	return slices.ContainsFunc(classes, func(c Class) bool { return p.belongs(err, f, c) })
 }
 
+// belongs reports whether an error belongs to a class. f are the facts about err.
 func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	switch class {
 	case ClassAny:

@@ -42,6 +42,7 @@ func (p Position) Rewind(err error) error {
 	return err
 }
 
+// seek seeks to the position, or returns why that is not possible.
 func (p Position) seek() error {
 	if p.err == nil && p.seeker != nil {
 		_, p.err = p.seeker.Seek(p.offset, io.SeekStart)

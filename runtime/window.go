@@ -29,6 +29,7 @@ type window struct {
 // A bucket has the counts of a tenth of the window.
 type bucket struct{ calls, failed, slow atomic.Int64 }
 
+// newWindow returns an empty window that starts now.
 func newWindow(p *BreakerPolicy, generation uint64, now time.Time) *window {
 	return &window{generation: generation, start: now, width: max(p.Window/buckets, 1), slowCall: p.SlowCall}
 }

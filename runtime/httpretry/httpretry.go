@@ -118,6 +118,7 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
+// mayRepeat reports whether a request may and can be sent twice.
 func (t *Transport) mayRepeat(req *http.Request) bool {
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 		return false
@@ -128,6 +129,7 @@ func (t *Transport) mayRepeat(req *http.Request) bool {
 	return Idempotent(req)
 }
 
+// base returns Base or its default.
 func (t *Transport) base() http.RoundTripper {
 	if t.Base == nil {
 		return http.DefaultTransport

@@ -35,6 +35,8 @@ func Renew(req *http.Request, err error) (*http.Request, error) {
 	return again, err
 }
 
+// repeat returns the request to send after an attempt at req, or req and the reason
+// why it cannot be sent again.
 func repeat(req *http.Request) (*http.Request, error) {
 	switch {
 	case req == nil || req.Body == nil || req.Body == http.NoBody:
@@ -66,6 +68,7 @@ func (b *lazyBody) Read(p []byte) (int, error) {
 	return body.Read(p)
 }
 
+// open returns the body, which it opens on the first call.
 func (b *lazyBody) open() (io.ReadCloser, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

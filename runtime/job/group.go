@@ -143,6 +143,7 @@ type run[T any] struct {
 	changed  chan struct{} // holds a token after a report
 }
 
+// newRun returns the state before any unit has reported.
 func newRun[T any](g *Group, units []string) *run[T] {
 	r := &run[T]{
 		group: g, begun: time.Now(), changed: make(chan struct{}, 1),

@@ -12,6 +12,7 @@ type recvType struct {
 	queue bool       // see isQueue
 }
 
+// recvTypeOf describes t as the receiver type of methods.
 func recvTypeOf(t types.Type) recvType { return recvType{t, isQueue(t)} }
 
 // isCommand reports whether a result holds the error of the call that returned

@@ -62,6 +62,8 @@ func specShapes(spec ast.Spec, shapes map[string]string) {
 	}
 }
 
+// fieldName returns the name of a method of an interface, or the text of an
+// embedded type.
 func fieldName(f *ast.Field) string {
 	if len(f.Names) > 0 {
 		return f.Names[0].Name

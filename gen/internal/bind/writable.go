@@ -79,6 +79,7 @@ func (w *writer) typ(t types.Type) {
 	}
 }
 
+// list visits type arguments.
 func (w *writer) list(args *types.TypeList) {
 	for t := range args.Types() {
 		w.typ(t)
