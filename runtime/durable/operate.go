@@ -84,11 +84,11 @@ func Failed(err error) Resolution { return Resolution{outcome: OutcomeFailed, er
 func Retry() Resolution { return Resolution{} }
 
 // Resolve records what an operator knows about a step in doubt, or about one
-// that has paused its run. It may be called again to correct a resolution. A run whose last such step is resolved is open again:
-// call Run. The step "" is the run itself, paused since it was recovered too
-// often, or failed where workers execute it; its resolution is [Retry]. The error
-// matches [ErrNotFound], or [ErrConflict] if the step is not in doubt, or an
-// engine executes the run.
+// that has paused its run. It may be called again to correct a resolution. A run
+// whose last such step is resolved is open again: call Run. The step "" is the
+// run itself, paused since it was recovered too often, or failed where workers
+// execute it; its resolution is [Retry]. The error matches [ErrNotFound], or
+// [ErrConflict] if the step is not in doubt, or an engine executes the run.
 func (e *Engine) Resolve(ctx context.Context, run, step string, r Resolution) error {
 	var result *payload
 	if r.outcome == OutcomeSucceeded {
