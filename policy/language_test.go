@@ -9,7 +9,7 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// needGo are rules that only the generator can judge.
+// needGo are the rules that only the generator can check.
 var needGo = []string{"P906", "P910", "P911", "P912", "P913", "P914", "P916", "P917", "P920"}
 
 // TestLanguage: each rule about the file reports its wrong example with its
