@@ -65,8 +65,9 @@ const (
 	RecordAttempts Recording = iota
 	// RecordFailures records nothing until the first attempt fails. A step that
 	// succeeds at once costs nothing, and is executed again when its run is: it
-	// must be idempotent. With a shared Breaker, whose permits are recorded, this
-	// is RecordAttempts.
+	// must be idempotent. A second call of it in the same execution executes it
+	// again, too. With a shared Breaker, whose permits are recorded, this is
+	// RecordAttempts.
 	RecordFailures
 )
 

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -11,8 +10,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// This file has the decisions about steps: pure functions of records, the time
-// of the store, and what was prepared before the transaction.
+// This file has the decisions about the starts of attempts and about failures:
+// pure functions of records, the time of the store, and what was prepared before
+// the transaction.
 
 // keys returns the records that decisions about a step need.
 func (x *execution) keys(c *stepCall) []Key {
@@ -300,116 +300,6 @@ func (v *stepView) putBreaker() {
 	}
 }
 
-// decideEnd decides about the end of an attempt.
-func (x *execution) decideEnd(tx Tx, c *stepCall, e *attemptEnd) (Writes, next, error) {
-	v, err := x.view(tx, c)
-	if err != nil {
-		return Writes{}, next{}, err
-	}
-	s := &v.body
-	if s.Last == e.token {
-		return Writes{}, v.repeat(), nil // the reply was lost
-	}
-	open := s.Open != nil && s.Open.Token == e.token
-	if !v.owned() || !open && !e.unstarted {
-		// Somebody has claimed the run. An operator may want to know.
-		return Writes{Add: []Entry{v.entry(e, true)}}, next{
-			kind: nextFenced, record: v.step,
-			event: Event{Kind: EventRefused, Attempt: e.number, Outcome: e.outcome},
-		}, nil
-	}
-	if e.unstarted {
-		v.first(e)
-	}
-	v.sample(e.outcome, e.failure) // first, since the failure may open the breaker
-	s.Open, s.Last = nil, e.token
-	var n next
-	v.step.Status = StatusOpen
-	switch e.outcome {
-	case OutcomeSucceeded:
-		v.succeed(e)
-	case OutcomeWithdrawn:
-		v.withdraw(e)
-	case OutcomeCanceled:
-		v.keepError(e)
-		v.doubt(e.inputs.Sample, e.correlation)
-	default:
-		v.keepError(e)
-		inputs := e.inputs
-		inputs.Now, inputs.LostMax = v.now, c.policy.lostMax()
-		inputs.Restored = v.step.Version != 0 && v.step.Fence != x.fence
-		if b := c.policy.Breaker; b != nil {
-			inputs.AdmitsAt = b.AdmitsAt(v.state)
-		}
-		n.verdict = v.decide(&e.failure, inputs, e.refusal, e.correlation)
-		n.failure = &e.failure
-	}
-	v.w.Add = append(v.w.Add, v.entry(e, false))
-	w, answer, err := v.commit()
-	answer.failure, answer.verdict = n.failure, n.verdict
-	return w, answer, err
-}
-
-// first makes the record of a step whose first attempt had no start record.
-func (v *stepView) first(e *attemptEnd) {
-	v.step = Record{Key: v.c.key, Version: v.step.Version}
-	v.body = stepBody{
-		Name: v.c.policy.Name, Arguments: v.c.digest, Attempts: e.number, First: v.now.Add(-e.duration), Keys: v.body.Keys,
-	}
-	if p := v.c.policy.Policy; p != nil {
-		v.limits()
-	}
-	if !e.deadline.IsZero() {
-		v.body.Call.Deadline = v.now.Add(e.deadline.Sub(e.begun.Add(e.duration)))
-	}
-}
-
-// keepError records the error of an attempt.
-func (v *stepView) keepError(e *attemptEnd) {
-	v.body.Error = e.err
-	if v.body.Correlation == "" {
-		v.body.Correlation = e.correlation
-	}
-}
-
-// succeed records a result.
-func (v *stepView) succeed(e *attemptEnd) {
-	s := &v.body
-	v.step.Status, s.Ended = StatusSucceeded, v.now
-	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay = nil, "", false, time.Time{}, 0
-	v.keepResult(e.result)
-	if v.ratio != nil {
-		v.ratio.deposit(v.c.policy.Budget, v.now)
-	}
-	v.event = Event{
-		Kind: EventSucceeded, Attempt: s.Attempts, Duration: e.duration, Total: v.now.Sub(s.First),
-		Correlation: s.Correlation,
-	}
-}
-
-// keepResult records a result: with the step, or as an entry of its own if it is
-// large.
-func (v *stepView) keepResult(result payload) {
-	s := &v.body
-	s.Result = &result
-	if data := result.data(); len(data) > maxInline {
-		s.Result = &payload{Entry: s.Attempts}
-		v.w.Add = append(v.w.Add, Entry{
-			Step: v.step.Key, Attempt: s.Attempts, Part: resultPart, At: v.now, Bucket: v.run.Bucket,
-			Body: json.RawMessage("{}"), Result: data,
-		})
-	}
-}
-
-// withdraw takes back the start of an attempt that was not executed. Its number
-// is not used again.
-func (v *stepView) withdraw(e *attemptEnd) {
-	v.event = Event{Kind: EventWithdrawn, Attempt: e.number}
-	if !v.body.NextAt.IsZero() {
-		v.step.Status = StatusWaiting
-	}
-}
-
 // lose decides about an open attempt whose process has died.
 func (v *stepView) lose(outcome Outcome, sample float64, correlation string) {
 	s := &v.body
@@ -529,31 +419,4 @@ func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
 		v.step.Status = StatusFailed
 	}
 	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts
-}
-
-// entry returns the entry of an attempt, or of an end that was refused.
-func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
-	body := entryBody{
-		Outcome: e.outcome, Started: v.now.Add(-e.duration), Duration: e.duration, Owner: e.owner, Fence: e.fence,
-		Correlation: v.body.Correlation, Refused: refused,
-	}
-	if e.err != nil {
-		body.Class, body.Error = e.err.Class, e.err.Text
-	}
-	part := 0
-	switch {
-	case refused:
-		part = resultPart + 1 + int(e.fence)
-	case e.outcome == OutcomeWithdrawn: // the wait before it was decided with the attempt before it
-	case v.step.Status == StatusWaiting:
-		body.Wait = v.body.Delay
-	default:
-		body.Reason = v.body.Reason
-	}
-	return v.newEntry(e.number, part, body)
-}
-
-func (v *stepView) newEntry(attempt, part int, body entryBody) Entry {
-	data, _ := json.Marshal(body) // of strings and numbers
-	return Entry{Step: v.step.Key, Attempt: attempt, Part: part, At: v.now, Bucket: v.run.Bucket, Body: data}
 }
