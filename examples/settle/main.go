@@ -24,7 +24,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	orders := flags.Int("orders", 50, "number of orders")
 	kills := flags.Int("kills", 10, "number of times that the process kills itself")
 	within := flags.Duration("within", time.Second, "time within which a worker kills itself")
-	database := flags.String("database", "", "database file (default: a temporary one)")
+	database := flags.String("database", "", "database file (for the program itself)")
 	worker := flags.String("worker", "", "URL of the bank: execute the run (for the program itself)")
 	mustDie := flags.Bool("die", false, "kill the process at a random time (for the program itself)")
 	if err := flags.Parse(args); err != nil {
@@ -40,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		err = work(ctx, stdout, *database, *worker, *orders)
 	default:
-		err = supervise(ctx, stdout, stderr, *database, *orders, *kills, *within)
+		err = supervise(ctx, stdout, stderr, *orders, *kills, *within)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "settle:", err)
@@ -51,16 +51,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // supervise starts workers until one has paid all orders.
 func supervise(
-	ctx context.Context, stdout, stderr io.Writer, database string, orders, kills int, within time.Duration,
+	ctx context.Context, stdout, stderr io.Writer, orders, kills int, within time.Duration,
 ) error {
-	if database == "" {
-		dir, err := os.MkdirTemp("", "settle")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		database = filepath.Join(dir, "settle.db")
+	dir, err := os.MkdirTemp("", "settle")
+	if err != nil {
+		return err
 	}
+	defer os.RemoveAll(dir)
+	database := filepath.Join(dir, "settle.db")
 	bank := newService()
 	defer bank.Close()
 	self, err := os.Executable()
@@ -84,7 +82,10 @@ func supervise(
 			fmt.Fprintf(stdout, "--- the process was killed (%d)\n", killed)
 			continue
 		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("interrupted")
+		case err != nil:
 			return fmt.Errorf("the worker: %w", err)
 		}
 		break
