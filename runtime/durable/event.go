@@ -20,6 +20,7 @@ const (
 	EventParked                           // a run waits without a process
 	EventPaused                           // a run waits for a person
 	EventReleased                         // an execution has ended, the run stays open
+	EventFenced                           // an execution has ended, since the run is executed elsewhere
 	EventRunCanceled                      // a run was canceled
 	EventTimedOut                         // the timeout of a run has passed
 	EventExpired                          // the results of a run were deleted
@@ -43,8 +44,8 @@ const (
 )
 
 var eventKinds = [...]string{
-	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "released", "canceled", "timed out",
-	"expired",
+	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "released", "fenced", "canceled",
+	"timed out", "expired",
 	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost",
 	"step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed",
 	"step resolved", "step recalled",

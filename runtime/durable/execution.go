@@ -187,8 +187,9 @@ type ending struct {
 // that of the function.
 func (x *execution) finish(outer, inner context.Context, result payload, fnErr error) (payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
-	if end.status == 0 {
-		return payload{}, end.err // nothing of this execution is recorded any more
+	if end.status == 0 { // nothing of this execution is recorded any more
+		x.e.event(Event{Kind: EventFenced, Run: x.id, Fence: x.fence})
+		return payload{}, end.err
 	}
 	ctx := context.WithoutCancel(outer)
 	var answer ending
@@ -200,9 +201,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		// The next renewal releases the run.
 		return payload{}, errors.Join(end.err, err)
 	}
-	if kind, ok := endEvents[answer.status]; ok {
-		x.e.event(Event{Kind: kind, Run: x.id, Fence: x.fence, Err: answer.err})
-	}
+	x.e.event(Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.wakeWorkers()
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
@@ -210,7 +209,10 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	return result, answer.err
 }
 
+// endEvents are the events of the ends of executions. Zero is no status: somebody
+// else has claimed the run.
 var endEvents = map[Status]EventKind{
+	0:               EventFenced,
 	StatusSucceeded: EventCompleted, StatusFailed: EventRunFailed, StatusParked: EventParked, StatusPaused: EventPaused,
 	StatusCanceled: EventRunCanceled, StatusTimedOut: EventTimedOut, StatusOpen: EventReleased,
 }

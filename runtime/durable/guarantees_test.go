@@ -193,6 +193,12 @@ func TestGuarantee04StaleStart(t *testing.T) {
 			return err
 		})
 		wantError(t, err, durable.ErrFenced)
+		if want := `run "one": the run is executed elsewhere`; err.Error() != want {
+			t.Errorf("error %q, want %q", err, want)
+		}
+		if n := len(p.saw(durable.EventFenced)); n != 1 {
+			t.Errorf("%d events that the execution has ended, want 1", n)
+		}
 		j.want(t, "charge")
 		if all := steps(t, p.Engine, "one"); len(all) > 0 {
 			t.Errorf("got the steps %v, want none", all)

@@ -10,8 +10,8 @@ var levels = map[EventKind]slog.Level{
 	EventStarted: slog.LevelDebug, EventSucceeded: slog.LevelDebug, EventWaiting: slog.LevelDebug,
 	EventRunFailed: slog.LevelWarn, EventPaused: slog.LevelWarn, EventTimedOut: slog.LevelWarn,
 	EventLost: slog.LevelWarn, EventRefused: slog.LevelWarn, EventAbandoned: slog.LevelWarn, EventChanged: slog.LevelWarn,
-	EventPolicyChanged: slog.LevelWarn,
-	EventExhausted:     slog.LevelError, EventInDoubt: slog.LevelError, EventStoreError: slog.LevelError,
+	EventFenced: slog.LevelWarn, EventPolicyChanged: slog.LevelWarn,
+	EventExhausted: slog.LevelError, EventInDoubt: slog.LevelError, EventStoreError: slog.LevelError,
 }
 
 // Log returns a function for [OnEvent] that writes each event to l. Starts and

@@ -108,18 +108,19 @@ func (e *Engine) run(
 		return payload{}, err
 	}
 	defer e.deactivate(x)
-	result, err := x.claimWait(x.ctx, &o)
-	if err != nil || result != nil {
-		return deref(result), err
+	recorded, err := x.claimWait(x.ctx, &o)
+	if recorded != nil {
+		return *recorded, err
 	}
-	return x.execute(ctx, fn)
-}
-
-func deref(p *payload) payload {
-	if p == nil {
-		return payload{}
+	var result payload
+	if err == nil {
+		result, err = x.execute(ctx, fn)
 	}
-	return *p
+	switch err {
+	case ErrFenced, ErrCanceled, ErrTimedOut, ErrExpired:
+		err = fmt.Errorf("run %q: %w", id, err)
+	}
+	return result, err
 }
 
 // activate registers an execution, before its claim: a run that the store says
