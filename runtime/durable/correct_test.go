@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
@@ -80,6 +81,38 @@ func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
 		want := []string{"step waiting", "arguments changed", "attempt started", "call", "step succeeded"}
 		if !slices.Equal(events[:min(len(events), len(want))], want) {
 			t.Errorf("events %q, want %q", events, want)
+		}
+	})
+}
+
+// TestResolveFailed: a step that has not taken effect, and is not to be tried
+// again, returns what the operator says.
+func TestResolveFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		job := func(ctx context.Context) error {
+			_, err := durable.Step(ctx, "pay", &charge, func(ctx context.Context) (int, error) {
+				calls++
+				cancel() // in doubt
+				return 0, ctx.Err()
+			})
+			return err
+		}
+		_ = e.Run(ctx, "one", job)
+		if err := e.Resolve(t.Context(), "one", "pay", durable.Failed(errors.New("card refused"))); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			var failed *durable.StepError
+			err := e.Run(t.Context(), "one", job)
+			if !errors.As(err, &failed) || failed.Reason != retry.ErrPermanent || failed.Text != "card refused" {
+				t.Errorf("err = %v, want what the operator said", err)
+			}
+		}
+		if calls != 1 {
+			t.Errorf("%d calls, want 1", calls)
 		}
 	})
 }
