@@ -66,6 +66,7 @@ type world struct {
 	mu       sync.Mutex
 	r        *rand.Rand
 	calls    []modelCall
+	begun    int // calls
 	resolved map[string]bool
 	alive    []*modelProcess
 	all      sync.WaitGroup
@@ -74,8 +75,8 @@ type world struct {
 // A modelCall is a call of the function of a step.
 type modelCall struct {
 	durable.Info
-	at, ended time.Time
-	err       error
+	order int // in which calls began; several may begin at one instant
+	err   error
 }
 
 // A modelProcess is a process of a world.
@@ -122,7 +123,10 @@ func (w *world) work(ctx context.Context) error {
 // step is the function of each step.
 func (w *world) step(ctx context.Context) (int, error) {
 	info, _ := durable.Current(ctx)
-	begun := time.Now()
+	w.mu.Lock()
+	w.begun++
+	order := w.begun
+	w.mu.Unlock()
 	pause := w.some(400 * time.Millisecond)
 	err := error(nil)
 	if w.n(3) > 0 {
@@ -139,7 +143,7 @@ func (w *world) step(ctx context.Context) (int, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls = append(w.calls, modelCall{info, begun, time.Now(), err})
+	w.calls = append(w.calls, modelCall{info, order, err})
 	return info.Attempt, err
 }
 
@@ -307,7 +311,7 @@ func (w *world) checkStep(e *durable.Engine, name string, s durable.StepInfo) (g
 func (w *world) checkCalls(name string, s durable.StepInfo, outcomes map[int]durable.Outcome) {
 	called := map[int]bool{}
 	calls := slices.DeleteFunc(slices.Clone(w.calls), func(c modelCall) bool { return c.Step != name })
-	slices.SortFunc(calls, func(a, b modelCall) int { return a.at.Compare(b.at) })
+	slices.SortFunc(calls, func(a, b modelCall) int { return a.order - b.order })
 	for i, c := range calls {
 		outcome := outcomes[c.Attempt]
 		switch {
