@@ -46,6 +46,34 @@ func (tx Tx) Decide(decide func(Tx) (Writes, error)) (Writes, error) {
 	return w, nil
 }
 
+// Notifies returns the namespaces in which w makes a run due that has no owner,
+// or ends a run: what [Notifier] reports. It is for stores, and has no namespace
+// twice.
+func (tx Tx) Notifies(w Writes) (spaces []string) {
+	var find func(Key) int
+	due := func(r *Record) bool {
+		return r.Owner == "" && (r.Status == StatusOpen || r.Status == StatusParked) &&
+			!r.Due.IsZero() && !r.Due.After(tx.Now)
+	}
+	for i := range w.Put {
+		r := &w.Put[i]
+		if r.Key.Kind != KindRun || slices.Contains(spaces, r.Key.Space) {
+			continue
+		}
+		if find == nil {
+			find = finder(tx.Records)
+		}
+		var before Record
+		if at := find(r.Key); at >= 0 {
+			before = tx.Records[at]
+		}
+		if due(r) && !due(&before) || endedRun(r.Status) && !endedRun(before.Status) {
+			spaces = append(spaces, r.Key.Space)
+		}
+	}
+	return spaces
+}
+
 // call calls decide, and returns a panic as an error.
 func call(decide func(Tx) (Writes, error), tx Tx) (w Writes, err error) {
 	defer func() {

@@ -21,6 +21,8 @@ type Memory struct {
 	keys    keyList          // of records
 	entries map[Key][]Entry  // of a step, by Attempt and Part
 	locks   map[Key][]waiter // of the locked keys: who waits, longest first
+
+	listeners map[string][]chan struct{} // by namespace: see Notifications
 }
 
 // A waiter is closed when its owner holds the lock.
@@ -30,7 +32,10 @@ var errClosed = fmt.Errorf("%w: it is closed", ErrStore)
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{records: map[Key]Record{}, entries: map[Key][]Entry{}, locks: map[Key][]waiter{}}
+	return &Memory{
+		records: map[Key]Record{}, entries: map[Key][]Entry{}, locks: map[Key][]waiter{},
+		listeners: map[string][]chan struct{}{},
+	}
 }
 
 // Update implements [Store].
@@ -48,11 +53,12 @@ func (m *Memory) Update(ctx context.Context, sel Select, decide func(Tx) (Writes
 	if err != nil {
 		return err
 	}
-	w, err := Tx{Now: stored(time.Now()), Records: records}.Decide(decide)
+	tx := Tx{Now: stored(time.Now()), Records: records}
+	w, err := tx.Decide(decide)
 	if err != nil {
 		return err
 	}
-	return m.commit(w)
+	return m.commit(w, tx.Notifies(w))
 }
 
 // lock locks what sel selects and returns its keys, sorted.
@@ -152,8 +158,8 @@ func (m *Memory) usable(ctx context.Context) error {
 	return nil
 }
 
-// commit applies w.
-func (m *Memory) commit(w Writes) error {
+// commit applies w, and notifies the listeners of spaces.
+func (m *Memory) commit(w Writes, spaces []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -173,6 +179,14 @@ func (m *Memory) commit(w Writes) error {
 		at, found := slices.BinarySearchFunc(all, e, Entry.compare)
 		if !found {
 			m.entries[e.Step] = slices.Insert(all, at, e.clone())
+		}
+	}
+	for _, space := range spaces {
+		for _, c := range m.listeners[space] {
+			select {
+			case c <- struct{}{}:
+			default: // one is waiting
+			}
 		}
 	}
 	return nil
@@ -283,6 +297,26 @@ func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, C
 	return entries, Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
 }
 
+// Notifications implements [Notifier].
+func (m *Memory) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	c := make(chan struct{}, 1)
+	m.listeners[space] = append(m.listeners[space], c)
+	context.AfterFunc(ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if i := slices.Index(m.listeners[space], c); i >= 0 {
+			m.listeners[space] = slices.Delete(m.listeners[space], i, i+1)
+			close(c)
+		}
+	})
+	return c, nil
+}
+
 // Guarantee implements [Store]. A Memory survives nothing.
 func (m *Memory) Guarantee() Guarantee { return Guarantee{Shared: SharedByProcess} }
 
@@ -291,6 +325,12 @@ func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
+	for _, listeners := range m.listeners {
+		for _, c := range listeners {
+			close(c)
+		}
+	}
+	clear(m.listeners)
 	return nil
 }
 

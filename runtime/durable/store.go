@@ -177,6 +177,20 @@ type Holder interface {
 	Dead(owner string) bool
 }
 
+// A Notifier is a store that reports that workers, or callers of [Await], have
+// something to do, so that they do not wait until they ask the store again. They
+// ask it from time to time nevertheless: notifications may be lost or merged, and
+// may come for nothing.
+type Notifier interface {
+	// Notifications returns a channel that receives a value soon after an update
+	// was committed, by whomever, for which [Tx.Notifies] returned the namespace,
+	// and when such an update may have been missed, as after a connection was lost
+	// and restored. A value is not sent while another one waits to be received. The
+	// channel is closed when ctx has ended or the store was closed. An error that
+	// matches [ErrStore] means that the store does not answer at present.
+	Notifications(ctx context.Context, space string) (<-chan struct{}, error)
+}
+
 // A Sharing is who may use a store at the same time.
 type Sharing uint8
 

@@ -33,7 +33,7 @@ func Run(t *testing.T, open Open) {
 		testNoLostUpdate, testNoDeadlock, testTimeAfterLocks, testClaims, testLockedRecords,
 		testQueries, testPagesDuringWrites,
 		testEntries, testEntriesRepeated, testDelete, testHistoryPages,
-		testReopen, testShared, testHolder, testClose,
+		testReopen, testShared, testHolder, testNotifications, testClose,
 		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
 		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,
 	} {
