@@ -280,6 +280,12 @@ func querySQL(q durable.Query) (string, []any, error) {
 			and("(run, id) > (?, ?)", run, id)
 		}
 	}
+	if q.FromID != "" && (q.From == "" || q.Run == "") { // a page of a run begins after it
+		and("id >= ?", q.FromID)
+	}
+	if q.BeforeID != "" {
+		and("id < ?", q.BeforeID)
+	}
 	return "SELECT " + columns + " FROM retry_record " + index + " WHERE " + strings.Join(where, " AND ") +
 		" ORDER BY run, id LIMIT ?", args, nil
 }

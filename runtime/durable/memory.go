@@ -230,13 +230,16 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 // accepts, and whether there are more. m.mu is held.
 func (m *Memory) find(q Query, free func(Key) bool) (keys []Key, more bool) {
 	from := Key{Kind: q.Kind, Space: q.Space, Run: q.Run}
+	if q.Run != "" {
+		from.ID = q.FromID
+	}
 	if run, id, ok := strings.Cut(string(q.From), "\x00"); ok {
 		from.Run, from.ID = run, id+"\x00" // the next possible key
 	}
 	limit := page(q.Limit)
 	for key := range m.keys.after(from) {
 		switch {
-		case key.Kind != q.Kind || key.Space != q.Space || q.Run != "" && key.Run != q.Run:
+		case key.Kind != q.Kind || key.Space != q.Space || q.Run != "" && (key.Run != q.Run || !q.precedes(key.ID)):
 			return keys, false
 		case !q.selects(m.records[key]) || !free(key):
 			continue
@@ -263,8 +266,11 @@ func (q *Query) selects(r Record) bool {
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
 		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
-		(!q.Attention || r.Attention)
+		(!q.Attention || r.Attention) && r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
 }
+
+// precedes reports whether an ID is before the end of those that q selects.
+func (q *Query) precedes(id string) bool { return q.BeforeID == "" || id < q.BeforeID }
 
 // History implements [Store].
 func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error) {

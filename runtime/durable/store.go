@@ -109,6 +109,8 @@ type Query struct {
 	Status    []Status  // any of these
 	DueBy     time.Time // due at this time or earlier
 	Attention bool      // only records that have it
+	FromID    string    // whose ID is this, or follows it bytewise
+	BeforeID  string    // whose ID precedes this
 
 	From  Cursor // where the page before ended, or ""
 	Limit int    // of the page: 1 to 1000; 0 means 1000

@@ -85,6 +85,12 @@ func randomQuery(r *rand.Rand) durable.Query {
 	if r.IntN(3) == 0 {
 		q.DueBy = oneOf(r, someTimes)
 	}
+	if r.IntN(3) == 0 {
+		q.FromID = fmt.Sprint(r.IntN(400))
+	}
+	if r.IntN(3) == 0 {
+		q.BeforeID = fmt.Sprint(r.IntN(400))
+	}
 	for range r.IntN(3) {
 		q.Handlers = append(q.Handlers, oneOf(r, someTexts))
 		q.Status = append(q.Status, oneOf(r, someStatus))
@@ -99,7 +105,8 @@ func selects(q durable.Query, r durable.Record) bool {
 		(q.Handlers == nil || slices.Contains(q.Handlers, r.Handler)) &&
 		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
-		(!q.Attention || r.Attention)
+		(!q.Attention || r.Attention) &&
+		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID)
 }
 
 // testPagesDuringWrites: while others create and delete records, the pages of a
