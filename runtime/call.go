@@ -248,7 +248,7 @@ func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 		e := c.event(f, EventRetry)
 		e.Delay, e.RetryAfter = v.Wait, v.Granted
 		e.Waited -= v.Wait
-		observe(e)
+		observe(ctx, e)
 	}
 }
 
@@ -299,7 +299,7 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventStop)
 		e.Reason = v.Reason
-		observe(e)
+		observe(ctx, e)
 	}
 	err := unmark(f.Err)
 	if c.returnsUnchanged(f, v) {

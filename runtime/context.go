@@ -165,7 +165,7 @@ func (p *Policy) timeout(ctx context.Context) time.Duration {
 	}
 	if timeout > p.HardLimit {
 		if f := observer(ctx); f != nil {
-			f(Event{Kind: EventTimeoutClamped, Policy: p.Name, Timeout: timeout, BudgetLeft: -1})
+			f(ctx, Event{Kind: EventTimeoutClamped, Policy: p.Name, Timeout: timeout, BudgetLeft: -1})
 		}
 		timeout = p.HardLimit
 	}

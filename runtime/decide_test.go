@@ -98,7 +98,7 @@ func TestOwnTimeoutIsNotCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Policy{Name: "read", AttemptTimeout: time.Second, AbortOn: []Class{ClassCanceled}}
 		var classes []Class
-		ctx := WithObserver(t.Context(), func(e Event) { classes = append(classes, e.Class) })
+		ctx := WithObserver(t.Context(), func(_ context.Context, e Event) { classes = append(classes, e.Class) })
 		_, err := Do(ctx, &p, func(ctx context.Context) (int, error) {
 			<-ctx.Done()
 			return 0, context.Canceled
@@ -112,8 +112,8 @@ func TestOwnTimeoutIsNotCanceled(t *testing.T) {
 
 func TestObserversCompose(t *testing.T) {
 	var calls []string
-	ctx := WithObserver(t.Context(), func(e Event) { calls = append(calls, "outer "+e.Kind.String()) })
-	ctx = WithObserver(ctx, func(e Event) { calls = append(calls, "inner "+e.Kind.String()) })
+	ctx := WithObserver(t.Context(), func(_ context.Context, e Event) { calls = append(calls, "outer "+e.Kind.String()) })
+	ctx = WithObserver(ctx, func(_ context.Context, e Event) { calls = append(calls, "inner "+e.Kind.String()) })
 	p := Policy{Name: "read", Schedule: Schedule{MaxAttempts: 2, InitialDelay: None}}
 	_, _ = Do(ctx, &p, func(context.Context) (int, error) { return 0, errFailed })
 	want := []string{"inner retry", "outer retry", "inner stop", "outer stop"}

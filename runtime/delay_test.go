@@ -129,7 +129,7 @@ func TestSamplesDiffer(t *testing.T) {
 		"per error": {PerError: []Override{{Class: ClassNetwork, Schedule: full}}},
 	} {
 		delays := map[time.Duration]bool{}
-		ctx := WithObserver(t.Context(), func(e Event) {
+		ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 			if e.Kind == EventRetry {
 				delays[e.Delay] = true
 			}

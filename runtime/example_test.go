@@ -109,7 +109,7 @@ func ExampleAfter() {
 }
 
 func ExampleWithObserver() {
-	ctx := retry.WithObserver(context.Background(), func(e retry.Event) {
+	ctx := retry.WithObserver(context.Background(), func(_ context.Context, e retry.Event) {
 		if e.Kind == retry.EventStop {
 			fmt.Println("gives up:", e.Reason)
 			return

@@ -52,42 +52,43 @@ type Event struct {
 type observerKey struct{}
 
 // WithObserver returns a copy of ctx with the observer f. Wrapped calls with that
-// context call f for each of their events. An observer that ctx already has is
-// called after f. Both are called in the goroutine of the call, before its wait;
+// context, or one that is derived from it, call f for each of their events, with
+// the context that the call was given. An observer that ctx already has is called
+// after f. Both are called in the goroutine of the call, before its wait;
 // calls in several goroutines call them simultaneously. An attempt that succeeds
 // is not observed and costs nothing.
 //
 // The observer is part of the context, as a trace of net/http/httptrace is, so
 // that it needs neither a registry nor a change to any wrapper.
-func WithObserver(ctx context.Context, f func(Event)) context.Context {
+func WithObserver(ctx context.Context, f func(context.Context, Event)) context.Context {
 	observe := f
 	if outer := observer(ctx); outer != nil {
-		observe = func(e Event) {
-			f(e)
-			outer(e)
+		observe = func(ctx context.Context, e Event) {
+			f(ctx, e)
+			outer(ctx, e)
 		}
 	}
 	return context.WithValue(ctx, observerKey{}, observe)
 }
 
 // observer returns the context's observer, or nil.
-func observer(ctx context.Context) func(Event) {
-	f, _ := ctx.Value(observerKey{}).(func(Event))
+func observer(ctx context.Context) func(context.Context, Event) {
+	f, _ := ctx.Value(observerKey{}).(func(context.Context, Event))
 	return f
 }
 
 // Log returns an observer for [WithObserver] that writes each event to l: an
 // [EventRetry] at level Info, the others at level Warn. An error without a
 // class has the class none.
-func Log(l *slog.Logger) func(Event) {
-	return func(e Event) {
+func Log(l *slog.Logger) func(context.Context, Event) {
+	return func(ctx context.Context, e Event) {
 		level, text := slog.LevelWarn, "retries stopped"
 		attrs := []slog.Attr{slog.String("policy", e.Policy)}
 		switch e.Kind {
 		case EventTimeoutClamped:
 			text = "timeout clamped to the hard limit"
 			attrs = append(attrs, slog.Duration("requested", e.Timeout))
-			l.LogAttrs(context.Background(), level, text, attrs...)
+			l.LogAttrs(ctx, level, text, attrs...)
 			return
 		case EventRetry:
 			level, text = slog.LevelInfo, "retry"
@@ -108,6 +109,6 @@ func Log(l *slog.Logger) func(Event) {
 		if e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}
-		l.LogAttrs(context.Background(), level, text, attrs...)
+		l.LogAttrs(ctx, level, text, attrs...)
 	}
 }

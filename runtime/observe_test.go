@@ -31,10 +31,24 @@ func TestLog(t *testing.T) {
 		},
 	} {
 		var out bytes.Buffer
-		Log(slog.New(slog.NewTextHandler(&out, nil)))(e)
+		Log(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), e)
 		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); got != want { // without the time
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+	}
+}
+
+// An observer is called with the context that the call was given, which may be
+// derived from that with the observer.
+func TestObserverContext(t *testing.T) {
+	type key struct{}
+	var got []any
+	observed := WithObserver(t.Context(), func(ctx context.Context, _ Event) { got = append(got, ctx.Value(key{})) })
+	ctx := context.WithValue(observed, key{}, "request")
+	p := Policy{Schedule: Schedule{MaxAttempts: 2, InitialDelay: None}, Scope: "flow", Timeout: 2, HardLimit: 1}
+	_, _ = Do(ctx, &p, func(context.Context) (int, error) { return 0, errFailed })
+	if len(got) < 2 || slices.ContainsFunc(got, func(v any) bool { return v != "request" }) {
+		t.Errorf("the observer was called in contexts with %q, want the caller's", got)
 	}
 }
 
@@ -57,7 +71,7 @@ func TestEventsOfCall(t *testing.T) {
 	p := Policy{Schedule: Schedule{InitialDelay: None}}
 	calls := map[uint64]int{}
 	var left []float64
-	ctx := WithObserver(t.Context(), func(e Event) {
+	ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 		calls[e.Call]++
 		left = append(left, e.BudgetLeft)
 	})

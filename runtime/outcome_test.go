@@ -199,7 +199,7 @@ func TestOutcome(t *testing.T) {
 					defer stop()
 					ctx = limited
 				}
-				ctx = WithObserver(ctx, func(e Event) { fmt.Fprintln(&got, e.describe()) })
+				ctx = WithObserver(ctx, func(_ context.Context, e Event) { fmt.Fprintln(&got, e.describe()) })
 				var b *Breaker
 				if tt.breaker != nil {
 					b = NewBreaker(BreakerPolicy{Name: "b", Failures: 2})

@@ -106,7 +106,7 @@ func TestEndedContext(t *testing.T) {
 // avast told of retries that did not follow.
 func TestEventsAreTrue(t *testing.T) {
 	retries, ends := 0, 0
-	ctx := WithObserver(t.Context(), func(e Event) {
+	ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 		if e.Reason == "" {
 			retries++
 		} else {
@@ -124,7 +124,7 @@ func TestEventsAreTrue(t *testing.T) {
 func TestObserverMayUseTheBreaker(t *testing.T) {
 	b := NewBreaker(BreakerPolicy{Failures: 2})
 	var states []BreakerState
-	ctx := WithObserver(t.Context(), func(e Event) {
+	ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 		states = append(states, e.BreakerState)
 		b.Save()
 		b.Reset()

@@ -94,7 +94,7 @@ func TestResumedCallReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kinds []EventKind
 		var attempts []int
-		ctx := WithObserver(t.Context(), func(e Event) {
+		ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 			kinds, attempts = append(kinds, e.Kind), append(attempts, e.Attempt)
 		})
 		p := Policy{Name: "charge", Schedule: Schedule{MaxAttempts: 2}}

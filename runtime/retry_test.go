@@ -324,7 +324,7 @@ func TestCancelBeatsWait(t *testing.T) {
 	for _, delay := range []time.Duration{None, 1, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			ctx = WithObserver(ctx, func(Event) { cancel() })
+			ctx = WithObserver(ctx, func(context.Context, Event) { cancel() })
 			start := time.Now()
 			attempts, err := drive(ctx, &Policy{Schedule: Schedule{InitialDelay: delay}}, func(context.Context) error {
 				return errFailed
@@ -470,7 +470,7 @@ func TestContexts(t *testing.T) {
 				t.Errorf("%s: the context is derived: %v", tt.name, derived)
 			}
 			var during bool
-			observed := WithObserver(ctx, func(e Event) { during = first.Err() == nil })
+			observed := WithObserver(ctx, func(_ context.Context, e Event) { during = first.Err() == nil })
 			if err := call.Next(observed, errFailed); err != nil || during != tt.during || released != 1 {
 				t.Errorf("%s: %v; during the wait the context lives: %v; BeforeWait was called %d times", tt.name, err, during,
 					released)

@@ -308,7 +308,7 @@ func TestBudgetTrickles(t *testing.T) {
 
 func TestNilBudgetIsNone(t *testing.T) {
 	var none *Budget
-	ctx := WithObserver(t.Context(), func(Event) {})
+	ctx := WithObserver(t.Context(), func(context.Context, Event) {})
 	if err := protect(ctx, nil, none, Policy{Schedule: Schedule{InitialDelay: None}},
 		func(context.Context) error { return errFailed }); err == nil {
 		t.Error("no error")
@@ -317,7 +317,7 @@ func TestNilBudgetIsNone(t *testing.T) {
 
 func TestClampIsToldOnce(t *testing.T) {
 	clamps := 0
-	ctx := WithObserver(WithScopeTimeout(t.Context(), "s", time.Hour), func(e Event) {
+	ctx := WithObserver(WithScopeTimeout(t.Context(), "s", time.Hour), func(_ context.Context, e Event) {
 		if e.Timeout > 0 {
 			clamps++
 		}
@@ -407,7 +407,7 @@ func TestScopeTimeout(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var events []Event
-			ctx := WithObserver(t.Context(), func(e Event) { events = append(events, e) })
+			ctx := WithObserver(t.Context(), func(_ context.Context, e Event) { events = append(events, e) })
 			ctx = WithScopeTimeout(WithScopeTimeout(ctx, "outer", s), tt.scope, tt.asked)
 			tt.policy.Name, tt.policy.Scope = "p", "s"
 			call := tt.policy.Begin()

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -115,7 +116,8 @@ var sharedKinds = map[string]any{
 		p := Policy{Scope: in.Scope, Timeout: limits[0], HardLimit: limits[1]}
 		asked := time.Duration(in.Override) * time.Millisecond
 		var clamped time.Duration
-		ctx := WithObserver(WithScopeTimeout(t.Context(), in.Scope, asked), func(e Event) { clamped = e.Timeout })
+		ctx := WithScopeTimeout(t.Context(), in.Scope, asked)
+		ctx = WithObserver(ctx, func(_ context.Context, e Event) { clamped = e.Timeout })
 		got := p.timeout(ctx)
 		if got != time.Duration(want.Effective)*time.Millisecond || (clamped > 0) != (asked > got) {
 			t.Errorf("effective %v, want %d ms; clamped %v", got, want.Effective, clamped)

@@ -218,7 +218,7 @@ var vectorKinds = map[string]any{
 		p := in.policy(t)
 		synctest.Test(t, func(t *testing.T) {
 			var events []Event
-			ctx := WithObserver(t.Context(), func(e Event) { events = append(events, e) })
+			ctx := WithObserver(t.Context(), func(_ context.Context, e Event) { events = append(events, e) })
 			last := errors.New("always")
 			executions, err := drive(ctx, &p, func(context.Context) error { return last })
 			if executions != want.Executions {
@@ -347,7 +347,7 @@ var vectorKinds = map[string]any{
 			for _, s := range want.Backoff {
 				backoff = append(backoff, time.Duration(s)*time.Second)
 			}
-			ctx := WithObserver(t.Context(), func(e Event) {
+			ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 				if e.Reason == "" {
 					waits = append(waits, e.Delay)
 				}

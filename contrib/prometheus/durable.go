@@ -1,6 +1,8 @@
 package promretry
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -66,7 +68,7 @@ func NewDurable() *DurableMetrics {
 }
 
 // Observe counts one event. Pass it to [durable.OnEvent].
-func (m *DurableMetrics) Observe(e durable.Event) {
+func (m *DurableMetrics) Observe(_ context.Context, e durable.Event) {
 	switch e.Kind {
 	case durable.EventStarted:
 		m.attempts.WithLabelValues(e.Name).Inc()

@@ -20,7 +20,7 @@ import (
 func main() { run(context.Background(), os.Stdout) }
 
 func run(ctx context.Context, out io.Writer) {
-	ctx = retry.WithObserver(ctx, func(e retry.Event) {
+	ctx = retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
 		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
 		if e.Kind == retry.EventStop {
 			next = "stopping: " + string(e.Reason)

@@ -57,7 +57,8 @@ func TestScopes(t *testing.T) {
 			t.Errorf("an attempt has %v, error %v; want what the caller has left", limits["one: soon"], err)
 		}
 		var clamped time.Duration
-		ctx = retry.WithObserver(retry.WithScopeTimeout(t.Context(), "flow", time.Hour), func(e retry.Event) {
+		ctx = retry.WithScopeTimeout(t.Context(), "flow", time.Hour)
+		ctx = retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
 			clamped = max(clamped, e.Timeout)
 		})
 		if _, err := agent.RetryRun(ctx, "long"); err == nil || clamped != time.Hour {

@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	var busy, failed atomic.Int64
-	ctx = retry.WithObserver(ctx, func(e retry.Event) {
+	ctx = retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
 		if e.Class == "busy" {
 			busy.Add(1)
 		}

@@ -23,7 +23,7 @@ func run(ctx context.Context, out io.Writer) {
 	server := httptest.NewServer(api)
 	defer server.Close()
 	client := &Client{Base: server.URL, HTTP: server.Client()}
-	ctx = retry.WithObserver(ctx, func(e retry.Event) {
+	ctx = retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
 		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
 		if e.Kind == retry.EventStop {
 			next = "stopping: " + string(e.Reason)

@@ -62,7 +62,7 @@ func (l line) print(format string, args ...any) {
 
 // watch returns a context whose retry events are printed.
 func (l line) watch(ctx context.Context) context.Context {
-	return retry.WithObserver(ctx, func(e retry.Event) {
+	return retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
 		switch {
 		case e.Kind == retry.EventStop:
 			l.print("attempt %d failed: %v; stopping: %s", e.Attempt, e.Err, e.Reason)

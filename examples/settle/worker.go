@@ -71,9 +71,9 @@ func openOrders(n int) []string {
 }
 
 // timeline returns a function that prints the events of an engine.
-func timeline(out io.Writer) func(durable.Event) {
+func timeline(out io.Writer) func(context.Context, durable.Event) {
 	var mu sync.Mutex
-	return func(e durable.Event) {
+	return func(_ context.Context, e durable.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		order := "order " + e.Step[strings.LastIndex(e.Step, "/")+1:]

@@ -51,22 +51,22 @@ func (n next) after(before next) next {
 }
 
 // emit reports what a transaction has done, now that it is committed.
-func (x *execution) emit(c *stepCall, n *next) {
+func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	if n.changed {
 		n.changed = false
-		x.e.event(Event{
+		x.e.event(ctx, Event{
 			Kind: EventPolicyChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence,
 			Attempt: n.body.Attempts,
 		})
 	}
 	if n.kind == nextCall && n.record.Version != 0 && n.body.Arguments != c.digest {
-		x.reportChange(c) // before the call
+		x.reportChange(ctx, c) // before the call
 	}
 	if n.event.Kind == 0 {
 		return
 	}
 	n.event.Run, n.event.Step, n.event.Name, n.event.Fence = x.id, c.key.ID, c.policy.Name, x.fence
-	x.e.event(n.event)
+	x.e.event(ctx, n.event)
 	n.event = Event{}
 }
 
@@ -374,13 +374,13 @@ func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next
 		})
 		switch {
 		case err == nil && n.kind == nextFenced:
-			x.emit(c, &n)
+			x.emit(ctx, c, &n)
 			x.halt(ErrFenced)
 			return n, ErrFenced
 		case err == nil || !isStoreError(err):
 			return n, err
 		}
-		x.e.event(Event{Kind: EventStoreError, Run: x.id, Step: c.key.ID, Err: err})
+		x.e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Step: c.key.ID, Err: err})
 		if ctx.Err() != nil && end.gone(time.Now()) {
 			x.halt(err)
 			return n, err // the attempt stays open, and is in doubt

@@ -56,7 +56,7 @@ func TestCorrectResolution(t *testing.T) {
 func TestChangedArgumentsOfUnfinishedStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events []string
-		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(e durable.Event) {
+		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(_ context.Context, e durable.Event) {
 			if e.Step != "" {
 				events = append(events, e.Kind.String())
 			}

@@ -26,7 +26,7 @@ type Engine struct {
 	space   string
 	lease   time.Duration
 	codec   Codec
-	observe func(Event)
+	observe func(context.Context, Event)
 
 	owning chan struct{} // has room for the goroutine that begins the lease
 
@@ -76,8 +76,9 @@ func WithCodec(c Codec) Option {
 }
 
 // OnEvent sets a function that is called for every event, in the goroutine that
-// causes it. It must not call methods of the engine.
-func OnEvent(f func(Event)) Option {
+// causes it, with the context of the call, the run or the operation. That context
+// may have ended. The function must not call methods of the engine.
+func OnEvent(f func(context.Context, Event)) Option {
 	return func(e *Engine) error {
 		e.observe = f
 		return nil

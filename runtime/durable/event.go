@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -81,8 +82,8 @@ type Event struct {
 }
 
 // event reports an event to the function given to OnEvent.
-func (e *Engine) event(ev Event) {
+func (e *Engine) event(ctx context.Context, ev Event) {
 	if e.observe != nil {
-		e.observe(ev)
+		e.observe(ctx, ev)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -22,13 +23,13 @@ func TestEventsAfterLostReply(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := durabletest.LoseReply(durable.NewMemory(), n)
 			var got []string
-			observe := func(ev durable.Event) {
+			observe := func(_ context.Context, ev durable.Event) {
 				if ev.Step != "" {
 					got = append(got, fmt.Sprint(ev.Kind, " ", ev.Attempt, " ", ev.Wait))
 				}
 			}
 			var reported int
-			ctx := retry.WithObserver(t.Context(), func(retry.Event) { reported++ })
+			ctx := retry.WithObserver(t.Context(), func(context.Context, retry.Event) { reported++ })
 			e := newEngine(t, s, durable.OnEvent(observe))
 			var j journal
 			err := e.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Second), failing(&j, 2)))
@@ -50,6 +51,32 @@ func TestEventsAfterLostReply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A function given to OnEvent is called with the context of the call.
+func TestEventContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		got := map[durable.EventKind]any{}
+		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(ctx context.Context, ev durable.Event) {
+			got[ev.Kind] = ctx.Value(key{})
+		}))
+		var j journal
+		step := oneStep(idempotent("charge", 3, time.Second), failing(&j, 1))
+		err := e.Run(context.WithValue(t.Context(), key{}, "run"), "one", func(ctx context.Context) error {
+			return step(context.WithValue(ctx, key{}, "step"))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		want := map[durable.EventKind]any{
+			durable.EventCreated: "run", durable.EventStarted: "step", durable.EventFailed: "step",
+			durable.EventSucceeded: "step", durable.EventCompleted: "run",
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("got contexts %v, want %v", got, want)
+		}
+	})
 }
 
 // A nastyError panics when its text is asked for.

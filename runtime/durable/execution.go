@@ -165,7 +165,7 @@ func (x *execution) call(ctx context.Context, fn func(context.Context) (payload,
 			if err != nil { // the next renewal releases it
 				ev.Kind, ev.Err = EventStoreError, err
 			}
-			x.e.event(ev)
+			x.e.event(ctx, ev)
 		}
 	}()
 	p, err = fn(&runContext{Context: ctx, x: x})
@@ -188,7 +188,7 @@ type ending struct {
 func (x *execution) finish(outer, inner context.Context, result payload, fnErr error) (payload, error) {
 	end := x.ending(outer, inner, result, fnErr)
 	if end.status == 0 { // nothing of this execution is recorded any more
-		x.e.event(Event{Kind: EventFenced, Run: x.id, Fence: x.fence})
+		x.e.event(inner, Event{Kind: EventFenced, Run: x.id, Fence: x.fence})
 		return payload{}, end.err
 	}
 	ctx := context.WithoutCancel(outer)
@@ -201,7 +201,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		// The next renewal releases the run.
 		return payload{}, errors.Join(end.err, err)
 	}
-	x.e.event(Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
+	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.wakeWorkers()
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
@@ -303,7 +303,7 @@ func (x *execution) abandon(ctx context.Context) error {
 		if finished(r.Status) || r.Status == StatusAbandoned {
 			return nil
 		}
-		x.e.event(Event{Kind: EventAbandoned, Run: x.id, Step: r.Key.ID})
+		x.e.event(ctx, Event{Kind: EventAbandoned, Run: x.id, Step: r.Key.ID})
 		return x.e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
 			r := tx.Records[0]
 			if r.Version == 0 || finished(r.Status) {

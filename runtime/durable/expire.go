@@ -22,7 +22,7 @@ func (e *Engine) expire(ctx context.Context) {
 		err = e.expireOwners(ctx, now)
 	}
 	if err != nil {
-		e.event(Event{Kind: EventStoreError, Err: err})
+		e.event(ctx, Event{Kind: EventStoreError, Err: err})
 	}
 }
 
@@ -88,7 +88,7 @@ func (e *Engine) expireRun(ctx context.Context, run Key) error {
 		case err != nil || !due:
 			return err
 		case last:
-			e.event(Event{Kind: EventExpired, Run: run.Run})
+			e.event(ctx, Event{Kind: EventExpired, Run: run.Run})
 			return nil
 		}
 	}

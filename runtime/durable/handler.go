@@ -115,7 +115,7 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 		return err
 	}
 	if created {
-		e.event(Event{Kind: EventCreated, Run: id})
+		e.event(ctx, Event{Kind: EventCreated, Run: id})
 		e.wakeWorkers()
 	}
 	return nil

@@ -38,7 +38,7 @@ func startProcess(t *testing.T, s durable.Store, options ...durable.Option) *pro
 	return p
 }
 
-func (p *process) observe(ev durable.Event) {
+func (p *process) observe(_ context.Context, ev durable.Event) {
 	p.mu.Lock()
 	p.events = append(p.events, ev)
 	p.mu.Unlock()

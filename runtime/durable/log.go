@@ -17,8 +17,8 @@ var levels = map[EventKind]slog.Level{
 // Log returns a function for [OnEvent] that writes each event to l. Starts and
 // successes of attempts are at level Debug; what somebody may have to look at is
 // at level Warn, what somebody has to look at is at level Error.
-func Log(l *slog.Logger) func(Event) {
-	return func(e Event) {
+func Log(l *slog.Logger) func(context.Context, Event) {
+	return func(ctx context.Context, e Event) {
 		level := levels[e.Kind] // Info is zero
 		attrs := make([]slog.Attr, 0, 8)
 		text := func(key, value string) {
@@ -41,6 +41,6 @@ func Log(l *slog.Logger) func(Event) {
 		if e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}
-		l.LogAttrs(context.Background(), level, e.Kind.String(), attrs...)
+		l.LogAttrs(ctx, level, e.Kind.String(), attrs...)
 	}
 }

@@ -195,7 +195,7 @@ func (e *Engine) operate(ctx context.Context, run, step string, change func(*ope
 		})
 		switch {
 		case err == nil:
-			e.event(Event{Kind: EventResolved, Run: run, Step: step})
+			e.event(ctx, Event{Kind: EventResolved, Run: run, Step: step})
 			e.wakeWorkers()
 			return nil
 		case err != errRunChanged:

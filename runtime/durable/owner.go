@@ -134,7 +134,7 @@ func (o *owner) beat() {
 	ctx, cancel := context.WithTimeout(context.Background(), o.e.lease/3)
 	defer cancel()
 	if err := o.renew(ctx); err != nil {
-		o.e.event(Event{Kind: EventStoreError, Err: err})
+		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
 		if !o.alive() {
 			o.lapse()
 		}
@@ -144,7 +144,7 @@ func (o *owner) beat() {
 	for q := (Query{Kind: KindRun, Space: o.e.space, Owner: o.id}); ; {
 		runs, next, err := o.e.store.List(ctx, q)
 		if err != nil {
-			o.e.event(Event{Kind: EventStoreError, Err: err})
+			o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
 			return
 		}
 		for _, r := range runs {
@@ -165,7 +165,7 @@ func (o *owner) verify(ctx context.Context) {
 	o.e.mu.Unlock()
 	for _, x := range executions {
 		if err := x.verify(ctx); isStoreError(err) {
-			o.e.event(Event{Kind: EventStoreError, Run: x.id, Err: err})
+			o.e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (o *owner) reconcile(ctx context.Context, r Record) {
 		// Its claim was committed, but the reply was lost; or its end could not be
 		// recorded.
 		if err := o.e.disown(ctx, r.Key, o.id, r.Fence); err != nil {
-			o.e.event(Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
+			o.e.event(ctx, Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
 		}
 	}
 }

@@ -234,14 +234,14 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 			x.handler = known[0].Handler
 		}
 		x.claimed.Store(true)
-		x.e.event(Event{Kind: claimEvent(&c), Run: x.id, Fence: c.fence})
+		x.e.event(ctx, Event{Kind: claimEvent(&c), Run: x.id, Fence: c.fence})
 		if c.resume {
 			return c, x.load(ctx)
 		}
 		x.complete = true // no step is recorded that this execution does not know
 	}
 	if c.status != 0 {
-		x.e.event(Event{Kind: endEvents[c.status], Run: x.id, Fence: c.fence, Err: c.err})
+		x.e.event(ctx, Event{Kind: endEvents[c.status], Run: x.id, Fence: c.fence, Err: c.err})
 	}
 	if paused, ok := errors.AsType[*PausedError](c.err); ok && err == nil {
 		paused.Steps, err = e.blockedSteps(ctx, x.id)

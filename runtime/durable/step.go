@@ -134,7 +134,7 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 		case err != nil:
 			return nil, err
 		case recorded != nil:
-			x.recalled(c)
+			x.recalled(ctx, c)
 			return x.answer(ctx, c, recorded)
 		case f.done == nil:
 			return x.fly(ctx, c)
@@ -194,10 +194,10 @@ func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err 
 func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 	next, err := x.begin(ctx, c)
 	if err == nil && next.kind == nextFinished && next.event.Kind == 0 {
-		x.recalled(c)
+		x.recalled(ctx, c)
 	}
 	for err == nil {
-		x.emit(c, &next)
+		x.emit(ctx, c, &next)
 		switch next.kind {
 		case nextFinished:
 			f := finishedOf(next.record.Status, &next.body)
@@ -225,8 +225,8 @@ func (x *execution) lead(ctx context.Context, c *stepCall) (*payload, error) {
 }
 
 // recalled reports that nothing is executed.
-func (x *execution) recalled(c *stepCall) {
-	x.e.event(Event{Kind: EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
+func (x *execution) recalled(ctx context.Context, c *stepCall) {
+	x.e.event(ctx, Event{Kind: EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
 }
 
 // note remembers that a step is unfinished, or with status 0 that it need not be
@@ -262,7 +262,7 @@ func (x *execution) remember(c *stepCall, f finishedStep) {
 
 // answer returns the recorded result or error of a finished step.
 func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*payload, error) {
-	if err := x.changed(c, f); err != nil {
+	if err := x.changed(ctx, c, f); err != nil {
 		return nil, err
 	}
 	switch {
@@ -280,12 +280,12 @@ func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*
 
 // changed returns the error for a recorded step that is called with other
 // arguments, or reports it.
-func (x *execution) changed(c *stepCall, f *finishedStep) error {
+func (x *execution) changed(ctx context.Context, c *stepCall, f *finishedStep) error {
 	if f.arguments == c.digest || f.imported {
 		return nil
 	}
 	if c.policy.OnChanged == ChangedReport {
-		x.reportChange(c)
+		x.reportChange(ctx, c)
 		return nil
 	}
 	return &ChangedError{Run: x.id, Step: c.key.ID}
@@ -293,10 +293,10 @@ func (x *execution) changed(c *stepCall, f *finishedStep) error {
 
 // reportChange reports, once for each call, that a recorded step is called with
 // other arguments.
-func (x *execution) reportChange(c *stepCall) {
+func (x *execution) reportChange(ctx context.Context, c *stepCall) {
 	if !c.reported {
 		c.reported = true
-		x.e.event(Event{Kind: EventChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
+		x.e.event(ctx, Event{Kind: EventChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
 	}
 }
 

@@ -57,7 +57,7 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 			w.running.Wait()
 			return err
 		case err != nil && ctx.Err() == nil:
-			e.event(Event{Kind: EventStoreError, Err: err})
+			e.event(ctx, Event{Kind: EventStoreError, Err: err})
 		}
 		timer := time.NewTimer(o.poll)
 		select {
@@ -165,7 +165,7 @@ func (e *Engine) dueRuns(ctx context.Context, limit int) ([]Record, error) {
 func (e *Engine) readable(ctx context.Context, q Query, limit int) (runs []Record, err error) {
 	err = e.each(ctx, q, func(r Record) error {
 		if _, err := open[runBody](r); err != nil {
-			e.event(Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
+			e.event(ctx, Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
 			return nil
 		}
 		if runs = append(runs, r); len(runs) == limit {
@@ -210,7 +210,7 @@ func (e *Engine) execute(ctx context.Context, r Record) bool {
 	defer e.deactivate(x)
 	c, err := x.claim(ctx, &runOptions{worker: true})
 	if err != nil {
-		e.event(Event{Kind: EventStoreError, Run: x.id, Err: err})
+		e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
 		return false
 	}
 	if c.owned != nil || c.err != nil || c.result != nil || c.again {
@@ -218,7 +218,7 @@ func (e *Engine) execute(ctx context.Context, r Record) bool {
 	}
 	_, err = x.execute(ctx, func(ctx context.Context) (payload, error) { return h.invoke(ctx, x.run.Input) })
 	if isStoreError(err) {
-		e.event(Event{Kind: EventStoreError, Run: x.id, Err: err})
+		e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
 	}
 	return true
 }

@@ -72,7 +72,7 @@ func (p *replay) begin(execution int) {
 	p.again = execution > 0
 }
 
-func (p *replay) observe(ev durable.Event) {
+func (p *replay) observe(_ context.Context, ev durable.Event) {
 	if ev.Step == "" || ev.Kind == durable.EventAbandoned {
 		return
 	}

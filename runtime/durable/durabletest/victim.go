@@ -67,7 +67,7 @@ func (v *victim) engine(s durable.Store) *durable.Engine {
 }
 
 // observe crashes in a wait.
-func (v *victim) observe(ev durable.Event) {
+func (v *victim) observe(_ context.Context, ev durable.Event) {
 	if ev.Kind != durable.EventFailed {
 		return
 	}
