@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,29 +52,4 @@ func pageSize(limit int) int {
 		return durable.MaxPage
 	}
 	return limit
-}
-
-var errCursor = errors.New("the cursor is not one that this query has returned")
-
-// newCursor returns the position after the record of this run and id.
-func newCursor(run, id string) durable.Cursor {
-	encode := base64.RawURLEncoding.EncodeToString
-	return durable.Cursor(encode([]byte(run)) + "." + encode([]byte(id)))
-}
-
-func parseCursor(c durable.Cursor) (run, id string, err error) {
-	first, second, found := strings.Cut(string(c), ".")
-	if !found {
-		return "", "", errCursor
-	}
-	decode := base64.RawURLEncoding.DecodeString
-	one, err := decode(first)
-	if err != nil {
-		return "", "", errCursor
-	}
-	two, err := decode(second)
-	if err != nil {
-		return "", "", errCursor
-	}
-	return string(one), string(two), nil
 }

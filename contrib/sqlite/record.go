@@ -201,7 +201,7 @@ func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error
 		return records, "", err
 	}
 	last := records[limit-1].Key
-	return records[:limit], newCursor(last.Run, last.ID), nil
+	return records[:limit], durable.After(last.Run, last.ID), nil
 }
 
 // history returns a page of the entries of a step, and the cursor of the next page
@@ -210,7 +210,7 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 	attempt, part := math.MinInt, math.MinInt
 	if from != "" {
 		if _, err := fmt.Sscanf(string(from), "%d.%d", &attempt, &part); err != nil {
-			return nil, "", errCursor
+			return nil, "", fmt.Errorf("%.100q is not a cursor of a history", string(from))
 		}
 	}
 	var entries []durable.Entry
@@ -269,19 +269,21 @@ func querySQL(q durable.Query) (string, []any, error) {
 		}
 		and("status IN (SELECT value FROM json_each(?))", jsonList(numbers))
 	}
+	fromID := q.FromID
 	if q.From != "" {
-		run, id, err := parseCursor(q.From)
-		if err != nil {
+		run, id, err := q.From.Position()
+		switch {
+		case err != nil:
 			return "", nil, err
-		}
-		if q.Run != "" {
-			and("id > ?", id)
-		} else {
+		case q.Run == "":
 			and("(run, id) > (?, ?)", run, id)
+		case id >= fromID: // one bound, or the index is not used for both
+			and("id > ?", id)
+			fromID = ""
 		}
 	}
-	if q.FromID != "" && (q.From == "" || q.Run == "") { // a page of a run begins after it
-		and("id >= ?", q.FromID)
+	if fromID != "" {
+		and("id >= ?", fromID)
 	}
 	if q.BeforeID != "" {
 		and("id < ?", q.BeforeID)

@@ -99,3 +99,20 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+func TestCursorPosition(t *testing.T) {
+	for _, text := range []string{"", "a", "a:b", "1:", "é/%2F", strings.Repeat("x", maxID)} {
+		run, id, err := After(text, "i"+text).Position()
+		if run != text || id != "i"+text || err != nil {
+			t.Errorf("%.20q: got %.20q, %.20q, %v", text, run, id, err)
+		}
+	}
+	for _, c := range []Cursor{"", "x", "1", "2:a", "-1:a", ":a"} {
+		if _, _, err := c.Position(); !errors.Is(err, ErrStore) {
+			t.Errorf("%q: got error %v", c, err)
+		}
+	}
+	if _, _, err := NewMemory().List(t.Context(), Query{From: "x"}); !errors.Is(err, ErrStore) {
+		t.Errorf("List: got %v", err)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -214,6 +213,11 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 	if err := m.usable(ctx); err != nil {
 		return nil, "", err
 	}
+	if q.From != "" {
+		if _, _, err := q.From.Position(); err != nil {
+			return nil, "", err
+		}
+	}
 	keys, more := m.find(q, func(Key) bool { return true })
 	records := make([]Record, len(keys))
 	for i, key := range keys {
@@ -223,7 +227,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 		return records, "", nil
 	}
 	last := keys[len(keys)-1]
-	return records, Cursor(last.Run + "\x00" + last.ID), nil // no text has a NUL byte
+	return records, After(last.Run, last.ID), nil
 }
 
 // find returns the keys of a page of the records that q selects and free
@@ -233,8 +237,9 @@ func (m *Memory) find(q Query, free func(Key) bool) (keys []Key, more bool) {
 	if q.Run != "" {
 		from.ID = q.FromID
 	}
-	if run, id, ok := strings.Cut(string(q.From), "\x00"); ok {
-		from.Run, from.ID = run, id+"\x00" // the next possible key
+	if run, id, err := q.From.Position(); err == nil {
+		// The next possible key.
+		from.Run, from.ID = run, max(from.ID, id+"\x00")
 	}
 	limit := page(q.Limit)
 	for key := range m.keys.after(from) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -85,12 +86,12 @@ type Record struct {
 }
 
 // An Entry is a part of the history of a step, or a result that is too large
-// for its record. Entries are never changed. They are deleted with the record of
-// their step. An entry that exists is not added again, so that an update may be
-// repeated.
+// for its record, or what an operator did to a run, a budget or a breaker.
+// Entries are never changed. They are deleted with the record they belong to. An
+// entry that exists is not added again, so that an update may be repeated.
 type Entry struct {
-	Step    Key
-	Attempt int       // its number, from 1
+	Step    Key       // or that of another record
+	Attempt int       // its number, from 1; 0 for other records
 	Part    int       // tells the entries of one attempt apart
 	At      time.Time // when it was written, by the clock of the store
 	Bucket  time.Time // that of the record of the step
@@ -119,9 +120,25 @@ type Query struct {
 // MaxPage is the greatest number of records or entries of a page.
 const MaxPage = 1000
 
-// A Cursor is a position in the results of a query: opaque, and only for the
-// same query. An empty one is the start, and as a result the end.
+// A Cursor is a position in the results of a query, or in a history. An empty
+// one is the start, and as a result the end. Those of [Store.List] are made by
+// [After]; those of [Store.History] are opaque.
 type Cursor string
+
+// After returns the position of a query after the record with a run and an id,
+// whether that record exists or not.
+func After(run, id string) Cursor { return Cursor(strconv.Itoa(len(run)) + ":" + run + id) }
+
+// Position returns the run and the id that c, which is not empty, comes after. It
+// is for stores. The error for another text matches [ErrStore].
+func (c Cursor) Position() (run, id string, err error) {
+	length, text, found := strings.Cut(string(c), ":")
+	n, err := strconv.Atoi(length)
+	if !found || err != nil || n < 0 || n > len(text) {
+		return "", "", fmt.Errorf("%w: %.100q is not a cursor of a query", ErrStore, string(c))
+	}
+	return text[:n], text[n:], nil
+}
 
 // A Select names the records that an update works on. Exactly one field is set.
 type Select struct {
@@ -230,14 +247,14 @@ var (
 type Status uint8
 
 // The states. A run has no StatusWaiting, StatusExecuting, StatusInDoubt,
-// StatusDead or StatusAbandoned.
+// StatusDead, StatusAbandoned or StatusDiscarded.
 const (
 	StatusOpen      Status = iota + 1 // a run that may be continued; a step that is to be executed
 	StatusWaiting                     // for the next attempt
 	StatusExecuting                   // an attempt has started
 	StatusInDoubt                     // an attempt may have taken effect: see [Engine.Resolve]
 	StatusParked                      // a run that waits without a process
-	StatusPaused                      // until an operator resolves or requeues a step
+	StatusPaused                      // a run until somebody resumes it, or resolves its steps; such a step
 	StatusSucceeded                   // finished, with a result
 	StatusFailed                      // finished, with an error; a failed run may be continued
 	StatusDead                        // a dead letter: an exhausted step that is kept for [Engine.Requeue]
@@ -245,11 +262,12 @@ const (
 	StatusTimedOut                    // a run whose Timeout has passed
 	StatusAbandoned                   // an unfinished step of a run that has succeeded without it
 	StatusExpired                     // a run whose results were deleted: see [Keep]
+	StatusDiscarded                   // a dead letter that was given up: see [Engine.Discard]
 )
 
 var statuses = [...]string{
 	"", "open", "waiting", "executing", "in doubt", "parked", "paused", "succeeded", "failed", "dead letter",
-	"canceled", "timed out", "abandoned", "expired",
+	"canceled", "timed out", "abandoned", "expired", "discarded",
 }
 
 // String returns the name of the status.

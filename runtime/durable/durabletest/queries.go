@@ -1,9 +1,11 @@
 package durabletest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -91,6 +93,13 @@ func randomQuery(r *rand.Rand) durable.Query {
 	if r.IntN(3) == 0 {
 		q.BeforeID = fmt.Sprint(r.IntN(400))
 	}
+	if r.IntN(3) == 0 {
+		run := q.Run
+		if run == "" {
+			run = oneOf(r, someTexts)
+		}
+		q.From = durable.After(run, fmt.Sprint(r.IntN(400)))
+	}
 	for range r.IntN(3) {
 		q.Handlers = append(q.Handlers, oneOf(r, someTexts))
 		q.Status = append(q.Status, oneOf(r, someStatus))
@@ -106,7 +115,16 @@ func selects(q durable.Query, r durable.Record) bool {
 		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
 		(!q.Attention || r.Attention) &&
-		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID)
+		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) && follows(q.From, r.Key)
+}
+
+// follows reports whether a key comes after a position.
+func follows(c durable.Cursor, key durable.Key) bool {
+	if c == "" {
+		return true
+	}
+	run, id, _ := c.Position()
+	return cmp.Or(strings.Compare(key.Run, run), strings.Compare(key.ID, id)) > 0
 }
 
 // testPagesDuringWrites: while others create and delete records, the pages of a
