@@ -18,6 +18,8 @@
 package promretry
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/retrygen/retrygen/runtime/job"
@@ -64,7 +66,7 @@ func New(o Options) *Metrics {
 }
 
 // Observe counts one event. Pass it to [job.Group.Observe].
-func (m *Metrics) Observe(e job.Event) {
+func (m *Metrics) Observe(_ context.Context, e job.Event) {
 	perJob := []string{e.Group}
 	if m.options.JobID {
 		perJob = append(perJob, e.JobID)

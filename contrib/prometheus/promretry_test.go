@@ -103,10 +103,10 @@ func TestVectors(t *testing.T) {
 				switch e[0] {
 				case "completion", "ratio":
 					kind := map[any]job.EventKind{"completion": job.EventCompletion, "ratio": job.EventRatio}[e[0]]
-					m.Observe(job.Event{Kind: kind, JobID: e[1].(string), Reason: reason(t, e[2]),
+					m.Observe(t.Context(), job.Event{Kind: kind, JobID: e[1].(string), Reason: reason(t, e[2]),
 						Decision: job.Decision{Ratio: e[3].(float64)}})
 				case "late":
-					m.Observe(job.Event{Kind: job.EventLateResult, Reason: reason(t, e[1])})
+					m.Observe(t.Context(), job.Event{Kind: job.EventLateResult, Reason: reason(t, e[1])})
 				}
 			}
 			for word, n := range want.Completions {

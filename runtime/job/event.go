@@ -58,8 +58,8 @@ func (e Event) Text() string {
 // Log returns an observer for [Group.Observe] that writes refusals, completions
 // and late results to l. The message is the name of the event's kind. A refusal
 // for ReasonNoBudget is not written, as in AD-44.
-func Log(l *slog.Logger) func(Event) {
-	return func(e Event) {
+func Log(l *slog.Logger) func(context.Context, Event) {
+	return func(ctx context.Context, e Event) {
 		level := slog.LevelInfo
 		switch {
 		case e.Kind == EventBudgetConsumed, e.Kind == EventRatio, e.Reason == ReasonNoBudget:
@@ -79,6 +79,6 @@ func Log(l *slog.Logger) func(Event) {
 		if e.Kind == EventLateResult && e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}
-		l.LogAttrs(context.Background(), level, e.Kind.String(), attrs...)
+		l.LogAttrs(ctx, level, e.Kind.String(), attrs...)
 	}
 }

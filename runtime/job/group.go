@@ -17,7 +17,7 @@ type Group struct {
 	policy    GroupPolicy
 	jobID     string
 	budget    *Budget // or nil
-	observers []func(Event)
+	observers []func(context.Context, Event)
 }
 
 // NewGroup returns the group of one job. jobID names the job in events.
@@ -40,9 +40,11 @@ func (g *Group) Budget() *Budget { return g.budget }
 // share. Nil removes the limit.
 func (g *Group) SetBudget(b *Budget) { g.budget = b }
 
-// Observe adds a function that is called with each event of the group. Several
-// goroutines may call it at once.
-func (g *Group) Observe(f func(Event)) { g.observers = append(g.observers, f) }
+// Observe adds a function that is called with each event of the group, and with
+// the context of [Run]. A retry is taken from the budget without a context: that of
+// its event is [context.Background]. Several goroutines may call the function at
+// once.
+func (g *Group) Observe(f func(context.Context, Event)) { g.observers = append(g.observers, f) }
 
 // Unit returns the retry budget of one unit, for [retry.Shared]. It is nil if
 // nothing limits the retries of the group.
@@ -59,14 +61,14 @@ func (g *Group) notifyWithdrawal(id string, err error) {
 	if refusal, ok := errors.AsType[*BudgetError](err); ok {
 		e.Kind, e.Reason, e.Err = EventBudgetExhausted, refusal.Reason, refusal
 	}
-	g.notify(e)
+	g.notify(context.Background(), e)
 }
 
 // notify calls the observers with an event of the group.
-func (g *Group) notify(e Event) {
+func (g *Group) notify(ctx context.Context, e Event) {
 	e.Group, e.JobID = g.policy.Name, g.jobID
 	for _, f := range g.observers {
-		f(e)
+		f(ctx, e)
 	}
 }
 
@@ -105,14 +107,14 @@ func Run[T any](
 		go func() {
 			var value T
 			err := errGoexit
-			defer func() { r.report(unit, value, err) }()
+			defer func() { r.report(ctx, unit, value, err) }()
 			value, err = op(ctx, unit)
 		}()
 	}
 	for {
 		outcome, ended, err := r.evaluate(ctx)
 		if outcome.Complete {
-			r.notifyCompletion(outcome.Decision)
+			r.notifyCompletion(ctx, outcome.Decision)
 		}
 		if ended {
 			return outcome, err
@@ -178,13 +180,13 @@ func (r *run[T]) evaluate(ctx context.Context) (outcome Outcome[T], ended bool, 
 }
 
 // notifyCompletion reports a decision that completes the group to the observers.
-func (r *run[T]) notifyCompletion(d Decision) {
+func (r *run[T]) notifyCompletion(ctx context.Context, d Decision) {
 	kind := EventCompletion
 	if r.completed {
 		kind = EventRatio
 	}
 	r.completed = true
-	r.group.notify(Event{Kind: kind, Reason: d.Reason, Decision: d})
+	r.group.notify(ctx, Event{Kind: kind, Reason: d.Reason, Decision: d})
 }
 
 // wait returns after a report of a unit, when the deadline is to be checked, or
@@ -204,7 +206,7 @@ func (r *run[T]) wait(ctx context.Context) {
 }
 
 // report records the result of a unit. It reports a late result to the observers.
-func (r *run[T]) report(unit string, value T, err error) {
+func (r *run[T]) report(ctx context.Context, unit string, value T, err error) {
 	r.mu.Lock()
 	reason, late := ReasonUpdated, r.progress.released
 	switch {
@@ -219,7 +221,7 @@ func (r *run[T]) report(unit string, value T, err error) {
 	}
 	r.mu.Unlock()
 	if late {
-		r.group.notify(Event{Kind: EventLateResult, Unit: unit, Reason: reason, Err: err})
+		r.group.notify(ctx, Event{Kind: EventLateResult, Unit: unit, Reason: reason, Err: err})
 	}
 	select {
 	case r.changed <- struct{}{}:

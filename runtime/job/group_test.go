@@ -24,7 +24,7 @@ func newGroup(t *testing.T, p GroupPolicy) (*Group, func() []string) {
 	g := NewGroup(p, "job-1")
 	var mu sync.Mutex
 	var kinds []string
-	g.Observe(func(e Event) {
+	g.Observe(func(_ context.Context, e Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		kinds = append(kinds, e.Kind.String()+" "+e.Text())
@@ -230,8 +230,8 @@ func TestGroupRunsUnitsOnce(t *testing.T) {
 func TestGroupObservers(t *testing.T) {
 	g := NewGroup(GroupPolicy{Name: "import", Budget: &BudgetPolicy{Retries: 9}}, "job-1")
 	var first, second []Event
-	g.Observe(func(e Event) { first = append(first, e) })
-	g.Observe(func(e Event) { second = append(second, e) })
+	g.Observe(func(_ context.Context, e Event) { first = append(first, e) })
+	g.Observe(func(_ context.Context, e Event) { second = append(second, e) })
 	shared := NewBudget(g.Policy().Budget.Request(1, 1))
 	g.SetBudget(shared)
 	_ = g.Unit("a").Withdraw()
@@ -267,7 +267,7 @@ func TestLog(t *testing.T) {
 		{Kind: EventLateResult, JobID: "j", Unit: "b", Reason: ReasonUpdated},
 		{Kind: EventLateResult, JobID: "j", Unit: "c", Reason: ReasonLogged, Err: errFailed},
 	} {
-		log(e)
+		log(t.Context(), e)
 	}
 	const want = `level=WARN msg=RetryBudgetExhausted group="" job_id=j reason="job_budget_exhausted (5/5)" unit=a
 level=INFO msg=BestEffortCompletion group=g job_id=j reason="min_dcs_reached (1/1)" ratio=0.5
