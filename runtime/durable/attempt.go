@@ -7,6 +7,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // A nextKind is what follows a decision about a step.
@@ -30,10 +31,11 @@ type next struct {
 	now    time.Time // of the store
 	wait   time.Duration
 
-	token   string   // of the attempt that has started
-	result  *payload // of nextReturn
-	event   Event    // what has happened, or its zero value
-	changed bool     // another policy than that of the record decided
+	token   string     // of the attempt that has started
+	result  *payload   // of nextReturn
+	event   Event      // what has happened, or its zero value
+	job     *job.Event // what the budget of the run has decided, or nil
+	changed bool       // another policy than that of the record decided
 
 	failure *retry.Failure // that was decided about, for observers
 	verdict retry.Verdict
@@ -45,7 +47,7 @@ type next struct {
 // repeats that.
 func (n next) after(before next) next {
 	if n.repeated {
-		n.event, n.failure, n.verdict = before.event, before.failure, before.verdict
+		n.event, n.job, n.failure, n.verdict = before.event, before.job, before.failure, before.verdict
 	}
 	return n
 }
@@ -61,6 +63,10 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	}
 	if n.kind == nextCall && n.record.Version != 0 && n.body.Arguments != c.digest {
 		x.reportChange(ctx, c) // before the call
+	}
+	if n.job != nil {
+		x.e.event(ctx, Event{Kind: EventJob, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence, Job: *n.job})
+		n.job = nil
 	}
 	if n.event.Kind == 0 {
 		return

@@ -40,32 +40,40 @@ func (b *budgetRecord) put(w *Writes, bucket time.Time) error {
 func newCountBudget(r Record, p job.BudgetPolicy, bucket time.Time) (Record, error) {
 	effective := job.NewBudget(p).Policy() // clamped to its ceilings
 	r.Bucket = bucket
-	body := budgetBody{Retries: max(effective.Retries, 0), PerUnit: max(effective.PerUnit, 0)}
+	body := budgetBody{
+		Name: effective.Name, Retries: max(effective.Retries, 0), PerUnit: max(effective.PerUnit, 0),
+	}
 	return r, write(&r, &body)
 }
 
-// refuses returns why a count budget refuses a retry of a step that has taken
-// used ones, or nil: the run is asked first, then the step.
-func (b *budgetRecord) refuses(step string, used int) error {
-	var err *job.BudgetError
+// refuses returns the event of a count budget that refuses a retry of a step,
+// which has taken used ones, or nil: the run is asked first, then the step.
+func (b *budgetRecord) refuses(step string, used int) *job.Event {
+	err := &job.BudgetError{Unit: step}
 	switch {
 	case b.body.Consumed >= b.body.Retries:
-		err = &job.BudgetError{Reason: job.ReasonJobBudget, Consumed: b.body.Consumed, Limit: b.body.Retries}
+		err.Reason, err.Consumed, err.Limit = job.ReasonJobBudget, b.body.Consumed, b.body.Retries
 	case used >= b.body.PerUnit:
-		err = &job.BudgetError{Reason: job.ReasonUnitBudget, Consumed: used, Limit: b.body.PerUnit}
+		err.Reason, err.Consumed, err.Limit = job.ReasonUnitBudget, used, b.body.PerUnit
 	default:
 		return nil
 	}
-	err.Unit = step
 	b.body.Refused++
 	b.dirty = true
-	return err
+	return b.event(job.Event{Kind: job.EventBudgetExhausted, Unit: step, Reason: err.Reason, Err: err})
 }
 
-// consume takes one retry from a count budget.
-func (b *budgetRecord) consume() {
+// consume takes one retry of a step from a count budget, and returns the event.
+func (b *budgetRecord) consume(step string) *job.Event {
 	b.body.Consumed++
 	b.dirty = true
+	return b.event(job.Event{Kind: job.EventBudgetConsumed, Unit: step, Reason: job.ReasonAllowed})
+}
+
+// event returns an event about a retry, with the names of the budget and its run.
+func (b *budgetRecord) event(e job.Event) *job.Event {
+	e.Group, e.JobID = b.body.Name, b.record.Key.Run
+	return &e
 }
 
 // refill adds the tokens of the time since the last refill to a ratio budget. A

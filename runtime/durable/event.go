@@ -5,6 +5,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // An EventKind is what an [Event] reports.
@@ -41,6 +42,8 @@ const (
 	EventResolved      // an operator has resolved or requeued a step
 	EventRecalled      // a call of a step returns what is recorded
 
+	EventJob // a decision about a group, or about a retry that is taken from the budget of a run: Job
+
 	EventStoreError // the store failed
 )
 
@@ -50,6 +53,7 @@ var eventKinds = [...]string{
 	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost",
 	"step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed",
 	"step resolved", "step recalled",
+	"job",
 	"store error",
 }
 
@@ -79,6 +83,10 @@ type Event struct {
 	Class       retry.Class
 	Correlation string // the same for all attempts of a step since its first failure
 	Err         error
+
+	// Job is set for EventJob. Its JobID is the run, and its Unit the id of the
+	// step, unless they are those of a group.
+	Job job.Event
 }
 
 // event reports an event to the function given to OnEvent.

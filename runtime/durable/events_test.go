@@ -13,6 +13,7 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // What happened is reported once, whichever reply was lost.
@@ -24,7 +25,10 @@ func TestEventsAfterLostReply(t *testing.T) {
 			s := durabletest.LoseReply(durable.NewMemory(), n)
 			var got []string
 			observe := func(_ context.Context, ev durable.Event) {
-				if ev.Step != "" {
+				switch {
+				case ev.Kind == durable.EventJob:
+					got = append(got, fmt.Sprint(ev.Job.Kind, " ", ev.Job.JobID, " ", ev.Job.Unit, " ", ev.Job.Text()))
+				case ev.Step != "":
 					got = append(got, fmt.Sprint(ev.Kind, " ", ev.Attempt, " ", ev.Wait))
 				}
 			}
@@ -32,7 +36,8 @@ func TestEventsAfterLostReply(t *testing.T) {
 			ctx := retry.WithObserver(t.Context(), func(context.Context, retry.Event) { reported++ })
 			e := newEngine(t, s, durable.OnEvent(observe))
 			var j journal
-			err := e.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Second), failing(&j, 2)))
+			err := e.Run(ctx, "one", oneStep(idempotent("charge", 3, time.Second), failing(&j, 2)),
+				durable.Budget(job.BudgetPolicy{}))
 			if errors.Is(err, durable.ErrUnknown) {
 				failed = true // the first renewal of the lease
 				return

@@ -3,6 +3,8 @@ package durable
 import (
 	"context"
 	"log/slog"
+
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // levels are the levels of events that are not at level Info.
@@ -16,9 +18,15 @@ var levels = map[EventKind]slog.Level{
 
 // Log returns a function for [OnEvent] that writes each event to l. Starts and
 // successes of attempts are at level Debug; what somebody may have to look at is
-// at level Warn, what somebody has to look at is at level Error.
+// at level Warn, what somebody has to look at is at level Error. The events of jobs
+// are written as [job.Log] does.
 func Log(l *slog.Logger) func(context.Context, Event) {
+	jobs := job.Log(l)
 	return func(ctx context.Context, e Event) {
+		if e.Kind == EventJob {
+			jobs(ctx, e.Job)
+			return
+		}
 		level := levels[e.Kind] // Info is zero
 		attrs := make([]slog.Attr, 0, 8)
 		text := func(key, value string) {

@@ -89,10 +89,11 @@ type recordedError struct {
 
 // budgetBody is the body of a count budget, or of a ratio budget.
 type budgetBody struct {
-	Retries  int `json:"retries,omitempty"` // the limits stay those of the first engine
-	PerUnit  int `json:"per_unit,omitempty"`
-	Consumed int `json:"consumed,omitempty"`
-	Refused  int `json:"refused,omitempty"`
+	Name     string `json:"name,omitempty"`    // of the policy of a count budget
+	Retries  int    `json:"retries,omitempty"` // the limits stay those of the first engine
+	PerUnit  int    `json:"per_unit,omitempty"`
+	Consumed int    `json:"consumed,omitempty"`
+	Refused  int    `json:"refused,omitempty"`
 
 	Tokens   float64   `json:"tokens,omitempty"` // left in a ratio budget
 	Refilled time.Time `json:"refilled,omitzero"`

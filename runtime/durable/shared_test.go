@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -114,15 +115,27 @@ func TestBudgetOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := durable.NewMemory()
 		p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}}
+		var out bytes.Buffer
+		consumed := 0
+		log := durable.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		observe := func(ctx context.Context, ev durable.Event) {
+			if ev.Kind != durable.EventJob {
+				return
+			}
+			if ev.Job.Kind == job.EventBudgetConsumed {
+				consumed++
+			}
+			log(ctx, ev)
+		}
 		run := func(limit int) (calls int, errs []error) {
-			e := newEngine(t, store)
+			e := newEngine(t, store, durable.OnEvent(observe))
 			_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
 				for _, name := range []string{"a", "b"} {
 					_, err := durable.Step(ctx, name, &p, down(&calls))
 					errs = append(errs, err)
 				}
 				return nil
-			}, durable.Budget(job.BudgetPolicy{Retries: limit, PerUnit: 3}))
+			}, durable.Budget(job.BudgetPolicy{Name: "day", Retries: limit, PerUnit: 3}))
 			return calls, errs
 		}
 		calls, errs := run(4)
@@ -134,6 +147,15 @@ func TestBudgetOfRun(t *testing.T) {
 			if !errors.Is(err, job.ErrBudget) {
 				t.Errorf("err = %v, want job.ErrBudget", err)
 			}
+		}
+		if consumed != 4 {
+			t.Errorf("%d retries were reported as taken from the budget, want 4", consumed)
+		}
+		const want = `level=WARN msg=RetryBudgetExhausted group=day job_id=one reason="workflow_budget_exhausted (3/3)" unit=a
+level=WARN msg=RetryBudgetExhausted group=day job_id=one reason="job_budget_exhausted (4/4)" unit=b
+`
+		if got := regexp.MustCompile(`(?m)^time=\S+ `).ReplaceAllString(out.String(), ""); got != want {
+			t.Errorf("logged\n%swant\n%s", got, want)
 		}
 	})
 }

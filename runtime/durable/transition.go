@@ -8,6 +8,7 @@ import (
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // This file has the decisions about the starts of attempts and about failures:
@@ -47,7 +48,8 @@ type stepView struct {
 	state   retry.BreakerSnapshot
 	w       Writes
 	event   Event
-	changed bool // the limits of the policy
+	job     *job.Event // of the count budget, or nil
+	changed bool       // the limits of the policy
 }
 
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
@@ -85,7 +87,7 @@ func (v *stepView) owned() bool { return v.run.Owner == v.x.owner.id && v.run.Fe
 
 // next returns the answer for the state of the step.
 func (v *stepView) next() next {
-	n := next{record: v.step, body: v.body, now: v.now, event: v.event, changed: v.changed}
+	n := next{record: v.step, body: v.body, now: v.now, event: v.event, job: v.job, changed: v.changed}
 	switch {
 	case finished(v.step.Status):
 		n.kind = nextFinished
@@ -379,8 +381,8 @@ func (v *stepView) grant(refusal error) error {
 		return nil // taken before
 	}
 	if v.count != nil {
-		if err := v.count.refuses(v.step.Key.ID, s.Granted); err != nil {
-			return err
+		if v.job = v.count.refuses(v.step.Key.ID, s.Granted); v.job != nil {
+			return v.job.Err
 		}
 	}
 	if v.ratio != nil {
@@ -389,7 +391,7 @@ func (v *stepView) grant(refusal error) error {
 		}
 	}
 	if v.count != nil {
-		v.count.consume()
+		v.job = v.count.consume(v.step.Key.ID)
 	}
 	s.Granted++
 	s.Grant = s.Attempts + 1
