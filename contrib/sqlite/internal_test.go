@@ -171,6 +171,13 @@ func TestPlans(t *testing.T) {
 		query durable.Query
 		want  string
 	}{
+		{durable.Query{Handlers: []string{"h"}}, "PRIMARY KEY (kind=? AND space=?)"},
+		{
+			durable.Query{Handlers: []string{"h"}, DueBy: now, Status: []durable.Status{durable.StatusOpen}},
+			"INDEX retry_handler (kind=? AND space=? AND handler=? AND due<?)",
+		},
+		{durable.Query{Handlers: []string{"h", "i"}, DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{durable.Query{Handlers: []string{""}, DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
 		{durable.Query{}, "PRIMARY KEY (kind=? AND space=?)"},
 		{durable.Query{From: durable.After("r", "i")}, "PRIMARY KEY (kind=? AND space=? AND (run,id)>(?,?))"},
 		{durable.Query{Run: "r"}, "PRIMARY KEY (kind=? AND space=? AND run=?)"},
@@ -187,11 +194,26 @@ func TestPlans(t *testing.T) {
 			"INDEX retry_attention (kind=? AND space=? AND run=? AND id>?)",
 		},
 	} {
-		text, args, err := querySQL(test.query)
-		if err != nil {
-			t.Fatal(err)
+		plan := explain(t, s, test.query, byKey)
+		if !strings.HasSuffix(plan[0], "USING "+test.want) {
+			t.Errorf("%+v: got %q; want %q", test.query, plan, test.want)
 		}
-		var plan []string
+		if sorted := !sorts(plan); sorted == strings.Contains(test.want, "due<?") {
+			t.Errorf("%+v: got %q", test.query, plan)
+		}
+		if strings.Contains(test.want, "due<?") {
+			if plan := explain(t, s, test.query, byDue); sorts(plan) {
+				t.Errorf("%+v: in the order of their times, got %q", test.query, plan)
+			}
+		}
+	}
+}
+
+// explain returns how SQLite executes a query.
+func explain(t *testing.T, s *Store, q durable.Query, order string) (plan []string) {
+	t.Helper()
+	text, args, err := querySQL(q, order)
+	if err == nil {
 		err = s.write.session.query(func(rows *sql.Rows) error {
 			var id, parent, unused int
 			var detail string
@@ -199,13 +221,16 @@ func TestPlans(t *testing.T) {
 			plan = append(plan, detail)
 			return err
 		}, "EXPLAIN QUERY PLAN "+text, append(args, 10)...)
-		if err != nil || len(plan) == 0 || !strings.HasSuffix(plan[0], "USING "+test.want) {
-			t.Errorf("%+v: got %q, %v; want %q", test.query, plan, err, test.want)
-		}
-		if sorts := len(plan) > 1; sorts != strings.Contains(test.want, "due<?") {
-			t.Errorf("%+v: got %q", test.query, plan)
-		}
 	}
+	if err != nil || len(plan) == 0 {
+		t.Fatalf("%s: got %q, %v", text, plan, err)
+	}
+	return plan
+}
+
+// sorts reports whether SQLite sorts the result of a query.
+func sorts(plan []string) bool {
+	return slices.ContainsFunc(plan, func(step string) bool { return strings.Contains(step, "TEMP B-TREE") })
 }
 
 func TestCursor(t *testing.T) {

@@ -185,23 +185,28 @@ func same(old, r durable.Record) bool {
 
 // list returns a page of records, and the cursor of the next page or "".
 func (c *session) list(q durable.Query) ([]durable.Record, durable.Cursor, error) {
-	text, args, err := querySQL(q)
-	if err != nil {
-		return nil, "", err
-	}
 	limit := pageSize(q.Limit)
-	var records []durable.Record
-	row, key := newRow(), durable.Key{Kind: q.Kind, Space: q.Space}
-	err = c.query(func(rows *sql.Rows) error {
-		r, err := row.record(rows, key)
-		records = append(records, r)
-		return err
-	}, text, append(args, limit+1)...)
+	records, err := c.matching(q, byKey, limit+1)
 	if err != nil || len(records) <= limit {
 		return records, "", err
 	}
 	last := records[limit-1].Key
 	return records[:limit], durable.After(last.Run, last.ID), nil
+}
+
+// matching returns the first records that q selects, in an order.
+func (c *session) matching(q durable.Query, order string, limit int) (records []durable.Record, err error) {
+	text, args, err := querySQL(q, order)
+	if err != nil {
+		return nil, err
+	}
+	row, key := newRow(), durable.Key{Kind: q.Kind, Space: q.Space}
+	err = c.query(func(rows *sql.Rows) error {
+		r, err := row.record(rows, key)
+		records = append(records, r)
+		return err
+	}, text, append(args, limit)...)
+	return records, err
 }
 
 // history returns a page of the entries of a step, and the cursor of the next page
@@ -227,11 +232,34 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 	return entries[:durable.MaxPage], durable.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
 }
 
+// Orders of the records that a query selects.
+const (
+	byKey = " ORDER BY run, id"
+	byDue = " ORDER BY due, run, id"
+)
+
+// indexOf returns which index a query uses, or "" for the primary key: SQLite has
+// no statistics to choose one.
+func indexOf(q durable.Query) string {
+	switch {
+	case q.Attention:
+		return "INDEXED BY retry_attention"
+	case q.Owner != "":
+		return "INDEXED BY retry_owner"
+	case q.DueBy.IsZero() || q.Run != "":
+		return ""
+	case ofHandler(q):
+		return "INDEXED BY retry_handler"
+	}
+	return "INDEXED BY retry_due"
+}
+
+// ofHandler reports whether q is for the runs of one handler.
+func ofHandler(q durable.Query) bool { return len(q.Handlers) == 1 && q.Handlers[0] != "" }
+
 // querySQL returns the statement of a query and its arguments, without the last
-// one, the limit. The text depends only on which fields are set. It names the index,
-// because SQLite has no statistics to choose one.
-func querySQL(q durable.Query) (string, []any, error) {
-	index := "" // the primary key
+// one, the limit. The text depends only on which fields are set.
+func querySQL(q durable.Query, order string) (string, []any, error) {
 	where := []string{"kind = ?", "space = ?"}
 	args := []any{q.Kind, q.Space}
 	and := func(condition string, values ...any) {
@@ -247,19 +275,17 @@ func querySQL(q durable.Query) (string, []any, error) {
 			return "", nil, err
 		}
 		and("due <= ?", due)
-		if q.Run == "" {
-			index = "INDEXED BY retry_due"
-		}
 	}
 	if q.Owner != "" {
 		and("owner = ?", q.Owner)
-		index = "INDEXED BY retry_owner"
 	}
 	if q.Attention {
 		and("attention <> 0")
-		index = "INDEXED BY retry_attention"
 	}
-	if len(q.Handlers) > 0 {
+	switch {
+	case ofHandler(q):
+		and("handler = ? AND handler <> ''", q.Handlers[0])
+	case len(q.Handlers) > 0:
 		and("handler IN (SELECT value FROM json_each(?))", jsonList(q.Handlers))
 	}
 	if len(q.Status) > 0 {
@@ -288,6 +314,6 @@ func querySQL(q durable.Query) (string, []any, error) {
 	if q.BeforeID != "" {
 		and("id < ?", q.BeforeID)
 	}
-	return "SELECT " + columns + " FROM retry_record " + index + " WHERE " + strings.Join(where, " AND ") +
-		" ORDER BY run, id LIMIT ?", args, nil
+	return "SELECT " + columns + " FROM retry_record " + indexOf(q) + " WHERE " + strings.Join(where, " AND ") +
+		order + " LIMIT ?", args, nil
 }

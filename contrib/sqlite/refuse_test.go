@@ -256,7 +256,7 @@ func TestContextEnded(t *testing.T) {
 	store := newStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := store.Update(ctx, durable.Select{Keys: []durable.Key{}}, func(durable.Tx) (durable.Writes, error) {
+	err := store.Update(ctx, durable.Select{Keys: []durable.Key{stepKey("0")}}, func(durable.Tx) (durable.Writes, error) {
 		t.Error("decide was called")
 		return durable.Writes{}, nil
 	})

@@ -40,7 +40,8 @@ CREATE TABLE retry_record (
 	body      BLOB NOT NULL,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
-CREATE INDEX retry_due       ON retry_record (kind, space, due, handler) WHERE due IS NOT NULL;
+CREATE INDEX retry_due       ON retry_record (kind, space, due)          WHERE due IS NOT NULL;
+CREATE INDEX retry_handler   ON retry_record (kind, space, handler, due) WHERE due IS NOT NULL AND handler <> '';
 CREATE INDEX retry_owner     ON retry_record (kind, space, owner)        WHERE owner IS NOT NULL;
 CREATE INDEX retry_attention ON retry_record (kind, space, run, id)      WHERE attention <> 0;
 CREATE TABLE retry_entry (

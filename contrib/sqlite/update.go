@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,8 @@ type writer struct {
 func (s *Store) Update(
 	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
 ) error {
-	if (sel.Query != nil) == (sel.Keys != nil) {
-		return s.fail(errors.New("a selection has either keys or a query"))
+	if len(sel.Keys)+len(sel.Queries) == 0 {
+		return s.fail(errors.New("a selection without keys and queries"))
 	}
 	if err := s.lock.acquire(ctx, s.closed); err != nil {
 		return s.waiting(err)
@@ -80,13 +81,42 @@ func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
 	if err := c.checkWriter(len(migrations)); err != nil {
 		return tx, err
 	}
-	if sel.Query != nil {
-		tx.Records, _, err = c.list(*sel.Query)
-	} else {
-		tx.Records, err = c.get(sel.Keys)
+	if tx.Records, err = c.get(sel.Keys); err != nil {
+		return tx, err
+	}
+	if len(sel.Queries) > 0 {
+		if tx.Records, err = c.find(tx.Records, sel.Queries); err != nil {
+			return tx, err
+		}
 	}
 	tx.Now = time.Now().UTC().Round(0)
-	return tx, err
+	return tx, nil
+}
+
+// find adds what the queries of an update select to records. No record is locked:
+// there is one update at a time.
+func (c *session) find(records []durable.Record, queries []durable.Query) ([]durable.Record, error) {
+	selected := make(map[durable.Key]bool, len(records))
+	for _, r := range records {
+		selected[r.Key] = true
+	}
+	for _, q := range queries {
+		order := byKey
+		if !q.DueBy.IsZero() {
+			order = byDue
+		}
+		limit := pageSize(q.Limit)
+		found, err := c.matching(q, order, limit+len(records))
+		if err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(r durable.Record) bool { return selected[r.Key] })
+		for _, r := range found[:min(limit, len(found))] {
+			selected[r.Key] = true
+			records = append(records, r)
+		}
+	}
+	return records, nil
 }
 
 // apply writes w. records are the stored ones.

@@ -39,16 +39,13 @@ func NewMemory() *Memory {
 
 // Update implements [Store].
 func (m *Memory) Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error {
-	locked, err := m.lock(ctx, sel)
+	locked, found, err := m.lock(ctx, sel)
 	if err != nil {
 		return err
 	}
 	defer m.unlock(locked)
-	keys := sel.Keys
-	if sel.Query != nil {
-		keys = locked
-	}
-	records, err := m.Get(ctx, keys)
+	defer m.unlock(found)
+	records, err := m.Get(ctx, slices.Concat(sel.Keys, found))
 	if err != nil {
 		return err
 	}
@@ -60,22 +57,24 @@ func (m *Memory) Update(ctx context.Context, sel Select, decide func(Tx) (Writes
 	return m.commit(w, tx.Notifies(w))
 }
 
-// lock locks what sel selects and returns its keys, sorted.
-func (m *Memory) lock(ctx context.Context, sel Select) ([]Key, error) {
-	if (sel.Query != nil) == (sel.Keys != nil) {
-		return nil, fmt.Errorf("%w: a selection has either keys or a query", ErrStore)
+// lock locks what sel selects. It returns the distinct keys of sel.Keys, and the
+// keys of what the queries have found.
+func (m *Memory) lock(ctx context.Context, sel Select) (keys, found []Key, err error) {
+	if len(sel.Keys)+len(sel.Queries) == 0 {
+		return nil, nil, fmt.Errorf("%w: a selection without keys and queries", ErrStore)
 	}
-	if sel.Query != nil {
-		return m.lockFound(ctx, *sel.Query)
-	}
-	keys := slices.Compact(slices.SortedFunc(slices.Values(sel.Keys), Key.Compare))
+	keys = slices.Compact(slices.SortedFunc(slices.Values(sel.Keys), Key.Compare))
 	for i, key := range keys {
 		if err := m.lockKey(ctx, key); err != nil {
 			m.unlock(keys[:i])
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return keys, nil
+	if found, err = m.lockFound(ctx, sel.Queries); err != nil {
+		m.unlock(keys)
+		return nil, nil, err
+	}
+	return keys, found, nil
 }
 
 // lockKey waits for the lock of key.
@@ -109,21 +108,39 @@ func (m *Memory) lockKey(ctx context.Context, key Key) error {
 	return m.usable(ctx)
 }
 
-// lockFound locks the records that q selects, except those that are locked.
-func (m *Memory) lockFound(ctx context.Context, q Query) ([]Key, error) {
+// lockFound locks the records that queries select, except those that are locked.
+func (m *Memory) lockFound(ctx context.Context, queries []Query) (found []Key, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.usable(ctx); err != nil {
 		return nil, err
 	}
-	keys, _ := m.find(q, func(key Key) bool {
-		_, taken := m.locks[key]
-		return !taken
-	})
-	for _, key := range keys {
-		m.locks[key] = nil
+	for _, q := range queries {
+		keys := m.claimable(q)
+		for _, key := range keys {
+			m.locks[key] = nil
+		}
+		found = append(found, keys...)
 	}
-	return keys, nil
+	return found, nil
+}
+
+// claimable returns the keys of the records that q selects in an update. m.mu is
+// held.
+func (m *Memory) claimable(q Query) (keys []Key) {
+	limit := page(q.Limit)
+	for key := range m.keys.after(q.first()) {
+		if !q.covers(key) || len(keys) == limit && q.DueBy.IsZero() {
+			break
+		}
+		if _, taken := m.locks[key]; !taken && q.selects(m.records[key]) {
+			keys = append(keys, key)
+		}
+	}
+	if !q.DueBy.IsZero() {
+		slices.SortStableFunc(keys, func(a, b Key) int { return m.records[a].Due.Compare(m.records[b].Due) })
+	}
+	return keys[:min(limit, len(keys))]
 }
 
 // unlock releases the locks of keys.
@@ -218,7 +235,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 			return nil, "", err
 		}
 	}
-	keys, more := m.find(q, func(Key) bool { return true })
+	keys, more := m.find(q)
 	records := make([]Record, len(keys))
 	for i, key := range keys {
 		records[i] = m.records[key].clone()
@@ -230,23 +247,15 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 	return records, After(last.Run, last.ID), nil
 }
 
-// find returns the keys of a page of the records that q selects and free
-// accepts, and whether there are more. m.mu is held.
-func (m *Memory) find(q Query, free func(Key) bool) (keys []Key, more bool) {
-	from := Key{Kind: q.Kind, Space: q.Space, Run: q.Run}
-	if q.Run != "" {
-		from.ID = q.FromID
-	}
-	if run, id, err := q.From.Position(); err == nil {
-		// The next possible key.
-		from.Run, from.ID = run, max(from.ID, id+"\x00")
-	}
+// find returns the keys of a page of the records that q selects, and whether
+// there are more. m.mu is held.
+func (m *Memory) find(q Query) (keys []Key, more bool) {
 	limit := page(q.Limit)
-	for key := range m.keys.after(from) {
+	for key := range m.keys.after(q.first()) {
 		switch {
-		case key.Kind != q.Kind || key.Space != q.Space || q.Run != "" && (key.Run != q.Run || !q.precedes(key.ID)):
+		case !q.covers(key):
 			return keys, false
-		case !q.selects(m.records[key]) || !free(key):
+		case !q.selects(m.records[key]):
 			continue
 		case len(keys) == limit:
 			return keys, true
@@ -262,6 +271,24 @@ func page(limit int) int {
 		return MaxPage
 	}
 	return limit
+}
+
+// first returns the first key that q may select.
+func (q *Query) first() Key {
+	key := Key{Kind: q.Kind, Space: q.Space, Run: q.Run}
+	if q.Run != "" {
+		key.ID = q.FromID
+	}
+	if run, id, err := q.From.Position(); err == nil {
+		key.Run, key.ID = run, max(key.ID, id+"\x00") // no text has a NUL byte
+	}
+	return key
+}
+
+// covers reports whether key has the Kind and Space of q and, if q has a Run, that
+// and an ID that precedes the end of the range of q.
+func (q *Query) covers(key Key) bool {
+	return key.Kind == q.Kind && key.Space == q.Space && (q.Run == "" || key.Run == q.Run && q.precedes(key.ID))
 }
 
 // selects reports whether r, which has the Kind, Space and Run of q, has the

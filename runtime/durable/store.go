@@ -140,19 +140,25 @@ func (c Cursor) Position() (run, id string, err error) {
 	return text[:n], text[n:], nil
 }
 
-// A Select names the records that an update works on. Exactly one field is set.
+// A Select names the records that an update works on: at least one.
 type Select struct {
-	// Keys are the records, whose locks are waited for. They need not be sorted
-	// or distinct.
+	// Keys are records whose locks are waited for. They need not be sorted or
+	// distinct.
 	Keys []Key
-	// Query finds them. Those that are locked are skipped.
-	Query *Query
+	// Queries find further records while the locks of Keys are held, each at most
+	// a page. A record that another update has locked, or that was selected
+	// before, is left out. A query with DueBy selects the records that have been
+	// due longest.
+	Queries []Query
 }
 
 // A Tx is what the decision of an update sees.
 type Tx struct {
-	Now     time.Time // read when every lock is held; UTC
-	Records []Record  // in the order of Select.Keys, or in that of their keys; Version 0: only Key is set
+	Now time.Time // read when every lock is held; UTC
+	// Records are those of Select.Keys in their order, and then those of each
+	// query, in the order of Due if it has DueBy, and in that of their keys.
+	// Version 0: the record does not exist, and only Key is set.
+	Records []Record
 }
 
 // Writes is what an update changes: Delete, Put and Add are applied in this

@@ -35,10 +35,9 @@ func testQueries(t *testing.T, p *place) {
 		if q.Limit > 0 && largest > q.Limit {
 			t.Errorf("List(%+v): got a page of %d records", q, largest)
 		}
-		if q.Limit > 0 && len(want) > q.Limit {
-			want = want[:q.Limit]
-		}
-		err := s.Update(t.Context(), durable.Select{Query: &q}, func(tx durable.Tx) (durable.Writes, error) {
+		want = keysOf(claimable(q, records))
+		sel := durable.Select{Queries: []durable.Query{q}}
+		err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
 			if got := keysOf(tx.Records); !slices.Equal(got, want) {
 				t.Errorf("Update(%+v): got %d records %v, want %d %v", q, len(got), got, len(want), want)
 			}
@@ -105,6 +104,56 @@ func randomQuery(r *rand.Rand) durable.Query {
 		q.Status = append(q.Status, oneOf(r, someStatus))
 	}
 	return q
+}
+
+// claimable returns those of records, which are sorted, that q selects in an
+// update: those that have been due longest if it has DueBy.
+func claimable(q durable.Query, records []durable.Record) (found []durable.Record) {
+	for _, r := range records {
+		if selects(q, r) {
+			found = append(found, r)
+		}
+	}
+	if !q.DueBy.IsZero() {
+		slices.SortStableFunc(found, func(a, b durable.Record) int { return a.Due.Compare(b.Due) })
+	}
+	if q.Limit > 0 && len(found) > q.Limit {
+		found = found[:q.Limit]
+	}
+	return found
+}
+
+// testSelections: an update with keys and with queries has the records of the
+// keys, and then those that each query finds and no selection before it has.
+func testSelections(t *testing.T, p *place) {
+	s := p.store()
+	r := rand.New(rand.NewPCG(9, 10))
+	records := randomRecords(r, 200)
+	s.put(records...)
+	for range 100 {
+		sel := durable.Select{Keys: []durable.Key{run("none")}}
+		for range r.IntN(3) {
+			sel.Keys = append(sel.Keys, oneOf(r, records).Key)
+		}
+		want := slices.Clone(sel.Keys)
+		for range 1 + r.IntN(3) {
+			q := randomQuery(r)
+			sel.Queries = append(sel.Queries, q)
+			rest := slices.DeleteFunc(slices.Clone(records), func(r durable.Record) bool {
+				return slices.Contains(want, r.Key)
+			})
+			want = append(want, keysOf(claimable(q, rest))...)
+		}
+		err := s.Update(t.Context(), sel, func(tx durable.Tx) (durable.Writes, error) {
+			if got := keysOf(tx.Records); !slices.Equal(got, want) {
+				t.Errorf("Update(%+v): got %d records %v, want %d %v", sel, len(got), got, len(want), want)
+			}
+			return durable.Writes{}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // selects reports whether q selects r.

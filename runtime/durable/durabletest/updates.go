@@ -43,7 +43,7 @@ func testPanic(t *testing.T, p *place) {
 	s := p.store()
 	for _, sel := range []durable.Select{
 		{Keys: []durable.Key{step("a"), step("b")}},
-		{Query: &durable.Query{Kind: durable.KindStep, Space: "test"}},
+		{Queries: []durable.Query{{Kind: durable.KindStep, Space: "test"}}},
 	} {
 		err := s.Update(t.Context(), sel, func(durable.Tx) (durable.Writes, error) { panic("no such state") })
 		if !errors.Is(err, durable.ErrStore) || !strings.Contains(err.Error(), "no such state") {
@@ -68,7 +68,7 @@ func testUnselected(t *testing.T, p *place) {
 		w.Put = append(w.Put, record(step("a"), 2))
 		for _, sel := range []durable.Select{
 			{Keys: []durable.Key{step("a")}},
-			{Query: &durable.Query{Kind: durable.KindStep, Space: "test", Limit: 1}},
+			{Queries: []durable.Query{{Kind: durable.KindStep, Space: "test", Limit: 1}}},
 		} {
 			err := s.Update(t.Context(), sel, func(durable.Tx) (durable.Writes, error) { return w, nil })
 			if !errors.Is(err, durable.ErrStore) {
@@ -231,7 +231,7 @@ func testClaims(t *testing.T, p *place) {
 		wg.Go(func() {
 			for n := 1; n > 0; {
 				q := durable.Query{Kind: durable.KindRun, Space: "test", DueBy: past, Limit: 3}
-				err := s.Update(ctx, durable.Select{Query: &q}, func(tx durable.Tx) (durable.Writes, error) {
+				err := s.Update(ctx, durable.Select{Queries: []durable.Query{q}}, func(tx durable.Tx) (durable.Writes, error) {
 					w, err := increment(tx) // without Due
 					for k := range w.Put {
 						w.Put[k].Owner = fmt.Sprint(i)
@@ -271,7 +271,8 @@ func testLockedRecords(t *testing.T, p *place) {
 			wg.Go(func() {
 				defer close(done)
 				q := durable.Query{Kind: durable.KindStep, Space: "test"}
-				err := s.Update(s.limited(), durable.Select{Query: &q}, func(tx durable.Tx) (durable.Writes, error) {
+				sel := durable.Select{Queries: []durable.Query{q}}
+				err := s.Update(s.limited(), sel, func(tx durable.Tx) (durable.Writes, error) {
 					for _, r := range tx.Records {
 						if r.Key == step("a") && numberIn(r) != 2 {
 							t.Errorf("got record %+v, which is locked", r)
