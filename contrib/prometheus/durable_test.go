@@ -12,9 +12,13 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 const wantDurable = `
+# HELP retry_budget_consumed_total Retries granted by the budget of a job.
+# TYPE retry_budget_consumed_total counter
+retry_budget_consumed_total{group="day"} 3
 # HELP retry_durable_attempts_total Attempts whose start was recorded.
 # TYPE retry_durable_attempts_total counter
 retry_durable_attempts_total{step="ping"} 5
@@ -27,6 +31,13 @@ retry_durable_failures_total{class="network",step="ping"} 4
 # HELP retry_durable_retries_total Attempts that were not the first of their step.
 # TYPE retry_durable_retries_total counter
 retry_durable_retries_total{step="ping"} 3
+# HELP retry_durable_run_events_total What happened to runs.
+# TYPE retry_durable_run_events_total counter
+retry_durable_run_events_total{event="completed"} 1
+retry_durable_run_events_total{event="created"} 1
+# HELP retry_durable_store_errors_total Errors of the store.
+# TYPE retry_durable_store_errors_total counter
+retry_durable_store_errors_total 0
 # HELP retry_durable_wait_seconds_total Waits before attempts, in seconds.
 # TYPE retry_durable_wait_seconds_total counter
 retry_durable_wait_seconds_total{step="ping"} 4
@@ -34,8 +45,8 @@ retry_durable_wait_seconds_total{step="ping"} 4
 
 func TestDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewDurable()
-		engine, err := durable.New(durable.NewMemory(), durable.OnEvent(m.Observe))
+		m := New(Options{})
+		engine, err := durable.New(durable.NewMemory(), durable.OnEvent(m.ObserveDurable))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,13 +65,14 @@ func TestDurable(t *testing.T) {
 				})
 			}
 			return nil
-		})
+		}, durable.Budget(job.BudgetPolicy{Name: "day"}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		names := []string{
 			"retry_durable_attempts_total", "retry_durable_retries_total", "retry_durable_failures_total",
-			"retry_durable_exhausted_total", "retry_durable_wait_seconds_total",
+			"retry_durable_exhausted_total", "retry_durable_wait_seconds_total", "retry_durable_run_events_total",
+			"retry_durable_store_errors_total", "retry_budget_consumed_total",
 		}
 		if err := testutil.CollectAndCompare(m, strings.NewReader(wantDurable), names...); err != nil {
 			t.Error(err)

@@ -2,6 +2,8 @@ package promretry
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/retrygen/retrygen/internal/vectors"
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -23,7 +26,7 @@ func run(t *testing.T, m *Metrics, jobID string) {
 			Budget:     &job.BudgetPolicy{Retries: 2},
 			BestEffort: &job.BestEffort{Late: job.LateUpdate, Deadline: time.Minute},
 		}, jobID)
-		g.Observe(m.Observe)
+		g.Observe(m.ObserveJob)
 		took := map[string]time.Duration{"a": 0, "b": time.Second, "c": time.Hour}
 		_, err := job.Run(t.Context(), g, []string{"a", "b", "c"}, func(_ context.Context, unit string) (int, error) {
 			_ = g.Unit(unit).Withdraw()
@@ -47,6 +50,11 @@ best_effort_late_results_total{group="import",outcome="logged"} 2
 best_effort_late_results_total{group="import",outcome="updated"} 2
 `
 
+var jobMetrics = []string{
+	"retry_budget_consumed_total", "retry_budget_exhausted_total", "best_effort_completions_total",
+	"best_effort_completion_ratio", "best_effort_late_results_total",
+}
+
 func TestMetrics(t *testing.T) {
 	m := New(Options{})
 	run(t, m, "job-1")
@@ -62,7 +70,7 @@ retry_budget_consumed_total{group="import"} 4
 # TYPE retry_budget_exhausted_total counter
 retry_budget_exhausted_total{group="import"} 2
 `
-	if err := testutil.CollectAndCompare(m, strings.NewReader(want)); err != nil {
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want), jobMetrics...); err != nil {
 		t.Error(err)
 	}
 	if problems, err := testutil.CollectAndLint(m); err != nil || len(problems) > 0 {
@@ -86,8 +94,64 @@ retry_budget_consumed_total{group="import",job_id="job\n\"2\"\\"} 2
 # TYPE retry_budget_exhausted_total counter
 retry_budget_exhausted_total{group="import",job_id="job\n\"2\"\\"} 1
 `
-	if err := testutil.CollectAndCompare(m, strings.NewReader(want)); err != nil {
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want), jobMetrics...); err != nil {
 		t.Error(err)
+	}
+}
+
+// The calls of a wrapper, without any label that names one of them.
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{})
+		ctx := retry.WithObserver(t.Context(), m.ObserveCall)
+		p := retry.Policy{
+			Name: "fetch", Scope: "flow", Timeout: 2 * time.Hour, HardLimit: time.Hour,
+			Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 2},
+		}
+		for _, text := range []string{"connection refused", "no class is like this"} {
+			_, _ = retry.Do(ctx, &p, func(context.Context) (int, error) { return 0, errors.New(text) })
+		}
+		const want = `
+# HELP retry_retries_total Attempts that failed and were followed by another one.
+# TYPE retry_retries_total counter
+retry_retries_total{class="network",policy="fetch"} 2
+retry_retries_total{class="none",policy="fetch"} 2
+# HELP retry_stops_total Calls that failed, by the reason why no attempt followed.
+# TYPE retry_stops_total counter
+retry_stops_total{policy="fetch",reason="attempts exhausted"} 2
+# HELP retry_timeouts_clamped_total Timeouts that were above the hard limit.
+# TYPE retry_timeouts_clamped_total counter
+retry_timeouts_clamped_total{policy="fetch"} 2
+# HELP retry_wait_seconds_total Waits before retries, in seconds.
+# TYPE retry_wait_seconds_total counter
+retry_wait_seconds_total{policy="fetch"} 6
+`
+		names := []string{
+			"retry_retries_total", "retry_stops_total", "retry_timeouts_clamped_total", "retry_wait_seconds_total",
+		}
+		if err := testutil.CollectAndCompare(m, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Names that have values in them, by mistake, do not fill the memory of Prometheus.
+func TestNamesAreBounded(t *testing.T) {
+	m := New(Options{})
+	stop := func(policy string) {
+		m.ObserveCall(t.Context(), retry.Event{Kind: retry.EventStop, Policy: policy, Reason: retry.ErrAttempts})
+	}
+	for i := range maxValues + 100 {
+		stop(fmt.Sprint("order ", i))
+	}
+	stop("order 0")
+	if n := testutil.CollectAndCount(m, "retry_stops_total"); n != maxValues+1 {
+		t.Errorf("%d time series, want %d", n, maxValues+1)
+	}
+	for policy, want := range map[string]float64{"order 0": 2, "other": 100} {
+		if n := testutil.ToFloat64(m.stops.WithLabelValues(policy, string(retry.ErrAttempts))); n != want {
+			t.Errorf("%v calls of %s, want %v", n, policy, want)
+		}
 	}
 }
 
@@ -103,10 +167,10 @@ func TestVectors(t *testing.T) {
 				switch e[0] {
 				case "completion", "ratio":
 					kind := map[any]job.EventKind{"completion": job.EventCompletion, "ratio": job.EventRatio}[e[0]]
-					m.Observe(t.Context(), job.Event{Kind: kind, JobID: e[1].(string), Reason: reason(t, e[2]),
+					m.ObserveJob(t.Context(), job.Event{Kind: kind, JobID: e[1].(string), Reason: reason(t, e[2]),
 						Decision: job.Decision{Ratio: e[3].(float64)}})
 				case "late":
-					m.Observe(t.Context(), job.Event{Kind: job.EventLateResult, Reason: reason(t, e[1])})
+					m.ObserveJob(t.Context(), job.Event{Kind: job.EventLateResult, Reason: reason(t, e[1])})
 				}
 			}
 			for word, n := range want.Completions {
@@ -124,7 +188,7 @@ func TestVectors(t *testing.T) {
 					t.Errorf("%v results are %s, want %v", got, word, n)
 				}
 			}
-			if got := testutil.CollectAndCount(m); got != len(want.Completions)+len(want.Ratio)+len(want.Late) {
+			if got := testutil.CollectAndCount(m, jobMetrics...); got != len(want.Completions)+len(want.Ratio)+len(want.Late) {
 				t.Errorf("%d time series", got)
 			}
 		},
