@@ -154,9 +154,10 @@ func TestWords(t *testing.T) {
 	}
 	words := strings.Join(slices.Concat(reasonWords[:], eventNames[:], lateNames[:]), " ")
 	const want = "waiting waiting_for_all_dcs all_dcs_reported min_dcs_reached deadline_expired" +
+		" breaker_open max_failures_reached failure_rate_exceeded unit_failed" +
 		" allowed job_budget_exhausted workflow_budget_exhausted retry_budget_missing logged updated" +
-		" RetryBudgetConsumed RetryBudgetExhausted BestEffortCompletion BestEffortRatio LateDatacenterResult log_only " +
-		"update_result"
+		" RetryBudgetConsumed RetryBudgetExhausted BestEffortCompletion BestEffortRatio LateDatacenterResult" +
+		" UnitFailures log_only update_result"
 	if words != want {
 		t.Errorf("got  %s\nwant %s", words, want)
 	}

@@ -2,7 +2,9 @@ package job
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 )
 
 // An EventKind is the kind of an [Event].
@@ -15,6 +17,7 @@ const (
 	EventCompletion                       // the group has ended, or has a provisional result
 	EventRatio                            // the group has ended after a provisional result
 	EventLateResult                       // a unit has reported after enough had succeeded
+	EventFailures                         // units have failed: a batch, with [Collect]
 )
 
 var eventNames = [...]string{
@@ -23,9 +26,11 @@ var eventNames = [...]string{
 	EventCompletion:      "BestEffortCompletion",
 	EventRatio:           "BestEffortRatio",
 	EventLateResult:      "LateDatacenterResult",
+	EventFailures:        "UnitFailures",
 }
 
-// String returns the name of the event in AD-44, such as "BestEffortCompletion".
+// String returns the name of the event, such as "BestEffortCompletion": that in
+// AD-44 where it has one.
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
 		return eventNames[k]
@@ -36,40 +41,56 @@ func (k EventKind) String() string {
 // An Event is something that happened in a [Group].
 type Event struct {
 	Kind     EventKind
-	Group    string   // name of its policy
-	JobID    string   // of the group
-	Unit     string   // empty for EventCompletion and EventRatio
-	Reason   Reason   // why it happened
-	Decision Decision // set for EventCompletion and EventRatio
-	Err      error    // the [*BudgetError] of EventBudgetExhausted, or the error of a late result
+	Group    string    // name of its policy
+	JobID    string    // of the group
+	Unit     string    // of EventBudgetConsumed, EventBudgetExhausted and EventLateResult
+	Reason   Reason    // why it happened; not set for EventFailures
+	Decision Decision  // set for EventCompletion and EventRatio
+	Err      error     // the [*BudgetError] of EventBudgetExhausted, or the error of a late result
+	Failures []Failure // set for EventFailures, in the order in which the units failed
 }
 
-// Text returns the reason in AD-44's words, with its counts.
+// A Failure is a unit that has failed, with its error.
+type Failure struct {
+	Unit string
+	Err  error
+}
+
+// Text returns the reason with its counts, in AD-44's words where it has one. For
+// EventFailures it is the number of units, such as "failed: 10".
 func (e Event) Text() string {
 	switch e.Kind {
 	case EventBudgetExhausted:
 		return e.Err.Error()
 	case EventCompletion, EventRatio:
 		return e.Decision.String()
+	case EventFailures:
+		return fmt.Sprintf("failed: %d", len(e.Failures))
 	}
 	return e.Reason.String()
 }
 
-// Log returns an observer for [Group.Observe] that writes refusals, completions
-// and late results to l. The message is the name of the event's kind. A refusal
-// for ReasonNoBudget is not written, as in AD-44.
+// Log returns an observer for [Group.Observe] that writes refusals, completions,
+// late results and failures of units to l. The message is the name of the event's
+// kind; each failure is a record of its own. Refusals, failures and a completion
+// for which the error policy has stopped the group are warnings. A refusal for
+// ReasonNoBudget is not written, as in AD-44.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
-		level := slog.LevelInfo
-		switch {
-		case e.Kind == EventBudgetConsumed, e.Kind == EventRatio, e.Reason == ReasonNoBudget:
+		if e.Kind == EventBudgetConsumed || e.Kind == EventRatio || e.Reason == ReasonNoBudget {
 			return
-		case e.Kind == EventBudgetExhausted:
-			level = slog.LevelWarn
 		}
-		attrs := []slog.Attr{
-			slog.String("group", e.Group), slog.String("job_id", e.JobID), slog.String("reason", e.Text()),
+		attrs := []slog.Attr{slog.String("group", e.Group), slog.String("job_id", e.JobID)}
+		write := func(more ...slog.Attr) {
+			l.LogAttrs(ctx, e.level(), e.Kind.String(), append(slices.Clip(attrs), more...)...)
 		}
+		for _, f := range e.Failures {
+			write(slog.String("unit", f.Unit), slog.Any("err", f.Err))
+		}
+		if e.Kind == EventFailures {
+			return
+		}
+		attrs = append(attrs, slog.String("reason", e.Text()))
 		if e.Unit != "" {
 			attrs = append(attrs, slog.String("unit", e.Unit))
 		}
@@ -79,6 +100,14 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 		if e.Kind == EventLateResult && e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}
-		l.LogAttrs(ctx, level, e.Kind.String(), attrs...)
+		write()
 	}
+}
+
+// level returns the level of an event in a log.
+func (e *Event) level() slog.Level {
+	if e.Kind == EventBudgetExhausted || e.Kind == EventFailures || e.Reason.stops() {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -240,7 +241,7 @@ func TestGroupObservers(t *testing.T) {
 		{Kind: EventBudgetConsumed, Group: "import", JobID: "job-1", Unit: "a", Reason: ReasonAllowed},
 		{Kind: EventBudgetExhausted, Group: "import", JobID: "job-1", Unit: "b", Reason: ReasonJobBudget, Err: err},
 	}
-	if !slices.Equal(first, want) || !slices.Equal(second, want) || g.Budget() != shared {
+	if !reflect.DeepEqual(first, want) || !reflect.DeepEqual(second, want) || g.Budget() != shared {
 		t.Errorf("got %+v and %+v, want %+v", first, second, want)
 	}
 	if g.SetBudget(nil); g.Unit("a") != nil {

@@ -1,9 +1,19 @@
 package job
 
-import "time"
+import (
+	"time"
 
-// A GroupPolicy defines when work that fans out over units ends. It is plain
-// data.
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A GroupPolicy defines when work that fans out over units ends, and what happens
+// when a unit fails. It is plain data.
+//
+// The error policy of the group is applied to each unit that has failed and is
+// not retried, in this order: Breaker, MaxFailures and FailureRate may stop the
+// group; then OnUnitFailure applies. A group that is stopped cancels the units
+// that are running and starts no others. Without these fields no failure stops the
+// group.
 type GroupPolicy struct {
 	// Name is the name of the group in events.
 	Name string
@@ -17,7 +27,69 @@ type GroupPolicy struct {
 	// BestEffort lets the group end before every unit has reported. Nil means
 	// that it waits for all of them.
 	BestEffort *BestEffort
+
+	// Workers is the number of units that run at the same time. Zero or a negative
+	// number means all of them.
+	Workers int
+	// OnUnitFailure is what happens to a unit that has failed. The default is
+	// FailureSkip.
+	OnUnitFailure FailureAction
+	// MaxFailures is the number of failed units that stops the group. Zero or a
+	// negative number means no limit.
+	MaxFailures int
+	// FailureRate is the share of failed units, of those that have ended, above
+	// which the group stops. It is checked once MinUnits units have ended. Zero or
+	// a negative number means no limit.
+	FailureRate float64
+	// MinUnits is the number of ended units from which FailureRate is checked.
+	// Zero or a negative number means 10.
+	MinUnits int
+	// Breaker stops the group when a unit fails while it is open. Each unit that
+	// ends is one sample. Each job has a breaker of its own, and no breaker refuses
+	// a unit: SlowCall, SlowRate, HalfOpenCalls and Count have no effect. Nil means
+	// none.
+	Breaker *retry.BreakerPolicy
+	// Collect defines which errors of units the outcome contains.
+	Collect Collect
 }
+
+// defaultMinUnits is the default of GroupPolicy.MinUnits.
+const defaultMinUnits = 10
+
+// minUnits returns the number of ended units from which FailureRate is checked.
+func (p *GroupPolicy) minUnits() int { return positiveOr(p.MinUnits, defaultMinUnits) }
+
+// A FailureAction is what happens to a unit that has failed and is not retried.
+type FailureAction uint8
+
+// What happens to a unit that has failed.
+const (
+	FailureSkip       FailureAction = iota // the other units continue; the default
+	FailureDeadLetter                      // it becomes a dead letter; the other units continue
+	FailureStop                            // the group stops
+)
+
+var actionNames = [...]string{FailureSkip: "skip", FailureDeadLetter: "dead_letter", FailureStop: "stop"}
+
+// String returns the name in a policy file.
+func (a FailureAction) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return "unknown"
+}
+
+// A Collect defines which errors of units a group keeps until it ends: all, the
+// first, or, as a positive number n, those that are not yet passed on. Such a
+// group passes on its errors in batches of n as [EventFailures], and the outcome
+// contains the rest.
+type Collect int
+
+// Which errors of units a group keeps.
+const (
+	CollectAll   Collect = 0  // the default
+	CollectFirst Collect = -1 // and every other negative number
+)
 
 // MaxDeadline is the longest deadline of best effort.
 const MaxDeadline = time.Hour

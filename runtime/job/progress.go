@@ -3,98 +3,223 @@ package job
 import (
 	"fmt"
 	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
 )
+
+// A UnitStatus is the last report of a unit.
+type UnitStatus uint8
+
+// The statuses of a unit.
+const (
+	UnitPending   UnitStatus = iota // it has not reported
+	UnitSucceeded                   // it has a result
+	UnitFailed                      // it has failed, and is not retried
+)
+
+// A Progress is the state of a group: counts, and what has been decided. It is
+// plain data that can be stored, as JSON for example. The statuses of the units
+// are not part of it: its size does not depend on their number.
+//
+// The methods depend only on their arguments and return the next state. They
+// change no state in place, so that a transaction may repeat them. Each takes
+// constant time.
+type Progress struct {
+	Pending   int `json:"pending,omitempty"`   // number of units that have not reported
+	Succeeded int `json:"succeeded,omitempty"` // number of units that have succeeded
+	Failed    int `json:"failed,omitempty"`    // number of units that have failed
+	// Released is the number of successes in the provisional result, or 0 if
+	// there is none.
+	Released int `json:"released,omitempty"`
+	// Ended is the reason for which the group has ended. The zero value means that
+	// it has not.
+	Ended Reason `json:"ended,omitzero"`
+	// Breaker is the state of [GroupPolicy.Breaker]. Its times count from the
+	// zero of the Unix time, which is the start of the group.
+	Breaker retry.BreakerSnapshot `json:"breaker,omitzero"`
+}
+
+// NewProgress returns the state of a group of which no unit has reported.
+func NewProgress(units int) Progress { return Progress{Pending: units} }
+
+// Units returns the number of units.
+func (p Progress) Units() int { return p.Pending + p.Succeeded + p.Failed }
+
+// Add returns the state after pending units were added. A group that had ended is
+// open again, unless its error policy stopped it.
+func (p Progress) Add(units int) Progress {
+	p.Pending += units
+	if units > 0 && !p.Ended.stops() {
+		p.Ended = notEnded
+	}
+	return p
+}
+
+// Report returns the state after the status of a unit has changed, and the
+// decision on it. policy is that of the group, and elapsed the time since its
+// start.
+//
+// After the group has ended, a report changes nothing, unless after is
+// [UnitPending]: a unit that was requeued opens the group again.
+func (p Progress) Report(
+	policy *GroupPolicy, before, after UnitStatus, elapsed time.Duration,
+) (Progress, Decision) {
+	if before == after || p.Ended != notEnded && after != UnitPending {
+		return p.Decide(policy, elapsed)
+	}
+	*p.count(before)--
+	*p.count(after)++
+	p.Ended = notEnded
+	if after != UnitPending {
+		p.Ended = p.stop(policy, after, elapsed)
+	}
+	return p.Decide(policy, elapsed)
+}
+
+// count returns the number of units with a status.
+func (p *Progress) count(s UnitStatus) *int {
+	switch s {
+	case UnitSucceeded:
+		return &p.Succeeded
+	case UnitFailed:
+		return &p.Failed
+	}
+	return &p.Pending
+}
+
+// stop returns the reason for which the error policy stops the group after a unit
+// has ended, or notEnded.
+func (p *Progress) stop(policy *GroupPolicy, after UnitStatus, elapsed time.Duration) Reason {
+	refused := p.sample(policy.Breaker, after, elapsed)
+	ended := p.Succeeded + p.Failed
+	switch {
+	case refused && after == UnitFailed:
+		return ReasonBreakerOpen
+	case policy.MaxFailures > 0 && p.Failed >= policy.MaxFailures:
+		return ReasonMaxFailures
+	case policy.FailureRate > 0 && ended >= policy.minUnits() &&
+		float64(p.Failed)/float64(ended) > policy.FailureRate:
+		return ReasonFailureRate
+	case policy.OnUnitFailure == FailureStop && after == UnitFailed:
+		return ReasonUnitFailed
+	}
+	return notEnded
+}
+
+// sample gives the breaker of the group, if any, the end of a unit. It reports
+// whether the breaker was open.
+func (p *Progress) sample(breaker *retry.BreakerPolicy, after UnitStatus, elapsed time.Duration) (refused bool) {
+	if breaker == nil {
+		return false
+	}
+	now := time.Unix(0, 0).UTC().Add(elapsed)
+	permit, ok := breaker.Admit(&p.Breaker, now)
+	if !ok {
+		return true
+	}
+	sample := retry.SampleSuccess
+	if after == UnitFailed {
+		sample = retry.SampleFailure
+	}
+	breaker.Record(&p.Breaker, permit, sample, now)
+	return false
+}
+
+// Decide returns the decision on a state, and the state after it. Call it at the
+// start, for a group without units, and when the deadline of best effort has
+// passed. [Progress.Report] does the same after each report.
+func (p Progress) Decide(policy *GroupPolicy, elapsed time.Duration) (Progress, Decision) {
+	d := Decision{Completed: p.Succeeded, Failed: p.Failed, MaxFailures: max(policy.MaxFailures, 0)}
+	if total := p.Units(); total > 0 {
+		d.Ratio = float64(p.Succeeded) / float64(total)
+	}
+	var effort BestEffort
+	if policy.BestEffort != nil {
+		effort = policy.BestEffort.Effective()
+		d.MinSuccess = min(effort.MinSuccess, p.Units())
+	}
+	d.Reason = p.reason(policy.BestEffort != nil, &effort, d.MinSuccess, elapsed)
+	switch d.Reason {
+	case ReasonWaiting, ReasonWaitingForAll:
+		return p, d
+	case ReasonEnough:
+		d.Success = true
+		if p.Ended == notEnded && effort.Late == LateUpdate && elapsed < effort.Deadline {
+			return p.release(d)
+		}
+	case ReasonAllReported, ReasonDeadline:
+		d.Success = p.Succeeded > 0
+	default: // stopped by the error policy
+		d.Success = p.Released > 0
+	}
+	d.Complete, p.Ended = true, d.Reason
+	return p, d
+}
+
+// release makes the results so far the provisional result, once.
+func (p Progress) release(d Decision) (Progress, Decision) {
+	if p.Released == 0 {
+		p.Released = p.Succeeded
+		d.Complete, d.Provisional = true, true
+	}
+	d.Completed = p.Released
+	return p, d
+}
+
+// reason applies the rules of completion in their order.
+func (p *Progress) reason(hasEffort bool, effort *BestEffort, minSuccess int, elapsed time.Duration) Reason {
+	switch {
+	case p.Ended != notEnded:
+		return p.Ended
+	case p.Pending == 0:
+		return ReasonAllReported
+	case !hasEffort:
+		return ReasonWaitingForAll
+	case p.Released > 0 && elapsed < effort.Deadline:
+		// The provisional result remains valid, even if a unit that succeeded
+		// reports again.
+		return ReasonEnough
+	case p.Released == 0 && p.Succeeded >= minSuccess:
+		return ReasonEnough
+	case elapsed >= effort.Deadline:
+		return ReasonDeadline
+	}
+	return ReasonWaiting
+}
 
 // A Decision is whether a group has ended, and why.
 type Decision struct {
-	Complete    bool    // the group has ended, or has a provisional result
-	Provisional bool    // more results may follow
-	Success     bool    // enough units have succeeded; if the group ended for another reason, at least one
+	Complete    bool // the group has ended, or has a provisional result
+	Provisional bool // more results may follow
+	// Success means that enough units have succeeded. Without best effort, or after
+	// its deadline, one is enough. A group that its error policy has stopped is a
+	// success only if it had a provisional result.
+	Success     bool
 	Reason      Reason  // why the group ends or waits
 	Completed   int     // number of successes; after a provisional result, the number in that
+	Failed      int     // number of failures
 	MinSuccess  int     // number of successes that are enough; 0 without best effort
+	MaxFailures int     // number of failures that stop the group; 0 without a limit
 	Ratio       float64 // share of the units that have succeeded, from 0 to 1
 }
 
-// String returns the word for the reason in AD-44, with its counts, such as
-// "min_dcs_reached (2/2)".
+// String returns the word for the reason with its counts, such as
+// "min_dcs_reached (2/2)" or "max_failures_reached (5/5)".
 func (d Decision) String() string {
 	switch d.Reason {
 	case ReasonEnough:
 		return fmt.Sprintf("%s (%d/%d)", d.Reason, d.Completed, d.MinSuccess)
 	case ReasonDeadline:
 		return fmt.Sprintf("%s (completed: %d)", d.Reason, d.Completed)
+	case ReasonMaxFailures:
+		return fmt.Sprintf("%s (%d/%d)", d.Reason, d.Failed, d.MaxFailures)
+	case ReasonFailureRate:
+		return fmt.Sprintf("%s (%d/%d)", d.Reason, d.Failed, d.Completed+d.Failed)
+	case ReasonBreakerOpen, ReasonUnitFailed:
+		return fmt.Sprintf("%s (failed: %d)", d.Reason, d.Failed)
 	}
 	return d.Reason.String()
 }
 
-// final reports whether no result can change the decision.
-func (d Decision) final() bool { return d.Complete && !d.Provisional }
-
-// outlivesContext reports whether a final decision is valid although the context
-// has ended: it does not depend on units that may have failed because of that.
-func (d Decision) outlivesContext() bool {
-	return d.final() && (d.Ratio == 1 || d.Reason != ReasonAllReported)
-}
-
-// A status is the last report of a unit.
-type status uint8
-
-const (
-	pending status = iota
-	succeeded
-	failed
-)
-
-// A progress is the state of a group: plain data. Its methods depend on nothing
-// but their arguments, and return the next state.
-type progress struct {
-	units    [failed + 1]int // number of units by status
-	released bool            // there is a provisional result
-	counted  int             // number of successes in it
-}
-
-// newProgress returns the state in which no unit has reported.
-func newProgress(units int) progress {
-	return progress{units: [failed + 1]int{pending: units}}
-}
-
-// report returns the state after the status of a unit has changed.
-func (p progress) report(from, to status) progress {
-	p.units[from]--
-	p.units[to]++
-	return p
-}
-
-// decide applies the rules of completion in their order. now is the time since
-// the start of the run. effort is effective, or nil to wait for every unit.
-func (p progress) decide(effort *BestEffort, now time.Duration) (progress, Decision) {
-	total, done := p.units[pending]+p.units[succeeded]+p.units[failed], p.units[succeeded]
-	d := Decision{Completed: done}
-	if total > 0 {
-		d.Ratio = float64(done) / float64(total)
-	}
-	if effort != nil {
-		d.MinSuccess = min(effort.MinSuccess, total)
-	}
-	switch {
-	case p.units[pending] == 0:
-		d.Complete, d.Success, d.Reason = true, done > 0, ReasonAllReported
-	case effort == nil:
-		d.Reason = ReasonWaitingForAll
-	case p.released && now < effort.Deadline:
-		// The provisional result remains valid, even if a unit that succeeded
-		// reports again.
-		d.Success, d.Reason, d.Completed = true, ReasonEnough, p.counted
-	case !p.released && done >= d.MinSuccess:
-		d.Complete, d.Success, d.Reason = true, true, ReasonEnough
-		if effort.Late == LateUpdate && now < effort.Deadline {
-			d.Provisional, p.released, p.counted = true, true, done
-		}
-	case now >= effort.Deadline:
-		d.Complete, d.Success, d.Reason = true, done > 0, ReasonDeadline
-	default:
-		d.Reason = ReasonWaiting
-	}
-	return p, d
-}
+// Final reports whether the group has ended.
+func (d Decision) Final() bool { return d.Complete && !d.Provisional }

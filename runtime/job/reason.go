@@ -1,7 +1,10 @@
 package job
 
+import "fmt"
+
 // A Reason is the reason for a decision about a job: why its group ends or waits,
-// why a retry is granted or refused, or what happens to a late result.
+// why a retry is granted or refused, or what happens to a late result. Its text
+// form is that of [Reason.String].
 type Reason uint8
 
 // The reasons.
@@ -12,6 +15,12 @@ const (
 	ReasonAllReported                 // every unit has reported
 	ReasonEnough                      // enough units have succeeded
 	ReasonDeadline                    // the deadline of best effort has passed
+
+	// Of a [Decision]: the error policy of the group has stopped it.
+	ReasonBreakerOpen // a unit failed while the breaker of the group was open
+	ReasonMaxFailures // MaxFailures units have failed
+	ReasonFailureRate // the share of failed units is above FailureRate
+	ReasonUnitFailed  // a unit failed, and OnUnitFailure is FailureStop
 
 	// Of a retry that a [Budget] has granted, and of a [BudgetError].
 	ReasonAllowed    // the retry is granted
@@ -24,12 +33,19 @@ const (
 	ReasonUpdated // it is part of the final result
 )
 
+// notEnded is the value of [Progress.Ended] of a group that has not ended.
+const notEnded = ReasonWaiting
+
 var reasonWords = [...]string{
 	ReasonWaiting:       "waiting",
 	ReasonWaitingForAll: "waiting_for_all_dcs",
 	ReasonAllReported:   "all_dcs_reported",
 	ReasonEnough:        "min_dcs_reached",
 	ReasonDeadline:      "deadline_expired",
+	ReasonBreakerOpen:   "breaker_open",
+	ReasonMaxFailures:   "max_failures_reached",
+	ReasonFailureRate:   "failure_rate_exceeded",
+	ReasonUnitFailed:    "unit_failed",
 	ReasonAllowed:       "allowed",
 	ReasonJobBudget:     "job_budget_exhausted",
 	ReasonUnitBudget:    "workflow_budget_exhausted",
@@ -38,11 +54,34 @@ var reasonWords = [...]string{
 	ReasonUpdated:       "updated",
 }
 
-// String returns the word for the reason in AD-44, without counts. It can be a
-// label of metrics.
+// String returns the word for the reason, without counts: that of AD-44 where it
+// has one. It can be a label of metrics.
 func (r Reason) String() string {
 	if int(r) < len(reasonWords) {
 		return reasonWords[r]
 	}
 	return "unknown"
 }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (r Reason) MarshalText() ([]byte, error) {
+	if int(r) >= len(reasonWords) {
+		return nil, fmt.Errorf("%d is not a job.Reason", uint8(r))
+	}
+	return []byte(reasonWords[r]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts the words that
+// [Reason.String] returns.
+func (r *Reason) UnmarshalText(text []byte) error {
+	for i, word := range reasonWords {
+		if string(text) == word {
+			*r = Reason(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a job.Reason", text)
+}
+
+// stops reports whether the error policy of a group has stopped it.
+func (r Reason) stops() bool { return ReasonBreakerOpen <= r && r <= ReasonUnitFailed }

@@ -129,19 +129,14 @@ var vectorKinds = map[string]any{
 		Result [3]any
 		Ratio  float64 `json:"completion_ratio"`
 	}) {
-		var effort *BestEffort
+		var policy GroupPolicy
 		if in.Enabled {
-			e := BestEffort{MinSuccess: in.Min, Deadline: seconds(in.Deadline)}.Effective()
-			effort = &e
+			policy.BestEffort = &BestEffort{MinSuccess: in.Min, Deadline: seconds(in.Deadline)}
 		}
-		p := newProgress(len(in.Target))
-		for range in.Completed {
-			p = p.report(pending, succeeded)
-		}
-		for range in.Failed {
-			p = p.report(pending, failed)
-		}
-		_, d := p.decide(effort, seconds(in.Now))
+		_, d := Progress{
+			Pending:   len(in.Target) - len(in.Completed) - len(in.Failed),
+			Succeeded: len(in.Completed), Failed: len(in.Failed),
+		}.Decide(&policy, seconds(in.Now))
 		if d.Complete != want.Result[0] || d.String() != want.Result[1] || d.Success != want.Result[2] ||
 			math.Abs(d.Ratio-want.Ratio) > 1e-6 {
 			t.Errorf("got %q, %+v; want %+v", d, d, want)
@@ -152,8 +147,8 @@ var vectorKinds = map[string]any{
 		Min     int `json:"min_dcs"`
 		Targets int
 	}, want int) {
-		effort := BestEffort{MinSuccess: in.Min}.Effective()
-		if _, d := newProgress(in.Targets).decide(&effort, 0); d.MinSuccess != want {
+		policy := GroupPolicy{BestEffort: &BestEffort{MinSuccess: in.Min}}
+		if _, d := NewProgress(in.Targets).Decide(&policy, 0); d.MinSuccess != want {
 			t.Errorf("got %d, want %d", d.MinSuccess, want)
 		}
 	},
@@ -182,19 +177,20 @@ var vectorKinds = map[string]any{
 		if !ok || len(in.Events) != len(want.Decisions) {
 			t.Fatalf("policy %q, %d events for %d decisions", in.Policy, len(in.Events), len(want.Decisions))
 		}
-		effort := BestEffort{MinSuccess: in.Min, Deadline: seconds(in.Deadline), Late: late}.Effective()
-		p, known := newProgress(len(in.Target)), map[string]status{}
+		policy := GroupPolicy{BestEffort: &BestEffort{MinSuccess: in.Min, Deadline: seconds(in.Deadline), Late: late}}
+		p, known := NewProgress(len(in.Target)), map[string]UnitStatus{}
 		for i, e := range in.Events {
+			var unit string
+			is := known[unit]
 			if e[0] != "check" {
-				unit, is := e[0].(string), failed
+				unit, is = e[0].(string), UnitFailed
 				if e[1].(bool) {
-					is = succeeded
+					is = UnitSucceeded
 				}
-				p = p.report(known[unit], is)
-				known[unit] = is
 			}
 			var d Decision
-			p, d = p.decide(&effort, seconds(e[2].(float64)))
+			p, d = p.Report(&policy, known[unit], is, seconds(e[2].(float64)))
+			known[unit] = is
 			w := want.Decisions[i]
 			if d.Complete != w.Complete || d.Provisional != w.Provisional || d.String() != w.Reason ||
 				w.Success != nil && d.Success != *w.Success {
