@@ -162,6 +162,9 @@ func (c *Call) waitOrStop(ctx context.Context, f *Failure) error {
 				v.Reason, v.Cause = reasonOf(cause), cause
 			}
 		}
+		if c.policy.Capture {
+			c.capture(ctx, f, &in, &v)
+		}
 		if v.Reason != "" {
 			return c.stop(ctx, f, &v)
 		}
@@ -308,8 +311,14 @@ func (c *Call) stop(ctx context.Context, f *Failure, v *Verdict) error {
 	return &Error{
 		Policy: c.policy.Name, Reason: v.Reason,
 		Attempts: c.state.attemptsMade(), Waited: c.state.Waited, RetryAfter: v.Asked,
-		Escalated: v.Reason == ErrEscalated || v.Escalate && v.Reason.exhausted(), Err: err, Cause: v.Cause,
+		Escalated: v.escalated(), Err: err, Cause: v.Cause,
 	}
+}
+
+// escalated reports whether the error of the call that v ends matches
+// ErrEscalated.
+func (v *Verdict) escalated() bool {
+	return v.Reason == ErrEscalated || v.Escalate && v.Reason.exhausted()
 }
 
 // lastFailure returns the failure to report instead of a refusal, a loss or no

@@ -154,23 +154,32 @@ func WithScopeTimeout(ctx context.Context, scope string, timeout time.Duration) 
 	return &timeoutContext{ctx, scope, timeout}
 }
 
-// timeout returns the timeout of a call with ctx.
+// timeout returns the timeout of a call with ctx, and reports one that is clamped.
 func (p *Policy) timeout(ctx context.Context) time.Duration {
-	if p.HardLimit <= 0 {
-		return p.Timeout
+	timeout, clamped := p.limit(ctx)
+	if clamped > 0 {
+		if f := observer(ctx); f != nil {
+			f(ctx, Event{Kind: EventTimeoutClamped, Policy: p.Name, Timeout: clamped, BudgetLeft: -1})
+		}
 	}
-	timeout := p.Timeout
+	return timeout
+}
+
+// limit returns the timeout of a call with ctx. clamped is the one that was given
+// at run time if it is above the hard limit, and 0 otherwise.
+func (p *Policy) limit(ctx context.Context) (timeout, clamped time.Duration) {
+	timeout = p.Timeout
+	if p.HardLimit <= 0 {
+		return timeout, 0
+	}
 	if c, ok := ctx.Value(timeoutKey{p.Scope}).(*timeoutContext); ok && c.timeout > 0 {
 		timeout = c.timeout
 	}
 	if timeout > p.HardLimit {
-		if f := observer(ctx); f != nil {
-			f(ctx, Event{Kind: EventTimeoutClamped, Policy: p.Name, Timeout: timeout, BudgetLeft: -1})
-		}
-		timeout = p.HardLimit
+		return p.HardLimit, timeout
 	}
 	if timeout <= 0 {
 		timeout = p.HardLimit
 	}
-	return timeout
+	return timeout, 0
 }

@@ -15,9 +15,10 @@ const (
 	EventRetry          EventKind = iota // an attempt failed; another one follows after Delay
 	EventStop                            // an attempt failed or was refused; Reason is why no other one follows
 	EventTimeoutClamped                  // a timeout was above the hard limit; reported before the first attempt
+	EventCapture                         // a timeout was captured, before the retry or the stop; Err is what was not
 )
 
-var eventKinds = [...]string{"retry", "stop", "timeout clamped"}
+var eventKinds = [...]string{"retry", "stop", "timeout clamped", "capture"}
 
 // String returns the name of the kind.
 func (k EventKind) String() string {
@@ -33,7 +34,7 @@ type Event struct {
 	Policy     string        // name of the policy
 	Call       uint64        // identifies the call; random
 	Attempt    int           // number of the attempt that failed, from 1; 0 if none was made
-	Err        error         // the error of that attempt
+	Err        error         // the error of that attempt; EventCapture: what was not captured, or nil
 	Class      Class         // class of Err, or empty
 	Delay      time.Duration // EventRetry: the wait before the next attempt
 	RetryAfter time.Duration // EventRetry: the wait that the error asked for, as far as the policy allows it
@@ -44,8 +45,8 @@ type Event struct {
 	BreakerState BreakerState // after the attempt
 	BudgetLeft   float64      // retries left in the shared budget; −1 without a budget
 
-	// Timeout is the value given to [WithScopeTimeout]. EventTimeoutClamped
-	// only.
+	// Timeout is the value given to [WithScopeTimeout] for EventTimeoutClamped,
+	// and the limit that has passed for EventCapture.
 	Timeout time.Duration
 }
 
@@ -90,6 +91,12 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 			attrs = append(attrs, slog.Duration("requested", e.Timeout))
 			l.LogAttrs(ctx, level, text, attrs...)
 			return
+		case EventCapture:
+			text = "timeout captured"
+			if e.Err != nil {
+				text = "timeout not captured"
+			}
+			attrs = append(attrs, slog.Duration("timeout", e.Timeout))
 		case EventRetry:
 			level, text = slog.LevelInfo, "retry"
 			attrs = append(attrs, slog.Duration("delay", e.Delay))

@@ -29,6 +29,12 @@ func TestLog(t *testing.T) {
 		`level=WARN msg="timeout clamped to the hard limit" policy=p requested=1m0s`: {
 			Kind: EventTimeoutClamped, Policy: "p", Timeout: time.Minute, BudgetLeft: -1,
 		},
+		`level=WARN msg="timeout captured" policy=p timeout=1m0s call=7 attempt=1`: {
+			Kind: EventCapture, Policy: "p", Call: 7, Attempt: 1, Timeout: time.Minute, BudgetLeft: -1,
+		},
+		`level=WARN msg="timeout not captured" policy=p timeout=1m0s call=7 attempt=1 class=none err=failed`: {
+			Kind: EventCapture, Policy: "p", Call: 7, Attempt: 1, Timeout: time.Minute, Err: errFailed, BudgetLeft: -1,
+		},
 	} {
 		var out bytes.Buffer
 		Log(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), e)
@@ -58,7 +64,7 @@ func TestNames(t *testing.T) {
 		BackoffExponential: "exponential", BackoffCustom: "custom", BackoffCustom + 1: "unknown backoff",
 		JitterNone: "none", JitterAdditive: "additive", JitterAdditive + 1: "unknown jitter",
 		ActionDefault: "as policy", ActionEscalate: "escalate", ActionEscalate + 1: "unknown action",
-		EventRetry: "retry", EventTimeoutClamped: "timeout clamped", EventTimeoutClamped + 1: "unknown",
+		EventRetry: "retry", EventTimeoutClamped: "timeout clamped", EventCapture: "capture", EventCapture + 1: "unknown",
 	} {
 		if got := value.String(); got != want {
 			t.Errorf("%#v is %q, want %q", value, got, want)

@@ -229,6 +229,9 @@ type Policy struct {
 	// HardLimit is the maximum of a timeout that is given at run time: see
 	// [WithScopeTimeout]. Zero means no limit.
 	HardLimit time.Duration
+	// Capture captures the state of the work when a limit on time ends an attempt
+	// or the call, if the context has a recorder of package recovery.
+	Capture bool
 
 	// RetryOn restricts retries to these classes. Empty means every error that
 	// is not permanent (see [Policy.Retries]).

@@ -1,0 +1,109 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Timeout describes a limit on time that has ended an attempt or a call under
+// a policy with Capture set. Package recovery captures the state of the
+// interrupted work.
+type Timeout struct {
+	Policy string // name of the policy
+	Scope  string // of the policy
+	// Limit is the time that the attempt or the call had: AttemptTimeout,
+	// Timeout, or less if the caller's deadline was earlier. Zero means unknown:
+	// the policy has neither a Timeout nor a HardLimit.
+	Limit time.Duration
+	// Elapsed is the time since the beginning of the attempt or the call. It is
+	// shorter than Limit if the next wait would have passed the limit.
+	Elapsed time.Duration
+	Retries int    // made before, lost attempts included
+	Action  Action // what follows: ActionRetry, ActionFail or ActionEscalate
+	Err     error  // of the attempt
+}
+
+type captureKey struct{}
+
+// A captureFunc captures a timeout.
+type captureFunc = func(context.Context, Timeout) error
+
+// WithCapture returns a copy of ctx with a function that captures timeouts,
+// instead of the one that ctx has. Wrapped calls whose policy has Capture set
+// call f when a limit on time has ended an attempt, or when the call stops with
+// [ErrDeadline]: after the attempt has returned, and before the wait for the
+// next one. f is called in the goroutine of the call, which it delays. The
+// observers of ctx learn the result as [EventCapture].
+//
+// Package recovery has such a function; few programs call WithCapture themselves.
+func WithCapture(ctx context.Context, f func(context.Context, Timeout) error) context.Context {
+	return context.WithValue(ctx, captureKey{}, f)
+}
+
+var errNoCapture = errors.New("there is no recorder in the context: derive it with package recovery")
+
+// Capture captures the timeout of an attempt about which v was decided, if it is
+// one and the policy has Capture set. [Call.Next] does so itself. Packages that
+// store calls call Capture after [Policy.Decide] with the inputs that
+// [Call.Inspect] returned, and set the state of the call to that after the
+// decision first (see [Call.Restore]).
+func (c *Call) Capture(ctx context.Context, f Failure, in Inputs, v Verdict) {
+	if c.policy.Capture {
+		f.classify(c.policy)
+		c.capture(ctx, &f, &in, &v)
+	}
+}
+
+// capture captures a timeout, and reports that to the observers.
+func (c *Call) capture(ctx context.Context, f *Failure, in *Inputs, v *Verdict) {
+	if in.Ended == ErrCanceled || in.Ended == "" && v.Reason != ErrDeadline && !f.facts.expired {
+		return
+	}
+	t := Timeout{
+		Policy: c.policy.Name, Scope: c.policy.Scope, Retries: max(c.state.attemptsMade()-1, 0), Action: v.action(),
+		Err: unmark(c.last),
+	}
+	t.Limit, t.Elapsed = c.measure(ctx, f, in)
+	err := errNoCapture
+	if capture, ok := ctx.Value(captureKey{}).(captureFunc); ok {
+		err = capture(ctx, t)
+	}
+	if observe := observer(ctx); observe != nil {
+		e := c.event(f, EventCapture)
+		e.Err, e.Timeout = err, t.Limit
+		e.Waited -= v.Wait
+		observe(ctx, e)
+	}
+}
+
+// action returns what follows a failure.
+func (v *Verdict) action() Action {
+	switch {
+	case v.Reason == "":
+		return ActionRetry
+	case v.escalated():
+		return ActionEscalate
+	}
+	return ActionFail
+}
+
+// measure returns the limit on time that was reached, and the time since it began.
+func (c *Call) measure(ctx context.Context, f *Failure, in *Inputs) (limit, elapsed time.Duration) {
+	p := c.policy
+	if f.facts.expired && c.attempt != nil && p.AttemptTimeout > 0 {
+		if end, _ := c.attempt.Deadline(); c.state.Deadline.IsZero() || end.Before(c.state.Deadline) {
+			return p.AttemptTimeout, in.Now.Sub(end) + p.AttemptTimeout
+		}
+	}
+	limit, _ = p.limit(ctx)
+	end := c.state.Deadline
+	if end.IsZero() || limit <= 0 {
+		return 0, 0
+	}
+	elapsed = in.Now.Sub(end) + limit
+	if outer, ok := ctx.Deadline(); ok && outer.Before(end) {
+		limit -= end.Sub(outer)
+	}
+	return limit, elapsed
+}
