@@ -31,7 +31,12 @@ var floors = map[string][]string{
 	// Work that fans out over units is above single calls; most have none.
 	"runtime/job": {"runtime"},
 	// Calls that survive their process need a store; most calls do not.
-	"runtime/durable": {"runtime", "runtime/job"},
+	"runtime/durable": {"internal/captured", "runtime", "runtime/job"},
+	// Most calls leave nothing behind when their time runs out.
+	"runtime/recovery": {"internal/atomicfile", "internal/captured", "runtime"},
+	// Timeouts that are captured join the history of a step; neither side needs the
+	// other.
+	"internal/captured": {},
 	// Only those who come from Prodigy need to read its files; their durations are
 	// those of policy files.
 	"runtime/durable/prodigy": {"policy/duration", "runtime", "runtime/durable"},
@@ -96,7 +101,7 @@ var floors = map[string][]string{
 // neither.
 var stdlibOnly = []string{
 	"runtime", "runtime/httpretry", "runtime/job", "runtime/durable", "runtime/durable/durabletest",
-	"runtime/durable/prodigy",
+	"runtime/durable/prodigy", "runtime/recovery",
 }
 
 func TestFloors(t *testing.T) {

@@ -71,6 +71,8 @@ var walkers = map[string][]string{
 	"timeout_cap":                   {"runtime"},
 	"timeout_defaults":              {"policy"},
 	"timeout_override":              {"runtime", "policy"},
+	"timeout_resume":                {"runtime/recovery"},
+	"timeouts_jsonl_row":            {"runtime/recovery"},
 }
 
 // Walk runs a subtest for each vector that the table walkers assigns to the package

@@ -1,0 +1,169 @@
+package recovery
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// StatusTimeout is the Status of each receipt.
+const StatusTimeout = "timeout"
+
+// A Receipt is what was captured about one timeout.
+type Receipt struct {
+	Status string `json:"status"` // StatusTimeout; an event that stands alone has none
+	Event
+}
+
+// An Event describes a timeout, and the state in which it left the work.
+type Event struct {
+	Timeout   TimeoutEvent   `json:"timeout_event"`
+	State     LastKnownState `json:"last_known_state"`
+	Artifacts []Artifact     `json:"partial_artifacts"`
+	Context   Context        `json:"context_for_resume"`
+}
+
+// A TimeoutEvent describes the limit that has passed.
+type TimeoutEvent struct {
+	Timestamp Timestamp `json:"timestamp"`
+	Scope     string    `json:"scope"`      // as in the policy file: step, flow, llm_call or tool, for example
+	TimeoutMS int64     `json:"timeout_ms"` // the limit, in milliseconds
+	ElapsedMS int64     `json:"elapsed_ms"` // of the attempt or the call, in milliseconds
+}
+
+// A LastKnownState describes the step that was interrupted.
+type LastKnownState struct {
+	StepID   string `json:"step_id"`
+	AgentKey string `json:"agent_key"`
+	Phase    Phase  `json:"phase"`
+	Progress string `json:"progress_indicator,omitempty"`
+}
+
+// A Phase is a part of a step.
+type Phase string
+
+// The phases of a step.
+const (
+	PhaseWork     Phase = "work"
+	PhaseFinalize Phase = "finalize"
+	PhaseRoute    Phase = "route"
+)
+
+// An Artifact is a file that the step has begun to write.
+type Artifact struct {
+	Path         string `json:"path"`
+	Complete     bool   `json:"complete"`
+	BytesWritten int64  `json:"bytes_written"`
+}
+
+// A Context is what a later run needs to continue.
+type Context struct {
+	// Checkpoint is the last step that succeeded, or "" if none did.
+	Checkpoint string `json:"last_successful_checkpoint"`
+	// Changes are the paths of files with uncommitted changes. Nil, which is null
+	// in JSON, means that they are not known: the process ended before they were
+	// listed, or listing them failed.
+	Changes    []string `json:"uncommitted_changes"`
+	Transcript string   `json:"transcript_path"` // "" if there is none
+}
+
+// A Row is one line of timeouts.jsonl.
+type Row struct {
+	Timestamp Timestamp `json:"timestamp"`
+	RunID     string    `json:"run_id"`
+	FlowKey   string    `json:"flow_key"`
+	StepID    string    `json:"step_id"`
+	Scope     string    `json:"scope"`
+	TimeoutMS int64     `json:"timeout_ms"`
+	ElapsedMS int64     `json:"elapsed_ms"`
+	Retries   int       `json:"retry_count"`   // made before
+	Action    Action    `json:"final_action"`  // what the policy decided
+	Path      string    `json:"recovery_path"` // of the receipt: see [Locate]; "" if it was not written
+}
+
+// An Action is what a policy decided about a timeout.
+type Action string
+
+// The actions.
+const (
+	ActionRetry    Action = "retry"    // another attempt follows
+	ActionFail     Action = "fail"     // the call fails
+	ActionEscalate Action = "escalate" // the call fails, and a person has to look at it
+)
+
+// A Timestamp is a time that is written as RFC 3339 in UTC. The malformed suffix
+// "+00:00Z", with which other writers end a time in UTC, is read as well.
+type Timestamp struct{ time.Time }
+
+// MarshalJSON implements [json.Marshaler].
+func (t Timestamp) MarshalJSON() ([]byte, error) { return t.UTC().MarshalJSON() }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *Timestamp) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	if utc, malformed := strings.CutSuffix(text, "+00:00Z"); malformed {
+		text = utc + "Z"
+	}
+	var err error
+	t.Time, err = time.Parse(time.RFC3339, text)
+	return err
+}
+
+// Errors of documents that cannot be read.
+var (
+	ErrVersion = errors.New("the document has a newer version than this package can read: use a newer release of it")
+	ErrFormat  = errors.New("the document is not what a timeout has written")
+)
+
+// version is the newest version of the documents that this package reads. It is
+// that of documents without a version, which are those that it writes.
+const version = 1
+
+// decode decodes a document. Unknown fields are ignored: other writers add some.
+func decode(data []byte, to any) error {
+	var head struct{ Version *int }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if head.Version != nil && *head.Version > version {
+		return fmt.Errorf("version %d: %w", *head.Version, ErrVersion)
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return nil
+}
+
+// parseReceipt decodes a receipt, or an event that stands alone.
+func parseReceipt(data []byte) (*Receipt, error) {
+	r := new(Receipt)
+	if err := decode(data, r); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Status != StatusTimeout && r.Status != "":
+		return nil, fmt.Errorf("%w: its status is %q, not %q", ErrFormat, r.Status, StatusTimeout)
+	case r.Timeout.Timestamp.IsZero():
+		return nil, fmt.Errorf("%w: it has no timeout_event.timestamp", ErrFormat)
+	case r.State.StepID == "":
+		return nil, fmt.Errorf("%w: it has no last_known_state.step_id", ErrFormat)
+	}
+	return r, nil
+}
+
+// parseRow decodes a line of timeouts.jsonl.
+func parseRow(line []byte) (Row, error) {
+	var r Row
+	if err := decode(line, &r); err != nil {
+		return Row{}, err
+	}
+	if r.Timestamp.IsZero() || r.StepID == "" {
+		return Row{}, fmt.Errorf("%w: it has no timestamp or no step_id", ErrFormat)
+	}
+	return r, nil
+}
