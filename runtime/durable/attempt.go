@@ -188,7 +188,7 @@ func (x *execution) start(ctx context.Context, c *stepCall, due bool) (next, err
 	}
 	p := c.policy.Policy
 	in := starting{
-		token: token(8), due: due, sample: rand.Float64(), correlation: token(8), timeout: p.CallTimeout(ctx),
+		token: token(8), due: due, sample: rand.Float64(), correlation: x.e.correlation(ctx), timeout: p.CallTimeout(ctx),
 		local: time.Now(), spread: c.policy.patience(ctx),
 	}
 	c.call = p.Resume(retry.CallState{}, retry.Shared{Breaker: c.policy.Shared.Breaker})
@@ -325,7 +325,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 // inspect gathers what the decision about a failed attempt depends on.
 func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, end *attemptEnd, err error) {
 	f, in := call.Inspect(ctx, err)
-	end.failure, end.correlation = f, token(8)
+	end.failure, end.correlation = f, x.e.correlation(ctx)
 	if end.unstarted {
 		end.token = token(8)
 	}

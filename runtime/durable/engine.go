@@ -27,6 +27,7 @@ type Engine struct {
 	lease   time.Duration
 	codec   Codec
 	observe func(context.Context, Event)
+	tracer  Tracer // or nil
 
 	owning chan struct{} // has room for the goroutine that begins the lease
 
@@ -75,11 +76,19 @@ func WithCodec(c Codec) Option {
 	}
 }
 
-// OnEvent sets a function that is called for every event, in the goroutine that
+// OnEvent adds a function that is called for every event, in the goroutine that
 // causes it, with the context of the call, the run or the operation. That context
-// may have ended. The function must not call methods of the engine.
+// may have ended. The function must not call methods of the engine. Those of
+// several OnEvent are called in their order.
 func OnEvent(f func(context.Context, Event)) Option {
 	return func(e *Engine) error {
+		if first := e.observe; first != nil {
+			e.observe = func(ctx context.Context, ev Event) {
+				first(ctx, ev)
+				f(ctx, ev)
+			}
+			return nil
+		}
 		e.observe = f
 		return nil
 	}

@@ -128,15 +128,19 @@ func (x *execution) lapse() {
 
 // execute calls the function of the run, and records how that ended. ctx is the
 // context of the caller.
-func (x *execution) execute(ctx context.Context, fn func(context.Context) (payload, error)) (payload, error) {
-	inner := x.ctx
+func (x *execution) execute(
+	ctx context.Context, fn func(context.Context) (payload, error),
+) (result payload, err error) {
+	inner, end := x.startRun(x.ctx)
+	err = errPanicked // unless something is returned
+	defer func() { end(err) }()
 	if !x.run.Deadline.IsZero() {
 		// The deadline is by the clock of the store.
 		var stop context.CancelFunc
 		inner, stop = context.WithTimeoutCause(inner, x.run.Deadline.Sub(x.run.Claimed), ErrTimedOut)
 		defer stop()
 	}
-	result, err := x.call(inner, fn)
+	result, err = x.call(inner, fn)
 	x.halt(errReturned)
 	x.running.Wait()
 	if err == nil && result.Refuse != "" {

@@ -96,6 +96,7 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 	}
 	e.mu.Unlock()
 	o := newRunOptions(options)
+	o.correlation = e.spanID(ctx)
 	keys := []Key{e.key(KindRun, id, ""), e.key(KindBudget, id, "")}
 	parent := fromContext(ctx)
 	if parent != nil && parent.x.e == e {
@@ -140,7 +141,7 @@ func decideStartRun(
 	case r.Version != 0:
 		return w, false, fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
 	}
-	b := runBody{Created: tx.Now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input}
+	b := runBody{Created: tx.Now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input, Correlation: o.correlation}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, tx.Now, month(tx.Now)
 	if o.at.After(tx.Now) {
 		r.Due = o.at

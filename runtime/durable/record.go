@@ -27,7 +27,9 @@ type runBody struct {
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Keep     time.Duration `json:"keep,omitempty"`
 	Parent   string        `json:"parent,omitempty"`
-	Input    *payload      `json:"input,omitempty"` // of the function that a worker calls
+	// Correlation is the id of the span in which it was created, or "".
+	Correlation string   `json:"correlation,omitempty"`
+	Input       *payload `json:"input,omitempty"` // of the function that a worker calls
 	// Awaiters are the runs that are parked until this one has ended.
 	Awaiters []string `json:"awaiters,omitempty"`
 	// Recoveries is the number of claims after a crash since the last record of a

@@ -14,12 +14,13 @@ import (
 type RunOption func(*runOptions)
 
 type runOptions struct {
-	version int
-	timeout time.Duration
-	keep    time.Duration
-	budget  *job.BudgetPolicy
-	at      time.Time
-	worker  bool // claims the run only if it is due, or its owner dead
+	version     int
+	timeout     time.Duration
+	keep        time.Duration
+	budget      *job.BudgetPolicy
+	at          time.Time
+	correlation string // of the caller
+	worker      bool   // claims the run only if it is due, or its owner dead
 }
 
 func newRunOptions(options []RunOption) runOptions {
@@ -96,6 +97,7 @@ func (e *Engine) run(
 		return payload{}, err
 	}
 	o := newRunOptions(options)
+	o.correlation = e.spanID(ctx)
 	if !o.at.IsZero() {
 		return payload{}, fmt.Errorf("run %q: At is an option of Start: %w", id, ErrConflict)
 	}
@@ -338,6 +340,7 @@ func (x *execution) take(tx Tx, r Record, b runBody, c claim) (Writes, claim, er
 func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
 	b := runBody{
 		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, Parent: x.parent, Budget: o.budget != nil,
+		Correlation: o.correlation,
 	}
 	if o.timeout > 0 {
 		b.Deadline = tx.Now.Add(o.timeout)

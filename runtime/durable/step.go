@@ -174,8 +174,14 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 
 // fly executes a step for all callers that wait for it.
 func (x *execution) fly(ctx context.Context, c *stepCall) (result *payload, err error) {
+	ctx, end := x.startStep(ctx, c)
 	returned := false
 	defer func() {
+		if returned {
+			end(err)
+		} else {
+			end(errPanicked)
+		}
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		f := x.flights[c.key.ID]
