@@ -87,7 +87,7 @@ func timeline(out io.Writer) func(context.Context, durable.Event) {
 			fmt.Fprintf(out, "resumed: %s, attempt %d was lost: trying again in %v\n", order, e.Attempt, wait)
 		case durable.EventFailed:
 			fmt.Fprintf(out, "failed:  %s, attempt %d (%s): trying again in %v\n", order, e.Attempt, e.Class, wait)
-		case durable.EventExhausted, durable.EventStoreError:
+		case durable.EventExhausted, durable.EventDeadLetter, durable.EventStoreError:
 			fmt.Fprintf(out, "%s: %s: %v\n", e.Kind, order, e.Err)
 		case durable.EventSucceeded:
 			if e.Attempt > 1 {

@@ -70,7 +70,7 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 		}
 	case end.status == StatusOpen && x.handler != "":
 		// Another worker goes on. After an error that may last, not at once.
-		if r.Due = tx.Now; !errors.Is(end.err, context.Canceled) && !errors.Is(end.err, ErrClosed) {
+		if r.Due = tx.Now; !errors.Is(end.err, context.Canceled) && !errors.Is(end.err, ErrClosed) && !isHeld(end.err) {
 			r.Due = tx.Now.Add(x.e.lease)
 		}
 	case endedRun(end.status):

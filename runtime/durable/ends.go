@@ -84,7 +84,7 @@ func (v *stepView) keepError(e *attemptEnd) {
 func (v *stepView) succeed(e *attemptEnd) {
 	s := &v.body
 	v.step.Status, s.Ended = StatusSucceeded, v.now
-	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay = nil, "", false, time.Time{}, 0
+	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay, s.Dead = nil, "", false, time.Time{}, 0, time.Time{}
 	v.keepResult(e.result)
 	if v.ratio != nil {
 		v.ratio.deposit(v.c.policy.Budget, v.now)

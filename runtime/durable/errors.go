@@ -64,16 +64,24 @@ func (e *ParkedError) Error() string {
 type PausedError struct {
 	Run string
 	// Steps are the ids of the steps to resolve: see [Engine.Resolve].
-	// It is empty if the run itself is paused, since it was recovered too often
-	// without progress: resolve the step "".
 	Steps []string
+	// Held reports that [Engine.Pause] has paused the run, and By who called it.
+	// If it is false and Steps is empty, the run was recovered too often without
+	// progress. Both need [Engine.Resume].
+	Held bool
+	By   Operator
 }
 
-// Error returns the run and its steps.
+// Error returns the run, and who or what has to do something about it.
 func (e *PausedError) Error() string {
-	if len(e.Steps) == 0 {
-		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resolve "+
-			"the step \"\" with Retry", e.Run, maxRecoveries)
+	switch by := e.By.String(); {
+	case e.Held && by != "":
+		return fmt.Sprintf("run %q is paused by %.100s; resume it", e.Run, by)
+	case e.Held:
+		return fmt.Sprintf("run %q is paused by an operator; resume it", e.Run)
+	case len(e.Steps) == 0:
+		return fmt.Sprintf("run %q is paused: it was recovered %d times without progress; fix the cause, then resume it",
+			e.Run, maxRecoveries)
 	}
 	return fmt.Sprintf("run %q is paused: resolve %s", e.Run, some(e.Steps))
 }

@@ -21,6 +21,7 @@ const (
 	EventRunFailed                        // the function of a run has returned an error
 	EventParked                           // a run waits without a process
 	EventPaused                           // a run waits for a person
+	EventUnpaused                         // an operator has ended that
 	EventReleased                         // an execution has ended, the run stays open
 	EventFenced                           // an execution has ended, since the run is executed elsewhere
 	EventRunCanceled                      // a run was canceled
@@ -32,6 +33,7 @@ const (
 	EventSucceeded     // a step has succeeded
 	EventFailed        // an attempt failed or was refused; the next one follows after Wait
 	EventExhausted     // a step is not retried further; Reason is why
+	EventDeadLetter    // the same, and the step is a dead letter
 	EventLost          // the end of an attempt is not known; the next one follows
 	EventInDoubt       // the same, and somebody has to resolve the step
 	EventWithdrawn     // an attempt was not executed, since its caller had gone
@@ -39,22 +41,26 @@ const (
 	EventAbandoned     // a run has succeeded without an unfinished step that it had begun
 	EventChanged       // a recorded step is called with other arguments
 	EventPolicyChanged // a recorded step continues under another policy
-	EventResolved      // an operator has resolved or requeued a step
+	EventResolved      // an operator has resolved a step in doubt
+	EventRequeued      // an operator has requeued a step
+	EventDiscarded     // an operator has discarded a dead letter
 	EventRecalled      // a call of a step returns what is recorded
 
 	EventJob // a decision about a group, or about a retry that is taken from the budget of a run: Job
 
+	EventReset      // an operator has reset a budget or a breaker; Name is its name
 	EventStoreError // the store failed
 )
 
 var eventKinds = [...]string{
-	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "released", "fenced", "canceled",
-	"timed out", "expired",
-	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "attempt lost",
-	"step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed", "policy changed",
-	"step resolved", "step recalled",
+	"", "created", "resumed", "recovered", "completed", "failed", "parked", "paused", "unpaused", "released", "fenced",
+	"canceled", "timed out", "expired",
+	"step waiting", "attempt started", "step succeeded", "attempt failed", "step exhausted", "dead letter",
+	"attempt lost", "step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed",
+	"policy changed",
+	"step resolved", "step requeued", "dead letter discarded", "step recalled",
 	"job",
-	"store error",
+	"reset", "store error",
 }
 
 // String returns the name of the kind.
@@ -82,6 +88,7 @@ type Event struct {
 	Reason      retry.Reason
 	Class       retry.Class
 	Correlation string // the same for all attempts of a step since its first failure
+	By          Operator
 	Err         error
 
 	// Job is set for EventJob. Its JobID is the run, and its Unit the id of the

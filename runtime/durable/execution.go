@@ -80,10 +80,16 @@ func (x *execution) failed(ctx context.Context, err error) error {
 	switch {
 	case unsent(ctx, err):
 		return context.Cause(ctx)
-	case isStoreError(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled):
+	case isStoreError(err) || errors.Is(err, ErrFenced) || errors.Is(err, ErrCanceled) || isHeld(err):
 		x.halt(err)
 	}
 	return err
+}
+
+// isHeld reports whether err says that an operator has paused the run.
+func isHeld(err error) bool {
+	paused, ok := errors.AsType[*PausedError](err)
+	return ok && paused.Held
 }
 
 // park halts the execution because of a wait until a time.
@@ -241,7 +247,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{status: StatusCanceled, err: ErrCanceled}
 	case isStoreError(x.halted):
 		return ending{status: StatusOpen, err: x.halted}
-	case fnErr == nil && len(unfinished) == 0 && !isParked:
+	case fnErr == nil && len(unfinished) == 0 && !isParked && !isHeld(x.halted):
 		return ending{status: StatusSucceeded, result: &result}
 	case outer.Err() != nil: // perhaps with the timeout of an outer run
 		return ending{status: StatusOpen, err: context.Cause(outer)}
@@ -249,6 +255,8 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 		return ending{status: StatusTimedOut, err: ErrTimedOut}
 	case context.Cause(inner) == ErrClosed:
 		return ending{status: StatusOpen, err: ErrClosed}
+	case isHeld(x.halted):
+		return ending{status: StatusPaused, err: x.halted}
 	case len(paused) > 0:
 		return ending{status: StatusPaused, err: &PausedError{Run: x.id, Steps: paused}}
 	case isParked:
@@ -266,9 +274,7 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 	if err != nil {
 		return Writes{}, end, err
 	}
-	if r.Status == StatusCanceled { // by another engine
-		end = ending{status: StatusCanceled, err: ErrCanceled}
-	}
+	end = end.operated(r, &b)
 	if r.Owner != x.owner.id || r.Fence != x.fence {
 		if r.Fence == x.fence && r.Owner == "" && r.Status == end.status {
 			return Writes{}, end, nil // a repetition
@@ -281,6 +287,9 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 		b.Ended = tx.Now
 	}
 	b.Error, b.Result = end.text, end.result
+	if end.status != StatusPaused {
+		b.Hold = nil
+	}
 	w, err := x.link(tx, &r, &b, end)
 	if err != nil {
 		return Writes{}, end, err
@@ -294,6 +303,23 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 	}
 	w.Put = append(w.Put, r)
 	return w, end, nil
+}
+
+// operated returns how the execution ended if operators have changed the run
+// meanwhile.
+func (end ending) operated(r Record, b *runBody) ending {
+	switch {
+	case r.Status == StatusCanceled:
+		return ending{status: StatusCanceled, err: ErrCanceled}
+	case b.Hold == nil && end.status == StatusPaused && isHeld(end.err):
+		end.status = StatusOpen // it was resumed
+	case b.Hold == nil || endedRun(end.status) && end.status != StatusFailed:
+	case end.status == StatusOpen: // the caller has gone
+		end.status = StatusPaused
+	default:
+		return ending{status: StatusPaused, err: b.Hold.err(r.Key.Run), text: end.text}
+	}
+	return end
 }
 
 // abandon marks the unfinished steps of a run that has succeeded without calling

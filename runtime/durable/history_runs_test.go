@@ -56,7 +56,7 @@ func TestHistory32CrashLoop(t *testing.T) {
 		p := startProcess(t, m)
 		wantRun(t, p.Engine, "one", durable.StatusPaused)
 		wantAs[*durable.PausedError](t, p.run("one", func(context.Context) error { t.Error("called"); return nil }))
-		if err := p.Resolve(t.Context(), "one", "", durable.Retry()); err != nil {
+		if err := p.Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.run("one", func(context.Context) error { return nil }); err != nil {
@@ -172,7 +172,7 @@ func TestHistory34Requeue(t *testing.T) {
 			t.Errorf("got the key %q after %q, want a new one, also in the call", after.Key, before.Key)
 		}
 		wantHistory(t, p.Engine, "one", "charge/3",
-			"1 failed, then 1s", "2 failed", "2 resolved", "3 failed, then 1s", "4 succeeded")
+			"1 failed, then 1s", "2 failed", "2 requeued", "3 failed, then 1s", "4 succeeded")
 		if runs != 2 {
 			t.Errorf("the function of the run was called %d times, want 2", runs)
 		}

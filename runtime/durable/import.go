@@ -157,9 +157,12 @@ func (s *ImportedStep) write(w *Writes, r, run Record, now time.Time) error {
 		}
 	case finished(s.Status):
 		body.Ended = now
+		if s.Status == StatusDead {
+			body.Dead = now
+		}
 	}
 	r.Status, r.Bucket = s.Status, run.Bucket
-	r.Attention = !finished(s.Status) || s.Status == StatusDead
+	r.Attention = attention(s.Status)
 	v := stepView{now: now, step: r, run: run, body: body}
 	if s.result != nil {
 		v.keepResult(*s.result)

@@ -13,7 +13,7 @@ var levels = map[EventKind]slog.Level{
 	EventRunFailed: slog.LevelWarn, EventPaused: slog.LevelWarn, EventTimedOut: slog.LevelWarn,
 	EventLost: slog.LevelWarn, EventRefused: slog.LevelWarn, EventAbandoned: slog.LevelWarn, EventChanged: slog.LevelWarn,
 	EventFenced: slog.LevelWarn, EventPolicyChanged: slog.LevelWarn,
-	EventExhausted: slog.LevelError, EventInDoubt: slog.LevelError, EventStoreError: slog.LevelError,
+	EventExhausted: slog.LevelError, EventDeadLetter: slog.LevelError, EventInDoubt: slog.LevelError, EventStoreError: slog.LevelError,
 }
 
 // Log returns a function for [OnEvent] that writes each event to l. Starts and
@@ -46,6 +46,8 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 		text("class", string(e.Class))
 		text("outcome", string(e.Outcome))
 		text("correlation", e.Correlation)
+		text("by", e.By.Name)
+		text("why", e.By.Reason)
 		if e.Err != nil {
 			attrs = append(attrs, slog.Any("err", e.Err))
 		}

@@ -74,7 +74,7 @@ func TestResolveRunThatIsNotPaused(t *testing.T) {
 		if _, err := durable.Run(p.ctx, p.Engine, "one", fn); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, p.Resolve(t.Context(), "one", "", durable.Retry()), durable.ErrConflict)
+		wantError(t, p.Resume(t.Context(), "one"), durable.ErrConflict)
 		if got, err := durable.Run(p.ctx, p.Engine, "one", fn); got != 7 || err != nil || calls != 1 {
 			t.Errorf("got %d, %v after %d calls; want 7 after 1", got, err, calls)
 		}

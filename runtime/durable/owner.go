@@ -179,6 +179,10 @@ func (o *owner) reconcile(ctx context.Context, r Record) {
 	switch {
 	case x != nil && r.Status == StatusCanceled:
 		x.halt(ErrCanceled)
+	case x != nil && r.Status == StatusPaused:
+		if b, err := open[runBody](r); err == nil && b.Hold != nil {
+			x.halt(b.Hold.err(x.id))
+		}
 	case x == nil:
 		// Its claim was committed, but the reply was lost; or its end could not be
 		// recorded.

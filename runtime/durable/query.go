@@ -47,6 +47,10 @@ type StepInfo struct {
 	Error       string
 	Correlation string
 	Key         string // the idempotency key
+	// DeadLetter is since when the step is a dead letter, also if it was requeued
+	// and has not succeeded since; otherwise zero.
+	DeadLetter  time.Time
+	Eligibility Eligibility // of a dead letter, otherwise ""
 }
 
 // An AttemptInfo is an entry of the history of a step.
@@ -66,16 +70,49 @@ type AttemptInfo struct {
 	// Late reports an end that was not accepted, since another engine had claimed
 	// the run: evidence for [Engine.Resolve].
 	Late bool
+	// By is who did what OutcomeResolved, OutcomeRequeued and OutcomeDiscarded
+	// report, at Started. These are no attempts: they follow the one with their
+	// number.
+	By Operator
 }
 
 // A Filter selects runs, steps and attempts. A zero field selects all.
 type Filter struct {
 	Run       string
+	Name      string        // of steps, without the values that identify their calls
 	Status    []Status      // any of these
 	Class     []retry.Class // of the last error, or of that of an attempt: any of these
 	Attention bool          // only what a person, or a resumed run, has to look at
 	Since     time.Time     // that ended, or began if it has not, at this time or later
 	Until     time.Time     // and earlier than this
+
+	DeadLetter  bool        // only dead letters, with those that were requeued and have not succeeded since
+	Eligibility Eligibility // of dead letters
+
+	// AfterRun and AfterStep select the steps after this one, in the order of runs
+	// and ids: with those of the last one that was shown, the next page.
+	AfterRun, AfterStep string
+}
+
+// query returns the query for the steps that f may select.
+func (f *Filter) query(space string) Query {
+	q := Query{Kind: KindStep, Space: space, Run: f.Run, Status: f.Status, Attention: f.Attention || f.DeadLetter}
+	if len(f.Status) > 0 { // an index has the records with attention
+		q.Attention = f.Attention || !slices.ContainsFunc(f.Status, func(s Status) bool { return !attention(s) })
+	}
+	switch {
+	case f.Run == "" && f.AfterRun != "":
+		q.From = After(f.AfterRun, f.AfterStep)
+	case f.Run != "" && f.AfterStep != "":
+		q.From = After(f.Run, f.AfterStep)
+	}
+	return q
+}
+
+// step reports whether f selects a step, apart from its class and time.
+func (f *Filter) step(s *StepInfo) bool {
+	return (f.Name == "" || f.Name == s.Name) && (!f.DeadLetter || !s.DeadLetter.IsZero()) &&
+		(f.Eligibility == "" || f.Eligibility == s.Eligibility)
 }
 
 // within reports whether a time is selected.
@@ -109,11 +146,23 @@ func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 
 // Steps returns the steps that a filter selects, by run and id.
 func (e *Engine) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
-	q := Query{Kind: KindStep, Space: e.space, Run: f.Run, Status: f.Status, Attention: f.Attention}
-	return sequence(e, ctx, q, func(r Record) (StepInfo, bool, error) {
+	return sequence(e, ctx, f.query(e.space), func(r Record) (StepInfo, bool, error) {
 		s, err := e.stepInfo(r)
-		return s, f.class(s.Class) && f.within(later(s.Ended, s.First)), err
+		return s, f.step(&s) && f.class(s.Class) && f.within(later(s.Ended, s.First)), err
 	})
+}
+
+// Describe returns a step. Its history is that of [Engine.Attempts]. The error
+// matches [ErrNotFound] if the step does not exist.
+func (e *Engine) Describe(ctx context.Context, run, step string) (StepInfo, error) {
+	records, err := e.store.Get(ctx, []Key{e.key(KindStep, run, step)})
+	if err == nil && records[0].Version == 0 {
+		err = fmt.Errorf("step %q of run %q: %w", step, run, ErrNotFound)
+	}
+	if err != nil {
+		return StepInfo{}, err
+	}
+	return e.stepInfo(records[0])
 }
 
 func (e *Engine) stepInfo(r Record) (StepInfo, error) {
@@ -121,7 +170,7 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Waited: b.Call.Waited, NextAt: b.NextAt, First: b.First,
-		Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation,
+		Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead,
 		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
 	}
 	if b.Open != nil {
@@ -130,15 +179,20 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	if b.Error != nil {
 		s.Class, s.Error = b.Error.Class, b.Error.Text
 	}
+	if !b.Dead.IsZero() {
+		s.Eligibility = eligibilityOf(b.Reason, s.Class, s.Error)
+	}
 	return s, err
 }
 
 // History returns the attempts of the steps that a filter selects, by run, step
-// and number. Status selects steps; Class, Since and Until select attempts.
+// and number. Class, Since and Until select attempts, the other fields steps.
 func (e *Engine) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, error] {
-	q := Query{Kind: KindStep, Space: e.space, Run: f.Run, Status: f.Status, Attention: f.Attention}
 	return func(yield func(AttemptInfo, error) bool) {
-		steps := sequence(e, ctx, q, func(r Record) (Key, bool, error) { return r.Key, true, nil })
+		steps := sequence(e, ctx, f.query(e.space), func(r Record) (Key, bool, error) {
+			s, err := e.stepInfo(r)
+			return r.Key, f.step(&s), err
+		})
 		for key, err := range steps {
 			if err != nil {
 				yield(AttemptInfo{}, err)
@@ -164,18 +218,32 @@ func (e *Engine) Attempts(ctx context.Context, run, step string) iter.Seq2[Attem
 // history returns the attempts of a step.
 func (e *Engine) history(ctx context.Context, step Key) iter.Seq2[AttemptInfo, error] {
 	return func(yield func(AttemptInfo, error) bool) {
+		for entry, err := range e.entries(ctx, step) {
+			var a AttemptInfo
+			switch {
+			case err == nil && entry.Part == resultPart:
+				continue
+			case err == nil:
+				a, err = attemptInfo(entry)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// entries returns the entries of a record. An error ends the sequence.
+func (e *Engine) entries(ctx context.Context, key Key) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
 		for from := Cursor(""); ; {
-			entries, next, err := e.store.History(ctx, step, from)
+			entries, next, err := e.store.History(ctx, key, from)
 			if err != nil {
-				yield(AttemptInfo{}, err)
+				yield(Entry{}, err)
 				return
 			}
 			for _, entry := range entries {
-				if entry.Part == resultPart {
-					continue
-				}
-				a, err := attemptInfo(entry)
-				if !yield(a, err) || err != nil {
+				if !yield(entry, nil) {
 					return
 				}
 			}
@@ -194,7 +262,7 @@ func attemptInfo(entry Entry) (AttemptInfo, error) {
 	return AttemptInfo{
 		Run: entry.Step.Run, Step: entry.Step.ID, Attempt: entry.Attempt, Outcome: b.Outcome, Started: b.Started,
 		Duration: b.Duration, Class: b.Class, Error: b.Error, Wait: b.Wait, Reason: b.Reason, Owner: b.Owner,
-		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused,
+		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused, By: b.By,
 	}, nil
 }
 

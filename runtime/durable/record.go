@@ -39,7 +39,9 @@ type runBody struct {
 	Budget     bool     `json:"budget,omitempty"`    // its retries are limited by a record
 	Imported   bool     `json:"imported,omitempty"`
 	Result     *payload `json:"result,omitempty"`
-	Error      string   `json:"error,omitempty"` // of a failed run
+	Error      string   `json:"error,omitempty"`    // of a failed run
+	Hold       *hold    `json:"hold,omitempty"`     // why an operator has paused it
+	Operated   string   `json:"operated,omitempty"` // the token of the last operation
 }
 
 // stepBody is the body of a step.
@@ -69,8 +71,10 @@ type stepBody struct {
 	Error       *recordedError `json:"error,omitempty"` // of the last attempt
 	Reason      retry.Reason   `json:"reason,omitempty"`
 	Escalated   bool           `json:"escalated,omitempty"`
+	Dead        time.Time      `json:"dead,omitzero"`        // since when it is a dead letter, also if it was requeued
 	Resolved    bool           `json:"resolved,omitempty"`   // by an operator, who may correct it
 	Operations  int            `json:"operations,omitempty"` // of operators
+	Operated    string         `json:"operated,omitempty"`   // the token of the last one
 }
 
 // openAttempt is an attempt that has started.
@@ -115,7 +119,8 @@ type entryBody struct {
 	Correlation string        `json:"correlation,omitempty"`
 	// Refused marks evidence: an end that came after another engine had claimed the
 	// run.
-	Refused bool `json:"refused,omitempty"`
+	Refused bool     `json:"refused,omitempty"`
+	By      Operator `json:"by,omitzero"`
 }
 
 // resultPart is the Part of the entry that holds a large result, next to that
@@ -146,8 +151,16 @@ func write[B any](r *Record, body *B) error {
 
 // finished reports whether a step needs no further attempt.
 func finished(s Status) bool {
-	return s == StatusSucceeded || s == StatusFailed || s == StatusDead || s == StatusCanceled
+	switch s {
+	case StatusSucceeded, StatusFailed, StatusDead, StatusDiscarded, StatusCanceled:
+		return true
+	}
+	return false
 }
+
+// attention reports whether somebody has to look at a step: a person, or the run
+// when it is executed again.
+func attention(s Status) bool { return !finished(s) || s == StatusDead }
 
 // blocked reports whether a step waits for a person.
 func blocked(s Status) bool { return s == StatusInDoubt || s == StatusPaused }
@@ -186,5 +199,7 @@ const (
 	OutcomeLost      Outcome = "lost"      // its process died, or lost the run: it may have taken effect
 	OutcomeWithdrawn Outcome = "withdrawn" // before the call: it was not executed
 	OutcomeRefused   Outcome = "refused"   // by a breaker: it was not executed
-	OutcomeResolved  Outcome = "resolved"  // by an operator, who knew
+	OutcomeResolved  Outcome = "resolved"  // by an operator, who knew: see [Engine.Resolve]
+	OutcomeRequeued  Outcome = "requeued"  // by an operator: see [Engine.Requeue]
+	OutcomeDiscarded Outcome = "discarded" // by an operator: see [Engine.Discard]
 )

@@ -376,6 +376,9 @@ func ended(r Record, b *runBody) (*payload, error) {
 	case StatusTimedOut:
 		return nil, ErrTimedOut
 	case StatusPaused:
+		if b.Hold != nil {
+			return nil, b.Hold.err(r.Key.Run)
+		}
 		return nil, &PausedError{Run: r.Key.Run}
 	}
 	return nil, nil

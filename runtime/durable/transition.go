@@ -115,7 +115,7 @@ func (v *stepView) commit() (Writes, next, error) {
 	if v.step.Bucket.IsZero() {
 		v.step.Bucket = v.run.Bucket
 	}
-	v.step.Attention = !finished(v.step.Status) || v.step.Status == StatusDead
+	v.step.Attention = attention(v.step.Status)
 	err := write(&v.step, &v.body)
 	v.w.Put = append(v.w.Put, v.step)
 	v.step.Version++ // as it is stored
@@ -146,6 +146,8 @@ func (x *execution) decideStart(tx Tx, c *stepCall, in *starting) (Writes, next,
 		return Writes{}, v.repeat(), nil
 	case v.step.Version != 0 && (finished(v.step.Status) || blocked(v.step.Status)):
 		return Writes{}, v.next(), nil
+	case v.runBody.Hold != nil:
+		return Writes{}, next{}, v.runBody.Hold.err(x.id)
 	case v.step.Version != 0 && x.differs(c, s):
 		return Writes{}, next{}, &ChangedError{Run: x.id, Step: c.key.ID}
 	case s.Open != nil:
@@ -412,13 +414,13 @@ func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
 	s.Reason, s.Ended, s.NextAt, s.Delay = reason, v.now, time.Time{}, 0
 	s.Escalated = reason == retry.ErrEscalated || escalate && reason != retry.ErrPermanent ||
 		v.c.policy.OnExhausted == ExhaustedEscalate
-	switch v.c.policy.OnExhausted {
-	case ExhaustedDeadLetter:
-		v.step.Status = StatusDead
-	case ExhaustedPause:
+	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts
+	switch on := v.c.policy.OnExhausted; {
+	case on == ExhaustedPause:
 		v.step.Status = StatusPaused
+	case on == ExhaustedDeadLetter || !s.Dead.IsZero(): // requeued: it is one until it has succeeded
+		v.step.Status, s.Dead, v.event.Kind = StatusDead, v.now, EventDeadLetter
 	default:
 		v.step.Status = StatusFailed
 	}
-	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts
 }

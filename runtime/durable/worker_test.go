@@ -299,7 +299,7 @@ func TestRetryFailedRun(t *testing.T) {
 		if !errors.Is(err, durable.ErrConflict) {
 			t.Errorf("Run: %v, want ErrConflict", err)
 		}
-		if err := e.Resolve(t.Context(), "one", "", durable.Retry()); err != nil {
+		if err := e.Resume(t.Context(), "one"); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := durable.Await[int](t.Context(), e, "one"); got != 2 || err != nil {
