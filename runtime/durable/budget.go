@@ -85,8 +85,8 @@ func (b *budgetRecord) refill(p *retry.BudgetPolicy, now time.Time) retry.Budget
 		burst = e.Burst
 	}
 	switch elapsed := now.Sub(b.body.Refilled); {
-	case b.record.Version == 0 && b.body.Refilled.IsZero():
-		b.body.Tokens, b.body.Refilled, b.dirty = burst, now, true
+	case b.body.Full, b.record.Version == 0 && b.body.Refilled.IsZero():
+		b.body.Tokens, b.body.Refilled, b.body.Full, b.dirty = burst, now, false, true
 	case elapsed < 0:
 		b.body.Refilled, b.dirty = now, true // the clock was set back
 	case e.MinPerSecond > 0 && b.body.Tokens < burst:

@@ -103,6 +103,7 @@ type budgetBody struct {
 
 	Tokens   float64   `json:"tokens,omitempty"` // left in a ratio budget
 	Refilled time.Time `json:"refilled,omitzero"`
+	Full     bool      `json:"full,omitempty"` // an operator has filled it, whatever its policy says that is
 }
 
 // entryBody is the body of an entry of the history.

@@ -1,0 +1,97 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A BudgetInfo describes a budget in a store: the count budget of a run, or a
+// ratio budget that steps share.
+type BudgetInfo struct {
+	Run  string // or "" for a ratio budget
+	Name string // of a ratio budget, or ""
+
+	// Of a count budget.
+	Retries, PerUnit int // the limits
+	Consumed         int // retries that were granted
+	Refused          int // retries that were refused
+
+	// Of a ratio budget.
+	Tokens   float64   // that were left at Refilled
+	Refilled time.Time // or zero: it is full
+}
+
+// Budgets returns the budgets of the namespace, by run and name. A ratio budget
+// that nobody has used is not in the store.
+func (e *Engine) Budgets(ctx context.Context) iter.Seq2[BudgetInfo, error] {
+	return sequence(e, ctx, Query{Kind: KindBudget, Space: e.space}, func(r Record) (BudgetInfo, bool, error) {
+		b, err := open[budgetBody](r)
+		return BudgetInfo{
+			Run: r.Key.Run, Name: r.Key.ID, Retries: b.Retries, PerUnit: b.PerUnit, Consumed: b.Consumed, Refused: b.Refused,
+			Tokens: b.Tokens, Refilled: b.Refilled,
+		}, true, err
+	})
+}
+
+// ResetBudget fills a budget: the count budget of a run, with the name "", or a
+// ratio budget, with the run "". The retries that were refused before stay so:
+// requeue their steps. The limit per unit counts on. The error matches
+// [ErrNotFound] if the store does not have the budget.
+func (e *Engine) ResetBudget(ctx context.Context, run, name string, by ...Operator) error {
+	return reset(ctx, e, e.key(KindBudget, run, name), operator(by), func(b *budgetBody) {
+		if run == "" {
+			b.Full = true
+		} else {
+			b.Consumed = 0
+		}
+	})
+}
+
+// A BreakerInfo describes a breaker that steps share.
+type BreakerInfo struct {
+	Name string
+	retry.BreakerSnapshot
+}
+
+// Breakers returns the breakers of the namespace, by name. A breaker that has
+// never seen a failure may not be in the store.
+func (e *Engine) Breakers(ctx context.Context) iter.Seq2[BreakerInfo, error] {
+	return sequence(e, ctx, Query{Kind: KindBreaker, Space: e.space}, func(r Record) (BreakerInfo, bool, error) {
+		s, err := open[retry.BreakerSnapshot](r)
+		return BreakerInfo{Name: r.Key.ID, BreakerSnapshot: s}, true, err
+	})
+}
+
+// ResetBreaker closes a breaker, also an escalated one. The results of attempts
+// that it has admitted before do not count. The error matches [ErrNotFound] if
+// the store does not have the breaker.
+func (e *Engine) ResetBreaker(ctx context.Context, name string, by ...Operator) error {
+	return reset(ctx, e, e.key(KindBreaker, "", name), operator(by), func(s *retry.BreakerSnapshot) {
+		*s = retry.BreakerSnapshot{State: retry.StateClosed, Generation: s.Generation + 1, LastProbe: s.LastProbe}
+	})
+}
+
+// reset changes a budget or a breaker.
+func reset[B any](ctx context.Context, e *Engine, key Key, by Operator, change func(*B)) error {
+	err := e.update(ctx, []Key{key}, func(tx Tx) (Writes, error) {
+		r := tx.Records[0]
+		b, err := open[B](r)
+		if err == nil && r.Version == 0 {
+			err = fmt.Errorf("%s: %w", key, ErrNotFound)
+		}
+		if err != nil {
+			return Writes{}, err
+		}
+		change(&b)
+		err = write(&r, &b)
+		return Writes{Put: []Record{r}, Add: []Entry{newAudit(r, tx.Now, ActionReset, by)}}, err
+	})
+	if err == nil {
+		e.event(ctx, Event{Kind: EventReset, Run: key.Run, Name: key.ID, By: by})
+	}
+	return err
+}

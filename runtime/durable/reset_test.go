@@ -1,0 +1,76 @@
+package durable_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+func TestResetBreakersAndBudgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		s := careful("ping", 4, time.Second)
+		s.Breaker = &retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: time.Hour}
+		s.Budget = &retry.BudgetPolicy{Name: "retries", Burst: 2, MinPerSecond: retry.NoRefill}
+		calls := 0
+		ping := func(run string, budget job.BudgetPolicy) error {
+			return p.run(run, oneStep(s, down(&calls)), durable.Budget(budget))
+		}
+		wantError(t, ping("one", job.BudgetPolicy{Retries: 5, PerUnit: 5}), retry.ErrBreakerOpen)
+		var breakers []durable.BreakerInfo
+		for b, err := range p.Breakers(t.Context()) {
+			breakers = append(breakers, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(breakers) != 1 || breakers[0].Name != "server" || breakers[0].State != retry.StateOpen {
+			t.Fatalf("got %+v, want one that is open", breakers)
+		}
+		budgets := func() map[string]durable.BudgetInfo {
+			all := map[string]durable.BudgetInfo{}
+			for b, err := range p.Budgets(t.Context()) {
+				all[b.Run+b.Name] = b
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			return all
+		}
+		if all := budgets(); len(all) != 2 || all["one"].Consumed != 2 || all["retries"].Tokens != 0 {
+			t.Errorf("got %+v, want 2 retries of the run, and no token", all)
+		}
+		calls = 0
+		wantError(t, ping("two", job.BudgetPolicy{}), retry.ErrBreakerOpen)
+		if err := p.ResetBreaker(t.Context(), "server", ada); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, ping("three", job.BudgetPolicy{}), retry.ErrBudget)
+		if err := p.ResetBudget(t.Context(), "", "retries", ada); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, ping("four", job.BudgetPolicy{}), retry.ErrBreakerOpen) // the third failure
+		if calls != 1+2 {
+			t.Errorf("%d calls, want 1 without a retry, then 2", calls)
+		}
+		if err := p.ResetBudget(t.Context(), "one", "", ada); err != nil {
+			t.Fatal(err)
+		}
+		if got := budgets()["one"]; got.Consumed != 0 || got.Retries != 5 || got.PerUnit != 5 {
+			t.Errorf("got %+v, want none consumed", got)
+		}
+		const reset = "reset by ada: the bank is down"
+		wantAudit(t, p.Engine, durable.KindBreaker, "", "server", reset)
+		wantAudit(t, p.Engine, durable.KindBudget, "", "retries", reset)
+		wantAudit(t, p.Engine, durable.KindBudget, "one", "", reset)
+		wantError(t, p.ResetBreaker(t.Context(), "none"), durable.ErrNotFound)
+		wantError(t, p.ResetBudget(t.Context(), "none", ""), durable.ErrNotFound)
+		if events := p.saw(durable.EventReset); len(events) != 3 || events[0].Name != "server" || events[0].By != ada {
+			t.Errorf("got the events %+v, want three by ada", events)
+		}
+	})
+}
