@@ -48,7 +48,7 @@ func (m *durableMetrics) observe(e *durable.Event, step, class string) {
 	case durable.EventFailed:
 		m.failures.WithLabelValues(step, class).Inc()
 		m.waits.WithLabelValues(step).Add(e.Wait.Seconds())
-	case durable.EventExhausted:
+	case durable.EventExhausted, durable.EventDeadLetter:
 		if e.Err != nil { // of the last attempt, which was not lost
 			m.failures.WithLabelValues(step, class).Inc()
 		}
