@@ -141,7 +141,10 @@ func decideStartRun(
 	case r.Version != 0:
 		return w, false, fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
 	}
-	b := runBody{Created: tx.Now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input, Correlation: o.correlation}
+	b := runBody{
+		Created: tx.Now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input,
+		Correlation: o.correlation,
+	}
 	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, tx.Now, month(tx.Now)
 	if o.at.After(tx.Now) {
 		r.Due = o.at
