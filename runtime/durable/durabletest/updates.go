@@ -106,6 +106,7 @@ func testContext(t *testing.T, p *place) {
 func testWaitEnds(t *testing.T, p *place) {
 	s := p.store()
 	key := []durable.Key{step("a")}
+	s.put(record(step("a"), 0))
 	var once sync.Once
 	s.update(key, func(tx durable.Tx) (durable.Writes, error) {
 		once.Do(func() {
@@ -182,6 +183,7 @@ func testTimeAfterLocks(t *testing.T, p *place) {
 	const wait, tolerance = 300 * time.Millisecond, 20 * time.Millisecond
 	s := p.store()
 	keys := []durable.Key{step("a")}
+	s.put(record(step("a"), 0))
 	var once sync.Once
 	var wg sync.WaitGroup
 	var first, second time.Time

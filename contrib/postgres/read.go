@@ -1,0 +1,121 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// Get implements [durable.Store], in one round trip.
+func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+	var records []durable.Record
+	err := s.view(ctx, false, func(b *pgx.Batch) error {
+		records = make([]durable.Record, len(keys))
+		at := make([]int, 0, len(keys))
+		for i, key := range keys {
+			if records[i].Key = key; isTextKey(key) {
+				at = append(at, i)
+			}
+		}
+		s.queue(b, records, distinct(keys, at), false)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	spread(keys, records)
+	return records, nil
+}
+
+// List implements [durable.Store], in one round trip.
+func (s *Store) List(ctx context.Context, q durable.Query) ([]durable.Record, durable.Cursor, error) {
+	var page recordPage
+	err := s.view(ctx, true, func(b *pgx.Batch) error {
+		return s.find(b, q, byKey, pageSize(q.Limit)+1, "", &page) // one more, to see whether there are more
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	records, next := page.cut(q)
+	return records, next, nil
+}
+
+// History implements [durable.Store], in one round trip.
+func (s *Store) History(
+	ctx context.Context, step durable.Key, from durable.Cursor,
+) ([]durable.Entry, durable.Cursor, error) {
+	var page entryPage
+	err := s.view(ctx, false, func(b *pgx.Batch) error { return s.history(b, step, from, &page) })
+	if err != nil {
+		return nil, "", err
+	}
+	entries, next := page.cut()
+	return entries, next, nil
+}
+
+// view sends the statements that queue queues, in one round trip and one
+// transaction. query says whether their plans depend on their arguments.
+func (s *Store) view(ctx context.Context, query bool, queue func(*pgx.Batch) error) error {
+	_, err := retry.Do(ctx, &policy, func(ctx context.Context) (struct{}, error) {
+		ctx, cancel := context.WithTimeout(ctx, tripTimeout)
+		defer cancel()
+		b := &pgx.Batch{}
+		b.Queue(s.texts.settings, query)
+		b.Queue(s.texts.oldest).QueryRow(func(row pgx.Row) error {
+			var oldest *string
+			if err := row.Scan(&oldest); err != nil {
+				return err
+			}
+			return checkWriter(oldest)
+		})
+		if err := queue(b); err != nil {
+			return struct{}{}, err
+		}
+		c, err := s.acquire(ctx, s.pool)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer c.Release()
+		return struct{}{}, s.trip(ctx, c, b)
+	})
+	return s.fail(ctx, err)
+}
+
+type recordPage struct {
+	records []durable.Record
+}
+
+// cut returns the records of a page, and the cursor of the next or "".
+func (p *recordPage) cut(q durable.Query) ([]durable.Record, durable.Cursor) {
+	limit := pageSize(q.Limit)
+	if len(p.records) <= limit {
+		return p.records, ""
+	}
+	last := p.records[limit-1].Key
+	return p.records[:limit], durable.After(last.Run, last.ID)
+}
+
+// find queues the statement of a query, which locks the records if locking says so.
+func (s *Store) find(
+	b *pgx.Batch, q durable.Query, order string, limit int, locking string, page *recordPage,
+) error {
+	text, args, err := s.querySQL(q, order)
+	if err != nil || text == "" {
+		return err
+	}
+	b.Queue(text+locking, append(args, limit)...).Query(func(rows pgx.Rows) error {
+		page.records = nil
+		for rows.Next() {
+			r := durable.Record{Key: durable.Key{Kind: q.Kind, Space: q.Space}}
+			if err := scan(rows, &r, &r.Key.Run, &r.Key.ID); err != nil {
+				return err
+			}
+			page.records = append(page.records, r)
+		}
+		return rows.Err()
+	})
+	return nil
+}

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// table returns the statements for the records of a kind.
+func (t *texts) table(kind durable.Kind) *table {
+	if kind == durable.KindStep {
+		return &t.steps
+	}
+	return &t.records
+}
+
+// scan reads a row whose last columns are those of a record.
+func scan(rows pgx.Rows, r *durable.Record, first ...any) error {
+	var version, fence int64
+	var status int16
+	var due pgtype.Timestamptz
+	var bucket pgtype.Date
+	err := rows.Scan(append(first, &version, &status, &r.Owner, &fence, &r.Handler, &due, &r.Attention, &bucket, &r.Body)...)
+	r.Version, r.Status, r.Fence = uint64(version), durable.Status(status), uint64(fence)
+	r.Due, r.Bucket = fromTime(due), bucket.Time
+	return err
+}
+
+// arguments of the statements for one record.
+func arguments(r *durable.Record) ([]any, error) {
+	due, err := toTime(r.Due)
+	if err != nil {
+		return nil, err
+	}
+	bucket, err := toMonth(r.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return []any{
+		int16(r.Key.Kind), r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), int16(r.Status),
+		r.Owner, int64(r.Fence), r.Handler, due, r.Attention, bucket, notNil(r.Body),
+	}, nil
+}
+
+// entryArguments are those of the statements for one entry.
+func entryArguments(e *durable.Entry) ([]any, error) {
+	at, err := toTime(e.At)
+	if err != nil {
+		return nil, err
+	}
+	bucket, err := toMonth(e.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return []any{
+		int16(e.Step.Kind), e.Step.Space, e.Step.Run, e.Step.ID, int64(e.Attempt), int64(e.Part),
+		at, bucket, notNil(e.Body), e.Result,
+	}, nil
+}
+
+// keyArguments are those of the statements for one key.
+func keyArguments(k durable.Key) []any { return []any{int16(k.Kind), k.Space, k.Run, k.ID} }
+
+// arrays returns the columns of rows, for the statements with unnest.
+func arrays(rows [][]any) []any {
+	all := make([]any, len(rows[0]))
+	for i := range all {
+		switch rows[0][i].(type) {
+		case int16:
+			all[i] = column[int16](rows, i)
+		case int64:
+			all[i] = column[int64](rows, i)
+		case string:
+			all[i] = column[string](rows, i)
+		case bool:
+			all[i] = column[bool](rows, i)
+		case []byte:
+			all[i] = column[[]byte](rows, i)
+		case pgtype.Timestamptz:
+			all[i] = column[pgtype.Timestamptz](rows, i)
+		case pgtype.Date:
+			all[i] = column[pgtype.Date](rows, i)
+		}
+	}
+	return all
+}
+
+func column[T any](rows [][]any, i int) []T {
+	values := make([]T, len(rows))
+	for n, row := range rows {
+		values[n] = row[i].(T)
+	}
+	return values
+}
+
+// same reports whether old and r differ at most in their version, and in the
+// nanoseconds that PostgreSQL does not keep.
+func same(old, r *durable.Record) bool {
+	due, err := toTime(r.Due)
+	return err == nil && old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
+		old.Handler == r.Handler && old.Due.Equal(fromTime(due)) && old.Attention == r.Attention &&
+		old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+}
+
+// history returns a page of the entries of a step, and the cursor of the next page
+// or "".
+func (s *Store) history(b *pgx.Batch, step durable.Key, from durable.Cursor, page *entryPage) error {
+	attempt, part := int64(math.MinInt64), int64(math.MinInt64)
+	if from != "" {
+		if _, err := fmt.Sscanf(string(from), "%d.%d", &attempt, &part); err != nil {
+			return fmt.Errorf("%.100q is not a cursor of a history", string(from))
+		}
+	}
+	if !isTextKey(step) {
+		return nil
+	}
+	args := append(keyArguments(step), attempt, part, durable.MaxPage+1)
+	b.Queue(s.texts.history, args...).Query(func(rows pgx.Rows) error {
+		page.entries = nil
+		for rows.Next() {
+			e := durable.Entry{Step: step}
+			var at pgtype.Timestamptz
+			var bucket pgtype.Date
+			if err := rows.Scan(&e.Attempt, &e.Part, &at, &bucket, &e.Body, &e.Result); err != nil {
+				return err
+			}
+			e.At, e.Bucket = fromTime(at), bucket.Time
+			page.entries = append(page.entries, e)
+		}
+		return rows.Err()
+	})
+	return nil
+}
+
+type entryPage struct{ entries []durable.Entry }
+
+// cut returns the entries of a page and the cursor of the next.
+func (p *entryPage) cut() ([]durable.Entry, durable.Cursor) {
+	if len(p.entries) <= durable.MaxPage {
+		return p.entries, ""
+	}
+	last := p.entries[durable.MaxPage-1]
+	return p.entries[:durable.MaxPage], durable.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part))
+}

@@ -1,0 +1,193 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A migration converts a schema to the next format.
+type migration struct {
+	sql string
+	// oldestWriter is the oldest format whose programs may write to the new format.
+	// Older programs return an error.
+	oldestWriter int
+}
+
+//go:embed schema.sql
+var firstSQL string
+
+// migrations lead from an empty schema to the format of this version, which is
+// len(migrations).
+var migrations = []migration{{oldestWriter: 1, sql: firstSQL}}
+
+// openTimeout limits how long Open waits for a process that creates or migrates the
+// schema.
+const openTimeout = time.Minute
+
+// migrate creates or migrates the schema if needed, and the partitions of this month
+// and the next.
+func (s *Store) migrate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	_, err := retry.Do(ctx, &policy, func(ctx context.Context) (struct{}, error) {
+		c, err := s.acquire(ctx, s.pool)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer c.Release()
+		format, err := s.format(ctx, c)
+		if err == nil && format < len(migrations) {
+			err = s.upgrade(ctx, c, migrations)
+		}
+		if err == nil {
+			err = s.identify(ctx, c.Conn()) // the mark is there now
+		}
+		if err == nil {
+			err = s.prepareMonths(ctx, c)
+		}
+		if err != nil && c.Conn().IsClosed() {
+			err = fmt.Errorf("%w: %w", errConnection, err)
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
+// A querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, text string, args ...any) pgx.Row
+}
+
+// format returns the format of the schema, or 0 if there is none. It returns a
+// formatError for one to which this program must not write.
+func (s *Store) format(ctx context.Context, c querier) (int, error) {
+	var exists bool
+	meta := pgx.Identifier{s.schema, "retry_meta"}.Sanitize()
+	err := c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", meta).Scan(&exists)
+	if err != nil || !exists {
+		return 0, err
+	}
+	var format, oldest *string
+	err = c.QueryRow(ctx, `SELECT (SELECT value FROM `+meta+` WHERE key = 'format'),
+	(SELECT value FROM `+meta+` WHERE key = 'oldest_writer')`).Scan(&format, &oldest)
+	if err != nil {
+		return 0, err
+	}
+	if err := checkWriter(oldest); err != nil {
+		return 0, err
+	}
+	return number("format", format)
+}
+
+// checkWriter returns a formatError if this program must not write to a schema with
+// this oldest writer.
+func checkWriter(text *string) error {
+	oldest, err := number("oldest_writer", text)
+	if err == nil && oldest > len(migrations) {
+		err = &formatError{fmt.Sprintf("written by a newer version, format %d: this program knows formats up to %d; upgrade it",
+			oldest, len(migrations))}
+	}
+	return err
+}
+
+func number(key string, text *string) (int, error) {
+	if text == nil {
+		return 0, &formatError{fmt.Sprintf("retry_meta has no %s: restore a backup", key)}
+	}
+	n, err := strconv.Atoi(*text)
+	if err != nil {
+		return 0, &formatError{fmt.Sprintf("%s in retry_meta is %q and not a number: restore a backup", key, *text)}
+	}
+	return n, nil
+}
+
+// checkState reads the row of the statement state. It is executed when the
+// transaction has locked what it needs, tables included: a migration that starts
+// later waits for its end.
+func checkState(row pgx.Row, now *time.Time) error {
+	var oldest *string
+	if err := row.Scan(now, &oldest); err != nil {
+		return err
+	}
+	*now = now.UTC()
+	return checkWriter(oldest)
+}
+
+// upgrade applies the migrations that the schema does not have yet, in one
+// transaction. It waits for other processes that do so, and for transactions that
+// write.
+func (s *Store) upgrade(ctx context.Context, c *pgxpool.Conn, migrations []migration) error {
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if err := s.exclude(ctx, tx); err != nil {
+			return err
+		}
+		format, err := s.format(ctx, tx)
+		if err != nil {
+			return err
+		}
+		schema := pgx.Identifier{s.schema}.Sanitize()
+		if format == 0 {
+			if err := s.createSchema(ctx, tx, schema); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, "SET LOCAL search_path TO "+schema); err != nil {
+			return err
+		}
+		if format > 0 {
+			_, err := tx.Exec(ctx, "LOCK TABLE retry_record, retry_step, retry_entry IN EXCLUSIVE MODE")
+			if err != nil {
+				return err
+			}
+		}
+		for i := format; i < len(migrations); i++ {
+			if _, err := tx.Exec(ctx, migrations[i].sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+				return fmt.Errorf("migration to format %d: %w", i+1, err)
+			}
+			if err := setMeta(ctx, tx, "oldest_writer", strconv.Itoa(migrations[i].oldestWriter)); err != nil {
+				return err
+			}
+		}
+		if format == 0 {
+			if err := setMeta(ctx, tx, "incarnation", rand.Text()); err != nil {
+				return err
+			}
+		}
+		return setMeta(ctx, tx, "format", strconv.Itoa(max(format, len(migrations))))
+	})
+}
+
+// exclude waits until no other process migrates the schema or changes partitions.
+func (s *Store) exclude(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", s.channel)
+	return err
+}
+
+// createSchema creates the schema, unless an administrator has: that needs a
+// privilege which the user may not have.
+func (s *Store) createSchema(ctx context.Context, tx pgx.Tx, schema string) error {
+	var exists bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&exists)
+	if err == nil && !exists {
+		_, err = tx.Exec(ctx, "CREATE SCHEMA "+schema)
+	}
+	return err
+}
+
+func setMeta(ctx context.Context, tx pgx.Tx, key, value string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO retry_meta VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+		key, value)
+	return err
+}
+
+var errMonth = errors.New("a partition was missing")

@@ -1,0 +1,55 @@
+-- Format 1. The names are found in the schema of the store through search_path.
+CREATE TABLE retry_meta (key text PRIMARY KEY, value text NOT NULL);
+-- Records except those of steps. Updates stay on their page (HOT): no index names a column that each attempt changes.
+CREATE TABLE retry_record (
+	kind      smallint    NOT NULL,
+	space     text        COLLATE "C" NOT NULL,
+	run       text        COLLATE "C" NOT NULL,
+	id        text        COLLATE "C" NOT NULL,
+	version   bigint      NOT NULL,
+	status    smallint    NOT NULL,
+	owner     text        COLLATE "C" NOT NULL,
+	fence     bigint      NOT NULL,
+	handler   text        COLLATE "C" NOT NULL,
+	due       timestamptz,
+	attention boolean     NOT NULL,
+	bucket    date        NOT NULL,
+	body      bytea       NOT NULL,
+	PRIMARY KEY (kind, space, run, id)
+) WITH (fillfactor = 70);
+CREATE INDEX retry_record_due       ON retry_record (kind, space, due)          WHERE due IS NOT NULL;
+CREATE INDEX retry_record_handler   ON retry_record (kind, space, handler, due) WHERE due IS NOT NULL AND handler <> '';
+CREATE INDEX retry_record_owner     ON retry_record (kind, space, owner)        WHERE owner <> '';
+CREATE INDEX retry_record_attention ON retry_record (kind, space, run, id)      WHERE attention;
+-- Steps, in a partition for each month.
+CREATE TABLE retry_step (
+	kind      smallint    NOT NULL,
+	space     text        COLLATE "C" NOT NULL,
+	run       text        COLLATE "C" NOT NULL,
+	id        text        COLLATE "C" NOT NULL,
+	version   bigint      NOT NULL,
+	status    smallint    NOT NULL,
+	owner     text        COLLATE "C" NOT NULL,
+	fence     bigint      NOT NULL,
+	handler   text        COLLATE "C" NOT NULL,
+	due       timestamptz,
+	attention boolean     NOT NULL,
+	bucket    date        NOT NULL,
+	body      bytea       NOT NULL,
+	PRIMARY KEY (kind, space, run, id, bucket)
+) PARTITION BY RANGE (bucket);
+CREATE INDEX retry_step_attention ON retry_step (kind, space, run, id) WHERE attention;
+-- History, and results that are too large for a step.
+CREATE TABLE retry_entry (
+	kind    smallint    NOT NULL,
+	space   text        COLLATE "C" NOT NULL,
+	run     text        COLLATE "C" NOT NULL,
+	id      text        COLLATE "C" NOT NULL,
+	attempt bigint      NOT NULL,
+	part    bigint      NOT NULL,
+	at      timestamptz,
+	bucket  date        NOT NULL,
+	body    bytea       NOT NULL,
+	result  bytea,
+	PRIMARY KEY (kind, space, run, id, attempt, part, bucket)
+) PARTITION BY RANGE (bucket);

@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// columns of a record besides its key.
+const columns = `version, status, owner, fence, handler, due, attention, bucket, body`
+
+// texts are the statements of a store. They name its schema, because a pooler may
+// give each transaction another session, in which no search_path is set.
+type texts struct {
+	records, steps table
+
+	add, addMany, history   string
+	dropEntries, dropMany   string // the entries of deleted steps
+	moveEntries             string // to the bucket of their step
+	settings, state, oldest string
+	mark, notify            string
+}
+
+// A table has the statements for the records of one table: for one key, and for
+// any number of keys as arrays.
+type table struct {
+	get, lock, insert, update, remove                     string
+	getMany, lockMany, insertMany, updateMany, removeMany string
+
+	list string // begins a query
+	move string // changes the bucket, and with it the partition
+}
+
+const (
+	isKey   = `kind = $1 AND space = $2 AND run = $3 AND id = $4`
+	unnest4 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[])`
+	isOf    = `kind = k.kind AND space = k.space AND run = k.run AND id = k.id`
+)
+
+func newTexts(schema string) *texts {
+	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
+	entries, meta := name("retry_entry"), name("retry_meta")
+	const addColumns = ` (kind, space, run, id, attempt, part, at, bucket, body, result) `
+	return &texts{
+		records: newTable(name("retry_record"), false),
+		steps:   newTable(name("retry_step"), true),
+
+		add: `INSERT INTO ` + entries + addColumns +
+			`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+		addMany: `INSERT INTO ` + entries + addColumns + `SELECT * FROM unnest($1::smallint[], $2::text[], $3::text[],
+	$4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::date[], $9::bytea[], $10::bytea[])
+ON CONFLICT DO NOTHING`,
+		history: `SELECT attempt, part, at, bucket, body, result FROM ` + entries + ` WHERE ` + isKey +
+			` AND (attempt, part) > ($5, $6) ORDER BY attempt, part LIMIT $7`,
+		dropEntries: `DELETE FROM ` + entries + ` WHERE ` + isKey,
+		dropMany: `DELETE FROM ` + entries + ` AS e USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
+			qualified("e", isOf),
+		moveEntries: `UPDATE ` + entries + ` SET bucket = $5 WHERE ` + isKey + ` AND bucket <> $5`,
+
+		oldest:   `SELECT (SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer')`,
+		mark:     `SELECT value FROM ` + meta + ` WHERE key = 'incarnation'`,
+		state:    `SELECT clock_timestamp(), (SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer')`,
+		settings: settings,
+		notify:   `SELECT pg_notify($1, $2)`,
+	}
+}
+
+// newTable returns the statements for a table. In a partitioned one, an update does
+// not change the bucket, and looks for the record in one partition only.
+func newTable(name string, partitioned bool) table {
+	set, of, setMany, ofMany := ", bucket = $12", "", ", bucket = k.bucket", ""
+	if partitioned {
+		set, of, setMany, ofMany = "", " AND bucket = $12", "", " AND r.bucket = k.bucket"
+	}
+	many := ` FROM ` + unnest4 + ` WITH ORDINALITY AS k (kind, space, run, id, n)
+CROSS JOIN LATERAL (SELECT ` + columns + ` FROM ` + name + ` AS r WHERE ` + qualified("r", isOf)
+	return table{
+		get:     `SELECT ` + columns + ` FROM ` + name + ` WHERE ` + isKey,
+		lock:    `SELECT ` + columns + ` FROM ` + name + ` WHERE ` + isKey + ` FOR UPDATE`,
+		getMany: `SELECT k.n - 1, r.*` + many + `) AS r`,
+		// The locks are taken in the order of the arrays: a subquery with FOR UPDATE is
+		// executed for each key.
+		lockMany: `SELECT k.n - 1, r.*` + many + ` FOR UPDATE) AS r`,
+
+		insert: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		insertMany: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
+SELECT * FROM ` + unnest13,
+		update: `UPDATE ` + name + ` SET version = $5, status = $6, owner = $7, fence = $8, handler = $9, due = $10,
+	attention = $11, body = $13` + set + ` WHERE ` + isKey + of,
+		updateMany: `UPDATE ` + name + ` AS r SET version = k.version, status = k.status, owner = k.owner,
+	fence = k.fence, handler = k.handler, due = k.due, attention = k.attention, body = k.body` + setMany + `
+FROM ` + unnest13 + ` AS k (kind, space, run, id, ` + columns + `)
+WHERE ` + qualified("r", isOf) + ofMany,
+		remove: `DELETE FROM ` + name + ` WHERE ` + isKey,
+		removeMany: `DELETE FROM ` + name + ` AS r USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
+			qualified("r", isOf),
+
+		list: `SELECT run, id, ` + columns + ` FROM ` + name + ` WHERE kind = $1 AND space = $2`,
+		move: `UPDATE ` + name + ` SET bucket = $5 WHERE ` + isKey,
+	}
+}
+
+const unnest13 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
+	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[])`
+
+// qualified returns a condition whose columns are those of a table alias.
+func qualified(alias, condition string) string {
+	terms := strings.Split(condition, " AND ")
+	return alias + "." + strings.Join(terms, " AND "+alias+".")
+}
+
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+
+// Settings are made for each transaction, because a pooler may give each another
+// session:
+//
+//   - Locks, statements and transactions that wait for their program end.
+//   - A commit is acknowledged when it is on the disk, even if the default of the
+//     database is weaker.
+//   - Statements are planned once, and find their rows by the primary key: a plan
+//     that was made while a table was small must still be good when it is large.
+const settings = `SELECT set_config('lock_timeout', '10s', true), set_config('statement_timeout', '30s', true),
+	set_config('idle_in_transaction_session_timeout', '30s', true),
+	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit')
+		IN ('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END, true),
+	set_config('plan_cache_mode', CASE WHEN $1 THEN 'force_custom_plan' ELSE 'force_generic_plan' END, true),
+	set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+	set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)`

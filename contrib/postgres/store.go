@@ -1,0 +1,253 @@
+// Package postgres keeps the state of durable steps in a PostgreSQL database, for
+// any number of processes on any number of machines.
+//
+//	store, err := postgres.Open(ctx, "postgres://payments@db.example.com/payments")
+//	if err != nil {
+//		return err
+//	}
+//	defer store.Close()
+//	engine, err := durable.New(store)
+//
+// An update that returns nil is on the disk of the server, and of a synchronous
+// standby if there is one, whatever the defaults of the database are. The tables are
+// in a schema of their own, which Open creates and migrates: see [Schema]. Steps and
+// their history are in a partition for each month.
+//
+// An update takes two round trips. Updates that were not committed are repeated
+// after conflicts, lost connections and restarts of the server, for about 15s. A
+// commit whose answer was lost is not repeated here: its error matches
+// [durable.ErrUnknown], and the engine finds out by reading the records.
+//
+// The store works behind a pooler that gives each transaction another session, such
+// as PgBouncer in transaction mode. It keeps no state in sessions but prepared
+// statements. For a pooler that does not support these, add
+// default_query_exec_mode=cache_describe to the URL. Notifications need a session:
+// see [Listen].
+//
+// Open returns an error that matches [durable.ErrFormat] for a schema that a newer
+// version of this module has written, and changes nothing.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A Store is a [durable.Store] and a [durable.Notifier] in a PostgreSQL database.
+// Its methods may be called concurrently. Their errors match [durable.ErrStore],
+// [durable.ErrUnknown] or [durable.ErrFormat], and never contain a password.
+type Store struct {
+	name    string // for messages: the server, the database and the schema
+	schema  string
+	channel string // of notifications
+	texts   *texts
+
+	pool   *pgxpool.Pool
+	leases *pgxpool.Pool // of one connection, for the renewals of leases
+	server atomic.Pointer[server]
+
+	closing sync.Once
+	ctx     context.Context // until Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup // goroutines that end with ctx
+	hub     hub
+}
+
+var (
+	_ durable.Store    = (*Store)(nil)
+	_ durable.Notifier = (*Store)(nil)
+)
+
+// An Option changes a default of [Open].
+type Option func(*options)
+
+type options struct {
+	schema string
+	listen string
+}
+
+// Schema sets the name of the schema that has the tables of the store. The default
+// is "retry". Open creates the schema if it does not exist. Stores in different
+// schemas of a database are independent. A name has at most 50 bytes.
+func Schema(name string) Option { return func(o *options) { o.schema = name } }
+
+// Listen sets the URL of the connection that receives notifications. The default is
+// the URL of the store. If that leads to a pooler that gives each transaction
+// another session, set one that leads to the server itself.
+func Listen(url string) Option { return func(o *options) { o.listen = url } }
+
+const (
+	maxSchema      = 50              // bytes: the names of channels have at most 63
+	maxConns       = 16              // of a pool whose URL does not set pool_max_conns
+	connectTimeout = 5 * time.Second // for a server, unless the URL sets connect_timeout
+	oldestServer   = 13_00_00        // the oldest version that the PostgreSQL project maintained in 2025
+)
+
+// Open connects to the database that url names, in one of the forms of libpq
+// (postgres://user@host:5432/database or host=… user=…), with its environment
+// variables, service and password files. It creates the tables of the store if
+// there are none, and migrates older ones. Processes may do so at the same time.
+//
+// pool_max_conns in the URL limits the connections of the store, 16 by default. Two
+// more are for the renewals of leases and for notifications.
+//
+// If the server does not answer, Open returns an error within about 20s, or when
+// ctx ends. The caller must call [Store.Close].
+func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
+	o := options{schema: "retry"}
+	for _, option := range opts {
+		option(&o)
+	}
+	if o.schema == "" || len(o.schema) > maxSchema || !isText(o.schema) || strings.HasPrefix(o.schema, "pg_") {
+		return nil, fmt.Errorf("%w: the schema %.60q is not possible: use a name of 1 to %d bytes without pg_",
+			durable.ErrStore, o.schema, maxSchema)
+	}
+	s := &Store{schema: o.schema, channel: "retrygen:" + o.schema, texts: newTexts(o.schema)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	config, err := s.configure(url)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.hub.configure(s, cmp.Or(o.listen, url)); err != nil {
+		return nil, err
+	}
+	if s.pool, err = pgxpool.NewWithConfig(s.ctx, config); err == nil {
+		config = config.Copy()
+		config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
+		s.leases, err = pgxpool.NewWithConfig(s.ctx, config)
+	}
+	if err == nil {
+		err = s.migrate(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(s.fail(ctx, err), s.Close())
+	}
+	s.running.Go(s.maintain)
+	return s, nil
+}
+
+// configure returns the configuration of a pool for url.
+func (s *Store) configure(url string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil { // which may contain the password
+		return nil, fmt.Errorf("%w: the URL of the database is not valid: "+
+			"write postgres://user:password@host:5432/database?sslmode=verify-full", durable.ErrStore)
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = maxConns
+	}
+	c := config.ConnConfig
+	s.name = fmt.Sprintf("%s/%s, schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = connectTimeout
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "retrygen"
+	}
+	// A statement whose context ends is canceled, and its connection is kept.
+	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
+	}
+	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
+	config.AfterConnect = s.identify
+	return config, nil
+}
+
+// A server is what is known about the server since the latest connection.
+type server struct {
+	fsync       bool
+	standby     bool   // a synchronous one exists
+	incarnation string // system identifier, timeline, and the mark of the schema
+}
+
+// identify checks that the server can be used, and whether it is still the same.
+func (s *Store) identify(ctx context.Context, c *pgx.Conn) error {
+	var now server
+	var version int
+	var encoding string
+	var recovering bool
+	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+	pg_is_in_recovery(), current_setting('fsync') = 'on', current_setting('synchronous_standby_names') <> ''`,
+		pgx.QueryExecModeExec).Scan(&version, &encoding, &recovering, &now.fsync, &now.standby)
+	switch {
+	case err != nil:
+		return err
+	case version < oldestServer:
+		return fmt.Errorf("%w: it has version %d: use PostgreSQL %d or newer", errRefused, version/10000, oldestServer/10000)
+	case encoding != "UTF8":
+		return fmt.Errorf("%w: the database has the encoding %s: create one with ENCODING 'UTF8'", errRefused, encoding)
+	case recovering:
+		return &pgconn.PgError{Severity: "ERROR", Code: "25006", Message: "recovery is in progress"}
+	}
+	if now.incarnation, err = s.incarnation(ctx, c); err == nil {
+		s.server.Store(&now)
+	}
+	return err
+}
+
+// incarnation returns what changes when the database may have lost updates: the
+// system identifier, the timeline, and a mark that an operator may change. It is
+// empty if the server does not reveal them.
+func (s *Store) incarnation(ctx context.Context, c *pgx.Conn) (incarnation string, err error) {
+	err = c.QueryRow(ctx, `SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+FROM pg_control_system()`, pgx.QueryExecModeExec).Scan(&incarnation)
+	if err != nil {
+		if isRefused(err) {
+			return "", nil
+		}
+		return "", err
+	}
+	var mark string
+	err = c.QueryRow(ctx, s.texts.mark, pgx.QueryExecModeExec).Scan(&mark)
+	if isMissing(err) || errors.Is(err, pgx.ErrNoRows) { // it is created soon
+		return incarnation, nil
+	}
+	return incarnation + "/" + mark, err
+}
+
+// Guarantee returns that acknowledged updates survive the process, a power failure
+// unless the server runs with fsync=off, and the loss of the machine if there is a
+// synchronous standby. The incarnation changes after a failover, and after backups
+// were restored: it is read again with each new connection.
+func (s *Store) Guarantee() durable.Guarantee {
+	now := s.server.Load()
+	return durable.Guarantee{
+		SurvivesProcess: true,
+		SurvivesPower:   now.fsync,
+		SurvivesNode:    now.fsync && now.standby,
+		Shared:          durable.SharedByCluster,
+		Incarnation:     now.incarnation,
+	}
+}
+
+// Close waits for the updates and reads that are in progress and closes all
+// connections. Later calls return an error. Closing a closed Store does nothing.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.hub.mu.Lock() // nobody starts a goroutine now
+		s.cancel()
+		s.hub.mu.Unlock()
+		s.running.Wait()
+		for _, pool := range []*pgxpool.Pool{s.leases, s.pool} {
+			if pool != nil {
+				pool.Close()
+			}
+		}
+	})
+	return nil
+}
