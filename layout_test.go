@@ -60,6 +60,8 @@ var floors = map[string][]string{
 	"internal/gensum": {},
 	// Both commands are tested by scripts in a consumer's module.
 	"internal/scripttest": {},
+	// contrib/prometheus and contrib/otel count the same.
+	"internal/measure": {"runtime", "runtime/durable", "runtime/job"},
 	// Tests of several packages walk the same numbers.
 	"internal/vectors": {},
 	// The file check reads durations; the rules and the generator write them.

@@ -25,6 +25,7 @@
 //	best_effort_completions_total{group,reason}   jobs that have completed
 //	best_effort_completion_ratio{group}           successful share of the last job's units
 //	best_effort_late_results_total{group,outcome} results after enough units had succeeded
+//	retry_unit_failures_total{group}              units that have failed
 //
 // The label group is the name of the group's policy; of a run, that of its budget.
 //
@@ -59,6 +60,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/retrygen/retrygen/internal/measure"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/job"
@@ -75,168 +77,135 @@ type Options struct {
 // Metrics is a prometheus.Collector for any number of contexts, groups and
 // engines. Its methods may be called concurrently.
 type Metrics struct {
-	collectors
-	options Options
-
-	retries, stops, waits, clamped *prometheus.CounterVec // of calls
-
-	consumed, exhausted *prometheus.CounterVec // of jobs
-	completions, late   *prometheus.CounterVec
-	ratio               *prometheus.GaugeVec
-
-	durable durableMetrics
+	sink sink
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
 // New returns new metrics, which are all zero.
 func New(o Options) *Metrics {
-	perJob := []string{"group"}
-	if o.JobID {
-		perJob = append(perJob, "job_id")
+	m := &Metrics{sink: sink{jobID: o.JobID}}
+	for i := range measure.Instruments {
+		m.sink.instruments[i] = newInstrument(&measure.Instruments[i], o.JobID)
 	}
-	m := &Metrics{options: o}
-	c := &m.collectors
-	m.retries = c.counter(
-		"retry_retries_total", "Attempts that failed and were followed by another one.", "policy", "class",
-	)
-	m.stops = c.counter(
-		"retry_stops_total", "Calls that failed, by the reason why no attempt followed.", "policy", "reason",
-	)
-	m.waits = c.counter("retry_wait_seconds_total", "Waits before retries, in seconds.", "policy")
-	m.clamped = c.counter("retry_timeouts_clamped_total", "Timeouts that were above the hard limit.", "policy")
-	m.consumed = c.counter("retry_budget_consumed_total", "Retries granted by the budget of a job.", perJob...)
-	m.exhausted = c.counter("retry_budget_exhausted_total", "Retries refused by the budget of a job.", perJob...)
-	m.completions = c.counter("best_effort_completions_total", "Completed jobs, by reason.", "group", "reason")
-	m.late = c.counter("best_effort_late_results_total", "Late results, by outcome.", "group", "outcome")
-	m.ratio = add(c, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "best_effort_completion_ratio", Help: "Share of a job's units that have succeeded.",
-	}, perJob))
-	m.durable = newDurable(c)
+	// A first error is an increase.
+	m.sink.Measure(context.Background(), measure.StoreErrors, 0, "")
 	return m
 }
 
 // ObserveCall counts an event of a wrapped call. Pass it to [retry.WithObserver].
-func (m *Metrics) ObserveCall(_ context.Context, e retry.Event) {
-	policy := m.value("policy", e.Policy)
-	switch e.Kind {
-	case retry.EventRetry:
-		m.retries.WithLabelValues(policy, m.class(e.Class)).Inc()
-		m.waits.WithLabelValues(policy).Add(e.Delay.Seconds())
-	case retry.EventStop:
-		m.stops.WithLabelValues(policy, m.value("reason", string(e.Reason))).Inc()
-	case retry.EventTimeoutClamped:
-		m.clamped.WithLabelValues(policy).Inc()
-	}
-}
+func (m *Metrics) ObserveCall(ctx context.Context, e retry.Event) { measure.Call(ctx, &m.sink, &e) }
 
 // ObserveJob counts an event of a group. Pass it to [job.Group.Observe].
-func (m *Metrics) ObserveJob(_ context.Context, e job.Event) {
-	group := m.value("group", e.Group)
-	perJob := []string{group}
-	if m.options.JobID {
-		perJob = append(perJob, e.JobID)
-	}
-	switch e.Kind {
-	case job.EventBudgetConsumed:
-		m.consumed.WithLabelValues(perJob...).Inc()
-	case job.EventBudgetExhausted:
-		m.exhausted.WithLabelValues(perJob...).Inc()
-	case job.EventCompletion: // once for each job: the final ratio is an event of its own
-		m.completions.WithLabelValues(group, e.Reason.String()).Inc()
-		m.ratio.WithLabelValues(perJob...).Set(e.Decision.Ratio)
-	case job.EventRatio:
-		m.ratio.WithLabelValues(perJob...).Set(e.Decision.Ratio)
-	case job.EventLateResult:
-		m.late.WithLabelValues(group, e.Reason.String()).Inc()
-	}
+func (m *Metrics) ObserveJob(ctx context.Context, e job.Event) { measure.Job(ctx, &m.sink, &e) }
+
+// ObserveDurable counts an event of an engine, and of its groups and budgets. Pass
+// it to [durable.OnEvent].
+func (m *Metrics) ObserveDurable(ctx context.Context, e durable.Event) {
+	measure.Durable(ctx, &m.sink, &e)
 }
 
 // Forget removes the time series of a job. It does nothing unless Options.JobID is
 // set.
 func (m *Metrics) Forget(jobID string) {
-	label := prometheus.Labels{"job_id": jobID}
-	m.consumed.DeletePartialMatch(label)
-	m.exhausted.DeletePartialMatch(label)
-	m.ratio.DeletePartialMatch(label)
+	label := prometheus.Labels{measure.JobID.Prometheus: jobID}
+	for i := range m.sink.instruments {
+		if measure.Instruments[i].PerJob {
+			m.sink.instruments[i].forget(label)
+		}
+	}
 }
 
-// class returns the value of the label class, which is never empty.
-func (m *Metrics) class(c retry.Class) string {
-	if c == "" {
-		return "none"
+// Describe sends the descriptions of all metrics.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for i := range m.sink.instruments {
+		m.sink.instruments[i].Describe(ch)
 	}
-	return m.value("class", string(c))
 }
 
-// ObserveDurable counts an event of an engine, and of its groups and budgets. Pass
-// it to [durable.OnEvent].
-func (m *Metrics) ObserveDurable(ctx context.Context, e durable.Event) {
-	if e.Kind == durable.EventJob {
-		m.ObserveJob(ctx, e.Job)
-		return
+// Collect sends the values of all metrics.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for i := range m.sink.instruments {
+		m.sink.instruments[i].Collect(ch)
 	}
-	m.durable.observe(&e, m.value("step", e.Name), m.class(e.Class))
+}
+
+// An instrument is a metric of Prometheus.
+type instrument struct {
+	prometheus.Collector
+	add    func(value float64, labels ...string)
+	forget func(prometheus.Labels) int
+}
+
+func newInstrument(d *measure.Instrument, jobID bool) instrument {
+	var labels []string
+	for _, l := range d.Labels {
+		labels = append(labels, l.Prometheus)
+	}
+	if d.PerJob && jobID {
+		labels = append(labels, measure.JobID.Prometheus)
+	}
+	switch d.Kind {
+	case measure.Gauge:
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Prometheus, Help: d.Help}, labels)
+		add := func(value float64, labels ...string) { g.WithLabelValues(labels...).Set(value) }
+		return instrument{g, add, g.DeletePartialMatch}
+	case measure.Histogram:
+		opts := prometheus.HistogramOpts{Name: d.Prometheus, Help: d.Help, Buckets: d.Buckets}
+		h := prometheus.NewHistogramVec(opts, labels)
+		add := func(value float64, labels ...string) { h.WithLabelValues(labels...).Observe(value) }
+		return instrument{h, add, h.DeletePartialMatch}
+	}
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Prometheus, Help: d.Help}, labels)
+	add := func(value float64, labels ...string) { c.WithLabelValues(labels...).Add(value) }
+	return instrument{c, add, c.DeletePartialMatch}
 }
 
 // maxValues is how many values a label may have.
 const maxValues = 1000
 
-// collectors are the collectors of a type that embeds them, which makes it a
-// prometheus.Collector, and the values of their labels.
-type collectors struct {
-	all []prometheus.Collector
+// A sink adds measurements to the metrics.
+type sink struct {
+	jobID       bool
+	instruments [len(measure.Instruments)]instrument
 
 	mu     sync.RWMutex
-	values map[string]map[string]bool // of each label
+	values map[measure.Label]map[string]bool
 }
 
-// add appends a collector, and returns it.
-func add[C prometheus.Collector](c *collectors, collector C) C {
-	c.all = append(c.all, collector)
-	return collector
+// Measure adds one measurement.
+func (s *sink) Measure(_ context.Context, id measure.ID, value float64, jobID string, labels ...string) {
+	d := &measure.Instruments[id]
+	for i := range labels {
+		labels[i] = s.bounded(d.Labels[i], labels[i])
+	}
+	if d.PerJob && s.jobID {
+		labels = append(labels, jobID)
+	}
+	s.instruments[id].add(value, labels...)
 }
 
-// counter adds a counter.
-func (c *collectors) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return add(c, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
-}
-
-// value returns the value of a label, or "other" if the label has too many.
-func (c *collectors) value(label, value string) string {
-	c.mu.RLock()
-	known := c.values[label][value]
-	c.mu.RUnlock()
+// bounded returns the value of a label, or "other" if the label has too many.
+func (s *sink) bounded(label measure.Label, value string) string {
+	s.mu.RLock()
+	known := s.values[label][value]
+	s.mu.RUnlock()
 	if known {
 		return value
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.values == nil {
-		c.values = map[string]map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values = map[measure.Label]map[string]bool{}
 	}
-	values := c.values[label]
+	values := s.values[label]
 	switch {
 	case values == nil:
 		values = map[string]bool{}
-		c.values[label] = values
+		s.values[label] = values
 	case len(values) >= maxValues && !values[value]:
 		return "other"
 	}
 	values[value] = true
 	return value
-}
-
-// Describe sends the descriptions of all metrics.
-func (c *collectors) Describe(ch chan<- *prometheus.Desc) {
-	for _, collector := range c.all {
-		collector.Describe(ch)
-	}
-}
-
-// Collect sends the values of all metrics.
-func (c *collectors) Collect(ch chan<- prometheus.Metric) {
-	for _, collector := range c.all {
-		collector.Collect(ch)
-	}
 }

@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/retrygen/retrygen/internal/measure"
 	"github.com/retrygen/retrygen/internal/vectors"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/job"
@@ -149,10 +151,23 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Errorf("%d time series, want %d", n, maxValues+1)
 	}
 	for policy, want := range map[string]float64{"order 0": 2, "other": 100} {
-		if n := testutil.ToFloat64(m.stops.WithLabelValues(policy, string(retry.ErrAttempts))); n != want {
+		if n := value(t, m, measure.Stops, policy, string(retry.ErrAttempts)); n != want {
 			t.Errorf("%v calls of %s, want %v", n, policy, want)
 		}
 	}
+}
+
+// value returns the value of a counter or gauge with the values of its labels.
+func value(t *testing.T, m *Metrics, id measure.ID, labels ...string) float64 {
+	t.Helper()
+	switch c := m.sink.instruments[id].Collector.(type) {
+	case *prometheus.CounterVec:
+		return testutil.ToFloat64(c.WithLabelValues(labels...))
+	case *prometheus.GaugeVec:
+		return testutil.ToFloat64(c.WithLabelValues(labels...))
+	}
+	t.Fatalf("%s has no value", measure.Instruments[id].Prometheus)
+	return 0
 }
 
 // TestVectors counts the events of AD-44's vector, whose reasons are text.
@@ -174,17 +189,17 @@ func TestVectors(t *testing.T) {
 				}
 			}
 			for word, n := range want.Completions {
-				if got := testutil.ToFloat64(m.completions.WithLabelValues("", word)); got != n {
+				if got := value(t, m, measure.Completions, "", word); got != n {
 					t.Errorf("%v completions by %s, want %v", got, word, n)
 				}
 			}
 			for id, ratio := range want.Ratio {
-				if got := testutil.ToFloat64(m.ratio.WithLabelValues("", id)); got != ratio {
+				if got := value(t, m, measure.Ratio, "", id); got != ratio {
 					t.Errorf("ratio %v of %s, want %v", got, id, ratio)
 				}
 			}
 			for word, n := range want.Late {
-				if got := testutil.ToFloat64(m.late.WithLabelValues("", word)); got != n {
+				if got := value(t, m, measure.LateResults, "", word); got != n {
 					t.Errorf("%v results are %s, want %v", got, word, n)
 				}
 			}
