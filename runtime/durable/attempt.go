@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -256,6 +257,7 @@ func (x *execution) attempt(ctx context.Context, c *stepCall, n next) (next, err
 	default:
 		x.inspect(ctx, c, call, end, err)
 	}
+	end.timeouts = c.captures.list()
 	n, err = x.end(ctx, c, end)
 	if err != nil {
 		return n, err
@@ -298,6 +300,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a := &attempt{cancel: cancel, policy: c.policy}
+	c.captures = &a.captures
 	x.mu.Lock()
 	x.attempts[a] = struct{}{}
 	x.mu.Unlock()
@@ -310,7 +313,7 @@ func (x *execution) invoke(ctx context.Context, c *stepCall, n next, call *retry
 		Run: x.id, Step: c.key.ID, Attempt: n.body.Attempts, Version: x.run.Version, Fence: x.fence,
 		Key: idempotencyKey(x.e.space, x.id, c.key.ID, n.body.Keys),
 	}
-	inner = retry.WithIdempotencyKey(&runContext{Context: inner, x: x, info: &info}, info.Key)
+	inner = retry.WithIdempotencyKey(&runContext{Context: inner, x: x, info: &info, captures: c.captures}, info.Key)
 	if call != nil {
 		inner = call.Attempt(inner)
 	}
@@ -333,6 +336,7 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	end.deadline = call.State().Deadline
 	if in.Ended != "" || c.lapsed {
 		end.outcome = OutcomeCanceled // it may have taken effect
+		c.captureDoubt(ctx, call, f, in)
 		return
 	}
 	end.outcome = OutcomeFailed
@@ -342,14 +346,21 @@ func (x *execution) inspect(ctx context.Context, c *stepCall, call *retry.Call, 
 	in.Deadline = time.Time{} // it ends the execution, not the step
 	in.Nested = false         // a retry around the step gets what is recorded
 	end.inputs = in
-	b := c.policy.Shared.Budget
-	if b == nil {
+	b, p := c.policy.Shared.Budget, c.policy.Policy
+	if b == nil && !p.Capture {
 		return
 	}
-	// The budget of this process is asked before the transaction, which may be
-	// repeated. A token is stranded if the transaction decides otherwise.
-	if _, v := c.policy.Policy.Decide(call.State(), f, in); v.Reason == "" {
-		end.refusal = b.Withdraw()
+	state, v := p.Decide(call.State(), f, in)
+	if b != nil && v.Reason == "" {
+		// The budget of this process is asked before the transaction, which may be
+		// repeated. A token is stranded if the transaction decides otherwise.
+		if end.refusal = b.Withdraw(); end.refusal != nil {
+			v.Reason, v.Cause = reasonOf(end.refusal), end.refusal
+		}
+	}
+	if p.Capture {
+		call.Restore(state)
+		c.capture(ctx, call, f, in, v)
 	}
 }
 
@@ -418,6 +429,7 @@ type attemptEnd struct {
 	deadline    time.Time // of the call, by the clock of this process
 	refusal     error     // by the budget of this process
 	correlation string
+	timeouts    []json.RawMessage // that were captured
 
 	since time.Time // when the caller was found to have gone
 }

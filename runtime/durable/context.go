@@ -1,6 +1,10 @@
 package durable
 
-import "context"
+import (
+	"context"
+
+	"github.com/retrygen/retrygen/internal/captured"
+)
 
 // An Info describes the run, and the step if there is one, that a context
 // belongs to.
@@ -35,14 +39,22 @@ type runContext struct {
 	context.Context
 	x    *execution
 	info *Info // of the attempt, or nil
+
+	captures *captures // of the attempt, or nil
 }
 
 type runKey struct{}
 
-// Value returns the context itself for its own key.
+// Value returns the context itself for its own key, and what keeps timeouts for
+// package recovery.
 func (c *runContext) Value(key any) any {
-	if key == (runKey{}) {
+	switch key {
+	case runKey{}:
 		return c
+	case captured.Key{}:
+		if c.captures != nil {
+			return c.captures
+		}
 	}
 	return c.Context.Value(key)
 }

@@ -122,7 +122,7 @@ func (v *stepView) withdraw(e *attemptEnd) {
 func (v *stepView) entry(e *attemptEnd, refused bool) Entry {
 	body := entryBody{
 		Outcome: e.outcome, Started: v.now.Add(-e.duration), Duration: e.duration, Owner: e.owner, Fence: e.fence,
-		Correlation: v.body.Correlation, Refused: refused,
+		Correlation: v.body.Correlation, Refused: refused, Timeouts: e.timeouts,
 	}
 	if e.err != nil {
 		body.Class, body.Error = e.err.Class, e.err.Text

@@ -47,6 +47,8 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	policy *StepPolicy
 	lapsed atomic.Bool
+
+	captures captures
 }
 
 func newExecution(ctx context.Context, e *Engine, o *owner, id string) *execution {
@@ -212,7 +214,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		return payload{}, errors.Join(end.err, err)
 	}
 	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
-	x.e.notify(x.id)
+	x.e.wakeWorkers()
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
 	}

@@ -67,6 +67,10 @@ type AttemptInfo struct {
 	Owner       string        // the engine
 	Fence       uint64
 	Correlation string
+	// Timeouts are the rows that package recovery has captured during the attempt,
+	// one on each line, for its function ParseRows. At most 100 are kept here;
+	// timeouts.jsonl has all.
+	Timeouts string
 	// Late reports an end that was not accepted, since another engine had claimed
 	// the run: evidence for [Engine.Resolve].
 	Late bool
@@ -262,7 +266,7 @@ func attemptInfo(entry Entry) (AttemptInfo, error) {
 	return AttemptInfo{
 		Run: entry.Step.Run, Step: entry.Step.ID, Attempt: entry.Attempt, Outcome: b.Outcome, Started: b.Started,
 		Duration: b.Duration, Class: b.Class, Error: b.Error, Wait: b.Wait, Reason: b.Reason, Owner: b.Owner,
-		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused, By: b.By,
+		Fence: b.Fence, Correlation: b.Correlation, Late: b.Refused, By: b.By, Timeouts: lines(b.Timeouts),
 	}, nil
 }
 

@@ -118,6 +118,8 @@ type entryBody struct {
 	Owner       string        `json:"owner,omitempty"`
 	Fence       uint64        `json:"fence,omitempty"`
 	Correlation string        `json:"correlation,omitempty"`
+	// Timeouts are the rows of those that were captured during the attempt.
+	Timeouts []json.RawMessage `json:"timeouts,omitempty"`
 	// Refused marks evidence: an end that came after another engine had claimed the
 	// run.
 	Refused bool     `json:"refused,omitempty"`

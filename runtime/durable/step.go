@@ -74,6 +74,7 @@ type stepCall struct {
 	call     retry.Call // of the attempt that is executing
 	reported bool       // EventChanged was reported
 	lapsed   bool       // the attempt was canceled, since another engine may repeat it
+	captures *captures  // of the attempt
 }
 
 func (x *execution) newCall(ctx context.Context, s *StepPolicy, id StepID, args Digest) (*stepCall, error) {

@@ -16,16 +16,15 @@ type Kind uint8
 
 // The kinds of records, in the order in which they are locked.
 const (
-	KindOwner       Kind = iota + 1 // an engine and its lease
-	KindRun                         // a run: who owns it, and its status
-	KindGroup                       // what a run fans out to
-	KindStep                        // a step of a run
-	KindBudget                      // a budget that engines share
-	KindBreaker                     // a breaker that engines share
-	KindIncarnation                 // of the store, as it was accepted
+	KindOwner   Kind = iota + 1 // an engine and its lease
+	KindRun                     // a run: who owns it, and its status
+	KindGroup                   // what a run fans out to
+	KindStep                    // a step of a run
+	KindBudget                  // a budget that engines share
+	KindBreaker                 // a breaker that engines share
 )
 
-var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker", "incarnation"}
+var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {

@@ -1,0 +1,78 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/retrygen/retrygen/internal/captured"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// This file keeps the timeouts that package recovery captures during an attempt
+// in the history of its step.
+
+// maxCaptured is the number of timeouts that the entry of an attempt keeps.
+const maxCaptured = 100
+
+// captures are the timeouts that were captured during one attempt. Goroutines of
+// the attempt may use it simultaneously, and may outlive it.
+type captures struct {
+	mu   sync.Mutex
+	rows []json.RawMessage
+}
+
+// Keep implements captured.Keeper.
+func (c *captures) Keep(row []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.rows) < maxCaptured {
+		c.rows = append(c.rows, row)
+	}
+}
+
+// list returns the rows so far.
+func (c *captures) list() []json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rows[:len(c.rows):len(c.rows)]
+}
+
+// capture captures the timeout of an attempt, if it is one, before the end of the
+// attempt is recorded: if the process dies in between, the next one finds what
+// was captured. Budgets and breakers in the store may still refuse a retry that v
+// allows.
+func (c *stepCall) capture(ctx context.Context, call *retry.Call, f retry.Failure, in retry.Inputs, v retry.Verdict) {
+	if c.policy.OnExhausted == ExhaustedEscalate || c.policy.OnExhausted == ExhaustedPause {
+		v.Escalate = true
+	}
+	call.Capture(captured.With(ctx, c.captures), f, in, v)
+}
+
+// captureDoubt captures the timeout of an attempt that the caller's deadline has
+// ended, which may have taken effect.
+func (c *stepCall) captureDoubt(ctx context.Context, call *retry.Call, f retry.Failure, in retry.Inputs) {
+	if !c.policy.Policy.Capture || in.Ended != retry.ErrDeadline {
+		return
+	}
+	state, v := c.policy.Policy.Decide(call.State(), f, in)
+	call.Restore(state)
+	switch c.policy.onLost() {
+	case OnLostRetry:
+		v.Reason = "" // by the next execution of the run
+	case OnLostPause:
+		v.Escalate = true
+	}
+	c.capture(ctx, call, f, in, v)
+}
+
+// lines returns rows as the lines of a file.
+func lines(rows []json.RawMessage) string {
+	var b strings.Builder
+	for _, row := range rows {
+		b.Write(row)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
