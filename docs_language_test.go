@@ -98,7 +98,7 @@ After this page you know every setting of a policy file. The file is called ` + 
 version: 1
 
 scopes:
-  step: {timeout: 10m, hard_limit: 15m}
+  step: {timeout: 10m, hard_limit: 15m, capture: true}
   call: {timeout: 2m, hard_limit: 3m, within: step}
 
 errors:

@@ -175,7 +175,9 @@ func (f *File) countedPolicies() map[string]string {
 func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 	m := new(rules.File)
 	for _, s := range f.Scopes {
-		m.Scopes = append(m.Scopes, rules.Scope{Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit})
+		m.Scopes = append(m.Scopes, rules.Scope{
+			Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit, Capture: s.Capture,
+		})
 	}
 	for _, c := range f.Errors {
 		class := rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As) > 0}

@@ -74,12 +74,12 @@ func (s *setting) resolve(p *Policy, from ...settings) {
 	}
 }
 
-// addScope fills in the scope, its hard limit and its timeout.
+// addScope fills in the scope, its hard limit, its timeout, and whether it captures.
 func (s settings) addScope(p *Policy, f *File) {
 	name := valueOf[string](s, "scope")
 	for _, scope := range f.Scopes {
 		if scope.Name == name {
-			p.Scope, p.HardLimit = scope.Name, scope.HardLimit
+			p.Scope, p.HardLimit, p.Capture = scope.Name, scope.HardLimit, scope.Capture
 			p.Timeout = cmp.Or(scope.Timeout, scope.HardLimit)
 		}
 	}

@@ -17,6 +17,7 @@ type Scope struct {
 	Timeout   time.Duration // of policies without their own; 0: none
 	HardLimit time.Duration // the longest timeout that a policy may have; 0: none
 	Within    string        // the outer scope, or ""
+	Capture   bool          // the state of calls whose time ends is captured
 }
 
 // A Budget is a budget of retries that calls share. Exactly one of Ratio, Count and
@@ -86,11 +87,12 @@ func (d decoder) scopes(root *syntax.Node) (list []Scope) {
 		if !d.isMap(e.Value, "a scope") {
 			continue
 		}
-		d.unknownKeys(e.Value, "", "timeout", "hard_limit", "within")
+		d.unknownKeys(e.Value, "", "timeout", "hard_limit", "within", "capture")
 		s := Scope{Name: e.Key, Pos: posOf(e.At)}
 		s.Timeout = optional(d, e.Value, d.timeout, "timeout").value
 		s.HardLimit = optional(d, e.Value, d.timeout, "hard_limit").value
 		s.Within = optional(d, e.Value, d.reference("scopes", "a scope"), "within").value
+		s.Capture = optional(d, e.Value, d.boolean, "capture").value
 		list = append(list, s)
 	}
 	d.scopeCycles(root, list)

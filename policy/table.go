@@ -137,7 +137,13 @@ var table = []setting{
 	{
 		key: "scope", // settings.policy resolves it
 		kind: fields(decoder.scope, nil,
-			func(p *Policy) string { return p.Scope + ", hard_limit " + orNone(p.HardLimit) }),
+			func(p *Policy) string {
+				text := p.Scope + ", hard_limit " + orNone(p.HardLimit)
+				if p.Capture {
+					text += ", captures timeouts"
+				}
+				return text
+			}),
 		hidden: func(p *Policy) bool { return p.Scope == "" },
 	},
 	{

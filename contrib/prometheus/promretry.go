@@ -38,8 +38,6 @@
 //	retry_durable_lost_total{step}              attempts whose end is not known
 //	retry_durable_in_doubt_total{step}          of these, attempts that a person has to resolve
 //	retry_durable_exhausted_total{step,reason}  steps that are not retried further
-//	retry_durable_dead_letters_total{step}      of these, steps that have become dead letters
-//	retry_durable_operations_total{operation}   what operators did: steps resolved, requeued, discarded, …
 //	retry_durable_wait_seconds_total{step}      planned waits before retries, in seconds
 //	retry_durable_success_seconds{step}         time from the first attempt to the success, with downtime
 //	retry_durable_store_errors_total            errors of the store

@@ -28,15 +28,14 @@ type Label struct{ Prometheus, OTel string }
 
 // The labels. Those of AD-44 are the same everywhere.
 var (
-	policy    = Label{"policy", "retry.policy"}
-	class     = Label{"class", "error.type"}
-	stopped   = Label{"reason", "retry.reason"}
-	step      = Label{"step", "retry.step.name"}
-	event     = Label{"event", "retry.event"}
-	operation = Label{"operation", "retry.operation"}
-	group     = Label{"group", "group"}
-	reason    = Label{"reason", "reason"}
-	outcome   = Label{"outcome", "outcome"}
+	policy  = Label{"policy", "retry.policy"}
+	class   = Label{"class", "error.type"}
+	stopped = Label{"reason", "retry.reason"}
+	step    = Label{"step", "retry.step.name"}
+	event   = Label{"event", "retry.event"}
+	group   = Label{"group", "group"}
+	reason  = Label{"reason", "reason"}
+	outcome = Label{"outcome", "outcome"}
 
 	// JobID is the last label of instruments that have PerJob, if the user wants it.
 	JobID = Label{"job_id", "job_id"}
@@ -78,10 +77,8 @@ const (
 	Lost
 	InDoubt
 	Exhausted
-	DeadLetters
 	StepWaits
 	Successes
-	Operations
 	StoreErrors
 )
 
@@ -123,15 +120,11 @@ var Instruments = [...]Instrument{
 		"Lost attempts that a person has to resolve.", []Label{step}, false, nil},
 	Exhausted: {Count, "retry_durable_exhausted_total", "retry.durable.exhausted", "{step}",
 		"Steps that are not retried further, by reason.", []Label{step, stopped}, false, nil},
-	DeadLetters: {Count, "retry_durable_dead_letters_total", "retry.durable.dead_letters", "{step}",
-		"Steps that have become dead letters, which are exhausted too.", []Label{step}, false, nil},
 	StepWaits: {Sum, "retry_durable_wait_seconds_total", "retry.durable.wait", "s",
 		"Waits before attempts, in seconds.", []Label{step}, false, nil},
 	Successes: {Histogram, "retry_durable_success_seconds", "retry.durable.success", "s",
 		"Time from the first attempt of a step to its success, downtime included.", []Label{step}, false,
 		[]float64{0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84, 655.36, 2621.44, 10485.76, 41943.04}}, // to 11 hours
-	Operations: {Count, "retry_durable_operations_total", "retry.durable.operations", "{operation}",
-		"What operators did to steps, budgets and breakers.", []Label{operation}, false, nil},
 	StoreErrors: {Count, "retry_durable_store_errors_total", "retry.durable.store.errors", "{error}",
 		"Errors of the store.", nil, false, nil},
 }
@@ -194,14 +187,11 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 	case durable.EventFailed:
 		measure(Failures, 1, Class(e.Class))
 		measure(StepWaits, e.Wait.Seconds())
-	case durable.EventExhausted, durable.EventDeadLetter:
+	case durable.EventExhausted:
 		if e.Err != nil { // of the last attempt, which was not lost
 			measure(Failures, 1, Class(e.Class))
 		}
 		measure(Exhausted, 1, string(e.Reason))
-		if e.Kind == durable.EventDeadLetter {
-			measure(DeadLetters, 1)
-		}
 	case durable.EventLost:
 		measure(Lost, 1)
 		measure(StepWaits, e.Wait.Seconds())
@@ -210,8 +200,6 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 		measure(InDoubt, 1)
 	case durable.EventSucceeded:
 		measure(Successes, e.Total.Seconds())
-	case durable.EventResolved, durable.EventRequeued, durable.EventDiscarded, durable.EventReset:
-		s.Measure(ctx, Operations, 1, "", e.Kind.String())
 	case durable.EventStoreError:
 		s.Measure(ctx, StoreErrors, 1, "")
 	default:

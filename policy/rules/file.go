@@ -46,6 +46,7 @@ type File struct {
 type Scope struct {
 	Name, Within       string
 	Timeout, HardLimit time.Duration
+	Capture            bool
 }
 
 // An ErrorClass is a class that the file defines.

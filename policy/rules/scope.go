@@ -122,6 +122,21 @@ var scopeRules = []Rule{
 		Related: []string{"P106", "P201", "P204", "P300", "P301", "P404"},
 		file:    perError,
 	},
+	{
+		ID: "P411", Title: "capture without a limit on time", Severity: Warning,
+		Reports: "A policy is in a scope with `capture: true`, but neither the scope nor the policy limits its time.",
+		Why: "Only calls whose time ends are captured. A call that hangs is never ended, and what it has done so far is " +
+			"not there for the next run.",
+		Wrong: "scopes:\n  step: {capture: true}\npolicies:\n  build: {scope: step}",
+		Right: "scopes:\n  step: {capture: true, timeout: 10m}\npolicies:\n  build: {scope: step}",
+		NotReported: []string{
+			"Policies with an `attempt_timeout`: each attempt that exceeds it is captured.",
+			"Policies in a scope with a `hard_limit`.",
+		},
+		Fix:     "Write a `timeout` for the scope or the policy, or remove `capture`.",
+		Related: []string{"P401", "P407"},
+		file:    captureWithoutLimit,
+	},
 }
 
 // scopeOrder is the part of P401 about scopes, and about policies inside of
@@ -214,6 +229,17 @@ func noAttemptLimit(f *File, report report) {
 		if bound && p.AttemptTimeout <= 0 && p.Timeout <= 0 && f.hardLimitScope(p.Scope) == nil {
 			report(Info, Place{"policies", p.Name, ""},
 				"an attempt of policy %s has no time limit, and is not retried if it hangs: write attempt_timeout", p.Name)
+		}
+	}
+}
+
+// captureWithoutLimit is P411.
+func captureWithoutLimit(f *File, report report) {
+	for _, p := range f.Policies {
+		s := f.scope(p.Scope)
+		if s != nil && s.Capture && p.AttemptTimeout <= 0 && p.Timeout <= 0 && s.HardLimit == 0 {
+			report(Warning, Place{"policies", p.Name, "scope"},
+				"scope %s captures timeouts, but nothing limits the time of policy %s: write a timeout", s.Name, p.Name)
 		}
 	}
 }

@@ -61,7 +61,7 @@ var multiline = jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}
 
 // literal emits the fields of a policy, in their order.
 func (out printer) literal(p retry.Policy) []jen.Code {
-	if p.HardLimit == 0 {
+	if p.HardLimit == 0 && !p.Capture {
 		p.Scope = "" // it has no effect
 	}
 	p.PerError = slices.Clone(p.PerError)

@@ -48,6 +48,9 @@ func words(p *retry.Policy) string {
 	if len(p.AbortOn) > 0 {
 		b.WriteString("; " + classList(p.AbortOn) + " errors never")
 	}
+	if p.Capture {
+		b.WriteString("; timeouts are captured")
+	}
 	return b.String()
 }
 
