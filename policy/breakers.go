@@ -132,6 +132,8 @@ func (b *Breaker) Explain(w io.Writer, file string) {
 func plural(n int, noun string) string {
 	switch {
 	case n == 1:
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
 	case strings.HasSuffix(noun, "s"):
 		noun += "es"
 	default:

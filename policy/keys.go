@@ -22,8 +22,9 @@ var foreignKeys = map[string]string{
 		"{max_attempts: 5}}",
 	"mode": "a workflow is not a policy file: put its retry_config under policies, as policies: {agent: " +
 		"{max_attempts: 5}}",
-	"name":         "a policy file has no name of its own: policies are named under policies",
-	"error_policy": "put its retry_config under policies, as policies: {agent: {max_attempts: 5}}",
+	"name": "a policy file has no name of its own: policies are named under policies",
+	"error_policy": "put its retry_config under policies, as policies: {agent: {max_attempts: 5}}, and the rest under " +
+		"groups",
 	"retry_config": "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
 	"retry":        "give it a name under policies, as policies: {agent: {max_attempts: 5}}",
 	"retryPolicy":  "this is gRPC's: write policies: {call: {max_attempts: 4, initial_delay: 100ms}}",
@@ -31,12 +32,24 @@ var foreignKeys = map[string]string{
 	"hedge":        "hedging is not part of the language",
 }
 
+// groupWords maps Prodigy's keys of an error policy to what to write in a group.
+var groupWords = map[string]string{
+	"on_item_failure":     "write on_unit_failure: dead_letter, skip or stop",
+	"continue_on_failure": "write on_unit_failure: stop if it is false, and remove it if it is true",
+	"failure_threshold":   "write failure_rate",
+	"error_collection":    "write collect: all, first or {every: 10}",
+	"circuit_breaker":     "write breaker: {failures: 5, open_for: 30s, successes: 3}",
+	"dlq":                 "write on_unit_failure: dead_letter",
+	"max_parallel":        "write workers",
+}
+
 // retryWords are keys that count retries in some systems and attempts in others.
 var retryWords = []string{"max_retries", "retries", "limit", "num_retries", "maxRetries", "retry_limit"}
 
 // unknownKeys reports the keys of n that are not in known, each with what to
 // write instead. It returns whether there are any. where is the kind of the map:
-// "file", "policy", "per_error", "limits", "binding", "method", or "" for others.
+// "file", "policy", "per_error", "limits", "group", "binding", "method", or "" for
+// others.
 func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (found bool) {
 	for i, e := range n.Entries {
 		if slices.Contains(known, e.Key) || where == "file" && len(e.Key) > 2 && e.Key[:2] == "x-" {
@@ -44,6 +57,9 @@ func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (fo
 		}
 		found = true
 		hint := foreignKeys[e.Key]
+		if where == "group" && hint == "" {
+			hint = groupWords[e.Key]
+		}
 		if hint == "" {
 			hint = r.misplaced(&n.Entries[i], where)
 		}

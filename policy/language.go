@@ -158,8 +158,8 @@ var textRules = []rules.Rule{
 	},
 	{
 		ID: "P109", Title: "setting that is not read", Severity: rules.Error,
-		Reports: "The backoff strategy, the jitter mode or the breaker does not read a setting that is written " +
-			"for it.",
+		Reports: "The backoff strategy, the jitter mode, the breaker or the error policy of a group does not read a " +
+			"setting that is written for it.",
 		Why: "The author expects an effect, such as growing delays from an `increment`, and production runs " +
 			"without it.",
 		Wrong: "version: 1\npolicies:\n  read: {backoff: {fixed: {increment: 2s}}}",

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/retrygen/retrygen/policy/duration"
 	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/job"
@@ -29,12 +28,6 @@ type Budget struct {
 	Count *job.BudgetPolicy   // retries of one job
 	Store bool                // the Ratio is in the store of the durable runs, not in the process
 	From  Symbol              // the Go variable that has the budget, or empty
-}
-
-// A Group is work that fans out over units.
-type Group struct {
-	Pos Pos
-	job.GroupPolicy
 }
 
 // section returns the entries of a map at the top of the file. It reports entries
@@ -263,67 +256,4 @@ func (d decoder) retries(e *syntax.Entry) (int, bool) {
 		return 0, false
 	}
 	return d.whole(e, 1, ", or none")
-}
-
-// groups reads the section groups.
-func (d decoder) groups(root *syntax.Node, budgets []Budget) (list []Group) {
-	for _, e := range d.section(root, "groups") {
-		if e.Value.IsNull() {
-			e.Value = &syntax.Node{Span: e.At, Value: map[string]any{}}
-		}
-		if !d.isMap(e.Value, "a group") {
-			continue
-		}
-		d.unknownKeys(e.Value, "", "units", "timeout", "budget", "best_effort")
-		g := Group{Pos: posOf(e.At), GroupPolicy: job.GroupPolicy{Name: e.Key}}
-		g.Units = optional(d, e.Value, d.atLeastOne, "units").value
-		g.Timeout = optional(d, e.Value, d.timeout, "timeout").value
-		name := optional(d, e.Value, d.reference("budgets", "a budget"), "budget")
-		for _, b := range budgets {
-			switch {
-			case b.Name != name.value:
-			case b.Count == nil && (b.Ratio != nil || b.From.Name != ""):
-				d.problem(name.at, "P102", "budget %s is a ratio, but the budget of a group counts: name one with retries", b.Name)
-			default:
-				g.Budget = b.Count
-			}
-		}
-		if be := e.Value.Get("best_effort"); be != nil && !be.Value.IsNull() && d.isMap(be.Value, "best_effort") {
-			g.BestEffort = d.bestEffort(be.Value)
-		}
-		list = append(list, g)
-	}
-	return list
-}
-
-func (d decoder) bestEffort(n *syntax.Node) *job.BestEffort {
-	d.unknownKeys(n, "", "min_success", "deadline", "late", "check_every")
-	var b job.BestEffort
-	b.MinSuccess = optional(d, n, d.atLeastOne, "min_success").value
-	b.Deadline = optional(d, n, d.bestEffortDeadline, "deadline").value
-	b.CheckEvery = optional(d, n, d.aboveZero, "check_every").value
-	if e := n.Get("late"); e != nil && !e.Value.IsNull() {
-		late := map[string]job.Late{"log_only": job.LateLog, "log": job.LateLog, "update_result": job.LateUpdate,
-			"update": job.LateUpdate}
-		l, ok := late[e.Value.Text]
-		if !ok {
-			d.problem(e.Value.Span, "P102", "late is log_only or update_result, not %s", kindOf(e.Value))
-		}
-		b.Late = l
-		if word := l.String(); ok && e.Value.Text != word {
-			d.spellings.Names = append(d.spellings.Names, syntax.Name{Map: n, Entry: e, Key: e.Key, Word: word})
-		}
-	}
-	b = b.Effective()
-	return &b
-}
-
-func (d decoder) bestEffortDeadline(e *syntax.Entry) (time.Duration, bool) {
-	value, ok := d.aboveZero(e)
-	if ok && value > job.MaxDeadline {
-		d.problem(e.Value.Span, "P806", "deadline %s is over the ceiling of %s: lower it", duration.Format(value),
-			duration.Format(job.MaxDeadline))
-		return 0, false
-	}
-	return value, ok
 }

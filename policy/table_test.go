@@ -12,8 +12,8 @@ import (
 	"github.com/retrygen/retrygen/schema"
 )
 
-// TestTableAndSchema: a policy, and an entry of per_error, have the same keys in
-// the table and in the schema, from which docs/language.md is made.
+// TestTableAndSchema: a policy, an entry of per_error and a group have the same
+// keys in the decoder and in the schema, from which docs/language.md is made.
 func TestTableAndSchema(t *testing.T) {
 	var root struct {
 		Properties  map[string]any `json:"properties"`
@@ -31,7 +31,9 @@ func TestTableAndSchema(t *testing.T) {
 			t.Errorf("the table allows %s at the top of a file, and the schema does not", key)
 		}
 	}
-	for name, keys := range map[string][]string{"policy": policyKeys, "schedule": perErrorKeys} {
+	for name, keys := range map[string][]string{
+		"policy": policyKeys, "schedule": perErrorKeys, "group": groupKeys,
+	} {
 		properties := root.Definitions[name].Properties
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(properties)), slices.Sorted(slices.Values(keys))); diff != "" {
 			t.Errorf("%s (-schema +table):\n%s", name, diff)

@@ -135,7 +135,7 @@ func unread(file, policy string, err error) error {
 	return fmt.Errorf("%q is not a rule, and there is no %s that may have a policy of that name: %s", policy, file, hint)
 }
 
-// policy describes a policy and its breaker, or draws its schedule.
+// policy describes a policy, its breaker and its groups, or draws its schedule.
 func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) error {
 	if e.svg {
 		return p.Picture(stdout)
@@ -148,6 +148,7 @@ func (e *explainer) policy(f *policy.File, p *policy.Policy, stdout io.Writer) e
 			b.Explain(stdout, e.file)
 		}
 	}
+	f.ExplainGroups(stdout, e.file, p.Name)
 	return nil
 }
 

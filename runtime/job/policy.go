@@ -59,6 +59,26 @@ const defaultMinUnits = 10
 // minUnits returns the number of ended units from which FailureRate is checked.
 func (p *GroupPolicy) minUnits() int { return positiveOr(p.MinUnits, defaultMinUnits) }
 
+// Effective returns a copy of p with every default set.
+func (p GroupPolicy) Effective() GroupPolicy {
+	p.Budget = effective(p.Budget)
+	p.BestEffort = effective(p.BestEffort)
+	p.Breaker = effective(p.Breaker)
+	if p.FailureRate > 0 {
+		p.MinUnits = p.minUnits()
+	}
+	return p
+}
+
+// effective returns a copy of *p with every default set, or nil.
+func effective[P interface{ Effective() P }](p *P) *P {
+	if p == nil {
+		return nil
+	}
+	e := (*p).Effective()
+	return &e
+}
+
 // A FailureAction is what happens to a unit that has failed and is not retried.
 type FailureAction uint8
 

@@ -58,6 +58,13 @@ func valueOf(v reflect.Value) jen.Code {
 		return jen.Qual(DurablePath, onChangedNames[x])
 	case job.Late:
 		return jen.Qual(JobPath, lateNames[x])
+	case job.FailureAction:
+		return jen.Qual(JobPath, failureActionNames[x])
+	case job.Collect:
+		if x == job.CollectFirst {
+			return jen.Qual(JobPath, "CollectFirst")
+		}
+		return jen.Lit(int(x))
 	case int:
 		if x == job.NoRetries {
 			return jen.Qual(JobPath, "NoRetries")
@@ -119,12 +126,13 @@ var (
 	jitterNames = [...]string{
 		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
 	}
-	lateNames        = [...]string{"LateLog", "LateUpdate"}
-	recordingNames   = [...]string{"RecordAttempts", "RecordFailures"}
-	onLostNames      = [...]string{"OnLostDefault", "OnLostRetry", "OnLostFail", "OnLostPause"}
-	onExhaustedNames = [...]string{"ExhaustedFail", "ExhaustedEscalate", "ExhaustedDeadLetter", "ExhaustedPause"}
-	onChangedNames   = [...]string{"ChangedFail", "ChangedReport"}
-	classNames       = map[retry.Class]string{
+	lateNames          = [...]string{"LateLog", "LateUpdate"}
+	failureActionNames = [...]string{"FailureSkip", "FailureDeadLetter", "FailureStop"}
+	recordingNames     = [...]string{"RecordAttempts", "RecordFailures"}
+	onLostNames        = [...]string{"OnLostDefault", "OnLostRetry", "OnLostFail", "OnLostPause"}
+	onExhaustedNames   = [...]string{"ExhaustedFail", "ExhaustedEscalate", "ExhaustedDeadLetter", "ExhaustedPause"}
+	onChangedNames     = [...]string{"ChangedFail", "ChangedReport"}
+	classNames         = map[retry.Class]string{
 		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
 		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",
 		retry.ClassCanceled: "ClassCanceled", retry.ClassBreakerOpen: "ClassBreakerOpen",

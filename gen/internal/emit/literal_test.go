@@ -47,6 +47,16 @@ func TestLiteral(t *testing.T) {
 			`job.GroupPolicy{Name: "g", Budget: &job.BudgetPolicy{Retries: job.NoRetries}, BestEffort: &job.BestEffort{MinSuccess: 2, Late: job.LateUpdate}}`,
 		},
 		{
+			job.GroupPolicy{Name: "g", Workers: 8, OnUnitFailure: job.FailureDeadLetter, MaxFailures: 5, FailureRate: 0.2,
+				MinUnits: 10, Breaker: &retry.BreakerPolicy{Failures: 5, OpenFor: time.Minute}, Collect: 10},
+			`job.GroupPolicy{Name: "g", Workers: 8, OnUnitFailure: job.FailureDeadLetter, MaxFailures: 5, ` +
+				`FailureRate: 0.2, MinUnits: 10, Breaker: &retry.BreakerPolicy{Failures: 5, OpenFor: time.Minute}, Collect: 10}`,
+		},
+		{
+			job.GroupPolicy{OnUnitFailure: job.FailureStop, Collect: job.CollectFirst},
+			`job.GroupPolicy{OnUnitFailure: job.FailureStop, Collect: job.CollectFirst}`,
+		},
+		{
 			retry.Schedule{MaxAttempts: retry.Unlimited, Jitter: retry.JitterFull},
 			`retry.Schedule{MaxAttempts: retry.Unlimited, Backoff: retry.BackoffExponential, Jitter: retry.JitterFull}`,
 		},
