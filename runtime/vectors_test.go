@@ -20,6 +20,7 @@ import (
 func TestVectors(t *testing.T) {
 	kinds := maps.Clone(vectorKinds)
 	maps.Copy(kinds, sharedKinds)
+	maps.Copy(kinds, peerKinds)
 	vectors.Walk(t, "runtime", kinds)
 }
 
