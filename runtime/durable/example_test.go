@@ -71,3 +71,49 @@ func ExampleScope() {
 	// page-2:fetch succeeded
 	// <nil>
 }
+
+func ExampleEngine_RequeueDead() {
+	ctx := context.Background()
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close(ctx)
+	charge := durable.StepPolicy{
+		Name: "charge", OnExhausted: durable.ExhaustedDeadLetter,
+		Policy: &retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 1}},
+	}
+	failures := map[string]error{"o1": errors.New("connection refused"), "o2": errors.New("validation: no such account")}
+	settle := func(ctx context.Context) error {
+		for _, order := range []string{"o1", "o2"} {
+			// The error of a dead letter is not that of the run.
+			_, _ = durable.Call(ctx, &charge, durable.ID(order), durable.Digest{}, func(context.Context) (bool, error) {
+				return true, failures[order]
+			})
+		}
+		return nil
+	}
+	fmt.Println(engine.Run(ctx, "settle", settle))
+	for s := range engine.Steps(ctx, durable.Filter{DeadLetter: true}) {
+		fmt.Println(s.Step, s.Status, s.Eligibility)
+	}
+
+	failures["o1"] = nil // the network is back
+	may := durable.Filter{Eligibility: durable.EligibleReprocess}
+	for r, err := range engine.RequeueDead(ctx, may, durable.By("ada", "the network is back")) {
+		fmt.Println("requeued", r.Letter.Step, r.Err, err)
+	}
+	fmt.Println(engine.Run(ctx, "settle", settle))
+	for a := range engine.Attempts(ctx, "settle", "charge/o1") {
+		fmt.Println(a.Attempt, a.Outcome, a.By)
+	}
+	// Output:
+	// <nil>
+	// charge/o1 dead letter reprocess
+	// charge/o2 dead letter review
+	// requeued charge/o1 <nil> <nil>
+	// <nil>
+	// 1 failed
+	// 1 requeued ada: the network is back
+	// 2 succeeded
+}
