@@ -35,7 +35,8 @@ var peerKinds = map[string]any{
 
 	"category_max_retries": func(t *testing.T, category string, want int) {
 		failure := map[string]error{
-			"transient": status(503), "permanent": Permanent(errors.New("no such account")), "fatal": errors.New("out of memory"),
+			"transient": status(503), "permanent": Permanent(errors.New("no such account")),
+			"fatal": errors.New("out of memory"),
 		}[category]
 		p := Policy{
 			Schedule: Schedule{MaxAttempts: 3},

@@ -51,7 +51,7 @@ func TestDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer engine.Close(t.Context())
-		s := durable.StepPolicy{Name: "ping", Policy: &retry.Policy{
+		s := durable.StepPolicy{Name: "ping", OnExhausted: durable.ExhaustedDeadLetter, Policy: &retry.Policy{
 			Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second},
 		}}
 		err = engine.Run(t.Context(), "one", func(ctx context.Context) error {

@@ -187,7 +187,7 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 	case durable.EventFailed:
 		measure(Failures, 1, Class(e.Class))
 		measure(StepWaits, e.Wait.Seconds())
-	case durable.EventExhausted:
+	case durable.EventExhausted, durable.EventDeadLetter:
 		if e.Err != nil { // of the last attempt, which was not lost
 			measure(Failures, 1, Class(e.Class))
 		}
@@ -203,7 +203,7 @@ func Durable(ctx context.Context, s Sink, e *durable.Event) {
 	case durable.EventStoreError:
 		s.Measure(ctx, StoreErrors, 1, "")
 	default:
-		if e.Step == "" { // an event of the run
+		if e.Step == "" && e.Kind != durable.EventReset { // an event of the run
 			s.Measure(ctx, RunEvents, 1, "", e.Kind.String())
 		}
 	}

@@ -195,7 +195,9 @@ func TestRequeuedLetterStaysUntilSuccess(t *testing.T) {
 	})
 }
 
-func requeueDead(t *testing.T, e *durable.Engine, f durable.Filter, o ...durable.RequeueOption) (ids []string, err error) {
+func requeueDead(
+	t *testing.T, e *durable.Engine, f durable.Filter, o ...durable.RequeueOption,
+) (ids []string, err error) {
 	t.Helper()
 	for r, err := range e.RequeueDead(t.Context(), f, o...) {
 		if err != nil {

@@ -105,7 +105,7 @@ func ExampleEngine_RequeueDead() {
 	}
 	fmt.Println(engine.Run(ctx, "settle", settle))
 	for a := range engine.Attempts(ctx, "settle", "charge/o1") {
-		fmt.Println(a.Attempt, a.Outcome, a.By)
+		fmt.Printf("%d %s %q\n", a.Attempt, a.Outcome, a.By)
 	}
 	// Output:
 	// <nil>
@@ -113,7 +113,7 @@ func ExampleEngine_RequeueDead() {
 	// charge/o2 dead letter review
 	// requeued charge/o1 <nil> <nil>
 	// <nil>
-	// 1 failed
-	// 1 requeued ada: the network is back
-	// 2 succeeded
+	// 1 failed ""
+	// 1 requeued "ada: the network is back"
+	// 2 succeeded ""
 }

@@ -13,7 +13,8 @@ var levels = map[EventKind]slog.Level{
 	EventRunFailed: slog.LevelWarn, EventPaused: slog.LevelWarn, EventTimedOut: slog.LevelWarn,
 	EventLost: slog.LevelWarn, EventRefused: slog.LevelWarn, EventAbandoned: slog.LevelWarn, EventChanged: slog.LevelWarn,
 	EventFenced: slog.LevelWarn, EventPolicyChanged: slog.LevelWarn,
-	EventExhausted: slog.LevelError, EventDeadLetter: slog.LevelError, EventInDoubt: slog.LevelError, EventStoreError: slog.LevelError,
+	EventExhausted: slog.LevelError, EventDeadLetter: slog.LevelError, EventInDoubt: slog.LevelError,
+	EventStoreError: slog.LevelError,
 }
 
 // Log returns a function for [OnEvent] that writes each event to l. Starts and
