@@ -61,9 +61,8 @@ func (s *Store) createMonths(ctx context.Context, c *pgxpool.Conn, months []time
 // missing returns the months that have no partitions.
 func (s *Store) missing(ctx context.Context, c querier, months []time.Time) (missing []time.Time, err error) {
 	for _, month := range months {
-		name := pgx.Identifier{s.schema, partition(partitioned[0].name, month)}.Sanitize()
-		var exists bool
-		if err := c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&exists); err != nil {
+		exists, err := s.exists(ctx, c, partition(partitioned[0].name, month))
+		if err != nil {
 			return nil, err
 		}
 		if !exists {
@@ -109,25 +108,4 @@ func (s *Store) addMonths(ctx context.Context, c *pgxpool.Conn, err error, w dur
 		return err
 	}
 	return errMonth
-}
-
-// maintainEvery is how often the partitions are looked after.
-const maintainEvery = time.Hour
-
-// maintain looks after the partitions until the store is closed. What fails is done
-// the next time: an update creates the partition that it needs.
-func (s *Store) maintain() {
-	ticker := time.NewTicker(maintainEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if c, err := s.acquire(s.ctx, s.pool); err == nil {
-			_ = s.prepareMonths(s.ctx, c)
-			c.Release()
-		}
-	}
 }

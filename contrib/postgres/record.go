@@ -58,7 +58,7 @@ func entryArguments(e *durable.Entry) ([]any, error) {
 	}
 	return []any{
 		int16(e.Step.Kind), e.Step.Space, e.Step.Run, e.Step.ID, int64(e.Attempt), int64(e.Part),
-		at, bucket, notNil(e.Body), e.Result,
+		at, notNil(e.Body), e.Result, bucket,
 	}, nil
 }
 

@@ -71,12 +71,11 @@ type querier interface {
 // format returns the format of the schema, or 0 if there is none. It returns a
 // formatError for one to which this program must not write.
 func (s *Store) format(ctx context.Context, c querier) (int, error) {
-	var exists bool
-	meta := pgx.Identifier{s.schema, "retry_meta"}.Sanitize()
-	err := c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", meta).Scan(&exists)
+	exists, err := s.exists(ctx, c, "retry_meta")
 	if err != nil || !exists {
 		return 0, err
 	}
+	meta := pgx.Identifier{s.schema, "retry_meta"}.Sanitize()
 	var format, oldest *string
 	err = c.QueryRow(ctx, `SELECT (SELECT value FROM `+meta+` WHERE key = 'format'),
 	(SELECT value FROM `+meta+` WHERE key = 'oldest_writer')`).Scan(&format, &oldest)
@@ -87,6 +86,15 @@ func (s *Store) format(ctx context.Context, c querier) (int, error) {
 		return 0, err
 	}
 	return number("format", format)
+}
+
+// exists reports whether the schema has a table. to_regclass would not see one that
+// another transaction has just created: it uses a cache.
+func (s *Store) exists(ctx context.Context, c querier, table string) (exists bool, err error) {
+	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2)`,
+		s.schema, table).Scan(&exists)
+	return exists, err
 }
 
 // checkWriter returns a formatError if this program must not write to a schema with

@@ -15,8 +15,9 @@ type texts struct {
 	records, steps table
 
 	add, addMany, history   string
-	dropEntries, dropMany   string // the entries of deleted steps
-	moveEntries             string // to the bucket of their step
+	dropEntries, dropMany   string   // the entries of deleted steps
+	moveEntries             string   // to the bucket of their step
+	moveRun                 []string // a run with all that belongs to it to another bucket
 	settings, state, oldest string
 	mark, notify            string
 }
@@ -39,23 +40,29 @@ const (
 
 func newTexts(schema string) *texts {
 	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
-	entries, meta := name("retry_entry"), name("retry_meta")
-	const addColumns = ` (kind, space, run, id, attempt, part, at, bucket, body, result) `
+	records, steps, entries, meta := name("retry_record"), name("retry_step"), name("retry_entry"), name("retry_meta")
+	const isRun = `space = $1 AND run = $2`
 	return &texts{
-		records: newTable(name("retry_record"), false),
-		steps:   newTable(name("retry_step"), true),
+		records: newTable(records, false),
+		steps:   newTable(steps, true),
 
-		add: `INSERT INTO ` + entries + addColumns +
+		add: `INSERT INTO ` + entries + ` (` + entryColumns + `) ` +
 			`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-		addMany: `INSERT INTO ` + entries + addColumns + `SELECT * FROM unnest($1::smallint[], $2::text[], $3::text[],
-	$4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::date[], $9::bytea[], $10::bytea[])
+		addMany: `INSERT INTO ` + entries + ` (` + entryColumns + `) SELECT * FROM unnest($1::smallint[], $2::text[], $3::text[],
+	$4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::bytea[], $9::bytea[], $10::date[])
 ON CONFLICT DO NOTHING`,
 		history: `SELECT attempt, part, at, bucket, body, result FROM ` + entries + ` WHERE ` + isKey +
 			` AND (attempt, part) > ($5, $6) ORDER BY attempt, part LIMIT $7`,
 		dropEntries: `DELETE FROM ` + entries + ` WHERE ` + isKey,
 		dropMany: `DELETE FROM ` + entries + ` AS e USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
 			qualified("e", isOf),
-		moveEntries: `UPDATE ` + entries + ` SET bucket = $5 WHERE ` + isKey + ` AND bucket <> $5`,
+		moveEntries: moveEntries(entries, isKey, `$5`),
+		moveRun: []string{
+			`UPDATE ` + records + ` SET bucket = $3 WHERE kind = ANY ('{2,3}') AND ` + isRun,
+			`UPDATE ` + steps + ` SET bucket = $3 WHERE kind = 4 AND ` + isRun + ` AND bucket <> $3`,
+			`UPDATE ` + records + ` SET bucket = $3 WHERE kind = ANY ('{5,6}') AND ` + isRun,
+			moveEntries(entries, `kind = ANY ('{1,2,3,4,5,6}') AND `+isRun, `$3`),
+		},
 
 		oldest:   `SELECT (SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer')`,
 		mark:     `SELECT value FROM ` + meta + ` WHERE key = 'incarnation'`,
@@ -63,6 +70,18 @@ ON CONFLICT DO NOTHING`,
 		settings: settings,
 		notify:   `SELECT pg_notify($1, $2)`,
 	}
+}
+
+const (
+	entryData    = `kind, space, run, id, attempt, part, at, body, result`
+	entryColumns = entryData + `, bucket`
+)
+
+// moveEntries returns the statement that moves entries to another bucket, where some
+// of them may be already.
+func moveEntries(entries, condition, bucket string) string {
+	return `WITH moved AS (DELETE FROM ` + entries + ` WHERE ` + condition + ` AND bucket <> ` + bucket + ` RETURNING *)
+INSERT INTO ` + entries + ` (` + entryColumns + `) SELECT ` + entryData + `, ` + bucket + ` FROM moved ON CONFLICT DO NOTHING`
 }
 
 // newTable returns the statements for a table. In a partitioned one, an update does

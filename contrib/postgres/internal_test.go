@@ -1,0 +1,332 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+func openInternal(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func key(kind durable.Kind, run, id string) durable.Key {
+	return durable.Key{Kind: kind, Space: "test", Run: run, ID: id}
+}
+
+// apply writes w, whose keys it selects.
+func apply(t *testing.T, s *Store, w durable.Writes) {
+	t.Helper()
+	var keys []durable.Key
+	for _, r := range w.Put {
+		keys = append(keys, r.Key)
+	}
+	for _, e := range w.Add {
+		keys = append(keys, e.Step)
+	}
+	keys = append(keys, w.Delete...)
+	err := s.Update(t.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) { return w, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ofMonth are the records and entries of a run with n steps.
+func ofMonth(run string, month time.Time, n int) (w durable.Writes) {
+	w.Put = []durable.Record{
+		{Key: key(durable.KindRun, run, ""), Bucket: month, Body: []byte("{}")},
+		{Key: key(durable.KindBudget, run, ""), Bucket: month, Body: []byte("{}")},
+	}
+	for i := range n {
+		step := key(durable.KindStep, run, fmt.Sprint(i))
+		w.Put = append(w.Put, durable.Record{Key: step, Bucket: month, Body: []byte("{}")})
+		w.Add = append(w.Add, durable.Entry{Step: step, Attempt: 1, At: month, Bucket: month, Body: []byte("{}")})
+	}
+	return w
+}
+
+// maintainNow does what is done each hour.
+func maintainNow(t *testing.T, s *Store) []time.Time {
+	t.Helper()
+	c, err := s.acquire(t.Context(), s.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Release()
+	if err := s.retain(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	months, err := s.months(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return months
+}
+
+// TestMonths: partitions of this month and the next are there, those of other months
+// are created by the update that needs them, and dropped when they are old and their
+// runs were deleted or moved.
+func TestMonths(t *testing.T) {
+	s := openInternal(t)
+	current := monthOf(time.Now().UTC())
+	old, older := current.AddDate(0, -2, 0), current.AddDate(0, -30, 0)
+	next := []time.Time{current, current.AddDate(0, 1, 0)}
+	if got := maintainNow(t, s); !slices.EqualFunc(got, next, time.Time.Equal) {
+		t.Errorf("got the partitions %v, want %v", got, next)
+	}
+	deleted, open, recent := ofMonth("deleted", older, 3), ofMonth("open", old, 20), ofMonth("recent", current, 3)
+	apply(t, s, deleted)
+	apply(t, s, open)
+	apply(t, s, recent)
+	var keys []durable.Key
+	for _, r := range deleted.Put {
+		keys = append(keys, r.Key)
+	}
+	apply(t, s, durable.Writes{Delete: keys})
+	if got := maintainNow(t, s); !slices.EqualFunc(got, next, time.Time.Equal) {
+		t.Errorf("got the partitions %v, want %v", got, next)
+	}
+	for _, w := range []durable.Writes{open, recent} {
+		for _, r := range w.Put {
+			got, err := s.Get(t.Context(), []durable.Key{r.Key})
+			if err != nil || got[0].Version != 1 || !got[0].Bucket.Equal(current) {
+				t.Errorf("got %+v and error %v, want it in the current month", got, err)
+			}
+		}
+		for _, e := range w.Add {
+			got, _, err := s.History(t.Context(), e.Step, "")
+			if err != nil || len(got) != 1 || !got[0].Bucket.Equal(current) {
+				t.Errorf("got %+v and error %v, want one entry in the current month", got, err)
+			}
+		}
+	}
+	// An engine that has read the run before writes it back, with an entry that exists.
+	apply(t, s, open)
+	step := open.Add[0].Step
+	got, _, err := s.History(t.Context(), step, "")
+	if err != nil || len(got) != 1 {
+		t.Errorf("got %+v and error %v, want one entry", got, err)
+	}
+	steps, _, err := s.List(t.Context(), durable.Query{Kind: durable.KindStep, Space: "test", Run: "open"})
+	if err != nil || len(steps) != 20 {
+		t.Errorf("got %d steps and error %v, want 20", len(steps), err)
+	}
+	if got := maintainNow(t, s); !slices.EqualFunc(got, next, time.Time.Equal) {
+		t.Errorf("got the partitions %v, want %v", got, next)
+	}
+}
+
+// TestDropDuringUpdates drops and creates partitions under load. No update is lost.
+func TestDropDuringUpdates(t *testing.T) {
+	s := openInternal(t)
+	old := monthOf(time.Now().UTC()).AddDate(0, -2, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				w := ofMonth(fmt.Sprint(i), old, 1+n%12)
+				var keys []durable.Key
+				for _, r := range w.Put {
+					keys = append(keys, r.Key)
+				}
+				for _, w := range []durable.Writes{w, {Delete: keys}} {
+					err := s.Update(t.Context(), durable.Select{Keys: keys},
+						func(durable.Tx) (durable.Writes, error) { return w, nil })
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	c, err := s.acquire(t.Context(), s.pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Release()
+	for range 10 {
+		if err := s.retain(t.Context(), c); err != nil && !isConflict(err) {
+			t.Error(err)
+		}
+	}
+	cancel()
+	all.Wait()
+}
+
+// TestPlans checks how PostgreSQL finds what is asked for. Statements for keys are
+// planned once, even while the tables are empty.
+func TestPlans(t *testing.T) {
+	s := openInternal(t)
+	for _, table := range []*table{&s.texts.records, &s.texts.steps} {
+		for _, text := range []string{table.lockMany, table.removeMany} {
+			keys := make([][]any, 50)
+			for i := range keys {
+				keys[i] = keyArguments(key(durable.KindStep, "r", fmt.Sprint(i)))
+			}
+			plan := s.explain(t, false, text, arrays(keys)...)
+			if !strings.Contains(plan, "_pkey") || strings.Contains(plan, "Hash") || strings.Contains(plan, "Merge Join") {
+				t.Errorf("%s\ngot\n%s", text, plan)
+			}
+		}
+	}
+	now := time.Now().UTC()
+	_, err := s.pool.Exec(t.Context(), fmt.Sprintf(`
+INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1, CASE WHEN i %% 50 = 0 THEN 'o' ELSE '' END, 0,
+	CASE WHEN i %% 10 = 0 THEN 'h' ELSE 'other' END, CASE WHEN i %% 3 = 0 THEN now() + make_interval(secs => i - 100) END,
+	false, '%[1]s', '{}' FROM generate_series(1, 10000) AS i;
+INSERT INTO retry.retry_step SELECT 4, 'test', 'r'||i/100, 's'||i, 1, 1, '', 0, '', NULL, i %% 100 = 0, '%[1]s', '{}'
+FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // without statistics, and with them
+		for _, test := range []struct {
+			query durable.Query
+			order string
+			want  string
+		}{
+			{durable.Query{Kind: durable.KindRun}, byKey, "retry_record_pkey"},
+			{durable.Query{Kind: durable.KindRun, From: durable.After("r", "i")}, byKey, "retry_record_pkey"},
+			{durable.Query{Kind: durable.KindRun, DueBy: now}, byDue, "retry_record_due"},
+			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}}, byDue, "retry_record_handler"},
+			{durable.Query{Kind: durable.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
+			{durable.Query{Kind: durable.KindStep, Run: "r"}, byKey, "_pkey"},
+			{durable.Query{Kind: durable.KindStep, Attention: true}, byKey, "_kind_space_run_id_idx"},
+			{durable.Query{Kind: durable.KindStep, Attention: true, Run: "r"}, byKey, "_kind_space_run_id_idx"},
+		} {
+			test.query.Space = "test"
+			text, args, err := s.querySQL(test.query, test.order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan := s.explain(t, true, text, append(args, 10)...); !strings.Contains(plan, test.want) {
+				t.Errorf("%s\ngot\n%s\nwant %s", text, plan, test.want)
+			}
+		}
+		if _, err := s.pool.Exec(t.Context(), "ANALYZE"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// explain returns the plan of a statement with the settings of an update.
+func (s *Store) explain(t *testing.T, query bool, text string, args ...any) string {
+	t.Helper()
+	var plan []string
+	b := &pgx.Batch{}
+	b.Queue("BEGIN")
+	b.Queue(s.texts.settings, query)
+	b.Queue("EXPLAIN "+text, args...).Query(func(rows pgx.Rows) (err error) {
+		plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	b.Queue("ROLLBACK")
+	if err := s.pool.SendBatch(t.Context(), b).Close(); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return strings.Join(plan, "\n")
+}
+
+// TestSettings: they are in force in each transaction, and not longer.
+func TestSettings(t *testing.T) {
+	s := openInternal(t)
+	if _, err := s.pool.Exec(t.Context(), "ALTER ROLE CURRENT_USER SET synchronous_commit = off"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := s.pool.Exec(context.Background(), "ALTER ROLE CURRENT_USER RESET synchronous_commit"); err != nil {
+			t.Error(err)
+		}
+		_ = s.Close()
+	})
+	s.pool.Reset()
+	read := func(b *pgx.Batch) (all []string) {
+		t.Helper()
+		b.Queue(`SELECT current_setting(name) FROM unnest('{lock_timeout,statement_timeout,
+	idle_in_transaction_session_timeout,synchronous_commit,plan_cache_mode}'::text[]) AS name`).
+			Query(func(rows pgx.Rows) (err error) {
+				all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+				return err
+			})
+		if err := s.pool.SendBatch(t.Context(), b).Close(); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := read(&pgx.Batch{})
+	b := &pgx.Batch{}
+	b.Queue(s.texts.settings, false) // as of a read, without BEGIN
+	within := read(b)
+	if want := []string{"10s", "30s", "30s", "on", "force_generic_plan"}; !slices.Equal(within, want) {
+		t.Errorf("got %q in a transaction, want %q", within, want)
+	}
+	if after := read(&pgx.Batch{}); !slices.Equal(after, before) || after[3] != "off" {
+		t.Errorf("got %q after the transaction, %q before", after, before)
+	}
+}
+
+// TestMigration migrates a schema to a later format while its programs write. They
+// go on if they may, or stop.
+func TestMigration(t *testing.T) {
+	s := openInternal(t)
+	saved := migrations
+	t.Cleanup(func() { migrations = saved })
+	step := key(durable.KindStep, "r", "a")
+	month := monthOf(time.Now().UTC())
+	n := 0
+	increment := func() error {
+		return s.Update(t.Context(), durable.Select{Keys: []durable.Key{step}}, func(tx durable.Tx) (durable.Writes, error) {
+			n++
+			r := durable.Record{Key: step, Bucket: month, Body: fmt.Append(nil, n)}
+			return durable.Writes{Put: []durable.Record{r}}, nil
+		})
+	}
+	upgrade := func(oldestWriter int) {
+		t.Helper()
+		c, err := s.acquire(t.Context(), s.pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Release()
+		later := append(slices.Clone(migrations), migration{"ALTER TABLE retry_record ADD extra text", oldestWriter})
+		if err := s.upgrade(t.Context(), c, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := increment(); err != nil {
+		t.Fatal(err)
+	}
+	upgrade(1)
+	if err := increment(); err != nil {
+		t.Errorf("got error %v, want that older programs may write", err)
+	}
+	if _, err := s.pool.Exec(t.Context(), "UPDATE retry.retry_meta SET value = '2' WHERE key = 'oldest_writer'"); err != nil {
+		t.Fatal(err)
+	}
+	before := n
+	if err := increment(); !errors.Is(err, durable.ErrFormat) || n != before {
+		t.Errorf("got error %v, want ErrFormat without a decision", err)
+	}
+	if _, err := s.Get(t.Context(), []durable.Key{step}); !errors.Is(err, durable.ErrFormat) {
+		t.Errorf("got error %v, want ErrFormat", err)
+	}
+}
