@@ -133,6 +133,7 @@ func connecting(err error) error {
 func (s *Store) trip(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch) error {
 	err := c.SendBatch(ctx, b).Close()
 	if err != nil && c.Conn().IsClosed() {
+		s.pool.Reset() // the other connections are probably lost, too
 		err = fmt.Errorf("%w: %w", errConnection, err)
 	}
 	return err

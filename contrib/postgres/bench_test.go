@@ -1,0 +1,145 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/retrygen/retrygen/contrib/postgres"
+	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// payload is the body of the records of benchmarks: 265 bytes.
+var payload = bytes.Repeat([]byte(`{"policy":"charge","failed":1,"lost":0,"waited":"2s"}`), 5)
+
+// benchURL returns the URL of a database whose commits wait for the disk.
+func benchURL(b *testing.B) string {
+	return pgtest.Start(b, "fsync=on").URL(b)
+}
+
+// times are durations of one operation.
+type times []time.Duration
+
+// median returns the median in microseconds.
+func (t times) median() float64 {
+	slices.Sort(t)
+	return float64(t[len(t)/2].Nanoseconds()) / 1000
+}
+
+// BenchmarkUpdate inserts a row by hand and updates a step in turns, so that both
+// meet with the same load. It reports the medians and their ratios: of a record that
+// is inserted, as the start of an attempt, and of one that is updated with an entry,
+// as its end. Both lock the record of the run, too.
+func BenchmarkUpdate(b *testing.B) {
+	url := benchURL(b)
+	store := open(b, url)
+	ctx := b.Context()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "CREATE TABLE raw (id bigint PRIMARY KEY, body bytea NOT NULL)"); err != nil {
+		b.Fatal(err)
+	}
+	put(b, store, durable.Record{Key: runKey("run"), Bucket: month, Body: payload})
+	var raws, starts, ends times
+	for i := 0; b.Loop(); i++ {
+		step := stepKey(fmt.Sprintf("Payments.Charge/%08d", i))
+		begin := time.Now()
+		if _, err := conn.Exec(ctx, "INSERT INTO raw VALUES ($1, $2)", i, payload); err != nil {
+			b.Fatal(err)
+		}
+		raws = append(raws, time.Since(begin))
+		r := durable.Record{
+			Key: step, Status: durable.StatusExecuting, Fence: 1, Attention: true, Bucket: month, Body: payload,
+		}
+		begin = time.Now()
+		write(b, store, durable.Writes{Put: []durable.Record{r}}, runKey("run"), step)
+		starts = append(starts, time.Since(begin))
+		r.Status, r.Attention = durable.StatusSucceeded, false
+		begin = time.Now()
+		write(b, store, durable.Writes{Put: []durable.Record{r}, Add: []durable.Entry{
+			{Step: step, Attempt: 1, At: month, Bucket: month, Body: payload},
+		}}, runKey("run"), step)
+		ends = append(ends, time.Since(begin))
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(raws.median(), "insert-µs")
+	b.ReportMetric(starts.median(), "start-µs")
+	b.ReportMetric(ends.median(), "end-µs")
+	b.ReportMetric(starts.median()/raws.median(), "start-ratio")
+	b.ReportMetric(ends.median()/raws.median(), "end-ratio")
+}
+
+// write writes w, for which it locks keys.
+func write(b *testing.B, store *postgres.Store, w durable.Writes, keys ...durable.Key) {
+	err := store.Update(b.Context(), durable.Select{Keys: keys}, func(durable.Tx) (durable.Writes, error) { return w, nil })
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkCallers executes steps: one caller, and 64 callers with a run each, whose
+// updates share transactions because they have one engine, or do not because each
+// has its own.
+func BenchmarkCallers(b *testing.B) {
+	url := benchURL(b)
+	for _, test := range []struct {
+		name             string
+		callers, engines int
+	}{{"one", 1, 1}, {"shared", 64, 1}, {"alone", 64, 64}} {
+		b.Run(test.name, func(b *testing.B) {
+			store := open(b, url, postgres.Schema(fmt.Sprint(test.name, b.N)))
+			engines := make([]*durable.Engine, test.engines)
+			for i := range engines {
+				var err error
+				if engines[i], err = durable.New(store); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			steps(b, engines, test.callers)
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+			for _, e := range engines {
+				if err := e.Close(b.Context()); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// steps executes b.N steps in runs of several callers.
+func steps(b *testing.B, engines []*durable.Engine, callers int) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	step := func(context.Context) (string, error) { return string(payload), nil }
+	for c := range callers {
+		all.Go(func() {
+			run := func(ctx context.Context) error {
+				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+					if _, err := durable.Step(ctx, strconv.FormatInt(i, 10), &retry.Policy{}, step); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if err := engines[c%len(engines)].Run(b.Context(), fmt.Sprint("bench-", c), run); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,166 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// increment adds 1 to the number in a record and returns it.
+func increment(ctx context.Context, store durable.Store, key durable.Key) (n int, err error) {
+	err = store.Update(ctx, durable.Select{Keys: []durable.Key{key}}, func(tx durable.Tx) (durable.Writes, error) {
+		n = number(tx.Records[0]) + 1
+		r := durable.Record{Key: key, Status: durable.StatusOpen, Bucket: month, Body: []byte(strconv.Itoa(n))}
+		return durable.Writes{Put: []durable.Record{r}}, nil
+	})
+	return n, err
+}
+
+// number returns the number in a record, or 0 if it does not exist.
+func number(r durable.Record) int {
+	n, _ := strconv.Atoi(string(r.Body))
+	return n
+}
+
+// TestLostReply cuts the connection between a commit and its reply: the update
+// returns ErrUnknown, and its repeat finds what it has written.
+func TestLostReply(t *testing.T) {
+	url := pgtest.URL(t)
+	proxy, through := pgtest.NewProxy(t, url)
+	store, direct := open(t, through), open(t, url)
+	r := durable.Record{Key: stepKey("a"), Status: durable.StatusOpen, Bucket: month, Body: []byte("1")}
+	proxy.CutCommits(1)
+	if err := tryPut(t, store, r); !errors.Is(err, durable.ErrUnknown) || errors.Is(err, durable.ErrStore) {
+		t.Errorf("got error %v, want ErrUnknown", err)
+	}
+	if got := get(t, direct, r.Key); got.Version != 1 {
+		t.Errorf("got %+v, want what was committed", got)
+	}
+	put(t, store, r)
+	if got := get(t, direct, r.Key).Version; got != 1 {
+		t.Errorf("version %d after the repeat, want 1", got)
+	}
+}
+
+// TestLostReplies: an engine goes on when replies are lost, and executes no step
+// twice.
+func TestLostReplies(t *testing.T) {
+	proxy, through := pgtest.NewProxy(t, pgtest.URL(t))
+	engine, err := durable.New(open(t, through))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	err = engine.Run(t.Context(), "job", func(ctx context.Context) error {
+		for i := range 20 {
+			proxy.CutCommits(i % 2)
+			_, err := durable.Step(ctx, fmt.Sprint(i), nil, func(context.Context) (int, error) {
+				calls.Add(1)
+				return i, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || calls.Load() != 20 {
+		t.Errorf("got %d calls and error %v, want 20", calls.Load(), err)
+	}
+	if err := engine.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCutConnections cuts connections before commits: updates are repeated.
+func TestCutConnections(t *testing.T) {
+	proxy, through := pgtest.NewProxy(t, pgtest.URL(t))
+	store := open(t, through)
+	for i := range 10 {
+		n, err := increment(t.Context(), store, stepKey("a"))
+		if err != nil || n != i+1 {
+			t.Fatalf("got %d and error %v, want %d", n, err, i+1)
+		}
+		proxy.Cut()
+	}
+}
+
+// TestFrozenNetwork: a network that loses all packets does not hold an update for
+// longer than its context.
+func TestFrozenNetwork(t *testing.T) {
+	proxy, through := pgtest.NewProxy(t, pgtest.URL(t))
+	store := open(t, through)
+	put(t, store, durable.Record{Key: stepKey("a"), Bucket: month})
+	proxy.Freeze(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err := increment(ctx, store, stepKey("a"))
+	if !errors.Is(err, durable.ErrStore) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got error %v", err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("the update ended after %v", d)
+	}
+	proxy.Freeze(false)
+	if n, err := increment(t.Context(), store, stepKey("a")); n != 1 || err != nil {
+		t.Errorf("got %d and error %v, want 1", n, err)
+	}
+}
+
+// TestServerKilled kills the server under load, several times. What was acknowledged
+// is there, and nothing else but what is not known.
+func TestServerKilled(t *testing.T) {
+	const writers = 8
+	server := pgtest.Start(t)
+	store := open(t, server.URL(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var acknowledged, unknown [writers]int
+	var all sync.WaitGroup
+	var total atomic.Int64
+	for w := range writers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				n, err := increment(ctx, store, stepKey(fmt.Sprint(w)))
+				switch {
+				case err == nil && (n <= acknowledged[w] || n > acknowledged[w]+unknown[w]+1):
+					t.Errorf("writer %d: got %d after %d and %d that are unknown", w, n, acknowledged[w], unknown[w])
+				case err == nil:
+					acknowledged[w], unknown[w] = n, 0
+					total.Add(1)
+				case errors.Is(err, durable.ErrUnknown):
+					unknown[w]++
+				case !errors.Is(err, durable.ErrStore):
+					t.Errorf("writer %d: %v", w, err)
+				}
+			}
+		})
+	}
+	for range 3 {
+		for begin, end := total.Load(), time.Now().Add(time.Minute); total.Load() < begin+200; {
+			if time.Now().After(end) {
+				t.Fatal("the writers do not continue")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		server.Kill()
+		server.Restart(t)
+	}
+	cancel()
+	all.Wait()
+	for w := range writers {
+		got := number(get(t, store, stepKey(fmt.Sprint(w))))
+		if got < acknowledged[w] || got > acknowledged[w]+unknown[w]+1 { // the last one was canceled
+			t.Errorf("writer %d: got %d, want %d and at most %d more", w, got, acknowledged[w], unknown[w]+1)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A Proxy passes connections on to a server, and can cut them.
+type Proxy struct {
+	server   string // its address
+	listener net.Listener
+
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	cut    int  // of the next replies to a commit
+	frozen bool // nothing is passed on
+	thaw   *sync.Cond
+	all    sync.WaitGroup
+}
+
+// NewProxy starts a proxy for the server at rawURL until the test ends. It returns
+// the URL that leads through the proxy.
+func NewProxy(t testing.TB, rawURL string) (*Proxy, string) {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{server: u.Host, listener: l, conns: map[net.Conn]bool{}}
+	p.thaw = sync.NewCond(&p.mu)
+	u.Host = l.Addr().String()
+	p.all.Go(p.serve)
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.Freeze(false)
+		p.Cut()
+		p.all.Wait()
+	})
+	return p, u.String()
+}
+
+// Cut cuts all connections.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+// CutCommits cuts the connections of the next n commits, after the server has
+// committed and before the client is told.
+func (p *Proxy) CutCommits(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = n
+}
+
+// Freeze holds back everything that clients and servers send, as a network does that
+// loses all packets, until it is called with false.
+func (p *Proxy) Freeze(frozen bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = frozen
+	p.thaw.Broadcast()
+}
+
+// serve passes on connections until the listener is closed.
+func (p *Proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil { // the server does not run
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = true, true
+		p.mu.Unlock()
+		pass := func(f func()) {
+			p.all.Go(func() {
+				f()
+				_, _ = client.Close(), server.Close()
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				delete(p.conns, client)
+				delete(p.conns, server)
+			})
+		}
+		pass(func() { _, _ = io.Copy(server, p.gate(client)) })
+		pass(func() { p.replies(client, p.gate(server)) })
+	}
+}
+
+// gate returns a reader that waits while the proxy is frozen.
+func (p *Proxy) gate(r io.Reader) io.Reader { return &gate{p, r} }
+
+type gate struct {
+	p *Proxy
+	r io.Reader
+}
+
+func (g *gate) Read(data []byte) (int, error) {
+	n, err := g.r.Read(data)
+	g.p.mu.Lock()
+	defer g.p.mu.Unlock()
+	for g.p.frozen {
+		g.p.thaw.Wait()
+	}
+	return n, err
+}
+
+// replies passes on the messages of the server until one of them is to be cut.
+func (p *Proxy) replies(client io.Writer, server io.Reader) {
+	for {
+		var head [5]byte // the type, and the length with itself
+		if _, err := io.ReadFull(server, head[:]); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+		if _, err := io.ReadFull(server, body); err != nil {
+			return
+		}
+		if head[0] == 'C' && strings.TrimRight(string(body), "\x00") == "COMMIT" && p.cutsCommit() {
+			return
+		}
+		if _, err := client.Write(append(head[:], body...)); err != nil {
+			return
+		}
+	}
+}
+
+func (p *Proxy) cutsCommit() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut == 0 {
+		return false
+	}
+	p.cut--
+	return true
+}
