@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type Breaker struct {
 
 	mu sync.Mutex
 	machine
+	sharing
 }
 
 // The bits of Breaker.word below the generation.
@@ -83,6 +85,13 @@ func (p Pass) permit() Permit {
 	return Permit{Generation: uint64(p) >> generationBit}
 }
 
+// Policy returns the policy of the breaker, with its defaults.
+func (b *Breaker) Policy() BreakerPolicy {
+	p := b.policy.Effective()
+	p.Count = slices.Clone(p.Count)
+	return p
+}
+
 // State returns the current state. A breaker that has been open for longer than
 // OpenFor is half-open.
 func (b *Breaker) State() BreakerState {
@@ -99,6 +108,9 @@ func (b *Breaker) admit(now time.Time) (Permit, bool) {
 	}
 	b.lock()
 	defer b.unlock()
+	if b.remote != nil && b.stateAt(now) == StateHalfOpen {
+		return b.ask(now)
+	}
 	return b.machine.admit(now)
 }
 
@@ -115,6 +127,10 @@ func (b *Breaker) admitsAt() time.Time {
 
 // record takes the sample of an attempt that has just ended.
 func (b *Breaker) record(p Permit, s Sample) {
+	if p.Probe&sharedProbe != 0 {
+		b.answer(p, s)
+		return
+	}
 	if s == SampleSuccess {
 		w := b.window.Load()
 		// There is a window: the breaker is closed and has a rate. While nothing
@@ -124,17 +140,31 @@ func (b *Breaker) record(p Permit, s Sample) {
 		}
 	}
 	b.lock()
-	defer b.unlock()
+	before := b.s.Generation
 	b.machine.record(p, s, time.Now())
+	if b.s.Generation != before {
+		b.changed = b.s.State != StateClosed // a probe of this process alone may have closed it
+	}
+	b.unlockChanged()
+}
+
+// unlockChanged unlocks the breaker, and tells its remote if it has to know.
+func (b *Breaker) unlockChanged() {
+	remote, changed := b.remote, b.changed
+	b.unlock()
+	if changed && remote != nil {
+		remote.Changed()
+	}
 }
 
 // Reset closes the breaker from any state. Only Reset and [Breaker.Restore] close
-// an escalated breaker.
+// an escalated breaker. If the breaker is shared, Reset closes it in all processes.
 func (b *Breaker) Reset() {
 	b.lock()
-	defer b.unlock()
 	b.s.Failures = 0
 	b.enter(StateClosed, time.Now())
+	b.changed = true
+	b.unlockChanged()
 }
 
 // Save returns the state of the breaker. The attempts that are running and

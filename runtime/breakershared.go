@@ -1,0 +1,156 @@
+package retry
+
+import "time"
+
+// A BreakerRemote is the copy of a breaker that processes share: see
+// [Breaker.Share]. Package durable implements it over its stores. Its methods may be
+// called by several goroutines simultaneously. OpenUntil of the snapshots that they
+// return is by the clock of this process.
+type BreakerRemote interface {
+	// Admit asks the shared copy for the permit of a probe, and returns its state.
+	Admit() (BreakerSnapshot, Permit, bool, error)
+	// Record reports the sample of a probe that Admit has permitted, and returns
+	// the state of the shared copy.
+	Record(Permit, Sample) (BreakerSnapshot, error)
+	// Changed reports that the breaker has opened or was reset by this process. It
+	// must not wait: [Breaker.Sync] follows.
+	Changed()
+}
+
+// sharedProbe marks the probes that a remote has admitted. The numbers of others
+// never reach it.
+const sharedProbe = 1 << 63
+
+// askAgain is how long a half-open breaker refuses attempts after its remote has
+// refused one.
+const askAgain = 100 * time.Millisecond
+
+// sharing is the part of a Breaker that is shared with other processes.
+type sharing struct {
+	remote BreakerRemote // nil: the breaker belongs to this process alone
+	asking bool          // the remote is asked
+	askAt  time.Time     // the remote is not asked before
+	// changed reports that this process has changed the state, and has not told the
+	// remote.
+	changed bool
+}
+
+// Share makes the breaker a copy of one that several processes share, or with nil
+// one of this process alone, as it was at first. While it is closed, the breaker
+// counts the attempts of its own process. If that opens it, it opens in all
+// processes, which share the probes, too: the remote admits those. If the remote
+// fails, the breaker decides alone until it answers again.
+//
+// Share is for packages that store breakers; others call Connect of package durable.
+func (b *Breaker) Share(r BreakerRemote) {
+	b.lock()
+	defer b.unlock()
+	b.sharing = sharing{remote: r}
+}
+
+// Sync exchanges the states of the breaker and of its remote. exchange gets the
+// state of the breaker, and whether this process has changed it since the last
+// Sync; it returns the state of the remote, and false if there is nothing new.
+func (b *Breaker) Sync(exchange func(local BreakerSnapshot, changed bool) (BreakerSnapshot, bool, error)) error {
+	b.lock()
+	local, changed := b.s, b.changed
+	b.unlock()
+	local.Probes, local.Window = nil, nil
+	remote, news, err := exchange(local, changed)
+	if err != nil || !news {
+		return err
+	}
+	b.lock()
+	defer b.unlock()
+	if b.s.Generation == local.Generation { // or the state has changed meanwhile
+		b.changed = false
+		b.adopt(&remote, time.Now())
+	}
+	return nil
+}
+
+// adopt changes the state to that of the remote. While both are closed, the
+// breaker keeps its own counts.
+func (b *Breaker) adopt(remote *BreakerSnapshot, now time.Time) {
+	if remote.State == StateClosed && b.s.State == StateClosed {
+		return
+	}
+	if remote.State != b.s.State {
+		b.enter(min(remote.State, StateEscalated), now)
+	}
+	b.s.Failures = max(remote.Failures, 0)
+	if b.s.State == StateOpen {
+		b.s.OpenUntil = earliest(remote.OpenUntil, now.Add(b.limits.OpenFor))
+	}
+}
+
+// earliest returns the earlier of two times.
+func earliest(x, y time.Time) time.Time {
+	if x.Before(y) {
+		return x
+	}
+	return y
+}
+
+// ask asks the remote for a probe. The caller holds the lock, and the breaker is
+// half-open; ask releases the lock meanwhile.
+func (b *Breaker) ask(now time.Time) (Permit, bool) {
+	if b.asking || now.Before(b.askAt) {
+		return Permit{}, false
+	}
+	b.asking = true
+	remote, generation := b.remote, b.s.Generation
+	b.unlock()
+	s, p, ok, err := remote.Admit()
+	b.lock()
+	now = time.Now()
+	if b.asking = false; err != nil {
+		return b.machine.admit(now)
+	}
+	if !ok {
+		b.askAt = now.Add(askAgain)
+	}
+	if b.s.Generation == generation {
+		b.adopt(&s, now)
+	}
+	p.Probe |= sharedProbe
+	return p, ok
+}
+
+// answer reports the sample of a probe to the remote. If that fails, the sample
+// counts for this process.
+func (b *Breaker) answer(p Permit, s Sample) {
+	b.lock()
+	remote, generation := b.remote, b.s.Generation
+	b.unlock()
+	if remote == nil {
+		return // no longer shared
+	}
+	p.Probe &^= sharedProbe
+	state, err := remote.Record(p, s)
+	b.lock()
+	defer b.unlock()
+	switch now := time.Now(); {
+	case b.s.Generation != generation: // the state has changed meanwhile
+	case err == nil:
+		b.adopt(&state, now)
+	case s != SampleNeutral && b.s.State == StateHalfOpen:
+		b.recordHalfOpen(s == SampleFailure, now)
+	}
+}
+
+// Set changes the state of a snapshot to that of another copy of the breaker: to
+// open if this one is closed, with the greater number of failures, or to closed
+// after a reset.
+func (p BreakerPolicy) Set(s *BreakerSnapshot, copied BreakerSnapshot, now time.Time) {
+	m := p.load(s, now)
+	switch {
+	case copied.State == StateClosed:
+		m.s.Failures = 0
+		m.enter(StateClosed, now)
+	case m.s.State == StateClosed && copied.State != StateHalfOpen:
+		m.s.Failures = max(m.s.Failures, copied.Failures)
+		m.open(now)
+	}
+	*s = m.snapshot()
+}

@@ -1,0 +1,234 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A fakeRemote is the shared copy of a breaker, in memory.
+type fakeRemote struct {
+	policy BreakerPolicy
+
+	mu      sync.Mutex
+	state   BreakerSnapshot
+	asked   int
+	changed int
+	err     error
+	before  func() // called in Admit
+}
+
+func (r *fakeRemote) Admit() (BreakerSnapshot, Permit, bool, error) {
+	if r.before != nil {
+		r.before()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked++; r.err != nil {
+		return BreakerSnapshot{}, Permit{}, false, r.err
+	}
+	p, ok := r.policy.Admit(&r.state, time.Now())
+	return r.state, p, ok, nil
+}
+
+func (r *fakeRemote) Record(p Permit, s Sample) (BreakerSnapshot, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return BreakerSnapshot{}, r.err
+	}
+	r.policy.Record(&r.state, p, s, time.Now())
+	return r.state, nil
+}
+
+func (r *fakeRemote) Changed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed++
+}
+
+// sync exchanges the states as package durable does.
+func (r *fakeRemote) sync(b *Breaker) error {
+	return b.Sync(func(local BreakerSnapshot, changed bool) (BreakerSnapshot, bool, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.err != nil {
+			return BreakerSnapshot{}, false, r.err
+		}
+		if changed {
+			r.policy.Set(&r.state, local, time.Now())
+		}
+		return r.state, true, nil
+	})
+}
+
+// probe makes one attempt, and returns its error or that of the breaker.
+func probe(b *Breaker, op func() error) error {
+	p := Policy{Schedule: Schedule{MaxAttempts: 1}}
+	_, err := DoWith(context.Background(), &p, Shared{Breaker: b}, func(context.Context) (int, error) { return 0, op() })
+	return err
+}
+
+func TestSharedBreaker(t *testing.T) {
+	down := errors.New("connection refused")
+	fails := func() error { return down }
+	succeeds := func() error { return nil }
+	policy := BreakerPolicy{Failures: 1, OpenFor: time.Second}
+	setup := func(p BreakerPolicy) (*fakeRemote, *Breaker) {
+		r, b := &fakeRemote{policy: p}, NewBreaker(p)
+		b.Share(r)
+		return r, b
+	}
+	for name, test := range map[string]func(*testing.T){
+		"a trip is pushed once": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			if r.changed != 1 {
+				t.Errorf("told %d times, want once", r.changed)
+			}
+			if err := r.sync(b); err != nil || r.state.State != StateOpen || r.state.Failures != 1 {
+				t.Errorf("%+v, %v; want it open after 1 failure", r.state, err)
+			}
+		},
+		"a failed push is repeated": func(t *testing.T) {
+			r, b := setup(policy)
+			r.err = down
+			_ = probe(b, fails)
+			if err := r.sync(b); !errors.Is(err, down) || b.State() != StateOpen {
+				t.Errorf("%v, %v", err, b.State())
+			}
+			r.err = nil
+			if err := r.sync(b); err != nil || r.state.State != StateOpen {
+				t.Errorf("%v, %v; want it open", r.state.State, err)
+			}
+		},
+		"the remote opens it": func(t *testing.T) {
+			r, b := setup(policy)
+			r.policy.Set(&r.state, BreakerSnapshot{State: StateOpen, Failures: 1}, time.Now())
+			if err := r.sync(b); err != nil || b.State() != StateOpen {
+				t.Errorf("%v, %v; want it open", b.State(), err)
+			}
+			if err := probe(b, succeeds); !errors.Is(err, ErrBreakerOpen) || r.asked != 0 {
+				t.Errorf("err = %v, asked %d times; want it refused without asking", err, r.asked)
+			}
+		},
+		"probes are those of the remote": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			time.Sleep(2 * time.Second)
+			other, ok := policy.Admit(&r.state, time.Now()) // by another process
+			if !ok {
+				t.Fatal("no probe")
+			}
+			for range 3 {
+				if err := probe(b, succeeds); !errors.Is(err, ErrBreakerOpen) {
+					t.Errorf("err = %v, want ErrBreakerOpen: the other process has the probe", err)
+				}
+			}
+			if r.asked != 1 {
+				t.Errorf("asked %d times in no time, want once", r.asked)
+			}
+			policy.Record(&r.state, other, SampleNeutral, time.Now())
+			time.Sleep(time.Second)
+			if err := probe(b, succeeds); err != nil || r.state.State != StateClosed || b.State() != StateClosed {
+				t.Errorf("err = %v, remote %v, local %v; want both closed", err, r.state.State, b.State())
+			}
+		},
+		"one goroutine asks at a time": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			time.Sleep(2 * time.Second)
+			r.before = func() { time.Sleep(500 * time.Millisecond) }
+			var wg sync.WaitGroup
+			for range 5 {
+				wg.Go(func() { _ = probe(b, succeeds) })
+			}
+			wg.Wait()
+			if r.asked != 1 {
+				t.Errorf("asked %d times, want once", r.asked)
+			}
+		},
+		"a panic gives the probe back": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			time.Sleep(2 * time.Second)
+			func() {
+				defer func() { _ = recover() }()
+				_ = probe(b, func() error { panic("bug") })
+			}()
+			if len(r.state.Probes) != 0 || r.state.State != StateHalfOpen {
+				t.Errorf("%+v, want a half-open breaker without probes", r.state)
+			}
+		},
+		"without the remote, it decides alone": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			r.err = down
+			time.Sleep(2 * time.Second)
+			if err := probe(b, succeeds); err != nil || b.State() != StateClosed {
+				t.Errorf("err = %v, %v; want it closed by its own probe", err, b.State())
+			}
+			r.err = nil
+			if err := r.sync(b); err != nil || r.state.State != StateOpen {
+				t.Errorf("remote %v, %v; want no push of a probe that the remote has not admitted", r.state.State, err)
+			}
+		},
+		"the end of a probe without the remote": func(t *testing.T) {
+			r, b := setup(policy)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			time.Sleep(2 * time.Second)
+			_ = probe(b, func() error { r.err = down; return nil })
+			if b.State() != StateClosed {
+				t.Errorf("%v, want it closed by the result", b.State())
+			}
+		},
+		"escalation goes on": func(t *testing.T) {
+			p := BreakerPolicy{Failures: 2, EscalateAfter: 3, OpenFor: time.Second}
+			r, b := setup(p)
+			_ = probe(b, fails)
+			_ = probe(b, fails)
+			_ = r.sync(b)
+			time.Sleep(2 * time.Second)
+			_ = probe(b, fails)
+			if r.state.State != StateEscalated || b.State() != StateEscalated {
+				t.Errorf("remote %v, local %v; want both escalated", r.state.State, b.State())
+			}
+			b.Reset()
+			if err := r.sync(b); err != nil || r.state.State != StateClosed || b.State() != StateClosed {
+				t.Errorf("remote %v, local %v, %v; want both closed", r.state.State, b.State(), err)
+			}
+		},
+		"it is alone again": func(t *testing.T) {
+			r, b := setup(policy)
+			b.Share(nil)
+			_ = probe(b, fails)
+			time.Sleep(2 * time.Second)
+			if err := probe(b, succeeds); err != nil || r.asked != 0 || r.changed != 0 {
+				t.Errorf("err = %v, asked %d, told %d; want a probe of its own", err, r.asked, r.changed)
+			}
+		},
+		"a change during Sync is kept": func(t *testing.T) {
+			r, b := setup(policy)
+			err := b.Sync(func(BreakerSnapshot, bool) (BreakerSnapshot, bool, error) {
+				_ = probe(b, fails)
+				return BreakerSnapshot{}, true, nil
+			})
+			if err != nil || b.State() != StateOpen {
+				t.Errorf("%v, %v; want it open", b.State(), err)
+			}
+			if err := r.sync(b); err != nil || r.state.State != StateOpen {
+				t.Errorf("remote %v, %v; want the push to follow", r.state.State, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
+}
