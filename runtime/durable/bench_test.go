@@ -74,3 +74,27 @@ func BenchmarkResume(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDeposit is what the success of a call costs in its budget while nothing
+// fails: in one of the process, and in one that a store shares.
+func BenchmarkDeposit(b *testing.B) {
+	policy := retry.BudgetPolicy{Name: "server"}
+	own, shared := retry.NewBudget(policy), durable.NewSharedBudget(policy)
+	c, err := durable.Link{Store: durable.NewMemory()}.Connect(b.Context(), durable.SharedSet{
+		Budgets: []*durable.SharedBudget{shared},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close(b.Context())
+	b.Run("process", func(b *testing.B) {
+		for b.Loop() {
+			own.Deposit()
+		}
+	})
+	b.Run("store", func(b *testing.B) {
+		for b.Loop() {
+			shared.Deposit()
+		}
+	})
+}

@@ -87,7 +87,7 @@ func (v *stepView) succeed(e *attemptEnd) {
 	s.Error, s.Reason, s.Escalated, s.NextAt, s.Delay, s.Dead = nil, "", false, time.Time{}, 0, time.Time{}
 	v.keepResult(e.result)
 	if v.ratio != nil {
-		v.ratio.deposit(v.c.policy.Budget, v.now)
+		v.ratio.deposit()
 	}
 	v.event = Event{
 		Kind: EventSucceeded, Attempt: s.Attempts, Duration: e.duration, Total: v.now.Sub(s.First),

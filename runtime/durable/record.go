@@ -93,17 +93,29 @@ type recordedError struct {
 	Targets []string    `json:"targets,omitempty"` // texts of the errors in StepPolicy.Errors that it matches
 }
 
-// budgetBody is the body of a count budget, or of a ratio budget.
+// budgetBody is the body of a count budget.
 type budgetBody struct {
 	Name     string `json:"name,omitempty"`    // of the policy of a count budget
 	Retries  int    `json:"retries,omitempty"` // the limits stay those of the first engine
 	PerUnit  int    `json:"per_unit,omitempty"`
 	Consumed int    `json:"consumed,omitempty"`
 	Refused  int    `json:"refused,omitempty"`
+}
 
-	Tokens   float64   `json:"tokens,omitempty"` // left in a ratio budget
-	Refilled time.Time `json:"refilled,omitzero"`
-	Full     bool      `json:"full,omitempty"` // an operator has filled it, whatever its policy says that is
+// ratioBody is the body of a ratio budget. Its capacity, the burst of the policy,
+// is divided between the budget itself and the leases.
+type ratioBody struct {
+	Tokens   float64               `json:"tokens"` // that are not leased
+	Refilled time.Time             `json:"refilled,omitzero"`
+	Full     bool                  `json:"full,omitempty"`   // an operator has filled it
+	Leases   map[string]tokenLease `json:"leases,omitempty"` // by the process
+}
+
+// A tokenLease is the part of a ratio budget that a process may use without the
+// store until a time.
+type tokenLease struct {
+	Capacity float64   `json:"capacity"` // the process has no more tokens than this
+	Until    time.Time `json:"until"`
 }
 
 // entryBody is the body of an entry of the history.

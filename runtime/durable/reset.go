@@ -10,7 +10,7 @@ import (
 )
 
 // A BudgetInfo describes a budget in a store: the count budget of a run, or a
-// ratio budget that steps share.
+// ratio budget that processes share.
 type BudgetInfo struct {
 	Run  string // or "" for a ratio budget
 	Name string // of a ratio budget, or ""
@@ -21,7 +21,8 @@ type BudgetInfo struct {
 	Refused          int // retries that were refused
 
 	// Of a ratio budget.
-	Tokens   float64   // that were left at Refilled
+	Tokens   float64   // that were left at Refilled, and that nobody had leased
+	Leased   float64   // the most that processes have leased of it: see [Link.Connect]
 	Refilled time.Time // or zero: it is full
 }
 
@@ -29,11 +30,18 @@ type BudgetInfo struct {
 // that nobody has used is not in the store.
 func (e *Engine) Budgets(ctx context.Context) iter.Seq2[BudgetInfo, error] {
 	return sequence(e, ctx, Query{Kind: KindBudget, Space: e.space}, func(r Record) (BudgetInfo, bool, error) {
-		b, err := open[budgetBody](r)
-		return BudgetInfo{
-			Run: r.Key.Run, Name: r.Key.ID, Retries: b.Retries, PerUnit: b.PerUnit, Consumed: b.Consumed, Refused: b.Refused,
-			Tokens: b.Tokens, Refilled: b.Refilled,
-		}, true, err
+		info := BudgetInfo{Run: r.Key.Run, Name: r.Key.ID}
+		if info.Run != "" {
+			b, err := open[budgetBody](r)
+			info.Retries, info.PerUnit, info.Consumed, info.Refused = b.Retries, b.PerUnit, b.Consumed, b.Refused
+			return info, true, err
+		}
+		b, err := open[ratioBody](r)
+		info.Tokens, info.Refilled = b.Tokens, b.Refilled
+		for _, l := range b.Leases {
+			info.Leased += l.Capacity
+		}
+		return info, true, err
 	})
 }
 
@@ -42,13 +50,11 @@ func (e *Engine) Budgets(ctx context.Context) iter.Seq2[BudgetInfo, error] {
 // requeue their steps. The limit per unit counts on. The error matches
 // [ErrNotFound] if the store does not have the budget.
 func (e *Engine) ResetBudget(ctx context.Context, run, name string, by ...Operator) error {
-	return reset(ctx, e, e.key(KindBudget, run, name), operator(by), func(b *budgetBody) {
-		if run == "" {
-			b.Full = true
-		} else {
-			b.Consumed = 0
-		}
-	})
+	key := e.key(KindBudget, run, name)
+	if run == "" {
+		return reset(ctx, e, key, operator(by), func(b *ratioBody) { b.Full = true })
+	}
+	return reset(ctx, e, key, operator(by), func(b *budgetBody) { b.Consumed = 0 })
 }
 
 // A BreakerInfo describes a breaker that steps share.

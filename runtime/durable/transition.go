@@ -42,7 +42,7 @@ type stepView struct {
 	body    stepBody
 
 	count *budgetRecord // of the run, or nil
-	ratio *budgetRecord // that engines share, or nil
+	ratio *ratioBudget  // that processes share, or nil
 
 	breaker *Record // that engines share, or nil
 	state   retry.BreakerSnapshot
@@ -69,8 +69,8 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 		}
 		rest = rest[1:]
 	}
-	if c.policy.Budget != nil {
-		if v.ratio, err = openBudget(rest[0]); err != nil {
+	if p := c.policy.Budget; p != nil {
+		if v.ratio, err = openRatio(rest[0], p, v.now); err != nil {
 			return nil, err
 		}
 		rest = rest[1:]
@@ -124,7 +124,7 @@ func (v *stepView) commit() (Writes, next, error) {
 		err = errors.Join(err, write(&v.run, &v.runBody))
 		v.w.Put = append(v.w.Put, v.run)
 	}
-	err = errors.Join(err, v.count.put(&v.w, v.run.Bucket), v.ratio.put(&v.w, v.run.Bucket))
+	err = errors.Join(err, v.count.put(&v.w), v.ratio.put(&v.w))
 	return v.w, v.next(), err
 }
 
@@ -295,13 +295,20 @@ func (v *stepView) sample(outcome Outcome, f retry.Failure) {
 
 // putBreaker writes the shared breaker if it has changed.
 func (v *stepView) putBreaker() {
-	r := *v.breaker
+	_ = putBreaker(&v.w, *v.breaker, &v.state, v.now) // plain data: it has a form in JSON
+}
+
+// putBreaker appends the record of a breaker if its state has changed.
+func putBreaker(w *Writes, r Record, s *retry.BreakerSnapshot, now time.Time) error {
+	before := r.Body
 	if r.Bucket.IsZero() {
-		r.Bucket = v.run.Bucket
+		r.Bucket = month(now)
 	}
-	if err := write(&r, &v.state); err == nil && !bytes.Equal(r.Body, v.breaker.Body) {
-		v.w.Put = append(v.w.Put, r)
+	if err := write(&r, s); err != nil || bytes.Equal(r.Body, before) {
+		return err
 	}
+	w.Put = append(w.Put, r)
+	return nil
 }
 
 // lose decides about an open attempt whose process has died.
@@ -388,8 +395,8 @@ func (v *stepView) grant(refusal error) error {
 		}
 	}
 	if v.ratio != nil {
-		if err := v.ratio.withdraw(v.c.policy.Budget, v.now); err != nil {
-			return err
+		if !v.ratio.withdraw() {
+			return retry.ErrBudget
 		}
 	}
 	if v.count != nil {

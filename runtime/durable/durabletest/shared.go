@@ -1,0 +1,317 @@
+package durabletest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// An OpenShared opens the store in a folder, as an [Open] does. The test does not
+// close what it returns.
+type OpenShared func(t *testing.T, dir string) durable.SharedStore
+
+// RunBudget runs the conformance test of a store for ratio budgets that processes
+// share: together, they never make more retries than the policy allows. It takes
+// some seconds.
+func RunBudget(t *testing.T, open OpenShared) {
+	runShared(t, open, testDrainedByMany, testNoMoreThanOneBucket, testPartsReturned, testUnconnected, testConnectAgain)
+}
+
+// RunBreaker runs the conformance test of a store for breakers that processes
+// share. It takes some seconds.
+func RunBreaker(t *testing.T, open OpenShared) {
+	runShared(t, open, testOpensEverywhere, testOneProbeOfMany, testProbeDies, testResetEverywhere)
+}
+
+func runShared(t *testing.T, open OpenShared, tests ...func(*testing.T, *shared)) {
+	for _, test := range tests {
+		t.Run(name(test), func(t *testing.T) {
+			test(t, &shared{t: t, open: open, dir: t.TempDir()})
+		})
+	}
+}
+
+// shared is where the breakers and budgets of a subtest are.
+type shared struct {
+	t    *testing.T
+	open OpenShared
+	dir  string
+}
+
+// connect connects breakers and budgets as another process would, until the end
+// of the subtest.
+func (s *shared) connect(set durable.SharedSet) *durable.Connection {
+	s.t.Helper()
+	link := durable.Link{
+		Store: s.open(s.t, s.dir), Namespace: "shared", Forgetful: true,
+		OnEvent: func(_ context.Context, ev durable.Event) { s.t.Errorf("%v: %s: %v", ev.Kind, ev.Name, ev.Err) },
+	}
+	c, err := link.Connect(s.t.Context(), set)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			s.t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
+
+// budget connects a budget.
+func (s *shared) budget(p retry.BudgetPolicy) (*durable.SharedBudget, *durable.Connection) {
+	s.t.Helper()
+	b := durable.NewSharedBudget(p)
+	return b, s.connect(durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+}
+
+// breaker connects a breaker.
+func (s *shared) breaker(p retry.BreakerPolicy) *retry.Breaker {
+	s.t.Helper()
+	b := retry.NewBreaker(p)
+	s.connect(durable.SharedSet{Breakers: []*retry.Breaker{b}})
+	return b
+}
+
+// eventually waits until a condition holds.
+func (s *shared) eventually(what string, holds func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(limit); !holds(); {
+		if time.Now().After(end) {
+			s.t.Fatalf("never: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// testDrainedByMany: 4 processes of 8 goroutines find exactly the tokens that the
+// budget has.
+func testDrainedByMany(t *testing.T, s *shared) {
+	const burst = 60
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		b, _ := s.budget(retry.BudgetPolicy{Name: "server", Burst: burst, MinPerSecond: retry.NoRefill})
+		for range 8 {
+			wg.Go(func() {
+				for b.Withdraw() == nil {
+					granted.Add(1)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := granted.Load(); n != burst {
+		t.Errorf("%d retries, want the %d that the budget has", n, burst)
+	}
+}
+
+// testNoMoreThanOneBucket: random successes and failures of three processes are
+// never granted a retry that one bucket would refuse.
+func testNoMoreThanOneBucket(t *testing.T, s *shared) {
+	const burst, ratio = 8, 0.5 // exact in binary
+	var budgets []*durable.SharedBudget
+	for range 3 {
+		b, _ := s.budget(retry.BudgetPolicy{Name: "server", Burst: burst, Ratio: ratio, MinPerSecond: retry.NoRefill})
+		budgets = append(budgets, b)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	level, granted := float64(burst), 0
+	for i := range 3000 {
+		b := budgets[r.IntN(len(budgets))]
+		if r.IntN(3) > 0 {
+			b.Deposit()
+			level = min(level+ratio, burst)
+			continue
+		}
+		if b.Withdraw() != nil {
+			continue
+		}
+		if granted++; level < 1 {
+			t.Fatalf("operation %d: a retry is granted, and one bucket would have %g tokens", i, level)
+		}
+		level--
+	}
+	if granted <= burst {
+		t.Errorf("%d retries, want more than %d: no deposit counted", granted, burst)
+	}
+}
+
+// testPartsReturned: a process that ends in order gives back what it has not spent.
+func testPartsReturned(t *testing.T, s *shared) {
+	p := retry.BudgetPolicy{Name: "server", Burst: 10, MinPerSecond: retry.NoRefill}
+	first, c := s.budget(p)
+	if err := first.Withdraw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := s.budget(p)
+	granted := 0
+	for second.Withdraw() == nil {
+		granted++
+	}
+	if granted != 9 {
+		t.Errorf("%d retries, want the 9 that are left", granted)
+	}
+}
+
+// testUnconnected: before it is connected and after its connection is closed, a
+// budget refuses retries and says why.
+func testUnconnected(t *testing.T, s *shared) {
+	b := durable.NewSharedBudget(retry.BudgetPolicy{Name: "server"})
+	refuses := func(when string) {
+		t.Helper()
+		b.Deposit()
+		if err := b.Withdraw(); !errors.Is(err, durable.ErrUnconnected) || !errors.Is(err, retry.ErrBudget) || b.Left() != 0 {
+			t.Errorf("%s: err = %v, %g left; want ErrUnconnected, ErrBudget and none", when, err, b.Left())
+		}
+	}
+	refuses("before")
+	c := s.connect(durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+	if err := b.Withdraw(); err != nil {
+		t.Errorf("connected: %v", err)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	refuses("after")
+}
+
+// testConnectAgain: a budget has one connection at a time.
+func testConnectAgain(t *testing.T, s *shared) {
+	b, _ := s.budget(retry.BudgetPolicy{Name: "server"})
+	other := durable.NewSharedBudget(retry.BudgetPolicy{Name: "other"})
+	link := durable.Link{Store: s.open(t, s.dir), Forgetful: true}
+	if _, err := link.Connect(t.Context(), durable.SharedSet{Budgets: []*durable.SharedBudget{other, b}}); err == nil {
+		t.Error("a budget is connected twice")
+	}
+	if err := other.Withdraw(); !errors.Is(err, durable.ErrUnconnected) {
+		t.Errorf("err = %v, want ErrUnconnected: Connect failed", err)
+	}
+}
+
+var errProbe = errors.New("connection refused")
+
+// attempt makes one attempt with a breaker, and reports whether it was executed.
+func attempt(ctx context.Context, b *retry.Breaker, op func() error) (executed bool) {
+	p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 1}}
+	_, _ = retry.DoWith(ctx, &p, retry.Shared{Breaker: b}, func(context.Context) (int, error) {
+		executed = true
+		return 0, op()
+	})
+	return executed
+}
+
+func fails() error    { return errProbe }
+func succeeds() error { return nil }
+
+// testOpensEverywhere: failures of one process open the breaker of the others, and
+// the success of a probe closes it for all.
+func testOpensEverywhere(t *testing.T, s *shared) {
+	p := retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: 300 * time.Millisecond}
+	one, two, three := s.breaker(p), s.breaker(p), s.breaker(p)
+	for range 3 {
+		attempt(t.Context(), one, fails)
+	}
+	for _, b := range []*retry.Breaker{two, three} {
+		s.eventually("the others are not closed", func() bool { return b.State() != retry.StateClosed })
+	}
+	late := s.breaker(p)
+	if late.State() == retry.StateClosed {
+		t.Error("a process that connects later is closed")
+	}
+	s.eventually("a probe", func() bool { return attempt(t.Context(), two, succeeds) })
+	for _, b := range []*retry.Breaker{one, two, three, late} {
+		s.eventually("all are closed", func() bool { return b.State() == retry.StateClosed })
+	}
+}
+
+// testOneProbeOfMany: of 4 processes of 8 goroutines, one makes the probe.
+func testOneProbeOfMany(t *testing.T, s *shared) {
+	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 500 * time.Millisecond}
+	var breakers []*retry.Breaker
+	for range 4 {
+		breakers = append(breakers, s.breaker(p))
+	}
+	attempt(t.Context(), breakers[0], fails)
+	for _, b := range breakers {
+		s.eventually("half-open", func() bool { return b.State() == retry.StateHalfOpen })
+	}
+	var probes, asked atomic.Int64
+	var wg sync.WaitGroup
+	decided := make(chan struct{})
+	const callers = 4 * 8
+	for _, b := range breakers {
+		for range callers / len(breakers) {
+			wg.Go(func() {
+				executed := attempt(t.Context(), b, func() error {
+					probes.Add(1)
+					if asked.Add(1) == callers {
+						close(decided)
+					}
+					<-decided // the probe runs until all have asked
+					return nil
+				})
+				if !executed && asked.Add(1) == callers {
+					close(decided)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := probes.Load(); n != 1 {
+		t.Errorf("%d probes, want 1", n)
+	}
+}
+
+// testProbeDies: if the process of a probe dies, another process makes one after
+// OpenFor.
+func testProbeDies(t *testing.T, s *shared) {
+	const openFor = 300 * time.Millisecond
+	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: openFor}
+	one, two := s.breaker(p), s.breaker(p)
+	attempt(t.Context(), one, fails)
+	s.eventually("the other knows", func() bool { return two.State() != retry.StateClosed })
+	dead := make(chan struct{})
+	started := make(chan time.Time, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.eventually("the first probe", func() bool {
+			return attempt(t.Context(), one, func() error {
+				started <- time.Now()
+				<-dead // which is as if it never answered
+				return nil
+			})
+		})
+	})
+	begun := <-started
+	s.eventually("another probe", func() bool { return attempt(t.Context(), two, succeeds) })
+	if waited := time.Since(begun); waited < openFor {
+		t.Errorf("another probe after %v, want %v: the first one is not over", waited, openFor)
+	}
+	close(dead)
+	wg.Wait()
+}
+
+// testResetEverywhere: an escalated breaker admits nothing until one process
+// resets it for all.
+func testResetEverywhere(t *testing.T, s *shared) {
+	p := retry.BreakerPolicy{Name: "server", Failures: 1, EscalateAfter: 2, OpenFor: 50 * time.Millisecond}
+	one, two := s.breaker(p), s.breaker(p)
+	attempt(t.Context(), one, fails)
+	s.eventually("a failed probe", func() bool { return attempt(t.Context(), one, fails) })
+	for _, b := range []*retry.Breaker{one, two} {
+		s.eventually("escalated", func() bool { return b.State() == retry.StateEscalated })
+	}
+	two.Reset()
+	s.eventually("closed again", func() bool { return one.State() == retry.StateClosed })
+}
