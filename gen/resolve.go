@@ -64,13 +64,16 @@ func resolve(u *unit) *resolver {
 }
 
 // policy returns a policy as the file declares it, without a budget that a group
-// counts, and without breakers and budgets in a store.
+// counts. Durable steps use breakers and budgets in a store by their records.
 func (r *resolver) policy(p policy.Policy) *emit.Policy {
 	file := r.unit.file
 	if file.Counts(p.Budget) {
 		p.Budget = ""
 	}
 	one := &emit.Policy{Policy: p, Var: emit.VarName(p.Name)}
+	if p.Durable == nil {
+		return one
+	}
 	if slices.ContainsFunc(file.Breakers, func(b policy.Breaker) bool { return b.Store && b.Name == p.Breaker }) {
 		one.Breaker, one.StoredBreaker = "", p.Breaker
 	}

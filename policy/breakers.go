@@ -14,7 +14,7 @@ import (
 type Breaker struct {
 	Pos Pos
 	retry.BreakerPolicy
-	Store    bool   // its state is in the store of the durable runs, not in the process
+	Store    bool   // its state is in a store, not in the process
 	From     Symbol // the Go variable that has the breaker and its settings, or empty
 	patterns []class
 }
@@ -98,7 +98,7 @@ func (d decoder) needRates(n *syntax.Node) {
 func (b *Breaker) Explain(w io.Writer, file string) {
 	fmt.Fprintf(w, "breaker %s (%s:%d)\n\n", b.Name, file, b.Pos.Line)
 	if b.Store {
-		fmt.Fprintln(w, "  is shared by all processes that use the store of the durable runs")
+		fmt.Fprintln(w, "  is shared by all processes that use its store")
 	}
 	if b.From.Name != "" {
 		fmt.Fprintf(w, "  is the Go variable %s, which has the settings\n", b.From.Name)

@@ -187,9 +187,6 @@ func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 		m.Errors = append(m.Errors, class)
 	}
 	for _, b := range f.Breakers {
-		if b.Store {
-			m.StoredBreakers = append(m.StoredBreakers, b.Name)
-		}
 		if b.From.Name != "" {
 			m.BreakersInGo = append(m.BreakersInGo, b.Name)
 			continue
@@ -198,9 +195,6 @@ func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
 	}
 	for _, b := range f.Budgets {
 		m.Budgets = append(m.Budgets, b.Name)
-		if b.Store {
-			m.StoredBudgets = append(m.StoredBudgets, b.Name)
-		}
 		if b.Count != nil {
 			m.Counts = append(m.Counts, *b.Count)
 		}

@@ -26,7 +26,7 @@ type Budget struct {
 	Pos   Pos
 	Ratio *retry.BudgetPolicy // retries as a share of successes
 	Count *job.BudgetPolicy   // retries of one job
-	Store bool                // the Ratio is in the store of the durable runs, not in the process
+	Store bool                // the Ratio is in a store, not in the process
 	From  Symbol              // the Go variable that has the budget, or empty
 }
 

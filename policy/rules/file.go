@@ -23,10 +23,6 @@ type File struct {
 	Breakers     []retry.BreakerPolicy
 	BreakersInGo []string // names of the breakers whose settings are in Go variables
 	Budgets      []string // names of all
-
-	// Names of the breakers and budgets whose state is in a store.
-	StoredBreakers, StoredBudgets []string
-
 	Counts   []job.BudgetPolicy
 	Groups   []job.GroupPolicy
 	Policies []Policy

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 
 	"github.com/retrygen/retrygen/runtime/durable"
 )
@@ -139,9 +138,8 @@ var stepRules = []Rule{
 	},
 	{
 		ID: "P919", Title: "setting of durable steps without a durable policy", Severity: Error,
-		Reports: "A policy that is not durable has `on_exhausted: dead_letter` or `pause`, `on_changed: report`, " +
-			"or a breaker or budget with `shared: store`; or a binding without a durable policy has `id`, " +
-			"`step` or `formerly`.",
+		Reports: "A policy that is not durable has `on_exhausted: dead_letter` or `pause`, or `on_changed: report`; or a " +
+			"binding without a durable policy has `id`, `step` or `formerly`.",
 		Why:   "Nothing of the call is recorded. A dead letter that nobody stores is lost work.",
 		Wrong: "policies:\n  charge: {on_exhausted: dead_letter}",
 		Right: "policies:\n" +
@@ -149,8 +147,8 @@ var stepRules = []Rule{
 			"bind:\n" +
 			"  Charge: {policy: charge, id: orderID}",
 		NotReported: []string{
-			"`on_exhausted: fail` and `escalate`, `on_changed: fail`, and `shared: process`, which are the defaults " +
-				"or need no store.",
+			"`on_exhausted: fail` and `escalate`, and `on_changed: fail`, which need no record.",
+			"Breakers and budgets with `shared: store`, which other calls may share, too.",
 			"`id` of a type, where the policy of some method is durable.",
 		},
 		Fix:     "Write `durable: true` under the policy, or remove the setting.",
@@ -303,14 +301,6 @@ func needsDurable(f *File, report report) {
 		}
 		if p.OnChanged != durable.ChangedFail {
 			report(Error, at("on_changed"), "on_changed needs a durable policy: %s, or remove it", fix)
-		}
-		if p.Breaker != "" && slices.Contains(f.StoredBreakers, p.Breaker) {
-			report(Error, at("breaker"),
-				"breaker %s is in a store, which only durable calls have: %s, or shared: process", p.Breaker, fix)
-		}
-		if p.Budget != "" && slices.Contains(f.StoredBudgets, p.Budget) {
-			report(Error, at("budget"),
-				"budget %s is in a store, which only durable calls have: %s, or shared: process", p.Budget, fix)
 		}
 	}
 	has := map[string]bool{} // symbols with a durable policy, or with a method that has one

@@ -42,9 +42,9 @@ type File struct {
 	// Amplification is the limit that retrylint applies to the package. Zero means
 	// its default.
 	Amplification int
-	Breakers      []Breaker // breakers of the process that policies use
-	Budgets       []Budget  // budgets of the process that policies use
-	// The breakers and budgets that durable steps share in the store of their runs.
+	Breakers      []Breaker // breakers that calls share, and that are not of durable steps alone
+	Budgets       []Budget  // budgets that calls share, and that are not of durable steps alone
+	// The breakers and budgets in a store that durable steps use by their records.
 	StoredBreakers []policy.Breaker
 	StoredBudgets  []policy.Budget
 	Groups         []Group  // groups that bindings use
@@ -52,8 +52,15 @@ type File struct {
 	Wrappers       []Wrapper
 }
 
-// HasShared reports whether calls share a breaker or a budget of the process.
+// HasShared reports whether calls that are not durable steps share a breaker or a
+// budget.
 func (f *File) HasShared() bool { return len(f.Breakers)+len(f.Budgets) > 0 }
+
+// HasConnected reports whether such calls share one with other processes.
+func (f *File) HasConnected() bool {
+	return slices.ContainsFunc(f.Breakers, func(b Breaker) bool { return b.Store }) ||
+		slices.ContainsFunc(f.Budgets, func(b Budget) bool { return b.Store })
+}
 
 // A Taken reports whether the package declares a name.
 type Taken func(name string) bool
@@ -64,8 +71,8 @@ type Policy struct {
 	Var  string // name of its variable: policyRead
 	Func string // name of its generic function, or empty: Read
 
-	// The names of a breaker and a budget in a store, or "". Breaker and Budget
-	// are "" then.
+	// The names of a breaker and a budget in a store, if the policy is durable, or "".
+	// Breaker and Budget are "" then.
 	StoredBreaker, StoredBudget string
 }
 

@@ -68,7 +68,7 @@ func imported(f File) map[string]string {
 	if len(f.Groups) > 0 {
 		paths[JobPath] = "job"
 	}
-	if f.HasSteps() {
+	if f.HasSteps() || f.HasConnected() {
 		paths[DurablePath] = "durable"
 	}
 	if f.hasStep(func(u *Use) bool { return u.Fallback != "" }) {

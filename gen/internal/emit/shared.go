@@ -195,37 +195,85 @@ func (p printer) shared(out *jen.File) {
 		return
 	}
 	var fields, values []jen.Code
-	elsewhere := ""
-	add := func(name, typ, constructor string, from *bind.Ref, policy any) {
-		fields = append(fields, jen.Id(name).Op("*").Qual(RuntimePath, typ))
+	elsewhere, connected := "", ""
+	add := func(name, pkg, typ string, from *bind.Ref, settings jen.Code) {
+		fields = append(fields, jen.Id(name).Op("*").Qual(pkg, typ))
 		value := jen.Id(name).Op(":")
 		if from != nil {
 			elsewhere = " Those of existing variables keep their state."
 			value.Add(reference(*from))
 		} else {
-			value.Qual(RuntimePath, constructor).Call(oneLine(reflect.Indirect(reflect.ValueOf(policy))))
+			value.Qual(pkg, "New"+typ).Call(settings)
 		}
 		values = append(values, value)
 	}
+	literal := func(settings any) jen.Code { return oneLine(reflect.Indirect(reflect.ValueOf(settings))) }
 	for _, b := range p.file.Breakers {
-		add(BreakerField(b.Name), "Breaker", "NewBreaker", b.From, b.BreakerPolicy)
+		settings := literal(b.BreakerPolicy)
+		if slices.ContainsFunc(p.file.StoredBreakers, func(s policy.Breaker) bool { return s.Name == b.Name }) {
+			settings = jen.Id(BreakerVar(b.Name)) // of durable steps
+		}
+		add(BreakerField(b.Name), RuntimePath, "Breaker", b.From, settings)
 	}
 	for _, b := range p.file.Budgets {
-		add(BudgetField(b.Name), "Budget", "NewBudget", b.From, b.Ratio)
+		pkg, typ, settings := RuntimePath, "Budget", literal(b.Ratio)
+		if b.Store {
+			pkg, typ = DurablePath, "SharedBudget"
+			connected = " Budgets in a store refuse retries until they are connected."
+		}
+		if slices.ContainsFunc(p.file.StoredBudgets, func(s policy.Budget) bool { return s.Name == b.Name }) {
+			settings = jen.Id(BudgetVar(b.Name))
+		}
+		add(BudgetField(b.Name), pkg, typ, b.From, settings)
 	}
 	p.comment(out, SharedType+" is what calls share: circuit breakers and retry budgets.")
 	out.Type().Id(SharedType).Struct(fields...).Line()
 
-	p.comment(out, wrap(SharedNew+" returns breakers that are closed and budgets that are full."+elsewhere))
+	p.comment(out, wrap(SharedNew+" returns breakers that are closed and budgets that are full."+elsewhere+connected))
 	out.Func().Id(SharedNew).Params().Op("*").Id(SharedType).Block(
 		jen.Return(jen.Op("&").Id(SharedType).Custom(multiline, values...)),
 	).Line()
+	p.connected(out)
 
 	p.comment(out,
 		wrap(SharedDefault+
 			" is shared by all wrapped functions, and by decorators that are given nothing else. A test may replace it "+
 			"before its first use."))
 	out.Var().Id(SharedDefault).Op("=").Id(SharedNew).Call().Line()
+}
+
+// connected emits
+//
+//	// Stored returns what processes share through a store, for durable.Link.Connect.
+//	func (s *Shared) Stored() durable.SharedSet {
+//		return durable.SharedSet{Breakers: []*retry.Breaker{s.UpBreaker}}
+//	}
+func (p printer) connected(out *jen.File) {
+	if !p.file.HasConnected() {
+		return
+	}
+	var breakers, budgets, fields []jen.Code
+	for _, b := range p.file.Breakers {
+		if b.Store {
+			breakers = append(breakers, jen.Id("s").Dot(BreakerField(b.Name)))
+		}
+	}
+	for _, b := range p.file.Budgets {
+		if b.Store {
+			budgets = append(budgets, jen.Id("s").Dot(BudgetField(b.Name)))
+		}
+	}
+	field := func(name, pkg, typ string, list []jen.Code) {
+		if len(list) > 0 {
+			fields = append(fields, jen.Id(name).Op(":").Index().Op("*").Qual(pkg, typ).Values(list...))
+		}
+	}
+	field("Breakers", RuntimePath, "Breaker", breakers)
+	field("Budgets", DurablePath, "SharedBudget", budgets)
+	p.comment(out, "Stored returns what processes share through a store, for durable.Link.Connect.")
+	out.Func().Params(jen.Id("s").Op("*").Id(SharedType)).Id("Stored").Params().Qual(DurablePath, "SharedSet").Block(
+		jen.Return(jen.Qual(DurablePath, "SharedSet").Custom(multiline, fields...)),
+	).Line()
 }
 
 // group emits the type of a job of a group, and its constructor:
