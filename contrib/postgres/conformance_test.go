@@ -11,14 +11,29 @@ import (
 	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
+// schema returns the option for the schema of a folder.
+func schema(dir string) postgres.Option {
+	digest := sha256.Sum256([]byte(dir))
+	return postgres.Schema(hex.EncodeToString(digest[:8]))
+}
+
 func TestConformance(t *testing.T) {
 	url := pgtest.URL(t)
 	durabletest.Run(t, func(t *testing.T, dir string) durable.Store {
-		digest := sha256.Sum256([]byte(dir))
-		store, err := postgres.Open(t.Context(), url, postgres.Schema(hex.EncodeToString(digest[:8])))
+		store, err := postgres.Open(t.Context(), url, schema(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return store
 	})
+}
+
+func TestSharedBudget(t *testing.T) {
+	url := pgtest.URL(t)
+	durabletest.RunBudget(t, func(t *testing.T, dir string) durable.SharedStore { return open(t, url, schema(dir)) })
+}
+
+func TestSharedBreaker(t *testing.T) {
+	url := pgtest.URL(t)
+	durabletest.RunBreaker(t, func(t *testing.T, dir string) durable.SharedStore { return open(t, url, schema(dir)) })
 }

@@ -114,6 +114,8 @@ var children = map[string]func(args []string){
 	"refused": childRefused,
 	"load":    childLoad,
 	"work":    childWork,
+	"drain":   childDrain,
+	"probe":   childProbe,
 }
 
 // must ends a child that fails.
