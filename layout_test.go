@@ -95,7 +95,7 @@ var floors = map[string][]string{
 		"lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
-	"examples/agent":      {"runtime"},
+	"examples/agent":      {"runtime", "runtime/recovery"},
 	"examples/orders":     {"runtime", "runtime/httpretry"},
 }
 

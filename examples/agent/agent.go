@@ -25,6 +25,8 @@ type Agent struct {
 	Model Model
 	Tools map[string]Tool
 	Steps []string
+
+	Session *Session // keeps what a later run needs to continue; nil keeps nothing
 }
 
 // NewAgent returns an agent that retries calls of its model and its tools.
@@ -36,13 +38,19 @@ func NewAgent(model Model, tools []Tool, steps ...string) *Agent {
 	return a
 }
 
-// Run executes all steps and returns the result of the last one.
+// Run executes all steps and returns the result of the last one. It continues
+// after those whose results the session has.
 func (a *Agent) Run(ctx context.Context, goal string) (string, error) {
-	result := goal
-	for _, step := range a.Steps {
-		var err error
-		if result, err = a.retryStep(ctx, step, result); err != nil {
+	steps, result, err := a.Session.Resume(a.Steps, goal)
+	if err != nil {
+		return "", err
+	}
+	for _, step := range steps {
+		if result, err = a.retryStep(a.Session.Begin(ctx, step), step, result); err != nil {
 			return "", fmt.Errorf("%s: %w", step, err)
+		}
+		if err := a.Session.Done(step, result); err != nil {
+			return "", err
 		}
 	}
 	return result, nil
@@ -54,6 +62,7 @@ func (a *Agent) step(ctx context.Context, name, input string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	a.Session.Log(name, answer)
 	tool, args, _ := strings.Cut(answer, " ")
 	use, ok := a.Tools[tool]
 	if !ok {

@@ -1,6 +1,6 @@
-// Agent runs an LLM agent with a model that fails on purpose. The flow, its steps,
-// and their calls of the model and of tools each have a policy in retry.yaml. The
-// program prints every failed attempt.
+// Agent runs an LLM agent with a model that fails on purpose, and one whose step
+// takes too long. The flow, its steps, and their calls of the model and of tools
+// each have a policy in retry.yaml. The program prints every failed attempt.
 //
 //	go generate ./examples/agent && go run ./examples/agent
 package main
@@ -17,16 +17,39 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-func main() { run(context.Background(), os.Stdout) }
+func main() {
+	ctx := observe(context.Background(), os.Stdout)
+	run(ctx, os.Stdout)
+	dir, err := os.MkdirTemp("", "agent")
+	if err == nil {
+		fmt.Println("a step that runs out of time")
+		err = errors.Join(runOutOfTime(ctx, os.Stdout, dir), os.RemoveAll(dir))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
-func run(ctx context.Context, out io.Writer) {
-	ctx = retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
+// observe returns a context whose calls print what is decided about them.
+func observe(ctx context.Context, out io.Writer) context.Context {
+	return retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
 		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
-		if e.Kind == retry.EventStop {
+		switch e.Kind {
+		case retry.EventStop:
 			next = "stopping: " + string(e.Reason)
+		case retry.EventCapture:
+			if e.Err != nil {
+				fmt.Fprintf(out, "  %s: not captured: %v\n", e.Policy, e.Err)
+			}
+			return
 		}
 		fmt.Fprintf(out, "  %s: attempt %d: %v (%s), %s\n", e.Policy, e.Attempt, e.Err, e.Class, next)
 	})
+}
+
+// run executes agents whose model fails.
+func run(ctx context.Context, out io.Writer) {
 	for _, story := range []struct {
 		name  string
 		model *script

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"flag"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,7 +20,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		DefaultShared = NewShared()
 		var out strings.Builder
-		run(t.Context(), &out)
+		run(observe(t.Context(), &out), &out)
 		for _, want := range []string{
 			`ask: attempt 2: status 529 \(overloaded\), retrying in`,
 			`use: attempt 1: connection refused \(network\), retrying in`,
@@ -32,6 +36,30 @@ func TestRun(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Log(out.String())
+		}
+	})
+}
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+// TestRunOutOfTime checks the output of an agent whose step is captured and
+// resumed.
+func TestRunOutOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		DefaultShared = NewShared()
+		var out bytes.Buffer
+		if err := runOutOfTime(observe(t.Context(), &out), &out, t.TempDir()); err != nil {
+			t.Error(err)
+		}
+		golden := filepath.Join("testdata", "timeout.golden")
+		if *update {
+			if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil || out.String() != string(want) {
+			t.Errorf("got\n%s\nwant\n%s\nerror %v", out.String(), want, err)
 		}
 	})
 }

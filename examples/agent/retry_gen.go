@@ -69,7 +69,7 @@ var policyFlow = retry.Policy{
 
 // policyStep: up to 2 attempts, waiting 20ms, each drawn from zero to that;
 // each attempt takes at most 4m; all of it at most 10m; only timeout errors are
-// retried.
+// retried; timeouts are captured.
 //
 // A step is retried once if the model or a tool times out.
 var policyStep = retry.Policy{
@@ -86,6 +86,7 @@ var policyStep = retry.Policy{
 	Timeout:        10 * time.Minute,
 	Scope:          "step",
 	HardLimit:      15 * time.Minute,
+	Capture:        true,
 	RetryOn:        []retry.Class{retry.ClassTimeout},
 	Classes:        errorClasses,
 }
@@ -152,7 +153,8 @@ var policyUse = retry.Policy{
 	Classes:        errorClasses,
 }
 
-// RetryRun executes all steps and returns the result of the last one.
+// RetryRun executes all steps and returns the result of the last one. It continues
+// after those whose results the session has.
 //
 // Policy: flow.
 func (a *Agent) RetryRun(ctx context.Context, goal string) (string, error) {
@@ -262,4 +264,4 @@ func (t *RetryTool) Name() string {
 	return t.next.Name()
 }
 
-// retrygen:sum 448bf420c5bfabf18a424f6c
+// retrygen:sum f8937c43672f0dce4ea5ecd2
