@@ -229,3 +229,44 @@ func BenchmarkProcesses(b *testing.B) {
 	b.ReportMetric(longest, "longest-ms")
 	b.ReportMetric(4*updates*float64(b.N)/b.Elapsed().Seconds(), "updates/s")
 }
+
+// BenchmarkWork executes b.N runs with a trivial function by one worker, which
+// claims them.
+func BenchmarkWork(b *testing.B) {
+	for _, slots := range []int{1, 16, 64} {
+		b.Run(strconv.Itoa(slots), func(b *testing.B) {
+			engine, err := durable.New(newStore(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer engine.Close(b.Context())
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			durable.Handle(engine, "count", func(context.Context, int) (int, error) {
+				if left.Add(-1) == 0 {
+					cancel()
+				}
+				return 0, nil
+			})
+			var all sync.WaitGroup
+			for first := range 64 {
+				all.Go(func() {
+					for i := first; i < b.N; i += 64 {
+						if err := durable.Start(b.Context(), engine, "count", fmt.Sprintf("run-%08d", i), i); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ResetTimer()
+			if err := engine.Work(ctx, durable.Runs(slots)); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+		})
+	}
+}

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -97,4 +98,38 @@ func BenchmarkDeposit(b *testing.B) {
 			shared.Deposit()
 		}
 	})
+}
+
+// BenchmarkWork executes b.N runs with a trivial function by one worker, which
+// claims them.
+func BenchmarkWork(b *testing.B) {
+	for _, slots := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(slots), func(b *testing.B) {
+			e, err := durable.New(durable.NewMemory())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close(b.Context())
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			durable.Handle(e, "count", func(context.Context, int) (int, error) {
+				if left.Add(-1) == 0 {
+					cancel()
+				}
+				return 0, nil
+			})
+			for i := range b.N {
+				if err := durable.Start(b.Context(), e, "count", fmt.Sprintf("run-%08d", i), i); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			if err := e.Work(ctx, durable.Runs(slots)); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+		})
+	}
 }

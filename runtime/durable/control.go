@@ -150,7 +150,7 @@ func (e *Engine) resume(ctx context.Context, run, root string, by Operator) erro
 		switch {
 		case err == nil:
 			e.event(ctx, Event{Kind: EventUnpaused, Run: run, By: by})
-			e.wakeWorkers()
+			e.notify(run)
 			return nil
 		case err != errRunChanged:
 			return err

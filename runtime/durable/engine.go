@@ -35,9 +35,14 @@ type Engine struct {
 	owner    *owner                // of the runs that this engine executes; nil before the first
 	active   map[string]*execution // by the id of the run
 	running  sync.WaitGroup        // the executions
-	workers  []*worker
-	handlers map[string]*handler // by the handler that runs record
+	handlers map[string]*handler   // by the handler that runs record
 	closed   bool
+
+	listeners   []*listener
+	incarnation string // of the store, if it was accepted
+
+	// claims is read-locked from a claim of a worker until its runs are active.
+	claims sync.RWMutex
 }
 
 // An Option changes a default of an engine.
@@ -121,6 +126,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.closed = true
 	e.mu.Unlock()
+	e.notify("") // workers end
 	done := make(chan struct{})
 	go func() {
 		e.running.Wait()

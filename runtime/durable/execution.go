@@ -214,7 +214,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 		return payload{}, errors.Join(end.err, err)
 	}
 	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
-	x.e.wakeWorkers()
+	x.e.notify(x.id)
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
 	}

@@ -117,7 +117,7 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 	}
 	if created {
 		e.event(ctx, Event{Kind: EventCreated, Run: id})
-		e.wakeWorkers()
+		e.notify(id)
 	}
 	return nil
 }
@@ -207,8 +207,9 @@ func (e *RunError) Is(target error) bool {
 // Await waits until a run has ended, and returns its result, or a [*RunError]. A
 // run that is paused has not ended. Within a run that a worker executes, Await
 // parks that run, which needs no process until the other one has ended: return
-// its error. Elsewhere Await asks the store every second. The error matches
-// [ErrNotFound] if the run does not exist.
+// its error. Elsewhere Await asks the store every second, and at once when the
+// same engine has ended the run, or a store that is a [Notifier] reports the end of
+// a run. The error matches [ErrNotFound] if the run does not exist.
 func Await[Out any](ctx context.Context, e *Engine, id string) (Out, error) {
 	var value Out
 	result, err := e.await(ctx, id)
@@ -223,37 +224,57 @@ func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
 	if c != nil && c.x.e == e && c.x.id == id {
 		return nil, fmt.Errorf("run %q waits for itself: %w", id, ErrConflict)
 	}
+	result, ended, err := e.result(ctx, id)
+	if ended || err != nil {
+		return result, err
+	}
+	if c != nil && c.x.e == e && c.info == nil && c.x.handler != "" {
+		return nil, c.x.parkFor(id)
+	}
+	l := e.listen(id)
+	defer l.close()
 	for {
-		records, err := e.store.Get(ctx, []Key{e.key(KindRun, id, "")})
-		if err != nil {
-			return nil, err
+		// It may have ended since, and before it is listened for.
+		failed := l.subscribe(ctx)
+		if result, ended, err := e.result(ctx, id); ended || err != nil {
+			return result, err
 		}
-		r := records[0]
-		b, err := open[runBody](r)
-		switch {
-		case err != nil:
-			return nil, err
-		case r.Version == 0:
-			return nil, fmt.Errorf("run %q: %w", id, ErrNotFound)
-		case r.Status == StatusSucceeded:
-			if b.Result == nil {
-				return &payload{}, nil
-			}
-			return b.Result, nil
-		case endedRun(r.Status):
-			return nil, &RunError{Run: id, Status: r.Status, Text: b.Error}
+		if failed != nil {
+			e.event(ctx, Event{Kind: EventStoreError, Run: id, Err: failed})
 		}
-		if c != nil && c.x.e == e && c.info == nil && c.x.handler != "" {
-			return nil, c.x.parkFor(id)
-		}
-		if !pause(ctx, awaitPoll) {
+		if !pause(ctx, awaitPause) || !l.wait(ctx, awaitPoll) {
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// awaitPoll is how often Await asks the store.
-const awaitPoll = time.Second
+// result returns the result of a run, or its error, and whether it has ended.
+func (e *Engine) result(ctx context.Context, id string) (result *payload, ended bool, err error) {
+	records, err := e.store.Get(ctx, []Key{e.key(KindRun, id, "")})
+	if err != nil {
+		return nil, false, err
+	}
+	r := records[0]
+	b, err := open[runBody](r)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case r.Version == 0:
+		return nil, false, fmt.Errorf("run %q: %w", id, ErrNotFound)
+	case r.Status == StatusSucceeded && b.Result == nil:
+		return &payload{}, true, nil
+	case r.Status == StatusSucceeded:
+		return b.Result, true, nil
+	case endedRun(r.Status):
+		return nil, true, &RunError{Run: id, Status: r.Status, Text: b.Error}
+	}
+	return nil, false, nil
+}
+
+const (
+	awaitPoll  = time.Second           // how often Await asks the store
+	awaitPause = 50 * time.Millisecond // the least time in between: notifications are for any run
+)
 
 // endedRun reports whether a run is not executed any more, unless somebody
 // reopens it.

@@ -259,7 +259,7 @@ func (h *hooked) Update(ctx context.Context, sel durable.Select, decide decision
 
 // isRenewal reports whether an update is that of a lease.
 func isRenewal(sel durable.Select) bool {
-	return len(sel.Keys) == 1 && sel.Keys[0].Kind == durable.KindOwner
+	return len(sel.Keys) == 1 && sel.Keys[0].Kind == durable.KindOwner && sel.Queries == nil
 }
 
 // puts reports whether an update writes a step with a status.

@@ -18,6 +18,7 @@ type Memory struct {
 	closed  bool
 	records map[Key]Record
 	keys    keyList          // of records
+	due     dueList          // of records
 	entries map[Key][]Entry  // of a step, by Attempt and Part
 	locks   map[Key][]waiter // of the locked keys: who waits, longest first
 
@@ -129,12 +130,19 @@ func (m *Memory) lockFound(ctx context.Context, queries []Query) (found []Key, e
 // held.
 func (m *Memory) claimable(q Query) (keys []Key) {
 	limit := page(q.Limit)
-	for key := range m.keys.after(q.first()) {
-		if !q.covers(key) || len(keys) == limit && q.DueBy.IsZero() {
-			break
-		}
+	add := func(key Key) bool {
 		if _, taken := m.locks[key]; !taken && q.selects(m.records[key]) {
 			keys = append(keys, key)
+		}
+		return len(keys) < limit
+	}
+	if !q.DueBy.IsZero() && len(q.Handlers) == 1 && q.Run == "" && q.From == "" {
+		m.due.due(q.Kind, q.Space, q.Handlers[0], q.DueBy, add)
+		return keys
+	}
+	for key := range m.keys.after(q.first()) {
+		if !q.covers(key) || !add(key) && q.DueBy.IsZero() {
+			break
 		}
 	}
 	if !q.DueBy.IsZero() {
@@ -182,12 +190,15 @@ func (m *Memory) commit(w Writes, spaces []string) error {
 		return errClosed
 	}
 	for _, key := range w.Delete {
+		m.due.replace(m.records[key], Record{})
 		delete(m.records, key)
 		delete(m.entries, key)
 		m.keys.remove(key)
 	}
 	for _, r := range w.Put {
-		m.records[r.Key] = r.clone()
+		r = r.clone()
+		m.due.replace(m.records[r.Key], r)
+		m.records[r.Key] = r
 		m.keys.insert(r.Key)
 	}
 	for _, e := range w.Add {

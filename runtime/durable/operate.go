@@ -172,7 +172,7 @@ func (e *Engine) operate(ctx context.Context, run, step string, p operand) error
 		switch {
 		case err == nil:
 			e.event(ctx, Event{Kind: p.event, Run: run, Step: step, By: p.by})
-			e.wakeWorkers()
+			e.notify(run)
 			return nil
 		case err != errRunChanged:
 			return err

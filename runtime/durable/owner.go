@@ -22,6 +22,7 @@ type owner struct {
 	begun time.Time
 	valid atomic.Int64
 	gaps  atomic.Uint64 // renewals after the end of the lease: somebody may have claimed runs before
+	ahead atomic.Int64  // what the clock of the store shows at begun, in nanoseconds since 1970
 	quit  chan struct{}
 	done  chan struct{}
 }
@@ -79,14 +80,25 @@ func (o *owner) key() Key { return o.e.key(KindOwner, "", o.id) }
 // alive reports whether no other engine may have claimed the runs of o yet.
 func (o *owner) alive() bool { return time.Since(o.begun) < time.Duration(o.valid.Load()) }
 
+// clock notes what the clock of the store has shown after an update was sent.
+func (o *owner) clock(sent time.Duration, shown time.Time) {
+	o.ahead.Store(shown.Add(-sent).UnixNano())
+}
+
+// now returns the time of the store, or somewhat later: it selects what is due,
+// and the store decides.
+func (o *owner) now() time.Time { return time.Unix(0, o.ahead.Load()).Add(time.Since(o.begun)).UTC() }
+
 // renew extends the lease.
 func (o *owner) renew(ctx context.Context) error {
 	sent := time.Since(o.begun)
 	host, _ := os.Hostname() // only for people
 	pid := os.Getpid()
+	var now time.Time
 	gap := false
 	err := o.e.store.Update(ctx, Select{Keys: []Key{o.key()}}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
+		now = tx.Now
 		b, err := open[ownerBody](r)
 		if err != nil {
 			return Writes{}, err
@@ -106,6 +118,7 @@ func (o *owner) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
+	o.clock(sent, now)
 	if gap {
 		o.gaps.Add(1) // before alive reports true again
 	}
@@ -141,20 +154,20 @@ func (o *owner) beat() {
 		return
 	}
 	o.verify(ctx)
-	for q := (Query{Kind: KindRun, Space: o.e.space, Owner: o.id}); ; {
-		runs, next, err := o.e.store.List(ctx, q)
-		if err != nil {
-			o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
-			return
-		}
-		for _, r := range runs {
-			o.reconcile(ctx, r)
-		}
-		if q.From = next; next == "" {
-			break
-		}
+	if err := o.reconcile(ctx); err != nil {
+		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+		return
 	}
 	o.e.expire(ctx)
+}
+
+// reconcile compares the runs that o owns, as the store says, with those that are
+// executed.
+func (o *owner) reconcile(ctx context.Context) error {
+	return o.e.each(ctx, Query{Kind: KindRun, Space: o.e.space, Owner: o.id}, func(r Record) error {
+		o.reconcileRun(ctx, r)
+		return nil
+	})
 }
 
 // verify halts the executions whose runs somebody has claimed in a gap of the
@@ -170,12 +183,14 @@ func (o *owner) verify(ctx context.Context) {
 	}
 }
 
-// reconcile compares one run that o owns, as the store says, with what is
-// executed.
-func (o *owner) reconcile(ctx context.Context, r Record) {
-	o.e.mu.Lock()
-	x := o.e.active[r.Key.Run]
-	o.e.mu.Unlock()
+// reconcileRun compares one run.
+func (o *owner) reconcileRun(ctx context.Context, r Record) {
+	x := o.e.execution(r.Key.Run)
+	if x == nil {
+		o.e.claims.Lock() // those that were claimed before the run was listed are active
+		x = o.e.execution(r.Key.Run)
+		o.e.claims.Unlock()
+	}
 	switch {
 	case x != nil && r.Status == StatusCanceled:
 		x.halt(ErrCanceled)

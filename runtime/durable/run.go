@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,7 +19,6 @@ type runOptions struct {
 	budget      *job.BudgetPolicy
 	at          time.Time
 	correlation string // of the caller
-	worker      bool   // claims the run only if it is due, or its owner dead
 }
 
 func newRunOptions(options []RunOption) runOptions {
@@ -145,6 +143,24 @@ func (e *Engine) activate(ctx context.Context, id string, o *owner) (*execution,
 	return x, nil
 }
 
+// execution returns the active execution of a run, or nil.
+func (e *Engine) execution(run string) *execution {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.active[run]
+}
+
+// activeRuns returns the runs with an active execution.
+func (e *Engine) activeRuns() map[string]bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	runs := make(map[string]bool, len(e.active))
+	for run := range e.active {
+		runs[run] = true
+	}
+	return runs
+}
+
 func (e *Engine) deactivate(x *execution) {
 	x.cancel(nil)
 	e.mu.Lock()
@@ -187,199 +203,4 @@ func (x *execution) claimWait(ctx context.Context, o *runOptions) (*payload, err
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// A claim is the answer to an attempt to own a run.
-type claim struct {
-	fence   uint64
-	run     runBody
-	runJSON []byte // of run
-	result  *payload
-	err     error
-	status  Status      // of a run that the claim has ended
-	resume  bool        // the run existed
-	crash   bool        // its last owner did not release it
-	owned   *OwnedError // by another engine
-	wait    time.Duration
-	again   bool // the run has changed since it was read
-}
-
-// claim makes the engine the owner of the run, if nobody else is.
-func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
-	e := x.e
-	runKey := e.key(KindRun, x.id, "")
-	known, err := e.store.Get(ctx, []Key{runKey})
-	if err != nil {
-		return claim{}, err
-	}
-	// Asked before the transaction: an owner that is dead stays dead.
-	holder, dead := known[0].Owner, false
-	if h, ok := e.store.(Holder); ok && holder != "" && holder != x.owner.id {
-		dead = h.Dead(holder)
-	}
-	keys := []Key{e.key(KindOwner, "", x.owner.id), e.key(KindOwner, "", holder), runKey}
-	if o.budget != nil {
-		keys = append(keys, e.key(KindBudget, x.id, ""))
-	}
-	x.gaps.Store(x.owner.gaps.Load())
-	var c claim
-	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		w, c, err = x.decideClaim(tx, o, holder, dead)
-		return w, err
-	})
-	if err != nil {
-		return claim{}, err
-	}
-	if c.owned == nil && c.err == nil && c.result == nil && !c.again {
-		x.fence, x.run, x.runJSON = c.fence, c.run, c.runJSON
-		if o.worker {
-			x.handler = known[0].Handler
-		}
-		x.claimed.Store(true)
-		x.e.event(ctx, Event{Kind: claimEvent(&c), Run: x.id, Fence: c.fence})
-		if c.resume {
-			return c, x.load(ctx)
-		}
-		x.complete = true // no step is recorded that this execution does not know
-	}
-	if c.status != 0 {
-		x.e.event(ctx, Event{Kind: endEvents[c.status], Run: x.id, Fence: c.fence, Err: c.err})
-	}
-	if paused, ok := errors.AsType[*PausedError](c.err); ok && err == nil {
-		paused.Steps, err = e.blockedSteps(ctx, x.id)
-	}
-	return c, err
-}
-
-func claimEvent(c *claim) EventKind {
-	switch {
-	case c.crash:
-		return EventRecovered
-	case c.resume:
-		return EventResumed
-	}
-	return EventCreated
-}
-
-// decideClaim decides about a claim of the run by x, whose owner was holder when
-// it was read.
-func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) (w Writes, c claim, err error) {
-	self, other, r := tx.Records[0], tx.Records[1], tx.Records[2]
-	b, err := open[runBody](r)
-	if err != nil {
-		return w, c, err
-	}
-	if r.Version == 0 {
-		return x.create(tx, o)
-	}
-	if c.result, c.err = ended(r, &b); c.result != nil || c.err != nil {
-		return w, c, nil
-	}
-	if self.Version == 0 {
-		return w, c, fmt.Errorf("%w: the lease of this engine has ended, and was removed", ErrFenced)
-	}
-	if !o.worker && r.Handler != "" {
-		return w, c, fmt.Errorf("run %q is executed by workers, which call %s: %w", x.id, r.Handler, ErrConflict)
-	}
-	if r.Owner != holder {
-		c.again = true
-		return w, c, nil
-	}
-	if r.Owner != "" && r.Owner != x.owner.id && !dead && other.Version != 0 {
-		ob, err := open[ownerBody](other)
-		if err != nil {
-			return w, c, err
-		}
-		// A clock that was set back must not make a lease outlive its length.
-		if left := min(ob.Until.Sub(tx.Now), ob.Lease); left > 0 {
-			c.owned, c.wait = &OwnedError{Run: x.id, Owner: r.Owner, Until: ob.Until}, left
-			if limit := tx.Now.Add(ob.Lease); ob.Until.After(limit) {
-				ob.Until, other.Due = limit, limit
-				err = write(&other, &ob)
-				w.Put = []Record{other}
-			}
-			return w, c, err
-		}
-	}
-	if o.worker && r.Owner == "" && (r.Due.IsZero() || r.Due.After(tx.Now)) {
-		c.again = true // another worker has executed it since
-		return w, c, nil
-	}
-	c.resume, c.crash = true, r.Owner != "" && r.Owner != x.owner.id
-	return x.take(tx, r, b, c)
-}
-
-// take makes x the owner of a run that exists.
-func (x *execution) take(tx Tx, r Record, b runBody, c claim) (Writes, claim, error) {
-	if c.crash {
-		b.Recoveries++
-		b.Recovered++
-	}
-	r.Fence++
-	r.Owner, r.Status, r.Due = x.owner.id, StatusOpen, time.Time{}
-	switch {
-	case !b.Deadline.IsZero() && !tx.Now.Before(b.Deadline):
-		r.Owner, r.Status, b.Ended, c.err = "", StatusTimedOut, tx.Now, ErrTimedOut
-	case b.Recoveries >= maxRecoveries:
-		r.Owner, r.Status, r.Attention, c.err = "", StatusPaused, true, &PausedError{Run: x.id}
-	default:
-		b.Claimed, b.Ended, b.Error = tx.Now, time.Time{}, ""
-	}
-	c.fence, c.run = r.Fence, b
-	if c.err != nil {
-		c.status = r.Status
-	}
-	if err := write(&r, &b); err != nil {
-		return Writes{}, c, err
-	}
-	c.runJSON = r.Body
-	return Writes{Put: []Record{r}}, c, nil
-}
-
-// create makes a new run.
-func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
-	b := runBody{
-		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, Parent: x.parent, Budget: o.budget != nil,
-		Correlation: o.correlation,
-	}
-	if o.timeout > 0 {
-		b.Deadline = tx.Now.Add(o.timeout)
-	}
-	r := tx.Records[2]
-	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
-	if err := write(&r, &b); err != nil {
-		return Writes{}, claim{}, err
-	}
-	w := Writes{Put: []Record{r}}
-	if o.budget != nil {
-		budget, err := newCountBudget(tx.Records[3], *o.budget, r.Bucket)
-		if err != nil {
-			return Writes{}, claim{}, err
-		}
-		w.Put = append(w.Put, budget)
-	}
-	return w, claim{fence: 1, run: b, runJSON: r.Body}, nil
-}
-
-// ended returns the result, or the error, of a run that is not executed any more.
-func ended(r Record, b *runBody) (*payload, error) {
-	switch r.Status {
-	case StatusSucceeded:
-		if b.Result == nil {
-			return &payload{}, nil
-		}
-		return b.Result, nil
-	case StatusExpired:
-		return nil, ErrExpired
-	case StatusCanceled:
-		return nil, ErrCanceled
-	case StatusTimedOut:
-		return nil, ErrTimedOut
-	case StatusPaused:
-		if b.Hold != nil {
-			return nil, b.Hold.err(r.Key.Run)
-		}
-		return nil, &PausedError{Run: r.Key.Run}
-	}
-	return nil, nil
 }

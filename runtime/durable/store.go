@@ -16,15 +16,16 @@ type Kind uint8
 
 // The kinds of records, in the order in which they are locked.
 const (
-	KindOwner   Kind = iota + 1 // an engine and its lease
-	KindRun                     // a run: who owns it, and its status
-	KindGroup                   // what a run fans out to
-	KindStep                    // a step of a run
-	KindBudget                  // a budget that engines share
-	KindBreaker                 // a breaker that engines share
+	KindOwner       Kind = iota + 1 // an engine and its lease
+	KindRun                         // a run: who owns it, and its status
+	KindGroup                       // what a run fans out to
+	KindStep                        // a step of a run
+	KindBudget                      // a budget that engines share
+	KindBreaker                     // a breaker that engines share
+	KindIncarnation                 // of the store, as it was accepted
 )
 
-var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker"}
+var kinds = [...]string{"", "owner", "run", "group", "step", "budget", "breaker", "incarnation"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {

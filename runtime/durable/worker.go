@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,8 +21,9 @@ type workOptions struct {
 // Runs sets how many runs a worker executes at a time. The default is 10.
 func Runs(n int) WorkOption { return func(o *workOptions) { o.runs = max(n, 1) } }
 
-// Poll sets how often a worker that has nothing to do asks the store for runs.
-// The default is 1s. Runs that the same engine starts are found at once.
+// Poll sets how often a worker asks the store for runs that are due, and for runs
+// of dead workers. The default is 1s. Runs that the same engine starts are found
+// at once, those of others as soon as a store that is a [Notifier] reports them.
 func Poll(d time.Duration) WorkOption {
 	return func(o *workOptions) { o.poll = max(d, time.Millisecond) }
 }
@@ -32,9 +34,15 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 
 // Work executes the runs that are due and whose handler and version are
 // registered (see [Handle]), those of dead workers among them, until ctx ends. It
-// touches no others. It then claims no further runs, waits for those that it
-// executes (see [Drain]), and returns nil. Errors of the store are reported as
-// [EventStoreError] and do not end it; [Engine.Close] ends it with [ErrClosed].
+// touches no others. It claims as many runs as it may execute at a time: those
+// that have been due longest, of all handlers in turn.
+//
+// When ctx ends, Work claims no further runs, waits for those that it executes
+// (see [Drain]), and returns nil; [Engine.Close] ends it with [ErrClosed]. To end
+// a program with its first interrupt in this way, and at once with its second
+// one, use a context of [os/signal.NotifyContext] and call its stop function when
+// it has ended. Errors of the store, [ErrIncarnation] among them, are reported as
+// [EventStoreError] and do not end Work.
 func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	o := workOptions{runs: 10, poll: time.Second, drain: 30 * time.Second}
 	for _, option := range options {
@@ -46,179 +54,268 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	// The runs outlive ctx by the time for draining.
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	w := &worker{e: e, options: o, slots: make(chan struct{}, o.runs), wake: make(chan struct{}, 1)}
-	e.mu.Lock()
-	e.workers = append(e.workers, w)
-	e.mu.Unlock()
-	defer w.leave()
-	for ctx.Err() == nil {
-		switch err := w.claim(ctx, inner); {
-		case errors.Is(err, ErrClosed):
-			w.running.Wait()
-			return err
-		case err != nil && ctx.Err() == nil:
-			e.event(ctx, Event{Kind: EventStoreError, Err: err})
-		}
-		timer := time.NewTimer(o.poll)
-		select {
-		case <-ctx.Done():
-		case <-w.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
+	w := &worker{
+		e: e, options: o, listener: e.listen(""), inner: inner, slots: make(chan struct{}, o.runs),
+		unreadable: map[string]bool{}, swept: map[string]time.Time{},
 	}
-	stop := time.AfterFunc(o.drain, func() { cancel(ErrClosed) })
-	defer stop.Stop()
+	defer w.listener.close()
+	err := w.work(ctx)
+	if err == nil {
+		stop := time.AfterFunc(o.drain, func() { cancel(ErrClosed) })
+		defer stop.Stop()
+	}
 	w.running.Wait()
-	return nil
+	return err
 }
 
 // A worker is one call of Work.
 type worker struct {
-	e       *Engine
-	options workOptions
-	slots   chan struct{} // one for each run that is executed
-	wake    chan struct{} // something may be due
-	running sync.WaitGroup
+	e        *Engine
+	options  workOptions
+	listener *listener
+	inner    context.Context // of the runs
+	slots    chan struct{}   // one for each run that is executed
+	running  sync.WaitGroup
+
+	turn       int                  // of the handlers: which of them is the first
+	looked     time.Time            // for orphans
+	swept      map[string]time.Time // dead owners without a run for this worker, and when that was
+	unreadable map[string]bool      // runs that a newer version has written, and that were reported
 }
 
-func (w *worker) leave() {
+// idlePause is the least time between a claim that has found nothing and the next
+// one: a notification reaches many workers.
+const idlePause = 10 * time.Millisecond
+
+// work claims runs until ctx ends.
+func (w *worker) work(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := w.listener.subscribe(ctx)
+		idle, failed := w.claim(ctx)
+		switch err = errors.Join(err, failed); {
+		case errors.Is(err, ErrClosed):
+			return ErrClosed
+		case err != nil && ctx.Err() == nil:
+			w.e.event(ctx, Event{Kind: EventStoreError, Err: err})
+		}
+		if idle {
+			pause(ctx, min(idlePause, w.options.poll))
+		}
+		w.listener.wait(ctx, w.options.poll)
+	}
+	return nil
+}
+
+// claim starts the execution of runs, as many as there is room for. It reports
+// whether there were none although there is room.
+func (w *worker) claim(ctx context.Context) (idle bool, err error) {
+	// A renewal may wait for the claim.
+	ctx, cancel := context.WithTimeout(ctx, w.e.lease/3)
+	defer cancel()
+	owner, err := w.e.own(ctx)
+	if err != nil {
+		return true, err
+	}
+	handlers := w.handlers()
+	if len(handlers) == 0 || w.free() == 0 {
+		return false, nil
+	}
+	if !owner.alive() {
+		if err := owner.renew(ctx); err != nil {
+			return true, err
+		}
+	}
+	found := false
+	if now := time.Now(); now.Sub(w.looked) >= w.options.poll {
+		w.looked = now
+		found, err = w.claimOrphans(ctx, owner, handlers)
+	}
+	for w.free() > 0 && len(handlers) > 0 && err == nil {
+		var more bool
+		handlers, more, err = w.claimDue(ctx, owner, handlers)
+		found = found || more
+	}
+	if errors.Is(err, ErrUnknown) { // runs may have been claimed that are not executed
+		err = errors.Join(err, owner.reconcile(ctx))
+	}
+	return !found, err
+}
+
+func (w *worker) free() int { return cap(w.slots) - len(w.slots) }
+
+// handlers returns the handlers of the engine, another one first in each turn.
+func (w *worker) handlers() []string {
 	w.e.mu.Lock()
-	defer w.e.mu.Unlock()
-	w.e.workers = slices.DeleteFunc(w.e.workers, func(other *worker) bool { return other == w })
-}
-
-// wakeWorkers lets the workers of this engine look for runs.
-func (e *Engine) wakeWorkers() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, w := range e.workers {
-		select {
-		case w.wake <- struct{}{}:
-		default: // it is going to
-		}
-	}
-}
-
-// claim starts the execution of due runs, as many as there is room for.
-func (w *worker) claim(ctx, inner context.Context) error {
-	if _, err := w.e.own(ctx); err != nil {
-		return err
-	}
-	free := cap(w.slots) - len(w.slots)
-	if free == 0 {
+	names := slices.Sorted(maps.Keys(w.e.handlers))
+	w.e.mu.Unlock()
+	if len(names) == 0 {
 		return nil
 	}
-	runs, err := w.e.dueRuns(ctx, free)
-	for _, r := range runs {
-		w.slots <- struct{}{} // this goroutine alone takes slots
-		w.running.Go(func() {
-			executed := false
-			defer func() {
-				if <-w.slots; executed {
-					w.e.wakeWorkers() // a run that cannot be claimed waits for the next poll
-				}
-			}()
-			executed = w.e.execute(inner, r)
-		})
-	}
-	return err
+	w.turn = (w.turn + 1) % len(names)
+	return slices.Concat(names[w.turn:], names[:w.turn])
 }
 
-// dueRuns returns runs that are due, or whose owners are dead, and for which a
-// handler is registered.
-func (e *Engine) dueRuns(ctx context.Context, limit int) ([]Record, error) {
-	e.mu.Lock()
-	handlers := make([]string, 0, len(e.handlers))
-	for key := range e.handlers {
-		handlers = append(handlers, key)
+// query returns the query for the runs of some handlers. Those that cannot be
+// read take no room.
+func (w *worker) query(limit int, handlers ...string) Query {
+	return Query{
+		Kind: KindRun, Space: w.e.space, Handlers: handlers, Status: []Status{StatusOpen, StatusParked},
+		Limit: min(limit+len(w.unreadable), MaxPage),
 	}
-	e.mu.Unlock()
-	if len(handlers) == 0 {
-		return nil, nil
-	}
-	slices.Sort(handlers)
-	q := Query{
-		Kind: KindRun, Space: e.space, Handlers: handlers, Status: []Status{StatusOpen, StatusParked},
-		Limit: min(limit, MaxPage),
-	}
-	due := q
-	due.DueBy = time.Now() // nearly that of the store, which decides in the claim
-	runs, err := e.readable(ctx, due, limit)
-	if err != nil || len(runs) >= limit {
-		return runs, err
-	}
-	owners, err := e.deadOwners(ctx)
-	for _, id := range owners {
-		q.Owner = id
-		orphans, failed := e.readable(ctx, q, limit-len(runs))
-		runs, err = append(runs, orphans...), errors.Join(err, failed)
-		if len(runs) >= limit {
-			break
-		}
-	}
-	return runs, err
 }
 
-// readable returns as many of the runs that a query selects. Those that a newer
-// version has written are left to it.
-func (e *Engine) readable(ctx context.Context, q Query, limit int) (runs []Record, err error) {
-	err = e.each(ctx, q, func(r Record) error {
-		if _, err := open[runBody](r); err != nil {
-			e.event(ctx, Event{Kind: EventStoreError, Run: r.Key.Run, Err: err})
-			return nil
-		}
-		if runs = append(runs, r); len(runs) == limit {
-			return errStopped
-		}
-		return nil
-	})
-	if err == errStopped {
-		err = nil
+// claimDue claims runs that are due: an equal share of each handler. It returns
+// the handlers that may have more.
+func (w *worker) claimDue(ctx context.Context, o *owner, handlers []string) (rest []string, found bool, err error) {
+	share := (w.free() + len(handlers) - 1) / len(handlers)
+	queries := make([]Query, len(handlers))
+	for i, handler := range handlers {
+		queries[i] = w.query(share, handler)
+		queries[i].DueBy = o.now()
 	}
-	return runs, err
+	before := len(w.unreadable)
+	t, err := w.take(ctx, o, &claiming{}, queries)
+	if err != nil {
+		return nil, false, err
+	}
+	if found = len(t.runs) > 0; found || len(w.unreadable) > before {
+		for i, handler := range handlers {
+			if t.selected[handler] == queries[i].Limit {
+				rest = append(rest, handler)
+			}
+		}
+	}
+	return rest, found, nil
+}
+
+// claimOrphans claims runs of dead owners.
+func (w *worker) claimOrphans(ctx context.Context, o *owner, handlers []string) (found bool, err error) {
+	owners, err := w.e.deadOwners(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	maps.DeleteFunc(w.swept, func(_ string, at time.Time) bool { return time.Since(at) >= w.e.lease })
+	for _, dead := range owners {
+		if _, swept := w.swept[dead.orphans]; swept || w.free() == 0 {
+			continue
+		}
+		q := w.query(w.free(), handlers...)
+		q.Owner = dead.orphans
+		if runs, _, err := w.e.store.List(ctx, q); err != nil || len(runs) == 0 {
+			if err != nil {
+				return found, err
+			}
+			w.swept[dead.orphans] = time.Now()
+			continue
+		}
+		t, err := w.take(ctx, o, &dead, []Query{q})
+		if err != nil {
+			return found, err
+		}
+		found = found || len(t.runs) > 0
+	}
+	return found, nil
 }
 
 // deadOwners returns the owners whose leases have ended, or whose processes the
 // store knows to be dead.
-func (e *Engine) deadOwners(ctx context.Context) (dead []string, err error) {
+func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err error) {
 	h, knows := e.store.(Holder)
-	now := time.Now()
+	now := o.now()
 	err = e.each(ctx, Query{Kind: KindOwner, Space: e.space}, func(r Record) error {
-		if id := r.Key.ID; !r.Due.After(now) || knows && h.Dead(id) {
-			dead = append(dead, id)
+		b, err := open[ownerBody](r)
+		c := claiming{orphans: r.Key.ID, dead: knows && h.Dead(r.Key.ID)}
+		switch {
+		case r.Key.ID == o.id || err != nil:
+		case c.dead, !b.Until.After(now), b.Until.After(now.Add(b.Lease)): // its clock was set back
+			dead = append(dead, c)
 		}
 		return nil
 	})
 	return dead, err
 }
 
-// execute executes one run that was due when it was listed. It reports whether
-// it could claim it.
-func (e *Engine) execute(ctx context.Context, r Record) bool {
+// take claims some of the runs that queries select, in one transaction, and starts
+// their executions.
+func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Query) (t taking, err error) {
+	e := w.e
+	accepted, err := e.accepted(ctx)
+	if err != nil {
+		return t, err
+	}
+	c.owner, c.slots = o.id, w.free()
+	gaps := o.gaps.Load()
+	e.claims.RLock() // until the runs are active
+	defer e.claims.RUnlock()
+	c.active = e.activeRuns()
+	sent := time.Since(o.begun)
+	err = e.store.Update(ctx, Select{Keys: c.keys(e), Queries: queries}, func(tx Tx) (w Writes, err error) {
+		if t = (taking{now: tx.Now}); e.changed(accepted) {
+			return w, nil
+		}
+		w, t, err = c.decide(tx)
+		return w, err
+	})
+	if err != nil {
+		return taking{}, err
+	}
+	o.clock(sent, t.now)
+	for run, err := range t.unreadable {
+		if !w.unreadable[run] {
+			w.unreadable[run] = true
+			e.event(ctx, Event{Kind: EventStoreError, Run: run, Err: err})
+		}
+	}
+	for _, r := range t.runs {
+		if r.status != 0 {
+			e.event(ctx, Event{Kind: r.event(), Run: r.key.Run, Fence: r.fence, Err: r.err})
+			continue
+		}
+		if err := w.start(o, gaps, r); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// start starts the execution of a run that was claimed.
+func (w *worker) start(o *owner, gaps uint64, r claimed) error {
+	x, err := w.e.activate(w.inner, r.key.Run, o)
+	if err != nil { // the engine is closed, or has just begun to execute it: the next renewal releases it
+		return err
+	}
+	x.gaps.Store(gaps)
+	x.handler = r.handler
+	x.own(w.inner, &r.claim)
+	w.slots <- struct{}{} // the goroutine of Work alone takes slots
+	w.running.Go(func() {
+		defer func() {
+			<-w.slots
+			w.e.notify(x.id)
+		}()
+		defer w.e.deactivate(x)
+		w.execute(x)
+	})
+	return nil
+}
+
+// execute executes a run that was claimed.
+func (w *worker) execute(x *execution) {
+	e := w.e
 	e.mu.Lock()
-	h := e.handlers[r.Handler]
+	h := e.handlers[x.handler]
 	e.mu.Unlock()
-	owner, err := e.own(ctx)
+	var err error
+	if x.complete = x.fence == 1 && !x.run.Imported; !x.complete {
+		err = x.load(x.ctx)
+	}
 	if err != nil {
-		return false
+		// Not at once: the store has just failed.
+		err = errors.Join(err, e.disown(context.WithoutCancel(x.ctx), e.key(KindRun, x.id, ""), x.owner.id, x.fence))
+	} else {
+		_, err = x.execute(w.inner, func(ctx context.Context) (payload, error) { return h.invoke(ctx, x.run.Input) })
 	}
-	x, err := e.activate(ctx, r.Key.Run, owner)
-	if err != nil {
-		return false // it is being executed
-	}
-	defer e.deactivate(x)
-	c, err := x.claim(ctx, &runOptions{worker: true})
-	if err != nil {
-		e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
-		return false
-	}
-	if c.owned != nil || c.err != nil || c.result != nil || c.again {
-		return false // another worker was faster
-	}
-	_, err = x.execute(ctx, func(ctx context.Context) (payload, error) { return h.invoke(ctx, x.run.Input) })
 	if isStoreError(err) {
-		e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Err: err})
+		e.event(w.inner, Event{Kind: EventStoreError, Run: x.id, Err: err})
 	}
-	return true
 }

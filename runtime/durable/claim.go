@@ -1,0 +1,237 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// This file has the claims of runs by Run, and what they share with those of
+// workers.
+
+// A claim is the answer to an attempt to own a run.
+type claim struct {
+	fence   uint64
+	run     runBody
+	runJSON []byte // of run
+	result  *payload
+	err     error
+	status  Status      // of a run that the claim has ended
+	resume  bool        // the run existed
+	crash   bool        // its last owner did not release it
+	owned   *OwnedError // by another engine
+	wait    time.Duration
+	again   bool // the run has changed since it was read
+}
+
+// taken reports whether the engine owns the run now.
+func (c *claim) taken() bool { return c.owned == nil && c.err == nil && c.result == nil && !c.again }
+
+// event returns the kind of the event of a claim.
+func (c *claim) event() EventKind {
+	switch {
+	case c.status != 0:
+		return endEvents[c.status]
+	case c.crash:
+		return EventRecovered
+	case c.resume:
+		return EventResumed
+	}
+	return EventCreated
+}
+
+// claim makes the engine the owner of the run, if nobody else is.
+func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
+	e := x.e
+	runKey := e.key(KindRun, x.id, "")
+	known, err := e.store.Get(ctx, []Key{runKey})
+	if err != nil {
+		return claim{}, err
+	}
+	// Asked before the transaction: an owner that is dead stays dead.
+	holder, dead := known[0].Owner, false
+	if h, ok := e.store.(Holder); ok && holder != "" && holder != x.owner.id {
+		dead = h.Dead(holder)
+	}
+	keys := []Key{e.key(KindOwner, "", x.owner.id), e.key(KindOwner, "", holder), runKey}
+	if o.budget != nil {
+		keys = append(keys, e.key(KindBudget, x.id, ""))
+	}
+	accepted, err := e.accepted(ctx)
+	if err != nil {
+		return claim{}, err
+	}
+	x.gaps.Store(x.owner.gaps.Load())
+	var c claim
+	err = e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
+		if c = (claim{again: true}); e.changed(accepted) {
+			return w, nil
+		}
+		w, c, err = x.decideClaim(tx, o, holder, dead)
+		return w, err
+	})
+	if err != nil {
+		return claim{}, err
+	}
+	switch {
+	case c.taken():
+		x.own(ctx, &c)
+		if c.resume {
+			return c, x.load(ctx)
+		}
+		x.complete = true // no step is recorded that this execution does not know
+	case c.status != 0:
+		e.event(ctx, Event{Kind: c.event(), Run: x.id, Fence: c.fence, Err: c.err})
+	}
+	if paused, ok := errors.AsType[*PausedError](c.err); ok && err == nil {
+		paused.Steps, err = e.blockedSteps(ctx, x.id)
+	}
+	return c, err
+}
+
+// own makes x the execution of a run that was claimed.
+func (x *execution) own(ctx context.Context, c *claim) {
+	x.fence, x.run, x.runJSON = c.fence, c.run, c.runJSON
+	x.claimed.Store(true)
+	x.e.event(ctx, Event{Kind: c.event(), Run: x.id, Fence: c.fence})
+}
+
+// decideClaim decides about a claim of the run by x, whose owner was holder when
+// it was read.
+func (x *execution) decideClaim(tx Tx, o *runOptions, holder string, dead bool) (w Writes, c claim, err error) {
+	self, other, r := tx.Records[0], tx.Records[1], tx.Records[2]
+	b, err := open[runBody](r)
+	if err != nil {
+		return w, c, err
+	}
+	if r.Version == 0 {
+		return x.create(tx, o)
+	}
+	if c.result, c.err = ended(r, &b); c.result != nil || c.err != nil {
+		return w, c, nil
+	}
+	if err := leased(self); err != nil {
+		return w, c, err
+	}
+	if r.Handler != "" {
+		return w, c, fmt.Errorf("run %q is executed by workers, which call %s: %w", x.id, r.Handler, ErrConflict)
+	}
+	if r.Owner != holder {
+		c.again = true
+		return w, c, nil
+	}
+	if r.Owner != "" && r.Owner != x.owner.id && !dead {
+		until, left, err := leaseOf(tx.Now, &other, &w)
+		if err != nil || left > 0 {
+			c.owned, c.wait = &OwnedError{Run: x.id, Owner: r.Owner, Until: until}, left
+			return w, c, err
+		}
+	}
+	put, c, err := take(tx.Now, x.owner.id, r, b)
+	return Writes{Put: []Record{put}}, c, err
+}
+
+// leased returns an error if an engine has no lease that it could own a run
+// under.
+func leased(self Record) error {
+	if self.Version == 0 {
+		return fmt.Errorf("%w: the lease of this engine has ended, and was removed", ErrFenced)
+	}
+	return nil
+}
+
+// leaseOf returns the end of the lease of another engine, and how long it lasts
+// yet. A clock that was set back does not make a lease outlive its length: such a
+// lease is changed.
+func leaseOf(now time.Time, other *Record, w *Writes) (until time.Time, left time.Duration, err error) {
+	if other.Version == 0 {
+		return until, 0, nil
+	}
+	b, err := open[ownerBody](*other)
+	if err != nil {
+		return until, 0, err
+	}
+	until, left = b.Until, min(b.Until.Sub(now), b.Lease)
+	if limit := now.Add(b.Lease); b.Until.After(limit) {
+		b.Until, other.Due = limit, limit
+		err = write(other, &b)
+		w.Put = append(w.Put, *other)
+	}
+	return until, left, err
+}
+
+// take makes an engine the owner of a run that exists, or ends a run whose time
+// has passed.
+func take(now time.Time, owner string, r Record, b runBody) (Record, claim, error) {
+	c := claim{resume: true, crash: r.Owner != "" && r.Owner != owner}
+	if c.crash {
+		b.Recoveries++
+		b.Recovered++
+	}
+	r.Fence++
+	r.Owner, r.Status, r.Due = owner, StatusOpen, time.Time{}
+	switch {
+	case !b.Deadline.IsZero() && !now.Before(b.Deadline):
+		r.Owner, r.Status, b.Ended, c.err = "", StatusTimedOut, now, ErrTimedOut
+	case b.Recoveries >= maxRecoveries:
+		r.Owner, r.Status, r.Attention, c.err = "", StatusPaused, true, &PausedError{Run: r.Key.Run}
+	default:
+		b.Claimed, b.Ended, b.Error = now, time.Time{}, ""
+	}
+	c.fence, c.run = r.Fence, b
+	if c.err != nil {
+		c.status = r.Status
+	}
+	err := write(&r, &b)
+	c.runJSON = r.Body
+	return r, c, err
+}
+
+// create makes a new run.
+func (x *execution) create(tx Tx, o *runOptions) (Writes, claim, error) {
+	b := runBody{
+		Created: tx.Now, Claimed: tx.Now, Version: o.version, Keep: o.keep, Parent: x.parent, Budget: o.budget != nil,
+		Correlation: o.correlation,
+	}
+	if o.timeout > 0 {
+		b.Deadline = tx.Now.Add(o.timeout)
+	}
+	r := tx.Records[2]
+	r.Owner, r.Fence, r.Status, r.Bucket = x.owner.id, 1, StatusOpen, month(tx.Now)
+	if err := write(&r, &b); err != nil {
+		return Writes{}, claim{}, err
+	}
+	w := Writes{Put: []Record{r}}
+	if o.budget != nil {
+		budget, err := newCountBudget(tx.Records[3], *o.budget, r.Bucket)
+		if err != nil {
+			return Writes{}, claim{}, err
+		}
+		w.Put = append(w.Put, budget)
+	}
+	return w, claim{fence: 1, run: b, runJSON: r.Body}, nil
+}
+
+// ended returns the result, or the error, of a run that is not executed any more.
+func ended(r Record, b *runBody) (*payload, error) {
+	switch r.Status {
+	case StatusSucceeded:
+		if b.Result == nil {
+			return &payload{}, nil
+		}
+		return b.Result, nil
+	case StatusExpired:
+		return nil, ErrExpired
+	case StatusCanceled:
+		return nil, ErrCanceled
+	case StatusTimedOut:
+		return nil, ErrTimedOut
+	case StatusPaused:
+		if b.Hold != nil {
+			return nil, b.Hold.err(r.Key.Run)
+		}
+		return nil, &PausedError{Run: r.Key.Run}
+	}
+	return nil, nil
+}

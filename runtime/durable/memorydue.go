@@ -1,0 +1,54 @@
+package durable
+
+import (
+	"encoding/binary"
+	"strings"
+	"time"
+)
+
+// A dueList has the keys of the records of a [Memory] that are due at some time,
+// by kind, namespace and handler, and then by that time.
+type dueList struct{ keys keyList }
+
+// dueKey returns the entry of a record. Its parts order as those of the record do:
+// no text has a NUL byte.
+func dueKey(r *Record) Key {
+	return Key{
+		Kind: r.Key.Kind, Space: r.Key.Space + "\x00" + r.Handler, Run: dueText(r.Due), ID: r.Key.Run + "\x00" + r.Key.ID,
+	}
+}
+
+// dueText returns a text for each time, which orders as the times do.
+func dueText(t time.Time) string {
+	var text [12]byte
+	binary.BigEndian.PutUint64(text[:], uint64(t.Unix())^1<<63)
+	binary.BigEndian.PutUint32(text[8:], uint32(t.Nanosecond()))
+	return string(text[:])
+}
+
+// replace notes that the record before, if it exists, is replaced by after, if
+// that does.
+func (l *dueList) replace(before, after Record) {
+	if before.Version != 0 && !before.Due.IsZero() {
+		l.keys.remove(dueKey(&before))
+	}
+	if after.Version != 0 && !after.Due.IsZero() {
+		l.keys.insert(dueKey(&after))
+	}
+}
+
+// due calls f for the keys of the records of one handler that are due by a time,
+// those that have been due longest first, until it returns false.
+func (l *dueList) due(kind Kind, space, handler string, by time.Time, f func(Key) bool) {
+	first := Key{Kind: kind, Space: space + "\x00" + handler}
+	last := dueText(by)
+	for entry := range l.keys.after(first) {
+		if entry.Kind != kind || entry.Space != first.Space || entry.Run > last {
+			return
+		}
+		run, id, _ := strings.Cut(entry.ID, "\x00")
+		if !f(Key{Kind: kind, Space: space, Run: run, ID: id}) {
+			return
+		}
+	}
+}
