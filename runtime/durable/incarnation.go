@@ -9,9 +9,10 @@ import (
 
 // ErrIncarnation is returned for a run that is not claimed, since the store may
 // have lost acknowledged updates: its incarnation has changed, as after a
-// failover, or after a backup was restored. Runs may have begun, and ended,
-// without a record. Compare the records with the systems that they describe, and
-// call [Engine.Accept].
+// failover, or after a backup was restored. Attempts may have been made that are
+// not recorded any more. Compare the records with the systems that they describe,
+// and call [Engine.Accept]. Runs that were claimed before go on meanwhile: their
+// engines know what they have executed.
 var ErrIncarnation = errors.New("the store may have lost updates, as after a failover: check it, then call Accept")
 
 // incarnationBody is the body of the record of the accepted incarnation.
@@ -66,8 +67,8 @@ func accept(now time.Time, r Record, incarnation string) (Writes, error) {
 }
 
 // Accept lets all engines of the namespace claim runs again after
-// [ErrIncarnation]. It accepts the store as it is now, until its incarnation
-// changes again. Runs that were executed meanwhile did go on.
+// [ErrIncarnation], until the incarnation of the store changes again. It does not
+// wait: workers ask the store with their next poll.
 func (e *Engine) Accept(ctx context.Context) error {
 	return e.update(ctx, []Key{e.incarnationKey()}, func(tx Tx) (Writes, error) {
 		return accept(tx.Now, tx.Records[0], e.store.Guarantee().Incarnation)
