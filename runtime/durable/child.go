@@ -33,41 +33,24 @@ func (x *execution) withOthers(ctx context.Context, others []string, decide func
 	}
 }
 
+// runIn returns the index of the record of a run, or -1.
+func (tx *Tx) runIn(run string) int {
+	return slices.IndexFunc(tx.Records, func(r Record) bool { return r.Key.Kind == KindRun && r.Key.Run == run })
+}
+
+// dueNow makes a run due at once.
+func dueNow(r *Record, now time.Time) {
+	if r.Due.IsZero() || r.Due.After(now) {
+		r.Due = now
+	}
+}
+
 // link adds what the end of an execution does to other runs. It may be parked
 // until they have ended, or they until it has.
 func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, err error) {
-	find := func(run string) int {
-		return slices.IndexFunc(tx.Records, func(r Record) bool { return r.Key.Run == run })
-	}
-	now := func(r *Record) {
-		if r.Due.IsZero() || r.Due.After(tx.Now) {
-			r.Due = tx.Now
-		}
-	}
 	switch {
 	case end.status == StatusParked:
-		for _, run := range end.awaits {
-			other := tx.Records[find(run)]
-			ob, err := open[runBody](other)
-			if err != nil {
-				return w, err
-			}
-			if other.Version == 0 || endedRun(other.Status) {
-				now(r) // it has ended meanwhile
-				continue
-			}
-			if r.Due.IsZero() {
-				r.Due = tx.Now.Add(x.e.lease) // to look again, in case its end is not that of an execution
-			}
-			if !slices.Contains(ob.Awaiters, x.id) {
-				ob.Awaiters = append(ob.Awaiters, x.id)
-				err = write(&other, &ob)
-				w.Put = append(w.Put, other)
-			}
-			if err != nil {
-				return w, err
-			}
-		}
+		return x.linkAwaited(tx, r, b, end.awaits)
 	case end.status == StatusOpen && x.handler != "":
 		// Another worker goes on. After an error that may last, not at once.
 		if r.Due = tx.Now; !errors.Is(end.err, context.Canceled) && !errors.Is(end.err, ErrClosed) && !isHeld(end.err) {
@@ -76,11 +59,11 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 	case endedRun(end.status):
 		var missing missingError
 		for _, run := range b.Awaiters {
-			i := find(run)
+			i := tx.runIn(run)
 			if i < 0 {
 				missing.runs = append(missing.runs, run)
 			} else if other := tx.Records[i]; other.Status == StatusParked {
-				now(&other)
+				dueNow(&other, tx.Now)
 				w.Put = append(w.Put, other)
 			}
 		}
@@ -88,6 +71,48 @@ func (x *execution) link(tx Tx, r *Record, b *runBody, end ending) (w Writes, er
 			return w, &missing
 		}
 		b.Awaiters = nil
+	}
+	return w, nil
+}
+
+// linkAwaited parks the run until others have ended.
+func (x *execution) linkAwaited(tx Tx, r *Record, b *runBody, awaits []string) (w Writes, err error) {
+	b.Awaits = awaits
+	get := func(run string) (r Record, b runBody, err error) {
+		i := tx.runIn(run)
+		if i < 0 {
+			return r, b, &missingError{[]string{run}}
+		}
+		b, err = open[runBody](tx.Records[i])
+		return tx.Records[i], b, err
+	}
+	for _, run := range awaits {
+		other, ob, err := get(run)
+		if err != nil {
+			return w, err
+		}
+		if other.Version == 0 || endedRun(other.Status) {
+			dueNow(r, tx.Now) // it has ended meanwhile
+			continue
+		}
+		cycle, err := awaitPath(run, x.id, get)
+		if err != nil {
+			return w, err
+		}
+		if cycle != nil { // the next execution of Await returns an error
+			dueNow(r, tx.Now)
+			continue
+		}
+		if r.Due.IsZero() {
+			r.Due = tx.Now.Add(x.e.lease) // to look again, in case its end is not that of an execution
+		}
+		if !slices.Contains(ob.Awaiters, x.id) {
+			ob.Awaiters = append(ob.Awaiters, x.id)
+			if err := write(&other, &ob); err != nil {
+				return w, err
+			}
+			w.Put = append(w.Put, other)
+		}
 	}
 	return w, nil
 }

@@ -177,7 +177,7 @@ func take(now time.Time, owner string, r Record, b runBody) (Record, claim, erro
 	case b.Recoveries >= maxRecoveries:
 		r.Owner, r.Status, r.Attention, c.err = "", StatusPaused, true, &PausedError{Run: r.Key.Run}
 	default:
-		b.Claimed, b.Ended, b.Error = now, time.Time{}, ""
+		b.Claimed, b.Ended, b.Error, b.Awaits = now, time.Time{}, "", nil
 	}
 	c.fence, c.run = r.Fence, b
 	if c.err != nil {

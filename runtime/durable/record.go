@@ -30,6 +30,8 @@ type runBody struct {
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *payload `json:"input,omitempty"` // of the function that a worker calls
+	// Awaits are the runs until whose end a parked run waits.
+	Awaits []string `json:"awaits,omitempty"`
 	// Awaiters are the runs that are parked until this one has ended.
 	Awaiters []string `json:"awaiters,omitempty"`
 	// Recoveries is the number of claims after a crash since the last record of a

@@ -49,6 +49,9 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 		option(&o)
 	}
 	if _, err := e.own(ctx); err != nil {
+		if unsent(ctx, err) || err == context.Cause(ctx) {
+			return nil // ctx has ended
+		}
 		return err
 	}
 	// The runs outlive ctx by the time for draining.
