@@ -1,0 +1,145 @@
+// Package otelretry reports what policies do to OpenTelemetry: spans and metrics
+// of wrapped calls (package retry), groups (package job) and engines (package
+// durable).
+//
+//	telemetry, err := otelretry.New(otelretry.Options{})
+//
+//	ctx = telemetry.Observe(ctx)                         // the calls of wrappers
+//	ctx, end := telemetry.Start(ctx, "RetryQuote")       // one call, with a span of its own
+//	group.Observe(telemetry.ObserveJob)
+//	engine, err := durable.New(store, telemetry.Engine())
+//
+// # Spans of calls
+//
+// A wrapped call that succeeds at the first attempt is not observed, and costs
+// nothing. With [Telemetry.Observe], each failed attempt becomes an event of the
+// span that is current where the wrapper is called, such as that of a server.
+// [Telemetry.Start] gives a call its own span, and measures its duration. The
+// events are:
+//
+//	retry.attempt_failed   retry.policy, retry.attempt, error.type, exception.message,
+//	                       and retry.wait or retry.reason
+//	retry.timeout_clamped  retry.policy, retry.timeout
+//
+// # Spans of runs and steps
+//
+// [Telemetry.Engine] makes a span "run" of each execution of a run, and in it a
+// span "step NAME" of each step that is executed. A step that returns its recorded
+// result has none. Events of a step have names such as retry.attempt_started,
+// retry.attempt_failed, retry.attempt_lost, retry.step_in_doubt and
+// retry.step_exhausted, which has the error of the last attempt. Those of groups and
+// budgets have the names of AD-44, such as RetryBudgetExhausted. The correlation
+// id of a step, which is recorded at its first failure, is the W3C traceparent of
+// its span: where another execution continues the step, its span has a link to that
+// one. The span of a run that a worker or a later execution executes has a link to
+// the span in which the run was created.
+//
+// # Attributes
+//
+// The attribute error.type is the class of the error in the policy, or else the
+// type of the error. It is set, as the status is, only if the call, the run or the
+// step has failed: a retried error is an event. A run that waits without a process
+// has not failed. Others are, with durations in seconds: retry.policy, retry.call,
+// retry.attempt, retry.attempts, retry.wait, retry.reason, retry.timeout, retry.run,
+// retry.fence, retry.handler, retry.step, retry.step.name, retry.correlation,
+// retry.outcome, retry.breaker, retry.breaker.state and retry.budget.left.
+//
+// # Metrics
+//
+// The instruments are those of contrib/prometheus: the exporter of OpenTelemetry for
+// Prometheus gives retry.budget.consumed the name retry_budget_consumed_total, and
+// so on. The failures of a step are counted by step, in retry.durable.failures, and
+// by policy, in retry.retries. [Telemetry.Start] adds the histogram retry.call.duration, in seconds, by
+// retry.call and error.type. No attribute has the id of a call, a run, a step or a
+// job, unless [Options] adds job_id, and the SDK limits the number of attribute sets
+// of an instrument, by default to 2000.
+package otelretry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/retrygen/retrygen/internal/measure"
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// scope is the name of the tracer and of the meter.
+const scope = "github.com/retrygen/retrygen/contrib/otel"
+
+// Options configures a [Telemetry].
+type Options struct {
+	// TracerProvider makes the spans. The default is that of package otel.
+	TracerProvider trace.TracerProvider
+	// MeterProvider makes the instruments. The default is that of package otel.
+	MeterProvider metric.MeterProvider
+	// JobID adds the attribute job_id to the metrics of retries and of the ratio:
+	// the id of a job, or of a run with a budget. The default is false.
+	JobID bool
+}
+
+// Telemetry makes spans and measurements. Its methods may be called concurrently.
+type Telemetry struct {
+	tracer   trace.Tracer
+	sink     sink
+	duration metric.Float64Histogram // of calls
+}
+
+// New returns a Telemetry. The error is one of the meter.
+func New(o Options) (*Telemetry, error) {
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
+	}
+	t := &Telemetry{tracer: o.TracerProvider.Tracer(scope), sink: sink{jobID: o.JobID}}
+	meter := o.MeterProvider.Meter(scope)
+	var errs []error
+	for i := range measure.Instruments {
+		record, err := newInstrument(meter, &measure.Instruments[i])
+		t.sink.record[i], errs = record, append(errs, err)
+	}
+	var err error
+	t.duration, err = meter.Float64Histogram("retry.call.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of calls, with their retries and waits."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// ObserveJob counts an event of a group, and adds it to the current span. Pass it to
+// [job.Group.Observe].
+func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
+	measure.Job(ctx, &t.sink, &e)
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		addJob(span, &e)
+	}
+}
+
+type observedKey struct{}
+
+// Observe returns a copy of ctx whose wrapped calls are observed: their failed
+// attempts are counted, and become events of the span that is current where the
+// wrapper is called. It returns ctx if that is observed already.
+func (t *Telemetry) Observe(ctx context.Context) context.Context {
+	if by, _ := ctx.Value(observedKey{}).(*Telemetry); by == t {
+		return ctx
+	}
+	return retry.WithObserver(context.WithValue(ctx, observedKey{}, t), t.observeCall)
+}
+
+// Engine returns the option of [durable.New] by which runs and steps have spans, and
+// the events of the engine are counted. The calls of wrappers in a run are observed.
+func (t *Telemetry) Engine() durable.Option {
+	return func(e *durable.Engine) error {
+		return errors.Join(durable.Trace((*tracer)(t))(e), durable.OnEvent((*tracer)(t).observe)(e))
+	}
+}
