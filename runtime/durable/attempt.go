@@ -382,22 +382,23 @@ func (x *execution) report(ctx context.Context, call *retry.Call, end *attemptEn
 // does not answer has its process back after a while.
 func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
 	end.fence, end.owner = x.fence, x.owner.id
+	inner := context.WithoutCancel(ctx)
 	var n next
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
-		err := x.e.update(context.WithoutCancel(ctx), x.keys(c), func(tx Tx) (Writes, error) {
+		err := x.e.update(inner, x.keys(c), func(tx Tx) (Writes, error) {
 			w, answer, err := x.decideEnd(tx, c, end)
 			n = answer.after(n)
 			return w, err
 		})
 		switch {
 		case err == nil && n.kind == nextFenced:
-			x.emit(ctx, c, &n)
+			x.emit(inner, c, &n)
 			x.halt(ErrFenced)
 			return n, ErrFenced
 		case err == nil || !isStoreError(err):
 			return n, err
 		}
-		x.e.event(ctx, Event{Kind: EventStoreError, Run: x.id, Step: c.key.ID, Err: err})
+		x.e.event(inner, Event{Kind: EventStoreError, Run: x.id, Step: c.key.ID, Err: err})
 		if ctx.Err() != nil && end.gone(time.Now()) {
 			x.halt(err)
 			return n, err // the attempt stays open, and is in doubt
