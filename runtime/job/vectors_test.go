@@ -1,17 +1,22 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/vectors"
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // TestVectors walks the vectors of AD-44.
@@ -26,8 +31,120 @@ func take(b *Budget, unit string) (allowed bool, reason string) {
 	return false, err.Error()
 }
 
-// vectorKinds are the kinds of the vectors of AD-44.
+// A prodigyPolicy is the error policy of a MapReduce job of Prodigy.
+type prodigyPolicy struct {
+	OnItemFailure string   `json:"on_item_failure"`
+	Continue      *bool    `json:"continue_on_failure"`
+	MaxFailures   int      `json:"max_failures"`
+	Threshold     float64  `json:"failure_threshold"`
+	Collection    string   `json:"error_collection"`
+	Retry         struct{} `json:"retry_config"`
+	Breaker       *struct {
+		Failures  int    `json:"failure_threshold"`
+		Successes int    `json:"success_threshold"`
+		Timeout   string `json:"timeout"`
+		HalfOpen  int    `json:"half_open_requests"`
+	} `json:"circuit_breaker"`
+}
+
+// group returns the policy that the table in docs/migrate/prodigy.md gives.
+func (p prodigyPolicy) group() GroupPolicy {
+	g := GroupPolicy{
+		OnUnitFailure: map[string]FailureAction{
+			"": FailureDeadLetter, "dlq": FailureDeadLetter, "skip": FailureSkip, "stop": FailureStop,
+		}[p.OnItemFailure],
+		MaxFailures: p.MaxFailures, FailureRate: p.Threshold,
+	}
+	if p.Continue != nil && !*p.Continue {
+		g.OnUnitFailure = FailureStop
+	}
+	switch size, ok := strings.CutPrefix(p.Collection, "batched:"); {
+	case ok:
+		n, _ := strconv.Atoi(size)
+		g.Collect = Collect(n)
+	case p.Collection == "immediate":
+		g.Collect = 1
+	}
+	if b := p.Breaker; b != nil {
+		open, _ := time.ParseDuration(b.Timeout)
+		g.Breaker = &retry.BreakerPolicy{Failures: b.Failures, Successes: b.Successes, OpenFor: open}
+	}
+	return g
+}
+
+// vectorKinds are the kinds of the vectors of AD-44, and of Prodigy's error policy.
 var vectorKinds = map[string]any{
+	"error_policy": func(t *testing.T, in struct {
+		prodigyPolicy
+		Outcomes []string
+	}, want struct {
+		Actions   []string
+		OnFailure []string `json:"actions_on_failures"`
+		Reason    string   `json:"last_reason"`
+	}) {
+		policy := in.group()
+		p := NewProgress(len(in.Outcomes) + 1) // Prodigy does not know when it has ended
+		var actions, onFailure []string
+		var d Decision
+		for _, outcome := range in.Outcomes {
+			status := map[string]UnitStatus{"s": UnitSucceeded, "f": UnitFailed}[outcome]
+			p, d = p.Report(&policy, UnitPending, status, 0)
+			action := "continue"
+			if d.Final() {
+				action = "stop"
+			}
+			actions = append(actions, action)
+			if status == UnitFailed {
+				onFailure = append(onFailure, action)
+			}
+		}
+		if want.OnFailure != nil {
+			want.Actions, actions = want.OnFailure, onFailure
+		}
+		if !slices.Equal(actions, want.Actions) {
+			t.Errorf("got %q, want %q", actions, want.Actions)
+		}
+		if reason := map[string]Reason{"Circuit breaker open": ReasonBreakerOpen}[want.Reason]; want.Reason != "" &&
+			d.Reason != reason {
+			t.Errorf("stopped for %v, want %v", d.Reason, reason)
+		}
+	},
+
+	// Written out, Prodigy's defaults are those of a group, but for dead letters.
+	"error_policy_defaults": func(t *testing.T, in, want prodigyPolicy) {
+		defaults := GroupPolicy{OnUnitFailure: FailureDeadLetter}
+		for _, p := range []prodigyPolicy{in, want} {
+			if got := p.group(); got != defaults {
+				t.Errorf("%+v: got %+v, want %+v", p, got, defaults)
+			}
+		}
+	},
+
+	"error_collection": func(t *testing.T, in struct {
+		Strategy string
+		Errors   []string
+	}, want struct {
+		Flushed [][]string
+		Pending []string
+	}) {
+		policy := prodigyPolicy{Collection: in.Strategy}.group()
+		policy.Workers = 1
+		g := NewGroup(policy, "")
+		var flushed [][]string
+		g.Observe(func(_ context.Context, e Event) {
+			if e.Kind == EventFailures {
+				flushed = append(flushed, strings.Fields(units(e.Failures)))
+			}
+		})
+		out, err := Run(t.Context(), g, in.Errors, func(_ context.Context, unit string) (int, error) {
+			return 0, errors.New(unit)
+		}, nil)
+		pending := slices.Sorted(maps.Keys(out.Errors))
+		if err != nil || !reflect.DeepEqual(flushed, want.Flushed) || !slices.Equal(pending, want.Pending) {
+			t.Errorf("got %q and %q, %v; want %+v", flushed, pending, err, want)
+		}
+	},
+
 	"retry_budget_clamp": func(t *testing.T, in struct {
 		Total   int `json:"retry_budget"`
 		PerUnit int `json:"retry_budget_per_workflow"`
