@@ -26,6 +26,19 @@
 //	}
 //	imports.SetBudget(job.NewBudget(limits.Request(retries, perUnit)))
 //
+// The error policy of a group decides what failures of units do. Each unit that has
+// failed can become a dead letter, and too many failures stop the group:
+//
+//	job.GroupPolicy{
+//		Workers:       8,
+//		OnUnitFailure: job.FailureDeadLetter,
+//		MaxFailures:   5,
+//		FailureRate:   0.2, // of the units that have ended, from MinUnits on
+//	}
+//
+// A [Progress] is the state of a group as a value. Programs that keep groups
+// themselves, in a store for example, decide with it as Run does.
+//
 // The rules, and the words in logs and metrics, are those of the design AD-44 of
 // the project hyperscale: see [Reason] and [EventKind].
 package job

@@ -178,3 +178,28 @@ func TestErrorPolicyWithoutContext(t *testing.T) {
 		}
 	})
 }
+
+func TestNewGroupRefuses(t *testing.T) {
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "Failures is -1") {
+			t.Errorf("got %q", text)
+		}
+	}()
+	NewGroup(GroupPolicy{Breaker: &retry.BreakerPolicy{Failures: -1}}, "")
+}
+
+// Defaults that are set change no decision, and the policy of the caller does not
+// change.
+func TestGroupPolicyEffective(t *testing.T) {
+	p := GroupPolicy{
+		FailureRate: 0.5, Budget: &BudgetPolicy{}, BestEffort: &BestEffort{}, Breaker: &retry.BreakerPolicy{},
+	}
+	e := p.Effective()
+	if e.MinUnits != 10 || e.Budget.Retries != 20 || e.BestEffort.MinSuccess != 1 || e.Breaker.Failures != 3 ||
+		e.Workers != 0 || p.MinUnits != 0 || p.Breaker.Failures != 0 {
+		t.Errorf("got %+v of %+v", e, p)
+	}
+	if got := (GroupPolicy{}).Effective(); got != (GroupPolicy{}) {
+		t.Errorf("without an error policy: %+v", got)
+	}
+}

@@ -26,6 +26,29 @@ func ExampleRun() {
 	// min_dcs_reached (2/2) map[east:4 west:4] <nil>
 }
 
+// The third failure stops the group: nothing starts after it.
+func ExampleRun_errorPolicy() {
+	group := job.NewGroup(job.GroupPolicy{
+		Name: "import", Workers: 1, OnUnitFailure: job.FailureDeadLetter, MaxFailures: 3,
+	}, "job-1")
+	outcome, err := job.Run(context.Background(), group, []string{"a", "b", "c", "d", "e", "f"},
+		func(ctx context.Context, unit string) (int, error) {
+			if unit == "b" {
+				return 1, nil
+			}
+			return 0, fmt.Errorf("no connection")
+		}, nil)
+	fmt.Println(outcome.Decision, outcome.Success, outcome.Results, err)
+	for _, letter := range outcome.DeadLetters {
+		fmt.Println(letter.Unit, letter.Err)
+	}
+	// Output:
+	// max_failures_reached (3/3) false map[b:1] <nil>
+	// a no connection
+	// c no connection
+	// d no connection
+}
+
 // A unit that has used up its retries fails; the others continue.
 func ExampleGroup_Unit() {
 	group := job.NewGroup(job.GroupPolicy{Name: "import", Budget: &job.BudgetPolicy{Retries: 10, PerUnit: 2}}, "job-1")

@@ -17,9 +17,13 @@ type Group struct {
 	observers []func(context.Context, Event)
 }
 
-// NewGroup returns the group of one job. jobID names the job in events.
+// NewGroup returns the group of one job. jobID names the job in events. It panics
+// if the Breaker of p is one that [retry.NewBreaker] does not accept.
 func NewGroup(p GroupPolicy, jobID string) *Group {
 	g := &Group{policy: p, jobID: jobID}
+	if p.Breaker != nil {
+		retry.NewBreaker(*p.Breaker)
+	}
 	if p.Budget != nil {
 		g.budget = NewBudget(*p.Budget)
 	}
