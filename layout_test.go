@@ -62,6 +62,8 @@ var floors = map[string][]string{
 	"internal/scripttest": {},
 	// contrib/prometheus and contrib/otel count the same.
 	"internal/measure": {"runtime", "runtime/durable", "runtime/job"},
+	// Groups in memory and on a store pass the same tests.
+	"internal/grouptest": {"runtime", "runtime/job"},
 	// Tests of several packages walk the same numbers.
 	"internal/vectors": {},
 	// The file check reads durations; the rules and the generator write them.

@@ -3,8 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,100 +12,6 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 )
-
-// What happens to a group whose units fail. The unit number n ends after n
-// seconds.
-func TestErrorPolicy(t *testing.T) {
-	for name, tt := range map[string]struct {
-		policy  GroupPolicy
-		units   string // s: succeeds, f: fails
-		want    string
-		results int
-		errors  string
-		letters string
-		batches []string
-		took    int // seconds
-	}{
-		"no policy": {GroupPolicy{}, "fsfs", "success all_dcs_reported", 2, "0 2", "", nil, 4},
-		"dead letter": {GroupPolicy{OnUnitFailure: FailureDeadLetter}, "fsfs",
-			"success all_dcs_reported", 2, "0 2", "0 2", nil, 4},
-		"stop": {GroupPolicy{OnUnitFailure: FailureStop}, "sfsf",
-			"complete unit_failed (failed: 1)", 1, "1", "", nil, 2},
-		"max failures": {GroupPolicy{OnUnitFailure: FailureDeadLetter, MaxFailures: 2}, "fsffs",
-			"complete max_failures_reached (2/2)", 1, "0 2", "0 2", nil, 3},
-		"failure rate": {GroupPolicy{FailureRate: 0.2}, "sssssssssfffsssss",
-			"complete failure_rate_exceeded (3/12)", 9, "9 10 11", "", nil, 12},
-		"failure rate, few units": {GroupPolicy{FailureRate: 0.1, MinUnits: 2}, "fs",
-			"complete failure_rate_exceeded (1/2)", 1, "0", "", nil, 2},
-		"breaker first": {GroupPolicy{MaxFailures: 3, FailureRate: 0.1, MinUnits: 3, OnUnitFailure: FailureDeadLetter,
-			Breaker: &retry.BreakerPolicy{Failures: 2}}, "fffff",
-			"complete breaker_open (failed: 3)", 0, "0 1 2", "0 1 2", nil, 3},
-		"best effort": {GroupPolicy{MaxFailures: 3, BestEffort: &BestEffort{MinSuccess: 2}}, "fsfsf",
-			"success min_dcs_reached (2/2)", 2, "0 2", "", nil, 4},
-		"best effort fails": {GroupPolicy{MaxFailures: 2, BestEffort: &BestEffort{MinSuccess: 2}}, "fsfsf",
-			"complete max_failures_reached (2/2)", 1, "0 2", "", nil, 3},
-		"provisional": {GroupPolicy{MaxFailures: 2, BestEffort: &BestEffort{MinSuccess: 2, Late: LateUpdate}}, "sfssfs",
-			"success max_failures_reached (2/2)", 3, "1 4", "", nil, 5},
-		"collect first": {GroupPolicy{OnUnitFailure: FailureDeadLetter, Collect: CollectFirst}, "sffsf",
-			"success all_dcs_reported", 2, "1", "1 2 4", nil, 5},
-		"collect every": {GroupPolicy{Collect: 2}, "sffsfff", "success all_dcs_reported", 2, "6",
-			"", []string{"1 2", "4 5"}, 7},
-		"collect each": {GroupPolicy{Collect: 1}, "ff", "complete all_dcs_reported", 0, "", "", []string{"0", "1"}, 2},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			group := NewGroup(tt.policy, "")
-			var batches []string
-			group.Observe(func(_ context.Context, e Event) {
-				if e.Kind == EventFailures {
-					batches = append(batches, units(e.Failures))
-				}
-			})
-			var names []string
-			for i := range tt.units {
-				names = append(names, fmt.Sprint(i))
-			}
-			start := time.Now()
-			out, err := Run(t.Context(), group, names, func(ctx context.Context, unit string) (int, error) {
-				n := slices.Index(names, unit)
-				select {
-				case <-time.After(time.Duration(n+1) * time.Second):
-				case <-ctx.Done():
-				}
-				if tt.units[n] == 'f' {
-					return 0, errFailed
-				}
-				return n, nil
-			}, nil)
-			failed := slices.SortedFunc(maps.Keys(out.Errors), compareNumbers)
-			if got := kind(out.Decision) + " " + out.String(); err != nil || got != tt.want ||
-				len(out.Results) != tt.results || strings.Join(failed, " ") != tt.errors ||
-				units(out.DeadLetters) != tt.letters || !slices.Equal(batches, tt.batches) {
-				t.Errorf("%s: got %s, %v, %+v after batches %q; want %+v", name, got, err, out, batches, tt)
-			}
-			if got := time.Since(start); got != time.Duration(tt.took)*time.Second {
-				t.Errorf("%s: ended after %v, want %ds", name, got, tt.took)
-			}
-			synctest.Wait()
-		})
-	}
-}
-
-// units returns the names of units that have failed.
-func units(failures []Failure) string {
-	var names []string
-	for _, f := range failures {
-		names = append(names, f.Unit)
-	}
-	return strings.Join(names, " ")
-}
-
-// compareNumbers compares numbers in decimal.
-func compareNumbers(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
-}
 
 // Workers limits the units that run, in the order of the list. A unit that ends
 // its goroutine does not take a worker with it.
@@ -134,7 +38,7 @@ func TestWorkers(t *testing.T) {
 					}
 					return 0, nil
 				}, nil)
-			if got := time.Since(start); err != nil || len(out.Results) != 5 || out.Errors["b"] != errGoexit || got != tt.want {
+			if got := time.Since(start); err != nil || len(out.Results) != 5 || out.Errors["b"] != ErrGoexit || got != tt.want {
 				t.Errorf("%d workers: %+v, %v after %v, want %v", tt.workers, out, err, got, tt.want)
 			}
 			if got := strings.Join(order, ""); tt.workers == 1 && got != "abcdef" {
@@ -202,4 +106,13 @@ func TestGroupPolicyEffective(t *testing.T) {
 	if got := (GroupPolicy{}).Effective(); got != (GroupPolicy{}) {
 		t.Errorf("without an error policy: %+v", got)
 	}
+}
+
+// units returns the names of units that have failed.
+func units(failures []Failure) string {
+	var names []string
+	for _, f := range failures {
+		names = append(names, f.Unit)
+	}
+	return strings.Join(names, " ")
 }

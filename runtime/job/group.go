@@ -33,6 +33,9 @@ func NewGroup(p GroupPolicy, jobID string) *Group {
 // Policy returns the policy that was passed to [NewGroup].
 func (g *Group) Policy() GroupPolicy { return g.policy }
 
+// JobID returns the name of the job in events.
+func (g *Group) JobID() string { return g.jobID }
+
 // Budget returns the budget of the job, or nil if nothing limits its retries.
 func (g *Group) Budget() *Budget { return g.budget }
 
@@ -62,11 +65,12 @@ func (g *Group) notifyWithdrawal(id string, err error) {
 	if refusal, ok := errors.AsType[*BudgetError](err); ok {
 		e.Kind, e.Reason, e.Err = EventBudgetExhausted, refusal.Reason, refusal
 	}
-	g.notify(context.Background(), e)
+	g.Notify(context.Background(), e)
 }
 
-// notify calls the observers with an event of the group.
-func (g *Group) notify(ctx context.Context, e Event) {
+// Notify calls the observers with an event, of which it sets Group and JobID. It is
+// for packages that run units in another way than [Run].
+func (g *Group) Notify(ctx context.Context, e Event) {
 	e.Group, e.JobID = g.policy.Name, g.jobID
 	for _, f := range g.observers {
 		f(ctx, e)
@@ -83,6 +87,10 @@ type Outcome[T any] struct {
 	// DeadLetters are the units that have failed under [FailureDeadLetter], in the
 	// order in which they failed.
 	DeadLetters []Failure
+	// Removed are units that an earlier execution of the group had, on a store, and
+	// that are not in the list any more. The results of those that had ended are part
+	// of the outcome.
+	Removed []string
 }
 
 // Run calls op for each unit in a goroutine of its own, at most
@@ -118,7 +126,7 @@ func Run[T any](
 	for {
 		err := r.check(ctx)
 		for _, n := range r.take() {
-			g.notify(ctx, n.event)
+			g.Notify(ctx, n.event)
 			switch {
 			case n.outcome == nil:
 			case n.outcome.Final():

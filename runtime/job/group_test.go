@@ -90,49 +90,6 @@ func TestGroupOutcomeIsOfOneMoment(t *testing.T) {
 	}
 }
 
-func TestGroupLogsLateResults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, events := newGroup(t, GroupPolicy{BestEffort: &BestEffort{MinSuccess: 2}})
-		start := time.Now()
-		out, err := Run(t.Context(), g, []string{"a", "b", "c"},
-			after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}), nil)
-		if err != nil || out.Decision.String() != "min_dcs_reached (2/2)" || len(out.Results) != 2 ||
-			time.Since(start) != 2*time.Second {
-			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
-		}
-		synctest.Wait()
-		if got := events(); !slices.Equal(got,
-			[]string{"BestEffortCompletion min_dcs_reached (2/2)", "LateDatacenterResult logged"}) {
-			t.Errorf("events %v", got)
-		}
-	})
-}
-
-func TestGroupUpdatesResults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, events := newGroup(t,
-			GroupPolicy{BestEffort: &BestEffort{MinSuccess: 1, Late: LateUpdate, Deadline: time.Minute}})
-		var early []Outcome[string]
-		start := time.Now()
-		out, err := Run(t.Context(), g, []string{"a", "b", "c"},
-			after(map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Hour}),
-			func(o Outcome[string]) { early = append(early, o) })
-		if len(early) != 1 || len(early[0].Results) != 1 || !early[0].Provisional {
-			t.Errorf("provisional results %+v, want one", early)
-		}
-		if err != nil || out.Decision.String() != "deadline_expired (completed: 2)" || len(out.Results) != 2 ||
-			time.Since(start) != time.Minute {
-			t.Errorf("got %+v, %v after %v", out, err, time.Since(start))
-		}
-		synctest.Wait()
-		want := []string{"BestEffortCompletion min_dcs_reached (1/1)", "LateDatacenterResult updated",
-			"BestEffortRatio deadline_expired (completed: 2)", "LateDatacenterResult logged"}
-		if got := events(); !slices.Equal(got, want) {
-			t.Errorf("events %q, want %q", got, want)
-		}
-	})
-}
-
 func TestGroupEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGroup(t, GroupPolicy{Timeout: time.Minute})
@@ -150,7 +107,7 @@ func TestGroupEnds(t *testing.T) {
 			runtime.Goexit()
 			return "", nil
 		}, nil)
-		if err != nil || out.Errors["a"] != errGoexit {
+		if err != nil || out.Errors["a"] != ErrGoexit {
 			t.Errorf("got %+v, %v", out, err)
 		}
 	})

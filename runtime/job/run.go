@@ -46,8 +46,8 @@ func newRun[T any](g *Group, units []string, op func(context.Context, string) (T
 	return r
 }
 
-// errGoexit is the error of a unit that ended its goroutine.
-var errGoexit = errors.New("the unit called runtime.Goexit")
+// ErrGoexit is the error of a unit that ended its goroutine.
+var ErrGoexit = errors.New("the unit called runtime.Goexit")
 
 // start starts the next unit, if there is one. Its goroutine starts another one at
 // its end.
@@ -61,7 +61,7 @@ func (r *run[T]) start(ctx context.Context) {
 	r.waiting = r.waiting[1:]
 	go func() {
 		var value T
-		err := errGoexit
+		err := ErrGoexit
 		defer func() {
 			r.report(ctx, unit, value, err)
 			r.start(ctx)
@@ -82,7 +82,7 @@ func ended(ctx context.Context) bool {
 func (r *run[T]) report(ctx context.Context, unit string, value T, err error) {
 	late := Event{Kind: EventLateResult, Unit: unit, Reason: ReasonLogged, Err: err}
 	if !r.record(unit, value, err, err != nil && ended(ctx), late) {
-		r.group.notify(ctx, late)
+		r.group.Notify(ctx, late)
 	}
 	select {
 	case r.changed <- struct{}{}:
