@@ -32,11 +32,11 @@ type next struct {
 	now    time.Time // of the store
 	wait   time.Duration
 
-	token   string     // of the attempt that has started
-	result  *payload   // of nextReturn
-	event   Event      // what has happened, or its zero value
-	job     *job.Event // what the budget of the run has decided, or nil
-	changed bool       // another policy than that of the record decided
+	token   string      // of the attempt that has started
+	result  *payload    // of nextReturn
+	event   Event       // what has happened, or its zero value
+	jobs    []job.Event // what the budgets of the run and the group have decided
+	changed bool        // another policy than that of the record decided
 
 	failure *retry.Failure // that was decided about, for observers
 	verdict retry.Verdict
@@ -48,7 +48,7 @@ type next struct {
 // repeats that.
 func (n next) after(before next) next {
 	if n.repeated {
-		n.event, n.job, n.failure, n.verdict = before.event, before.job, before.failure, before.verdict
+		n.event, n.jobs, n.failure, n.verdict = before.event, before.jobs, before.failure, before.verdict
 	}
 	return n
 }
@@ -65,10 +65,13 @@ func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
 	if n.kind == nextCall && n.record.Version != 0 && n.body.Arguments != c.digest {
 		x.reportChange(ctx, c) // before the call
 	}
-	if n.job != nil {
-		x.e.event(ctx, Event{Kind: EventJob, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence, Job: *n.job})
-		n.job = nil
+	for _, ev := range n.jobs {
+		x.e.event(ctx, Event{Kind: EventJob, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence, Job: ev})
+		if c.unit != nil && ev.Unit == c.unit.name {
+			c.unit.g.group.Notify(ctx, ev)
+		}
 	}
+	n.jobs = nil
 	if n.event.Kind == 0 {
 		return
 	}
@@ -84,7 +87,7 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	switch known := x.knowsUnfinished(c); {
 	case known && c.policy.Policy != nil:
 		return x.start(ctx, c, false)
-	case known || !x.knowsAll():
+	case known || !x.knowsAll(c):
 		// A read costs less than the transaction of a start.
 		records, err := x.e.store.Get(ctx, []Key{c.key})
 		if err != nil {
@@ -109,20 +112,6 @@ func (x *execution) begin(ctx context.Context, c *stepCall) (next, error) {
 	}
 	first.now = time.Now()
 	return first, nil
-}
-
-// knowsAll reports whether every step that is recorded is known.
-func (x *execution) knowsAll() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.complete
-}
-
-// knowsUnfinished reports whether a step is known to have an unfinished record.
-func (x *execution) knowsUnfinished(c *stepCall) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.pending[c.key.ID] || x.called[c.key.ID] != 0
 }
 
 // ready returns an error if no attempt may start.
@@ -382,26 +371,39 @@ func (x *execution) report(ctx context.Context, call *retry.Call, end *attemptEn
 // does not answer has its process back after a while.
 func (x *execution) end(ctx context.Context, c *stepCall, end *attemptEnd) (next, error) {
 	end.fence, end.owner = x.fence, x.owner.id
-	inner := context.WithoutCancel(ctx)
 	var n next
+	err := x.insist(ctx, c.key, x.keys(c), func(tx Tx) (Writes, error) {
+		w, answer, err := x.decideEnd(tx, c, end)
+		n = answer.after(n)
+		return w, err
+	})
+	if err == nil && n.kind == nextFenced {
+		x.emit(context.WithoutCancel(ctx), c, &n)
+		x.halt(ErrFenced)
+		return n, ErrFenced
+	}
+	return n, err // of the store: the attempt stays open, and is in doubt
+}
+
+// insist records what has ended, until that succeeds. After an error of the store
+// that outlasts the patience of a caller who has gone, the execution is halted.
+func (x *execution) insist(ctx context.Context, what Key, keys []Key, decide func(Tx) (Writes, error)) error {
+	inner := context.WithoutCancel(ctx)
+	var gone time.Time // when the caller was found to have gone
 	for delay := retryStore; ; delay = min(2*delay, time.Second) {
-		err := x.e.update(inner, x.keys(c), func(tx Tx) (Writes, error) {
-			w, answer, err := x.decideEnd(tx, c, end)
-			n = answer.after(n)
-			return w, err
-		})
-		switch {
-		case err == nil && n.kind == nextFenced:
-			x.emit(inner, c, &n)
-			x.halt(ErrFenced)
-			return n, ErrFenced
-		case err == nil || !isStoreError(err):
-			return n, err
+		err := x.e.update(inner, keys, decide)
+		if err == nil || !isStoreError(err) {
+			return err
 		}
-		x.e.event(inner, Event{Kind: EventStoreError, Run: x.id, Step: c.key.ID, Err: err})
-		if ctx.Err() != nil && end.gone(time.Now()) {
-			x.halt(err)
-			return n, err // the attempt stays open, and is in doubt
+		x.e.event(inner, Event{Kind: EventStoreError, Run: x.id, Step: what.ID, Err: err})
+		if now := time.Now(); ctx.Err() != nil {
+			if gone.IsZero() {
+				gone = now
+			}
+			if now.Sub(gone) > storeGrace {
+				x.halt(err)
+				return err
+			}
 		}
 		time.Sleep(delay)
 	}
@@ -431,14 +433,4 @@ type attemptEnd struct {
 	refusal     error     // by the budget of this process
 	correlation string
 	timeouts    []json.RawMessage // that were captured
-
-	since time.Time // when the caller was found to have gone
-}
-
-// gone reports whether the caller has gone for longer than the grace.
-func (e *attemptEnd) gone(now time.Time) bool {
-	if e.since.IsZero() {
-		e.since = now
-	}
-	return now.Sub(e.since) > storeGrace
 }

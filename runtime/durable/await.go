@@ -66,7 +66,7 @@ func (e *Engine) await(ctx context.Context, id string) (*payload, error) {
 		return result, err
 	}
 	if caller != "" && c.info == nil && c.x.handler != "" {
-		return nil, c.x.parkFor(id)
+		return nil, c.x.parkCaller(c.unit, time.Time{}, id)
 	}
 	l := e.listen(id)
 	defer l.close()
@@ -175,14 +175,4 @@ func endedRun(s Status) bool {
 		return true
 	}
 	return false
-}
-
-// parkFor parks the execution until another run has ended.
-func (x *execution) parkFor(run string) error {
-	x.mu.Lock()
-	if !slices.Contains(x.awaits, run) {
-		x.awaits = append(x.awaits, run)
-	}
-	x.mu.Unlock()
-	return x.park(time.Time{})
 }

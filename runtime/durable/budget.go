@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/job"
@@ -69,4 +70,74 @@ func (b *budgetRecord) consume(step string) *job.Event {
 func (b *budgetRecord) event(e job.Event) *job.Event {
 	e.Group, e.JobID = b.body.Name, b.record.Key.Run
 	return &e
+}
+
+// A member is a unit of a group, as its steps know it.
+type member struct {
+	Run    string `json:"run"` // of the group
+	Group  string `json:"group"`
+	Step   string `json:"step"` // the id of the unit's record
+	Unit   string `json:"unit"`
+	Name   string `json:"name"` // of the group's policy
+	JobID  string `json:"job_id,omitempty"`
+	Budget bool   `json:"budget,omitempty"` // the group limits the retries of its units
+}
+
+// A unitBudget is the budget of a group in a transaction about a step of one of
+// its units.
+type unitBudget struct {
+	*budgetRecord
+	member *member
+	unit   Record
+	body   stepBody // of the unit: Granted counts the retries of all its steps
+}
+
+func openUnitBudget(m *member, budget, unit Record) (*unitBudget, error) {
+	b, err := openBudget(budget)
+	if err != nil {
+		return nil, err
+	}
+	body, err := open[stepBody](unit)
+	return &unitBudget{budgetRecord: b, member: m, unit: unit, body: body}, err
+}
+
+// refuses returns the event of a budget that refuses a retry of the unit, or nil.
+func (b *unitBudget) refuses() *job.Event {
+	return b.named(b.budgetRecord.refuses(b.member.Unit, b.body.Granted))
+}
+
+// consume takes one retry of the unit, and returns the event.
+func (b *unitBudget) consume() *job.Event {
+	b.body.Granted++
+	return b.named(b.budgetRecord.consume(b.member.Unit))
+}
+
+// named sets the names of an event, or of nil.
+func (b *unitBudget) named(e *job.Event) *job.Event {
+	if e != nil {
+		e.Group, e.JobID = b.member.Name, b.member.JobID
+	}
+	return e
+}
+
+// put appends the records if they have changed.
+func (b *unitBudget) put(w *Writes) error {
+	if b == nil || !b.dirty {
+		return nil
+	}
+	err := write(&b.unit, &b.body)
+	w.Put = append(w.Put, b.unit)
+	return errors.Join(err, b.budgetRecord.put(w))
+}
+
+// budgeted returns the unit whose retries the budget of a group limits, or nil.
+func (x *execution) budgeted(c *stepCall) *member {
+	m := x.run.Unit
+	if c.unit != nil {
+		m = &c.unit.member
+	}
+	if m == nil || !m.Budget {
+		return nil
+	}
+	return m
 }

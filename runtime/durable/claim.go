@@ -80,7 +80,7 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 		if c.resume {
 			return c, x.load(ctx)
 		}
-		x.complete = true // no step is recorded that this execution does not know
+		x.created, x.steps.complete = true, true // no step is recorded that this execution does not know
 	case c.status != 0:
 		e.event(ctx, Event{Kind: c.event(), Run: x.id, Fence: c.fence, Err: c.err})
 	}

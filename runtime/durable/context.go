@@ -38,7 +38,8 @@ func Current(ctx context.Context) (Info, bool) {
 type runContext struct {
 	context.Context
 	x    *execution
-	info *Info // of the attempt, or nil
+	unit *unitCall // of the group that has called, or nil
+	info *Info     // of the attempt, or nil
 
 	captures *captures // of the attempt, or nil
 }

@@ -46,6 +46,10 @@ const (
 	EventDiscarded     // an operator has discarded a dead letter
 	EventRecalled      // a call of a step returns what is recorded
 
+	EventUnitSucceeded // a unit of a group has succeeded; Step is the id of its record
+	EventUnitFailed    // a unit of a group has failed; EventDeadLetter if it is a dead letter
+	EventUnitRemoved   // a unit of an earlier execution is not in the list of its group any more
+
 	EventJob // a decision about a group, or about a retry that is taken from the budget of a run: Job
 
 	EventReset      // an operator has reset a budget or a breaker; Name is its name
@@ -59,6 +63,7 @@ var eventKinds = [...]string{
 	"attempt lost", "step in doubt", "attempt withdrawn", "late end refused", "step abandoned", "arguments changed",
 	"policy changed",
 	"step resolved", "step requeued", "dead letter discarded", "step recalled",
+	"unit succeeded", "unit failed", "unit removed",
 	"job",
 	"reset", "store error",
 }

@@ -31,14 +31,12 @@ type execution struct {
 	stop   chan struct{} // closed when halted
 
 	mu       sync.Mutex
-	halted   error                   // why no further step starts
-	flights  map[string]*flight      // steps that are executing, by their ids
-	running  sync.WaitGroup          // the flights
-	called   map[string]Status       // unfinished steps that the function has called
-	finished map[string]finishedStep // that were read ahead or executed
-	pending  map[string]bool         // unfinished steps that were read ahead
-	complete bool                    // finished and pending have all steps that were recorded
-	size     int                     // of finished, in bytes
+	halted   error              // why no further step starts
+	flights  map[string]*flight // steps that are executing, by their ids
+	running  sync.WaitGroup     // the flights
+	steps    *ledger            // outside of groups
+	created  bool               // the run did not exist before
+	untidy   bool               // a group has ended without steps of its units
 	attempts map[*attempt]struct{}
 }
 
@@ -56,8 +54,7 @@ func newExecution(ctx context.Context, e *Engine, o *owner, id string) *executio
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, scopeKey{}, ""))
 	return &execution{
 		e: e, owner: o, id: id, ctx: ctx, cancel: cancel, stop: make(chan struct{}),
-		flights: map[string]*flight{}, called: map[string]Status{}, finished: map[string]finishedStep{},
-		pending: map[string]bool{}, attempts: map[*attempt]struct{}{},
+		flights: map[string]*flight{}, steps: newLedger(readAhead), attempts: map[*attempt]struct{}{},
 	}
 }
 
@@ -111,6 +108,31 @@ func (x *execution) park(until time.Time) error {
 		x.halted = parked
 	}
 	return parked
+}
+
+// parkCaller parks the run until a time, or until other runs have ended. A unit of
+// a group is parked alone: others go on.
+func (x *execution) parkCaller(u *unitCall, until time.Time, awaits ...string) error {
+	x.mu.Lock()
+	list := &x.awaits
+	if u != nil {
+		list = &u.awaits
+	}
+	for _, run := range awaits {
+		if !slices.Contains(*list, run) {
+			*list = append(*list, run)
+		}
+	}
+	if u == nil || x.halted != nil {
+		x.mu.Unlock()
+		return x.park(until)
+	}
+	defer x.mu.Unlock()
+	if !u.isParked || earlier(until, u.until) {
+		u.until = until
+	}
+	u.isParked = true
+	return &ParkedError{Run: x.id, Until: until}
 }
 
 // err returns why no further attempt starts, or nil.
@@ -234,7 +256,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var unfinished, paused []string
-	for id, status := range x.called {
+	for id, status := range x.steps.called {
 		if unfinished = append(unfinished, id); blocked(status) {
 			paused = append(paused, id)
 		}
@@ -327,10 +349,13 @@ func (end ending) operated(r Record, b *runBody) ending {
 // abandon marks the unfinished steps of a run that has succeeded without calling
 // them.
 func (x *execution) abandon(ctx context.Context) error {
-	if x.complete && len(x.pending) == 0 {
-		return nil // it has called all steps that are recorded
-	}
 	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id, Attention: true}
+	switch known := x.steps.complete && len(x.steps.pending) == 0; {
+	case known && x.created && !x.untidy:
+		return nil // it has called all steps that are recorded
+	case known:
+		q.FromID, q.BeforeID = inGroups, afterGroups
+	}
 	return x.e.each(ctx, q, func(r Record) error {
 		if finished(r.Status) || r.Status == StatusAbandoned {
 			return nil
@@ -345,81 +370,6 @@ func (x *execution) abandon(ctx context.Context) error {
 			return Writes{Put: []Record{r}}, nil
 		})
 	})
-}
-
-// readAhead is how many bytes of finished steps an execution keeps: a million of
-// them with small results.
-const readAhead = 256 << 20
-
-// load reads the finished steps of the run ahead: calling them again must not
-// cost a read of the store each.
-func (x *execution) load(ctx context.Context) error {
-	x.complete = true
-	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id}
-	err := x.e.each(ctx, q, func(r Record) error {
-		if !finished(r.Status) {
-			x.pending[r.Key.ID] = true
-			return nil
-		}
-		body, err := open[stepBody](r)
-		if err != nil {
-			x.complete = false // the call of the step returns the error
-			return nil
-		}
-		return x.keep(r.Key.ID, finishedOf(r.Status, &body))
-	})
-	if errors.Is(err, errFull) {
-		return nil
-	}
-	return err
-}
-
-var errFull = errors.New("no room")
-
-// keep keeps a finished step, if there is room. x.mu need not be held before the
-// function of the run is called.
-func (x *execution) keep(id string, f finishedStep) error {
-	if x.size += len(id) + f.size(); x.size > readAhead {
-		x.complete = false
-		return errFull
-	}
-	x.finished[id] = f
-	return nil
-}
-
-// A finishedStep is what an execution keeps of a finished step: little of those
-// that succeeded, of which a run may have very many.
-type finishedStep struct {
-	status    Status
-	imported  bool
-	arguments string    // their digest
-	result    []byte    // JSON
-	body      *stepBody // nil if result is all there is to know
-}
-
-// finishedOf returns what to keep of a finished step.
-func finishedOf(s Status, body *stepBody) finishedStep {
-	f := finishedStep{status: s, imported: body.Imported, arguments: body.Arguments}
-	if r := body.Result; s == StatusSucceeded && r != nil && r.JSON != nil {
-		f.result = r.JSON
-		return f
-	}
-	kept := *body
-	f.body = &kept
-	return f
-}
-
-// size returns about how many bytes f takes, with its entry in a map.
-func (f *finishedStep) size() int {
-	const entry, failure = 130, 500
-	n := entry + len(f.arguments) + len(f.result)
-	if f.body != nil {
-		n += failure
-		if e := f.body.Error; e != nil {
-			n += len(e.Text)
-		}
-	}
-	return n
 }
 
 // each calls f for the records of a query.

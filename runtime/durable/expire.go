@@ -54,8 +54,8 @@ func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// expireRun deletes the steps of a run, a page in each transaction, and its
-// result with the last one. A run with dead letters is looked at again later.
+// expireRun deletes the steps, groups and budgets of a run, a page of each in one
+// transaction, and its result with the last one. A run with dead letters is looked at again later.
 func (e *Engine) expireRun(ctx context.Context, run Key) error {
 	dead, _, err := e.store.List(ctx, Query{
 		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead}, Attention: true, Limit: 1,
@@ -70,15 +70,18 @@ func (e *Engine) expireRun(ctx context.Context, run Key) error {
 		return err
 	}
 	for {
-		steps, _, err := e.store.List(ctx, Query{Kind: KindStep, Space: run.Space, Run: run.Run, Limit: MaxPage})
-		if err != nil {
-			return err
+		var keys []Key
+		last := true
+		for _, kind := range [...]Kind{KindGroup, KindStep, KindBudget} {
+			records, more, err := e.store.List(ctx, Query{Kind: kind, Space: run.Space, Run: run.Run})
+			if err != nil {
+				return err
+			}
+			for _, r := range records {
+				keys = append(keys, r.Key)
+			}
+			last = last && more == ""
 		}
-		keys := []Key{e.key(KindBudget, run.Run, "")}
-		for _, s := range steps {
-			keys = append(keys, s.Key)
-		}
-		last := len(steps) < MaxPage
 		due, err := e.expireSteps(ctx, run, keys, func(r *Record, b *runBody, _ time.Time) {
 			if last {
 				r.Status, r.Due, b.Result = StatusExpired, time.Time{}, nil

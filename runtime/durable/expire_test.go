@@ -60,13 +60,14 @@ func TestExpireRequeuedRun(t *testing.T) {
 			s := &hooked{Store: m}
 			a, b := startProcess(t, s), startProcess(t, m)
 			var updates int
+			var ended bool
 			var mu sync.Mutex
 			s.hook = func(
 				ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error), next update,
 			) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Kind == durable.KindBudget }) {
+				if ended && slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Kind == durable.KindStep }) {
 					if updates++; updates > 1 {
 						return durable.ErrStore
 					}
@@ -87,6 +88,9 @@ func TestExpireRequeuedRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			mu.Lock()
+			ended = true
+			mu.Unlock()
 			time.Sleep(2 * time.Minute)
 			wantRun(t, a.Engine, "one", durable.StatusOpen)
 			if events := a.saw(durable.EventExpired); len(events) > 0 || updates != 1 {

@@ -10,10 +10,12 @@ import (
 // levels are the levels of events that are not at level Info.
 var levels = map[EventKind]slog.Level{
 	EventStarted: slog.LevelDebug, EventSucceeded: slog.LevelDebug, EventWaiting: slog.LevelDebug,
-	EventRunFailed: slog.LevelWarn, EventPaused: slog.LevelWarn, EventTimedOut: slog.LevelWarn,
+	EventUnitSucceeded: slog.LevelDebug,
+	EventRunFailed:     slog.LevelWarn, EventPaused: slog.LevelWarn, EventTimedOut: slog.LevelWarn,
 	EventLost: slog.LevelWarn, EventRefused: slog.LevelWarn, EventAbandoned: slog.LevelWarn, EventChanged: slog.LevelWarn,
-	EventFenced: slog.LevelWarn, EventPolicyChanged: slog.LevelWarn,
-	EventExhausted: slog.LevelError, EventDeadLetter: slog.LevelError, EventInDoubt: slog.LevelError,
+	EventFenced: slog.LevelWarn, EventPolicyChanged: slog.LevelWarn, EventUnitFailed: slog.LevelWarn,
+	EventUnitRemoved: slog.LevelWarn,
+	EventExhausted:   slog.LevelError, EventDeadLetter: slog.LevelError, EventInDoubt: slog.LevelError,
 	EventStoreError: slog.LevelError,
 }
 

@@ -27,6 +27,7 @@ type runBody struct {
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Keep     time.Duration `json:"keep,omitempty"`
 	Parent   string        `json:"parent,omitempty"`
+	Unit     *member       `json:"unit,omitempty"` // of a group of the parent, which the run is
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *payload `json:"input,omitempty"` // of the function that a worker calls
@@ -77,6 +78,7 @@ type stepBody struct {
 	Resolved    bool           `json:"resolved,omitempty"`   // by an operator, who may correct it
 	Operations  int            `json:"operations,omitempty"` // of operators
 	Operated    string         `json:"operated,omitempty"`   // the token of the last one
+	Unit        *unitBody      `json:"unit,omitempty"`       // of a unit of a group
 }
 
 // openAttempt is an attempt that has started.

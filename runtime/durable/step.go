@@ -45,7 +45,7 @@ func Call[T any](
 	case c.info != nil:
 		return retry.DoWith(ctx, s.Policy, s.Shared, fn)
 	}
-	call, err := c.x.newCall(ctx, s, id, args)
+	call, err := c.x.newCall(ctx, c.unit, s, id, args)
 	if err != nil {
 		return value, err
 	}
@@ -72,12 +72,16 @@ type stepCall struct {
 	digest   string
 	invoke   func(context.Context) (payload, error)
 	call     retry.Call // of the attempt that is executing
+	ledger   *ledger    // of the run, or of the unit
+	unit     *unitCall  // of a group, or nil
 	reported bool       // EventChanged was reported
 	lapsed   bool       // the attempt was canceled, since another engine may repeat it
 	captures *captures  // of the attempt
 }
 
-func (x *execution) newCall(ctx context.Context, s *StepPolicy, id StepID, args Digest) (*stepCall, error) {
+func (x *execution) newCall(
+	ctx context.Context, u *unitCall, s *StepPolicy, id StepID, args Digest,
+) (*stepCall, error) {
 	if args.err != nil {
 		return nil, fmt.Errorf("step %q: %w", s.Name, args.err)
 	}
@@ -85,7 +89,10 @@ func (x *execution) newCall(ctx context.Context, s *StepPolicy, id StepID, args 
 	if err != nil {
 		return nil, err
 	}
-	c := &stepCall{policy: s, key: x.e.key(KindStep, x.id, name), digest: args.text}
+	c := &stepCall{policy: s, key: x.e.key(KindStep, x.id, name), digest: args.text, ledger: x.steps, unit: u}
+	if u != nil {
+		c.ledger = u.steps
+	}
 	if len(s.Formerly) > 0 {
 		err = x.findFormer(ctx, c, id)
 	}
@@ -103,7 +110,7 @@ func (x *execution) findFormer(ctx context.Context, c *stepCall, id StepID) erro
 		}
 		keys = append(keys, x.e.key(KindStep, x.id, former))
 	}
-	if x.knowsAll() && !x.knowsAny(keys) {
+	if x.knowsAll(c) && !x.knowsAny(c, keys) {
 		return nil
 	}
 	records, err := x.e.store.Get(ctx, keys)
@@ -156,7 +163,7 @@ func (x *execution) step(ctx context.Context, c *stepCall) (*payload, error) {
 func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f, ok := x.finished[c.key.ID]; ok {
+	if f, ok := c.ledger.finished[c.key.ID]; ok {
 		return nil, &f, nil
 	}
 	if f := x.flights[c.key.ID]; f != nil {
@@ -165,8 +172,8 @@ func (x *execution) join(c *stepCall) (*flight, *finishedStep, error) {
 	if x.halted != nil {
 		return nil, nil, x.halted
 	}
-	if x.pending[c.key.ID] && x.called[c.key.ID] == 0 {
-		x.called[c.key.ID] = StatusOpen // whatever comes of this call
+	if c.ledger.pending[c.key.ID] && c.ledger.called[c.key.ID] == 0 {
+		c.ledger.called[c.key.ID] = StatusOpen // whatever comes of this call
 	}
 	x.flights[c.key.ID] = &flight{done: make(chan struct{})}
 	x.running.Add(1)
@@ -236,37 +243,6 @@ func (x *execution) recalled(ctx context.Context, c *stepCall) {
 	x.e.event(ctx, Event{Kind: EventRecalled, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence})
 }
 
-// note remembers that a step is unfinished, or with status 0 that it need not be
-// finished.
-func (x *execution) note(c *stepCall, s Status) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.called[c.key.ID] = s; s == 0 {
-		delete(x.called, c.key.ID)
-	}
-}
-
-// forget removes a step from the unfinished ones.
-func (x *execution) forget(c *stepCall) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.called, c.key.ID)
-	delete(x.pending, c.key.ID)
-}
-
-// remember keeps a step that the execution has finished or read.
-func (x *execution) remember(c *stepCall, f finishedStep) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.called, c.key.ID)
-	delete(x.pending, c.key.ID)
-	if _, ok := x.finished[c.key.ID]; ok {
-		x.finished[c.key.ID] = f
-	} else {
-		_ = x.keep(c.key.ID, f) // or it is read again
-	}
-}
-
 // answer returns the recorded result or error of a finished step.
 func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*payload, error) {
 	if err := x.changed(ctx, c, f); err != nil {
@@ -280,7 +256,11 @@ func (x *execution) answer(ctx context.Context, c *stepCall, f *finishedStep) (*
 	case f.body.Result == nil:
 		return &payload{}, nil
 	case f.body.Result.Entry > 0:
-		return x.large(ctx, c, f.body.Result.Entry)
+		result, err := x.e.large(ctx, c.key, f.body.Result.Entry)
+		if err != nil {
+			return nil, x.failed(ctx, err)
+		}
+		return result, nil
 	}
 	return f.body.Result, nil
 }
@@ -308,11 +288,11 @@ func (x *execution) reportChange(ctx context.Context, c *stepCall) {
 }
 
 // large reads a result that is not part of the record of its step.
-func (x *execution) large(ctx context.Context, c *stepCall, attempt int) (*payload, error) {
+func (e *Engine) large(ctx context.Context, step Key, attempt int) (*payload, error) {
 	for from := Cursor(""); ; {
-		entries, next, err := x.e.store.History(ctx, c.key, from)
+		entries, next, err := e.store.History(ctx, step, from)
 		if err != nil {
-			return nil, x.failed(ctx, err)
+			return nil, err
 		}
 		for _, entry := range entries {
 			if entry.Attempt == attempt && entry.Part == resultPart {
@@ -320,7 +300,7 @@ func (x *execution) large(ctx context.Context, c *stepCall, attempt int) (*paylo
 			}
 		}
 		if from = next; next == "" {
-			return nil, fmt.Errorf("%w: %s: the entry with its result is missing", ErrFormat, c.key)
+			return nil, fmt.Errorf("%w: %s: the entry with its result is missing", ErrFormat, step)
 		}
 	}
 }
@@ -342,7 +322,7 @@ func (x *execution) stepError(c *stepCall, body *stepBody) error {
 func (x *execution) wait(ctx context.Context, c *stepCall, d time.Duration, now time.Time) error {
 	deadline, limited := ctx.Deadline()
 	if limited && time.Until(deadline) <= d || c.policy.ParkAfter > 0 && d > c.policy.ParkAfter {
-		return x.park(now.Add(d))
+		return x.parkCaller(c.unit, now.Add(d))
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -354,17 +334,4 @@ func (x *execution) wait(ctx context.Context, c *stepCall, d time.Duration, now 
 	case <-x.stop:
 		return x.park(now.Add(d)) // this wait counts, if the others are parked
 	}
-}
-
-// knowsAny reports whether the execution knows of a record of one of the steps.
-// If it is complete, it knows of all.
-func (x *execution) knowsAny(keys []Key) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, k := range keys {
-		if _, ok := x.finished[k.ID]; ok || x.pending[k.ID] || x.called[k.ID] != 0 || x.flights[k.ID] != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -21,6 +21,9 @@ func (x *execution) keys(c *stepCall) []Key {
 	if x.run.Budget {
 		keys = append(keys, x.e.key(KindBudget, x.id, ""))
 	}
+	if m := x.budgeted(c); m != nil {
+		keys = append(keys, x.e.key(KindBudget, m.Run, m.Group), x.e.key(KindStep, m.Run, m.Step))
+	}
 	if b := c.policy.Budget; b != nil {
 		keys = append(keys, x.e.key(KindBudget, "", b.Name))
 	}
@@ -42,14 +45,15 @@ type stepView struct {
 	body    stepBody
 
 	count *budgetRecord // of the run, or nil
+	group *unitBudget   // of the group, or nil
 	ratio *ratioBudget  // that processes share, or nil
 
 	breaker *Record // that engines share, or nil
 	state   retry.BreakerSnapshot
 	w       Writes
 	event   Event
-	job     *job.Event // of the count budget, or nil
-	changed bool       // the limits of the policy
+	jobs    []job.Event // of the count budgets
+	changed bool        // the limits of the policy
 }
 
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
@@ -69,6 +73,12 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 		}
 		rest = rest[1:]
 	}
+	if m := x.budgeted(c); m != nil {
+		if v.group, err = openUnitBudget(m, rest[0], rest[1]); err != nil {
+			return nil, err
+		}
+		rest = rest[2:]
+	}
 	if p := c.policy.Budget; p != nil {
 		if v.ratio, err = openRatio(rest[0], p, v.now); err != nil {
 			return nil, err
@@ -87,7 +97,7 @@ func (v *stepView) owned() bool { return v.run.Owner == v.x.owner.id && v.run.Fe
 
 // next returns the answer for the state of the step.
 func (v *stepView) next() next {
-	n := next{record: v.step, body: v.body, now: v.now, event: v.event, job: v.job, changed: v.changed}
+	n := next{record: v.step, body: v.body, now: v.now, event: v.event, jobs: v.jobs, changed: v.changed}
 	switch {
 	case finished(v.step.Status):
 		n.kind = nextFinished
@@ -124,7 +134,7 @@ func (v *stepView) commit() (Writes, next, error) {
 		err = errors.Join(err, write(&v.run, &v.runBody))
 		v.w.Put = append(v.w.Put, v.run)
 	}
-	err = errors.Join(err, v.count.put(&v.w), v.ratio.put(&v.w))
+	err = errors.Join(err, v.count.put(&v.w), v.group.put(&v.w), v.ratio.put(&v.w))
 	return v.w, v.next(), err
 }
 
@@ -390,8 +400,15 @@ func (v *stepView) grant(refusal error) error {
 		return nil // taken before
 	}
 	if v.count != nil {
-		if v.job = v.count.refuses(v.step.Key.ID, s.Granted); v.job != nil {
-			return v.job.Err
+		if ev := v.count.refuses(v.step.Key.ID, s.Granted); ev != nil {
+			v.jobs = []job.Event{*ev}
+			return ev.Err
+		}
+	}
+	if v.group != nil {
+		if ev := v.group.refuses(); ev != nil {
+			v.jobs = []job.Event{*ev}
+			return ev.Err
 		}
 	}
 	if v.ratio != nil {
@@ -400,7 +417,10 @@ func (v *stepView) grant(refusal error) error {
 		}
 	}
 	if v.count != nil {
-		v.job = v.count.consume(v.step.Key.ID)
+		v.jobs = append(v.jobs, *v.count.consume(v.step.Key.ID))
+	}
+	if v.group != nil {
+		v.jobs = append(v.jobs, *v.group.consume())
 	}
 	s.Granted++
 	s.Grant = s.Attempts + 1

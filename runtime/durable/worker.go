@@ -309,7 +309,9 @@ func (w *worker) execute(x *execution) {
 	h := e.handlers[x.handler]
 	e.mu.Unlock()
 	var err error
-	if x.complete = x.fence == 1 && !x.run.Imported; !x.complete {
+	if x.created = x.fence == 1 && !x.run.Imported; x.created {
+		x.steps.complete = true
+	} else {
 		err = x.load(x.ctx)
 	}
 	if err != nil {

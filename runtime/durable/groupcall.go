@@ -1,0 +1,369 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// A groupCall is one call of Group: it executes the units that have not ended.
+// Its goroutine starts them, and passes on what is decided. Each unit records its
+// end in a goroutine of its own.
+type groupCall struct {
+	x      *execution
+	outer  *unitCall // within which the group is called, or nil
+	ledger *ledger   // of the outer unit or of the run
+	group  *job.Group
+	policy job.GroupPolicy
+	ids    groupIDs
+	units  []string
+
+	op          func(ctx context.Context, unit string) (payload, error)
+	provisional func(context.Context, *groupBody, *groupDecision) error // or nil
+
+	body groupBody // as it was read or written last
+	now  time.Time // of the store, then
+	at   time.Time // of this process, then
+
+	fresh   bool            // no unit was executed before this call
+	forced  bool            // the group has ended: only requeued units are executed
+	todo    []string        // units that have not been started
+	only    map[string]bool // the units of todo that have not ended; nil: all
+	running int
+	parked  []*unitCall // that wait without a goroutine, and are started again
+	blocked []*unitCall // that wait for a person, or have dropped the error of a step
+	ends    chan *unitCall
+	over    chan struct{} // closed when nobody receives from ends
+}
+
+// errGroupEnded is the cause with which the contexts of units end that a group
+// does not wait for.
+var errGroupEnded = errors.New("the group has ended without this unit")
+
+func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []string) *groupCall {
+	p := g.Policy()
+	if p.Breaker != nil {
+		breaker := *p.Breaker
+		breaker.Count = nil // which has no effect, and is no plain data
+		p.Breaker = &breaker
+	}
+	call := &groupCall{
+		x: c.x, outer: c.unit, ledger: c.x.steps, group: g, policy: p, units: units,
+		ids: newGroupIDs(scopes(ctx), p.Name), ends: make(chan *unitCall), over: make(chan struct{}),
+	}
+	if c.unit != nil {
+		call.ledger = c.unit.steps
+	}
+	return call
+}
+
+// execute executes the group until it ends, and returns the decision, or why it
+// goes on later. With [retry.ErrTimeout], it returns both.
+func (g *groupCall) execute(ctx context.Context) (*groupDecision, error) {
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	ended := false
+	defer func() { g.leave(ended) }()
+	if err := g.open(ctx); err != nil {
+		return nil, g.x.failed(ctx, err)
+	}
+	if err := g.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.close(ctx); err != nil {
+		return nil, g.x.failed(ctx, err)
+	}
+	ended = true
+	if g.body.End.TimedOut {
+		return g.body.End, retry.ErrTimeout
+	}
+	return g.body.End, nil
+}
+
+// enter notes that the group has not ended: its run does not succeed before it
+// has.
+func (g *groupCall) enter() error {
+	if g.policy.Name == "" {
+		return fmt.Errorf("%w: the name of the group is empty", ErrID)
+	}
+	g.x.mu.Lock()
+	defer g.x.mu.Unlock()
+	note := g.ids.note()
+	switch {
+	case g.x.halted != nil:
+		return g.x.halted
+	case g.ledger.called[note] == StatusExecuting:
+		return fmt.Errorf("group %q is executed by another call: use Scope for a second group: %w",
+			g.policy.Name, ErrConflict)
+	}
+	g.ledger.called[note] = StatusExecuting
+	return nil
+}
+
+// leave notes whether the group has ended.
+func (g *groupCall) leave(ended bool) {
+	g.x.mu.Lock()
+	defer g.x.mu.Unlock()
+	note := g.ids.note()
+	if g.ledger.called[note] = StatusOpen; ended {
+		delete(g.ledger.called, note)
+	}
+}
+
+// run starts units and waits for them, until the group has ended or cannot go on.
+// When it has ended, it does not wait for the others.
+func (g *groupCall) run(ctx context.Context) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer close(g.over)
+	for {
+		err := g.pass(ctx)
+		if err == nil {
+			g.launch(inner)
+			if g.ended() {
+				cancel(errGroupEnded)
+				return nil
+			}
+			err = g.wait(ctx)
+		}
+		if err != nil {
+			cancel(err)
+			for ; g.running > 0; g.running-- {
+				<-g.ends
+			}
+			return err
+		}
+	}
+}
+
+// ended reports whether there is no unit to wait for.
+func (g *groupCall) ended() bool {
+	return g.body.End != nil && (!g.forced || g.running == 0 && len(g.todo) == 0 && len(g.parked)+len(g.blocked) == 0)
+}
+
+// launch starts as many units as there is room for.
+func (g *groupCall) launch(ctx context.Context) {
+	if g.body.End != nil && !g.forced {
+		return
+	}
+	for g.policy.Workers <= 0 || g.running < g.policy.Workers {
+		u := g.next()
+		if u == nil {
+			return
+		}
+		g.running++
+		go u.run(ctx)
+	}
+}
+
+// next returns a parked unit that is due, or one that has not been started, or
+// nil.
+func (g *groupCall) next() *unitCall {
+	now := g.clock()
+	for i, u := range g.parked {
+		if !u.until.IsZero() && !u.until.After(now) {
+			g.parked = slices.Delete(g.parked, i, i+1)
+			return u
+		}
+	}
+	for len(g.todo) > 0 {
+		unit := g.todo[0]
+		if g.todo = g.todo[1:]; g.only == nil || g.only[unit] {
+			delete(g.only, unit) // it may be in the list again
+			return newUnitCall(g, unit)
+		}
+	}
+	return nil
+}
+
+// clock returns the time of the store, as far as this process can know it.
+func (g *groupCall) clock() time.Time { return g.now.Add(time.Since(g.at)) }
+
+// wake returns the time at which to look again, if nothing happens before: when a
+// parked unit is due, or the policy decides because of the time.
+func (g *groupCall) wake() (at time.Time) {
+	for _, u := range g.parked {
+		if earlier(u.until, at) {
+			at = u.until
+		}
+	}
+	if g.body.End == nil {
+		if due := g.body.due(); earlier(due, at) {
+			at = due
+		}
+	}
+	return at
+}
+
+// wait waits until something has happened. It returns why the group cannot go on,
+// if that is so.
+func (g *groupCall) wait(ctx context.Context) error {
+	var timer <-chan time.Time
+	wake := g.wake()
+	if g.running == 0 && !g.due(wake) {
+		return g.rest(wake)
+	}
+	if !wake.IsZero() {
+		t := time.NewTimer(wake.Sub(g.clock()))
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case u := <-g.ends:
+		g.running--
+		return g.returned(ctx, u)
+	case <-timer:
+		return g.tick(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-g.x.stop:
+		return g.x.err()
+	}
+}
+
+// due reports whether a time has come.
+func (g *groupCall) due(at time.Time) bool { return !at.IsZero() && !at.After(g.clock()) }
+
+// tick decides because of the time, if it has come.
+func (g *groupCall) tick(ctx context.Context) error {
+	if g.body.End != nil || !g.due(g.body.due()) {
+		return nil
+	}
+	var d *groupDecision
+	err := g.update(ctx, nil, func(t *groupTx) error {
+		d = t.body.decide(t.now)
+		return nil
+	})
+	if err != nil {
+		return g.x.failed(ctx, err)
+	}
+	g.decided(ctx, d)
+	return nil
+}
+
+// returned handles the return of a unit.
+func (g *groupCall) returned(ctx context.Context, u *unitCall) error {
+	switch u.state {
+	case unitEnded:
+		return g.take(ctx, &u.answer)
+	case unitParked:
+		g.parked = append(g.parked, u)
+	case unitBlocked:
+		g.blocked = append(g.blocked, u)
+	case unitStopped:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return errors.Join(u.err, g.x.err())
+	}
+	return nil
+}
+
+// rest ends a call that no unit keeps busy: it goes on at a time, or when other
+// runs have ended, or after a person has acted.
+func (g *groupCall) rest(wake time.Time) error {
+	x := g.x
+	var awaits []string
+	for _, u := range g.parked {
+		awaits = append(awaits, u.awaits...)
+	}
+	if !wake.IsZero() || len(awaits) > 0 {
+		return x.parkCaller(g.outer, wake, awaits...)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var paused, dropped []string
+	for _, u := range g.blocked {
+		for id, status := range u.steps.called {
+			g.ledger.called[id] = status
+			if blocked(status) {
+				paused = append(paused, id)
+			} else {
+				dropped = append(dropped, id)
+			}
+		}
+	}
+	if len(paused) > 0 {
+		slices.Sort(paused)
+		return &PausedError{Run: x.id, Steps: paused}
+	}
+	slices.Sort(dropped)
+	return &UnfinishedError{Run: x.id, Steps: dropped}
+}
+
+// A groupAnswer is what a transaction about the end of a unit has decided.
+type groupAnswer struct {
+	late     bool // the group has ended before: nothing is counted
+	repeated bool // the transaction was committed before
+	updated  bool // there was a provisional result before
+	dead     bool // the unit is a dead letter
+	now      time.Time
+	body     groupBody
+	decision *groupDecision // that completes the group, or nil
+	batch    []string       // units that have failed, to pass on
+	event    *job.Event
+}
+
+// take passes on what was decided with the end of a unit.
+func (g *groupCall) take(ctx context.Context, a *groupAnswer) error {
+	if a.late {
+		return nil
+	}
+	if a.body.Seq > g.body.Seq {
+		g.body, g.now, g.at = a.body, a.now, time.Now()
+	}
+	if len(a.batch) > 0 {
+		failures, err := g.failures(ctx, a.batch)
+		if err != nil {
+			return g.x.failed(ctx, err)
+		}
+		g.notify(ctx, job.Event{Kind: job.EventFailures, Failures: failures})
+	}
+	if a.event != nil {
+		g.notify(ctx, *a.event)
+	}
+	g.decided(ctx, a.decision)
+	return nil
+}
+
+// decided reports a decision that completes the group, if it is one.
+func (g *groupCall) decided(ctx context.Context, d *groupDecision) {
+	if d == nil || !d.Decision.Complete {
+		return
+	}
+	kind := job.EventCompletion
+	if d.Decision.Final() && g.body.Progress.Released > 0 {
+		kind = job.EventRatio
+	}
+	g.notify(ctx, job.Event{Kind: kind, Reason: d.Decision.Reason, Decision: d.Decision})
+}
+
+// notify passes an event on to the observers of the group and of the engine.
+func (g *groupCall) notify(ctx context.Context, e job.Event) {
+	g.group.Notify(ctx, e)
+	e.Group, e.JobID = g.policy.Name, g.group.JobID()
+	g.x.e.event(ctx, Event{Kind: EventJob, Run: g.x.id, Name: g.policy.Name, Fence: g.x.fence, Job: e})
+}
+
+// pass passes on a provisional result that was not passed on yet.
+func (g *groupCall) pass(ctx context.Context) error {
+	if g.body.Early == nil || g.body.Passed || g.body.End != nil || g.provisional == nil {
+		return nil
+	}
+	if err := g.provisional(ctx, &g.body, g.body.Early); err != nil {
+		return err
+	}
+	err := g.update(ctx, nil, func(t *groupTx) error {
+		t.body.Passed = true
+		return nil
+	})
+	if err != nil {
+		return g.x.failed(ctx, err)
+	}
+	return nil
+}

@@ -1,0 +1,423 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// unitPage is the number of units whose records one transaction changes.
+const unitPage = 500
+
+// A groupTx is a group in a transaction of the execution that calls it.
+type groupTx struct {
+	now    time.Time
+	run    Record
+	record Record
+	body   groupBody
+	units  []Record
+	w      Writes
+}
+
+// putUnit writes the record of a unit.
+func (t *groupTx) putUnit(r Record, s *stepBody) error {
+	r.Attention, r.Fence = r.Status != StatusAbandoned && attention(r.Status), t.run.Fence
+	err := write(&r, s)
+	t.w.Put = append(t.w.Put, r)
+	return err
+}
+
+// keys returns the keys of the records that each transaction about the group has.
+func (g *groupCall) keys() []Key {
+	return []Key{g.x.e.key(KindRun, g.x.id, ""), g.x.e.key(KindGroup, g.x.id, g.ids.group)}
+}
+
+// update changes the group, and the records of units with ids. change is called
+// again after a conflict.
+func (g *groupCall) update(ctx context.Context, ids []string, change func(*groupTx) error) error {
+	x := g.x
+	if err := x.ready(ctx); err != nil {
+		return err
+	}
+	keys := g.keys()
+	budget := g.group.Budget()
+	if budget != nil {
+		keys = append(keys, x.e.key(KindBudget, x.id, g.ids.group))
+	}
+	for _, id := range ids {
+		keys = append(keys, x.e.key(KindStep, x.id, id))
+	}
+	var t *groupTx
+	err := x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
+		t = &groupTx{now: tx.Now, run: tx.Records[0], record: tx.Records[1], units: tx.Records[len(keys)-len(ids):]}
+		if t.run.Owner != x.owner.id || t.run.Fence != x.fence {
+			return Writes{}, ErrFenced
+		}
+		if t.run.Status == StatusCanceled {
+			return Writes{}, ErrCanceled
+		}
+		if t.body, err = open[groupBody](t.record); err != nil {
+			return Writes{}, err
+		}
+		if t.record.Version == 0 {
+			t.record.Bucket, t.body.Began, t.body.JobID = t.run.Bucket, tx.Now, g.group.JobID()
+		}
+		t.body.Policy = g.policy
+		if budget != nil && !t.body.Budget {
+			r, err := newCountBudget(tx.Records[2], budget.Policy(), t.run.Bucket)
+			if err != nil {
+				return Writes{}, err
+			}
+			t.body.Budget, t.w.Put = true, append(t.w.Put, r)
+		}
+		if err := change(t); err != nil {
+			return Writes{}, err
+		}
+		err = write(&t.record, &t.body)
+		t.w.Put = append(t.w.Put, t.record)
+		return t.w, err
+	})
+	if err == nil {
+		g.body, g.now, g.at = t.body, t.now, time.Now()
+	}
+	return err
+}
+
+// open reads what is recorded of the group, or creates it, and finds the units that
+// have not ended.
+func (g *groupCall) open(ctx context.Context) error {
+	records, err := g.x.e.store.Get(ctx, g.keys()[1:])
+	if err != nil {
+		return err
+	}
+	known := records[0].Version != 0
+	if g.body, err = open[groupBody](records[0]); err != nil {
+		return err
+	}
+	g.now, g.at = time.Now(), time.Now() // nearly that of the store
+	if g.body.End != nil && !g.body.Closed {
+		if err := g.close(ctx); err != nil {
+			return err
+		}
+	}
+	changed := known && !samePolicy(&g.body.Policy, &g.policy)
+	if changed {
+		g.x.e.event(ctx, Event{
+			Kind: EventPolicyChanged, Run: g.x.id, Step: g.ids.note(), Name: g.policy.Name, Fence: g.x.fence,
+		})
+	}
+	g.todo, g.fresh = g.units, !known
+	digest := listDigest(g.units)
+	if g.body.Units != digest {
+		err = g.list(ctx, digest)
+	} else if changed || g.group.Budget() != nil && !g.body.Budget {
+		err = g.update(ctx, nil, func(*groupTx) error { return nil })
+	}
+	if err == nil && known {
+		err = g.resume(ctx)
+	}
+	if err == nil && g.body.End == nil {
+		err = g.decide(ctx)
+	}
+	return err
+}
+
+// samePolicy reports whether two policies are equal.
+func samePolicy(a, b *job.GroupPolicy) bool {
+	before, err := json.Marshal(a)
+	after, failed := json.Marshal(b)
+	return err == nil && failed == nil && string(before) == string(after)
+}
+
+// decide decides at the start of a call: all units may have ended.
+func (g *groupCall) decide(ctx context.Context) error {
+	if due := g.body.due(); g.body.Progress.Pending > 0 && !g.due(due) {
+		return nil
+	}
+	var d *groupDecision
+	err := g.update(ctx, nil, func(t *groupTx) error {
+		d = t.body.decide(t.now)
+		return nil
+	})
+	if err == nil {
+		g.decided(ctx, d)
+	}
+	return err
+}
+
+// A listing compares the list of units with what is recorded.
+type listing struct {
+	g       *groupCall
+	ctx     context.Context
+	changes map[string]bool // units whose records are to change, by id: whether they are in the list
+	digest  string
+}
+
+// list makes the recorded units those of the list: it adds what is missing, and
+// removes those that are not in the list.
+func (g *groupCall) list(ctx context.Context, digest string) error {
+	ids := make([]string, 0, len(g.units))
+	for _, unit := range g.units {
+		id := g.ids.unit(unit)
+		if len(g.ids.steps(unit)) > maxID {
+			return fmt.Errorf("%w: the id of unit %.40q… of group %q has more than %d bytes",
+				ErrID, unit, g.policy.Name, maxID)
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	if distinct := slices.Compact(ids); len(distinct) < len(g.units) {
+		ids = distinct
+		g.todo = distinctUnits(g.units)
+	}
+	l := &listing{g: g, ctx: ctx, changes: map[string]bool{}}
+	if !g.fresh {
+		q := g.query()
+		q.Attention, q.Status = false, nil
+		err := g.x.e.each(ctx, q, func(r Record) error {
+			for len(ids) > 0 && ids[0] < r.Key.ID {
+				if err := l.change(ids[0], true); err != nil {
+					return err
+				}
+				ids = ids[1:]
+			}
+			listed := len(ids) > 0 && ids[0] == r.Key.ID
+			if listed {
+				ids = ids[1:]
+			}
+			s, err := open[stepBody](r)
+			if err != nil || s.Unit.Removed != listed {
+				return err
+			}
+			return l.change(r.Key.ID, listed)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		if err := l.change(id, true); err != nil {
+			return err
+		}
+	}
+	l.digest = digest
+	return l.flush()
+}
+
+// distinctUnits returns the units of a list without those that it has before.
+func distinctUnits(units []string) []string {
+	seen := make(map[string]bool, len(units))
+	var distinct []string
+	for _, unit := range units {
+		if !seen[unit] {
+			seen[unit] = true
+			distinct = append(distinct, unit)
+		}
+	}
+	return distinct
+}
+
+// change notes that a unit is, or is not, in the list any more.
+func (l *listing) change(id string, listed bool) error {
+	if l.changes[id] = listed; len(l.changes) < unitPage {
+		return nil
+	}
+	return l.flush()
+}
+
+// flush records the changes so far, and with the last of them the digest of the
+// list.
+func (l *listing) flush() error {
+	ids := make([]string, 0, len(l.changes))
+	for id := range l.changes {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	err := l.g.update(l.ctx, ids, func(t *groupTx) error {
+		for _, r := range t.units {
+			if err := l.g.relist(t, r, l.changes[r.Key.ID]); err != nil {
+				return err
+			}
+		}
+		if l.digest != "" {
+			t.body.Units = l.digest
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x := l.g.x
+	for _, id := range ids {
+		if !l.changes[id] {
+			x.e.event(l.ctx, Event{
+				Kind: EventUnitRemoved, Run: x.id, Step: id, Name: l.g.policy.Name, Fence: x.fence,
+			})
+		}
+	}
+	clear(l.changes)
+	return nil
+}
+
+// relist adds a unit to the group, or removes it.
+func (g *groupCall) relist(t *groupTx, r Record, listed bool) error {
+	if r.Version == 0 {
+		r.Status, r.Bucket = StatusOpen, t.run.Bucket
+		t.body.Progress.Pending++
+		return t.putUnit(r, &stepBody{Name: g.policy.Name, Unit: &unitBody{}})
+	}
+	s, err := open[stepBody](r)
+	if err != nil || s.Unit.Removed != listed {
+		return err
+	}
+	s.Unit.Removed = !listed
+	pending := 1
+	switch {
+	case listed && r.Status == StatusAbandoned:
+		r.Status = StatusOpen
+	case !listed && r.Status == StatusOpen:
+		r.Status = StatusAbandoned
+	}
+	if !listed {
+		pending = -1
+	}
+	t.body.Removed -= pending
+	if s.Unit.Counted == job.UnitPending {
+		t.body.Progress.Pending += pending
+	}
+	return t.putUnit(r, &s)
+}
+
+// query returns the query of the units that have not ended.
+func (g *groupCall) query() Query {
+	return Query{
+		Kind: KindStep, Space: g.x.e.space, Run: g.x.id, Attention: true, Status: []Status{StatusOpen},
+		FromID: g.ids.units, BeforeID: following(g.ids.units),
+	}
+}
+
+// resume finds the units that have not ended. Those that an operator has requeued,
+// or that were added after the end of the group, open it again, unless its deadline
+// or another unit decides: then only they are executed.
+func (g *groupCall) resume(ctx context.Context) error {
+	g.only = map[string]bool{}
+	var again []string
+	err := g.x.e.each(ctx, g.query(), func(r Record) error {
+		s, err := open[stepBody](r)
+		if err != nil {
+			return err
+		}
+		g.only[g.ids.name(r.Key.ID)] = true
+		if !s.Unit.Requeued && (s.Unit.Counted != job.UnitPending || g.body.End != nil) {
+			again = append(again, r.Key.ID)
+		}
+		return nil
+	})
+	for page := range slices.Chunk(again, unitPage) {
+		if err == nil {
+			err = g.update(ctx, page, reopenUnits)
+		}
+	}
+	if err == nil && len(again) > 0 && g.body.End == nil {
+		err = g.reopen(ctx)
+	}
+	g.forced = g.body.End != nil && len(g.only) > 0
+	return err
+}
+
+// reopenUnits counts units as pending that have ended, or that were added.
+func reopenUnits(t *groupTx) (err error) {
+	p := &t.body.Progress
+	bodies := make([]stepBody, len(t.units))
+	for i, r := range t.units {
+		if bodies[i], err = open[stepBody](r); err != nil {
+			return err
+		}
+		u := bodies[i].Unit
+		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.now))
+		u.Counted = job.UnitPending
+	}
+	p.Ended, t.body.End = 0, nil
+	t.body.decide(t.now)
+	t.body.Closed = t.body.End != nil
+	for i, r := range t.units {
+		bodies[i].Unit.Requeued = t.body.Closed
+		if err := t.putUnit(r, &bodies[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopen makes the units executable that were abandoned when the group ended.
+func (g *groupCall) reopen(ctx context.Context) error {
+	q := g.query()
+	q.Attention, q.Status = false, []Status{StatusAbandoned}
+	return g.eachPage(ctx, q, func(t *groupTx, r Record, s *stepBody) error {
+		if r.Status != StatusAbandoned || s.Unit.Removed {
+			return nil
+		}
+		g.only[g.ids.name(r.Key.ID)] = true
+		r.Status = StatusOpen
+		return t.putUnit(r, s)
+	})
+}
+
+// close abandons the units that have not ended, now that the group has.
+func (g *groupCall) close(ctx context.Context) error {
+	if g.body.Closed {
+		return nil
+	}
+	g.x.mu.Lock()
+	g.x.untidy = true // their steps are abandoned at the end of the run
+	g.x.mu.Unlock()
+	err := g.eachPage(ctx, g.query(), func(t *groupTx, r Record, s *stepBody) error {
+		if r.Status != StatusOpen || s.Unit.Requeued {
+			return nil
+		}
+		r.Status = StatusAbandoned
+		return t.putUnit(r, s)
+	})
+	if err != nil {
+		return err
+	}
+	return g.update(ctx, nil, func(t *groupTx) error {
+		t.body.Closed = true
+		return nil
+	})
+}
+
+// eachPage changes the units that a query selects, a page in each transaction.
+func (g *groupCall) eachPage(ctx context.Context, q Query, change func(*groupTx, Record, *stepBody) error) error {
+	var ids []string
+	flush := func() error {
+		err := g.update(ctx, ids, func(t *groupTx) error {
+			for _, r := range t.units {
+				s, err := open[stepBody](r)
+				if err == nil {
+					err = change(t, r, &s)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		ids = ids[:0]
+		return err
+	}
+	err := g.x.e.each(ctx, q, func(r Record) error {
+		if ids = append(ids, r.Key.ID); len(ids) < unitPage {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return flush()
+}

@@ -1,0 +1,296 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// A unitState is how an execution of a unit has returned.
+type unitState uint8
+
+const (
+	unitEnded   unitState = iota // its end is recorded, or the group has ended before
+	unitParked                   // it goes on at a time, or when other runs have ended
+	unitBlocked                  // a step waits for a person, or is unfinished although op has returned
+	unitStopped                  // the execution of the run ends
+)
+
+// A unitCall is a unit of a group that is executed.
+type unitCall struct {
+	g      *groupCall
+	name   string
+	member member
+	steps  *ledger
+
+	// The mutex of the execution guards these while the unit is executed.
+	isParked bool
+	until    time.Time // when it goes on, by the clock of the store; zero: when awaits have ended
+	awaits   []string  // runs
+
+	// These belong to the goroutine of the group once the unit has returned.
+	state  unitState
+	err    error // of unitStopped
+	answer groupAnswer
+}
+
+func newUnitCall(g *groupCall, name string) *unitCall {
+	u := &unitCall{g: g, name: name, steps: newLedger(unitReadAhead)}
+	u.member = member{
+		Run: g.x.id, Group: g.ids.group, Step: g.ids.unit(name), Unit: name, Name: g.policy.Name, JobID: g.group.JobID(),
+		Budget: g.body.Budget,
+	}
+	u.steps.complete = g.fresh
+	return u
+}
+
+// run executes the unit, and passes it on to the goroutine of the group.
+func (u *unitCall) run(ctx context.Context) {
+	defer func() {
+		select {
+		case u.g.ends <- u:
+		case <-u.g.over:
+		}
+	}()
+	u.isParked, u.until, u.awaits = false, time.Time{}, nil
+	prefix := u.g.ids.steps(u.name)
+	if !u.steps.complete {
+		u.steps.complete = true
+		err := u.g.x.e.readAhead(ctx, Query{
+			Kind: KindStep, Space: u.g.x.e.space, Run: u.g.x.id, FromID: prefix, BeforeID: following(prefix),
+		}, u.steps)
+		if err != nil {
+			u.state, u.err = unitStopped, u.g.x.failed(ctx, err)
+			return
+		}
+	}
+	inner := &runContext{Context: context.WithValue(ctx, scopeKey{}, prefix), x: u.g.x, unit: u}
+	result, err := u.call(inner)
+	u.finish(ctx, result, err)
+}
+
+// call calls op. A panic goes on, and records nothing.
+func (u *unitCall) call(ctx context.Context) (result payload, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			if p := recover(); p != nil {
+				panic(p)
+			}
+			u.finish(ctx, payload{}, job.ErrGoexit)
+		}
+	}()
+	result, err = u.g.op(ctx, u.name)
+	returned = true
+	return result, err
+}
+
+// finish records the end of the unit, if it has ended.
+func (u *unitCall) finish(ctx context.Context, result payload, err error) {
+	x := u.g.x
+	x.mu.Lock()
+	parked, halted, unfinished, waits := u.isParked, x.halted != nil, len(u.steps.called) > 0, false
+	for _, status := range u.steps.called {
+		waits = waits || blocked(status)
+	}
+	x.mu.Unlock()
+	switch {
+	case context.Cause(ctx) == errGroupEnded:
+		u.late(ctx, err)
+	case err != nil && (halted || ctx.Err() != nil || expired(ctx)):
+		u.state, u.err = unitStopped, err
+	case parked:
+		u.state = unitParked
+	case waits || err == nil && unfinished:
+		u.state = unitBlocked
+	default:
+		u.record(ctx, result, err)
+	}
+}
+
+// expired reports whether the deadline of a context has passed, which its Err may
+// not know yet.
+func expired(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
+}
+
+// late reports a result that the group does not wait for.
+func (u *unitCall) late(ctx context.Context, err error) {
+	u.g.notify(ctx, job.Event{Kind: job.EventLateResult, Unit: u.name, Reason: job.ReasonLogged, Err: err})
+}
+
+// record records the end of the unit and the counters of the group in one
+// transaction.
+func (u *unitCall) record(ctx context.Context, result payload, err error) {
+	g, x := u.g, u.g.x
+	end := &unitEnd{token: token(8), unit: u.name, status: job.UnitSucceeded, result: result}
+	if err != nil {
+		end.status, end.err = job.UnitFailed, newUnitError(&u.member, err)
+	}
+	key := x.e.key(KindStep, x.id, u.member.Step)
+	failed := x.insist(ctx, key, append(g.keys(), key), func(tx Tx) (Writes, error) {
+		return x.decideUnit(tx, end, &u.answer)
+	})
+	switch {
+	case failed != nil:
+		x.halt(failed)
+		u.state, u.err = unitStopped, failed
+	case u.answer.late:
+		u.late(ctx, err)
+	default:
+		if u.answer.updated {
+			u.answer.event = &job.Event{Kind: job.EventLateResult, Unit: u.name, Reason: job.ReasonUpdated, Err: err}
+		}
+		x.e.event(ctx, Event{
+			Kind: u.answer.kind(end), Run: x.id, Step: u.member.Step, Name: g.policy.Name, Fence: x.fence, Err: err,
+		})
+	}
+}
+
+// kind returns the kind of the event of the end of a unit.
+func (a *groupAnswer) kind(e *unitEnd) EventKind {
+	switch {
+	case a.dead:
+		return EventDeadLetter
+	case e.status == job.UnitFailed:
+		return EventUnitFailed
+	}
+	return EventUnitSucceeded
+}
+
+// A unitEnd is the end of a unit, as it is recorded.
+type unitEnd struct {
+	token  string
+	unit   string
+	status job.UnitStatus
+	result payload
+	err    *UnitError
+}
+
+// decideUnit decides about the end of a unit that the execution of a run has
+// executed. The records are the run, the group and the unit.
+func (x *execution) decideUnit(tx Tx, e *unitEnd, a *groupAnswer) (Writes, error) {
+	run := tx.Records[0]
+	if run.Owner != x.owner.id || run.Fence != x.fence {
+		return Writes{}, ErrFenced
+	}
+	w, err := decideUnitEnd(tx.Now, tx.Records[1], tx.Records[2], e, a)
+	if err != nil || a.late || a.repeated {
+		return w, err
+	}
+	b := x.run
+	if !bytes.Equal(run.Body, x.runJSON) {
+		if b, err = open[runBody](run); err != nil {
+			return Writes{}, err
+		}
+	}
+	if b.Recoveries > 0 { // there is progress
+		b.Recoveries = 0
+		err = write(&run, &b)
+		w.Put = append(w.Put, run)
+	}
+	return w, err
+}
+
+// decideUnitEnd decides about the end of a unit: it is counted once, and not after
+// the group has ended, unless it was requeued.
+func decideUnitEnd(now time.Time, group, unit Record, e *unitEnd, a *groupAnswer) (Writes, error) {
+	b, err := open[groupBody](group)
+	if err != nil {
+		return Writes{}, err
+	}
+	s, err := open[stepBody](unit)
+	switch {
+	case err != nil:
+		return Writes{}, err
+	case s.Last == e.token: // the reply was lost
+		a.repeated = true
+		return Writes{}, nil
+	case unit.Status != StatusOpen || b.End != nil && !s.Unit.Requeued:
+		*a = groupAnswer{late: true}
+		return Writes{}, nil
+	}
+	*a = groupAnswer{updated: b.Progress.Released > 0, now: now}
+	v := stepView{now: now, step: unit, run: unit, body: s} // of the same bucket
+	v.endUnit(e, b.Policy.OnUnitFailure)
+	if e.status == job.UnitFailed {
+		a.batch = b.keep(e.unit)
+	}
+	a.decision = b.report(&v.body, e.status, now)
+	a.body, a.dead = b, v.step.Status == StatusDead
+	v.step.Attention = attention(v.step.Status)
+	err = errors.Join(write(&group, &b), write(&v.step, &v.body))
+	v.w.Put = append(v.w.Put, group, v.step)
+	return v.w, err
+}
+
+// endUnit sets what the record of a unit says about its end.
+func (v *stepView) endUnit(e *unitEnd, action job.FailureAction) {
+	s := &v.body
+	s.Attempts++
+	s.Last, s.Ended = e.token, v.now
+	if s.First.IsZero() {
+		s.First = v.now
+	}
+	if e.status == job.UnitSucceeded {
+		v.step.Status, s.Error, s.Reason, s.Escalated, s.Dead = StatusSucceeded, nil, "", false, time.Time{}
+		v.keepResult(e.result)
+		return
+	}
+	v.step.Status = StatusFailed
+	if action == job.FailureDeadLetter || !s.Dead.IsZero() { // requeued: it is one until it has succeeded
+		v.step.Status, s.Dead = StatusDead, v.now
+	}
+	s.Error = &recordedError{Class: e.err.Class, Text: e.err.Text, Targets: e.err.targets}
+	s.Reason, s.Escalated = e.err.Reason, e.err.Escalated
+	v.w.Add = append(v.w.Add, v.newEntry(s.Attempts, 0, entryBody{
+		Outcome: OutcomeFailed, Started: v.now, Class: e.err.Class, Error: e.err.Text, Reason: e.err.Reason,
+	}))
+}
+
+// A UnitError is the recorded error of a unit that has failed. The call of [Group]
+// in which it failed and those after a restart return equal ones.
+type UnitError struct {
+	Run, Group, Unit string
+	// Reason is why the step was not retried whose error the unit returned, or "".
+	// errors.Is finds it.
+	Reason    retry.Reason
+	Escalated bool        // the error matches retry.ErrEscalated
+	Class     retry.Class // of the error, if it is that of a step
+	Text      string      // at most 4 KiB
+
+	targets []string // texts of the errors in StepPolicy.Errors that it matches
+}
+
+// newUnitError returns what is kept of the error of a unit.
+func newUnitError(m *member, err error) *UnitError {
+	e := &UnitError{Run: m.Run, Group: m.Group, Unit: m.Unit, Text: clip(errorText(err))}
+	if step, ok := errors.AsType[*StepError](err); ok {
+		e.Reason, e.Escalated, e.Class, e.targets = step.Reason, step.Escalated, step.Class, step.targets
+	} else if stopped, ok := errors.AsType[*retry.Error](err); ok {
+		e.Reason, e.Escalated = stopped.Reason, stopped.Escalated
+	}
+	return e
+}
+
+// Error returns the unit and the error.
+func (e *UnitError) Error() string { return "unit " + e.Unit + " of group " + e.Group + ": " + e.Text }
+
+// Is reports whether target is the reason, or an error in [StepPolicy.Errors] that
+// the error of the step matched. These are compared by their texts.
+func (e *UnitError) Is(target error) bool {
+	if reason, ok := target.(retry.Reason); ok {
+		return reason == e.Reason || reason == retry.ErrEscalated && e.Escalated
+	}
+	for _, text := range e.targets {
+		if text == target.Error() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package durable
+
+import (
+	"context"
+	"errors"
+)
+
+// A ledger has what an execution knows of the steps of its run, outside of
+// groups, or of those of one unit of a group. The mutex of the execution guards
+// it.
+type ledger struct {
+	called   map[string]Status       // unfinished steps that were called
+	finished map[string]finishedStep // that were read ahead or executed
+	pending  map[string]bool         // unfinished steps that were read ahead
+	complete bool                    // finished and pending have all steps that were recorded
+	size     int                     // of finished, in bytes
+	limit    int                     // of size
+}
+
+func newLedger(limit int) *ledger {
+	return &ledger{
+		called: map[string]Status{}, finished: map[string]finishedStep{}, pending: map[string]bool{}, limit: limit,
+	}
+}
+
+// readAhead is how many bytes of finished steps an execution keeps: a million of
+// them with small results. A unit keeps less.
+const (
+	readAhead     = 256 << 20
+	unitReadAhead = 1 << 20
+)
+
+// load reads the finished steps of the run ahead, except those of the units of
+// groups: calling them again must not cost a read of the store each.
+func (x *execution) load(ctx context.Context) error {
+	x.steps.complete = true
+	q := Query{Kind: KindStep, Space: x.e.space, Run: x.id}
+	q.BeforeID = inGroups
+	if err := x.e.readAhead(ctx, q, x.steps); err != nil {
+		return err
+	}
+	q.FromID, q.BeforeID = afterGroups, ""
+	return x.e.readAhead(ctx, q, x.steps)
+}
+
+// readAhead adds the steps that q selects to a ledger that no other goroutine
+// uses yet.
+func (e *Engine) readAhead(ctx context.Context, q Query, l *ledger) error {
+	err := e.each(ctx, q, func(r Record) error {
+		if !finished(r.Status) {
+			l.pending[r.Key.ID] = true
+			return nil
+		}
+		body, err := open[stepBody](r)
+		if err != nil {
+			l.complete = false // the call of the step returns the error
+			return nil
+		}
+		return l.keep(r.Key.ID, finishedOf(r.Status, &body))
+	})
+	if errors.Is(err, errFull) {
+		return nil
+	}
+	return err
+}
+
+var errFull = errors.New("no room")
+
+// keep keeps a finished step, if there is room.
+func (l *ledger) keep(id string, f finishedStep) error {
+	if l.size += len(id) + f.size(); l.size > l.limit {
+		l.complete = false
+		return errFull
+	}
+	l.finished[id] = f
+	return nil
+}
+
+// A finishedStep is what an execution keeps of a finished step: little of those
+// that succeeded, of which a run may have very many.
+type finishedStep struct {
+	status    Status
+	imported  bool
+	arguments string    // their digest
+	result    []byte    // JSON
+	body      *stepBody // nil if result is all there is to know
+}
+
+// finishedOf returns what to keep of a finished step.
+func finishedOf(s Status, body *stepBody) finishedStep {
+	f := finishedStep{status: s, imported: body.Imported, arguments: body.Arguments}
+	if r := body.Result; s == StatusSucceeded && r != nil && r.JSON != nil {
+		f.result = r.JSON
+		return f
+	}
+	kept := *body
+	f.body = &kept
+	return f
+}
+
+// size returns about how many bytes f takes, with its entry in a map.
+func (f *finishedStep) size() int {
+	const entry, failure = 130, 500
+	n := entry + len(f.arguments) + len(f.result)
+	if f.body != nil {
+		n += failure
+		if e := f.body.Error; e != nil {
+			n += len(e.Text)
+		}
+	}
+	return n
+}
+
+// knowsAll reports whether every step that is recorded in the ledger of a call is
+// known.
+func (x *execution) knowsAll(c *stepCall) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return c.ledger.complete
+}
+
+// knowsUnfinished reports whether a step is known to have an unfinished record.
+func (x *execution) knowsUnfinished(c *stepCall) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return c.ledger.pending[c.key.ID] || c.ledger.called[c.key.ID] != 0
+}
+
+// knowsAny reports whether the execution knows of a record of one of the steps.
+// If the ledger is complete, it knows of all.
+func (x *execution) knowsAny(c *stepCall, keys []Key) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := c.ledger
+	for _, k := range keys {
+		if _, ok := l.finished[k.ID]; ok || l.pending[k.ID] || l.called[k.ID] != 0 || x.flights[k.ID] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// note remembers that a step is unfinished, or with status 0 that it need not be
+// finished.
+func (x *execution) note(c *stepCall, s Status) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c.ledger.called[c.key.ID] = s; s == 0 {
+		delete(c.ledger.called, c.key.ID)
+	}
+}
+
+// forget removes a step from the unfinished ones.
+func (x *execution) forget(c *stepCall) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(c.ledger.called, c.key.ID)
+	delete(c.ledger.pending, c.key.ID)
+}
+
+// remember keeps a step that the execution has finished or read.
+func (x *execution) remember(c *stepCall, f finishedStep) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := c.ledger
+	delete(l.called, c.key.ID)
+	delete(l.pending, c.key.ID)
+	if _, ok := l.finished[c.key.ID]; ok {
+		l.finished[c.key.ID] = f
+	} else {
+		_ = l.keep(c.key.ID, f) // or it is read again
+	}
+}
