@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 // payload is the body of the records of benchmarks: 265 bytes.
@@ -142,4 +144,102 @@ func steps(b *testing.B, engines []*durable.Engine, callers int) {
 		})
 	}
 	all.Wait()
+}
+
+// BenchmarkBudget: 64 callers execute steps whose first attempts fail, and take a
+// grant from one budget for the second. In an engine their updates share
+// transactions; alone, the same updates queue for the record of the budget. Not one
+// grant is lost or given twice.
+func BenchmarkBudget(b *testing.B) {
+	const callers = 64
+	url := benchURL(b)
+	b.Run("shared", func(b *testing.B) {
+		engine, err := durable.New(open(b, url, postgres.Schema(fmt.Sprint("shared", b.N))))
+		if err != nil {
+			b.Fatal(err)
+		}
+		grants := (b.N + 1) / 2
+		var next, retries, refused atomic.Int64
+		policy := retry.Policy{Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: retry.None}}
+		step := func(ctx context.Context) (string, error) {
+			if retry.AttemptNumber(ctx) == 1 {
+				return "", errors.New(string(payload[:100]))
+			}
+			retries.Add(1)
+			return string(payload), nil
+		}
+		b.ResetTimer()
+		err = engine.Run(b.Context(), "bench", func(ctx context.Context) error {
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						_, err := durable.Step(ctx, strconv.FormatInt(i, 10), &policy, step)
+						if errors.Is(err, job.ErrBudget) {
+							refused.Add(1)
+						} else if err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			return nil
+		}, durable.Budget(job.BudgetPolicy{Retries: grants, PerUnit: 1, MaxRetries: retry.Unlimited}))
+		b.StopTimer()
+		if err != nil || retries.Load() != int64(grants) || refused.Load() != int64(b.N-grants) {
+			b.Errorf("got %d retries, %d refusals and error %v, want %d grants", retries.Load(), refused.Load(), err, grants)
+		}
+		b.ReportMetric(float64(2*b.N+2*grants)/b.Elapsed().Seconds(), "updates/s")
+		if err := engine.Close(b.Context()); err != nil {
+			b.Error(err)
+		}
+	})
+	b.Run("alone", func(b *testing.B) {
+		store := open(b, url, postgres.Schema(fmt.Sprint("alone", b.N)))
+		run := runKey("bench")
+		budget := durable.Key{Kind: durable.KindBudget, Space: "test", Run: "bench"}
+		put(b, store, durable.Record{Key: run, Bucket: month})
+		var next atomic.Int64
+		var all sync.WaitGroup
+		b.ResetTimer()
+		for range callers {
+			all.Go(func() {
+				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+					twoAttempts(b, store, run, stepKey(strconv.FormatInt(i, 10)), budget)
+				}
+			})
+		}
+		all.Wait()
+		b.StopTimer()
+		if got := number(get(b, store, budget)); got != b.N {
+			b.Errorf("got %d grants, want %d", got, b.N)
+		}
+		b.ReportMetric(float64(4*b.N)/b.Elapsed().Seconds(), "updates/s")
+	})
+}
+
+// twoAttempts makes the updates of a step whose first attempt fails.
+func twoAttempts(b *testing.B, store *postgres.Store, run, step, budget durable.Key) {
+	r := durable.Record{Key: step, Attention: true, Bucket: month, Body: payload}
+	for attempt := 1; attempt <= 2; attempt++ {
+		r.Status = durable.StatusExecuting
+		write(b, store, durable.Writes{Put: []durable.Record{r}}, run, step)
+		keys := []durable.Key{run, step, budget}
+		err := store.Update(b.Context(), durable.Select{Keys: keys}, func(tx durable.Tx) (durable.Writes, error) {
+			r.Status = durable.StatusSucceeded
+			w := durable.Writes{Put: []durable.Record{r}, Add: []durable.Entry{
+				{Step: step, Attempt: attempt, At: tx.Now, Bucket: month, Body: payload},
+			}}
+			if attempt == 1 {
+				taken := tx.Records[2]
+				taken.Bucket, taken.Body = month, strconv.AppendInt(nil, int64(number(taken)+1), 10)
+				w.Put = append(w.Put, taken)
+			}
+			return w, nil
+		})
+		if err != nil {
+			b.Error(err)
+		}
+	}
 }
