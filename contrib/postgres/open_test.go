@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -183,5 +184,28 @@ func TestIncarnation(t *testing.T) {
 func TestFsync(t *testing.T) {
 	if got := open(t, pgtest.Start(t, "fsync=on").URL(t)).Guarantee(); !got.SurvivesPower || got.SurvivesNode {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestReadme runs the SQL of the README.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := pgtest.URL(t)
+	store := open(t, url)
+	put(t, store, durable.Record{Key: stepKey("a"), Attention: true, Bucket: month, Body: []byte(`{}`)})
+	before := store.Guarantee()
+	blocks := strings.Split(string(readme), "```sql\n")[1:]
+	if len(blocks) < 7 {
+		t.Errorf("the README has %d blocks of SQL", len(blocks))
+	}
+	for _, block := range blocks {
+		statement, _, _ := strings.Cut(block, "```")
+		pgtest.Exec(t, url, statement)
+	}
+	if after := open(t, url).Guarantee(); before == after {
+		t.Error("the incarnation did not change")
 	}
 }
