@@ -207,7 +207,13 @@ func (p printer) shared(out *jen.File) {
 		}
 		values = append(values, value)
 	}
-	literal := func(settings any) jen.Code { return oneLine(reflect.Indirect(reflect.ValueOf(settings))) }
+	literal := func(settings any) jen.Code {
+		v := reflect.Indirect(reflect.ValueOf(settings))
+		if !v.IsValid() { // those of an existing variable
+			return nil
+		}
+		return oneLine(v)
+	}
 	for _, b := range p.file.Breakers {
 		settings := literal(b.BreakerPolicy)
 		if slices.ContainsFunc(p.file.StoredBreakers, func(s policy.Breaker) bool { return s.Name == b.Name }) {
