@@ -59,6 +59,16 @@ func TestOneMistakeOneViolation(t *testing.T) {
 		{`{"version": 1, "bind": {"Charge": {"policy": "p", "id": ["a", 3]}}}`, []Violation{{
 			Path: []string{"bind", "Charge", "id"}, Message: "The name of a parameter, or a list of names.",
 		}}},
+		{`{"version": 1, "groups": {"g": {"collect": {"every": 2}, "breaker": null, "failure_rate": 0.2}}}`, nil},
+		{`{"version": 1, "groups": {"g": {"collect": "last"}}}`, []Violation{{
+			Path: []string{"groups", "g", "collect"}, Message: "collect is all, first or {every: 10}.",
+		}}},
+		{`{"version": 1, "groups": {"g": {"breaker": "upstream"}}}`, []Violation{{
+			Path: []string{"groups", "g", "breaker"}, Message: "breaker of a group has failures, open_for and successes.",
+		}}},
+		{`{"version": 1, "groups": {"g": {"failure_rate": 1}}}`, []Violation{{
+			Path: []string{"groups", "g", "failure_rate"}, Message: "A share above 0 and below 1.",
+		}}},
 		{`{"version": 1, "policies": {"p": {"jitter": 2}}}`, []Violation{{
 			Path:    []string{"policies", "p", "jitter"},
 			Message: "jitter is true, false, a mode such as full, a factor such as 0.3, or {mode: additive, factor: 0.5}.",
