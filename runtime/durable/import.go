@@ -18,14 +18,18 @@ type ImportedStep struct {
 	Scope  []string // the names of its scopes, the outermost first: see [Scope]
 	Policy string   // the name of its policy
 
-	// Status is StatusOpen, StatusWaiting, StatusInDoubt, StatusSucceeded,
-	// StatusFailed or StatusDead.
+	// Status is StatusOpen, StatusWaiting, StatusExecuting, StatusInDoubt,
+	// StatusSucceeded, StatusFailed or StatusDead. StatusExecuting is that of a step
+	// whose last attempt had started when its process died: the attempt is lost, and
+	// the policy of the step decides what follows.
 	Status Status
 	// Result is that of a step that has succeeded. Nil means that it is not known:
 	// a call of the step returns an error that matches [ErrResult].
 	Result      any
-	State       retry.CallState
-	Attempts    int // the number of the last attempt, those that were lost included
+	State       retry.CallState // without the wait that ends at NextAt
+	Attempts    int             // the number of the last attempt, those that were lost included
+	MaxAttempts int             // the limit that was in force; 0: not known
+	Started     time.Time       // of the last attempt, with StatusExecuting
 	NextAt      time.Time
 	Delay       time.Duration // the wait that ends at NextAt; no wait is longer. Zero: not known
 	Reason      retry.Reason  // why a failed step was not retried further
@@ -35,147 +39,208 @@ type ImportedStep struct {
 	result *payload // the encoded Result
 }
 
-// Import records steps of a run that another system has executed in part: the
-// run continues with their next attempts. Several entries for the same step are
-// merged; the one with the most attempts counts. A step that is recorded already
-// with as many attempts is not changed, so that an import may be repeated. The
-// error matches [ErrConflict] for a run that was not imported, has ended, or is
-// being executed.
-func (e *Engine) Import(ctx context.Context, run string, steps []ImportedStep) error {
+// An ImportReport is what [Engine.Import] has done.
+type ImportReport struct {
+	Added, Changed, Unchanged int // steps
+	Conflicts                 []ImportConflict
+}
+
+// An ImportConflict is something about which the sources of a step contradict
+// each other, or what was recorded.
+type ImportConflict struct {
+	Step string // its id
+	Text string // what differs, and what counts
+}
+
+// Import records steps of a run that other processes of another system have
+// executed in part: the run continues with their next attempts. What several
+// entries say about the same step, in one import or in successive ones, is
+// merged, whatever their order:
+//
+//   - the greatest number of attempts counts, never the sum, and the least limit;
+//   - a success of one is a success, else a dead letter is one, else a failed step
+//     has failed;
+//   - otherwise the latest next attempt applies, and the earliest end of a budget.
+//
+// Importing the same again changes nothing, also when the run has been executed
+// since: a step that this engine has executed, or that an operator has changed,
+// stays as it is. The error matches [ErrConflict] for a run that was not
+// imported, or for one that has ended or is being executed and that the import
+// would change.
+func (e *Engine) Import(ctx context.Context, run string, steps []ImportedStep) (ImportReport, error) {
 	if err := checkRunID(run); err != nil {
-		return err
+		return ImportReport{}, err
 	}
-	merged, keys, err := e.mergeImported(ctx, run, steps)
+	im := importing{steps: map[Key][]ImportedStep{}}
+	for i, s := range steps {
+		if err := im.add(ctx, e, run, i, s); err != nil {
+			return ImportReport{}, err
+		}
+	}
+	keys := make([]Key, 0, len(im.steps))
+	for key := range im.steps {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, Key.Compare)
+	var report ImportReport
+	runKey := e.key(KindRun, run, "")
+	for first := true; first || len(keys) > 0; first = false {
+		batch := keys[:min(100, len(keys))]
+		keys = keys[len(batch):]
+		r, err := im.batch(ctx, e, runKey, batch)
+		if err != nil {
+			return report, err
+		}
+		report.Added, report.Changed = report.Added+r.Added, report.Changed+r.Changed
+		report.Unchanged += r.Unchanged
+		report.Conflicts = append(report.Conflicts, r.Conflicts...)
+	}
+	return report, nil
+}
+
+// An importing is an import in progress.
+type importing struct {
+	steps map[Key][]ImportedStep // in the order of the import
+
+	// Of the steps of a batch that are recorded, as they were read:
+	versions map[Key]uint64
+	known    map[Key][]Entry // their history
+}
+
+// batch imports some of the steps.
+func (im *importing) batch(ctx context.Context, e *Engine, run Key, keys []Key) (report ImportReport, err error) {
+	for {
+		if err := im.read(ctx, e, keys); err != nil {
+			return report, err
+		}
+		err = e.update(ctx, append([]Key{run}, keys...), func(tx Tx) (w Writes, err error) {
+			w, report, err = im.decide(tx)
+			return w, err
+		})
+		if err != errRunChanged {
+			return report, err
+		}
+	}
+}
+
+// add adds the step with an index.
+func (im *importing) add(ctx context.Context, e *Engine, run string, i int, s ImportedStep) error {
+	for _, name := range s.Scope {
+		ctx = Scope(ctx, name)
+	}
+	id, err := fullID(ctx, s.Name, s.ID)
+	if err != nil {
+		return fmt.Errorf("step %d of the import: %w", i+1, err)
+	}
+	switch s.Status {
+	case StatusOpen, StatusWaiting, StatusExecuting, StatusInDoubt, StatusSucceeded, StatusFailed, StatusDead:
+	default:
+		return fmt.Errorf("step %q of the import: status %v: %w", id, s.Status, ErrConflict)
+	}
+	if s.Status == StatusSucceeded && s.Result != nil {
+		p := encode(e.codec, s.Result)
+		if p.Refuse != "" {
+			return &ResultError{Step: id, Type: p.Type, Err: errors.New(p.Refuse)}
+		}
+		s.result = &p
+	}
+	key := e.key(KindStep, run, id)
+	im.steps[key] = append(im.steps[key], s)
+	return nil
+}
+
+// read reads the history of steps.
+func (im *importing) read(ctx context.Context, e *Engine, keys []Key) error {
+	im.versions, im.known = map[Key]uint64{}, map[Key][]Entry{}
+	records, err := e.store.Get(ctx, keys)
 	if err != nil {
 		return err
 	}
-	runKey := e.key(KindRun, run, "")
-	for batch := range slices.Chunk(append([]Key{runKey}, keys...), 100) {
-		selected := batch
-		if batch[0] != runKey {
-			selected = append([]Key{runKey}, batch...)
+	for _, r := range records {
+		if im.versions[r.Key] = r.Version; r.Version == 0 {
+			continue
 		}
-		err := e.update(ctx, selected, func(tx Tx) (Writes, error) { return decideImport(tx, merged) })
-		if err != nil {
-			return err
+		for entry, err := range e.entries(ctx, r.Key) {
+			if err != nil {
+				return err
+			}
+			im.known[r.Key] = append(im.known[r.Key], entry)
 		}
 	}
 	return nil
 }
 
-// mergeImported returns the steps by their keys, and the keys in order.
-func (e *Engine) mergeImported(ctx context.Context, run string,
-	steps []ImportedStep) (map[Key]ImportedStep, []Key, error) {
-	merged := map[Key]ImportedStep{}
-	var keys []Key
-	for i, s := range steps {
-		scoped := ctx
-		for _, name := range s.Scope {
-			scoped = Scope(scoped, name)
-		}
-		id, err := fullID(scoped, s.Name, s.ID)
-		if err != nil {
-			return nil, nil, fmt.Errorf("step %d of the import: %w", i+1, err)
-		}
-		switch s.Status {
-		case StatusOpen, StatusWaiting, StatusInDoubt, StatusSucceeded, StatusFailed, StatusDead:
-		default:
-			return nil, nil, fmt.Errorf("step %q of the import: status %v: %w", id, s.Status, ErrConflict)
-		}
-		if s.Status == StatusSucceeded && s.Result != nil {
-			p := encode(e.codec, s.Result)
-			if p.Refuse != "" {
-				return nil, nil, &ResultError{Step: id, Type: p.Type, Err: errors.New(p.Refuse)}
-			}
-			s.result = &p
-		}
-		key := e.key(KindStep, run, id)
-		known, ok := merged[key]
-		if !ok {
-			keys = append(keys, key)
-		}
-		if !ok || s.Attempts > known.Attempts {
-			merged[key] = s
-		}
-	}
-	slices.SortFunc(keys, Key.Compare)
-	return merged, keys, nil
-}
-
-// decideImport records steps. The first record is that of the run.
-func decideImport(tx Tx, steps map[Key]ImportedStep) (Writes, error) {
-	var w Writes
+// decide records steps. The first record is that of the run.
+func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
 	run := tx.Records[0]
 	b, err := open[runBody](run)
 	switch {
 	case err != nil:
-		return w, err
+		return w, report, err
 	case run.Version == 0:
 		run.Status, run.Bucket = StatusOpen, month(tx.Now)
 		b = runBody{Created: tx.Now, Keep: defaultKeep, Imported: true}
 		if err := write(&run, &b); err != nil {
-			return w, err
+			return w, report, err
 		}
 		w.Put = append(w.Put, run)
-	case !b.Imported || run.Owner != "" || run.Fence > 0:
-		return w, fmt.Errorf("run %q exists, and was not only imported: %w", run.Key.Run, ErrConflict)
+	case !b.Imported:
+		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, ErrConflict)
 	}
 	for _, r := range tx.Records[1:] {
-		s := steps[r.Key]
-		known, err := open[stepBody](r)
-		if err != nil {
-			return w, err
-		}
-		if r.Version != 0 && known.Attempts >= s.Attempts {
-			continue
-		}
-		if err := s.write(&w, r, run, tx.Now); err != nil {
-			return w, err
+		if err := im.step(&w, &report, r, run, tx.Now); err != nil {
+			return w, report, err
 		}
 	}
-	return w, nil
+	closed := run.Owner != "" || endedRun(run.Status) && run.Status != StatusFailed
+	if closed && report.Added+report.Changed > 0 {
+		return w, report, fmt.Errorf("run %q is %v or being executed: nothing is imported: %w",
+			run.Key.Run, run.Status, ErrConflict)
+	}
+	return w, report, nil
 }
 
-// write adds the records of an imported step.
-func (s *ImportedStep) write(w *Writes, r, run Record, now time.Time) error {
-	body := stepBody{
-		Name: s.Name, Policy: s.Policy, Call: s.State, Attempts: s.Attempts, Reason: s.Reason, Correlation: s.Correlation,
-		First: now, Imported: true,
+// step merges what is imported about a step with its record.
+func (im *importing) step(w *Writes, report *ImportReport, r, run Record, now time.Time) error {
+	conflict := func(format string, args ...any) {
+		report.Conflicts = append(report.Conflicts, ImportConflict{r.Key.ID, fmt.Sprintf(format, args...)})
 	}
-	if len(s.History) > 0 {
-		body.First = s.History[0].Started
-		last := s.History[len(s.History)-1]
-		if last.Error != "" {
-			body.Error = &recordedError{Class: last.Class, Text: clip(last.Error)}
+	if r.Version != im.versions[r.Key] {
+		return errRunChanged
+	}
+	var s importState
+	for i, imported := range im.steps[r.Key] {
+		if i == 0 {
+			s = imported.state(now)
+		} else {
+			s.merge(imported.state(now), conflict)
 		}
 	}
-	switch {
-	case s.Status == StatusWaiting:
-		body.NextAt, body.Delay = s.NextAt, s.Delay
-		if s.Delay <= 0 {
-			body.Delay = max(s.NextAt.Sub(now), 0)
-		}
-	case finished(s.Status):
-		body.Ended = now
-		if s.Status == StatusDead {
-			body.Dead = now
-		}
+	if r.Version == 0 {
+		s.settle()
+		report.Added++
+		return s.write(w, r, run, now)
 	}
-	r.Status, r.Bucket = s.Status, run.Bucket
-	r.Attention = attention(s.Status)
-	v := stepView{now: now, step: r, run: run, body: body}
-	if s.result != nil {
-		v.keepResult(*s.result)
-	}
-	if err := write(&r, &v.body); err != nil {
+	known, err := recordedState(r, im.known[r.Key])
+	if err != nil {
 		return err
 	}
-	w.Put, w.Add = append(w.Put, r), append(w.Add, v.w.Add...)
-	for _, a := range s.History {
-		w.Add = append(w.Add, v.newEntry(a.Attempt, 0, entryBody{
-			Outcome: a.Outcome, Started: a.Started, Duration: a.Duration, Class: a.Class, Error: clip(a.Error), Wait: a.Wait,
-			Reason: a.Reason, Owner: a.Owner, Correlation: a.Correlation,
-		}))
+	if r.Fence > 0 { // an engine or an operator has changed it
+		if s.settle(); s.exceeds(&known) {
+			conflict("is imported as %v with %d attempts; it has been executed or changed since: the record stays, %v with %d",
+				s.status, s.body.Attempts, known.status, known.body.Attempts)
+		}
+		report.Unchanged++
+		return nil
 	}
-	return nil
+	before := known
+	before.history = slices.Clone(known.history)
+	known.merge(s, conflict)
+	known.settle()
+	if known.equal(&before) {
+		report.Unchanged++
+		return nil
+	}
+	report.Changed++
+	return known.write(w, r, run, now)
 }

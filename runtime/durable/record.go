@@ -68,6 +68,7 @@ type stepBody struct {
 
 	Child       string         `json:"child,omitempty"`       // the run that the step has started
 	Imported    bool           `json:"imported,omitempty"`    // its arguments are not known
+	Limit       int            `json:"limit,omitempty"`       // of attempts, in the system from which it was imported
 	Correlation string         `json:"correlation,omitempty"` // since the first failure
 	Keys        int            `json:"keys,omitempty"`        // idempotency keys that were replaced
 	Result      *payload       `json:"result,omitempty"`

@@ -105,7 +105,10 @@ func (v *stepView) next() next {
 		n.kind = nextBlocked
 	case v.step.Status == StatusWaiting:
 		// A wait is never longer than it was decided, whatever the clock shows.
-		n.kind, n.wait = nextWait, min(max(v.body.NextAt.Sub(v.now), 0), v.body.Delay)
+		n.kind, n.wait = nextWait, max(v.body.NextAt.Sub(v.now), 0)
+		if v.body.Delay > 0 || !v.body.Imported { // or its length is not known
+			n.wait = min(n.wait, v.body.Delay)
+		}
 	default:
 		n.kind = nextDecide
 	}

@@ -18,8 +18,9 @@ type Checkpoint struct {
 	Commands []Command // in the order of their ids
 	Notes    []Note    // what was understood differently than it is written, and what was not read
 
-	global   *config // or nil
-	breakers map[string]breaker
+	global    *config // or nil
+	breakers  map[string]breaker
+	workflows []string // the ids in the checkpoints that were merged, sorted
 }
 
 // A Command is a command of a workflow, a step of an older checkpoint, or an item
@@ -34,8 +35,11 @@ type Command struct {
 	Attempts    int // that were made
 	MaxAttempts int // the limit that was in force, the first attempt included; 0 if it is not known
 	Succeeded   bool
-	DeadLetter  bool   // an item that Prodigy has moved to its dead letter queue
-	Output      string // of a step that succeeded, or ""
+	DeadLetter  bool // an item that Prodigy has moved to its dead letter queue
+	// Lost reports that the last attempt has begun, and that its end is not
+	// recorded: its agent has died.
+	Lost   bool   `json:",omitempty"`
+	Output string // of a step that succeeded, or ""
 
 	LastAttempt   time.Time     // or zero
 	NextAttempt   time.Time     // or zero: at once. A time in the past is kept: the attempt is overdue
@@ -55,6 +59,11 @@ type Command struct {
 
 	configured *config // of the command, or nil
 	backoff    *config // what its backoff state says, or nil
+
+	// These depend on the configuration that was in force for the agent.
+	failedAt time.Time // end of the first failure, or zero
+	expires  time.Time // no retry after it, or zero
+	outputs  []string  // the different ones, sorted
 }
 
 // An Attempt is an attempt that Prodigy has recorded.
@@ -68,9 +77,18 @@ type Attempt struct {
 }
 
 // Exhausted reports whether the command has failed and has no attempt left. A
-// count above the limit is exhausted, too, and so is a dead letter.
+// count above the limit is exhausted, too, and so is a dead letter. A lost attempt
+// does not count.
 func (c *Command) Exhausted() bool {
-	return !c.Succeeded && (c.DeadLetter || c.MaxAttempts > 0 && c.Attempts >= c.MaxAttempts)
+	return !c.Succeeded && (c.DeadLetter || c.MaxAttempts > 0 && c.ended() >= c.MaxAttempts)
+}
+
+// ended returns the number of the last attempt whose end is known.
+func (c *Command) ended() int {
+	if c.Lost {
+		return c.Attempts - 1
+	}
+	return c.Attempts
 }
 
 // Command returns the command with an id, or nil.

@@ -94,8 +94,8 @@ func TestImportHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprint(report.Notes); !strings.Contains(text, "two records of attempt 2") {
-			t.Errorf("notes %s", text)
+		if text := fmt.Sprint(report.Conflicts); !strings.Contains(text, "two records of attempt 2") {
+			t.Errorf("conflicts %s", text)
 		}
 		if _, err := resume(t, e, &policy5, 4); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,19 @@ func TestImportTwice(t *testing.T) {
 		}
 		sameCalls(t, calls, call{4, 0})
 		before = records(t, store)
-		_, err = Import(t.Context(), e, "run", agent(t, "again", state(form, 4)))
+		for _, count := range []int{2, 3, 4} {
+			if _, report := imported(t, e, state(form, count)); report.Unchanged != 1 || len(report.Conflicts) > 0 {
+				t.Errorf("got %+v, want nothing changed", report)
+			}
+			if got := records(t, store); got != before {
+				t.Errorf("got\n%s\nwant\n%s", got, before)
+			}
+		}
+		if _, report := imported(t, e, state(form, 5)); len(report.Conflicts) != 1 {
+			t.Errorf("got %+v, want the conflict with what was executed", report)
+		}
+		_, err = Import(t.Context(), e, "run", agent(t, "other", `{"command_retry_states": {"other": {"attempt_count": 1,
+			"max_attempts": 5}}}`))
 		if got := records(t, store); !errors.Is(err, durable.ErrConflict) || got != before {
 			t.Errorf("error %v, got\n%s\nwant\n%s", err, got, before)
 		}

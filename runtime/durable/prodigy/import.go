@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -27,6 +28,11 @@ type Report struct {
 	// Notes are those of the checkpoint, and what it says that a run does not
 	// record.
 	Notes []Note
+	// Conflicts are where checkpoints contradict each other, or what was imported
+	// before, and what counts then.
+	Conflicts []Note
+
+	Added, Changed, Unchanged int // steps, compared with what was recorded
 }
 
 // An Imported is a command that has become a step.
@@ -49,17 +55,32 @@ type Imported struct {
 // those of the policy in the code: compare it with [Checkpoint.Policy]. Breakers
 // belong to processes: see [Checkpoint.Breaker].
 //
-// Importing a checkpoint twice changes nothing. The error matches
-// [durable.ErrConflict] if the run exists and was not only imported.
+// A command whose agent died during an attempt is a step in doubt, whose policy
+// decides when the run is executed: the attempt is lost, and the next one has the
+// next number.
+//
+// The checkpoints of several agents of a job may be merged before (see [Merge]),
+// or imported one after another, in any order: both lead to the same, except
+// where they contradict each other. Importing a checkpoint twice changes nothing.
+// The error matches [durable.ErrConflict] if the run exists and was not imported,
+// or has ended or is being executed and would change.
 func Import(ctx context.Context, e *durable.Engine, run string, c *Checkpoint) (Report, error) {
 	r := Report{Run: run, Notes: c.Notes[:len(c.Notes):len(c.Notes)]}
+	if len(c.workflows) > 1 {
+		text := fmt.Sprintf("is merged with %d others: are they one job?", len(c.workflows)-1)
+		r.conflict(c.File, "workflow", c.Workflow, strings.Replace(text, " 1 others", " 1 other", 1))
+	}
 	steps := make([]durable.ImportedStep, len(c.Commands))
 	for i := range c.Commands {
 		cmd := &c.Commands[i]
-		steps[i] = cmd.imported(c.global)
+		steps[i] = cmd.imported()
 		note := func(text string) { r.note(c.File, "command", cmd.ID, text) }
+		if n := len(cmd.outputs); n > 1 {
+			text := fmt.Sprintf("has succeeded with %d different outputs: %q counts", n, short(cmd.Output))
+			r.conflict(c.File, "command", cmd.ID, text)
+		}
 		s := &steps[i]
-		s.History = cmd.history(note)
+		s.History = cmd.history(note, func(text string) { r.conflict(c.File, "command", cmd.ID, text) })
 		r.Steps = append(r.Steps, Imported{
 			Command: cmd.ID, Step: s.Name, Status: s.Status, Attempts: s.Attempts, NextAt: s.NextAt,
 		})
@@ -70,21 +91,35 @@ func Import(ctx context.Context, e *durable.Engine, run string, c *Checkpoint) (
 	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
 		r.note(c.File, "circuit breaker", id, "is not recorded with a run: restore it with Checkpoint.Breaker")
 	}
-	if err := e.Import(ctx, run, steps); err != nil {
+	done, err := e.Import(ctx, run, steps)
+	if err != nil {
 		return Report{}, fmt.Errorf("%s: %w", c.File, err)
+	}
+	r.Added, r.Changed, r.Unchanged = done.Added, done.Changed, done.Unchanged
+	for _, conflict := range done.Conflicts {
+		r.conflict(c.File, "step", conflict.Step, conflict.Text)
 	}
 	return r, nil
 }
 
 func (r *Report) note(file, kind, id, text string) {
-	r.Notes = append(r.Notes, Note{File: file, Path: kind + " " + strconv.Quote(short(id)), Text: text})
+	r.Notes = append(r.Notes, newNote(file, kind, id, text))
+}
+
+func (r *Report) conflict(file, kind, id, text string) {
+	r.Conflicts = append(r.Conflicts, newNote(file, kind, id, text))
+}
+
+func newNote(file, kind, id, text string) Note {
+	return Note{File: file, Path: kind + " " + strconv.Quote(short(id)), Text: text}
 }
 
 // imported returns the step of a command, without its history.
-func (c *Command) imported(global *config) durable.ImportedStep {
+func (c *Command) imported() durable.ImportedStep {
 	s := durable.ImportedStep{
 		Name: cmp.Or(c.Step.Name, c.ID), ID: c.Step.ID, Scope: c.Step.Scope,
-		Status: durable.StatusOpen, State: c.state(global), Attempts: c.Attempts, Correlation: c.Correlation,
+		Status: durable.StatusOpen, State: c.state(), Attempts: c.Attempts, MaxAttempts: c.MaxAttempts,
+		Correlation: c.Correlation,
 	}
 	switch {
 	case c.Succeeded:
@@ -93,6 +128,8 @@ func (c *Command) imported(global *config) durable.ImportedStep {
 		s.Status, s.Reason = durable.StatusDead, retry.ErrAttempts
 	case c.Exhausted():
 		s.Status, s.Reason = durable.StatusFailed, retry.ErrAttempts
+	case c.Lost:
+		s.Status, s.Started = durable.StatusExecuting, c.LastAttempt
 	case !c.NextAttempt.IsZero():
 		s.Status, s.NextAt, s.Delay = durable.StatusWaiting, c.NextAttempt, c.Delay
 	}
@@ -100,15 +137,23 @@ func (c *Command) imported(global *config) durable.ImportedStep {
 }
 
 // state returns what the policy of the step decides from.
-func (c *Command) state(global *config) retry.CallState {
-	s := retry.CallState{Attempts: c.Attempts, Waited: c.Waited, Previous: c.Delay, Expires: c.BudgetExpires}
+func (c *Command) state() retry.CallState {
+	return retry.CallState{Attempts: c.failures(), Waited: c.Waited, FailedAt: c.failedAt, Expires: c.expires}
+}
+
+// failures returns the number of attempts that have failed.
+func (c *Command) failures() int {
 	if c.Succeeded {
-		s.Attempts = max(s.Attempts-1, 0)
-	} else if !c.NextAttempt.IsZero() {
-		s.Waited += min(c.Delay, 1<<63-1-s.Waited)
+		return max(c.ended()-1, 0)
 	}
-	if s.Attempts == 0 {
-		return s
+	return c.ended()
+}
+
+// clocks sets failedAt and expires as the configuration says.
+func (c *Command) clocks(global *config) {
+	c.expires = c.BudgetExpires
+	if c.failures() == 0 {
+		return
 	}
 	var budget time.Duration
 	if configured := c.config(global); configured != nil {
@@ -116,16 +161,15 @@ func (c *Command) state(global *config) retry.CallState {
 	}
 	switch failed := c.firstFailure(); {
 	case !failed.IsZero():
-		s.FailedAt = failed
-	case budget > 0 && !s.Expires.IsZero():
-		s.FailedAt = s.Expires.Add(-budget)
+		c.failedAt = failed
+	case budget > 0 && !c.expires.IsZero():
+		c.failedAt = c.expires.Add(-budget)
 	default:
-		s.FailedAt = c.LastAttempt
+		c.failedAt = c.LastAttempt
 	}
-	if budget > 0 && s.Expires.IsZero() && !s.FailedAt.IsZero() {
-		s.Expires = s.FailedAt.Add(budget)
+	if budget > 0 && c.expires.IsZero() && !c.failedAt.IsZero() {
+		c.expires = c.failedAt.Add(budget)
 	}
-	return s
 }
 
 // firstFailure returns when the first failed attempt ended, or zero.
@@ -140,14 +184,14 @@ func (c *Command) firstFailure() time.Time {
 
 // history returns the attempts of a command as those of a step: a number each,
 // and each with the wait after it.
-func (c *Command) history(note func(string)) []durable.AttemptInfo {
+func (c *Command) history(note, conflict func(string)) []durable.AttemptInfo {
 	var infos []durable.AttemptInfo
 	for _, a := range c.History {
 		switch last := len(infos) - 1; {
 		case a.Number < 1:
 			note("has an attempt without a number in its history: not imported")
 		case last >= 0 && infos[last].Attempt == a.Number:
-			note(fmt.Sprintf("has two records of attempt %d: one is imported", a.Number))
+			conflict(fmt.Sprintf("has two records of attempt %d: one is imported", a.Number))
 			if a.Success {
 				infos[last] = c.info(a)
 			}

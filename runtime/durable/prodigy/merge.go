@@ -16,9 +16,12 @@ var errMerge = errors.New("prodigy: no checkpoint to merge")
 // command of several checkpoints
 //
 //   - the greatest number of attempts counts, never the sum, and the least limit;
-//   - the latest next attempt, the longest wait and the earliest end of a budget
-//     apply;
-//   - a success of one agent is a success.
+//   - the latest next attempt, with its wait, and the earliest end of a budget apply;
+//   - a success of one agent is a success;
+//   - the last attempt is lost if no agent has recorded its end.
+//
+// What contradicts each other is reported by [Import], which can also import the
+// checkpoints one after another: that leads to the same.
 //
 // The order of the checkpoints does not matter. Merging one twice changes
 // nothing. Set [Command.Step] and [Command.Result]
@@ -46,6 +49,7 @@ func Merge(checkpoints ...*Checkpoint) (*Checkpoint, error) {
 			d.addBreaker(id, b)
 		}
 		d.notes = append(d.notes, c.Notes...)
+		d.c.workflows = union(d.c.workflows, c.workflows)
 	}
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return strings.Compare(a.String(), b.String()) })
 	d.notes = slices.Compact(d.notes)
@@ -63,12 +67,21 @@ func join(a, b Command) Command {
 	a.backoff = newerConfig(a.backoff, b.backoff, a.Attempts, b.Attempts)
 	a.Text, a.Output = max(a.Text, b.Text), max(a.Output, b.Output)
 	a.Result = output(a.Output)
+	a.outputs = union(a.outputs, b.outputs)
+	ended := max(a.ended(), b.ended())
 	a.Attempts = max(a.Attempts, b.Attempts)
+	a.Lost = ended < a.Attempts
 	a.MaxAttempts = leastLimit(a.MaxAttempts, b.MaxAttempts)
 	a.Succeeded, a.DeadLetter = a.Succeeded || b.Succeeded, a.DeadLetter || b.DeadLetter
-	a.LastAttempt, a.NextAttempt = later(a.LastAttempt, b.LastAttempt), later(a.NextAttempt, b.NextAttempt)
-	a.Delay, a.Waited = max(a.Delay, b.Delay), max(a.Waited, b.Waited)
-	a.BudgetExpires = earlier(a.BudgetExpires, b.BudgetExpires)
+	switch c := a.NextAttempt.Compare(b.NextAttempt); {
+	case c < 0:
+		a.NextAttempt, a.Delay = b.NextAttempt, b.Delay
+	case c == 0 && (a.Delay == 0 || b.Delay > 0 && b.Delay < a.Delay): // 0 is not known
+		a.Delay = b.Delay
+	}
+	a.LastAttempt, a.Waited = later(a.LastAttempt, b.LastAttempt), max(a.Waited, b.Waited)
+	a.BudgetExpires, a.expires = earlier(a.BudgetExpires, b.BudgetExpires), earlier(a.expires, b.expires)
+	a.failedAt = earlier(a.failedAt, b.failedAt)
 	if a.Correlation == "" || b.Correlation != "" && b.Correlation < a.Correlation {
 		a.Correlation = b.Correlation
 	}
@@ -76,6 +89,13 @@ func join(a, b Command) Command {
 	sortHistory(a.History)
 	a.History = slices.Compact(a.History)
 	return a
+}
+
+// union returns the texts of two sorted lists.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // output returns the output of a command as a result, which is nil if it is not

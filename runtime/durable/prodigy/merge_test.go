@@ -85,7 +85,7 @@ func randomState(r *rand.Rand) string {
 			"retry_budget_expires_at": %s, "last_attempt_at": %s,
 			"retry_history": [{"attempt_number": %d, "success": %s, "backoff_applied": "%ds"}],
 			"backoff_state": {"strategy": %s, "current_delay": "%ds"}}`,
-			id, r.IntN(4), 1+r.IntN(4), second(), pick("null", second()), pick("null", second()), 1+r.IntN(3),
+			id, r.IntN(4), 1+r.IntN(4), pick("null", second()), pick("null", second()), pick("null", second()), 1+r.IntN(3),
 			pick("true", "false", "false"), r.IntN(9),
 			pick(`"fixed"`, `"fibonacci"`, `{"exponential": {"base": 3}}`), r.IntN(9)))
 		breakers = append(breakers, fmt.Sprintf(`%q: {"state": %s, "failure_count": %d, "failure_threshold": %d,

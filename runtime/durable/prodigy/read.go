@@ -35,6 +35,16 @@ func Read(r io.Reader, path string) (*Checkpoint, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
+	for id, c := range d.commands {
+		c.clocks(d.c.global)
+		if c.Output != "" {
+			c.outputs = []string{c.Output}
+		}
+		d.commands[id] = c
+	}
+	if d.c.Workflow != "" {
+		d.c.workflows = []string{d.c.Workflow}
+	}
 	return d.checkpoint(), nil
 }
 

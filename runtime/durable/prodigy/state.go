@@ -78,7 +78,8 @@ func (d *decoder) reconcile(n *node, c *Command) {
 			c.Attempts = a.Number
 		}
 	}
-	if len(c.History) < c.Attempts && n != nil {
+	c.Lost = n != nil && c.begun()
+	if !c.Lost && len(c.History) < c.Attempts && n != nil {
 		d.note(n, "has %d of %d attempts: the others have no history", len(c.History), c.Attempts)
 	}
 	if c.NextAttempt.IsZero() {
@@ -86,6 +87,19 @@ func (d *decoder) reconcile(n *node, c *Command) {
 	} else if c.Delay == 0 && !c.LastAttempt.IsZero() {
 		c.Delay = max(c.NextAttempt.Sub(c.LastAttempt), 0)
 	}
+}
+
+// begun reports whether the last attempt has begun and is not in the history: its
+// agent has died. Agents schedule the next attempt when they record the end.
+func (c *Command) begun() bool {
+	if c.DeadLetter || c.Succeeded || !c.NextAttempt.IsZero() || c.LastAttempt.IsZero() || len(c.History) != c.Attempts-1 {
+		return false
+	}
+	if len(c.History) == 0 {
+		return true
+	}
+	last := c.History[len(c.History)-1]
+	return last.Number == c.Attempts-1 && c.LastAttempt.After(last.Started)
 }
 
 // current reads current_strategy: a configuration, or the strategy that is in
