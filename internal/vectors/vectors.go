@@ -75,6 +75,7 @@ var walkers = map[string][]string{
 	"retry_budget_missing":          {"runtime/job"},
 	"retry_budget_sequence":         {"runtime/job"},
 	"retry_state_summary":           {"runtime/durable"},
+	"retry_state_validate":          {"runtime/durable/prodigy"},
 	"retry_storm":                   {"runtime/job"},
 	"status_should_retry":           {"runtime"},
 	"timeout_cap":                   {"runtime"},

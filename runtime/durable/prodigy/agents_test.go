@@ -176,7 +176,8 @@ func TestMergeDeadAgent(t *testing.T) {
 func TestImportConflicts(t *testing.T) {
 	const job = `{"job_id": %q, "agent_results": {"item-1": {"item_id": "item-1", "status": "Success", "output": %q}},
 		"failed_agents": {"item-2": {"item_id": "item-2", "attempts": 1, "last_error": %q}}}`
-	one, two := agent(t, "one", fmt.Sprintf(job, "a", "x", "boom")), agent(t, "two", fmt.Sprintf(job, "b", "y", "HTTP 503"))
+	one := agent(t, "one", fmt.Sprintf(job, "a", "x", "boom"))
+	two := agent(t, "two", fmt.Sprintf(job, "b", "y", "HTTP 503"))
 	conflicts := func(notes []Note) (text string) {
 		for _, n := range notes {
 			text += n.Path + " " + n.Text + "\n"

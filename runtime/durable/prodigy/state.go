@@ -62,6 +62,9 @@ func (d *decoder) command(n *node) {
 	if broken := o.get("is_circuit_broken"); d.flag(broken) {
 		d.broken = append(d.broken, broken)
 	}
+	if c.Attempts > c.MaxAttempts && !c.Succeeded {
+		d.note(n, "is inconsistent, with %d attempts and max_attempts %d: it is exhausted", c.Attempts, c.MaxAttempts)
+	}
 	d.duration(o.get("total_retry_duration")) // the sum of the durations in the history
 	o.rest(unknownKey)
 	d.add(c)

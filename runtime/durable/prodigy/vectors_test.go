@@ -20,6 +20,7 @@ func TestVectors(t *testing.T) {
 	vectors.Walk(t, "runtime/durable/prodigy", map[string]any{
 		"duration_parse": durationVector, "merge_retry_counts": mergeVector, "item_attempt_number": itemVector,
 		"resume_attempts": attemptsVector, "resume_timer": timerVector, "breaker_restore": breakerVector,
+		"retry_state_validate": validateVector,
 	})
 }
 
@@ -103,6 +104,26 @@ func attemptsVector(t *testing.T, in struct {
 		calls, err := resume(t, e, &p, 99)
 		if len(calls) != want.Left || !errors.Is(err, retry.ErrAttempts) {
 			t.Errorf("attempts %v, error %v; want %d", calls, err, want.Left)
+		}
+	})
+}
+
+// validateVector: more attempts than the maximum are reported, and nothing is
+// executed.
+func validateVector(t *testing.T, in struct {
+	Count int `json:"attempt_count"`
+	Max   int `json:"max_attempts"`
+}, want struct{ Error string }) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory())
+		_, report := imported(t, e, state(`"attempt_count": %d, "max_attempts": %d`, in.Count, in.Max))
+		word, _, _ := strings.Cut(strings.ToLower(want.Error), " ")
+		if text := fmt.Sprint(report.Notes); word == "" || !strings.Contains(text, word) {
+			t.Errorf("got the notes %s, want one with %q", text, word)
+		}
+		p := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 100}}
+		if calls, err := resume(t, e, &p, 99); len(calls) > 0 || !errors.Is(err, retry.ErrAttempts) {
+			t.Errorf("attempts %v, error %v; want none", calls, err)
 		}
 	})
 }
