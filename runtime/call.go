@@ -249,7 +249,7 @@ func (c *Call) retry(ctx context.Context, f *Failure, v *Verdict) {
 	}
 	if observe := observer(ctx); observe != nil {
 		e := c.event(f, EventRetry)
-		e.Delay, e.RetryAfter = v.Wait, v.Granted
+		e.Wait, e.RetryAfter = v.Wait, v.Granted
 		e.Waited -= v.Wait
 		observe(ctx, e)
 	}

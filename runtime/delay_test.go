@@ -131,7 +131,7 @@ func TestSamplesDiffer(t *testing.T) {
 		delays := map[time.Duration]bool{}
 		ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 			if e.Kind == EventRetry {
-				delays[e.Delay] = true
+				delays[e.Wait] = true
 			}
 		})
 		for range 32 {

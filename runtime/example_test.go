@@ -114,7 +114,7 @@ func ExampleWithObserver() {
 			fmt.Println("gives up:", e.Reason)
 			return
 		}
-		fmt.Println("attempt", e.Attempt, "failed:", e.Err, "- waiting", e.Delay)
+		fmt.Println("attempt", e.Attempt, "failed:", e.Err, "- waiting", e.Wait)
 	})
 	call := policyRead.Begin()
 	for call.Next(ctx, errBusy) == nil {

@@ -12,7 +12,7 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	EventRetry          EventKind = iota // an attempt failed; another one follows after Delay
+	EventRetry          EventKind = iota // an attempt failed; another one follows after Wait
 	EventStop                            // an attempt failed or was refused; Reason is why no other one follows
 	EventTimeoutClamped                  // a timeout was above the hard limit; reported before the first attempt
 	EventCapture                         // a timeout was captured, before the retry or the stop; Err is what was not
@@ -36,7 +36,7 @@ type Event struct {
 	Attempt    int           // number of the attempt that failed, from 1; 0 if none was made
 	Err        error         // the error of that attempt; EventCapture: what was not captured, or nil
 	Class      Class         // class of Err, or empty
-	Delay      time.Duration // EventRetry: the wait before the next attempt
+	Wait       time.Duration // EventRetry: the wait before the next attempt
 	RetryAfter time.Duration // EventRetry: the wait that the error asked for, as far as the policy allows it
 	Waited     time.Duration // the sum of the waits before this one
 	Reason     Reason        // EventStop: why no attempt follows
@@ -88,7 +88,7 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 		switch e.Kind {
 		case EventTimeoutClamped:
 			text = "timeout clamped to the hard limit"
-			attrs = append(attrs, slog.Duration("requested", e.Timeout))
+			attrs = append(attrs, slog.Duration("timeout", e.Timeout))
 			l.LogAttrs(ctx, level, text, attrs...)
 			return
 		case EventCapture:
@@ -99,7 +99,7 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 			attrs = append(attrs, slog.Duration("timeout", e.Timeout))
 		case EventRetry:
 			level, text = slog.LevelInfo, "retry"
-			attrs = append(attrs, slog.Duration("delay", e.Delay))
+			attrs = append(attrs, slog.Duration("wait", e.Wait))
 		default:
 			attrs = append(attrs, slog.String("reason", string(e.Reason)))
 		}

@@ -15,18 +15,18 @@ import (
 
 func TestLog(t *testing.T) {
 	for want, e := range map[string]Event{
-		`level=INFO msg=retry policy=p delay=1s call=7 attempt=1 class=network breaker=b breaker_state=open budget_left=0 err=failed`: {
-			Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Class: ClassNetwork, Delay: time.Second,
+		`level=INFO msg=retry policy=p wait=1s call=7 attempt=1 class=network breaker=b breaker_state=open budget_left=0 err=failed`: {
+			Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Class: ClassNetwork, Wait: time.Second,
 			Breaker: "b", BreakerState: StateOpen,
 		},
-		`level=INFO msg=retry policy=p delay=0s call=7 attempt=2`: {Policy: "p", Call: 7, Attempt: 2, BudgetLeft: -1},
+		`level=INFO msg=retry policy=p wait=0s call=7 attempt=2`: {Policy: "p", Call: 7, Attempt: 2, BudgetLeft: -1},
 		`level=WARN msg="retries stopped" policy=p reason="attempts exhausted" call=7 attempt=3`: {
 			Kind: EventStop, Policy: "p", Call: 7, Attempt: 3, Reason: ErrAttempts, BudgetLeft: -1,
 		},
 		`level=WARN msg="retries stopped" policy=p reason="permanent error" call=7 attempt=1 class=none err=failed`: {
 			Kind: EventStop, Policy: "p", Call: 7, Attempt: 1, Err: errFailed, Reason: ErrPermanent, BudgetLeft: -1,
 		},
-		`level=WARN msg="timeout clamped to the hard limit" policy=p requested=1m0s`: {
+		`level=WARN msg="timeout clamped to the hard limit" policy=p timeout=1m0s`: {
 			Kind: EventTimeoutClamped, Policy: "p", Timeout: time.Minute, BudgetLeft: -1,
 		},
 		`level=WARN msg="timeout captured" policy=p timeout=1m0s call=7 attempt=1`: {

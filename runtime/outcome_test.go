@@ -19,7 +19,7 @@ func (e Event) describe() string {
 		}
 	}
 	add("class", e.Class, Class(""))
-	add("delay", e.Delay, time.Duration(0))
+	add("wait", e.Wait, time.Duration(0))
 	add("asked", e.RetryAfter, time.Duration(0))
 	add("waited", e.Waited, time.Duration(0))
 	add("reason", e.Reason, Reason(""))
@@ -69,28 +69,28 @@ func TestOutcome(t *testing.T) {
 		want    string
 	}{
 		{"two failures", Policy{}, nil, 0, 0, []error{refused, status(503)}, `
-			retry 1 class=network delay=1s
-			retry 2 class=server_error delay=2s waited=1s
+			retry 1 class=network wait=1s
+			retry 2 class=server_error wait=2s waited=1s
 			<nil>`},
 		{"exhausted", Policy{Schedule: Schedule{MaxAttempts: 2, Escalate: true}}, nil, 0, 0, []error{refused, refused}, `
-			retry 1 class=network delay=1s
+			retry 1 class=network wait=1s
 			stop 2 class=network waited=1s reason=attempts exhausted
 			attempts exhausted: attempts=2 waited=1s err=connection refused escalated`},
 		{"permanent at the second attempt", Policy{Schedule: Schedule{Escalate: true}}, nil, 0, 0,
 			[]error{refused, status(404)}, `
-			retry 1 class=network delay=1s
+			retry 1 class=network wait=1s
 			stop 2 waited=1s reason=permanent error
 			permanent error: attempts=2 waited=1s err=status 404`},
 		{"not authorized", Policy{}, nil, 0, 0, []error{status(401)}, `
 			stop 1 reason=escalated
 			escalated: attempts=1 waited=0s err=status 401 escalated`},
 		{"forbidden", Policy{}, nil, 0, 0, []error{refused, status(403)}, `
-			retry 1 class=network delay=1s
+			retry 1 class=network wait=1s
 			stop 2 waited=1s reason=escalated
 			escalated: attempts=2 waited=1s err=status 403 escalated`},
 		{"canceled during a wait", Policy{Schedule: Schedule{Escalate: true}}, nil, 2 * s, 0, []error{refused, refused}, `
-			retry 1 class=network delay=1s
-			retry 2 class=network delay=2s waited=1s
+			retry 1 class=network wait=1s
+			retry 2 class=network wait=2s waited=1s
 			stop 2 class=network waited=1s reason=canceled
 			canceled: attempts=2 waited=1s err=connection refused cause=shutting down`},
 		{"canceled during an attempt", Policy{}, nil, s, 0, []error{takes{s, refused}}, `
@@ -103,7 +103,7 @@ func TestOutcome(t *testing.T) {
 			stop 1 class=timeout reason=canceled
 			canceled: attempts=1 waited=0s err=context deadline exceeded cause=shutting down`},
 		{"canceled later, and the error shows it", Policy{}, nil, 2 * s, 0, []error{refused, takes{s, context.Canceled}}, `
-			retry 1 class=network delay=1s
+			retry 1 class=network wait=1s
 			stop 2 class=canceled waited=1s reason=canceled
 			canceled: attempts=2 waited=1s err=context canceled cause=shutting down`},
 		{"past the deadline", Policy{}, nil, 0, s, []error{takes{s, refused}}, `
@@ -116,16 +116,16 @@ func TestOutcome(t *testing.T) {
 			stop 1 class=canceled reason=deadline too near
 			deadline too near: attempts=1 waited=0s err=context canceled cause=shutting down`},
 		{"deadline too near", Policy{}, nil, 0, 3 * s, []error{refused, refused}, `
-			retry 1 class=network delay=1s
+			retry 1 class=network wait=1s
 			stop 2 class=network waited=1s reason=deadline too near
 			deadline too near: attempts=2 waited=1s err=connection refused cause=context deadline exceeded`},
 		{"deadline before the timeout", Policy{Timeout: time.Minute}, nil, 0, 3 * s, []error{refused, refused}, `
-			retry 1 class=network delay=1s
+			retry 1 class=network wait=1s
 			stop 2 class=network waited=1s reason=deadline too near
 			deadline too near: attempts=2 waited=1s err=connection refused cause=context deadline exceeded`},
 		{"asked to wait", Policy{}, nil, 0, 0, []error{After(refused, 5*s), After(refused, 0)}, `
-			retry 1 class=rate_limit delay=5s asked=5s
-			retry 2 class=rate_limit delay=2s waited=5s
+			retry 1 class=rate_limit wait=5s asked=5s
+			retry 2 class=rate_limit wait=2s waited=5s
 			<nil>`},
 		{"asked, and stopped", Policy{Schedule: Schedule{MaxAttempts: 1, Escalate: true}}, nil, 0, 0,
 			[]error{After(refused, 5*s)}, `
@@ -144,7 +144,7 @@ func TestOutcome(t *testing.T) {
 			delay budget exhausted: attempts=1 waited=0s err=connection refused asked=1s`},
 
 		{"failures open the breaker", Policy{}, &BreakerSnapshot{}, 0, 0, []error{refused, refused}, `
-			retry 1 class=network delay=1s b=closed
+			retry 1 class=network wait=1s b=closed
 			stop 2 class=network waited=1s reason=breaker open b=open
 			breaker open: attempts=2 waited=1s err=connection refused`},
 		{"escalates with the breaker open", Policy{Schedule: Schedule{Escalate: true}}, open, 0, 0, nil, `
@@ -167,16 +167,16 @@ func TestOutcome(t *testing.T) {
 			stop 0 class=breaker_open reason=attempts exhausted b=open
 			attempts exhausted: attempts=0 waited=0s err=breaker open cause=breaker open`},
 		{"canceled while refused", Policy{RetryOn: waits}, open, 2 * s, 0, nil, `
-			retry 0 class=breaker_open delay=1s b=open
-			retry 0 class=breaker_open delay=2s waited=1s b=open
+			retry 0 class=breaker_open wait=1s b=open
+			retry 0 class=breaker_open wait=2s waited=1s b=open
 			stop 0 class=breaker_open waited=1s reason=canceled b=open
 			canceled: attempts=0 waited=1s err=breaker open cause=shutting down`},
 		{"a wait longer than the breaker is open",
 			Policy{Schedule: Schedule{MaxAttempts: 4, Backoff: BackoffFixed, InitialDelay: 30*s + 1, MaxDelay: None}},
 			&BreakerSnapshot{}, 0, 0, []error{refused, refused, refused}, `
-			retry 1 class=network delay=30.000000001s b=closed
-			retry 2 class=network delay=30.000000001s waited=30.000000001s b=open
-			retry 3 class=network delay=30.000000001s waited=1m0.000000002s b=open
+			retry 1 class=network wait=30.000000001s b=closed
+			retry 2 class=network wait=30.000000001s waited=30.000000001s b=open
+			retry 3 class=network wait=30.000000001s waited=1m0.000000002s b=open
 			<nil>`},
 		{"a wait as long as the breaker is open", Policy{Schedule: Schedule{Backoff: BackoffFixed, InitialDelay: 30 * s}},
 			&BreakerSnapshot{Failures: 1}, 0, 0, []error{refused}, `

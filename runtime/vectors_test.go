@@ -227,7 +227,7 @@ var vectorKinds = map[string]any{
 			}
 			var waits []time.Duration
 			for _, e := range events[:len(events)-1] {
-				waits = append(waits, e.Delay)
+				waits = append(waits, e.Wait)
 			}
 			if !slices.Equal(waits, want.Delays) {
 				t.Errorf("waits = %v, want %v", waits, want.Delays)
@@ -350,7 +350,7 @@ var vectorKinds = map[string]any{
 			}
 			ctx := WithObserver(t.Context(), func(_ context.Context, e Event) {
 				if e.Reason == "" {
-					waits = append(waits, e.Delay)
+					waits = append(waits, e.Wait)
 				}
 			})
 			_, err := Do(ctx, &Policy{Schedule: Schedule{MaxAttempts: 4}}, func(context.Context) (any, error) {

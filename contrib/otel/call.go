@@ -70,12 +70,23 @@ func (t *Telemetry) observeCall(ctx context.Context, e retry.Event) {
 		span.AddEvent("retry.timeout_clamped", trace.WithAttributes(attributes...))
 		return
 	}
+	name := "retry.attempt_failed"
+	if e.Kind == retry.EventCapture {
+		e.Class = "" // of the attempt, not of what was not captured
+	}
 	attributes = append(attributes, attribute.Int("retry.attempt", e.Attempt))
 	attributes = appendError(attributes, e.Err, e.Class)
-	if e.Kind == retry.EventRetry {
-		attributes = append(attributes, seconds("retry.wait", e.Delay))
-	} else {
+	switch e.Kind {
+	case retry.EventRetry:
+		attributes = append(attributes, seconds("retry.wait", e.Wait))
+	case retry.EventStop:
 		attributes = append(attributes, attribute.String("retry.reason", string(e.Reason)))
+	case retry.EventCapture:
+		name = "retry.timeout_captured"
+		if e.Err != nil {
+			name = "retry.timeout_not_captured"
+		}
+		attributes = append(attributes, seconds("retry.timeout", e.Timeout))
 	}
 	if e.Breaker != "" {
 		attributes = append(attributes,
@@ -84,7 +95,7 @@ func (t *Telemetry) observeCall(ctx context.Context, e retry.Event) {
 	if e.BudgetLeft >= 0 {
 		attributes = append(attributes, attribute.Float64("retry.budget.left", e.BudgetLeft))
 	}
-	span.AddEvent("retry.attempt_failed", trace.WithAttributes(attributes...))
+	span.AddEvent(name, trace.WithAttributes(attributes...))
 }
 
 // fail gives a span the status of an error.

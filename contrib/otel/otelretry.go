@@ -20,6 +20,8 @@
 //	retry.attempt_failed   retry.policy, retry.attempt, error.type, exception.message,
 //	                       and retry.wait or retry.reason
 //	retry.timeout_clamped  retry.policy, retry.timeout
+//	retry.timeout_captured, or retry.timeout_not_captured with an error:
+//	                       retry.policy, retry.attempt, retry.timeout
 //
 // # Spans of runs and steps
 //

@@ -162,6 +162,40 @@ retry.wait (s) [retry.policy=fetch] 4
 	})
 }
 
+// A timeout whose state is captured, or not.
+func TestCapture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newExported(t, Options{})
+		p := retry.Policy{
+			Name: "build", Capture: true, AttemptTimeout: time.Second, Timeout: time.Minute,
+			Schedule: retry.Schedule{MaxAttempts: 1},
+		}
+		for _, result := range []error{nil, errors.New("disk full")} {
+			ctx, end := x.Start(t.Context(), "RetryBuild")
+			ctx = retry.WithCapture(ctx, func(context.Context, retry.Timeout) error { return result })
+			_, err := retry.Do(ctx, &p, func(ctx context.Context) (int, error) {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			})
+			end(err)
+		}
+		want(t, x.describe(), `
+span RetryBuild [error.type=timeout] error "context deadline exceeded" 1s
+  1s retry.timeout_captured [retry.attempt=1 retry.policy=build retry.timeout=1]
+  1s retry.attempt_failed [error.type=timeout exception.message=context deadline exceeded retry.attempt=1 retry.policy=build retry.reason=attempts exhausted]
+span RetryBuild [error.type=timeout] error "context deadline exceeded" 1s
+  1s retry.timeout_not_captured [error.type=*errors.errorString exception.message=disk full retry.attempt=1 retry.policy=build retry.timeout=1]
+  1s retry.attempt_failed [error.type=timeout exception.message=context deadline exceeded retry.attempt=1 retry.policy=build retry.reason=attempts exhausted]
+`)
+		want(t, x.measured(t), `
+retry.call.duration (s) [error.type=timeout retry.call=RetryBuild] 2 times, sum 2
+retry.stops ({call}) [retry.policy=build retry.reason=attempts exhausted] 2
+retry.timeouts_captured ({timeout}) [retry.outcome=captured retry.policy=build] 1
+retry.timeouts_captured ({timeout}) [retry.outcome=not captured retry.policy=build] 1
+`)
+	})
+}
+
 // Without a span of its own, a call adds events to that of its caller, whichever
 // span that was when the context was observed.
 func TestObserve(t *testing.T) {

@@ -15,6 +15,7 @@
 //	retry_stops_total{policy,reason}       calls that failed, by the reason why no attempt followed
 //	retry_wait_seconds_total{policy}       waits before retries, in seconds
 //	retry_timeouts_clamped_total{policy}   timeouts that were above the hard limit
+//	retry_timeouts_captured_total{policy,outcome}  timeouts whose state was captured, or not captured
 //
 // A call that succeeds at the first attempt is not observed, and costs nothing.
 //

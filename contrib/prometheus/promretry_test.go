@@ -113,6 +113,9 @@ func TestCalls(t *testing.T) {
 		for _, text := range []string{"connection refused", "no class is like this"} {
 			_, _ = retry.Do(ctx, &p, func(context.Context) (int, error) { return 0, errors.New(text) })
 		}
+		for _, err := range []error{nil, errors.New("disk full")} {
+			m.ObserveCall(ctx, retry.Event{Kind: retry.EventCapture, Policy: "fetch", Err: err})
+		}
 		const want = `
 # HELP retry_retries_total Attempts that failed and were followed by another one.
 # TYPE retry_retries_total counter
@@ -121,6 +124,10 @@ retry_retries_total{class="none",policy="fetch"} 2
 # HELP retry_stops_total Calls that failed, by the reason why no attempt followed.
 # TYPE retry_stops_total counter
 retry_stops_total{policy="fetch",reason="attempts exhausted"} 2
+# HELP retry_timeouts_captured_total Timeouts whose state was captured, or was not, by outcome.
+# TYPE retry_timeouts_captured_total counter
+retry_timeouts_captured_total{outcome="captured",policy="fetch"} 1
+retry_timeouts_captured_total{outcome="not captured",policy="fetch"} 1
 # HELP retry_timeouts_clamped_total Timeouts that were above the hard limit.
 # TYPE retry_timeouts_clamped_total counter
 retry_timeouts_clamped_total{policy="fetch"} 2
@@ -130,6 +137,7 @@ retry_wait_seconds_total{policy="fetch"} 6
 `
 		names := []string{
 			"retry_retries_total", "retry_stops_total", "retry_timeouts_clamped_total", "retry_wait_seconds_total",
+			"retry_timeouts_captured_total",
 		}
 		if err := testutil.CollectAndCompare(m, strings.NewReader(want), names...); err != nil {
 			t.Error(err)

@@ -34,7 +34,7 @@ func main() {
 // observe returns a context whose calls print what is decided about them.
 func observe(ctx context.Context, out io.Writer) context.Context {
 	return retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
-		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
+		next := "retrying in " + e.Wait.Round(time.Millisecond).String()
 		switch e.Kind {
 		case retry.EventStop:
 			next = "stopping: " + string(e.Reason)

@@ -24,7 +24,7 @@ func run(ctx context.Context, out io.Writer) {
 	defer server.Close()
 	client := &Client{Base: server.URL, HTTP: server.Client()}
 	ctx = retry.WithObserver(ctx, func(_ context.Context, e retry.Event) {
-		next := "retrying in " + e.Delay.Round(time.Millisecond).String()
+		next := "retrying in " + e.Wait.Round(time.Millisecond).String()
 		if e.Kind == retry.EventStop {
 			next = "stopping: " + string(e.Reason)
 		}

@@ -67,7 +67,7 @@ func (l line) watch(ctx context.Context) context.Context {
 		case e.Kind == retry.EventStop:
 			l.print("attempt %d failed: %v; stopping: %s", e.Attempt, e.Err, e.Reason)
 		default:
-			l.print("attempt %d failed: %v; retrying in %v", e.Attempt, e.Err, e.Delay.Round(time.Millisecond))
+			l.print("attempt %d failed: %v; retrying in %v", e.Attempt, e.Err, e.Wait.Round(time.Millisecond))
 		}
 	})
 }

@@ -28,14 +28,15 @@ type Label struct{ Prometheus, OTel string }
 
 // The labels. Those of AD-44 are the same everywhere.
 var (
-	policy  = Label{"policy", "retry.policy"}
-	class   = Label{"class", "error.type"}
-	stopped = Label{"reason", "retry.reason"}
-	step    = Label{"step", "retry.step.name"}
-	event   = Label{"event", "retry.event"}
-	group   = Label{"group", "group"}
-	reason  = Label{"reason", "reason"}
-	outcome = Label{"outcome", "outcome"}
+	policy   = Label{"policy", "retry.policy"}
+	class    = Label{"class", "error.type"}
+	stopped  = Label{"reason", "retry.reason"}
+	step     = Label{"step", "retry.step.name"}
+	captured = Label{"outcome", "retry.outcome"}
+	event    = Label{"event", "retry.event"}
+	group    = Label{"group", "group"}
+	reason   = Label{"reason", "reason"}
+	outcome  = Label{"outcome", "outcome"}
 
 	// JobID is the last label of instruments that have PerJob, if the user wants it.
 	JobID = Label{"job_id", "job_id"}
@@ -62,6 +63,7 @@ const (
 	Stops
 	Waits
 	Clamped
+	Captures
 
 	BudgetConsumed
 	BudgetExhausted
@@ -92,6 +94,9 @@ var Instruments = [...]Instrument{
 		"Waits before retries, in seconds.", []Label{policy}, false, nil},
 	Clamped: {Count, "retry_timeouts_clamped_total", "retry.timeouts_clamped", "{timeout}",
 		"Timeouts that were above the hard limit.", []Label{policy}, false, nil},
+
+	Captures: {Count, "retry_timeouts_captured_total", "retry.timeouts_captured", "{timeout}",
+		"Timeouts whose state was captured, or was not, by outcome.", []Label{policy, captured}, false, nil},
 
 	BudgetConsumed: {Count, "retry_budget_consumed_total", "retry.budget.consumed", "{retry}",
 		"Retries granted by the budget of a job.", []Label{group}, true, nil},
@@ -141,11 +146,17 @@ func Call(ctx context.Context, s Sink, e *retry.Event) {
 	switch e.Kind {
 	case retry.EventRetry:
 		s.Measure(ctx, Retries, 1, "", e.Policy, Class(e.Class))
-		s.Measure(ctx, Waits, e.Delay.Seconds(), "", e.Policy)
+		s.Measure(ctx, Waits, e.Wait.Seconds(), "", e.Policy)
 	case retry.EventStop:
 		s.Measure(ctx, Stops, 1, "", e.Policy, string(e.Reason))
 	case retry.EventTimeoutClamped:
 		s.Measure(ctx, Clamped, 1, "", e.Policy)
+	case retry.EventCapture:
+		outcome := "captured"
+		if e.Err != nil {
+			outcome = "not captured"
+		}
+		s.Measure(ctx, Captures, 1, "", e.Policy, outcome)
 	}
 }
 

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -22,7 +23,8 @@ var levels = map[EventKind]slog.Level{
 // Log returns a function for [OnEvent] that writes each event to l. Starts and
 // successes of attempts are at level Debug; what somebody may have to look at is
 // at level Warn, what somebody has to look at is at level Error. The events of jobs
-// are written as [job.Log] does.
+// are written as [job.Log] does. An error of an attempt that has no class has the
+// class none, as in the logs of package retry.
 func Log(l *slog.Logger) func(context.Context, Event) {
 	jobs := job.Log(l)
 	return func(ctx context.Context, e Event) {
@@ -46,6 +48,12 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 			attrs = append(attrs, slog.Duration("wait", e.Wait))
 		}
 		text("reason", string(e.Reason))
+		switch e.Kind {
+		case EventFailed, EventExhausted, EventDeadLetter:
+			if e.Err != nil { // of an attempt
+				e.Class = cmp.Or(e.Class, "none")
+			}
+		}
 		text("class", string(e.Class))
 		text("outcome", string(e.Outcome))
 		text("correlation", e.Correlation)

@@ -1,0 +1,41 @@
+package otelretry
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/retrygen/retrygen/internal/measure"
+)
+
+// The exporter of OpenTelemetry for Prometheus gives the instruments the names that
+// they have in contrib/prometheus, AD-44's among them.
+func TestNamesInPrometheus(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	reader, err := exporter.New(exporter.WithRegisterer(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := New(Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)), JobID: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, d := range measure.Instruments {
+		x.sink.Measure(t.Context(), measure.ID(id), 1, "job-1", make([]string, len(d.Labels))...)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, f := range families {
+		got[f.GetName()] = true
+	}
+	for _, d := range measure.Instruments {
+		if !got[d.Prometheus] {
+			t.Errorf("%s is exported with another name, want %s: got %v", d.OTel, d.Prometheus, got)
+		}
+	}
+}
