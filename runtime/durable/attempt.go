@@ -36,7 +36,7 @@ type next struct {
 	result  *payload    // of nextReturn
 	event   Event       // what has happened, or its zero value
 	jobs    []job.Event // what the budgets of the run and the group have decided
-	changed bool        // another policy than that of the record decided
+	changed error       // another policy than before has decided
 
 	failure *retry.Failure // that was decided about, for observers
 	verdict retry.Verdict
@@ -55,12 +55,12 @@ func (n next) after(before next) next {
 
 // emit reports what a transaction has done, now that it is committed.
 func (x *execution) emit(ctx context.Context, c *stepCall, n *next) {
-	if n.changed {
-		n.changed = false
+	if n.changed != nil {
 		x.e.event(ctx, Event{
 			Kind: EventPolicyChanged, Run: x.id, Step: c.key.ID, Name: c.policy.Name, Fence: x.fence,
-			Attempt: n.body.Attempts,
+			Attempt: n.body.Attempts, Err: n.changed,
 		})
+		n.changed = nil
 	}
 	if n.kind == nextCall && n.record.Version != 0 && n.body.Arguments != c.digest {
 		x.reportChange(ctx, c) // before the call

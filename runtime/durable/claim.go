@@ -92,7 +92,8 @@ func (x *execution) claim(ctx context.Context, o *runOptions) (claim, error) {
 
 // own makes x the execution of a run that was claimed.
 func (x *execution) own(ctx context.Context, c *claim) {
-	x.fence, x.run, x.runJSON = c.fence, c.run, c.runJSON
+	x.fence, x.run = c.fence, c.run
+	x.latest.Store(&runView{json: c.runJSON, body: c.run})
 	x.claimed.Store(true)
 	x.e.event(ctx, Event{Kind: c.event(), Run: x.id, Fence: c.fence})
 }

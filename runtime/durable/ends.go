@@ -65,7 +65,7 @@ func (v *stepView) first(e *attemptEnd) {
 		Name: v.c.policy.Name, Arguments: v.c.digest, Attempts: e.number, First: v.now.Add(-e.duration), Keys: v.body.Keys,
 	}
 	if p := v.c.policy.Policy; p != nil {
-		v.limits()
+		v.notePolicy()
 	}
 	if !e.deadline.IsZero() {
 		v.body.Call.Deadline = v.now.Add(e.deadline.Sub(e.begun.Add(e.duration)))

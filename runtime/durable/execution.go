@@ -12,13 +12,13 @@ import (
 
 // An execution is one call of Run: it owns its run under a fence.
 type execution struct {
-	e       *Engine
-	owner   *owner
-	id      string // of the run
-	parent  string // the run within which it was called, or ""
-	fence   uint64
-	run     runBody // as it was claimed
-	runJSON []byte  // of run
+	e      *Engine
+	owner  *owner
+	id     string // of the run
+	parent string // the run within which it was called, or ""
+	fence  uint64
+	run    runBody // as it was claimed
+	latest atomic.Pointer[runView]
 
 	handler string   // that a worker has called, or ""
 	awaits  []string // runs until whose end the execution is parked

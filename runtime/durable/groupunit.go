@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -183,11 +182,9 @@ func (x *execution) decideUnit(tx Tx, e *unitEnd, a *groupAnswer) (Writes, error
 	if err != nil || a.late || a.repeated {
 		return w, err
 	}
-	b := x.run
-	if !bytes.Equal(run.Body, x.runJSON) {
-		if b, err = open[runBody](run); err != nil {
-			return Writes{}, err
-		}
+	b, err := x.openRun(run)
+	if err != nil {
+		return Writes{}, err
 	}
 	if b.Recoveries > 0 { // there is progress
 		b.Recoveries = 0

@@ -71,6 +71,9 @@ func At(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 // If the run exists with the same name and input, Start does nothing; otherwise
 // its error matches [ErrConflict].
 //
+// If the reply of the store is lost, Start repeats the transaction. [EventCreated]
+// is reported at most once for a run: not if the first reply was lost.
+//
 // Within a run, the new run is its child: it is canceled with its parent, and it
 // goes on if its parent ends.
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {

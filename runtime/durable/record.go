@@ -31,6 +31,9 @@ type runBody struct {
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *payload `json:"input,omitempty"` // of the function that a worker calls
+	// Policies are the digests of the policies under which steps were executed, by
+	// their names: several of one name after its policy file was changed.
+	Policies map[string][]string `json:"policies,omitempty"`
 	// Awaits are the runs until whose end a parked run waits.
 	Awaits []string `json:"awaits,omitempty"`
 	// Awaiters are the runs that are parked until this one has ended.
@@ -52,7 +55,6 @@ type stepBody struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments,omitempty"` // their digest
 	Policy    string `json:"policy,omitempty"`    // its name
-	Limits    string `json:"limits,omitempty"`    // the digest of the policy
 
 	Call     retry.CallState `json:"call,omitzero"`
 	Attempts int             `json:"attempts"`       // the number of the last attempt

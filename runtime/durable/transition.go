@@ -53,14 +53,14 @@ type stepView struct {
 	w       Writes
 	event   Event
 	jobs    []job.Event // of the count budgets
-	changed bool        // the limits of the policy
+
+	changed  error // another policy than before decides
+	policies bool  // those of the run are others now
 }
 
 func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 	v = &stepView{x: x, c: c, now: tx.Now, run: tx.Records[0], step: tx.Records[1]}
-	if bytes.Equal(v.run.Body, x.runJSON) { // as nearly always
-		v.runBody = x.run
-	} else if v.runBody, err = open[runBody](v.run); err != nil {
+	if v.runBody, err = x.openRun(v.run); err != nil {
 		return nil, err
 	}
 	if v.body, err = open[stepBody](v.step); err != nil {
@@ -90,6 +90,25 @@ func (x *execution) view(tx Tx, c *stepCall) (v *stepView, err error) {
 		v.state, err = open[retry.BreakerSnapshot](rest[0])
 	}
 	return v, err
+}
+
+// A runView is the body of the run of an execution, as one of the latest
+// transactions has read it: it changes rarely.
+type runView struct {
+	json []byte
+	body runBody
+}
+
+// openRun decodes the record of the run.
+func (x *execution) openRun(r Record) (runBody, error) {
+	if known := x.latest.Load(); bytes.Equal(r.Body, known.json) {
+		return known.body, nil
+	}
+	b, err := open[runBody](r)
+	if err == nil {
+		x.latest.Store(&runView{json: bytes.Clone(r.Body), body: b})
+	}
+	return b, err
 }
 
 // owned reports whether the execution still owns the run.
@@ -132,7 +151,7 @@ func (v *stepView) commit() (Writes, next, error) {
 	err := write(&v.step, &v.body)
 	v.w.Put = append(v.w.Put, v.step)
 	v.step.Version++ // as it is stored
-	if v.runBody.Recoveries > 0 {
+	if v.runBody.Recoveries > 0 || v.policies {
 		v.runBody.Recoveries = 0 // there is progress
 		err = errors.Join(err, write(&v.run, &v.runBody))
 		v.w.Put = append(v.w.Put, v.run)
@@ -214,7 +233,7 @@ func (v *stepView) start(in *starting) (Writes, next, error) {
 		*s = stepBody{Name: v.c.policy.Name, Arguments: v.c.digest, Policy: p.Name, First: v.now}
 		v.step = Record{Key: v.c.key}
 	}
-	v.limits()
+	v.notePolicy()
 	if s.Imported {
 		s.Arguments, s.Imported = v.c.digest, false
 	}
@@ -251,14 +270,6 @@ func (v *stepView) started() next {
 // inputs returns the inputs of a decision that restores the state of the step.
 func (v *stepView) inputs(sample float64) retry.Inputs {
 	return retry.Inputs{Now: v.now, Sample: sample, Restored: v.step.Fence != v.x.fence, LostMax: v.c.policy.lostMax()}
-}
-
-// limits compares the limits of the policy with those under which the step was
-// recorded.
-func (v *stepView) limits() {
-	limits := limitsOf(v.c.policy.Policy)
-	v.changed = v.body.Limits != "" && v.body.Limits != limits
-	v.body.Limits, v.body.Policy = limits, v.c.policy.Policy.Name
 }
 
 // admit asks the breakers for permission: that of this process, which was asked

@@ -128,8 +128,8 @@ func TestWorkOfClosedEngine(t *testing.T) {
 		select {
 		case err := <-done:
 			wantError(t, err, durable.ErrClosed)
-		case <-time.After(time.Minute):
-			t.Error("the worker goes on")
+		case <-time.After(time.Millisecond):
+			t.Error("the worker waits for its poll")
 			return
 		}
 	})
