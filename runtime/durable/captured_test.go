@@ -126,6 +126,40 @@ func (p *process) captured(t *testing.T) (all []durable.AttemptInfo) {
 	return all
 }
 
+// TestCapturedBeforeDeath: a process that dies while it captures leaves the receipt
+// to the next one, which repeats the attempt.
+func TestCapturedBeforeDeath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := durable.NewMemory()
+		r := &recovery.Recorder{Base: t.TempDir(), Flow: "build"}
+		p := startProcess(t, s)
+		ctx := r.Begin(p.ctx, recovery.Step{ID: "build", Flush: func(context.Context) error {
+			p.kill()
+			return nil
+		}})
+		policy := capturing(2, time.Minute, time.Hour)
+		err := p.Run(ctx, "one", oneStep(policy, func(ctx context.Context) (int, error) { return 0, hang(ctx) }))
+		if err == nil {
+			t.Fatal("the run of a process that died succeeds")
+		}
+		receipt, err := recovery.Latest(r.Base, r.Flow)
+		if err != nil || receipt == nil || receipt.State.StepID != "build" {
+			t.Fatalf("receipt %+v, error %v", receipt, err)
+		}
+		p = startProcess(t, s)
+		if err := p.run("one", oneStep(policy, func(context.Context) (int, error) { return 7, nil })); err != nil {
+			t.Error(err)
+		}
+		var outcomes []durable.Outcome
+		for _, a := range p.captured(t) {
+			outcomes = append(outcomes, a.Outcome)
+		}
+		if want := []durable.Outcome{durable.OutcomeLost, durable.OutcomeSucceeded}; !slices.Equal(outcomes, want) {
+			t.Errorf("outcomes %v, want %v", outcomes, want)
+		}
+	})
+}
+
 // TestManyCaptured: the history keeps the first of many timeouts.
 func TestManyCaptured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -69,7 +69,7 @@ func (r *Recorder) receipt(s Step, t retry.Timeout) *Receipt {
 		},
 		State:     state,
 		Artifacts: []Artifact{},
-		Context:   Context{Checkpoint: checkpoint},
+		Context:   ResumeContext{Checkpoint: checkpoint},
 	}}
 }
 

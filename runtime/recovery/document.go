@@ -22,7 +22,7 @@ type Event struct {
 	Timeout   TimeoutEvent   `json:"timeout_event"`
 	State     LastKnownState `json:"last_known_state"`
 	Artifacts []Artifact     `json:"partial_artifacts"`
-	Context   Context        `json:"context_for_resume"`
+	Context   ResumeContext  `json:"context_for_resume"`
 }
 
 // A TimeoutEvent describes the limit that has passed.
@@ -58,8 +58,8 @@ type Artifact struct {
 	BytesWritten int64  `json:"bytes_written"`
 }
 
-// A Context is what a later run needs to continue.
-type Context struct {
+// A ResumeContext is what a later run needs to continue.
+type ResumeContext struct {
 	// Checkpoint is the last step that succeeded, or "" if none did.
 	Checkpoint string `json:"last_successful_checkpoint"`
 	// Changes are the paths of files with uncommitted changes. Nil, which is null
@@ -110,8 +110,13 @@ func (t *Timestamp) UnmarshalJSON(data []byte) error {
 		text = utc + "Z"
 	}
 	var err error
-	t.Time, err = time.Parse(time.RFC3339, text)
-	return err
+	if t.Time, err = time.Parse(time.RFC3339, text); err != nil {
+		return err
+	}
+	if year := t.UTC().Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("the time %s has the year %d in UTC", text, year)
+	}
+	return nil
 }
 
 // Errors of documents that cannot be read.

@@ -37,7 +37,7 @@ func TestReadSwarm(t *testing.T) {
 		Timeout:   TimeoutEvent{Timestamp{at.Add(250 * time.Millisecond)}, "step", 600000, 600123},
 		State:     LastKnownState{StepID: "build-step-3", AgentKey: "code-implementer", Phase: PhaseWork},
 		Artifacts: []Artifact{{"RUN_BASE/build/partial_impl.py", false, 4523}},
-		Context: Context{
+		Context: ResumeContext{
 			"build-step-2", []string{"src/auth.py", "tests/test_auth.py"}, "RUN_BASE/build/llm/step-3-partial.jsonl",
 		},
 	}}
@@ -60,6 +60,7 @@ func TestTimestamp(t *testing.T) {
 		"2024-01-15T10:30:00Z": true, "2024-01-15T10:30:00+00:00": true, "2024-01-15T11:30:00+01:00": true,
 		"2024-01-15T10:30:00+00:00Z": true, "2024-01-15T11:30:00+01:00Z": false, "2024-01-15T10:30:00": false,
 		"2024-01-15T10:30:00ZZ": false, "+00:00Z": false, "": false,
+		"9999-12-31T23:59:59-01:00": false, "0000-01-01T00:00:00+01:00": false,
 	} {
 		var got Timestamp
 		quoted, _ := json.Marshal(text)

@@ -39,8 +39,9 @@ const defaultLimit = 10 * time.Second
 
 // A Step describes a step of a flow. Its functions are hooks, which are called
 // when a timeout is captured, in the goroutine of the call, after the attempt has
-// returned. They may be nil. Their context has not ended with the attempt; they
-// must return when it ends.
+// returned; concurrent calls of one step call them simultaneously. They may be
+// nil. Their context has not ended with the attempt; they must return when it
+// ends.
 type Step struct {
 	// ID names the step in documents. Empty means the name of the policy.
 	ID string

@@ -28,7 +28,7 @@ func TestVectors(t *testing.T) {
 			Changes    []string `json:"uncommitted_changes"`
 			Checkpoint string
 		}, want Resumption) {
-			got := Resume(Event{Context: Context{Changes: in.Changes, Checkpoint: in.Checkpoint}})
+			got := Resume(Event{Context: ResumeContext{Changes: in.Changes, Checkpoint: in.Checkpoint}})
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
