@@ -1,9 +1,12 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,8 +19,11 @@ import (
 
 // openMemory returns a function that opens one memory store for each folder.
 func openMemory() durabletest.OpenShared {
+	var mu sync.Mutex
 	stores := map[string]*durable.Memory{}
 	return func(_ *testing.T, dir string) durable.SharedStore {
+		mu.Lock()
+		defer mu.Unlock()
 		if stores[dir] == nil {
 			stores[dir] = durable.NewMemory()
 		}
@@ -291,6 +297,28 @@ func TestStepAndWrapperShare(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if state := p.breaker.State(); calls != 2 || state != retry.StateOpen {
 			t.Errorf("%d calls of the step, and the breaker of the wrapper is %v; want 2, open", calls, state)
+		}
+	})
+}
+
+// TestLogOfLink: the log names the budget whose store has failed.
+func TestLogOfLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		store := durabletest.CrashAt(durable.NewMemory(), 0)
+		link := durable.Link{Store: store, OnEvent: durable.Log(slog.New(slog.NewTextHandler(&out, nil)))}
+		b := durable.NewSharedBudget(linkBudget)
+		c, err := link.Connect(t.Context(), durable.SharedSet{Budgets: []*durable.SharedBudget{b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.Crash()
+		_ = b.Withdraw() // reported
+		if err := c.Close(t.Context()); !errors.Is(err, durable.ErrStore) {
+			t.Errorf("Close: %v, want ErrStore: the part was not given back", err)
+		}
+		if text := out.String(); !strings.Contains(text, `level=ERROR msg="store error" name="budget server"`) {
+			t.Errorf("the log does not name the budget:\n%s", text)
 		}
 	})
 }

@@ -41,6 +41,9 @@ func Log(l *slog.Logger) func(context.Context, Event) {
 		}
 		text("run", e.Run)
 		text("step", e.Step)
+		if e.Step == "" {
+			text("name", e.Name) // of a breaker or a budget
+		}
 		if e.Attempt > 0 {
 			attrs = append(attrs, slog.Int("attempt", e.Attempt))
 		}

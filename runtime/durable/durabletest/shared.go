@@ -14,7 +14,7 @@ import (
 )
 
 // An OpenShared opens the store in a folder, as an [Open] does. The test does not
-// close what it returns.
+// close what it returns. Subtests call it simultaneously.
 type OpenShared func(t *testing.T, dir string) durable.SharedStore
 
 // RunBudget runs the conformance test of a store for ratio budgets that processes
@@ -33,6 +33,7 @@ func RunBreaker(t *testing.T, open OpenShared) {
 func runShared(t *testing.T, open OpenShared, tests ...func(*testing.T, *shared)) {
 	for _, test := range tests {
 		t.Run(name(test), func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			test(t, &shared{t: t, open: open, dir: t.TempDir()})
 		})
 	}
@@ -237,7 +238,7 @@ func testOpensEverywhere(t *testing.T, s *shared) {
 
 // testOneProbeOfMany: of 4 processes of 8 goroutines, one makes the probe.
 func testOneProbeOfMany(t *testing.T, s *shared) {
-	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 500 * time.Millisecond}
+	p := retry.BreakerPolicy{Name: "server", Failures: 1, OpenFor: 2 * time.Second} // in which all ask
 	var breakers []*retry.Breaker
 	for range 4 {
 		breakers = append(breakers, s.breaker(p))
@@ -286,8 +287,9 @@ func testProbeDies(t *testing.T, s *shared) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		s.eventually("the first probe", func() bool {
+			asked := time.Now()
 			return attempt(t.Context(), one, func() error {
-				started <- time.Now()
+				started <- asked
 				<-dead // which is as if it never answered
 				return nil
 			})
