@@ -1,0 +1,263 @@
+// Package redisretry shares circuit breakers and ratio budgets between processes
+// through Redis, for calls that are not durable steps:
+//
+//	store, err := redisretry.New(client, "retry")
+//	…
+//	link := durable.Link{Store: store, Forgetful: true, OnEvent: durable.Log(logger)}
+//	conn, err := link.Connect(ctx, payments.DefaultShared.Stored())
+//
+// Redis may lose what it has acknowledged, so that it keeps neither runs nor steps:
+// a [Store] is no [durable.Store], and no engine accepts it. The guarantees of
+// budgets and breakers hold as long as the records exist. If they are lost, by
+// FLUSHALL, an eviction, a restart without persistence or a failover to a replica,
+// budgets are full again, breakers are closed, and the events of the link report the
+// leases that are void ([durable.ErrLeaseLost]). [durable.Link] has to accept that
+// with Forgetful.
+package redisretry
+
+import (
+	"context"
+	crypto "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A Store keeps the records of breakers and ratio budgets in Redis. It implements
+// [durable.SharedStore]. Any number of goroutines may use one.
+//
+// Each record is a hash with one key, so that a Store works with a server, with
+// Sentinel and with a cluster. An update reads the record and the time of the
+// server, decides, and writes the record unless another process has written it
+// meanwhile; then it begins again. Both steps are scripts, and one round trip each.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+}
+
+// New returns a store over a client, which it neither changes nor closes. The
+// keys in Redis are PREFIX:KIND:NAMESPACE:NAME. Programs that share breakers and
+// budgets need the same prefix. New does not reach the server.
+//
+// It returns an error unless ContextTimeoutEnabled is set in the options of the
+// client: a server that hangs would stop calls for longer than their contexts
+// allow.
+func New(client redis.UniversalClient, prefix string) (*Store, error) {
+	enabled := true
+	switch c := client.(type) {
+	case *redis.Client:
+		enabled = c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		enabled = c.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		enabled = c.Options().ContextTimeoutEnabled
+	}
+	if !enabled {
+		return nil, errors.New("redisretry: set ContextTimeoutEnabled in the options of the client")
+	}
+	return &Store{client: client, prefix: prefix}, nil
+}
+
+// Guarantee implements [durable.SharedStore]: any machine may share the store, and
+// it promises to survive nothing.
+func (s *Store) Guarantee() durable.Guarantee {
+	return durable.Guarantee{Shared: durable.SharedByCluster}
+}
+
+// read returns the version and the body of a record, or false, and the time of the
+// server in seconds and microseconds.
+var read = redis.NewScript(`
+local record = redis.call('HMGET', KEYS[1], 'version', 'body')
+local time = redis.call('TIME')
+return {record[1], record[2], time[1], time[2]}
+`)
+
+// write replaces a record if its version is ARGV[1], or ” if there is none. A
+// repetition whose reply was lost finds the token that it has written, and has
+// succeeded.
+var write = redis.NewScript(`
+local record = redis.call('HMGET', KEYS[1], 'version', 'token')
+if record[2] == ARGV[4] then
+	return 1
+end
+if (record[1] or '') ~= ARGV[1] then
+	return 0
+end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'body', ARGV[3], 'token', ARGV[4])
+return 1
+`)
+
+// Update implements [durable.SharedStore]. It updates one record of a breaker or of a
+// ratio budget. An error matches [durable.ErrUnknown] if the last script was sent
+// and not answered.
+func (s *Store) Update(
+	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+) error {
+	keys := slices.Compact(slices.Clone(sel.Keys))
+	if len(sel.Queries) > 0 || len(keys) != 1 {
+		return fmt.Errorf("%w: Redis updates one breaker or budget at a time, not %d records", durable.ErrStore, len(keys))
+	}
+	key, err := s.key(keys[0])
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		r, now, err := s.read(ctx, key, keys[0])
+		if err != nil {
+			return err
+		}
+		tx := durable.Tx{Now: now, Records: slices.Repeat([]durable.Record{r}, len(sel.Keys))}
+		w, err := tx.Decide(decide)
+		if err != nil {
+			return err
+		}
+		if written, err := s.write(ctx, key, r, now, w); written || err != nil {
+			return err
+		}
+		if err := pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+// pause lets others go first, the longer the more often they have.
+func pause(ctx context.Context, n int) error {
+	if n < 3 {
+		return nil
+	}
+	select {
+	case <-time.After(rand.N(time.Duration(min(n, 20)) * time.Millisecond)):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: other processes were faster %d times: %w", durable.ErrStore, n, context.Cause(ctx))
+	}
+}
+
+// key returns the key of a record in Redis.
+func (s *Store) key(k durable.Key) (string, error) {
+	if k.Kind != durable.KindBudget && k.Kind != durable.KindBreaker || k.Run != "" {
+		return "", fmt.Errorf("%w: Redis keeps breakers and ratio budgets, not the record %q: use a durable.Store",
+			durable.ErrStore, k)
+	}
+	return s.prefix + ":" + k.Kind.String() + ":" + url.QueryEscape(k.Space) + ":" + url.QueryEscape(k.ID), nil
+}
+
+// Get implements [durable.SharedStore].
+func (s *Store) Get(ctx context.Context, keys []durable.Key) ([]durable.Record, error) {
+	commands := make([]*redis.SliceCmd, len(keys))
+	pipe := s.client.Pipeline()
+	for i, k := range keys {
+		key, err := s.key(k)
+		if err != nil {
+			return nil, err
+		}
+		commands[i] = pipe.HMGet(ctx, key, "version", "body")
+	}
+	if len(keys) > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, failed(err)
+		}
+	}
+	records := make([]durable.Record, len(keys))
+	for i, c := range commands {
+		var err error
+		if records[i], err = record(keys[i], c.Val()); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// read returns a record and the time of the server.
+func (s *Store) read(ctx context.Context, key string, k durable.Key) (durable.Record, time.Time, error) {
+	values, err := read.Run(ctx, s.client, []string{key}).Slice()
+	if err != nil {
+		return durable.Record{}, time.Time{}, failed(err)
+	}
+	if len(values) != 4 {
+		return durable.Record{}, time.Time{}, unknown(k)
+	}
+	r, err := record(k, values[:2])
+	var now [2]int64
+	for i, v := range values[2:] {
+		text, _ := v.(string)
+		n, invalid := strconv.ParseInt(text, 10, 64)
+		now[i], err = n, errors.Join(err, invalid)
+	}
+	return r, time.Unix(now[0], now[1]*int64(time.Microsecond)).UTC(), err
+}
+
+// record returns the record with a version and a body, which may be nil.
+func record(k durable.Key, values []any) (durable.Record, error) {
+	r := durable.Record{Key: k}
+	if len(values) != 2 {
+		return r, unknown(k)
+	}
+	if values[0] == nil && values[1] == nil {
+		return r, nil
+	}
+	version, _ := values[0].(string)
+	body, ok := values[1].(string)
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil || !ok || n == 0 {
+		return r, unknown(k)
+	}
+	r.Version, r.Body = n, []byte(body)
+	return r, nil
+}
+
+// unknown returns the error for a record that this package has not written.
+func unknown(k durable.Key) error {
+	return fmt.Errorf("%w: the key of %s was written by another program", durable.ErrFormat, k)
+}
+
+// write writes what was decided about a record, and reports false if another
+// process has written it meanwhile.
+func (s *Store) write(
+	ctx context.Context, key string, r durable.Record, now time.Time, w durable.Writes,
+) (bool, error) {
+	switch {
+	case len(w.Add) > 0 || len(w.Delete) > 0:
+		return false, fmt.Errorf("%w: Redis keeps no history and deletes nothing: use a durable.Store", durable.ErrStore)
+	case len(w.Put) == 0:
+		return true, nil
+	}
+	// A record that is created again after a loss has a greater version than before:
+	// nobody takes it for the old one.
+	before, version := "", uint64(now.UnixMicro())
+	if r.Version != 0 {
+		before, version = strconv.FormatUint(r.Version, 10), r.Version+1
+	}
+	args := []any{before, strconv.FormatUint(version, 10), w.Put[0].Body, crypto.Text()}
+	for n := 0; ; n++ {
+		written, err := write.Run(ctx, s.client, []string{key}, args...).Bool()
+		if err == nil || answered(err) {
+			return written, failed(err)
+		}
+		if n == 3 || ctx.Err() != nil {
+			return false, fmt.Errorf("%w: %w", durable.ErrUnknown, err)
+		}
+	}
+}
+
+// answered reports whether an error is an answer of the server, which has changed
+// nothing then.
+func answered(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
+}
+
+// failed returns an error of the client as one of the store.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: Redis: %w", durable.ErrStore, err)
+}
