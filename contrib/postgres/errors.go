@@ -126,8 +126,17 @@ func connecting(err error) error {
 	if errors.Is(err, errRefused) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errConnection, err)
+	return fmt.Errorf("%w: %w", errConnection, oneLine{err})
 }
+
+// A oneLine is an error without line breaks, such as those between the errors of
+// several hosts.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string {
+	return strings.ReplaceAll(strings.TrimSpace(e.error.Error()), "\n", "; ")
+}
+func (e oneLine) Unwrap() error { return e.error }
 
 // trip sends the statements of b in one round trip.
 func (s *Store) trip(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch) error {

@@ -123,6 +123,8 @@ func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := config.ConnConfig
+	s.name = fmt.Sprintf("%s/%s, schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
 	if err := s.hub.configure(s, cmp.Or(o.listen, url)); err != nil {
 		return nil, err
 	}
@@ -152,7 +154,6 @@ func (s *Store) configure(url string) (*pgxpool.Config, error) {
 		config.MaxConns = maxConns
 	}
 	c := config.ConnConfig
-	s.name = fmt.Sprintf("%s/%s, schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectTimeout
 	}

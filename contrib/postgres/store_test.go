@@ -159,3 +159,13 @@ func TestUnreachable(t *testing.T) {
 		})
 	}
 }
+
+// TestErrorOfSeveralHosts: an error is one line, and names the server of the store.
+func TestErrorOfSeveralHosts(t *testing.T) {
+	_, err := postgres.Open(t.Context(), "postgres://u:"+secret+"@127.0.0.1:1,127.0.0.2:1/db",
+		postgres.Listen("postgres://u:"+secret+"@127.0.0.3:1/other"))
+	if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), secret) ||
+		!strings.Contains(err.Error(), "127.0.0.1:1/db, schema retry: the server is not reachable") {
+		t.Errorf("got %q", err)
+	}
+}

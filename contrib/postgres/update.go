@@ -18,7 +18,7 @@ const (
 	// which is faster than one statement with arrays.
 	few = 8
 
-	tripTimeout   = time.Minute      // for a connection, and for all locks of an update
+	tripTimeout   = 30 * time.Second // for a connection, and for all locks of an update
 	commitTimeout = 30 * time.Second // for the answer to a commit
 	undoTimeout   = 5 * time.Second  // for that to a rollback
 )
