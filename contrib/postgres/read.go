@@ -64,13 +64,7 @@ func (s *Store) view(ctx context.Context, query bool, queue func(*pgx.Batch) err
 		defer cancel()
 		b := &pgx.Batch{}
 		b.Queue(s.texts.settings, query)
-		b.Queue(s.texts.oldest).QueryRow(func(row pgx.Row) error {
-			var oldest *string
-			if err := row.Scan(&oldest); err != nil {
-				return err
-			}
-			return checkWriter(oldest)
-		})
+		b.Queue(s.texts.oldest).QueryRow(func(row pgx.Row) error { return checkOldest(row) })
 		if err := queue(b); err != nil {
 			return struct{}{}, err
 		}

@@ -123,12 +123,24 @@ func number(key string, text *string) (int, error) {
 // transaction has locked what it needs, tables included: a migration that starts
 // later waits for its end.
 func checkState(row pgx.Row, now *time.Time) error {
-	var oldest *string
-	if err := row.Scan(now, &oldest); err != nil {
+	if err := checkOldest(row, now); err != nil {
 		return err
 	}
 	*now = now.UTC()
-	return checkWriter(oldest)
+	return nil
+}
+
+// checkOldest reads a row that ends with the oldest writer, if there is one.
+func checkOldest(row pgx.Row, first ...any) error {
+	var oldest string
+	err := row.Scan(append(first, &oldest)...)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return checkWriter(nil)
+	case err != nil:
+		return err
+	}
+	return checkWriter(&oldest)
 }
 
 // upgrade applies the migrations that the schema does not have yet, in one

@@ -64,9 +64,9 @@ ON CONFLICT DO NOTHING`,
 			moveEntries(entries, `kind = ANY ('{1,2,3,4,5,6}') AND `+isRun, `$3`),
 		},
 
-		oldest:   `SELECT (SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer')`,
+		oldest:   `SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
 		mark:     `SELECT value FROM ` + meta + ` WHERE key = 'incarnation'`,
-		state:    `SELECT clock_timestamp(), (SELECT value FROM ` + meta + ` WHERE key = 'oldest_writer')`,
+		state:    `SELECT clock_timestamp(), value FROM ` + meta + ` WHERE key = 'oldest_writer'`,
 		settings: settings,
 		notify:   `SELECT pg_notify($1, $2)`,
 	}
