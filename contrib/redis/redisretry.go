@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
@@ -236,15 +237,26 @@ func (s *Store) write(
 		before, version = strconv.FormatUint(r.Version, 10), r.Version+1
 	}
 	args := []any{before, strconv.FormatUint(version, 10), w.Put[0].Body, crypto.Text()}
-	for n := 0; ; n++ {
+	written, err := retry.Do(ctx, &unanswered, func(ctx context.Context) (bool, error) {
 		written, err := write.Run(ctx, s.client, []string{key}, args...).Bool()
-		if err == nil || answered(err) {
-			return written, failed(err)
+		if answered(err) {
+			return false, retry.Permanent(err)
 		}
-		if n == 3 || ctx.Err() != nil {
-			return false, fmt.Errorf("%w: %w", durable.ErrUnknown, err)
-		}
+		return written, err
+	})
+	if err != nil && !answered(err) {
+		return false, fmt.Errorf("%w: %w", durable.ErrUnknown, err)
 	}
+	return written, failed(err)
+}
+
+// unanswered is how a script is repeated whose reply is lost.
+var unanswered = retry.Policy{
+	Name: "redis",
+	Schedule: retry.Schedule{
+		MaxAttempts: 4, InitialDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, Jitter: retry.JitterFull,
+	},
+	IgnoreText: true,
 }
 
 // answered reports whether an error is an answer of the server, which has changed
