@@ -164,7 +164,7 @@ func path(runs []string) string {
 
 const (
 	awaitPoll  = time.Second           // how often Await asks the store
-	awaitPause = 50 * time.Millisecond // the least time in between: notifications are for any run
+	awaitPause = 10 * time.Millisecond // the least time in between: notifications are for any run
 )
 
 // endedRun reports whether a run is not executed any more, unless somebody
