@@ -97,10 +97,13 @@ func Rate(perSecond float64) RequeueOption {
 type Requeued struct {
 	Letter StepInfo // as it was listed
 	// Err is why the dead letter was not requeued: it matches [ErrConflict] if an
-	// engine executes its run, if its run has ended for ever, or if somebody was
-	// faster, and [ErrNotFound] if it was deleted meanwhile. Otherwise it is nil.
+	// engine executes its run, or if its run has ended for ever, and [ErrNotFound]
+	// if it was deleted meanwhile. Otherwise it is nil.
 	Err error
 }
+
+// errNotDead means that a step is not a dead letter any more.
+var errNotDead = fmt.Errorf("the step is not a dead letter: %w", ErrConflict)
 
 // RequeueDead requeues the dead letters that a filter selects, in the order of
 // their runs and ids, each in a transaction of its own: see [Engine.Requeue] and
@@ -129,6 +132,9 @@ func (e *Engine) RequeueDead(ctx context.Context, f Filter, options ...RequeueOp
 				next = time.Now().Add(time.Duration(float64(time.Second) / q.rate))
 			}
 			err = e.requeue(ctx, letter.Run, letter.Step, q)
+			if err == errNotDead {
+				continue // somebody was faster, or it was requeued with its unit
+			}
 			if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) {
 				yield(Requeued{Letter: letter}, err)
 				return

@@ -93,7 +93,12 @@ func newRequeue(options []RequeueOption) requeue {
 // stays. The run is open again, even if it has ended: call Run, which executes
 // this step and returns the recorded results of the others. A dead letter stays
 // one until it has succeeded: if it is exhausted again, it is listed again. A
-// run that [Engine.Pause] has paused stays paused. The error matches
+// run that [Engine.Pause] has paused stays paused.
+//
+// A unit of a group is requeued with its steps that have failed, and a step of a
+// unit with the unit. The group counts the unit again when it is called.
+//
+// The error matches
 // [ErrNotFound], or [ErrConflict] if the state of the step does not allow it, or
 // an engine executes the run.
 func (e *Engine) Requeue(ctx context.Context, run, step string, options ...RequeueOption) error {
@@ -104,7 +109,7 @@ func (e *Engine) requeue(ctx context.Context, run, step string, q requeue) error
 	return e.operate(ctx, run, step, operand{by: q.by, event: EventRequeued, change: func(o *operation) error {
 		switch s := o.step.Status; {
 		case q.deadOnly && s != StatusDead:
-			return fmt.Errorf("step %q of run %q is %v, not a dead letter: %w", step, run, s, ErrConflict)
+			return errNotDead
 		case s == StatusFailed || s == StatusDead || s == StatusDiscarded || s == StatusPaused || s == StatusAbandoned:
 		case s == StatusSucceeded && q.repeat:
 			o.body.Result = nil
@@ -140,10 +145,15 @@ type operand struct {
 	event  EventKind
 	change func(*operation) error
 
-	token   string   // tells a repetition, after a lost reply, from another operation
-	run     Record   // as it was read before
+	token string // tells a repetition, after a lost reply, from another operation
+	step  string // its id
+
+	// As they were read before:
+	run     Record
 	dead    bool     // the process of its owner
 	blocked []string // its steps that wait for a person
+	units   []string // in which the step is called
+	failed  []string // steps of the unit, if the step records one
 }
 
 // errRunChanged makes an operation look at its run again.
@@ -151,24 +161,12 @@ var errRunChanged = errors.New("the run has changed since it was read")
 
 // operate changes a step of a run that nobody executes, and opens the run.
 func (e *Engine) operate(ctx context.Context, run, step string, p operand) error {
-	runKey, stepKey := e.key(KindRun, run, ""), e.key(KindStep, run, step)
-	p.token = token(8)
+	p.token, p.step = token(8), step
 	for {
-		known, err := e.store.Get(ctx, []Key{runKey})
-		if err != nil {
-			return err
+		keys, err := e.prepare(ctx, run, &p)
+		if err == nil {
+			err = e.update(ctx, keys, p.decide)
 		}
-		p.run = known[0]
-		holder := p.run.Owner
-		if h, ok := e.store.(Holder); ok && holder != "" {
-			p.dead = h.Dead(holder)
-		}
-		if p.run.Status == StatusPaused {
-			if p.blocked, err = e.blockedSteps(ctx, run); err != nil {
-				return err
-			}
-		}
-		err = e.update(ctx, []Key{e.key(KindOwner, "", holder), runKey, stepKey}, p.decide)
 		switch {
 		case err == nil:
 			e.event(ctx, Event{Kind: p.event, Run: run, Step: step, By: p.by})
@@ -180,8 +178,41 @@ func (e *Engine) operate(ctx context.Context, run, step string, p operand) error
 	}
 }
 
-// decide decides about an operation. The records are those of the owner, the run
-// and the step.
+// prepare reads what an operation depends on, and returns the keys of its records.
+func (e *Engine) prepare(ctx context.Context, run string, p *operand) ([]Key, error) {
+	runKey, stepKey := e.key(KindRun, run, ""), e.key(KindStep, run, p.step)
+	known, err := e.store.Get(ctx, []Key{runKey, stepKey})
+	if err != nil {
+		return nil, err
+	}
+	p.run, p.failed = known[0], nil
+	holder := p.run.Owner
+	if h, ok := e.store.(Holder); ok && holder != "" {
+		p.dead = h.Dead(holder)
+	}
+	if p.run.Status == StatusPaused {
+		if p.blocked, err = e.blockedSteps(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	body, err := open[stepBody](known[1])
+	if err != nil {
+		return nil, err
+	}
+	if p.units = unitsOf(p.step, body.Unit != nil); body.Unit != nil {
+		if p.failed, err = e.failedSteps(ctx, run, p.step); err != nil {
+			return nil, err
+		}
+	}
+	keys := []Key{e.key(KindOwner, "", holder), runKey, stepKey}
+	for _, id := range slices.Concat(p.units, p.failed) {
+		keys = append(keys, e.key(KindStep, run, id))
+	}
+	return keys, nil
+}
+
+// decide decides about an operation. The records are those of the owner, the run,
+// the step, the units in which it is called, and the failed steps of a unit.
 func (p *operand) decide(tx Tx) (Writes, error) {
 	r := tx.Records[1]
 	b, err := open[runBody](r)
@@ -215,7 +246,8 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	o.step.Fence = r.Fence
 	o.step.Attention = attention(o.step.Status)
 	err = errors.Join(write(&r, &b), write(&o.step, &o.body))
-	return Writes{Put: []Record{r, o.step}, Add: o.add}, err
+	w := Writes{Put: []Record{r, o.step}, Add: o.add}
+	return w, errors.Join(err, p.open(&w, tx, tx.Records[3:], r.Fence))
 }
 
 // operable returns an error if an operator cannot change a run.
