@@ -3,6 +3,7 @@ package otelretry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +20,9 @@ import (
 
 type callKey struct{}
 
-// A call is what is known about a call that has a span.
-type call struct {
-	span  trace.Span
-	class atomic.Pointer[retry.Class] // of the error after which a wrapper has stopped
-}
+// A call is what is known about a call that has a span: the class of the error after
+// which its wrapper has stopped. Wrappers within its attempts stop before that.
+type call struct{ class atomic.Pointer[retry.Class] }
 
 // Start begins the span of one call of a wrapper, and observes that as
 // [Telemetry.Observe] does. name is that of the span: use the name of the wrapper or
@@ -36,7 +35,7 @@ type call struct {
 func (t *Telemetry) Start(ctx context.Context, name string) (context.Context, func(error)) {
 	begun := time.Now()
 	ctx, span := t.tracer.Start(ctx, name)
-	c := &call{span: span}
+	c := new(call)
 	ctx = t.Observe(context.WithValue(ctx, callKey{}, c))
 	return ctx, func(err error) {
 		attributes := []attribute.KeyValue{attribute.String("retry.call", name)}
@@ -58,7 +57,7 @@ func (t *Telemetry) Start(ctx context.Context, name string) (context.Context, fu
 func (t *Telemetry) observeCall(ctx context.Context, e retry.Event) {
 	measure.Call(ctx, &t.sink, &e)
 	span := trace.SpanFromContext(ctx)
-	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.span == span && e.Kind == retry.EventStop {
+	if c, _ := ctx.Value(callKey{}).(*call); c != nil && e.Kind == retry.EventStop {
 		c.class.Store(&e.Class)
 	}
 	if !span.IsRecording() || executesStep(ctx) { // the engine reports the attempts of its steps
@@ -100,7 +99,7 @@ func (t *Telemetry) observeCall(ctx context.Context, e retry.Event) {
 
 // fail gives a span the status of an error.
 func fail(span trace.Span, err error, errorType attribute.KeyValue) {
-	span.SetStatus(codes.Error, err.Error())
+	span.SetStatus(codes.Error, fmt.Sprint(err)) // which survives a method that panics
 	span.SetAttributes(errorType)
 	var reason retry.Reason
 	var attempts int
@@ -117,7 +116,7 @@ func fail(span trace.Span, err error, errorType attribute.KeyValue) {
 // typeOf returns the attribute error.type of an error: its class, or its type. The
 // type of a wrapper is not useful.
 func typeOf(err error, class retry.Class) attribute.KeyValue {
-	if e, ok := errors.AsType[*durable.StepError](err); ok && class == "" {
+	if e, ok := errors.AsType[*durable.StepError](err); ok && e.Class != "" {
 		class = e.Class
 	}
 	if class != "" {
@@ -134,7 +133,7 @@ func appendError(attributes []attribute.KeyValue, err error, class retry.Class) 
 	if err == nil {
 		return attributes
 	}
-	return append(attributes, typeOf(err, class), semconv.ExceptionMessage(err.Error()))
+	return append(attributes, typeOf(err, class), semconv.ExceptionMessage(fmt.Sprint(err)))
 }
 
 func seconds(key string, d time.Duration) attribute.KeyValue {

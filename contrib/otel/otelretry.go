@@ -126,16 +126,16 @@ func (t *Telemetry) ObserveJob(ctx context.Context, e job.Event) {
 	}
 }
 
-type observedKey struct{}
+type observedKey struct{ by *Telemetry }
 
 // Observe returns a copy of ctx whose wrapped calls are observed: their failed
 // attempts are counted, and become events of the span that is current where the
 // wrapper is called. It returns ctx if that is observed already.
 func (t *Telemetry) Observe(ctx context.Context) context.Context {
-	if by, _ := ctx.Value(observedKey{}).(*Telemetry); by == t {
+	if ctx.Value(observedKey{t}) != nil {
 		return ctx
 	}
-	return retry.WithObserver(context.WithValue(ctx, observedKey{}, t), t.observeCall)
+	return retry.WithObserver(context.WithValue(ctx, observedKey{t}, t), t.observeCall)
 }
 
 // Engine returns the option of [durable.New] by which runs and steps have spans, and

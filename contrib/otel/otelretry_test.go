@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -459,4 +460,58 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = retry.Do(ctx, &fetch, succeed) }); n != 0 {
 		t.Errorf("a success allocates %v times, want 0", n)
 	}
+}
+
+// Spans that are not recorded cost no events, and may not be comparable.
+func TestNoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := metric.NewManualReader()
+		telemetry, err := New(Options{
+			TracerProvider: noop.NewTracerProvider(), MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := telemetry.Start(t.Context(), "RetryFetch")
+		_, err = retry.Do(ctx, &fetch, failing(3))
+		end(err)
+		x := &exported{Telemetry: telemetry, reader: reader}
+		want(t, x.measured(t), `
+retry.call.duration (s) [error.type=network retry.call=RetryFetch] 1 times, sum 3
+retry.retries ({retry}) [error.type=network retry.policy=fetch] 2
+retry.stops ({call}) [retry.policy=fetch retry.reason=attempts exhausted] 1
+retry.wait (s) [retry.policy=fetch] 3
+`)
+	})
+}
+
+// A nastyError panics when its text is asked for.
+type nastyError struct{ text string }
+
+func (e *nastyError) Error() string { return e.text }
+
+// An error whose methods panic does not take the process down.
+func TestErrorPanics(t *testing.T) {
+	x := newExported(t, Options{})
+	ctx, end := x.Start(t.Context(), "RetryFetch")
+	p := retry.Policy{Name: "fetch", RetryOn: []retry.Class{retry.ClassTransient}}
+	_, err := retry.Do(ctx, &p, func(context.Context) (int, error) { return 0, (*nastyError)(nil) })
+	end(err)
+	if s := x.spans.GetSpans()[0]; s.Status.Code != codes.Error || s.Status.Description != "<nil>" {
+		t.Errorf("got status %v", s.Status)
+	}
+}
+
+// Each Telemetry observes a call once.
+func TestObserveTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newExported(t, Options{}), newExported(t, Options{})
+		_, _ = retry.Do(a.Observe(b.Observe(a.Observe(t.Context()))), &fetch, failing(1))
+		for _, x := range []*exported{a, b} {
+			want(t, x.measured(t), `
+retry.retries ({retry}) [error.type=network retry.policy=fetch] 1
+retry.wait (s) [retry.policy=fetch] 1
+`)
+		}
+	})
 }
