@@ -114,6 +114,7 @@ var children = map[string]func(args []string){
 	"refused": childRefused,
 	"load":    childLoad,
 	"work":    childWork,
+	"group":   childGroup,
 	"drain":   childDrain,
 	"probe":   childProbe,
 }

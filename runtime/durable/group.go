@@ -1,9 +1,9 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -35,20 +35,14 @@ func Group[T any](
 	op func(ctx context.Context, unit string) (T, error), provisional func(job.Outcome[T]),
 ) (job.Outcome[T], error) {
 	c := fromContext(ctx)
-	switch {
-	case c == nil:
-		return job.Outcome[T]{}, fmt.Errorf("group %q: %w", g.Policy().Name, ErrNoRun)
-	case c.info != nil:
+	if c != nil && c.info != nil {
 		return job.Run(ctx, g, units, op, provisional)
 	}
-	call := newGroupCall(ctx, c, g, units)
-	call.op = func(ctx context.Context, unit string) (payload, error) {
-		value, err := op(ctx, unit)
-		if err != nil {
-			return payload{}, err
-		}
-		return encode(c.x.e.codec, value), nil
+	call, err := newGroupCall(ctx, c, g, units)
+	if err != nil {
+		return job.Outcome[T]{}, err
 	}
+	call.op = unitOp(c, op)
 	if provisional != nil {
 		call.provisional = func(ctx context.Context, body *groupBody, d *groupDecision) error {
 			o, err := collect[T](ctx, call, body, d)
@@ -64,4 +58,49 @@ func Group[T any](
 	}
 	o, failed := collect[T](ctx, call, &call.body, decision)
 	return o, errors.Join(err, failed)
+}
+
+// GroupEach is [Group] for groups whose outcome is too large for the memory. When
+// the group has ended, it calls each for the units with a result, in the order of
+// their ids, and for those with an error that [job.GroupPolicy.Collect] keeps. An
+// error of each ends it.
+func GroupEach[T any](
+	ctx context.Context, g *job.Group, units []string,
+	op func(ctx context.Context, unit string) (T, error), each func(unit string, value T, err error) error,
+) (job.Decision, error) {
+	c := fromContext(ctx)
+	if c != nil && c.info != nil {
+		o, err := job.Run(ctx, g, units, op, nil)
+		for unit, value := range o.Results {
+			err = cmp.Or(err, each(unit, value, nil))
+		}
+		for unit, failure := range o.Errors {
+			var none T
+			err = cmp.Or(err, each(unit, none, failure))
+		}
+		return o.Decision, err
+	}
+	call, err := newGroupCall(ctx, c, g, units)
+	if err != nil {
+		return job.Decision{}, err
+	}
+	call.op = unitOp(c, op)
+	decision, err := call.execute(ctx)
+	if decision == nil {
+		return job.Decision{}, err
+	}
+	return decision.Decision, errors.Join(err, eachUnit(ctx, call, &call.body, decision, each))
+}
+
+// unitOp returns the function of a unit with its result in recorded form.
+func unitOp[T any](
+	c *runContext, op func(ctx context.Context, unit string) (T, error),
+) func(context.Context, string) (payload, error) {
+	return func(ctx context.Context, unit string) (payload, error) {
+		value, err := op(ctx, unit)
+		if err != nil {
+			return payload{}, err
+		}
+		return encode(c.x.e.codec, value), nil
+	}
 }

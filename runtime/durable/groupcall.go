@@ -45,8 +45,11 @@ type groupCall struct {
 // does not wait for.
 var errGroupEnded = errors.New("the group has ended without this unit")
 
-func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []string) *groupCall {
+func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []string) (*groupCall, error) {
 	p := g.Policy()
+	if c == nil {
+		return nil, fmt.Errorf("group %q: %w", p.Name, ErrNoRun)
+	}
 	if p.Breaker != nil {
 		breaker := *p.Breaker
 		breaker.Count = nil // which has no effect, and is no plain data
@@ -59,7 +62,7 @@ func newGroupCall(ctx context.Context, c *runContext, g *job.Group, units []stri
 	if c.unit != nil {
 		call.ledger = c.unit.steps
 	}
-	return call
+	return call, nil
 }
 
 // execute executes the group until it ends, and returns the decision, or why it

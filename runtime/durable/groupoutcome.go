@@ -3,8 +3,11 @@ package durable
 import (
 	"cmp"
 	"context"
+	"errors"
+	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/retrygen/retrygen/runtime/job"
 )
@@ -15,77 +18,101 @@ func collect[T any](
 	ctx context.Context, g *groupCall, body *groupBody, d *groupDecision,
 ) (job.Outcome[T], error) {
 	o := job.Outcome[T]{Decision: d.Decision, Results: map[string]T{}, Errors: map[string]error{}}
-	var unreadable error // the first one
-	err := g.outcome(ctx, body, d, &outcomeReader{
-		result: func(unit string, p *payload, step string) {
-			var value T
-			if err := p.decode(g.x.e.codec, step, &value); err != nil {
-				unreadable = cmp.Or(unreadable, err)
-				return
-			}
+	var unreadable error // the first result that is
+	err := eachUnit(ctx, g, body, d, func(unit string, value T, err error) error {
+		if _, ok := errors.AsType[*ResultError](err); ok {
+			unreadable = cmp.Or(unreadable, err)
+		} else if err != nil {
+			o.Errors[unit] = err
+		} else {
 			o.Results[unit] = value
-		},
-		failed:  func(f job.Failure) { o.Errors[f.Unit] = f.Err },
-		dead:    func(f job.Failure) { o.DeadLetters = append(o.DeadLetters, f) },
-		removed: func(unit string) { o.Removed = append(o.Removed, unit) },
+		}
+		return nil
 	})
+	if err == nil {
+		o.DeadLetters, o.Removed, err = g.letters(ctx, d)
+	}
 	return o, cmp.Or(err, unreadable)
 }
 
-// An outcomeReader receives the outcome of a group.
-type outcomeReader struct {
-	result  func(unit string, p *payload, step string)
-	failed  func(job.Failure) // the errors that the policy keeps
-	dead    func(job.Failure) // in the order in which the units failed
-	removed func(unit string)
-}
-
-// outcome reads the outcome of a group at a decision, a page of its units at a
-// time.
-func (g *groupCall) outcome(ctx context.Context, body *groupBody, d *groupDecision, to *outcomeReader) error {
-	q := g.query()
-	q.Attention, q.Status = false, nil
-	dead := map[int]job.Failure{} // by the order of their ends
-	err := g.x.e.each(ctx, q, func(r Record) error {
-		s, err := open[stepBody](r)
-		if err != nil {
-			return err
-		}
+// eachUnit calls each for the units of the outcome of a group at a decision: those
+// with a result, and those with an error that the policy keeps. A result that
+// cannot be read is a *ResultError.
+func eachUnit[T any](
+	ctx context.Context, g *groupCall, body *groupBody, d *groupDecision,
+	each func(unit string, value T, err error) error,
+) error {
+	var none T
+	err := g.read(ctx, func(r Record, s *stepBody) error {
 		unit := g.ids.name(r.Key.ID)
-		if s.Unit.Removed {
-			to.removed(unit)
-		}
 		switch counted := s.Unit.Counted; {
 		case s.Unit.Seq > d.Seq:
 			return nil
-		case counted == job.UnitSucceeded:
-			result, err := g.x.e.unitResult(ctx, r.Key, &s)
-			if err != nil {
-				return g.x.failed(ctx, err)
-			}
-			to.result(unit, result, r.Key.ID)
-		case counted == job.UnitFailed:
-			f := job.Failure{Unit: unit, Err: g.unitError(unit, &s)}
-			if body.Policy.Collect == job.CollectAll {
-				to.failed(f)
-			}
-			if r.Status == StatusDead {
-				dead[s.Unit.Seq] = f
-			}
+		case counted == job.UnitFailed && body.Policy.Collect == job.CollectAll:
+			return each(unit, none, g.unitError(unit, s))
+		case counted != job.UnitSucceeded:
+			return nil
 		}
-		return nil
+		result, err := g.x.e.unitResult(ctx, r.Key, s)
+		if err != nil {
+			return g.x.failed(ctx, err)
+		}
+		var value T
+		if err := result.decode(g.x.e.codec, r.Key.ID, &value); err != nil {
+			return each(unit, none, err)
+		}
+		return each(unit, value, nil)
 	})
 	if err != nil {
 		return err
 	}
-	for _, seq := range slices.Sorted(maps.Keys(dead)) {
-		to.dead(dead[seq])
-	}
 	kept, err := g.failures(ctx, body.Kept)
 	for _, f := range kept {
-		to.failed(f)
+		if err == nil {
+			err = each(f.Unit, none, f.Err)
+		}
 	}
 	return err
+}
+
+// read calls f for the records of all units, a page at a time.
+func (g *groupCall) read(ctx context.Context, f func(Record, *stepBody) error, status ...Status) error {
+	q := g.query()
+	q.Attention, q.Status = false, status
+	return g.x.e.each(ctx, q, func(r Record) error {
+		s, err := open[stepBody](r)
+		if err != nil {
+			return err
+		}
+		return f(r, &s)
+	})
+}
+
+// letters returns the dead letters of a group at a decision, in the order in which
+// they failed, and the units that are not in the list any more.
+func (g *groupCall) letters(ctx context.Context, d *groupDecision) (dead []job.Failure, removed []string, err error) {
+	order := map[int]job.Failure{} // by the order of the ends
+	if g.body.Progress.Failed > 0 {
+		err = g.read(ctx, func(r Record, s *stepBody) error {
+			if s.Unit.Counted == job.UnitFailed && s.Unit.Seq <= d.Seq {
+				unit := g.ids.name(r.Key.ID)
+				order[s.Unit.Seq] = job.Failure{Unit: unit, Err: g.unitError(unit, s)}
+			}
+			return nil
+		}, StatusDead)
+	}
+	for _, seq := range slices.Sorted(maps.Keys(order)) {
+		dead = append(dead, order[seq])
+	}
+	if g.body.Removed > 0 && err == nil {
+		err = g.read(ctx, func(r Record, s *stepBody) error {
+			if s.Unit.Removed {
+				removed = append(removed, g.ids.name(r.Key.ID))
+			}
+			return nil
+		})
+	}
+	return dead, removed, err
 }
 
 // unitResult returns the result of a unit that has succeeded.
@@ -133,4 +160,52 @@ func (g *groupCall) unitError(unit string, s *stepBody) *UnitError {
 		e.Class, e.Text, e.targets = s.Error.Class, s.Error.Text, s.Error.Targets
 	}
 	return e
+}
+
+// A GroupInfo describes a group.
+type GroupInfo struct {
+	Run, Group string // Group is the id: the name of its policy, after the scopes of the call
+	JobID      string
+	Policy     job.GroupPolicy // with which it was called last
+	Began      time.Time
+	Progress   job.Progress
+	Decision   job.Decision // that has ended it, or its provisional result, if there is one
+	Ended      bool
+	TimedOut   bool // its timeout has ended it
+	Retries    int  // that its budget has granted
+	Refused    int  // that its budget has refused
+}
+
+// Groups returns the groups of the run that a filter selects, or of all runs. Other
+// fields of the filter are not looked at. The units of a group are steps: see
+// [StepInfo.Group].
+func (e *Engine) Groups(ctx context.Context, f Filter) iter.Seq2[GroupInfo, error] {
+	q := Query{Kind: KindGroup, Space: e.space, Run: f.Run}
+	return sequence(e, ctx, q, func(r Record) (GroupInfo, bool, error) {
+		b, err := open[groupBody](r)
+		if err != nil {
+			return GroupInfo{}, false, err
+		}
+		g := GroupInfo{
+			Run: r.Key.Run, Group: r.Key.ID, JobID: b.JobID, Policy: b.Policy, Began: b.Began, Progress: b.Progress,
+			Ended: b.End != nil,
+		}
+		if d := cmp.Or(b.End, b.Early); d != nil {
+			g.Decision, g.TimedOut = d.Decision, d.TimedOut
+		}
+		if b.Budget {
+			g.Retries, g.Refused, err = e.spent(ctx, r.Key)
+		}
+		return g, true, err
+	})
+}
+
+// spent returns how many retries the budget of a group has granted and refused.
+func (e *Engine) spent(ctx context.Context, group Key) (granted, refused int, err error) {
+	records, err := e.store.Get(ctx, []Key{e.key(KindBudget, group.Run, group.ID)})
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := open[budgetBody](records[0])
+	return b.Consumed, b.Refused, err
 }

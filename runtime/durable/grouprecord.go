@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/job"
@@ -41,6 +42,9 @@ func (g *groupIDs) steps(name string) string { return g.scope + escape(name) + "
 
 // name returns the name of the unit whose record has an id.
 func (g *groupIDs) name(id string) string { return unescape(id[len(g.units):]) }
+
+// groupOf returns the id of the group of the unit whose record has an id.
+func groupOf(unit string) string { return unit[1:strings.LastIndexByte(unit, '/')] }
 
 // following returns the first id after those with a prefix.
 func following(prefix string) string {

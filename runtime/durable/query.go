@@ -46,7 +46,11 @@ type StepInfo struct {
 	Class       retry.Class  // of the last error
 	Error       string
 	Correlation string
+	Retries     int    // that budgets have granted; of a unit: to all its steps
 	Key         string // the idempotency key
+	// Group is the id of the group of which the step records the end of a unit, or
+	// "". The steps that the unit calls have none.
+	Group string
 	// DeadLetter is since when the step is a dead letter, also if it was requeued
 	// and has not succeeded since; otherwise zero.
 	DeadLetter  time.Time
@@ -174,8 +178,11 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	s := StepInfo{
 		Run: r.Key.Run, Step: r.Key.ID, Name: b.Name, Policy: b.Policy, Status: r.Status, Attempts: b.Attempts,
 		Failures: b.Call.Attempts, Lost: b.Call.Lost, Waited: b.Call.Waited, NextAt: b.NextAt, First: b.First,
-		Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead,
+		Ended: b.Ended, Reason: b.Reason, Correlation: b.Correlation, DeadLetter: b.Dead, Retries: b.Granted,
 		Key: idempotencyKey(e.space, r.Key.Run, r.Key.ID, b.Keys),
+	}
+	if b.Unit != nil {
+		s.Group = groupOf(r.Key.ID)
 	}
 	if b.Open != nil {
 		s.Started = b.Open.Started

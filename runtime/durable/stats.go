@@ -15,6 +15,7 @@ import (
 type Stats struct {
 	Runs  map[Status]int // by status
 	Steps map[Status]int // by status, in doubt, dead letters and exhausted ones among them
+	Units map[Status]int // of groups, by status; they are not among Steps
 
 	Attempts   int // made, lost ones included
 	Retries    int // attempts that were not the first of their step
@@ -57,7 +58,7 @@ const maxPatterns = 1000
 // Stats summarizes the runs, steps and attempts that a filter selects. It reads
 // their records and their history, a page at a time.
 func (e *Engine) Stats(ctx context.Context, f Filter) (Stats, error) {
-	s := &statistics{Stats: Stats{Runs: map[Status]int{}, Steps: map[Status]int{}}, patterns: map[patternKey]*Pattern{}}
+	s := &statistics{Stats: Stats{Runs: map[Status]int{}, Steps: map[Status]int{}, Units: map[Status]int{}}, patterns: map[patternKey]*Pattern{}}
 	q := Query{Kind: KindRun, Space: e.space, Run: f.Run}
 	err := e.each(ctx, q, func(r Record) error {
 		b, err := open[runBody](r)
@@ -73,6 +74,10 @@ func (e *Engine) Stats(ctx context.Context, f Filter) (Stats, error) {
 	for step, err := range e.Steps(ctx, f) {
 		if err != nil {
 			return Stats{}, err
+		}
+		if step.Group != "" {
+			s.Units[step.Status]++ // its steps have the attempts
+			continue
 		}
 		s.step(&step)
 		seen := map[patternKey]bool{}
