@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"strings"
@@ -207,5 +208,26 @@ func TestReadme(t *testing.T) {
 	}
 	if after := open(t, url).Guarantee(); before == after {
 		t.Error("the incarnation did not change")
+	}
+}
+
+// TestExisting opens a database without a store, and one with it.
+func TestExisting(t *testing.T) {
+	url := pgtest.URL(t)
+	store, err := postgres.Open(t.Context(), url, postgres.Existing())
+	if err == nil {
+		store.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "it has no store yet") {
+		t.Errorf("got %v, want one that matches fs.ErrNotExist", err)
+	}
+	if err := open(t, url).Close(); err != nil {
+		t.Error(err)
+	}
+	if store, err = postgres.Open(t.Context(), url, postgres.Existing()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }

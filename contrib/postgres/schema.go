@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"time"
 
@@ -35,8 +36,9 @@ var migrations = []migration{{oldestWriter: 1, sql: firstSQL}}
 const openTimeout = time.Minute
 
 // migrate creates or migrates the schema if needed, and the partitions of this month
-// and the next.
-func (s *Store) migrate(ctx context.Context) error {
+// and the next. With existing, it returns an error instead of creating or migrating
+// the schema.
+func (s *Store) migrate(ctx context.Context, existing bool) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	_, err := retry.Do(ctx, &policy, func(ctx context.Context) (struct{}, error) {
@@ -46,7 +48,11 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 		defer c.Release()
 		format, err := s.format(ctx, c)
-		if err == nil && format < len(migrations) {
+		switch {
+		case err != nil || format >= len(migrations):
+		case existing:
+			err = older(format)
+		default:
 			err = s.upgrade(ctx, c, migrations)
 		}
 		if err == nil {
@@ -106,6 +112,16 @@ func checkWriter(text *string) error {
 			oldest, len(migrations))}
 	}
 	return err
+}
+
+// older returns the error for a schema that [Existing] does not allow to create or
+// to migrate.
+func older(format int) error {
+	if format == 0 {
+		return fmt.Errorf("it has no store yet: start the program that creates it, or name its schema: %w", fs.ErrNotExist)
+	}
+	return &formatError{fmt.Sprintf("written by an older version, format %d, and this program knows %d: "+
+		"use the version of the program that writes it", format, len(migrations))}
 }
 
 func number(key string, text *string) (int, error) {

@@ -77,8 +77,9 @@ var (
 type Option func(*options)
 
 type options struct {
-	schema string
-	listen string
+	schema   string
+	listen   string
+	existing bool
 }
 
 // Schema sets the name of the schema that has the tables of the store. The default
@@ -90,6 +91,12 @@ func Schema(name string) Option { return func(o *options) { o.schema = name } }
 // the URL of the store. If that leads to a pooler that gives each transaction
 // another session, set one that leads to the server itself.
 func Listen(url string) Option { return func(o *options) { o.listen = url } }
+
+// Existing makes [Open] return an error if the schema has no tables of a store, or
+// those of an older format: it neither creates nor migrates them. The error for
+// missing tables matches [io/fs.ErrNotExist]. It is for programs that look at the
+// store of others.
+func Existing() Option { return func(o *options) { o.existing = true } }
 
 const (
 	maxSchema      = 50              // bytes: the names of channels have at most 63
@@ -134,7 +141,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
 		s.leases, err = pgxpool.NewWithConfig(s.ctx, config)
 	}
 	if err == nil {
-		err = s.migrate(ctx)
+		err = s.migrate(ctx, o.existing)
 	}
 	if err != nil {
 		return nil, errors.Join(s.fail(ctx, err), s.Close())

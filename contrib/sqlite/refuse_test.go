@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -262,5 +263,50 @@ func TestContextEnded(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, durable.ErrStore) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestExisting opens databases that are missing, empty, older and current: nothing
+// is created or migrated.
+func TestExisting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "retry.db")
+	refused := func(want string) error {
+		t.Helper()
+		store, err := sqlite.Open(path, sqlite.Existing())
+		if err == nil {
+			store.Close()
+			t.Fatalf("opened, want an error with %q", want)
+		}
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		return err
+	}
+	if err := refused("there is no database"); !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, durable.ErrStore) {
+		t.Errorf("got %v, want one that matches fs.ErrNotExist and durable.ErrStore", err)
+	}
+	if files, err := os.ReadDir(filepath.Dir(path)); len(files) > 0 || err != nil {
+		t.Errorf("the folder has %v, %v: want nothing", files, err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("not a database yet")
+	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
+		t.Errorf("the empty file has changed: %v, %v", info, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	filled(t, path, 1)
+	execute(t, other(t, path), "UPDATE retry_meta SET value = '0' WHERE key = 'format'")
+	refused("not a database yet")
+	execute(t, other(t, path), "UPDATE retry_meta SET value = '1' WHERE key = 'format'")
+	store, err := sqlite.Open(path, sqlite.Existing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }

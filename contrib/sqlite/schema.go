@@ -102,6 +102,15 @@ func (c *session) checkWriter(known int) error {
 	return nil
 }
 
+// older describes a database that [Existing] does not allow to migrate.
+func older(format int) string {
+	if format == 0 {
+		return "not a database yet: start the program that creates it"
+	}
+	return fmt.Sprintf("written by an older version, format %d, and this program knows %d: "+
+		"use the version of the program that writes it", format, len(migrations))
+}
+
 func (c *session) number(key string) (int, error) {
 	text, err := value[string](c, metaSQL, key)
 	if errors.Is(err, sql.ErrNoRows) {

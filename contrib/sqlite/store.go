@@ -21,6 +21,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,7 @@ import (
 // [durable.ErrUnknown] or [durable.ErrFormat].
 type Store struct {
 	path        string // without symbolic links
+	existing    bool   // neither create nor migrate it
 	incarnation string
 	closing     sync.Once
 	closed      chan struct{}
@@ -53,6 +55,15 @@ var (
 	_ durable.Holder = (*Store)(nil)
 )
 
+// An Option changes a default of [Open].
+type Option func(*Store)
+
+// Existing makes [Open] return an error if there is no database at path, or one of
+// an older format: it neither creates nor migrates a database. The error for a
+// missing database matches [io/fs.ErrNotExist]. It is for programs that look at the
+// database of others.
+func Existing() Option { return func(s *Store) { s.existing = true } }
+
 // openTimeout limits how long Open waits for a process that creates or migrates
 // the database.
 const openTimeout = time.Minute
@@ -62,12 +73,19 @@ const openTimeout = time.Minute
 // systems, for which Open returns an error. Symbolic links are resolved. Open waits
 // up to one minute for another process that creates or migrates the database. The
 // caller must call [Store.Close].
-func Open(path string) (*Store, error) {
+func Open(path string, options ...Option) (*Store, error) {
 	path, err := resolve(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{path: path, closed: make(chan struct{}), reading: newTurn()}
+	for _, option := range options {
+		option(s)
+	}
+	if _, err := os.Stat(path); s.existing && err != nil {
+		return nil, fmt.Errorf("%w: %s: there is no database: check the path, or start the program that creates it: %w",
+			durable.ErrStore, path, err)
+	}
 	s.owners.prefix = path + "-owner-"
 	if s.lock, err = openFileLock(path + "-lock"); err != nil {
 		return nil, s.fail(err)
@@ -89,6 +107,9 @@ func (s *Store) prepare() error {
 		return s.fail(err)
 	}
 	current := false
+	if !exists && s.existing {
+		return s.fail(&formatError{older(0)})
+	}
 	if exists {
 		c, format, err := s.connect(ctx, "rw")
 		if err != nil {
@@ -96,6 +117,9 @@ func (s *Store) prepare() error {
 		}
 		_ = c.close()
 		current = format >= len(migrations)
+		if !current && s.existing {
+			return s.fail(&formatError{older(format)})
+		}
 	}
 	if !current {
 		if err := s.lock.acquire(ctx, s.closed); err != nil {
