@@ -17,6 +17,7 @@ type RunInfo struct {
 	Status     Status
 	Owner      string // the engine that executes it, or ""
 	Fence      uint64 // the number of claims so far
+	Handler    string // the function that workers call, or ""
 	Version    int
 	Parent     string // the run within which it was called, or ""
 	Created    time.Time
@@ -145,8 +146,8 @@ func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 	return sequence(e, ctx, q, func(r Record) (RunInfo, bool, error) {
 		b, err := open[runBody](r)
 		return RunInfo{
-			ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Version: b.Version, Parent: b.Parent,
-			Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
+			ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
+			Version: b.Version, Parent: b.Parent, Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
 			Recoveries: b.Recoveries, Error: b.Error,
 		}, true, err
 	})

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A page is what the flags of a list say about its length.
+type page struct {
+	limit int
+	after string
+}
+
+// flags defines the flags of a list of things that are identified as key is.
+func (p *page) flags(flags *flag.FlagSet, key string) {
+	flags.IntVar(&p.limit, "limit", 100, "print at most `n` rows; 0: all")
+	flags.StringVar(&p.after, "after", "", "continue after this `"+key+"`, the last one of a page")
+}
+
+// statusFlag is a list of statuses, separated by commas.
+type statusFlag []durable.Status
+
+// runStatuses and stepStatuses are the statuses of runs and steps.
+var (
+	runStatuses = []durable.Status{
+		durable.StatusOpen, durable.StatusParked, durable.StatusPaused, durable.StatusSucceeded, durable.StatusFailed,
+		durable.StatusCanceled, durable.StatusTimedOut, durable.StatusExpired,
+	}
+	stepStatuses = []durable.Status{
+		durable.StatusOpen, durable.StatusWaiting, durable.StatusExecuting, durable.StatusInDoubt, durable.StatusPaused,
+		durable.StatusSucceeded, durable.StatusFailed, durable.StatusDead, durable.StatusCanceled,
+		durable.StatusAbandoned, durable.StatusDiscarded,
+	}
+)
+
+// status defines the flag -status.
+func (f *statusFlag) flag(flags *flag.FlagSet, allowed []durable.Status) {
+	names := make([]string, len(allowed))
+	for i, s := range allowed {
+		names[i] = statusName(s)
+	}
+	usage := "only those with one of these `statuses`, separated by commas: " + strings.Join(names, ", ")
+	flags.Var(&statusValue{f, allowed, names}, "status", usage)
+}
+
+// A statusValue is the value of the flag -status.
+type statusValue struct {
+	list    *statusFlag
+	allowed []durable.Status
+	names   []string
+}
+
+// statusName returns the name of a status as one word.
+func statusName(s durable.Status) string { return strings.ReplaceAll(s.String(), " ", "-") }
+
+// String returns the value of the flag.
+func (v *statusValue) String() string { return "" }
+
+// Choices returns the words of the flag, for completion.
+func (v *statusValue) Choices() []string { return v.names }
+
+// Set sets the list from words that are separated by commas.
+func (v *statusValue) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		i := slices.Index(v.names, strings.TrimSpace(word))
+		if i < 0 {
+			return fmt.Errorf("%q is none of %s", word, strings.Join(v.names, ", "))
+		}
+		*v.list = append(*v.list, v.allowed[i])
+	}
+	return nil
+}
+
+// runs is the command runs.
+func runs(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	var p page
+	p.flags(flags, "run")
+	var statuses statusFlag
+	statuses.flag(flags, runStatuses)
+	handler := flags.String("handler", "", "only the runs of this `handler`")
+	attention := flags.Bool("attention", false, "only runs that wait for a person")
+	return s.do(0, 0, "runs takes no arguments: use retryctl run ID for one run", func(ctx context.Context, _ []string) error {
+		q := durable.Query{Status: statuses, Attention: *attention}
+		if *handler != "" {
+			q.Handlers = []string{*handler}
+		}
+		if p.after != "" {
+			q.From = durable.After(p.after, "")
+		}
+		return s.listRuns(ctx, q, p.limit)
+	})
+}
+
+// listRuns prints the runs that a query selects.
+func (s *session) listRuns(ctx context.Context, q durable.Query, limit int) error {
+	if limit > 0 && limit < durable.MaxPage {
+		q.Limit = limit + 1 // one more, to know whether there is a next page
+	}
+	var t *term.Table
+	if !s.json {
+		t = s.table("RUN", "STATUS", "CREATED", "ENDED", "NEXT", "HANDLER", "ERROR")
+	}
+	n, last := 0, ""
+	for r, err := range s.engine.List(ctx, q) {
+		if err != nil {
+			return err
+		}
+		if limit > 0 && n == limit {
+			s.more(last)
+			break
+		}
+		n, last = n+1, r.ID
+		if s.json {
+			err = s.print(newRun(r))
+		} else {
+			err = t.Row(term.Text(r.ID), status(r.Status), stamp(r.Created), stamp(r.Ended), s.next(r),
+				term.Text(r.Handler), term.Text(r.Error))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.json {
+		return nil
+	}
+	return t.Flush()
+}
+
+// next describes what happens next to a run.
+func (s *session) next(r durable.RunInfo) term.Cell {
+	switch {
+	case r.Owner != "":
+		return term.Cell{Text: "executing", Style: term.Blue}
+	case r.Due.IsZero():
+		return term.Cell{}
+	case r.Status == durable.StatusSucceeded:
+		return term.Cell{Text: "deleted " + s.distance(r.Due), Style: term.Faint}
+	}
+	return term.Text(s.distance(r.Due))
+}
+
+// more prints that there are more rows.
+func (s *session) more(last string) {
+	fmt.Fprintf(s.stderr, "retryctl: there are more: add -after %s\n", quote(last))
+}
+
+// quote returns an argument for a shell: bash, zsh, or fish unless it has control
+// characters.
+func quote(arg string) string {
+	plain := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	switch {
+	case arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0:
+		return arg
+	case term.Clean(arg) != arg:
+		return "$'" + term.Clean(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(arg)) + "'"
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// runJSON is a run as JSON.
+type runJSON struct {
+	Run        string         `json:"run"`
+	Status     durable.Status `json:"status"`
+	Handler    string         `json:"handler,omitempty"`
+	Version    int            `json:"version,omitempty"`
+	Parent     string         `json:"parent,omitempty"`
+	Owner      string         `json:"owner,omitempty"`
+	Fence      uint64         `json:"fence"`
+	Created    time.Time      `json:"created,omitzero"`
+	Claimed    time.Time      `json:"claimed,omitzero"`
+	Ended      time.Time      `json:"ended,omitzero"`
+	Deadline   time.Time      `json:"deadline,omitzero"`
+	Due        time.Time      `json:"due,omitzero"`
+	Recoveries int            `json:"recoveries,omitempty"`
+	Error      string         `json:"error,omitempty"`
+}
+
+func newRun(r durable.RunInfo) runJSON {
+	return runJSON{
+		Run: r.ID, Status: r.Status, Handler: r.Handler, Version: r.Version, Parent: r.Parent, Owner: r.Owner,
+		Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended, Deadline: r.Deadline, Due: r.Due,
+		Recoveries: r.Recoveries, Error: r.Error,
+	}
+}
