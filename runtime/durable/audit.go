@@ -87,12 +87,8 @@ type auditBody struct {
 // newAudit returns the entry of an action on a record that is written with it:
 // its number is the next version of the record.
 func newAudit(r Record, now time.Time, action Action, by Operator) Entry {
-	const bits = 30 // of a Part, which databases keep in 32
-	number := r.Version + 1
 	body, _ := json.Marshal(auditBody{Action: action, By: by}) // of strings
-	return Entry{
-		Step: r.Key, Attempt: int(number >> bits), Part: int(number & (1<<bits - 1)), At: now, Bucket: r.Bucket, Body: body,
-	}
+	return Entry{Step: r.Key, Part: int(r.Version + 1), At: now, Bucket: r.Bucket, Body: body}
 }
 
 func auditEntry(entry Entry) (AuditEntry, error) {

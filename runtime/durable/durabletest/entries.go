@@ -3,6 +3,7 @@ package durabletest
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -34,13 +35,17 @@ func equalEntries(t *testing.T, got, want []durable.Entry) {
 	}
 }
 
-// testEntries: the entries of a step come back in the order of attempts and
-// parts, whether the step has a record or not.
+// testEntries: the entries of a record come back in the order of attempts and
+// parts, whether there is a record or not, and not those of another record with
+// the same id.
 func testEntries(t *testing.T, p *place) {
 	s := p.store()
-	for _, key := range []durable.Key{step("a"), step("b"), run("a")} {
+	budget := durable.Key{Kind: durable.KindBudget, Space: "test", ID: "a"}
+	breaker := budget
+	breaker.Kind = durable.KindBreaker
+	for _, key := range []durable.Key{step("a"), step("b"), run("a"), budget, breaker} {
 		all := []durable.Entry{
-			entry(key, 2, 0), entry(key, 1, 1), entry(key, 10, 0), entry(key, 1, 0), entry(key, 0, 0),
+			entry(key, 2, 0), entry(key, 1, math.MaxInt), entry(key, 10, 0), entry(key, 1, 0), entry(key, 0, 0),
 		}
 		all[0].Result = []byte(`{"b": "\u0000", "a": 1}`)
 		all[1].At = time.Date(2026, 11, 23, 1, 2, 3, 456789000, time.FixedZone("far", -9*3600))
