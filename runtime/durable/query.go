@@ -146,8 +146,8 @@ func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 	return sequence(e, ctx, q, func(r Record) (RunInfo, bool, error) {
 		b, err := open[runBody](r)
 		return RunInfo{
-			ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler,
-			Version: b.Version, Parent: b.Parent, Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
+			ID: r.Key.Run, Status: r.Status, Owner: r.Owner, Fence: r.Fence, Handler: r.Handler, Version: b.Version,
+			Parent: b.Parent, Created: b.Created, Claimed: b.Claimed, Ended: b.Ended, Deadline: b.Deadline, Due: r.Due,
 			Recoveries: b.Recoveries, Error: b.Error,
 		}, true, err
 	})

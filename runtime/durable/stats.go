@@ -58,7 +58,10 @@ const maxPatterns = 1000
 // Stats summarizes the runs, steps and attempts that a filter selects. It reads
 // their records and their history, a page at a time.
 func (e *Engine) Stats(ctx context.Context, f Filter) (Stats, error) {
-	s := &statistics{Stats: Stats{Runs: map[Status]int{}, Steps: map[Status]int{}, Units: map[Status]int{}}, patterns: map[patternKey]*Pattern{}}
+	s := &statistics{
+		Stats:    Stats{Runs: map[Status]int{}, Steps: map[Status]int{}, Units: map[Status]int{}},
+		patterns: map[patternKey]*Pattern{},
+	}
 	q := Query{Kind: KindRun, Space: e.space, Run: f.Run}
 	err := e.each(ctx, q, func(r Record) error {
 		b, err := open[runBody](r)
