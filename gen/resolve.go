@@ -52,6 +52,11 @@ func resolve(u *unit) *resolver {
 	for _, b := range u.file.Bindings {
 		r.bind(b)
 	}
+	if r.file.HasSteps() {
+		for _, g := range u.file.Groups { // for durable.Group, whose units no binding names
+			r.group(g.GroupPolicy.Name)
+		}
+	}
 	if r.file.HasSteps() && r.file.NamesErrors() {
 		r.claim(u.file.Errors[0].Pos, emit.StepErrors, "the list of errors of durable steps", "rename it")
 	}
@@ -182,23 +187,23 @@ func (r *resolver) from(s policy.Symbol, typ string) *bind.Ref {
 	return &ref
 }
 
-// group returns the group of a binding, and adds it to the file. It returns nil if
-// the binding has none.
-func (r *resolver) group(b policy.Binding) *emit.Group {
-	if b.Group.Name == "" {
+// group returns a group, and adds it to the file. It returns nil if the name is
+// empty.
+func (r *resolver) group(name string) *emit.Group {
+	if name == "" {
 		return nil
 	}
 	for i := range r.file.Groups {
-		if r.file.Groups[i].GroupPolicy.Name == b.Group.Name {
+		if r.file.Groups[i].GroupPolicy.Name == name {
 			return &r.file.Groups[i]
 		}
 	}
 	for _, g := range r.unit.file.Groups {
-		if g.GroupPolicy.Name == b.Group.Name {
-			one := emit.Group{Group: g, Name: emit.GroupName(b.Group.Name)}
+		if g.GroupPolicy.Name == name {
+			one := emit.Group{Group: g, Name: emit.GroupName(name)}
 			one.New = emit.ConstructorName(one.Name)
-			if r.claim(g.Pos, one.Name, "the type of group "+b.Group.Name, "rename the group") {
-				r.claim(g.Pos, one.New, "the constructor of group "+b.Group.Name, "rename the group")
+			if r.claim(g.Pos, one.Name, "the type of group "+name, "rename the group") {
+				r.claim(g.Pos, one.New, "the constructor of group "+name, "rename the group")
 			}
 			r.file.Groups = append(r.file.Groups, one)
 		}
@@ -284,7 +289,7 @@ func (r *resolver) bind(b policy.Binding) {
 		return
 	}
 	r.constraints = append(r.constraints, target.Constraint)
-	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b)}
+	w := emit.Wrapper{Target: target, Name: emit.WrapperName(target.Name), Group: r.group(b.Group.Name)}
 	fix := "rename one of the two"
 	if target.Pkg != "" {
 		fix = "bind one of the two in another package"

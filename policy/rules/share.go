@@ -166,6 +166,7 @@ var shareRules = []Rule{
 			"Policies: Go code may use the generated variable.",
 			"Error classes with `retryable` or `action`, which apply to every policy.",
 			"Scopes that contain another scope.",
+			"Groups in files with a durable policy: `durable.Group` takes them.",
 		},
 		Fix:     "Name it where it is meant to apply, or remove it.",
 		Related: []string{"P901"},
@@ -332,8 +333,10 @@ func unused(f *File, report report) {
 		warn("budgets", b, "budget", slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Budget == b }) ||
 			slices.ContainsFunc(f.Groups, func(g job.GroupPolicy) bool { return g.Budget != nil && g.Budget.Name == b }))
 	}
+	durable := slices.ContainsFunc(f.Policies, func(p Policy) bool { return p.Durable != nil })
 	for _, g := range f.Groups {
-		warn("groups", g.Name, "group", slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Group == g.Name }))
+		warn("groups", g.Name, "group", durable ||
+			slices.ContainsFunc(f.Bindings, func(b Binding) bool { return b.Group == g.Name }))
 	}
 }
 

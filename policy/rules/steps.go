@@ -70,23 +70,25 @@ var stepRules = []Rule{
 		file:    neverParks,
 	},
 	{
-		ID: "P909", Title: "setting that is not implemented yet", Severity: Error,
-		Reports: "A durable policy is bound in a group.",
-		Why: "A group starts all its units again in a new process. The author would believe that finished units " +
-			"are recorded.",
+		ID: "P909", Title: "durable call bound in a group", Severity: Error,
+		Reports: "A binding with a durable policy has a `group`.",
+		Why: "A durable step belongs to the unit that calls it, within `durable.Group`, whatever its parameters are: the " +
+			"retry would be counted for one unit, and the parameter would name another.",
 		Wrong: "groups: {import: {}}\n" +
 			"policies:\n" +
 			"  shard: {durable: true, jitter: full}\n" +
 			"bind:\n" +
 			"  Run: {policy: shard, id: id, group: import, unit: id}",
-		Right: "policies:\n" +
+		Right: "groups: {import: {}}\n" +
+			"policies:\n" +
 			"  shard: {durable: true, jitter: full}\n" +
 			"bind:\n" +
 			"  Run: {policy: shard, id: id}",
 		NotReported: []string{
-			"Durable calls of several units in one run, each with an `id`.",
+			"Durable bindings without `group`, each with an `id`.",
 		},
-		Fix:     "Remove `group` and `unit`. Each unit is a step of the run, by its `id`.",
+		Fix: "Remove `group` and `unit`. Run the group with `durable.Group`: its units count the retries of the steps that " +
+			"they call.",
 		Related: []string{"P915"},
 		file:    durableUnits,
 	},
@@ -231,8 +233,8 @@ func neverParks(f *File, report report) {
 func durableUnits(f *File, report report) {
 	for _, b := range f.Bindings {
 		if p := f.durable(b.Policy); p != nil && b.Group != "" {
-			report(Error, Place{"bind", b.Symbol, "group"}, "policy %s is durable, and durable units of a group are not "+
-				"supported yet: remove group and unit, and write the unit as id", p.Name)
+			report(Error, Place{"bind", b.Symbol, "group"}, "policy %s is durable, and its steps count for the unit that "+
+				"calls them: remove group and unit, and use durable.Group", p.Name)
 		}
 	}
 }

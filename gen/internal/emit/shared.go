@@ -282,6 +282,15 @@ func (p printer) connected(out *jen.File) {
 	).Line()
 }
 
+// orDurable names the other function that runs groups, in a file with durable
+// steps.
+func (p printer) orDurable() string {
+	if p.file.HasSteps() {
+		return ", or durable.Group for units with durable steps,"
+	}
+	return ""
+}
+
 // group emits the type of a job of a group, and its constructor:
 //
 //	type Import struct{ *job.Group }
@@ -291,7 +300,7 @@ func (p printer) connected(out *jen.File) {
 //	}
 func (p printer) group(out *jen.File, g Group) {
 	doc := g.Name + " is one job of group " + g.GroupPolicy.Name + ". " + g.New +
-		" returns one, and job.Run runs its units"
+		" returns one, and job.Run" + p.orDurable() + " runs its units"
 	if g.Budget != nil {
 		doc += ", which share a budget of retries"
 	}
