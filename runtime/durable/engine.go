@@ -27,7 +27,8 @@ type Engine struct {
 	lease   time.Duration
 	codec   Codec
 	observe func(context.Context, Event)
-	tracer  Tracer // or nil
+	tracer  Tracer   // or nil
+	sharded *Sharded // that the engine belongs to, or nil
 
 	owning chan struct{} // has room for the goroutine that begins the lease
 

@@ -85,7 +85,7 @@ func Start[In any](ctx context.Context, e *Engine, name, id string, in In, optio
 }
 
 func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, options []RunOption) error {
-	if err := checkRunID(id); err != nil {
+	if err := e.checkRun(ctx, id); err != nil {
 		return err
 	}
 	key, err := handlerKey(name, newRunOptions(options).version)

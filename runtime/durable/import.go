@@ -68,7 +68,7 @@ type ImportConflict struct {
 // imported, or for one that has ended or is being executed and that the import
 // would change.
 func (e *Engine) Import(ctx context.Context, run string, steps []ImportedStep) (ImportReport, error) {
-	if err := checkRunID(run); err != nil {
+	if err := e.checkRun(ctx, run); err != nil {
 		return ImportReport{}, err
 	}
 	im := importing{steps: map[Key][]ImportedStep{}}

@@ -91,7 +91,7 @@ func Run[T any](
 func (e *Engine) run(
 	ctx context.Context, id string, fn func(context.Context) (payload, error), options []RunOption,
 ) (payload, error) {
-	if err := checkRunID(id); err != nil {
+	if err := e.checkRun(ctx, id); err != nil {
 		return payload{}, err
 	}
 	o := newRunOptions(options)

@@ -85,6 +85,9 @@ func (x *execution) newCall(
 	if args.err != nil {
 		return nil, fmt.Errorf("step %q: %w", s.Name, args.err)
 	}
+	if err := x.e.checkStep(s); err != nil {
+		return nil, err
+	}
 	name, err := fullID(ctx, s.Name, id)
 	if err != nil {
 		return nil, err
