@@ -36,9 +36,9 @@ var migrations = []migration{{oldestWriter: 1, sql: firstSQL}}
 const openTimeout = time.Minute
 
 // migrate creates or migrates the schema if needed, and the partitions of this month
-// and the next. With existing, it returns an error instead of creating or migrating
-// the schema.
-func (s *Store) migrate(ctx context.Context, existing bool) error {
+// and the next, and checks the place among shards. With existing, it returns an error
+// instead of creating or migrating the schema.
+func (s *Store) migrate(ctx context.Context, existing bool, place *shard) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	_, err := retry.Do(ctx, &policy, func(ctx context.Context) (struct{}, error) {
@@ -57,6 +57,9 @@ func (s *Store) migrate(ctx context.Context, existing bool) error {
 		}
 		if err == nil {
 			err = s.identify(ctx, c.Conn()) // the mark is there now
+		}
+		if err == nil {
+			err = s.settle(ctx, c.Conn(), place)
 		}
 		if err == nil {
 			err = s.prepareMonths(ctx, c)

@@ -116,6 +116,11 @@ const (
 // If the server does not answer, Open returns an error within about 20s, or when
 // ctx ends. The caller must call [Store.Close].
 func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
+	return open(ctx, url, nil, opts)
+}
+
+// open opens a store that is alone, or has a place among shards.
+func open(ctx context.Context, url string, place *shard, opts []Option) (*Store, error) {
 	o := options{schema: "retry"}
 	for _, option := range opts {
 		option(&o)
@@ -141,7 +146,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
 		s.leases, err = pgxpool.NewWithConfig(s.ctx, config)
 	}
 	if err == nil {
-		err = s.migrate(ctx, o.existing)
+		err = s.migrate(ctx, o.existing, place)
 	}
 	if err != nil {
 		return nil, errors.Join(s.fail(ctx, err), s.Close())

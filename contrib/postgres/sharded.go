@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// OpenSharded opens the databases that divide the runs of a program, for
+// [durable.NewSharded], in the order of urls. Use it for more runs than one
+// database can record: see [durable.Sharded].
+//
+// Each database remembers which of how many shards it is. OpenSharded returns an
+// error that matches [durable.ErrFormat] if their number or order has changed, for
+// databases of different programs, and for one that has runs of a store that was
+// not sharded: the runs would be looked for on other shards. [Open] returns the
+// same for a shard. To change the number of shards, let all runs end, and begin
+// with empty schemas.
+//
+// The options apply to all databases, but [Listen] to none: it is the URL of one.
+func OpenSharded(ctx context.Context, urls []string, opts ...Option) ([]durable.Store, error) {
+	if len(urls) == 0 {
+		return nil, fmt.Errorf("%w: there are no shards: give at least one URL", durable.ErrStore)
+	}
+	for _, option := range opts {
+		var o options
+		if option(&o); o.listen != "" {
+			return nil, fmt.Errorf("%w: Listen is the URL of one database: remove it, or open the pooler's servers directly",
+				durable.ErrStore)
+		}
+	}
+	set := rand.Text() // unless the first database has one
+	var stores []durable.Store
+	for i, url := range urls {
+		place := shard{set: set, index: i, count: len(urls)}
+		s, err := open(ctx, url, &place, opts)
+		if err != nil {
+			for _, s := range stores {
+				err = errors.Join(err, s.Close())
+			}
+			return nil, fmt.Errorf("shard %d of %d: %w", i, len(urls), err)
+		}
+		set = place.set
+		stores = append(stores, s)
+	}
+	return stores, nil
+}
+
+// A shard is the place of a database among others. The zero shard is that of one
+// that is alone.
+type shard struct {
+	set          string // the same for all databases
+	index, count int
+}
+
+// String returns the value in retry_meta.
+func (p *shard) String() string { return fmt.Sprintf("%d/%d %s", p.index, p.count, p.set) }
+
+// settle records the place of the database, or compares it with the one that is
+// recorded. The first shard takes the set that it finds there.
+func (s *Store) settle(ctx context.Context, c *pgx.Conn, place *shard) error {
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if err := s.exclude(ctx, tx); err != nil {
+			return err
+		}
+		meta := pgx.Identifier{s.schema, "retry_meta"}.Sanitize()
+		var text *string
+		var used bool
+		err := tx.QueryRow(ctx, `SELECT (SELECT value FROM `+meta+` WHERE key = 'shard'),
+	EXISTS (SELECT FROM `+pgx.Identifier{s.schema, "retry_record"}.Sanitize()+` WHERE kind = $1)`,
+			int16(durable.KindRun)).Scan(&text, &used)
+		switch {
+		case err != nil:
+			return err
+		case text == nil && place == nil:
+			return nil
+		case text == nil && used:
+			return &formatError{"it has runs of a store that was not sharded: begin with an empty schema"}
+		case text == nil:
+			_, err = tx.Exec(ctx, `INSERT INTO `+meta+` VALUES ('shard', $1)`, place.String())
+			return err
+		}
+		var found shard
+		if _, err := fmt.Sscanf(*text, "%d/%d %s", &found.index, &found.count, &found.set); err != nil {
+			return &formatError{fmt.Sprintf("shard in retry_meta is %q: restore a backup", *text)}
+		}
+		return found.check(place)
+	})
+}
+
+// check compares the place that is recorded with the one of the call.
+func (p *shard) check(place *shard) error {
+	recorded := fmt.Sprintf("it is shard %d of %d", p.index, p.count)
+	switch {
+	case place == nil:
+		return &formatError{recorded + ": open all of them with OpenSharded"}
+	case p.index != place.index || p.count != place.count:
+		return &formatError{recorded + ": their number and order must not change"}
+	case p.index == 0:
+		place.set = p.set
+	case p.set != place.set:
+		return &formatError{recorded + " of other databases: check the URLs"}
+	}
+	return nil
+}
