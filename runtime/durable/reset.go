@@ -9,11 +9,11 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// A BudgetInfo describes a budget in a store: the count budget of a run, or a
-// ratio budget that processes share.
+// A BudgetInfo describes a budget in a store: the count budget of a run or a group,
+// or a ratio budget that processes share.
 type BudgetInfo struct {
 	Run  string // or "" for a ratio budget
-	Name string // of a ratio budget, or ""
+	Name string // of a ratio budget, or the id of a group, or ""
 
 	// Of a count budget.
 	Retries, PerUnit int // the limits
@@ -26,10 +26,15 @@ type BudgetInfo struct {
 	Refilled time.Time // or zero: it is full
 }
 
-// Budgets returns the budgets of the namespace, by run and name. A ratio budget
-// that nobody has used is not in the store.
-func (e *Engine) Budgets(ctx context.Context) iter.Seq2[BudgetInfo, error] {
-	return sequence(e, ctx, Query{Kind: KindBudget, Space: e.space}, func(r Record) (BudgetInfo, bool, error) {
+// Budgets returns the budgets of the run that a filter selects, or of the namespace,
+// by run and name: ratio budgets, which have no run, are the first ones. Run,
+// AfterRun and AfterStep of the filter, the latter for a name, are looked at. A ratio
+// budget that nobody has used is not in the store.
+func (e *Engine) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
+	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep}
+	q := f.query(e.space)
+	q.Kind = KindBudget
+	return sequence(e, ctx, q, func(r Record) (BudgetInfo, bool, error) {
 		info := BudgetInfo{Run: r.Key.Run, Name: r.Key.ID}
 		if info.Run != "" {
 			b, err := open[budgetBody](r)

@@ -31,9 +31,9 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 		if len(breakers) != 1 || breakers[0].Name != "server" || breakers[0].State != retry.StateOpen {
 			t.Fatalf("got %+v, want one that is open", breakers)
 		}
-		budgets := func() map[string]durable.BudgetInfo {
+		budgets := func(f durable.Filter) map[string]durable.BudgetInfo {
 			all := map[string]durable.BudgetInfo{}
-			for b, err := range p.Budgets(t.Context()) {
+			for b, err := range p.Budgets(t.Context(), f) {
 				all[b.Run+b.Name] = b
 				if err != nil {
 					t.Fatal(err)
@@ -41,8 +41,15 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 			}
 			return all
 		}
-		if all := budgets(); len(all) != 2 || all["one"].Consumed != 2 || all["retries"].Tokens != 0 {
+		all := budgets(durable.Filter{})
+		if len(all) != 2 || all["one"].Consumed != 2 || all["retries"].Tokens != 0 {
 			t.Errorf("got %+v, want 2 retries of the run, and no token", all)
+		}
+		if all := budgets(durable.Filter{Run: "one"}); len(all) != 1 || all["one"].Consumed != 2 {
+			t.Errorf("got %+v, want the budget of the run", all)
+		}
+		if all := budgets(durable.Filter{AfterRun: "one"}); len(all) != 0 {
+			t.Errorf("got %+v after the last run", all)
 		}
 		calls = 0
 		wantError(t, ping("two", job.BudgetPolicy{}), retry.ErrBreakerOpen)
@@ -60,7 +67,7 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 		if err := p.ResetBudget(t.Context(), "one", "", ada); err != nil {
 			t.Fatal(err)
 		}
-		if got := budgets()["one"]; got.Consumed != 0 || got.Retries != 5 || got.PerUnit != 5 {
+		if got := budgets(durable.Filter{})["one"]; got.Consumed != 0 || got.Retries != 5 || got.PerUnit != 5 {
 			t.Errorf("got %+v, want none consumed", got)
 		}
 		const reset = "reset by ada: the bank is down"
