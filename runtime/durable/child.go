@@ -16,15 +16,16 @@ type missingError struct{ runs []string }
 // Error describes the error: no caller sees it.
 func (*missingError) Error() string { return "records of other runs are missing" }
 
-// withOthers updates the record of the run, those of others, and those of the
-// runs that wait for it, which only the record tells.
+// withOthers updates the record of the run, those of the runs that it waits for,
+// those of the runs that wait for it, which only the record tells, and that of the
+// group whose unit it is.
 func (x *execution) withOthers(ctx context.Context, others []string, decide func(Tx) (Writes, error)) error {
 	for {
 		keys := []Key{x.e.key(KindRun, x.id, "")}
 		for _, run := range others {
 			keys = append(keys, x.e.key(KindRun, run, ""))
 		}
-		err := x.e.update(ctx, keys, decide)
+		err := x.e.update(ctx, append(keys, x.memberKeys()...), decide)
 		missing, ok := errors.AsType[*missingError](err)
 		if !ok {
 			return err

@@ -227,8 +227,9 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	}
 	ctx := context.WithoutCancel(outer)
 	var answer ending
+	var member groupAnswer
 	err := x.withOthers(ctx, end.awaits, func(tx Tx) (w Writes, err error) {
-		w, answer, err = x.decideFinish(tx, end)
+		w, answer, err = x.decideFinish(tx, end, &member)
 		return w, err
 	})
 	if err != nil {
@@ -237,6 +238,7 @@ func (x *execution) finish(outer, inner context.Context, result payload, fnErr e
 	}
 	x.e.event(inner, Event{Kind: endEvents[answer.status], Run: x.id, Fence: x.fence, Err: answer.err})
 	x.e.notify(x.id)
+	x.reportMember(inner, answer, &member)
 	if answer.err == nil && answer.status == StatusSucceeded {
 		return result, x.abandon(ctx)
 	}
@@ -292,7 +294,7 @@ func (x *execution) ending(outer, inner context.Context, result payload, fnErr e
 }
 
 // decideFinish decides about the end of an execution.
-func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
+func (x *execution) decideFinish(tx Tx, end ending, member *groupAnswer) (Writes, ending, error) {
 	r := tx.Records[0]
 	b, err := open[runBody](r)
 	if err != nil {
@@ -318,6 +320,20 @@ func (x *execution) decideFinish(tx Tx, end ending) (Writes, ending, error) {
 	if err != nil {
 		return Writes{}, end, err
 	}
+	unit, err := x.endMember(tx, end, member)
+	if err != nil {
+		return Writes{}, end, err
+	}
+	for _, put := range unit.Put {
+		if !slices.ContainsFunc(w.Put, func(r Record) bool { return r.Key == put.Key }) { // it is due for both reasons
+			w.Put = append(w.Put, put)
+		}
+	}
+	w.Add = append(w.Add, unit.Add...)
+	if b.Woken && end.status == StatusParked {
+		dueNow(&r, tx.Now) // a unit has ended meanwhile
+	}
+	b.Woken = false
 	if end.status == StatusSucceeded {
 		b.Recoveries = 0
 		r.Due = tx.Now.Add(b.Keep)

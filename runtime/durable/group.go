@@ -43,20 +43,27 @@ func Group[T any](
 		return job.Outcome[T]{}, err
 	}
 	call.op = unitOp(c, op)
+	return executeGroup(ctx, call, provisional)
+}
+
+// executeGroup executes a group until it ends, and returns its outcome.
+func executeGroup[T any](
+	ctx context.Context, g *groupCall, provisional func(job.Outcome[T]),
+) (job.Outcome[T], error) {
 	if provisional != nil {
-		call.provisional = func(ctx context.Context, body *groupBody, d *groupDecision) error {
-			o, err := collect[T](ctx, call, body, d)
+		g.provisional = func(ctx context.Context, body *groupBody, d *groupDecision) error {
+			o, err := collect[T](ctx, g, body, d)
 			if err == nil {
 				provisional(o)
 			}
 			return err
 		}
 	}
-	decision, err := call.execute(ctx)
+	decision, err := g.execute(ctx)
 	if decision == nil {
 		return job.Outcome[T]{}, err
 	}
-	o, failed := collect[T](ctx, call, &call.body, decision)
+	o, failed := collect[T](ctx, g, &g.body, decision)
 	return o, errors.Join(err, failed)
 }
 

@@ -11,9 +11,9 @@ import (
 
 // The tests that groups in memory pass, too.
 func TestGroups(t *testing.T) {
-	grouptest.Test(t, func(t *testing.T) grouptest.Run {
+	grouptest.Test(t, func(t *testing.T) grouptest.Carrier {
 		e := newEngine(t, durable.NewMemory())
-		return func(
+		return grouptest.Carrier{Run: func(
 			ctx context.Context, g *job.Group, units []string, op func(context.Context, string) (int, error),
 			provisional func(job.Outcome[int]),
 		) (out job.Outcome[int], err error) {
@@ -22,6 +22,6 @@ func TestGroups(t *testing.T) {
 				return err
 			})
 			return out, err
-		}
+		}}
 	})
 }

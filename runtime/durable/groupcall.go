@@ -34,6 +34,8 @@ type groupCall struct {
 	forced  bool            // the group has ended: only requeued units are executed
 	todo    []string        // units that have not been started
 	only    map[string]bool // the units of todo that have not ended; nil: all
+	started []string        // ids of the units whose runs had not ended when they were looked for
+	starter *starter        // of the runs of units, or nil if this process executes the units
 	running int
 	parked  []*unitCall // that wait without a goroutine, and are started again
 	blocked []*unitCall // that wait for a person, or have dropped the error of a step
@@ -76,7 +78,11 @@ func (g *groupCall) execute(ctx context.Context) (*groupDecision, error) {
 	if err := g.open(ctx); err != nil {
 		return nil, g.x.failed(ctx, err)
 	}
-	if err := g.run(ctx); err != nil {
+	execute := g.run
+	if g.starter != nil {
+		execute = g.await
+	}
+	if err := execute(ctx); err != nil {
 		return nil, err
 	}
 	if err := g.close(ctx); err != nil {
@@ -174,14 +180,22 @@ func (g *groupCall) next() *unitCall {
 			return u
 		}
 	}
+	if unit, ok := g.nextName(); ok {
+		return newUnitCall(g, unit)
+	}
+	return nil
+}
+
+// nextName returns the next unit that has not been started.
+func (g *groupCall) nextName() (unit string, ok bool) {
 	for len(g.todo) > 0 {
 		unit := g.todo[0]
 		if g.todo = g.todo[1:]; g.only == nil || g.only[unit] {
 			delete(g.only, unit) // it may be in the list again
-			return newUnitCall(g, unit)
+			return unit, true
 		}
 	}
-	return nil
+	return "", false
 }
 
 // clock returns the time of the store, as far as this process can know it.
@@ -321,7 +335,7 @@ func (g *groupCall) take(ctx context.Context, a *groupAnswer) error {
 		g.body, g.now, g.at = a.body, a.now, time.Now()
 	}
 	if len(a.batch) > 0 {
-		failures, err := g.failures(ctx, a.batch)
+		failures, err := g.x.e.failures(ctx, g.x.id, g.ids.group, a.batch)
 		if err != nil {
 			return g.x.failed(ctx, err)
 		}
@@ -336,14 +350,9 @@ func (g *groupCall) take(ctx context.Context, a *groupAnswer) error {
 
 // decided reports a decision that completes the group, if it is one.
 func (g *groupCall) decided(ctx context.Context, d *groupDecision) {
-	if d == nil || !d.Decision.Complete {
-		return
+	if ev, ok := completion(d, &g.body); ok {
+		g.notify(ctx, ev)
 	}
-	kind := job.EventCompletion
-	if d.Decision.Final() && g.body.Progress.Released > 0 {
-		kind = job.EventRatio
-	}
-	g.notify(ctx, job.Event{Kind: kind, Reason: d.Decision.Reason, Decision: d.Decision})
 }
 
 // notify passes an event on to the observers of the group and of the engine.

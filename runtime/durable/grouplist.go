@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,12 +16,14 @@ const unitPage = 500
 
 // A groupTx is a group in a transaction of the execution that calls it.
 type groupTx struct {
-	now    time.Time
-	run    Record
-	record Record
-	body   groupBody
-	units  []Record
-	w      Writes
+	now      time.Time
+	run      Record
+	record   Record
+	body     groupBody
+	units    []Record
+	others   []Record // of other keys
+	canceled []string // runs that the change cancels
+	w        Writes
 }
 
 // putUnit writes the record of a unit.
@@ -31,14 +34,22 @@ func (t *groupTx) putUnit(r Record, s *stepBody) error {
 	return err
 }
 
+// stop notes that nobody waits for the end of the run of a unit any more.
+func (t *groupTx) stop(s *stepBody) {
+	if s.Unit.Started {
+		s.Unit.Started = false
+		t.body.Started--
+	}
+}
+
 // keys returns the keys of the records that each transaction about the group has.
 func (g *groupCall) keys() []Key {
 	return []Key{g.x.e.key(KindRun, g.x.id, ""), g.x.e.key(KindGroup, g.x.id, g.ids.group)}
 }
 
-// update changes the group, and the records of units with ids. change is called
-// again after a conflict.
-func (g *groupCall) update(ctx context.Context, ids []string, change func(*groupTx) error) error {
+// update changes the group, the records of units with ids, and those of other
+// keys. change is called again after a conflict.
+func (g *groupCall) update(ctx context.Context, ids []string, change func(*groupTx) error, others ...Key) error {
 	x := g.x
 	if err := x.ready(ctx); err != nil {
 		return err
@@ -51,9 +62,14 @@ func (g *groupCall) update(ctx context.Context, ids []string, change func(*group
 	for _, id := range ids {
 		keys = append(keys, x.e.key(KindStep, x.id, id))
 	}
+	fixed := len(keys) - len(ids)
+	keys = append(keys, others...)
 	var t *groupTx
 	err := x.e.update(ctx, keys, func(tx Tx) (w Writes, err error) {
-		t = &groupTx{now: tx.Now, run: tx.Records[0], record: tx.Records[1], units: tx.Records[len(keys)-len(ids):]}
+		t = &groupTx{
+			now: tx.Now, run: tx.Records[0], record: tx.Records[1],
+			units: tx.Records[fixed : fixed+len(ids)], others: tx.Records[fixed+len(ids):],
+		}
 		if t.run.Owner != x.owner.id || t.run.Fence != x.fence {
 			return Writes{}, ErrFenced
 		}
@@ -232,12 +248,10 @@ func (l *listing) change(id string, listed bool) error {
 // flush records the changes so far, and with the last of them the digest of the
 // list.
 func (l *listing) flush() error {
-	ids := make([]string, 0, len(l.changes))
-	for id := range l.changes {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(l.changes))
+	var canceled []string
 	err := l.g.update(l.ctx, ids, func(t *groupTx) error {
+		defer func() { canceled = t.canceled }()
 		for _, r := range t.units {
 			if err := l.g.relist(t, r, l.changes[r.Key.ID]); err != nil {
 				return err
@@ -260,6 +274,11 @@ func (l *listing) flush() error {
 		}
 	}
 	clear(l.changes)
+	for _, run := range canceled {
+		if err := x.e.cancelUnit(l.ctx, run); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -281,6 +300,10 @@ func (g *groupCall) relist(t *groupTx, r Record, listed bool) error {
 		r.Status = StatusOpen
 	case !listed && r.Status == StatusOpen:
 		r.Status = StatusAbandoned
+		if s.Unit.Started {
+			t.canceled = append(t.canceled, s.Child)
+		}
+		t.stop(&s)
 	}
 	if !listed {
 		pending = -1
@@ -290,134 +313,4 @@ func (g *groupCall) relist(t *groupTx, r Record, listed bool) error {
 		t.body.Progress.Pending += pending
 	}
 	return t.putUnit(r, &s)
-}
-
-// query returns the query of the units that have not ended.
-func (g *groupCall) query() Query {
-	return Query{
-		Kind: KindStep, Space: g.x.e.space, Run: g.x.id, Attention: true, Status: []Status{StatusOpen},
-		FromID: g.ids.units, BeforeID: following(g.ids.units),
-	}
-}
-
-// resume finds the units that have not ended. Those that an operator has requeued,
-// or that were added after the end of the group, open it again, unless its deadline
-// or another unit decides: then only they are executed.
-func (g *groupCall) resume(ctx context.Context) error {
-	g.only = map[string]bool{}
-	var again []string
-	err := g.x.e.each(ctx, g.query(), func(r Record) error {
-		s, err := open[stepBody](r)
-		if err != nil {
-			return err
-		}
-		g.only[g.ids.name(r.Key.ID)] = true
-		if !s.Unit.Requeued && (s.Unit.Counted != job.UnitPending || g.body.End != nil) {
-			again = append(again, r.Key.ID)
-		}
-		return nil
-	})
-	for page := range slices.Chunk(again, unitPage) {
-		if err == nil {
-			err = g.update(ctx, page, reopenUnits)
-		}
-	}
-	if err == nil && len(again) > 0 && g.body.End == nil {
-		err = g.reopen(ctx)
-	}
-	g.forced = g.body.End != nil && len(g.only) > 0
-	return err
-}
-
-// reopenUnits counts units as pending that have ended, or that were added.
-func reopenUnits(t *groupTx) (err error) {
-	p := &t.body.Progress
-	bodies := make([]stepBody, len(t.units))
-	for i, r := range t.units {
-		if bodies[i], err = open[stepBody](r); err != nil {
-			return err
-		}
-		u := bodies[i].Unit
-		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.now))
-		u.Counted = job.UnitPending
-	}
-	p.Ended, t.body.End = 0, nil
-	t.body.decide(t.now)
-	t.body.Closed = t.body.End != nil
-	for i, r := range t.units {
-		bodies[i].Unit.Requeued = t.body.Closed
-		if err := t.putUnit(r, &bodies[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reopen makes the units executable that were abandoned when the group ended.
-func (g *groupCall) reopen(ctx context.Context) error {
-	q := g.query()
-	q.Attention, q.Status = false, []Status{StatusAbandoned}
-	return g.eachPage(ctx, q, func(t *groupTx, r Record, s *stepBody) error {
-		if r.Status != StatusAbandoned || s.Unit.Removed {
-			return nil
-		}
-		g.only[g.ids.name(r.Key.ID)] = true
-		r.Status = StatusOpen
-		return t.putUnit(r, s)
-	})
-}
-
-// close abandons the units that have not ended, now that the group has.
-func (g *groupCall) close(ctx context.Context) error {
-	if g.body.Closed {
-		return nil
-	}
-	g.x.mu.Lock()
-	g.x.untidy = true // their steps are abandoned at the end of the run
-	g.x.mu.Unlock()
-	err := g.eachPage(ctx, g.query(), func(t *groupTx, r Record, s *stepBody) error {
-		if r.Status != StatusOpen || s.Unit.Requeued {
-			return nil
-		}
-		r.Status = StatusAbandoned
-		return t.putUnit(r, s)
-	})
-	if err != nil {
-		return err
-	}
-	return g.update(ctx, nil, func(t *groupTx) error {
-		t.body.Closed = true
-		return nil
-	})
-}
-
-// eachPage changes the units that a query selects, a page in each transaction.
-func (g *groupCall) eachPage(ctx context.Context, q Query, change func(*groupTx, Record, *stepBody) error) error {
-	var ids []string
-	flush := func() error {
-		err := g.update(ctx, ids, func(t *groupTx) error {
-			for _, r := range t.units {
-				s, err := open[stepBody](r)
-				if err == nil {
-					err = change(t, r, &s)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		ids = ids[:0]
-		return err
-	}
-	err := g.x.e.each(ctx, q, func(r Record) error {
-		if ids = append(ids, r.Key.ID); len(ids) < unitPage {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	return flush()
 }

@@ -49,7 +49,7 @@ func eachUnit[T any](
 		case s.Unit.Seq > d.Seq:
 			return nil
 		case counted == job.UnitFailed && body.Policy.Collect == job.CollectAll:
-			return each(unit, none, g.unitError(unit, s))
+			return each(unit, none, unitError(g.x.id, g.ids.group, unit, s))
 		case counted != job.UnitSucceeded:
 			return nil
 		}
@@ -66,7 +66,7 @@ func eachUnit[T any](
 	if err != nil {
 		return err
 	}
-	kept, err := g.failures(ctx, body.Kept)
+	kept, err := g.x.e.failures(ctx, g.x.id, g.ids.group, body.Kept)
 	for _, f := range kept {
 		if err == nil {
 			err = each(f.Unit, none, f.Err)
@@ -96,7 +96,7 @@ func (g *groupCall) letters(ctx context.Context, d *groupDecision) (dead []job.F
 		err = g.read(ctx, func(r Record, s *stepBody) error {
 			if s.Unit.Counted == job.UnitFailed && s.Unit.Seq <= d.Seq {
 				unit := g.ids.name(r.Key.ID)
-				order[s.Unit.Seq] = job.Failure{Unit: unit, Err: g.unitError(unit, s)}
+				order[s.Unit.Seq] = job.Failure{Unit: unit, Err: unitError(g.x.id, g.ids.group, unit, s)}
 			}
 			return nil
 		}, StatusDead)
@@ -126,17 +126,18 @@ func (e *Engine) unitResult(ctx context.Context, key Key, s *stepBody) (*payload
 	return s.Result, nil
 }
 
-// failures returns units that have failed, in the order of their names here. Those
+// failures returns units of a group that have failed, in the order of their names here. Those
 // that have succeeded since are left out.
-func (g *groupCall) failures(ctx context.Context, units []string) ([]job.Failure, error) {
+func (e *Engine) failures(ctx context.Context, run, group string, units []string) ([]job.Failure, error) {
+	ids := idsOf(group)
 	var keys []Key
 	for _, unit := range units {
-		keys = append(keys, g.x.e.key(KindStep, g.x.id, g.ids.unit(unit)))
+		keys = append(keys, e.key(KindStep, run, ids.unit(unit)))
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	records, err := g.x.e.store.Get(ctx, keys)
+	records, err := e.store.Get(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -147,15 +148,15 @@ func (g *groupCall) failures(ctx context.Context, units []string) ([]job.Failure
 			return nil, err
 		}
 		if s.Unit != nil && s.Unit.Counted == job.UnitFailed {
-			failures = append(failures, job.Failure{Unit: units[i], Err: g.unitError(units[i], &s)})
+			failures = append(failures, job.Failure{Unit: units[i], Err: unitError(run, group, units[i], &s)})
 		}
 	}
 	return failures, nil
 }
 
 // unitError returns the error of a unit that has failed.
-func (g *groupCall) unitError(unit string, s *stepBody) *UnitError {
-	e := &UnitError{Run: g.x.id, Group: g.ids.group, Unit: unit, Reason: s.Reason, Escalated: s.Escalated}
+func unitError(run, group, unit string, s *stepBody) *UnitError {
+	e := &UnitError{Run: run, Group: group, Unit: unit, Reason: s.Reason, Escalated: s.Escalated}
 	if s.Error != nil {
 		e.Class, e.Text, e.targets = s.Error.Class, s.Error.Text, s.Error.Targets
 	}

@@ -27,7 +27,11 @@ type groupIDs struct {
 }
 
 func newGroupIDs(scopes, name string) groupIDs {
-	group := scopes + escape(name)
+	return idsOf(scopes + escape(name))
+}
+
+// idsOf returns the ids of a group whose record has an id.
+func idsOf(group string) groupIDs {
 	return groupIDs{group: group, units: "/" + group + "/", scope: "/" + group + ":/"}
 }
 
@@ -76,6 +80,7 @@ type groupBody struct {
 	Units  string          `json:"units,omitempty"` // the digest of their list, once all have records
 	Budget bool            `json:"budget,omitempty"`
 
+	Started  int            `json:"started,omitempty"` // units whose runs have not ended
 	Progress job.Progress   `json:"progress"`
 	Seq      int            `json:"seq,omitempty"`     // the number of ends of units
 	Kept     []string       `json:"kept,omitempty"`    // failed units, unless the policy collects all
@@ -102,6 +107,7 @@ type unitBody struct {
 	// operator, or since it was added to the list.
 	Requeued bool `json:"requeued,omitempty"`
 	Removed  bool `json:"removed,omitempty"` // it is not in the list any more
+	Started  bool `json:"started,omitempty"` // its run has not ended
 }
 
 // elapsed returns the time since the start of the group.
@@ -159,7 +165,10 @@ func (b *groupBody) report(body *stepBody, to job.UnitStatus, now time.Time) *gr
 	var d job.Decision
 	b.Progress, d = b.Progress.Report(&b.Policy, u.Counted, to, b.elapsed(now))
 	b.Seq++
-	u.Counted, u.Seq, u.Requeued = to, b.Seq, false
+	if u.Started {
+		b.Started--
+	}
+	u.Counted, u.Seq, u.Requeued, u.Started = to, b.Seq, false, false
 	return b.decided(d, now)
 }
 

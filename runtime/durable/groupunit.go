@@ -38,13 +38,17 @@ type unitCall struct {
 }
 
 func newUnitCall(g *groupCall, name string) *unitCall {
-	u := &unitCall{g: g, name: name, steps: newLedger(unitReadAhead)}
-	u.member = member{
-		Run: g.x.id, Group: g.ids.group, Step: g.ids.unit(name), Unit: name, Name: g.policy.Name, JobID: g.group.JobID(),
-		Budget: g.body.Budget,
-	}
+	u := &unitCall{g: g, name: name, member: g.member(name), steps: newLedger(unitReadAhead)}
 	u.steps.complete = g.fresh
 	return u
+}
+
+// member returns what the steps of a unit know of it.
+func (g *groupCall) member(unit string) member {
+	return member{
+		Run: g.x.id, Group: g.ids.group, Step: g.ids.unit(unit), Unit: unit, Name: g.policy.Name, JobID: g.group.JobID(),
+		Budget: g.body.Budget,
+	}
 }
 
 // run executes the unit, and passes it on to the goroutine of the group.
@@ -166,6 +170,7 @@ func (a *groupAnswer) kind(e *unitEnd) EventKind {
 type unitEnd struct {
 	token  string
 	unit   string
+	run    string // that the unit is, or ""
 	status job.UnitStatus
 	result payload
 	err    *UnitError
@@ -208,7 +213,13 @@ func decideUnitEnd(now time.Time, group, unit Record, e *unitEnd, a *groupAnswer
 	case s.Last == e.token: // the reply was lost
 		a.repeated = true
 		return Writes{}, nil
-	case unit.Status != StatusOpen || b.End != nil && !s.Unit.Requeued:
+	case s.Child != e.run || unit.Status == StatusAbandoned:
+		*a = groupAnswer{late: true}
+		return Writes{}, nil
+	case e.run != "" && s.Unit.Counted != job.UnitPending: // its run was executed again
+		unit.Status, s.Unit.Requeued = StatusOpen, true
+	}
+	if unit.Status != StatusOpen || b.End != nil && !s.Unit.Requeued {
 		*a = groupAnswer{late: true}
 		return Writes{}, nil
 	}
@@ -272,14 +283,20 @@ func newUnitError(m *member, err error) *UnitError {
 	} else if stopped, ok := errors.AsType[*retry.Error](err); ok {
 		e.Reason, e.Escalated = stopped.Reason, stopped.Escalated
 	}
+	for _, target := range [...]error{ErrCanceled, ErrTimedOut} { // of a run
+		if errors.Is(err, target) {
+			e.targets = append(e.targets, target.Error())
+		}
+	}
 	return e
 }
 
 // Error returns the unit and the error.
 func (e *UnitError) Error() string { return "unit " + e.Unit + " of group " + e.Group + ": " + e.Text }
 
-// Is reports whether target is the reason, or an error in [StepPolicy.Errors] that
-// the error of the step matched. These are compared by their texts.
+// Is reports whether target is the reason, an error in [StepPolicy.Errors] that the
+// error of the step matched, or [ErrCanceled] or [ErrTimedOut] for a run that has
+// ended so. These are compared by their texts.
 func (e *UnitError) Is(target error) bool {
 	if reason, ok := target.(retry.Reason); ok {
 		return reason == e.Reason || reason == retry.ErrEscalated && e.Escalated

@@ -92,12 +92,7 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	if h := e.handlers[key]; h != nil {
-		options = append(h.options[:len(h.options):len(h.options)], options...)
-	}
-	e.mu.Unlock()
-	o := newRunOptions(options)
+	o := e.startOptions(key, options)
 	o.correlation = e.spanID(ctx)
 	keys := []Key{e.key(KindRun, id, ""), e.key(KindBudget, id, "")}
 	parent := fromContext(ctx)
@@ -124,6 +119,31 @@ func (e *Engine) startRun(ctx context.Context, name, id string, input *payload, 
 	return nil
 }
 
+// newRun returns the record of a run that workers execute.
+func newRun(r Record, handler string, input *payload, o *runOptions, now time.Time) (Record, runBody) {
+	b := runBody{
+		Created: now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input, Correlation: o.correlation,
+	}
+	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, now, month(now)
+	if o.at.After(now) {
+		r.Due = o.at
+	}
+	if o.timeout > 0 {
+		b.Deadline = r.Due.Add(o.timeout)
+	}
+	return r, b
+}
+
+// startOptions returns the options of a run of a handler.
+func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h := e.handlers[handler]; h != nil {
+		options = append(h.options[:len(h.options):len(h.options)], options...)
+	}
+	return newRunOptions(options)
+}
+
 // childID returns the id of the step that records a child of a run. It is not
 // that of any call: their escapes are hexadecimal.
 func childID(run string) string { return "%start/" + escape(run) }
@@ -143,17 +163,7 @@ func decideStartRun(
 	case r.Version != 0:
 		return w, false, fmt.Errorf("run %q exists with another function or input: %w", r.Key.Run, ErrConflict)
 	}
-	b := runBody{
-		Created: tx.Now, Version: o.version, Keep: o.keep, Budget: o.budget != nil, Input: input,
-		Correlation: o.correlation,
-	}
-	r.Handler, r.Status, r.Due, r.Bucket = handler, StatusOpen, tx.Now, month(tx.Now)
-	if o.at.After(tx.Now) {
-		r.Due = o.at
-	}
-	if o.timeout > 0 {
-		b.Deadline = r.Due.Add(o.timeout)
-	}
+	r, b := newRun(r, handler, input, o, tx.Now)
 	if parent != nil {
 		outer := tx.Records[2]
 		if outer.Owner != parent.x.owner.id || outer.Fence != parent.x.fence {

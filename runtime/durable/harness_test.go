@@ -21,7 +21,8 @@ type process struct {
 	store *durabletest.Faulty
 	ctx   context.Context // ends when the process dies
 
-	deadly durable.EventKind // the process dies when it reports this
+	deadly  durable.EventKind                    // the process dies when it reports this
+	forward func(context.Context, durable.Event) // is called with all events, or nil
 
 	mu     sync.Mutex
 	events []durable.Event
@@ -38,7 +39,10 @@ func startProcess(t *testing.T, s durable.Store, options ...durable.Option) *pro
 	return p
 }
 
-func (p *process) observe(_ context.Context, ev durable.Event) {
+func (p *process) observe(ctx context.Context, ev durable.Event) {
+	if p.forward != nil {
+		p.forward(ctx, ev)
+	}
 	p.mu.Lock()
 	p.events = append(p.events, ev)
 	p.mu.Unlock()

@@ -27,7 +27,8 @@ type runBody struct {
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Keep     time.Duration `json:"keep,omitempty"`
 	Parent   string        `json:"parent,omitempty"`
-	Unit     *member       `json:"unit,omitempty"` // of a group of the parent, which the run is
+	Unit     *member       `json:"unit,omitempty"`  // of a group of the parent, which the run is
+	Woken    bool          `json:"woken,omitempty"` // by the end of such a run, while it was executed
 	// Correlation is the id of the span in which it was created, or "".
 	Correlation string   `json:"correlation,omitempty"`
 	Input       *payload `json:"input,omitempty"` // of the function that a worker calls

@@ -9,5 +9,5 @@ import (
 
 // The tests that groups on a store pass, too.
 func TestGroups(t *testing.T) {
-	grouptest.Test(t, func(*testing.T) grouptest.Run { return job.Run[int] })
+	grouptest.Test(t, func(*testing.T) grouptest.Carrier { return grouptest.Carrier{Run: job.Run[int]} })
 }

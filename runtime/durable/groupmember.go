@@ -1,0 +1,133 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// This file has what a run that is a unit of a group does at its end.
+
+// memberKeys returns the records that the end of a run changes that is a unit of a
+// group: the run of the group, which may be parked, the group and the unit.
+func (x *execution) memberKeys() []Key {
+	m := x.run.Unit
+	if m == nil {
+		return nil
+	}
+	e := x.e
+	return []Key{e.key(KindRun, m.Run, ""), e.key(KindGroup, m.Run, m.Group), e.key(KindStep, m.Run, m.Step)}
+}
+
+// memberEnd returns the end of the unit that a run is.
+func memberEnd(b *runBody, run string, end ending, fence uint64) *unitEnd {
+	e := &unitEnd{token: fmt.Sprint(run, "#", fence), unit: b.Unit.Unit, run: run, status: job.UnitFailed}
+	switch {
+	case end.status != StatusSucceeded:
+		e.err = newUnitError(b.Unit, end.err)
+	case end.result != nil:
+		e.status, e.result = job.UnitSucceeded, *end.result
+	default:
+		e.status = job.UnitSucceeded
+	}
+	return e
+}
+
+// endMember counts the unit that the run is, and wakes the run of its group if
+// there is something to do for it.
+func (x *execution) endMember(tx Tx, end ending, a *groupAnswer) (Writes, error) {
+	*a = groupAnswer{late: true}
+	m := x.run.Unit
+	if m == nil || !endedRun(end.status) {
+		return Writes{}, nil
+	}
+	at := func(key Key) Record {
+		return tx.Records[slices.IndexFunc(tx.Records, func(r Record) bool { return r.Key == key })]
+	}
+	keys := x.memberKeys()
+	parent, group, unit := at(keys[0]), at(keys[1]), at(keys[2])
+	if group.Version == 0 || unit.Version == 0 {
+		return Writes{}, nil // they have expired
+	}
+	w, err := decideUnitEnd(tx.Now, group, unit, memberEnd(&x.run, x.id, end, x.fence), a)
+	if err != nil || a.late || a.repeated || !a.wakes() {
+		return w, err
+	}
+	switch {
+	case parent.Status == StatusParked:
+		dueNow(&parent, tx.Now)
+	case parent.Owner != "":
+		b, err := open[runBody](parent)
+		if err != nil {
+			return Writes{}, err
+		}
+		b.Woken = true
+		if err := write(&parent, &b); err != nil {
+			return Writes{}, err
+		}
+	default:
+		return w, nil
+	}
+	w.Put = append(w.Put, parent)
+	return w, nil
+}
+
+// wakes reports whether the run of a group has something to do after the end of a
+// unit: to pass on a decision, or to start other units.
+func (a *groupAnswer) wakes() bool {
+	b := &a.body
+	return a.decision != nil || b.Progress.Pending > b.Started && b.Started <= b.Policy.Workers/2
+}
+
+// reportMember reports the end of the unit that the run is.
+func (x *execution) reportMember(ctx context.Context, end ending, a *groupAnswer) {
+	m := x.run.Unit
+	if m == nil || !endedRun(end.status) {
+		return
+	}
+	e := memberEnd(&x.run, x.id, end, x.fence)
+	notify := func(ev job.Event) {
+		ev.Group, ev.JobID = m.Name, m.JobID
+		x.e.event(ctx, Event{Kind: EventJob, Run: m.Run, Name: m.Name, Fence: x.fence, Job: ev})
+	}
+	var err error
+	if e.err != nil {
+		err = e.err
+	}
+	if a.late {
+		notify(job.Event{Kind: job.EventLateResult, Unit: m.Unit, Reason: job.ReasonLogged, Err: err})
+		return
+	}
+	x.e.event(ctx, Event{Kind: a.kind(e), Run: m.Run, Step: m.Step, Name: m.Name, Fence: x.fence, Err: err})
+	if a.updated {
+		notify(job.Event{Kind: job.EventLateResult, Unit: m.Unit, Reason: job.ReasonUpdated, Err: err})
+	}
+	if len(a.batch) > 0 {
+		failures, err := x.e.failures(ctx, m.Run, m.Group, a.batch)
+		if err != nil {
+			x.e.event(ctx, Event{Kind: EventStoreError, Run: m.Run, Err: err})
+		}
+		notify(job.Event{Kind: job.EventFailures, Failures: failures})
+	}
+	if ev, ok := a.completion(); ok {
+		notify(ev)
+	}
+	x.e.notify(m.Run)
+}
+
+// completion returns the event of a decision that completes the group.
+func (a *groupAnswer) completion() (job.Event, bool) { return completion(a.decision, &a.body) }
+
+// completion returns the event of a decision that completes a group, if it is one.
+func completion(d *groupDecision, b *groupBody) (job.Event, bool) {
+	if d == nil || !d.Decision.Complete {
+		return job.Event{}, false
+	}
+	kind := job.EventCompletion
+	if d.Decision.Final() && b.Progress.Released > 0 {
+		kind = job.EventRatio
+	}
+	return job.Event{Kind: kind, Reason: d.Decision.Reason, Decision: d.Decision}, true
+}

@@ -1,0 +1,146 @@
+package durable
+
+import (
+	"context"
+	"slices"
+
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// query returns the query of the units that have not ended.
+func (g *groupCall) query() Query {
+	return Query{
+		Kind: KindStep, Space: g.x.e.space, Run: g.x.id, Attention: true, Status: []Status{StatusOpen},
+		FromID: g.ids.units, BeforeID: following(g.ids.units),
+	}
+}
+
+// resume finds the units that have not ended. Those that an operator has requeued,
+// or that were added after the end of the group, open it again, unless its deadline
+// or another unit decides: then only they are executed.
+func (g *groupCall) resume(ctx context.Context) error {
+	g.only, g.started = map[string]bool{}, nil
+	var again []string
+	err := g.x.e.each(ctx, g.query(), func(r Record) error {
+		s, err := open[stepBody](r)
+		if err != nil {
+			return err
+		}
+		if s.Unit.Started {
+			g.started = append(g.started, r.Key.ID)
+		} else {
+			g.only[g.ids.name(r.Key.ID)] = true
+		}
+		if !s.Unit.Requeued && (s.Unit.Counted != job.UnitPending || g.body.End != nil) {
+			again = append(again, r.Key.ID)
+		}
+		return nil
+	})
+	for page := range slices.Chunk(again, unitPage) {
+		if err == nil {
+			err = g.update(ctx, page, reopenUnits)
+		}
+	}
+	if err == nil && len(again) > 0 && g.body.End == nil {
+		err = g.reopen(ctx)
+	}
+	g.forced = g.body.End != nil && len(g.only)+len(g.started) > 0
+	return err
+}
+
+// reopenUnits counts units as pending that have ended, or that were added.
+func reopenUnits(t *groupTx) (err error) {
+	p := &t.body.Progress
+	bodies := make([]stepBody, len(t.units))
+	for i, r := range t.units {
+		if bodies[i], err = open[stepBody](r); err != nil {
+			return err
+		}
+		u := bodies[i].Unit
+		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.now))
+		u.Counted = job.UnitPending
+	}
+	p.Ended, t.body.End = 0, nil
+	t.body.decide(t.now)
+	t.body.Closed = t.body.End != nil
+	for i, r := range t.units {
+		bodies[i].Unit.Requeued = t.body.Closed
+		if err := t.putUnit(r, &bodies[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopen makes the units executable that were abandoned when the group ended.
+func (g *groupCall) reopen(ctx context.Context) error {
+	q := g.query()
+	q.Attention, q.Status = false, []Status{StatusAbandoned}
+	return g.eachPage(ctx, q, func(t *groupTx, r Record, s *stepBody) error {
+		if r.Status != StatusAbandoned || s.Unit.Removed {
+			return nil
+		}
+		g.only[g.ids.name(r.Key.ID)] = true
+		r.Status = StatusOpen
+		return t.putUnit(r, s)
+	})
+}
+
+// close abandons the units that have not ended, now that the group has.
+func (g *groupCall) close(ctx context.Context) error {
+	if g.body.Closed {
+		return nil
+	}
+	g.x.mu.Lock()
+	g.x.untidy = true // their steps are abandoned at the end of the run
+	g.x.mu.Unlock()
+	if err := g.cancelRuns(ctx); err != nil {
+		return err
+	}
+	err := g.eachPage(ctx, g.query(), func(t *groupTx, r Record, s *stepBody) error {
+		if r.Status != StatusOpen || s.Unit.Requeued {
+			return nil
+		}
+		r.Status = StatusAbandoned
+		t.stop(s)
+		return t.putUnit(r, s)
+	})
+	if err != nil {
+		return err
+	}
+	return g.update(ctx, nil, func(t *groupTx) error {
+		t.body.Closed = true
+		return nil
+	})
+}
+
+// eachPage changes the units that a query selects, a page in each transaction.
+func (g *groupCall) eachPage(ctx context.Context, q Query, change func(*groupTx, Record, *stepBody) error) error {
+	var ids []string
+	flush := func() error {
+		err := g.update(ctx, ids, func(t *groupTx) error {
+			for _, r := range t.units {
+				s, err := open[stepBody](r)
+				if err == nil {
+					err = change(t, r, &s)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		ids = ids[:0]
+		return err
+	}
+	err := g.x.e.each(ctx, q, func(r Record) error {
+		if ids = append(ids, r.Key.ID); len(ids) < unitPage {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return flush()
+}

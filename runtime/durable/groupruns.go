@@ -1,0 +1,352 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// GroupRuns is [Group] for many workers: each unit is a run of the function that is
+// registered as handler, with the input of the unit, which any worker executes. At
+// most [job.GroupPolicy.Workers] of them are started at a time, all if it is zero.
+// The end of a run is recorded together with the counters of the group. The id of
+// the run of a unit is that of the run that calls GroupRuns, followed by that of
+// the unit, as in "import-7/shards/eu-1". options are those of [Start].
+//
+// If a worker executes the run that calls GroupRuns, it is parked until there is
+// something to do: a decision, or units to start. Return the error. Otherwise
+// GroupRuns waits. When the group ends, the runs that have not ended are canceled.
+//
+// Retries of steps of the runs count against the budget of the group. Events about
+// the group are reported by the engines that record the ends of its units.
+func GroupRuns[In, Out any](
+	ctx context.Context, g *job.Group, handler string, units []string, input func(unit string) In,
+	provisional func(job.Outcome[Out]), options ...RunOption,
+) (job.Outcome[Out], error) {
+	c := fromContext(ctx)
+	if c != nil && c.info != nil {
+		return job.Outcome[Out]{}, fmt.Errorf("group %q is called in a step, which starts no runs: call it in the "+
+			"function of the run: %w", g.Policy().Name, ErrConflict)
+	}
+	call, err := newGroupCall(ctx, c, g, units)
+	if err != nil {
+		return job.Outcome[Out]{}, err
+	}
+	if call.starter, err = newStarter(c.x.e, handler, options); err != nil {
+		return job.Outcome[Out]{}, err
+	}
+	call.starter.input = func(unit string) payload { return encode(c.x.e.codec, input(unit)) }
+	return executeGroup(ctx, call, provisional)
+}
+
+// A starter starts the runs of units.
+type starter struct {
+	handler string // as runs record it
+	options runOptions
+	input   func(unit string) payload
+}
+
+func newStarter(e *Engine, handler string, options []RunOption) (*starter, error) {
+	key, err := handlerKey(handler, newRunOptions(options).version)
+	if err != nil {
+		return nil, err
+	}
+	return &starter{handler: key, options: e.startOptions(key, options)}, nil
+}
+
+// startPage is the number of runs that one transaction starts.
+const startPage = 100
+
+// await starts runs, and waits for their ends, until the group has ended. A worker
+// parks instead of waiting.
+func (g *groupCall) await(ctx context.Context) error {
+	x := g.x
+	l := x.e.listen(x.id)
+	defer l.close()
+	var looked time.Time
+	for {
+		if time.Since(looked) >= x.e.lease { // the end of a run may be that of no execution
+			if err := g.reconcile(ctx); err != nil {
+				return x.failed(ctx, err)
+			}
+			looked = time.Now()
+		}
+		if err := errors.Join(g.pass(ctx), g.tick(ctx)); err != nil {
+			return err
+		}
+		if g.body.End != nil && !g.forced {
+			return nil
+		}
+		if err := g.start(ctx); err != nil {
+			return x.failed(ctx, err)
+		}
+		if g.forced && len(g.started) == 0 {
+			return nil
+		}
+		wake := g.clock().Add(x.e.lease)
+		if due := g.wake(); earlier(due, wake) {
+			wake = due
+		}
+		if x.handler != "" {
+			return x.parkCaller(g.outer, wake)
+		}
+		if !l.wait(ctx, min(awaitPoll, max(wake.Sub(g.clock()), 0))) {
+			return context.Cause(ctx)
+		}
+		if err := x.err(); err != nil {
+			return err
+		}
+		if err := g.refresh(ctx); err != nil {
+			return x.failed(ctx, err)
+		}
+	}
+}
+
+// refresh reads what the ends of runs have changed.
+func (g *groupCall) refresh(ctx context.Context) error {
+	records, err := g.x.e.store.Get(ctx, g.keys()[1:])
+	if err != nil {
+		return err
+	}
+	if g.body, err = open[groupBody](records[0]); err != nil || !g.forced {
+		return err
+	}
+	g.todo = g.units
+	return g.resume(ctx)
+}
+
+// reconcile counts the units whose runs have ended without an execution: they were
+// canceled, or their timeouts have passed.
+func (g *groupCall) reconcile(ctx context.Context) error {
+	e := g.x.e
+	for ids := range slices.Chunk(g.started, unitPage) {
+		var units, runs []Key
+		for _, id := range ids {
+			units = append(units, e.key(KindStep, g.x.id, id))
+		}
+		records, err := e.store.Get(ctx, units)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			s, err := open[stepBody](r)
+			if err != nil {
+				return err
+			}
+			runs = append(runs, e.key(KindRun, s.Child, ""))
+		}
+		if records, err = e.store.Get(ctx, runs); err != nil {
+			return err
+		}
+		for i, r := range records {
+			if !endedRun(r.Status) {
+				continue
+			}
+			if err := g.found(ctx, units[i], r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// found counts a unit whose run was found to have ended.
+func (g *groupCall) found(ctx context.Context, unit Key, run Record) error {
+	b, err := open[runBody](run)
+	if err != nil || b.Unit == nil {
+		return err
+	}
+	end := memberEnd(&b, run.Key.Run, ending{status: run.Status, result: b.Result, err: runError(run, &b)}, run.Fence)
+	var a groupAnswer
+	err = g.x.e.update(ctx, append(g.keys(), unit), func(tx Tx) (Writes, error) { return g.x.decideUnit(tx, end, &a) })
+	if err != nil {
+		return err
+	}
+	return g.take(ctx, &a)
+}
+
+// runError returns the error of a run that has ended.
+func runError(r Record, b *runBody) error {
+	if r.Status == StatusSucceeded {
+		return nil
+	}
+	return &RunError{Run: r.Key.Run, Status: r.Status, Text: b.Error}
+}
+
+// start starts the runs of as many units as there is room for.
+func (g *groupCall) start(ctx context.Context) error {
+	for g.body.End == nil || g.forced {
+		room := startPage
+		if n := g.policy.Workers; n > 0 {
+			room = min(room, n-g.body.Started)
+		}
+		var page []string
+		for len(page) < room {
+			unit, ok := g.nextName()
+			if !ok {
+				break
+			}
+			page = append(page, unit)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		if err := g.startPage(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startPage starts the runs of some units. That of a unit that was requeued is
+// executed again.
+func (g *groupCall) startPage(ctx context.Context, units []string) error {
+	e := g.x.e
+	ids := make([]string, len(units))
+	runs := make([]Key, 0, 2*len(units))
+	inputs := make([]payload, len(units))
+	for i, unit := range units {
+		ids[i] = g.ids.unit(unit)
+		run, err := g.runOf(ctx, ids[i])
+		if err != nil {
+			return err
+		}
+		runs = append(runs, e.key(KindRun, run, ""))
+		if inputs[i] = g.starter.input(unit); inputs[i].Refuse != "" {
+			return &ResultError{Step: ids[i], Type: inputs[i].Type, Err: errors.New(inputs[i].Refuse)}
+		}
+	}
+	if g.starter.options.budget != nil {
+		for _, run := range runs[:len(units)] {
+			runs = append(runs, e.key(KindBudget, run.Run, ""))
+		}
+	}
+	err := g.update(ctx, ids, func(t *groupTx) error {
+		for i := range t.units {
+			if err := g.startUnit(t, i, units[i], &inputs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, runs...)
+	if err != nil {
+		return err
+	}
+	for i, run := range runs[:len(units)] {
+		g.started = append(g.started, ids[i])
+		e.event(ctx, Event{Kind: EventCreated, Run: run.Run})
+		e.notify(run.Run)
+	}
+	return nil
+}
+
+// runOf returns the id of the run of a unit that is to be started. Of one that has
+// failed before, it requeues the failed steps; one that has ended for ever gets
+// another run.
+func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
+	first := g.x.id + unit
+	if g.fresh {
+		return first, nil
+	}
+	e := g.x.e
+	records, err := e.store.Get(ctx, []Key{e.key(KindStep, g.x.id, unit)})
+	if err != nil {
+		return "", err
+	}
+	s, err := open[stepBody](records[0])
+	if err != nil || s.Child == "" {
+		return first, err
+	}
+	run, _, err := e.runRecord(ctx, s.Child)
+	switch {
+	case err != nil:
+		return "", err
+	case run.Status == StatusCanceled || run.Status == StatusTimedOut || run.Status == StatusExpired:
+		return first + "#" + strconv.Itoa(s.Operations+s.Attempts+1), nil
+	case run.Status != StatusFailed:
+		return s.Child, nil
+	}
+	q := Query{Kind: KindStep, Space: e.space, Run: s.Child, Status: []Status{StatusFailed, StatusDead}}
+	err = e.each(ctx, q, func(r Record) error {
+		err := e.requeue(ctx, s.Child, r.Key.ID, newRequeue(nil))
+		if errors.Is(err, ErrConflict) { // it was requeued with another one, or the run is executed
+			return nil
+		}
+		return err
+	})
+	return s.Child, err
+}
+
+// startUnit starts the run of a unit, or lets it be executed again.
+func (g *groupCall) startUnit(t *groupTx, i int, unit string, input *payload) error {
+	s, err := open[stepBody](t.units[i])
+	if err != nil || t.units[i].Status != StatusOpen || s.Unit.Started {
+		return err
+	}
+	run := t.others[i]
+	if err := g.checkRun(run); err != nil {
+		return err
+	}
+	b, err := open[runBody](run)
+	switch o := &g.starter.options; {
+	case err != nil:
+		return err
+	case run.Version == 0:
+		run, b = newRun(run, g.starter.handler, input, o, t.now)
+		run.Bucket = t.run.Bucket
+		if o.budget != nil {
+			budget, err := newCountBudget(t.others[len(t.units)+i], *o.budget, run.Bucket)
+			if err != nil {
+				return err
+			}
+			t.w.Put = append(t.w.Put, budget)
+		}
+	case endedRun(run.Status):
+		run.Status, run.Due = StatusOpen, t.now
+		b.Ended, b.Result, b.Error, b.Recoveries = time.Time{}, nil, "", 0
+	}
+	m := g.member(unit)
+	b.Parent, b.Unit = g.x.id, &m
+	s.Child, s.Unit.Started = run.Key.Run, true
+	t.body.Started++
+	err = write(&run, &b)
+	t.w.Put = append(t.w.Put, run)
+	return errors.Join(err, t.putUnit(t.units[i], &s))
+}
+
+// checkRun returns an error for a run that is not that of a unit of this group.
+func (g *groupCall) checkRun(r Record) error {
+	b, err := open[runBody](r)
+	if err != nil || r.Version == 0 || b.Unit != nil && b.Parent == g.x.id && b.Unit.Group == g.ids.group {
+		return err
+	}
+	return fmt.Errorf("run %q exists, and is not that of a unit of group %q: %w", r.Key.Run, g.policy.Name, ErrConflict)
+}
+
+// cancelRuns cancels the runs of the units that have not ended.
+func (g *groupCall) cancelRuns(ctx context.Context) error {
+	if g.starter == nil {
+		return nil
+	}
+	return g.x.e.each(ctx, g.query(), func(r Record) error {
+		s, err := open[stepBody](r)
+		if err != nil || !s.Unit.Started || s.Unit.Requeued {
+			return err
+		}
+		return g.x.e.cancelUnit(ctx, s.Child)
+	})
+}
+
+// cancelUnit cancels the run of a unit, unless it has ended.
+func (e *Engine) cancelUnit(ctx context.Context, run string) error {
+	err := e.Cancel(ctx, run, By("", "its group does not wait for it"))
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
