@@ -94,7 +94,8 @@ func childWork(args []string) {
 func TestWorkers(t *testing.T) {
 	w := newWorkplace(t)
 	troubles := []func(*workplace){
-		(*workplace).killWorker, (*workplace).stopWorker, (*workplace).cutCommits, (*workplace).cutAll, (*workplace).killServer,
+		(*workplace).killWorker, (*workplace).stopWorker, (*workplace).cutCommits, (*workplace).cutAll,
+		(*workplace).killServer,
 	}
 	const rounds = 20
 	for round := range rounds {

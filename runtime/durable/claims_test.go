@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // A diary has the runs that were executed, in the order of their starts.
@@ -175,8 +176,8 @@ func TestClaimOrphansInspiteOfBacklog(t *testing.T) {
 func TestClaimByClockOfStore(t *testing.T) {
 	for _, offset := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &skewed{Store: durable.NewMemory()}
-			s.set(offset)
+			s := &durabletest.Skewed{Store: durable.NewMemory()}
+			s.Set(offset)
 			mortal := &mortal{Store: s}
 			first, second := newEngine(t, mortal), newEngine(t, s)
 			var d diary
@@ -188,7 +189,7 @@ func TestClaimByClockOfStore(t *testing.T) {
 			start(t, second, "sleep", "orphan")
 			defer work(t, first, durable.Drain(0))()
 			time.Sleep(time.Second)
-			s.set(offset - 24*time.Hour)
+			s.Set(offset - 24*time.Hour)
 			at := time.Now().Add(offset - 24*time.Hour + time.Minute)
 			if err := durable.Start(t.Context(), second, "sleep", "later", 1, durable.At(at)); err != nil {
 				t.Fatal(err)

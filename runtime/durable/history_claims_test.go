@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // The tests of histories have the numbers of the list in the design of durable
@@ -85,7 +86,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 func TestHistory03EndAfterClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
-		s := &stopped{Store: m}
+		s := &durabletest.Stopped{Store: m}
 		a, b := startProcess(t, s), startProcess(t, m)
 		var j journal
 		charge := idempotent("charge", 3, 2*time.Second)
@@ -93,7 +94,7 @@ func TestHistory03EndAfterClaim(t *testing.T) {
 		go func() {
 			done <- a.run("one", oneStep(charge, func(ctx context.Context) (int, error) {
 				j.add(ctx)
-				s.stop(45 * time.Second)
+				s.Stop(45 * time.Second)
 				return 1, nil
 			}))
 		}()
@@ -112,7 +113,7 @@ func TestHistory03EndAfterClaim(t *testing.T) {
 func TestHistory04StoppedBeforeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
-		s := &stopped{Store: m}
+		s := &durabletest.Stopped{Store: m}
 		h := &hooked{Store: s}
 		var halted atomic.Bool
 		h.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
@@ -123,7 +124,7 @@ func TestHistory04StoppedBeforeCall(t *testing.T) {
 				w, err := decide(tx)
 				if puts(w, durable.StatusExecuting) {
 					halted.Store(true)
-					s.stop(time.Minute)
+					s.Stop(time.Minute)
 				}
 				return w, err
 			})
@@ -149,7 +150,7 @@ func TestHistory04StoppedBeforeCall(t *testing.T) {
 func TestHistory04StoppedDuringCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
-		s := &stopped{Store: m}
+		s := &durabletest.Stopped{Store: m}
 		a, b := startProcess(t, s), startProcess(t, m)
 		var j journal
 		charge := careful("charge", 3, 2*time.Second)
@@ -157,7 +158,7 @@ func TestHistory04StoppedDuringCall(t *testing.T) {
 		go func() {
 			done <- a.run("one", oneStep(charge, func(ctx context.Context) (int, error) {
 				j.add(ctx)
-				s.stop(time.Minute)
+				s.Stop(time.Minute)
 				time.Sleep(time.Minute)
 				return 7, nil
 			}))
@@ -261,12 +262,12 @@ func TestHistory04StoppedBeforeUnrecordedCall(t *testing.T) {
 	for _, s := range []*durable.StepPolicy{failures, {Name: "lookup"}} {
 		synctest.Test(t, func(t *testing.T) {
 			m := durable.NewMemory()
-			slow := &stopped{Store: m}
+			slow := &durabletest.Stopped{Store: m}
 			a, b := startProcess(t, slow), startProcess(t, m)
 			done := make(chan error)
 			go func() {
 				done <- a.run("one", func(ctx context.Context) error {
-					slow.stop(time.Minute)
+					slow.Stop(time.Minute)
 					time.Sleep(time.Minute)
 					_, err := call(context.WithoutCancel(ctx), s, func(context.Context) (int, error) {
 						t.Error("the engine that has lost the run called the step")
@@ -289,13 +290,13 @@ func TestHistory04StoppedBeforeUnrecordedCall(t *testing.T) {
 func TestHistory04StoppedCallIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
-		s := &stopped{Store: m}
+		s := &durabletest.Stopped{Store: m}
 		a, b := startProcess(t, s), startProcess(t, m)
 		done := make(chan error)
 		var after time.Duration
 		go func() {
 			done <- a.run("one", oneStep(careful("charge", 3, time.Second), func(ctx context.Context) (int, error) {
-				s.stop(time.Minute)
+				s.Stop(time.Minute)
 				<-ctx.Done()
 				after = time.Since(epoch)
 				return 0, ctx.Err()

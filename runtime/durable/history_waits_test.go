@@ -12,6 +12,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // Of 50 steps that are resumed with a half-open breaker, one is a probe. When
@@ -91,12 +92,12 @@ func TestHistory19ClockSet(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := durable.NewMemory()
-			s := &skewed{Store: m}
+			s := &durabletest.Skewed{Store: m}
 			p := startProcess(t, s)
 			var j journal
 			charge := idempotent("charge", 3, wait)
 			time.AfterFunc(time.Minute, func() {
-				s.set(c.set)
+				s.Set(c.set)
 				if c.crash {
 					p.kill()
 				}

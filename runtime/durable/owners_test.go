@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // The steps of a run have the same ids wherever it is called: the scopes of its
@@ -143,11 +144,11 @@ func TestCloseEndsWaitForLease(t *testing.T) {
 func TestNilPolicyLeaseLapsesBeforeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := durable.NewMemory()
-		s := &stopped{Store: m}
+		s := &durabletest.Stopped{Store: m}
 		p := startProcess(t, s)
 		err := p.run("one", func(ctx context.Context) error {
 			stopping := &stoppingContext{Context: ctx, stop: func() {
-				s.stop(time.Minute)
+				s.Stop(time.Minute)
 				time.Sleep(time.Minute)
 			}}
 			got, err := durable.Step(stopping, "now", nil, func(context.Context) (int, error) { return 1, nil })

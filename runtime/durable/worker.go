@@ -35,7 +35,8 @@ func Drain(d time.Duration) WorkOption { return func(o *workOptions) { o.drain =
 // Work executes the runs that are due and whose handler and version are
 // registered (see [Handle]), those of dead workers among them, until ctx ends. It
 // touches no others. It claims as many runs as it may execute at a time: those
-// that have been due longest, of all handlers in turn.
+// that have been due longest, of all handlers in turn. What is due is decided by
+// the clock of the store: if that is set back, runs wait longer by as much.
 //
 // When ctx ends, Work claims no further runs, waits for those that it executes
 // (see [Drain]), and returns nil; [Engine.Close] ends it with [ErrClosed]. To end

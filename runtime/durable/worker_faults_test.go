@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 )
 
 // A run whose claim was committed, but not answered, is executed.
@@ -88,8 +89,8 @@ func TestWorkerClosedAfterLostEnd(t *testing.T) {
 // the time.
 func TestWorkerAheadOfStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &skewed{Store: durable.NewMemory()}
-		s.set(-time.Minute)
+		s := &durabletest.Skewed{Store: durable.NewMemory()}
+		s.Set(-time.Minute)
 		var asked atomic.Int64
 		h := &hooked{Store: s}
 		h.hook = func(

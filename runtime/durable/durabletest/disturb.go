@@ -1,0 +1,69 @@
+package durabletest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A Stopped store delays every update until some time, as that of a process does
+// which gets SIGSTOP: before and after the transaction.
+type Stopped struct {
+	durable.Store
+
+	mu    sync.Mutex
+	until time.Time
+}
+
+// Stop stops the process for d.
+func (s *Stopped) Stop(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = time.Now().Add(d)
+}
+
+func (s *Stopped) wait() {
+	s.mu.Lock()
+	d := time.Until(s.until)
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
+// Update implements [durable.Store].
+func (s *Stopped) Update(
+	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+) error {
+	s.wait()
+	err := s.Store.Update(ctx, sel, decide)
+	s.wait()
+	return err
+}
+
+// A Skewed store has another clock than the machine.
+type Skewed struct {
+	durable.Store
+
+	mu     sync.Mutex
+	offset time.Duration
+}
+
+// Set sets the clock of the store to d from that of the machine.
+func (s *Skewed) Set(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset = d
+}
+
+// Update implements [durable.Store].
+func (s *Skewed) Update(
+	ctx context.Context, sel durable.Select, decide func(durable.Tx) (durable.Writes, error),
+) error {
+	return s.Store.Update(ctx, sel, func(tx durable.Tx) (durable.Writes, error) {
+		s.mu.Lock()
+		tx.Now = tx.Now.Add(s.offset)
+		s.mu.Unlock()
+		return decide(tx)
+	})
+}
