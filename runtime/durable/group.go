@@ -1,10 +1,12 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
+	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -78,14 +80,10 @@ func GroupEach[T any](
 	c := fromContext(ctx)
 	if c != nil && c.info != nil {
 		o, err := job.Run(ctx, g, units, op, nil)
-		for unit, value := range o.Results {
-			err = cmp.Or(err, each(unit, value, nil))
+		if err != nil && err != retry.ErrTimeout {
+			return job.Decision{}, err
 		}
-		for unit, failure := range o.Errors {
-			var none T
-			err = cmp.Or(err, each(unit, none, failure))
-		}
-		return o.Decision, err
+		return o.Decision, errors.Join(err, eachOf(&o, each))
 	}
 	call, err := newGroupCall(ctx, c, g, units)
 	if err != nil {
@@ -97,6 +95,18 @@ func GroupEach[T any](
 		return job.Decision{}, err
 	}
 	return decision.Decision, errors.Join(err, eachUnit(ctx, call, &call.body, decision, each))
+}
+
+// eachOf calls each for the units of an outcome, until it returns an error.
+func eachOf[T any](o *job.Outcome[T], each func(unit string, value T, err error) error) error {
+	units := slices.AppendSeq(slices.Collect(maps.Keys(o.Results)), maps.Keys(o.Errors))
+	slices.Sort(units)
+	for _, unit := range units {
+		if err := each(unit, o.Results[unit], o.Errors[unit]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unitOp returns the function of a unit with its result in recorded form.

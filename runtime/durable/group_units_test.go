@@ -253,3 +253,43 @@ func TestGroupAfterLostReplies(t *testing.T) {
 		})
 	}
 }
+
+// Within a step, GroupEach passes the units on in the order of their ids, and an
+// error ends it, as in a run.
+func TestGroupEachWithinStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		units := strings.Fields("h g f e d c b a")
+		stop := errors.New("stop")
+		each := func(ctx context.Context, limit int) (got []string, err error) {
+			_, err = durable.GroupEach(ctx, importGroup(job.GroupPolicy{}), units,
+				func(_ context.Context, unit string) (int, error) {
+					if unit == "d" {
+						return 0, errors.New("broken")
+					}
+					return 1, nil
+				}, func(unit string, _ int, _ error) error {
+					if got = append(got, unit); len(got) == limit {
+						return stop
+					}
+					return nil
+				})
+			return got, err
+		}
+		err := p.run("one", func(ctx context.Context) error {
+			_, err := durable.Step(ctx, "all", nil, func(ctx context.Context) (int, error) {
+				if got, err := each(ctx, 0); err != nil || !slices.IsSorted(got) || len(got) != len(units) {
+					t.Errorf("got %q, %v; want all units in order", got, err)
+				}
+				if got, err := each(ctx, 3); !errors.Is(err, stop) || len(got) != 3 {
+					t.Errorf("got %q, %v; want three units and the error", got, err)
+				}
+				return 0, nil
+			})
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
