@@ -388,3 +388,24 @@ func TestOperateLostReplies(t *testing.T) {
 		}
 	})
 }
+
+// A run that is paused starts no further run, although its engine does not yet know
+// of the pause.
+func TestPausedRunStartsNoChild(t *testing.T) {
+	m := durable.NewMemory()
+	e, operator := newEngine(t, m), newEngine(t, m)
+	err := e.Run(t.Context(), "one", func(ctx context.Context) error {
+		if err := operator.Pause(ctx, "one"); err != nil {
+			t.Fatal(err)
+		}
+		return durable.Start(ctx, e, "copy", "child", 1)
+	})
+	if paused, ok := errors.AsType[*durable.PausedError](err); !ok || !paused.Held {
+		t.Errorf("got %v, want the pause", err)
+	}
+	for r, err := range e.List(t.Context(), durable.Query{}) {
+		if err != nil || r.ID != "one" || r.Status != durable.StatusPaused {
+			t.Errorf("got run %q, %v, %v", r.ID, r.Status, err)
+		}
+	}
+}

@@ -74,8 +74,9 @@ func At(t time.Time) RunOption { return func(o *runOptions) { o.at = t } }
 // If the reply of the store is lost, Start repeats the transaction. [EventCreated]
 // is reported at most once for a run: not if the first reply was lost.
 //
-// Within a run, the new run is its child: it is canceled with its parent, and it
-// goes on if its parent ends.
+// Within a run, the new run is its child: it is canceled and paused with its
+// parent, and it goes on if its parent ends. A run that is paused starts none: the
+// error is its [*PausedError].
 func Start[In any](ctx context.Context, e *Engine, name, id string, in In, options ...RunOption) error {
 	input := encode(e.codec, in)
 	if input.Refuse != "" {
@@ -171,6 +172,11 @@ func decideStartRun(
 		}
 		if outer.Status == StatusCanceled {
 			return w, false, ErrCanceled
+		}
+		if ob, err := open[runBody](outer); err != nil {
+			return w, false, err
+		} else if ob.Hold != nil {
+			return w, false, ob.Hold.err(outer.Key.Run)
 		}
 		b.Parent, r.Bucket = outer.Key.Run, outer.Bucket
 		link := tx.Records[3]
