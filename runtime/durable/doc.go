@@ -28,6 +28,9 @@
 // remainder, and one that was executing is in doubt; its policy decides whether
 // it is executed again.
 //
+// [Group] fans a run out over units, which are executed by this process, and
+// [GroupRuns] over runs, which any worker executes: see [Engine.Work].
+//
 // The function of a run must call the same steps after a crash as before it.
 // Clocks, random numbers and lists that change belong into steps.
 //

@@ -9,6 +9,7 @@ import (
 
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 func Example() {
@@ -116,4 +117,42 @@ func ExampleEngine_RequeueDead() {
 	// 1 failed ""
 	// 1 requeued "ada: the network is back"
 	// 2 succeeded ""
+}
+
+// A group that is called again, here after an error of the run, executes the units
+// that have not ended. The errors of units are recorded.
+func ExampleGroup() {
+	engine, err := durable.New(durable.NewMemory())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	defer engine.Close(ctx)
+	imports := job.GroupPolicy{Name: "import", Workers: 1, OnUnitFailure: job.FailureDeadLetter}
+	for range 2 {
+		err := engine.Run(ctx, "import-7", func(ctx context.Context) error {
+			out, err := durable.Group(ctx, job.NewGroup(imports, "7"), []string{"east", "west"},
+				func(ctx context.Context, shard string) (int, error) {
+					fmt.Println("copying", shard)
+					if shard == "west" {
+						return 0, errors.New("no such shard")
+					}
+					return len(shard), nil
+				}, nil)
+			if err != nil {
+				return err
+			}
+			fmt.Println(out.Decision, out.Results, out.Errors)
+			return errors.New("the report was not written")
+		})
+		fmt.Println(err)
+	}
+	// Output:
+	// copying east
+	// copying west
+	// all_dcs_reported map[east:4] map[west:unit west of group import: no such shard]
+	// the report was not written
+	// all_dcs_reported map[east:4] map[west:unit west of group import: no such shard]
+	// the report was not written
 }
