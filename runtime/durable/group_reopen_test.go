@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -123,4 +124,35 @@ func TestRequeueUnitAfterDeadline(t *testing.T) {
 		_ = s.p.Requeue(t.Context(), "one", "/import/b")
 		s.want(t, "b new", "a b c new", "min_dcs_reached (4/3)")
 	})
+}
+
+// A crash while a group is opened again, after one of its units was requeued, loses
+// none of the units that were abandoned.
+func TestRequeueUnitCrashedEverywhere(t *testing.T) {
+	for n, died := 1, true; died; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShop(t, job.GroupPolicy{Workers: 1, MaxFailures: 2}, "a b c d e", "b c")
+			s.want(t, "a b c", "a", "max_failures_reached (2/2)")
+			s.broken = ""
+			for _, unit := range []string{"b", "c"} {
+				if err := s.p.Requeue(t.Context(), "one", "/import/"+unit); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m := s.p.store.Store
+			dying := durabletest.CrashAt(m, n)
+			ctx, cancel := dying.Context(t.Context())
+			defer cancel()
+			_ = newEngine(t, dying).Run(ctx, "one", func(ctx context.Context) error {
+				_, err := durable.Group(ctx, job.NewGroup(s.policy, "one"), s.units, s.op, nil)
+				return err
+			})
+			died = dying.Failed()
+			s.p = startProcess(t, m)
+			s.run(t)
+			if got := counters(t, m.(*durable.Memory), "one", "import"); got != [4]int{0, 5, 0, 7} {
+				t.Errorf("crash at point %d: counters %v, want 5 successes", n, got)
+			}
+		})
+	}
 }

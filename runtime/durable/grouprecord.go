@@ -88,7 +88,9 @@ type groupBody struct {
 	Early    *groupDecision `json:"early,omitempty"`   // the provisional result
 	Passed   bool           `json:"passed,omitempty"`  // Early was passed on
 	End      *groupDecision `json:"end,omitempty"`
-	Closed   bool           `json:"closed,omitempty"` // the units that had not ended are abandoned
+	// Closed means that the units are abandoned that had not ended. Without End,
+	// they are being made executable again.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // A groupDecision is a decision that completes a group, and which ends of units

@@ -41,14 +41,21 @@ func (g *groupCall) resume(ctx context.Context) error {
 			err = g.update(ctx, page, reopenUnits)
 		}
 	}
-	if err == nil && len(again) > 0 && g.body.End == nil {
+	switch {
+	case err != nil:
+	case g.body.End == nil && g.body.Closed:
 		err = g.reopen(ctx)
+	case g.body.End != nil && !g.body.Closed: // its time has passed
+		if err = g.close(ctx); err == nil {
+			return g.resume(ctx)
+		}
 	}
 	g.forced = g.body.End != nil && len(g.only)+len(g.started) > 0
 	return err
 }
 
-// reopenUnits counts units as pending that have ended, or that were added.
+// reopenUnits counts units as pending that have ended, or that were added. A group
+// that is open again stays closed until the others are executable, too: see reopen.
 func reopenUnits(t *groupTx) (err error) {
 	p := &t.body.Progress
 	bodies := make([]stepBody, len(t.units))
@@ -62,9 +69,8 @@ func reopenUnits(t *groupTx) (err error) {
 	}
 	p.Ended, t.body.End = 0, nil
 	t.body.decide(t.now)
-	t.body.Closed = t.body.End != nil
 	for i, r := range t.units {
-		bodies[i].Unit.Requeued = t.body.Closed
+		bodies[i].Unit.Requeued = t.body.End != nil
 		if err := t.putUnit(r, &bodies[i]); err != nil {
 			return err
 		}
@@ -76,13 +82,20 @@ func reopenUnits(t *groupTx) (err error) {
 func (g *groupCall) reopen(ctx context.Context) error {
 	q := g.query()
 	q.Attention, q.Status = false, []Status{StatusAbandoned}
-	return g.eachPage(ctx, q, func(t *groupTx, r Record, s *stepBody) error {
+	err := g.eachPage(ctx, q, func(t *groupTx, r Record, s *stepBody) error {
 		if r.Status != StatusAbandoned || s.Unit.Removed {
 			return nil
 		}
 		g.only[g.ids.name(r.Key.ID)] = true
 		r.Status = StatusOpen
 		return t.putUnit(r, s)
+	})
+	if err != nil {
+		return err
+	}
+	return g.update(ctx, nil, func(t *groupTx) error {
+		t.body.Closed = false
+		return nil
 	})
 }
 
