@@ -293,3 +293,43 @@ func TestGroupEachWithinStep(t *testing.T) {
 		}
 	})
 }
+
+// An attempt of a unit that is executing when the run is paused or parked ends, and
+// is recorded.
+func TestGroupHaltsWithoutDoubt(t *testing.T) {
+	for name, halt := range map[string]func(context.Context, *durable.Engine){
+		"paused": func(ctx context.Context, e *durable.Engine) { _ = e.Pause(ctx, "one") },
+		"parked": func(ctx context.Context, _ *durable.Engine) {
+			wait := careful("wait", 3, time.Hour)
+			wait.ParkAfter = time.Minute
+			_, _ = call(ctx, wait, func(context.Context) (int, error) { return 0, errors.New("unavailable") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startProcess(t, durable.NewMemory())
+				err := p.run("one", func(ctx context.Context) error {
+					time.AfterFunc(time.Second, func() { halt(ctx, p.Engine) })
+					_, err := durable.Group(ctx, importGroup(job.GroupPolicy{Workers: 1}), []string{"a", "b"},
+						func(ctx context.Context, _ string) (int, error) {
+							return call(ctx, careful("pay", 3, time.Second), func(ctx context.Context) (int, error) {
+								select {
+								case <-time.After(time.Minute):
+									return 1, nil
+								case <-ctx.Done():
+									return 0, context.Cause(ctx)
+								}
+							})
+						}, nil)
+					return err
+				})
+				if err == nil {
+					t.Error("the run has succeeded")
+				}
+				wantStep(t, p.Engine, "one", "/import:/a:pay", durable.StatusSucceeded)
+				wantStep(t, p.Engine, "one", "/import/a", durable.StatusSucceeded)
+				wantStep(t, p.Engine, "one", "/import/b", durable.StatusOpen)
+			})
+		})
+	}
+}

@@ -141,10 +141,17 @@ func (g *groupCall) run(ctx context.Context) error {
 			err = g.wait(ctx)
 		}
 		if err != nil {
-			cancel(err)
+			if g.x.err() == nil {
+				cancel(err)
+			} // or no attempt starts, and those that are executing end
 			for ; g.running > 0; g.running-- {
-				<-g.ends
+				if u := <-g.ends; u.state == unitEnded {
+					if failed := g.take(ctx, &u.answer); failed != nil {
+						err = errors.Join(err, failed)
+					}
+				}
 			}
+			cancel(err)
 			return err
 		}
 	}
