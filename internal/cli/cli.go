@@ -33,7 +33,9 @@ type Run func(args []string, stdout, stderr io.Writer) int
 
 // A Command is one command of a program.
 type Command struct {
-	Name  string // empty for the command that runs without a name
+	// Name is one word, or two words for a command of a group: "dead list". It is empty
+	// for the command that runs without a name.
+	Name  string
 	Args  string // the arguments as the usage line shows them: [packages]
 	Short string // what the command does, in a few words
 	Long  string // more, as paragraphs; may be empty
@@ -41,6 +43,10 @@ type Command struct {
 	Setup func(*flag.FlagSet) Run
 	// Words returns the possible arguments, for completion. Nil means file names.
 	Words func() []string
+	// Complete returns possible arguments that are known only when the user asks for
+	// them. flags are those of Setup, args the complete arguments before the one that
+	// begins with prefix. It may be nil.
+	Complete func(flags *flag.FlagSet, args []string, prefix string) []string
 }
 
 // A Program is a program with commands.
@@ -62,8 +68,11 @@ func (p *Program) Run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return p.run(p.Main, args, stdout, stderr)
 	}
-	if c := p.command(args[0]); c != nil {
-		return p.run(c, args[1:], stdout, stderr)
+	if c, rest := p.find(args); c != nil {
+		return p.run(c, rest, stdout, stderr)
+	}
+	if err := p.incomplete(args); err != nil {
+		return p.UsageError(stderr, "%v", err)
 	}
 	if instead := p.Hints[args[0]]; instead != "" {
 		return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
@@ -90,14 +99,54 @@ The script completes commands, flags and their arguments. To use it, run
 	})
 }
 
-// command returns the command with a name, or nil.
-func (p *Program) command(name string) *Command {
+// find returns the command that the first words of args name, and the other words;
+// or nil.
+func (p *Program) find(args []string) (*Command, []string) {
 	for _, c := range p.all() {
-		if c.Name == name {
-			return c
+		words := strings.Fields(c.Name)
+		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
+			return c, args[len(words):]
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// group returns the commands whose names have a first word and another one.
+func (p *Program) group(first string) (commands []*Command) {
+	for _, c := range p.all() {
+		if strings.HasPrefix(c.Name, first+" ") {
+			commands = append(commands, c)
+		}
+	}
+	return commands
+}
+
+// incomplete returns an error if args begin with the first word of a group and not
+// with one of its commands. Otherwise it returns nil.
+func (p *Program) incomplete(args []string) error {
+	var second []string
+	for _, c := range p.group(args[0]) {
+		second = append(second, strings.Fields(c.Name)[1])
+	}
+	switch {
+	case second == nil:
+		return nil
+	case len(args) > 1 && !strings.HasPrefix(args[1], "-"):
+		if near := spelling.Nearest(args[1], second); near != "" {
+			return fmt.Errorf("there is no command %s %s: did you mean %s %s?", args[0], args[1], args[0], near)
+		}
+		return fmt.Errorf("there is no command %s %s: write %s followed by %s", args[0], args[1], args[0], either(second))
+	}
+	return fmt.Errorf("write %s followed by %s, as in %s %s %s", args[0], either(second), p.Name, args[0], second[0])
+}
+
+// either returns some words as alternatives.
+func either(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func (p *Program) names() (names []string) {
@@ -140,8 +189,9 @@ func (p *Program) run(c *Command, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return p.UsageError(stderr, "%v; see %s%s", err, help, p.suggestFlag(flags, err))
 	}
+	literal := len(args) > flags.NArg() && args[len(args)-flags.NArg()-1] == "--"
 	for _, arg := range flags.Args() {
-		if len(arg) > 1 && arg[0] == '-' {
+		if len(arg) > 1 && arg[0] == '-' && !literal {
 			return p.UsageError(stderr, "flag %s after argument %s: put flags first", arg, flags.Arg(0))
 		}
 	}
@@ -154,8 +204,8 @@ func (p *Program) run(c *Command, args []string, stdout, stderr io.Writer) int {
 func (p *Program) Verify(args []string) error {
 	c := p.Main
 	if len(args) > 0 {
-		if named := p.command(args[0]); named != nil {
-			c, args = named, args[1:]
+		if named, rest := p.find(args); named != nil {
+			c, args = named, rest
 		}
 	}
 	flags, _ := c.flags(p)

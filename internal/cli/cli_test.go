@@ -12,6 +12,14 @@ import (
 	"testing"
 )
 
+// TestMain is the small program if the test binary has its name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "greet" {
+		os.Exit(program().Run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
 // program is a small program with a flag of each kind.
 func program() *Program {
 	echo := func(flags *flag.FlagSet) Run {
@@ -31,7 +39,12 @@ func program() *Program {
 		Name: "greet", Short: "Greet greets.",
 		Main: &Command{Args: "[names]", Short: "greet names", Setup: echo},
 		Commands: []*Command{{Name: "farewell", Args: "[names]", Short: "it's time: say goodbye", Setup: echo,
-			Words: func() []string { return []string{"ann", "bob"} }}},
+			Words: func() []string { return []string{"ann", "bob"} }},
+			{Name: "list add", Args: "names", Short: "add names", Setup: echo,
+				Complete: func(flags *flag.FlagSet, args []string, _ string) []string {
+					return []string{"x:" + flags.Lookup("name").Value.String(), fmt.Sprint("x:n", len(args)), "y"}
+				}},
+			{Name: "list clear", Short: "remove all names", Setup: echo}},
 		Hints: map[string]string{"weep": "there is no reason to"},
 	}
 }
@@ -58,6 +71,18 @@ func TestRun(t *testing.T) {
 		{"farewell -lod", Failed, "",
 			"greet: flag provided but not defined: -lod; see greet help farewell: did you mean -loud?\n"},
 		{"ann -loud", Failed, "", "greet: flag -loud after argument ann: put flags first\n"},
+		{"farewell -- -loud", OK, "-loud\n", ""},
+		{"list add -loud x", OK, "X\n", ""},
+		{"list", Failed, "", "greet: write list followed by add or clear, as in greet list add\n"},
+		{"list -loud", Failed, "", "greet: write list followed by add or clear, as in greet list add\n"},
+		{"list clera", Failed, "", "greet: there is no command list clera: did you mean list clear?\n"},
+		{"list undo", Failed, "", "greet: there is no command list undo: write list followed by add or clear\n"},
+		{"help list", OK, "Commands:\n  list add    add names\n  list clear  remove all names\n", ""},
+		{"help list add", OK, "Add names.\n\nUsage:\n  greet list add [flags] names\n", ""},
+		{"help list undo", Failed, "", "greet: there is no command list undo: write list followed by add or clear\n"},
+		{"completion -- words list add -name n1 a x", OK, "x:n1\nx:n1\n", ""},
+		{"completion -- words list add -nam n1 x", OK, "", ""},
+		{"completion -- words farewell x", OK, "", ""},
 		{"completion ksh", Failed, "", "greet: completion takes bash, zsh or fish: greet completion bash\n"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -94,11 +119,30 @@ func TestVerify(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	complete := map[string]string{
 		"bash": `source "$1"; COMP_WORDS=(greet farewell b); COMP_CWORD=2; _greet; echo "${COMPREPLY[@]}"
-			COMP_WORDS=(greet farewell -color al); COMP_CWORD=3; _greet; echo "${COMPREPLY[@]}"`,
-		"zsh":  `autoload -Uz compinit && compinit -D; source "$1"; whence -w _greet`,
-		"fish": `source $argv[1]; complete -C "greet farewell b"; complete -C "greet farewell -color al" | cut -f1`,
+			COMP_WORDS=(greet farewell -color al); COMP_CWORD=3; _greet; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(greet li); COMP_CWORD=1; _greet; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(greet list c); COMP_CWORD=2; _greet; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(greet list add -name n7 x : n); COMP_CWORD=7
+			COMP_LINE="greet list add -name n7 x:n"; COMP_POINT=${#COMP_LINE}; _greet; echo "${COMPREPLY[@]}"`,
+		"zsh": `autoload -Uz compinit && compinit -D; source "$1"; whence -w _greet`,
+		"fish": `source $argv[1]; complete -C "greet farewell b"; complete -C "greet farewell -color al" | cut -f1
+			complete -C "greet li" | cut -f1; complete -C "greet list c" | cut -f1
+			complete -C "greet list add -name n7 x:n" | cut -f1`,
 	}
-	want := map[string]string{"bash": "bob\nalways", "zsh": "_greet: function", "fish": "bob\nalways"}
+	want := map[string]string{
+		"bash": "bob\nalways\nlist\nclear\nn7 n0", "zsh": "_greet: function",
+		"fish": "bob\nalways\nlist\nclear\nx:n0\nx:n7",
+	}
+	// The scripts call the program.
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "greet")); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	tested := 0
 	for shell, text := range complete {
 		path, err := exec.LookPath(shell)

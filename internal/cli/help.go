@@ -12,26 +12,33 @@ import (
 	"github.com/retrygen/retrygen/internal/spelling"
 )
 
-// help prints the help text of the program or of one command.
+// help prints the help text of the program, of one command or of a group of commands.
 func (p *Program) help(args []string, stdout, stderr io.Writer) int {
-	switch len(args) {
-	case 0:
+	if len(args) == 0 {
 		p.print(p.Main, stdout)
 		return OK
-	case 1:
-		if c := p.command(args[0]); c != nil {
-			p.print(c, stdout)
-			return OK
-		}
-		if instead := p.Hints[args[0]]; instead != "" {
-			return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
-		}
-		if near := spelling.Nearest(args[0], p.names()); near != "" {
-			return p.UsageError(stderr, "there is no command %s: did you mean %s?", args[0], near)
-		}
-		return p.UsageError(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
 	}
-	return p.UsageError(stderr, "help takes one command: %s help %s", p.Name, args[0])
+	switch c, rest := p.find(args); {
+	case c != nil && len(rest) == 0:
+		p.print(c, stdout)
+		return OK
+	case c == nil && len(args) == 1 && p.group(args[0]) != nil:
+		fmt.Fprint(stdout, "Commands:\n")
+		printCommands(stdout, p.group(args[0]))
+		return OK
+	case c != nil || len(args) > 1 && p.group(args[0]) == nil:
+		return p.UsageError(stderr, "help takes one command: %s help %s", p.Name, args[0])
+	}
+	if err := p.incomplete(args); err != nil {
+		return p.UsageError(stderr, "%v", err)
+	}
+	if instead := p.Hints[args[0]]; instead != "" {
+		return p.UsageError(stderr, "there is no command %s: %s", args[0], instead)
+	}
+	if near := spelling.Nearest(args[0], p.names()); near != "" {
+		return p.UsageError(stderr, "there is no command %s: did you mean %s?", args[0], near)
+	}
+	return p.UsageError(stderr, "there is no command %s: %s help lists them", args[0], p.Name)
 }
 
 // print prints the help text of a command. For the main command, that is the help
@@ -57,7 +64,8 @@ func (p *Program) print(c *Command, w io.Writer) {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.Long))
 	}
 	if main {
-		p.printCommands(w)
+		fmt.Fprint(w, "\nCommands:\n")
+		printCommands(w, p.all())
 	}
 	printFlags(w, flags)
 	if main && p.More != "" {
@@ -65,10 +73,9 @@ func (p *Program) print(c *Command, w io.Writer) {
 	}
 }
 
-func (p *Program) printCommands(w io.Writer) {
-	fmt.Fprint(w, "\nCommands:\n")
+func printCommands(w io.Writer, commands []*Command) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, c := range p.all() {
+	for _, c := range commands {
 		fmt.Fprintf(table, "  %s\t%s\n", c.Name, c.Short)
 	}
 	_ = table.Flush()
