@@ -100,12 +100,14 @@ The script completes commands, flags and their arguments. To use it, run
 }
 
 // find returns the command that the first words of args name, and the other words;
-// or nil.
+// or nil. Two words win over one.
 func (p *Program) find(args []string) (*Command, []string) {
-	for _, c := range p.all() {
-		words := strings.Fields(c.Name)
-		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
-			return c, args[len(words):]
+	for n := min(2, len(args)); n > 0; n-- {
+		name := strings.Join(args[:n], " ")
+		for _, c := range p.all() {
+			if c.Name == name {
+				return c, args[n:]
+			}
 		}
 	}
 	return nil, nil

@@ -141,6 +141,10 @@ func (p *Program) completions() any {
 		Single   []commandData       // the commands whose names have one word
 		Choices  map[string][]string // of flags, which mean the same in all commands
 	}{Name: p.Name, Main: list[0], Commands: list[1:], Choices: choices}
+	// Two words win over one.
+	slices.SortStableFunc(data.Commands, func(a, b commandData) int {
+		return strings.Count(b.Name, " ") - strings.Count(a.Name, " ")
+	})
 	for _, c := range data.Commands {
 		if c.Second() == "" {
 			data.Single = append(data.Single, c)
@@ -189,7 +193,7 @@ _{{.Name}}() {
 	fi
 {{- range .Groups}}
 	if [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == {{.First}} ]]; then
-		words="{{.Seconds}}"
+		words+=" {{.Seconds}}"
 	fi
 {{- end}}
 	COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -246,7 +250,6 @@ _{{.Name}}() {
 			{{described .Second .Short}}{{end}}
 		)
 		_describe command commands
-		return
 	fi
 {{- end}}
 	_describe flag flags

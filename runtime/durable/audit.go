@@ -48,6 +48,7 @@ const (
 	ActionPaused   Action = "paused"
 	ActionResumed  Action = "resumed"
 	ActionReset    Action = "reset"
+	ActionExpired  Action = "expired" // before its time: see [Engine.Expire]
 )
 
 // An AuditEntry is something that an operator did to a run, a budget or a breaker.

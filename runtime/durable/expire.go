@@ -2,8 +2,57 @@ package durable
 
 import (
 	"context"
+	"iter"
 	"time"
 )
+
+// Expire deletes the results and the history of all runs that have succeeded and
+// whose time has passed: see [Keep]. Engines do so as well, a few runs with each
+// renewal of their lease. If before is not zero, the runs that ended earlier than
+// that are deleted, too, however long they were to be kept; the audit of these runs
+// has by. Runs with dead letters stay. The ids of the deleted runs are returned as
+// it happens; to stop, end the loop. An error ends the sequence.
+func (e *Engine) Expire(ctx context.Context, before time.Time, by ...Operator) iter.Seq2[string, error] {
+	q := Query{Kind: KindRun, Space: e.space, Status: []Status{StatusSucceeded}}
+	if before.IsZero() {
+		q.DueBy = time.Now()
+	}
+	return func(yield func(string, error) bool) {
+		err := e.each(ctx, q, func(r Record) error {
+			if err := e.shorten(ctx, r, before, operator(by)); err != nil {
+				return err
+			}
+			if err := e.expireRun(ctx, r.Key); err != nil {
+				return err
+			}
+			records, err := e.store.Get(ctx, []Key{r.Key})
+			if err == nil && records[0].Status == StatusExpired && !yield(r.Key.Run, nil) {
+				return errStopped
+			}
+			return err
+		})
+		if err != nil && err != errStopped {
+			yield("", err)
+		}
+	}
+}
+
+// shorten makes the results of a run that ended before a time due for deletion.
+func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Operator) error {
+	b, err := open[runBody](r)
+	if err != nil || before.IsZero() || !b.Ended.Before(before) {
+		return err
+	}
+	return e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
+		r := tx.Records[0]
+		b, err := open[runBody](r)
+		if err != nil || r.Status != StatusSucceeded || !b.Ended.Before(before) || !r.Due.After(tx.Now) {
+			return Writes{}, err
+		}
+		r.Due = tx.Now
+		return writeRun(r, &b, newAudit(r, tx.Now, ActionExpired, by))
+	})
+}
 
 // expire deletes the results and the history of runs that have succeeded, and
 // whose time has passed: see [Keep]. Dead letters and their runs stay. It is called with each renewal, and does a

@@ -56,6 +56,8 @@ type StepInfo struct {
 	// and has not succeeded since; otherwise zero.
 	DeadLetter  time.Time
 	Eligibility Eligibility // of a dead letter, otherwise ""
+
+	operated bool // by a person
 }
 
 // An AttemptInfo is an entry of the history of a step.
@@ -185,6 +187,7 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 	if b.Unit != nil {
 		s.Group = groupOf(r.Key.ID)
 	}
+	s.operated = b.Operations > 0
 	if b.Open != nil {
 		s.Started = b.Open.Started
 	}
@@ -301,6 +304,30 @@ func sequence[T any](
 }
 
 var errStopped = fmt.Errorf("stopped")
+
+// An OwnerInfo describes an engine that executes runs, or has died.
+type OwnerInfo struct {
+	Owner   string // its random id
+	Host    string
+	PID     int
+	Started time.Time
+	Until   time.Time // the end of its lease
+	// Dead reports that its process is known to be dead: others take its runs over
+	// before the lease ends.
+	Dead bool
+}
+
+// Owners returns the engines of the namespace that have a lease, or had one: the
+// records of dead ones are kept for an hour.
+func (e *Engine) Owners(ctx context.Context) iter.Seq2[OwnerInfo, error] {
+	holder, _ := e.store.(Holder)
+	return sequence(e, ctx, Query{Kind: KindOwner, Space: e.space}, func(r Record) (OwnerInfo, bool, error) {
+		b, err := open[ownerBody](r)
+		o := OwnerInfo{Owner: r.Key.ID, Host: b.Host, PID: b.PID, Started: b.Started, Until: b.Until}
+		o.Dead = holder != nil && holder.Dead(o.Owner)
+		return o, true, err
+	})
+}
 
 // blockedSteps returns the ids of the steps of a run that wait for a person.
 func (e *Engine) blockedSteps(ctx context.Context, run string) (ids []string, err error) {

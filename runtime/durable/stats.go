@@ -56,8 +56,9 @@ type Pattern struct {
 const maxPatterns = 1000
 
 // Stats summarizes the runs, steps and attempts that a filter selects. It reads
-// their records and their history, a page at a time.
-func (e *Engine) Stats(ctx context.Context, f Filter) (Stats, error) {
+// their records, a page at a time, and the history of those that did not succeed at
+// once. progress, if any, is called from time to time with the number of steps so far.
+func (e *Engine) Stats(ctx context.Context, f Filter, progress ...func(steps int)) (Stats, error) {
 	s := &statistics{
 		Stats:    Stats{Runs: map[Status]int{}, Steps: map[Status]int{}, Units: map[Status]int{}},
 		patterns: map[patternKey]*Pattern{},
@@ -82,7 +83,14 @@ func (e *Engine) Stats(ctx context.Context, f Filter) (Stats, error) {
 			s.Units[step.Status]++ // its steps have the attempts
 			continue
 		}
-		s.step(&step)
+		if s.step(&step); s.read%MaxPage == 0 {
+			for _, report := range progress {
+				report(s.read)
+			}
+		}
+		if step.atOnce() {
+			continue
+		}
 		seen := map[patternKey]bool{}
 		for a, err := range e.Attempts(ctx, step.Run, step.Step) {
 			if err != nil {
@@ -108,10 +116,18 @@ type patternKey struct {
 
 type statistics struct {
 	Stats
+	read     int // steps
 	patterns map[patternKey]*Pattern
 }
 
+// atOnce reports whether the only entry in the history of a step is a success. A late
+// end is that of an attempt that was lost before.
+func (i *StepInfo) atOnce() bool {
+	return i.Status == StatusSucceeded && i.Attempts <= 1 && i.Failures == 0 && i.Lost == 0 && !i.operated
+}
+
 func (s *statistics) step(i *StepInfo) {
+	s.read++
 	s.Steps[i.Status]++
 	s.Attempts += i.Attempts
 	s.Retries += max(i.Attempts-1, 0)

@@ -1,0 +1,274 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A Checker is a store that can check what it keeps apart from the meaning of its
+// records, such as the file of its database.
+type Checker interface {
+	// Check returns what is wrong, in a sentence each. It may take minutes and does
+	// not stop updates.
+	Check(ctx context.Context) ([]string, error)
+}
+
+// A Violation is something in a store that no program of this module writes: a
+// defect, or a change by somebody else.
+type Violation struct {
+	Kind Kind   // of the record, or 0 for the store itself
+	Run  string // or ""
+	ID   string // of the step, the group, the budget or the breaker, or ""
+	Text string // what is wrong
+}
+
+// String returns the violation for messages.
+func (v Violation) String() string {
+	if v.Kind == 0 {
+		return "store: " + v.Text
+	}
+	return Key{Kind: v.Kind, Run: v.Run, ID: v.ID}.String() + ": " + v.Text
+}
+
+// Verify checks the records of the namespace, with the history of each step, and
+// the store if it is a [Checker]. It returns what contradicts the guarantees: a
+// number of an attempt that is used twice or not counted, two engines with one
+// fence, a budget that is over-spent, a wait that is longer than decided, a run
+// that has succeeded over an unfinished step, a body that cannot be read.
+//
+// Engines may work meanwhile: what seems wrong is read again before it is reported.
+// progress, if any, is called from time to time with the number of steps so far. An
+// error ends the sequence.
+func (e *Engine) Verify(ctx context.Context, progress ...func(steps int)) iter.Seq2[Violation, error] {
+	return func(yield func(Violation, error) bool) {
+		v := &verifier{e: e, ctx: ctx, yield: yield, progress: progress}
+		err := v.store()
+		for _, kind := range [...]Kind{KindRun, KindGroup, KindBudget, KindBreaker, KindStep} {
+			if err == nil {
+				err = e.each(ctx, Query{Kind: kind, Space: e.space}, v.record)
+			}
+		}
+		if err != nil && err != errStopped {
+			yield(Violation{}, err)
+		}
+	}
+}
+
+// A verifier is a verification in progress.
+type verifier struct {
+	e        *Engine
+	ctx      context.Context
+	yield    func(Violation, error) bool
+	progress []func(int)
+	steps    int
+	run      Record // the last one that was read for its steps
+}
+
+// report reports what is wrong with a record.
+func (v *verifier) report(key Key, text string) error {
+	if text != "" && !v.yield(Violation{Kind: key.Kind, Run: key.Run, ID: key.ID, Text: text}, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// store lets the store check itself.
+func (v *verifier) store() error {
+	checker, ok := v.e.store.(Checker)
+	if !ok {
+		return nil
+	}
+	texts, err := checker.Check(v.ctx)
+	for _, text := range texts {
+		if err := v.report(Key{}, text); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// record verifies one record.
+func (v *verifier) record(r Record) error {
+	var text string
+	switch r.Key.Kind {
+	case KindRun:
+		text = wrongRun(r)
+	case KindGroup:
+		_, err := open[groupBody](r)
+		text = unreadable(err)
+	case KindBudget:
+		text = wrongBudget(r)
+	case KindBreaker:
+		text = wrongBreaker(r)
+	case KindStep:
+		return v.step(r)
+	}
+	return v.report(r.Key, text)
+}
+
+// step verifies a step with its run and its history.
+func (v *verifier) step(r Record) error {
+	if v.steps++; v.steps%MaxPage == 0 {
+		for _, f := range v.progress {
+			f(v.steps)
+		}
+	}
+	if v.run.Key.Run != r.Key.Run || v.run.Version == 0 {
+		records, err := v.e.store.Get(v.ctx, []Key{v.e.key(KindRun, r.Key.Run, "")})
+		if err != nil {
+			return err
+		}
+		v.run = records[0]
+	}
+	run := v.run
+	for {
+		entries, err := v.entries(r.Key)
+		if err != nil {
+			return err
+		}
+		text := wrongStep(run, r, entries)
+		if text == "" {
+			return nil
+		}
+		// It may have changed since it was read.
+		records, err := v.e.store.Get(v.ctx, []Key{run.Key, r.Key})
+		if err != nil {
+			return err
+		}
+		if records[0].Version == run.Version && records[1].Version == r.Version {
+			return v.report(r.Key, text)
+		}
+		if run, r = records[0], records[1]; r.Version == 0 {
+			return nil // it was deleted
+		}
+	}
+}
+
+func (v *verifier) entries(step Key) (entries []Entry, err error) {
+	for entry, err := range v.e.entries(v.ctx, step) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// unreadable returns what is wrong with a body that cannot be read.
+func unreadable(err error) string {
+	if err == nil {
+		return ""
+	}
+	if errors.Is(err, ErrFormat) {
+		return "its body cannot be read: it was written by a newer version, or is damaged"
+	}
+	return err.Error()
+}
+
+// wrongRun returns what is wrong with a run, or "".
+func wrongRun(r Record) string {
+	b, err := open[runBody](r)
+	switch {
+	case err != nil:
+		return unreadable(err)
+	case r.Status == 0 || int(r.Status) >= len(statuses):
+		return fmt.Sprintf("it has the unknown status %d", uint8(r.Status))
+	case r.Owner != "" && r.Fence == 0:
+		return "it has an owner, but was never claimed"
+	case endedRun(r.Status) && b.Ended.IsZero():
+		return fmt.Sprintf("it is %v without the time of its end", r.Status)
+	case r.Status == StatusOpen && r.Handler != "" && r.Owner == "" && r.Due.IsZero():
+		return "it waits for a worker, but is never due: no worker claims it"
+	}
+	return ""
+}
+
+// wrongBudget returns what is wrong with a budget, or "".
+func wrongBudget(r Record) string {
+	if r.Key.Run == "" {
+		b, err := open[ratioBody](r)
+		switch {
+		case err != nil:
+			return unreadable(err)
+		case b.Tokens < 0:
+			return fmt.Sprintf("it is over-spent: %.3g tokens are left", b.Tokens)
+		}
+		return ""
+	}
+	b, err := open[budgetBody](r)
+	switch {
+	case err != nil:
+		return unreadable(err)
+	case b.Retries > 0 && b.Consumed > b.Retries:
+		return fmt.Sprintf("it is over-spent: %d retries were granted, the limit is %d", b.Consumed, b.Retries)
+	}
+	return ""
+}
+
+// wrongStep returns what is wrong with a step, or "". run is its run, entries is its
+// history.
+func wrongStep(run, r Record, entries []Entry) string {
+	b, err := open[stepBody](r)
+	switch {
+	case err != nil:
+		return unreadable(err)
+	case run.Version == 0:
+		return "its run does not exist"
+	case !run.Bucket.Equal(r.Bucket):
+		return fmt.Sprintf("it is in the month %s, its run in %s", r.Bucket.Format("2006-01"), run.Bucket.Format("2006-01"))
+	case r.Fence > run.Fence:
+		return fmt.Sprintf("it has the fence %d, its run has %d", r.Fence, run.Fence)
+	case (r.Status == StatusExecuting) != (b.Open != nil) && !b.Imported:
+		return fmt.Sprintf("it is %v, and its open attempt is: %v", r.Status, b.Open != nil)
+	case b.Open != nil && b.Open.Fence > run.Fence:
+		return fmt.Sprintf("its open attempt has the fence %d, its run has %d", b.Open.Fence, run.Fence)
+	case r.Status == StatusWaiting && b.NextAt.IsZero() && b.Delay > 0:
+		return "it waits without the time of its next attempt"
+	case r.Status == StatusWaiting && b.Delay < 0:
+		return fmt.Sprintf("it waits for %v", b.Delay)
+	case run.Status == StatusSucceeded && !finished(r.Status) && r.Status != StatusAbandoned:
+		return fmt.Sprintf("its run has succeeded, and it is %v", r.Status)
+	case attention(r.Status) && !r.Attention && r.Status != StatusAbandoned:
+		return fmt.Sprintf("it is %v, but not in the index of what needs attention", r.Status)
+	}
+	return wrongHistory(run, &b, entries)
+}
+
+// wrongHistory returns what is wrong with the history of a step, or "".
+func wrongHistory(run Record, b *stepBody, entries []Entry) string {
+	for _, entry := range entries {
+		if entry.Part == resultPart {
+			continue
+		}
+		a, err := attemptInfo(entry)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("entry %d.%d of its history cannot be read", entry.Attempt, entry.Part)
+		case entry.Attempt > b.Attempts:
+			return fmt.Sprintf("attempt %d is recorded, and %d are counted", entry.Attempt, b.Attempts)
+		case entry.Part == 0 && b.Open != nil && entry.Attempt == b.Attempts:
+			return fmt.Sprintf("attempt %d has ended, and is open", entry.Attempt)
+		case a.Fence > run.Fence:
+			return fmt.Sprintf("attempt %d has the fence %d, its run has %d", entry.Attempt, a.Fence, run.Fence)
+		case a.Wait < 0 || a.Duration < 0 && entry.Part == 0 && !b.Imported:
+			return fmt.Sprintf("attempt %d has a negative duration", entry.Attempt)
+		}
+	}
+	return ""
+}
+
+// wrongBreaker returns what is wrong with a breaker, or "".
+func wrongBreaker(r Record) string {
+	s, err := open[retry.BreakerSnapshot](r)
+	switch {
+	case err != nil:
+		return unreadable(err)
+	case s.Failures < 0 || s.Successes < 0:
+		return "it has a negative count"
+	}
+	return ""
+}

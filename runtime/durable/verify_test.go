@@ -1,0 +1,147 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// TestVerify changes records as no program does: each change is reported, and what
+// engines have written is not.
+func TestVerify(t *testing.T) {
+	policy := retry.Policy{Name: "p", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Hour}}
+	step := StepPolicy{Name: "S", Policy: &policy, ParkAfter: time.Second, Idempotent: true}
+	for _, test := range []struct {
+		name   string
+		kind   Kind
+		change func(t *testing.T, r *Record)
+		want   string
+	}{
+		{"nothing", KindStep, func(*testing.T, *Record) {}, ""},
+		{"not counted", KindStep, edit(func(b *stepBody) { b.Attempts = 0 }), "attempt 1 is recorded, and 0 are counted"},
+		{"open", KindStep, edit(func(b *stepBody) { b.Open = &openAttempt{} }), "it is waiting, and its open attempt is: true"},
+		{"negative wait", KindStep, edit(func(b *stepBody) { b.Delay = -1 }), "it waits for -1ns"},
+		{"body", KindStep, func(_ *testing.T, r *Record) { r.Body = []byte(`{"newer":1}`) }, "its body cannot be read"},
+		{"month", KindStep, func(_ *testing.T, r *Record) { r.Bucket = r.Bucket.AddDate(0, 1, 0) }, "it is in the month"},
+		{"index", KindStep, func(_ *testing.T, r *Record) { r.Attention = false }, "not in the index"},
+		{"fence", KindRun, func(_ *testing.T, r *Record) { r.Fence = 0 }, "it has the fence 1, its run has 0"},
+		{"completed", KindRun, func(_ *testing.T, r *Record) { r.Status = StatusSucceeded },
+			"it is succeeded without the time of its end"},
+		{"owner", KindRun, func(_ *testing.T, r *Record) { r.Owner, r.Fence = "x", 0 }, "was never claimed"},
+		{"due", KindRun, func(_ *testing.T, r *Record) { r.Status, r.Handler, r.Due = StatusOpen, "h", time.Time{} },
+			"never due"},
+		{"budget", KindBudget, edit(func(b *budgetBody) { b.Retries, b.Consumed = 1, 2 }),
+			"it is over-spent: 2 retries were granted, the limit is 1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := NewMemory()
+				e, err := New(store)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close(t.Context())
+				err = e.Run(t.Context(), "r", func(ctx context.Context) error {
+					_, err := Call(ctx, &step, ID(1), Digest{}, func(context.Context) (int, error) { return 0, errors.New("x") })
+					return err
+				}, Budget(job.BudgetPolicy{Retries: 5}))
+				if parked := (*ParkedError)(nil); !errors.As(err, &parked) {
+					t.Fatalf("got %v, want the run to park", err)
+				}
+				key := map[Kind]Key{
+					KindStep: e.key(KindStep, "r", "S/1"), KindRun: e.key(KindRun, "r", ""), KindBudget: e.key(KindBudget, "r", ""),
+				}[test.kind]
+				err = store.Update(t.Context(), Select{Keys: []Key{key}}, func(tx Tx) (Writes, error) {
+					r := tx.Records[0]
+					test.change(t, &r)
+					return Writes{Put: []Record{r}}, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for v, err := range e.Verify(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, v.String())
+				}
+				if test.want == "" && got != nil {
+					t.Errorf("got %q, want nothing", got)
+				}
+				if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, test.want) }) && test.want != "" {
+					t.Errorf("got %q, want one with %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// edit returns a change of the body of a record.
+func edit[B any](change func(*B)) func(*testing.T, *Record) {
+	return func(t *testing.T, r *Record) {
+		b, err := open[B](*r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&b)
+		if err := write(r, &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestExpire: the runs whose time has passed are deleted, and with a time those that
+// ended before it; not those with dead letters.
+func TestExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(NewMemory())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close(t.Context())
+		finish := func(id string, keep time.Duration) {
+			err := e.Run(t.Context(), id, func(ctx context.Context) error {
+				_, err := Step(ctx, "s", nil, func(context.Context) (int, error) { return 1, nil })
+				return err
+			}, Keep(keep))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		expire := func(before time.Time, by ...Operator) (ids []string) {
+			for id, err := range e.Expire(t.Context(), before, by...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, id)
+			}
+			return ids
+		}
+		finish("long", 1000*time.Hour)
+		time.Sleep(time.Hour)
+		mark := time.Now()
+		finish("late", 1000*time.Hour)
+		if ids := expire(time.Time{}); ids != nil {
+			t.Errorf("%q expired before their time", ids)
+		}
+		if ids := expire(mark, By("ada", "space")); !slices.Equal(ids, []string{"long"}) {
+			t.Errorf("%q expired, want long", ids)
+		}
+		for a, err := range e.Audit(t.Context(), KindRun, "long", "") {
+			if err != nil || a.Action != ActionExpired || a.By != By("ada", "space") {
+				t.Errorf("audit has %+v, %v", a, err)
+			}
+		}
+		if err := e.Run(t.Context(), "long", nil); !errors.Is(err, ErrExpired) {
+			t.Errorf("got %v, want ErrExpired", err)
+		}
+	})
+}
