@@ -48,6 +48,8 @@ func (s *session) distance(t time.Time) string {
 func short(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:
@@ -69,3 +71,14 @@ func pair(d, unit, rest time.Duration, unitName, restName string) string {
 	}
 	return text
 }
+
+// duration returns a duration in its two greatest units, "" for 0.
+func duration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return short(d)
+}
+
+// milliseconds returns a number of milliseconds as a duration.
+func milliseconds(n int64) term.Cell { return term.Text(short(time.Duration(n) * time.Millisecond)) }

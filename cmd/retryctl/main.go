@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -25,18 +26,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 // program returns the commands of retryctl.
 func program() *cli.Program {
 	p := &cli.Program{
-		Name:  "retryctl",
-		Short: "Retryctl shows and changes the state of durable retries.",
-		Main:  &cli.Command{Short: "print the help text"},
-		Commands: []*cli.Command{
-			{
-				Name: "runs", Short: "list runs",
-				Long: `
-Runs are listed by id, a page at a time: the last line of a page that is not the
-last one is the command for the next one.`,
-				Setup: runs,
-			},
-			{Name: "version", Short: "print the version", Setup: printVersion},
+		Name:     "retryctl",
+		Short:    "Retryctl shows and changes the state of durable retries.",
+		Main:     &cli.Command{Short: "print the help text"},
+		Commands: commands(),
+		Hints: map[string]string{
+			"list":    "run retryctl runs, or retryctl dead list",
+			"requeue": "run retryctl dead requeue",
+			"discard": "run retryctl dead discard",
+			"show":    "run retryctl run ID",
 		},
 		More: `
 The store is that of -store, or of the environment variable RETRYCTL_STORE. It
@@ -62,6 +60,73 @@ Documentation: https://github.com/retrygen/retrygen/tree/main/docs`,
 	}
 	return p
 }
+
+// commands returns the commands in the order of the help text.
+func commands() []*cli.Command {
+	run, runs, step := completeIDs(false, false), completeIDs(false, true), completeIDs(true, false)
+	dead := completeIDs(true, false, durable.StatusDead)
+	return []*cli.Command{
+		{Name: "runs", Short: "list runs", Long: runsHelp, Setup: listRuns, Words: nothing},
+		{Name: "run", Args: "RUN", Short: "show a run and its steps", Setup: showRun, Complete: run, Words: nothing},
+		{
+			Name: "step", Args: "RUN STEP", Short: "show a step and every attempt",
+			Setup: showStep, Complete: step, Words: nothing,
+		},
+		{
+			Name: "tail", Args: "[RUN]", Short: "print changes as they happen",
+			Long: tailHelp, Setup: tail, Complete: run, Words: nothing,
+		},
+		{Name: "stats", Short: "summarize attempts, recoveries and failures", Long: statsHelp, Setup: stats, Words: nothing},
+		{Name: "dead list", Short: "list dead letters", Long: deadHelp, Setup: deadList, Words: nothing},
+		{
+			Name: "dead show", Args: "RUN STEP", Short: "show a dead letter and every attempt",
+			Setup: deadShow, Complete: dead, Words: nothing,
+		},
+		{
+			Name: "dead requeue", Args: "[RUN STEP]", Short: "execute dead letters again",
+			Long: requeueHelp, Setup: deadRequeue, Complete: dead, Words: nothing,
+		},
+		{
+			Name: "dead discard", Args: "[RUN STEP]", Short: "give dead letters up",
+			Long: discardHelp, Setup: deadDiscard, Complete: dead, Words: nothing,
+		},
+		{
+			Name: "pause", Args: "RUN...", Short: "stop runs until they are resumed",
+			Long: pauseHelp, Setup: pause, Complete: runs, Words: nothing,
+		},
+		{
+			Name: "resume", Args: "RUN...", Short: "continue paused or failed runs",
+			Setup: resume, Complete: runs, Words: nothing,
+		},
+		{
+			Name: "cancel", Args: "RUN...", Short: "end runs for ever",
+			Long: cancelHelp, Setup: cancel, Complete: runs, Words: nothing,
+		},
+		{
+			Name: "resolve", Args: "RUN STEP", Short: "record what is known about a step in doubt",
+			Long: resolveHelp, Setup: resolve, Complete: step, Words: nothing,
+		},
+		{
+			Name: "breakers", Args: "[BREAKER]", Short: "show the breakers that processes share",
+			Setup: breakers, Words: nothing,
+		},
+		{Name: "breakers reset", Args: "BREAKER", Short: "close a breaker", Setup: breakersReset, Words: nothing},
+		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets, Words: nothing},
+		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset, Words: nothing},
+		{Name: "owners", Short: "show the engines that execute runs", Setup: owners, Words: nothing},
+		{
+			Name: "import prodigy", Args: "FILE...", Short: "continue workflows of Prodigy",
+			Long: importHelp, Setup: importProdigy,
+		},
+		{Name: "export", Short: "write everything as JSON", Long: exportHelp, Setup: export, Words: nothing},
+		{Name: "verify", Short: "check the store", Long: verifyHelp, Setup: verify, Words: nothing},
+		{Name: "vacuum", Short: "delete results whose time has passed", Long: vacuumHelp, Setup: vacuum, Words: nothing},
+		{Name: "version", Short: "print the version", Setup: printVersion, Words: nothing},
+	}
+}
+
+// nothing completes no file names.
+func nothing() []string { return nil }
 
 // printVersion prints the version of the module that this binary was built from.
 func printVersion(*flag.FlagSet) cli.Run {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,12 +17,13 @@ import (
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retryctl": main, "seed": seed, "newer": newer})
+	testscript.Main(m, map[string]func(){"retryctl": main, "seed": seed, "newer": newer, "cut": cut})
 }
 
 func TestScript(t *testing.T) {
@@ -80,39 +82,59 @@ func newer() {
 	}
 }
 
+// cut is the command cut N FILE COPY: it copies the first N bytes of a file.
+func cut() {
+	n, err := strconv.Atoi(os.Args[1])
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(os.Args[2])
+	}
+	if err == nil {
+		err = os.WriteFile(os.Args[3], text[:n], 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cut:", err)
+		os.Exit(1)
+	}
+}
+
 // hostile is a text that takes over a terminal that shows it.
 const hostile = "\x1b]0;owned\x07\x1b[31mred\u202e\u0085\xff\nsecond line"
 
-// fill executes runs on a store.
+// fill executes runs on a store, so that there is one in each state.
 func fill(ctx context.Context, store durable.Store) error {
 	e, err := durable.New(store)
 	if err != nil {
 		return err
 	}
+	shared := &retry.BreakerPolicy{Name: "bank", Failures: 3, OpenFor: time.Hour}
 	quick := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Microsecond}}
+	slow := retry.Policy{Name: "mail", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Hour}}
 	charge := durable.StepPolicy{
 		Name: "Charge", Policy: &quick, Idempotent: true, OnExhausted: durable.ExhaustedDeadLetter,
 	}
-	call := func(ctx context.Context, id string, f func() error) error {
-		_, err := durable.Call(ctx, &charge, durable.ID(id), durable.Digest{},
-			func(context.Context) (string, error) { return "receipt", f() })
+	book := durable.StepPolicy{Name: "Book", Policy: &quick, OnExhausted: durable.ExhaustedPause, Breaker: shared}
+	mail := durable.StepPolicy{Name: "Mail", Policy: &slow, Idempotent: true, ParkAfter: time.Second}
+	call := func(ctx context.Context, s *durable.StepPolicy, id string, err error) error {
+		_, err = durable.Call(ctx, s, durable.ID(id), durable.Digest{},
+			func(context.Context) (string, error) { return "receipt", err })
 		return err
 	}
-	fails := func(text string) func() error { return func() error { return errors.New(text) } }
-	works := func() error { return nil }
 	runs := []struct {
 		id string
 		fn func(context.Context) error
 	}{
-		{"orders/1", func(ctx context.Context) error { return call(ctx, "o1", works) }},
-		{"orders/2", func(ctx context.Context) error { return call(ctx, "o2", fails("connection refused")) }},
+		{"orders/1", func(ctx context.Context) error { return call(ctx, &charge, "o1", nil) }},
+		{"orders/2", func(ctx context.Context) error { return call(ctx, &charge, "o2", errors.New("connection refused")) }},
 		{"orders/3", func(ctx context.Context) error {
-			return errors.Join(call(ctx, "o3", works), call(ctx, "o4", fails("HTTP 503 from bank-7")))
+			return errors.Join(call(ctx, &charge, "o3", nil), call(ctx, &charge, "o4", errors.New("HTTP 503 from bank-7")))
 		}},
-		{"hostile\x1b[2J", func(ctx context.Context) error { return call(ctx, hostile, fails(hostile)) }},
+		{"bookings", func(ctx context.Context) error { return call(ctx, &book, "b1", errors.New("no such account")) }},
+		{"mails", func(ctx context.Context) error { return call(ctx, &mail, "m1", errors.New("connection reset")) }},
+		{"hostile\x1b[2J", func(ctx context.Context) error { return call(ctx, &charge, hostile, errors.New(hostile)) }},
 	}
 	for _, r := range runs {
-		_ = e.Run(ctx, r.id, r.fn)
+		_ = e.Run(ctx, r.id, r.fn, durable.Budget(job.BudgetPolicy{Retries: 20}))
 	}
 	return e.Close(ctx)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
 	"github.com/retrygen/retrygen/internal/cli"
@@ -79,8 +78,8 @@ func (v *statusValue) Set(text string) error {
 	return nil
 }
 
-// runs is the command runs.
-func runs(flags *flag.FlagSet) cli.Run {
+// listRuns is the command runs.
+func listRuns(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
 	var p page
@@ -89,7 +88,8 @@ func runs(flags *flag.FlagSet) cli.Run {
 	statuses.flag(flags, runStatuses)
 	handler := flags.String("handler", "", "only the runs of this `handler`")
 	attention := flags.Bool("attention", false, "only runs that wait for a person")
-	return s.do(0, 0, "runs takes no arguments: use retryctl run ID for one run", func(ctx context.Context, _ []string) error {
+	const arguments = "runs takes no arguments: use retryctl run ID for one run"
+	return s.do(0, 0, arguments, func(ctx context.Context, _ []string) error {
 		q := durable.Query{Status: statuses, Attention: *attention}
 		if *handler != "" {
 			q.Handlers = []string{*handler}
@@ -97,12 +97,12 @@ func runs(flags *flag.FlagSet) cli.Run {
 		if p.after != "" {
 			q.From = durable.After(p.after, "")
 		}
-		return s.listRuns(ctx, q, p.limit)
+		return s.printRuns(ctx, q, p.limit)
 	})
 }
 
-// listRuns prints the runs that a query selects.
-func (s *session) listRuns(ctx context.Context, q durable.Query, limit int) error {
+// printRuns prints the runs that a query selects.
+func (s *session) printRuns(ctx context.Context, q durable.Query, limit int) error {
 	if limit > 0 && limit < durable.MaxPage {
 		q.Limit = limit + 1 // one more, to know whether there is a next page
 	}
@@ -167,30 +167,4 @@ func quote(arg string) string {
 		return "$'" + term.Clean(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(arg)) + "'"
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-}
-
-// runJSON is a run as JSON.
-type runJSON struct {
-	Run        string         `json:"run"`
-	Status     durable.Status `json:"status"`
-	Handler    string         `json:"handler,omitempty"`
-	Version    int            `json:"version,omitempty"`
-	Parent     string         `json:"parent,omitempty"`
-	Owner      string         `json:"owner,omitempty"`
-	Fence      uint64         `json:"fence"`
-	Created    time.Time      `json:"created,omitzero"`
-	Claimed    time.Time      `json:"claimed,omitzero"`
-	Ended      time.Time      `json:"ended,omitzero"`
-	Deadline   time.Time      `json:"deadline,omitzero"`
-	Due        time.Time      `json:"due,omitzero"`
-	Recoveries int            `json:"recoveries,omitempty"`
-	Error      string         `json:"error,omitempty"`
-}
-
-func newRun(r durable.RunInfo) runJSON {
-	return runJSON{
-		Run: r.ID, Status: r.Status, Handler: r.Handler, Version: r.Version, Parent: r.Parent, Owner: r.Owner,
-		Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended, Deadline: r.Deadline, Due: r.Due,
-		Recoveries: r.Recoveries, Error: r.Error,
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,7 +24,7 @@ import (
 // A session is one run of a command on a store.
 type session struct {
 	store, space string // the flags
-	json         bool
+	json, yes    bool
 	colors       *cli.Color
 
 	engine         *durable.Engine
@@ -66,7 +67,11 @@ func (s *session) do(min, max int, what string, f func(ctx context.Context, args
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return s.fail(s.open(ctx, func() error { return f(ctx, args) }))
+		err := s.open(ctx, func() error { return f(ctx, args) })
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
+		return s.fail(err)
 	}
 }
 
@@ -94,7 +99,7 @@ func (s *session) fail(err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(s.stderr, "retryctl: %s\n", term.Clean(strings.TrimSpace(line)))
 	}
-	if errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrConflict) {
+	if errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrConflict) || errors.Is(err, errInterrupted) {
 		return cli.Problems
 	}
 	return cli.Failed
@@ -102,9 +107,20 @@ func (s *session) fail(err error) int {
 
 // print prints a value as a line of JSON.
 func (s *session) print(value any) error {
-	e := json.NewEncoder(s.stdout)
+	text, err := encode(value)
+	if err == nil {
+		_, err = s.stdout.Write(text)
+	}
+	return err
+}
+
+// encode returns a value as a line of JSON that a terminal may show.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(value)
+	err := e.Encode(value)
+	return term.JSON(b.Bytes()), err
 }
 
 // table returns a table on the standard output.

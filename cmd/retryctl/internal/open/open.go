@@ -28,7 +28,7 @@ const Variable = "RETRYCTL_STORE"
 func Store(ctx context.Context, name string) (durable.Store, error) {
 	switch scheme, rest, _ := strings.Cut(name, ":"); {
 	case name == "":
-		return nil, fmt.Errorf("no store is named: use -store or the variable %s, as in sqlite:FILE or postgres://…", Variable)
+		return nil, fmt.Errorf("no store is named: set -store or the variable %s to sqlite:FILE or postgres://…", Variable)
 	case scheme == "sqlite" && rest == "":
 		return nil, errors.New("-store sqlite: has no file: write sqlite:FILE")
 	case scheme == "sqlite":
@@ -40,7 +40,7 @@ func Store(ctx context.Context, name string) (durable.Store, error) {
 	case scheme == "postgres" || scheme == "postgresql":
 		return openPostgres(ctx, name)
 	}
-	return nil, errors.New("-store must begin with sqlite: or postgres://, as in sqlite:FILE or postgres://user@host/database")
+	return nil, errors.New("-store must begin with sqlite: or postgres://: write sqlite:FILE or postgres://user@host/database")
 }
 
 // openPostgres opens a store in PostgreSQL. The parameter schema is ours: the driver

@@ -55,6 +55,12 @@ func NewTable(w io.Writer, color bool, header ...string) *Table {
 	return &Table{out: bufio.NewWriter(w), color: color, width: Columns(w), header: header, page: Page}
 }
 
+// Whole makes the table write all texts whole, whatever the width of the terminal is.
+func (t *Table) Whole() *Table {
+	t.width = 0
+	return t
+}
+
 // Row adds a row. A page of rows is written when it is full.
 func (t *Table) Row(cells ...Cell) error {
 	for i := range cells {

@@ -3,9 +3,11 @@
 package term
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
@@ -77,4 +79,22 @@ func Cut(s string, columns int) string {
 		}
 	}
 	return s
+}
+
+// JSON returns JSON in which the characters that a terminal would execute, or would
+// not show, are escaped: they occur in strings only. Line ends between values stay.
+func JSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r < utf8.RuneSelf && r != 0x7f || plain(r) {
+			out = append(out, text[:size]...)
+		} else {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+		}
+		text = text[size:]
+	}
+	return out
 }

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A selection is what the flags of commands for dead letters select.
+type selection struct {
+	run, name, class, advice, since, until string
+}
+
+func (f *selection) flags(flags *flag.FlagSet) {
+	flags.StringVar(&f.run, "run", "", "only those of this `run`")
+	flags.StringVar(&f.name, "name", "", "only those of steps with this `name`, as in the policy file")
+	flags.StringVar(&f.class, "class", "", "only those whose last error has one of these `classes`, separated by commas")
+	flags.StringVar(&f.advice, "advice", "", "only those with this `advice`: reprocess, review or unknown")
+	flags.StringVar(&f.since, "since", "", "only those that ended since this `time`: 12h (ago), 2006-01-02, or RFC 3339")
+	flags.StringVar(&f.until, "until", "", "only those that ended before this `time`")
+}
+
+// empty reports whether no flag was given.
+func (f *selection) empty() bool { return *f == selection{} }
+
+// filter returns the filter of the selection.
+func (f *selection) filter(now time.Time) (durable.Filter, error) {
+	filter := durable.Filter{DeadLetter: true, Run: f.run, Name: f.name, Eligibility: durable.Eligibility(f.advice)}
+	switch filter.Eligibility {
+	case "", durable.EligibleReprocess, durable.EligibleReview, durable.EligibleUnknown:
+	default:
+		return filter, usage("-advice %.40q: write reprocess, review or unknown", f.advice)
+	}
+	if f.class != "" {
+		for class := range strings.SplitSeq(f.class, ",") {
+			filter.Class = append(filter.Class, retry.Class(strings.TrimSpace(class)))
+		}
+	}
+	var err, last error
+	filter.Since, err = when("since", f.since, now)
+	filter.Until, last = when("until", f.until, now)
+	return filter, errors.Join(err, last)
+}
+
+// when returns the time that a flag names: a duration ago, a day or a time.
+func when(name, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, usage("-%s %.40q is no time: write 12h (ago), 2006-01-02, 2006-01-02T15:04 or RFC 3339", name, text)
+	}
+	return t, nil
+}
+
+// deadList is the command dead list.
+func deadList(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	var p page
+	p.flags(flags, "position")
+	var selected selection
+	selected.flags(flags)
+	const arguments = "dead list takes no arguments: use -run and the other flags"
+	return s.do(0, 0, arguments, func(ctx context.Context, _ []string) error {
+		f, err := selected.filter(s.now)
+		if err != nil {
+			return err
+		}
+		if p.after != "" {
+			if f.AfterRun, f.AfterStep, err = durable.Cursor(p.after).Position(); err != nil {
+				return usage("-after %.60q is not the position that the page before has printed", p.after)
+			}
+		}
+		if !s.json {
+			return s.listSteps(ctx, f, p.limit, true)
+		}
+		n := 0
+		for i, err := range s.engine.Steps(ctx, f) {
+			if err != nil {
+				return err
+			}
+			if n++; p.limit > 0 && n > p.limit {
+				return nil
+			}
+			if err := s.print(newStep(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// deadShow is the command dead show.
+func deadShow(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	return s.do(2, 2, "dead show takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
+		i, err := s.engine.Describe(ctx, args[0], args[1])
+		if err == nil && i.DeadLetter.IsZero() {
+			err = fmt.Errorf("step %q of run %q is %v and no dead letter: use retryctl step: %w",
+				i.Step, i.Run, i.Status, durable.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		return s.printStep(ctx, i)
+	})
+}
+
+// A deadCommand is a command that changes dead letters.
+type deadCommand struct {
+	*session
+	verb, done string
+	selected   selection
+	all        bool
+	operator   operator
+}
+
+func (c *deadCommand) flags(flags *flag.FlagSet) {
+	c.selected.flags(flags)
+	flags.BoolVar(&c.all, "all", false, "all dead letters of the namespace")
+	c.operator.flags(flags)
+	c.yesFlag(flags)
+}
+
+// one reports whether arguments name a dead letter. It returns an error unless either
+// these or flags select something.
+func (c *deadCommand) one(args []string) (bool, error) {
+	switch selects := !c.selected.empty(); {
+	case len(args) == 2 && !selects && !c.all:
+		return true, nil
+	case len(args) > 0:
+		return false, usage("dead %s takes either the ids of a run and of a step, or flags that select dead letters", c.verb)
+	case !selects && !c.all:
+		return false, usage("say which dead letters: the ids of a run and of a step, flags such as -run, or -all")
+	}
+	return false, nil
+}
+
+// ask counts the dead letters that a filter selects, and asks.
+func (c *deadCommand) ask(ctx context.Context, f durable.Filter) (n int, err error) {
+	progress := cli.NewProgress("retryctl", c.stderr)
+	defer progress.End()
+	f.Status = []durable.Status{durable.StatusDead}
+	for _, err := range c.engine.Steps(ctx, f) {
+		if err != nil {
+			return 0, err
+		}
+		if n++; n%1000 == 0 {
+			progress.Step(fmt.Sprintf("counting: %d dead letters", n))
+		}
+	}
+	progress.End()
+	if n == 0 {
+		return 0, nil
+	}
+	return n, c.confirm(ctx, fmt.Sprintf("%s %s", c.verb, count(n, "dead letter")))
+}
+
+// errInterrupted ends a command that Ctrl-C has ended before it was done.
+var errInterrupted = errors.New("interrupted: the others are dead letters as before; run it again for these")
+
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// summary prints how many of some dead letters were changed. err is why it stopped.
+func (c *deadCommand) summary(ctx context.Context, n, all, skipped int, err error) error {
+	fmt.Fprintf(c.stdout, "%s %d of %s\n", c.done, n, count(all, "dead letter"))
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return err
+	case skipped > 0:
+		return errProblems
+	}
+	return nil
+}
+
+// deadRequeue is the command dead requeue.
+func deadRequeue(flags *flag.FlagSet) cli.Run {
+	c := &deadCommand{session: newSession(flags), verb: "requeue", done: "requeued"}
+	c.flags(flags)
+	newKey := flags.Bool("new-key", false, "with a new idempotency key, for a server that remembers the failure")
+	rate := flags.Float64("rate", 10, "requeue at most `n` in a second; 0: as fast as possible")
+	const arguments = "dead requeue takes the ids of a run and of a step, or flags"
+	return c.do(0, 2, arguments, func(ctx context.Context, args []string) error {
+		by, err := c.operator.by()
+		if err != nil {
+			return err
+		}
+		options := []durable.RequeueOption{durable.Rate(*rate), by}
+		if *newKey {
+			options = append(options, durable.NewKey())
+		}
+		one, err := c.one(args)
+		switch {
+		case err != nil:
+			return err
+		case one:
+			if err = c.engine.Requeue(ctx, args[0], args[1], options...); err == nil {
+				fmt.Fprintln(c.stdout, "requeued", term.Clean(args[1]))
+			}
+			return err
+		}
+		f, err := c.selected.filter(c.now)
+		if err != nil {
+			return err
+		}
+		all, err := c.ask(ctx, f)
+		if err != nil {
+			return err
+		}
+		return c.requeue(ctx, f, all, options)
+	})
+}
+
+// requeue requeues the dead letters that a filter selects. Each is changed in a
+// transaction of its own: what is interrupted can be repeated.
+func (c *deadCommand) requeue(ctx context.Context, f durable.Filter, all int, options []durable.RequeueOption) error {
+	progress := cli.NewProgress("retryctl", c.stderr)
+	defer progress.End()
+	n, skipped := 0, 0
+	var stopped error
+	for r, err := range c.engine.RequeueDead(ctx, f, options...) {
+		switch {
+		case err != nil:
+			stopped = err
+		case r.Err != nil:
+			skipped++
+			progress.End()
+			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(r.Err.Error()))
+		default:
+			n++
+		}
+		progress.Step(fmt.Sprintf("%s: %d of %d", c.done, n, all))
+	}
+	progress.End()
+	return c.summary(ctx, n, max(all, n+skipped), skipped, stopped)
+}
+
+// deadDiscard is the command dead discard.
+func deadDiscard(flags *flag.FlagSet) cli.Run {
+	c := &deadCommand{session: newSession(flags), verb: "discard", done: "discarded"}
+	c.operator.required = true
+	c.flags(flags)
+	const arguments = "dead discard takes the ids of a run and of a step, or flags"
+	return c.do(0, 2, arguments, func(ctx context.Context, args []string) error {
+		by, err := c.operator.by()
+		if err != nil {
+			return err
+		}
+		one, err := c.one(args)
+		if err != nil {
+			return err
+		}
+		if one {
+			if err := c.confirm(ctx, fmt.Sprintf("discard the dead letter %s of run %s", args[1], args[0])); err != nil {
+				return err
+			}
+			if err := c.engine.Discard(ctx, args[0], args[1], by); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.stdout, "discarded", term.Clean(args[1]))
+			return nil
+		}
+		f, err := c.selected.filter(c.now)
+		if err != nil {
+			return err
+		}
+		all, err := c.ask(ctx, f)
+		if err != nil {
+			return err
+		}
+		return c.discard(ctx, f, all, by)
+	})
+}
+
+// discard discards the dead letters that a filter selects.
+func (c *deadCommand) discard(ctx context.Context, f durable.Filter, all int, by durable.Operator) error {
+	progress := cli.NewProgress("retryctl", c.stderr)
+	defer progress.End()
+	f.Status = []durable.Status{durable.StatusDead}
+	n, skipped := 0, 0
+	var stopped error
+	for i, err := range c.engine.Steps(ctx, f) {
+		if err == nil {
+			err = c.engine.Discard(ctx, i.Run, i.Step, by)
+		}
+		switch {
+		case errors.Is(err, durable.ErrConflict) || errors.Is(err, durable.ErrNotFound):
+			skipped++
+			progress.End()
+			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(err.Error()))
+			continue
+		case err != nil:
+			stopped = err
+		default:
+			n++
+		}
+		if stopped != nil {
+			break
+		}
+		progress.Step(fmt.Sprintf("%s: %d of %d", c.done, n, all))
+	}
+	progress.End()
+	return c.summary(ctx, n, max(all, n+skipped), skipped, stopped)
+}

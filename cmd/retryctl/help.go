@@ -1,0 +1,67 @@
+package main
+
+// This file has the help texts of the commands.
+
+const runsHelp = `
+Runs are listed by id, a page at a time. A page that is not the last one ends
+with the flag for the next one.`
+
+const tailHelp = `
+It prints the runs that change, and the steps that begin, wait, fail or end. With
+the id of a run, it prints all steps of that run. A change that is undone before
+the next look is not seen. It ends with Ctrl-C.`
+
+const statsHelp = `
+It counts runs and steps by status, and attempts, retries, failures, lost attempts
+and recoveries across all executions. Failures are grouped by their class and
+text, with # in place of words that have a digit. It reads all that is selected.`
+
+const deadHelp = `
+The column DO is advice: reprocess what may succeed now, review what a retry
+would repeat or may have taken effect. A dead letter that was requeued is listed
+until it has succeeded.`
+
+const requeueHelp = `
+The attempts of a dead letter are counted from zero, and its run is open again:
+workers execute it, or the program that calls Run. Several are selected by flags,
+and requeued one by one: after Ctrl-C or a crash, run the command again for the
+rest. It asks first, unless -yes is set.`
+
+const discardHelp = `
+A dead letter that is discarded is not listed any more, and its run may expire.
+The history stays until then. It asks first, unless -yes is set.`
+
+const pauseHelp = `
+The attempts that are executing end and are recorded; no other starts. The runs
+that a run has started are paused with it.`
+
+const cancelHelp = `
+A canceled run cannot be continued. The runs that it has started are canceled
+with it. It asks first, unless -yes is set.`
+
+const resolveHelp = `
+A step is in doubt if an attempt started and nobody knows how it ended. Ask the
+other system, with the idempotency key that retryctl step prints, whether it took
+effect. A step that has paused its run is resolved in the same way.`
+
+const importHelp = `
+The files are checkpoints of the agents of one workflow, in any order. The run
+continues with their next attempts when the program executes it. Importing a file
+twice changes nothing.`
+
+const exportHelp = `
+Each line is an object with a type and a value: a run, followed by what operators
+did to it, its groups, and its steps, each followed by its attempts. With -o, an
+export that was interrupted continues after the last run that it has written
+whole.`
+
+const verifyHelp = `
+It checks the database, and for each record what the guarantees promise: attempts
+are counted, fences rise, budgets are not over-spent, no run has succeeded over an
+unfinished step. Engines may work meanwhile.`
+
+const vacuumHelp = `
+The results and the history of a run are deleted when it has succeeded and its
+time has passed. Engines do this as they work; vacuum does all of it now. The ids
+of runs stay, so that they are not executed again, and so do failed runs and dead
+letters.`

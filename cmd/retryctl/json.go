@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/job"
+)
+
+// This file has the JSON forms of what the commands print. Times are in UTC, durations
+// in seconds.
+
+// runJSON is a run as JSON.
+type runJSON struct {
+	Run        string         `json:"run"`
+	Status     durable.Status `json:"status"`
+	Handler    string         `json:"handler,omitempty"`
+	Version    int            `json:"version,omitempty"`
+	Parent     string         `json:"parent,omitempty"`
+	Owner      string         `json:"owner,omitempty"`
+	Fence      uint64         `json:"fence"`
+	Created    time.Time      `json:"created,omitzero"`
+	Claimed    time.Time      `json:"claimed,omitzero"`
+	Ended      time.Time      `json:"ended,omitzero"`
+	Deadline   time.Time      `json:"deadline,omitzero"`
+	Due        time.Time      `json:"due,omitzero"`
+	Recoveries int            `json:"recoveries,omitempty"`
+	Error      string         `json:"error,omitempty"`
+}
+
+func newRun(r durable.RunInfo) runJSON {
+	return runJSON{
+		Run: r.ID, Status: r.Status, Handler: r.Handler, Version: r.Version, Parent: r.Parent, Owner: r.Owner,
+		Fence: r.Fence, Created: r.Created, Claimed: r.Claimed, Ended: r.Ended, Deadline: r.Deadline, Due: r.Due,
+		Recoveries: r.Recoveries, Error: r.Error,
+	}
+}
+
+// seconds is a duration in seconds.
+type seconds time.Duration
+
+// MarshalJSON implements [json.Marshaler].
+func (d seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).Seconds()) }
+
+// stepJSON is a step as JSON.
+type stepJSON struct {
+	Run         string              `json:"run"`
+	Step        string              `json:"step"`
+	Name        string              `json:"name"`
+	Policy      string              `json:"policy,omitempty"`
+	Group       string              `json:"group,omitempty"`
+	Status      durable.Status      `json:"status"`
+	Attempts    int                 `json:"attempts"`
+	Failures    int                 `json:"failures,omitempty"`
+	Lost        int                 `json:"lost,omitempty"`
+	Retries     int                 `json:"retries,omitempty"`
+	Waited      seconds             `json:"waited,omitzero"`
+	Next        time.Time           `json:"next,omitzero"`
+	First       time.Time           `json:"first,omitzero"`
+	Started     time.Time           `json:"started,omitzero"`
+	Ended       time.Time           `json:"ended,omitzero"`
+	Dead        time.Time           `json:"dead,omitzero"`
+	Eligibility durable.Eligibility `json:"eligibility,omitempty"`
+	Reason      retry.Reason        `json:"reason,omitempty"`
+	Class       retry.Class         `json:"class,omitempty"`
+	Error       string              `json:"error,omitempty"`
+	Correlation string              `json:"correlation,omitempty"`
+	Key         string              `json:"key"`
+}
+
+func newStep(i durable.StepInfo) stepJSON {
+	return stepJSON{
+		Run: i.Run, Step: i.Step, Name: i.Name, Policy: i.Policy, Group: i.Group, Status: i.Status, Attempts: i.Attempts,
+		Failures: i.Failures, Lost: i.Lost, Retries: i.Retries, Waited: seconds(i.Waited), Next: i.NextAt, First: i.First,
+		Started: i.Started, Ended: i.Ended, Dead: i.DeadLetter, Eligibility: i.Eligibility, Reason: i.Reason,
+		Class: i.Class, Error: i.Error, Correlation: i.Correlation, Key: i.Key,
+	}
+}
+
+// attemptJSON is an entry of the history of a step as JSON.
+type attemptJSON struct {
+	Run         string            `json:"run"`
+	Step        string            `json:"step"`
+	Attempt     int               `json:"attempt"`
+	Outcome     durable.Outcome   `json:"outcome"`
+	Late        bool              `json:"late,omitempty"`
+	Started     time.Time         `json:"started,omitzero"`
+	Duration    seconds           `json:"duration,omitzero"`
+	Wait        seconds           `json:"wait,omitzero"`
+	Reason      retry.Reason      `json:"reason,omitempty"`
+	Class       retry.Class       `json:"class,omitempty"`
+	Error       string            `json:"error,omitempty"`
+	Owner       string            `json:"owner,omitempty"`
+	Fence       uint64            `json:"fence,omitempty"`
+	Correlation string            `json:"correlation,omitempty"`
+	By          string            `json:"by,omitempty"`
+	Why         string            `json:"why,omitempty"`
+	Timeouts    []json.RawMessage `json:"timeouts,omitempty"`
+}
+
+func newAttempt(a durable.AttemptInfo) attemptJSON {
+	j := attemptJSON{
+		Run: a.Run, Step: a.Step, Attempt: a.Attempt, Outcome: a.Outcome, Late: a.Late, Started: a.Started,
+		Duration: seconds(a.Duration), Wait: seconds(a.Wait), Reason: a.Reason, Class: a.Class, Error: a.Error,
+		Owner: a.Owner, Fence: a.Fence, Correlation: a.Correlation, By: a.By.Name, Why: a.By.Reason,
+	}
+	for line := range strings.Lines(a.Timeouts) {
+		j.Timeouts = append(j.Timeouts, json.RawMessage(line))
+	}
+	return j
+}
+
+// auditJSON is what an operator did to a run, a budget or a breaker as JSON.
+type auditJSON struct {
+	Kind   string         `json:"kind"`
+	Run    string         `json:"run,omitempty"`
+	Name   string         `json:"name,omitempty"`
+	Action durable.Action `json:"action"`
+	At     time.Time      `json:"at"`
+	By     string         `json:"by,omitempty"`
+	Why    string         `json:"why,omitempty"`
+}
+
+func newAudit(a durable.AuditEntry) auditJSON {
+	return auditJSON{
+		Kind: a.Kind.String(), Run: a.Run, Name: a.Name, Action: a.Action, At: a.At, By: a.By.Name, Why: a.By.Reason,
+	}
+}
+
+// groupJSON is a group as JSON.
+type groupJSON struct {
+	Run       string     `json:"run"`
+	Group     string     `json:"group"`
+	Job       string     `json:"job,omitempty"`
+	Began     time.Time  `json:"began,omitzero"`
+	Ended     bool       `json:"ended"`
+	TimedOut  bool       `json:"timed_out,omitempty"`
+	Reason    job.Reason `json:"reason,omitzero"`
+	Pending   int        `json:"pending"`
+	Succeeded int        `json:"succeeded"`
+	Failed    int        `json:"failed"`
+	Retries   int        `json:"retries,omitempty"`
+	Refused   int        `json:"refused,omitempty"`
+}
+
+func newGroup(g durable.GroupInfo) groupJSON {
+	return groupJSON{
+		Run: g.Run, Group: g.Group, Job: g.JobID, Began: g.Began, Ended: g.Ended, TimedOut: g.TimedOut,
+		Reason: g.Decision.Reason, Pending: g.Progress.Pending, Succeeded: g.Progress.Succeeded,
+		Failed: g.Progress.Failed, Retries: g.Retries, Refused: g.Refused,
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// An operator is who makes a change and why, as the flags say.
+type operator struct {
+	name, why string
+	required  bool // a reason
+}
+
+// flags defines the flags -by and -why.
+func (o *operator) flags(flags *flag.FlagSet) {
+	flags.StringVar(&o.name, "by", "", "the `name` that is recorded with the change; by default user@host")
+	text := "the `reason` that is recorded with the change"
+	if o.required {
+		text += "; required"
+	}
+	flags.StringVar(&o.why, "why", "", text)
+}
+
+// by returns who makes the change and why.
+func (o *operator) by() (durable.Operator, error) {
+	if o.required && strings.TrimSpace(o.why) == "" {
+		return durable.Operator{}, usage("this cannot be undone: add -why with the reason, which is recorded")
+	}
+	return durable.By(cmp.Or(o.name, self()), o.why), nil
+}
+
+// self returns user@host.
+func self() string {
+	name := cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"))
+	if u, err := user.Current(); err == nil && name == "" {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
+}
+
+// yesFlag defines the flag -yes.
+func (s *session) yesFlag(flags *flag.FlagSet) {
+	flags.BoolVar(&s.yes, "yes", false, "do not ask for confirmation")
+}
+
+// errRefused means that the user has answered no.
+var errRefused = errors.New("nothing was changed")
+
+// confirm asks whether to do something that cannot be undone, or that concerns many
+// steps. Without a terminal it is refused.
+func (s *session) confirm(ctx context.Context, question string) error {
+	if s.yes {
+		return nil
+	}
+	out, ok := s.stderr.(*os.File)
+	if !ok || !term.IsTerminal(out) || !term.IsTerminal(os.Stdin) {
+		return usage("%s: nobody can be asked here: add -yes", question)
+	}
+	fmt.Fprintf(out, "%s? [y/N] ", term.Clean(question))
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		answers <- answer
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+	case answer := <-answers:
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+			return nil
+		}
+	}
+	return errRefused
+}
+
+// pause is the command pause.
+func pause(flags *flag.FlagSet) cli.Run {
+	return operateRuns(flags, &operator{}, "paused", (*durable.Engine).Pause)
+}
+
+// resume is the command resume.
+func resume(flags *flag.FlagSet) cli.Run {
+	return operateRuns(flags, &operator{}, "resumed", (*durable.Engine).Resume)
+}
+
+// cancel is the command cancel.
+func cancel(flags *flag.FlagSet) cli.Run {
+	return operateRuns(flags, &operator{required: true}, "canceled", (*durable.Engine).Cancel)
+}
+
+// operateRuns changes runs, each on its own: one that cannot be changed does not
+// prevent the others.
+func operateRuns(
+	flags *flag.FlagSet, o *operator, done string,
+	change func(*durable.Engine, context.Context, string, ...durable.Operator) error,
+) cli.Run {
+	s := newSession(flags)
+	o.flags(flags)
+	if o.required {
+		s.yesFlag(flags)
+	}
+	const many = 1 << 20
+	return s.do(1, many, "name the runs: see retryctl runs", func(ctx context.Context, runs []string) error {
+		by, err := o.by()
+		if err != nil {
+			return err
+		}
+		if o.required {
+			if err := s.confirm(ctx, "cancel "+some(runs)+" for ever"); err != nil {
+				return err
+			}
+		}
+		var failed []error
+		for _, run := range runs {
+			err := change(s.engine, ctx, run, by)
+			switch {
+			case errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrConflict):
+				failed = append(failed, err)
+			case err != nil:
+				return errors.Join(append(failed, err)...)
+			default:
+				fmt.Fprintln(s.stdout, done, term.Clean(run))
+			}
+		}
+		return errors.Join(failed...)
+	})
+}
+
+// some returns the first of some ids.
+func some(ids []string) string {
+	const most = 3
+	text := strings.Join(ids[:min(most, len(ids))], ", ")
+	if more := len(ids) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", text, more)
+	}
+	return text
+}
+
+// resolve is the command resolve.
+func resolve(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	var o operator
+	o.flags(flags)
+	result := flags.String("succeeded", "", "it took effect: its result as `JSON`, null if it has none")
+	failure := flags.String("failed", "", "it did not take effect and is not tried again: the `error`")
+	again := flags.Bool("retry", false, "it did not take effect, or may be repeated: execute it again")
+	return s.do(2, 2, "resolve takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
+		r, text, err := resolution(*result, *failure, *again)
+		if err != nil {
+			return err
+		}
+		by, err := o.by()
+		if err != nil {
+			return err
+		}
+		if err := s.engine.Resolve(ctx, args[0], args[1], r, by); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.stdout, "resolved %s: %s\n", term.Clean(args[1]), text)
+		return nil
+	})
+}
+
+// resolution returns the resolution that exactly one of three flags names.
+func resolution(result, failure string, again bool) (r durable.Resolution, text string, err error) {
+	set := 0
+	for _, is := range []bool{result != "", failure != "", again} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case set != 1:
+		return r, "", usage("say what is known: one of -succeeded JSON, -failed TEXT and -retry")
+	case again:
+		return durable.Retry(), "it is executed again", nil
+	case failure != "":
+		return durable.Failed(errors.New(failure)), "it has failed", nil
+	case !json.Valid([]byte(result)):
+		return r, "", usage("-succeeded %.40q is not JSON: write the result of the step, as 7, \"text\" or null", result)
+	}
+	return durable.Succeeded(json.RawMessage(result)), "it has succeeded", nil
+}

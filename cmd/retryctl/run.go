@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// showRun is the command run.
+func showRun(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	var p page
+	p.flags(flags, "step")
+	var statuses statusFlag
+	statuses.flag(flags, stepStatuses)
+	return s.do(1, 1, "run takes the id of one run", func(ctx context.Context, args []string) error {
+		r, err := s.runInfo(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		f := durable.Filter{Run: r.ID, Status: statuses, AfterStep: p.after}
+		if s.json {
+			return s.runInJSON(ctx, r, f, p.limit)
+		}
+		if err := s.printRun(ctx, r); err != nil {
+			return err
+		}
+		return s.listSteps(ctx, f, p.limit, false)
+	})
+}
+
+// runInfo returns a run. The error for one that does not exist matches
+// [durable.ErrNotFound].
+func (s *session) runInfo(ctx context.Context, id string) (durable.RunInfo, error) {
+	for r, err := range s.engine.List(ctx, durable.Query{Run: id, Limit: 1}) {
+		return r, err
+	}
+	return durable.RunInfo{}, fmt.Errorf("run %q: %w", id, durable.ErrNotFound)
+}
+
+// details writes names and values below each other, without those that are empty.
+type details struct {
+	t   *term.Table
+	err error
+}
+
+func (s *session) details() *details { return &details{t: s.table().Whole()} }
+
+func (d *details) add(name string, value term.Cell) {
+	if value.Text != "" && d.err == nil {
+		d.err = d.t.Row(term.Cell{Text: name + ":", Style: term.Faint}, value)
+	}
+}
+
+func (d *details) text(name, value string) { d.add(name, term.Text(value)) }
+
+// end writes the details and an empty line.
+func (d *details) end(s *session) error {
+	if d.err == nil {
+		d.err = d.t.Flush()
+	}
+	if d.err == nil {
+		_, d.err = fmt.Fprintln(s.stdout)
+	}
+	return d.err
+}
+
+// number returns a number as a text, "" for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// moment returns a time with its distance from now.
+func (s *session) moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t).Text + " (" + s.distance(t) + ")"
+}
+
+// printRun prints a run without its steps.
+func (s *session) printRun(ctx context.Context, r durable.RunInfo) error {
+	d := s.details()
+	d.text("run", r.ID)
+	d.add("status", status(r.Status))
+	d.text("error", r.Error)
+	d.text("handler", r.Handler)
+	d.text("version", number(r.Version))
+	d.text("parent", r.Parent)
+	d.text("owner", r.Owner)
+	d.text("created", s.moment(r.Created))
+	d.text("claimed", s.moment(r.Claimed))
+	d.text("claims", strconv.FormatUint(r.Fence, 10))
+	d.text("recoveries", number(r.Recoveries))
+	d.text("ended", s.moment(r.Ended))
+	d.text("deadline", s.moment(r.Deadline))
+	if r.Status == durable.StatusSucceeded {
+		d.text("deleted", s.moment(r.Due))
+	} else {
+		d.text("next", s.moment(r.Due))
+	}
+	if err := s.audit(ctx, d, durable.KindRun, r.ID, ""); err != nil {
+		return err
+	}
+	for g, err := range s.engine.Groups(ctx, durable.Filter{Run: r.ID}) {
+		if err != nil {
+			return err
+		}
+		d.text("group", groupText(g))
+	}
+	return d.end(s)
+}
+
+// audit adds what operators did.
+func (s *session) audit(ctx context.Context, d *details, kind durable.Kind, run, name string) error {
+	for a, err := range s.engine.Audit(ctx, kind, run, name) {
+		if err != nil {
+			return err
+		}
+		d.text(string(a.Action), s.moment(a.At)+" by "+a.By.String())
+	}
+	return nil
+}
+
+// groupText describes the progress of a group.
+func groupText(g durable.GroupInfo) string {
+	p := g.Progress
+	text := fmt.Sprintf("%s: %d of %d units succeeded, %d failed", g.Group, p.Succeeded, p.Units(), p.Failed)
+	if g.Retries+g.Refused > 0 {
+		text += fmt.Sprintf("; budget: %d retries granted, %d refused", g.Retries, g.Refused)
+	}
+	if g.Ended {
+		text += "; ended: " + fmt.Sprint(g.Decision)
+	}
+	return text
+}
+
+// listSteps prints the steps that a filter selects, with their runs if there are
+// several.
+func (s *session) listSteps(ctx context.Context, f durable.Filter, limit int, runs bool) error {
+	header := []string{"STEP", "STATUS", "ATTEMPTS", "NEXT", "ERROR"}
+	if runs {
+		header = []string{"RUN", "STEP", "STATUS", "ATTEMPTS", "SINCE", "DO", "ERROR"}
+	}
+	t := s.table(header...)
+	n, last := 0, durable.StepInfo{}
+	for i, err := range s.engine.Steps(ctx, f) {
+		if err != nil {
+			return err
+		}
+		if limit > 0 && n == limit {
+			if runs {
+				s.more(string(durable.After(last.Run, last.Step)))
+			} else {
+				s.more(last.Step)
+			}
+			break
+		}
+		n, last = n+1, i
+		row := []term.Cell{term.Text(i.Step), status(i.Status), term.Text(strconv.Itoa(i.Attempts))}
+		if runs {
+			row = append([]term.Cell{term.Text(i.Run)}, row...)
+			row = append(row, stamp(i.DeadLetter), term.Text(string(i.Eligibility)), failure(i))
+		} else {
+			row = append(row, s.nextAttempt(i), failure(i))
+		}
+		if err := t.Row(row...); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// nextAttempt describes when the next attempt of a step starts.
+func (s *session) nextAttempt(i durable.StepInfo) term.Cell {
+	switch i.Status {
+	case durable.StatusWaiting:
+		return term.Text(s.distance(i.NextAt))
+	case durable.StatusExecuting:
+		return term.Cell{Text: "since " + s.distance(i.Started), Style: term.Blue}
+	case durable.StatusInDoubt, durable.StatusPaused:
+		return term.Cell{Text: "resolve it", Style: term.Yellow}
+	}
+	return term.Cell{}
+}
+
+// failure describes the last error of a step.
+func failure(i durable.StepInfo) term.Cell {
+	text := i.Error
+	if i.Class != "" {
+		text = string(i.Class) + ": " + text
+	}
+	if i.Reason != "" {
+		text = string(i.Reason) + ": " + text
+	}
+	return term.Text(text)
+}
+
+// runInJSON prints a run, its groups and its steps as one object.
+func (s *session) runInJSON(ctx context.Context, r durable.RunInfo, f durable.Filter, limit int) error {
+	out := struct {
+		runJSON
+		Audit  []auditJSON `json:"audit,omitempty"`
+		Groups []groupJSON `json:"groups,omitempty"`
+		Steps  []stepJSON  `json:"steps"`
+		After  string      `json:"after,omitempty"` // there are more
+	}{runJSON: newRun(r), Steps: []stepJSON{}}
+	for a, err := range s.engine.Audit(ctx, durable.KindRun, r.ID, "") {
+		if err != nil {
+			return err
+		}
+		out.Audit = append(out.Audit, newAudit(a))
+	}
+	for g, err := range s.engine.Groups(ctx, durable.Filter{Run: r.ID}) {
+		if err != nil {
+			return err
+		}
+		out.Groups = append(out.Groups, newGroup(g))
+	}
+	for i, err := range s.engine.Steps(ctx, f) {
+		if err != nil {
+			return err
+		}
+		if limit > 0 && len(out.Steps) == limit {
+			out.After = out.Steps[limit-1].Step
+			break
+		}
+		out.Steps = append(out.Steps, newStep(i))
+	}
+	return s.print(out)
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// breakers is the command breakers.
+func breakers(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	return s.do(0, 1, "breakers takes the name of one breaker, or none", func(ctx context.Context, args []string) error {
+		if len(args) == 1 {
+			return s.printBreaker(ctx, args[0])
+		}
+		var t *term.Table
+		if !s.json {
+			t = s.table("BREAKER", "STATE", "FAILURES", "OPEN UNTIL", "PROBES", "WINDOW")
+		}
+		for b, err := range s.engine.Breakers(ctx) {
+			if err == nil && s.json {
+				err = s.print(newBreaker(b))
+			} else if err == nil {
+				err = t.Row(term.Text(b.Name), breakerState(b.State), term.Text(strconv.Itoa(b.Failures)),
+					term.Text(s.moment(b.OpenUntil)), term.Text(number(len(b.Probes))), term.Text(window(b.Window)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if s.json {
+			return nil
+		}
+		return t.Flush()
+	})
+}
+
+// printBreaker prints a breaker and what operators did to it.
+func (s *session) printBreaker(ctx context.Context, name string) error {
+	for b, err := range s.engine.Breakers(ctx) {
+		if err != nil {
+			return err
+		}
+		if b.Name != name {
+			continue
+		}
+		if s.json {
+			return s.print(newBreaker(b))
+		}
+		d := s.details()
+		d.text("breaker", b.Name)
+		d.add("state", breakerState(b.State))
+		d.text("failures", strconv.Itoa(b.Failures)+" in a row")
+		d.text("open until", s.moment(b.OpenUntil))
+		d.text("changes", strconv.FormatUint(b.Generation, 10))
+		d.text("window", window(b.Window))
+		for _, p := range b.Probes {
+			d.text("probe", "admitted "+s.moment(p.Started))
+		}
+		if err := s.audit(ctx, d, durable.KindBreaker, "", b.Name); err != nil {
+			return err
+		}
+		return d.end(s)
+	}
+	return fmt.Errorf("breaker %q: %w", name, durable.ErrNotFound)
+}
+
+// breakerState returns the state of a breaker in its color.
+func breakerState(state retry.BreakerState) term.Cell {
+	styles := map[retry.BreakerState]term.Style{
+		retry.StateClosed: term.Green, retry.StateOpen: term.Red, retry.StateHalfOpen: term.Yellow,
+		retry.StateEscalated: term.Red,
+	}
+	return term.Cell{Text: state.String(), Style: styles[state]}
+}
+
+// window describes the attempts in the window of a breaker with a rate.
+func window(w [][3]int64) string {
+	var all, failed, slow int64
+	for _, tenth := range w {
+		all, failed, slow = all+tenth[0], failed+tenth[1], slow+tenth[2]
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d attempts, %s failed, %s slow", all, percent(failed, all), percent(slow, all))
+}
+
+// percent returns a share, with "-" for one of nothing.
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + "%"
+}
+
+// breakerJSON is a breaker as JSON.
+type breakerJSON struct {
+	Breaker    string             `json:"breaker"`
+	State      retry.BreakerState `json:"state"`
+	Failures   int                `json:"failures"`
+	OpenUntil  time.Time          `json:"open_until,omitzero"`
+	Generation uint64             `json:"generation"`
+	Probes     int                `json:"probes"`
+	Window     [][3]int64         `json:"window,omitempty"`
+}
+
+func newBreaker(b durable.BreakerInfo) breakerJSON {
+	return breakerJSON{
+		Breaker: b.Name, State: b.State, Failures: b.Failures, OpenUntil: b.OpenUntil, Generation: b.Generation,
+		Probes: len(b.Probes), Window: b.Window,
+	}
+}
+
+// breakersReset is the command breakers reset.
+func breakersReset(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	var o operator
+	o.flags(flags)
+	return s.do(1, 1, "breakers reset takes the name of one breaker", func(ctx context.Context, args []string) error {
+		by, err := o.by()
+		if err == nil {
+			err = s.engine.ResetBreaker(ctx, args[0], by)
+		}
+		if err == nil {
+			_, err = fmt.Fprintln(s.stdout, "reset", term.Clean(args[0]))
+		}
+		return err
+	})
+}
+
+// budgets is the command budgets.
+func budgets(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	return s.do(0, 0, "budgets takes no arguments", func(ctx context.Context, _ []string) error {
+		var t *term.Table
+		if !s.json {
+			t = s.table("RUN", "BUDGET", "GRANTED", "LIMIT", "PER UNIT", "REFUSED", "TOKENS")
+		}
+		for b, err := range s.engine.Budgets(ctx) {
+			switch {
+			case err != nil:
+			case s.json:
+				err = s.print(newBudget(b))
+			case b.Run != "":
+				err = t.Row(term.Text(b.Run), term.Text(b.Name), term.Text(strconv.Itoa(b.Consumed)), term.Text(limit(b.Retries)),
+					term.Text(limit(b.PerUnit)), term.Text(strconv.Itoa(b.Refused)), term.Cell{})
+			default:
+				none := term.Cell{}
+				err = t.Row(none, term.Text(b.Name), none, none, none, none, term.Text(s.tokens(b)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if s.json {
+			return nil
+		}
+		return t.Flush()
+	})
+}
+
+// limit returns a limit of a count budget.
+func limit(n int) string {
+	if n <= 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+// tokens describes a ratio budget.
+func (s *session) tokens(b durable.BudgetInfo) string {
+	text := "full"
+	if !b.Refilled.IsZero() {
+		text = fmt.Sprintf("%.1f, %s", b.Tokens, s.distance(b.Refilled))
+	}
+	if b.Leased > 0 {
+		text += fmt.Sprintf("; %.1f leased", b.Leased)
+	}
+	return text
+}
+
+// budgetJSON is a budget as JSON.
+type budgetJSON struct {
+	Run      string    `json:"run,omitempty"`
+	Budget   string    `json:"budget,omitempty"`
+	Granted  int       `json:"granted"`
+	Refused  int       `json:"refused"`
+	Limit    int       `json:"limit,omitempty"`
+	PerUnit  int       `json:"per_unit,omitempty"`
+	Tokens   float64   `json:"tokens,omitempty"`
+	Leased   float64   `json:"leased,omitempty"`
+	Refilled time.Time `json:"refilled,omitzero"`
+}
+
+func newBudget(b durable.BudgetInfo) budgetJSON {
+	return budgetJSON{
+		Run: b.Run, Budget: b.Name, Granted: b.Consumed, Refused: b.Refused, Limit: b.Retries, PerUnit: b.PerUnit,
+		Tokens: b.Tokens, Leased: b.Leased, Refilled: b.Refilled,
+	}
+}
+
+// budgetsReset is the command budgets reset.
+func budgetsReset(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	var o operator
+	o.flags(flags)
+	run := flags.String("run", "", "the `run` whose count budget is filled; without a name, that of the run itself")
+	const arguments = "budgets reset takes the name of one budget, or -run"
+	return s.do(0, 1, arguments, func(ctx context.Context, args []string) error {
+		name := ""
+		if len(args) == 1 {
+			name = args[0]
+		} else if *run == "" {
+			return usage("name the budget: one that processes share, or -run RUN for that of a run")
+		}
+		by, err := o.by()
+		if err == nil {
+			err = s.engine.ResetBudget(ctx, *run, name, by)
+		}
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			name = "the budget of " + *run
+		}
+		_, err = fmt.Fprintln(s.stdout, "reset", term.Clean(name))
+		return err
+	})
+}

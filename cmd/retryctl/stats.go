@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// stats is the command stats.
+func stats(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	run := flags.String("run", "", "only this `run`")
+	name := flags.String("name", "", "only steps with this `name`")
+	since := flags.String("since", "", "only what ended at this `time` or later: 12h (ago), 2006-01-02, or RFC 3339")
+	until := flags.String("until", "", "only what ended before this `time`")
+	patterns := flags.Int("patterns", 20, "print at most `n` patterns of failures; 0: all")
+	return s.do(0, 0, "stats takes no arguments: use -run", func(ctx context.Context, _ []string) error {
+		f := durable.Filter{Run: *run, Name: *name}
+		var first, last error
+		f.Since, first = when("since", *since, s.now)
+		f.Until, last = when("until", *until, s.now)
+		if err := errors.Join(first, last); err != nil {
+			return err
+		}
+		progress := cli.NewProgress("retryctl", s.stderr)
+		defer progress.End()
+		got, err := s.engine.Stats(ctx, f, func(steps int) { progress.Step(fmt.Sprintf("reading: %d steps", steps)) })
+		progress.End()
+		switch {
+		case err != nil:
+			return err
+		case s.json:
+			return s.print(newStats(&got, *patterns))
+		}
+		return s.printStats(&got, *patterns)
+	})
+}
+
+// printStats prints statistics for people.
+func (s *session) printStats(got *durable.Stats, patterns int) error {
+	d := s.details()
+	d.text("runs", counts(got.Runs))
+	d.text("steps", counts(got.Steps))
+	d.text("units", counts(got.Units))
+	attempts := int64(got.Attempts)
+	d.text("attempts", fmt.Sprintf("%d: %d retries (%s), %d failed (%s), %d lost, %d late", got.Attempts, got.Retries,
+		percent(int64(got.Retries), attempts), got.Failures, percent(int64(got.Failures), attempts), got.Lost, got.Late))
+	d.text("recoveries", strconv.Itoa(got.Recoveries))
+	d.text("waited", duration(got.Waited))
+	if n := got.Success.Count; n > 0 {
+		d.text("success", fmt.Sprintf("%s on average, %s at most", short(got.Success.Total/time.Duration(n)),
+			short(got.Success.Max)))
+	}
+	if err := d.end(s); err != nil {
+		return err
+	}
+	t := s.table("ATTEMPTS", "STEPS", "CLASS", "FIRST", "LAST", "FAILURE")
+	for i, p := range got.Patterns {
+		if patterns > 0 && i == patterns {
+			fmt.Fprintf(s.stderr, "retryctl: there are %d more patterns: add -patterns 0\n", len(got.Patterns)-i)
+			break
+		}
+		err := t.Row(term.Text(strconv.Itoa(p.Attempts)), term.Text(strconv.Itoa(p.Steps)), term.Text(string(p.Class)),
+			stamp(p.First), stamp(p.Last), term.Text(p.Text))
+		if err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// counts describes how many things have which status.
+func counts(by map[durable.Status]int) (text string) {
+	all := 0
+	for _, status := range slices.Sorted(maps.Keys(by)) {
+		all += by[status]
+		text += fmt.Sprintf(", %d %v", by[status], status)
+	}
+	if all == 0 {
+		return "0"
+	}
+	return strconv.Itoa(all) + ": " + text[len(", "):]
+}
+
+// statsJSON is what [durable.Stats] has, as JSON.
+type statsJSON struct {
+	Runs       map[durable.Status]int `json:"runs"`
+	Steps      map[durable.Status]int `json:"steps"`
+	Units      map[durable.Status]int `json:"units"`
+	Attempts   int                    `json:"attempts"`
+	Retries    int                    `json:"retries"`
+	Failures   int                    `json:"failures"`
+	Lost       int                    `json:"lost"`
+	Late       int                    `json:"late"`
+	Recoveries int                    `json:"recoveries"`
+	Waited     seconds                `json:"waited"`
+	Success    struct {
+		Count int     `json:"count"`
+		Total seconds `json:"total"`
+		Max   seconds `json:"max"`
+	} `json:"success"`
+	Patterns []patternJSON `json:"patterns"`
+}
+
+type patternJSON struct {
+	Class    retry.Class `json:"class"`
+	Text     string      `json:"text"`
+	Attempts int         `json:"attempts"`
+	Steps    int         `json:"steps"`
+	First    time.Time   `json:"first"`
+	Last     time.Time   `json:"last"`
+}
+
+func newStats(got *durable.Stats, patterns int) statsJSON {
+	j := statsJSON{
+		Runs: got.Runs, Steps: got.Steps, Units: got.Units, Attempts: got.Attempts, Retries: got.Retries,
+		Failures: got.Failures, Lost: got.Lost, Late: got.Late, Recoveries: got.Recoveries, Waited: seconds(got.Waited),
+		Patterns: []patternJSON{},
+	}
+	j.Success.Count = got.Success.Count
+	j.Success.Total, j.Success.Max = seconds(got.Success.Total), seconds(got.Success.Max)
+	for i, p := range got.Patterns {
+		if patterns > 0 && i == patterns {
+			break
+		}
+		j.Patterns = append(j.Patterns, patternJSON(p))
+	}
+	return j
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/recovery"
+)
+
+// showStep is the command step.
+func showStep(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	return s.do(2, 2, "step takes the ids of a run and of a step", func(ctx context.Context, args []string) error {
+		i, err := s.engine.Describe(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return s.printStep(ctx, i)
+	})
+}
+
+// printStep prints a step with every attempt.
+func (s *session) printStep(ctx context.Context, i durable.StepInfo) error {
+	if s.json {
+		out := struct {
+			stepJSON
+			History []attemptJSON `json:"history"`
+		}{newStep(i), []attemptJSON{}}
+		for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
+			if err != nil {
+				return err
+			}
+			out.History = append(out.History, newAttempt(a))
+		}
+		return s.print(out)
+	}
+	d := s.details()
+	d.text("run", i.Run)
+	d.text("step", i.Step)
+	d.add("status", status(i.Status))
+	d.text("reason", string(i.Reason))
+	d.text("class", string(i.Class))
+	d.text("error", i.Error)
+	d.text("policy", i.Policy)
+	d.text("unit of", i.Group)
+	d.text("attempts", fmt.Sprintf("%d, of which %d failed and %d were lost", i.Attempts, i.Failures, i.Lost))
+	d.text("waited", duration(i.Waited))
+	d.text("next", s.moment(i.NextAt))
+	d.text("executing", s.moment(i.Started))
+	d.text("first", s.moment(i.First))
+	d.text("ended", s.moment(i.Ended))
+	d.text("dead", s.moment(i.DeadLetter))
+	d.text("advice", string(i.Eligibility))
+	d.text("key", i.Key)
+	d.text("correlation", i.Correlation)
+	if err := d.end(s); err != nil {
+		return err
+	}
+	return s.printAttempts(ctx, i)
+}
+
+// printAttempts prints the history of a step, and what was captured of timeouts.
+func (s *session) printAttempts(ctx context.Context, i durable.StepInfo) error {
+	t := s.table("ATTEMPT", "OUTCOME", "STARTED", "TOOK", "WAIT", "OWNER", "ERROR")
+	var captured strings.Builder
+	for a, err := range s.engine.Attempts(ctx, i.Run, i.Step) {
+		if err != nil {
+			return err
+		}
+		captured.WriteString(a.Timeouts)
+		outcome := term.Cell{Text: string(a.Outcome), Style: outcomes[a.Outcome]}
+		text := a.Error
+		if a.Class != "" {
+			text = string(a.Class) + ": " + text
+		}
+		if a.Late {
+			outcome, text = term.Cell{Text: "late " + outcome.Text, Style: term.Yellow}, "not accepted: "+text
+		}
+		if a.By != (durable.Operator{}) {
+			text = strings.TrimSpace(text + " by " + a.By.String())
+		}
+		err := t.Row(term.Text(strconv.Itoa(a.Attempt)), outcome, stamp(a.Started), term.Text(duration(a.Duration)),
+			term.Text(duration(a.Wait)), term.Text(a.Owner), term.Text(text))
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.Flush(); err != nil || captured.Len() == 0 {
+		return err
+	}
+	return s.printTimeouts(captured.String())
+}
+
+// outcomes are the colors of outcomes.
+var outcomes = map[durable.Outcome]term.Style{
+	durable.OutcomeSucceeded: term.Green,
+	durable.OutcomeFailed:    term.Red,
+	durable.OutcomeTimedOut:  term.Red,
+	durable.OutcomeLost:      term.Yellow,
+	durable.OutcomeCanceled:  term.Yellow,
+}
+
+// printTimeouts prints the rows that package recovery has captured.
+func (s *session) printTimeouts(text string) error {
+	rows, err := recovery.ParseRows([]byte(text))
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.stdout); err != nil {
+		return err
+	}
+	t := s.table("TIMEOUT", "SCOPE", "LIMIT", "ELAPSED", "ACTION", "RECEIPT")
+	for _, r := range rows {
+		err := t.Row(term.Text(stamp(r.Timestamp.Time).Text), term.Text(r.Scope), milliseconds(r.TimeoutMS),
+			milliseconds(r.ElapsedMS), term.Text(string(r.Action)), term.Text(cmp.Or(r.Path, "not written")))
+		if err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// verify is the command verify.
+func verify(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	return s.do(0, 0, "verify takes no arguments", func(ctx context.Context, _ []string) error {
+		progress := cli.NewProgress("retryctl", s.stderr)
+		defer progress.End()
+		progress.Step("checking the store")
+		found := 0
+		all := s.engine.Verify(ctx, func(n int) {
+			progress.Step(fmt.Sprintf("verifying: %d steps", n))
+		})
+		for v, err := range all {
+			switch {
+			case err != nil:
+				return err
+			case s.json:
+				err = s.print(newViolation(v))
+			default:
+				progress.End()
+				_, err = fmt.Fprintln(s.stdout, term.Clean(v.String()))
+			}
+			if err != nil {
+				return err
+			}
+			found++
+		}
+		progress.End()
+		if found > 0 {
+			fmt.Fprintf(s.stderr, "retryctl: %s: keep a copy of the store before anything is repaired\n", count(found, "problem"))
+			return errProblems
+		}
+		if !s.json {
+			fmt.Fprintln(s.stdout, "the store is sound")
+		}
+		return nil
+	})
+}
+
+// violationJSON is a violation as JSON.
+type violationJSON struct {
+	Kind string `json:"kind"`
+	Run  string `json:"run,omitempty"`
+	ID   string `json:"id,omitempty"`
+	Text string `json:"text"`
+}
+
+func newViolation(v durable.Violation) violationJSON {
+	j := violationJSON{Kind: "store", Run: v.Run, ID: v.ID, Text: v.Text}
+	if v.Kind > 0 {
+		j.Kind = v.Kind.String()
+	}
+	return j
+}
+
+// vacuum is the command vacuum.
+func vacuum(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	var o operator
+	o.flags(flags)
+	s.yesFlag(flags)
+	before := flags.String("before", "",
+		"also delete the results of runs that ended before this `time`: 720h (ago), 2006-01-02, or RFC 3339")
+	return s.do(0, 0, "vacuum takes no arguments", func(ctx context.Context, _ []string) error {
+		limit, err := when("before", *before, s.now)
+		if err != nil {
+			return err
+		}
+		if !limit.IsZero() {
+			if o.required = true; limit.After(s.now) {
+				return usage("-before %s is in the future", *before)
+			}
+		}
+		by, err := o.by()
+		if err == nil && !limit.IsZero() {
+			err = s.confirm(ctx, "delete the results and the history of all runs that succeeded before "+
+				limit.Local().Format(time.DateTime))
+		}
+		if err != nil {
+			return err
+		}
+		progress := cli.NewProgress("retryctl", s.stderr)
+		defer progress.End()
+		n := 0
+		for run, err := range s.engine.Expire(ctx, limit, by) {
+			if err != nil {
+				return err
+			}
+			n++
+			progress.Step(fmt.Sprintf("deleting: %s, %s", count(n, "run"), term.Clean(run)))
+		}
+		progress.End()
+		_, err = fmt.Fprintf(s.stdout, "deleted the results of %s\n", count(n, "run"))
+		return err
+	})
+}
+
+// owners is the command owners.
+func owners(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	s.jsonFlag(flags)
+	return s.do(0, 0, "owners takes no arguments", func(ctx context.Context, _ []string) error {
+		var t *term.Table
+		if !s.json {
+			t = s.table("OWNER", "HOST", "PID", "STARTED", "LEASE", "RUNS")
+		}
+		for o, err := range s.engine.Owners(ctx) {
+			if err != nil {
+				return err
+			}
+			runs := 0
+			for _, err := range s.engine.List(ctx, durable.Query{Owner: o.Owner}) {
+				if err != nil {
+					return err
+				}
+				runs++
+			}
+			if s.json {
+				err = s.print(ownerJSON{o.Owner, o.Host, o.PID, o.Started, o.Until, o.Dead, runs})
+			} else {
+				err = t.Row(term.Text(o.Owner), term.Text(o.Host), term.Text(number(o.PID)), stamp(o.Started), s.lease(o),
+					term.Text(fmt.Sprint(runs)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if s.json {
+			return nil
+		}
+		return t.Flush()
+	})
+}
+
+// lease describes whether an engine is alive.
+func (s *session) lease(o durable.OwnerInfo) term.Cell {
+	switch {
+	case o.Dead:
+		return term.Cell{Text: "dead", Style: term.Red}
+	case o.Until.Before(s.now):
+		return term.Cell{Text: "ended " + s.distance(o.Until), Style: term.Red}
+	}
+	return term.Cell{Text: "alive", Style: term.Green}
+}
+
+// ownerJSON is an engine as JSON.
+type ownerJSON struct {
+	Owner   string    `json:"owner"`
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	Dead    bool      `json:"dead,omitempty"`
+	Runs    int       `json:"runs"`
+}
