@@ -141,22 +141,31 @@ func breakersReset(flags *flag.FlagSet) cli.Run {
 func budgets(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
-	return s.do(0, 0, "budgets takes no arguments", func(ctx context.Context, _ []string) error {
-		var t *term.Table
-		if !s.json {
-			t = s.table("RUN", "BUDGET", "GRANTED", "LIMIT", "PER UNIT", "REFUSED", "TOKENS")
+	var p page
+	p.flags(flags, "position")
+	run := flags.String("run", "", "only those of this `run`")
+	return s.do(0, 0, "budgets takes no arguments: use -run", func(ctx context.Context, _ []string) error {
+		f := durable.Filter{Run: *run}
+		var err error
+		if p.after != "" {
+			if f.AfterRun, f.AfterStep, err = durable.Cursor(p.after).Position(); err != nil {
+				return usage("-after %.60q is not the position that the page before has printed", p.after)
+			}
 		}
-		for b, err := range s.engine.Budgets(ctx) {
+		t := s.table("RUN", "BUDGET", "GRANTED", "LIMIT", "PER UNIT", "REFUSED", "TOKENS")
+		n, last := 0, durable.BudgetInfo{}
+		for b, err := range s.engine.Budgets(ctx, f) {
+			if err == nil && p.limit > 0 && n == p.limit {
+				s.more(string(durable.After(last.Run, last.Name)))
+				break
+			}
+			n, last = n+1, b
 			switch {
 			case err != nil:
 			case s.json:
 				err = s.print(newBudget(b))
-			case b.Run != "":
-				err = t.Row(term.Text(b.Run), term.Text(b.Name), term.Text(strconv.Itoa(b.Consumed)), term.Text(limit(b.Retries)),
-					term.Text(limit(b.PerUnit)), term.Text(strconv.Itoa(b.Refused)), term.Cell{})
 			default:
-				none := term.Cell{}
-				err = t.Row(none, term.Text(b.Name), none, none, none, none, term.Text(s.tokens(b)))
+				err = t.Row(s.budgetRow(b)...)
 			}
 			if err != nil {
 				return err
@@ -167,6 +176,18 @@ func budgets(flags *flag.FlagSet) cli.Run {
 		}
 		return t.Flush()
 	})
+}
+
+// budgetRow returns the row of a budget: a count budget of a run, or a ratio budget.
+func (s *session) budgetRow(b durable.BudgetInfo) []term.Cell {
+	name, none := term.Text(b.Name), term.Cell{}
+	if b.Run == "" {
+		return []term.Cell{none, name, none, none, none, none, term.Text(s.tokens(b))}
+	}
+	return []term.Cell{
+		term.Text(b.Run), name, term.Text(strconv.Itoa(b.Consumed)), term.Text(limit(b.Retries)), term.Text(limit(b.PerUnit)),
+		term.Text(strconv.Itoa(b.Refused)), none,
+	}
 }
 
 // limit returns a limit of a count budget.

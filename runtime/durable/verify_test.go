@@ -26,7 +26,8 @@ func TestVerify(t *testing.T) {
 	}{
 		{"nothing", KindStep, func(*testing.T, *Record) {}, ""},
 		{"not counted", KindStep, edit(func(b *stepBody) { b.Attempts = 0 }), "attempt 1 is recorded, and 0 are counted"},
-		{"open", KindStep, edit(func(b *stepBody) { b.Open = &openAttempt{} }), "it is waiting, and its open attempt is: true"},
+		{"open", KindStep, edit(func(b *stepBody) { b.Open = &openAttempt{} }),
+			"it is waiting, and its open attempt is: true"},
 		{"negative wait", KindStep, edit(func(b *stepBody) { b.Delay = -1 }), "it waits for -1ns"},
 		{"body", KindStep, func(_ *testing.T, r *Record) { r.Body = []byte(`{"newer":1}`) }, "its body cannot be read"},
 		{"month", KindStep, func(_ *testing.T, r *Record) { r.Bucket = r.Bucket.AddDate(0, 1, 0) }, "it is in the month"},
