@@ -15,6 +15,7 @@ import (
 	"github.com/retrygen/retrygen/internal/grouptest"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
+	"github.com/retrygen/retrygen/runtime/durable/durabletest"
 	"github.com/retrygen/retrygen/runtime/job"
 )
 
@@ -165,6 +166,58 @@ func TestGroupRunsOfKilledWorker(t *testing.T) {
 	}
 }
 
+// A worker that crashes at any point of its store loses no end of a unit, and
+// counts none twice.
+func TestGroupRunsCrashedEverywhere(t *testing.T) {
+	for n, died := 1, true; died; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			f := &farm{store: durable.NewMemory(), units: []string{"a", "b", "c"}, group: func() *job.Group {
+				return importGroup(job.GroupPolicy{
+					Workers: 2, OnUnitFailure: job.FailureDeadLetter, Budget: &job.BudgetPolicy{Retries: 50},
+				})
+			}}
+			f.op = func(ctx context.Context, unit string) (int, error) {
+				return call(ctx, idempotent("load", 2, time.Second), func(ctx context.Context) (int, error) {
+					if info, _ := durable.Current(ctx); unit == "b" || info.Attempt == 1 && unit == "c" {
+						return 0, errors.New("unavailable")
+					}
+					return 1, nil
+				})
+			}
+			dying := durabletest.CrashAt(f.store, n)
+			ctx, cancel := dying.Context(t.Context())
+			defer cancel()
+			e := newEngine(t, dying)
+			f.register(e)
+			if err := durable.Start(ctx, e, "import", "one", "x"); err == nil {
+				go func() { _ = e.Work(ctx) }()
+				time.Sleep(time.Minute)
+			}
+			died = dying.Failed()
+			p := f.work(t)
+			_ = durable.Start(t.Context(), p.Engine, "import", "one", "x")
+			got, err := durable.Await[int](t.Context(), p.Engine, "one")
+			if counted := counters(t, f.store, "one", "import"); err != nil || got != 2 || counted != [4]int{0, 2, 1, 3} {
+				t.Errorf("crash at point %d: %d, %v, counters %v", n, got, err, counted)
+			}
+			granted := 0
+			for a, err := range p.History(t.Context(), durable.Filter{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.Wait > 0 {
+					granted++
+				}
+			}
+			for g, err := range p.Groups(t.Context(), durable.Filter{}) {
+				if err != nil || g.Retries != granted || !g.Ended {
+					t.Errorf("crash at point %d: %+v, %v; %d retries in the history", n, g, err, granted)
+				}
+			}
+		})
+	}
+}
+
 // A unit that is requeued, in the group or in its run, is executed again.
 func TestRequeueUnitRun(t *testing.T) {
 	for _, tt := range []struct{ run, step string }{
@@ -241,6 +294,44 @@ func TestGroupRunsWithoutExecution(t *testing.T) {
 			t.Errorf("got %v, %v, removed %q", f.out.Results, f.out.Errors, f.out.Removed)
 		}
 		wantRun(t, p.Engine, "one/import/c", durable.StatusCanceled)
+	})
+}
+
+// A run that is paused starts no units. They go on when it is resumed.
+func TestGroupRunsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &farm{store: durable.NewMemory(), units: []string{"a", "b", "c", "d"}, group: func() *job.Group {
+			return importGroup(job.GroupPolicy{Workers: 1})
+		}}
+		var started []string
+		f.op = func(ctx context.Context, unit string) (int, error) {
+			started = append(started, unit)
+			select {
+			case <-time.After(time.Minute):
+				return 1, nil
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		}
+		p := f.work(t)
+		if err := durable.Start(t.Context(), p.Engine, "import", "one", "x"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(90 * time.Second)
+		if err := p.Pause(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if got := strings.Join(started, " "); got != "a b" {
+			t.Errorf("started %s before the pause, want a b", got)
+		}
+		if err := p.Resume(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := durable.Await[int](t.Context(), p.Engine, "one")
+		if err != nil || got != 4 {
+			t.Errorf("got %d, %v after %q", got, err, started)
+		}
 	})
 }
 

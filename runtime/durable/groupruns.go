@@ -213,7 +213,7 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 	for i, unit := range units {
 		ids[i] = g.ids.unit(unit)
 		run, err := g.runOf(ctx, ids[i])
-		if err != nil {
+		if err := errors.Join(err, checkRunID(run)); err != nil {
 			return err
 		}
 		runs = append(runs, e.key(KindRun, run, ""))
@@ -227,6 +227,11 @@ func (g *groupCall) startPage(ctx context.Context, units []string) error {
 		}
 	}
 	err := g.update(ctx, ids, func(t *groupTx) error {
+		if b, err := open[runBody](t.run); err != nil {
+			return err
+		} else if b.Hold != nil {
+			return b.Hold.err(g.x.id)
+		}
 		for i := range t.units {
 			if err := g.startUnit(t, i, units[i], &inputs[i]); err != nil {
 				return err
