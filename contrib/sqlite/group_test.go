@@ -42,23 +42,94 @@ func shards() *job.Group {
 
 func runShards(engine *durable.Engine) (out job.Outcome[int], err error) {
 	err = engine.Run(context.Background(), "job", func(ctx context.Context) (err error) {
-		out, err = durable.Group(ctx, shards(), names(40), func(ctx context.Context, name string) (int, error) {
-			n, _ := strconv.Atoi(name[len("unit-"):])
-			if n%5 == 4 {
-				return 0, errors.New("broken")
-			}
-			return durable.Call(ctx, &unit, durable.ID(name), durable.Arguments(), func(ctx context.Context) (int, error) {
-				info, _ := durable.Current(ctx)
-				fmt.Printf("%s %d\n", info.Step, info.Attempt)
-				if info.Attempt == 1 && n%3 == 0 {
-					return 0, errors.New("connection refused")
-				}
-				return n, nil
-			})
-		}, nil)
+		out, err = durable.Group(ctx, shards(), names(40), runShard, nil)
 		return err
 	})
 	return out, err
+}
+
+// runShard is the function of a unit. It prints the attempts that it makes.
+func runShard(ctx context.Context, name string) (int, error) {
+	n, _ := strconv.Atoi(name[len("unit-"):])
+	if n%5 == 4 {
+		return 0, errors.New("broken")
+	}
+	return durable.Call(ctx, &unit, durable.ID(name), durable.Arguments(), func(ctx context.Context) (int, error) {
+		info, _ := durable.Current(ctx)
+		fmt.Printf("%s %d\n", info.Step, info.Attempt)
+		if info.Attempt == 1 && n%3 == 0 {
+			return 0, errors.New("connection refused")
+		}
+		return n, nil
+	})
+}
+
+// registerShards lets an engine execute the same group with workers.
+func registerShards(e *durable.Engine) {
+	durable.Handle(e, "shards", func(ctx context.Context, _ string) (int, error) {
+		out, err := durable.GroupRuns[string, int](ctx, shards(), "shard", names(40),
+			func(name string) string { return name }, nil)
+		return out.Completed, err
+	})
+	durable.Handle(e, "shard", runShard)
+}
+
+func childGroupWork(args []string) {
+	engine := must1(durable.New(must1(sqlite.Open(args[0]))))
+	registerShards(engine)
+	fmt.Println("works")
+	must(engine.Work(context.Background(), durable.Runs(4), durable.Poll(10*time.Millisecond)))
+}
+
+// TestGroupRunsKilled lets three processes execute the units of a group, and kills
+// one of them again and again.
+func TestGroupRunsKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	engine, err := durable.New(open(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close(t.Context())
+	registerShards(engine)
+	if err := durable.Start(t.Context(), engine, "shards", "job", "x"); err != nil {
+		t.Fatal(err)
+	}
+	output := make(chan []string, 20)
+	workers := make([]*process, 3)
+	launch := func(i int) {
+		p := start(t, "group-work", path)
+		p.expect("works")
+		workers[i] = p
+		go func() { output <- p.rest() }()
+	}
+	for i := range workers {
+		launch(i)
+	}
+	const kills = 6
+	for range kills {
+		time.Sleep(rand.N(60 * time.Millisecond)) // anywhere in their work
+		i := rand.IntN(len(workers))
+		workers[i].kill()
+		launch(i)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if got, err := durable.Await[int](ctx, engine, "job"); err != nil || got != 32 {
+		t.Errorf("got %d, %v; want 32", got, err)
+	}
+	for _, w := range workers {
+		w.kill()
+	}
+	seen := map[string]bool{}
+	for range len(workers) + kills {
+		for _, line := range <-output {
+			if seen[line] {
+				t.Errorf("attempt %q was made twice", line)
+			}
+			seen[line] = true
+		}
+	}
+	checkGroup(t, engine)
 }
 
 func childGroup(args []string) {
@@ -106,7 +177,7 @@ func checkGroup(t *testing.T, engine *durable.Engine) {
 	t.Helper()
 	ended := map[durable.Status]int{}
 	granted, waits := 0, 0
-	for s, err := range engine.Steps(t.Context(), durable.Filter{Run: "job"}) {
+	for s, err := range engine.Steps(t.Context(), durable.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,6 +186,9 @@ func checkGroup(t *testing.T, engine *durable.Engine) {
 				t.Errorf("unit %s has ended %d times", s.Step, s.Attempts)
 			}
 			granted += s.Retries
+			continue
+		}
+		if s.Name != unit.Name {
 			continue
 		}
 		for a, err := range engine.Attempts(t.Context(), s.Run, s.Step) {

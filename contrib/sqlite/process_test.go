@@ -115,8 +115,10 @@ var children = map[string]func(args []string){
 	"load":    childLoad,
 	"work":    childWork,
 	"group":   childGroup,
-	"drain":   childDrain,
-	"probe":   childProbe,
+
+	"group-work": childGroupWork,
+	"drain":      childDrain,
+	"probe":      childProbe,
 }
 
 // must ends a child that fails.
