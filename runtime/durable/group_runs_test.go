@@ -358,3 +358,58 @@ func TestGroupRunsInCaller(t *testing.T) {
 		}
 	})
 }
+
+// The further run of a unit whose first one was canceled is not that of another
+// unit, whatever the names of units are.
+func TestGroupRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocks := true
+		f := &farm{store: durable.NewMemory(), units: []string{"b", "b#3"}, group: func() *job.Group {
+			return importGroup(job.GroupPolicy{})
+		}}
+		f.op = func(ctx context.Context, unit string) (int, error) {
+			if unit == "b" && blocks {
+				<-ctx.Done()
+			}
+			return len(unit), context.Cause(ctx)
+		}
+		p := f.work(t)
+		if err := durable.Start(t.Context(), p.Engine, "import", "one", "x"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := p.Cancel(t.Context(), "one/import/b"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		blocks = false
+		if err := p.Requeue(t.Context(), "one", "/import/b"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got, want := f.out.Results, map[string]int{"b": 1, "b#3": 3}; !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// A run that is paused starts no runs of units, although its engine does not yet
+// know of the pause.
+func TestPausedGroupStartsNoRuns(t *testing.T) {
+	m := durable.NewMemory()
+	e, operator := newEngine(t, m), newEngine(t, m)
+	err := e.Run(t.Context(), "one", func(ctx context.Context) error {
+		if err := operator.Pause(ctx, "one", ada); err != nil {
+			t.Fatal(err)
+		}
+		_, err := durable.GroupRuns[string, int](ctx, importGroup(job.GroupPolicy{}), "unit", []string{"a"},
+			func(unit string) string { return unit }, nil)
+		return err
+	})
+	wantHeld(t, err)
+	for r, err := range e.List(t.Context(), durable.Query{}) {
+		if err != nil || r.ID != "one" || r.Status != durable.StatusPaused {
+			t.Errorf("got run %q, %v, %v", r.ID, r.Status, err)
+		}
+	}
+}

@@ -272,7 +272,7 @@ func (g *groupCall) runOf(ctx context.Context, unit string) (string, error) {
 	case err != nil:
 		return "", err
 	case run.Status == StatusCanceled || run.Status == StatusTimedOut || run.Status == StatusExpired:
-		return first + "#" + strconv.Itoa(s.Operations+s.Attempts+1), nil
+		return first + ":" + strconv.Itoa(s.Operations+s.Attempts+1), nil
 	case run.Status != StatusFailed:
 		return s.Child, nil
 	}
@@ -294,7 +294,7 @@ func (g *groupCall) startUnit(t *groupTx, i int, unit string, input *payload) er
 		return err
 	}
 	run := t.others[i]
-	if err := g.checkRun(run); err != nil {
+	if err := g.checkRun(run, unit); err != nil {
 		return err
 	}
 	b, err := open[runBody](run)
@@ -325,12 +325,14 @@ func (g *groupCall) startUnit(t *groupTx, i int, unit string, input *payload) er
 }
 
 // checkRun returns an error for a run that is not that of a unit of this group.
-func (g *groupCall) checkRun(r Record) error {
+func (g *groupCall) checkRun(r Record, unit string) error {
 	b, err := open[runBody](r)
-	if err != nil || r.Version == 0 || b.Unit != nil && b.Parent == g.x.id && b.Unit.Group == g.ids.group {
+	m := g.member(unit)
+	if err != nil || r.Version == 0 || b.Unit != nil && b.Parent == g.x.id && b.Unit.Step == m.Step {
 		return err
 	}
-	return fmt.Errorf("run %q exists, and is not that of a unit of group %q: %w", r.Key.Run, g.policy.Name, ErrConflict)
+	return fmt.Errorf("run %q exists, and is not that of unit %q of group %q: %w", r.Key.Run, unit, g.policy.Name,
+		ErrConflict)
 }
 
 // cancelRuns cancels the runs of the units that have not ended.
