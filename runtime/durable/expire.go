@@ -7,8 +7,8 @@ import (
 )
 
 // Expire deletes the results and the history of all runs that have succeeded and
-// whose time has passed: see [Keep]. Engines do so as well, a few runs with each
-// renewal of their lease. If before is not zero, the runs that ended earlier than
+// whose time has passed: see [Keep]. Engines do so as well, with each renewal of
+// their lease. If before is not zero, the runs that ended earlier than
 // that are deleted, too, however long they were to be kept; the audit of these runs
 // has by. Runs with dead letters stay. The ids of the deleted runs are returned as
 // it happens; to stop, end the loop. An error ends the sequence.
@@ -22,7 +22,7 @@ func (e *Engine) Expire(ctx context.Context, before time.Time, by ...Operator) i
 			if err := e.shorten(ctx, r, before, operator(by)); err != nil {
 				return err
 			}
-			if err := e.expireRun(ctx, r.Key); err != nil {
+			if _, err := e.expireRun(ctx, r.Key); err != nil {
 				return err
 			}
 			records, err := e.store.Get(ctx, []Key{r.Key})
@@ -54,25 +54,49 @@ func (e *Engine) shorten(ctx context.Context, r Record, before time.Time, by Ope
 	})
 }
 
+// expirePage is the number of runs that are looked for at once.
+const expirePage = 100
+
 // expire deletes the results and the history of runs that have succeeded, and
-// whose time has passed: see [Keep]. Dead letters and their runs stay. It is called with each renewal, and does a
-// part of the work: other engines do theirs.
-func (e *Engine) expire(ctx context.Context) {
-	now := time.Now() // nearly that of the store: it only selects
-	runs, _, err := e.store.List(ctx, Query{
-		Kind: KindRun, Space: e.space, Status: []Status{StatusSucceeded}, DueBy: now, Limit: 10,
-	})
-	for _, r := range runs {
-		if err == nil {
-			err = e.expireRun(ctx, r.Key)
-		}
+// whose time has passed: see [Keep]. Dead letters and their runs stay. It is called
+// with each renewal, and ends when nothing is left, or quit is closed, or a sixth of
+// the lease has passed: the next renewal must not be late.
+func (e *Engine) expire(ctx context.Context, quit <-chan struct{}) {
+	begun := time.Now() // nearly the time of the store: it only selects
+	more, err := true, error(nil)
+	for more && err == nil && time.Since(begun) < e.lease/6 {
+		more, err = e.expireRuns(ctx, begun, quit)
 	}
 	if err == nil {
-		err = e.expireOwners(ctx, now)
+		err = e.expireOwners(ctx, begun)
 	}
 	if err != nil {
 		e.event(ctx, Event{Kind: EventStoreError, Err: err})
 	}
+}
+
+// expireRuns does a page of the work, and reports whether there may be more that
+// this engine can do.
+func (e *Engine) expireRuns(ctx context.Context, now time.Time, quit <-chan struct{}) (more bool, err error) {
+	runs, next, err := e.store.List(ctx, Query{
+		Kind: KindRun, Space: e.space, Status: []Status{StatusSucceeded}, DueBy: now, Limit: expirePage,
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range runs {
+		select {
+		case <-quit:
+			return false, nil
+		default:
+		}
+		changed, err := e.expireRun(ctx, r.Key)
+		if err != nil {
+			return false, err
+		}
+		more = more || changed && next != ""
+	}
+	return more, nil
 }
 
 // ownerKeep is how long the records of dead engines are kept.
@@ -104,19 +128,19 @@ func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
 }
 
 // expireRun deletes the steps, groups and budgets of a run, a page of each in one
-// transaction, and its result with the last one. A run with dead letters is looked at again later.
-func (e *Engine) expireRun(ctx context.Context, run Key) error {
+// transaction, and its result with the last one. A run with dead letters is looked
+// at again later. It reports whether the run was still due.
+func (e *Engine) expireRun(ctx context.Context, run Key) (due bool, err error) {
 	dead, _, err := e.store.List(ctx, Query{
 		Kind: KindStep, Space: run.Space, Run: run.Run, Status: []Status{StatusDead}, Attention: true, Limit: 1,
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(dead) > 0 {
-		_, err := e.expireSteps(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
+		return e.expireSteps(ctx, run, nil, func(r *Record, b *runBody, now time.Time) {
 			r.Due = now.Add(max(b.Keep, deadKeep))
 		})
-		return err
 	}
 	for {
 		var keys []Key
@@ -124,7 +148,7 @@ func (e *Engine) expireRun(ctx context.Context, run Key) error {
 		for _, kind := range [...]Kind{KindGroup, KindStep, KindBudget} {
 			records, more, err := e.store.List(ctx, Query{Kind: kind, Space: run.Space, Run: run.Run})
 			if err != nil {
-				return err
+				return false, err
 			}
 			for _, r := range records {
 				keys = append(keys, r.Key)
@@ -138,10 +162,10 @@ func (e *Engine) expireRun(ctx context.Context, run Key) error {
 		})
 		switch {
 		case err != nil || !due:
-			return err
+			return false, err
 		case last:
 			e.event(ctx, Event{Kind: EventExpired, Run: run.Run})
-			return nil
+			return true, nil
 		}
 	}
 }

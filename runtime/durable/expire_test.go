@@ -99,3 +99,20 @@ func TestExpireRequeuedRun(t *testing.T) {
 		})
 	}
 }
+
+// Runs expire as fast as an engine ends them.
+func TestExpireMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, durable.NewMemory())
+		for i := range 200 {
+			err := p.run(fmt.Sprint(i), func(context.Context) error { return nil }, durable.Keep(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour + 15*time.Second)
+		if got := len(p.saw(durable.EventExpired)); got != 200 {
+			t.Errorf("%d runs have expired, want 200", got)
+		}
+	})
+}

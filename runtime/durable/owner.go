@@ -158,7 +158,7 @@ func (o *owner) beat() {
 		o.e.event(ctx, Event{Kind: EventStoreError, Err: err})
 		return
 	}
-	o.e.expire(ctx)
+	o.e.expire(ctx, o.quit)
 }
 
 // reconcile compares the runs that o owns, as the store says, with those that are
