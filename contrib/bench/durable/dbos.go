@@ -5,10 +5,14 @@ import (
 	"database/sql"
 	"log/slog"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 	_ "github.com/dbos-inc/dbos-transact-golang/dbos/driver/sqlite"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // A workflows is a system: steps of DBOS workflows.
@@ -41,9 +45,14 @@ func openDBOSFull(ctx context.Context, dir string, w *work, _ int) (system, erro
 	return s, nil
 }
 
+const (
+	dbosVersion = "1" // of the application
+	dbosQueue   = "charges"
+)
+
 // newDBOSContext returns a context before workflows are registered.
 func newDBOSContext(ctx context.Context, config dbos.Config) (dbos.Context, error) {
-	config.AppName, config.ApplicationVersion = "bench", "1"
+	config.AppName, config.ApplicationVersion = "bench", dbosVersion
 	config.Logger = slog.New(slog.DiscardHandler)
 	return dbos.NewContext(ctx, config)
 }
@@ -117,6 +126,101 @@ func (s *workflows) close() error {
 	err := dbos.Shutdown(s.Context, 10*time.Second)
 	if s.own != nil {
 		_ = s.own.Close()
+	}
+	return err
+}
+
+func openDBOSPG(ctx context.Context, pool *pgxpool.Pool, w *work, _ int) (system, error) {
+	return newDBOS(ctx, dbos.Config{SystemDBPool: pool}, w)
+}
+
+// queuedWorkflows is a jobSystem: workflows of one step in a queue.
+type queuedWorkflows struct {
+	dbos.Context
+	pool    *pgxpool.Pool
+	board   *board
+	quit    context.CancelFunc
+	reading sync.WaitGroup
+}
+
+func openDBOSJobs(ctx context.Context, url string, b *board, workers int) (jobSystem, error) {
+	pool, err := newPool(ctx, url, maxCallers)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newDBOSContext(ctx, dbos.Config{SystemDBPool: pool})
+	if err == nil {
+		_, err = dbos.RegisterQueue(c, dbosQueue,
+			dbos.WithWorkerConcurrency(workers), dbos.WithQueueBasePollingInterval(time.Millisecond)) // as River
+	}
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	s := &queuedWorkflows{Context: c, pool: pool, board: b}
+	dbos.RegisterWorkflow(c, s.charge, dbos.WithWorkflowName(chargeJob))
+	return s, nil
+}
+
+// charge is the workflow.
+func (s *queuedWorkflows) charge(ctx dbos.Context, unit int) (receipt, error) {
+	return dbos.RunAsStep(ctx, func(context.Context) (receipt, error) { return s.board.do(unit, 1) }, stepOptions...)
+}
+
+func (s *queuedWorkflows) start(_ context.Context, unit int) error {
+	_, err := dbos.Enqueue[receipt](s.Context, dbosQueue, chargeJob, unit,
+		dbos.WithEnqueueWorkflowID(strconv.Itoa(unit)), dbos.WithEnqueueApplicationVersion(dbosVersion))
+	return err
+}
+
+// work begins to execute workflows. DBOS does not report their ends: those that it
+// has recorded are read when all steps have been called.
+func (s *queuedWorkflows) work(ctx context.Context) error {
+	ctx, s.quit = context.WithCancel(ctx)
+	s.reading.Go(func() {
+		select {
+		case <-s.board.calledAll:
+			if err := s.readEnds(ctx); err != nil && ctx.Err() == nil {
+				s.board.record(0, err)
+			}
+		case <-ctx.Done():
+		}
+	})
+	return dbos.Launch(s.Context)
+}
+
+// readEnds reads when workflows have ended, by the clock of the server, until all
+// have.
+func (s *queuedWorkflows) readEnds(ctx context.Context) error {
+	const query = `SELECT workflow_uuid::int, completed_at FROM dbos.workflow_status WHERE status = 'SUCCESS'`
+	for {
+		rows, err := s.pool.Query(ctx, query)
+		if err != nil {
+			return err
+		}
+		ends, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+			Unit int
+			At   int64 // in milliseconds
+		}])
+		if err != nil {
+			return err
+		}
+		if len(ends) == len(s.board.recorded) {
+			for _, end := range ends {
+				s.board.recordAt(end.Unit, time.UnixMilli(end.At))
+			}
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (s *queuedWorkflows) close() error {
+	defer s.pool.Close()
+	err := dbos.Shutdown(s.Context, 10*time.Second)
+	if s.quit != nil {
+		s.quit()
+		s.reading.Wait()
 	}
 	return err
 }

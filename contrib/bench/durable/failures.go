@@ -9,7 +9,7 @@ import (
 // failuresTable compares a success that is not recorded with the call itself.
 // go run ./instructions in contrib/bench counts its instructions.
 var failuresTable = table{
-	name: "failures", title: "`record: failures`, a success", n: 100_000,
+	name: "failures", title: "`record: failures`, a success", n: 100_000, columns: stepColumns,
 	contenders: []contender{
 		{"direct call", prepareDirect},
 		{"step with `record: failures`", prepareFailures},
@@ -34,7 +34,7 @@ func prepareDirect(_ context.Context, _ string, n int) (*trial, error) {
 
 func prepareFailures(ctx context.Context, dir string, n int) (*trial, error) {
 	w := &work{}
-	e, err := newEngine(dir, w)
+	e, err := openSQLiteEngine(dir, w)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ replace (
 
 require (
 	github.com/dbos-inc/dbos-transact-golang v1.8.0
-	github.com/jackc/pgx/v5 v5.11.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/retrygen/retrygen v0.0.0
 	github.com/retrygen/retrygen/contrib/sqlite v0.0.0
 	github.com/riverqueue/river v0.51.1
@@ -30,6 +30,7 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/retrygen/retrygen/contrib/postgres v0.0.0
 	github.com/riverqueue/river/rivershared v0.51.1 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/tidwall/gjson v1.20.0 // indirect
@@ -43,3 +44,5 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+replace github.com/retrygen/retrygen/contrib/postgres => ../../postgres

@@ -2,8 +2,9 @@
 // prints the tables of the README.
 //
 //	go run .                                 # on SQLite: 15 minutes
+//	go run . -on postgres                    # on a PostgreSQL server that it starts
+//	go run . -on postgres://user@host/db     # on this one, in a database of its own
 //	go run . -rows step,resume -scale 0.1    # two tables, with a tenth of the work
-//	go run . -pg postgres://user@host/db     # DBOS and River on PostgreSQL, in a database of their own
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 )
@@ -30,7 +32,8 @@ func run(args []string, out, errs io.Writer) int {
 	rows := flags.String("rows", "", "tables to make, separated by commas (default all)")
 	scale := flags.Float64("scale", 1, "multiply the number of operations by this factor")
 	rounds := flags.Int("rounds", 5, "measure each contender this many times, and print medians")
-	url := flags.String("pg", "", "measure DBOS and River in a new database of this PostgreSQL server instead")
+	on := flags.String("on", "sqlite", `sqlite; postgres, which starts a server; or the URL of a PostgreSQL server, `+
+		"in which the database "+pgDatabase+" is dropped and created")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -38,17 +41,31 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "durable: want -scale above 0, -rounds above 0, and no arguments: see -help")
 		return 2
 	}
-	tables := sqliteTables()
-	if *url != "" {
-		tables = postgresTables(*url)
+	tables, pg := sqliteTables(), &server{}
+	if *on != "sqlite" {
+		tables = postgresTables(pg)
 	}
 	tables, err := choose(tables, *rows)
 	if err != nil {
 		fmt.Fprintln(errs, "durable:", err)
 		return 2
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	defer pg.close()
+	switch *on {
+	case "sqlite":
+	case "postgres":
+		err = pg.start(ctx, "fsync=on")
+	default:
+		pg.url = *on
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "durable:", err)
+		return 1
+	}
 	for _, t := range tables {
-		figures, err := t.measure(context.Background(), *scale, *rounds)
+		figures, err := t.measure(ctx, *scale, *rounds)
 		if err != nil {
 			fmt.Fprintf(errs, "durable: %s: %v\n", t.name, err)
 			return 1

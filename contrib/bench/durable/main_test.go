@@ -15,39 +15,36 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTables makes every table that needs no server, with little work. The
-// contenders check what they have executed.
+// TestTables makes every table with little work. The contenders check what they
+// have executed.
 func TestTables(t *testing.T) {
+	pg := &server{}
+	t.Cleanup(pg.close)
+	if err := pg.start(t.Context(), "fsync=off"); err != nil {
+		t.Fatal(err)
+	}
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range sqliteTables() {
-		t.Run(table.name, func(t *testing.T) {
-			var out, errs strings.Builder
-			scale := "0.01"
-			if table.n > 50_000 {
-				scale = "0.0001"
-			}
-			if status := run([]string{"-rows", table.name, "-scale", scale, "-rounds", "1"}, &out, &errs); status != 0 {
-				t.Fatalf("status %d: %s", status, errs.String())
-			}
-			if got, want := strings.Count(out.String(), "\n| "), len(table.contenders)+1; got != want {
-				t.Errorf("got %d lines, want %d:\n%s", got, want, out.String())
-			}
-			checkDocumented(t, string(readme), table)
-		})
-	}
-}
-
-// TestDocumented checks that the README has the tables that need a server.
-func TestDocumented(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range postgresTables("") {
-		checkDocumented(t, string(readme), table)
+	for on, tables := range map[string][]table{"sqlite": sqliteTables(), pg.url: postgresTables(pg)} {
+		for _, table := range tables {
+			t.Run(table.title, func(t *testing.T) {
+				var out, errs strings.Builder
+				scale := "0.01"
+				if table.n > 50_000 {
+					scale = "0.0001"
+				}
+				args := []string{"-on", on, "-rows", table.name, "-scale", scale, "-rounds", "1"}
+				if status := run(args, &out, &errs); status != 0 {
+					t.Fatalf("status %d: %s", status, errs.String())
+				}
+				if got, want := strings.Count(out.String(), "\n| "), len(table.contenders)+1; got != want {
+					t.Errorf("got %d lines, want %d:\n%s", got, want, out.String())
+				}
+				checkDocumented(t, string(readme), table)
+			})
+		}
 	}
 }
 
@@ -67,14 +64,17 @@ func checkDocumented(t *testing.T, readme string, table table) {
 }
 
 func TestPrint(t *testing.T) {
-	table := table{title: "Two", contenders: []contender{{name: "one"}, {name: "other"}}}
+	table := table{title: "Two", columns: stepColumns, contenders: []contender{{name: "one"}, {name: "other"}}}
 	figures := []figure{
-		{cpu: 1234 * time.Nanosecond, wall: 2 * time.Millisecond, allocs: 3, longest: time.Second},
-		{cpu: 2468 * time.Nanosecond, wall: time.Millisecond, allocs: 4.2, longest: 2 * time.Second},
+		{cpu: 1234 * time.Nanosecond, wall: 2 * time.Millisecond, allocs: 3, start: 500 * time.Microsecond, server: 1},
+		{
+			cpu: 2468 * time.Nanosecond, wall: time.Millisecond, allocs: 4.2, start: 250 * time.Microsecond,
+			recorded: latencies{1234 * time.Microsecond, 2 * time.Second},
+		},
 	}
 	var out strings.Builder
 	table.print(&out, figures)
-	table.longest = true
+	table.columns = []column{jobColumns[0], jobColumns[1], serverColumn, latencyColumns[1]}
 	table.print(&out, figures)
 	const want = `### Two
 
@@ -85,10 +85,10 @@ func TestPrint(t *testing.T) {
 
 ### Two
 
-| | longest | processor time | elapsed |
-|---|---|---|---|
-| one | 1s | 1.23µs | 2ms |
-| other | 2s | 2.47µs, 2× | 1ms, 0.5× |
+| | completed per second | started per second | of the server | end recorded: p50, p99 |
+|---|---|---|---|---|
+| one | 500 | 2000 | 1ns | 0s, 0s |
+| other | 1000, 2× | 4000, 2× | – | 1.23ms, 2s |
 
 `
 	if got := out.String(); got != want {

@@ -19,7 +19,10 @@ const processes = 4
 // processesTable has the longest time that one of several processes waits for
 // the commit of a record.
 var processesTable = table{
-	name: "processes", title: "4 processes on one SQLite file, a record each", n: 4000, longest: true,
+	name: "processes", title: "4 processes on one SQLite file, a record each", n: 4000,
+	columns: []column{
+		{title: "longest", text: func(f figure) string { return short(f.longest) }}, cpuColumn, wallColumn,
+	},
 	contenders: []contender{
 		{"`BEGIN IMMEDIATE`, `busy_timeout`", prepareProcesses("raw")},
 		{"`sqlite.Store.Update`", prepareProcesses("store")},
@@ -46,7 +49,7 @@ func prepareProcesses(kind string) func(context.Context, string, int) (*trial, e
 			all = append(all, w)
 		}
 		var longest time.Duration
-		trial.longest = func() time.Duration { return longest }
+		trial.note = func(f *figure) { f.longest = longest }
 		trial.run = func() error {
 			for _, w := range all {
 				if _, err := io.WriteString(w.in, "go\n"); err != nil {

@@ -19,7 +19,7 @@ var body = fmt.Appendf(nil, `{"name":"charge","attempts":1,"text":%q}`, bytes.Re
 // recordTable compares one record written by hand with one in contrib/sqlite.
 // The records are new: an update that changes nothing is not written.
 var recordTable = table{
-	name: "record", title: "One record on SQLite, `synchronous=FULL`", n: 2000,
+	name: "record", title: "One record on SQLite, `synchronous=FULL`", n: 2000, columns: stepColumns,
 	contenders: []contender{
 		{"begin, upsert, commit", prepareRaw},
 		{"`sqlite.Store.Update`", prepareStore},

@@ -18,14 +18,16 @@ import (
 // first step that is not recorded is executed.
 var (
 	resumeTable = table{
-		name: "resume", title: "A killed run with 100,000 finished steps is resumed, per step", n: 100_000, rounds: 3,
+		name: "resume", title: "A killed run with 100,000 finished steps is resumed, per step",
+		n: 100_000, rounds: 3, columns: stepColumns,
 		contenders: []contender{
 			{"retrygen", prepareResume},
 			{"DBOS, `synchronous=NORMAL`", prepareRecovery},
 		},
 	}
 	finishedTable = table{
-		name: "finished", title: "A killed run with 1,000,000 finished steps is resumed, per step", n: 1_000_000, rounds: 1,
+		name: "finished", title: "A killed run with 1,000,000 finished steps is resumed, per step",
+		n: 1_000_000, rounds: 1, columns: stepColumns,
 		contenders: []contender{{"retrygen", prepareResume}},
 	}
 )
@@ -44,7 +46,7 @@ FROM retry_record, generated WHERE id = 'charge/1'`, n)
 		return nil, err
 	}
 	w := &work{}
-	e, err := newEngine(dir, w)
+	e, err := openSQLiteEngine(dir, w)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (e *engine) replay(ctx context.Context, n int) error {
 
 // crashResume is the process that is killed.
 func crashResume(dir string) error {
-	e, err := newEngine(dir, &work{})
+	e, err := openSQLiteEngine(dir, &work{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,9 +20,47 @@ type table struct {
 	name, title string
 	n           int // operations of a round
 	rounds      int // at most; 0: no limit
-	longest     bool
+	columns     []column
 	contenders  []contender
 }
+
+// A column is a figure of each contender.
+type column struct {
+	title string
+	text  func(figure) string
+	value func(figure) float64 // of which multiples are printed, or nil
+}
+
+// ofDuration returns a column with multiples. A duration that was not measured is
+// a dash.
+func ofDuration(title string, of func(figure) time.Duration) column {
+	return column{
+		title: title,
+		text: func(f figure) string {
+			if of(f) == 0 {
+				return "–"
+			}
+			return short(of(f))
+		},
+		value: func(f figure) float64 { return float64(of(f)) },
+	}
+}
+
+// ofRate returns a column with the operations per second, each of which takes a
+// duration.
+func ofRate(title string, of func(figure) time.Duration) column {
+	rate := func(f figure) float64 { return float64(time.Second) / float64(of(f)) }
+	return column{title: title, text: func(f figure) string { return fmt.Sprintf("%.0f", rate(f)) }, value: rate}
+}
+
+var (
+	cpuColumn    = ofDuration("processor time", func(f figure) time.Duration { return f.cpu })
+	wallColumn   = ofDuration("elapsed", func(f figure) time.Duration { return f.wall })
+	serverColumn = ofDuration("of the server", func(f figure) time.Duration { return f.server })
+	allocsColumn = column{title: "allocations", text: func(f figure) string { return fmt.Sprintf("%.0f", f.allocs) }}
+
+	stepColumns = []column{cpuColumn, wallColumn, allocsColumn}
+)
 
 // A contender is one line of a table.
 type contender struct {
@@ -35,8 +74,8 @@ type contender struct {
 type trial struct {
 	run   func() error // what is measured
 	close func() error
-	// longest returns the longest single operation, where the table wants it.
-	longest func() time.Duration
+	// note, if there is one, adds what the trial has measured itself.
+	note func(*figure)
 }
 
 // A figure is what was measured per operation.
@@ -44,7 +83,13 @@ type figure struct {
 	cpu, wall time.Duration // processor time of this process and its children; elapsed time
 	allocs    float64
 	longest   time.Duration // of one operation
+
+	server, start    time.Duration // processor time of the PostgreSQL server; elapsed time of the start of a job
+	called, recorded latencies     // from the start of a job
 }
+
+// latencies are percentiles of a duration.
+type latencies struct{ p50, p99 time.Duration }
 
 // measure measures the contenders in turn, as often as there are rounds, and
 // returns the medians.
@@ -65,12 +110,7 @@ func (t *table) measure(ctx context.Context, scale float64, rounds int) ([]figur
 	}
 	medians := make([]figure, len(all))
 	for i, figures := range all {
-		medians[i] = figure{
-			cpu:     median(figures, func(f figure) time.Duration { return f.cpu }),
-			wall:    median(figures, func(f figure) time.Duration { return f.wall }),
-			allocs:  median(figures, func(f figure) float64 { return f.allocs }),
-			longest: median(figures, func(f figure) time.Duration { return f.longest }),
-		}
+		medians[i] = medianFigure(figures)
 	}
 	return medians, nil
 }
@@ -95,8 +135,8 @@ func (c *contender) measure(ctx context.Context, n int) (f figure, err error) {
 	f.wall, f.cpu = time.Since(start)/time.Duration(n), (cpuTime()-cpu)/time.Duration(n)
 	runtime.ReadMemStats(&after)
 	f.allocs = float64(after.Mallocs-before.Mallocs) / float64(n)
-	if trial.longest != nil {
-		f.longest = trial.longest()
+	if trial.note != nil && err == nil {
+		trial.note(&f)
 	}
 	return f, err
 }
@@ -112,6 +152,26 @@ func cpuTime() (sum time.Duration) {
 	return sum
 }
 
+// medianFigure returns the medians of figures.
+func medianFigure(figures []figure) figure {
+	of := func(of func(figure) time.Duration) time.Duration { return median(figures, of) }
+	percentiles := func(l func(figure) latencies) latencies {
+		return latencies{
+			p50: of(func(f figure) time.Duration { return l(f).p50 }), p99: of(func(f figure) time.Duration { return l(f).p99 }),
+		}
+	}
+	return figure{
+		cpu:      of(func(f figure) time.Duration { return f.cpu }),
+		wall:     of(func(f figure) time.Duration { return f.wall }),
+		allocs:   median(figures, func(f figure) float64 { return f.allocs }),
+		longest:  of(func(f figure) time.Duration { return f.longest }),
+		server:   of(func(f figure) time.Duration { return f.server }),
+		start:    of(func(f figure) time.Duration { return f.start }),
+		called:   percentiles(func(f figure) latencies { return f.called }),
+		recorded: percentiles(func(f figure) latencies { return f.recorded }),
+	}
+}
+
 func median[T cmp.Ordered](figures []figure, of func(figure) T) T {
 	values := make([]T, len(figures))
 	for i, f := range figures {
@@ -123,35 +183,31 @@ func median[T cmp.Ordered](figures []figure, of func(figure) T) T {
 
 // print prints the table as Markdown.
 func (t *table) print(out io.Writer, figures []figure) {
-	fmt.Fprintf(out, "### %s\n\n", t.title)
-	columns := "| | processor time | elapsed | allocations |\n|---|---|---|---|\n"
-	if t.longest {
-		columns = "| | longest | processor time | elapsed |\n|---|---|---|---|\n"
+	fmt.Fprintf(out, "### %s\n\n|", t.title)
+	for _, c := range t.columns {
+		fmt.Fprintf(out, " | %s", c.title)
 	}
-	fmt.Fprint(out, columns)
-	base := figures[0]
-	for i, c := range t.contenders {
-		f := figures[i]
-		cpu, wall := short(f.cpu), short(f.wall)
-		if i > 0 {
-			cpu += times(f.cpu, base.cpu)
-			wall += times(f.wall, base.wall)
+	fmt.Fprintf(out, " |\n|%s\n", strings.Repeat("---|", len(t.columns)+1))
+	for i, contender := range t.contenders {
+		fmt.Fprintf(out, "| %s |", contender.name)
+		for _, c := range t.columns {
+			fmt.Fprintf(out, " %s", c.text(figures[i]))
+			if i > 0 && c.value != nil {
+				fmt.Fprint(out, times(c.value(figures[i]), c.value(figures[0])))
+			}
+			fmt.Fprint(out, " |")
 		}
-		if t.longest {
-			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", c.name, short(f.longest), cpu, wall)
-		} else {
-			fmt.Fprintf(out, "| %s | %s | %s | %.0f |\n", c.name, cpu, wall, f.allocs)
-		}
+		fmt.Fprintln(out)
 	}
 	fmt.Fprintln(out)
 }
 
-// times returns a as a multiple of b.
-func times(a, b time.Duration) string {
-	if b <= 0 {
+// times returns a as a multiple of b, if both were measured.
+func times(a, b float64) string {
+	if a <= 0 || b <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %.2g×", float64(a)/float64(b))
+	return fmt.Sprintf(", %.2g×", a/b)
 }
 
 // short returns d with three digits.

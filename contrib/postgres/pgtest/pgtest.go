@@ -43,7 +43,7 @@ var shared struct {
 func Main(m *testing.M) int {
 	defer func() {
 		if shared.server != nil {
-			shared.server.remove()
+			shared.server.Remove()
 		}
 	}()
 	return m.Run()
@@ -56,8 +56,8 @@ func URL(t testing.TB) string {
 	t.Helper()
 	shared.once.Do(func() {
 		if shared.url = os.Getenv(Variable); shared.url == "" {
-			if shared.server, shared.err = newServer("fsync=off"); shared.err == nil {
-				shared.url = shared.server.url("postgres")
+			if shared.server, shared.err = New("fsync=off"); shared.err == nil {
+				shared.url = shared.server.DatabaseURL("postgres")
 			}
 		}
 	})

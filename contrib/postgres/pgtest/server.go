@@ -41,29 +41,31 @@ type Server struct {
 // until it answers. It is removed when the test ends.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s, err := newServer(settings...)
+	s, err := New(settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.remove)
+	t.Cleanup(s.Remove)
 	return s
 }
 
 // URL returns the URL of an empty database of the server.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
-	return newDatabase(t, s.url("postgres"))
+	return newDatabase(t, s.DatabaseURL("postgres"))
 }
 
-func (s *Server) url(database string) string {
+// DatabaseURL returns the URL of a database of the server. A new server has the
+// database postgres.
+func (s *Server) DatabaseURL(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
 // Address returns the host and the port of the server.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// newServer creates the data of a server and starts it.
-func newServer(settings ...string) (s *Server, err error) {
+// New starts a server for a program that is no test, as [Start] does, until [Server.Remove].
+func New(settings ...string) (s *Server, err error) {
 	s = &Server{settings: settings}
 	if s.bin, err = findPrograms(); err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func newServer(settings ...string) (s *Server, err error) {
 		return nil, err
 	}
 	if err := s.create(); err != nil {
-		s.remove()
+		s.Remove()
 		return nil, err
 	}
 	return s, nil
@@ -203,7 +205,7 @@ func (s *Server) ready(ended chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		conn, err := pgx.Connect(ctx, s.url("postgres"))
+		conn, err := pgx.Connect(ctx, s.DatabaseURL("postgres"))
 		if err == nil {
 			return conn.Close(ctx)
 		}
@@ -268,8 +270,8 @@ func (s *Server) Promote(t testing.TB) {
 	}
 }
 
-// remove stops the server and removes its data.
-func (s *Server) remove() {
+// Remove stops the server and removes its data.
+func (s *Server) Remove() {
 	s.Kill()
 	_ = os.RemoveAll(s.dir)
 }
