@@ -18,7 +18,8 @@ type workOptions struct {
 	drain time.Duration
 }
 
-// Runs sets how many runs a worker executes at a time. The default is 10.
+// Runs sets how many runs a worker executes at a time, by default 10. While their
+// ends are recorded it executes others: it owns at most twice as many.
 func Runs(n int) WorkOption { return func(o *workOptions) { o.runs = max(n, 1) } }
 
 // Poll sets how often a worker asks the store for runs that are due, and for runs
@@ -59,7 +60,8 @@ func (e *Engine) Work(ctx context.Context, options ...WorkOption) error {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	w := &worker{
-		e: e, options: o, listener: e.listen(""), inner: inner, slots: make(chan struct{}, o.runs),
+		e: e, options: o, listener: e.listen(""), inner: inner,
+		slots: make(chan struct{}, o.runs), owned: make(chan struct{}, 2*o.runs),
 		unreadable: map[string]bool{}, swept: map[string]time.Time{},
 	}
 	defer w.listener.close()
@@ -79,6 +81,7 @@ type worker struct {
 	listener *listener
 	inner    context.Context // of the runs
 	slots    chan struct{}   // one for each run that is executed
+	owned    chan struct{}   // one for each run whose end is not yet recorded
 	running  sync.WaitGroup
 
 	turn       int                  // of the handlers: which of them is the first
@@ -145,7 +148,9 @@ func (w *worker) claim(ctx context.Context) (idle bool, err error) {
 	return !found, err
 }
 
-func (w *worker) free() int { return cap(w.slots) - len(w.slots) }
+func (w *worker) free() int {
+	return min(cap(w.slots)-len(w.slots), cap(w.owned)-len(w.owned))
+}
 
 // handlers returns the handlers of the engine, another one first in each turn.
 func (w *worker) handlers() []string {
@@ -291,20 +296,25 @@ func (w *worker) start(o *owner, gaps uint64, r claimed) error {
 	x.gaps.Store(gaps)
 	x.handler = r.handler
 	x.own(w.inner, &r.claim)
-	w.slots <- struct{}{} // the goroutine of Work alone takes slots
+	w.slots <- struct{}{} // the goroutine of Work alone takes them
+	w.owned <- struct{}{}
+	release := func(c chan struct{}) {
+		<-c
+		w.e.notify(x.id)
+	}
+	returned := sync.OnceFunc(func() { release(w.slots) })
 	w.running.Go(func() {
-		defer func() {
-			<-w.slots
-			w.e.notify(x.id)
-		}()
+		defer release(w.owned)
+		defer returned()
 		defer w.e.deactivate(x)
-		w.execute(x)
+		w.execute(x, returned)
 	})
 	return nil
 }
 
-// execute executes a run that was claimed.
-func (w *worker) execute(x *execution) {
+// execute executes a run that was claimed. It calls returned when its function has
+// returned, before the end is recorded.
+func (w *worker) execute(x *execution, returned func()) {
 	e := w.e
 	e.mu.Lock()
 	h := e.handlers[x.handler]
@@ -319,7 +329,10 @@ func (w *worker) execute(x *execution) {
 		// Not at once: the store has just failed.
 		err = errors.Join(err, e.disown(context.WithoutCancel(x.ctx), e.key(KindRun, x.id, ""), x.owner.id, x.fence))
 	} else {
-		_, err = x.execute(w.inner, func(ctx context.Context) (payload, error) { return h.invoke(ctx, x.run.Input) })
+		_, err = x.execute(w.inner, func(ctx context.Context) (payload, error) {
+			defer returned()
+			return h.invoke(ctx, x.run.Input)
+		})
 	}
 	if isStoreError(err) {
 		e.event(w.inner, Event{Kind: EventStoreError, Run: x.id, Err: err})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,57 @@ func TestWorkers(t *testing.T) {
 		}
 		if _, err := durable.Await[int](t.Context(), e, "nosuch"); !errors.Is(err, durable.ErrNotFound) {
 			t.Errorf("err = %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// While the end of a run is recorded, a worker executes the next one, but claims no
+// more than that.
+func TestWorkDuringEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := &hooked{Store: durable.NewMemory()}
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+			ends := false
+			err := next(ctx, sel, func(tx durable.Tx) (w durable.Writes, err error) {
+				w, err = decide(tx)
+				ends = slices.ContainsFunc(w.Put, func(r durable.Record) bool {
+					return r.Key.Kind == durable.KindRun && r.Status == durable.StatusSucceeded
+				})
+				return w, err
+			})
+			if ends {
+				<-release
+			}
+			return err
+		}
+		e := newEngine(t, s)
+		var calls, executing, most atomic.Int64
+		durable.Handle(e, "double", func(ctx context.Context, n int) (int, error) {
+			calls.Add(1)
+			most.Store(max(most.Load(), executing.Add(1)))
+			defer executing.Add(-1)
+			return double(ctx, n)
+		})
+		const runs = 5
+		for i := range runs {
+			if err := durable.Start(t.Context(), e, "double", fmt.Sprint(i), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer work(t, e, durable.Runs(1))()
+		synctest.Wait()
+		if got := calls.Load(); got != 2 {
+			t.Errorf("%d runs were executed before the end of the first was recorded, want 2", got)
+		}
+		close(release)
+		for i := range runs {
+			if got, err := durable.Await[int](t.Context(), e, fmt.Sprint(i)); got != 2*i || err != nil {
+				t.Errorf("run %d: got %d, %v", i, got, err)
+			}
+		}
+		if calls.Load() != runs || most.Load() != 1 {
+			t.Errorf("%d calls, at most %d at a time; want %d and 1", calls.Load(), most.Load(), runs)
 		}
 	})
 }
