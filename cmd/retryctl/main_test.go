@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/contrib/sqlite"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
@@ -23,10 +26,17 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retryctl": main, "seed": seed, "newer": newer, "cut": cut})
+	testscript.Main(tests{m}, map[string]func(){"retryctl": main, "seed": seed, "newer": newer, "cut": cut})
 }
 
+// tests stops the server of package pgtest after the tests.
+type tests struct{ *testing.M }
+
+// Run runs the tests.
+func (t tests) Run() int { return pgtest.Main(t.M) }
+
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

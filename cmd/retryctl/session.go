@@ -77,7 +77,10 @@ func (s *session) do(min, max int, what string, f func(ctx context.Context, args
 
 // open opens the store, calls f and closes the store.
 func (s *session) open(ctx context.Context, f func() error) error {
+	progress := cli.NewProgress("retryctl", s.stderr)
+	progress.Step("opening the store")
 	store, err := open.Store(ctx, cmp.Or(s.store, os.Getenv(open.Variable)))
+	progress.End()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,179 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/bigstore"
+	"github.com/retrygen/retrygen/contrib/sqlite"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// process returns a command that executes retryctl in a process of its own.
+func process(t *testing.T, output *bytes.Buffer, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Args = append([]string{"retryctl"}, args...)
+	if output != nil {
+		cmd.Stdout, cmd.Stderr = output, output
+	}
+	return cmd
+}
+
+// TestInterruptedRequeue ends a requeue of many dead letters by kill -9 and by Ctrl-C:
+// each is either requeued once or as before, and the next call does the rest.
+func TestInterruptedRequeue(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "retry.db")
+			store, err := sqlite.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			if err := bigstore.Fill(t.Context(), store, bigstore.Size{Runs: 100, Steps: 3000, Until: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+			e, err := durable.New(store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close(t.Context())
+			all := dead(t, e)
+			t.Setenv("RETRYCTL_STORE", "sqlite:"+path)
+
+			var output bytes.Buffer
+			cmd := process(t, &output, "dead", "requeue", "-all", "-yes", "-rate", "100")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			deadline := time.Now().Add(30 * time.Second)
+			for len(dead(t, e)) > len(all)-5 && time.Now().Before(deadline) {
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			left := dead(t, e)
+			if n := len(all) - len(left); n < 5 || len(left) == 0 {
+				t.Fatalf("%d of %d were requeued, want some: %s", n, len(all), &output)
+			}
+			if signal == syscall.SIGINT && (cmd.ProcessState.ExitCode() != 1 ||
+				!strings.Contains(output.String(), "interrupted: the others are dead letters as before")) {
+				t.Errorf("status %d, output %s", cmd.ProcessState.ExitCode(), &output)
+			}
+
+			output.Reset()
+			// Dead letters of runs that have ended for ever cannot be requeued: there are none.
+			if err := process(t, &output, "dead", "requeue", "-all", "-yes", "-rate", "0").Run(); err != nil {
+				t.Errorf("%v: %s", err, &output)
+			}
+			if left := dead(t, e); len(left) > 0 {
+				t.Errorf("%d dead letters are left", len(left))
+			}
+			for _, i := range all {
+				if n := requeued(t, e, i); n != 1 {
+					t.Errorf("%s of %s was requeued %d times", i.Step, i.Run, n)
+				}
+			}
+			for v, err := range e.Verify(t.Context()) {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+}
+
+// TestTail: changes are printed as they happen, and Ctrl-C ends it.
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "retry.db")
+	store, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := fill(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	e, err := durable.New(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	cmd := process(t, nil, "tail", "-store", "sqlite:"+path, "-every", "1ms", "-json")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewScanner(out); in.Scan(); {
+			lines <- in.Text()
+		}
+	}()
+	want := map[string]bool{`{"run":"mails","status":"paused"}`: true, `{"run":"mails","status":"open"}`: true}
+	for deadline := time.Now().Add(30 * time.Second); len(want) > 0 && time.Now().Before(deadline); {
+		for _, change := range []func(context.Context, string, ...durable.Operator) error{e.Pause, e.Resume} {
+			if err := change(t.Context(), "mails"); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case line := <-lines:
+				delete(want, line)
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for range lines {
+	}
+	if err := cmd.Wait(); err != nil || len(want) > 0 {
+		t.Errorf("%v, missing: %v", err, want)
+	}
+}
+
+// dead returns the steps that are dead letters.
+func dead(t *testing.T, e *durable.Engine) (all []durable.StepInfo) {
+	t.Helper()
+	f := durable.Filter{DeadLetter: true, Status: []durable.Status{durable.StatusDead}}
+	for i, err := range e.Steps(t.Context(), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// requeued returns how often a step was requeued.
+func requeued(t *testing.T, e *durable.Engine, i durable.StepInfo) (n int) {
+	t.Helper()
+	for a, err := range e.Attempts(context.Background(), i.Run, i.Step) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Outcome == durable.OutcomeRequeued {
+			n++
+		}
+	}
+	return n
+}
