@@ -376,15 +376,20 @@ func (x *execution) abandon(ctx context.Context) error {
 		if finished(r.Status) || r.Status == StatusAbandoned {
 			return nil
 		}
-		x.e.event(ctx, Event{Kind: EventAbandoned, Run: x.id, Step: r.Key.ID})
-		return x.e.update(ctx, []Key{r.Key}, func(tx Tx) (Writes, error) {
-			r := tx.Records[0]
-			if r.Version == 0 || finished(r.Status) {
-				return Writes{}, nil
+		abandoned := false
+		err := x.e.update(ctx, []Key{x.e.key(KindRun, x.id, ""), r.Key}, func(tx Tx) (Writes, error) {
+			run, r := tx.Records[0], tx.Records[1]
+			abandoned = false
+			if run.Fence != x.fence || run.Status != StatusSucceeded || r.Version == 0 || finished(r.Status) {
+				return Writes{}, nil // an operator has requeued a step meanwhile: the run is open again
 			}
-			r.Status = StatusAbandoned
+			abandoned, r.Status = true, StatusAbandoned
 			return Writes{Put: []Record{r}}, nil
 		})
+		if abandoned && err == nil {
+			x.e.event(ctx, Event{Kind: EventAbandoned, Run: x.id, Step: r.Key.ID})
+		}
+		return err
 	})
 }
 

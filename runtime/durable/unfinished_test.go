@@ -210,6 +210,48 @@ func TestLostReplyOfRefusedStart(t *testing.T) {
 	}
 }
 
+// A dead letter that is requeued as soon as its run has succeeded is executed: the
+// end of the run abandons the steps that were unfinished before.
+func TestRequeueAtTheEndOfRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		operator, requeued := newEngine(t, m), false
+		p := startProcess(t, m, durable.OnEvent(func(ctx context.Context, ev durable.Event) {
+			if ev.Kind == durable.EventCompleted && !requeued {
+				requeued = true
+				if err := operator.Requeue(ctx, "one", "letter"); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		letter := idempotent("letter", 1, 0)
+		letter.OnExhausted = durable.ExhaustedDeadLetter
+		var j journal
+		execution := 0
+		run := func() error {
+			return p.run("one", func(ctx context.Context) error {
+				if execution++; execution == 1 {
+					ctx, cancel := context.WithTimeout(ctx, time.Second)
+					defer cancel()
+					_, err := call(ctx, idempotent("old", 3, time.Minute), failing(&j, 1))
+					return err
+				}
+				_, _ = call(ctx, letter, failing(&j, 1))
+				return nil
+			})
+		}
+		_, _ = run(), run()
+		wantStep(t, p.Engine, "one", "letter", durable.StatusOpen)
+		if err := run(); err != nil {
+			t.Error(err)
+		}
+		wantStep(t, p.Engine, "one", "letter", durable.StatusSucceeded)
+		wantStep(t, p.Engine, "one", "old", durable.StatusAbandoned)
+		wantRun(t, p.Engine, "one", durable.StatusSucceeded)
+		j.want(t, "letter", 1, 2)
+	})
+}
+
 // What a codec returns is opaque: it is not changed, even if it looks like JSON.
 func TestCodecIsOpaque(t *testing.T) {
 	for _, text := range []string{`{"a": 1}`, "7 ", `"<b>"`, "", "null", " ", "\x00\xff"} {
