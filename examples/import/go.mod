@@ -1,0 +1,43 @@
+module github.com/retrygen/retrygen/examples/import
+
+go 1.26.0
+
+replace (
+	github.com/retrygen/retrygen => ../..
+	github.com/retrygen/retrygen/contrib/postgres => ../../contrib/postgres
+	github.com/retrygen/retrygen/contrib/sqlite => ../../contrib/sqlite
+)
+
+tool github.com/retrygen/retrygen/cmd/retrygen
+
+require (
+	github.com/retrygen/retrygen v0.0.0
+	github.com/retrygen/retrygen/contrib/postgres v0.0.0
+	github.com/retrygen/retrygen/contrib/sqlite v0.0.0
+)
+
+require (
+	github.com/dave/jennifer v1.7.1 // indirect
+	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/kr/text v0.2.0 // indirect
+	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/ncruces/go-strftime v1.1.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/rogpeppe/go-internal v1.16.0 // indirect
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+	modernc.org/libc v1.79.0 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+	modernc.org/sqlite v1.61.1 // indirect
+)
