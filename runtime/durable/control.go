@@ -54,7 +54,9 @@ func (e *Engine) cancel(ctx context.Context, run string, by Operator) error {
 	if idle { // or its execution reports it
 		e.event(ctx, Event{Kind: EventRunCanceled, Run: run, By: by, Err: ErrCanceled})
 	}
-	e.halt(run, ErrCanceled)
+	if x := e.execution(run); x != nil {
+		x.halt(ErrCanceled)
+	}
 	return e.eachChild(ctx, run, func(child string) error { return e.cancel(ctx, child, by) })
 }
 
@@ -70,9 +72,10 @@ func (e *Engine) Pause(ctx context.Context, run string, by ...Operator) error {
 }
 
 func (e *Engine) hold(ctx context.Context, run string, h *hold) error {
-	idle := false
+	idle, fence := false, uint64(0)
 	err := e.update(ctx, []Key{e.key(KindRun, run, "")}, func(tx Tx) (Writes, error) {
 		r := tx.Records[0]
+		fence = r.Fence
 		b, err := open[runBody](r)
 		switch {
 		case err != nil:
@@ -95,8 +98,18 @@ func (e *Engine) hold(ctx context.Context, run string, h *hold) error {
 	if idle { // or its execution reports it
 		e.event(ctx, Event{Kind: EventPaused, Run: run, By: h.By, Err: h.err(run)})
 	}
-	e.halt(run, h.err(run))
+	if x := e.execution(run); x != nil {
+		x.hold(fence, h)
+	}
 	return e.eachChild(ctx, run, func(child string) error { return e.hold(ctx, child, h) })
+}
+
+// hold halts the execution if the run was paused under its fence: a later one goes
+// on, since the run was resumed meanwhile.
+func (x *execution) hold(fence uint64, h *hold) {
+	if x.claimed.Load() && x.fence == fence {
+		x.halt(h.err(x.id))
+	}
 }
 
 // Resume continues a run that is paused by [Engine.Pause], with the runs that it
@@ -198,16 +211,6 @@ func reopen(r *Record, b *runBody, blocked []string, now time.Time) {
 func writeRun(r Record, b *runBody, entry Entry) (Writes, error) {
 	err := write(&r, b)
 	return Writes{Put: []Record{r}, Add: []Entry{entry}}, err
-}
-
-// halt halts the execution of a run, if this engine executes it.
-func (e *Engine) halt(run string, err error) {
-	e.mu.Lock()
-	x := e.active[run]
-	e.mu.Unlock()
-	if x != nil {
-		x.halt(err)
-	}
 }
 
 // eachChild calls f for the runs that a run has started, except those that have

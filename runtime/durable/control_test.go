@@ -409,3 +409,29 @@ func TestPausedRunStartsNoChild(t *testing.T) {
 		}
 	}
 }
+
+// A pause that somebody has ended meanwhile does not end the next execution.
+func TestPauseEndedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, durable.NewMemory(), durable.OnEvent(func(_ context.Context, ev durable.Event) {
+			if ev.Kind == durable.EventPaused {
+				time.Sleep(time.Minute)
+			}
+		}))
+		boom := errors.New("boom")
+		wantError(t, e.Run(t.Context(), "one", func(context.Context) error { return boom }), boom)
+		go func() { _ = e.Pause(t.Context(), "one", ada) }()
+		synctest.Wait()
+		if err := e.Resume(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		var j journal
+		err := e.Run(t.Context(), "one", func(ctx context.Context) error {
+			time.Sleep(2 * time.Minute)
+			return oneStep(careful("charge", 1, 0), failing(&j, 0))(ctx)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

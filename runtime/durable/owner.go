@@ -196,7 +196,7 @@ func (o *owner) reconcileRun(ctx context.Context, r Record) {
 		x.halt(ErrCanceled)
 	case x != nil && r.Status == StatusPaused:
 		if b, err := open[runBody](r); err == nil && b.Hold != nil {
-			x.halt(b.Hold.err(x.id))
+			x.hold(r.Fence, b.Hold)
 		}
 	case x == nil:
 		// Its claim was committed, but the reply was lost; or its end could not be
