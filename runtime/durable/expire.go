@@ -105,26 +105,18 @@ const ownerKeep = time.Hour
 // expireOwners deletes the records of engines that died long ago, and whose runs
 // others have taken over.
 func (e *Engine) expireOwners(ctx context.Context, now time.Time) error {
-	owners, _, err := e.store.List(ctx, Query{Kind: KindOwner, Space: e.space, DueBy: now.Add(-ownerKeep), Limit: 10})
-	if err != nil {
-		return err
-	}
-	for _, o := range owners {
+	return e.each(ctx, Query{Kind: KindOwner, Space: e.space, DueBy: now.Add(-ownerKeep)}, func(o Record) error {
 		runs, _, err := e.store.List(ctx, Query{Kind: KindRun, Space: e.space, Owner: o.Key.ID, Limit: 1})
 		if err != nil || len(runs) > 0 {
 			return err
 		}
-		err = e.update(ctx, []Key{o.Key}, func(tx Tx) (Writes, error) {
+		return e.update(ctx, []Key{o.Key}, func(tx Tx) (Writes, error) {
 			if tx.Records[0].Due.After(tx.Now.Add(-ownerKeep)) {
 				return Writes{}, nil // it lives
 			}
 			return Writes{Delete: []Key{o.Key}}, nil
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // expireRun deletes the steps, groups and budgets of a run, a page of each in one

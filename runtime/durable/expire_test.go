@@ -116,3 +116,29 @@ func TestExpireMany(t *testing.T) {
 		}
 	})
 }
+
+// The record of a dead engine whose runs nobody takes over does not keep those of
+// others.
+func TestExpireOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := durable.NewMemory()
+		for i := range 30 {
+			dying := startProcess(t, m)
+			run := func(context.Context) error { return nil }
+			if i%2 == 0 {
+				run = func(context.Context) error { dying.kill(); return nil }
+			}
+			_ = dying.run(fmt.Sprint(i), run)
+			dying.kill()
+		}
+		p := startProcess(t, m)
+		if err := p.run("last", func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		owners, _, err := m.List(t.Context(), durable.Query{Kind: durable.KindOwner})
+		if err != nil || len(owners) != 16 {
+			t.Errorf("got %d engines, %v; want those of 15 runs, and the last one", len(owners), err)
+		}
+	})
+}
