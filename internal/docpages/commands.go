@@ -68,13 +68,38 @@ func commands(b Block, program string) (lines [][]string) {
 		line, _, _ = strings.Cut(line, " #")
 		for command := range strings.SplitSeq(line, "&&") {
 			command, _, _ = strings.Cut(command, ">")
-			words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "go tool "))
+			words := split(strings.TrimPrefix(strings.TrimSpace(command), "go tool "))
 			if len(words) > 0 && words[0] == program {
 				lines = append(lines, words[1:])
 			}
 		}
 	}
 	return lines
+}
+
+// split divides a command line into words, as a shell does with quotes and without
+// backslashes.
+func split(line string) (words []string) {
+	var word strings.Builder
+	quote, inside := rune(0), false
+	for _, r := range line + " " {
+		switch {
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, inside = r, true
+		case r == quote:
+			quote = 0
+		case quote == 0 && r == ' ':
+			if inside {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inside = false
+		default:
+			word.WriteRune(r)
+			inside = true
+		}
+	}
+	return words
 }
 
 // testOutput runs the command of a console block, and compares or rewrites the

@@ -1,0 +1,11 @@
+//go:build unix
+
+package main
+
+import (
+	"testing"
+
+	"github.com/retrygen/retrygen/internal/docpages"
+)
+
+func TestDocs(t *testing.T) { docpages.TestCommands(t, "../../docs", program()) }
