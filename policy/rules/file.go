@@ -23,10 +23,10 @@ type File struct {
 	Breakers     []retry.BreakerPolicy
 	BreakersInGo []string // names of the breakers whose settings are in Go variables
 	Budgets      []string // names of all
-	Counts   []job.BudgetPolicy
-	Groups   []job.GroupPolicy
-	Policies []Policy
-	Bindings []Binding
+	Counts       []job.BudgetPolicy
+	Groups       []job.GroupPolicy
+	Policies     []Policy
+	Bindings     []Binding
 
 	// Indexes and caches of find, innermost and deciders.
 	scopes          map[string]*Scope

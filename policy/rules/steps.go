@@ -1,7 +1,6 @@
 package rules
 
 import (
-
 	"github.com/retrygen/retrygen/runtime/durable"
 )
 
