@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // children are what this program does as the child of a test, by the value of
 // POSTGRES_CHILD.
-var children = map[string]func(args []string){"work": childWork}
+var children = map[string]func(args []string){"work": childWork, "group": childGroup}
 
 // A process is this program as the child of a test.
 type process struct {
