@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -159,7 +160,8 @@ func (g *groupCall) run(ctx context.Context) error {
 
 // ended reports whether there is no unit to wait for.
 func (g *groupCall) ended() bool {
-	return g.body.End != nil && (!g.forced || g.running == 0 && len(g.todo) == 0 && len(g.parked)+len(g.blocked) == 0)
+	left := g.running + len(g.todo) + len(g.only) + len(g.parked) + len(g.blocked)
+	return g.body.End != nil && (!g.forced || left == 0)
 }
 
 // launch starts as many units as there is room for.
@@ -193,9 +195,13 @@ func (g *groupCall) next() *unitCall {
 	return nil
 }
 
-// nextName returns the next unit that has not been started.
+// nextName returns the next unit that has not been started: those of the list, then
+// those that were requeued and are not in it.
 func (g *groupCall) nextName() (unit string, ok bool) {
-	for len(g.todo) > 0 {
+	for len(g.todo)+len(g.only) > 0 {
+		if len(g.todo) == 0 {
+			g.todo = slices.Sorted(maps.Keys(g.only))
+		}
 		unit := g.todo[0]
 		if g.todo = g.todo[1:]; g.only == nil || g.only[unit] {
 			delete(g.only, unit) // it may be in the list again

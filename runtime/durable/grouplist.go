@@ -260,6 +260,9 @@ func (l *listing) flush() error {
 		if l.digest != "" {
 			t.body.Units = l.digest
 		}
+		if t.body.End != nil {
+			t.body.decide(t.now) // for the same reason, with other numbers
+		}
 		return nil
 	})
 	if err != nil {
@@ -293,24 +296,46 @@ func (g *groupCall) relist(t *groupTx, r Record, listed bool) error {
 	if err != nil || s.Unit.Removed != listed {
 		return err
 	}
-	s.Unit.Removed = !listed
-	pending := 1
-	switch {
-	case listed && r.Status == StatusAbandoned:
-		r.Status = StatusOpen
-	case !listed && r.Status == StatusOpen:
-		r.Status = StatusAbandoned
-		if s.Unit.Started {
-			t.canceled = append(t.canceled, s.Child)
-		}
-		t.stop(&s)
-	}
-	if !listed {
-		pending = -1
-	}
-	t.body.Removed -= pending
-	if s.Unit.Counted == job.UnitPending {
-		t.body.Progress.Pending += pending
+	if listed {
+		t.restore(&r, s.Unit)
+	} else {
+		t.remove(&r, &s)
 	}
 	return t.putUnit(r, &s)
+}
+
+// restore makes a unit a part of the group again.
+func (t *groupTx) restore(r *Record, u *unitBody) {
+	u.Removed = false
+	t.body.Removed--
+	if r.Status == StatusAbandoned {
+		r.Status = StatusOpen
+	}
+	if u.Counted == job.UnitPending {
+		t.body.Progress.Pending++
+	}
+}
+
+// remove removes a unit from the group. One that has ended still counts, unless it
+// was requeued: its result is gone.
+func (t *groupTx) remove(r *Record, s *stepBody) {
+	u, p := s.Unit, &t.body.Progress
+	u.Removed = true
+	t.body.Removed++
+	switch {
+	case u.Counted == job.UnitPending:
+		p.Pending--
+	case r.Status == StatusOpen && u.Counted == job.UnitSucceeded:
+		p.Succeeded--
+	case r.Status == StatusOpen:
+		p.Failed--
+	}
+	if r.Status != StatusOpen {
+		return
+	}
+	if u.Started {
+		t.canceled = append(t.canceled, s.Child)
+	}
+	r.Status, u.Counted = StatusAbandoned, job.UnitPending
+	t.stop(s)
 }

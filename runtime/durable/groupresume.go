@@ -31,7 +31,7 @@ func (g *groupCall) resume(ctx context.Context) error {
 		} else {
 			g.only[g.ids.name(r.Key.ID)] = true
 		}
-		if !s.Unit.Requeued && (s.Unit.Counted != job.UnitPending || g.body.End != nil) {
+		if s.Unit.Removed || !s.Unit.Requeued && (s.Unit.Counted != job.UnitPending || g.body.End != nil) {
 			again = append(again, r.Key.ID)
 		}
 		return nil
@@ -64,6 +64,9 @@ func reopenUnits(t *groupTx) (err error) {
 			return err
 		}
 		u := bodies[i].Unit
+		if u.Removed { // it is back until the list changes again
+			t.restore(&t.units[i], u)
+		}
 		*p, _ = p.Report(&t.body.Policy, u.Counted, job.UnitPending, t.body.elapsed(t.now))
 		u.Counted = job.UnitPending
 	}
