@@ -121,6 +121,7 @@ func commands() []*cli.Command {
 		{Name: "export", Short: "write everything as JSON", Long: exportHelp, Setup: export, Words: nothing},
 		{Name: "verify", Short: "check the store", Long: verifyHelp, Setup: verify, Words: nothing},
 		{Name: "vacuum", Short: "delete results whose time has passed", Long: vacuumHelp, Setup: vacuum, Words: nothing},
+		{Name: "serve", Short: "show the store in a browser", Long: serveHelp, Setup: serve, Words: nothing},
 		{Name: "version", Short: "print the version", Setup: printVersion, Words: nothing},
 	}
 }

@@ -1,0 +1,201 @@
+package console
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A change carries out a form, and returns the URL of the page to show then. What is
+// changed is in the URL of the form: browsers change line ends in its fields.
+type change func(ctx context.Context, r *http.Request, by durable.Operator) (next string, err error)
+
+// nameTime is how long a browser remembers who its user is.
+const nameTime = 90 * 24 * time.Hour
+
+// change returns the handler of a form.
+func (s *Server) change(f change) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.Write {
+			s.problem(w, r, &problem{http.StatusForbidden, "The console only shows the store",
+				"Start it with -write to allow changes, or use retryctl where you may."})
+			return
+		}
+		if err := r.ParseForm(); err != nil {
+			s.problem(w, r, formError(err))
+			return
+		}
+		u := userOf(r)
+		by := durable.By(strings.TrimSpace(r.PostForm.Get("by")), strings.TrimSpace(r.PostForm.Get("why")))
+		if u.Fixed {
+			by.Name = u.Name
+		}
+		if by.Name == "" || by.Reason == "" {
+			s.problem(w, r, badRequest("The form is not complete",
+				"Write who makes the change, and why: both are kept."))
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+		defer cancel()
+		next, err := f(ctx, r, by)
+		if err != nil {
+			s.problem(w, r, err)
+			return
+		}
+		if !u.Fixed {
+			setCookie(w, r, nameCookie, base64.RawURLEncoding.EncodeToString([]byte(by.Name)), nameTime)
+		}
+		s.Log.Info("change", "path", r.URL.Path, "action", r.PostForm.Get("action"), "by", by.Name, "why", by.Reason)
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	})
+}
+
+// formError returns the problem with a form that cannot be read.
+func formError(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return err
+	}
+	return badRequest("The form cannot be read", "Open the page again, and use its form.")
+}
+
+var errAction = badRequest("There is no such action", "Open the page again, and use its forms.")
+
+// notices are what pages say after a change, by the parameter done of their URLs.
+var notices = map[string]string{
+	"pause":    "The run is paused. Attempts that are executing end and are recorded.",
+	"resume":   "The run goes on: workers claim it, or call Run with its id.",
+	"cancel":   "The run is canceled.",
+	"requeue":  "The step is open again. It is executed when its run is.",
+	"discard":  "The dead letter is discarded. Its history stays.",
+	"resolve":  "The step is resolved.",
+	"breaker":  "The breaker is closed.",
+	"budget":   "The budget is full.",
+	"stopping": "The bulk change stops. What was done stays.",
+}
+
+// changeRun pauses, resumes or cancels a run.
+func (s *Server) changeRun(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
+	run, action := r.URL.Query().Get("id"), r.PostForm.Get("action")
+	var err error
+	switch action {
+	case "pause":
+		err = s.Engine.Pause(ctx, run, by)
+	case "resume":
+		err = s.Engine.Resume(ctx, run, by)
+	case "cancel":
+		err = s.Engine.Cancel(ctx, run, by)
+	default:
+		err = errAction
+	}
+	return link("/run", "id", run, "done", action), err
+}
+
+// changeStep requeues, discards or resolves a step.
+func (s *Server) changeStep(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
+	form, q := r.PostForm, r.URL.Query()
+	run, step, action := q.Get("run"), q.Get("id"), form.Get("action")
+	var err error
+	switch action {
+	case "requeue":
+		options := []durable.RequeueOption{by}
+		if form.Get("new-key") != "" {
+			options = append(options, durable.NewKey())
+		}
+		if form.Get("repeat") != "" {
+			options = append(options, durable.Repeat())
+		}
+		err = s.Engine.Requeue(ctx, run, step, options...)
+	case "discard":
+		err = s.Engine.Discard(ctx, run, step, by)
+	case "resolve":
+		var resolution durable.Resolution
+		if resolution, err = resolutionOf(form.Get("as"), form.Get("value")); err == nil {
+			err = s.Engine.Resolve(ctx, run, step, resolution, by)
+		}
+	default:
+		err = errAction
+	}
+	return link("/step", "run", run, "id", step, "done", action), err
+}
+
+// resolutionOf returns what an operator has written about a step in doubt.
+func resolutionOf(as, value string) (durable.Resolution, error) {
+	value = strings.TrimSpace(value)
+	switch as {
+	case "retry":
+		return durable.Retry(), nil
+	case "failed":
+		if value == "" {
+			return durable.Resolution{}, badRequest("The error is missing",
+				"Write the error that calls of the step return.")
+		}
+		return durable.Failed(errors.New(value)), nil
+	case "succeeded":
+		if !json.Valid([]byte(value)) {
+			return durable.Resolution{}, badRequest("The result is not JSON",
+				`Write what the step returned as JSON, such as {"id": 7} or null.`)
+		}
+		return durable.Succeeded(json.RawMessage(value)), nil
+	}
+	return durable.Resolution{}, badRequest("The resolution is missing", "Choose what happened to the step.")
+}
+
+// changeShared resets a breaker or a budget.
+func (s *Server) changeShared(ctx context.Context, r *http.Request, by durable.Operator) (string, error) {
+	q, action := r.URL.Query(), r.PostForm.Get("action")
+	var err error
+	switch action {
+	case "breaker":
+		err = s.Engine.ResetBreaker(ctx, q.Get("name"), by)
+	case "budget":
+		err = s.Engine.ResetBudget(ctx, q.Get("run"), q.Get("name"), by)
+	default:
+		err = errAction
+	}
+	return link("/shared", "done", action), err
+}
+
+// changeDead starts a bulk change of the dead letters that are checked, or of all that
+// the filter selects.
+func (s *Server) changeDead(_ context.Context, r *http.Request, by durable.Operator) (string, error) {
+	form := r.PostForm
+	t := &task{Action: form.Get("action"), By: by, Filter: deadFilterOf(r.URL.Query()), rate: 10}
+	if t.Action != "requeue" && t.Action != "discard" {
+		return "", errAction
+	}
+	if text := form.Get("rate"); text != "" {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(rate > 0) {
+			return "", badRequest("The rate is not a number",
+				"Write how many dead letters to change in a second, such as 10.")
+		}
+		t.rate = rate
+	}
+	if form.Get("scope") != "all" {
+		for _, letter := range form["letter"] {
+			text, err := url.QueryUnescape(letter)
+			run, step, wrong := durable.Cursor(text).Position()
+			if err != nil || wrong != nil {
+				return "", errAction
+			}
+			t.letters = append(t.letters, durable.StepInfo{Run: run, Step: step})
+		}
+		if len(t.letters) == 0 {
+			return "", badRequest("No dead letter is selected",
+				"Check those to change, or choose all that the filter selects.")
+		}
+		t.Selected = len(t.letters)
+	}
+	if err := s.tasks.start(s, t); err != nil {
+		return "", err
+	}
+	return link("/task", "id", t.ID), nil
+}

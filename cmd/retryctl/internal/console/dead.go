@@ -1,0 +1,98 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// A deadFilter selects dead letters.
+type deadFilter struct {
+	Class, Eligibility, Name, Run string
+	Text                          string // that the error contains
+}
+
+func deadFilterOf(form url.Values) deadFilter {
+	return deadFilter{
+		Class: form.Get("class"), Eligibility: form.Get("eligibility"), Name: form.Get("name"), Run: form.Get("run"),
+		Text: form.Get("text"),
+	}
+}
+
+// URL returns the URL of the list with the filter, after a cursor.
+func (f deadFilter) URL(after string) string {
+	return link("/dead", "class", f.Class, "eligibility", f.Eligibility, "name", f.Name, "run", f.Run, "text", f.Text,
+		"after", after)
+}
+
+// selects reports whether the filter selects a dead letter of its run.
+func (f deadFilter) selects(s *durable.StepInfo) bool {
+	return (f.Class == "" || s.Class == retry.Class(f.Class)) &&
+		(f.Eligibility == "" || s.Eligibility == durable.Eligibility(f.Eligibility)) &&
+		(f.Name == "" || s.Name == f.Name) &&
+		(f.Text == "" || strings.Contains(strings.ToLower(s.Error), strings.ToLower(f.Text)))
+}
+
+// query returns the filter of the engine for the dead letters after a step.
+func (f deadFilter) query(run, step string) durable.Filter {
+	return durable.Filter{
+		Run: f.Run, DeadLetter: true, Status: []durable.Status{durable.StatusDead}, AfterRun: run, AfterStep: step,
+	}
+}
+
+// deadData is what the list of dead letters shows.
+type deadData struct {
+	Filter   deadFilter
+	Letters  []durable.StepInfo
+	Causes   []causeCount
+	Examined int
+	Partial  bool // the time for the search was over
+	First    string
+	Next     string
+	Tasks    []*task
+	Advice   []string // the eligibilities
+}
+
+var advice = []string{
+	string(durable.EligibleReprocess), string(durable.EligibleReview), string(durable.EligibleUnknown),
+}
+
+// dead lists dead letters by run and step.
+func (s *Server) dead(ctx context.Context, r *http.Request) (*page, error) {
+	form := r.URL.Query()
+	d := &deadData{Filter: deadFilterOf(form), Tasks: s.tasks.all(), Advice: advice}
+	after := durable.Cursor(form.Get("after"))
+	if err := checkCursor(after); err != nil {
+		return nil, err
+	}
+	var run, step string
+	if after != "" {
+		run, step, _ = after.Position()
+		d.First = d.Filter.URL("")
+	}
+	end := time.Now().Add(searchTime)
+	for letter, err := range s.Engine.Steps(ctx, d.Filter.query(run, step)) {
+		if err != nil {
+			return nil, err
+		}
+		if len(d.Letters) == pageSize || time.Now().After(end) && d.Examined > 0 {
+			d.Partial = len(d.Letters) < pageSize
+			d.Next = d.Filter.URL(string(durable.After(run, step)))
+			break
+		}
+		d.Examined++
+		run, step = letter.Run, letter.Step
+		if d.Filter.selects(&letter) {
+			d.Letters = append(d.Letters, letter)
+		}
+	}
+	if n := s.counter.counts(ctx); n != nil {
+		d.Causes = n.causes()
+	}
+	return &page{Name: "dead", Title: "Dead letters", Data: d, Live: true}, nil
+}

@@ -1,0 +1,244 @@
+package console
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// pageSize is the number of rows of a page.
+const pageSize = 50
+
+// searchTime limits how long a page looks for rows that a filter selects. A page that
+// has found fewer by then leads on to the next one.
+const searchTime = 150 * time.Millisecond
+
+// runStatuses are the statuses of runs, in the order of the filter.
+var runStatuses = []durable.Status{
+	durable.StatusOpen, durable.StatusParked, durable.StatusPaused, durable.StatusFailed, durable.StatusSucceeded,
+	durable.StatusCanceled, durable.StatusTimedOut, durable.StatusExpired,
+}
+
+// runsData is what the list of runs shows.
+type runsData struct {
+	Runs            []durable.RunInfo
+	Statuses        []durable.Status
+	Status, Handler string // of the filter
+	First           string // the URL of the first page, or ""
+	Next            string // the URL of the next one, or ""
+}
+
+// runs lists runs by id.
+func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
+	form := r.URL.Query()
+	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler")}
+	q := durable.Query{Limit: pageSize + 1, From: durable.Cursor(form.Get("after"))}
+	if err := checkCursor(q.From); err != nil {
+		return nil, err
+	}
+	if d.Handler != "" {
+		q.Handlers = []string{d.Handler}
+	}
+	if d.Status != "" {
+		var status durable.Status
+		if err := status.UnmarshalText([]byte(d.Status)); err != nil {
+			return nil, badRequest("There is no such status", "Choose one of the list.")
+		}
+		q.Status = []durable.Status{status}
+	}
+	var more bool
+	var err error
+	if d.Runs, more, err = firstPage(s.Engine.List(ctx, q)); err != nil {
+		return nil, err
+	}
+	if q.From != "" {
+		d.First = link("/runs", "status", d.Status, "handler", d.Handler)
+	}
+	if more {
+		last := durable.After(d.Runs[len(d.Runs)-1].ID, "")
+		d.Next = link("/runs", "status", d.Status, "handler", d.Handler, "after", last)
+	}
+	return &page{Name: "runs", Title: "Runs", Data: d, Live: true}, nil
+}
+
+// firstPage returns a page of a sequence, and whether there is more of it.
+func firstPage[T any](seq iter.Seq2[T, error]) (list []T, more bool, err error) {
+	for v, err := range seq {
+		switch {
+		case err != nil:
+			return nil, false, err
+		case len(list) == pageSize:
+			return list, true, nil
+		}
+		list = append(list, v)
+	}
+	return list, false, nil
+}
+
+// checkCursor returns a problem if a cursor was not made by a page.
+func checkCursor(c durable.Cursor) error {
+	if c == "" {
+		return nil
+	}
+	if _, _, err := c.Position(); err != nil {
+		return badRequest("There is no such page", "Start at the first page of the list.")
+	}
+	return nil
+}
+
+func badRequest(title, advice string) error { return &problem{http.StatusBadRequest, title, advice} }
+
+// find returns the run with an id.
+func (s *Server) find(ctx context.Context, run string) (durable.RunInfo, error) {
+	if run == "" {
+		return durable.RunInfo{}, badRequest("No run is named", "Choose one of the list of runs.")
+	}
+	for r, err := range s.Engine.List(ctx, durable.Query{Run: run, Limit: 1}) {
+		return r, err
+	}
+	return durable.RunInfo{}, &problem{http.StatusNotFound, "There is no such run",
+		"Its id may be spelled differently, or it belongs to another namespace."}
+}
+
+// runData is what the page of a run shows.
+type runData struct {
+	Run                            durable.RunInfo
+	Groups                         []groupRow
+	Steps                          []durable.StepInfo
+	Timeline                       *timeline
+	Audit                          []durable.AuditEntry
+	Budget                         *durable.BudgetInfo
+	After                          string // the id of the step that the page begins after
+	First                          string
+	Next                           string
+	CanPause, CanResume, CanCancel bool
+}
+
+// A groupRow is a group of a run.
+type groupRow struct {
+	durable.GroupInfo
+	Done, Bad int                 // percentages of the units
+	Budget    *durable.BudgetInfo // or nil
+}
+
+// run shows a run with a page of its steps.
+func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
+	form := r.URL.Query()
+	info, err := s.find(ctx, form.Get("id"))
+	if err != nil {
+		return nil, err
+	}
+	d := &runData{Run: info, After: form.Get("after")}
+	d.permissions()
+	steps, more, err := firstPage(s.Engine.Steps(ctx, durable.Filter{Run: info.ID, AfterStep: d.After}))
+	if err != nil {
+		return nil, err
+	}
+	d.Steps = steps
+	if d.After != "" {
+		d.First = link("/run", "id", info.ID)
+	}
+	if more {
+		d.Next = link("/run", "id", info.ID, "after", steps[len(steps)-1].Step)
+	}
+	if d.After == "" {
+		if err := s.addGroups(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	for a, err := range s.Engine.Audit(ctx, durable.KindRun, info.ID, "") {
+		if err != nil {
+			return nil, err
+		}
+		d.Audit = append(d.Audit, a)
+	}
+	if d.Timeline, err = s.timeline(ctx, d); err != nil {
+		return nil, err
+	}
+	return &page{Name: "run", Title: "Run " + clean(info.ID), Data: d, Live: true}, nil
+}
+
+// permissions sets which changes the state of the run allows.
+func (d *runData) permissions() {
+	switch d.Run.Status {
+	case durable.StatusOpen, durable.StatusParked:
+		d.CanPause, d.CanCancel = true, true
+	case durable.StatusFailed:
+		d.CanPause, d.CanCancel, d.CanResume = true, true, true
+	case durable.StatusPaused:
+		d.CanResume, d.CanCancel = true, true
+	}
+}
+
+// addGroups adds the groups of the run, and its budget.
+func (s *Server) addGroups(ctx context.Context, d *runData) error {
+	budgets := map[string]*durable.BudgetInfo{} // by the id of the group
+	for b, err := range s.Engine.Budgets(ctx, durable.Filter{Run: d.Run.ID}) {
+		if err != nil {
+			return err
+		}
+		if budgets[b.Name] = &b; len(budgets) > pageSize {
+			break
+		}
+	}
+	d.Budget = budgets[""]
+	for g, err := range s.Engine.Groups(ctx, durable.Filter{Run: d.Run.ID}) {
+		if err != nil {
+			return err
+		}
+		row := groupRow{GroupInfo: g, Budget: budgets[g.Group]}
+		if units := g.Progress.Units(); units > 0 {
+			row.Done, row.Bad = 100*g.Progress.Succeeded/units, 100*g.Progress.Failed/units
+		}
+		if d.Groups = append(d.Groups, row); len(d.Groups) == pageSize {
+			break
+		}
+	}
+	return nil
+}
+
+// maxBars is how many attempts of a step a timeline shows: the last ones.
+const maxBars = 100
+
+// timeline returns the picture of the steps of a page.
+func (s *Server) timeline(ctx context.Context, d *runData) (*timeline, error) {
+	t := &timeline{}
+	now := time.Now()
+	steps := slices.Clone(d.Steps)
+	if d.First == "" && d.Next == "" { // all of them: in the order of their starts
+		slices.SortStableFunc(steps, func(a, b durable.StepInfo) int { return a.First.Compare(b.First) })
+	}
+	for _, step := range steps {
+		if step.First.IsZero() || step.Group != "" {
+			continue
+		}
+		row := timelineRow{name: clean(step.Step), href: link("/step", "run", step.Run, "id", step.Step)}
+		var attempts []durable.AttemptInfo
+		for a, err := range s.Engine.Attempts(ctx, step.Run, step.Step) {
+			if err != nil {
+				return nil, err
+			}
+			if attempts = append(attempts, a); len(attempts) > 2*maxBars {
+				attempts = slices.Delete(attempts, 0, maxBars)
+			}
+		}
+		row.bars = bars(&step, attempts, d.Run.Claimed, now)
+		for _, b := range row.bars {
+			if t.From.IsZero() || b.from.Before(t.From) {
+				t.From = b.from
+			}
+			if b.to.After(t.To) {
+				t.To = b.to
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t, nil
+}
+
+// Empty reports whether there is nothing to draw.
+func (t *timeline) Empty() bool { return len(t.rows) == 0 || t.From.IsZero() }

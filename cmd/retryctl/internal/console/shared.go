@@ -1,0 +1,112 @@
+package console
+
+import (
+	"context"
+	"net/http"
+
+	retry "github.com/retrygen/retrygen/runtime"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// sharedData is what the page of breakers and budgets shows.
+type sharedData struct {
+	Breakers []breakerRow
+	Ratio    []budgetRow
+	Count    []durable.BudgetInfo
+	First    string
+	Next     string
+}
+
+// A breakerRow is a breaker with what operators did to it.
+type breakerRow struct {
+	durable.BreakerInfo
+	Audit            []durable.AuditEntry
+	Calls, Bad, Slow int64 // in its window
+}
+
+// A budgetRow is a ratio budget with what operators did to it.
+type budgetRow struct {
+	durable.BudgetInfo
+	Audit []durable.AuditEntry
+}
+
+// StateName returns the name of the state for the style sheet.
+func (b breakerRow) StateName() string { return "breaker " + b.State.String() }
+
+// IsOpen reports whether the breaker admits no attempt before OpenUntil.
+func (b breakerRow) IsOpen() bool { return b.State == retry.StateOpen }
+
+// shared shows the breakers and budgets that processes share, and a page of those of
+// runs.
+func (s *Server) shared(ctx context.Context, r *http.Request) (*page, error) {
+	d := new(sharedData)
+	after := durable.Cursor(r.URL.Query().Get("after"))
+	if err := checkCursor(after); err != nil {
+		return nil, err
+	}
+	if after == "" {
+		if err := s.breakers(ctx, d); err != nil {
+			return nil, err
+		}
+	} else {
+		d.First = "/shared"
+	}
+	return &page{Name: "shared", Title: "Breakers and budgets", Data: d, Live: true}, s.budgets(ctx, d, after)
+}
+
+// breakers adds the breakers.
+func (s *Server) breakers(ctx context.Context, d *sharedData) error {
+	for b, err := range s.Engine.Breakers(ctx) {
+		if err != nil {
+			return err
+		}
+		row := breakerRow{BreakerInfo: b}
+		for _, part := range b.Window {
+			row.Calls, row.Bad, row.Slow = row.Calls+part[0], row.Bad+part[1], row.Slow+part[2]
+		}
+		if row.Audit, err = s.audit(ctx, durable.KindBreaker, b.Name); err != nil {
+			return err
+		}
+		d.Breakers = append(d.Breakers, row)
+	}
+	return nil
+}
+
+// budgets adds a page of the budgets: those that runs share are the first ones.
+func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Cursor) error {
+	var f durable.Filter
+	if after != "" {
+		f.AfterRun, f.AfterStep, _ = after.Position()
+	}
+	for b, err := range s.Engine.Budgets(ctx, f) {
+		switch {
+		case err != nil:
+			return err
+		case b.Run == "":
+			row := budgetRow{BudgetInfo: b}
+			if row.Audit, err = s.audit(ctx, durable.KindBudget, b.Name); err != nil {
+				return err
+			}
+			d.Ratio = append(d.Ratio, row)
+			continue
+		case len(d.Count) == pageSize:
+			last := d.Count[len(d.Count)-1]
+			d.Next = link("/shared", "after", durable.After(last.Run, last.Name))
+			return nil
+		}
+		d.Count = append(d.Count, b)
+	}
+	return nil
+}
+
+// audit returns what operators did to a breaker or a budget, the last first, of which
+// there are at most a few.
+func (s *Server) audit(ctx context.Context, kind durable.Kind, name string) (list []durable.AuditEntry, err error) {
+	for a, err := range s.Engine.Audit(ctx, kind, "", name) {
+		if err != nil {
+			return nil, err
+		}
+		list = append([]durable.AuditEntry{a}, list[:min(len(list), 4)]...)
+	}
+	return list, nil
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/console"
+	"github.com/retrygen/retrygen/cmd/retryctl/internal/open"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/policy"
+)
+
+// tokenVariable is the environment variable with the token of the console.
+const tokenVariable = "RETRYCTL_TOKEN"
+
+// serveHelp is the help text of retryctl serve.
+const serveHelp = `
+The console shows runs, steps, dead letters, breakers, budgets and policies in a
+browser. It changes nothing unless -write is set.
+
+It listens on this machine only, unless users log in: with the token in the file
+of -token or in the variable RETRYCTL_TOKEN, or at a reverse proxy that passes on
+their name in the header of -user-header. Use a token on this machine, too, if
+others work on it. Set -cert and -key, or a proxy with TLS, so that nobody reads
+the token on its way.`
+
+// A serving is what the flags of retryctl serve say.
+type serving struct {
+	*session
+	listen, token, header, proxies string
+	cert, key                      string
+	policies, recovery             string
+	write                          bool
+}
+
+// serve is the command retryctl serve.
+func serve(flags *flag.FlagSet) cli.Run {
+	s := &serving{session: newSession(flags)}
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8046", "the `address` of the console")
+	flags.BoolVar(&s.write, "write", false, "allow changes")
+	flags.StringVar(&s.token, "token", "", "a `file` with the token to log in with; by default $"+tokenVariable)
+	flags.StringVar(&s.header, "user-header", "", "the `header` in which a reverse proxy passes on who the user is")
+	flags.StringVar(&s.proxies, "proxies", "127.0.0.0/8,::1/128", "the `networks` of that proxy")
+	flags.StringVar(&s.cert, "cert", "", "a `file` with the certificate for TLS")
+	flags.StringVar(&s.key, "key", "", "a `file` with the key of the certificate")
+	flags.StringVar(&s.policies, "policies", "", "policy `files` to show, separated by commas")
+	flags.StringVar(&s.recovery, "recovery", "", "the `folder` with the receipts of captured timeouts")
+	return s.do(0, 0, "retryctl serve has no arguments", s.run)
+}
+
+// run serves the console until ctx ends.
+func (s *serving) run(ctx context.Context, _ []string) error {
+	c, err := s.config()
+	if err != nil {
+		return err
+	}
+	if c.Recovery != nil {
+		defer c.Recovery.Close()
+	}
+	if (s.cert == "") != (s.key == "") {
+		return usage("-cert and -key belong together: set both")
+	}
+	server, err := console.New(*c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if s.cert != "" {
+		scheme = "https"
+	}
+	fmt.Fprintf(s.stderr, "retryctl: the console is at %s://%s\n", scheme, l.Addr())
+	return server.Serve(ctx, l, s.cert, s.key)
+}
+
+// config returns what the flags say.
+func (s *serving) config() (*console.Config, error) {
+	c := &console.Config{
+		Engine: s.engine, Store: storeName(cmp.Or(s.store, os.Getenv(open.Variable))), Namespace: s.space, Write: s.write,
+		UserHeader: s.header, Log: slog.New(slog.NewTextHandler(s.stderr, nil)),
+	}
+	var err error
+	if c.Token, err = s.readToken(); err != nil {
+		return nil, err
+	}
+	if c.Token == "" && c.UserHeader == "" && !console.IsLoopback(s.listen) {
+		return nil, usage("-listen %s answers other machines: set -token, or -user-header with a proxy", s.listen)
+	}
+	for _, text := range strings.Split(s.proxies, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, usage("-proxies: %q is not a network: write one like 10.0.0.0/8", text)
+		}
+		c.Proxies = append(c.Proxies, prefix)
+	}
+	for name := range strings.SplitSeq(s.policies, ",") {
+		if name == "" {
+			continue
+		}
+		file, err := readPolicies(s.stderr, name)
+		if err != nil {
+			return nil, err
+		}
+		c.Policies = append(c.Policies, file)
+	}
+	if s.recovery != "" {
+		if c.Recovery, err = os.OpenRoot(s.recovery); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// readToken returns the token of the file or the environment, or "".
+func (s *serving) readToken() (string, error) {
+	if s.token == "" {
+		return os.Getenv(tokenVariable), nil
+	}
+	text, err := os.ReadFile(s.token)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("-token: the file %s is empty", s.token)
+	}
+	return token, nil
+}
+
+// readPolicies reads a policy file.
+func readPolicies(stderr io.Writer, name string) (*policy.File, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	file, problems := policy.Check(name, text)
+	if file == nil {
+		policy.Print(stderr, problems, map[string][]byte{name: text}, false)
+		return nil, errors.New(policy.Summary(problems))
+	}
+	return file, nil
+}
+
+// storeName returns the name of a store for the pages: without what a URL may
+// contain of a password.
+func storeName(name string) string {
+	u, err := url.Parse(name)
+	if strings.HasPrefix(name, "sqlite:") {
+		return name
+	}
+	if err != nil || u.Host == "" {
+		return "postgres"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
