@@ -245,7 +245,7 @@ func (e *Engine) deadOwners(ctx context.Context, o *owner) (dead []claiming, err
 }
 
 // take claims some of the runs that queries select, in one transaction, and starts
-// their executions.
+// their executions. One that cannot be started does not keep it from the others.
 func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Query) (t taking, err error) {
 	e := w.e
 	accepted, err := e.accepted(ctx)
@@ -280,11 +280,9 @@ func (w *worker) take(ctx context.Context, o *owner, c *claiming, queries []Quer
 			e.event(ctx, Event{Kind: r.event(), Run: r.key.Run, Fence: r.fence, Err: r.err})
 			continue
 		}
-		if err := w.start(o, gaps, r); err != nil {
-			return t, err
-		}
+		err = errors.Join(err, w.start(o, gaps, r))
 	}
-	return t, nil
+	return t, err
 }
 
 // start starts the execution of a run that was claimed.

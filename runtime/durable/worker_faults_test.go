@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -251,6 +252,62 @@ func TestWorkerUnreadableRuns(t *testing.T) {
 		defer cancel()
 		if got, err := durable.Await[int](ctx, e, "one"); got != 42 || err != nil {
 			t.Errorf("got %d, %v; want 42", got, err)
+		}
+	})
+}
+
+// A claimed run that the same engine has just begun to execute does not keep a
+// worker from the others that it has claimed.
+func TestWorkerClaimsActiveRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &hooked{Store: durable.NewMemory()}
+		p := startProcess(t, s)
+		ready, release := make(chan struct{}), make(chan struct{})
+		var claim sync.Once
+		var direct sync.WaitGroup
+		claimsDirectly := func(sel durable.Select) bool {
+			return len(sel.Queries) == 0 && slices.ContainsFunc(sel.Keys, func(k durable.Key) bool { return k.Run == "a" })
+		}
+		s.hook = func(ctx context.Context, sel durable.Select, decide decision, next update) error {
+			select {
+			case <-ready:
+				if claimsDirectly(sel) {
+					<-release
+				}
+			default:
+			}
+			if len(sel.Queries) > 0 { // the worker knows which runs are active
+				claim.Do(func() {
+					close(ready)
+					direct.Go(func() {
+						wantError(t, p.Run(t.Context(), "a", func(context.Context) error { return nil }), durable.ErrConflict)
+					})
+					time.Sleep(time.Millisecond)
+				})
+			}
+			return next(ctx, sel, decide)
+		}
+		var calls [3]atomic.Int64
+		durable.Handle(p.Engine, "count", func(_ context.Context, i int) (int64, error) { return calls[i].Add(1), nil })
+		for i, id := range []string{"a", "b", "c"} {
+			if err := durable.Start(t.Context(), p.Engine, "count", id, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer work(t, p.Engine)()
+		time.Sleep(100 * time.Millisecond)
+		for i, want := range []int64{0, 1, 1} {
+			if got := calls[i].Load(); got != want {
+				t.Errorf("run %d was called %d times at first, want %d", i, got, want)
+			}
+		}
+		if events := p.saw(durable.EventStoreError); len(events) != 1 {
+			t.Errorf("got the errors %+v, want one", events)
+		}
+		close(release)
+		direct.Wait()
+		if got, err := durable.Await[int64](t.Context(), p.Engine, "a"); got != 1 || err != nil {
+			t.Errorf("got %d, %v; want 1", got, err)
 		}
 	})
 }
