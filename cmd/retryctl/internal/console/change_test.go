@@ -164,7 +164,7 @@ func TestBulk(t *testing.T) {
 // A slow bulk change can be stopped, and only a few run at a time.
 func TestStopBulk(t *testing.T) {
 	e := newStore(t)
-	for i := range 3 {
+	for i := range 2 * maxTasks {
 		e.fail(fmt.Sprint("run/", i), quick("charge", 1), "a", errDown)
 	}
 	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test", Write: true}))
