@@ -213,17 +213,26 @@ func writeRun(r Record, b *runBody, entry Entry) (Writes, error) {
 	return Writes{Put: []Record{r}, Add: []Entry{entry}}, err
 }
 
-// eachChild calls f for the runs that a run has started, except those that have
-// ended or are gone.
+// eachChild calls f for the runs that a run has started, alone or as units of its
+// groups, except those that have ended or are gone. It reads no other steps.
 func (e *Engine) eachChild(ctx context.Context, run string, f func(child string) error) error {
-	return e.each(ctx, Query{Kind: KindStep, Space: e.space, Run: run}, func(r Record) error {
-		b, err := open[stepBody](r)
-		if err != nil || b.Child == "" {
-			return err
-		}
-		if err := f(b.Child); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		return nil
+	call := func(prefix string) error {
+		q := Query{Kind: KindStep, Space: e.space, Run: run, FromID: prefix, BeforeID: following(prefix)}
+		return e.each(ctx, q, func(r Record) error {
+			b, err := open[stepBody](r)
+			if err != nil || b.Child == "" {
+				return err
+			}
+			if err := f(b.Child); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := call(childPrefix); err != nil {
+		return err
+	}
+	return e.each(ctx, Query{Kind: KindGroup, Space: e.space, Run: run}, func(r Record) error {
+		return call(idsOf(r.Key.ID).units)
 	})
 }

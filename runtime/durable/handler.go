@@ -145,9 +145,12 @@ func (e *Engine) startOptions(handler string, options []RunOption) runOptions {
 	return newRunOptions(options)
 }
 
-// childID returns the id of the step that records a child of a run. It is not
-// that of any call: their escapes are hexadecimal.
-func childID(run string) string { return "%start/" + escape(run) }
+// childPrefix is that of the steps that record the children of a run. No id of a
+// call has it: their escapes are hexadecimal.
+const childPrefix = "%start/"
+
+// childID returns the id of the step that records a child of a run.
+func childID(run string) string { return childPrefix + escape(run) }
 
 // decideStartRun creates a run. The records are the run, its budget and, for a
 // child, its parent and the step that links them.
