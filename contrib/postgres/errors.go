@@ -148,8 +148,33 @@ func (s *Store) trip(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch) error {
 	return err
 }
 
+// waitEnded is the key of the data of a connection that has the notice about a
+// commit whose wait for a synchronous standby was canceled.
+const waitEnded = "retrygen: wait for a standby"
+
+// notice keeps the notice about a commit that the server no longer waits for, since
+// the statement timeout, a request to cancel or an operator has ended the wait. The
+// server reports it as a success with a warning: its text is translated and its
+// code is that of all warnings, so that it is known by the function that sends it.
+func notice(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.CustomData()[waitEnded] = n
+	}
+}
+
+// unreplicated returns the notice that a connection has kept, as an error, or nil.
+func unreplicated(c *pgconn.PgConn) error {
+	n, found := c.CustomData()[waitEnded].(*pgconn.Notice)
+	if !found {
+		return nil
+	}
+	delete(c.CustomData(), waitEnded)
+	return (*pgconn.PgError)(n)
+}
+
 // advice maps SQLSTATEs, or their classes, to what is wrong and what to do.
 var advice = map[string]string{
+	"01000": "no synchronous standby has confirmed the commit: check the standbys and synchronous_standby_names",
 	"08":    "the server is not reachable: check its address and whether it runs",
 	"25006": "the server is a read-only standby: connect to the primary, as with target_session_attrs=read-write",
 	"26000": poolerAdvice,

@@ -164,3 +164,49 @@ func TestServerKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreplicatedCommit ends the wait of a commit for a synchronous standby that
+// does not exist. The server reports success with a warning, or ends the connection.
+func TestUnreplicatedCommit(t *testing.T) {
+	server := pgtest.Start(t)
+	url, admin := server.URL(t), server.DatabaseURL("postgres")
+	store := open(t, url)
+	set := func(standbys string) {
+		pgtest.Exec(t, admin, "ALTER SYSTEM SET synchronous_standby_names = "+standbys)
+		pgtest.Exec(t, admin, "SELECT pg_reload_conf()")
+	}
+	t.Cleanup(func() { set("''") }) // the store is closed and the database dropped later
+	set("nobody")
+	end := time.Now().Add(time.Minute)
+	for i, function := range []string{"pg_cancel_backend", "pg_terminate_backend", "pg_cancel_backend"} {
+		key := stepKey(fmt.Sprint(i))
+		var got error
+		for waited := false; !waited; {
+			done := make(chan error)
+			go func() {
+				_, err := increment(t.Context(), store, key)
+				done <- err
+			}()
+			for ended := false; !ended; {
+				select {
+				case got = <-done: // before the server has read its configuration
+					ended = true
+				case <-time.After(10 * time.Millisecond):
+					var n int
+					pgtest.Scan(t, admin, "SELECT count("+function+"(pid)) FROM pg_stat_activity "+
+						"WHERE wait_event = 'SyncRep' AND application_name = 'retrygen'", &n)
+					waited = waited || n > 0
+				}
+			}
+			if time.Now().After(end) {
+				t.Fatal("no commit waits for a standby")
+			}
+		}
+		if !errors.Is(got, durable.ErrUnknown) || errors.Is(got, durable.ErrStore) {
+			t.Errorf("%s: got error %v, want ErrUnknown", function, got)
+		}
+		if r := get(t, store, key); number(r) == 0 {
+			t.Errorf("%s: got %+v, want what was committed", function, r)
+		}
+	}
+}

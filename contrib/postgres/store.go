@@ -176,7 +176,7 @@ func (s *Store) configure(url string) (*pgxpool.Config, error) {
 	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
 	}
-	c.OnNotice = func(*pgconn.PgConn, *pgconn.Notice) {}
+	c.OnNotice = notice
 	config.AfterConnect = s.identify
 	return config, nil
 }

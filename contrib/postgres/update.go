@@ -199,6 +199,9 @@ func (s *Store) commit(ctx context.Context, c *pgxpool.Conn, tx *durable.Tx, w d
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	err := s.trip(patient, c, b)
+	if err == nil {
+		err = unreplicated(c.Conn().PgConn())
+	}
 	switch {
 	case err == nil:
 		return nil
