@@ -65,31 +65,41 @@ func (h *hub) tell(all bool, space string) {
 
 // Notifications implements [durable.Notifier], with LISTEN on a connection that all
 // calls share: see [Listen]. It is made by the first call, and made again after it
-// was lost.
+// was lost. When that is not possible, all channels are closed.
 func (s *Store) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {
-	if err := s.listen(ctx); err != nil {
+	l := &listener{space: space, wake: make(chan struct{}, 1)}
+	if err := s.listen(ctx, l); err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	l := &listener{space: space, wake: make(chan struct{}, 1)}
-	h := &s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.listeners[l] = true
-	leave := func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.listeners[l] {
-			delete(h.listeners, l)
-			close(l.wake)
-		}
-	}
+	leave := func() { s.hub.remove(l) }
 	context.AfterFunc(ctx, leave)
 	context.AfterFunc(s.ctx, leave)
 	return l.wake, nil
 }
 
-// listen makes the connection, unless it was made.
-func (s *Store) listen(ctx context.Context) error {
+// remove closes the channel of a listener, unless it was closed.
+func (h *hub) remove(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listeners[l] {
+		delete(h.listeners, l)
+		close(l.wake)
+	}
+}
+
+// end closes the channels of all listeners: the connection cannot be made again.
+func (h *hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listening = false
+	for l := range h.listeners {
+		close(l.wake)
+	}
+	clear(h.listeners)
+}
+
+// listen adds a listener. It makes the connection, unless it was made.
+func (s *Store) listen(ctx context.Context, l *listener) error {
 	h := &s.hub
 	select {
 	case h.starting <- struct{}{}:
@@ -99,6 +109,9 @@ func (s *Store) listen(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	listening := h.listening
+	if listening { // the channel is closed when it ends
+		h.listeners[l] = true
+	}
 	h.mu.Unlock()
 	if listening {
 		return nil
@@ -113,7 +126,7 @@ func (s *Store) listen(ctx context.Context) error {
 		_ = conn.Close(ctx)
 		return os.ErrClosed
 	}
-	h.listening = true
+	h.listening, h.listeners[l] = true, true
 	s.running.Go(func() { s.receive(conn) })
 	return nil
 }
@@ -149,7 +162,8 @@ var again = retry.Policy{
 // that is gone without a word would never be missed.
 const checkEvery = time.Minute
 
-// receive passes notifications on until the store is closed.
+// receive passes notifications on until the store is closed, or the connection
+// cannot be made again.
 func (s *Store) receive(conn *pgx.Conn) {
 	for {
 		_ = s.pass(conn)
@@ -161,10 +175,8 @@ func (s *Store) receive(conn *pgx.Conn) {
 		}
 		var err error
 		conn, err = retry.Do(s.ctx, &again, s.subscribe)
-		if err != nil { // the next call of Notifications begins again
-			s.hub.mu.Lock()
-			s.hub.listening = false
-			s.hub.mu.Unlock()
+		if err != nil { // those who listen call Notifications again
+			s.hub.end()
 			return
 		}
 		s.hub.tell(true, "")

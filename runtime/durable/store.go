@@ -212,8 +212,10 @@ type Notifier interface {
 	// was committed, by whomever, for which [Tx.Notifies] returned the namespace,
 	// and when such an update may have been missed, as after a connection was lost
 	// and restored. A value is not sent while another one waits to be received. The
-	// channel is closed when ctx has ended or the store was closed. An error that
-	// matches [ErrStore] means that the store does not answer at present.
+	// channel is closed when ctx has ended, the store was closed, or it cannot
+	// receive notifications any more: then the caller may call Notifications again.
+	// An error that matches [ErrStore] means that the store does not answer at
+	// present.
 	Notifications(ctx context.Context, space string) (<-chan struct{}, error)
 }
 

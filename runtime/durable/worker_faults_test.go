@@ -311,3 +311,43 @@ func TestWorkerClaimsActiveRun(t *testing.T) {
 		}
 	})
 }
+
+// An ending notifier closes its first channel.
+type ending struct {
+	*durable.Memory
+	first chan struct{}
+	calls atomic.Int64
+}
+
+func (n *ending) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {
+	if n.calls.Add(1) == 1 {
+		return n.first, nil
+	}
+	return n.Memory.Notifications(ctx, space)
+}
+
+// A worker whose notifications have ended asks for them again.
+func TestWorkerNotificationsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &ending{Memory: durable.NewMemory(), first: make(chan struct{})}
+		e := newEngine(t, s)
+		durable.Handle(e, "double", double)
+		defer work(t, e, durable.Poll(time.Hour))()
+		time.Sleep(time.Minute)
+		close(s.first)
+		time.Sleep(time.Minute)
+		if n := s.calls.Load(); n != 2 {
+			t.Errorf("the worker has asked for notifications %d times, want 2", n)
+		}
+		begin := time.Now()
+		if err := durable.Start(t.Context(), newEngine(t, s.Memory), "double", "one", 21); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := durable.Await[int](t.Context(), e, "one"); got != 42 || err != nil {
+			t.Errorf("got %d, %v; want 42", got, err)
+		}
+		if d := time.Since(begin); d > time.Minute {
+			t.Errorf("the run has ended after %v, want that a notification starts it", d)
+		}
+	})
+}
