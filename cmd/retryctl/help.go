@@ -39,6 +39,11 @@ const cancelHelp = `
 A canceled run cannot be continued. The runs that it has started are canceled
 with it. It asks first, unless -yes is set.`
 
+const acceptHelp = `
+After a failover, or when a backup was restored, the store may have lost what it
+had acknowledged, and engines claim no run. Compare the records with the systems
+that they describe before you accept. It asks first, unless -yes is set.`
+
 const resolveHelp = `
 A step is in doubt if an attempt started and nobody knows how it ended. Ask the
 other system, with the idempotency key that retryctl step prints, whether it took

@@ -18,9 +18,15 @@ import (
 func importProdigy(flags *flag.FlagSet) cli.Run {
 	s := newSession(flags)
 	s.jsonFlag(flags)
+	var o operator
+	o.flags(flags)
 	run := flags.String("run", "", "the `run` that continues the checkpoints; by default the id of their workflow")
 	const many = 1 << 20
 	return s.do(1, many, "import prodigy takes the files of checkpoints", func(ctx context.Context, files []string) error {
+		by, err := o.by()
+		if err != nil {
+			return err
+		}
 		var all []*prodigy.Checkpoint
 		progress := cli.NewProgress("retryctl", s.stderr)
 		defer progress.End()
@@ -43,7 +49,7 @@ func importProdigy(flags *flag.FlagSet) cli.Run {
 			return usage("the checkpoints have no id of a workflow: add -run with the id of the run")
 		}
 		progress.Step("importing " + count(len(merged.Commands), "command"))
-		report, err := prodigy.Import(ctx, s.engine, *run, merged)
+		report, err := prodigy.Import(ctx, s.engine, *run, merged, by)
 		progress.End()
 		if err != nil {
 			return err

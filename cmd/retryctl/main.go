@@ -113,6 +113,10 @@ func commands() []*cli.Command {
 		{Name: "breakers reset", Args: "BREAKER", Short: "close a breaker", Setup: breakersReset, Words: nothing},
 		{Name: "budgets", Short: "show the budgets in the store", Setup: budgets, Words: nothing},
 		{Name: "budgets reset", Args: "[BUDGET]", Short: "fill a budget", Setup: budgetsReset, Words: nothing},
+		{
+			Name: "accept", Short: "let engines claim runs again after a failover",
+			Long: acceptHelp, Setup: accept, Words: nothing,
+		},
 		{Name: "owners", Short: "show the engines that execute runs", Setup: owners, Words: nothing},
 		{
 			Name: "import prodigy", Args: "FILE...", Short: "continue workflows of Prodigy",

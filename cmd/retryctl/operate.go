@@ -197,3 +197,24 @@ func resolution(result, failure string, again bool) (r durable.Resolution, text 
 	}
 	return durable.Succeeded(json.RawMessage(result)), "it has succeeded", nil
 }
+
+// accept is the command accept.
+func accept(flags *flag.FlagSet) cli.Run {
+	s := newSession(flags)
+	o := operator{required: true}
+	o.flags(flags)
+	s.yesFlag(flags)
+	return s.do(0, 0, "accept takes no arguments", func(ctx context.Context, _ []string) error {
+		by, err := o.by()
+		if err == nil {
+			err = s.confirm(ctx, "let engines claim runs although the store may have lost updates")
+		}
+		if err == nil {
+			err = s.engine.Accept(ctx, by)
+		}
+		if err == nil {
+			_, err = fmt.Fprintln(s.stdout, "accepted the store as it is")
+		}
+		return err
+	})
+}

@@ -39,7 +39,7 @@ func operator(by []Operator) Operator {
 	return Operator{Name: clip(o.Name), Reason: clip(o.Reason)}
 }
 
-// An Action is what an operator did to a run, a budget or a breaker.
+// An Action is what an operator did to a run, a budget, a breaker or a store.
 type Action string
 
 // The actions.
@@ -48,12 +48,15 @@ const (
 	ActionPaused   Action = "paused"
 	ActionResumed  Action = "resumed"
 	ActionReset    Action = "reset"
-	ActionExpired  Action = "expired" // before its time: see [Engine.Expire]
+	ActionExpired  Action = "expired"  // before its time: see [Engine.Expire]
+	ActionImported Action = "imported" // steps of another system: see [Engine.Import]
+	ActionAccepted Action = "accepted" // the incarnation of the store: see [Engine.Accept]
 )
 
-// An AuditEntry is something that an operator did to a run, a budget or a breaker.
+// An AuditEntry is something that an operator did to a run, a budget or a breaker,
+// or to the whole store.
 type AuditEntry struct {
-	Kind   Kind   // KindRun, KindBudget or KindBreaker
+	Kind   Kind   // KindRun, KindBudget, KindBreaker or KindIncarnation
 	Run    string // or "" for what runs share
 	Name   string // of the budget or the breaker
 	Action Action
@@ -63,7 +66,7 @@ type AuditEntry struct {
 
 // Audit returns what operators did to a run, or to a budget or a breaker, from
 // the first to the last. name is "" for a run and for the budget of a run, run is
-// "" for what runs share. What they did to a step is in its history: see
+// "" for what runs share; both are "" for [KindIncarnation]. What they did to a step is in its history: see
 // [Engine.Attempts].
 func (e *Engine) Audit(ctx context.Context, kind Kind, run, name string) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {

@@ -67,11 +67,13 @@ type ImportConflict struct {
 // stays as it is. The error matches [ErrConflict] for a run that was not
 // imported, or for one that has ended or is being executed and that the import
 // would change.
-func (e *Engine) Import(ctx context.Context, run string, steps []ImportedStep) (ImportReport, error) {
+func (e *Engine) Import(
+	ctx context.Context, run string, steps []ImportedStep, by ...Operator,
+) (ImportReport, error) {
 	if err := e.checkRun(ctx, run); err != nil {
 		return ImportReport{}, err
 	}
-	im := importing{steps: map[Key][]ImportedStep{}}
+	im := importing{steps: map[Key][]ImportedStep{}, by: operator(by)}
 	for i, s := range steps {
 		if err := im.add(ctx, e, run, i, s); err != nil {
 			return ImportReport{}, err
@@ -100,6 +102,7 @@ func (e *Engine) Import(ctx context.Context, run string, steps []ImportedStep) (
 
 // An importing is an import in progress.
 type importing struct {
+	by    Operator
 	steps map[Key][]ImportedStep // in the order of the import
 
 	// Of the steps of a batch that are recorded, as they were read:
@@ -179,12 +182,8 @@ func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
 		return w, report, err
 	case run.Version == 0:
 		run.Status, run.Bucket = StatusOpen, month(tx.Now)
-		b = runBody{Created: tx.Now, Keep: defaultKeep, Imported: true}
-		if err := write(&run, &b); err != nil {
-			return w, report, err
-		}
-		w.Put = append(w.Put, run)
-	case !b.Imported:
+		b = runBody{Created: tx.Now, Keep: defaultKeep}
+	case b.Imports == 0:
 		return w, report, fmt.Errorf("run %q exists, and was not imported: %w", run.Key.Run, ErrConflict)
 	}
 	for _, r := range tx.Records[1:] {
@@ -197,7 +196,13 @@ func (im *importing) decide(tx Tx) (w Writes, report ImportReport, err error) {
 		return w, report, fmt.Errorf("run %q is %v or being executed: nothing is imported: %w",
 			run.Key.Run, run.Status, ErrConflict)
 	}
-	return w, report, nil
+	if run.Version == 0 || report.Added+report.Changed > 0 {
+		b.Imports++
+		w.Add = append(w.Add, newAudit(run, tx.Now, ActionImported, im.by))
+		err = write(&run, &b)
+		w.Put = append(w.Put, run)
+	}
+	return w, report, err
 }
 
 // step merges what is imported about a step with its record.

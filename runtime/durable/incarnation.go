@@ -69,8 +69,12 @@ func accept(now time.Time, r Record, incarnation string) (Writes, error) {
 // Accept lets all engines of the namespace claim runs again after
 // [ErrIncarnation], until the incarnation of the store changes again. It does not
 // wait: workers ask the store with their next poll.
-func (e *Engine) Accept(ctx context.Context) error {
+func (e *Engine) Accept(ctx context.Context, by ...Operator) error {
 	return e.update(ctx, []Key{e.incarnationKey()}, func(tx Tx) (Writes, error) {
-		return accept(tx.Now, tx.Records[0], e.store.Guarantee().Incarnation)
+		r := tx.Records[0]
+		w, err := accept(tx.Now, r, e.store.Guarantee().Incarnation)
+		r.Bucket = month(tx.Now)
+		w.Add = append(w.Add, newAudit(r, tx.Now, ActionAccepted, operator(by)))
+		return w, err
 	})
 }

@@ -88,8 +88,17 @@ func TestIncarnationChanges(t *testing.T) {
 			t.Error("the worker has not reported ErrIncarnation")
 		}
 
-		if err := newEngine(t, s).Accept(t.Context()); err != nil {
+		if err := newEngine(t, s).Accept(t.Context(), durable.By("ada", "compared")); err != nil {
 			t.Fatal(err)
+		}
+		kept := 0
+		for a, err := range p.Audit(t.Context(), durable.KindIncarnation, "", "") {
+			if kept++; err != nil || a.Action != durable.ActionAccepted || a.By != durable.By("ada", "compared") {
+				t.Errorf("the audit is %+v, %v", a, err)
+			}
+		}
+		if kept != 1 {
+			t.Errorf("the audit has %d entries, want 1", kept)
 		}
 		if got, err := durable.Await[int](t.Context(), p.Engine, "job"); got != 2 || err != nil {
 			t.Errorf("accepted: got %d, %v; want 2", got, err)

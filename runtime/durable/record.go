@@ -44,7 +44,7 @@ type runBody struct {
 	Recoveries int      `json:"recoveries,omitempty"`
 	Recovered  int      `json:"recovered,omitempty"` // all claims after a crash
 	Budget     bool     `json:"budget,omitempty"`    // its retries are limited by a record
-	Imported   bool     `json:"imported,omitempty"`
+	Imports    int      `json:"imports,omitempty"`   // transactions that have imported steps
 	Result     *payload `json:"result,omitempty"`
 	Error      string   `json:"error,omitempty"`    // of a failed run
 	Hold       *hold    `json:"hold,omitempty"`     // why an operator has paused it

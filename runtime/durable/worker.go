@@ -318,7 +318,7 @@ func (w *worker) execute(x *execution, returned func()) {
 	h := e.handlers[x.handler]
 	e.mu.Unlock()
 	var err error
-	if x.created = x.fence == 1 && !x.run.Imported; x.created {
+	if x.created = x.fence == 1 && x.run.Imports == 0; x.created {
 		x.steps.complete = true
 	} else {
 		err = x.load(x.ctx)

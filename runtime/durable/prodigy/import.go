@@ -64,7 +64,9 @@ type Imported struct {
 // where they contradict each other. Importing a checkpoint twice changes nothing.
 // The error matches [durable.ErrConflict] if the run exists and was not imported,
 // or has ended or is being executed and would change.
-func Import(ctx context.Context, e *durable.Engine, run string, c *Checkpoint) (Report, error) {
+func Import(
+	ctx context.Context, e *durable.Engine, run string, c *Checkpoint, by ...durable.Operator,
+) (Report, error) {
 	r := Report{Run: run, Notes: c.Notes[:len(c.Notes):len(c.Notes)]}
 	if len(c.workflows) > 1 {
 		text := fmt.Sprintf("is merged with %d others: are they one job?", len(c.workflows)-1)
@@ -91,7 +93,7 @@ func Import(ctx context.Context, e *durable.Engine, run string, c *Checkpoint) (
 	for _, id := range slices.Sorted(maps.Keys(c.breakers)) {
 		r.note(c.File, "circuit breaker", id, "is not recorded with a run: restore it with Checkpoint.Breaker")
 	}
-	done, err := e.Import(ctx, run, steps)
+	done, err := e.Import(ctx, run, steps, by...)
 	if err != nil {
 		return Report{}, fmt.Errorf("%s: %w", c.File, err)
 	}
