@@ -96,6 +96,16 @@ func TestListDeadLetters(t *testing.T) {
 		} {
 			wantListed(t, p.Engine, with(func(f *durable.Filter) { f.Eligibility = e }), want...)
 		}
+		for n := range len(all) + 2 {
+			last := min(n, len(all))
+			if n == 0 {
+				last = len(all)
+			}
+			wantListed(t, p.Engine, with(func(f *durable.Filter) { f.Limit = n }), all[:last]...)
+		}
+		wantListed(t, p.Engine, with(func(f *durable.Filter) {
+			f.Class, f.Limit = []retry.Class{retry.ClassNetwork}, 2
+		}), all[0], all[3])
 		for i, id := range all {
 			run, step, _ := strings.Cut(id, ":")
 			wantListed(t, p.Engine, with(func(f *durable.Filter) { f.AfterRun, f.AfterStep = run, step }), all[i+1:]...)

@@ -103,12 +103,16 @@ type Filter struct {
 	// AfterRun and AfterStep select the steps after this one, in the order of runs
 	// and ids: with those of the last one that was shown, the next page.
 	AfterRun, AfterStep string
+	// Limit is the greatest number of steps, or of budgets, that are returned. Zero
+	// means all.
+	Limit int
 }
 
 // query returns the query for the steps that f may select.
 func (f *Filter) query(space string) Query {
 	q := Query{Kind: KindStep, Space: space, Run: f.Run, Status: f.Status, Attention: f.Attention || f.DeadLetter}
-	if len(f.Status) > 0 { // an index has the records with attention
+	q.Limit = max(min(f.Limit, MaxPage), 0) // at a time
+	if len(f.Status) > 0 {                  // an index has the records with attention
 		q.Attention = f.Attention || !slices.ContainsFunc(f.Status, func(s Status) bool { return !attention(s) })
 	}
 	switch {
@@ -157,10 +161,11 @@ func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 
 // Steps returns the steps that a filter selects, by run and id.
 func (e *Engine) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
-	return sequence(e, ctx, f.query(e.space), func(r Record) (StepInfo, bool, error) {
+	steps := sequence(e, ctx, f.query(e.space), func(r Record) (StepInfo, bool, error) {
 		s, err := e.stepInfo(r)
 		return s, f.step(&s) && f.class(s.Class) && f.within(later(s.Ended, s.First)), err
 	})
+	return first(steps, f.Limit)
 }
 
 // Describe returns a step. Its history is that of [Engine.Attempts]. The error
@@ -201,8 +206,10 @@ func (e *Engine) stepInfo(r Record) (StepInfo, error) {
 }
 
 // History returns the attempts of the steps that a filter selects, by run, step
-// and number. Class, Since and Until select attempts, the other fields steps.
+// and number. Class, Since and Until select attempts, the other fields steps. Limit is
+// not looked at.
 func (e *Engine) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, error] {
+	f.Limit = 0
 	return func(yield func(AttemptInfo, error) bool) {
 		steps := sequence(e, ctx, f.query(e.space), func(r Record) (Key, bool, error) {
 			s, err := e.stepInfo(r)
@@ -304,6 +311,21 @@ func sequence[T any](
 }
 
 var errStopped = fmt.Errorf("stopped")
+
+// first returns the first values of a sequence, or all if limit is not positive.
+func first[T any](seq iter.Seq2[T, error], limit int) iter.Seq2[T, error] {
+	if limit <= 0 {
+		return seq
+	}
+	return func(yield func(T, error) bool) {
+		n := 0
+		for value, err := range seq {
+			if n++; !yield(value, err) || n == limit {
+				return
+			}
+		}
+	}
+}
 
 // An OwnerInfo describes an engine that executes runs, or has died.
 type OwnerInfo struct {

@@ -28,13 +28,13 @@ type BudgetInfo struct {
 
 // Budgets returns the budgets of the run that a filter selects, or of the namespace,
 // by run and name: ratio budgets, which have no run, are the first ones. Run,
-// AfterRun and AfterStep of the filter, the latter for a name, are looked at. A ratio
-// budget that nobody has used is not in the store.
+// AfterRun and AfterStep, the latter for a name, and Limit of the filter are looked
+// at. A ratio budget that nobody has used is not in the store.
 func (e *Engine) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, error] {
-	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep}
+	f = Filter{Run: f.Run, AfterRun: f.AfterRun, AfterStep: f.AfterStep, Limit: f.Limit}
 	q := f.query(e.space)
 	q.Kind = KindBudget
-	return sequence(e, ctx, q, func(r Record) (BudgetInfo, bool, error) {
+	budgets := sequence(e, ctx, q, func(r Record) (BudgetInfo, bool, error) {
 		info := BudgetInfo{Run: r.Key.Run, Name: r.Key.ID}
 		if info.Run != "" {
 			b, err := open[budgetBody](r)
@@ -48,6 +48,7 @@ func (e *Engine) Budgets(ctx context.Context, f Filter) iter.Seq2[BudgetInfo, er
 		}
 		return info, true, err
 	})
+	return first(budgets, f.Limit)
 }
 
 // ResetBudget fills a budget: the count budget of a run, with the name "", or a

@@ -48,6 +48,9 @@ func TestResetBreakersAndBudgets(t *testing.T) {
 		if all := budgets(durable.Filter{Run: "one"}); len(all) != 1 || all["one"].Consumed != 2 {
 			t.Errorf("got %+v, want the budget of the run", all)
 		}
+		if all := budgets(durable.Filter{Limit: 1}); len(all) != 1 || all["retries"].Name == "" {
+			t.Errorf("got %+v, want the first one", all)
+		}
 		if all := budgets(durable.Filter{AfterRun: "one"}); len(all) != 0 {
 			t.Errorf("got %+v after the last run", all)
 		}
