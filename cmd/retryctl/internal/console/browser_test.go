@@ -99,21 +99,22 @@ type shot struct {
 }
 
 var shots = []shot{
-	{name: "overview", path: "/", width: 1240, height: 1180},
-	{name: "run", path: "/run?id=settle-today", width: 1240, height: 1000},
-	{name: "run-dark", path: "/run?id=settle-today", width: 1240, height: 1000, dark: true},
-	{name: "group", path: "/run?id=import-7", width: 1240, height: 900},
-	{name: "step", path: "/step?run=agent-run-12&id=implement%2Fauth", width: 1240, height: 900},
-	{name: "doubt", path: "/step?run=ledger-close&id=Ledger.Post%2F2026-11", width: 1240, height: 900, open: "summary"},
-	{name: "dead", path: "/dead", width: 1240, height: 900, open: ".bulk summary"},
-	{name: "runs", path: "/runs", width: 1240, height: 800},
-	{name: "shared", path: "/shared", width: 1240, height: 700},
-	{name: "policy", path: "/policy?file=retry.yaml&name=charge", width: 1240, height: 1000},
-	{name: "phone", path: "/run?id=settle-today", width: 390, height: 1100},
-	{name: "overview-dark", path: "/", width: 1240, height: 1180, dark: true},
+	{name: "overview", path: "/", width: 1240, height: 1000},
+	{name: "run", path: "/run?id=settle-today", width: 1240, height: 800},
+	{name: "run-dark", path: "/run?id=settle-today", width: 1240, height: 800, dark: true},
+	{name: "group", path: "/run?id=import-7", width: 1240, height: 680},
+	{name: "step", path: "/step?run=agent-run-12&id=implement%2Fauth", width: 1240, height: 760},
+	{name: "doubt", path: "/step?run=ledger-close&id=Ledger.Post%2F2026-11", width: 1240, height: 840, open: "summary"},
+	{name: "dead", path: "/dead", width: 1240, height: 760, open: ".bulk summary"},
+	{name: "policy", path: "/policy?file=retry.yaml&name=bank", width: 1240, height: 520},
+	{name: "phone", path: "/run?id=settle-today", width: 390, height: 844},
 }
 
-// TestScreenshots writes the pictures of docs/operate.md, with -screenshots.
+// TestScreenshots writes the pictures of docs/operate.md, with -screenshots:
+//
+//	go test -run Screenshots ./internal/console -screenshots $PWD/../../docs/console
+//
+// Their font is that of Debian's package fonts-liberation.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		return

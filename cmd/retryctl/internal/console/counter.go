@@ -27,7 +27,8 @@ type counter struct {
 	asked    chan struct{} // has one element if somebody has looked
 	finished chan struct{} // is closed when the first counts are complete
 	latest   atomic.Pointer[counts]
-	seen     atomic.Int64 // records in the pass that is running
+	busy     atomic.Bool  // a pass is running
+	seen     atomic.Int64 // records in it, or in the last one
 	failure  atomic.Pointer[error]
 	first    sync.Once
 }
@@ -81,19 +82,28 @@ func newCounter(e *durable.Engine, log *slog.Logger) *counter {
 	return &counter{engine: e, log: log, asked: make(chan struct{}, 1), finished: make(chan struct{})}
 }
 
-// counts returns the latest counts, and asks for newer ones. It waits a little for
-// the first. nil means that these are not complete.
-func (c *counter) counts(ctx context.Context) *counts {
+// counts returns the latest counts, and asks for newer ones. nil means that the first
+// ones are not complete.
+func (c *counter) counts() *counts {
 	select {
 	case c.asked <- struct{}{}:
 	default:
 	}
-	if c.latest.Load() == nil {
-		select {
-		case <-c.finished:
-		case <-ctx.Done():
-		case <-time.After(150 * time.Millisecond):
-		}
+	return c.latest.Load()
+}
+
+// firstWait is how long a page waits for the first counts: those of a small store.
+const firstWait = 50 * time.Millisecond
+
+// await is counts, but waits a little for the first ones.
+func (c *counter) await(ctx context.Context) *counts {
+	if n := c.counts(); n != nil {
+		return n
+	}
+	select {
+	case <-c.finished:
+	case <-ctx.Done():
+	case <-time.After(firstWait):
 	}
 	return c.latest.Load()
 }
@@ -131,6 +141,8 @@ func (c *counter) run(ctx context.Context) {
 
 // count makes one pass.
 func (c *counter) count(ctx context.Context) (*counts, error) {
+	c.busy.Store(true)
+	defer c.busy.Store(false)
 	c.seen.Store(0)
 	n := &counts{
 		Runs: map[durable.Status]int{}, Steps: map[durable.Status]int{}, Units: map[durable.Status]int{},

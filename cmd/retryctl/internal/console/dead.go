@@ -58,6 +58,32 @@ type deadData struct {
 	Advice   []string // the eligibilities
 }
 
+// searchSteps is how many dead letters are read at a time.
+const searchSteps = 100
+
+// search adds dead letters after a step to those of the page, and sets the step to the
+// last one that was examined. It reports whether there are more.
+func (s *Server) search(ctx context.Context, d *deadData, run, step *string) (more bool, err error) {
+	f := d.Filter.query(*run, *step)
+	f.Limit = searchSteps + 1
+	n := 0
+	for letter, err := range s.Engine.Steps(ctx, f) {
+		if err != nil {
+			return false, err
+		}
+		if n == searchSteps || len(d.Letters) == pageSize {
+			return true, nil
+		}
+		n++
+		d.Examined++
+		*run, *step = letter.Run, letter.Step
+		if d.Filter.selects(&letter) {
+			d.Letters = append(d.Letters, letter)
+		}
+	}
+	return false, nil
+}
+
 var advice = []string{
 	string(durable.EligibleReprocess), string(durable.EligibleReview), string(durable.EligibleUnknown),
 }
@@ -75,23 +101,18 @@ func (s *Server) dead(ctx context.Context, r *http.Request) (*page, error) {
 		run, step, _ = after.Position()
 		d.First = d.Filter.URL("")
 	}
-	end := time.Now().Add(searchTime)
-	for letter, err := range s.Engine.Steps(ctx, d.Filter.query(run, step)) {
-		if err != nil {
+	more := true
+	for end := time.Now().Add(searchTime); more && len(d.Letters) < pageSize && time.Now().Before(end); {
+		var err error
+		if more, err = s.search(ctx, d, &run, &step); err != nil {
 			return nil, err
 		}
-		if len(d.Letters) == pageSize || time.Now().After(end) && d.Examined > 0 {
-			d.Partial = len(d.Letters) < pageSize
-			d.Next = d.Filter.URL(string(durable.After(run, step)))
-			break
-		}
-		d.Examined++
-		run, step = letter.Run, letter.Step
-		if d.Filter.selects(&letter) {
-			d.Letters = append(d.Letters, letter)
-		}
 	}
-	if n := s.counter.counts(ctx); n != nil {
+	if more {
+		d.Partial = len(d.Letters) < pageSize
+		d.Next = d.Filter.URL(string(durable.After(run, step)))
+	}
+	if n := s.counter.counts(); n != nil {
 		d.Causes = n.causes()
 	}
 	return &page{Name: "dead", Title: "Dead letters", Data: d, Live: true}, nil

@@ -17,6 +17,7 @@ import (
 
 // functions are those of the templates.
 var functions = template.FuncMap{
+	"asset":    asset,
 	"clean":    clean,
 	"lines":    func(text string) []string { return strings.Split(strings.TrimRight(text, "\n"), "\n") },
 	"count":    count,
@@ -37,6 +38,13 @@ var functions = template.FuncMap{
 	"share":    share,
 	"ratio":    ratio,
 	"attempts": attempts,
+}
+
+// asset returns the URL of a file of the console. It changes with the file, so that
+// browsers may keep it.
+func asset(name string) (string, error) {
+	content, err := files.ReadFile("static/" + name)
+	return link("/static/"+name, "v", version(content)), err
 }
 
 // clean returns text from a store for a page: on one line, without characters that

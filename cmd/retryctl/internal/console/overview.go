@@ -33,7 +33,7 @@ type overviewData struct {
 
 // overview shows counts, what waits, and what needs a person.
 func (s *Server) overview(ctx context.Context, _ *http.Request) (*page, error) {
-	n := s.counter.counts(ctx)
+	n := s.counter.await(ctx)
 	d := &overviewData{Counts: n, Seen: int(s.counter.seen.Load())}
 	if err := s.counter.failure.Load(); err != nil {
 		if n == nil {

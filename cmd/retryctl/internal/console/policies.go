@@ -30,7 +30,7 @@ type policyRow struct {
 
 // policies lists the policies of the files and of the steps.
 func (s *Server) policies(ctx context.Context, _ *http.Request) (*page, error) {
-	d := &policiesData{Counts: s.counter.counts(ctx), HasFiles: len(s.Policies) > 0}
+	d := &policiesData{Counts: s.counter.await(ctx), HasFiles: len(s.Policies) > 0}
 	recorded := map[string]*policyCounts{}
 	if d.Counts != nil {
 		recorded = maps.Clone(d.Counts.Policies)
@@ -81,7 +81,7 @@ func (s *Server) policy(ctx context.Context, r *http.Request) (*page, error) {
 	var b bytes.Buffer
 	p.Explain(&b, d.File)
 	d.Text = b.String()
-	if n := s.counter.counts(ctx); n != nil {
+	if n := s.counter.await(ctx); n != nil {
 		d.Counts = n.Policies[p.Name]
 	}
 	return &page{Name: "policy", Title: "Policy " + p.Name, Data: d}, nil

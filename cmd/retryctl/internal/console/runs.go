@@ -134,7 +134,7 @@ func (s *Server) run(ctx context.Context, r *http.Request) (*page, error) {
 	}
 	d := &runData{Run: info, After: form.Get("after")}
 	d.permissions()
-	steps, more, err := firstPage(s.Engine.Steps(ctx, durable.Filter{Run: info.ID, AfterStep: d.After}))
+	steps, more, err := firstPage(s.Engine.Steps(ctx, durable.Filter{Run: info.ID, AfterStep: d.After, Limit: pageSize + 1}))
 	if err != nil {
 		return nil, err
 	}

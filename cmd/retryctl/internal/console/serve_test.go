@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/retrygen/retrygen/contrib/postgres/pgtest"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
@@ -54,3 +55,5 @@ func serveDemo(t testing.TB) (url string) {
 		Policies: []*policy.File{policyFile(t)},
 	})
 }
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

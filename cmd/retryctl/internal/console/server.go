@@ -191,10 +191,10 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// cached lets browsers keep the files of the console for an hour.
+// cached lets browsers keep the files of the console: see asset.
 func cached(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "private, max-age=3600")
+		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
 		next.ServeHTTP(w, r)
 	})
 }

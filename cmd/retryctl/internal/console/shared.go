@@ -74,11 +74,16 @@ func (s *Server) breakers(ctx context.Context, d *sharedData) error {
 
 // budgets adds a page of the budgets: those that runs share are the first ones.
 func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Cursor) error {
-	var f durable.Filter
+	f := durable.Filter{Limit: 4 * pageSize}
 	if after != "" {
 		f.AfterRun, f.AfterStep, _ = after.Position()
 	}
+	next := func(last durable.BudgetInfo) { d.Next = link("/shared", "after", durable.After(last.Run, last.Name)) }
+	n := 0
 	for b, err := range s.Engine.Budgets(ctx, f) {
+		if n++; n == f.Limit {
+			next(b)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -90,8 +95,7 @@ func (s *Server) budgets(ctx context.Context, d *sharedData, after durable.Curso
 			d.Ratio = append(d.Ratio, row)
 			continue
 		case len(d.Count) == pageSize:
-			last := d.Count[len(d.Count)-1]
-			d.Next = link("/shared", "after", durable.After(last.Run, last.Name))
+			next(d.Count[len(d.Count)-1])
 			return nil
 		}
 		d.Count = append(d.Count, b)
