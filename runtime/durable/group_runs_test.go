@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,12 +364,12 @@ func TestGroupRunsInCaller(t *testing.T) {
 // unit, whatever the names of units are.
 func TestGroupRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blocks := true
+		var free atomic.Bool
 		f := &farm{store: durable.NewMemory(), units: []string{"b", "b#3"}, group: func() *job.Group {
 			return importGroup(job.GroupPolicy{})
 		}}
 		f.op = func(ctx context.Context, unit string) (int, error) {
-			if unit == "b" && blocks {
+			if unit == "b" && !free.Load() {
 				<-ctx.Done()
 			}
 			return len(unit), context.Cause(ctx)
@@ -382,11 +383,13 @@ func TestGroupRunsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		blocks = false
+		free.Store(true)
 		if err := p.Requeue(t.Context(), "one", "/import/b"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if got, want := f.out.Results, map[string]int{"b": 1, "b#3": 3}; !maps.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
