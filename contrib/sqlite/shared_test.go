@@ -71,10 +71,11 @@ func TestProcessesShareBudget(t *testing.T) {
 		p.expect("connected")
 		processes = append(processes, p)
 	}
-	for _, p := range processes {
+	processes[0].send()
+	processes[0].expect("retry") // before the others can take all
+	for _, p := range processes[1:] {
 		p.send()
 	}
-	processes[0].expect("retry")
 	processes[0].kill()
 	total := 1
 	for _, p := range processes {
