@@ -64,12 +64,10 @@ func BenchmarkPages(b *testing.B) {
 	for _, kind := range []string{"sqlite", "postgres"} {
 		b.Run(kind, func(b *testing.B) {
 			store := openStore(b, kind)
-			begun := time.Now()
 			size := bigstore.Size{Runs: *bigRuns, Steps: *bigSteps, Until: time.Now()}
 			if err := bigstore.Fill(b.Context(), store, size); err != nil {
 				b.Fatal(err)
 			}
-			b.Logf("filled in %v", time.Since(begun).Round(time.Second))
 			e := engine(b, store)
 			s, err := New(Config{Engine: e, Store: kind})
 			if err != nil {
@@ -79,10 +77,15 @@ func BenchmarkPages(b *testing.B) {
 			for _, path := range loadPages(b, e) {
 				b.Run(path, func(b *testing.B) { benchmarkPage(b, s, path) })
 			}
-			for s.counter.latest.Load() == nil {
-				time.Sleep(100 * time.Millisecond)
-			}
-			b.Logf("counted in %v", s.counter.latest.Load().Took)
+			b.Run("counting", func(b *testing.B) {
+				for b.Loop() {
+					select {
+					case <-s.counter.finished:
+					case <-b.Context().Done():
+					}
+				}
+				b.ReportMetric(s.counter.latest.Load().Took.Seconds(), "s")
+			})
 		})
 	}
 }

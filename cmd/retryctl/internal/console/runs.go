@@ -217,14 +217,9 @@ func (s *Server) timeline(ctx context.Context, d *runData) (*timeline, error) {
 			continue
 		}
 		row := timelineRow{name: clean(step.Step), href: link("/step", "run", step.Run, "id", step.Step)}
-		var attempts []durable.AttemptInfo
-		for a, err := range s.Engine.Attempts(ctx, step.Run, step.Step) {
-			if err != nil {
-				return nil, err
-			}
-			if attempts = append(attempts, a); len(attempts) > 2*maxBars {
-				attempts = slices.Delete(attempts, 0, maxBars)
-			}
+		attempts, err := s.attempts(ctx, &step)
+		if err != nil {
+			return nil, err
 		}
 		row.bars = bars(&step, attempts, d.Run.Claimed, now)
 		for _, b := range row.bars {
@@ -238,6 +233,25 @@ func (s *Server) timeline(ctx context.Context, d *runData) (*timeline, error) {
 		t.rows = append(t.rows, row)
 	}
 	return t, nil
+}
+
+// attempts returns the last attempts of a step. Most steps succeed at the first one:
+// their histories need not be read.
+func (s *Server) attempts(ctx context.Context, step *durable.StepInfo) (list []durable.AttemptInfo, err error) {
+	if step.Status == durable.StatusSucceeded && step.Attempts == 1 && step.Lost == 0 && !step.Ended.IsZero() {
+		return []durable.AttemptInfo{{
+			Attempt: 1, Outcome: durable.OutcomeSucceeded, Started: step.First, Duration: step.Ended.Sub(step.First),
+		}}, nil
+	}
+	for a, err := range s.Engine.Attempts(ctx, step.Run, step.Step) {
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, a); len(list) > 2*maxBars {
+			list = slices.Delete(list, 0, maxBars)
+		}
+	}
+	return list, nil
 }
 
 // Empty reports whether there is nothing to draw.
