@@ -127,7 +127,7 @@ func (h *groupHistory) run(ctx context.Context) error {
 	return errAgain
 }
 
-// requeue requeues a unit that has ended, perhaps mended.
+// requeue requeues a unit that has ended, perhaps corrected.
 func (h *groupHistory) requeue() {
 	unit := allUnits[h.r.IntN(len(allUnits))]
 	if h.r.IntN(3) > 0 || h.p.Requeue(h.t.Context(), "one", "/import/"+unit, durable.Repeat()) != nil {

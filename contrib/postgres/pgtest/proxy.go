@@ -60,7 +60,7 @@ func (p *Proxy) Cut() {
 }
 
 // CutCommits cuts the connections of the next n commits, after the server has
-// committed and before the client is told.
+// committed and before the client receives the answer.
 func (p *Proxy) CutCommits(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
