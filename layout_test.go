@@ -70,15 +70,15 @@ var floors = map[string][]string{
 	"policy/duration": {},
 	"policy/rules":    {"internal/grpcstatus", "policy/duration", "runtime", "runtime/durable", "runtime/job"},
 	"schema":          {},
-	// The file check and the formatter share the nodes and their places in the
-	// text, which nobody else needs.
-	"policy/internal/syntax": {},
+	// The file check, the formatter and the readers of foreign policies share the
+	// nodes and their places in the text.
+	"internal/syntax": {},
 	"policy": {
-		"internal/diagnostic", "internal/spelling", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime",
+		"internal/diagnostic", "internal/spelling", "internal/syntax", "policy/duration", "policy/rules", "runtime",
 		"runtime/durable", "runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
-	"policy/format":     {"policy", "policy/duration", "policy/internal/syntax", "policy/rules", "runtime"},
+	"policy/format":     {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
 	"gen/internal/bind": {"internal/gocommand", "internal/spelling"},
 	"gen/internal/emit": {
 		"gen/internal/bind", "internal/gensum", "policy", "policy/duration", "policy/rules", "runtime", "runtime/durable",

@@ -4,7 +4,7 @@ import (
 	"go/token"
 	"regexp"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 

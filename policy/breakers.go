@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
-	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 

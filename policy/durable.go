@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	"github.com/retrygen/retrygen/runtime/durable"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
-	"github.com/retrygen/retrygen/policy/internal/syntax"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/job"
 )

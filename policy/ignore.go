@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 

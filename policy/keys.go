@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/spelling"
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 )
 
 // foreignKeys maps keys of other systems' files to what to write instead.

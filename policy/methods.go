@@ -4,7 +4,7 @@ import (
 	"go/token"
 	"strings"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 )
 
 // A Method is an entry of methods. It applies a policy to a method of a bound

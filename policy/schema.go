@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/schema"
 )
 

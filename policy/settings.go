@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
-	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 )
 
 // backoff rewrites a backoff to the name of the strategy, or to a map from the name

@@ -3,7 +3,7 @@ package format
 import (
 	"slices"
 
-	"github.com/retrygen/retrygen/policy/internal/syntax"
+	"github.com/retrygen/retrygen/internal/syntax"
 )
 
 // cuts removes entries from maps. The edit for one entry depends on which others

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/internal/vectors"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/format"
-	"github.com/retrygen/retrygen/policy/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
-	"github.com/retrygen/retrygen/policy/internal/syntax"
 )
 
 // A rewriter turns the spellings of a file into changes of its text.

@@ -1,5 +1,5 @@
 // Package syntax parses the YAML text of policy files to nodes with positions, and
-// locates the text of nodes. It is used by packages policy and policy/format,
+// locates the text of nodes. It is used by packages policy, policy/format and foreign,
 // which do not parse text themselves.
 package syntax
 
