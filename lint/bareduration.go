@@ -33,7 +33,8 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 		}
 		if unit := unitTaken(pass, expr); unit != "" {
 			if file := fileOf(pass, expr.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(expr.Pos(), expr.End(), "RL207", "this uses a number of %s as nanoseconds: pass the duration itself", unit)
+				r.at(expr.Pos(), expr.End(), Proven, "RL207",
+					"this uses a number of %s as nanoseconds: pass the duration itself", unit)
 			}
 			return
 		}
@@ -50,7 +51,8 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			return
 		}
 		if file := fileOf(pass, lit.Pos()); file != nil && !ast.IsGenerated(file) {
-			r.at(lit.Pos(), lit.End(), "RL207", "this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond",
+			r.at(lit.Pos(), lit.End(), Proven, "RL207",
+				"this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond",
 				n)
 		}
 	}

@@ -40,7 +40,7 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 					if file == nil || ast.IsGenerated(file) || inTest(pass, load.Pos()) {
 						continue
 					}
-					r.at(load.Pos(), token.NoPos, "RL204",
+					r.at(load.Pos(), token.NoPos, Library, "RL204",
 						"only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient()")
 				}
 			}

@@ -50,11 +50,11 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 			pos := callStart(file, call.Pos())
 			switch {
 			case request != nil && again.consumesRequest(call, request, callers):
-				r.at(pos, call.Pos(), "RL205",
+				r.at(pos, call.Pos(), Library, "RL205",
 					"each attempt sends the same request, whose body the first attempt consumes: create a request for each "+
 						"attempt, or rewind it with GetBody")
 			case body != nil && again.consumes(call, body, callers):
-				r.at(pos, call.Pos(), "RL205",
+				r.at(pos, call.Pos(), Library, "RL205",
 					"each attempt sends the same reader, which the first attempt consumes: create a reader for each attempt, or "+
 						"rewind it")
 			}

@@ -41,11 +41,13 @@ func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 			}
 			pos := callStart(file, call.Pos())
 			if made, steps, ok := truncated(all, call); ok {
-				r.at(pos, call.Pos(), "RL209", "this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made,
+				r.at(pos, call.Pos(), Named, "RL209",
+					"this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made,
 					stepsText(steps))
 			}
 			if first, most, name, ok := firstAboveMost(call); ok {
-				r.at(pos, call.Pos(), "RL209", "the first delay %v is above %s, which is %v, so delays never grow", first, name,
+				r.at(pos, call.Pos(), Named, "RL209",
+					"the first delay %v is above %s, which is %v, so delays never grow", first, name,
 					most)
 			}
 		}

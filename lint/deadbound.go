@@ -31,7 +31,7 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, "RL105",
+			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, Named, "RL105",
 				"this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
 		}
 	}
@@ -48,7 +48,7 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 			if !past { // there an order would end the retry before it begins
 				d.SuggestedFixes = orderFix(file, cmp, grows)
 			}
-			r.finding(d, "RL105")
+			r.finding(d, Named, "RL105")
 		}
 	}
 	return r.used, nil

@@ -32,7 +32,7 @@ func (r *report) deafHelpers(helpers map[*ssa.Call]*library) {
 			more = fmt.Sprintf(", as in %d more calls in this package", n)
 		}
 		first := d.calls[0].Pos()
-		r.at(callStart(fileOf(r.pass, first), first), first, "RL202",
+		r.at(callStart(fileOf(r.pass, first), first), first, Library, "RL202",
 			"%s continues after %s has ended%s: add a context parameter that ends its waits",
 			retryloop.NameOf(d.calls[0]), nameOfContext(d.live), more)
 	}

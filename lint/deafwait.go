@@ -46,7 +46,7 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 				Message: fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel",
 					nameOfContext(wait.Context)),
 				SuggestedFixes: selectFix(pass, file, wait),
-			}, "RL102")
+			}, Library, "RL102")
 		}
 	}
 	return r.used, nil

@@ -30,7 +30,7 @@ func runDeferInRetry(pass *analysis.Pass) (any, error) {
 			return
 		}
 		said[d] = true
-		r.at(d.Pos(), token.NoPos, "RL306",
+		r.at(d.Pos(), token.NoPos, Proven, "RL306",
 			"this defer runs when the function returns, once for each %s: call it before the next %s", each, next)
 	}
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {

@@ -54,7 +54,8 @@ func runDirectCall(pass *analysis.Pass) (any, error) {
 			if callee == nil || wrapper[callee] == nil || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 				continue
 			}
-			r.at(callStart(file, call.Pos()), call.Pos(), "RL507", "this call of %s bypasses its policy: call %s", callee.Name(),
+			r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL507",
+				"this call of %s bypasses its policy: call %s", callee.Name(),
 				wrapper[callee].Name())
 		}
 	}

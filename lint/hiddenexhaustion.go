@@ -26,6 +26,9 @@ var HiddenExhaustion = &analysis.Analyzer{
 
 func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	if !informs("RL109") {
+		return r.used, nil
+	}
 	told := map[*ssa.Return]bool{} // several calls of one loop may be tried again
 	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
 		file := fileOf(pass, retry.Call.Pos())
@@ -33,7 +36,7 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		for _, ret := range retry.Hidden() {
-			r.at(ret.Pos(), token.NoPos, "RL109", "this returns nil although %s has not succeeded: return an error",
+			r.at(ret.Pos(), token.NoPos, Named, "RL109", "this returns nil although %s has not succeeded: return an error",
 				retry.Name())
 		}
 		if e := retry.Exhausted(); e != nil && !told[e.Return] {
@@ -45,14 +48,14 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 		for _, poll := range retryloop.ExpiredPolls(fn) {
 			if file := fileOf(pass, poll.Call.Pos()); file != nil && !ast.IsGenerated(file) && !told[poll.Expired] {
 				told[poll.Expired] = true
-				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, "RL109",
+				r.at(loopAround(file, poll.Call.Pos(), 0), token.NoPos, Named, "RL109",
 					"when the poll of %s is exhausted, the function returns %s: return an error",
 					retryloop.NameOf(poll.Call), r.expired(poll))
 			}
 		}
 		for _, ret := range retryloop.Emptied(fn) {
 			if file := fileOf(pass, ret.Pos()); file != nil && !ast.IsGenerated(file) && !told[ret] {
-				r.at(ret.Pos(), token.NoPos, "RL109",
+				r.at(ret.Pos(), token.NoPos, Named, "RL109",
 					"this error is nil, so the caller sees success: return the error of the context")
 			}
 		}
@@ -78,7 +81,8 @@ func (r *report) exhaustion(file *ast.File, retry retryloop.Retry, e *retryloop.
 	case retryloop.Living:
 		text = fmt.Sprintf("the context's error at line %d, which is nil until it ends: return the last error", line)
 	}
-	r.at(position(file, retry), token.NoPos, "RL109", "when the retries of %s are exhausted, the function returns %s",
+	r.at(position(file, retry), token.NoPos, Named, "RL109",
+		"when the retries of %s are exhausted, the function returns %s",
 		retry.Name(), text)
 }
 

@@ -29,7 +29,7 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Polls(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, call.Pos()) {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL110",
+				r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL110",
 					"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 			}
 		}
@@ -66,7 +66,7 @@ func runEndlessDaemon(pass *analysis.Pass) (any, error) {
 				}
 				if file := fileOf(pass, start.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, start.Pos()) {
 					told[daemon] = true
-					r.at(start.Pos(), token.NoPos, "RL112", "this goroutine never stops: return when a context ends")
+					r.at(start.Pos(), token.NoPos, Named, "RL112", "this goroutine never stops: return when a context ends")
 				}
 			}
 		}

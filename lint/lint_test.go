@@ -18,21 +18,35 @@ import (
 // comments say what must be reported. They are part of this module, so that
 // they see the real runtime.
 func TestSuite(t *testing.T) {
+	request(t, "RL109", Named)
 	run(t, absolute(t, ".."), filepath.Join("testdata", "src"), testdata)
 }
 
 // TestOnRequest runs it with the rules that only inform.
 func TestOnRequest(t *testing.T) {
-	informing = "RL110,RL112,RL403"
-	defer func() { informing = "" }()
+	request(t, "RL110,RL112,RL403", Library)
 	run(t, absolute(t, ".."), filepath.Join("testdata", "onrequest"), "./lint/testdata/onrequest/")
 }
 
 // TestLibraries runs the suite over uses of retry libraries, of which
 // testdata/libraries declares what is used.
 func TestLibraries(t *testing.T) {
+	request(t, "RL109", Named)
 	dir := filepath.Join("testdata", "libraries")
 	run(t, absolute(t, dir), filepath.Join(dir, "src", "example.com"), "example.com/")
+}
+
+// TestDefaults runs the suite as it is run without settings.
+func TestDefaults(t *testing.T) {
+	run(t, absolute(t, ".."), filepath.Join("testdata", "defaults"), "./lint/testdata/defaults/")
+}
+
+// request selects what is reported for the rest of a test.
+func request(t *testing.T, rules string, weakest Evidence) {
+	t.Helper()
+	was, most := informing, confidence
+	informing, confidence = rules, weakest
+	t.Cleanup(func() { informing, confidence = was, most })
 }
 
 // TestFacts: what packages tell of their functions to those that import them.

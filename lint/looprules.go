@@ -105,7 +105,7 @@ for connect() != nil {
 	}
 }`,
 		NotReported: []string{
-			"Waits of less than 100ms.",
+			"Waits of less than 250ms.",
 			"Tests.",
 			"Waits after the context has ended, and in deferred calls.",
 			"Contexts that cannot end, or that end only by a time limit of the function itself.",
@@ -263,7 +263,7 @@ for {
 		Related:   []string{"P205", "RL101"},
 	},
 	{
-		ID: "RL109", Title: "exhausted retry that returns no error", Severity: rules.Warning,
+		ID: "RL109", Title: "exhausted retry that returns no error", Severity: rules.Info,
 		Reports: "A function returns nil, or an error that may be nil, after its attempts are used up, its " +
 			"time has run out or its context has ended.",
 		Why: "The caller believes that the operation succeeded. Data is lost without an error in any log.",

@@ -41,11 +41,11 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 			switch {
 			case callee == fn || l.loop.LeavesFor(callee):
 			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
-				r.at(position(file, *l.loop), token.NoPos, "RL401",
+				r.at(position(file, *l.loop), token.NoPos, Proven, "RL401",
 					"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
 			case inner.Wrapper:
-				r.at(position(file, *l.loop), token.NoPos, "RL402",
+				r.at(position(file, *l.loop), token.NoPos, Proven, "RL402",
 					"%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
 			}
 		}
@@ -58,7 +58,7 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			if inner := n.of(c.op); inner != nil && inner.Attempts > 1 && c.attempts*inner.Attempts > most {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL401",
+				r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL401",
 					"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
 					c.attempts, nameOfFunction(c.op), inner.Attempts, inner.Where, c.attempts*inner.Attempts)
 			}
@@ -90,7 +90,8 @@ func (n *nesting) wrapped(r *report, fn *ssa.Function, most int) {
 		if at = callStart(file, at); origin.loop != nil {
 			at = position(file, *origin.loop)
 		}
-		r.at(at, token.NoPos, "RL401", "%s makes %d attempts of %s, which makes %d here, %d calls in all: retry in one place",
+		r.at(at, token.NoPos, Proven, "RL401",
+			"%s makes %d attempts of %s, which makes %d here, %d calls in all: retry in one place",
 			declaredAround(fn).Name(), w.attempts, nameOfFunction(callee), inner.Attempts, total)
 	}
 }

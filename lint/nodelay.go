@@ -34,7 +34,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) || isGivenTest(retry.Call.Parent()) {
 			continue
 		}
-		r.at(position(file, retry), token.NoPos, "RL103",
+		r.at(position(file, retry), token.NoPos, Named, "RL103",
 			"%s is retried without a wait: wait between attempts, longer each time", retry.Name())
 	}
 	hurried := pass.ResultOf[hurriedCalls].([]*ssa.Call)
@@ -51,7 +51,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		if slices.Contains(hurried, call) {
 			said = "%s retries it without a wait: pass a delay that grows"
 		}
-		r.at(callStart(file, call.Pos()), token.NoPos, "RL103", said, retryloop.NameOf(call))
+		r.at(callStart(file, call.Pos()), token.NoPos, Named, "RL103", said, retryloop.NameOf(call))
 	}
 	return r.used, nil
 }

@@ -42,7 +42,7 @@ func runNonIdempotent(pass *analysis.Pass) (any, error) {
 		if what == "" || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 			continue
 		}
-		r.at(callStart(file, call.Pos()), call.Pos(), "RL403",
+		r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL403",
 			"this %s is retried, and takes effect twice if only its answer was lost: send an idempotency key, or do not "+
 				"retry it", what)
 	}

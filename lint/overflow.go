@@ -27,7 +27,7 @@ func runOverflow(pass *analysis.Pass) (any, error) {
 				Pos:            power.Pos(),
 				Message:        "this delay overflows after many attempts: limit the exponent, not the result",
 				SuggestedFixes: clampFix(pass, file, power),
-			}, "RL107")
+			}, Proven, "RL107")
 		}
 	}
 	return r.used, nil

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"flag"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -44,17 +43,8 @@ Not reported:
 	URL:        pageOf("P300"),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
 	ResultType: used,
-	Flags:      informingFlag(),
+	Flags:      requestFlags(),
 	Run:        runPolicyLiteral,
-}
-
-// informing are the ids of rules that are reported although they only inform.
-var informing string
-
-func informingFlag() flag.FlagSet {
-	var flags flag.FlagSet
-	flags.StringVar(&informing, "enable", "", "rules that only inform, to report too: P302, P303, RL110, RL112, RL403")
-	return flags
 }
 
 func runPolicyLiteral(pass *analysis.Pass) (any, error) {
@@ -93,7 +83,7 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 			if v, ok := values[goName(f.Field)]; ok {
 				at = v.expr
 			}
-			r.at(at.Pos(), at.End(), f.Rule, "%s", inGo.Replace(f.Text))
+			r.at(at.Pos(), at.End(), Proven, f.Rule, "%s", inGo.Replace(f.Text))
 		}
 	}
 	return r.used, nil

@@ -41,14 +41,14 @@ func runRebuiltBudget(pass *analysis.Pass) (any, error) {
 				Message: fmt.Sprintf("retry of %s re-creates its limit on each attempt: create it before the loop",
 					retry.Name()),
 				SuggestedFixes: hoistFix(pass, file, budget),
-			}, "RL106")
+			}, Named, "RL106")
 		}
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for cmp, step := range retryloop.Restarted(fn) {
 			if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) && !said[cmp] &&
 				isCounting(file, step.Pos()) {
-				r.at(cmp.Pos(), token.NoPos, "RL106",
+				r.at(cmp.Pos(), token.NoPos, Named, "RL106",
 					"this counter is reset on each iteration and never reaches its limit: declare it before the loop")
 			}
 		}

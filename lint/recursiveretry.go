@@ -24,7 +24,7 @@ func runRecursiveRetry(pass *analysis.Pass) (any, error) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range retryloop.Recursions(fn) {
 			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL113",
+				r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL113",
 					"%s calls itself after a failure without a limit: use a loop that counts the attempts", nameOfFunction(fn))
 			}
 		}

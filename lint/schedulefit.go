@@ -59,7 +59,7 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 				what = "the timeouts and waits of"
 			}
 		}
-		r.at(position(file, retry), token.NoPos, "RL302",
+		r.at(position(file, retry), token.NoPos, Proven, "RL302",
 			"%s %d attempts of %s are %v, but the context from line %d ends after %v: make fewer attempts, or raise that "+
 				"timeout",
 			what, attempts, retry.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)

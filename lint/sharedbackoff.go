@@ -45,10 +45,10 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 			}
 			switch {
 			case resets && s.atOnce(call, b):
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL208",
+				r.at(callStart(file, call.Pos()), call.Pos(), Library, "RL208",
 					"concurrent calls share this backoff, and each resets it: create one for each call")
 			case !resets && s.again(call, b):
-				r.at(callStart(file, call.Pos()), call.Pos(), "RL208",
+				r.at(callStart(file, call.Pos()), call.Pos(), Library, "RL208",
 					"all calls share this backoff, which is never reset: create one for each call")
 			}
 		}

@@ -33,7 +33,7 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		if made := sharedTimeout(file, retry); made != nil {
-			r.at(callStart(file, made.Pos()), token.NoPos, "RL304",
+			r.at(callStart(file, made.Pos()), token.NoPos, Named, "RL304",
 				"all attempts of %s share this timeout, and the first may use it up: create a context for each attempt",
 				retry.Name())
 		}

@@ -33,7 +33,7 @@ func runStaleCode(pass *analysis.Pass) (any, error) {
 			continue // what cannot be read is not judged
 		}
 		if gensum.Edited(src) {
-			r.at(file.Name.Pos(), file.Name.End(), "RL502",
+			r.at(file.Name.Pos(), file.Name.End(), Proven, "RL502",
 				"this generated file was edited: change the policy file and run retrygen")
 		}
 	}

@@ -60,7 +60,11 @@ func docOf(analyzer string, ids ...string) string {
 	return b.String()
 }
 
-// informs reports whether a rule that only informs is asked for.
+// informing are the ids of rules that are reported although they only inform, or only with
+// weaker evidence.
+var informing string
+
+// informs reports whether a rule is asked for by its id.
 func informs(rule string) bool { return slices.Contains(strings.Split(informing, ","), rule) }
 
 // asleep reports whether a rule only informs, and is not asked for.
@@ -80,21 +84,23 @@ func newReport(pass *analysis.Pass) *report {
 	return &report{pass: pass, all: pass.ResultOf[directiveIndex].(*directives)}
 }
 
-// at reports rule at a node, in one line that ends in the rule's id. If end is
-// not valid the diagnostic is of a point.
-func (r *report) at(pos, end token.Pos, rule, format string, args ...any) {
-	r.finding(analysis.Diagnostic{Pos: pos, End: end, Message: fmt.Sprintf(format, args...)}, rule)
+// at reports rule at a node. If end is not valid the diagnostic is of a point.
+func (r *report) at(pos, end token.Pos, evidence Evidence, rule, format string, args ...any) {
+	r.finding(analysis.Diagnostic{Pos: pos, End: end, Message: fmt.Sprintf(format, args...)}, evidence, rule)
 }
 
-// finding reports a diagnostic under a rule, unless a directive suppresses it.
-// Rules that refine its text are named behind the first.
-func (r *report) finding(d analysis.Diagnostic, rules ...string) {
+// finding reports a diagnostic under a rule, unless a directive suppresses it or its evidence
+// is too weak for a rule that is not asked for by its id. Further rules refine its text.
+func (r *report) finding(d analysis.Diagnostic, evidence Evidence, rules ...string) {
 	if obeyed := r.all.covering(r.pass.Fset.Position(d.Pos), rules[0]); obeyed != nil {
 		r.used = append(r.used, obeyed)
 		return
 	}
+	if evidence < confidence && !informs(rules[0]) {
+		return
+	}
 	d.Category, d.URL = rules[0], pageOf(rules[0])
-	d.Message += " (" + strings.Join(rules, ", ") + ")"
+	d.Message += tail(rules, evidence)
 	r.pass.Report(d)
 }
 

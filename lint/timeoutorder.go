@@ -50,11 +50,11 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 				switch line := pass.Fset.Position(outer.at).Line; {
 				case !ok || inner < outer.d:
 				case inner == outer.d:
-					r.at(callStart(file, call.Pos()), call.Pos(), "RL301",
+					r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL301",
 						"inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it",
 						inner, line)
 				default:
-					r.at(callStart(file, call.Pos()), call.Pos(), "RL301",
+					r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL301",
 						"inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the "+
 							"outer one", inner, outer.d, line)
 				}

@@ -51,7 +51,7 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			Pos: pos, End: e.pos(),
 			Message:        fmt.Sprintf("%s retries until it succeeds, without a limit: %s", e.name(), text),
 			SuggestedFixes: fixes,
-		}, codes...)
+		}, Library, codes...)
 	}
 	helpers := pass.ResultOf[cancellableCalls].(map[*ssa.Call]*library)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
@@ -78,7 +78,7 @@ func (r *report) goesOn(call *ssa.Call, l *library) {
 			Message: fmt.Sprintf("%s continues after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live),
 				advice),
 			SuggestedFixes: fixes,
-		}, "RL202")
+		}, Library, "RL202")
 	}
 	if sendsWithoutContext(call) {
 		if live, ok := retryloop.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == call.Parent() {

@@ -45,9 +45,18 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		r.finding(analysis.Diagnostic{
 			Pos:     pos,
 			Message: fmt.Sprintf("retry of %s never stops: %s; limit the attempts or check ctx.Err()", retry.Name(), why),
-		}, codes...)
+		}, r.unboundedEvidence(pos), codes...)
 	}
 	return r.used, nil
+}
+
+// unboundedEvidence returns the evidence of a retry that never stops. Tests, which the go
+// command stops, and programs, which their user stops, may retry as long as they run.
+func (r *report) unboundedEvidence(pos token.Pos) Evidence {
+	if inTest(r.pass, pos) || r.pass.Pkg.Name() == "main" {
+		return Named
+	}
+	return Proven
 }
 
 // rank puts retries of calls that only make a request behind the others.

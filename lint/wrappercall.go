@@ -40,11 +40,11 @@ func runWrapperCall(pass *analysis.Pass) (any, error) {
 			pos := callStart(file, call.Pos())
 			live := retryloop.LiveContext(call)
 			if given := retryloop.GivenContext(call); given != nil && live != nil && isUndecided(given) {
-				r.at(pos, call.Pos(), "RL501", "%s continues after %s has ended: pass it that context", callee.Name(),
+				r.at(pos, call.Pos(), Proven, "RL501", "%s continues after %s has ended: pass it that context", callee.Name(),
 					nameOfContext(live))
 			}
 			if dropsError(file, call) {
-				r.at(pos, call.Pos(), "RL504", "the error of %s is ignored: return or handle it", callee.Name())
+				r.at(pos, call.Pos(), Proven, "RL504", "the error of %s is ignored: return or handle it", callee.Name())
 			}
 		}
 	}

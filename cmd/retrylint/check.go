@@ -33,7 +33,9 @@ type checkConfig struct {
 	disable  string // ids of rules that are not reported, separated by commas
 	baseline string // file with findings that are not reported
 	color    *cli.Color
-	args     []string
+
+	confidence lint.Evidence // the weakest to report
+	args       []string
 }
 
 // A finding is a diagnostic with its position in a file.
@@ -44,6 +46,7 @@ type finding struct {
 	edits   []edit // of the fix, if there is one
 
 	severity rules.Severity
+	evidence lint.Evidence
 }
 
 // check runs the analyzers on packages and the policy rules on policy files. It
@@ -184,7 +187,9 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 			at := token.Position{Filename: name, Line: p.Pos.Line, Column: p.Pos.Col}
 			end := at
 			end.Column += p.Width
-			findings = append(findings, finding{at: at, end: end, rule: p.Rule, text: p.Text, severity: p.Severity})
+			findings = append(findings, finding{
+				at: at, end: end, rule: p.Rule, text: p.Text, severity: p.Severity, evidence: lint.Proven,
+			})
 		}
 	}
 	return findings, nil
@@ -213,7 +218,8 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 		}
 		for _, d := range action.Diagnostics {
 			fset := action.Package.Fset
-			f := finding{at: fset.Position(d.Pos), rule: d.Category, text: textOf(d), severity: lint.SeverityOf(d.Category)}
+			f := finding{at: fset.Position(d.Pos), rule: d.Category, severity: lint.SeverityOf(d.Category)}
+			f.text, f.evidence = textOf(d)
 			if d.End.IsValid() {
 				f.end = fset.Position(d.End)
 			}
@@ -230,16 +236,12 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	return findings, nil
 }
 
-// textOf returns the message of a diagnostic without its rule. The message ends
-// with the rule because go vet prints only the message. Further rules are kept.
-func textOf(d analysis.Diagnostic) string {
-	i := strings.LastIndex(d.Message, " ("+d.Category)
-	if i < 0 {
-		return d.Message
+// textOf returns the message of a diagnostic without its rule and its evidence, which have
+// columns of their own. Further rules are kept.
+func textOf(d analysis.Diagnostic) (string, lint.Evidence) {
+	text, rules, evidence := lint.Parse(d)
+	if len(rules) > 1 {
+		text += " (see also " + strings.Join(rules[1:], ", ") + ")"
 	}
-	text, rules := d.Message[:i], strings.TrimSuffix(d.Message[i:], ")")
-	if _, also, ok := strings.Cut(rules, ", "); ok {
-		text += " (see also " + also + ")"
-	}
-	return text
+	return text, evidence
 }

@@ -91,6 +91,8 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	flags.StringVar(&config.dir, "C", ".", "run in `folder`")
 	flags.StringVar(&config.baseline, "baseline", "",
 		"do not report the findings of `file`; write it if it does not exist")
+	flags.TextVar(&config.confidence, "confidence", lint.Library,
+		"weakest evidence to report: `proven`, library, or named, which are findings that may be wrong")
 	flags.BoolVar(&config.diff, "diff", false, "print what -fix would change as a diff, and change nothing")
 	flags.StringVar(&config.disable, "disable", "", "do not report these rules: `RL102,RL103`")
 	flags.StringVar(&enable, "enable", "", "report these rules, which are off by default: `RL110,P302`")
@@ -131,7 +133,10 @@ func (c *checkConfig) validate(enable string) error {
 	if c.json && (c.github || c.sarif == "-") || c.github && c.sarif == "-" {
 		return errors.New("-json, -github and -sarif - cannot be combined: use one of them")
 	}
-	return lint.PolicyLiteral.Flags.Set("enable", strings.Join(splitIDs(enable), ","))
+	return errors.Join(
+		lint.PolicyLiteral.Flags.Set("enable", strings.Join(splitIDs(enable), ",")),
+		lint.PolicyLiteral.Flags.Set("confidence", c.confidence.String()),
+	)
 }
 
 func fail(stderr io.Writer, err error) int {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/diagnostic"
+	"github.com/retrygen/retrygen/lint"
 )
 
 // path returns the path of the file of a finding, relative to dir if it is below
@@ -31,6 +32,7 @@ func (f finding) diagnostic(dir string) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
 		File: f.path(dir), Line: f.at.Line, Col: f.at.Column, Width: f.width(), // Col may be 0 after a line comment
 		Severity: f.severity, Text: f.text, Rule: f.rule, Fixable: len(f.edits) > 0,
+		Named: f.evidence == lint.Named,
 	}
 }
 
@@ -69,9 +71,12 @@ func (f finding) width() int {
 func (f finding) annotate(w io.Writer, dir string) {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	command := [...]string{"notice", "warning", "error"}[f.severity]
+	command, text := [...]string{"notice", "warning", "error"}[f.severity], f.text
+	if f.evidence == lint.Named {
+		text += " [named]"
+	}
 	fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", command,
-		property.Replace(f.path(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(f.text))
+		property.Replace(f.path(dir)), f.at.Line, f.at.Column, f.rule, message.Replace(text))
 }
 
 // printJSON writes all findings as one array.
@@ -83,13 +88,16 @@ func printJSON(w io.Writer, findings []finding, dir string) error {
 		Rule   string `json:"rule"`
 
 		Severity string `json:"severity"`
+		Evidence string `json:"evidence"` // proven, library or named
 		Text     string `json:"text"`
 		Fixable  bool   `json:"fixable"` // by -fix
 	}
 	records := make([]record, 0, len(findings))
 	for _, f := range findings {
-		records = append(records,
-			record{f.path(dir), f.at.Line, f.at.Column, f.rule, f.severity.String(), f.text, len(f.edits) > 0})
+		records = append(records, record{
+			File: f.path(dir), Line: f.at.Line, Column: f.at.Column, Rule: f.rule,
+			Severity: f.severity.String(), Evidence: f.evidence.String(), Text: f.text, Fixable: len(f.edits) > 0,
+		})
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

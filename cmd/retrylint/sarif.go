@@ -22,7 +22,7 @@ func writeSARIF(name string, stdout io.Writer, findings []finding, dir string) e
 			l.Sources[f.at.Filename], _ = os.ReadFile(f.at.Filename)
 		}
 		l.Findings = append(l.Findings, sarif.Finding{
-			Rule: f.rule, Level: level(f.severity), Text: f.text,
+			Rule: f.rule, Level: level(f.severity), Text: f.text, Properties: map[string]string{"evidence": f.evidence.String()},
 			File: f.at.Filename, Line: f.at.Line, Col: f.at.Column, Width: f.width(),
 		})
 	}

@@ -19,9 +19,12 @@
 //	        settings:
 //	          disable: [RL103]
 //	          enable: [P303]
+//	          confidence: named
 package golangci
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,6 +41,9 @@ func init() { register.Plugin("retrylint", New) }
 type Settings struct {
 	Disable []string `json:"disable"` // ids of rules that are not reported
 	Enable  []string `json:"enable"`  // ids of rules to report that are off by default
+
+	// Confidence is the weakest evidence to report: proven, library (the default) or named.
+	Confidence string `json:"confidence"`
 }
 
 type plugin struct{ settings Settings }
@@ -57,6 +63,10 @@ func (plugin) GetLoadMode() string { return register.LoadModeTypesInfo }
 func (p plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	if err := lint.PolicyLiteral.Flags.Set("enable", strings.Join(p.settings.Enable, ",")); err != nil {
 		return nil, err
+	}
+	confidence := cmp.Or(p.settings.Confidence, lint.Library.String())
+	if err := lint.PolicyLiteral.Flags.Set("confidence", confidence); err != nil {
+		return nil, fmt.Errorf("retrylint: confidence: %w", err)
 	}
 	if len(p.settings.Disable) == 0 {
 		return lint.Suite, nil

@@ -2,7 +2,7 @@
 // not to be had: what does not compile without them is left out, declaration by
 // declaration. It takes directories, and prints findings with their full paths.
 //
-//	go run . dir...
+//	go run . [-confidence proven|library|named] [-enable RL109] dir...
 //
 // Test files are left out. Run it with GOFLAGS=-mod=mod where go.mod needs
 // changes.
@@ -10,6 +10,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -30,7 +31,9 @@ import (
 
 func main() {
 	debug.SetGCPercent(400)
-	for _, dir := range os.Args[1:] {
+	lint.PolicyLiteral.Flags.VisitAll(func(f *flag.Flag) { flag.Var(f.Value, f.Name, f.Usage) })
+	flag.Parse()
+	for _, dir := range flag.Args() {
 		if err := run(dir); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", dir, err)
 			os.Exit(2)

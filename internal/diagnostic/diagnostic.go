@@ -22,6 +22,7 @@ type Diagnostic struct {
 	Text      string // what is wrong, then what to do
 	Rule      string // P103
 	Fixable   bool   // retrylint -fix fixes it
+	Named     bool   // it rests on names in the code, so it may be wrong
 	Paste     string // lines of a policy file that are part of the text, or ""
 }
 
@@ -55,11 +56,14 @@ func (p *Printer) Print(d Diagnostic) {
 	}
 }
 
-// headline returns file:line:col: severity: text [rule] [fixable].
+// headline returns file:line:col: severity: text [rule] [named] [fixable].
 func (p *Printer) headline(d Diagnostic) string {
 	at := token.Position{Filename: d.File, Line: d.Line, Column: d.Col}
 	text := fmt.Sprintf("%s %s %s %s", p.painted(bold, at.String()+":"),
 		p.painted(paints[d.Severity], d.Severity.String()+":"), d.Text, p.painted(cyan, "["+d.Rule+"]"))
+	if d.Named {
+		text += " " + p.painted(cyan, "[named]")
+	}
 	if d.Fixable {
 		text += " " + p.painted(green, "[fixable]")
 	}

@@ -38,6 +38,7 @@ type (
 		Message             message           `json:"message"`
 		Locations           []location        `json:"locations"`
 		PartialFingerprints map[string]string `json:"partialFingerprints"`
+		Properties          map[string]string `json:"properties,omitempty"`
 	}
 	location struct {
 		Physical physicalLocation `json:"physicalLocation"`

@@ -27,6 +27,8 @@ type Finding struct {
 	Line  int
 	Col   int
 	Width int // bytes from Col, on the same line; 0: not known
+	// Properties are further facts about the finding, by name.
+	Properties map[string]string
 }
 
 // A Log is one run of a tool.
@@ -67,6 +69,7 @@ func (l *Log) Write(w io.Writer) error {
 			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: f.Level, Message: message{Text: f.Text},
 			Locations:           []location{{physicalLocation{at, f.region(line)}}},
 			PartialFingerprints: map[string]string{fingerprintName: prints.of(f.Rule, at.URI, line)},
+			Properties:          f.Properties,
 		})
 	}
 	e := json.NewEncoder(w)

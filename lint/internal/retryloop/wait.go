@@ -14,7 +14,7 @@ import (
 )
 
 // shortest is the shortest wait that is worth to be cut short.
-const shortest = 100 * time.Millisecond
+const shortest = 250 * time.Millisecond
 
 // isPlainWait reports whether an instruction waits for a time that is long, or
 // not known, and for nothing else.

@@ -18,7 +18,7 @@ func nopeAllowed(c client) (err error) {
 }
 
 func tooMany(c client) (err error) {
-	for range 5 { // want `5 attempts of fetch, which makes 4 at .*, are 20 calls: retry in one place \(RL401\)`
+	for range 5 { // want `5 attempts of fetch, which makes 4 at .*, are 20 calls: retry in one place \(RL401`
 		if err = fetch(c); err == nil {
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func sleeps() {
-	time.Sleep(5)     // want `this is 5 nanoseconds: write 5\*time.Second or 5\*time.Millisecond \(RL207\)`
+	time.Sleep(5)     // want `this is 5 nanoseconds: write 5\*time.Second or 5\*time.Millisecond \(RL207`
 	<-time.After(100) // want `RL207`
 }
 
@@ -76,7 +76,7 @@ var byDefault = options{delay: 3 * time.Second, interval: time.Minute, precision
 
 // Others are given times with a unit.
 func bareFields(o *options, c *config.Config) options {
-	o.delay = 10              // want `this is 10 nanoseconds: write 10\*time.Second or 10\*time.Millisecond \(RL207\)`
+	o.delay = 10              // want `this is 10 nanoseconds: write 10\*time.Second or 10\*time.Millisecond \(RL207`
 	c.Retry.Backoff = 10      // want `RL207`
 	c.PollInterval = 30       // want `RL207`
 	return options{delay: 50} // want `RL207`
@@ -114,7 +114,7 @@ func nopeScaledInPlace() seconds {
 }
 
 func countsSeconds(d time.Duration) {
-	time.Sleep(time.Duration(d.Seconds())) // want `this uses a number of seconds as nanoseconds: pass the duration itself \(RL207\)`
+	time.Sleep(time.Duration(d.Seconds())) // want `this uses a number of seconds as nanoseconds: pass the duration itself \(RL207`
 }
 
 func nopeCountsSeconds(d time.Duration) {

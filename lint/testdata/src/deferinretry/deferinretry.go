@@ -20,7 +20,7 @@ type file interface {
 func piles(ctx context.Context, c client) (err error) {
 	for range 5 {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel() // want `this defer runs when the function returns, once for each attempt of Call: call it before the next attempt \(RL306\)`
+		defer cancel() // want `this defer runs when the function returns, once for each attempt of Call: call it before the next attempt \(RL306`
 		if err = c.Call(attempt); err == nil {
 			return nil
 		}

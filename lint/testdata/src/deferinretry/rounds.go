@@ -20,7 +20,7 @@ func health(url string) ([]byte, error) {
 			time.Sleep(time.Second)
 			continue
 		}
-		defer resp.Body.Close() // want `this defer runs when the function returns, once for each iteration: call it before the next iteration \(RL306\)`
+		defer resp.Body.Close() // want `this defer runs when the function returns, once for each iteration: call it before the next iteration \(RL306`
 		if resp.StatusCode == http.StatusOK {
 			return io.ReadAll(resp.Body)
 		}

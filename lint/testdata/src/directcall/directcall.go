@@ -19,7 +19,7 @@ func readFile(ctx context.Context, name string) ([]byte, error) {
 }
 
 func show(ctx context.Context, c *client) (string, error) {
-	return c.order(ctx, "o-1") // want `this call of order bypasses its policy: call retryOrder \(RL507\)`
+	return c.order(ctx, "o-1") // want `this call of order bypasses its policy: call retryOrder \(RL507`
 }
 
 func load(ctx context.Context) func() {

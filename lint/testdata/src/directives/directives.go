@@ -18,7 +18,7 @@ func forever(c client) {
 }
 
 func noReason(c client) {
-	//retrylint:ignore RL101 // want `this ignore has no reason: after RL101 write why the code is right \(RL002\)`
+	//retrylint:ignore RL101 // want `this ignore has no reason: after RL101 write why the code is right \(RL002`
 	for c.Ping() != nil {
 		time.Sleep(time.Second)
 	}
@@ -32,12 +32,12 @@ func noRule(c client) {
 }
 
 func unused(c client) error {
-	//retrylint:ignore RL101 it was a loop once // want `RL101 reports nothing here: remove the comment \(RL001\)`
+	//retrylint:ignore RL101 it was a loop once // want `RL101 reports nothing here: remove the comment \(RL001`
 	return c.Ping()
 }
 
 func misspelt(c client) error {
-	//retrylint:ignore RL101: the device answers sooner or later // want `RL101: is not a rule: write RL101, a space, and the reason \(RL001\)`
+	//retrylint:ignore RL101: the device answers sooner or later // want `RL101: is not a rule: write RL101, a space, and the reason \(RL001`
 	return c.Ping()
 }
 

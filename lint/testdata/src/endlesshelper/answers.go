@@ -12,7 +12,7 @@ import (
 // ---- operations that say by a bool how they went ----
 
 func answersTrue(c client) {
-	helper.UntilTrue(func() bool { return c.Ping() == nil }) // want `UntilTrue retries until it succeeds, without a limit: pass a limit \(RL201\)`
+	helper.UntilTrue(func() bool { return c.Ping() == nil }) // want `UntilTrue retries until it succeeds, without a limit: pass a limit \(RL201`
 }
 
 func dials(c client) bool {
@@ -199,7 +199,7 @@ func (h *handler) nopeMethods() {
 // ---- methods of another package ----
 
 func ofRetrier(r *helper.Retrier, c client) {
-	r.Forever(c.Ping)                    // want `Forever retries until it succeeds, without a limit: pass a limit \(RL201\)`
+	r.Forever(c.Ping)                    // want `Forever retries until it succeeds, without a limit: pass a limit \(RL201`
 	(*helper.Retrier).Forever(r, c.Ping) // want `Forever retries until it succeeds`
 }
 

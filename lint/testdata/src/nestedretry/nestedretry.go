@@ -11,7 +11,7 @@ import (
 type client interface{ Ping() error }
 
 func sync(c client) (err error) {
-	for range 5 { // want `5 attempts of fetch, which makes 4 at nestedretry.go:\d+, are 20 calls: retry in one place \(RL401\)`
+	for range 5 { // want `5 attempts of fetch, which makes 4 at nestedretry.go:\d+, are 20 calls: retry in one place \(RL401`
 		if err = fetch(c); err == nil {
 			return nil
 		}
@@ -54,7 +54,7 @@ func aroundWrapper(ctx context.Context, c *wrapped.Client) (err error) {
 }
 
 func twice(ctx context.Context, c *wrapped.Client) (err error) {
-	for range 2 { // want `RetryFetch already retries by its policy: remove this loop, and set max_attempts in the policy \(RL402\)`
+	for range 2 { // want `RetryFetch already retries by its policy: remove this loop, and set max_attempts in the policy \(RL402`
 		if err = c.RetryFetch(ctx); err == nil {
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 type client struct{ ping func(context.Context) error }
 
 func Sync(ctx context.Context) error {
-	return RetryFetch(ctx) // want `RetrySync makes 5 attempts of Sync, which makes 25 here, 125 calls in all: retry in one place \(RL401\)`
+	return RetryFetch(ctx) // want `RetrySync makes 5 attempts of Sync, which makes 25 here, 125 calls in all: retry in one place \(RL401`
 }
 
 func Fetch(ctx context.Context) error {

@@ -22,7 +22,7 @@ type client interface {
 var errConflict = errors.New("conflict")
 
 func ranged(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is retried without a wait: wait between attempts, longer each time \(RL103\)`
+	for range 5 { // want `Call is retried without a wait: wait between attempts, longer each time \(RL103`
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
 		}
@@ -78,7 +78,7 @@ func untilTheContextEnds(ctx context.Context, c client) error {
 
 func hot(c client, mu *sync.Mutex, last *error) {
 again:
-	err := c.Ping() // want `retry of Ping never stops: .* retries without a wait.*\(RL101, RL103\)`
+	err := c.Ping() // want `retry of Ping never stops: .* retries without a wait.*\(RL101, RL103`
 	mu.Lock()
 	*last = err
 	mu.Unlock()

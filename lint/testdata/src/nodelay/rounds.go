@@ -204,7 +204,7 @@ func withRetriesContext(ctx context.Context, n int, sleep time.Duration, f func(
 }
 
 func toldNotToWait(c *api.Client) error {
-	return withRetries(5, 0, func() error { // want `withRetries retries it without a wait: pass a delay that grows \(RL103\)`
+	return withRetries(5, 0, func() error { // want `withRetries retries it without a wait: pass a delay that grows \(RL103`
 		_, err := c.Status()
 		return err
 	})
@@ -694,7 +694,7 @@ func waitsForActive(ctx context.Context, all actions, uri string) error {
 			select {
 			case <-time.After(5 * time.Second):
 			case <-ctx.Done():
-				return err // want `this error is nil, so the caller sees success: return the error of the context \(RL109\)`
+				return err // want `this error is nil, so the caller sees success: return the error of the context \(RL109`
 			}
 		case "completed":
 			completed = true

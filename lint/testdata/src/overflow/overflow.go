@@ -13,7 +13,7 @@ func cappedTooLate(c client, stop func() bool) {
 		if c.Ping() == nil || stop() {
 			return
 		}
-		time.Sleep(min(time.Second<<attempt, time.Minute)) // want `this delay overflows after many attempts: limit the exponent, not the result \(RL107\)`
+		time.Sleep(min(time.Second<<attempt, time.Minute)) // want `this delay overflows after many attempts: limit the exponent, not the result \(RL107`
 	}
 }
 
@@ -102,7 +102,7 @@ func nopeDoubled(c client, stop func() bool) {
 
 // A shift that is no delay may be anything.
 func noDelay(c client, use func(int)) {
-	for bit := 0; ; bit++ { // want `\(RL101, RL103, RL105\)|\(RL101, RL105\)`
+	for bit := 0; ; bit++ { // want `\(RL101, RL103, RL105|\(RL101, RL105`
 		if c.Ping() == nil {
 			return
 		}
@@ -123,7 +123,7 @@ func nopeGuarded(c client, stop func() bool) {
 
 func power(c client, backoff time.Duration, stop func() bool) {
 	for n := 0; c.Ping() != nil && !stop(); n++ {
-		d := time.Duration(math.Pow(2, float64(n))) * backoff // want `this delay overflows after many attempts: limit the exponent, not the result \(RL107\)`
+		d := time.Duration(math.Pow(2, float64(n))) * backoff // want `this delay overflows after many attempts: limit the exponent, not the result \(RL107`
 		if d > time.Minute {
 			d = time.Minute
 		}

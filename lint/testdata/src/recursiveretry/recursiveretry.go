@@ -19,7 +19,7 @@ func load(name string) []byte {
 	if err != nil {
 		log.Print(err)
 		time.Sleep(time.Second)
-		return load(name) // want `load calls itself after a failure without a limit: use a loop that counts the attempts \(RL113\)`
+		return load(name) // want `load calls itself after a failure without a limit: use a loop that counts the attempts \(RL113`
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func nopeTunnel(addr string, attempts int, serve func(net.Conn)) {
 
 func (c *conn) redial(addr string) {
 	if _, err := net.Dial("tcp", addr); err != nil {
-		c.later(addr, err) // want `redial calls itself after a failure without a limit: use a loop that counts the attempts \(RL113\)`
+		c.later(addr, err) // want `redial calls itself after a failure without a limit: use a loop that counts the attempts \(RL113`
 	}
 }
 

@@ -10,7 +10,7 @@ type client interface{ Ping(context.Context) error }
 type config struct{ AttemptTimeout, Timeout time.Duration }
 
 func parentAsked(ctx context.Context, c client) error {
-	limited, cancel := context.WithTimeout(ctx, time.Second) // want `all attempts of Ping share this timeout, .* \(RL304\)`
+	limited, cancel := context.WithTimeout(ctx, time.Second) // want `all attempts of Ping share this timeout, .* \(RL304`
 	defer cancel()
 	for {
 		if c.Ping(limited) == nil {
@@ -51,7 +51,7 @@ func nopeEach(ctx context.Context, c client, conf config) (err error) {
 
 // The attempts do not fit into it either, for the same reason.
 func tooShortAsWell(ctx context.Context, c client) (err error) {
-	attemptCtx, cancel := context.WithTimeout(ctx, 3*time.Second) // want `\(RL304\)`
+	attemptCtx, cancel := context.WithTimeout(ctx, 3*time.Second) // want `\(RL304`
 	defer cancel()
 	for range 5 {
 		if err = c.Ping(attemptCtx); err == nil {

@@ -1022,7 +1022,7 @@ func filledThrough(ctx context.Context, c cache) (v string) {
 
 // What is found is another thing than where.
 func foundThrough(ctx context.Context, c cache) {
-	for c.Get(ctx, "users").Find("me") != nil { // want `retry of Find .*\(RL101\)`
+	for c.Get(ctx, "users").Find("me") != nil { // want `retry of Find .*\(RL101`
 		time.Sleep(time.Second) // want `RL102`
 	}
 }

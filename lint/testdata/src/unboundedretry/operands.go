@@ -467,7 +467,7 @@ func nopeVisits(names []string) error {
 }
 
 func mount(volume string) {
-	for exec.Command("mount", volume).Run() != nil { // want `retry of Run .*\(RL101\)`
+	for exec.Command("mount", volume).Run() != nil { // want `retry of Run .*\(RL101`
 		time.Sleep(time.Second)
 	}
 }

@@ -7,11 +7,11 @@ import (
 )
 
 func background(ctx context.Context, c *wrapped.Client) error {
-	return c.RetryFetch(context.Background()) // want `RetryFetch continues after ctx has ended: pass it that context \(RL501\)`
+	return c.RetryFetch(context.Background()) // want `RetryFetch continues after ctx has ended: pass it that context \(RL501`
 }
 
 func dropped(ctx context.Context, c *wrapped.Client) {
-	c.RetryFetch(ctx) // want `the error of RetryFetch is ignored: return or handle it \(RL504\)`
+	c.RetryFetch(ctx) // want `the error of RetryFetch is ignored: return or handle it \(RL504`
 }
 
 func nopeGiven(ctx context.Context, c *wrapped.Client) error {

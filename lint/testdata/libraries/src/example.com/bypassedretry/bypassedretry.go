@@ -15,7 +15,7 @@ func newSDK(client *http.Client) any { return client }
 func returned() *http.Client {
 	c := retryablehttp.NewClient()
 	c.RetryMax = 5
-	return c.HTTPClient // want `only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient\(\) \(RL204\)`
+	return c.HTTPClient // want `only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient\(\) \(RL204`
 }
 
 func given() any {

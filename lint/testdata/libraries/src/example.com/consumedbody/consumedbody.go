@@ -16,7 +16,7 @@ import (
 func posted(order []byte) (resp *http.Response, err error) {
 	body := bytes.NewReader(order)
 	for range 3 {
-		resp, err = http.Post("http://localhost", "application/json", body) // want `each attempt sends the same reader, .* \(RL205\)`
+		resp, err = http.Post("http://localhost", "application/json", body) // want `each attempt sends the same reader, .* \(RL205`
 		if err == nil {
 			return resp, nil
 		}
@@ -51,7 +51,7 @@ func Given(c *http.Client, body io.Reader) (*http.Response, error) {
 	}
 	for range 3 {
 		req.Header.Set("X-Attempt", "again")
-		resp, err := c.Do(req) // want `each attempt sends the same request, .* \(RL205\)`
+		resp, err := c.Do(req) // want `each attempt sends the same request, .* \(RL205`
 		if err == nil && resp.StatusCode != http.StatusTooManyRequests {
 			return resp, nil
 		}

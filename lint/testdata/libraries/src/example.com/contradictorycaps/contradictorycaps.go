@@ -18,7 +18,7 @@ func ping() error { return nil }
 
 func steps() error {
 	b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
-	return wait.ExponentialBackoff(b, ready) // want `ends at Cap, after 4 of its 10 Steps: .* \(RL209\)`
+	return wait.ExponentialBackoff(b, ready) // want `ends at Cap, after 4 of its 10 Steps: .* \(RL209`
 }
 
 func unlimited(ctx context.Context) error {
@@ -34,7 +34,7 @@ func variable() error {
 }
 
 func intervals() error {
-	b := backoff.NewExponentialBackOff() // want `the first delay 2m0s is above MaxInterval, which is 1m0s, so delays never grow \(RL209\)`
+	b := backoff.NewExponentialBackOff() // want `the first delay 2m0s is above MaxInterval, which is 1m0s, so delays never grow \(RL209`
 	b.InitialInterval = 2 * time.Minute
 	return backoff.Retry(ping, b)
 }

@@ -19,7 +19,7 @@ type client interface {
 }
 
 func refresh(ctx context.Context, c client) error {
-	return backoff.Retry(func() error { // want `Retry retries it without a wait: pass a delay that grows \(RL103\)`
+	return backoff.Retry(func() error { // want `Retry retries it without a wait: pass a delay that grows \(RL103`
 		_, err := c.Get(ctx, "k")
 		return err
 	}, backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 10), ctx))
@@ -52,7 +52,7 @@ func atOnce(ctx context.Context, f func() error) error {
 
 // RL201 says it.
 func forEver(c client) error {
-	return backoff.Retry(func() error { // want `Retry retries until it succeeds, without a limit: .* \(RL201\)`
+	return backoff.Retry(func() error { // want `Retry retries until it succeeds, without a limit: .* \(RL201`
 		_, err := c.Get(context.Background(), "k")
 		return err
 	}, &backoff.ZeroBackOff{})

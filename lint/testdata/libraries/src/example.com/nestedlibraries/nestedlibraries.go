@@ -17,7 +17,7 @@ type client interface {
 }
 
 func imports(ctx context.Context, c client) error {
-	return avast.Do(func() error { // want `5 attempts of the function literal in imports, which makes 6 at nestedlibraries.go:\d+, are 30 calls: retry in one place \(RL401\)`
+	return avast.Do(func() error { // want `5 attempts of the function literal in imports, which makes 6 at nestedlibraries.go:\d+, are 30 calls: retry in one place \(RL401`
 		return importOne(ctx, c)
 	}, avast.Attempts(5), avast.Context(ctx))
 }

@@ -17,13 +17,13 @@ func store(item string) retry.RetryFunc { return nil }
 var patient = backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 
 func variable() error {
-	return backoff.Retry(ping, patient) // want `concurrent calls share this backoff, .* \(RL208\)`
+	return backoff.Retry(ping, patient) // want `concurrent calls share this backoff, .* \(RL208`
 }
 
 func items(ctx context.Context, items []string) error {
 	b := retry.WithMaxRetries(3, retry.NewConstant(time.Second))
 	for _, item := range items {
-		if err := retry.Do(ctx, b, store(item)); err != nil { // want `all calls share this backoff, which is never reset: .* \(RL208\)`
+		if err := retry.Do(ctx, b, store(item)); err != nil { // want `all calls share this backoff, which is never reset: .* \(RL208`
 			return err
 		}
 	}

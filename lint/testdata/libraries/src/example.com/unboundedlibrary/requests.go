@@ -17,7 +17,7 @@ func sends(ctx context.Context, c *retryablehttp.Client, url string) error {
 	if err := req.SetBody("text"); err != nil {
 		return err
 	}
-	resp, err := c.Do(req) // want `Do continues after ctx has ended: pass its request that context \(RL202\)`
+	resp, err := c.Do(req) // want `Do continues after ctx has ended: pass its request that context \(RL202`
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func sends(ctx context.Context, c *retryablehttp.Client, url string) error {
 }
 
 func asks(ctx context.Context, url string) (*http.Response, error) {
-	return retryablehttp.NewClient().Get(url) // want `Get continues after ctx has ended: pass its request that context \(RL202\)`
+	return retryablehttp.NewClient().Get(url) // want `Get continues after ctx has ended: pass its request that context \(RL202`
 }
 
 func nopeWithoutCaller(c *retryablehttp.Client, url string) (*http.Response, error) {

@@ -18,11 +18,11 @@ import (
 func ping() error { return nil }
 
 func constant() {
-	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `Retry retries until it succeeds, without a limit: pass a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201\)`
+	backoff.Retry(ping, backoff.NewConstantBackOff(time.Second)) // want `Retry retries until it succeeds, without a limit: pass a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201`
 }
 
 func zero(ctx context.Context) {
-	backoff.RetryNotify(ping, &backoff.ZeroBackOff{}, nil) // want `pass ctx, or a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201, RL202\)`
+	backoff.RetryNotify(ping, &backoff.ZeroBackOff{}, nil) // want `pass ctx, or a limit \(WithMaxRetries, or a MaxElapsedTime above 0\) \(RL201, RL202`
 }
 
 func exponential() {
@@ -121,7 +121,7 @@ func nopeContext(ctx context.Context) {
 func remote(ctx context.Context) (int, error) { return 0, ctx.Err() }
 
 func goesOnAfterTheContext(ctx context.Context) {
-	wait.PollInfinite(time.Second, func() (bool, error) { // want `pass ctx, or a limit \(PollUntilContextTimeout\) \(RL201, RL202\)`
+	wait.PollInfinite(time.Second, func() (bool, error) { // want `pass ctx, or a limit \(PollUntilContextTimeout\) \(RL201, RL202`
 		if _, err := remote(ctx); err != nil {
 			log.Print(err)
 			return false, nil
@@ -145,9 +145,9 @@ func sets(steps int) { untilSet.Steps = steps }
 
 func goesOnWaiting(ctx context.Context) {
 	ready := func() (bool, error) { return ping() == nil, nil }
-	wait.Poll(time.Second, time.Minute, ready)                       // want `Poll continues after ctx has ended: call PollUntilContextTimeout instead \(RL202\)`
+	wait.Poll(time.Second, time.Minute, ready)                       // want `Poll continues after ctx has ended: call PollUntilContextTimeout instead \(RL202`
 	wait.PollImmediate(time.Second, time.Minute, ready)              // want `RL202`
-	wait.ExponentialBackoff(wait.Backoff{Steps: 5}, ready)           // want `call ExponentialBackoffWithContext instead \(RL202\)`
+	wait.ExponentialBackoff(wait.Backoff{Steps: 5}, ready)           // want `call ExponentialBackoffWithContext instead \(RL202`
 	wait.ExponentialBackoff(wait.Backoff{Steps: 5}, endsWith(ctx))   // may end by itself, as far as is seen
 	wait.PollImmediate(time.Second, time.Minute, asksItself(ctx, 1)) // so may this
 }
@@ -294,7 +294,7 @@ func nopeInfiniteWithContext(ctx context.Context, ready func() bool) error {
 }
 
 func pollsWithoutItsCaller(ctx context.Context, ready func(context.Context) bool) error {
-	if err := wait.PollUntilContextTimeout(context.TODO(), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) { return ready(ctx), nil }); err != nil { // want `PollUntilContextTimeout continues after ctx has ended: pass it that context \(RL202\)`
+	if err := wait.PollUntilContextTimeout(context.TODO(), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) { return ready(ctx), nil }); err != nil { // want `PollUntilContextTimeout continues after ctx has ended: pass it that context \(RL202`
 		return err
 	}
 	return wait.PollImmediateWithContext(context.Background(), time.Second, time.Minute, func(context.Context) (bool, error) { return ready(ctx), nil }) // want `RL202`
@@ -361,7 +361,7 @@ func appendedOptions(ctx context.Context, c client, attempts uint, delay time.Du
 	if delay > 0 {
 		options = append(options, avast.Delay(delay))
 	}
-	return avast.Do(func() error { return c.Call(ctx) }, options...) // want `Do continues after ctx has ended: pass it that context \(RL202\)`
+	return avast.Do(func() error { return c.Call(ctx) }, options...) // want `Do continues after ctx has ended: pass it that context \(RL202`
 }
 
 func nopeAppendedContext(ctx context.Context, c client, canceled bool) error {

@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"flag"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// Evidence is what a finding rests on: Named, Library or Proven, in ascending order.
+type Evidence = vocab.Evidence
+
+// The kinds of evidence.
+const (
+	Named   = vocab.Named   // a name, or an assumption about what the program is to do
+	Library = vocab.Library // what a known package is documented to do
+	Proven  = vocab.Proven  // the code alone
+)
+
+// confidence is the weakest evidence of the findings that are reported.
+var confidence = Library
+
+// requestFlags returns the flags that select which findings are reported.
+func requestFlags() flag.FlagSet {
+	var flags flag.FlagSet
+	flags.StringVar(&informing, "enable", "",
+		"rules that are off by default, to report too: P302, P303, RL109, RL110, RL112, RL403")
+	flags.TextVar(&confidence, "confidence", Library, "weakest evidence to report: proven, library or named")
+	return flags
+}
+
+// tail returns the end of a message: the ids of its rules, and the evidence unless that is Proven.
+func tail(rules []string, evidence Evidence) string {
+	ids := strings.Join(rules, ", ")
+	if evidence != Proven {
+		ids += "; " + evidence.String()
+	}
+	return " (" + ids + ")"
+}
+
+// Parse splits the message of a diagnostic of the suite into its text, the ids of its rules, of
+// which the first is its category, and its evidence. Messages end with these, since go vet
+// and golangci-lint print nothing but the message.
+func Parse(d analysis.Diagnostic) (text string, rules []string, evidence Evidence) {
+	start := strings.LastIndex(d.Message, " ("+d.Category)
+	if start < 0 {
+		return d.Message, []string{d.Category}, Proven
+	}
+	ids, name, marked := strings.Cut(strings.TrimSuffix(d.Message[start+2:], ")"), "; ")
+	if evidence = Proven; marked && evidence.UnmarshalText([]byte(name)) != nil {
+		return d.Message, []string{d.Category}, Proven
+	}
+	return d.Message[:start], strings.Split(ids, ", "), evidence
+}
