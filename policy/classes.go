@@ -1,12 +1,14 @@
 package policy
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -224,8 +226,8 @@ func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 	for _, item := range e.Value.Items {
 		c, good := d.class(item, e.Key)
 		if good && slices.ContainsFunc(list, func(have class) bool { return have.name == c.name }) {
-			d.problem(item.Span, "P102", "%s is in %s twice: remove one", c.name, e.Key)
-			good = false
+			d.add(item.Span, "P703", rules.Info, fmt.Sprintf("%s is in %s twice: remove one", c.name, e.Key))
+			continue
 		}
 		list = append(list, c)
 		ok = ok && good

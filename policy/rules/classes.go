@@ -26,11 +26,11 @@ var classRules = []Rule{
 		file:    permanentRetried,
 	},
 	{
-		ID: "P703", Title: "class without effect", Severity: Error,
-		Reports: "A class has no effect where it is written: another item of the list covers it, the classes " +
-			"above it take all of its status codes, or `per_error` names a class that is never retried.",
-		Why: "The file seems to treat an error specially and does not. Most often a class was added below a " +
-			"wider one, which decides first.",
+		ID: "P703", Title: "class without effect", Severity: Info,
+		Reports: "A class has no effect where it is written: it is in a list twice, another item of the list covers it, " +
+			"the classes above it take all of its status codes, or `per_error` names a class that is never retried.",
+		Why: "The file seems to treat an error specially and does not. Most lists of this kind work as they are meant, " +
+			"but an action or a schedule that has no effect is lost without notice.",
 		Wrong: "policies:\n  read: {retry_on: [network, any]}",
 		Right: "policies:\n  read: {retry_on: [network]}",
 		NotReported: []string{
@@ -209,7 +209,7 @@ func unreachable(f *File, report report) {
 		c := &f.Errors[i]
 		// Lists test every class; only actions depend on the first that matches.
 		if above := f.above(c); c.Action != retry.ActionDefault && len(above) > 0 {
-			report(Error, Place{"errors", string(c.Class), ""},
+			report(Info, Place{"errors", string(c.Class), ""},
 				"%s has no effect at class %s, since all of its codes are those of %s above it: move it up, or remove it", c.Action,
 				c.Class, strings.Join(above, ", "))
 		}
@@ -223,7 +223,7 @@ func unreachable(f *File, report report) {
 				continue
 			}
 			if outer, inner, found := f.redundant(list.classes); found {
-				report(Error, Place{"policies", p.Name, list.field},
+				report(Info, Place{"policies", p.Name, list.field},
 					"%s has no effect next to %s, which covers it: remove one of the two", inner, outer)
 			}
 		}
@@ -245,12 +245,12 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 		_, never = f.neverRetried(c)
 	}
 	if never {
-		report(Error, at, "errors of class %s are never retried, so this has no effect: remove it", class)
+		report(Info, at, "errors of class %s are never retried, so this has no effect: remove it", class)
 		return
 	}
 	for _, o := range before {
 		if f.covers(o.Class, class) {
-			report(Error, at, "%s has no effect: %s is above it under errors and covers it; move %s up, or remove it here",
+			report(Info, at, "%s has no effect: %s is above it under errors and covers it; move %s up, or remove it here",
 				class, o.Class, class)
 			return
 		}
