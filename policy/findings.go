@@ -11,8 +11,9 @@ import (
 
 // rules reports the findings about a policy whose settings have no errors. Each is
 // reported where its field is written, or else at the policy's name.
-func (d decoder) rules(r resolution, p *retry.Policy) {
-	findings := rules.Check(p, nil)
+func (d decoder) rules(r resolution, p *Policy) {
+	// CheckFile judges the policy together with its breaker.
+	findings := rules.Check(&p.Policy, func(f rules.Field) bool { return f != "breaker" || p.Breaker == "" })
 	if len(findings) == 0 {
 		return
 	}

@@ -118,7 +118,7 @@ func (d decoder) decode(root *syntax.Node) *File {
 	d.scopesWithin(root, limits, f.Scopes)
 	for i, r := range resolved {
 		if !r.merged.broken {
-			d.rules(r, &f.Policies[i].Policy)
+			d.rules(r, &f.Policies[i])
 			d.within(r, limits, &f.Policies[i].Policy)
 		}
 	}

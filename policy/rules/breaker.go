@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -155,6 +157,63 @@ func opensAfter(b *retry.BreakerPolicy) (n int, field Field) {
 		return b.MinCalls, "min_calls"
 	}
 	return b.Failures, "failures"
+}
+
+// limitRetries is the advice of P300.
+const limitRetries = "write a number for max_attempts, or a delay_budget, max_elapsed or timeout"
+
+// endless is P300 for a policy without a breaker.
+func endless(p *retry.Policy) (Finding, bool) {
+	return finding(p.MaxAttempts == retry.Unlimited && p.DelayBudget <= 0 && p.MaxElapsed <= 0 && p.Timeout <= 0, Error,
+		"max_attempts", "nothing ends these retries: "+limitRetries)
+}
+
+// endless is P300 for a schedule of a policy: its own, with own "", or that of the
+// class own.
+func (f *File) endless(p Policy, schedule *retry.Policy, own retry.Class) (Finding, bool) {
+	finding, found := endless(schedule)
+	if found && p.Breaker != "" {
+		severity, why := f.endedByBreaker(p, own)
+		finding.Severity, finding.Text = severity, why+": "+limitRetries
+	}
+	return finding, found
+}
+
+// endlessWithBreaker is P300 for policies that have a breaker.
+func endlessWithBreaker(f *File, report report) {
+	for _, p := range f.Policies {
+		if finding, found := f.endless(p, p.Policy, ""); found && p.Breaker != "" {
+			report(finding.Severity, Place{"policies", p.Name, finding.Field}, "%s", finding.Text)
+		}
+	}
+}
+
+// endedByBreaker describes how the breaker of a policy ends retries without
+// another limit: those of the errors that have no schedule of their own, or of the
+// errors with the schedule of class own.
+func (f *File) endedByBreaker(p Policy, own retry.Class) (severity Severity, why string) {
+	if slices.Contains(p.RetryOn, retry.ClassBreakerOpen) && !slices.Contains(p.AbortOn, retry.ClassBreakerOpen) {
+		return Error, "nothing ends these retries, which wait for breaker " + p.Breaker
+	}
+	if b := f.breaker(p.Breaker); b != nil {
+		for _, c := range p.kinds(b) {
+			if _, by := p.attemptsAfter(c); by != own || !f.retries(p, c) || counts(b, c) {
+				continue
+			}
+			if c == "" {
+				return Error, fmt.Sprintf("nothing ends these retries after errors that breaker %s does not count", b.Name)
+			}
+			return Error, fmt.Sprintf("nothing ends these retries after errors of class %s, which breaker %s does not count", c,
+				b.Name)
+		}
+	}
+	for _, other := range f.Policies {
+		if other.Breaker == p.Breaker && other.Name != p.Name {
+			return Warning, fmt.Sprintf("only breaker %s ends these retries, and calls of %s may keep it closed", p.Breaker,
+				other.Name)
+		}
+	}
+	return Info, fmt.Sprintf("only breaker %s ends these retries, and calls that succeed keep it closed", p.Breaker)
 }
 
 // needsReset is P502.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
@@ -37,15 +38,16 @@ var delayRules = []Rule{
 		Wrong: "policies:\n  read: {initial_delay: 10s, max_delay: 5s}",
 		Right: "policies:\n  read: {initial_delay: 5s, max_delay: 10s}",
 		NotReported: []string{
+			"`max_attempts: 1`, which has no delay.",
 			"`max_delay` equal to `initial_delay`: P209 reports it.",
 			"Custom delays: `max_delay` caps each of them, and may do so on purpose.",
 		},
 		Fix:     "Raise `max_delay` or lower `initial_delay`.",
 		Related: []string{"P205", "P209"},
-		Reads:   []Field{"backoff", "initial_delay", "delays", "max_delay"},
+		Reads:   []Field{"max_attempts", "backoff", "initial_delay", "delays", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			first := p.InitialDelay
-			if p.Backoff == retry.BackoffCustom {
+			if p.Backoff == retry.BackoffCustom || p.MaxAttempts == 1 {
 				return Finding{}, false
 			}
 			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
@@ -75,7 +77,7 @@ var delayRules = []Rule{
 			if p.MaxAttempts == retry.Unlimited {
 				severity = Error
 			}
-			greatest := longest(p, func(k int) time.Duration { _, _, most := p.Bounds(k, 0); return most })
+			greatest := longest(p)
 			var field Field = "initial_delay"
 			if p.Backoff == retry.BackoffCustom {
 				field = "delays"
@@ -85,25 +87,30 @@ var delayRules = []Rule{
 		},
 	},
 	{
-		ID: "P205", Title: "delays that grow beyond an hour", Severity: Warning,
-		Reports: "`max_delay` is `none`, and some delay is longer than an hour.",
+		ID: "P205", Title: "waits that grow beyond an hour", Severity: Warning,
+		Reports: "`max_delay` is `none`, and a wait that the limits of the policy allow is longer than an hour.",
 		Why: "Exponential delays double: after 15 retries from 200ms the next wait is almost two hours. The " +
 			"service has long recovered while the caller still waits.",
 		Wrong: "policies:\n  read: {max_attempts: 20, max_delay: none}",
 		Right: "policies:\n  read: {max_attempts: 20, max_delay: 5m}",
 		NotReported: []string{
 			"A policy with any `max_delay`; the default is 30s.",
-			"Policies whose delays never exceed an hour without a cap.",
+			"Waits that `delay_budget`, `max_elapsed` or `timeout` does not allow: the call ends without them.",
+			"Waits that a custom list lacks: P207 reports them.",
 		},
 		Fix:     "Write a `max_delay`, such as 5m.",
-		Related: []string{"P201", "P302"},
-		Reads:   fields("max_attempts"),
+		Related: []string{"P201", "P207", "P302"},
+		Reads:   fields("max_attempts", "delay_budget", "max_elapsed", "timeout"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.MaxAttempts != 1 && p.MaxDelay < 0 && longest(p, func(k int) time.Duration {
-				_, base, _ := p.Bounds(k, 0)
-				return base
-			}) > time.Hour, Warning, "max_delay",
-				"without a cap delays grow beyond an hour: write a max_delay")
+			if p.MaxDelay >= 0 {
+				return Finding{}, false
+			}
+			number, wait, last := longestWait(p)
+			which := "the last wait"
+			if !last {
+				which = fmt.Sprintf("wait %d", number)
+			}
+			return finding(wait > time.Hour, Warning, "max_delay", "without a cap %s is %s: write a max_delay", which, long(wait))
 		},
 	},
 	{
@@ -129,20 +136,25 @@ var delayRules = []Rule{
 	{
 		ID: "P207", Title: "fewer custom delays than retries", Severity: Warning,
 		Reports: "`delays` lists fewer delays than the policy makes retries, so the later retries wait for " +
-			"`max_delay`.",
+			"`max_delay`; an error if that is `none`.",
 		Why: "After a list such as 1s, 2s the next wait is 30s by default, a value that appears nowhere in the " +
-			"list.",
+			"list. Without a cap it is 292 years, the longest that a duration can be.",
 		Wrong: "policies:\n  read: {max_attempts: 5, backoff: {custom: {delays: [1s, 2s]}}}",
 		Right: "policies:\n  read: {max_attempts: 3, backoff: {custom: {delays: [1s, 2s]}}}",
 		NotReported: []string{
-			"An empty list: P108 reports it.",
-			"`max_attempts: unlimited`, where a list can never be long enough.",
+			"An empty list with a `max_delay`: P108 reports it.",
+			"`max_attempts: unlimited` with a `max_delay`, where a list can never be long enough.",
 		},
-		Fix:     "List a delay for every retry, or lower `max_attempts`.",
-		Related: []string{"P108", "P206"},
+		Fix:     "List a delay for every retry, lower `max_attempts`, or write a `max_delay`.",
+		Related: []string{"P108", "P205", "P206"},
 		Reads:   []Field{"max_attempts", "backoff", "delays", "max_delay"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			n := len(p.Delays)
+			if waitsForever(p) {
+				return finding(true, Error, "delays",
+					"there is no delay for retry %d, and without max_delay it waits for 292 years: list a delay for each retry, or "+
+						"write max_delay", n+1)
+			}
 			return finding(p.Backoff == retry.BackoffCustom && n > 0 && p.MaxAttempts != retry.Unlimited && n < p.MaxAttempts-1,
 				Warning, "delays",
 				"there are %d delays for %d retries, so retry %d and later wait for max_delay: list a delay for each", n,

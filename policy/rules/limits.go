@@ -14,22 +14,21 @@ var limitRules = []Rule{
 	{
 		ID: "P300", Title: "unlimited retries", Severity: Error,
 		Reports: "`max_attempts` is `unlimited`, and no `delay_budget`, `max_elapsed` or `timeout` ends the " +
-			"call.",
+			"call; a warning if a breaker ends it unless calls of other policies keep the breaker closed.",
 		Why: "A call that can never succeed never returns. Its goroutine, connection and memory are kept until " +
 			"the process restarts, and each new request adds another.",
 		Wrong: "policies:\n  read: {max_attempts: unlimited}",
 		Right: "policies:\n  read: {max_attempts: unlimited, delay_budget: 5m}",
 		NotReported: []string{
 			"Unlimited attempts with a `delay_budget`, a `max_elapsed` or a `timeout`, also one from a scope.",
+			"A breaker that no other policy shares, and that counts all errors that the policy retries: it opens and ends " +
+				"the call. This is information, since other calls of the policy may keep it closed.",
 		},
 		Fix:     "Write a number for `max_attempts`, or add one of the three limits.",
-		Related: []string{"P302", "RL101", "RL201"},
-		Reads:   []Field{"max_attempts", "delay_budget", "max_elapsed", "timeout"},
-		check: func(p *retry.Policy) (Finding, bool) {
-			return finding(p.MaxAttempts == retry.Unlimited && p.DelayBudget <= 0 && p.MaxElapsed <= 0 && p.Timeout <= 0, Error,
-				"max_attempts",
-				"nothing ends these retries: write a number for max_attempts, or a delay_budget, max_elapsed or timeout")
-		},
+		Related: []string{"P302", "P501", "RL101", "RL201"},
+		Reads:   []Field{"max_attempts", "delay_budget", "max_elapsed", "timeout", "breaker"},
+		check:   endless,
+		file:    endlessWithBreaker,
 	},
 	{
 		ID: "P301", Title: "limit on waiting below the first delay", Severity: Error,
@@ -48,7 +47,7 @@ var limitRules = []Rule{
 		Reads:   fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			limit, field := waitLimit(p)
-			if limit <= 0 || p.MaxAttempts == 1 {
+			if limit <= 0 || p.MaxAttempts == 1 || waitsForever(p) {
 				return Finding{}, false
 			}
 			least, _, greatest := p.Bounds(1, 0)
@@ -73,20 +72,21 @@ var limitRules = []Rule{
 			"More than ten attempts, by default: a large number under a budget is a common idiom.",
 			"Limits below the first delay: P301 reports them.",
 			"`max_attempts: unlimited`, which is meant to end with the budget.",
+			"Custom delays that are too few, without a cap: P207 reports them.",
 		},
 		Fix:     "Raise the limit or lower `max_attempts`.",
 		Related: []string{"P301", "P303", "P404"},
 		Reads:   fields("max_attempts", "delay_budget", "max_elapsed"),
 		check: func(p *retry.Policy) (Finding, bool) {
 			limit, field := waitLimit(p)
-			if limit <= 0 || p.MaxAttempts < 3 || p.MaxAttempts == retry.Unlimited {
+			if limit <= 0 || p.MaxAttempts < 3 || p.MaxAttempts == retry.Unlimited || waitsForever(p) {
 				return Finding{}, false
 			}
-			severity := Info
-			if p.MaxAttempts <= 10 {
-				severity = Warning
+			severity := Warning
+			if p.MaxAttempts >= manyAttempts {
+				severity = Info
 			}
-			n := waitsWithin(p, limit+1, 0)
+			n := retriesWithin(p, limit+1, 0, leastWait)
 			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
 				"%s %s allows %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n,
 				p.MaxAttempts-1)
@@ -164,28 +164,23 @@ var limitRules = []Rule{
 	},
 	{
 		ID: "P404", Title: "attempts that can never begin", Severity: Error,
-		Reports: "The shortest possible waits before the last attempts are as long as `timeout`, so these " +
-			"attempts never begin.",
+		Reports: "Even the shortest waits before the last attempts are as long as `timeout`, so these attempts never " +
+			"begin; a warning if only jitter can make the waits too long.",
 		Why: "The policy makes fewer attempts than it says, on every call. If only the first one fits, nothing " +
 			"is retried at all.",
 		Wrong: "policies:\n  read: {max_attempts: 5, backoff: fixed, initial_delay: 5s, timeout: 10s}",
 		Right: "policies:\n  read: {max_attempts: 5, backoff: fixed, initial_delay: 1s, timeout: 10s}",
 		NotReported: []string{
+			"More than ten attempts, by default, if at least one retry can begin: as many attempts as fit are meant, and " +
+				"it is information.",
 			"The time that attempts take: only waits are added up here, P405 adds the attempts.",
 			"`max_attempts: unlimited`, which is meant to end with the timeout.",
+			"Custom delays that are too few, without a cap: P207 reports them.",
 		},
 		Fix:     "Raise `timeout`, lower `max_attempts`, or shorten the delays.",
-		Related: []string{"P302", "P405"},
+		Related: []string{"P207", "P302", "P405"},
 		Reads:   fields("max_attempts", "timeout"),
-		check: func(p *retry.Policy) (Finding, bool) {
-			if p.Timeout <= 0 || p.MaxAttempts == retry.Unlimited {
-				return Finding{}, false
-			}
-			n := waitsWithin(p, p.Timeout, 0)
-			return finding(n < p.MaxAttempts-1, Error, "timeout",
-				"only %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", n+1,
-				p.MaxAttempts, duration.Format(p.Timeout))
-		},
+		check:   neverBegin,
 	},
 	{
 		ID: "P405", Title: "attempts that do not fit if each times out", Severity: Warning,
@@ -196,7 +191,9 @@ var limitRules = []Rule{
 		Wrong: "policies:\n  read: {max_attempts: 4, attempt_timeout: 5s, timeout: 15s}",
 		Right: "policies:\n  read: {max_attempts: 4, attempt_timeout: 2s, timeout: 15s}",
 		NotReported: []string{
-			"Policies that do not retry timeouts, or give them a schedule of their own under `per_error`.",
+			"Policies that retry neither `timeout` nor a class with 504 or DEADLINE_EXCEEDED, or that give it a schedule " +
+				"of its own under `per_error`.",
+			"More than ten attempts, by default: as many attempts as fit are meant, and it is information.",
 			"Attempts that can never begin, however fast the others are: P404 reports them.",
 			"`max_attempts: unlimited`.",
 		},
@@ -204,41 +201,36 @@ var limitRules = []Rule{
 		Related: []string{"P404", "P406", "RL302"},
 		Reads:   fields("max_attempts", "attempt_timeout", "timeout", "retry_on", "abort_on"),
 		check: func(p *retry.Policy) (Finding, bool) {
-			if p.Timeout <= 0 || p.AttemptTimeout <= 0 || p.AttemptTimeout > p.Timeout || p.MaxAttempts < 2 ||
-				p.MaxAttempts == retry.Unlimited || !retried(p, retry.ClassTimeout) || ownSchedule(p, retry.ClassTimeout) {
+			if !retried(p, retry.ClassTimeout) || ownSchedule(p, retry.ClassTimeout) {
 				return Finding{}, false
 			}
-			if waitsWithin(p, p.Timeout, 0) < p.MaxAttempts-1 {
-				return Finding{}, false
-			}
-			n := waitsWithin(p, p.Timeout, p.AttemptTimeout)
-			return finding(n < p.MaxAttempts-1, Warning, "timeout",
-				"if each attempt takes its %s, only %d of %d fit into timeout %s: raise timeout, or lower attempt_timeout or "+
-					"max_attempts", duration.Format(p.AttemptTimeout), n+1, p.MaxAttempts, duration.Format(p.Timeout))
+			return doNotFit(p)
 		},
+		file: doNotFitByCode,
 	},
 	{
 		ID: "P406", Title: "timeout retried without attempt_timeout", Severity: Warning,
-		Reports: "`retry_on` names `timeout`, but only `timeout` itself can end an attempt, because " +
-			"`attempt_timeout` is missing or equals it.",
+		Reports: "`retry_on` names `timeout`, or a class of only 504 and DEADLINE_EXCEEDED, but only `timeout` itself can " +
+			"end an attempt, because `attempt_timeout` is missing or equals it.",
 		Why: "When an attempt times out the call has ended as well. The retry that the file asks for never " +
 			"happens.",
 		Wrong: "policies:\n  read: {timeout: 10s, retry_on: [timeout]}",
 		Right: "policies:\n  read: {timeout: 10s, attempt_timeout: 2s, retry_on: [timeout]}",
 		NotReported: []string{
-			"Policies whose `retry_on` does not name `timeout`, such as `transient` or the default.",
+			"Policies whose `retry_on` names timeouts only among other errors, such as `transient` or `http: [500-599]`, " +
+				"or is the default.",
 			"`max_attempts: 1`.",
 		},
 		Fix:     "Write an `attempt_timeout` well below `timeout`.",
 		Related: []string{"P401", "P405", "P407"},
 		Reads:   []Field{"max_attempts", "attempt_timeout", "timeout", "retry_on"},
 		check: func(p *retry.Policy) (Finding, bool) {
-			unlimited := p.AttemptTimeout <= 0 || p.AttemptTimeout == p.Timeout
-			return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1 && slices.Contains(p.RetryOn, retry.ClassTimeout),
-				Warning, "retry_on",
-				"retry_on has timeout, but only timeout %s of the call ends an attempt: write an attempt_timeout below it",
-				duration.Format(p.Timeout))
+			if !slices.Contains(p.RetryOn, retry.ClassTimeout) {
+				return Finding{}, false
+			}
+			return noTimeToRetry(p, retry.ClassTimeout)
 		},
+		file: noTimeToRetryByCode,
 	},
 	{
 		ID: "P702", Title: "class both retried and aborted", Severity: Error,

@@ -3,6 +3,8 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -29,14 +31,20 @@ func waitLimit(p *retry.Policy) (limit time.Duration, field Field) {
 	return p.DelayBudget, "delay_budget"
 }
 
-// waitsWithin returns how many retries can begin before end, if each attempt takes
-// the given time and each wait is the shortest possible. If more than maxSummed
-// can, it returns the number of all retries.
-func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
+// A bound is the shortest or the longest possible wait before retry k.
+type bound func(p *retry.Policy, k int) time.Duration
+
+func leastWait(p *retry.Policy, k int) time.Duration { least, _, _ := p.Bounds(k, 0); return least }
+
+func greatestWait(p *retry.Policy, k int) time.Duration { _, _, most := p.Bounds(k, 0); return most }
+
+// retriesWithin returns how many retries can begin before end, if each attempt
+// takes the given time and each wait is that of wait. If more than maxSummed can,
+// it returns the number of all retries.
+func retriesWithin(p *retry.Policy, end, attempt time.Duration, wait bound) int {
 	var passed time.Duration
 	for k := 1; k < p.MaxAttempts && k <= maxSummed; k++ {
-		least, _, _ := p.Bounds(k, 0)
-		for _, d := range [...]time.Duration{attempt, least} {
+		for _, d := range [...]time.Duration{attempt, wait(p, k)} {
 			if d >= end-passed {
 				return k - 1
 			}
@@ -44,6 +52,44 @@ func waitsWithin(p *retry.Policy, end, attempt time.Duration) int {
 		}
 	}
 	return max(p.MaxAttempts-1, 0)
+}
+
+// manyAttempts is the least max_attempts that means as many attempts as a limit on
+// time allows, rather than a number of attempts that somebody counts on.
+const manyAttempts = 11
+
+// waitsForever reports whether some wait has no length: a retry has no item in a
+// custom list, and waits for a max_delay that is none.
+func waitsForever(p *retry.Policy) bool {
+	return p.Backoff == retry.BackoffCustom && p.MaxDelay < 0 && len(p.Delays) < p.MaxAttempts-1
+}
+
+// longestWait returns the longest wait before jitter that the limits of the policy
+// allow, with the number of the retry after it, from 1. last is set if no retry
+// follows. If nothing ends the waits, it is the first one above an hour.
+func longestWait(p *retry.Policy) (number int, longest time.Duration, last bool) {
+	limit, _ := waitLimit(p)
+	if p.Timeout > 0 && (limit <= 0 || p.Timeout <= limit) {
+		limit = p.Timeout - 1 // a wait that ends at the timeout is not made
+	}
+	endless := p.MaxAttempts == retry.Unlimited && limit <= 0
+	const forever = 1<<63 - 1
+	var passed time.Duration
+	k := 1
+	for ; k < p.MaxAttempts && k <= maxSummed && longest < forever; k++ {
+		_, next, _ := p.Bounds(k, 0)
+		if limit > 0 && next > limit-passed || p.Backoff == retry.BackoffCustom && k > len(p.Delays) {
+			break
+		}
+		passed += min(next, forever-passed)
+		if next > longest {
+			number, longest = k, next
+		}
+		if endless && next > time.Hour {
+			return number, longest, false
+		}
+	}
+	return number, longest, number == k-1
 }
 
 // retried reports whether a built-in class is retried.
@@ -59,18 +105,33 @@ func ownSchedule(p *retry.Policy, class retry.Class) bool {
 	return slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return covers(o.Class, class) })
 }
 
-// longest returns the longest delay of any retry. It checks every custom delay,
-// since these need not grow, and at most 100 delays of other strategies.
-func longest(p *retry.Policy, delay func(k int) time.Duration) (d time.Duration) {
+// longest returns the longest possible delay of any retry. It checks every custom
+// delay, since these need not grow, and at most 100 delays of other strategies.
+func longest(p *retry.Policy) (d time.Duration) {
 	last := 100
 	if p.Backoff == retry.BackoffCustom {
 		last = len(p.Delays) + 1
 	}
 	last = min(last, p.MaxAttempts-1)
 	for k := 1; k <= max(last, 1); k++ {
-		d = max(d, delay(k))
+		d = max(d, greatestWait(p, k))
 	}
 	return d
+}
+
+// long formats a duration above an hour. From two days on it has one decimal, as
+// 30.3 days.
+func long(d time.Duration) string {
+	const day, year = 24 * time.Hour, 8766 * time.Hour
+	size, unit := day, "days"
+	switch {
+	case d < 2*day:
+		return short(d.Round(time.Second))
+	case d >= 2*year:
+		size, unit = year, "years"
+	}
+	number := strconv.FormatFloat(float64(d)/float64(size), 'f', 1, 64)
+	return strings.TrimSuffix(number, ".0") + " " + unit
 }
 
 // finding returns a Finding without Rule and Policy, or false if found is false.
