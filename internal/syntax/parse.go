@@ -33,12 +33,13 @@ type Problem struct {
 
 // parser turns YAML into nodes. Only this package uses the YAML library.
 type parser struct {
-	report func(Problem)
-	lines  [][]byte
-	nodes  int
-	open   []*yaml.Node // aliases being expanded
-	last   struct{ line, chars, bytes int }
-	failed bool // parsing has stopped
+	report  func(Problem)
+	lines   [][]byte
+	nodes   int
+	foreign bool         // the file is one of another system
+	open    []*yaml.Node // aliases being expanded
+	last    struct{ line, chars, bytes int }
+	failed  bool // parsing has stopped
 }
 
 func (p *parser) problem(at Span, rule, format string, args ...any) {
@@ -49,10 +50,34 @@ func (p *parser) problem(at Span, rule, format string, args ...any) {
 // calls report for each problem.
 func Parse(text []byte, report func(Problem)) *Node {
 	p := &parser{report: report, lines: bytes.Split(text, []byte("\n"))}
-	start := Span{1, 1, 1}
+	list := p.documents(text)
+	if list == nil {
+		return nil
+	}
+	if len(list) == 0 {
+		p.problem(Span{1, 1, 1}, "P100", "the file is empty: begin with version: 1")
+		return nil
+	}
+	return list[0]
+}
+
+// Documents returns the documents of a file of another system, or nil if it cannot
+// be read. It calls report for each problem.
+//
+// The limits are those of policy files. Values that a policy file may not contain
+// are read as their text: dates, numbers that are infinite or too large, and
+// values with a tag of an application. Keys may be any scalar.
+func Documents(text []byte, report func(Problem)) []*Node {
+	p := &parser{report: report, lines: bytes.Split(text, []byte("\n")), foreign: true}
+	return p.documents(text)
+}
+
+// documents returns the documents of a file that are not empty, or nil if it cannot
+// be read.
+func (p *parser) documents(text []byte) []*Node {
 	switch {
 	case len(text) > MaxBytes:
-		p.problem(start, "P100", "the file is larger than %d MiB: a policy file is small", MaxBytes>>20)
+		p.problem(Span{1, 1, 1}, "P100", "the file is larger than %d MiB: a policy file is small", MaxBytes>>20)
 		return nil
 	case !utf8.Valid(text):
 		p.problem(p.firstInvalid(), "P100", "the file is not UTF-8 here: save it as UTF-8")
@@ -63,51 +88,46 @@ func Parse(text []byte, report func(Problem)) *Node {
 			"a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
 		return nil
 	}
-	root, err := decodeOne(bytes.NewReader(text))
+	roots, err := p.decode(bytes.NewReader(text))
 	if err != nil {
 		p.syntax(text, err)
 		return nil
 	}
-	if root == nil {
-		p.problem(start, "P100", "the file is empty: begin with version: 1")
-		return nil
+	list := []*Node{}
+	for _, root := range roots {
+		list = append(list, p.node(root, 0))
 	}
-	n := p.node(root, 0)
 	if p.failed {
 		return nil
 	}
-	return n
+	return list
 }
 
 var errSecondDocument = errors.New("second document")
 
-// decodeOne reads the only document, nil if there is none. It turns panics of the
-// library into errors.
-func decodeOne(r io.Reader) (root *yaml.Node, err error) {
+// decode reads the documents that are not empty. It turns panics of the library
+// into errors. A second document in a policy file is an error.
+func (p *parser) decode(r io.Reader) (roots []*yaml.Node, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			root, err = nil, fmt.Errorf("yaml: %v", panicked)
+			roots, err = nil, fmt.Errorf("yaml: %v", panicked)
 		}
 	}()
 	d := yaml.NewDecoder(r)
-	var doc yaml.Node
-	switch err := d.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		return nil, nil
-	case err != nil:
-		return nil, err
+	for n := 0; ; n++ {
+		var doc yaml.Node
+		switch err := d.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return roots, nil
+		case err != nil:
+			return nil, err
+		case n > 0 && !p.foreign:
+			return nil, errSecondDocument
+		}
+		if len(doc.Content) > 0 && (doc.Content[0].ShortTag() != "!!null" || doc.Content[0].Value != "") {
+			roots = append(roots, doc.Content[0])
+		}
 	}
-	var second yaml.Node
-	switch err := d.Decode(&second); {
-	case err == nil:
-		return &second, errSecondDocument
-	case !errors.Is(err, io.EOF):
-		return nil, err
-	}
-	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" && doc.Content[0].Value == "" {
-		return nil, nil
-	}
-	return doc.Content[0], nil
 }
 
 func (p *parser) firstInvalid() Span {
@@ -207,7 +227,7 @@ func (p *parser) content(y *yaml.Node, depth int) *Node {
 		return p.stop(at, "the file has more than %d values, with its aliases expanded", maxNodes)
 	}
 	tag := y.ShortTag()
-	if y.Kind == yaml.MappingNode && tag != "!!map" || y.Kind == yaml.SequenceNode && tag != "!!seq" {
+	if !p.foreign && (y.Kind == yaml.MappingNode && tag != "!!map" || y.Kind == yaml.SequenceNode && tag != "!!seq") {
 		p.problem(at, "P102", "the tag %s is not supported: remove it", tag)
 	}
 	switch y.Kind {
@@ -258,7 +278,7 @@ func (p *parser) mapping(y *yaml.Node, at Span, depth int) *Node {
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
 		}
-		if !merge && (key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str") {
+		if !merge && (key.Kind != yaml.ScalarNode || !p.foreign && key.ShortTag() != "!!str") {
 			p.problem(keyAt, "P102", "a key must be text: put it into quotes")
 			continue
 		}
@@ -319,6 +339,10 @@ var decimal = regexp.MustCompile(`^[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][-
 
 func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 	n := &Node{Span: at, Text: y.Value}
+	if p.foreign {
+		n.Value = foreignValue(y)
+		return n
+	}
 	switch tag := y.ShortTag(); tag {
 	case "!!str":
 		n.Value = y.Value
@@ -353,6 +377,28 @@ func (p *parser) scalar(y *yaml.Node, at Span) *Node {
 		return p.unread(n, "the tag %s is not supported: remove it", tag)
 	}
 	return n
+}
+
+// foreignValue returns the value of a scalar in a file of another system: its text
+// if it is no value of JSON.
+func foreignValue(y *yaml.Node) any {
+	switch y.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return strings.EqualFold(y.Value, "true")
+	case "!!int":
+		var i int64
+		if y.Decode(&i) == nil {
+			return i
+		}
+	case "!!float":
+		var f float64
+		if y.Decode(&f) == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return f
+		}
+	}
+	return y.Value
 }
 
 // unread reports a scalar that cannot be decoded. Its value becomes its text. The

@@ -73,7 +73,7 @@ func (p *parser) unclosed(line int, what string) (before int, text string) {
 		before--
 	}
 	closed := append(bytes.Join(p.lines[:before], []byte("\n")), "\n "+m[1]...)
-	if _, err := decodeOne(bytes.NewReader(closed)); before == 0 || err != nil {
+	if _, err := p.decode(bytes.NewReader(closed)); before == 0 || err != nil {
 		return 0, ""
 	}
 	began := ""
@@ -151,7 +151,7 @@ func lineAndText(err error) (line int, what string) {
 func (p *parser) syntaxLine(text []byte, what string) (int, string) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	// The library omits the number of the first line, which is 0: add a line.
-	_, err := decodeOne(io.MultiReader(strings.NewReader("#\n"), bytes.NewReader(text)))
+	_, err := p.decode(io.MultiReader(strings.NewReader("#\n"), bytes.NewReader(text)))
 	began, again := lineAndText(err)
 	switch {
 	case again != what:
@@ -163,7 +163,7 @@ func (p *parser) syntaxLine(text []byte, what string) (int, string) {
 		return began, what + ", here or below"
 	}
 	line := 1 + sort.Search(len(p.lines)-1, func(i int) bool {
-		return hasError(bytes.Join(p.lines[:i+1], []byte("\n")), what)
+		return p.hasError(bytes.Join(p.lines[:i+1], []byte("\n")), what)
 	})
 	// An error at the end of the file is reported on the last line that is not blank.
 	for line > 1 && len(bytes.TrimSpace(p.lines[line-1])) == 0 {
@@ -180,7 +180,7 @@ func (p *parser) line(n int) int { return min(max(n, 1), len(p.lines)) }
 // hasError reports whether parsing text, the beginning of a file, results in the
 // error what, regardless of the rest of the file. It appends text that would
 // otherwise cause another error, or none.
-func hasError(text []byte, what string) bool {
+func (p *parser) hasError(text []byte, what string) bool {
 	ends := []string{""} // closes all blocks
 	switch {
 	case strings.HasPrefix(what, noSeparator):
@@ -194,7 +194,7 @@ func hasError(text []byte, what string) bool {
 	// The text may end inside of quotes.
 	return slices.ContainsFunc([]string{"", `"`, "'"}, func(quote string) bool {
 		return !slices.ContainsFunc(ends, func(end string) bool {
-			_, err := decodeOne(io.MultiReader(bytes.NewReader(text), strings.NewReader(quote+end)))
+			_, err := p.decode(io.MultiReader(bytes.NewReader(text), strings.NewReader(quote+end)))
 			_, again := lineAndText(err)
 			return again != what
 		})

@@ -1,0 +1,62 @@
+package foreign
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/retrygen/retrygen/policy/duration"
+)
+
+// A durationFormat parses a duration as another system writes it.
+type durationFormat func(text string) (time.Duration, error)
+
+// withUnit parses numbers with units, as 1m30s. Durations are not negative.
+func withUnit(text string) (time.Duration, error) { return duration.Parse(text) }
+
+// protobuf parses the JSON form of google.protobuf.Duration: seconds, as 0.1s.
+func protobuf(text string) (time.Duration, error) {
+	if !protobufDuration.MatchString(text) {
+		return 0, fmt.Errorf("%s is no duration of protobuf: write seconds, as 0.5s", shorten(text))
+	}
+	return duration.Parse(text)
+}
+
+var protobufDuration = regexp.MustCompile(`^\d+(\.\d{1,9})?s$`)
+
+// in returns the format of numbers without unit, which count the given unit.
+func in(unit time.Duration) durationFormat {
+	return func(text string) (time.Duration, error) {
+		f, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil || math.IsNaN(f) || f < 0:
+			return 0, fmt.Errorf("%s is no number of %s", shorten(text), unitNames[unit])
+		case f*float64(unit) >= math.MaxInt64:
+			return 0, fmt.Errorf("%s is longer than 292 years", shorten(text))
+		}
+		return time.Duration(math.Round(f * float64(unit))), nil
+	}
+}
+
+// either returns the format of texts in any of several formats. The error is that
+// of the first.
+func either(formats ...durationFormat) durationFormat {
+	return func(text string) (d time.Duration, err error) {
+		for i, format := range formats {
+			var again error
+			if d, again = format(text); again == nil {
+				return d, nil
+			}
+			if i == 0 {
+				err = again
+			}
+		}
+		return 0, err
+	}
+}
+
+var unitNames = map[time.Duration]string{
+	time.Millisecond: "milliseconds", time.Second: "seconds", time.Minute: "minutes", time.Hour: "hours",
+}

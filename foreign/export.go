@@ -1,0 +1,255 @@
+package foreign
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// Export converts a policy file to a document of another system. The losses are the
+// settings that the system does not have, at their positions in the policy file.
+// If the file has errors, Export returns them and no document.
+func Export(to *Kind, name string, text []byte) (out []byte, losses []Loss, problems []policy.Problem) {
+	f, problems := policy.Check(name, text)
+	if f == nil {
+		return nil, nil, policy.AtLeast(rules.Error, problems)
+	}
+	e := &encoder{file: f, kind: to, binds: bindComments(text), taken: map[*policy.Policy]map[rules.Field]bool{}}
+	to.encode(e)
+	e.untaken()
+	sortLosses(e.losses)
+	return e.out.Bytes(), e.losses, nil
+}
+
+// An encoder writes the policies of a file as a document of another system.
+type encoder struct {
+	file   *policy.File
+	kind   *Kind
+	binds  map[string][]string // by policy: see bindComments
+	out    bytes.Buffer
+	losses []Loss
+	taken  map[*policy.Policy]map[rules.Field]bool
+}
+
+// policies returns the policies of the file.
+func (e *encoder) policies() (list []*policy.Policy) {
+	for i := range e.file.Policies {
+		list = append(list, &e.file.Policies[i])
+	}
+	return list
+}
+
+// take records that the fields of a policy have a counterpart in the document.
+// Fields that are not taken are losses.
+func (e *encoder) take(p *policy.Policy, fields ...rules.Field) {
+	if e.taken[p] == nil {
+		e.taken[p] = map[rules.Field]bool{}
+	}
+	for _, f := range fields {
+		e.taken[p][f] = true
+	}
+}
+
+// lose adds a loss at a field of a policy, or at its name if the field is not
+// written.
+func (e *encoder) lose(p *policy.Policy, field rules.Field, format string, args ...any) {
+	e.take(p, field)
+	at, ok := p.Places[field]
+	if !ok {
+		at = p.Pos
+	}
+	e.losses = append(e.losses, Loss{
+		File: e.file.Name, Pos: at, Path: fmt.Sprintf("policies.%s.%s", p.Name, field), Why: fmt.Sprintf(format, args...),
+	})
+}
+
+// untaken adds the losses of all fields that are written and not taken.
+func (e *encoder) untaken() {
+	for _, p := range e.policies() {
+		for _, field := range slices.Sorted(maps.Keys(p.Places)) {
+			if !e.taken[p][field] && !slices.Contains(withoutEffect, field) {
+				e.lose(p, field, "%s has no such setting", e.kind.Title)
+			}
+		}
+	}
+}
+
+// withoutEffect are fields that are comments, or whose effect is in other fields.
+var withoutEffect = []rules.Field{"description", "extends", "match_text"}
+
+var (
+	bindComment = regexp.MustCompile(`^\s*# bind: (.+)$`)
+	policyKey   = regexp.MustCompile(`^\s+([a-z][a-z0-9_]*):`)
+)
+
+// bindComments returns the comments "# bind: X" above each policy. Import writes
+// them for what a policy applies to in the other system.
+func bindComments(text []byte) map[string][]string {
+	binds := map[string][]string{}
+	var above []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		if m := bindComment.FindStringSubmatch(line); m != nil {
+			above = append(above, m[1])
+		} else if m := policyKey.FindStringSubmatch(line); m != nil {
+			binds[m[1]] = append(binds[m[1]], above...)
+			above = nil
+		} else if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			above = nil
+		}
+	}
+	return binds
+}
+
+// object is a map whose keys keep their order.
+type object []member
+
+type member struct {
+	key   string
+	value any // string, int, float64, bool, object, or []any of these
+}
+
+// add appends a member and returns the object.
+func (o object) add(key string, value any) object { return append(o, member{key, value}) }
+
+// isFlat reports whether an object is written on one line: a few texts.
+func (o object) isFlat() bool {
+	return len(o) <= 2 && !slices.ContainsFunc(o, func(m member) bool { _, isText := m.value.(string); return !isText })
+}
+
+// writeJSON writes a value as indented JSON.
+func (e *encoder) writeJSON(v any) {
+	writeJSON(&e.out, v, "\n")
+	e.out.WriteByte('\n')
+}
+
+func writeJSON(out *bytes.Buffer, v any, newline string) {
+	inner := newline + "  "
+	switch v := v.(type) {
+	case object:
+		if v.isFlat() {
+			inner, newline = " ", ""
+		}
+		out.WriteByte('{')
+		for i, m := range v {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if newline != "" || i > 0 {
+				out.WriteString(inner)
+			}
+			out.WriteString(scalarJSON(m.key) + ": ")
+			writeJSON(out, m.value, inner)
+		}
+		if len(v) > 0 {
+			out.WriteString(newline)
+		}
+		out.WriteByte('}')
+	case []any:
+		flat := !slices.ContainsFunc(v, func(item any) bool { _, isObject := item.(object); return isObject })
+		out.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			if flat && i > 0 {
+				out.WriteByte(' ')
+			} else if !flat {
+				out.WriteString(inner)
+			}
+			writeJSON(out, item, inner)
+		}
+		if !flat {
+			out.WriteString(newline)
+		}
+		out.WriteByte(']')
+	default:
+		out.WriteString(scalarJSON(v))
+	}
+}
+
+func scalarJSON(v any) string {
+	if f, ok := v.(float64); ok {
+		return number(f)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // only scalars come here
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// writeYAML writes an object as a YAML document.
+func (e *encoder) writeYAML(o object) {
+	if e.out.Len() > 0 {
+		e.out.WriteString("---\n")
+	}
+	writeYAML(&e.out, o, "")
+}
+
+func writeYAML(out *bytes.Buffer, o object, indent string) {
+	for i, m := range o {
+		if i > 0 {
+			out.WriteString(indent)
+		}
+		out.WriteString(scalarYAML(m.key) + ":")
+		switch v := m.value.(type) {
+		case object:
+			if len(v) == 0 {
+				out.WriteString(" {}\n")
+				continue
+			}
+			out.WriteString("\n" + indent + "  ")
+			writeYAML(out, v, indent+"  ")
+		case []any:
+			writeList(out, v, indent)
+		default:
+			out.WriteString(" " + scalarYAML(v) + "\n")
+		}
+	}
+}
+
+func writeList(out *bytes.Buffer, list []any, indent string) {
+	if len(list) == 0 {
+		out.WriteString(" []\n")
+		return
+	}
+	out.WriteByte('\n')
+	for _, item := range list {
+		out.WriteString(indent + "- ")
+		if o, ok := item.(object); ok {
+			writeYAML(out, o, indent+"  ")
+			continue
+		}
+		out.WriteString(scalarYAML(item) + "\n")
+	}
+}
+
+// plain matches texts that YAML reads as text without quotes.
+var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$|^\d+(\.\d+)?(ms|s|m|h)$`)
+
+// scalarYAML returns a scalar in YAML, in quotes where it would be read otherwise.
+func scalarYAML(v any) string {
+	s, ok := v.(string)
+	if !ok {
+		return scalarJSON(v)
+	}
+	switch strings.ToLower(s) {
+	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
+		return strconv.Quote(s)
+	}
+	if plain.MatchString(s) {
+		return s
+	}
+	return scalarJSON(s)
+}

@@ -1,0 +1,148 @@
+// Package foreign reads the retry policies of other systems, such as gRPC service
+// configs and Dapr resiliency files, and converts them to policy files and back.
+//
+// One file of this package describes one system: how a document is recognized,
+// what its fields mean in the policy language, and what each lacks. A field
+// without a counterpart is a [Loss] with its position; nothing is ignored.
+// The converted policies are judged by the rules for policy files. Problems are
+// reported at the positions of the foreign file, in the names of its fields.
+package foreign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A Kind is a kind of document: the policies of one system.
+type Kind struct {
+	Name  string // on the command line, as grpc
+	Title string // in messages, as gRPC service config
+
+	// recognize reports whether a document, which is a map, is of this kind.
+	recognize func(*syntax.Node) bool
+	// decode converts a document. It reads every field that it knows, and skips
+	// those that have nothing to do with retries.
+	decode func(d *decoder, doc *value)
+	// encode writes the policies of a file. Nil: the kind cannot be exported.
+	encode func(e *encoder)
+}
+
+// Kinds returns all kinds, in the order in which they are listed in messages.
+func Kinds() []*Kind { return []*Kind{&grpcKind} }
+
+// Exports reports whether [Export] can write the kind.
+func (k *Kind) Exports() bool { return k.encode != nil }
+
+// ByName returns the kind with that name, or nil.
+func ByName(name string) *Kind {
+	i := slices.IndexFunc(Kinds(), func(k *Kind) bool { return k.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return Kinds()[i]
+}
+
+// A File holds the policies of a file of another system.
+type File struct {
+	Name     string
+	Kinds    []*Kind // of its documents, without duplicates
+	Policies []*Policy
+	Losses   []Loss // sorted by position, including those of policies
+
+	classes   []class
+	matchText bool // the system classifies errors by their texts
+}
+
+// A Loss is a part of a foreign document, or of a policy file, that has no
+// counterpart in the other language.
+type Loss struct {
+	File string
+	policy.Pos
+	Width  int
+	Path   string  // of the field, as methodConfig[0].retryPolicy.hedging
+	Why    string  // what the field means, or why it is lost
+	Policy *Policy // to which it belongs; nil: to the document, or to a policy file
+
+	misspelled bool // the field is unknown and resembles one that is known
+}
+
+// String returns the loss as file:line:col: path: why.
+func (l Loss) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s: %s", l.File, l.Line, l.Col, l.Path, l.Why)
+}
+
+// problem returns the loss as a problem of the file. It is information, unless the
+// field is probably misspelled.
+func (l Loss) problem() policy.Problem {
+	p := policy.Problem{File: l.File, Pos: l.Pos, Width: l.Width, Rule: "P111",
+		Text: fmt.Sprintf("%s is not checked: %s", l.Path, l.Why)}
+	if l.misspelled {
+		p.Rule, p.Severity, p.Text = "P101", rules.Warning, l.Why
+	}
+	return p
+}
+
+// Read reads the policies of a file of another system. If from is nil, the kind of
+// each document is recognized by its content; documents that are no policies are
+// skipped. The problems are sorted. They include values that the other system
+// refuses. The File is nil if the text cannot be read or has no policies.
+func Read(name string, text []byte, from *Kind) (*File, []policy.Problem) {
+	r := &reader{file: &File{Name: name}}
+	docs := r.documents(text)
+	if docs == nil {
+		return nil, r.problems
+	}
+	for _, doc := range docs {
+		kind := from
+		if kind == nil {
+			kind = kindOf(doc)
+		}
+		if kind != nil && doc.IsMap() {
+			r.decode(kind, doc)
+		}
+	}
+	if len(r.file.Kinds) == 0 {
+		r.unknownKind(docs, from)
+		return nil, r.problems
+	}
+	policy.Sort(r.problems)
+	sortLosses(r.file.Losses)
+	return r.file, r.problems
+}
+
+// kindOf returns the kind of a document, or nil.
+func kindOf(doc *syntax.Node) *Kind {
+	if !doc.IsMap() {
+		return nil
+	}
+	for _, k := range Kinds() {
+		if k.recognize(doc) {
+			return k
+		}
+	}
+	return nil
+}
+
+// Recognize returns the kind of the first document with a policy of another
+// system, or nil.
+func Recognize(text []byte) *Kind {
+	for _, doc := range flatten(syntax.Documents(text, func(syntax.Problem) {})) {
+		if k := kindOf(doc); k != nil {
+			return k
+		}
+	}
+	return nil
+}
+
+func sortLosses(list []Loss) {
+	slices.SortStableFunc(list, func(a, b Loss) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
+			strings.Compare(a.Path, b.Path))
+	})
+}

@@ -1,0 +1,167 @@
+package foreign
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/format"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+var update = flag.Bool("update", false, "rewrite the .want files")
+
+// samples returns the files of testdata, one folder for each kind.
+func samples(t testing.TB) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"testdata/*/*.json", "testdata/*/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		t.Fatal("no files in testdata")
+	}
+	slices.Sort(files)
+	return files
+}
+
+// TestSamples compares the problems of each file in testdata, its policy file and
+// the document that this policy file results in with its .want file.
+func TestSamples(t *testing.T) {
+	for _, name := range samples(t) {
+		t.Run(filepath.ToSlash(strings.TrimPrefix(name, "testdata"+string(filepath.Separator))), func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := result(t, filepath.Base(name), text)
+			want, err := os.ReadFile(name + ".want")
+			if *update {
+				if err := os.WriteFile(name+".want", got, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			} else if d := cmp.Diff(string(want), string(got)); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// result returns the problems of a file, its policies and its export.
+func result(t *testing.T, name string, text []byte) []byte {
+	t.Helper()
+	var out txtar.Archive
+	section := func(title string, data []byte) {
+		if len(data) > 0 {
+			out.Files = append(out.Files, txtar.File{Name: title, Data: data})
+		}
+	}
+	var found bytes.Buffer
+	for _, p := range Check(name, text, nil) {
+		if len(p.Text) > 200 {
+			t.Errorf("this message is longer than 200 characters: %s", p.Text)
+		}
+		fmt.Fprintln(&found, p)
+	}
+	section("check", found.Bytes())
+	f, _ := Read(name, text, nil)
+	if f == nil {
+		return txtar.Format(&out)
+	}
+	own := PolicyFile(f)
+	section("import", own)
+	sameFormat(t, own)
+	if k := f.Kinds[0]; len(f.Kinds) == 1 && k.Exports() {
+		exported, losses, problems := Export(k, "retry.yaml", own)
+		if problems == nil {
+			var lost bytes.Buffer
+			for _, l := range losses {
+				fmt.Fprintln(&lost, l)
+			}
+			section("export", exported)
+			section("export losses", lost.Bytes())
+			sameAgain(t, k, own, exported)
+		}
+	}
+	return txtar.Format(&out)
+}
+
+// sameFormat checks that retrygen fmt does not change a text.
+func sameFormat(t *testing.T, own []byte) {
+	t.Helper()
+	formatted, problems := format.Source("retry.yaml", own)
+	if problems != nil {
+		t.Errorf("retrygen fmt refuses the policy file: %v", problems)
+	} else if d := cmp.Diff(string(own), string(formatted)); d != "" {
+		t.Errorf("retrygen fmt changes the policy file: %s", d)
+	}
+}
+
+// comments matches the lines of comments, except what policies apply to.
+var comments = regexp.MustCompile(`(?m)^ *# (Imported|lost).*\n`)
+
+// sameAgain checks that an exported document has the same policies again.
+func sameAgain(t *testing.T, k *Kind, own, exported []byte) {
+	t.Helper()
+	again, problems := Read("again", exported, nil)
+	if again == nil {
+		t.Fatalf("the exported document cannot be read: %v", problems)
+	}
+	for _, p := range problems {
+		t.Errorf("exported document: %v", p)
+	}
+	strip := func(text []byte) string { return comments.ReplaceAllString(string(text), "") }
+	if d := cmp.Diff(strip(own), strip(PolicyFile(again))); d != "" {
+		t.Errorf("import, export and import changes the policies: %s", d)
+	}
+}
+
+// FuzzCheck checks that no text causes a panic, and that positions are within the
+// text.
+func FuzzCheck(f *testing.F) {
+	for _, name := range samples(f) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		lines := bytes.Split(text, []byte("\n"))
+		for _, p := range Check("fuzz", text, nil) {
+			if p.Line < 1 || p.Line > len(lines) || p.Col < 1 || p.Col > len(lines[p.Line-1])+1 {
+				t.Errorf("the position of %v is not in the text", p)
+			}
+		}
+		file, _ := Read("fuzz", text, nil)
+		if file == nil {
+			return
+		}
+		own := PolicyFile(file)
+		_, problems := policy.Check("retry.yaml", own)
+		for _, p := range problems {
+			if p.Severity == rules.Error && slices.Contains(textRules, p.Rule) {
+				t.Errorf("import writes a policy file with a mistake in its language: %v\n%s", p, own)
+			}
+		}
+	})
+}
+
+// textRules are the rules that only a mistake of this package can break.
+var textRules = []string{"P100", "P101", "P103", "P104", "P105", "P107", "P109", "P901", "P903", "P907"}

@@ -1,0 +1,158 @@
+package foreign
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// Check reads a file of another system and judges its policies by the rules for
+// policy files. Problems have the positions of the file and the names of its
+// fields. Losses are problems of severity Info. The problems are sorted.
+func Check(name string, text []byte, from *Kind) []policy.Problem {
+	f, problems := Read(name, text, from)
+	if f == nil {
+		return problems
+	}
+	problems = append(problems, f.judge()...)
+	for _, l := range f.Losses {
+		problems = append(problems, l.problem())
+	}
+	policy.Sort(problems)
+	return slices.Compact(problems)
+}
+
+// judge checks the policy file that import writes, which is how rules apply to
+// policies of other systems in the same way as to ours.
+func (f *File) judge() (problems []policy.Problem) {
+	w := writeFile([]*File{f})
+	_, found := policy.Check(f.Name, []byte(w.String()))
+	for _, p := range found {
+		t := w.at[p.Line]
+		at, words := t.place(f)
+		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
+		p.Text = words.translate(p.Text)
+		p.Paste = ""
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// place returns where in the foreign document a problem is, and the names of the
+// system's fields.
+func (t target) place(f *File) (syntax.Span, words) {
+	var v *value
+	var w words
+	switch {
+	case t.breaker != nil:
+		v, w = t.breaker.at, t.breaker.words
+		if p := t.breaker.places[t.field]; p != nil {
+			v = p
+		}
+	case t.policy != nil:
+		v, w = t.policy.root(), t.policy.words
+		if p := t.policy.written(t.field); p != nil {
+			v = p
+		}
+	}
+	if v == nil {
+		return syntax.Span{Line: 1, Col: 1, Width: 1}, w
+	}
+	if v.n.IsMap() || v.n.IsList() || v.n.Line == 0 {
+		return v.at, w
+	}
+	return v.n.Span, w
+}
+
+func (p *Policy) root() *value {
+	if len(p.roots) == 0 {
+		return nil
+	}
+	return p.roots[0]
+}
+
+// written returns where a field is written, or nil. The settings of the backoff are
+// on one line of a policy file: base, or else the strategy.
+func (p *Policy) written(field rules.Field) *value {
+	if v := p.places[field]; v != nil {
+		return v
+	}
+	if field == "backoff" {
+		for _, f := range []rules.Field{"base", "increment", "delays"} {
+			if v := p.places[f]; v != nil {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// fieldName matches the names of fields of the policy language in a message. A
+// class of errors in a list has the name of a field, timeout, too.
+var fieldName = regexp.MustCompile(`\b(?:has |retries )?[a-z]+(?:_[a-z]+)*\b`)
+
+// translate replaces the names of fields in a message by those of the other
+// system. It omits advice about fields that the system does not have.
+func (w words) translate(text string) string {
+	what, advice, hasAdvice := cutLast(text, ": ")
+	if !hasAdvice {
+		return w.rename(text)
+	}
+	var kept []string
+	for _, alternative := range alternatives.Split(advice, -1) {
+		if !w.lacks(alternative) {
+			kept = append(kept, w.rename(alternative))
+		}
+	}
+	what = w.rename(what)
+	if len(kept) == 0 {
+		return what
+	}
+	return what + ": " + join(kept)
+}
+
+// alternatives separates the parts of an advice.
+var alternatives = regexp.MustCompile(`, or |, | or `)
+
+func join(list []string) string {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
+}
+
+// lacks reports whether a text names a field that the system does not have.
+func (w words) lacks(text string) bool {
+	return slices.ContainsFunc(fieldName.FindAllString(text, -1), func(word string) bool {
+		return slices.Contains(ownFields, rules.Field(word)) && w[rules.Field(word)] == ""
+	})
+}
+
+func (w words) rename(text string) string {
+	return fieldName.ReplaceAllStringFunc(text, func(word string) string {
+		if name, ok := w[rules.Field(word)]; ok {
+			return name
+		}
+		return word
+	})
+}
+
+// ownFields are the names of fields that messages mention and that are no usual
+// words.
+var ownFields = []rules.Field{
+	"max_attempts", "initial_delay", "max_delay", "jitter_factor", "delay_budget", "max_elapsed", "attempt_timeout",
+	"timeout", "retry_on", "abort_on", "retry_after", "per_error", "open_for", "half_open_calls",
+}
+
+// cutLast cuts a text at the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}

@@ -1,0 +1,335 @@
+package foreign
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/grpcstatus"
+	"github.com/retrygen/retrygen/internal/spelling"
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// A Policy is one policy of a foreign document, in our terms. A zero field means
+// the default of the policy language.
+type Policy struct {
+	retry.Policy          // its Name is valid in a policy file
+	Binds        []string // what the other system applies it to, as package.Service/Method
+
+	breaker *breaker
+	words   words
+	roots   []*value               // the parts of the document that it consists of
+	places  map[rules.Field]*value // where fields are written
+}
+
+// words maps the fields of a policy to the names of a system's fields. A field
+// that the system does not have is absent.
+type words map[rules.Field]string
+
+// A breaker is the circuit breaker of one or several policies.
+type breaker struct {
+	retry.BreakerPolicy
+	at     *value
+	words  words
+	places map[rules.Field]*value
+}
+
+// A class is an error class that a converted file defines.
+type class struct {
+	name    string
+	http    [][2]int
+	grpc    []string
+	pattern string
+}
+
+// A decoder converts one document.
+type decoder struct {
+	*reader
+	kind  *Kind
+
+	first, firstLoss int // indexes of the first policy and the first loss of the document in their lists
+}
+
+// policy adds a policy. name is any text; at are the parts of the document that it
+// consists of, the first of which is its position. words are the names of its
+// fields.
+func (d *decoder) policy(name string, words words, at ...*value) *Policy {
+	p := &Policy{words: words, places: map[rules.Field]*value{}}
+	for _, v := range at {
+		if v != nil {
+			p.roots = append(p.roots, v)
+		}
+	}
+	p.Name = d.unique(name, func(name string) bool {
+		return slices.ContainsFunc(d.file.Policies, func(p *Policy) bool { return p.Name == name })
+	})
+	d.file.Policies = append(d.file.Policies, p)
+	return p
+}
+
+// breaker adds a circuit breaker. Policies share it if they have the same pointer.
+func (d *decoder) breaker(name string, words words, at *value) *breaker {
+	b := &breaker{words: words, at: at, places: map[rules.Field]*value{}}
+	b.Name = d.unique(name, func(name string) bool {
+		return slices.ContainsFunc(d.file.Policies, func(p *Policy) bool { return p.breaker != nil && p.breaker.Name == name })
+	})
+	return b
+}
+
+// unique returns a name of the policy language for any text.
+func (d *decoder) unique(text string, taken func(string) bool) string {
+	name := nameOf(text)
+	for i := 2; taken(name); i++ {
+		name = fmt.Sprintf("%s_%d", strings.TrimRight(nameOf(text), "_"), i)
+	}
+	return name
+}
+
+var (
+	camel    = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+	notName  = regexp.MustCompile(`[^a-z0-9]+`)
+	maxNames = 60
+)
+
+// nameOf returns a text as a name of the policy language: CheckConsistency becomes
+// check_consistency.
+func nameOf(text string) string {
+	name := strings.ToLower(camel.ReplaceAllString(text, "${1}${3}_${2}${4}"))
+	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
+	if len(name) > maxNames {
+		name = strings.Trim(name[:maxNames], "_")
+	}
+	if name == "" || name[0] < 'a' || name[0] > 'z' {
+		name = strings.TrimSuffix("policy_"+name, "_")
+	}
+	return name
+}
+
+// from records where a field is written.
+func (p *Policy) from(field rules.Field, v *value) {
+	if v != nil {
+		p.places[field] = v
+	}
+}
+
+// attempts reads max_attempts. extra is 1 if the system counts retries. It returns
+// false if the value is absent, or no number.
+func (p *Policy) attempts(v *value, extra int) bool {
+	n, ok := v.int()
+	switch {
+	case !ok:
+		return false
+	case n+extra < 1:
+		v.mistake("P102", "%s is %d, which is less than none", v.key, n)
+		return false
+	}
+	p.MaxAttempts = n + extra
+	p.from("max_attempts", v)
+	return true
+}
+
+// duration reads a duration into one of the fields of a policy. Zero means no
+// delay, or no limit. It returns false if the value is absent, or no duration.
+func (p *Policy) duration(field rules.Field, v *value, format durationFormat) bool {
+	d, ok := v.duration(format)
+	if !ok {
+		return false
+	}
+	p.setDuration(field, d, v)
+	return true
+}
+
+// setDuration sets a duration and records where it is written.
+func (p *Policy) setDuration(field rules.Field, d time.Duration, v *value) {
+	p.from(field, v)
+	switch field {
+	case "initial_delay":
+		p.InitialDelay = orNone(d)
+	case "max_delay":
+		p.MaxDelay = orNone(d)
+	case "increment":
+		p.Increment = d
+	case "delay_budget":
+		p.DelayBudget = d
+	case "max_elapsed":
+		p.MaxElapsed = d
+	case "attempt_timeout":
+		p.AttemptTimeout = d
+	case "timeout":
+		p.Timeout = d
+	default:
+		panic("foreign: " + string(field) + " is no duration of a policy")
+	}
+}
+
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return retry.None
+	}
+	return d
+}
+
+// base reads the base of exponential backoff; 1 means equal delays. It returns false if the value is
+// absent, or no number.
+func (p *Policy) base(v *value) bool {
+	f, ok := v.float()
+	if ok {
+		p.Base = f
+		p.from("base", v)
+	}
+	if ok && f == 1 {
+		p.Backoff, p.Base = retry.BackoffFixed, 0
+	}
+	return ok
+}
+
+// retryOn adds a class to retry_on, unless it is there already. v is the item that
+// names it, or nil.
+func (p *Policy) retryOn(name retry.Class, v *value) { p.list("retry_on", &p.RetryOn, name, v) }
+
+// abortOn adds a class to abort_on.
+func (p *Policy) abortOn(name retry.Class, v *value) { p.list("abort_on", &p.AbortOn, name, v) }
+
+func (p *Policy) list(field rules.Field, list *[]retry.Class, name retry.Class, v *value) {
+	if !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
+	if p.places[field] == nil {
+		p.from(field, v)
+	}
+}
+
+// grpc returns the class of a gRPC status code, as UNAVAILABLE.
+func (d *decoder) grpc(code string) retry.Class {
+	return d.class(class{name: strings.ToLower(code), grpc: []string{code}})
+}
+
+// http returns the class of a range of HTTP statuses.
+func (d *decoder) http(from, to int) retry.Class {
+	name := fmt.Sprintf("http_%d", from)
+	if to > from {
+		name = fmt.Sprintf("http_%d_%d", from, to)
+	}
+	return d.class(class{name: name, http: [][2]int{{from, to}}})
+}
+
+// pattern returns the class of errors whose text matches a regular expression.
+// name is any text.
+func (d *decoder) pattern(name, expr string) retry.Class {
+	return d.class(class{name: nameOf(name), pattern: expr})
+}
+
+// class returns the class of the file with these tests. It adds it, under a name
+// that is not taken, if there is none.
+func (d *decoder) class(c class) retry.Class {
+	same := func(o class) bool {
+		return slices.Equal(o.http, c.http) && slices.Equal(o.grpc, c.grpc) && o.pattern == c.pattern
+	}
+	if i := slices.IndexFunc(d.file.classes, same); i >= 0 {
+		return retry.Class(d.file.classes[i].name)
+	}
+	c.name = d.unique(c.name, func(name string) bool {
+		return slices.Contains(builtin, name) ||
+			slices.ContainsFunc(d.file.classes, func(o class) bool { return o.name == name })
+	})
+	d.file.classes = append(d.file.classes, c)
+	return retry.Class(c.name)
+}
+
+// builtin are the classes that the policy language defines.
+var builtin = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open", "transient", "any"}
+
+// ofRequest reports whether the class has a status that is never retried unless
+// the class says so: 400, 401, 403, 404 or 422.
+func (c class) ofRequest() bool {
+	permanent := []int{400, 401, 403, 404, 422}
+	return slices.ContainsFunc(c.http, func(r [2]int) bool {
+		return slices.ContainsFunc(permanent, func(status int) bool { return r[0] <= status && status <= r[1] })
+	}) || slices.ContainsFunc(c.grpc, func(name string) bool {
+		return slices.Contains(permanent, grpcstatus.HTTP(uint32(slices.Index(grpcCodes[:], name))))
+	})
+}
+
+// grpcCodes are the names of gRPC status codes, in the order of their numbers.
+var grpcCodes = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// lose adds a loss. Which policy it belongs to is decided by assign.
+func (d *decoder) lose(v *value, misspelled bool, why string) {
+	d.file.Losses = append(d.file.Losses, Loss{
+		File: d.file.Name, Pos: policy.Pos{Line: v.at.Line, Col: v.at.Col}, Width: v.at.Width,
+		Path: v.path, Why: why, misspelled: misspelled,
+	})
+}
+
+// unread adds a loss for each part of a value that nothing has read.
+func (d *decoder) unread(v *value) {
+	switch {
+	case v.done, (v.n.IsMap() || v.n.IsList()) && len(v.n.Entries)+len(v.n.Items) == 0:
+		return
+	case v.fields == nil && v.list == nil:
+		d.lose(v, false, "nothing reads it here")
+		return
+	}
+	for _, e := range v.n.Entries {
+		if f, read := v.fields[e.Key]; f != nil {
+			d.unread(f)
+		} else if !read && !e.Value.IsNull() {
+			d.unknown(v, e)
+		}
+	}
+	for _, item := range v.list {
+		d.unread(item)
+	}
+}
+
+// unknown adds a loss for an entry that is no field of its map. One that resembles
+// a field is a warning.
+func (d *decoder) unknown(v *value, e syntax.Entry) {
+	why := d.kind.Title + " has no such field here"
+	near := spelling.Nearest(e.Key, slices.Collect(maps.Keys(v.asked)))
+	if near != "" {
+		why = fmt.Sprintf("%s has no field %s here: did you mean %s?", d.kind.Title, shorten(e.Key), near)
+	}
+	d.lose(v.child(e), near != "", why)
+}
+
+// child returns the value of an entry that was not read.
+func (v *value) child(e syntax.Entry) *value {
+	path := e.Key
+	if v.path != "" {
+		path = v.path + "." + path
+	}
+	return &value{d: v.d, n: e.Value, key: e.Key, path: path, at: e.At}
+}
+
+// assign sets the policy of each loss of the document: the one that contains the
+// field.
+func (d *decoder) assign() {
+	for i := range d.file.Losses[d.firstLoss:] {
+		l := &d.file.Losses[d.firstLoss+i]
+		longest := -1
+		for _, p := range d.file.Policies[d.first:] {
+			for _, root := range p.roots {
+				if contains(root.path, l.Path) && len(root.path) > longest {
+					l.Policy, longest = p, len(root.path)
+				}
+			}
+		}
+	}
+}
+
+// contains reports whether a path is that of a value, or of a part of it.
+func contains(outer, path string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (outer == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -1,0 +1,243 @@
+package foreign
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// A value is a part of a foreign document. A nil value is an absent one: its
+// methods return zero values. Values record which of their fields have been read;
+// the others are losses.
+type value struct {
+	d      *decoder
+	n      *syntax.Node
+	key    string      // of the field; of an item, that of its list
+	path   string      // from the root: methodConfig[0].timeout
+	at     syntax.Span // of the key; of an item, of the value
+	asked  map[string]bool   // keys of fields that may be in the map
+	fields map[string]*value // those that are
+	list   []*value
+	done   bool // read as a whole
+}
+
+// get returns the field of a map under a key, or nil if it is absent or null.
+func (v *value) get(key string) *value {
+	if v == nil {
+		return nil
+	}
+	if f, ok := v.fields[key]; ok {
+		return f
+	}
+	if v.asked == nil {
+		v.asked = map[string]bool{}
+	}
+	v.asked[key] = true
+	e := v.n.Get(key)
+	if e == nil {
+		return nil
+	}
+	if v.fields == nil {
+		v.fields = map[string]*value{}
+	}
+	path := key
+	if v.path != "" {
+		path = v.path + "." + key
+	}
+	f := &value{d: v.d, n: e.Value, key: key, path: path, at: e.At}
+	if f.n.IsNull() { // the same as absent
+		f.done, f = true, nil
+	}
+	v.fields[key] = f
+	return f
+}
+
+// has reports whether a map has a field that is not null. It does not count as
+// reading the field.
+func (v *value) has(key string) bool { return v != nil && v.n.Written(key) != nil }
+
+// keys returns the keys of a map, in the order of the document.
+func (v *value) keys() (keys []string) {
+	if v == nil {
+		return nil
+	}
+	for _, e := range v.n.Entries {
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
+// items returns the items of a list. It reports a value that is not a list.
+func (v *value) items() []*value {
+	if v == nil || v.list != nil {
+		return v.cachedItems()
+	}
+	if !v.n.IsList() {
+		v.mistake("P102", "%s is a list, not %s", v.key, describe(v.n))
+		return nil
+	}
+	for i, n := range v.n.Items {
+		v.list = append(v.list, &value{d: v.d, n: n, key: v.key, path: fmt.Sprintf("%s[%d]", v.path, i), at: n.Span})
+	}
+	return v.list
+}
+
+func (v *value) cachedItems() []*value {
+	if v == nil {
+		return nil
+	}
+	return v.list
+}
+
+// skip marks fields that are known and have nothing to do with retries; without
+// keys, the whole value.
+func (v *value) skip(keys ...string) {
+	if v == nil {
+		return
+	}
+	if len(keys) == 0 {
+		v.done = true
+	}
+	for _, key := range keys {
+		v.get(key).skip()
+	}
+}
+
+// lose adds a loss for the whole value: a field that is known, but has no
+// counterpart.
+func (v *value) lose(format string, args ...any) {
+	if v == nil {
+		return
+	}
+	v.done = true
+	v.d.lose(v, false, fmt.Sprintf(format, args...))
+}
+
+// note adds a loss about a value that is read: a part of its meaning is lost.
+func (v *value) note(format string, args ...any) { v.d.lose(v, false, fmt.Sprintf(format, args...)) }
+
+// mistake reports that the other system refuses the value, or reads it differently
+// than it is meant.
+func (v *value) mistake(rule, format string, args ...any) {
+	v.done = true
+	v.d.problem(v.n.Span, rule, rules.Error, fmt.Sprintf(format, args...))
+}
+
+// warn is like mistake, for a warning.
+func (v *value) warn(rule, format string, args ...any) {
+	v.d.problem(v.n.Span, rule, rules.Warning, fmt.Sprintf(format, args...))
+}
+
+// scalar returns the text of a scalar. It reports a map or a list, and loses a
+// value that is set at run time. what describes the value that is expected.
+func (v *value) scalar(what string) (string, bool) {
+	switch {
+	case v == nil:
+		return "", false
+	case v.n.IsMap() || v.n.IsList():
+		v.mistake("P102", "%s is %s, not %s", v.key, what, describe(v.n))
+		return "", false
+	case isExpression(v.n.Text):
+		v.lose("%s is known at run time only", shorten(v.n.Text))
+		return "", false
+	}
+	v.done = true
+	return v.n.Text, true
+}
+
+// isExpression reports whether a text is evaluated by the other system.
+func isExpression(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "${") || strings.HasPrefix(text, "$.") ||
+		strings.HasPrefix(text, "{%")
+}
+
+// text returns the text of a scalar, or "".
+func (v *value) text() string {
+	s, _ := v.scalar("text")
+	return s
+}
+
+// int returns a whole number. Numbers in quotes are numbers, too.
+func (v *value) int() (int, bool) {
+	s, ok := v.scalar("a whole number")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if f, isFloat := v.n.Value.(float64); err != nil && isFloat && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		n, err = int64(f), nil // 3.0, 1e3
+	}
+	if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
+		v.mistake("P102", "%s is a whole number, not %s", v.key, describe(v.n))
+		return 0, false
+	}
+	return int(n), true
+}
+
+// float returns a number that is not infinite.
+func (v *value) float() (float64, bool) {
+	s, ok := v.scalar("a number")
+	if !ok {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		v.mistake("P102", "%s is a number, not %s", v.key, describe(v.n))
+		return 0, false
+	}
+	return f, true
+}
+
+// bool returns a boolean, and false if it is absent.
+func (v *value) bool() bool {
+	s, ok := v.scalar("true or false")
+	if ok && s != "true" && s != "false" {
+		v.mistake("P102", "%s is true or false, not %s", v.key, describe(v.n))
+	}
+	return s == "true"
+}
+
+// duration returns a duration in the format of the other system.
+func (v *value) duration(format durationFormat) (time.Duration, bool) {
+	s, ok := v.scalar("a duration")
+	if !ok {
+		return 0, false
+	}
+	d, err := format(s)
+	if err != nil {
+		v.mistake("P103", "%s: %v", v.key, err)
+		return 0, false
+	}
+	return d, true
+}
+
+// describe returns a value in the form of messages, as "a list" or "the text …".
+func describe(n *syntax.Node) string {
+	switch n.Value.(type) {
+	case nil:
+		return "nothing"
+	case bool:
+		return n.Text
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a map"
+	case string:
+		return "the text " + shorten(n.Text)
+	}
+	return n.Text
+}
+
+// shorten quotes a text, truncated to 40 characters.
+func shorten(s string) string {
+	const maxRunes = 40
+	if runes := []rune(s); len(runes) > maxRunes {
+		s = string(runes[:maxRunes]) + "…"
+	}
+	return strconv.Quote(s)
+}
