@@ -94,6 +94,8 @@ var floors = map[string][]string{
 	"lint/internal/retryloop": {},
 	// Everything known by name is data that the layers above share.
 	"lint/internal/vocab": {},
+	// What is executed after a call failed is a question of constants, not of retries.
+	"lint/internal/flow": {"lint/internal/vocab"},
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint": {"internal/gensum", "lint/internal/retryloop", "lint/internal/vocab", "policy/rules", "runtime"},

@@ -1,0 +1,194 @@
+package flow
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A graph is a function prepared for the solvers.
+type graph struct {
+	prog     *Program
+	fn       *ssa.Function
+	edgesIn  [][]int           // by block index: the edges that enter it, in the order of its predecessors
+	target   []int             // by edge: the index of the block that it enters, or -1
+	merges   []*ssa.BasicBlock // the blocks with phis
+	work     []int             // scratch memory of runs
+	loads    map[*ssa.UnOp]definition
+	readers  map[definition][]definition // loads and cellPhis that read a definition
+	cellPhis [][]*cellPhi                // by block index
+	base     *solution                   // with nothing assumed
+}
+
+// edge returns the number of the edge from a block to its successor k.
+func edge(b *ssa.BasicBlock, k int) int { return 2*b.Index + k }
+
+// graph returns the graph of a function that has a body.
+func (p *Program) graph(fn *ssa.Function) *graph {
+	g := p.graphs[fn]
+	if g != nil {
+		return g
+	}
+	g = &graph{prog: p, fn: fn, edgesIn: make([][]int, len(fn.Blocks)), loads: map[*ssa.UnOp]definition{},
+		readers: map[definition][]definition{}}
+	p.graphs[fn] = g
+	for _, b := range fn.Blocks {
+		for k := range 2 {
+			to := -1
+			if k < len(b.Succs) {
+				to = b.Succs[k].Index
+			}
+			g.target = append(g.target, to)
+		}
+		for i, pred := range b.Preds {
+			k := slices.Index(pred.Succs, b)
+			if slices.Contains(b.Preds[:i], pred) {
+				k = 1 // both edges of a branch lead here
+			}
+			g.edgesIn[b.Index] = append(g.edgesIn[b.Index], edge(pred, k))
+		}
+	}
+	g.resolve()
+	for _, b := range fn.Blocks {
+		_, phi := b.Instrs[0].(*ssa.Phi)
+		if phi || len(g.cellPhis[b.Index]) > 0 {
+			g.merges = append(g.merges, b)
+		}
+	}
+	return g
+}
+
+// always returns what holds in a function whatever it is given.
+func (g *graph) always() *solution {
+	if g.base == nil {
+		g.base = g.solve(nil, 0)
+	}
+	return g.base
+}
+
+// A solution is the result of conditional constant propagation from the entry of a function.
+type solution struct {
+	g        *graph
+	depth    int
+	args     []Value // of the parameters; nil: nothing is known
+	values   map[definition]Value
+	executes []bool // by edge
+	reached  []bool // by block index
+	stopped  []bool // by block index: a call does not return
+	changed  bool
+}
+
+// solve propagates from the entry until nothing changes.
+func (g *graph) solve(args []Value, depth int) *solution {
+	s := &solution{g: g, depth: depth, args: args, values: map[definition]Value{},
+		executes: make([]bool, 2*len(g.fn.Blocks)), reached: make([]bool, len(g.fn.Blocks)),
+		stopped: make([]bool, len(g.fn.Blocks))}
+	s.reached[0] = true
+	for s.changed = true; s.changed; {
+		s.changed = false
+		for _, b := range g.fn.Blocks {
+			if s.reached[b.Index] {
+				s.execute(b)
+			}
+		}
+	}
+	return s
+}
+
+// execute evaluates the instructions of a block, and marks the edges that leave it.
+func (s *solution) execute(b *ssa.BasicBlock) {
+	s.stopped[b.Index] = false
+	for _, phi := range s.g.cellPhis[b.Index] {
+		s.raise(phi, s.g.join(s, phi.block, phi.edges))
+	}
+	for _, instr := range b.Instrs {
+		switch instr := instr.(type) {
+		case *ssa.If:
+			cond := s.value(instr.Cond, b)
+			if taken, known := cond.Truth(); known {
+				s.leave(b, taken)
+			} else if cond.kind != bottom {
+				s.leave(b, true)
+				s.leave(b, false)
+			}
+		case *ssa.Jump:
+			s.leave(b, true)
+		case *ssa.Call:
+			o := s.g.call(s, instr)
+			if !o.returns {
+				s.stopped[b.Index] = true
+				return
+			}
+			s.raise(instr, first(o.results))
+		case ssa.Value:
+			s.raise(instr, s.g.transfer(s, instr))
+		}
+	}
+}
+
+// first returns the first of some results, or Top.
+func first(results []Value) Value {
+	if len(results) == 0 {
+		return Top
+	}
+	return results[0]
+}
+
+// leave marks the edge to the first successor, or else the second.
+func (s *solution) leave(b *ssa.BasicBlock, toFirst bool) {
+	k := 1
+	if toFirst {
+		k = 0
+	}
+	if e := edge(b, k); !s.executes[e] {
+		s.executes[e], s.reached[b.Succs[k].Index], s.changed = true, true, true
+	}
+}
+
+func (s *solution) raise(d definition, v Value) {
+	old := s.values[d]
+	if joined := old.Join(v); !joined.Equal(old) {
+		s.values[d], s.changed = joined, true
+	}
+}
+
+func (s *solution) executed(e int) bool { return s.executes[e] }
+
+func (s *solution) level() int { return s.depth }
+
+func (s *solution) value(d definition, _ *ssa.BasicBlock) Value {
+	switch d := d.(type) {
+	case Value:
+		return d
+	case ssa.Value:
+		if v, ok := literal(d); ok {
+			return v
+		}
+		if param, ok := d.(*ssa.Parameter); ok {
+			if i := slices.Index(s.g.fn.Params, param); i < len(s.args) {
+				return s.args[i]
+			}
+			return Top
+		}
+		if _, captured := d.(*ssa.FreeVar); captured {
+			return NonNil
+		}
+	}
+	return s.values[d]
+}
+
+// outcome joins what the executed returns return.
+func (s *solution) outcome() outcome {
+	o := outcome{results: make([]Value, s.g.fn.Signature.Results().Len())}
+	for _, b := range s.g.fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || !s.reached[b.Index] || b == s.g.fn.Recover || s.stopped[b.Index] {
+			continue
+		}
+		o.returns = true
+		for i, v := range ret.Results {
+			o.results[i] = o.results[i].Join(s.value(v, b))
+		}
+	}
+	return o
+}

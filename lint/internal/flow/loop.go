@@ -1,0 +1,96 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A Loop is a natural loop: a header, and the blocks from which the header is reached again
+// without leaving the blocks that it dominates. Loops made with goto are loops as well.
+type Loop struct {
+	Header *ssa.BasicBlock
+	List   []*ssa.BasicBlock // the blocks, in the order of the function
+	Outer  *Loop             // the smallest loop around this one, or nil
+	has    bits              // by block index
+}
+
+// Has reports whether a block belongs to the loop.
+func (l *Loop) Has(b *ssa.BasicBlock) bool { return b != nil && l.has.get(b.Index) }
+
+// Contains reports whether an instruction belongs to the loop. It reports false for nil.
+func (l *Loop) Contains(v ssa.Value) bool {
+	i, ok := v.(ssa.Instruction)
+	return ok && l.Has(i.Block())
+}
+
+// Whole returns a region of all blocks of a function, from which no edge leads back to its
+// entry: what happens until the function returns.
+func Whole(fn *ssa.Function) *Loop {
+	l := &Loop{Header: fn.Blocks[0], List: fn.Blocks, has: newBits(len(fn.Blocks))}
+	for i := range fn.Blocks {
+		l.has.set(i)
+	}
+	return l
+}
+
+// Loops returns the natural loops of a function, inner loops first.
+func Loops(fn *ssa.Function) []*Loop {
+	var loops []*Loop
+	byHeader := map[*ssa.BasicBlock]*Loop{}
+	for _, latch := range fn.Blocks {
+		for _, header := range latch.Succs {
+			if !header.Dominates(latch) {
+				continue
+			}
+			l := byHeader[header]
+			if l == nil {
+				l = &Loop{Header: header, has: newBits(len(fn.Blocks))}
+				l.has.set(header.Index)
+				byHeader[header] = l
+				loops = append(loops, l)
+			}
+			l.grow(latch)
+		}
+	}
+	for _, l := range loops {
+		for _, b := range fn.Blocks {
+			if l.Has(b) {
+				l.List = append(l.List, b)
+			}
+		}
+	}
+	// A smaller loop cannot contain a larger one.
+	slices.SortStableFunc(loops, func(a, b *Loop) int { return cmp.Compare(len(a.List), len(b.List)) })
+	for i, l := range loops {
+		for _, around := range loops[i+1:] {
+			if around.Has(l.Header) {
+				l.Outer = around
+				break
+			}
+		}
+	}
+	return loops
+}
+
+// grow adds the blocks from which a latch is reached without passing the header.
+func (l *Loop) grow(latch *ssa.BasicBlock) {
+	for work := []*ssa.BasicBlock{latch}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if !l.has.get(b.Index) {
+			l.has.set(b.Index)
+			work = append(work, b.Preds...)
+		}
+	}
+}
+
+// bits is a set of small numbers.
+type bits []uint64
+
+func newBits(n int) bits { return make(bits, (n+63)/64) }
+
+func (s bits) get(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+func (s bits) set(i int) { s[i/64] |= 1 << (i % 64) }

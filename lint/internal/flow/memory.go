@@ -1,0 +1,293 @@
+package flow
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A Cell is memory that can be named: a variable, or a field of what a variable or a value
+// holds, at any depth.
+type Cell struct {
+	Base ssa.Value // an *ssa.Alloc, *ssa.FreeVar or *ssa.Global, or a pointer to the structure
+	path string    // the indexes of the fields; empty for the variable itself
+	last *types.Var
+}
+
+// Field returns the field that the cell is, or nil if it is a variable.
+func (c Cell) Field() *types.Var { return c.last }
+
+// CellAt returns the cell at an address. It reports false for elements and for memory that
+// is reached through a pointer.
+func CellAt(addr ssa.Value) (Cell, bool) {
+	switch x := addr.(type) {
+	case *ssa.Alloc, *ssa.FreeVar, *ssa.Global:
+		return Cell{Base: x}, true
+	case *ssa.FieldAddr:
+		c := Cell{Base: Variable(x.X)}
+		if outer, ok := x.X.(*ssa.FieldAddr); ok {
+			c, _ = CellAt(outer)
+		}
+		c.path += fmt.Sprintf(".%d", x.Field)
+		c.last = FieldOf(x)
+		return c, true
+	}
+	return Cell{}, false
+}
+
+// Variable returns the variable that a value was read from, or the value.
+func Variable(v ssa.Value) ssa.Value {
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		switch x := load.X.(type) {
+		case *ssa.Alloc, *ssa.FreeVar, *ssa.Global:
+			return x
+		}
+	}
+	return v
+}
+
+// FieldOf returns the field that an address selects, as its generic type declares it.
+func FieldOf(x *ssa.FieldAddr) *types.Var {
+	t := types.Unalias(x.X.Type()).Underlying()
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem().Underlying()
+	}
+	if s, ok := t.(*types.Struct); ok {
+		return s.Field(x.Field).Origin()
+	}
+	return nil
+}
+
+// Escapes reports whether other functions may write to a variable of a function: its
+// address is stored or given away, or a function literal that captures it writes to it.
+func Escapes(v *ssa.Alloc) bool { return isWrittenElsewhere(v) }
+
+func isWrittenElsewhere(addr ssa.Value) bool {
+	if addr.Referrers() == nil {
+		return true
+	}
+	for _, ref := range *addr.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			if ref.Val == addr {
+				return true
+			}
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.FieldAddr:
+			if isWrittenElsewhere(ref) {
+				return true
+			}
+		case *ssa.IndexAddr:
+			if isWrittenElsewhere(ref) {
+				return true
+			}
+		case *ssa.MakeClosure:
+			if StoresThrough(ref, addr) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// StoresThrough reports whether a function literal may write to a variable that it
+// captures, or give its address away.
+func StoresThrough(literal *ssa.MakeClosure, variable ssa.Value) bool {
+	fn := literal.Fn.(*ssa.Function)
+	for i, bound := range literal.Bindings {
+		if bound != variable || i >= len(fn.FreeVars) {
+			continue
+		}
+		if fn.FreeVars[i].Referrers() == nil {
+			continue
+		}
+		for _, ref := range *fn.FreeVars[i].Referrers() {
+			switch ref := ref.(type) {
+			case *ssa.UnOp, *ssa.FieldAddr, *ssa.DebugRef:
+			case *ssa.MakeClosure:
+				if StoresThrough(ref, fn.FreeVars[i]) {
+					return true
+				}
+			default:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A cellPhi is the value of a cell where paths meet.
+type cellPhi struct {
+	block *ssa.BasicBlock
+	edges []definition // by predecessor
+}
+
+// A definition is what gives something its value: an ssa.Value, a *cellPhi, or a Value that
+// does not depend on anything else.
+type definition any
+
+// A cellAt is a cell at the start of a block.
+type cellAt struct {
+	cell  Cell
+	block *ssa.BasicBlock
+}
+
+// A memory finds which definitions reach the loads of a function. It puts cells into SSA
+// form, on demand: the values of a cell meet in a cellPhi.
+type memory struct {
+	g       *graph
+	written map[Cell]bool
+	starts  map[cellAt]definition
+	escapes map[*ssa.Alloc]bool
+	phis    [][]*cellPhi // by block index
+}
+
+// resolve records the definition that reaches each load of a cell which the function writes.
+func (g *graph) resolve() {
+	m := &memory{g: g, written: map[Cell]bool{}, starts: map[cellAt]definition{}, escapes: map[*ssa.Alloc]bool{},
+		phis: make([][]*cellPhi, len(g.fn.Blocks))}
+	var loads []*ssa.UnOp
+	for _, b := range g.fn.Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				if c, ok := CellAt(instr.Addr); ok {
+					m.written[c] = true
+				}
+			case *ssa.UnOp:
+				if instr.Op == token.MUL {
+					loads = append(loads, instr)
+				}
+			}
+		}
+	}
+	for _, load := range loads {
+		c, ok := CellAt(load.X)
+		if ok && m.written[c] {
+			g.loads[load] = m.before(c, load.Block(), indexIn(load.Block(), load))
+		}
+	}
+	for load, d := range g.loads {
+		g.readers[d] = append(g.readers[d], load)
+	}
+	for _, phis := range m.phis {
+		for _, phi := range phis {
+			for _, d := range phi.edges {
+				g.readers[d] = append(g.readers[d], phi)
+			}
+		}
+	}
+	g.cellPhis = m.phis
+}
+
+func indexIn(b *ssa.BasicBlock, instr ssa.Instruction) int {
+	for i, x := range b.Instrs {
+		if x == instr {
+			return i
+		}
+	}
+	return len(b.Instrs)
+}
+
+// before returns what a cell holds before instruction n of a block.
+func (m *memory) before(c Cell, b *ssa.BasicBlock, n int) definition {
+	for i := n - 1; i >= 0; i-- {
+		if d := m.set(c, b.Instrs[i]); d != nil {
+			return d
+		}
+	}
+	return m.start(c, b)
+}
+
+// start returns what a cell holds at the start of a block.
+func (m *memory) start(c Cell, b *ssa.BasicBlock) definition {
+	at := cellAt{c, b}
+	if d, ok := m.starts[at]; ok {
+		return d
+	}
+	switch len(b.Preds) {
+	case 0:
+		m.starts[at] = Top
+	case 1:
+		m.starts[at] = Top // in a cycle of single predecessors, which cannot be reached
+		m.starts[at] = m.before(c, b.Preds[0], len(b.Preds[0].Instrs))
+	default:
+		phi := &cellPhi{block: b}
+		m.starts[at] = phi
+		for _, p := range b.Preds {
+			phi.edges = append(phi.edges, m.before(c, p, len(p.Instrs)))
+		}
+		m.phis[b.Index] = append(m.phis[b.Index], phi)
+	}
+	return m.starts[at]
+}
+
+// set returns what an instruction sets a cell to, or nil if it does not touch it.
+func (m *memory) set(c Cell, instr ssa.Instruction) definition {
+	switch instr := instr.(type) {
+	case *ssa.Alloc:
+		if instr == c.Base {
+			if c.last != nil {
+				return zero(c.last.Type())
+			}
+			return zero(instr.Type().(*types.Pointer).Elem())
+		}
+	case *ssa.Store:
+		to, ok := CellAt(instr.Addr)
+		switch {
+		case !ok:
+			if m.isShared(c) && types.Identical(instr.Val.Type(), c.typ()) {
+				return Top // through a pointer
+			}
+		case to == c:
+			return definition(instr.Val)
+		case to.Base == c.Base && (to.last == nil || c.last == nil):
+			return Top // of the whole structure, or of a part of it
+		case to.last != nil && to.last == c.last && m.isShared(c) && m.isShared(to):
+			return Top // perhaps the same field of the same structure
+		}
+	case ssa.CallInstruction:
+		if _, later := instr.(*ssa.Defer); !later && m.isShared(c) && !m.g.prog.known(instr.Common()).Keeps {
+			return Top
+		}
+	}
+	return nil
+}
+
+// typ returns the type of what a cell holds.
+func (c Cell) typ() types.Type {
+	if c.last != nil {
+		return c.last.Type()
+	}
+	if p, ok := c.Base.Type().Underlying().(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return c.Base.Type()
+}
+
+// isShared reports whether other functions may write to a cell.
+func (m *memory) isShared(c Cell) bool {
+	v, ok := c.Base.(*ssa.Alloc)
+	if !ok {
+		return true
+	}
+	// What a variable points to may be shared although the variable is not.
+	if c.last != nil && isPointer(v.Type().(*types.Pointer).Elem()) {
+		return true
+	}
+	shared, ok := m.escapes[v]
+	if !ok {
+		shared = isWrittenElsewhere(v)
+		m.escapes[v] = shared
+	}
+	return shared
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
+}

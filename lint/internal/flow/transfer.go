@@ -1,0 +1,172 @@
+package flow
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A view is what a transfer function reads: a solution, or a run.
+type view interface {
+	value(d definition, reader *ssa.BasicBlock) Value
+	executed(edge int) bool
+	level() int // how many calls deep it is
+}
+
+// transfer returns what an instruction computes. Calls with one result are evaluated by call.
+func (g *graph) transfer(s view, v ssa.Value) Value {
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return g.phi(s, v)
+	case *ssa.BinOp:
+		return compare(v.Op, s.value(v.X, v.Block()), s.value(v.Y, v.Block()))
+	case *ssa.UnOp:
+		return g.unary(s, v)
+	case *ssa.Call:
+		return first(g.call(s, v).results)
+	case *ssa.Extract:
+		return g.extract(s, v)
+	case *ssa.MakeInterface, *ssa.Alloc, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.MakeClosure,
+		*ssa.FieldAddr, *ssa.IndexAddr:
+		return NonNil
+	case *ssa.ChangeInterface:
+		return s.value(v.X, v.Block())
+	case *ssa.ChangeType:
+		return s.value(v.X, v.Block())
+	}
+	return Top
+}
+
+// phi joins what the executed edges bring.
+func (g *graph) phi(s view, v *ssa.Phi) Value {
+	var joined Value
+	for i, e := range g.edgesIn[v.Block().Index] {
+		if s.executed(e) {
+			joined = joined.Join(s.value(v.Edges[i], v.Block().Preds[i]))
+		}
+	}
+	return joined
+}
+
+// join is phi for a cell.
+func (g *graph) join(s view, b *ssa.BasicBlock, edges []definition) Value {
+	var joined Value
+	for i, e := range g.edgesIn[b.Index] {
+		if s.executed(e) {
+			joined = joined.Join(s.value(edges[i], b.Preds[i]))
+		}
+	}
+	return joined
+}
+
+func (g *graph) unary(s view, v *ssa.UnOp) Value {
+	switch v.Op {
+	case token.NOT:
+		x := s.value(v.X, v.Block())
+		if truth, known := x.Truth(); known {
+			return Bool(!truth)
+		} else if x.kind == bottom {
+			return Bottom
+		}
+	case token.MUL:
+		if d, ok := g.loads[v]; ok {
+			return s.value(d, v.Block())
+		}
+		if _, global := v.X.(*ssa.Global); global && IsError(v.Type()) {
+			return NonNil // a variable like io.EOF
+		}
+	}
+	return Top
+}
+
+func (g *graph) extract(s view, v *ssa.Extract) Value {
+	switch tuple := v.Tuple.(type) {
+	case *ssa.Call:
+		if results := g.call(s, tuple).results; v.Index < len(results) {
+			return results[v.Index]
+		}
+	case *ssa.TypeAssert:
+		if v.Index == 1 && s.value(tuple.X, v.Block()).kind == isNil {
+			return Bool(false)
+		}
+	}
+	return Top
+}
+
+// call returns the outcome of a call, as far as the arguments decide it.
+func (g *graph) call(s view, call *ssa.Call) outcome {
+	common := call.Common()
+	o := outcome{returns: true}
+	if g.prog.known(common).Exits {
+		return outcome{}
+	}
+	obj, fn := StaticCallee(common)
+	if obj != nil {
+		if v := byTable(s, call, vocab.Of(obj), fn != nil); v.kind != top {
+			o.results = []Value{v}
+			return o
+		}
+	}
+	if fn != nil && len(fn.Blocks) <= maxCalleeBlocks && s.level() < maxCalleeDepth && len(fn.Params) == len(common.Args) {
+		if args, useful := arguments(s, call); useful {
+			return g.prog.evaluate(fn, args, s.level()+1)
+		}
+	}
+	for range common.Signature().Results().Len() {
+		o.results = append(o.results, Top)
+	}
+	return o
+}
+
+// byTable returns what is known of the only result of a call from the vocabulary.
+func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
+	call := at.Common()
+	results := call.Signature().Results()
+	if results.Len() != 1 {
+		return Top
+	}
+	result := results.At(0).Type()
+	switch {
+	case known.Is(vocab.Fails) && IsError(result):
+		return NonNil
+	case len(call.Args) == 0 || !IsError(call.Args[0].Type()):
+		return Top
+	case known.Is(vocab.Wraps) && IsError(result):
+		return s.value(call.Args[0], at.Block())
+	case isBool(result) && (known.Is(vocab.Judges) && known.Evidence >= vocab.Library || !hasBody):
+		// No error is of any kind.
+		switch s.value(call.Args[0], at.Block()).kind {
+		case isNil:
+			return Bool(false)
+		case bottom:
+			return Bottom
+		}
+	}
+	return Top
+}
+
+func isBool(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsBoolean != 0
+}
+
+// arguments returns what is known of arguments, and whether that may decide anything.
+func arguments(s view, call *ssa.Call) (values []Value, useful bool) {
+	args := call.Common().Args
+	values = make([]Value, len(args))
+	for i, arg := range args {
+		v := s.value(arg, call.Block())
+		switch {
+		case v.kind == isNil, v.kind == nonNil && IsError(arg.Type()), v.kind == isConst && isBool(arg.Type()):
+			useful = true
+		case v.kind == bottom:
+		default:
+			v = Top // it would only be evaluated once more
+		}
+		values[i] = v
+	}
+	return values, useful
+}

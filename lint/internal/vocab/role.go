@@ -1,0 +1,149 @@
+package vocab
+
+import (
+	"go/types"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// A Role is what a function does, as far as that is known without its body: a set.
+type Role uint32
+
+// The roles.
+const (
+	Pure     Role = 1 << iota // the same result for the same arguments; it changes nothing
+	Logs                      // it changes nothing that an operation depends on
+	Clock                     // it reads the time, or makes what a time ends
+	Waits                     // it blocks for a time
+	Receives                  // it returns another item each time
+	Makes                     // it makes an equal object again
+	Remote                    // it leaves the process
+	Exits                     // it does not return
+	Asks                      // it asks a person
+	Locks                     // it fails because others hold what it wants
+	Judges                    // it reports which error an error is
+	Random                    // its result is random
+	Cleans                    // it closes, cancels or unlocks
+	Stops                     // it reports whether somebody has asked to stop
+	Derives                   // it returns a context made from a context that it is given
+	Fails                     // it returns an error that is not nil
+	Wraps                     // it returns an error that is nil if and only if its first argument is
+	Attaches                  // it returns a context that belongs to an object: a request, a command
+)
+
+// A Row gives the functions that it describes a role. Pkg, Recv and Name are regular
+// expressions that match a whole import path, the name of a receiver's type, and the name
+// of a function. An empty Recv describes functions without a receiver, ".*" both.
+type Row struct {
+	Pkg, Recv, Name string
+	Role            Role
+	Duration        int // the index of the duration, not counting the receiver; -1 if there is none
+	Evidence        Evidence
+}
+
+// A Name identifies a function for the table.
+type Name struct{ Pkg, Recv, Func string }
+
+// A Known is what the table says of one function.
+type Known struct {
+	Role     Role
+	Duration int // as in a Row
+	Evidence Evidence
+}
+
+// Is reports whether a function has one of some roles.
+func (k Known) Is(roles Role) bool { return k.Role&roles != 0 }
+
+// NameOf returns the name of a function or method. The receiver is the name of its type
+// without a pointer; methods of types without a name have the receiver "interface".
+func NameOf(fn *types.Func) Name {
+	fn = fn.Origin()
+	n := Name{Func: fn.Name()}
+	if fn.Pkg() != nil {
+		n.Pkg = fn.Pkg().Path()
+		if i := strings.LastIndex(n.Pkg, "/vendor/"); i >= 0 {
+			n.Pkg = n.Pkg[i+len("/vendor/"):]
+		}
+	}
+	if recv := fn.Signature().Recv(); recv != nil {
+		n.Recv = "interface"
+		if t := TypeName(recv.Type()); t != nil {
+			n.Recv = t.Name()
+		}
+	}
+	return n
+}
+
+// TypeName returns the name of a type, or of the type that it points to, or nil.
+func TypeName(t types.Type) *types.TypeName {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if named, ok := t.(*types.Named); ok {
+		return named.Obj()
+	}
+	return nil
+}
+
+// IsType reports whether t is the named type of a package, or points to it.
+func IsType(t types.Type, pkg, name string) bool {
+	obj := TypeName(t)
+	return obj != nil && obj.Name() == name && obj.Pkg() != nil && obj.Pkg().Path() == pkg
+}
+
+// Of returns what is known of a function: what the first row of library evidence that
+// describes it says, else what all rows of named evidence say together. It may be called
+// concurrently.
+func Of(fn *types.Func) Known {
+	name := NameOf(fn)
+	if k, ok := cache.Load(name); ok {
+		return k.(Known)
+	}
+	k := lookUp(name)
+	cache.Store(name, k)
+	return k
+}
+
+// cache keeps the Known of each Name: packages of one program call the same functions.
+var cache sync.Map
+
+func lookUp(name Name) Known {
+	all := Known{Duration: -1, Evidence: Named}
+	for _, r := range compiled() {
+		if !r.describes(name) {
+			continue
+		}
+		if r.Evidence > Named {
+			return Known{r.Role, r.Duration, r.Evidence}
+		}
+		all.Role |= r.Role
+		all.Duration = max(all.Duration, r.Duration)
+	}
+	return all
+}
+
+// A compiledRow is a row with its patterns.
+type compiledRow struct {
+	Row
+	pkg, recv, name *regexp.Regexp
+}
+
+func (r compiledRow) describes(n Name) bool {
+	return r.name.MatchString(n.Func) && r.recv.MatchString(n.Recv) && r.pkg.MatchString(n.Pkg)
+}
+
+var compiled = sync.OnceValue(func() (rows []compiledRow) {
+	whole := func(pattern string) *regexp.Regexp { return regexp.MustCompile("^(?:" + pattern + ")$") }
+	for _, r := range Table {
+		rows = append(rows, compiledRow{r, whole(r.Pkg), whole(r.Recv), whole(r.Name)})
+	}
+	return rows
+})
+
+// EndsByName reports whether the name of an error or of a variable suggests that somebody
+// has asked to stop, or that there is nothing more.
+func EndsByName(name string) bool { return ends.MatchString(name) }
+
+var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)

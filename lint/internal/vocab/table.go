@@ -1,0 +1,92 @@
+package vocab
+
+// Table describes functions that the linter knows by name. Rows of library evidence come
+// first: a function has the role of the first that describes it. If there is none, it has
+// the roles of all rows of named evidence that describe it.
+//
+// A row with no role keeps rows below it from describing a function.
+var Table = []Row{
+	// Time.
+	{"time", "", "Sleep", Waits, 0, Library},
+	{"time", "", "After|Tick|NewTimer|NewTicker|AfterFunc", Clock, 0, Library},
+	{"time", "", "Now|Since|Until", Clock, -1, Library},
+	{"time", "Time|Duration", ".*", Pure, -1, Library},
+	{"time", "Timer|Ticker", "Reset|Stop", Pure | Cleans, -1, Library},
+	{"time", "", ".*", Pure, -1, Library},
+	{".*[Cc]lock.*|.*/quartz", ".+", "After|NewTimer|NewTicker|Tick", Clock, 0, Library},
+	{".*[Cc]lock.*|.*/quartz", ".+", "Now|Since|Until", Clock, -1, Library},
+	{".*", ".+", "[Ss]leep", Waits, 0, Library},
+
+	// The end of a program, or of a goroutine.
+	{"os", "", "Exit", Exits, -1, Library},
+	{"runtime", "", "Goexit", Exits, -1, Library},
+	{"log", ".*", "Fatal.*|Panic.*", Exits, -1, Library},
+	{"testing", "T|B|F|TB|common", "Fatal.*|FailNow|Skip|Skipf|SkipNow", Exits, -1, Library},
+	{"runtime", "", "Gosched", Waits, -1, Library},
+	{"runtime(/.*)?", ".*", ".*", Logs, -1, Library},
+
+	// Functions that only compute, or only report.
+	{"log|log/slog|expvar", ".*", ".*", Logs, -1, Library},
+	{"fmt", "", "Print.*|Fprint.*", Logs, -1, Library},
+	{"fmt", "", "Scan.*|Fscan.*", Asks | Receives, -1, Library},
+	{"errors|fmt|golang.org/x/xerrors|github.com/pkg/errors", "", "New|Errorf", Pure | Fails, -1, Library},
+	{".*errors?", "", "Wrap|Wrapf|WithStack|WithMessage|WithMessagef|Trace", Pure | Wraps, -1, Library},
+	{"errors|golang.org/x/xerrors|github.com/pkg/errors", "", "Is|As|AsType", Pure | Judges, -1, Library},
+	{"fmt|errors|strings|bytes|strconv|path|path/filepath|unicode(/.*)?|math|math/bits|sort|slices|maps|reflect|cmp|" +
+		"regexp|unique|net/url|net/netip|net/textproto|encoding/(json|hex|base64|binary|xml)|" +
+		"github.com/pkg/errors|golang.org/x/xerrors|crypto/(sha256|sha512|sha1|md5)",
+		".*", ".*", Pure, -1, Library},
+	{"math/rand(/v2)?", ".*", ".*", Random, -1, Library},
+	{"crypto/rand|.*/uuid|.*/ulid|.*/xid", ".*", ".*", Random, -1, Library},
+	{"k8s.io/apimachinery/pkg/util/wait", "", "Jitter", Random, 0, Library},
+
+	// Contexts.
+	{"context", "", "With.*", Pure | Makes | Derives, -1, Library},
+	{"context", "", ".*", Pure | Makes, -1, Library},
+	{"os/signal", "", "NotifyContext", Makes | Derives, -1, Library},
+	{"golang.org/x/sync/errgroup", "", "WithContext", Makes | Derives, -1, Library},
+	{"net/http|os/exec|google.golang.org/grpc|.*", ".+", "Context", Pure | Attaches, -1, Library},
+
+	// Locks.
+	{"sync|sync/atomic", ".*", "TryLock|TryRLock|CompareAndSwap.*", Locks, -1, Library},
+	{"sync", "Cond|WaitGroup", "Wait", 0, -1, Library},
+	{"sync|sync/atomic", ".*", "Unlock|RUnlock|Lock|RLock|Done|Add.*|Load.*|Store.*", Logs, -1, Library},
+	{".*", ".*", "CompareAndSwap.*|CAS", Locks, -1, Library},
+
+	// Other processes.
+	{"net/http", "", "NewRequest.*|StatusText|CanonicalHeaderKey", Pure | Makes, -1, Library},
+	{"net/http", "Header|Request|Response|Cookie", ".*", Pure, -1, Library},
+	{"net/http", "Client|Transport|RoundTripper|", "Get|Post|Head|Do|PostForm|RoundTrip", Remote, -1, Library},
+	{"net/http", ".*", "ListenAndServe.*|Serve.*", Receives, -1, Library},
+	{"net|crypto/tls", ".*", "Dial.*|Lookup.*|Resolve.*", Remote, -1, Library},
+	{"net|crypto/tls", ".*", "Listen.*", 0, -1, Library},
+	{"net/rpc", ".*", "Call|Dial.*", Remote, -1, Library},
+	{"database/sql", "DB|Conn|Tx|Stmt", "Query.*|Exec.*|Ping.*|Begin.*|Prepare.*|Commit", Remote, -1, Library},
+	{"google.golang.org/grpc/(status|codes)", ".*", ".*", Pure | Judges, -1, Library},
+	{"google.golang.org/grpc", "", "Dial.*|NewClient", Remote, -1, Library},
+	{"google.golang.org/grpc", "ClientConn|ClientConnInterface", "Invoke|NewStream", Remote, -1, Library},
+	{"github.com/aws/aws-sdk-go.*/service/.*", ".+", "New.*", Makes, -1, Library},
+	{"github.com/aws/aws-sdk-go.*/service/.*", ".+", ".*", Remote, -1, Library},
+	{"k8s.io/apimachinery/pkg/api/errors", ".*", ".*", Pure | Judges, -1, Library},
+	{"io|bufio|net|os|.*websocket", ".*", "Read.*|Scan|Next|Copy.*|Accept.*|Peek|Discard", Receives, -1, Library},
+
+	// What a name hides: a login is neither a log nor another item.
+	{".*", ".*", "(?i:log(in|out|on|off).*)", 0, -1, Library},
+
+	// By their names alone.
+	{".*/(klog|logrus|zap|glog|log|logger|logging)(/.*)?", ".*", "Fatal.*|Panic.*|Exit.*", Exits, -1, Named},
+	{".*", ".*", "Recv.*|Receive.*|Accept.*|Read.*Message|ReadFrom.*|ReadMsg|ReadJSON|Poll.*Message|FetchMessage|" +
+		"Next.*|Pop.*|Dequeue.*|Take.*|Consume.*|" +
+		"(?i:next.*|pop|dequeue|recv|receive|accept|pick|choose|select|rotate|read|fetchnext)", Receives, -1, Named},
+	{".*", ".*", "Prompt.*|Ask.*|Confirm.*|ReadPassword|ReadLine|GetPassword|.*Interactive.*", Asks, -1, Named},
+	{".*", ".*", ".*Log|(?i:log.*|debug.*|info.*|warn.*|error[fw]?|errorln|print.*|trace.*|record.*|observe.*|inc.*|" +
+		"notify.*|emit.*|report.*|event.*|metric.*|set(state|status).*|withfields?|witherror|withvalues|addevent|" +
+		"fprint.*|write(string)?|v|named|fields?|msgf?|update(metric|count).*)", Logs, -1, Named},
+	{".*", ".*", "(?i:close.*|cancel|unlock|runlock|release.*|cleanup.*|stop)", Cleans, -1, Named},
+	{".*", ".*", "(?i:.*(closed|shutdown|shuttingdown|stopp(ed|ing)|cancell?ed|terminated|exiting).*)", Stops, -1, Named},
+	{".*", ".*", "(?:[Ii]s|[Hh]as|[Ss]hould)[A-Z_].*|(?i:.*retr(y|i)able|temporary|timeout|.*transient.*|code|cause|" +
+		".*notfound|unwrap|match.*error.*)", Judges, -1, Named},
+	{".*", ".*", "(?:[Nn]ew|[Mm]ake|[Bb]uild|[Gg]et|[Ww]ith|[Tt]o|[Ff]rom)([A-Z].*)?|[Cc]reate.*Request|" +
+		"(?i:string|name|id|key|addr.*|url|len|size|clone|copy|namespace|client|method)", Makes, -1, Named},
+	{".*", ".*", "(?i:.*(sleep|wait|backoff|delay|pause).*)", Waits, -1, Named},
+}

@@ -1,0 +1,63 @@
+package vocab
+
+import (
+	"go/token"
+	"go/types"
+	"regexp"
+	"testing"
+)
+
+// function returns a function or, if recv is not empty, a method of a package.
+func function(path, recv, name string) *types.Func {
+	pkg := types.NewPackage(path, "p")
+	var v *types.Var
+	if recv != "" {
+		obj := types.NewTypeName(token.NoPos, pkg, recv, nil)
+		named := types.NewNamed(obj, types.NewStruct(nil, nil), nil)
+		v = types.NewVar(token.NoPos, pkg, "r", types.NewPointer(named))
+	}
+	return types.NewFunc(token.NoPos, pkg, name, types.NewSignatureType(v, nil, nil, nil, nil, false))
+}
+
+func TestOf(t *testing.T) {
+	for _, test := range []struct {
+		pkg, recv, name string
+		want            Known
+	}{
+		{"time", "", "Sleep", Known{Waits, 0, Library}},
+		{"a.com/vendor/time", "", "Sleep", Known{Waits, 0, Library}},
+		{"time", "", "Now", Known{Clock, -1, Library}},
+		{"errors", "", "New", Known{Pure | Fails, -1, Library}},
+		{"errors", "", "Is", Known{Pure | Judges, -1, Library}},
+		{"net/http", "Client", "Do", Known{Remote, -1, Library}},
+		{"net/http", "Request", "Context", Known{Pure | Attaches, -1, Library}},
+		{"a.com/b", "queue", "Pop", Known{Receives, -1, Named}},
+		{"a.com/b", "client", "Login", Known{0, -1, Library}}, // not a log
+		{"a.com/b", "", "isTransient", Known{Judges, -1, Named}},
+		{"a.com/b", "", "issue", Known{0, -1, Named}},
+		{"a.com/b", "", "waitForLog", Known{Waits | Logs, -1, Named}},
+	} {
+		if got := Of(function(test.pkg, test.recv, test.name)); got != test.want {
+			t.Errorf("%s %s.%s: got %+v, want %+v", test.pkg, test.recv, test.name, got, test.want)
+		}
+	}
+}
+
+// TestTable: patterns compile, and rows by name come last, where they cannot hide others.
+func TestTable(t *testing.T) {
+	named := false
+	for _, r := range Table {
+		for _, pattern := range []string{r.Pkg, r.Recv, r.Name} {
+			if _, err := regexp.Compile(pattern); err != nil {
+				t.Errorf("%+v: %v", r, err)
+			}
+		}
+		if r.Evidence > Named && named {
+			t.Errorf("%+v: a row of %s evidence after rows of named evidence", r, r.Evidence)
+		}
+		named = named || r.Evidence == Named
+		if r.Role&Waits == 0 && r.Role&Clock == 0 && r.Role&Random == 0 && r.Duration >= 0 {
+			t.Errorf("%+v: a duration, but no role that has one", r)
+		}
+	}
+}
