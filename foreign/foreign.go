@@ -6,6 +6,12 @@
 // without a counterpart is a [Loss] with its position; nothing is ignored.
 // The converted policies are judged by the rules for policy files. Problems are
 // reported at the positions of the foreign file, in the names of its fields.
+//
+// To add a system: write its file with a [Kind], list it in [Kinds], and put sample
+// documents into testdata/NAME; go test -update writes what they result in. A
+// decoder reads values with get, items, text, int and duration, which report
+// mistakes themselves. What nobody reads becomes a loss: skip what has nothing to
+// do with retries, and lose what has, with the reason.
 package foreign
 
 import (

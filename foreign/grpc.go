@@ -23,7 +23,6 @@ var grpcKind = Kind{
 var grpcWords = words{
 	"max_attempts": "maxAttempts", "initial_delay": "initialBackoff", "max_delay": "maxBackoff",
 	"base": "backoffMultiplier", "retry_on": "retryableStatusCodes", "timeout": "timeout",
-	"attempt_timeout": "perAttemptRecvTimeout",
 }
 
 // everyMethod is the bind comment of a config without a service.
@@ -88,7 +87,7 @@ func (d *decoder) grpcRetries(p *Policy, r *value) {
 			at = r
 		}
 		at.mistake("P108", "there are no retryableStatusCodes, so nothing is retried: list codes, or remove retryPolicy")
-		p.MaxAttempts = 1
+		p.Schedule = retry.Schedule{MaxAttempts: 1}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -18,14 +19,20 @@ func encodeGRPC(e *encoder) {
 		if p.Timeout > 0 {
 			m = m.add("timeout", protobufText(p.Timeout))
 		}
-		if p.MaxAttempts != 1 {
-			if r := e.grpcRetryPolicy(p); r != nil {
-				m = m.add("retryPolicy", r)
-			}
+		if p.MaxAttempts == 1 {
+			e.take(p, retryFields...)
+		} else if r := e.grpcRetryPolicy(p); r != nil {
+			m = m.add("retryPolicy", r)
 		}
 		methods = append(methods, m)
 	}
 	e.writeJSON(object{}.add("methodConfig", methods))
+}
+
+// retryFields are the fields without effect on a policy that makes one attempt.
+var retryFields = []rules.Field{
+	"backoff", "base", "increment", "delays", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget",
+	"max_elapsed", "retry_on", "abort_on", "retry_after", "per_error",
 }
 
 // grpcNames returns the methods of a policy: those of its bind comments. A policy
@@ -48,7 +55,8 @@ func (e *encoder) grpcNames(p *policy.Policy) (names []any) {
 	if len(e.file.Policies) == 1 {
 		return []any{object{}}
 	}
-	e.lose(p, "", "no method is known: replace service %s, or write # bind: package.Service/Method above the policy", p.Name)
+	e.lose(p, "", "no method is known: replace service %s, or write # bind: package.Service/Method above the policy",
+		p.Name)
 	return []any{object{}.add("service", p.Name)}
 }
 
@@ -62,7 +70,8 @@ func (e *encoder) grpcRetryPolicy(p *policy.Policy) object {
 		attempts = mostAttempts
 		e.lose(p, "max_attempts", "gRPC needs a number of attempts, and clients make at most %d", mostAttempts)
 	case attempts > mostAttempts:
-		e.lose(p, "max_attempts", "gRPC clients make at most %d attempts, unless the program raises that limit", mostAttempts)
+		e.lose(p, "max_attempts", "gRPC clients make at most %d attempts, unless the program raises that limit",
+			mostAttempts)
 	}
 	first, most, base := e.growth(p)
 	e.take(p, "retry_on", "abort_on", "jitter", "jitter_factor")

@@ -91,9 +91,10 @@ func (p *Policy) written(field rules.Field) *value {
 	return nil
 }
 
-// fieldName matches the names of fields of the policy language in a message. A
-// class of errors in a list has the name of a field, timeout, too.
-var fieldName = regexp.MustCompile(`\b(?:has |retries )?[a-z]+(?:_[a-z]+)*\b`)
+// fieldName matches what may be the name of a field of the policy language in a
+// message, with an article before it. Timeout is also the name of a class of
+// errors, which a list has.
+var fieldName = regexp.MustCompile(`\b(has |an? )?([a-z]+(?:_[a-z]+)*)\b`)
 
 // translate replaces the names of fields in a message by those of the other
 // system. It omits advice about fields that the system does not have.
@@ -127,17 +128,23 @@ func join(list []string) string {
 
 // lacks reports whether a text names a field that the system does not have.
 func (w words) lacks(text string) bool {
-	return slices.ContainsFunc(fieldName.FindAllString(text, -1), func(word string) bool {
-		return slices.Contains(ownFields, rules.Field(word)) && w[rules.Field(word)] == ""
+	return slices.ContainsFunc(fieldName.FindAllStringSubmatch(text, -1), func(m []string) bool {
+		field := rules.Field(m[2])
+		return slices.Contains(ownFields, field) && w[field] == ""
 	})
 }
 
 func (w words) rename(text string) string {
-	return fieldName.ReplaceAllStringFunc(text, func(word string) string {
-		if name, ok := w[rules.Field(word)]; ok {
-			return name
+	return fieldName.ReplaceAllStringFunc(text, func(match string) string {
+		m := fieldName.FindStringSubmatch(match)
+		name, ok := w[rules.Field(m[2])]
+		switch {
+		case !ok, m[1] == "has ":
+			return match
+		case m[1] != "" && name == m[2]:
+			return match // the article is right
 		}
-		return word
+		return name
 	})
 }
 

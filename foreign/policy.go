@@ -51,7 +51,7 @@ type class struct {
 // A decoder converts one document.
 type decoder struct {
 	*reader
-	kind  *Kind
+	kind *Kind
 
 	first, firstLoss int // indexes of the first policy and the first loss of the document in their lists
 }
@@ -77,7 +77,9 @@ func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 func (d *decoder) breaker(name string, words words, at *value) *breaker {
 	b := &breaker{words: words, at: at, places: map[rules.Field]*value{}}
 	b.Name = d.unique(name, func(name string) bool {
-		return slices.ContainsFunc(d.file.Policies, func(p *Policy) bool { return p.breaker != nil && p.breaker.Name == name })
+		return slices.ContainsFunc(d.file.Policies, func(p *Policy) bool {
+			return p.breaker != nil && p.breaker.Name == name
+		})
 	})
 	return b
 }
@@ -243,7 +245,9 @@ func (d *decoder) class(c class) retry.Class {
 }
 
 // builtin are the classes that the policy language defines.
-var builtin = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open", "transient", "any"}
+var builtin = []string{
+	"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open", "transient", "any",
+}
 
 // ofRequest reports whether the class has a status that is never retried unless
 // the class says so: 400, 401, 403, 404 or 422.

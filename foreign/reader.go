@@ -82,6 +82,15 @@ func isResource(doc *syntax.Node, group string, kinds ...string) bool {
 	return version.Text == group || strings.HasPrefix(version.Text, group+"/")
 }
 
+// resource skips the fields that every Kubernetes resource has, and returns its
+// name.
+func resource(doc *value) (name string) {
+	name = doc.get("metadata").get("name").text()
+	doc.get("metadata").skip()
+	doc.skip("apiVersion", "kind", "status")
+	return name
+}
+
 // unknownKind reports that no document has a policy.
 func (r *reader) unknownKind(docs []*syntax.Node, from *Kind) {
 	at := syntax.Span{Line: 1, Col: 1, Width: 1}
