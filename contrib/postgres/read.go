@@ -56,6 +56,16 @@ func (s *Store) History(
 	return entries, next, nil
 }
 
+// Entries implements [durable.Store], in one round trip.
+func (s *Store) Entries(ctx context.Context, after durable.Entry, limit int) ([]durable.Entry, error) {
+	var page entryPage
+	err := s.view(ctx, true, func(b *pgx.Batch) error { return s.following(b, after, limit, &page) })
+	if err != nil {
+		return nil, err
+	}
+	return page.entries, nil
+}
+
 // view sends the statements that queue queues, in one round trip and one
 // transaction. query says whether their plans depend on their arguments.
 func (s *Store) view(ctx context.Context, query bool, queue func(*pgx.Batch) error) error {

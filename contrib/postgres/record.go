@@ -136,6 +136,29 @@ func (s *Store) history(b *pgx.Batch, step durable.Key, from durable.Cursor, pag
 	return nil
 }
 
+// following queues the statement for at most limit entries that follow one.
+func (s *Store) following(b *pgx.Batch, after durable.Entry, limit int, page *entryPage) error {
+	if !isTextKey(after.Step) {
+		return fmt.Errorf("the key %.100q is not valid UTF-8, or has a NUL byte", after.Step.String())
+	}
+	args := append(keyArguments(after.Step), after.Attempt, after.Part, pageSize(limit))
+	b.Queue(s.texts.entries, args...).Query(func(rows pgx.Rows) error {
+		page.entries = nil
+		for rows.Next() {
+			e := durable.Entry{Step: after.Step}
+			var at pgtype.Timestamptz
+			var bucket pgtype.Date
+			if err := rows.Scan(&e.Step.Run, &e.Step.ID, &e.Attempt, &e.Part, &at, &bucket, &e.Body); err != nil {
+				return err
+			}
+			e.At, e.Bucket = fromTime(at), bucket.Time
+			page.entries = append(page.entries, e)
+		}
+		return rows.Err()
+	})
+	return nil
+}
+
 type entryPage struct{ entries []durable.Entry }
 
 // cut returns the entries of a page and the cursor of the next.

@@ -14,7 +14,8 @@ const columns = `version, status, owner, fence, handler, due, attention, bucket,
 type texts struct {
 	records, steps table
 
-	add, addMany, history   string
+	add, addMany            string
+	history, entries        string
 	dropEntries, dropMany   string   // the entries of deleted steps
 	moveEntries             string   // to the bucket of their step
 	moveRun                 []string // a run with all that belongs to it to another bucket
@@ -53,6 +54,8 @@ func newTexts(schema string) *texts {
 ON CONFLICT DO NOTHING`,
 		history: `SELECT attempt, part, at, bucket, body, result FROM ` + entries + ` WHERE ` + isKey +
 			` AND (attempt, part) > ($5, $6) ORDER BY attempt, part LIMIT $7`,
+		entries: `SELECT run, id, attempt, part, at, bucket, body FROM ` + entries + ` WHERE kind = $1 AND space = $2
+	AND (run, id, attempt, part) > ($3, $4, $5, $6) ORDER BY run, id, attempt, part LIMIT $7`,
 		dropEntries: `DELETE FROM ` + entries + ` WHERE ` + isKey,
 		dropMany: `DELETE FROM ` + entries + ` AS e USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
 			qualified("e", isOf),

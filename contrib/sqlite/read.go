@@ -37,6 +37,15 @@ func (s *Store) History(
 	return entries, next, err
 }
 
+// Entries implements [durable.Store].
+func (s *Store) Entries(ctx context.Context, after durable.Entry, limit int) (entries []durable.Entry, err error) {
+	err = s.view(ctx, func(c *session) error {
+		entries, err = c.entries(after, limit)
+		return err
+	})
+	return entries, err
+}
+
 // view calls f in a read transaction.
 func (s *Store) view(ctx context.Context, f func(*session) error) error {
 	if err := s.reading.take(ctx, s.closed); err != nil {

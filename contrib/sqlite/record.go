@@ -28,6 +28,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 	historySQL = `SELECT attempt, part, at, bucket, body, result FROM retry_entry
 WHERE kind = ? AND space = ? AND run = ? AND id = ? AND (attempt, part) > (?, ?) ORDER BY attempt, part LIMIT ?`
+
+	entriesSQL = `SELECT attempt, part, at, bucket, body, NULL, run, id FROM retry_entry
+WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER BY run, id, attempt, part LIMIT ?`
 )
 
 // A row is a buffer for one row of a result. It converts the values itself, because
@@ -60,10 +63,13 @@ func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
 	return record, r.err
 }
 
-// entry reads a row of the history of a step.
-func (r *row) entry(rows *sql.Rows, step durable.Key) (durable.Entry, error) {
-	if err := rows.Scan(r.into[:6]...); err != nil {
+// entry reads a row of historySQL, or one of entriesSQL, which has the step, too.
+func (r *row) entry(rows *sql.Rows, step durable.Key, columns int) (durable.Entry, error) {
+	if err := rows.Scan(r.into[:columns]...); err != nil {
 		return durable.Entry{}, err
+	}
+	if columns > 6 {
+		step.Run, step.ID = r.text(6), r.text(7)
 	}
 	entry := durable.Entry{
 		Step: step, Attempt: int(r.integer(0)), Part: int(r.integer(1)), At: r.time(2), Bucket: r.time(3), Body: r.bytes(4),
@@ -221,7 +227,7 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 	var entries []durable.Entry
 	row := newRow()
 	err := c.query(func(rows *sql.Rows) error {
-		e, err := row.entry(rows, step)
+		e, err := row.entry(rows, step, 6)
 		entries = append(entries, e)
 		return err
 	}, historySQL, step.Kind, step.Space, step.Run, step.ID, attempt, part, durable.MaxPage+1)
@@ -230,6 +236,17 @@ func (c *session) history(step durable.Key, from durable.Cursor) ([]durable.Entr
 	}
 	last := entries[durable.MaxPage-1]
 	return entries[:durable.MaxPage], durable.Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
+}
+
+// entries returns at most limit entries that follow one.
+func (c *session) entries(after durable.Entry, limit int) (entries []durable.Entry, err error) {
+	row, key := newRow(), after.Step
+	err = c.query(func(rows *sql.Rows) error {
+		e, err := row.entry(rows, key, 8)
+		entries = append(entries, e)
+		return err
+	}, entriesSQL, key.Kind, key.Space, key.Run, key.ID, after.Attempt, after.Part, pageSize(limit))
+	return entries, err
 }
 
 // Orders of the records that a query selects.

@@ -346,6 +346,32 @@ func (m *Memory) History(ctx context.Context, step Key, from Cursor) ([]Entry, C
 	return entries, Cursor(fmt.Sprintf("%d.%d", last.Attempt, last.Part)), nil
 }
 
+// Entries implements [Store].
+func (m *Memory) Entries(ctx context.Context, after Entry, limit int) (entries []Entry, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	limit = page(limit)
+	for key := range m.keys.after(after.Step) {
+		if key.Kind != after.Step.Kind || key.Space != after.Step.Space {
+			break
+		}
+		for _, e := range m.entries[key] {
+			if key == after.Step && e.compare(after) <= 0 {
+				continue
+			}
+			if len(entries) == limit {
+				return entries, nil
+			}
+			e.Result = nil
+			entries = append(entries, e.clone())
+		}
+	}
+	return entries, nil
+}
+
 // Notifications implements [Notifier].
 func (m *Memory) Notifications(ctx context.Context, space string) (<-chan struct{}, error) {
 	m.mu.Lock()

@@ -215,12 +215,13 @@ func (e *Engine) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, e
 			s, err := e.stepInfo(r)
 			return r.Key, f.step(&s), err
 		})
+		histories := e.newHistories()
 		for key, err := range steps {
 			if err != nil {
 				yield(AttemptInfo{}, err)
 				return
 			}
-			for a, err := range e.history(ctx, key) {
+			for a, err := range attempts(histories.of(ctx, key)) {
 				if err == nil && !(f.class(a.Class) && f.within(a.Started.Add(a.Duration))) {
 					continue
 				}
@@ -234,13 +235,13 @@ func (e *Engine) History(ctx context.Context, f Filter) iter.Seq2[AttemptInfo, e
 
 // Attempts returns the attempts of one step, by number.
 func (e *Engine) Attempts(ctx context.Context, run, step string) iter.Seq2[AttemptInfo, error] {
-	return e.history(ctx, e.key(KindStep, run, step))
+	return attempts(e.entries(ctx, e.key(KindStep, run, step)))
 }
 
-// history returns the attempts of a step.
-func (e *Engine) history(ctx context.Context, step Key) iter.Seq2[AttemptInfo, error] {
+// attempts returns the attempts among the entries of a step.
+func attempts(entries iter.Seq2[Entry, error]) iter.Seq2[AttemptInfo, error] {
 	return func(yield func(AttemptInfo, error) bool) {
-		for entry, err := range e.entries(ctx, step) {
+		for entry, err := range entries {
 			var a AttemptInfo
 			switch {
 			case err == nil && entry.Part == resultPart:

@@ -75,6 +75,7 @@ func (e *Engine) Stats(ctx context.Context, f Filter, progress ...func(steps int
 	if err != nil {
 		return Stats{}, err
 	}
+	histories := e.newHistories()
 	for step, err := range e.Steps(ctx, f) {
 		if err != nil {
 			return Stats{}, err
@@ -92,7 +93,7 @@ func (e *Engine) Stats(ctx context.Context, f Filter, progress ...func(steps int
 			continue
 		}
 		seen := map[patternKey]bool{}
-		for a, err := range e.Attempts(ctx, step.Run, step.Step) {
+		for a, err := range attempts(histories.of(ctx, e.key(KindStep, step.Run, step.Step))) {
 			if err != nil {
 				return Stats{}, err
 			}

@@ -186,6 +186,11 @@ type Store interface {
 	List(ctx context.Context, q Query) ([]Record, Cursor, error)
 	// History returns a page of the entries of a step, by Attempt and Part.
 	History(ctx context.Context, step Key, from Cursor) ([]Entry, Cursor, error)
+	// Entries returns the entries that follow one, which need not exist, across
+	// records of its Kind and Space: by Step, Attempt and Part. At most limit are
+	// returned, and at most MaxPage; fewer are the last ones. Their Result is nil.
+	// Entries without a record may be missing.
+	Entries(ctx context.Context, after Entry, limit int) ([]Entry, error)
 	// Guarantee returns what the store survives and who may share it.
 	Guarantee() Guarantee
 	// Close releases the store. Records stay.

@@ -45,7 +45,7 @@ func (v Violation) String() string {
 // error ends the sequence.
 func (e *Engine) Verify(ctx context.Context, progress ...func(steps int)) iter.Seq2[Violation, error] {
 	return func(yield func(Violation, error) bool) {
-		v := &verifier{e: e, ctx: ctx, yield: yield, progress: progress}
+		v := &verifier{e: e, ctx: ctx, yield: yield, progress: progress, histories: e.newHistories()}
 		err := v.store()
 		for _, kind := range [...]Kind{KindRun, KindGroup, KindBudget, KindBreaker, KindStep} {
 			if err == nil {
@@ -66,6 +66,8 @@ type verifier struct {
 	progress []func(int)
 	steps    int
 	run      Record // the last one that was read for its steps
+
+	histories *histories
 }
 
 // report reports what is wrong with a record.
@@ -125,8 +127,8 @@ func (v *verifier) step(r Record) error {
 		v.run = records[0]
 	}
 	run := v.run
-	for {
-		entries, err := v.entries(r.Key)
+	for history := v.histories.of(v.ctx, r.Key); ; history = v.e.entries(v.ctx, r.Key) {
+		entries, err := gather(history)
 		if err != nil {
 			return err
 		}
@@ -148,8 +150,9 @@ func (v *verifier) step(r Record) error {
 	}
 }
 
-func (v *verifier) entries(step Key) (entries []Entry, err error) {
-	for entry, err := range v.e.entries(v.ctx, step) {
+// gather returns the entries of a sequence that may end with an error.
+func gather(history iter.Seq2[Entry, error]) (entries []Entry, err error) {
+	for entry, err := range history {
 		if err != nil {
 			return nil, err
 		}

@@ -174,6 +174,14 @@ func (f *Faulty) History(
 	return f.Store.History(ctx, step, from)
 }
 
+// Entries implements [durable.Store].
+func (f *Faulty) Entries(ctx context.Context, after durable.Entry, limit int) ([]durable.Entry, error) {
+	if err := f.dead(); err != nil {
+		return nil, err
+	}
+	return f.Store.Entries(ctx, after, limit)
+}
+
 // Hold implements [durable.Holder]. It does nothing if the store that f was made
 // of does not.
 func (f *Faulty) Hold(owner string) (func() error, error) {

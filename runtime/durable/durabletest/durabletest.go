@@ -32,7 +32,7 @@ func Run(t *testing.T, open Open) {
 		testErrorOfDecide, testPanic, testUnselected, testContext, testWaitEnds,
 		testNoLostUpdate, testNoDeadlock, testTimeAfterLocks, testClaims, testLockedRecords,
 		testQueries, testSelections, testPagesDuringWrites,
-		testEntries, testEntriesRepeated, testDelete, testHistoryPages,
+		testEntries, testEntriesRepeated, testDelete, testHistoryPages, testEntriesAcross,
 		testReopen, testShared, testHolder, testNotifications, testClose,
 		testHistory01CrashAnywhere, testHistory02LostReplies, testHistory03ClaimDuringWrite,
 		testHistory12SharedTransaction, testHistory29Results, testHistory37Deleted,

@@ -125,6 +125,62 @@ func testHistoryPages(t *testing.T, p *place) {
 	equalEntries(t, rest[:1], all[len(page):len(page)+1])
 }
 
+// testEntriesAcross: the entries of several records come back in the order of their
+// keys, after any position, without results, and not those of other kinds and
+// namespaces.
+func testEntriesAcross(t *testing.T, p *place) {
+	s := p.store()
+	other, far := step("a"), step("b")
+	other.Space, far.Run = "test2", "zz"
+	keys := []durable.Key{step("a"), step("a/1"), step("b"), far}
+	var all []durable.Entry
+	for i, key := range keys {
+		r := record(key, 1)
+		r.Bucket = month.AddDate(0, i%3, 0) // some stores keep each month on its own
+		s.write(durable.Writes{Put: []durable.Record{r}})
+		for _, e := range []durable.Entry{entry(key, 0, 0), entry(key, 1, 0), entry(key, 1, 7), entry(key, 12, 0)} {
+			e.Bucket, e.Result = r.Bucket, []byte(`{"a": 1}`)
+			all = append(all, e)
+		}
+	}
+	for _, key := range []durable.Key{other, run("a")} {
+		s.write(durable.Writes{Put: []durable.Record{record(key, 1)}, Add: []durable.Entry{entry(key, 1, 0)}})
+	}
+	s.write(durable.Writes{Add: all})
+	for i := range all {
+		all[i].Result = nil
+	}
+	for _, test := range []struct {
+		after durable.Entry
+		limit int
+		want  []durable.Entry
+	}{
+		{entry(durable.Key{Kind: durable.KindStep, Space: "test"}, -1, 0), 0, all},
+		{entry(step("a"), -1, 0), 5, all[:5]},
+		{all[4], 100, all[5:]},
+		{entry(step("a"), 1, 3), 2, all[2:4]},
+		{entry(step("a/"), -1, 0), 1, all[4:5]},
+		{entry(step("c"), -1, 0), 1, all[12:13]},
+		{all[15], 10, nil},
+	} {
+		got, err := s.Entries(t.Context(), test.after, test.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equalEntries(t, got, test.want)
+	}
+	var many []durable.Entry
+	for i := range durable.MaxPage + 10 {
+		many = append(many, entry(step("many"), i, 0))
+	}
+	s.write(durable.Writes{Put: []durable.Record{record(step("many"), 1)}, Add: many})
+	got, err := s.Entries(t.Context(), entry(step("many"), -1, 0), 2*durable.MaxPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalEntries(t, got, many[:durable.MaxPage])
+}
+
 // testReopen: a store that survives its process has, after it was closed and
 // opened, what it acknowledged.
 func testReopen(t *testing.T, p *place) {
@@ -233,7 +289,8 @@ func testClose(t *testing.T, p *place) {
 	_, get := s.Get(t.Context(), []durable.Key{step("a")})
 	_, _, list := s.List(t.Context(), durable.Query{Kind: durable.KindStep, Space: "test"})
 	_, _, history := s.History(t.Context(), step("a"), "")
-	for i, err := range []error{update, get, list, history} {
+	_, entries := s.Entries(t.Context(), entry(step("a"), -1, 0), 1)
+	for i, err := range []error{update, get, list, history, entries} {
 		if !isStoreError(err) {
 			t.Errorf("method %d: got error %v from a closed store, want ErrStore", i, err)
 		}

@@ -155,6 +155,12 @@ func (c *counted) History(
 	return entries, next, err
 }
 
+func (c *counted) Entries(ctx context.Context, after durable.Entry, limit int) ([]durable.Entry, error) {
+	entries, err := c.Store.Entries(ctx, after, limit)
+	c.rows.Add(int64(len(entries)))
+	return entries, err
+}
+
 // TestPageReads: what a page reads does not grow with the store, except for a search,
 // whose time is limited.
 func TestPageReads(t *testing.T) {
