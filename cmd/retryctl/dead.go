@@ -251,7 +251,7 @@ func (c *deadCommand) requeue(ctx context.Context, f durable.Filter, all int, op
 			stopped = err
 		case r.Err != nil:
 			skipped++
-			progress.End()
+			progress.Clear()
 			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(r.Err.Error()))
 		default:
 			n++
@@ -313,9 +313,8 @@ func (c *deadCommand) discard(ctx context.Context, f durable.Filter, all int, by
 		switch {
 		case errors.Is(err, durable.ErrConflict) || errors.Is(err, durable.ErrNotFound):
 			skipped++
-			progress.End()
+			progress.Clear()
 			fmt.Fprintf(c.stderr, "retryctl: %s\n", term.Clean(err.Error()))
-			continue
 		case err != nil:
 			stopped = err
 		default:

@@ -108,6 +108,21 @@ func (p *Progress) show() {
 	}
 }
 
+// Clear erases the line until the next step, so that something else can be printed.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+}
+
+// erase erases the line. p.mu is held.
+func (p *Progress) erase() {
+	if p.shown && p.step != "" {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+	p.step = ""
+}
+
 // End erases the line. Later steps are not shown.
 func (p *Progress) End() {
 	if p.timer == nil {
@@ -116,8 +131,6 @@ func (p *Progress) End() {
 	p.timer.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
-	}
-	p.shown, p.step = false, ""
+	p.erase()
+	p.shown = false
 }

@@ -40,6 +40,26 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+func TestProgressClear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := startProgress("greet", &out)
+		p.Clear() // there is no line yet
+		p.Step("one")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		p.Clear()
+		out.WriteString("problem\n")
+		p.Clear()
+		p.Step("two")
+		p.End()
+		const clear = "\r\x1b[K"
+		if got, want := out.String(), clear+"greet: one…"+clear+"problem\n"+clear+"greet: two…"+clear; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestProgressElsewhere(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress("greet", &out)
