@@ -11,6 +11,7 @@ replace (
 require (
 	github.com/chromedp/cdproto v0.159.2
 	github.com/chromedp/chromedp v0.23.0
+	github.com/creack/pty v1.1.24
 	github.com/retrygen/retrygen v0.0.0
 	github.com/retrygen/retrygen/contrib/postgres v0.0.0
 	github.com/retrygen/retrygen/contrib/sqlite v0.0.0

@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"retryctl": main, "seed": seed, "newer": newer, "cut": cut})
+	testscript.Main(tests{m}, map[string]func(){"retryctl": main, "seed": seed, "sql": execute, "cut": cut})
 }
 
 // tests stops the server of package pgtest after the tests.
@@ -78,16 +78,15 @@ func seed() {
 	}
 }
 
-// newer is the command newer FILE: it makes a store look as if a newer version had
-// written it.
-func newer() {
+// execute is the command sql FILE STATEMENT: it changes a store as no engine does.
+func execute() {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err == nil {
-		_, err = db.Exec("UPDATE retry_meta SET value = '99' WHERE key = 'oldest_writer'")
+		_, err = db.Exec(os.Args[2])
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "newer:", err)
+		fmt.Fprintln(os.Stderr, "sql:", err)
 		os.Exit(1)
 	}
 }

@@ -82,6 +82,9 @@ func (s *session) confirm(ctx context.Context, question string) error {
 	case <-ctx.Done():
 		fmt.Fprintln(out)
 	case answer := <-answers:
+		if !strings.HasSuffix(answer, "\n") { // the end of the input
+			fmt.Fprintln(out)
+		}
 		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
 			return nil
 		}

@@ -96,14 +96,16 @@ func (s *session) fail(err error) int {
 	switch {
 	case err == nil || errors.Is(err, syscall.EPIPE): // the reader, such as head, has enough
 		return cli.OK
-	case err == errProblems:
+	case errors.Is(err, errProblems):
 		return cli.Problems
 	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(s.stderr, "retryctl: %s\n", term.Clean(strings.TrimSpace(line)))
 	}
-	if errors.Is(err, durable.ErrNotFound) || errors.Is(err, durable.ErrConflict) || errors.Is(err, errInterrupted) {
-		return cli.Problems
+	for _, problem := range []error{durable.ErrNotFound, durable.ErrConflict, errInterrupted, errRefused} {
+		if errors.Is(err, problem) {
+			return cli.Problems
+		}
 	}
 	return cli.Failed
 }

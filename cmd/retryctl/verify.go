@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
@@ -18,9 +19,11 @@ func verify(flags *flag.FlagSet) cli.Run {
 	return s.do(0, 0, "verify takes no arguments", func(ctx context.Context, _ []string) error {
 		progress := cli.NewProgress("retryctl", s.stderr)
 		defer progress.End()
-		progress.Step("checking the store")
+		checked := elapsed(progress, "checking the store") // which reports nothing until it is done
+		defer checked()
 		found := 0
 		all := s.engine.Verify(ctx, func(n int) {
+			checked()
 			progress.Step(fmt.Sprintf("verifying: %d steps", n))
 		})
 		for v, err := range all {
@@ -30,7 +33,7 @@ func verify(flags *flag.FlagSet) cli.Run {
 			case s.json:
 				err = s.print(newViolation(v))
 			default:
-				progress.End()
+				progress.Clear()
 				_, err = fmt.Fprintln(s.stdout, term.Clean(v.String()))
 			}
 			if err != nil {
@@ -47,6 +50,30 @@ func verify(flags *flag.FlagSet) cli.Run {
 			fmt.Fprintln(s.stdout, "the store is sound")
 		}
 		return nil
+	})
+}
+
+// elapsed shows a step of a run with the time that it has taken, until the function
+// that it returns is called, which may be called again.
+func elapsed(progress *cli.Progress, what string) (done func()) {
+	progress.Step(what)
+	begun, end, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		every := time.NewTicker(time.Second)
+		defer every.Stop()
+		for {
+			select {
+			case <-every.C:
+				progress.Step(fmt.Sprintf("%s: %v", what, time.Since(begun).Round(time.Second)))
+			case <-end:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(end)
+		<-ended
 	})
 }
 
