@@ -11,9 +11,8 @@ import (
 
 // rules reports the findings about a policy whose settings have no errors. Each is
 // reported where its field is written, or else at the policy's name.
-func (d decoder) rules(r resolution, p *Policy) {
-	// CheckFile judges the policy together with its breaker.
-	findings := rules.Check(&p.Policy, func(f rules.Field) bool { return f != "breaker" || p.Breaker == "" })
+func (d decoder) rules(r resolution, p *retry.Policy, known rules.Known) {
+	findings := rules.Check(p, known)
 	if len(findings) == 0 {
 		return
 	}
@@ -38,6 +37,27 @@ func (d decoder) rules(r resolution, p *Policy) {
 	}
 }
 
+// known returns a function that reports whether the value of a field is known. A
+// field that refers to an entry with an error is not, and neither is the breaker:
+// [rules.CheckFile] judges a policy together with its breaker.
+func (p *Policy) known(r resolution, unknown unsound) rules.Known {
+	isUnknown := func(c retry.Class) bool { return unknown.has("errors", string(c)) }
+	return func(f rules.Field) bool {
+		switch f {
+		case "breaker":
+			return p.Breaker == ""
+		case "timeout":
+			_, own := r.merged.values["timeout"]
+			return own || !unknown.has("scopes", p.Scope)
+		case "retry_on":
+			return !slices.ContainsFunc(p.RetryOn, isUnknown)
+		case "abort_on":
+			return !slices.ContainsFunc(p.AbortOn, isUnknown)
+		}
+		return true
+	}
+}
+
 // byDefaults reports whether a finding is about the defaults alone. It is then the
 // same for every policy that does not change them.
 func (r resolution) byDefaults(f rules.Finding) bool {
@@ -50,10 +70,12 @@ func (r resolution) byDefaults(f rules.Finding) bool {
 }
 
 // fileRules adds the findings about the file as a whole.
-func (d decoder) fileRules(root *syntax.Node, resolved []resolution, f *File) {
-	d.countsOutsideGroups(root, f)
-	d.countsUnbound(resolved, f)
-	for _, finding := range rules.CheckFile(f.model(root, resolved)) {
+func (d decoder) fileRules(root *syntax.Node, resolved []resolution, f *File, unknown unsound) {
+	d.countsOutsideGroups(root, f, unknown)
+	if partial := unknown.partial(); !slices.Contains(partial, "bind") && !slices.Contains(partial, "policies") {
+		d.countsUnbound(resolved, f)
+	}
+	for _, finding := range rules.CheckFile(f.model(root, resolved, unknown)) {
 		d.add(place(root, finding), finding.Rule, finding.Severity, finding.Text)
 	}
 }
@@ -86,9 +108,12 @@ func keyPath(f rules.Field) []string {
 
 // countsOutsideGroups reports bindings whose policy has a budget that counts the
 // retries of a job, but which are not in a group with that budget.
-func (d decoder) countsOutsideGroups(root *syntax.Node, f *File) {
+func (d decoder) countsOutsideGroups(root *syntax.Node, f *File, unknown unsound) {
 	counts := f.countedPolicies()
 	for _, b := range f.Bindings {
+		if unknown.has("bind", b.Symbol) {
+			continue
+		}
 		e := root.Get("bind").Value.Get(b.Symbol)
 		for _, use := range b.uses() {
 			budget := counts[use.Policy]
@@ -172,59 +197,103 @@ func (f *File) countedPolicies() map[string]string {
 	return counts
 }
 
-// model returns the file in the form that package rules checks.
-func (f *File) model(root *syntax.Node, resolved []resolution) *rules.File {
-	m := new(rules.File)
+// model returns the file in the form that package rules checks, without the
+// entries that are not known.
+func (f *File) model(root *syntax.Node, resolved []resolution, unknown unsound) *rules.File {
+	m := &rules.File{Partial: unknown.partial()}
 	for _, s := range f.Scopes {
-		m.Scopes = append(m.Scopes, rules.Scope{
-			Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit, Capture: s.Capture,
-		})
-	}
-	for _, c := range f.Errors {
-		class := rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As) > 0}
-		for _, code := range c.GRPC {
-			class.GRPC = append(class.GRPC, uint32(slices.Index(grpcNames, code.Name)+1))
+		if !unknown.has("scopes", s.Name) {
+			m.Scopes = append(m.Scopes, rules.Scope{
+				Name: s.Name, Within: s.Within, Timeout: s.Timeout, HardLimit: s.HardLimit, Capture: s.Capture,
+			})
 		}
-		m.Errors = append(m.Errors, class)
 	}
+	m.Errors = f.classModels(root, unknown)
 	for _, b := range f.Breakers {
-		if b.From.Name != "" {
+		switch {
+		case unknown.has("breakers", b.Name):
+		case b.From.Name != "":
 			m.BreakersInGo = append(m.BreakersInGo, b.Name)
-			continue
+		default:
+			m.Breakers = append(m.Breakers, b.BreakerPolicy)
 		}
-		m.Breakers = append(m.Breakers, b.BreakerPolicy)
 	}
 	for _, b := range f.Budgets {
+		if unknown.has("budgets", b.Name) {
+			continue
+		}
 		m.Budgets = append(m.Budgets, b.Name)
 		if b.Count != nil {
 			m.Counts = append(m.Counts, *b.Count)
 		}
 	}
 	for _, g := range f.Groups {
-		m.Groups = append(m.Groups, g.GroupPolicy)
+		if !unknown.has("groups", g.Name) {
+			m.Groups = append(m.Groups, g.GroupPolicy)
+		}
 	}
 	for i := range f.Policies {
-		p := &f.Policies[i]
-		written := func(field rules.Field) bool {
-			n := root.Get("policies").Value.Get(p.Name).Value
-			for _, key := range keyPath(field) {
-				e := n.Get(key)
-				if e == nil {
-					return false
-				}
-				n = e.Value
-			}
-			return true
+		if p := &f.Policies[i]; !p.Broken {
+			m.Policies = append(m.Policies, p.model(root, resolved[i]))
 		}
-		m.Policies = append(m.Policies, rules.Policy{
-			Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written,
-			Extends: parentOf(resolved[i].own), Durable: p.Durable, OnExhausted: p.OnExhausted, OnChanged: p.OnChanged,
-		})
 	}
 	for i := range f.Bindings {
-		m.Bindings = append(m.Bindings, f.Bindings[i].model()...)
+		if b := &f.Bindings[i]; !unknown.has("bind", b.Symbol) {
+			m.Bindings = append(m.Bindings, b.model()...)
+		}
 	}
 	return m
+}
+
+// classModels returns the classes that the file defines, in the order of the file,
+// in the form that package rules checks.
+func (f *File) classModels(root *syntax.Node, unknown unsound) (list []rules.ErrorClass) {
+	e := root.Get("errors")
+	if e == nil {
+		return nil
+	}
+	known := f.Errors
+	for _, entry := range e.Value.Entries {
+		isNext := len(known) > 0 && known[0].Name == entry.Key
+		switch {
+		case unknown.has("errors", entry.Key):
+			list = append(list, rules.ErrorClass{ErrorClass: retry.ErrorClass{Class: retry.Class(entry.Key)}, Unknown: true})
+		case isNext:
+			list = append(list, known[0].ruleModel())
+		}
+		if isNext {
+			known = known[1:]
+		}
+	}
+	return list
+}
+
+// ruleModel returns the class in the form that package rules checks.
+func (c *ErrorClass) ruleModel() rules.ErrorClass {
+	class := rules.ErrorClass{ErrorClass: c.model(), Unprocessed: c.Unprocessed, InGo: len(c.Is)+len(c.As) > 0}
+	for _, code := range c.GRPC {
+		class.GRPC = append(class.GRPC, uint32(slices.Index(grpcNames, code.Name)+1))
+	}
+	return class
+}
+
+// model returns the policy in the form that package rules checks.
+func (p *Policy) model(root *syntax.Node, r resolution) rules.Policy {
+	written := func(field rules.Field) bool {
+		n := root.Get("policies").Value.Get(p.Name).Value
+		for _, key := range keyPath(field) {
+			e := n.Get(key)
+			if e == nil {
+				return false
+			}
+			n = e.Value
+		}
+		return true
+	}
+	return rules.Policy{
+		Policy: &p.Policy, Breaker: p.Breaker, Budget: p.Budget, Written: written,
+		Extends: parentOf(r.own), Durable: p.Durable, OnExhausted: p.OnExhausted, OnChanged: p.OnChanged,
+	}
 }
 
 // model returns the binding and each of its methods in the form that package

@@ -23,7 +23,7 @@ var textRules = []rules.Rule{
 			"  read: {max_attempts: 4} # retrygen:ignore P405 it never takes that long",
 		Right: "version: 1\npolicies:\n  read: {max_attempts: 4}",
 		NotReported: []string{
-			"Files with an error that keeps the rules from running.",
+			"Files with an error, which may keep the rule from running.",
 		},
 		Fix:     "Remove the comment.",
 		Related: []string{"P002", "RL001"},

@@ -44,7 +44,7 @@ func (d decoder) limits(root *syntax.Node) (l limits) {
 
 // within reports P305 for the settings of a policy that exceed a ceiling. A
 // setting without a limit exceeds every ceiling.
-func (d decoder) within(r resolution, l limits, p *retry.Policy) {
+func (d decoder) within(r resolution, l limits, p *retry.Policy, known rules.Known) {
 	over := func(field rules.Field, exceeded bool, has, limit string, line int) {
 		if !exceeded {
 			return
@@ -77,7 +77,7 @@ func (d decoder) within(r resolution, l limits, p *retry.Policy) {
 		{"max_delay", p.MaxDelay, l.maxDelay}, {"delay_budget", p.DelayBudget, l.delayBudget},
 		{"timeout", p.Timeout, l.timeout},
 	} {
-		if c.field == "timeout" && p.Scope != "" && c.has > 0 && r.merged.values["timeout"].value == nil {
+		if !known(c.field) || c.field == "timeout" && p.Scope != "" && c.has > 0 && r.merged.values["timeout"].value == nil {
 			continue // the timeout of the scope: see scopesWithin
 		}
 		over(c.field, exceeds(c.has, c.limit), orNone(c.has), duration.Format(c.limit.value), c.limit.at.Line)

@@ -49,7 +49,7 @@ type Policy struct {
 	Durable     *rules.Durable      // nil: calls are not steps of a durable run
 	OnExhausted durable.OnExhausted
 	OnChanged   durable.OnChanged
-	Broken      bool // a setting of it, or one that it inherits, has a problem
+	Broken      bool // it, or an entry that it refers to, has an error
 	retry.Policy
 }
 
@@ -114,18 +114,27 @@ func (d decoder) decode(root *syntax.Node) *File {
 	f.Groups = d.groups(root, f.Budgets)
 	resolved := d.policies(root, f)
 	f.Bindings = d.bindings(root)
-	noErrors := d.errors() == 0
+	d.judge(root, resolved, limits, f)
+	return f
+}
+
+// judge reports the findings about the entries that have no errors. An error
+// hides no finding that does not depend on it.
+func (d decoder) judge(root *syntax.Node, resolved []resolution, limits limits, f *File) {
+	unknown := d.unsound(root, resolved, f)
 	d.scopesWithin(root, limits, f.Scopes)
 	for i, r := range resolved {
+		p := &f.Policies[i]
+		p.Broken = unknown.has("policies", p.Name)
 		if !r.merged.broken {
-			d.rules(r, &f.Policies[i])
-			d.within(r, limits, &f.Policies[i].Policy)
+			known := p.known(r, unknown)
+			d.rules(r, &p.Policy, known)
+			d.within(r, limits, &p.Policy, known)
 		}
 	}
-	if noErrors {
-		d.fileRules(root, resolved, f)
+	if !d.full() {
+		d.fileRules(root, resolved, f, unknown)
 	}
-	return f
 }
 
 // A resolution holds the settings from which a policy was resolved.
@@ -151,7 +160,15 @@ func (d decoder) version(root *syntax.Node) {
 // topLevel checks the keys at the top of the file. Keys that begin with x- are
 // allowed, for anchors.
 func (d decoder) topLevel(root *syntax.Node) {
-	d.unknownKeys(root, "file", slices.Concat([]string{"version", "limits", "defaults", "bind"}, sections, fileKeys)...)
+	d.unknownKeys(root, "file", topKeys...)
+}
+
+// topKeys are the keys at the top of a file.
+var topKeys = slices.Concat([]string{"version", "limits", "defaults", "bind"}, sections, fileKeys)
+
+// isTopLevel reports whether a key at the top of a file is part of the language.
+func isTopLevel(key string) bool {
+	return slices.Contains(topKeys, key) || strings.HasPrefix(key, "x-")
 }
 
 // define records that a section defines a name. An invalid name is not used in
@@ -198,7 +215,7 @@ func (d decoder) policies(root *syntax.Node, f *File) (list []resolution) {
 		merged := extended.over(defaults)
 		merged.broken = broken
 		p := merged.policy(e.Key, f)
-		p.Pos, p.Places, p.Broken = posOf(e.At), map[rules.Field]Pos{}, broken
+		p.Pos, p.Places = posOf(e.At), map[rules.Field]Pos{}
 		for field, at := range merged.places() {
 			p.Places[field] = posOf(at)
 		}

@@ -18,14 +18,14 @@ type reporter struct {
 type reported struct {
 	problems []Problem
 	seen     map[Problem]bool
-	places   map[Pos]bool
-	mute     map[Pos]bool // places with a problem that would only cause further ones
-	failed   int          // errors, including repeated ones that are not in problems
-	shown    int          // errors in problems
+	places   map[Pos]rules.Severity // the highest there
+	mute     map[Pos]bool           // places with a problem that would only cause further ones
+	failed   int                    // errors, including repeated ones that are not in problems
+	shown    int                    // errors in problems
 }
 
 func newReporter(file string, policyKeys []string) reporter {
-	return reporter{file, policyKeys, &reported{seen: map[Problem]bool{}, places: map[Pos]bool{}, mute: map[Pos]bool{}}}
+	return reporter{file, policyKeys, &reported{seen: map[Problem]bool{}, places: map[Pos]rules.Severity{}, mute: map[Pos]bool{}}}
 }
 
 // maxErrors is the most errors that are reported for a file. It also limits the
@@ -49,7 +49,7 @@ func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text
 	if r.full() || r.seen[p] || r.mute[p.Pos] {
 		return
 	}
-	r.seen[p], r.places[p.Pos] = true, true
+	r.seen[p], r.places[p.Pos] = true, max(r.places[p.Pos], severity)
 	r.problems = append(r.problems, p)
 	if severity != rules.Error {
 		return
@@ -67,7 +67,7 @@ func (r reporter) full() bool { return r.shown >= maxErrors }
 func (r reporter) errors() int { return r.failed }
 
 // has reports whether a problem has been found at a place.
-func (r reporter) has(at syntax.Span) bool { return r.places[posOf(at)] }
+func (r reporter) has(at syntax.Span) bool { _, ok := r.places[posOf(at)]; return ok }
 
 // unparsed reports a problem of the parser.
 func (r reporter) unparsed(p syntax.Problem) {

@@ -127,6 +127,7 @@ var breakerRules = []Rule{
 		Fix:     "Lower `slow_call` below the longest attempt.",
 		Related: []string{"P501", "P407"},
 		file:    neverSlow,
+		whole:   []string{"policies"},
 	},
 	{
 		ID: "P508", Title: "breaker counts errors of the caller", Severity: Warning,

@@ -68,7 +68,7 @@ func (c *ErrorClass) codes() *codes {
 // onlyCodes reports whether codes are the only tests of the class. Classes with
 // other tests cannot be compared.
 func (c *ErrorClass) onlyCodes() bool {
-	return !c.InGo && c.Pattern == nil && len(c.HTTP)+len(c.GRPC) > 0
+	return !c.InGo && !c.Unknown && c.Pattern == nil && len(c.HTTP)+len(c.GRPC) > 0
 }
 
 // within reports whether all errors of the class have codes of the set.
@@ -120,8 +120,8 @@ func (f *File) deciders() *[len(codes{})]decider {
 			}
 		}
 		if !c.onlyCodes() {
-			above.mayRetry = above.mayRetry || c.Action == retry.ActionRetry
-			above.mayDefer = above.mayDefer || c.Action == retry.ActionDefault
+			above.mayRetry = above.mayRetry || c.Unknown || c.Action == retry.ActionRetry
+			above.mayDefer = above.mayDefer || c.Unknown || c.Action == retry.ActionDefault
 		}
 	}
 	return f.decides

@@ -28,6 +28,9 @@ type File struct {
 	Policies     []Policy
 	Bindings     []Binding
 
+	// Partial lists the sections of which some entries are not known and left out.
+	Partial []string
+
 	// Indexes and caches of find, innermost and deciders.
 	scopes          map[string]*Scope
 	breakers        map[string]*retry.BreakerPolicy
@@ -51,6 +54,7 @@ type ErrorClass struct {
 	GRPC        []uint32 // gRPC codes
 	Unprocessed bool
 	InGo        bool // some of its tests are Go symbols
+	Unknown     bool // only the name is known: any error may belong to it, with any action
 
 	set *codes // the result of codes, once computed
 }
@@ -101,7 +105,7 @@ func PerError(class retry.Class) Field { return Field("per_error." + string(clas
 func CheckFile(f *File) []Finding {
 	var findings []Finding
 	for _, r := range All {
-		if r.file == nil {
+		if r.file == nil || slices.ContainsFunc(r.whole, func(section string) bool { return slices.Contains(f.Partial, section) }) {
 			continue
 		}
 		r.file(f, func(severity Severity, at Place, format string, args ...any) {

@@ -63,6 +63,9 @@ type Rule struct {
 	check func(*retry.Policy) (Finding, bool)
 	// file reports the findings about a whole file. Nil: the rule has none.
 	file func(*File, report)
+	// whole lists the sections of which file must know every entry: it reports what
+	// no entry does. It does not run if one of them is partial.
+	whole []string
 }
 
 // policyRules lists the rules about a single policy.

@@ -82,6 +82,7 @@ var shareRules = []Rule{
 		Fix:     "Lower `retries` of the budget.",
 		Related: []string{"P804"},
 		file:    budgetWithoutEffect,
+		whole:   []string{"bind"},
 	},
 	{
 		ID: "P806", Title: "budget over its ceiling", Severity: Error,
@@ -171,6 +172,7 @@ var shareRules = []Rule{
 		Fix:     "Name it where it is meant to apply, or remove it.",
 		Related: []string{"P901"},
 		file:    unused,
+		whole:   []string{"scopes", "breakers", "groups", "policies", "bind"},
 	},
 }
 

@@ -113,6 +113,7 @@ var stepRules = []Rule{
 			"a policy without `durable`.",
 		Related: []string{"P917", "P918"},
 		file:    withoutID,
+		whole:   []string{"policies", "bind"},
 	},
 	{
 		ID: "P918", Title: "name of a durable step that is used twice", Severity: Error,
