@@ -78,7 +78,7 @@ var floors = map[string][]string{
 		"runtime/durable", "runtime/job", "schema",
 	},
 	// The formatter is used by retrygen fmt alone; the file check does without.
-	"policy/format":     {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
+	"policy/format": {"internal/syntax", "policy", "policy/duration", "policy/rules", "runtime"},
 	// The policies of other systems are converted to policy files, which neither
 	// the file check nor the generator needs.
 	"foreign": {"internal/grpcstatus", "internal/spelling", "internal/syntax", "policy", "policy/duration", "policy/rules",
@@ -96,6 +96,8 @@ var floors = map[string][]string{
 	"lint/internal/vocab": {},
 	// What is executed after a call failed is a question of constants, not of retries.
 	"lint/internal/flow": {"lint/internal/vocab"},
+	// What functions do to shared memory is asked of calls, with and without a run.
+	"lint/internal/effect": {"lint/internal/flow", "lint/internal/vocab"},
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
 	"lint": {"internal/gensum", "lint/internal/retryloop", "lint/internal/vocab", "policy/rules", "runtime"},

@@ -27,6 +27,8 @@ const (
 	Cleans                    // it closes, cancels or unlocks
 	Stops                     // it reports whether somebody has asked to stop
 	Derives                   // it returns a context made from a context that it is given
+	Loads                     // it reads the variable that its receiver, or first argument, points to
+	Stores                    // it writes to that variable
 	Fails                     // it returns an error that is not nil
 	Wraps                     // it returns an error that is nil if and only if its first argument is
 	Attaches                  // it returns a context that belongs to an object: a request, a command

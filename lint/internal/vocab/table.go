@@ -48,9 +48,14 @@ var Table = []Row{
 	{"net/http|os/exec|google.golang.org/grpc|.*", ".+", "Context", Pure | Attaches, -1, Library},
 
 	// Locks.
-	{"sync|sync/atomic", ".*", "TryLock|TryRLock|CompareAndSwap.*", Locks, -1, Library},
+	{"sync/atomic", ".*", "CompareAndSwap.*", Locks | Stores, -1, Library},
+	{"sync/atomic", ".*", "Load.*", Logs | Loads, -1, Library},
+	{"sync/atomic", ".*", "(Store|Add|And|Or|Swap).*", Logs | Stores, -1, Library},
+	{"sync", "Map", "Load|Range", Logs | Loads, -1, Library},
+	{"sync", "Map", ".*", Logs | Stores, -1, Library},
+	{"sync", ".*", "TryLock|TryRLock", Locks, -1, Library},
 	{"sync", "Cond|WaitGroup", "Wait", 0, -1, Library},
-	{"sync|sync/atomic", ".*", "Unlock|RUnlock|Lock|RLock|Done|Add.*|Load.*|Store.*", Logs, -1, Library},
+	{"sync", ".*", "Unlock|RUnlock|Lock|RLock|Done|Add", Logs, -1, Library},
 	{".*", ".*", "CompareAndSwap.*|CAS", Locks, -1, Library},
 
 	// Other processes.

@@ -1,0 +1,300 @@
+package effect
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// maxSteps limits how far an object is followed back to where it was found.
+const maxSteps = 16
+
+// rootOf returns where the function finds the object that v is, points to or is part of.
+func rootOf(v ssa.Value) Root {
+	root, _ := rootIn(v, nil)
+	return root
+}
+
+// rootIn is rootOf within some phis. It reports false for a value that comes from one of them.
+func rootIn(v ssa.Value, phis []*ssa.Phi) (_ Root, ok bool) {
+	for range maxSteps {
+		switch x := v.(type) {
+		case *ssa.Parameter:
+			return parameter(x), true
+		case *ssa.FreeVar:
+			if a := cellOf(x); a != nil {
+				return Root{Value: a}, true // of the function around, which knows what it is
+			}
+			return Root{}, true
+		case *ssa.Alloc:
+			s := onlyStore(x)
+			if s == nil || !isReference(s.Val.Type()) {
+				return Root{Value: x}, true
+			}
+			v = s.Val // a variable that was given an object once
+		case *ssa.Global, *ssa.Call:
+			return Root{Value: x}, true
+		case *ssa.FieldAddr:
+			v = x.X
+		case *ssa.IndexAddr:
+			v = x.X
+		case *ssa.Field:
+			v = x.X
+		case *ssa.Index:
+			v = x.X
+		case *ssa.Lookup:
+			v = x.X
+		case *ssa.Slice:
+			v = x.X
+		case *ssa.UnOp:
+			if x.Op != token.MUL {
+				return Root{}, true
+			}
+			v = x.X
+		case *ssa.MakeInterface:
+			v = x.X
+		case *ssa.ChangeInterface:
+			v = x.X
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.Convert:
+			v = x.X
+		case *ssa.TypeAssert:
+			v = x.X
+		case *ssa.Extract:
+			v = x.Tuple
+		case *ssa.Phi:
+			return rootOfPhi(x, phis)
+		default:
+			return Root{}, true
+		}
+	}
+	return Root{}, true
+}
+
+// rootOfPhi returns the one root of all values that are not nil.
+func rootOfPhi(phi *ssa.Phi, within []*ssa.Phi) (root Root, ok bool) {
+	if len(within) > maxSteps || slices.Contains(within, phi) {
+		return Root{}, len(within) > maxSteps
+	}
+	for _, e := range phi.Edges {
+		if isNil(e) {
+			continue
+		}
+		r, known := rootIn(e, append(within, phi))
+		if !known {
+			continue
+		}
+		if r == (Root{}) || ok && r != root {
+			return Root{}, true
+		}
+		root, ok = r, true
+	}
+	return root, ok
+}
+
+func parameter(v *ssa.Parameter) Root {
+	for i, p := range v.Parent().Params {
+		if p == v {
+			return Root{Param: i + 1}
+		}
+	}
+	return Root{}
+}
+
+// binding returns what a literal captures as a variable, or nil.
+func binding(v *ssa.FreeVar) ssa.Value {
+	fn := v.Parent()
+	if fn.Referrers() == nil {
+		return nil
+	}
+	for _, r := range *fn.Referrers() {
+		m, ok := r.(*ssa.MakeClosure)
+		if !ok {
+			continue
+		}
+		if i := slices.Index(fn.FreeVars, v); i >= 0 {
+			return m.Bindings[i]
+		}
+	}
+	return nil
+}
+
+// cellOf returns the variable that an address is, in whichever function it is declared.
+func cellOf(v ssa.Value) *ssa.Alloc {
+	for range maxSteps {
+		switch x := v.(type) {
+		case *ssa.Alloc:
+			return x
+		case *ssa.FreeVar:
+			if v = binding(x); v == nil {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// onlyStore returns the one assignment of a variable, if it has one and no literal assigns to it.
+func onlyStore(a *ssa.Alloc) (only *ssa.Store) {
+	for _, r := range *a.Referrers() {
+		switch r := r.(type) {
+		case *ssa.Store:
+			if r.Addr != a || only != nil {
+				return nil
+			}
+			only = r
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.MakeClosure:
+			if assigns(r, a) {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	return only
+}
+
+// assigns reports whether a closure may assign to a variable that it captures.
+func assigns(m *ssa.MakeClosure, v ssa.Value) bool {
+	fn := m.Fn.(*ssa.Function)
+	for k, b := range m.Bindings {
+		if b != v || k >= len(fn.FreeVars) {
+			continue
+		}
+		for _, r := range *fn.FreeVars[k].Referrers() {
+			switch r := r.(type) {
+			case *ssa.UnOp, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.DebugRef:
+			case *ssa.MakeClosure:
+				if assigns(r, fn.FreeVars[k]) {
+					return true
+				}
+			default:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isReference reports whether values of a type lead to memory that others may share.
+func isReference(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
+		return true
+	case *types.Interface:
+		return !isError(t)
+	case *types.Struct:
+		for f := range t.Fields() {
+			if isReference(f.Type()) {
+				return true
+			}
+		}
+	case *types.Array:
+		return isReference(t.Elem())
+	}
+	return false
+}
+
+var errorType = types.Universe.Lookup("error").Type().Underlying()
+
+func isError(t types.Type) bool { return types.Identical(t.Underlying(), errorType) }
+
+func isContext(t types.Type) bool { return isNamed(t, "context", "Context") }
+
+// isNamed reports whether a type, or what it points to, has a name of a package.
+func isNamed(t types.Type, path string, names ...string) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != path {
+		return false
+	}
+	for _, name := range names {
+		if n.Obj().Name() == name {
+			return true
+		}
+	}
+	return len(names) == 0
+}
+
+// regionsAt returns the regions of the variable at an address: several for a whole struct.
+func regionsAt(addr ssa.Value) []Region {
+	elem := addr.Type().Underlying().(*types.Pointer).Elem()
+	if s, ok := elem.Underlying().(*types.Struct); ok && isOwn(s, addr.Parent()) {
+		var all []Region
+		for i := range s.NumFields() {
+			all = append(all, Region{Field, fieldName(elem, i), rootOf(addr)})
+		}
+		return all
+	}
+	if r, ok := regionAt(addr); ok {
+		return []Region{r}
+	}
+	return nil
+}
+
+// isOwn reports whether a function sees the fields of a structure: it is of its package.
+func isOwn(s *types.Struct, fn *ssa.Function) bool {
+	return s.NumFields() > 0 && fn != nil && fn.Pkg != nil && s.Field(0).Pkg() == fn.Pkg.Pkg
+}
+
+// regionAt returns the region of the variable at an address; ok is false for a variable that
+// nobody shares.
+func regionAt(addr ssa.Value) (r Region, ok bool) {
+	switch x := addr.(type) {
+	case *ssa.Global:
+		return Region{Global, x.Pkg.Pkg.Path() + "." + x.Name(), Root{}}, true
+	case *ssa.Alloc, *ssa.FreeVar:
+		if a := cellOf(x); a != nil {
+			return Region{Cell, "", Root{Value: a}}, !isLocal(a)
+		}
+		return Region{Pointee, x.Type().String(), rootOf(x)}, true
+	case *ssa.FieldAddr:
+		return Region{Field, fieldName(x.X.Type(), x.Field), rootOf(x.X)}, true
+	case *ssa.IndexAddr:
+		return Region{Element, x.Type().String(), rootOf(x.X)}, true
+	}
+	return Region{Pointee, addr.Type().String(), rootOf(addr)}, true
+}
+
+// isLocal reports whether only loads and stores of its own function use a variable.
+func isLocal(a *ssa.Alloc) bool {
+	for _, r := range *a.Referrers() {
+		switch r := r.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.Store:
+			if r.Val == a {
+				return false
+			}
+		case *ssa.FieldAddr:
+			if !isLoadedOnly(r) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func isLoadedOnly(f *ssa.FieldAddr) bool {
+	for _, r := range *f.Referrers() {
+		switch r := r.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.Store:
+			if r.Val == f {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}

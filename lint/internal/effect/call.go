@@ -1,0 +1,337 @@
+package effect
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A target is a function that a call may call, and its arguments, receiver first.
+type target struct {
+	fn     *ssa.Function
+	args   []ssa.Value
+	passed bool // it is an argument of the call
+	caller *ssa.Function
+}
+
+// targets returns the functions that a call may call: the callee, if it is known, and the
+// functions that it is given.
+func targets(i ssa.CallInstruction) (all []target) {
+	c := i.Common()
+	if !c.IsInvoke() {
+		if fn, bound := functionOf(c.Value); fn != nil {
+			all = append(all, target{fn, append(bound, c.Args...), false, i.Parent()})
+		}
+	}
+	for _, arg := range c.Args {
+		if _, ok := arg.Type().Underlying().(*types.Signature); ok {
+			if fn, bound := functionOf(arg); fn != nil {
+				all = append(all, target{fn, bound, true, i.Parent()})
+			}
+		}
+	}
+	return all
+}
+
+// functions returns the functions with bodies that a call may call.
+func (p *Package) functions(c ssa.CallInstruction) (fns []*ssa.Function) {
+	for _, t := range targets(c) {
+		if p.effects[t.fn] != nil {
+			fns = append(fns, t.fn)
+		}
+	}
+	return fns
+}
+
+// functionOf returns the function that a value is, with the receiver that it is bound to.
+func functionOf(v ssa.Value) (fn *ssa.Function, bound []ssa.Value) {
+	for range maxSteps {
+		switch x := v.(type) {
+		case *ssa.Function:
+			if o := x.Origin(); o != nil {
+				x = o
+			}
+			return x, nil
+		case *ssa.MakeClosure:
+			fn := x.Fn.(*ssa.Function)
+			method, ok := fn.Object().(*types.Func)
+			if fn.Synthetic == "" || !ok || !strings.HasPrefix(fn.Synthetic, "bound") {
+				return fn, nil
+			}
+			if types.IsInterface(method.Signature().Recv().Type()) {
+				return nil, nil
+			}
+			fn = fn.Prog.FuncValue(method.Origin())
+			return fn, x.Bindings
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.UnOp:
+			variable := cellOf(x.X)
+			if x.Op != token.MUL || variable == nil {
+				return nil, nil
+			}
+			s := onlyStore(variable)
+			if s == nil {
+				return nil, nil
+			}
+			v = s.Val
+		default:
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// objectOf returns the function or method that a call names, or nil.
+func objectOf(c *ssa.CallCommon) *types.Func {
+	if c.IsInvoke() {
+		return c.Method
+	}
+	if fn, _ := functionOf(c.Value); fn != nil {
+		obj, _ := fn.Object().(*types.Func)
+		return obj
+	}
+	return nil
+}
+
+// At returns the effects of a call as its function sees them.
+func (p *Package) At(c ssa.CallInstruction) *Effects {
+	e := newEffects()
+	call := c.Common()
+	if b, ok := call.Value.(*ssa.Builtin); ok {
+		e.builtin(b.Name(), call.Args)
+		return e
+	}
+	all := targets(c)
+	if len(all) == 0 || all[0].passed || !p.known(e, call, all[0]) {
+		p.unknown(e, c)
+	}
+	for _, t := range all {
+		if callee := p.effects[t.fn]; callee != nil && t.passed {
+			p.call(e, callee.within(t), call)
+		}
+	}
+	return e
+}
+
+// known adds the effects of a callee whose body, or facts, there are.
+func (p *Package) known(e *Effects, call *ssa.CallCommon, t target) bool {
+	if callee := p.effects[t.fn]; callee != nil {
+		p.call(e, callee.within(t), call)
+		return true
+	}
+	if obj, ok := t.fn.Object().(*types.Func); ok && p.facts != nil {
+		if fact := p.facts(obj); fact != nil {
+			p.call(e, fact.effects().within(t), call)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Package) call(e, callee *Effects, call *ssa.CallCommon) {
+	e.join(callee)
+	e.decide(callee)
+	for r := range callee.Fails {
+		e.Fails.add(r)
+	}
+}
+
+// within returns effects as the caller of a target sees them.
+func (e *Effects) within(t target) *Effects {
+	out := newEffects()
+	for _, pair := range [][2]Set{{e.Reads, out.Reads}, {e.Writes, out.Writes}, {e.Fails, out.Fails}} {
+		for r := range pair[0] {
+			if u, ok := r.within(t); ok {
+				pair[1].add(u)
+			}
+		}
+	}
+	for _, pair := range [][2]map[Region]Need{{e.Skips, out.Skips}, {e.Refuse, out.Refuse}} {
+		for r, need := range pair[0] {
+			if u, ok := r.within(t); ok {
+				pair[1][u] |= need
+			}
+		}
+	}
+	out.Ends = e.Ends
+	return out
+}
+
+// within returns a region of a callee as the caller sees it; ok is false if it does not.
+func (r Region) within(t target) (_ Region, ok bool) {
+	if !r.isShared(t.fn) {
+		return r, false
+	}
+	i := r.From.Param - 1
+	switch {
+	case i < 0:
+		if a, ok := r.From.Value.(*ssa.Alloc); ok && r.Kind != Cell && a.Parent() == t.caller {
+			r.From = rootOf(a)
+		}
+		return r, true
+	case i >= len(t.args):
+		r.From = Root{}
+		return r, true
+	case r.Kind == Pointee:
+		if _, pointer := t.args[i].Type().Underlying().(*types.Pointer); pointer {
+			return regionAt(t.args[i])
+		}
+	}
+	r.From = rootOf(t.args[i])
+	return r, true
+}
+
+// unknown adds the effects of a call by its name, and by what it is given.
+func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
+	call := c.Common()
+	if isContextMethod(call) {
+		e.Reads.add(Region{Kind: Context})
+		return
+	}
+	var known vocab.Known
+	if obj := objectOf(call); obj != nil {
+		known = vocab.Of(obj)
+	}
+	e.Ends = known.Is(vocab.Exits)
+	switch {
+	case known.Is(vocab.Loads | vocab.Stores):
+		e.atomic(known, call)
+		return
+	case known.Is(vocab.Clock):
+		e.Reads.add(Region{Kind: Clock})
+		return
+	case known.Is(vocab.Receives | vocab.Asks):
+		e.receive(known, call)
+		return
+	case known.Is(vocab.Pure | vocab.Logs | vocab.Judges | vocab.Waits | vocab.Random | vocab.Makes | vocab.Exits):
+		return
+	case call.IsInvoke() && isErrorLike(call.Value.Type()):
+		return
+	}
+	reach := reached(call)
+	for _, r := range reach {
+		e.Reads.add(r)
+	}
+	e.Reads.add(Region{Kind: World})
+	if isGetter(c) {
+		return
+	}
+	for _, r := range reach {
+		e.Writes.add(r)
+		e.Fails.add(r)
+	}
+	if known.Is(vocab.Cleans) && len(reach) > 0 {
+		return // it touches what it is given
+	}
+	e.Writes.add(Region{Kind: World})
+	e.Fails.add(Region{Kind: World})
+}
+
+// isGetter reports whether a call returns one result, which is used and no error.
+func isGetter(c ssa.CallInstruction) bool {
+	v, ok := c.(*ssa.Call)
+	return ok && v.Call.Signature().Results().Len() == 1 && !isError(v.Type()) && len(*v.Referrers()) > 0
+}
+
+// atomic adds the effects of a function that reads or writes what its first operand points to.
+func (e *Effects) atomic(known vocab.Known, call *ssa.CallCommon) {
+	if len(call.Args) == 0 {
+		return
+	}
+	r, shared := regionAt(call.Args[0])
+	if !shared {
+		return
+	}
+	e.Reads.add(r)
+	if known.Is(vocab.Stores) {
+		e.Writes.add(r)
+		e.Fails.add(r)
+	}
+}
+
+// receive adds the effects of a call that takes the next item from its receiver.
+func (e *Effects) receive(known vocab.Known, call *ssa.CallCommon) {
+	if known.Is(vocab.Asks) {
+		e.Reads.add(Region{Kind: Person})
+	}
+	r := Region{Kind: Stream}
+	if call.IsInvoke() {
+		r.From = rootOf(call.Value)
+	} else if len(call.Args) > 0 {
+		r.From = rootOf(call.Args[0])
+	}
+	for _, s := range []Set{e.Reads, e.Writes, e.Fails} {
+		s.add(r)
+		s.add(Region{Kind: World})
+	}
+}
+
+// reached returns what code that is not known can reach from what it is given.
+func reached(call *ssa.CallCommon) (all []Region) {
+	values := call.Args
+	if call.IsInvoke() {
+		values = append([]ssa.Value{call.Value}, values...)
+	}
+	for _, v := range values {
+		if isReference(v.Type()) && !isContext(v.Type()) && !isErrorLike(v.Type()) {
+			if root := rootOf(v); root != (Root{}) {
+				all = append(all, Region{Reach, objectType(v.Type()), root})
+			}
+		}
+	}
+	return all
+}
+
+// objectType names the type of the object that a value is or points to, as fieldName does.
+func objectType(t types.Type) string {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil {
+		return n.Obj().Pkg().Path() + "." + n.Obj().Name()
+	}
+	return t.String()
+}
+
+// isContextMethod reports whether a call asks a context whether it has ended.
+func isContextMethod(call *ssa.CallCommon) bool {
+	return call.IsInvoke() && isContext(call.Value.Type())
+}
+
+func isErrorLike(t types.Type) bool {
+	return types.Implements(t, errorType.(*types.Interface))
+}
+
+// builtin adds the effects of a built-in function.
+func (e *Effects) builtin(name string, args []ssa.Value) {
+	write := func(v ssa.Value, kind Kind) {
+		r := Region{Kind: kind}
+		if kind == Element {
+			r.From, r.Name = rootOf(v), elementName(v.Type())
+		}
+		e.Writes.add(r)
+		e.Fails.add(r)
+	}
+	switch name {
+	case "copy", "delete", "clear":
+		write(args[0], Element)
+	case "close":
+		write(args[0], Signal)
+	}
+}
+
+// elementName names the elements of a container, as the addresses of elements do.
+func elementName(t types.Type) string {
+	switch t := t.Underlying().(type) {
+	case *types.Slice:
+		return types.NewPointer(t.Elem()).String()
+	case *types.Map:
+		return t.String()
+	}
+	return t.String()
+}

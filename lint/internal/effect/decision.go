@@ -1,0 +1,287 @@
+package effect
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// decisions finds by what a function decides to return nil in place of its work, or an error
+// of its own: the conditions that lead straight to such a return, and what calls decide
+// whose errors it returns.
+func (p *Package) decisions(fn *ssa.Function, e *Effects) {
+	results := fn.Signature.Results()
+	n := results.Len() - 1
+	if n < 0 || !isError(results.At(n).Type()) && !isBool(results.At(n).Type()) {
+		return
+	}
+	for _, b := range fn.Blocks {
+		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && len(ret.Results) > n {
+			p.passOn(ret.Results[n], b, e)
+			p.arrivals(b, ret.Results[n], 0, e)
+		}
+	}
+}
+
+// passOn adds what a call decides whose error is returned: unless that is known not to be nil,
+// whether it skips its work, too.
+func (p *Package) passOn(v ssa.Value, b *ssa.BasicBlock, e *Effects) {
+	c := callOf(v)
+	if c == nil {
+		return
+	}
+	callee := p.At(c)
+	if isKnownError(v, b) {
+		callee.Skips = nil
+	}
+	e.decide(callee)
+	if regions := p.read(c); !isError(v.Type()) || regions[Region{Kind: Context}] {
+		for r := range regions {
+			e.Refuse[r] |= Any
+		}
+	}
+}
+
+// read returns what the result of a call depends on, other than the World.
+func (p *Package) read(c *ssa.Call) Set {
+	s := Set{}
+	for r := range p.At(c).Reads {
+		if r.Kind != World && r.Kind != Reach {
+			s[r] = true
+		}
+	}
+	return s
+}
+
+// isKnownError reports whether a block is reached only if an error is not nil.
+func isKnownError(v ssa.Value, b *ssa.BasicBlock) bool {
+	if len(b.Preds) != 1 {
+		return false
+	}
+	i, ok := b.Preds[0].Instrs[len(b.Preds[0].Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	c, ok := i.Cond.(*ssa.BinOp)
+	return ok && c.X == v && isNil(c.Y) && (c.Op == token.NEQ) == (b.Preds[0].Succs[0] == b)
+}
+
+// maxJumps limits how many jumps lie between a condition and the return that it leads to.
+const maxJumps = 4
+
+// arrivals adds the conditions that lead straight to a block where v is returned.
+func (p *Package) arrivals(b *ssa.BasicBlock, v ssa.Value, jumps int, e *Effects) {
+	if jumps > maxJumps {
+		return
+	}
+	load, _ := v.(*ssa.UnOp)
+	if load != nil && isVariable(load.X) {
+		if s := lastStore(b, load.X); s != nil {
+			v, load = s.Val, nil
+		}
+	}
+	for k, pred := range b.Preds {
+		val := v
+		if phi, ok := v.(*ssa.Phi); ok && phi.Block() == b {
+			val = phi.Edges[k]
+		}
+		switch i := pred.Instrs[len(pred.Instrs)-1].(type) {
+		case *ssa.Jump:
+			p.arrivals(pred, val, jumps+1, e)
+		case *ssa.If:
+			if load != nil && isVariable(load.X) {
+				val = reaching(load, pred)
+			}
+			into := e.verdict(val)
+			if into == nil || pred.Succs[0] == pred.Succs[1] {
+				continue
+			}
+			d := decision{p: p, into: into, seen: map[ssa.Value]bool{}, fn: b.Parent()}
+			d.on(i.Cond, pred.Succs[0] == b)
+		}
+	}
+}
+
+// reaching returns what a variable that is read in another block holds at the end of b, or nil
+// if that may be several things. A result that is not set yet is nil.
+func reaching(load *ssa.UnOp, b *ssa.BasicBlock) (v ssa.Value) {
+	seen := map[*ssa.BasicBlock]bool{}
+	same := true
+	add := func(val ssa.Value) {
+		same = same && (v == nil || v == val || isNil(v) && isNil(val))
+		v = val
+	}
+	for work := []*ssa.BasicBlock{b}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if seen[b] {
+			continue
+		}
+		seen[b] = true
+		if s := lastStore(b, load.X); s != nil {
+			add(s.Val)
+			continue
+		}
+		if len(b.Preds) == 0 {
+			add(ssa.NewConst(nil, load.Type()))
+		}
+		work = append(work, b.Preds...)
+	}
+	if !same {
+		return nil
+	}
+	return v
+}
+
+func lastStore(b *ssa.BasicBlock, addr ssa.Value) *ssa.Store {
+	for i := len(b.Instrs) - 1; i >= 0; i-- {
+		if s, ok := b.Instrs[i].(*ssa.Store); ok && s.Addr == addr {
+			return s
+		}
+	}
+	return nil
+}
+
+// verdict returns where the reasons for returning a value belong: nil if it is the outcome of
+// other calls.
+func (e *Effects) verdict(v ssa.Value) map[Region]Need {
+	switch x := v.(type) {
+	case *ssa.Const:
+		if x.Value == nil || x.Value.Kind() == constant.Bool && constant.BoolVal(x.Value) {
+			return e.Skips
+		}
+		return e.Refuse
+	case *ssa.MakeInterface:
+		return e.Refuse
+	case *ssa.UnOp:
+		if _, ok := x.X.(*ssa.Global); ok {
+			return e.Refuse
+		}
+	case *ssa.Call:
+		if obj := objectOf(&x.Call); obj != nil && vocab.Of(obj).Is(vocab.Fails) || isContextMethod(&x.Call) {
+			return e.Refuse
+		}
+	}
+	return nil
+}
+
+// A decision collects what a condition depends on.
+type decision struct {
+	p    *Package
+	fn   *ssa.Function
+	into map[Region]Need
+	seen map[ssa.Value]bool
+}
+
+func (d *decision) add(r Region, need Need) {
+	if _, answer := r.From.Value.(*ssa.Call); !answer && len(d.into) < maxRegions {
+		d.into[r] |= need
+	}
+}
+
+// on follows a condition that must have a truth value.
+func (d *decision) on(cond ssa.Value, value bool) {
+	need := Zero
+	if value {
+		need = NotZero
+	}
+	switch x := cond.(type) {
+	case *ssa.UnOp:
+		if x.Op == token.NOT {
+			d.on(x.X, !value)
+			return
+		}
+	case *ssa.BinOp:
+		if x.Op != token.EQL && x.Op != token.NEQ || !isZero(x.Y) {
+			d.from(x, Any)
+			return
+		}
+		if (x.Op == token.EQL) == value {
+			need = Zero
+		} else {
+			need = NotZero
+		}
+		cond = x.X
+	}
+	d.from(cond, need)
+}
+
+func isZero(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && (c.Value == nil || c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value) ||
+		c.Value.Kind() == constant.Int && constant.Sign(c.Value) == 0)
+}
+
+// from follows a value back to the regions that it is made of.
+func (d *decision) from(v ssa.Value, need Need) {
+	if d.seen[v] || len(d.seen) > 100 {
+		return
+	}
+	d.seen[v] = true
+	switch x := v.(type) {
+	case *ssa.UnOp:
+		switch x.Op {
+		case token.MUL:
+			for _, r := range regionsAt(x.X) {
+				d.add(r, need)
+			}
+		case token.ARROW:
+			d.add(regionOfChannel(x.X), Any)
+		default:
+			d.from(x.X, Any)
+		}
+	case *ssa.Call:
+		d.call(x, need)
+	case *ssa.Select:
+		for _, s := range x.States {
+			d.add(regionOfChannel(s.Chan), Any)
+		}
+	case *ssa.Extract:
+		d.from(x.Tuple, Any)
+	case *ssa.Lookup:
+		d.add(Region{Element, elementName(x.X.Type()), rootOf(x.X)}, Any)
+	case *ssa.Phi:
+		for _, e := range x.Edges {
+			d.from(e, need)
+		}
+	case ssa.Instruction:
+		for _, o := range x.Operands(nil) {
+			if *o != nil {
+				d.from(*o, Any)
+			}
+		}
+	}
+}
+
+// call follows the result of a call: what the callee decides by, if it returns an error; else
+// what it reads.
+func (d *decision) call(c *ssa.Call, need Need) {
+	results := c.Call.Signature().Results()
+	if n := results.Len(); n > 0 && isError(results.At(n-1).Type()) && !isContextMethod(&c.Call) {
+		for r, need := range d.p.At(c).Skips {
+			d.add(r, need)
+		}
+		return
+	}
+	reads := d.p.read(c)
+	if len(reads) > 1 {
+		need = Any
+	}
+	for r := range reads {
+		d.add(r, need)
+	}
+	for _, arg := range c.Call.Args {
+		if !isReference(arg.Type()) {
+			d.from(arg, Any)
+		}
+	}
+}
+
+func isBool(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsBoolean != 0
+}

@@ -1,0 +1,150 @@
+package effect
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/go/ssa"
+	"golang.org/x/tools/go/ssa/ssautil"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+)
+
+var update = flag.Bool("update", false, "write the effects that are found to the golden files")
+
+// TestEffects compares the effects of all functions of a file with its golden file. After the
+// effects of a function, regions that others may change are listed as "others", what runs
+// meanwhile as "meanwhile".
+func TestEffects(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", nil)
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".go"), func(t *testing.T) {
+			got := describe(load(t, fset, imports, name))
+			golden := strings.TrimSuffix(name, ".go") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// load returns the functions of a file, in their order, literals after what declares them.
+func load(t *testing.T, fset *token.FileSet, imports types.Importer, name string) (fns []*ssa.Function) {
+	t.Helper()
+	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg := types.NewPackage("p", "p")
+	built, info, err := ssautil.BuildPackage(&types.Config{Importer: imports}, fset, pkg, []*ast.File{file}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range file.Decls {
+		if d, ok := decl.(*ast.FuncDecl); ok {
+			fns = appendWithin(fns, built.Prog.FuncValue(info.Defs[d.Name].(*types.Func)))
+		}
+	}
+	return fns
+}
+
+func appendWithin(fns []*ssa.Function, fn *ssa.Function) []*ssa.Function {
+	fns = append(fns, fn)
+	for _, in := range fn.AnonFuncs {
+		fns = appendWithin(fns, in)
+	}
+	return fns
+}
+
+func describe(fns []*ssa.Function) string {
+	p := New(fns, nil)
+	var b strings.Builder
+	for _, fn := range fns {
+		fmt.Fprintf(&b, "%s\n%s", strings.ReplaceAll(fn.RelString(fn.Package().Pkg), "*", ""), indent(p.Of(fn).String()))
+		for r, need := range p.Of(fn).Skips {
+			if r.isMemory() && p.MayBecome(r, need, func(by *ssa.Function) bool { return by != fn }) {
+				fmt.Fprintf(&b, "\tothers change %v\n", r)
+			}
+		}
+		if m := p.Meanwhile(fn); m.size() > 0 {
+			b.WriteString("\tmeanwhile\n" + indent(indent(m.String())))
+		}
+		b.WriteString(loops(p, fn) + "\n")
+	}
+	return b.String()
+}
+
+// loops describes the calls that return errors in the loops of a function.
+func loops(p *Package, fn *ssa.Function) string {
+	var b strings.Builder
+	for _, l := range flow.Loops(fn) {
+		between := func(yield func(ssa.Instruction) bool) {
+			for _, block := range l.List {
+				for _, i := range block.Instrs {
+					if !yield(i) {
+						return
+					}
+				}
+			}
+		}
+		for i := range between {
+			op, ok := i.(*ssa.Call)
+			if !ok || callOfError(op) == nil {
+				continue
+			}
+			fmt.Fprintf(&b, "\tretries %s: repairs %s", op.Call.Value.Name(),
+				[]string{"disjoint", "perhaps", "common"}[p.Repairs(between, op)])
+			if p.EndsItself(op, false) {
+				b.WriteString(", ends itself")
+			} else if p.EndsItself(op, true) {
+				b.WriteString(", ends itself if errors are classified")
+			}
+			if p.Progresses(op) {
+				b.WriteString(", progresses")
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func callOfError(op *ssa.Call) *ssa.Call {
+	results := op.Call.Signature().Results()
+	if n := results.Len(); n == 0 || !isError(results.At(n-1).Type()) {
+		return nil
+	}
+	return op
+}
+
+func indent(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "\t" + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n\t") + "\n"
+}
+
+func (r Region) isMemory() bool { return r.Kind.isMemory() }

@@ -1,0 +1,197 @@
+package effect
+
+import (
+	"go/token"
+	"go/types"
+	"maps"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// collect computes the effects of a function from those of its callees.
+func (p *Package) collect(fn *ssa.Function) {
+	e := p.effects[fn]
+	failing := failingBlocks(fn)
+	for _, b := range fn.Blocks {
+		for _, i := range b.Instrs {
+			one := p.Instr(i)
+			if one == nil {
+				continue
+			}
+			e.join(one.shared(fn))
+			before := one.Writes
+			if c, ok := i.(*ssa.Call); ok && failing.onlyOf(b, c) {
+				before = one.Fails // it returns an error only if the call does
+			}
+			if failing.from[b.Index] {
+				for r := range before {
+					if r.isShared(fn) {
+						e.Fails.add(r)
+					}
+				}
+			}
+		}
+	}
+	p.decisions(fn, e)
+}
+
+// shared returns the effects that callers of fn can see.
+func (e *Effects) shared(fn *ssa.Function) *Effects {
+	for _, s := range []Set{e.Reads, e.Writes} {
+		maps.DeleteFunc(s, func(r Region, _ bool) bool { return !r.isShared(fn) })
+	}
+	return e
+}
+
+// Instr returns the effects of an instruction as its function sees them, or nil if it has
+// none.
+func (p *Package) Instr(i ssa.Instruction) *Effects {
+	e := newEffects()
+	switch i := i.(type) {
+	case *ssa.Store:
+		for _, r := range regionsAt(i.Addr) {
+			e.write(r)
+		}
+	case *ssa.MapUpdate:
+		e.write(Region{Element, elementName(i.Map.Type()), rootOf(i.Map)})
+	case *ssa.Send:
+		e.write(Region{Kind: Signal})
+	case *ssa.UnOp:
+		if i.Op == token.ARROW {
+			e.Reads.add(regionOfChannel(i.X))
+		} else if i.Op == token.MUL && !updates(i) {
+			for _, r := range regionsAt(i.X) {
+				e.Reads.add(r)
+			}
+		}
+	case *ssa.Select:
+		for _, s := range i.States {
+			if s.Dir == types.SendOnly {
+				e.write(Region{Kind: Signal})
+			}
+			e.Reads.add(regionOfChannel(s.Chan))
+		}
+	case *ssa.Lookup:
+		e.Reads.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)})
+	case *ssa.Range:
+		e.Reads.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)})
+	case *ssa.Go:
+		c := p.At(i)
+		e.join(c)
+	case ssa.CallInstruction:
+		return p.At(i)
+	default:
+		return nil
+	}
+	return e
+}
+
+func (e *Effects) write(r Region) {
+	e.Writes.add(r)
+	e.Fails.add(r)
+}
+
+// updates reports whether a load serves only to assign the variable again, as in n++.
+func updates(load *ssa.UnOp) bool {
+	refs := *load.Referrers()
+	if len(refs) != 1 {
+		return false
+	}
+	sum, ok := refs[0].(*ssa.BinOp)
+	if !ok || len(*sum.Referrers()) != 1 {
+		return false
+	}
+	store, ok := (*sum.Referrers())[0].(*ssa.Store)
+	if !ok {
+		return false
+	}
+	from, _ := regionAt(load.X)
+	to, _ := regionAt(store.Addr)
+	return from == to
+}
+
+// regionOfChannel returns what a receive from a channel waits for.
+func regionOfChannel(ch ssa.Value) Region {
+	switch x := ch.(type) {
+	case *ssa.Call:
+		if isContextMethod(&x.Call) {
+			return Region{Kind: Context}
+		}
+		if obj := objectOf(&x.Call); obj != nil && vocab.Of(obj).Is(vocab.Clock) {
+			return Region{Kind: Clock}
+		}
+	case *ssa.UnOp:
+		if f, ok := x.X.(*ssa.FieldAddr); ok && isNamed(f.X.Type(), "time", "Timer", "Ticker") {
+			return Region{Kind: Clock}
+		}
+	}
+	return Region{Kind: Signal}
+}
+
+// A failing is the part of a function from which it may return an error.
+type failing struct {
+	from []bool                            // by block
+	errs map[*ssa.Return]*ssa.Call         // the call whose error a return passes on, or nil
+	at   map[*ssa.BasicBlock][]*ssa.Return // the returns of errors that a block leads to
+}
+
+// failingBlocks finds the blocks from which fn may return an error: all, if it has none to
+// return.
+func failingBlocks(fn *ssa.Function) failing {
+	f := failing{make([]bool, len(fn.Blocks)), map[*ssa.Return]*ssa.Call{}, map[*ssa.BasicBlock][]*ssa.Return{}}
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok {
+			continue
+		}
+		if n := len(ret.Results); n > 0 && isError(ret.Results[n-1].Type()) {
+			if isNil(ret.Results[n-1]) {
+				continue
+			}
+			f.errs[ret] = callOf(ret.Results[n-1])
+		}
+		f.reach(ret)
+	}
+	return f
+}
+
+// reach marks the blocks that lead to a return.
+func (f failing) reach(ret *ssa.Return) {
+	seen := map[*ssa.BasicBlock]bool{}
+	for work := []*ssa.BasicBlock{ret.Block()}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if !seen[b] {
+			seen[b] = true
+			f.from[b.Index] = true
+			f.at[b] = append(f.at[b], ret)
+			work = append(work, b.Preds...)
+		}
+	}
+}
+
+// onlyOf reports whether all errors that a block leads to are those of one call.
+func (f failing) onlyOf(b *ssa.BasicBlock, c *ssa.Call) bool {
+	for _, ret := range f.at[b] {
+		if f.errs[ret] != c {
+			return false
+		}
+	}
+	return true
+}
+
+// callOf returns the call whose result a value is, or nil.
+func callOf(v ssa.Value) *ssa.Call {
+	if x, ok := v.(*ssa.Extract); ok {
+		v = x.Tuple
+	}
+	c, _ := v.(*ssa.Call)
+	return c
+}
+
+func isNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value == nil
+}

@@ -1,0 +1,102 @@
+package effect
+
+import (
+	"iter"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Repairs returns how far the instructions between two attempts of an operation write what the
+// operation, or the evaluation of its operands, reads: Common if they do, Perhaps if code that
+// is not known may.
+func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overlap {
+	reads := p.At(op).Reads
+	seen := map[ssa.Value]bool{}
+	for _, v := range op.Call.Operands(nil) {
+		p.operand(*v, op.Block(), reads, seen)
+	}
+	most := Disjoint
+	for i := range between {
+		if i == ssa.Instruction(op) {
+			continue
+		}
+		if e := p.Instr(i); e != nil {
+			most = max(most, e.Writes.Overlap(reads))
+		}
+	}
+	return most
+}
+
+// operand adds what is read where an operand is computed.
+func (p *Package) operand(v ssa.Value, b *ssa.BasicBlock, reads Set, seen map[ssa.Value]bool) {
+	i, ok := v.(ssa.Instruction)
+	if !ok || seen[v] || len(seen) > maxRegions {
+		return
+	}
+	seen[v] = true
+	switch v := v.(type) {
+	case *ssa.UnOp, *ssa.Lookup:
+		for r := range p.Instr(i).Reads {
+			reads.add(r)
+		}
+	case *ssa.Call, *ssa.Phi:
+		return // executed again itself, or judged as an operand
+	case *ssa.MakeClosure:
+		if e := p.effects[v.Fn.(*ssa.Function)]; e != nil {
+			return // part of the effects of the call
+		}
+	}
+	for _, o := range i.Operands(nil) {
+		if *o != nil {
+			p.operand(*o, b, reads, seen)
+		}
+	}
+}
+
+// EndsItself reports whether an operation may end its retries without having succeeded: it
+// returns nil because of what it counts, of the time, of what others set, or because it was
+// asked to stop. If errors are classified, an error of its own for such a reason is enough.
+func (p *Package) EndsItself(op *ssa.Call, classified bool) bool {
+	e := p.At(op)
+	own := p.within(op)
+	others := func(fn *ssa.Function) bool { return !own[fn] }
+	for _, decided := range []map[Region]Need{e.Skips, e.Refuse} {
+		for r, need := range decided {
+			if r.isOutside() || p.MayBecome(r, need, others) || e.Fails.Overlap(Set{r: true}) == Common {
+				return true
+			}
+		}
+		if !classified {
+			break
+		}
+	}
+	return false
+}
+
+// Progresses reports whether an operation reads what it writes before it fails: the next
+// attempt is not the same as the last.
+func (p *Package) Progresses(op *ssa.Call) bool {
+	e := p.At(op)
+	return e.Fails.Overlap(e.Reads) == Common
+}
+
+// within returns the functions that a call may execute.
+func (p *Package) within(c ssa.CallInstruction) map[*ssa.Function]bool {
+	all := map[*ssa.Function]bool{}
+	for work := p.functions(c); len(work) > 0; {
+		fn := work[len(work)-1]
+		work = work[:len(work)-1]
+		if all[fn] {
+			continue
+		}
+		all[fn] = true
+		for _, b := range fn.Blocks {
+			for _, i := range b.Instrs {
+				if c, ok := i.(ssa.CallInstruction); ok {
+					work = append(work, p.functions(c)...)
+				}
+			}
+		}
+	}
+	return all
+}

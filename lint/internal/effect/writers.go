@@ -1,0 +1,165 @@
+package effect
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A write is a place where a function assigns to a field, a global variable or a cell.
+type write struct {
+	fn    *ssa.Function
+	value Need // what the region may be afterwards
+	fresh bool // the object is made there
+}
+
+// key returns the region under which the writes of all objects are found.
+func (r Region) key() Region {
+	if r.Kind != Cell {
+		r.From = Root{}
+	}
+	return r
+}
+
+// index records the writes of a function, and how it uses literals.
+func (p *Package) index(fn *ssa.Function) {
+	for _, b := range fn.Blocks {
+		for _, i := range b.Instrs {
+			switch i := i.(type) {
+			case *ssa.Store:
+				whole := isStruct(i.Val.Type())
+				for _, r := range regionsAt(i.Addr) {
+					value := Any
+					if !whole {
+						value = valueOf(i.Val)
+					}
+					p.wrote(fn, r, value, isFresh(i.Addr))
+				}
+			case *ssa.FieldAddr:
+				if need := given(i); need != 0 {
+					for _, r := range regionsAt(i) {
+						p.wrote(fn, r, need, isFresh(i))
+					}
+				}
+			}
+			p.indexLiterals(i)
+		}
+	}
+}
+
+func (p *Package) wrote(fn *ssa.Function, r Region, value Need, fresh bool) {
+	k := r.key()
+	p.writes[k] = append(p.writes[k], write{fn, value, fresh})
+}
+
+func isStruct(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Struct)
+	return ok
+}
+
+// valueOf returns what a region may be that is given a value.
+func valueOf(v ssa.Value) Need {
+	if isZero(v) {
+		return Zero
+	}
+	switch x := v.(type) {
+	case *ssa.Const:
+		if x.Value != nil && x.Value.Kind() == constant.String && constant.StringVal(x.Value) == "" {
+			return Zero
+		}
+		return NotZero
+	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.MakeClosure, *ssa.MakeInterface:
+		return NotZero
+	}
+	return Any
+}
+
+// given returns what a function that gives away the address of a field may make of it.
+func given(f *ssa.FieldAddr) (need Need) {
+	for _, r := range *f.Referrers() {
+		switch r := r.(type) {
+		case *ssa.UnOp, *ssa.DebugRef, *ssa.FieldAddr, *ssa.IndexAddr:
+		case *ssa.Store:
+			if r.Val == f {
+				return Any
+			}
+		case ssa.CallInstruction:
+			obj := objectOf(r.Common())
+			if obj == nil {
+				return Any
+			}
+			if known := vocab.Of(obj); !known.Is(vocab.Loads|vocab.Logs|vocab.Pure) || known.Evidence == vocab.Named {
+				return Any
+			}
+		default:
+			return Any
+		}
+	}
+	return 0
+}
+
+// isFresh reports whether an address is in an object that its function makes.
+func isFresh(addr ssa.Value) bool {
+	for range maxSteps {
+		switch x := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = x.X
+		case *ssa.IndexAddr:
+			addr = x.X
+		case *ssa.Alloc:
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// MayBecome reports whether somebody may write what is needed to a region while a function
+// runs: code outside of the program, of another package, or one of the functions of the
+// package for which by reports true. Objects that are being made are not shared yet.
+func (p *Package) MayBecome(r Region, need Need, by func(*ssa.Function) bool) bool {
+	switch r.Kind {
+	case World, Reach:
+		return false
+	case Global, Field:
+		if p.isForeign(r.Name) {
+			return true
+		}
+	case Cell:
+	default:
+		return true
+	}
+	for _, w := range p.writes[r.key()] {
+		if !w.fresh && w.value&need != 0 && by(w.fn) || r.Kind == Cell && w.value&need != 0 && by(w.fn) {
+			return true
+		}
+	}
+	return false
+}
+
+// isForeign reports whether other packages may write to a field or a global variable: it is
+// exported, as is the type, or not of this package.
+func (p *Package) isForeign(name string) bool {
+	rest, own := strings.CutPrefix(name, p.path+".")
+	if !own {
+		return true
+	}
+	for part := range strings.SplitSeq(rest, ".") {
+		if !token.IsExported(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsSetting reports whether a field is assigned only where its object is made, or a global
+// variable only where it is declared.
+func (p *Package) IsSetting(r Region) bool {
+	return !p.MayBecome(r, Any, func(*ssa.Function) bool { return true })
+}
