@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"iter"
@@ -79,7 +80,7 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 			for call := range startedBy(fn) {
 				op, ctx, until, ok := endlessCall(pass, helpers, call)
 				switch {
-				case !ok || mayEnd(op) || mayAnswer(op, until):
+				case !ok || mayEnd(op) || mayAnswer(op, until) || isTicked(op):
 				case helpers[fn] != nil:
 				case passesOn(fn, op, ctx, until) != nil:
 					helpers[fn] = passesOn(fn, op, ctx, until)
@@ -222,6 +223,24 @@ func mayAnswer(op ssa.Value, until retryloop.Answer) bool {
 	}
 	fn := operation(op)
 	return fn == nil || !retryloop.Fails(fn, until)
+}
+
+// isTicked reports whether an operation is a condition that never holds and never fails: what
+// polls it is used as a ticker.
+func isTicked(op ssa.Value) bool {
+	fn := operation(op)
+	if fn == nil || fn.Signature.Results().Len() != 2 || len(fn.Blocks) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		return ok && b != fn.Recover && !(isFalse(ret.Results[0]) && isNilConst(ret.Results[1]))
+	})
+}
+
+func isFalse(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value != nil && c.Value.Kind() == constant.Bool && !constant.BoolVal(c.Value)
 }
 
 // mayEndWithin looks through depth functions that wrap an operation.

@@ -92,6 +92,16 @@ func polls() {
 	wait.PollUntilContextCancel(context.TODO(), time.Second, true, func(context.Context) (bool, error) { return ping() == nil, nil }) // want `RL201`
 }
 
+// Its condition never holds: it repeats its work for as long as the program runs.
+func nopeTicker(report func() error) {
+	wait.PollInfinite(time.Minute, func() (bool, error) {
+		if err := report(); err != nil {
+			println(err.Error())
+		}
+		return false, nil
+	})
+}
+
 func wrapper(f func() error) error { return backoff.Retry(f, backoff.NewConstantBackOff(time.Second)) }
 
 func throughWrapper() {
