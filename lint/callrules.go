@@ -401,7 +401,7 @@ policies:
 	{
 		ID: "RL507", Title: "call that bypasses its wrapper", Severity: rules.Warning,
 		Reports: "A function that a policy file binds is called directly instead of through its generated " +
-			"wrapper.",
+			"wrapper, in its own package or in one that imports it.",
 		Why: "The call has no retries, no timeout and no breaker. It fails at the first transient error, and " +
 			"its failures are not counted.",
 		Wrong: `func (s *server) show(ctx context.Context) (Order, error) {
@@ -414,7 +414,9 @@ policies:
 			"Tests.",
 			"Functions that have wrappers, or that wrappers call.",
 			"Calls through interfaces, and types that are wrapped as a whole.",
-			"Packages other than the one with the wrapper.",
+			"Wrappers that are not exported, in other packages.",
+			"By default: functions that another package binds than the one that declares them or the one that " +
+				"calls them, since the policy may be meant for that package alone (`-confidence named`).",
 		},
 		Fix:     "Call the wrapper.",
 		Related: []string{"RL204", "RL402", "RL501"},

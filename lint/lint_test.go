@@ -54,6 +54,7 @@ func TestFacts(t *testing.T) {
 	root := absolute(t, "..")
 	analysistest.Run(t, root, endlessRetries, testdata+"endlesshelper/helper")
 	analysistest.Run(t, root, retryingFunctions, testdata+"nestedretry/wrapped")
+	analysistest.Run(t, root, boundFunctions, testdata+"directcall/orders")
 	analysistest.Run(t, root, remoteFunctions, testdata+"nodelay/api")
 }
 

@@ -5,6 +5,7 @@ package directcall
 import (
 	"context"
 
+	"github.com/retrygen/retrygen/lint/testdata/src/directcall/stock"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -34,6 +35,20 @@ func retryReadFile(ctx context.Context, name string) ([]byte, error) {
 		}
 		if err = call.Next(ctx, err); err != nil {
 			return v, err
+		}
+	}
+}
+
+func retryClientRelease(c *stock.Client, ctx context.Context, item string) error {
+	call := policyRead.Begin()
+	defer call.End()
+	for {
+		err := c.Release(call.Attempt(ctx), item)
+		if err == nil {
+			return nil
+		}
+		if err = call.Next(ctx, err); err != nil {
+			return err
 		}
 	}
 }

@@ -1,0 +1,179 @@
+package lint
+
+import (
+	"cmp"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+)
+
+// bindings are a fact about a package: the functions that its policies bind, in order. They are
+// functions of the package, or methods of types of another.
+type bindings struct{ List []binding }
+
+// A binding is a function that a policy binds, by its full name, and its generated wrapper.
+type binding struct {
+	Function string
+	Wrapper  string
+	IsMethod bool // the wrapper is a method of the type that the function is one of
+}
+
+// AFact marks a fact.
+func (*bindings) AFact() {}
+
+// String shows the fact to tests.
+func (b *bindings) String() string {
+	text := "wrappers"
+	for _, bound := range b.List {
+		text += " " + bound.Wrapper
+	}
+	return text
+}
+
+// of returns the binding of a function, or nil.
+func (b *bindings) of(fn *types.Func) *binding {
+	name := fn.Origin().FullName()
+	if i := slices.IndexFunc(b.List, func(bound binding) bool { return bound.Function == name }); i >= 0 {
+		return &b.List[i]
+	}
+	return nil
+}
+
+// boundFunctions finds the functions that the policies of a package bind, from the wrappers that
+// are generated for them.
+var boundFunctions = &analysis.Analyzer{
+	Name:       "boundfunctions",
+	Doc:        "boundfunctions: find the functions that have generated wrappers",
+	Requires:   []*analysis.Analyzer{ssaForm},
+	FactTypes:  []analysis.Fact{new(bindings)},
+	ResultType: reflect.TypeFor[*wrappers](),
+	Run:        runBoundFunctions,
+}
+
+func runBoundFunctions(pass *analysis.Pass) (any, error) {
+	known := &wrappers{pass.Pkg, ownBindings(pass), map[*types.Package]*bindings{}}
+	if len(known.own.List) > 0 {
+		pass.ExportPackageFact(known.own)
+	}
+	for _, fact := range pass.AllPackageFacts() {
+		if fact.Package != pass.Pkg {
+			known.imported[fact.Package] = fact.Fact.(*bindings)
+		}
+	}
+	return known, nil
+}
+
+// ownBindings returns the bindings of the policies of a package.
+func ownBindings(pass *analysis.Pass) *bindings {
+	found := new(bindings)
+	if !imports(pass, runtimePath) {
+		return found
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		if file := fileOf(pass, fn.Pos()); fn.Object() == nil || file == nil || !ast.IsGenerated(file) {
+			continue
+		}
+		if bound := boundBy(fn); bound != nil {
+			found.List = append(found.List,
+				binding{bound.Origin().FullName(), fn.Name(), fn.Signature.Recv() != nil})
+		}
+	}
+	slices.SortFunc(found.List, func(a, b binding) int {
+		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Wrapper, b.Wrapper))
+	})
+	return found
+}
+
+// boundBy returns the function that a wrapper retries, or nil: it alone is called in a loop, or
+// by a literal, with all that the wrapper is given, and returns what the wrapper returns.
+func boundBy(wrapper *ssa.Function) (bound *types.Func) {
+	for _, fn := range appendWithin(nil, wrapper) {
+		for _, call := range callsOf(fn) {
+			callee := calleeOf(call.Common())
+			if callee == nil || fn == wrapper && !inCycle(call.Block()) || !isPassedOn(wrapper, call) {
+				continue
+			}
+			if bound != nil && bound != callee {
+				return nil
+			}
+			bound = callee
+		}
+	}
+	return bound
+}
+
+// isPassedOn reports whether a call has operands and results of the types of a function's own.
+func isPassedOn(fn *ssa.Function, call *ssa.Call) bool {
+	operands := call.Call.Args
+	if call.Call.IsInvoke() {
+		operands = append([]ssa.Value{call.Call.Value}, operands...)
+	}
+	return slices.EqualFunc(fn.Params, operands, func(p *ssa.Parameter, operand ssa.Value) bool {
+		return types.Identical(p.Type(), operand.Type())
+	}) && types.Identical(fn.Signature.Results(), call.Call.Signature().Results())
+}
+
+// calleeOf returns the declared function, or the method of an interface, that is called, or nil.
+func calleeOf(call *ssa.CallCommon) *types.Func {
+	if call.IsInvoke() {
+		return call.Method
+	}
+	if callee := call.StaticCallee(); callee != nil {
+		fn, _ := callee.Object().(*types.Func)
+		return fn
+	}
+	return nil
+}
+
+// wrappers are the generated wrappers that a package knows.
+type wrappers struct {
+	pkg      *types.Package
+	own      *bindings
+	imported map[*types.Package]*bindings // also of packages that it imports indirectly
+}
+
+// A generatedWrapper is one that a package can call in place of the function.
+type generatedWrapper struct {
+	name     string // as the package writes it
+	evidence Evidence
+}
+
+// of returns the wrapper to call in place of a function: one of its own package, of this one, or
+// of one that this one imports.
+func (w *wrappers) of(fn *types.Func) (found generatedWrapper, ok bool) {
+	if bound := w.own.of(fn); bound != nil {
+		return generatedWrapper{bound.Wrapper, Proven}, true
+	}
+	if found, ok = w.in(fn.Pkg(), fn); ok {
+		return found, true
+	}
+	for _, pkg := range w.pkg.Imports() {
+		if found, ok = w.in(pkg, fn); ok {
+			found.evidence = Named // the policy may be meant for the package that has it
+			return found, true
+		}
+	}
+	return generatedWrapper{}, false
+}
+
+// in returns the exported wrapper that another package has for a function.
+func (w *wrappers) in(pkg *types.Package, fn *types.Func) (generatedWrapper, bool) {
+	facts := w.imported[pkg]
+	if facts == nil {
+		return generatedWrapper{}, false
+	}
+	bound := facts.of(fn)
+	switch {
+	case bound == nil || !token.IsExported(bound.Wrapper):
+		return generatedWrapper{}, false
+	case bound.IsMethod:
+		return generatedWrapper{bound.Wrapper, Proven}, true
+	}
+	return generatedWrapper{pkg.Name() + "." + bound.Wrapper, Proven}, true
+}
