@@ -151,21 +151,26 @@ func (d decoder) symbols(e *syntax.Entry) (list []Symbol) {
 // statusCodes reads HTTP codes, as 503, and ranges, as 500-599.
 func (d decoder) statusCodes(e *syntax.Entry) (list [][2]int) {
 	for _, item := range d.list(e, "HTTP status codes, as [429, 503]") {
-		low, high, isRange := strings.Cut(item.Text, "-")
-		if !isRange {
-			high = low
-		}
-		from, err := strconv.Atoi(strings.TrimSpace(low))
-		to, err2 := strconv.Atoi(strings.TrimSpace(high))
-		switch {
-		case err != nil || err2 != nil || from < 100 || to > 599 || from > to:
+		statuses, ok := parseStatuses(item.Text)
+		if !ok {
 			d.problem(item.Span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599",
 				quoteShort(item.Text))
-		default:
-			list = append(list, [2]int{from, to})
+			continue
 		}
+		list = append(list, statuses)
 	}
 	return list
+}
+
+// parseStatuses parses an HTTP code or a range of them.
+func parseStatuses(text string) (statuses [2]int, ok bool) {
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		high = low
+	}
+	from, err := strconv.Atoi(strings.TrimSpace(low))
+	to, err2 := strconv.Atoi(strings.TrimSpace(high))
+	return [2]int{from, to}, err == nil && err2 == nil && 100 <= from && from <= to && to <= 599
 }
 
 // grpcNames are the codes of errors, in the order of their numbers from 1:
@@ -243,6 +248,11 @@ func (d decoder) class(n *syntax.Node, key string) (class, bool) {
 			return class{}, false
 		}
 		return class{name: retry.Class(v)}, d.isClass(n.Span, v)
+	case int64:
+		if hint := codeHint(n.Text); hint != "" {
+			d.problem(n.Span, "P901", "%s", hint)
+			return class{}, false
+		}
 	case map[string]any:
 		e := n.Get("pattern")
 		unknown := d.unknownKeys(n, "", "pattern")
@@ -270,9 +280,33 @@ func (d decoder) isClass(at syntax.Span, name string) bool {
 	if slices.Contains(builtinClasses, name) || d.defined["errors"][name] {
 		return true
 	}
+	if hint := codeHint(name); hint != "" {
+		d.problem(at, "P901", "%s", hint)
+		return false
+	}
 	known := slices.Concat(builtinClasses, d.names["errors"])
 	d.problem(at, "P901", "there is no error class %s%s", quoteShort(name), didYouMean(name, known))
 	return false
+}
+
+var hundreds = regexp.MustCompile(`^([1-5])[xX]{2}$`)
+
+// codeHint returns how to write a status code in place of the name of a class, or
+// "" if name is not one.
+func codeHint(name string) string {
+	code, is, test := name, "is an HTTP status", "http"
+	statuses, isStatus := parseStatuses(name)
+	switch m := hundreds.FindStringSubmatch(name); {
+	case m != nil:
+		code, is = m[1]+"00-"+m[1]+"99", "are HTTP statuses"
+	case isStatus && statuses[0] < statuses[1]:
+		is = "are HTTP statuses"
+	case slices.Contains(grpcNames, strings.ToUpper(name)):
+		code, is, test = strings.ToUpper(name), "is a gRPC code", "grpc"
+	case !isStatus:
+		return ""
+	}
+	return fmt.Sprintf("%s %s: write errors: {NAME: {%s: [%s]}}, and NAME here", name, is, test, code)
 }
 
 // model returns the class in the form of the runtime, without Is, As and GRPC:

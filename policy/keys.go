@@ -3,12 +3,14 @@ package policy
 import (
 	"go/token"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/spelling"
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/duration"
 )
 
 // foreignKeys maps keys of other systems' files to what to write instead.
@@ -61,6 +63,9 @@ func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (fo
 			hint = groupWords[e.Key]
 		}
 		if hint == "" {
+			hint = unitHint(&n.Entries[i], known)
+		}
+		if hint == "" {
 			hint = r.misplaced(&n.Entries[i], where)
 		}
 		switch {
@@ -76,6 +81,30 @@ func (r reporter) unknownKeys(n *syntax.Node, where string, known ...string) (fo
 		}
 	}
 	return found
+}
+
+var capital = regexp.MustCompile(`[A-Z]+`)
+
+// unitHint returns how to write a setting whose unit is part of its key, as
+// initial_delay: 500ms for initial_delay_ms: 500, or "".
+func unitHint(e *syntax.Entry, known []string) string {
+	words := strings.ToLower(capital.ReplaceAllString(e.Key, "_$0"))
+	i := strings.LastIndex(words, "_")
+	if i <= 0 || len(words) > 100 {
+		return ""
+	}
+	key, unit := words[:i], duration.Unit(words[i+1:])
+	if !slices.Contains(known, key) {
+		key = spelling.Nearest(key, known)
+	}
+	if key == "" || unit == "" {
+		return ""
+	}
+	value := "500" + unit
+	if _, err := duration.Parse(e.Value.Text + unit); err == nil {
+		value = duration.Canonical(e.Value.Text + unit)
+	}
+	return "write " + key + ": " + value
 }
 
 // misplaced returns where to write a key of the language that is in the wrong

@@ -25,7 +25,9 @@ type reported struct {
 }
 
 func newReporter(file string, policyKeys []string) reporter {
-	return reporter{file, policyKeys, &reported{seen: map[Problem]bool{}, places: map[Pos]rules.Severity{}, mute: map[Pos]bool{}}}
+	return reporter{file, policyKeys, &reported{
+		seen: map[Problem]bool{}, places: map[Pos]rules.Severity{}, mute: map[Pos]bool{},
+	}}
 }
 
 // maxErrors is the most errors that are reported for a file. It also limits the

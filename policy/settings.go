@@ -306,6 +306,19 @@ func (d decoder) timeout(e *syntax.Entry) (time.Duration, bool) {
 	return max(value, 0), ok
 }
 
+// delayBudget reads delay_budget, or retry_budget as Prodigy spells it. In other
+// systems a retry budget is a count.
+func (d decoder) delayBudget(e *syntax.Entry) (time.Duration, bool) {
+	const mostCounted = 1000
+	if n, ok := e.Value.Value.(int64); ok && e.Key == "retry_budget" && 0 < n && n <= mostCounted {
+		d.problem(e.Value.Span, "P103",
+			"retry_budget: %d has no unit: write %[1]ds, or for a count of retries budgets: {NAME: {retries: %[1]d}} and "+
+				"budget: NAME here", n)
+		return 0, false
+	}
+	return d.timeout(e)
+}
+
 // positive reads a duration above zero, or none, which is [retry.None].
 func (d decoder) positive(e *syntax.Entry, none string) (time.Duration, bool) {
 	if e.Value.Value == "none" {

@@ -120,7 +120,7 @@ var table = []setting{
 	},
 	{
 		key: "delay_budget", older: "retry_budget",
-		kind: field(decoder.timeout, func(p *Policy) *time.Duration { return &p.DelayBudget }, orNone),
+		kind: field(decoder.delayBudget, func(p *Policy) *time.Duration { return &p.DelayBudget }, orNone),
 	},
 	{
 		key:  "max_elapsed",

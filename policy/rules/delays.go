@@ -110,7 +110,8 @@ var delayRules = []Rule{
 			if !last {
 				which = fmt.Sprintf("wait %d", number)
 			}
-			return finding(wait > time.Hour, Warning, "max_delay", "without a cap %s is %s: write a max_delay", which, long(wait))
+			return finding(wait > time.Hour, Warning, "max_delay",
+				"without a cap %s is %s: write a max_delay", which, long(wait))
 		},
 	},
 	{

@@ -105,7 +105,7 @@ func PerError(class retry.Class) Field { return Field("per_error." + string(clas
 func CheckFile(f *File) []Finding {
 	var findings []Finding
 	for _, r := range All {
-		if r.file == nil || slices.ContainsFunc(r.whole, func(section string) bool { return slices.Contains(f.Partial, section) }) {
+		if r.file == nil || slices.ContainsFunc(r.whole, f.partial) {
 			continue
 		}
 		r.file(f, func(severity Severity, at Place, format string, args ...any) {
@@ -116,6 +116,9 @@ func CheckFile(f *File) []Finding {
 	}
 	return findings
 }
+
+// partial reports whether some entries of a section are not known.
+func (f *File) partial(section string) bool { return slices.Contains(f.Partial, section) }
 
 // A Place is the position of a finding in a file: an entry of a section, and a
 // field of the entry as keys joined by dots.

@@ -16,14 +16,15 @@ func neverBegin(p *retry.Policy) (Finding, bool) {
 	all := p.MaxAttempts - 1
 	severity, when, n := Error, "", retriesWithin(p, p.Timeout, 0, leastWait)
 	if n == all {
-		severity, when, n = Warning, "with the longest waits of its jitter, ", retriesWithin(p, p.Timeout, 0, greatestWait)
+		severity, when = Warning, "with the longest waits of its jitter, "
+		n = retriesWithin(p, p.Timeout, 0, greatestWait)
 	}
 	if n > 0 && p.MaxAttempts >= manyAttempts {
 		severity = Info
 	}
 	return finding(n < all, severity, "timeout",
-		"%sonly %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays", when,
-		n+1, p.MaxAttempts, duration.Format(p.Timeout))
+		"%sonly %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays",
+		when, n+1, p.MaxAttempts, duration.Format(p.Timeout))
 }
 
 // doNotFit is P405 for a policy that retries timeouts.
