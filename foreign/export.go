@@ -75,12 +75,15 @@ func (e *encoder) lose(p *policy.Policy, field rules.Field, format string, args 
 func (e *encoder) untaken() {
 	for _, p := range e.policies() {
 		for _, field := range slices.Sorted(maps.Keys(p.Places)) {
-			if !e.taken[p][field] && !slices.Contains(withoutEffect, field) {
+			if !e.taken[p][field] && !slices.Contains(parts, field) && !slices.Contains(withoutEffect, field) {
 				e.lose(p, field, "%s has no such setting", e.kind.Title)
 			}
 		}
 	}
 }
+
+// parts are fields that are written as parts of others: of backoff and jitter.
+var parts = []rules.Field{"base", "increment", "delays", "jitter_factor"}
 
 // withoutEffect are fields that are comments, or whose effect is in other fields.
 var withoutEffect = []rules.Field{"description", "extends", "match_text"}
@@ -119,6 +122,11 @@ type member struct {
 
 // add appends a member and returns the object.
 func (o object) add(key string, value any) object { return append(o, member{key, value}) }
+
+// has reports whether an object has a key.
+func (o object) has(key string) bool {
+	return slices.ContainsFunc(o, func(m member) bool { return m.key == key })
+}
 
 // isFlat reports whether an object is written on one line: a few texts.
 func (o object) isFlat() bool {

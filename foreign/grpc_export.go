@@ -31,7 +31,7 @@ func encodeGRPC(e *encoder) {
 
 // retryFields are the fields without effect on a policy that makes one attempt.
 var retryFields = []rules.Field{
-	"backoff", "base", "increment", "delays", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget",
+	"backoff", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget",
 	"max_elapsed", "retry_on", "abort_on", "retry_after", "per_error",
 }
 
@@ -73,8 +73,8 @@ func (e *encoder) grpcRetryPolicy(p *policy.Policy) object {
 		e.lose(p, "max_attempts", "gRPC clients make at most %d attempts, unless the program raises that limit",
 			mostAttempts)
 	}
-	first, most, base := e.growth(p)
-	e.take(p, "retry_on", "abort_on", "jitter", "jitter_factor")
+	first, most, base := e.growth(p, s)
+	e.take(p, "retry_on", "abort_on", "jitter")
 	if s.Jitter != retry.JitterProportional || s.JitterFactor != grpcJitter {
 		e.lose(p, "jitter", "gRPC clients vary each delay by 20 %%")
 	}
@@ -95,12 +95,11 @@ func (e *encoder) grpcRetryPolicy(p *policy.Policy) object {
 		add("retryableStatusCodes", anys(codes))
 }
 
-// growth returns a schedule as exponential backoff: its first delay, its cap and
+// growth returns a schedule of a policy as exponential backoff: its first delay, its cap and
 // its base. The cap of a schedule without cap is its last delay. Other strategies
 // are a loss, and become equal delays.
-func (e *encoder) growth(p *policy.Policy) (first, most time.Duration, base float64) {
-	e.take(p, "backoff", "base", "increment", "delays", "initial_delay", "max_delay")
-	s := p.Schedule.Effective()
+func (e *encoder) growth(p *policy.Policy, s retry.Schedule) (first, most time.Duration, base float64) {
+	e.take(p, "backoff", "initial_delay", "max_delay")
 	first, most, base = max(s.InitialDelay, 0), s.MaxDelay, s.Base
 	switch s.Backoff {
 	case retry.BackoffExponential:
@@ -109,25 +108,25 @@ func (e *encoder) growth(p *policy.Policy) (first, most time.Duration, base floa
 	default:
 		e.lose(p, "backoff", "%s has no %s backoff: the delays are equal", e.kind.Title, s.Backoff)
 		base = 1
-		_, first, _ = p.Bounds(1, 0)
+		_, first, _ = s.Bounds(1, 0)
 	}
 	if most <= 0 {
-		most = longest(p, base)
+		most = longest(s, base)
 	}
 	return first, most, base
 }
 
 // longest returns the longest delay of a schedule without a cap: the last one, or
 // a day if the number of attempts has no limit.
-func longest(p *policy.Policy, base float64) time.Duration {
+func longest(s retry.Schedule, base float64) time.Duration {
 	const day = 24 * time.Hour
 	switch {
 	case base == 1:
-		return max(p.Schedule.Effective().InitialDelay, 0)
-	case p.MaxAttempts == retry.Unlimited:
+		return max(s.InitialDelay, 0)
+	case s.MaxAttempts == retry.Unlimited:
 		return day
 	}
-	_, last, _ := p.Bounds(max(p.MaxAttempts-1, 1), 0)
+	_, last, _ := s.Bounds(max(s.MaxAttempts-1, 1), 0)
 	return last
 }
 

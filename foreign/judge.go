@@ -3,6 +3,7 @@ package foreign
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -33,6 +34,9 @@ func (f *File) judge() (problems []policy.Problem) {
 	_, found := policy.Check(f.Name, []byte(w.String()))
 	for _, p := range found {
 		t := w.at[p.Line]
+		if t.policy.ignores(p.Rule) {
+			continue
+		}
 		at, words := t.place(f)
 		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
 		p.Text = words.translate(p.Text)
@@ -40,6 +44,15 @@ func (f *File) judge() (problems []policy.Problem) {
 		problems = append(problems, p)
 	}
 	return problems
+}
+
+// ignores reports whether a rule reads a field of the policy that another place
+// decides.
+func (p *Policy) ignores(rule string) bool {
+	r := policy.RuleByID(rule)
+	return p != nil && r != nil && slices.ContainsFunc(r.Reads, func(f rules.Field) bool {
+		return slices.Contains(p.unknown, f)
+	})
 }
 
 // place returns where in the foreign document a problem is, and the names of the
@@ -96,20 +109,23 @@ func (p *Policy) written(field rules.Field) *value {
 // errors, which a list has.
 var fieldName = regexp.MustCompile(`\b(has |an? )?([a-z]+(?:_[a-z]+)*)\b`)
 
+// advice matches the part of a message that says what to do.
+var advice = regexp.MustCompile(`: (?:raise|lower|write|remove|keep|list|move|shorten|wait|take|limit) `)
+
 // translate replaces the names of fields in a message by those of the other
 // system. It omits advice about fields that the system does not have.
 func (w words) translate(text string) string {
-	what, advice, hasAdvice := cutLast(text, ": ")
-	if !hasAdvice {
+	at := advice.FindStringIndex(text)
+	if at == nil || !w.lacks(text[at[0]:]) {
 		return w.rename(text)
 	}
 	var kept []string
-	for _, alternative := range alternatives.Split(advice, -1) {
+	for _, alternative := range alternatives.Split(text[at[0]+2:], -1) {
 		if !w.lacks(alternative) {
 			kept = append(kept, w.rename(alternative))
 		}
 	}
-	what = w.rename(what)
+	what := w.rename(text[:at[0]])
 	if len(kept) == 0 {
 		return what
 	}
@@ -126,40 +142,51 @@ func join(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
 }
 
+// name returns the name of a field.
+func (w words) name(field rules.Field) (name string, ok bool) {
+	if field == "max_attempts" && w[countsRetries] != "" {
+		field = countsRetries
+	}
+	name, ok = w[field]
+	return name, ok
+}
+
+// numberOfAttempts matches a number of attempts in an advice.
+var numberOfAttempts = regexp.MustCompile(`(\bmax_attempts:? )(\d{1,9})\b`)
+
 // lacks reports whether a text names a field that the system does not have.
 func (w words) lacks(text string) bool {
 	return slices.ContainsFunc(fieldName.FindAllStringSubmatch(text, -1), func(m []string) bool {
 		field := rules.Field(m[2])
-		return slices.Contains(ownFields, field) && w[field] == ""
+		name, _ := w.name(field)
+		return slices.Contains(ownFields, field) && (name == "" || strings.HasPrefix(name, fixed))
 	})
 }
 
 func (w words) rename(text string) string {
+	if w[countsRetries] != "" {
+		text = numberOfAttempts.ReplaceAllStringFunc(text, func(match string) string {
+			m := numberOfAttempts.FindStringSubmatch(match)
+			n, _ := strconv.Atoi(m[2])
+			return m[1] + strconv.Itoa(n-1)
+		})
+	}
 	return fieldName.ReplaceAllStringFunc(text, func(match string) string {
 		m := fieldName.FindStringSubmatch(match)
-		name, ok := w[rules.Field(m[2])]
+		name, ok := w.name(rules.Field(m[2]))
 		switch {
 		case !ok, m[1] == "has ":
 			return match
 		case m[1] != "" && name == m[2]:
 			return match // the article is right
 		}
-		return name
+		return strings.TrimPrefix(name, fixed)
 	})
 }
 
 // ownFields are the names of fields that messages mention and that are no usual
 // words.
 var ownFields = []rules.Field{
-	"max_attempts", "initial_delay", "max_delay", "jitter_factor", "delay_budget", "max_elapsed", "attempt_timeout",
+	"max_attempts", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget", "max_elapsed", "attempt_timeout",
 	"timeout", "retry_on", "abort_on", "retry_after", "per_error", "open_for", "half_open_calls",
-}
-
-// cutLast cuts a text at the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(text, separator)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+len(separator):], true
 }

@@ -24,6 +24,7 @@ type Policy struct {
 
 	breaker *breaker
 	words   words
+	unknown []rules.Field          // fields that another place decides: rules that read them are silent
 	roots   []*value               // the parts of the document that it consists of
 	places  map[rules.Field]*value // where fields are written
 }
@@ -31,6 +32,13 @@ type Policy struct {
 // words maps the fields of a policy to the names of a system's fields. A field
 // that the system does not have is absent.
 type words map[rules.Field]string
+
+// countsRetries is the key of the field for max_attempts in a system that counts
+// retries: one less.
+const countsRetries rules.Field = "max_retries"
+
+// fixed begins the name of a field that documents cannot set.
+const fixed = "="
 
 // A breaker is the circuit breaker of one or several policies.
 type breaker struct {
@@ -328,6 +336,16 @@ func (d *decoder) assign() {
 					l.Policy, longest = p, len(root.path)
 				}
 			}
+		}
+	}
+}
+
+// finish removes what has no effect on the policies of the document: the schedule
+// of a policy that makes one attempt.
+func (d *decoder) finish() {
+	for _, p := range d.file.Policies[d.first:] {
+		if p.MaxAttempts == 1 && len(p.PerError) == 0 {
+			p.Schedule, p.DelayBudget, p.MaxElapsed = retry.Schedule{MaxAttempts: 1}, 0, 0
 		}
 	}
 }

@@ -119,4 +119,5 @@ func (r *reader) decode(kind *Kind, doc *syntax.Node) {
 	kind.decode(d, root)
 	d.unread(root)
 	d.assign()
+	d.finish()
 }

@@ -61,6 +61,14 @@ func (e *encoder) retriedCodes(p *policy.Policy) (codes []string) {
 	return codes
 }
 
+// retriedNumbers returns the numbers of the gRPC codes that a policy retries.
+func (e *encoder) retriedNumbers(p *policy.Policy) (numbers []int) {
+	for _, name := range e.retriedCodes(p) {
+		numbers = append(numbers, slices.Index(grpcCodes[:], name))
+	}
+	return numbers
+}
+
 // retriedStatuses returns the HTTP statuses from 400 to 599 that a policy retries.
 func (e *encoder) retriedStatuses(p *policy.Policy) (statuses []int) {
 	own := e.withCodes(p)

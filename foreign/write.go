@@ -224,7 +224,7 @@ func (w *writer) policy(p *Policy, files []*File) {
 			w.put("    per_error:")
 		}
 		w.field(target{policy: p, field: rules.PerError(o.Class)}, "      %s:", o.Class)
-		for _, s := range scheduleSettings(&o.Schedule) {
+		for _, s := range overrideSettings(&p.Schedule, &o.Schedule) {
 			w.field(target{policy: p, field: rules.PerError(o.Class)}, "        %s: %s", s.field, s.value)
 		}
 	}
@@ -294,6 +294,25 @@ func scheduleSettings(s *retry.Schedule) (list []pair) {
 		add("retry_after", true, "ignore")
 	} else if r != (retry.RetryAfter{}) {
 		add("retry_after", true, retryAfterText(r))
+	}
+	return list
+}
+
+// overrideSettings returns the settings of a schedule in per_error, which inherits
+// those of its policy.
+func overrideSettings(base, own *retry.Schedule) []pair {
+	if own.MaxAttempts == 1 {
+		return []pair{{"max_attempts", "1"}}
+	}
+	list := scheduleSettings(own)
+	defaults := map[rules.Field]string{
+		"max_attempts": "3", "backoff": "exponential", "initial_delay": "1s", "max_delay": "30s", "jitter": "false",
+		"retry_after": "{}",
+	}
+	for _, inherited := range scheduleSettings(base) {
+		if !slices.ContainsFunc(list, func(s pair) bool { return s.field == inherited.field }) {
+			list = append(list, pair{inherited.field, defaults[inherited.field]})
+		}
 	}
 	return list
 }

@@ -1,0 +1,176 @@
+package foreign
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// temporalKind is a RetryPolicy of Temporal, alone or in the options of activities
+// and workflows: temporalio/api, temporal/api/common/v1/message.proto. Programs
+// keep these in files of their own, under any names.
+var temporalKind = Kind{
+	Name: "temporal", Title: "Temporal retry policy",
+	recognize: func(doc *syntax.Node) bool { return hasTemporal(doc, 0) },
+	decode:    func(d *decoder, doc *value) { d.temporalTree("", doc) },
+	encode:    encodeTemporal,
+}
+
+// temporalFields maps the words of Temporal, folded, to their names in JSON.
+var temporalFields = map[string]string{
+	"initialinterval": "initialInterval", "backoffcoefficient": "backoffCoefficient",
+	"maximuminterval": "maximumInterval", "maximumattempts": "maximumAttempts",
+	"nonretryableerrortypes": "nonRetryableErrorTypes",
+}
+
+// temporalOptions maps the words of activity options, folded, to their names in
+// JSON.
+var temporalOptions = map[string]string{
+	"starttoclosetimeout": "startToCloseTimeout", "scheduletoclosetimeout": "scheduleToCloseTimeout",
+	"scheduletostarttimeout": "scheduleToStartTimeout", "heartbeattimeout": "heartbeatTimeout",
+	"retrypolicy": "retryPolicy",
+}
+
+// folded returns a key without its case and its separators: Go, Java and JSON
+// write the same words differently.
+func folded(key string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
+}
+
+// isTemporalPolicy reports whether a map is a RetryPolicy. One field in common with
+// other systems is not enough.
+func isTemporalPolicy(n *syntax.Node) bool {
+	found, own := 0, false
+	for _, e := range n.Entries {
+		if _, ok := temporalFields[folded(e.Key)]; ok {
+			found++
+			own = own || folded(e.Key) != "initialinterval"
+		}
+	}
+	return own && (found > 1 || len(n.Entries) == 1)
+}
+
+// isTemporalOptions reports whether a map has the options of an activity.
+func isTemporalOptions(n *syntax.Node) bool {
+	for _, e := range n.Entries {
+		key := folded(e.Key)
+		if key == "starttoclosetimeout" || key == "scheduletoclosetimeout" || key == "retrypolicy" && isTemporalPolicy(e.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// temporalDepth is how deep policies are searched for.
+const temporalDepth = 6
+
+func hasTemporal(n *syntax.Node, depth int) bool {
+	if isTemporalPolicy(n) || isTemporalOptions(n) {
+		return true
+	}
+	return depth < temporalDepth && (slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return hasTemporal(e.Value, depth+1)
+	}) || slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return hasTemporal(item, depth+1) }))
+}
+
+var temporalWords = words{
+	"max_attempts": "maximumAttempts", "initial_delay": "initialInterval", "max_delay": "maximumInterval",
+	"base": "backoffCoefficient", "abort_on": "nonRetryableErrorTypes", "attempt_timeout": "startToCloseTimeout",
+	"timeout": "scheduleToCloseTimeout",
+}
+
+// temporalTree converts the policies below a value. name is that of the value.
+func (d *decoder) temporalTree(name string, v *value) {
+	switch {
+	case isTemporalOptions(v.n):
+		d.temporalPolicy(name, v, fieldFolded(v, "retryPolicy"))
+	case isTemporalPolicy(v.n):
+		d.temporalPolicy(name, nil, v)
+	default:
+		for _, e := range v.n.Entries {
+			if f := v.get(e.Key); f != nil && hasTemporal(f.n, 0) {
+				d.temporalTree(e.Key, f)
+			} else {
+				f.skip() // what else a program keeps in the file
+			}
+		}
+		if !v.n.IsList() {
+			return
+		}
+		for _, item := range v.items() {
+			if hasTemporal(item.n, 0) {
+				d.temporalTree(name, item)
+			} else {
+				item.skip()
+			}
+		}
+	}
+}
+
+// fieldFolded returns the field of a map with a name, in any spelling.
+func fieldFolded(v *value, name string) *value {
+	for _, key := range v.keys() {
+		if folded(key) == strings.ToLower(name) {
+			return v.get(key)
+		}
+	}
+	return nil
+}
+
+// temporalDuration parses durations as Go and JSON write them; a number alone counts
+// seconds.
+func temporalDuration(text string) (time.Duration, error) {
+	return either(withUnit, in(time.Second))(text)
+}
+
+// temporalPolicy converts a RetryPolicy r and the options around it. Each may be
+// nil.
+func (d *decoder) temporalPolicy(name string, options, r *value) {
+	at := r
+	if r == nil {
+		at = options
+	}
+	if name == "" || folded(name) == "retrypolicy" {
+		name = "default"
+	}
+	p := d.policy(name, temporalWords, at, options)
+	p.InitialDelay = time.Second
+	p.duration("initial_delay", fieldFolded(r, "initialInterval"), temporalDuration)
+	p.MaxAttempts = retry.Unlimited
+	if v := fieldFolded(r, "maximumAttempts"); v != nil && v.n.Text == "0" {
+		v.skip()
+		p.from("max_attempts", v)
+	} else {
+		p.attempts(v, 0)
+	}
+	p.base(fieldFolded(r, "backoffCoefficient"))
+	if !p.duration("max_delay", fieldFolded(r, "maximumInterval"), temporalDuration) || p.MaxDelay < 0 {
+		p.MaxDelay = times(p.InitialDelay, 100)
+	}
+	for _, item := range fieldFolded(r, "nonRetryableErrorTypes").items() {
+		if name := item.text(); name != "" {
+			p.abortOn(d.pattern(name, `\b`+regexp.QuoteMeta(name)+`\b`), item)
+		}
+	}
+	p.duration("attempt_timeout", fieldFolded(options, "startToCloseTimeout"), temporalDuration)
+	p.duration("timeout", fieldFolded(options, "scheduleToCloseTimeout"), temporalDuration)
+	if p.Timeout == 0 {
+		p.unknown = []rules.Field{"timeout"} // the workflow may end the activity
+	}
+	fieldFolded(options, "scheduleToStartTimeout").lose("it limits the time in the task queue, and is not retried")
+	fieldFolded(options, "heartbeatTimeout").lose("an activity that sends no heartbeat for this time has failed")
+}
+
+// times returns a multiple of a duration, or the greatest duration.
+func times(d time.Duration, n int64) time.Duration {
+	const forever = time.Duration(1<<63 - 1)
+	if d > forever/time.Duration(n) {
+		return forever
+	}
+	return d * time.Duration(n)
+}
