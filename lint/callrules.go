@@ -150,10 +150,11 @@ return wait.ExponentialBackoff(b, ready)`,
 		Related: []string{"P201", "P302"},
 	},
 	{
-		ID: "RL301", Title: "inner timeout longer than the outer one", Severity: rules.Error,
-		Reports: "A context gets a timeout that is as long as the rest of an outer one, or longer.",
+		ID: "RL301", Title: "timeout that an outer context cuts short", Severity: rules.Error,
+		Reports: "A context gets a timeout that is as long as the rest of an outer one, or longer, or it is " +
+			"derived from a context that has ended.",
 		Why: "The inner timeout never takes effect. One slow call uses the whole time, and nothing is left for " +
-			"a retry or a fallback.",
+			"a retry or a fallback. What is to run after the end of a context, such as a shutdown, fails at once.",
 		Wrong: `ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 defer cancel()
 ctx, cancel2 := context.WithTimeout(ctx, 10*time.Second)
@@ -166,8 +167,10 @@ defer cancel2()`,
 			"Durations that are not constant.",
 			"Functions that other packages may call with another context.",
 			"Contexts for which one path has no known timeout.",
+			"Contexts that have ended on some paths only.",
 		},
-		Fix:     "Shorten the inner timeout, or raise the outer one.",
+		Fix: "Shorten the inner timeout, or raise the outer one. After the end of the outer context derive " +
+			"from its parent, or from `context.WithoutCancel`.",
 		Related: []string{"P401", "RL302", "RL304"},
 	},
 	{

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
@@ -32,36 +33,45 @@ func runTimeoutOrder(pass *analysis.Pass) (any, error) {
 	flow := newTimeoutFlow(pass, callersOf(fns))
 	flow.exportLimits(fns)
 	for _, fn := range fns {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				call, ok := instr.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				inner, ok := timeoutOf(call)
-				if !ok {
-					continue
-				}
-				file := fileOf(pass, call.Pos())
-				if file == nil {
-					continue
-				}
-				outer, ok := flow.limit(call.Call.Args[0], map[ssa.Value]bool{})
-				switch line := pass.Fset.Position(outer.at).Line; {
-				case !ok || inner < outer.d:
-				case inner == outer.d:
-					r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL301",
-						"inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it",
-						inner, line)
-				default:
-					r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL301",
-						"inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the "+
-							"outer one", inner, outer.d, line)
-				}
+		for _, call := range callsOf(fn) {
+			if file := fileOf(pass, call.Pos()); file != nil && isTimed(call) {
+				flow.judge(r, file, call)
 			}
 		}
 	}
 	return r.used, nil
+}
+
+// judge reports a call that derives a context with a timeout from one that ends earlier.
+func (f timeoutFlow) judge(r *report, file *ast.File, call *ssa.Call) {
+	say := func(format string, args ...any) {
+		r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL301", format, args...)
+	}
+	parent := call.Call.Args[0]
+	if hasEnded(parent, call) {
+		if !inTest(f.pass, call.Pos()) && !ast.IsGenerated(file) {
+			say("%s has ended here, so this context ends at once: derive it from the parent of %[1]s, or from "+
+				"context.WithoutCancel", nameOfContext(parent))
+		}
+		return
+	}
+	inner, ok := timeoutOf(call)
+	outer, bounded := f.limit(parent, map[ssa.Value]bool{})
+	if !ok || !bounded || inner < outer.d {
+		return
+	}
+	line := f.pass.Fset.Position(outer.at).Line
+	switch {
+	case isDeferred(call.Parent()) && inner > outer.d:
+		say("inner timeout %v exceeds the outer %v from line %d, which may have ended in this deferred call: derive it "+
+			"from the parent of the outer context", inner, outer.d, line)
+	case inner == outer.d:
+		say("inner timeout %v equals the outer one from line %d, which began earlier and ends it: shorten it, or remove it",
+			inner, line)
+	default:
+		say("inner timeout %v exceeds the outer %v from line %d, which ends it: shorten the inner timeout or raise the "+
+			"outer one", inner, outer.d, line)
+	}
 }
 
 // A limit is a timeout that a context is under, and where it was given.
@@ -368,6 +378,15 @@ func contextFunc(call *ssa.Call) string {
 // isRootContext reports whether a call makes a context that is derived from none.
 func isRootContext(call *ssa.Call) bool {
 	return contextFunc(call) == "Background" || contextFunc(call) == "TODO"
+}
+
+// isTimed reports whether a call derives a context with a timeout or a deadline.
+func isTimed(call *ssa.Call) bool {
+	switch contextFunc(call) {
+	case "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause":
+		return true
+	}
+	return false
 }
 
 // timeoutOf returns the constant timeout that a call gives its context.

@@ -1,0 +1,211 @@
+package lint
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// hasEnded reports whether a context has ended whenever an instruction is reached: every path
+// to it received from the Done channel of the context, or found that its Err is not nil. What
+// is derived from an ended context has ended as well.
+func hasEnded(ctx ssa.Value, at ssa.Instruction) bool {
+	for ctx != nil {
+		if isSeenToEnd(ctx, at) {
+			return true
+		}
+		ctx = parentContext(ctx)
+	}
+	return false
+}
+
+// isSeenToEnd is hasEnded of one context. A literal sees what the function around it has seen.
+func isSeenToEnd(ctx ssa.Value, at ssa.Instruction) bool {
+	load, isLoad := ctx.(*ssa.UnOp)
+	if !isLoad || load.Op != token.MUL {
+		return endsIn(ctx, at)
+	}
+	addr := load.X
+	for isAssignedOnce(addr) {
+		for _, ref := range *addr.Referrers() {
+			if same, ok := ref.(*ssa.UnOp); ok && endsIn(same, at) {
+				return true
+			}
+		}
+		captured, ok := addr.(*ssa.FreeVar)
+		if !ok {
+			return false
+		}
+		addr, at = bindingOf(captured), closureOf(captured)
+	}
+	return false
+}
+
+// isAssignedOnce reports whether a local variable, perhaps a captured one, has one value only.
+func isAssignedOnce(addr ssa.Value) bool {
+	for {
+		captured, ok := addr.(*ssa.FreeVar)
+		if !ok {
+			break
+		}
+		if addr = bindingOf(captured); addr == nil {
+			return false
+		}
+	}
+	alloc, ok := addr.(*ssa.Alloc)
+	if !ok {
+		return false
+	}
+	stores := 0
+	for _, ref := range *alloc.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			stores++
+			if ref.Addr != alloc {
+				return false
+			}
+		case *ssa.MakeClosure:
+			if assigns(ref, alloc) {
+				return false
+			}
+		case *ssa.UnOp, *ssa.DebugRef:
+		default:
+			return false
+		}
+	}
+	return stores == 1
+}
+
+// endsIn reports whether a use of a value shows on every path to an instruction that the
+// context has ended.
+func endsIn(ctx ssa.Value, at ssa.Instruction) bool {
+	for _, ref := range *ctx.Referrers() {
+		call, ok := ref.(*ssa.Call)
+		if !ok || !call.Call.IsInvoke() || call.Call.Value != ctx {
+			continue
+		}
+		switch call.Call.Method.Name() {
+		case "Done":
+			if isReceived(call, at) {
+				return true
+			}
+		case "Err":
+			if isNotNil(call, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isReceived reports whether every path to an instruction receives from a channel.
+func isReceived(channel ssa.Value, at ssa.Instruction) bool {
+	for _, ref := range *channel.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.UnOp:
+			if ref.Op == token.ARROW && before(ref, at) {
+				return true
+			}
+		case *ssa.Select:
+			for i, state := range ref.States {
+				if state.Chan == channel && isChosen(ref, i, at.Block()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isChosen reports whether every path to a block chooses a case of a select.
+func isChosen(sel *ssa.Select, index int, b *ssa.BasicBlock) bool {
+	if sel.Blocking && len(sel.States) == 1 {
+		return sel.Block().Dominates(b)
+	}
+	for _, ref := range *sel.Referrers() {
+		chosen, ok := ref.(*ssa.Extract)
+		if !ok || chosen.Index != 0 {
+			continue
+		}
+		for _, compare := range *chosen.Referrers() {
+			eq, ok := compare.(*ssa.BinOp)
+			if !ok || eq.Op != token.EQL {
+				continue
+			}
+			if c, ok := eq.Y.(*ssa.Const); ok && c.Int64() == int64(index) && isDecided(eq, true, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNotNil reports whether every path to an instruction finds that an error is not nil.
+func isNotNil(err ssa.Value, at ssa.Instruction) bool {
+	for _, ref := range *err.Referrers() {
+		compare, ok := ref.(*ssa.BinOp)
+		if !ok || compare.Op != token.EQL && compare.Op != token.NEQ {
+			continue
+		}
+		other := compare.Y
+		if other == err {
+			other = compare.X
+		}
+		if isNilConst(other) && isDecided(compare, compare.Op == token.NEQ, at.Block()) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDecided reports whether every path to a block takes an edge on which a condition has a
+// value.
+func isDecided(cond ssa.Value, value bool, b *ssa.BasicBlock) bool {
+	for _, ref := range *cond.Referrers() {
+		branch, ok := ref.(*ssa.If)
+		if !ok {
+			continue
+		}
+		succ := branch.Block().Succs[1]
+		if value {
+			succ = branch.Block().Succs[0]
+		}
+		if len(succ.Preds) == 1 && succ.Dominates(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// parentContext returns what a context is derived from, so that it ends with that, or nil.
+func parentContext(ctx ssa.Value) ssa.Value {
+	switch v := ctx.(type) {
+	case *ssa.Extract:
+		return parentContext(v.Tuple)
+	case *ssa.ChangeInterface:
+		return v.X
+	case *ssa.Call:
+		switch contextFunc(v) {
+		case "WithCancel", "WithCancelCause", "WithValue", "WithTimeout", "WithTimeoutCause", "WithDeadline",
+			"WithDeadlineCause":
+			return v.Call.Args[0]
+		}
+	}
+	return nil
+}
+
+// isDeferred reports whether a function is a literal that its function defers: it runs when the
+// contexts of that are no longer of use.
+func isDeferred(fn *ssa.Function) bool {
+	if fn.Parent() == nil {
+		return false
+	}
+	for _, b := range fn.Parent().Blocks {
+		for _, instr := range b.Instrs {
+			if d, ok := instr.(*ssa.Defer); ok && operation(d.Call.Value) == fn {
+				return true
+			}
+		}
+	}
+	return false
+}
