@@ -31,7 +31,10 @@ const (
 	Stores                    // it writes to that variable
 	Fails                     // it returns an error that is not nil
 	Wraps                     // it returns an error that is nil if and only if its first argument is
-	Attaches                  // it returns a context that belongs to an object: a request, a command
+	Roots                     // it returns a context that never ends
+	Limits                    // the context that it derives ends at some time
+	Ends                      // it reports whether a context has ended, and why
+	Attaches                  // it returns a context that others end: of a request, of a signal
 )
 
 // A Row gives the functions that it describes a role. Pkg, Recv and Name are regular
@@ -149,3 +152,21 @@ var compiled = sync.OnceValue(func() (rows []compiledRow) {
 func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
+
+// IsContext reports whether t is context.Context.
+func IsContext(t types.Type) bool {
+	_, pointer := types.Unalias(t).(*types.Pointer)
+	return !pointer && IsType(t, "context", "Context")
+}
+
+// IsTimer reports whether t is a time.Timer or time.Ticker, or points to one.
+func IsTimer(t types.Type) bool { return IsType(t, "time", "Timer") || IsTicker(t) }
+
+// IsTicker reports whether t is a time.Ticker, or points to one.
+func IsTicker(t types.Type) bool { return IsType(t, "time", "Ticker") }
+
+// IsDuration reports whether t is time.Duration.
+func IsDuration(t types.Type) bool {
+	_, pointer := types.Unalias(t).(*types.Pointer)
+	return !pointer && IsType(t, "time", "Duration")
+}

@@ -11,7 +11,8 @@ var Table = []Row{
 	{"time", "", "After|Tick|NewTimer|NewTicker|AfterFunc", Clock, 0, Library},
 	{"time", "", "Now|Since|Until", Clock, -1, Library},
 	{"time", "Time|Duration", ".*", Pure, -1, Library},
-	{"time", "Timer|Ticker", "Reset|Stop", Pure | Cleans, -1, Library},
+	{"time", "Timer|Ticker", "Reset", Clock, 0, Library},
+	{"time", "Timer|Ticker", "Stop", Pure | Cleans, -1, Library},
 	{"time", "", ".*", Pure, -1, Library},
 	{".*[Cc]lock.*|.*/quartz", ".+", "After|NewTimer|NewTicker|Tick", Clock, 0, Library},
 	{".*[Cc]lock.*|.*/quartz", ".+", "Now|Since|Until", Clock, -1, Library},
@@ -41,10 +42,14 @@ var Table = []Row{
 	{"k8s.io/apimachinery/pkg/util/wait", "", "Jitter", Random, 0, Library},
 
 	// Contexts.
+	{"context", "", "Background|TODO|WithoutCancel", Pure | Makes | Roots, -1, Library},
+	{"context", "", "WithTimeout.*|WithDeadline.*", Pure | Makes | Derives | Limits, -1, Library},
 	{"context", "", "With.*", Pure | Makes | Derives, -1, Library},
-	{"context", "", ".*", Pure | Makes, -1, Library},
-	{"os/signal", "", "NotifyContext", Makes | Derives, -1, Library},
-	{"golang.org/x/sync/errgroup", "", "WithContext", Makes | Derives, -1, Library},
+	{"context", "", "Cause", Pure | Ends, -1, Library},
+	{"context", "Context", "Done|Err", Pure | Ends, -1, Library},
+	{"context", ".*", ".*", Pure | Makes, -1, Library},
+	{"os/signal", "", "NotifyContext", Makes | Attaches, -1, Library},
+	{"golang.org/x/sync/errgroup", "", "WithContext", Makes | Attaches, -1, Library},
 	{"net/http|os/exec|google.golang.org/grpc|.*", ".+", "Context", Pure | Attaches, -1, Library},
 
 	// Locks.

@@ -1,0 +1,38 @@
+package lint
+
+import (
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+)
+
+// attempts finds what the functions of a package retry, and exports what callers have to know
+// of them as facts.
+var attempts = &analysis.Analyzer{
+	Name:       "attempts",
+	Doc:        "attempts: find what is retried",
+	Requires:   []*analysis.Analyzer{ssaForm},
+	FactTypes:  []analysis.Fact{new(attempt.Summary)},
+	ResultType: reflect.TypeFor[*attempt.Package](),
+	Run: func(pass *analysis.Pass) (any, error) {
+		imported := map[*types.Func]*attempt.Summary{}
+		p := attempt.Find(pass.Pkg, pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, func(fn *types.Func) *attempt.Summary {
+			s, ok := imported[fn]
+			if !ok {
+				if s = new(attempt.Summary); fn.Pkg() == pass.Pkg || !pass.ImportObjectFact(fn, s) {
+					s = nil
+				}
+				imported[fn] = s
+			}
+			return s
+		})
+		for fn, s := range p.Exported() {
+			pass.ExportObjectFact(fn, s)
+		}
+		return p, nil
+	},
+}

@@ -1,0 +1,385 @@
+package attempt
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Change is what happens to an operand before the operation is executed again. The change of
+// several operands is the largest.
+type Change uint8
+
+// The changes, in the order of the lattice.
+const (
+	Same    Change = iota // it has the same value
+	Remade                // an equal value is made again
+	Counted               // a number that is counted
+	Changed               // it may be anything else
+)
+
+var changes = [...]string{Same: "same", Remade: "remade", Counted: "counted", Changed: "changed"}
+
+// String returns the name of the change.
+func (c Change) String() string { return changes[c] }
+
+// operands computes changes over one run.
+type operands struct {
+	t        *Attempt
+	run      *flow.Run
+	seen     map[ssa.Value]Change
+	copies   map[*ssa.Phi]ssa.Value
+	evidence vocab.Evidence
+}
+
+// operands returns what happens to the operands of Op in a run.
+func (t *Attempt) operands(run *flow.Run) (Change, vocab.Evidence) {
+	o := &operands{t: t, run: run, seen: map[ssa.Value]Change{}, copies: map[*ssa.Phi]ssa.Value{},
+		evidence: vocab.Proven}
+	call := &t.Op.Call
+	change := o.all(call.Args...)
+	if call.IsInvoke() || call.StaticCallee() == nil {
+		change = max(change, o.of(call.Value))
+	} else if literal, ok := call.Value.(*ssa.MakeClosure); ok {
+		change = max(change, o.all(literal.Bindings...))
+	}
+	if change < Changed && o.isWritten() {
+		change = Changed
+	}
+	return change, o.evidence
+}
+
+func (o *operands) all(values ...ssa.Value) (change Change) {
+	for _, v := range values {
+		if v != nil {
+			change = max(change, o.of(v))
+		}
+	}
+	return change
+}
+
+// of returns the change of a value.
+func (o *operands) of(v ssa.Value) Change {
+	if !o.t.Loop.Contains(v) {
+		if variable, ok := v.(*ssa.Alloc); ok {
+			return o.content(variable)
+		}
+		return Same
+	}
+	if change, ok := o.seen[v]; ok {
+		return change
+	}
+	o.seen[v] = Same // in a cycle
+	change := o.compute(v)
+	o.seen[v] = change
+	return change
+}
+
+func (o *operands) compute(v ssa.Value) Change {
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return o.phi(v)
+	case *ssa.Call:
+		return o.call(v)
+	case *ssa.Extract:
+		return o.of(v.Tuple)
+	case *ssa.UnOp:
+		switch v.Op {
+		case token.ARROW:
+			return Changed
+		case token.MUL:
+			return o.load(v)
+		}
+		return o.of(v.X)
+	case *ssa.IndexAddr:
+		return o.element(v.X, v.Index)
+	case *ssa.Index:
+		return o.element(v.X, v.Index)
+	case *ssa.Lookup:
+		return o.element(v.X, v.Index)
+	case *ssa.Slice:
+		if o.all(v.Low, v.High, v.Max) != Same {
+			return Changed
+		}
+		return o.of(v.X)
+	case *ssa.FieldAddr:
+		return o.of(v.X)
+	case *ssa.Alloc:
+		return max(Remade, o.content(v))
+	case *ssa.MakeClosure:
+		return o.all(v.Bindings...)
+	case *ssa.Next, *ssa.Range, *ssa.Select:
+		return Changed
+	case *ssa.MakeMap, *ssa.MakeSlice, *ssa.MakeChan:
+		return Remade
+	}
+	var change Change
+	for _, operand := range v.(ssa.Instruction).Operands(nil) {
+		change = max(change, o.all(*operand))
+	}
+	return change
+}
+
+// element is the change of one of several values.
+func (o *operands) element(of, index ssa.Value) Change {
+	if o.of(index) >= Counted {
+		return Changed
+	}
+	return o.of(of)
+}
+
+// phi is the change of a variable. In the header it is what the executed back edges bring.
+func (o *operands) phi(v *ssa.Phi) (change Change) {
+	header := v.Block() == o.t.Loop.Header
+	for i := range v.Edges {
+		if !o.run.Enters(v.Block(), i) {
+			continue
+		}
+		e := o.source(v.Edges[i])
+		switch sum, ok := e.(*ssa.BinOp); {
+		case e == ssa.Value(v):
+		case ok && (sum.X == v || sum.Y == v) && isNumber(v.Type()):
+			change = max(change, Counted)
+		case header:
+			return Changed // another value from the second iteration on
+		default:
+			change = max(change, o.of(e))
+		}
+	}
+	return change
+}
+
+// source returns the value that all executed edges of a phi bring, through other phis.
+func (o *operands) source(v ssa.Value) ssa.Value {
+	phi, ok := v.(*ssa.Phi)
+	if !ok || phi.Block() == o.t.Loop.Header || !o.t.Loop.Has(phi.Block()) {
+		return v
+	}
+	if s, ok := o.copies[phi]; ok {
+		return s
+	}
+	o.copies[phi] = phi // in a cycle
+	var one ssa.Value
+	for i := range phi.Edges {
+		if !o.run.Enters(phi.Block(), i) {
+			continue
+		}
+		switch e := o.source(phi.Edges[i]); {
+		case e == ssa.Value(phi), e == one:
+		case one != nil:
+			return phi
+		default:
+			one = e
+		}
+	}
+	if one != nil {
+		o.copies[phi] = one
+		return one
+	}
+	return phi
+}
+
+// content is the change of what the run stores in a variable, or in parts of it.
+func (o *operands) content(variable *ssa.Alloc) (change Change) {
+	if change, ok := o.seen[variable]; ok && !o.t.Loop.Contains(variable) {
+		return change
+	}
+	o.seen[variable] = Same
+	for _, store := range storesTo(variable) {
+		if !o.t.Loop.Has(store.Block()) || !o.run.IsReached(store.Block()) {
+			continue
+		}
+		change = max(change, o.of(store.Val))
+		if _, computed := store.Val.(*ssa.BinOp); computed && isNumber(store.Val.Type()) {
+			change = max(change, Counted)
+		}
+	}
+	o.seen[variable] = change
+	return change
+}
+
+// storesTo returns the stores to an address, and to parts of what is there.
+func storesTo(addr ssa.Value) (stores []*ssa.Store) {
+	if addr.Referrers() == nil {
+		return nil
+	}
+	for _, ref := range *addr.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			if ref.Addr == addr {
+				stores = append(stores, ref)
+			}
+		case *ssa.FieldAddr:
+			stores = append(stores, storesTo(ref)...)
+		case *ssa.IndexAddr:
+			stores = append(stores, storesTo(ref)...)
+		}
+	}
+	return stores
+}
+
+func (o *operands) load(v *ssa.UnOp) Change {
+	if variable, ok := v.X.(*ssa.Alloc); ok {
+		return o.content(variable)
+	}
+	change := o.of(v.X)
+	if c, ok := flow.CellAt(v.X); ok {
+		for _, store := range o.t.pkg.stores(o.t.Fn)[c] {
+			if o.t.Loop.Has(store.Block()) && o.run.IsReached(store.Block()) && store.Block() != o.t.Op.Block() {
+				change = max(change, Counted, o.of(store.Val))
+			}
+		}
+	}
+	return change
+}
+
+// call is the change of what a call returns.
+func (o *operands) call(call *ssa.Call) Change {
+	common := call.Common()
+	args := o.all(common.Args...)
+	if common.IsInvoke() {
+		args = max(args, o.of(common.Value))
+	}
+	if _, builtin := common.Value.(*ssa.Builtin); builtin {
+		return args
+	}
+	k := known(common)
+	switch {
+	case call == o.t.Op, k.Is(vocab.Random | vocab.Receives):
+		return Changed
+	case k.Is(vocab.Makes | vocab.Pure | vocab.Clock):
+		if args >= Counted {
+			return args
+		}
+		if k.Is(vocab.Makes) {
+			o.evidence = min(o.evidence, max(k.Evidence, vocab.Library))
+			return Remade
+		}
+		return Same
+	case args >= Counted:
+		return Changed
+	}
+	_, fn := flow.StaticCallee(common)
+	switch {
+	case fn != nil:
+		if s := o.t.pkg.summary(fn); s.Random || s.State&(Clock|Count) != 0 && !s.Remote {
+			return Changed
+		}
+	case !common.IsInvoke() && common.StaticCallee() == nil:
+		return Changed // a function value
+	case isGetter(common):
+		o.evidence = min(o.evidence, vocab.Library)
+	default:
+		o.evidence = vocab.Named
+	}
+	return Remade
+}
+
+// isGetter reports whether a call returns one value, and no error.
+func isGetter(call *ssa.CallCommon) bool {
+	results := call.Signature().Results()
+	return results.Len() == 1 && !flow.IsError(results.At(0).Type())
+}
+
+// isWritten reports whether the run writes to what an operand points to.
+func (o *operands) isWritten() bool {
+	objects := map[ssa.Value]bool{}
+	for _, arg := range o.t.Op.Call.Args {
+		addObject(objects, arg)
+	}
+	if o.t.Op.Call.IsInvoke() {
+		addObject(objects, o.t.Op.Call.Value)
+	}
+	if len(objects) == 0 {
+		return false
+	}
+	for _, w := range o.t.pkg.writes(o.t.Fn) {
+		b := w.Block()
+		if o.t.Loop.Has(b) && o.run.IsReached(b) && b != o.t.Op.Block() && o.changes(w, objects) {
+			return true
+		}
+	}
+	return false
+}
+
+// changes reports whether an instruction writes something that matters to one of some objects.
+func (o *operands) changes(instr ssa.Instruction, objects map[ssa.Value]bool) bool {
+	switch w := instr.(type) {
+	case *ssa.Store:
+		if _, variable := w.Addr.(*ssa.Alloc); variable || !objects[objectOf(w.Addr)] || flow.IsError(w.Val.Type()) {
+			return false
+		}
+		if !isNumber(w.Val.Type()) && !isBool(w.Val.Type()) {
+			return true
+		}
+		// A count matters only to an operation that reads it.
+		f, ok := w.Addr.(*ssa.FieldAddr)
+		return ok && isNumber(w.Val.Type()) && o.t.reads(f)
+	case *ssa.MapUpdate:
+		return objects[objectOf(w.Map)]
+	case *ssa.Call:
+		return objects[objectOf(w.Call.Args[0])] // copy
+	}
+	return false
+}
+
+// reads reports whether the body of Op loads a field.
+func (t *Attempt) reads(field *ssa.FieldAddr) bool {
+	_, fn := flow.StaticCallee(&t.Op.Call)
+	if fn == nil {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if x, ok := instr.(*ssa.FieldAddr); ok && flow.FieldOf(x) == flow.FieldOf(field) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// addObject adds the object that an argument shares with its callee, if there is one.
+func addObject(objects map[ssa.Value]bool, v ssa.Value) {
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		if element, ok := load.X.(*ssa.IndexAddr); ok {
+			objects[objectOf(element.X)] = true
+		}
+	}
+	switch v.Type().Underlying().(type) {
+	case *types.Pointer, *types.Map, *types.Slice:
+		objects[objectOf(v)] = true
+	}
+}
+
+// objectOf returns what names the object that an address is in.
+func objectOf(v ssa.Value) ssa.Value {
+	for {
+		switch x := v.(type) {
+		case *ssa.FieldAddr:
+			v = x.X
+		case *ssa.IndexAddr:
+			v = x.X
+		case *ssa.ChangeInterface:
+			v = x.X
+		case *ssa.MakeInterface:
+			v = x.X
+		default:
+			return flow.Variable(v)
+		}
+	}
+}
+
+func isNumber(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsNumeric != 0
+}
+
+func isBool(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsBoolean != 0
+}

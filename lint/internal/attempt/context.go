@@ -1,0 +1,305 @@
+package attempt
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// isDead reports whether a context cannot end while its function runs.
+func (p *Package) isDead(ctx ssa.Value) bool { return !p.mayEnd(ctx, map[ssa.Value]bool{}, true) }
+
+// IsLive reports whether somebody else may end a context: it is known where it comes from.
+func (p *Package) IsLive(ctx ssa.Value) bool { return p.mayEnd(ctx, map[ssa.Value]bool{}, false) }
+
+// mayEnd reports whether a context may end before its function returns. What is not known of a
+// context is answered by unknown.
+func (p *Package) mayEnd(ctx ssa.Value, seen map[ssa.Value]bool, unknown bool) bool {
+	if seen[ctx] {
+		return false
+	}
+	seen[ctx] = true
+	switch ctx := ctx.(type) {
+	case *ssa.Const:
+		return false // nil
+	case *ssa.Parameter:
+		return true
+	case *ssa.FreeVar:
+		return p.capturedMayEnd(ctx, seen, unknown)
+	case *ssa.Call:
+		return p.derivedMayEnd(ctx, seen, unknown)
+	case *ssa.Extract:
+		call, ok := ctx.Tuple.(*ssa.Call)
+		if !ok {
+			return unknown
+		}
+		return p.derivedMayEnd(call, seen, unknown)
+	case *ssa.UnOp:
+		return p.loadedMayEnd(ctx, seen, unknown)
+	case *ssa.Phi:
+		for _, e := range ctx.Edges {
+			if p.mayEnd(e, seen, unknown) {
+				return true
+			}
+		}
+		return false
+	case *ssa.MakeInterface:
+		return unknown
+	case *ssa.ChangeInterface:
+		return p.mayEnd(ctx.X, seen, unknown)
+	}
+	return unknown
+}
+
+// derivedMayEnd is mayEnd for what a call returns.
+func (p *Package) derivedMayEnd(call *ssa.Call, seen map[ssa.Value]bool, unknown bool) bool {
+	k := known(&call.Call)
+	parent := givenContext(&call.Call)
+	switch {
+	case k.Is(vocab.Attaches):
+		return true // of a request, of a stream
+	case k.Is(vocab.Roots):
+		return false
+	case k.Is(vocab.Derives) && parent != nil:
+		if p.mayEnd(parent, seen, unknown) {
+			return true
+		}
+		return k.Is(vocab.Limits) && unknown || isCancelled(call)
+	case parent != nil:
+		return p.mayEnd(parent, seen, unknown)
+	}
+	return unknown
+}
+
+// isCancelled reports whether the function that ends a derived context does anything but run
+// when the function returns.
+func isCancelled(call *ssa.Call) bool {
+	for _, ref := range refs(call) {
+		cancel, ok := ref.(*ssa.Extract)
+		if !ok || cancel.Index == 0 {
+			continue
+		}
+		for _, use := range refs(cancel) {
+			if d, ok := use.(*ssa.Defer); !ok || d.Call.Value != ssa.Value(cancel) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// loadedMayEnd is mayEnd for a context that is read from memory.
+func (p *Package) loadedMayEnd(load *ssa.UnOp, seen map[ssa.Value]bool, unknown bool) bool {
+	switch x := load.X.(type) {
+	case *ssa.Alloc:
+		for _, store := range storesTo(x) {
+			if p.mayEnd(store.Val, seen, unknown) {
+				return true
+			}
+		}
+		return flow.Escapes(x) && unknown
+	case *ssa.FreeVar:
+		return p.capturedMayEnd(x, seen, unknown)
+	case *ssa.FieldAddr:
+		return p.heldMayEnd(flow.FieldOf(x), seen, unknown)
+	}
+	return unknown
+}
+
+// heldMayEnd is mayEnd for a context that a field holds: one of those that it is set to.
+func (p *Package) heldMayEnd(f *types.Var, seen map[ssa.Value]bool, unknown bool) bool {
+	stores := p.fields[f]
+	if f == nil || len(stores) == 0 {
+		return unknown
+	}
+	for _, store := range stores {
+		if store == nil {
+			return unknown
+		}
+		if p.mayEnd(store.Val, seen, unknown) {
+			return true
+		}
+	}
+	return false
+}
+
+// capturedMayEnd is mayEnd for a context, or a variable with one, that a function literal
+// captures.
+func (p *Package) capturedMayEnd(v *ssa.FreeVar, seen map[ssa.Value]bool, unknown bool) bool {
+	bound := binding(v)
+	if bound == nil {
+		return unknown
+	}
+	if variable, ok := bound.(*ssa.Alloc); ok {
+		for _, store := range storesTo(variable) {
+			if p.mayEnd(store.Val, seen, unknown) {
+				return true
+			}
+		}
+		return false
+	}
+	return p.mayEnd(bound, seen, unknown)
+}
+
+// binding returns what a function literal captures as a variable, or nil.
+func binding(v *ssa.FreeVar) ssa.Value {
+	fn := v.Parent()
+	if fn.Parent() == nil {
+		return nil
+	}
+	for _, b := range fn.Parent().Blocks {
+		for _, instr := range b.Instrs {
+			literal, ok := instr.(*ssa.MakeClosure)
+			if !ok || literal.Fn != ssa.Value(fn) {
+				continue
+			}
+			for i, free := range fn.FreeVars {
+				if free == v {
+					return literal.Bindings[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Context returns a context that may end while the loop runs and that it should heed, or nil:
+// one that the loop asks whether it has ended, or gives to what it calls, else a parameter of
+// the function, or of one around it. If Op is given a context that cannot end, it is to go on.
+func (t *Attempt) Context() ssa.Value {
+	if t.pkg.hasEnded(t.Fn, t.Loop) {
+		return nil
+	}
+	var given ssa.Value
+	for _, call := range t.pkg.contextCalls(t.Fn) {
+		if !t.Loop.Has(call.Block()) {
+			continue
+		}
+		if ctx, asks := contextAsked(call.Common()); asks {
+			if t.pkg.IsLive(ctx) {
+				return root(ctx)
+			}
+			continue
+		}
+		ctx := givenContext(call.Common())
+		switch {
+		case t.pkg.IsLive(ctx):
+			if given == nil {
+				given = root(ctx)
+			}
+		case call == ssa.CallInstruction(t.Op) && t.pkg.isDead(ctx):
+			return nil
+		}
+	}
+	if given != nil {
+		return given
+	}
+	return t.pkg.ScopeContext(t.Fn)
+}
+
+// root returns what a context was derived from.
+func root(ctx ssa.Value) ssa.Value {
+	for {
+		v := ctx
+		if x, ok := v.(*ssa.Extract); ok {
+			v = x.Tuple
+		}
+		call, ok := v.(*ssa.Call)
+		if !ok || givenContext(&call.Call) == nil || !known(&call.Call).Is(vocab.Derives) {
+			return ctx
+		}
+		ctx = givenContext(&call.Call)
+	}
+}
+
+// ScopeContext returns the context of a function that its callers may end, or that of a
+// function around it while that runs, or nil.
+func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
+	for ; fn != nil; fn = fn.Parent() {
+		for _, param := range fn.Params {
+			if vocab.IsContext(param.Type()) && param.Name() != "_" && param.Name() != "" {
+				return param
+			}
+		}
+		if outlives(fn) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// outlives reports whether a function literal runs when the function around it has returned,
+// or on its own: it is deferred, or a goroutine.
+func outlives(fn *ssa.Function) bool {
+	if fn.Parent() == nil {
+		return false
+	}
+	for _, b := range fn.Parent().Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Defer:
+				if isLiteral(instr.Call.Value, fn) {
+					return true
+				}
+			case *ssa.Go:
+				if isLiteral(instr.Call.Value, fn) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isLiteral reports whether v is a function literal.
+func isLiteral(v ssa.Value, fn *ssa.Function) bool {
+	made, ok := v.(*ssa.MakeClosure)
+	return v == ssa.Value(fn) || ok && made.Fn == ssa.Value(fn)
+}
+
+// hasEnded reports whether a loop is only entered when a context has ended.
+func (p *Package) hasEnded(fn *ssa.Function, l *flow.Loop) bool {
+	for _, b := range fn.Blocks {
+		if l.Has(b) || !b.Dominates(l.Header) {
+			continue
+		}
+		for _, instr := range b.Instrs {
+			if isDone(instr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AfterEnd reports whether a block of the loop is only executed when a context has ended.
+func (t *Attempt) AfterEnd(b *ssa.BasicBlock) bool {
+	j := &judge{p: t.pkg, run: t.Run}
+	for d := b.Idom(); d != nil && t.Loop.Has(d); b, d = d, d.Idom() {
+		branch, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If)
+		if !ok || len(b.Preds) != 1 || j.why(branch.Cond)&^Fixed != Context {
+			continue
+		}
+		if d.Succs[endedEdge(branch)] == b {
+			return true
+		}
+	}
+	return false
+}
+
+// endedEdge returns the edge of a branch on a context that is taken when it has ended.
+func endedEdge(branch *ssa.If) int {
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok {
+		return 0
+	}
+	if x, ok := cmp.X.(*ssa.Extract); ok {
+		if _, isSelect := x.Tuple.(*ssa.Select); isSelect {
+			return 0 // the case of Done
+		}
+	}
+	return successOf(cmp) ^ 1
+}

@@ -1,0 +1,187 @@
+package attempt
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Package holds the attempts and summaries of one package. Once it is made, its methods must
+// not be called concurrently.
+type Package struct {
+	Attempts []*Attempt // in the order of the functions, inner loops first
+
+	types     *types.Package
+	flow      *flow.Program
+	imported  func(*types.Func) *Summary
+	summaries map[*ssa.Function]*Summary
+	fields    map[*types.Var][]*ssa.Store // nil stands for a use of the address
+	assigned  map[*ssa.Global]bool        // by anything but an initializer
+	indexes   map[*ssa.Function]*index
+}
+
+// An index lists the instructions of a function that several questions ask for.
+type index struct {
+	waits    []Wait
+	stores   map[flow.Cell][]*ssa.Store
+	writes   []ssa.Instruction               // stores, map updates, and calls of copy
+	calls    []ssa.CallInstruction           // that ask or are given a context
+	stoppers map[*ssa.BasicBlock][]*ssa.Call // calls that may not return
+	resets   []*ssa.Call                     // calls that restart a timer
+}
+
+// Find returns the attempts of the functions of a package. imported returns the summary of a
+// function of another package, or nil if there is none.
+func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *Summary) *Package {
+	p := &Package{types: pkg, imported: imported, summaries: map[*ssa.Function]*Summary{},
+		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{},
+		indexes: map[*ssa.Function]*index{}}
+	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
+		return flow.Callee{Exits: p.summaryOf(call).Exits}
+	})
+	for _, fn := range fns {
+		p.record(fn)
+	}
+	for _, fn := range fns {
+		p.Attempts = append(p.Attempts, p.find(fn)...)
+	}
+	p.findRetries(fns)
+	return p
+}
+
+// find returns the attempts of a function.
+func (p *Package) find(fn *ssa.Function) (attempts []*Attempt) {
+	for _, l := range flow.Loops(fn) {
+		for _, b := range l.List {
+			for _, instr := range b.Instrs {
+				if op, ok := instr.(*ssa.Call); ok && isOperation(op) {
+					if t := p.attempt(fn, l, op); t != nil {
+						attempts = append(attempts, t)
+					}
+				}
+			}
+		}
+	}
+	return attempts
+}
+
+// record notes which fields and variables a function sets.
+func (p *Package) record(fn *ssa.Function) {
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.FieldAddr:
+				if f := flow.FieldOf(instr); f != nil && isAddressUsed(instr) {
+					p.fields[f] = append(p.fields[f], nil)
+				}
+			case *ssa.Store:
+				switch x := instr.Addr.(type) {
+				case *ssa.FieldAddr:
+					if f := flow.FieldOf(x); f != nil {
+						p.fields[f] = append(p.fields[f], instr)
+					}
+				case *ssa.Global:
+					if !isInitializer(fn) {
+						p.assigned[x] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// isInitializer reports whether a function runs before main, and only then.
+func isInitializer(fn *ssa.Function) bool {
+	return fn.Parent() == nil && fn.Signature.Recv() == nil && (fn.Object() == nil || fn.Object().Name() == "init")
+}
+
+// isAddressUsed reports whether the address of a field is used for anything but loads and
+// stores.
+func isAddressUsed(f *ssa.FieldAddr) bool {
+	return slices.ContainsFunc(refs(f), func(ref ssa.Instruction) bool {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.DebugRef:
+			return false
+		case *ssa.Store:
+			return ref.Val == ssa.Value(f)
+		}
+		return true
+	})
+}
+
+// isConstant reports whether a variable of the package is only set by its initializer.
+func (p *Package) isConstant(g *ssa.Global) bool {
+	return !p.assigned[g] && g.Object() != nil && !g.Object().Exported() && g.Object().Pkg() == p.types
+}
+
+// isSetting reports whether a field is set only where its structure is made.
+func (p *Package) isSetting(f *types.Var) bool {
+	stores := p.fields[f]
+	if f.Exported() || f.Pkg() != p.types || len(stores) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(stores, func(store *ssa.Store) bool { return store == nil || !isConstruction(store) })
+}
+
+// index returns the index of a function.
+func (p *Package) index(fn *ssa.Function) *index {
+	x := p.indexes[fn]
+	if x != nil {
+		return x
+	}
+	x = &index{stores: map[flow.Cell][]*ssa.Store{}, stoppers: map[*ssa.BasicBlock][]*ssa.Call{}}
+	p.indexes[fn] = x
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if w, ok := p.wait(instr); ok {
+				x.waits = append(x.waits, w)
+			}
+			p.add(x, instr)
+		}
+	}
+	return x
+}
+
+func (p *Package) add(x *index, instr ssa.Instruction) {
+	switch instr := instr.(type) {
+	case *ssa.Store:
+		if c, ok := flow.CellAt(instr.Addr); ok {
+			x.stores[c] = append(x.stores[c], instr)
+		}
+		x.writes = append(x.writes, instr)
+	case *ssa.MapUpdate:
+		x.writes = append(x.writes, instr)
+	case *ssa.Call:
+		if b, ok := instr.Call.Value.(*ssa.Builtin); ok {
+			if b.Name() == "copy" {
+				x.writes = append(x.writes, instr)
+			}
+			return
+		}
+		if p.mayStop(&instr.Call) {
+			x.stoppers[instr.Block()] = append(x.stoppers[instr.Block()], instr)
+		}
+		if args := instr.Call.Args; len(args) > 0 && !instr.Call.IsInvoke() && vocab.IsTimer(args[0].Type()) &&
+			known(&instr.Call).Is(vocab.Clock) {
+			x.resets = append(x.resets, instr)
+		}
+	}
+	if call, ok := instr.(ssa.CallInstruction); ok {
+		if _, asks := contextAsked(call.Common()); asks || givenContext(call.Common()) != nil {
+			x.calls = append(x.calls, call)
+		}
+	}
+}
+
+func (p *Package) waits(fn *ssa.Function) []Wait                       { return p.index(fn).waits }
+func (p *Package) stores(fn *ssa.Function) map[flow.Cell][]*ssa.Store  { return p.index(fn).stores }
+func (p *Package) writes(fn *ssa.Function) []ssa.Instruction           { return p.index(fn).writes }
+func (p *Package) resets(fn *ssa.Function) []*ssa.Call                 { return p.index(fn).resets }
+func (p *Package) contextCalls(fn *ssa.Function) []ssa.CallInstruction { return p.index(fn).calls }
+func (p *Package) stoppers(fn *ssa.Function) map[*ssa.BasicBlock][]*ssa.Call {
+	return p.index(fn).stoppers
+}

@@ -1,0 +1,380 @@
+package attempt
+
+import (
+	"go/token"
+	"go/types"
+	"iter"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// Waiting is on how many paths a function waits.
+type Waiting uint8
+
+// The values of Waiting.
+const (
+	Never Waiting = iota
+	Sometimes
+	Always
+)
+
+// A Summary is what callers need to know of a function. The zero value is a function that only
+// computes. It is a fact of go/analysis.
+type Summary struct {
+	Exits        bool // it never returns
+	MayExit      bool // a path does not return
+	FalseOnError bool // it returns false if and only if a call failed
+	NilOnError   bool // it returns nil if and only if a call failed
+	State        Why  // what its results depend on besides its arguments; 0 for a judge of errors
+
+	Waits        Waiting       // for a time
+	Max          time.Duration // how long at most, besides MaxParameter
+	MaxParameter int           // the index of the parameter that says how long, or -1
+	Heeds        bool          // a wait ends with a context
+	Blocks       bool          // it may block for something else
+
+	Remote  bool // it leaves the process
+	Random  bool // its results may be random
+	Asks    bool // it asks a person
+	Locks   bool // it contends with others
+	Changes bool // it may change memory that its callers can read
+
+	Retries *Retries // it retries one of its parameters
+
+	known bool // there is a body, or a fact
+}
+
+// AFact marks a fact.
+func (*Summary) AFact() {}
+
+// unknown is the summary of a function of which nothing is known.
+var unknown = &Summary{State: Unknown, MaxParameter: -1, Changes: true}
+
+// summaryOf returns what is known of the callee of a call.
+func (p *Package) summaryOf(call *ssa.CallCommon) *Summary {
+	obj, fn := flow.StaticCallee(call)
+	switch {
+	case fn != nil:
+		return p.summary(fn)
+	case obj != nil && !call.IsInvoke():
+		return p.importedSummary(obj)
+	}
+	return unknown
+}
+
+// importedSummary returns what is known of a function of another package.
+func (p *Package) importedSummary(obj *types.Func) *Summary {
+	if s := p.imported(obj.Origin()); s != nil {
+		s.known = true
+		return s
+	}
+	return unknown
+}
+
+// summary returns the summary of a function with a body, callees first. A recursive call adds
+// nothing.
+func (p *Package) summary(fn *ssa.Function) *Summary {
+	if s := p.summaries[fn]; s != nil {
+		return s
+	}
+	s := &Summary{MaxParameter: -1, known: true}
+	p.summaries[fn] = s
+	sum := &summarizer{p: p, fn: fn, s: s, waits: map[*ssa.BasicBlock]bool{}}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			sum.add(instr)
+		}
+	}
+	if s.Waits != Never && sum.passes(sum.waits) {
+		s.Waits = Always
+	}
+	s.Exits = !sum.returns()
+	s.MayExit = s.MayExit || s.Exits
+	p.summarizeFailure(fn, s)
+	return s
+}
+
+// summarizeFailure finds whether the only result of a function says that a call failed.
+func (p *Package) summarizeFailure(fn *ssa.Function, s *Summary) {
+	results := fn.Signature.Results()
+	if results.Len() != 1 || fn.Object() == nil {
+		return
+	}
+	obj, ok := fn.Object().(*types.Func)
+	if !ok || vocab.Of(obj).Is(vocab.Judges) {
+		return
+	}
+	switch t := results.At(0).Type(); {
+	case flow.IsError(t):
+	case isBool(t):
+		s.FalseOnError = p.reportsFailure(fn, flow.Bool(false), flow.Bool(true))
+	default:
+		switch t.Underlying().(type) {
+		case *types.Pointer, *types.Interface:
+			s.NilOnError = p.reportsFailure(fn, flow.Nil, flow.NonNil)
+		}
+	}
+}
+
+// reportsFailure reports whether a function has a call after whose failure it returns one value
+// on all paths, and after whose success another.
+func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bool {
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok || known(&call.Call).Is(vocab.Pure) {
+				continue
+			}
+			n := call.Call.Signature().Results().Len()
+			if n == 0 || !flow.IsError(call.Call.Signature().Results().At(n-1).Type()) {
+				continue
+			}
+			if p.returns(call, ending(n-1, flow.NonNil, flow.Nil), failed) &&
+				p.returns(call, ending(n-1, flow.Nil, flow.NonNil), passed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// returns reports whether a function returns want after a call that ends as assumed.
+func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Value) bool {
+	fn := call.Parent()
+	run := p.flow.After(flow.Whole(fn), call, assume)
+	if run == nil {
+		return false
+	}
+	any := false
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || b == fn.Recover || !run.IsReached(b) || run.Stops(b) {
+			continue
+		}
+		if !run.Value(ret.Results[0]).Equal(want) {
+			return false
+		}
+		any = true
+	}
+	return any
+}
+
+// A summarizer joins what the instructions of a function do.
+type summarizer struct {
+	p     *Package
+	fn    *ssa.Function
+	s     *Summary
+	waits map[*ssa.BasicBlock]bool // blocks that wait whenever they are executed
+}
+
+func (m *summarizer) add(instr ssa.Instruction) {
+	switch instr := instr.(type) {
+	case *ssa.Store:
+		if _, variable := instr.Addr.(*ssa.Alloc); !variable && !isLocal(instr.Addr) {
+			m.changes()
+		}
+	case *ssa.MapUpdate, *ssa.Send:
+		m.changes()
+	case *ssa.Select:
+		m.s.State |= Signal
+		m.wait(instr)
+	case *ssa.UnOp:
+		m.load(instr)
+	case *ssa.Go:
+		m.s.Changes = true
+	case ssa.CallInstruction:
+		m.call(instr)
+	}
+}
+
+func (m *summarizer) changes() {
+	m.s.State |= Count
+	m.s.Changes = true
+}
+
+// load adds what a load or a receive does.
+func (m *summarizer) load(instr *ssa.UnOp) {
+	switch x := instr.X.(type) {
+	case *ssa.Global:
+		if !flow.IsError(instr.Type()) && !m.p.isConstant(x) {
+			m.s.State |= Flag
+		}
+	case *ssa.FieldAddr:
+		if f := flow.FieldOf(x); instr.Op == token.MUL && !isLocal(x) && (f == nil || !m.p.isSetting(f)) && !ofError(x.X) {
+			m.s.State |= Flag
+		}
+	}
+	if instr.Op == token.ARROW {
+		m.s.State |= Signal
+		m.wait(instr)
+	}
+}
+
+// wait adds an instruction that may wait.
+func (m *summarizer) wait(instr ssa.Instruction) {
+	w, ok := m.p.wait(instr)
+	if !ok {
+		return
+	}
+	if w.Heeds && w.Max == NoLimit {
+		m.s.Blocks = true
+		return
+	}
+	m.s.Waits = Sometimes
+	m.s.Heeds = m.s.Heeds || w.Heeds
+	m.waits[instr.Block()] = m.waits[instr.Block()] || w.Always
+	m.limit(w)
+}
+
+// limit adds how long a wait is.
+func (m *summarizer) limit(w Wait) {
+	if call, ok := w.At.(*ssa.Call); ok && w.Max == NoLimit {
+		for _, arg := range call.Call.Args {
+			if i := parameterIndex(m.fn, arg); i >= 0 && vocab.IsDuration(arg.Type()) && m.s.MaxParameter < 0 {
+				m.s.MaxParameter = i
+				return
+			}
+		}
+	}
+	m.s.Max = max(m.s.Max, w.Max)
+}
+
+// call adds what a call does.
+func (m *summarizer) call(instr ssa.CallInstruction) {
+	common, s := instr.Common(), m.s
+	if _, builtin := common.Value.(*ssa.Builtin); builtin {
+		return
+	}
+	if _, asks := contextAsked(common); asks {
+		s.State |= Context
+		return
+	}
+	k := known(common)
+	if call, ok := instr.(*ssa.Call); ok {
+		m.wait(call)
+	}
+	s.MayExit = s.MayExit || k.Is(vocab.Exits)
+	s.Random = s.Random || k.Is(vocab.Random)
+	s.Locks = s.Locks || k.Is(vocab.Locks)
+	s.Remote = s.Remote || k.Is(vocab.Remote)
+	switch {
+	case k.Is(vocab.Clock):
+		s.State |= Clock
+		return
+	case k.Is(vocab.Waits) && k.Evidence >= vocab.Library, k.Is(vocab.Pure):
+		return
+	case k.Is(vocab.Logs) && k.Evidence >= vocab.Library:
+		return
+	case k.Is(vocab.Asks):
+		s.Asks = true
+		s.State |= Person
+	}
+	callee := m.p.summaryOf(common)
+	if !callee.known {
+		if !k.Is(vocab.Logs|vocab.Judges|vocab.Makes|vocab.Cleans) &&
+			!(common.IsInvoke() && flow.IsErrorLike(common.Value.Type())) {
+			s.State |= Unknown
+			s.Changes = true
+		}
+		return
+	}
+	s.State |= callee.State
+	s.MayExit, s.Random = s.MayExit || callee.MayExit, s.Random || callee.Random
+	s.Asks, s.Locks = s.Asks || callee.Asks, s.Locks || callee.Locks
+	s.Remote, s.Changes = s.Remote || callee.Remote, s.Changes || callee.Changes
+}
+
+// returns reports whether a function returns on some path.
+func (m *summarizer) returns() bool {
+	stops := map[*ssa.BasicBlock]bool{}
+	for _, b := range m.fn.Blocks {
+		for _, instr := range b.Instrs {
+			if call, ok := instr.(*ssa.Call); ok {
+				k := known(&call.Call)
+				if k.Is(vocab.Exits) && k.Evidence >= vocab.Library || m.p.summaryOf(&call.Call).Exits {
+					stops[b] = true
+				}
+			}
+		}
+	}
+	return !m.passes(stops)
+}
+
+// passes reports whether all paths that return pass one of some blocks.
+func (m *summarizer) passes(blocks map[*ssa.BasicBlock]bool) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	for work := []*ssa.BasicBlock{m.fn.Blocks[0]}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if seen[b] || blocks[b] {
+			continue
+		}
+		seen[b] = true
+		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+			return false
+		}
+		work = append(work, b.Succs...)
+	}
+	return true
+}
+
+// ofError reports whether v is an error, or part of one.
+func ofError(v ssa.Value) bool {
+	for {
+		if flow.IsErrorLike(v.Type()) {
+			return true
+		}
+		switch x := v.(type) {
+		case *ssa.UnOp:
+			v = x.X
+		case *ssa.FieldAddr:
+			v = x.X
+		case *ssa.Extract:
+			v = x.Tuple
+		case *ssa.TypeAssert:
+			v = x.X
+		default:
+			return false
+		}
+	}
+}
+
+// isLocal reports whether an address is in a variable of the function.
+func isLocal(v ssa.Value) bool {
+	for {
+		switch x := v.(type) {
+		case *ssa.FieldAddr:
+			v = x.X
+		case *ssa.IndexAddr:
+			v = x.X
+		case *ssa.Slice:
+			v = x.X
+		case *ssa.Alloc:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// Exported yields the summaries that tell packages which import this one more than nothing.
+func (p *Package) Exported() iter.Seq2[*types.Func, *Summary] {
+	return func(yield func(*types.Func, *Summary) bool) {
+		for fn, s := range p.summaries {
+			obj, ok := fn.Object().(*types.Func)
+			if ok && obj.Pkg() == p.types && fn.Parent() == nil && s.isInformative() && !yield(obj, s) {
+				return
+			}
+		}
+	}
+}
+
+// isInformative reports whether a summary says more than that nothing is known.
+func (s *Summary) isInformative() bool {
+	return s.Exits || s.FalseOnError || s.NilOnError || s.State&Unknown == 0 || s.Waits != Never || s.Blocks ||
+		s.Remote || s.Asks || s.Locks || s.Retries != nil
+}

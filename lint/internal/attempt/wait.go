@@ -1,0 +1,218 @@
+package attempt
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// NoLimit is the longest duration of a wait of which none is known.
+const NoLimit = time.Duration(math.MaxInt64)
+
+// A Wait is an instruction that blocks for a time.
+type Wait struct {
+	At       ssa.Instruction
+	Max      time.Duration // how long it waits at most; NoLimit if that is not known
+	Heeds    bool          // it ends early with a context, or with something that may be one
+	Always   bool          // it waits whenever it is executed
+	Evidence vocab.Evidence
+}
+
+// waits returns the waits on the way from Op to its next execution.
+func (t *Attempt) waits() (waits []Wait) {
+	for _, w := range t.pkg.waits(t.Fn) {
+		if b := w.At.Block(); t.Loop.Has(b) && w.At != ssa.Instruction(t.Op) && t.Run.IsReached(b) && t.Run.Repeats(b) {
+			waits = append(waits, w)
+		}
+	}
+	return waits
+}
+
+// wait returns the wait that an instruction is, if it blocks.
+func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
+	w := Wait{At: instr, Max: NoLimit, Always: true, Evidence: vocab.Proven}
+	switch instr := instr.(type) {
+	case *ssa.Call:
+		return p.calledWait(w, instr)
+	case *ssa.UnOp:
+		if instr.Op != token.ARROW {
+			return w, false
+		}
+		limit, timed := p.timed(instr.X)
+		w.Max, w.Heeds = limit, !timed
+		return w, true
+	case *ssa.Select:
+		if !instr.Blocking {
+			return w, false
+		}
+		w.Max = 0
+		for _, state := range instr.States {
+			limit, timed := p.timed(state.Chan)
+			w.Max = max(w.Max, limit)
+			w.Heeds = w.Heeds || !timed || state.Dir == types.SendOnly
+		}
+		w.Heeds = w.Heeds || len(instr.States) == 0
+		return w, true
+	}
+	return w, false
+}
+
+// calledWait returns the wait that a call is.
+func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
+	common := call.Common()
+	k := known(common)
+	if k.Is(vocab.Waits) && k.Evidence >= vocab.Library {
+		w.Evidence = k.Evidence
+		w.Max = p.longestArgument(common, k.Duration)
+		w.Heeds = givenContext(common) != nil
+		return w, true
+	}
+	if k.Is(vocab.Logs) {
+		return w, false
+	}
+	s := p.summaryOf(common)
+	switch {
+	case s.Waits != Never:
+		w.Max, w.Always = s.Max, s.Waits == Always
+		if s.MaxParameter >= 0 && s.MaxParameter < len(common.Args) {
+			w.Max = max(w.Max, longest(common.Args[s.MaxParameter]))
+		}
+		// What it returns may be that it was interrupted.
+		w.Heeds = s.Heeds || s.Blocks || !w.Always || givenContext(common) != nil ||
+			common.Signature().Results().Len() > 0
+		return w, true
+	case s.Blocks, k.Is(vocab.Waits) && !s.known:
+		w.Heeds, w.Evidence = true, vocab.Named
+		return w, true
+	}
+	return w, false
+}
+
+// longestArgument returns the largest value of a duration that a call is given.
+func (p *Package) longestArgument(call *ssa.CallCommon, index int) time.Duration {
+	args := call.Args
+	if !call.IsInvoke() && call.Signature().Recv() != nil && len(args) > 0 {
+		args = args[1:]
+	}
+	if index < 0 || index >= len(args) || !isNumber(args[index].Type()) {
+		return NoLimit
+	}
+	return longest(args[index])
+}
+
+// timed reports whether a channel belongs to a timer or a ticker, and when it comes at the
+// latest.
+func (p *Package) timed(ch ssa.Value) (time.Duration, bool) {
+	switch ch := ch.(type) {
+	case *ssa.Call:
+		if k := known(&ch.Call); k.Is(vocab.Clock) {
+			return p.longestArgument(&ch.Call, k.Duration), true
+		}
+	case *ssa.UnOp:
+		timer := timerOf(ch)
+		if timer == nil {
+			break
+		}
+		if call, ok := timer.(*ssa.Call); ok && vocab.IsTicker(timer.Type()) {
+			return p.longestArgument(&call.Call, known(&call.Call).Duration), true
+		}
+		return NoLimit, true
+	}
+	return NoLimit, false
+}
+
+// givenContext returns the context that a call is given, or nil.
+func givenContext(call *ssa.CallCommon) ssa.Value {
+	for _, arg := range call.Args {
+		if vocab.IsContext(arg.Type()) {
+			return arg
+		}
+	}
+	return nil
+}
+
+// longest returns an upper bound of a duration.
+func longest(v ssa.Value) time.Duration { return longestWithin(v, 8) }
+
+// longestWithin is longest for an expression of some depth at most.
+func longestWithin(v ssa.Value, depth int) time.Duration {
+	if depth == 0 {
+		return NoLimit
+	}
+	switch v := v.(type) {
+	case *ssa.Const:
+		if n, ok := constant.Int64Val(constant.ToInt(v.Value)); ok {
+			return time.Duration(n)
+		}
+	case *ssa.Phi:
+		most := time.Duration(0)
+		for _, e := range v.Edges {
+			if e != ssa.Value(v) {
+				most = max(most, longestWithin(e, depth-1))
+			}
+		}
+		return most
+	case *ssa.Call:
+		return longestCall(v, depth)
+	case *ssa.BinOp:
+		x, y := longestWithin(v.X, depth-1), longestWithin(v.Y, depth-1)
+		switch v.Op {
+		case token.MUL:
+			if x >= 0 && y > 0 && x <= NoLimit/y {
+				return x * y
+			}
+		case token.ADD:
+			if x >= 0 && y >= 0 && x <= NoLimit-y {
+				return x + y
+			}
+		case token.QUO, token.SUB, token.REM:
+			return x
+		}
+	case *ssa.Convert:
+		return longestWithin(v.X, depth-1)
+	case *ssa.ChangeType:
+		return longestWithin(v.X, depth-1)
+	}
+	return NoLimit
+}
+
+// longestCall is longest for the smallest of several durations, and for a random one.
+func longestCall(call *ssa.Call, depth int) time.Duration {
+	args := call.Call.Args
+	least := NoLimit
+	if b, ok := call.Call.Value.(*ssa.Builtin); ok {
+		if b.Name() == "min" {
+			for _, arg := range args {
+				least = min(least, longestWithin(arg, depth-1))
+			}
+		}
+		return least
+	}
+	if known(&call.Call).Is(vocab.Random) && len(args) > 0 && isNumber(args[len(args)-1].Type()) {
+		return longestWithin(args[len(args)-1], depth-1)
+	}
+	return least
+}
+
+// parameterIndex returns the index of the parameter that a value is, or -1.
+func parameterIndex(fn *ssa.Function, v ssa.Value) int {
+	for {
+		switch x := v.(type) {
+		case *ssa.Parameter:
+			return slices.Index(fn.Params, x)
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.Convert:
+			v = x.X
+		default:
+			return -1
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package attempt
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Why is what a branch depends on: a set.
+type Why uint32
+
+// The elements of a Why.
+const (
+	Outcome Why = 1 << iota // whether the operation failed
+	Class                   // which error it returned
+	Answer                  // another result of the operation
+	Fixed                   // the same in each iteration
+	Setting                 // a parameter, or a field that is only set in construction
+	Other                   // whether another operation of the loop failed
+	Count                   // memory that an iteration changes
+	Clock                   // the time
+	Context                 // a context that may end
+	Signal                  // a channel, or a function that reports a request to stop
+	Flag                    // memory that other functions may change
+	Item                    // the next of several items
+	Awaited                 // a timer that is made in the loop: it always comes
+	Unknown                 // a call that is not known
+	Person                  // what a person answered
+)
+
+var whys = [...]string{"outcome", "class", "answer", "fixed", "setting", "other", "count", "clock", "context", "signal",
+	"flag", "item", "awaited", "unknown", "person"}
+
+// String returns the elements of the set, with a | between them.
+func (w Why) String() string {
+	var names []string
+	for i, name := range whys {
+		if w&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+// adversary is what the failure itself decides: some failure takes the worse branch each time.
+const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited
+
+// A judge finds what values depend on. Without a run it looks at a whole function.
+type judge struct {
+	p    *Package
+	fn   *ssa.Function // if there is no run
+	run  *flow.Run
+	seen map[ssa.Value]Why
+}
+
+// why returns what a value depends on.
+func (j *judge) why(v ssa.Value) Why {
+	instr, ok := v.(ssa.Instruction)
+	if !ok {
+		if _, param := v.(*ssa.Parameter); param && j.run != nil {
+			return Fixed | Setting
+		}
+		return Fixed
+	}
+	if !j.has(instr.Block()) {
+		if _, made := v.(*ssa.Alloc); made || flow.IsError(v.Type()) {
+			return Fixed
+		}
+		return Fixed | Setting
+	}
+	if w, ok := j.seen[v]; ok {
+		return w
+	}
+	if j.seen == nil {
+		j.seen = map[ssa.Value]Why{}
+	}
+	j.seen[v] = 0 // in a cycle
+	w := j.because(v)
+	j.seen[v] = w
+	return w
+}
+
+// has reports whether a block belongs to what is judged.
+func (j *judge) has(b *ssa.BasicBlock) bool { return j.run == nil || j.run.Loop.Has(b) }
+
+func (j *judge) isReached(b *ssa.BasicBlock) bool {
+	return j.has(b) && (j.run == nil || j.run.IsReached(b))
+}
+
+func (j *judge) enters(b *ssa.BasicBlock, i int) bool { return j.run == nil || j.run.Enters(b, i) }
+
+// repeats reports whether the operation may be executed again after a block.
+func (j *judge) repeats(b *ssa.BasicBlock) bool { return j.run.Loop.Has(b) && j.run.Repeats(b) }
+
+// op returns the operation, or nil.
+func (j *judge) op() *ssa.Call {
+	if j.run == nil {
+		return nil
+	}
+	return j.run.Op
+}
+
+func (j *judge) all(values ...ssa.Value) (w Why) {
+	for _, v := range values {
+		if v != nil {
+			w |= j.why(v)
+		}
+	}
+	return w
+}
+
+func (j *judge) because(v ssa.Value) Why {
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return j.phi(v)
+	case *ssa.Extract:
+		return j.extract(v)
+	case *ssa.BinOp:
+		return j.binary(v)
+	case *ssa.Call:
+		if v == j.op() {
+			return Outcome
+		}
+		return j.call(v)
+	case *ssa.UnOp:
+		switch v.Op {
+		case token.ARROW:
+			return j.channel(v.X)
+		case token.MUL:
+			return j.load(v)
+		}
+		return j.why(v.X)
+	case *ssa.Select:
+		return j.choice(v)
+	case *ssa.Next, *ssa.Range:
+		return Item
+	case *ssa.Lookup:
+		return j.lookup(v)
+	case *ssa.Alloc, *ssa.MakeClosure, *ssa.MakeMap, *ssa.MakeSlice:
+		return Fixed
+	}
+	w := Fixed
+	for _, operand := range v.(ssa.Instruction).Operands(nil) {
+		w |= j.all(*operand)
+	}
+	return w
+}
+
+func (j *judge) extract(v *ssa.Extract) Why {
+	switch tuple := v.Tuple.(type) {
+	case *ssa.Select:
+		return j.choice(tuple)
+	case *ssa.Call:
+		switch {
+		case tuple == j.op() && flow.IsError(v.Type()):
+			return Outcome
+		case tuple == j.op():
+			return Class | Answer
+		case flow.IsError(v.Type()) && isOperation(tuple):
+			if known(&tuple.Call).Is(vocab.Makes) && j.all(tuple.Call.Args...)&^(Fixed|Setting|Flag) == 0 {
+				return Fixed // it made the same before
+			}
+			return Other
+		}
+	}
+	return j.why(v.Tuple)
+}
+
+func (j *judge) binary(v *ssa.BinOp) Why {
+	if x, ok := v.X.(*ssa.Extract); ok && x.Index == 0 {
+		if s, ok := x.Tuple.(*ssa.Select); ok {
+			return j.choice(s) // all cases are one decision: any may come first
+		}
+	}
+	w := j.all(v.X, v.Y)
+	if c, ok := v.Y.(*ssa.Const); w&Outcome != 0 && flow.IsError(v.X.Type()) && (!ok || c.Value != nil) {
+		w |= Class // compared with one error
+	}
+	return w
+}
+
+func (j *judge) lookup(v *ssa.Lookup) Why {
+	w := j.all(v.X, v.Index)
+	if _, isMap := v.X.Type().Underlying().(*types.Map); !isMap {
+		return w
+	}
+	for _, ref := range refs(v.X) {
+		if m, ok := ref.(*ssa.MapUpdate); ok && m.Map == v.X && j.isReached(m.Block()) {
+			w |= Count
+		}
+	}
+	if w&(Count|Outcome|Class) == 0 {
+		w |= Flag
+	}
+	return w
+}
+
+func refs(v ssa.Value) []ssa.Instruction {
+	if r := v.Referrers(); r != nil {
+		return *r
+	}
+	return nil
+}
+
+// phi joins what the executed edges bring, and what decides between them.
+func (j *judge) phi(v *ssa.Phi) (w Why) {
+	b := v.Block()
+	if c := b.Comment; strings.HasPrefix(c, "rangeindex") || strings.HasPrefix(c, "rangeiter") ||
+		strings.HasPrefix(c, "rangechan") {
+		return Item
+	}
+	n := 0
+	for i, e := range v.Edges {
+		if e == ssa.Value(v) || !j.enters(b, i) {
+			continue
+		}
+		n++
+		if sum, ok := e.(*ssa.BinOp); ok && (sum.X == v || sum.Y == v) {
+			w |= Count
+			continue
+		}
+		w |= j.why(e)
+		if i, ok := b.Preds[i].Instrs[len(b.Preds[i].Instrs)-1].(*ssa.If); ok {
+			w |= j.why(i.Cond)
+		}
+	}
+	if d := b.Idom(); d != nil && n > 1 && j.has(d) {
+		if i, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If); ok {
+			w |= j.why(i.Cond)
+		}
+	}
+	if j.varies(v, w) {
+		w |= Count
+	}
+	return w | Fixed
+}
+
+// varies reports whether a number or a flag of the loop differs between iterations although
+// nothing else decides it.
+func (j *judge) varies(v *ssa.Phi, w Why) bool {
+	if j.run == nil || v.Block() != j.run.Loop.Header || j.run.Value(v).IsKnown() {
+		return false
+	}
+	return isNumber(v.Type()) && w&^Fixed == 0 || isBool(v.Type()) && w&^(Fixed|Outcome|Class) == 0
+}
+
+// choice returns what decides which case of a select is taken.
+func (j *judge) choice(s *ssa.Select) (w Why) {
+	timers := 0
+	for _, state := range s.States {
+		if state.Dir == types.SendOnly {
+			w |= Signal
+			continue
+		}
+		x := j.channel(state.Chan)
+		if x == Awaited {
+			timers++
+		}
+		w |= x
+	}
+	if timers > 1 {
+		w |= Clock // which comes first is not modelled
+	}
+	return w
+}
+
+// channel returns what a receive from a channel waits for.
+func (j *judge) channel(ch ssa.Value) (w Why) {
+	switch ch := ch.(type) {
+	case *ssa.Call:
+		if ctx, asks := contextAsked(&ch.Call); asks {
+			if j.p.isDead(ctx) {
+				return Fixed
+			}
+			return Context
+		}
+		if known(&ch.Call).Is(vocab.Clock) {
+			if j.has(ch.Block()) {
+				return Awaited
+			}
+			return Clock
+		}
+	case *ssa.UnOp:
+		if timer := timerOf(ch); timer != nil {
+			return j.timer(timer)
+		}
+	case *ssa.Phi:
+		for _, e := range ch.Edges {
+			if _, nested := e.(*ssa.Phi); nested {
+				if e == ssa.Value(ch) {
+					continue
+				}
+				return Signal
+			}
+			w |= j.channel(e)
+		}
+		return w
+	}
+	return Signal
+}
+
+// timerOf returns the timer or ticker whose channel a load reads, or nil.
+func timerOf(load *ssa.UnOp) ssa.Value {
+	if f, ok := load.X.(*ssa.FieldAddr); ok && vocab.IsTimer(f.X.Type()) {
+		return f.X
+	}
+	return nil
+}
+
+// timer returns what a receive from the channel of a timer or ticker waits for.
+func (j *judge) timer(timer ssa.Value) Why {
+	if vocab.IsTicker(timer.Type()) {
+		return Awaited
+	}
+	if call, ok := timer.(*ssa.Call); ok && j.has(call.Block()) {
+		return Awaited
+	}
+	for _, call := range j.p.resets(j.function()) {
+		if j.isReached(call.Block()) && flow.Variable(call.Call.Args[0]) == flow.Variable(timer) {
+			return Awaited
+		}
+	}
+	return Clock
+}
+
+func (j *judge) function() *ssa.Function {
+	if j.run != nil {
+		return j.run.Op.Parent()
+	}
+	return j.fn
+}

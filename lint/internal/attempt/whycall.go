@@ -1,0 +1,279 @@
+package attempt
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// call returns what the result of a call depends on.
+func (j *judge) call(call *ssa.Call) Why {
+	common := call.Common()
+	if ctx, asks := contextAsked(common); asks {
+		if j.p.isDead(ctx) {
+			return Fixed
+		}
+		return Context
+	}
+	if j.isOther(call) {
+		return Other
+	}
+	w := Fixed | j.all(common.Args...)
+	if common.IsInvoke() {
+		w |= j.why(common.Value)
+	}
+	if _, builtin := common.Value.(*ssa.Builtin); builtin {
+		return w
+	}
+	ofError := j.judgesError(common)
+	k := known(common)
+	switch {
+	case k.Is(vocab.Derives | vocab.Attaches):
+		return w | Context
+	case k.Is(vocab.Clock):
+		return w | Clock
+	case k.Is(vocab.Asks):
+		return w | Person
+	case k.Is(vocab.Stops) && ofError:
+		return w | Class | Signal // somebody has asked to stop
+	case k.Is(vocab.Random | vocab.Receives):
+		return w | Unknown
+	}
+	s := j.p.summaryOf(common)
+	switch {
+	case k.Is(vocab.Pure), s.known && s.State == 0:
+		if ofError || w&Outcome != 0 {
+			w |= Class
+		}
+		return w
+	case ofError && (common.IsInvoke() || !s.known && common.Signature().Recv() == nil):
+		return w | Class // a method of the error, or a function of another module that judges it
+	case s.known:
+		return w | s.State
+	case w&Answer != 0 && w&^adversary == 0:
+		return w // asked of the answer
+	}
+	return w | Unknown
+}
+
+// isOther reports whether a call is another operation of the loop, whose error it returns.
+func (j *judge) isOther(call *ssa.Call) bool {
+	if !flow.IsError(call.Type()) || !isOperation(call) {
+		return false
+	}
+	for _, arg := range call.Call.Args {
+		if flow.IsError(arg.Type()) {
+			return false // it wraps an error
+		}
+	}
+	s := j.p.summaryOf(call.Common())
+	return !s.known || s.State&^Flag != 0
+}
+
+// judgesError reports whether a call is given the operation's error, or is a method of it.
+func (j *judge) judgesError(call *ssa.CallCommon) bool {
+	if call.IsInvoke() {
+		return flow.IsErrorLike(call.Value.Type()) && j.why(call.Value)&(Outcome|Class) != 0
+	}
+	for _, arg := range call.Args {
+		if flow.IsErrorLike(arg.Type()) && j.why(arg)&(Outcome|Class) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// load returns what a value that is read from memory depends on.
+func (j *judge) load(v *ssa.UnOp) Why {
+	switch x := v.X.(type) {
+	case *ssa.Alloc:
+		return j.variable(x)
+	case *ssa.Global:
+		switch {
+		case flow.IsError(v.Type()) && vocab.EndsByName(x.Name()):
+			return Signal
+		case flow.IsError(v.Type()), j.p.isConstant(x):
+			return Fixed
+		}
+		return Flag
+	case *ssa.FieldAddr:
+		return j.field(x)
+	case *ssa.IndexAddr:
+		return j.all(x.X, x.Index)
+	case *ssa.FreeVar:
+		if vocab.IsContext(v.Type()) {
+			return Fixed
+		}
+		return Flag
+	}
+	if w := j.why(v.X); w&(Outcome|Class) != 0 {
+		return w // part of what the operation returned
+	}
+	return j.why(v.X) | Flag
+}
+
+func (j *judge) field(x *ssa.FieldAddr) Why {
+	if variable, ok := x.X.(*ssa.Alloc); ok {
+		return j.variable(variable)
+	}
+	base := j.why(x.X)
+	if base&(Outcome|Class) != 0 {
+		return base | Class // a field of what the operation returned
+	}
+	if f := flow.FieldOf(x); f != nil && (j.p.isSetting(f) || j.isFrozen(f)) {
+		return base | Fixed | Setting
+	}
+	if c, ok := flow.CellAt(x); ok {
+		for _, store := range j.p.stores(x.Parent())[c] {
+			if j.isReached(store.Block()) {
+				return base | Count
+			}
+		}
+	}
+	return base | Flag
+}
+
+// isFrozen reports whether only a success of the operation, or what undoes it, sets a field.
+func (j *judge) isFrozen(f *types.Var) bool {
+	if f.Exported() || j.run == nil {
+		return false
+	}
+	_, body := flow.StaticCallee(&j.run.Op.Call)
+	sets := false
+	for _, store := range j.p.fields[f] {
+		switch {
+		case store == nil:
+			return false
+		case store.Parent() == j.function() && j.has(store.Block()):
+			if j.isReached(store.Block()) {
+				return false
+			}
+			sets = true
+		case body != nil && store.Parent() == body:
+			sets = true
+		case !isUnset(store.Val) && !isConstruction(store):
+			return false
+		}
+	}
+	return sets
+}
+
+// isUnset reports whether a value is nil or false.
+func isUnset(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && (c.Value == nil || isBool(c.Type()) && c.Value.ExactString() == "false")
+}
+
+// isConstruction reports whether a store sets a field of a structure that its function makes.
+func isConstruction(store *ssa.Store) bool {
+	f, ok := store.Addr.(*ssa.FieldAddr)
+	if !ok {
+		return false
+	}
+	_, made := f.X.(*ssa.Alloc)
+	return made
+}
+
+// variable joins what is stored in a local variable within the loop.
+func (j *judge) variable(v *ssa.Alloc) Why {
+	w := Fixed
+	for _, store := range storesTo(v) {
+		if !j.has(store.Block()) {
+			if _, constant := store.Val.(*ssa.Const); !constant {
+				w |= Setting
+			}
+			continue
+		}
+		if !j.isReached(store.Block()) {
+			continue
+		}
+		w |= j.why(store.Val)
+		if _, computed := store.Val.(*ssa.BinOp); computed && isNumber(store.Val.Type()) {
+			w |= Count
+		}
+	}
+	for _, ref := range refs(v) {
+		w |= j.shared(v, ref)
+	}
+	return w
+}
+
+// shared returns what a use of the address of a variable adds to what it depends on.
+func (j *judge) shared(v *ssa.Alloc, ref ssa.Instruction) Why {
+	switch ref := ref.(type) {
+	case *ssa.MakeClosure:
+		switch {
+		case !flow.StoresThrough(ref, v):
+		case j.isGiven(ref):
+			return Class | Answer // the operation sets it
+		default:
+			return Flag
+		}
+	case *ssa.MakeInterface: // the target of errors.As
+		for _, use := range refs(ref) {
+			if call, ok := use.(*ssa.Call); ok && j.has(call.Block()) {
+				return j.target(call)
+			}
+		}
+	case *ssa.Call:
+		if j.has(ref.Block()) {
+			return j.target(ref)
+		}
+	}
+	return 0
+}
+
+// target returns what a variable depends on whose address a call is given.
+func (j *judge) target(call *ssa.Call) Why {
+	if call == j.op() {
+		return Class
+	}
+	return j.why(call)
+}
+
+// isGiven reports whether a function literal is an argument of the operation, or the operation.
+func (j *judge) isGiven(literal *ssa.MakeClosure) bool {
+	op := j.op()
+	if op == nil {
+		return false
+	}
+	for _, arg := range append([]ssa.Value{op.Call.Value}, op.Call.Args...) {
+		if converted, ok := arg.(*ssa.ChangeType); ok {
+			arg = converted.X
+		}
+		if arg == ssa.Value(literal) {
+			return true
+		}
+	}
+	return false
+}
+
+// contextAsked returns the context that a call asks whether it has ended.
+func contextAsked(call *ssa.CallCommon) (ssa.Value, bool) {
+	switch {
+	case !known(call).Is(vocab.Ends):
+	case call.IsInvoke():
+		return call.Value, true
+	case len(call.Args) == 1:
+		return call.Args[0], true
+	}
+	return nil, false
+}
+
+// isDone reports whether an instruction receives from the Done channel of a context.
+func isDone(instr ssa.Instruction) bool {
+	receive, ok := instr.(*ssa.UnOp)
+	if !ok || receive.Op != token.ARROW {
+		return false
+	}
+	call, ok := receive.X.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	_, asks := contextAsked(&call.Call)
+	return asks
+}
