@@ -69,7 +69,7 @@ func (s *Store) querySQL(q durable.Query, order string) (string, []any, error) {
 // bounds adds the conditions for the ids of a query, and for where the page before
 // ended.
 func bounds(q durable.Query, and func(condition string, values ...any)) error {
-	fromID := q.FromID
+	fromID, fromRun := q.FromID, q.FromRun
 	if q.From != "" {
 		run, id, err := q.From.Position()
 		switch {
@@ -77,15 +77,25 @@ func bounds(q durable.Query, and func(condition string, values ...any)) error {
 			return err
 		case !isText(run) || !isText(id):
 			return fmt.Errorf("the cursor %.100q is not valid UTF-8, or has a NUL byte", string(q.From))
-		case q.Run == "":
+		case q.Run == "" && run >= fromRun:
 			and("(run, id) > (%s, %s)", run, id)
+			fromRun = ""
+		case q.Run == "":
 		case id >= fromID:
 			and("id > %s", id)
 			fromID = ""
 		}
 	}
-	if !isText(fromID) || !isText(q.BeforeID) {
-		return fmt.Errorf("the ids from %.50q before %.50q are not valid UTF-8, or have NUL bytes", fromID, q.BeforeID)
+	for _, text := range [...]string{fromRun, q.BeforeRun, fromID, q.BeforeID} {
+		if !isText(text) {
+			return fmt.Errorf("the bound %.50q of ids is not valid UTF-8, or has a NUL byte", text)
+		}
+	}
+	if fromRun != "" {
+		and("run >= %s", fromRun)
+	}
+	if q.BeforeRun != "" {
+		and("run < %s", q.BeforeRun)
 	}
 	if fromID != "" {
 		and("id >= %s", fromID)

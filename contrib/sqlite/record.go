@@ -312,18 +312,26 @@ func querySQL(q durable.Query, order string) (string, []any, error) {
 		}
 		and("status IN (SELECT value FROM json_each(?))", jsonList(numbers))
 	}
-	fromID := q.FromID
+	fromID, fromRun := q.FromID, q.FromRun
 	if q.From != "" {
 		run, id, err := q.From.Position()
 		switch {
 		case err != nil:
 			return "", nil, err
-		case q.Run == "":
+		case q.Run == "" && run >= fromRun: // one bound, or the index is not used for both
 			and("(run, id) > (?, ?)", run, id)
-		case id >= fromID: // one bound, or the index is not used for both
+			fromRun = ""
+		case q.Run == "":
+		case id >= fromID:
 			and("id > ?", id)
 			fromID = ""
 		}
+	}
+	if fromRun != "" {
+		and("run >= ?", fromRun)
+	}
+	if q.BeforeRun != "" {
+		and("run < ?", q.BeforeRun)
 	}
 	if fromID != "" {
 		and("id >= ?", fromID)

@@ -286,20 +286,21 @@ func page(limit int) int {
 
 // first returns the first key that q may select.
 func (q *Query) first() Key {
-	key := Key{Kind: q.Kind, Space: q.Space, Run: q.Run}
+	key := Key{Kind: q.Kind, Space: q.Space, Run: max(q.Run, q.FromRun)}
 	if q.Run != "" {
 		key.ID = q.FromID
 	}
-	if run, id, err := q.From.Position(); err == nil {
+	if run, id, err := q.From.Position(); err == nil && run >= key.Run {
 		key.Run, key.ID = run, max(key.ID, id+"\x00") // no text has a NUL byte
 	}
 	return key
 }
 
-// covers reports whether key has the Kind and Space of q and, if q has a Run, that
-// and an ID that precedes the end of the range of q.
+// covers reports whether key has the Kind and Space of q and precedes the end of the
+// runs of q and, if q has one Run, of the IDs of q.
 func (q *Query) covers(key Key) bool {
-	return key.Kind == q.Kind && key.Space == q.Space && (q.Run == "" || key.Run == q.Run && q.precedes(key.ID))
+	return key.Kind == q.Kind && key.Space == q.Space && (q.BeforeRun == "" || key.Run < q.BeforeRun) &&
+		(q.Run == "" || key.Run == q.Run && q.precedes(key.ID))
 }
 
 // selects reports whether r, which has the Kind, Space and Run of q, has the
@@ -309,7 +310,7 @@ func (q *Query) selects(r Record) bool {
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
 		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
-		(!q.Attention || r.Attention) && r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
+		(!q.Attention || r.Attention) && r.Key.Run >= q.FromRun && r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
 }
 
 // precedes reports whether an ID is before the end of those that q selects.

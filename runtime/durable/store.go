@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Kind is what a record describes. Records are locked in the order of their
@@ -106,6 +107,8 @@ type Query struct {
 	Kind      Kind
 	Space     string
 	Run       string
+	FromRun   string // whose Run is this, or follows it bytewise
+	BeforeRun string // whose Run precedes this
 	Owner     string
 	Handlers  []string  // any of these
 	Status    []Status  // any of these
@@ -116,6 +119,22 @@ type Query struct {
 
 	From  Cursor // where the page before ended, or ""
 	Limit int    // of the page: 1 to 1000; 0 means 1000
+}
+
+// Prefix returns the query for those of q whose Run begins with prefix.
+func (q Query) Prefix(prefix string) Query {
+	q.FromRun, q.BeforeRun = prefix, ""
+	for prefix != "" && q.BeforeRun == "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		switch prefix = prefix[:len(prefix)-size]; last {
+		case utf8.MaxRune: // nothing has this prefix and follows it
+		case 0xD7FF: // surrogates are no text
+			q.BeforeRun = prefix + "\uE000"
+		default:
+			q.BeforeRun = prefix + string(last+1)
+		}
+	}
+	return q
 }
 
 // MaxPage is the greatest number of records or entries of a page.

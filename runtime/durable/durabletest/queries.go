@@ -87,6 +87,12 @@ func randomQuery(r *rand.Rand) durable.Query {
 		q.DueBy = oneOf(r, someTimes)
 	}
 	if r.IntN(3) == 0 {
+		q.FromRun = oneOf(r, someTexts)
+	}
+	if r.IntN(3) == 0 {
+		q.BeforeRun = oneOf(r, someTexts)
+	}
+	if r.IntN(3) == 0 {
 		q.FromID = fmt.Sprint(r.IntN(400))
 	}
 	if r.IntN(3) == 0 {
@@ -164,6 +170,7 @@ func selects(q durable.Query, r durable.Record) bool {
 		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
 		(!q.Attention || r.Attention) &&
+		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
 		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) && follows(q.From, r.Key)
 }
 
