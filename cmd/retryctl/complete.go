@@ -26,12 +26,8 @@ func completeIDs(steps, more bool, statuses ...durable.Status) func(*flag.FlagSe
 		_ = s.open(ctx, func() error {
 			switch {
 			case len(args) == 0 || more:
-				q := durable.Query{Limit: most}
-				if prefix != "" {
-					q.From = durable.After(prefix, "")
-				}
-				for r, err := range s.engine.List(ctx, q) {
-					if err != nil || r.ID < prefix || !add(r.ID) {
+				for r, err := range s.engine.List(ctx, durable.Query{Limit: most}.Prefix(prefix)) {
+					if err != nil || !add(r.ID) {
 						break
 					}
 				}

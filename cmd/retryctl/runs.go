@@ -87,6 +87,7 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 	var statuses statusFlag
 	statuses.flag(flags, runStatuses)
 	handler := flags.String("handler", "", "only the runs of this `handler`")
+	prefix := flags.String("prefix", "", "only runs whose id begins with this `text`")
 	attention := flags.Bool("attention", false, "only runs that wait for a person")
 	const arguments = "runs takes no arguments: use retryctl run ID for one run"
 	return s.do(0, 0, arguments, func(ctx context.Context, _ []string) error {
@@ -97,7 +98,7 @@ func listRuns(flags *flag.FlagSet) cli.Run {
 		if p.after != "" {
 			q.From = durable.After(p.after, "")
 		}
-		return s.printRuns(ctx, q, p.limit)
+		return s.printRuns(ctx, q.Prefix(*prefix), p.limit)
 	})
 }
 

@@ -76,7 +76,7 @@ func (s *session) printAttempts(ctx context.Context, i durable.StepInfo) error {
 			return err
 		}
 		captured.WriteString(a.Timeouts)
-		outcome := term.Cell{Text: string(a.Outcome), Style: outcomes[a.Outcome]}
+		outcome := term.Cell{Text: strings.ReplaceAll(string(a.Outcome), "_", " "), Style: outcomes[a.Outcome]}
 		text := a.Error
 		if a.Class != "" {
 			text = string(a.Class) + ": " + text

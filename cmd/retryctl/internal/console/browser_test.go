@@ -312,6 +312,21 @@ func testBrowserLive(t *testing.T, ctx context.Context, e *testStore, m *message
 	}
 	await(t, ctx, "document.querySelector('h1 .pill').textContent === 'open'")
 	await(t, ctx, "document.querySelector('#list').textContent.includes('somewhere else')")
+
+	// A tab that nobody sees is not connected, and shows what has changed when it is seen.
+	const see = "Object.defineProperty(document, 'hidden', {value: %t, configurable: true});" +
+		"document.dispatchEvent(new Event('visibilitychange'))"
+	if err := chromedp.Do(ctx, chromedp.Navigate(url+"/run?id=order%2F0")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ctx, "document.getElementById('live').textContent === 'live'")
+	evaluate[bool](t, ctx, fmt.Sprintf(see, true))
+	await(t, ctx, "document.getElementById('live').hidden")
+	if err := e.Pause(t.Context(), "order/0"); err != nil {
+		t.Fatal(err)
+	}
+	evaluate[bool](t, ctx, fmt.Sprintf(see, false))
+	await(t, ctx, "document.querySelector('h1 .pill').textContent === 'paused'")
 	for _, text := range m.take() {
 		t.Error(text)
 	}

@@ -179,7 +179,10 @@ func (s *Server) changeDead(_ context.Context, r *http.Request, by durable.Opera
 		}
 		t.rate = rate
 	}
-	if form.Get("scope") != "all" {
+	if all := form.Get("scope") == "all"; all && form.Get("sure") == "" {
+		return "", badRequest("All dead letters that the filter selects would be changed",
+			"Go back, and check “yes, all of them” if that is what you want.")
+	} else if !all {
 		for _, letter := range form["letter"] {
 			text, err := url.QueryUnescape(letter)
 			run, step, wrong := durable.Cursor(text).Position()

@@ -107,7 +107,8 @@ func TestChanges(t *testing.T) {
 		change("/run", "id", "failed", "action", "none"), change("/step", "action", ""), change("/shared"),
 		change("/dead", "action", "none"), change("/dead", "action", "requeue"), change("/dead", "action", "requeue",
 			"letter", "x"),
-		change("/dead", "action", "requeue", "scope", "all", "rate", "-1"),
+		change("/dead", "action", "requeue", "scope", "all", "sure", "yes", "rate", "-1"),
+		change("/dead", "action", "discard", "scope", "all"),
 	} {
 		c.want("a form that lacks something", r, http.StatusBadRequest)
 	}
@@ -145,7 +146,7 @@ func TestBulk(t *testing.T) {
 	finish(c.post("/dead", "action", "requeue", "scope", "selected", "letter", letter("run/0"), "letter",
 		letter("run/1"),
 		"letter", letter("none"), "by", "ada", "why", "the bank is back"), "2 of 3", "not found")
-	finish(c.post("/dead?class=network", "action", "discard", "scope", "all", "rate", "10000", "by", "ada", "why",
+	finish(c.post("/dead?class=network", "action", "discard", "scope", "all", "sure", "yes", "rate", "10000", "by", "ada", "why",
 		"a drill"),
 		`id="changed">4<`)
 	for run, want := range map[string]durable.Status{
@@ -169,7 +170,7 @@ func TestStopBulk(t *testing.T) {
 	}
 	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test", Write: true}))
 	start := func() reply {
-		return c.post("/dead?text=refused", "action", "requeue", "scope", "all", "rate", "0.001", "by", "ada", "why",
+		return c.post("/dead?text=refused", "action", "requeue", "scope", "all", "sure", "yes", "rate", "0.001", "by", "ada", "why",
 			"a drill")
 	}
 	first := start()

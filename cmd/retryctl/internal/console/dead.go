@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -10,6 +11,9 @@ import (
 	retry "github.com/retrygen/retrygen/runtime"
 	"github.com/retrygen/retrygen/runtime/durable"
 )
+
+// noClass is the class of a filter for errors without one, as in logs and metrics.
+const noClass = "none"
 
 // A deadFilter selects dead letters.
 type deadFilter struct {
@@ -32,7 +36,7 @@ func (f deadFilter) URL(after string) string {
 
 // selects reports whether the filter selects a dead letter of its run.
 func (f deadFilter) selects(s *durable.StepInfo) bool {
-	return (f.Class == "" || s.Class == retry.Class(f.Class)) &&
+	return (f.Class == "" || cmp.Or(s.Class, noClass) == retry.Class(f.Class)) &&
 		(f.Eligibility == "" || s.Eligibility == durable.Eligibility(f.Eligibility)) &&
 		(f.Name == "" || s.Name == f.Name) &&
 		(f.Text == "" || strings.Contains(strings.ToLower(s.Error), strings.ToLower(f.Text)))
@@ -56,6 +60,21 @@ type deadData struct {
 	Next     string
 	Tasks    []*task
 	Advice   []string // the eligibilities
+}
+
+// Total returns how many dead letters the filter selects, as far as the console has
+// counted that, or 0.
+func (d *deadData) Total() (n int) {
+	f := d.Filter
+	if f.Name != "" || f.Run != "" || f.Text != "" {
+		return 0
+	}
+	for _, c := range d.Causes {
+		if f.selects(&durable.StepInfo{Class: c.Class, Eligibility: c.Eligibility}) {
+			n += c.Count
+		}
+	}
+	return n
 }
 
 // searchSteps is how many dead letters are read at a time.

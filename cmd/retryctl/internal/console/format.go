@@ -31,6 +31,7 @@ var functions = template.FuncMap{
 	"stepURL":  func(run, step string) string { return link("/step", "run", run, "id", step) },
 	"link":     link,
 	"letter":   letter,
+	"words":    func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },
 	"word":     func(s durable.Status) string { return s.String() },
 	"reason":   func(r retry.Reason) string { return r.Error() },
 	"add":      func(a, b int) int { return a + b },

@@ -18,18 +18,20 @@ import (
 func TestPages(t *testing.T) {
 	c := newClient(t, serveDemo(t))
 	for path, texts := range map[string][]string{
-		"/":                   {"Runs by state", "need a person", "ledger-close", "Bank.Transfer/2214", `id="hours"`},
-		"/runs":               {"order/1000", "succeeded", `rel="next"`},
-		"/runs?status=paused": {"ledger-close", "transfer-2215"},
+		"/":     {"Runs by state", "need a person", "ledger-close", "Bank.Transfer/2214", `id="hours"`},
+		"/runs": {"order/1000", "succeeded", `rel="next"`},
+		"/runs?prefix=order%2F100&status=succeeded": {"order/1000", "order/1001"},
+		"/runs?status=paused":                       {"ledger-close", "transfer-2215"},
 		"/run?id=settle-today": {"Payments.Charge/4107", `class="fill-lost"`, `class="fill-wait"`,
 			`class="fill-timed_out"`, `class="fill-executing"`},
 		"/run?id=import-7":                                 {"copy", "38", "all_dcs_reported", "of 50 used", `rel="next"`},
 		"/run?id=transfer-2215":                            {"paused", "ada", "the bank has announced maintenance"},
-		"/step?run=settle-today&id=Payments.Charge%2F4104": {"timed_out", "503 Service Unavailable", "Idempotency key"},
+		"/step?run=settle-today&id=Payments.Charge%2F4104": {">timed out</span>", "503 Service Unavailable", "Idempotency key"},
 		"/step?run=agent-run-12&id=implement%2Fauth": {"Timeout captured", "RUN_BASE/build/impl_changes.md",
 			"4096", "src/auth_test.go", "writing tests"},
 		"/dead":                                {"validation: the account of the customer is closed", "review"},
 		"/dead?class=network":                  {"connection refused"},
+		"/dead?class=none":                     {"validation: the account of the customer is closed"},
 		"/shared":                              {"bank", "closed", "mail", "import-7"},
 		"/policies":                            {"charge", "bank", "probe", "no step", "agent_step", "no file"},
 		"/policy?file=retry.yaml&name=charge":  {"delay_budget", "Greatest wait", "/picture?"},
@@ -38,6 +40,14 @@ func TestPages(t *testing.T) {
 		"/static/console.css":                  {"prefers-color-scheme: dark"},
 	} {
 		c.want(path, c.get(path), http.StatusOK, texts...)
+	}
+	for path, text := range map[string]string{
+		"/runs?prefix=order%2F100": "ledger-close", "/runs?prefix=order%2F1000x": "order/1000<",
+		"/dead?class=none": "connection refused", "/dead?class=network": "validation: the account",
+	} {
+		if r := c.get(path); strings.Contains(r.body, text) {
+			t.Errorf("%s shows %q, which its filter does not select", path, text)
+		}
 	}
 	for path, status := range map[string]int{
 		"/none": http.StatusNotFound, "/run?id=none": http.StatusNotFound, "/run": http.StatusBadRequest,
@@ -77,7 +87,7 @@ func TestPaging(t *testing.T) {
 	}
 	c := newClient(t, serve(t, Config{Engine: e.Engine, Store: "test"}))
 	for path, cell := range map[string]string{
-		"/runs": "/run?id=", "/dead": "/step?id=", "/shared": "/run?id=", "/run?id=many": `<td><a href="/step?id=step%2F`,
+		"/runs": "/run?id=", "/runs?prefix=a%2F": "/run?id=", "/dead": "/step?id=", "/shared": "/run?id=", "/run?id=many": `<td><a href="/step?id=step%2F`,
 	} {
 		seen := map[string]int{}
 		pages := 0

@@ -62,7 +62,7 @@ func explain(err error) (*problem, string) {
 			"Look at it again: somebody may have changed it meanwhile, or an engine executes it."}, text
 	case errors.Is(err, durable.ErrIncarnation):
 		return &problem{http.StatusConflict, "The store is another one than before",
-			"It may have lost updates, as after a failover. Check what was lost, then accept it with Engine.Accept."}, text
+			"It may have lost updates, as after a failover. Check what was lost, then run retryctl accept."}, text
 	case errors.Is(err, durable.ErrUnknown):
 		return &problem{http.StatusServiceUnavailable, "The store did not answer in time",
 			"The change may have been made. Look at it again before you repeat it."}, text

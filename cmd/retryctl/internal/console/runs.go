@@ -25,18 +25,24 @@ var runStatuses = []durable.Status{
 
 // runsData is what the list of runs shows.
 type runsData struct {
-	Runs            []durable.RunInfo
-	Statuses        []durable.Status
-	Status, Handler string // of the filter
-	First           string // the URL of the first page, or ""
-	Next            string // the URL of the next one, or ""
+	Runs     []durable.RunInfo
+	Statuses []durable.Status
+	// Of the filter. Prefix is what the ids begin with.
+	Status, Handler, Prefix string
+	First                   string // the URL of the first page, or ""
+	Next                    string // the URL of the next one, or ""
+}
+
+// URL returns the URL of the list with the filter, after a cursor.
+func (d *runsData) URL(after durable.Cursor) string {
+	return link("/runs", "prefix", d.Prefix, "status", d.Status, "handler", d.Handler, "after", after)
 }
 
 // runs lists runs by id.
 func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 	form := r.URL.Query()
-	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler")}
-	q := durable.Query{Limit: pageSize + 1, From: durable.Cursor(form.Get("after"))}
+	d := &runsData{Statuses: runStatuses, Status: form.Get("status"), Handler: form.Get("handler"), Prefix: form.Get("prefix")}
+	q := durable.Query{Limit: pageSize + 1, From: durable.Cursor(form.Get("after"))}.Prefix(d.Prefix)
 	if err := checkCursor(q.From); err != nil {
 		return nil, err
 	}
@@ -56,11 +62,10 @@ func (s *Server) runs(ctx context.Context, r *http.Request) (*page, error) {
 		return nil, err
 	}
 	if q.From != "" {
-		d.First = link("/runs", "status", d.Status, "handler", d.Handler)
+		d.First = d.URL("")
 	}
 	if more {
-		last := durable.After(d.Runs[len(d.Runs)-1].ID, "")
-		d.Next = link("/runs", "status", d.Status, "handler", d.Handler, "after", last)
+		d.Next = d.URL(durable.After(d.Runs[len(d.Runs)-1].ID, ""))
 	}
 	return &page{Name: "runs", Title: "Runs", Data: d, Live: true}, nil
 }

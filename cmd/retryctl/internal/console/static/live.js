@@ -70,16 +70,33 @@
 		state.className = "live " + tone;
 	};
 
-	const url = new URL("/live" + location.pathname + location.search, location.href);
-	url.searchParams.delete("done");
-	url.searchParams.set("live", main.dataset.version);
-	const events = new EventSource(url);
-	events.onopen = () => show("live", "on");
-	events.onerror = () => show(events.readyState === EventSource.CLOSED ? "not live" : "reconnecting", "off");
-	events.addEventListener("problem", (event) => show(event.data, "off"));
-	events.addEventListener("content", (event) => {
-		show("live", "on");
-		update(event.data);
-	});
+	let version = main.dataset.version; // of what is shown
+	let events = null;
+	const connect = () => {
+		const url = new URL("/live" + location.pathname + location.search, location.href);
+		url.searchParams.delete("done");
+		url.searchParams.set("live", version);
+		events = new EventSource(url);
+		events.onopen = () => show("live", "on");
+		events.onerror = () => show(events.readyState === EventSource.CLOSED ? "not live" : "reconnecting", "off");
+		events.addEventListener("problem", (event) => show(event.data, "off"));
+		events.addEventListener("content", (event) => {
+			version = event.lastEventId;
+			show("live", "on");
+			update(event.data);
+		});
+	};
+	// A browser has six connections to a server: tabs that nobody sees need none.
+	const look = () => {
+		if (!document.hidden && events === null) {
+			connect();
+		} else if (document.hidden && events !== null) {
+			events.close();
+			events = null;
+			state.hidden = true;
+		}
+	};
+	document.addEventListener("visibilitychange", look);
+	look();
 	prepare();
 })();
