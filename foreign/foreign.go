@@ -40,7 +40,9 @@ type Kind struct {
 }
 
 // Kinds returns all kinds, in the order in which they are listed in messages.
-func Kinds() []*Kind { return []*Kind{&grpcKind, &daprKind, &aslKind, &temporalKind} }
+func Kinds() []*Kind {
+	return []*Kind{&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind}
+}
 
 // Exports reports whether [Export] can write the kind.
 func (k *Kind) Exports() bool { return k.encode != nil }

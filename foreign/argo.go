@@ -1,0 +1,133 @@
+package foreign
+
+import (
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// argoKind is the retryStrategy of Argo Workflows: argoproj/argo-workflows,
+// docs/retries.md, and workflow/controller/operator.go for the delays.
+var argoKind = Kind{
+	Name: "argo", Title: "Argo workflow",
+	recognize: func(doc *syntax.Node) bool {
+		return isResource(doc, "argoproj.io", "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+	},
+	decode: decodeArgo,
+	encode: encodeArgo,
+}
+
+var argoWords = words{
+	countsRetries: "limit", "initial_delay": "duration", "max_delay": "cap", "base": "factor",
+	"timeout": "maxDuration", "attempt_timeout": "activeDeadlineSeconds",
+}
+
+func decodeArgo(d *decoder, doc *value) {
+	resource(doc)
+	spec := doc.get("spec")
+	if w := spec.get("workflowSpec"); w != nil { // of a CronWorkflow
+		spec.skipOthers("workflowSpec")
+		spec = w
+	}
+	spec.skipOthers("retryStrategy", "templates", "templateDefaults", "activeDeadlineSeconds")
+	spec.get("activeDeadlineSeconds").lose("it limits the whole workflow, of which a policy is one template")
+	d.argoTemplate("workflow", nil, spec.get("retryStrategy"))
+	if t := spec.get("templateDefaults"); t != nil {
+		d.argoTemplates("default", t)
+	}
+	for _, t := range spec.get("templates").items() {
+		d.argoTemplates("", t)
+	}
+}
+
+// skipOthers marks all fields of a map except some as fields that have nothing to
+// do with retries.
+func (v *value) skipOthers(keys ...string) {
+	for _, key := range v.keys() {
+		if !slices.Contains(keys, key) {
+			v.skip(key)
+		}
+	}
+}
+
+// argoTemplates converts a template, and those that its steps and tasks have
+// inline. name is for a template without one.
+func (d *decoder) argoTemplates(name string, t *value) {
+	t.skipOthers("name", "retryStrategy", "activeDeadlineSeconds", "timeout", "steps", "dag")
+	if own := t.get("name").text(); own != "" {
+		name = own
+	}
+	d.argoTemplate(name, t, t.get("retryStrategy"))
+	for _, group := range t.get("steps").items() {
+		for _, step := range group.items() {
+			d.argoInline(step)
+		}
+	}
+	dag := t.get("dag")
+	dag.skipOthers("tasks")
+	for _, task := range dag.get("tasks").items() {
+		d.argoInline(task)
+	}
+}
+
+// argoInline converts the template that a step or a task has inline.
+func (d *decoder) argoInline(step *value) {
+	step.skipOthers("inline", "name")
+	name := step.get("name").text()
+	if t := step.get("inline"); t != nil {
+		d.argoTemplates(name, t)
+	}
+}
+
+// argoTemplate converts a retryStrategy and the limits of its template. Each may be
+// nil.
+func (d *decoder) argoTemplate(name string, t, r *value) {
+	if r == nil {
+		t.skip("activeDeadlineSeconds", "timeout")
+		return
+	}
+	p := d.policy(name, argoWords, r, t)
+	p.duration("attempt_timeout", t.get("activeDeadlineSeconds"), in(time.Second))
+	t.get("timeout").lose("it limits a node, the time in which its pod is pending included")
+	p.MaxAttempts = retry.Unlimited
+	p.attempts(r.get("limit"), 1)
+	d.argoBackoff(p, r.get("backoff"))
+	if v := r.get("retryPolicy"); v != nil {
+		switch v.text() {
+		case "Always":
+		case "OnFailure", "OnError", "OnTransientError":
+			v.lose("it selects failures of pods: here every error is retried")
+		default:
+			v.mistake("P102", "retryPolicy is Always, OnFailure, OnError or OnTransientError, not %s", shorten(v.n.Text))
+		}
+	}
+	r.get("expression").lose("it selects the failures that are retried: here every error is")
+	r.get("affinity").lose("attempts run on other nodes than the earlier ones")
+}
+
+// argoBackoff reads the delays. Without backoff, retries begin at once.
+func (d *decoder) argoBackoff(p *Policy, b *value) {
+	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
+	if b == nil {
+		return
+	}
+	if b.get("duration") == nil {
+		b.mistake("P102", "backoff has no duration: Argo fails the step at its first retry")
+	}
+	p.duration("initial_delay", b.get("duration"), argoDuration)
+	if v := b.get("factor"); v != nil && v.n.Text != "0" {
+		p.Backoff = retry.BackoffExponential
+		p.base(v)
+	} else {
+		v.skip()
+	}
+	p.duration("max_delay", b.get("cap"), argoDuration)
+	p.duration("timeout", b.get("maxDuration"), argoDuration)
+}
+
+// argoDuration parses durations with units; a number alone counts seconds.
+func argoDuration(text string) (time.Duration, error) {
+	return either(withUnit, in(time.Second))(text)
+}
