@@ -101,7 +101,16 @@ func (r *report) finding(d analysis.Diagnostic, evidence Evidence, rules ...stri
 	}
 	d.Category, d.URL = rules[0], pageOf(rules[0])
 	d.Message += tail(rules, evidence)
+	if r.isMapped(d.Pos) {
+		d.SuggestedFixes = nil // the next run of the program that wrote the file would undo them
+	}
 	r.pass.Report(d)
+}
+
+// isMapped reports whether a line comment names another file as the source of pos.
+func (r *report) isMapped(pos token.Pos) bool {
+	file := r.pass.Fset.File(pos)
+	return file != nil && file.Name() != r.pass.Fset.Position(pos).Filename
 }
 
 // imports reports whether the package imports path directly.
