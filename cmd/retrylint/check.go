@@ -2,17 +2,17 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"go/token"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/checker"
+	"syscall"
 
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/lint"
@@ -25,6 +25,7 @@ type checkConfig struct {
 	dir      string
 	tags     string
 	tests    bool
+	verbose  bool   // print the packages that are analyzed
 	sarif    string // file for the findings as SARIF; -: standard output, instead of text
 	fix      bool   // apply fixes to the files
 	diff     bool   // only print what fix would change
@@ -126,7 +127,7 @@ func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) 
 	}
 	var left *uncompiled
 	if len(files) == 0 || len(patterns) > 0 {
-		inGo, err := checkPackages(config, patterns, dir, progress)
+		inGo, err := checkPackages(config, patterns, dir, progress, stderr)
 		if err != nil && !errors.As(err, &left) {
 			return nil, err
 		}
@@ -198,50 +199,61 @@ func checkPolicies(files []string, dir string) (findings []finding, err error) {
 // checkPackages runs the analyzers on packages. If the error is *uncompiled, the
 // findings are those of the packages that compile.
 func checkPackages(config checkConfig, patterns []string, dir string,
-	progress *cli.Progress) (findings []finding, err error) {
+	progress *cli.Progress, stderr io.Writer) ([]finding, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
+	// The go command ends together with this program.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	progress.Step("loading packages")
-	pkgs, left, err := load(config, patterns, dir)
-	if err != nil {
+	if err := loadable(ctx, config, patterns, dir); err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	progress.Step(fmt.Sprintf("analyzing %d packages", len(pkgs)))
-	graph, err := checker.Analyze(lint.Suite, pkgs, nil)
-	if err != nil {
-		return nil, fmt.Errorf("retrylint: %w", err)
+	w := &watch{progress: progress, total: func() int {
+		_, n := listing(ctx, config, patterns, dir)
+		return n
+	}}
+	if config.verbose {
+		w.verbose = stderr
 	}
-	for _, action := range graph.Roots {
-		if action.Err != nil {
-			return nil, fmt.Errorf("retrylint: %s: %w", action.Package.PkgPath, action.Err)
-		}
-		for _, d := range action.Diagnostics {
-			fset := action.Package.Fset
-			f := finding{at: fset.Position(d.Pos), rule: d.Category, severity: lint.SeverityOf(d.Category)}
-			f.text, f.evidence = textOf(d)
-			if d.End.IsValid() {
-				f.end = fset.Position(d.End)
-			}
-			f.edits = editsOf(d, func(e analysis.TextEdit) (string, int, int) {
-				file := fset.File(e.Pos)
-				return file.Name(), file.Offset(e.Pos), file.Offset(e.End)
-			})
-			findings = append(findings, f)
-		}
-	}
-	if left != nil {
+	findings, err := vetCompiled(ctx, config, patterns, dir, w)
+	w.end()
+	switch left := new(uncompiled); {
+	case ctx.Err() != nil:
+		return nil, errors.New("retrylint: interrupted")
+	case errors.As(err, &left):
 		return findings, left
+	case err != nil:
+		return nil, fmt.Errorf("retrylint: %w", err)
 	}
 	return findings, nil
 }
 
-// textOf returns the message of a diagnostic without its rule and its evidence, which have
-// columns of their own. Further rules are kept.
-func textOf(d analysis.Diagnostic) (string, lint.Evidence) {
-	text, rules, evidence := lint.Parse(d)
-	if len(rules) > 1 {
-		text += " (see also " + strings.Join(rules[1:], ", ") + ")"
+// vetCompiled returns the findings in the packages that match patterns. If the error
+// is *uncompiled, they are those of the packages that compile.
+func vetCompiled(ctx context.Context, config checkConfig, patterns []string, dir string, w *watch) ([]finding, error) {
+	all := selection{patterns: patterns}
+	if !config.tests {
+		all.hidden, _ = listing(ctx, config, patterns, dir)
 	}
-	return text, evidence
+	findings, failure := goVet(ctx, config, all, dir, w)
+	if failure == nil || ctx.Err() != nil {
+		return findings, failure
+	}
+	others, left, err := diagnose(ctx, config, patterns, dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case left == nil:
+		return nil, failure
+	case len(others.patterns) == 0:
+		return nil, left
+	}
+	// go vet checks nothing if it cannot parse the imports of one package.
+	others.hidden = append(others.hidden, all.hidden...)
+	if findings, err = goVet(ctx, config, others, dir, w); err != nil {
+		return nil, err
+	}
+	return findings, left
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
-	"golang.org/x/tools/go/analysis"
 
 	"github.com/retrygen/retrygen/internal/atomicfile"
 )
@@ -20,18 +19,6 @@ type edit struct {
 	file       string
 	start, end int
 	text       string
-}
-
-// editsOf returns the edits of the first fix of a diagnostic.
-func editsOf(d analysis.Diagnostic, offset func(analysis.TextEdit) (file string, start, end int)) (edits []edit) {
-	if len(d.SuggestedFixes) == 0 {
-		return nil
-	}
-	for _, e := range d.SuggestedFixes[0].TextEdits {
-		file, start, end := offset(e)
-		edits = append(edits, edit{file, start, end, string(e.NewText)})
-	}
-	return edits
 }
 
 // fix applies the fixes of findings to their files. If dry is set, it only prints a

@@ -2,58 +2,153 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"go/version"
 	"os"
-	"os/signal"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/tools/go/packages"
 
 	"github.com/retrygen/retrygen/internal/gocommand"
 )
 
-// load returns the packages that match patterns and compile, with the imports that
-// the analyzers need. left describes the packages that do not compile; nil if all
-// do.
-func load(config checkConfig, patterns []string, dir string) (pkgs []*packages.Package, left *uncompiled, err error) {
-	// The go command, which builds imports, ends together with this program.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := loadable(ctx, config, patterns, dir); err != nil {
-		return nil, nil, err
-	}
-	pkgs, sources, err := loadPackages(ctx, config, patterns, dir)
-	if ctx.Err() != nil {
-		return nil, nil, errors.New("interrupted")
-	}
+// A selection names packages to check.
+type selection struct {
+	patterns []string
+	hidden   []string // test files that are not checked
+}
+
+// diagnose returns why go vet has failed for patterns: an error, or a description of
+// the packages that do not compile, and a selection of the others. It returns nil if
+// all compile.
+func diagnose(ctx context.Context, config checkConfig, patterns []string,
+	dir string) (others selection, left *uncompiled, err error) {
+	pkgs, err := packages.Load(&packages.Config{
+		Context: ctx, Dir: dir, Tests: config.tests, BuildFlags: gocommand.BuildFlags(config.tags),
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps |
+			packages.NeedExportFile | packages.NeedForTest,
+	}, patterns...)
 	if err != nil {
-		return nil, nil, gocommand.Message(err)
+		return selection{}, nil, gocommand.Message(err)
 	}
 	if len(pkgs) == 0 {
 		if err := gocommand.List(ctx, dir, config.tags, patterns...); err != nil {
-			return nil, nil, err
+			return selection{}, nil, err
 		}
-		return nil, nil, fmt.Errorf("there is no Go package in %s: name a folder that has one", strings.Join(patterns, " "))
+		return selection{}, nil, fmt.Errorf("there is no Go package in %s: name a folder that has one",
+			strings.Join(patterns, " "))
 	}
 	if err := notFound(pkgs, dir); err != nil {
-		return nil, nil, err
+		return selection{}, nil, err
 	}
-	if left = broken(pkgs, dir); left != nil {
-		pkgs = slices.DeleteFunc(pkgs, func(pkg *packages.Package) bool { return pkg.IllTyped || len(pkg.Errors) > 0 })
-		left.checked = len(pkgs)
+	if left = broken(pkgs, dir); left == nil {
+		return selection{}, nil, nil
 	}
-	prune(sources)
-	return pkgs, left, nil
+	others = compiled(pkgs)
+	left.checked = len(others.patterns)
+	return others, left, nil
 }
 
-// loadable returns an error for a path that the go command would not load. Unlike
-// that of the go command, the error describes what to do.
+// compiled selects the packages that compile, without tests that do not.
+func compiled(pkgs []*packages.Package) (s selection) {
+	failed := map[*packages.Package]bool{}
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		failed[pkg] = len(pkg.Errors) > 0
+		for _, imported := range pkg.Imports {
+			failed[pkg] = failed[pkg] || failed[imported]
+		}
+	})
+	tests := map[string][]string{} // test files of a package, by its path
+	failedTests := map[string]bool{}
+	for _, pkg := range pkgs {
+		if pkg.ForTest != "" {
+			failedTests[pkg.ForTest] = failedTests[pkg.ForTest] || failed[pkg]
+			for _, file := range pkg.GoFiles {
+				if strings.HasSuffix(file, "_test.go") {
+					tests[pkg.ForTest] = append(tests[pkg.ForTest], file)
+				}
+			}
+		}
+	}
+	for _, pkg := range pkgs {
+		testProgram := pkg.Name == "main" && strings.HasSuffix(pkg.ID, ".test")
+		if pkg.ForTest != "" || testProgram || failed[pkg] || failedTests[pkg.PkgPath] && len(pkg.GoFiles) == 0 {
+			continue
+		}
+		s.patterns = append(s.patterns, pkg.PkgPath)
+		if failedTests[pkg.PkgPath] {
+			s.hidden = append(s.hidden, tests[pkg.PkgPath]...)
+		}
+	}
+	return s
+}
+
+// listing returns the test files of the packages that match patterns, and how many
+// packages go vet distinguishes in them: tests of package p_test are one of their
+// own. It returns nothing if the go command fails.
+func listing(ctx context.Context, config checkConfig, patterns []string, dir string) (tests []string, packages int) {
+	const format = `{{if or .GoFiles .CgoFiles .TestGoFiles}}
+{{end}}{{if .XTestGoFiles}}
+{{end}}{{range .TestGoFiles}}{{$.Dir}}/{{.}}
+{{end}}{{range .XTestGoFiles}}{{$.Dir}}/{{.}}
+{{end}}`
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-find", "-e", "-f", format},
+		gocommand.BuildFlags(config.tags), patterns)...)
+	cmd.Dir = dir
+	out, _ := cmd.Output()
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimRight(line, "\r\n"); line == "" {
+			packages++
+		} else {
+			tests = append(tests, line)
+		}
+	}
+	return tests, packages
+}
+
+// overlay returns a flag of the go command that hides files, and a function that
+// removes what the flag needs.
+func overlay(hidden []string) (flags []string, remove func(), err error) {
+	if len(hidden) == 0 {
+		return nil, func() {}, nil
+	}
+	var replace struct{ Replace map[string]string }
+	replace.Replace = map[string]string{}
+	for _, file := range hidden {
+		replace.Replace[file] = ""
+	}
+	text, err := json.Marshal(replace)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := os.CreateTemp("", "retrylint-*.json")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() { _ = os.Remove(file.Name()) }
+	if _, err := file.Write(text); err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return []string{"-overlay=" + file.Name()}, remove, file.Close()
+}
+
+// oldest is the first version of the go command whose go vet prints findings that it
+// has in the build cache.
+const oldest = "go1.26"
+
+// loadable returns an error if the go command is too old, or would not load a path.
+// Unlike that of the go command, the error describes what to do.
 func loadable(ctx context.Context, config checkConfig, patterns []string, dir string) error {
-	module, ok := gocommand.Module(ctx, dir)
+	env, err := gocommand.EnvironmentOf(ctx, dir)
+	if err == nil && version.IsValid(env.Version) && version.Compare(env.Version, oldest) < 0 {
+		return fmt.Errorf("go vet of %s does not keep findings: use Go 1.26 or later", env.Version)
+	}
 	for _, pattern := range patterns {
 		if !isPath(pattern) || filepath.Ext(pattern) == ".go" {
 			continue
@@ -73,7 +168,7 @@ func loadable(ctx context.Context, config checkConfig, patterns []string, dir st
 			return fmt.Errorf("%s is a file: name its folder, ./%s", pattern, filepath.ToSlash(filepath.Dir(pattern)))
 		}
 		switch own := moduleOf(folder); {
-		case !ok || sameFile(own, module): // the go command loads it, or reports why not
+		case !env.Plain || sameFile(own, env.Module): // the go command loads it, or reports why not
 		case own == "":
 			return fmt.Errorf("%s is not in a Go module: run retrylint in a module, or make one with go mod init", folder)
 		default:
@@ -168,77 +263,4 @@ func broken(pkgs []*packages.Package, dir string) *uncompiled {
 		return nil
 	}
 	return &uncompiled{lines: lines}
-}
-
-// loadPackages returns the packages that match patterns. sources are these packages
-// and their imports from the same modules. The analyzers need the source code of
-// these imports, so that a package has the same findings alone and in ./... .
-func loadPackages(ctx context.Context, config checkConfig, patterns []string,
-	dir string) (pkgs, sources []*packages.Package, err error) {
-	load := &packages.Config{
-		Context: ctx, Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Tests: config.tests,
-		BuildFlags: gocommand.BuildFlags(config.tags),
-	}
-	pkgs, err = packages.Load(load, patterns...)
-	if err != nil {
-		return nil, nil, err
-	}
-	imported := imports(pkgs)
-	if len(imported) == 0 {
-		return pkgs, slices.Clone(pkgs), nil
-	}
-	named := map[string]bool{}
-	for _, pkg := range pkgs {
-		named[pkg.ID] = true
-	}
-	sources, err = packages.Load(load, append(imported, patterns...)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	pkgs = nil
-	for _, pkg := range sources {
-		if named[pkg.ID] {
-			pkgs = append(pkgs, pkg)
-		}
-	}
-	return pkgs, sources, nil
-}
-
-// imports returns the paths of the imports of pkgs that are in the user's modules
-// and not in pkgs. It returns nil for single files, since the go command does not
-// accept packages together with files.
-func imports(pkgs []*packages.Package) (paths []string) {
-	named := map[string]bool{}
-	for _, pkg := range pkgs {
-		if pkg.PkgPath == "command-line-arguments" {
-			return nil
-		}
-		named[pkg.PkgPath] = true
-	}
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-		if !named[pkg.PkgPath] && gocommand.IsOwn(pkg.Module) {
-			named[pkg.PkgPath] = true
-			paths = append(paths, pkg.PkgPath)
-		}
-	})
-	return paths
-}
-
-// prune removes imports that are not in pkgs from all packages. Facts about them
-// would require the syntax of all dependencies, including the standard library; go
-// vet has these facts in the build cache. The functions of packages that are loaded
-// only for a test are not type-checked.
-func prune(pkgs []*packages.Package) {
-	kept := map[*packages.Package]bool{}
-	for _, pkg := range pkgs {
-		kept[pkg] = true
-	}
-	packages.Visit(pkgs, func(pkg *packages.Package) bool {
-		for path, imported := range pkg.Imports {
-			if !kept[imported] {
-				delete(pkg.Imports, path)
-			}
-		}
-		return true
-	}, nil)
 }

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/tools/go/analysis/unitchecker"
-
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -26,20 +24,9 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// calledByVet reports whether the arguments have one of the three forms in which go
-// vet calls a tool.
-func calledByVet(args []string) bool {
-	last := ""
-	if len(args) > 0 {
-		last = args[len(args)-1]
-	}
-	return last == "-V=full" || last == "-flags" || strings.HasSuffix(last, ".cfg")
-}
-
 func run(args []string, stdout, stderr io.Writer) int {
 	if calledByVet(args) {
-		debug.SetGCPercent(400)         // the process is too short-lived to need much memory
-		unitchecker.Main(lint.Suite...) // reads os.Args and does not return
+		runTool(args) // does not return
 	}
 	return program().Run(args, stdout, stderr)
 }
@@ -102,6 +89,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 	flags.StringVar(&config.sarif, "sarif", "", "also write findings as SARIF to `file`; - prints only that")
 	flags.StringVar(&config.tags, "tags", "", "build `tags`, as for go build")
 	flags.BoolVar(&config.tests, "tests", true, "do not check tests")
+	flags.BoolVar(&config.verbose, "v", false, "print the packages that are analyzed; the findings of others are cached")
 	return func(args []string, stdout, stderr io.Writer) int {
 		config.args = args
 		if err := config.validate(enable); err != nil {

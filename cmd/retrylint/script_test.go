@@ -2,7 +2,6 @@ package main
 
 import (
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,12 +13,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"retrylint": main})
 }
 
-// TestScript gives the scripts the path of a built retrylint, for go vet, in
-// TOOL.
+// TestScript gives the scripts the path of retrylint, for go vet, in TOOL.
 func TestScript(t *testing.T) {
-	tool := filepath.Join(t.TempDir(), "retrylint.exe")
-	if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	tool, err := exec.LookPath("retrylint") // TestMain has added it to PATH
+	if err != nil {
+		t.Fatal(err)
 	}
 	scripttest.Run(t, "TOOL="+tool)
 }

@@ -93,6 +93,9 @@ func startProgress(program string, w io.Writer) *Progress {
 	return p
 }
 
+// Shown reports whether the progress is shown at all: on a terminal.
+func (p *Progress) Shown() bool { return p.out != nil }
+
 // Step sets the current step, as "reading Go packages".
 func (p *Progress) Step(what string) {
 	p.mu.Lock()

@@ -63,19 +63,34 @@ func IsOwn(m *packages.Module) bool {
 	return m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "")
 }
 
-// Module returns the name of the go.mod that applies in dir, or "" if there is
-// none. ok is false if the go command uses a workspace or no modules, or fails.
-func Module(ctx context.Context, dir string) (name string, ok bool) {
-	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK")
+// An Environment describes how the go command works in a folder.
+type Environment struct {
+	// Module is the name of the go.mod that applies, or "" if there is none.
+	Module string
+	// Plain reports whether the packages of the folder are those of Module: the go
+	// command uses modules, and no workspace.
+	Plain bool
+	// Version is the version of the go command, as go1.26.1 or a text that begins with
+	// devel.
+	Version string
+}
+
+// EnvironmentOf returns the environment of a folder, or an error if the go command
+// fails.
+func EnvironmentOf(ctx context.Context, dir string) (Environment, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK", "GOVERSION")
 	cmd.Dir = dir
 	out, err := cmd.Output()
-	lines := strings.Split(string(out), "\n")
-	if err != nil || len(lines) < 2 {
-		return "", false
+	if err != nil {
+		return Environment{}, err
 	}
-	name, work := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[1])
-	if name == os.DevNull {
-		return "", work == ""
+	lines := append(strings.Split(string(out), "\n"), "", "", "")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
 	}
-	return name, name != "" && work == ""
+	e := Environment{Module: lines[0], Plain: lines[0] != "" && lines[1] == "", Version: lines[2]}
+	if e.Module == os.DevNull {
+		e.Module = ""
+	}
+	return e, nil
 }

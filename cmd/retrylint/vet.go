@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/retrygen/retrygen/internal/gocommand"
+	"github.com/retrygen/retrygen/lint"
+)
+
+// goVet runs go vet with this program as its tool, and returns the findings in the
+// packages of a selection.
+//
+// So every package is analyzed in a process of its own, with the facts of its
+// imports. The go command keeps facts and findings in its build cache. It runs the
+// tool again only for packages whose files, imports, tool or flags have changed.
+func goVet(ctx context.Context, config checkConfig, s selection, dir string, w *watch) ([]finding, error) {
+	tool, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	hide, remove, err := overlay(s.hidden)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	// With -trimpath the go command would print findings of another copy of the module,
+	// with the paths of that copy.
+	args := slices.Concat([]string{"vet", "-json", "-vettool=" + tool, "-trimpath=false"}, hide,
+		gocommand.BuildFlags(config.tags), analyzerFlags(), s.patterns)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Cancel = func() error { return interrupt(cmd.Process) }
+	cmd.WaitDelay = 5 * time.Second
+	if w.wanted() {
+		cmd.Env = append(cmd.Environ(), announceVariable+"=1")
+	}
+	w.start()
+	cmd.Stderr = &lineWriter{line: w.line}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	findings, err := decodeVet(stdout, w)
+	if err != nil {
+		_, _ = io.Copy(io.Discard, stdout) // or go vet would wait
+	}
+	if waited := cmd.Wait(); waited != nil {
+		return nil, cmp.Or(w.err(), waited)
+	}
+	return findings, err
+}
+
+// interrupt ends a process as Ctrl-C does, or at once where that cannot be done.
+func interrupt(p *os.Process) error {
+	if p.Signal(os.Interrupt) == nil {
+		return nil
+	}
+	return p.Kill()
+}
+
+// analyzerFlags returns the flags of analyzers that do not have their default
+// values, as go vet accepts them.
+func analyzerFlags() (flags []string) {
+	for _, a := range lint.Suite {
+		a.Flags.VisitAll(func(f *flag.Flag) {
+			if value := f.Value.String(); value != f.DefValue {
+				flags = append(flags, "-"+a.Name+"."+f.Name+"="+value)
+			}
+		})
+	}
+	return flags
+}
+
+// decodeVet reads the output of go vet -json: one object for each package, with the
+// results of the analyzers.
+func decodeVet(r io.Reader, w *watch) (findings []finding, err error) {
+	var errs []string
+	for decoder := json.NewDecoder(r); ; w.packageDone() {
+		var units map[string]map[string]json.RawMessage
+		if err := decoder.Decode(&units); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("output of go vet: %w; if it is the same again, run go clean -cache", err)
+		}
+		for id, analyzers := range units {
+			for _, result := range analyzers {
+				list, err := decodeResult(result)
+				if err != nil {
+					errs = append(errs, id+": "+err.Error())
+				}
+				findings = append(findings, list...)
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.New(slices.Min(errs))
+	}
+	return findings, nil
+}
+
+// decodeResult reads the result of an analyzer: a list of diagnostics or an error.
+func decodeResult(result json.RawMessage) (findings []finding, err error) {
+	if bytes.HasPrefix(result, []byte("{")) {
+		var failure struct{ Error string }
+		if err := json.Unmarshal(result, &failure); err != nil {
+			return nil, err
+		}
+		return nil, errors.New(failure.Error)
+	}
+	var list []struct {
+		Category, Posn, End, Message string
+
+		SuggestedFixes []struct {
+			Edits []struct {
+				Filename   string
+				Start, End int
+				New        string
+			}
+		} `json:"suggested_fixes"`
+	}
+	if err := json.Unmarshal(result, &list); err != nil {
+		return nil, err
+	}
+	for _, d := range list {
+		f := finding{at: position(d.Posn), rule: d.Category, severity: lint.SeverityOf(d.Category)}
+		f.text, f.evidence = textOf(analysis.Diagnostic{Category: d.Category, Message: d.Message})
+		if d.End != d.Posn { // equal if the end is not known
+			f.end = position(d.End)
+		}
+		if len(d.SuggestedFixes) > 0 {
+			for _, e := range d.SuggestedFixes[0].Edits {
+				f.edits = append(f.edits, edit{e.Filename, e.Start, e.End, e.New})
+			}
+		}
+		findings = append(findings, f)
+	}
+	return findings, nil
+}
+
+// textOf returns the message of a diagnostic without its rule and its evidence, which
+// have columns of their own. Further rules are kept.
+func textOf(d analysis.Diagnostic) (string, lint.Evidence) {
+	text, rules, evidence := lint.Parse(d)
+	if len(rules) > 1 {
+		text += " (see also " + strings.Join(rules[1:], ", ") + ")"
+	}
+	return text, evidence
+}
+
+// position parses the text of a position: file:line:column, file:line or file.
+func position(text string) (at token.Position) {
+	var numbers []int
+	for len(numbers) < 2 {
+		i := strings.LastIndexByte(text, ':')
+		n, err := strconv.Atoi(text[i+1:])
+		if i < 0 || err != nil {
+			break
+		}
+		text, numbers = text[:i], append(numbers, n)
+	}
+	at.Filename = text
+	switch len(numbers) {
+	case 1:
+		at.Line = numbers[0]
+	case 2:
+		at.Line, at.Column = numbers[1], numbers[0]
+	}
+	return at
+}
+
+// A lineWriter passes on complete lines, without their end.
+type lineWriter struct {
+	line    func(string)
+	partial []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.partial = append(w.partial, p...)
+	for {
+		line, rest, ok := bytes.Cut(w.partial, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		w.line(string(line))
+		w.partial = rest
+	}
+}
