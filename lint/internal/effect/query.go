@@ -2,6 +2,7 @@ package effect
 
 import (
 	"iter"
+	"maps"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -15,14 +16,23 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overl
 	for _, v := range op.Call.Operands(nil) {
 		p.operand(*v, op.Block(), reads, seen)
 	}
+	made := map[ssa.Value]bool{} // variables that each attempt has anew
+	for i := range between {
+		if variable, ok := i.(*ssa.Alloc); ok {
+			made[variable] = true
+		}
+	}
 	most := Disjoint
 	for i := range between {
 		if i == ssa.Instruction(op) {
 			continue
 		}
-		if e := p.Instr(i); e != nil {
-			most = max(most, e.Writes.Overlap(reads))
+		e := p.Instr(i)
+		if e == nil {
+			continue
 		}
+		maps.DeleteFunc(e.Writes, func(r Region, _ bool) bool { return made[r.From.Value] })
+		most = max(most, e.Writes.Overlap(reads))
 	}
 	return most
 }

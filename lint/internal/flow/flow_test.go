@@ -169,3 +169,41 @@ func isOp(call *ssa.Call) bool {
 	name := call.Call.Value.Name()
 	return name == "op" || name == "dial"
 }
+
+// TestKeptVariables: what a failure leaves unchanged is what the loop began with.
+func TestKeptVariables(t *testing.T) {
+	pkg, _ := build(t, "kept.go", `package kept
+
+func op() error { return nil }
+
+func flag() {
+	for done := false; !done; {
+		if op() == nil {
+			done = true
+		}
+	}
+}
+
+func captured() (read func() bool) {
+	done := false
+	read = func() bool { return done }
+	for !done {
+		if err := op(); err != nil {
+			continue
+		}
+		done = true
+	}
+	return read
+}`)
+	for _, name := range []string{"flag", "captured"} {
+		op, loop := callIn(pkg.Func(name))
+		run := NewProgram(nil).After(loop, op, ending(op, NonNil))
+		for _, b := range loop.List {
+			for k, s := range b.Succs {
+				if run.Takes(b, k) && !loop.Has(s) {
+					t.Errorf("%s: the loop is left at block %d", name, b.Index)
+				}
+			}
+		}
+	}
+}

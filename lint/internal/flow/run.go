@@ -102,15 +102,78 @@ func (r *Run) isPartial(b *ssa.BasicBlock) bool {
 // meet evaluates the phis of a block.
 func (r *Run) meet(b *ssa.BasicBlock) {
 	for _, phi := range r.g.cellPhis[b.Index] {
-		r.lower(phi, r.g.join(r, b, phi.edges))
+		if v, kept := r.entry(phi, b, phi.edges); kept {
+			r.lower(phi, v)
+		} else {
+			r.lower(phi, r.g.join(r, b, phi.edges))
+		}
 	}
 	for _, instr := range b.Instrs {
 		phi, ok := instr.(*ssa.Phi)
 		if !ok {
 			return
 		}
-		r.lower(phi, r.g.phi(r, phi))
+		if v, kept := r.entry(phi, b, definitions(phi.Edges)); kept {
+			r.lower(phi, v)
+		} else {
+			r.lower(phi, r.g.phi(r, phi))
+		}
 	}
+}
+
+func definitions(values []ssa.Value) (all []definition) {
+	for _, v := range values {
+		all = append(all, v)
+	}
+	return all
+}
+
+// entry returns what a variable of the loop was when the loop was entered, if all executed
+// edges leave it unchanged.
+func (r *Run) entry(phi definition, b *ssa.BasicBlock, edges []definition) (v Value, kept bool) {
+	if b != r.Loop.Header {
+		return Bottom, false
+	}
+	seen := map[definition]bool{phi: true}
+	for i, e := range r.g.edgesIn[b.Index] {
+		switch {
+		case !r.Loop.Has(b.Preds[i]):
+			if r.base.executes[e] {
+				v = v.Join(r.base.value(edges[i], b.Preds[i]))
+			}
+		case r.executed(e) && !r.isCopy(edges[i], seen):
+			return Bottom, false
+		}
+	}
+	return v, true
+}
+
+// isCopy reports whether all that the executed edges bring to phis is one of the definitions
+// that were seen.
+func (r *Run) isCopy(d definition, seen map[definition]bool) bool {
+	if seen[d] {
+		return true
+	}
+	var b *ssa.BasicBlock
+	var edges []definition
+	switch d := d.(type) {
+	case *cellPhi:
+		b, edges = d.block, d.edges
+	case *ssa.Phi:
+		b, edges = d.Block(), definitions(d.Edges)
+	default:
+		return false
+	}
+	if !r.Loop.Has(b) || b == r.Loop.Header {
+		return false
+	}
+	seen[d] = true
+	for i, e := range r.g.edgesIn[b.Index] {
+		if r.executed(e) && !r.isCopy(edges[i], seen) {
+			return false
+		}
+	}
+	return true
 }
 
 // lower records that a definition has a value below what is known of it.

@@ -181,3 +181,11 @@ func setsInClosure(c caller) (key string) {
 	}
 	return key
 }
+
+type finder interface{ Find(options ...any) error }
+
+// Each attempt has a list of options of its own.
+func options(f finder, x any) {
+	for f.Find(x, 1) != nil {
+	}
+}
