@@ -1,6 +1,7 @@
 package otelretry
 
 import (
+	"context"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/retrygen/retrygen/internal/measure"
+	"github.com/retrygen/retrygen/runtime/durable"
 )
 
 // The exporter of OpenTelemetry for Prometheus gives the instruments the names that
@@ -25,6 +27,17 @@ func TestNamesInPrometheus(t *testing.T) {
 	for id, d := range measure.Instruments {
 		x.sink.Measure(t.Context(), measure.ID(id), 1, "job-1", make([]string, len(d.Labels))...)
 	}
+	e, err := durable.New(durable.NewMemory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	if err := e.Run(t.Context(), "one", func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.ObserveState(e, StateOptions{Runs: true}); err != nil {
+		t.Fatal(err)
+	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +46,7 @@ func TestNamesInPrometheus(t *testing.T) {
 	for _, f := range families {
 		got[f.GetName()] = true
 	}
-	for _, d := range measure.Instruments {
+	for _, d := range append(measure.Instruments[:], measure.StateGauges[:]...) {
 		if !got[d.Prometheus] {
 			t.Errorf("%s is exported with another name, want %s: got %v", d.OTel, d.Prometheus, got)
 		}

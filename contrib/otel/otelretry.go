@@ -54,7 +54,8 @@
 // by policy, in retry.retries. [Telemetry.Start] adds the histogram retry.call.duration, in seconds, by
 // retry.call and error.type. No attribute has the id of a call, a run, a step or a
 // job, unless [Options] adds job_id, and the SDK limits the number of attribute sets
-// of an instrument, by default to 2000.
+// of an instrument, by default to 2000. [Telemetry.ObserveState] adds gauges of what a
+// store has recorded.
 package otelretry
 
 import (
@@ -88,6 +89,7 @@ type Options struct {
 // Telemetry makes spans and measurements. Its methods may be called concurrently.
 type Telemetry struct {
 	tracer   trace.Tracer
+	meter    metric.Meter
 	sink     sink
 	duration metric.Float64Histogram // of calls
 }
@@ -100,8 +102,8 @@ func New(o Options) (*Telemetry, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
-	t := &Telemetry{tracer: o.TracerProvider.Tracer(scope), sink: sink{jobID: o.JobID}}
 	meter := o.MeterProvider.Meter(scope)
+	t := &Telemetry{tracer: o.TracerProvider.Tracer(scope), meter: meter, sink: sink{jobID: o.JobID}}
 	var errs []error
 	for i := range measure.Instruments {
 		record, err := newInstrument(meter, &measure.Instruments[i])

@@ -82,3 +82,20 @@ func TestDurable(t *testing.T) {
 		}
 	})
 }
+
+// TestUnitFailures: units that have failed are counted, a batch at a time.
+func TestUnitFailures(t *testing.T) {
+	m := New(Options{})
+	for _, n := range []int{2, 3} {
+		e := job.Event{Kind: job.EventFailures, JobID: "j1", Group: "copy", Failures: make([]job.Failure, n)}
+		m.ObserveJob(t.Context(), e)
+	}
+	const want = `
+# HELP retry_unit_failures_total Units of jobs that have failed.
+# TYPE retry_unit_failures_total counter
+retry_unit_failures_total{group="copy"} 5
+`
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "retry_unit_failures_total"); err != nil {
+		t.Error(err)
+	}
+}

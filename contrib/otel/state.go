@@ -1,0 +1,72 @@
+package otelretry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/retrygen/retrygen/internal/measure"
+	"github.com/retrygen/retrygen/runtime/durable"
+)
+
+// StateOptions limits what reading the state of a store costs. The zero value of
+// each field means its default.
+type StateOptions struct {
+	// Limit is the number of records that are read for each of the groups of
+	// gauges in [Telemetry.ObserveState]. The default is 10,000, which are 10 pages.
+	Limit int
+	// Every is the shortest time between two reads. A collection within that time
+	// gets the values of the last one. The default is 30 seconds.
+	Every time.Duration
+	// Timeout limits the time of one read. The default is 5 seconds.
+	Timeout time.Duration
+	// Runs adds the number of runs by status, for which all runs are read. If there
+	// are more than Limit, their number is not reported. The default is false.
+	Runs bool
+}
+
+// ObserveState makes gauges of what the store of an engine has recorded, across all
+// processes, until the function that it returns is called:
+//
+//	retry.durable.steps{retry.status}        steps that are unfinished, in doubt, paused, or dead letters
+//	retry.durable.paused_runs                runs that wait for a person
+//	retry.durable.due_runs                   runs that are due and that nobody executes
+//	retry.durable.oldest_due                 how long the oldest of these has been due, in seconds
+//	retry.durable.runs{retry.status}         all runs, with StateOptions.Runs
+//	retry.durable.state.truncated{retry.of}  1 if Limit was reached, else 0; retry.of is steps, paused_runs, due_runs or runs
+//	retry.durable.state.up                   1 if the last read has succeeded, else 0
+//	retry.durable.state.read                 how long the last read took, in seconds
+//
+// The store is read when metrics are collected, by its indexes: see State in
+// contrib/prometheus. Call it once for each store and namespace, in one process. The
+// engine need not execute runs. The error is one of the meter.
+func (t *Telemetry) ObserveState(e *durable.Engine, o StateOptions) (stop func() error, err error) {
+	state := measure.NewState(e, measure.StateOptions(o))
+	var gauges [len(measure.StateGauges)]metric.Float64ObservableGauge
+	var observed []metric.Observable
+	var errs []error
+	for i, g := range measure.StateGauges {
+		gauge, err := t.meter.Float64ObservableGauge(g.OTel, metric.WithUnit(g.Unit), metric.WithDescription(g.Help))
+		gauges[i], observed, errs = gauge, append(observed, gauge), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	registration, err := t.meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		state.Each(func(id measure.StateID, value float64, label string) {
+			var attributes []attribute.KeyValue
+			for _, l := range measure.StateGauges[id].Labels {
+				attributes = append(attributes, attribute.String(l.OTel, label))
+			}
+			to.ObserveFloat64(gauges[id], value, metric.WithAttributes(attributes...))
+		})
+		return nil
+	}, observed...)
+	if err != nil {
+		return nil, err
+	}
+	return registration.Unregister, nil
+}
