@@ -104,8 +104,8 @@ var floors = map[string][]string{
 	// JSON Schema.
 	"lint": {"internal/gensum", "lint/internal/attempt", "lint/internal/retryloop", "lint/internal/vocab",
 		"policy/rules", "runtime"},
-	"cmd/retrygen": {"gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling", "policy",
-		"policy/format", "policy/rules", "schema"},
+	"cmd/retrygen": {"foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling",
+		"policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif",
 		"lint", "policy", "policy/rules"},
 	// Consumers of the runtime.

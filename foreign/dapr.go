@@ -22,8 +22,9 @@ var daprKind = Kind{
 }
 
 var daprWords = words{
-	countsRetries: "maxRetries", "initial_delay": "duration", "max_delay": "maxInterval", "attempt_timeout": "timeout",
-	"retry_on": "matching", "max_elapsed": fixed + "maxElapsedTime", "breaker": "circuitBreaker", "open_for": "timeout of the circuit breaker",
+	countsRetries: "maxRetries", "initial_delay": "duration", "max_delay": "maxInterval",
+	"attempt_timeout": "timeout", "retry_on": "matching",
+	"max_elapsed": fixed + "maxElapsedTime", "breaker": "circuitBreaker", "open_for": "timeout of the circuit breaker",
 	"half_open_calls": "maxRequests", "successes": "maxRequests",
 }
 

@@ -81,6 +81,14 @@ func (t target) place(f *File) (syntax.Span, words) {
 	return v.n.Span, w
 }
 
+// Pos returns where the policy begins in its document.
+func (p *Policy) Pos() policy.Pos {
+	if v := p.root(); v != nil {
+		return policy.Pos{Line: v.at.Line, Col: v.at.Col}
+	}
+	return policy.Pos{Line: 1, Col: 1}
+}
+
 func (p *Policy) root() *value {
 	if len(p.roots) == 0 {
 		return nil
@@ -187,6 +195,7 @@ func (w words) rename(text string) string {
 // ownFields are the names of fields that messages mention and that are no usual
 // words.
 var ownFields = []rules.Field{
-	"max_attempts", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget", "max_elapsed", "attempt_timeout",
+	"max_attempts", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget", "max_elapsed",
+	"attempt_timeout",
 	"timeout", "retry_on", "abort_on", "retry_after", "per_error", "open_for", "half_open_calls",
 }

@@ -16,8 +16,10 @@ type (
 	httpError int
 )
 
-func (e grpcError) Error() string   { return fmt.Sprintf("code %d", uint32(e)) }
-func (e httpError) Error() string   { return "failed" }
+func (e grpcError) Error() string { return fmt.Sprintf("code %d", uint32(e)) }
+func (e httpError) Error() string { return "failed" }
+
+// StatusCode returns the HTTP status, which is how the runtime asks for it.
 func (e httpError) StatusCode() int { return int(e) }
 
 // codeOf returns the gRPC code of an error that is a grpcError.

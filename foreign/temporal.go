@@ -59,7 +59,8 @@ func isTemporalPolicy(n *syntax.Node) bool {
 func isTemporalOptions(n *syntax.Node) bool {
 	for _, e := range n.Entries {
 		key := folded(e.Key)
-		if key == "starttoclosetimeout" || key == "scheduletoclosetimeout" || key == "retrypolicy" && isTemporalPolicy(e.Value) {
+		if key == "starttoclosetimeout" || key == "scheduletoclosetimeout" ||
+			key == "retrypolicy" && isTemporalPolicy(e.Value) {
 			return true
 		}
 	}

@@ -171,6 +171,20 @@ var textRules = []rules.Rule{
 		Related: []string{"P101", "P105", "P504"},
 	},
 	{
+		ID: "P111", Title: "setting of another system without counterpart", Severity: rules.Info,
+		Reports: "A field in a policy of another system has no counterpart in the policy language, so no rule reads it.",
+		Why: "The policy may behave differently than the other findings assume. After an import the setting is " +
+			"missing, unless somebody replaces it.",
+		Wrong: "methodConfig:\n  - name: [{service: echo.Echo}]\n    waitForReady: true\n    timeout: 5s",
+		Right: "version: 1\npolicies:\n  echo: {max_attempts: 1, timeout: 5s}",
+		NotReported: []string{
+			"Fields that have nothing to do with retries, such as the name of a resource.",
+			"Unknown fields that resemble a known one: P101 reports them.",
+		},
+		Fix:     "Read what the message says about the field. `retrygen import` writes it as a comment at the policy.",
+		Related: []string{"P101"},
+	},
+	{
 		ID: "P305", Title: "over a limit of the file", Severity: rules.Error,
 		Reports: "A policy or scope exceeds a ceiling that `limits` sets for the file, or lacks the limit that " +
 			"has a ceiling.",

@@ -47,7 +47,12 @@ package has one, generates nothing; the others are not affected.`,
 				Long: `
 For a folder it checks all policy files below it: those named retry.yaml, and
 other YAML files with the keys version and policies. The default is the current
-folder.`,
+folder.
+
+A file may also have policies of another system, in YAML or JSON: a gRPC service
+config, for example. Its kind is recognized by its content, and problems are
+reported in the names of its fields. -info also lists the settings that are not
+checked. See retrygen help import for the kinds.`,
 				Setup: checkFiles,
 			},
 			{
@@ -59,11 +64,19 @@ with an example. Without an argument: all rules.`,
 				Setup: explain, Words: ruleIDs,
 			},
 			{
+				Name: "export", Args: "-to kind [file]", Short: "convert a policy file to one of another system",
+				Long: exportHelp(), Setup: exportFile,
+			},
+			{
 				Name: "fmt", Args: "[files or folders]", Short: "rewrite policy files to the canonical spellings",
 				Long: `
 The result is printed; -d prints a diff and exits with 1 if there is any; -w
 rewrites the files. Without arguments, it reads standard input.`,
 				Setup: formatFiles,
+			},
+			{
+				Name: "import", Args: "files", Short: "convert policies of other systems to a policy file",
+				Long: importHelp(), Setup: importFiles,
 			},
 			{
 				Name: "init", Args: "[folder]", Short: "write a commented retry.yaml to start from",

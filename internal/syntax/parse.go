@@ -88,8 +88,12 @@ func (p *parser) documents(text []byte) []*Node {
 			"a line ends here with %s, for YAML but not for editors: remove it, or write a newline", name)
 		return nil
 	}
-	roots, err := p.decode(bytes.NewReader(text))
-	if err != nil {
+	roots, err := p.roots(text)
+	switch {
+	case err == nil:
+	case p.foreign && p.invalidJSON(text):
+		return nil
+	default:
 		p.syntax(text, err)
 		return nil
 	}
@@ -101,6 +105,16 @@ func (p *parser) documents(text []byte) []*Node {
 		return nil
 	}
 	return list
+}
+
+// roots reads the documents of a text.
+func (p *parser) roots(text []byte) ([]*yaml.Node, error) {
+	if p.foreign {
+		if root := decodeJSON(text); root != nil {
+			return []*yaml.Node{root}, nil
+		}
+	}
+	return p.decode(bytes.NewReader(text))
 }
 
 var errSecondDocument = errors.New("second document")

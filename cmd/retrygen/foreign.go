@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/retrygen/retrygen/foreign"
+	"github.com/retrygen/retrygen/gen"
+	"github.com/retrygen/retrygen/internal/atomicfile"
+	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/policy"
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// ownKey matches a key at the top of a policy file.
+var ownKey = regexp.MustCompile(
+	`(?m)^\{?(version|policies|bind|defaults|limits|scopes|errors|breakers|budgets|groups)[ \t]*:`)
+
+// checkText returns the problems of a policy file, or of a file with policies of
+// another system. The name retry.yaml, or else the content, decides which it is.
+func checkText(file string, text []byte) []policy.Problem {
+	name := filepath.Base(file)
+	own := name == gen.SourceName || name == gen.Misnamed || versionKey.Match(text) && policiesKey.Match(text)
+	if !own && (foreign.Recognize(text) != nil || !ownKey.Match(text)) {
+		return foreign.Check(file, text, nil)
+	}
+	_, problems := policy.Check(file, text)
+	return problems
+}
+
+// kindNames returns the names of the kinds for which want returns true, as a list in
+// a sentence.
+func kindNames(want func(*foreign.Kind) bool) string {
+	var names []string
+	for _, k := range foreign.Kinds() {
+		if want(k) {
+			names = append(names, k.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func anyKind(*foreign.Kind) bool { return true }
+
+// kindOf returns the kind with the name that a flag has.
+func kindOf(flag, name string, want func(*foreign.Kind) bool) (*foreign.Kind, error) {
+	if k := foreign.ByName(name); k != nil && want(k) {
+		return k, nil
+	}
+	return nil, fmt.Errorf("%s %q is not one of %s", flag, name, kindNames(want))
+}
+
+// importHelp describes the command import.
+func importHelp() string {
+	return `
+It converts policies of other systems to a policy file, and prints it. A setting
+without counterpart is a comment at its policy, and in the report of -json. The
+kind of each document is recognized by its content:
+` + wrap(kindNames(anyKind)) + `
+Problems of the policies are printed as retrygen check prints them.`
+}
+
+// exportHelp describes the command export.
+func exportHelp() string {
+	return `
+It converts a policy file, by default retry.yaml, to a document of another
+system, and prints it. Settings without counterpart are printed as losses.
+A comment "# bind: X" above a policy says what it applies to in that system, as
+package.Service/Method for gRPC. The kinds:
+` + wrap(kindNames((*foreign.Kind).Exports))
+}
+
+// wrap breaks a list into lines.
+func wrap(list string) string {
+	const most = 78
+	var b strings.Builder
+	width := 0
+	for word := range strings.FieldsSeq(list) {
+		if width+1+len(word) > most {
+			b.WriteByte('\n')
+			width = 0
+		} else if width > 0 {
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += len(word)
+	}
+	return b.String() + "."
+}
+
+// A converter holds the flags of the commands import and export.
+type converter struct {
+	kind, out      string
+	json           bool
+	color          *cli.Color
+	stdout, stderr io.Writer
+}
+
+// flags defines the flags that both commands have.
+func (c *converter) flags(flags *flag.FlagSet) {
+	flags.StringVar(&c.out, "o", "", "write to `file`, which must not exist, instead of standard output")
+	flags.BoolVar(&c.json, "json", false, "print a report as JSON, for scripts; needs -o")
+	c.color = cli.ColorFlag(flags)
+}
+
+// importFiles is the command import.
+func importFiles(flags *flag.FlagSet) cli.Run {
+	var c converter
+	c.flags(flags)
+	flags.StringVar(&c.kind, "from", "", "the `kind` of all files, instead of what their content says")
+	return func(args []string, stdout, stderr io.Writer) int {
+		c.stdout, c.stderr = stdout, stderr
+		status, err := c.importAll(args)
+		if err != nil {
+			return fail(stderr, err)
+		}
+		return status
+	}
+}
+
+func (c *converter) importAll(names []string) (status int, err error) {
+	var from *foreign.Kind
+	if c.kind != "" {
+		if from, err = kindOf("-from", c.kind, anyKind); err != nil {
+			return 0, err
+		}
+	}
+	if len(names) == 0 {
+		return 0, errors.New("import needs files: retrygen import service_config.json")
+	}
+	if err := c.checkOut(); err != nil {
+		return 0, err
+	}
+	var files []*foreign.File
+	var found []policy.Problem
+	sources := map[string][]byte{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return 0, err
+		}
+		sources[name] = text
+		found = append(found, policy.AtLeast(rules.Warning, foreign.Check(name, text, from))...)
+		f, _ := foreign.Read(name, text, from)
+		if f != nil && len(f.Policies) == 0 {
+			return 0, fmt.Errorf("%s has no policy that retries: there is nothing to import", name)
+		}
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	policy.Sort(found)
+	if len(policy.AtLeast(rules.Error, found)) > 0 {
+		status = cli.Problems
+	}
+	if !c.json {
+		policy.Print(c.stderr, found, sources, c.color.On(c.stderr))
+		summarize(c.stderr, found)
+	}
+	if len(files) < len(names) { // some cannot be read
+		if c.json {
+			err = writeJSON(c.stdout, conversion{Problems: inJSON(found)})
+		}
+		return cli.Problems, err
+	}
+	text := foreign.PolicyFile(files...)
+	if err := c.write(text); err != nil || !c.json {
+		return status, err
+	}
+	return status, writeJSON(c.stdout, reportOf(files, found))
+}
+
+// exportFile is the command export.
+func exportFile(flags *flag.FlagSet) cli.Run {
+	var c converter
+	c.flags(flags)
+	flags.StringVar(&c.kind, "to", "", "the `kind` of the document")
+	return func(args []string, stdout, stderr io.Writer) int {
+		c.stdout, c.stderr = stdout, stderr
+		status, err := c.export(args)
+		if err != nil {
+			return fail(stderr, err)
+		}
+		return status
+	}
+}
+
+func (c *converter) export(args []string) (status int, err error) {
+	to, err := kindOf("-to", c.kind, (*foreign.Kind).Exports)
+	if err != nil {
+		return 0, err
+	}
+	name := gen.SourceName
+	switch {
+	case len(args) == 1:
+		name = args[0]
+	case len(args) > 1:
+		return 0, errors.New("export takes one policy file: retrygen export -to grpc retry.yaml")
+	}
+	if err := c.checkOut(); err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	out, losses, problems := foreign.Export(to, name, text)
+	if len(problems) > 0 {
+		if c.json {
+			return cli.Problems, writeJSON(c.stdout, conversion{Problems: inJSON(problems)})
+		}
+		policy.Print(c.stderr, problems, map[string][]byte{name: text}, c.color.On(c.stderr))
+		summarize(c.stderr, problems)
+		return cli.Problems, nil
+	}
+	if err := c.write(out); err != nil {
+		return 0, err
+	}
+	if c.json {
+		return cli.OK, writeJSON(c.stdout, conversion{Losses: lossesOf(losses), Problems: []problem{}})
+	}
+	for _, l := range losses {
+		fmt.Fprintf(c.stderr, "%s:%d:%d: lost: %s: %s\n", l.File, l.Line, l.Col, l.Path, l.Why)
+	}
+	return cli.OK, nil
+}
+
+// checkOut reports flags that contradict each other, and an output file that
+// exists.
+func (c *converter) checkOut() error {
+	if c.out == "" {
+		if c.json {
+			return errors.New("-json and the converted file both write to standard output: write -o FILE")
+		}
+		return nil
+	}
+	switch _, err := os.Lstat(c.out); {
+	case err == nil:
+		return fmt.Errorf("-o %s: the file exists already: remove it, or write another name", c.out)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// write writes the converted file.
+func (c *converter) write(text []byte) error {
+	if c.out != "" {
+		return atomicfile.Write(c.out, text)
+	}
+	_, err := io.Copy(c.stdout, bytes.NewReader(text))
+	return err
+}
+
+// A conversion describes what import or export did, in JSON.
+type conversion struct {
+	Policies []converted `json:"policies,omitempty"`
+	Losses   []lossJSON  `json:"losses"`
+	Problems []problem   `json:"problems"`
+}
+
+// A converted policy, in JSON.
+type converted struct {
+	Name  string   `json:"name"`
+	File  string   `json:"file"`
+	Line  int      `json:"line"`
+	Binds []string `json:"binds,omitempty"`
+}
+
+// A lossJSON is a setting without counterpart, in JSON.
+type lossJSON struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Policy string `json:"policy,omitempty"`
+	Path   string `json:"path"`
+	Why    string `json:"why"`
+}
+
+func reportOf(files []*foreign.File, found []policy.Problem) conversion {
+	r := conversion{Losses: []lossJSON{}, Problems: inJSON(found)}
+	for _, f := range files {
+		for _, p := range f.Policies {
+			r.Policies = append(r.Policies, converted{Name: p.Name, File: f.Name, Line: p.Pos().Line, Binds: p.Binds})
+		}
+		r.Losses = append(r.Losses, lossesOf(f.Losses)...)
+	}
+	return r
+}
+
+func lossesOf(list []foreign.Loss) []lossJSON {
+	out := make([]lossJSON, 0, len(list))
+	for _, l := range list {
+		o := lossJSON{File: l.File, Line: l.Line, Column: l.Col, Path: l.Path, Why: l.Why}
+		if l.Policy != nil {
+			o.Policy = l.Policy.Name
+		}
+		out = append(out, o)
+	}
+	return out
+}
