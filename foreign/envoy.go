@@ -1,0 +1,266 @@
+package foreign
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/grpcstatus"
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// envoyKind is the retry_policy of Envoy's routes and virtual hosts:
+// envoyproxy/envoy, api/envoy/config/route/v3/route_components.proto.
+var envoyKind = Kind{
+	Name: "envoy", Title: "Envoy route configuration",
+	recognize: func(doc *syntax.Node) bool { return hasRetries(doc, isEnvoyPolicy) },
+	decode: func(d *decoder, doc *value) {
+		d.tree("", doc, isEnvoyPolicy, d.envoyRoute)
+	},
+	encode: encodeEnvoy,
+}
+
+var envoyWords = words{
+	countsRetries: "num_retries", "initial_delay": "base_interval", "max_delay": "max_interval", "retry_on": "retry_on",
+	"attempt_timeout": "per_try_timeout", "timeout": "timeout", "jitter": fixed + "full",
+}
+
+// The delays of Envoy, which systems on top of it keep: exponential by 2, with full
+// jitter.
+const (
+	envoyBase      = 25 * time.Millisecond
+	envoyCapFactor = 10 // max_interval, as a multiple of base_interval
+	envoyTimeout   = 15 * time.Second
+)
+
+// isEnvoyPolicy reports whether a field is a retry_policy of Envoy.
+func isEnvoyPolicy(e syntax.Entry) bool {
+	return folded(e.Key) == "retrypolicy" && slices.ContainsFunc(e.Value.Entries, func(e syntax.Entry) bool {
+		return folded(e.Key) == "retryon" || folded(e.Key) == "numretries"
+	})
+}
+
+// hasRetries reports whether a document has a field of a kind, at any depth.
+func hasRetries(n *syntax.Node, is func(syntax.Entry) bool) bool {
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return is(e) || hasRetries(e.Value, is) }) ||
+		slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return hasRetries(item, is) })
+}
+
+// tree converts all maps with a field of a kind. Whatever else the document has is
+// skipped. name is that of the nearest map with a name.
+func (d *decoder) tree(name string, v *value, is func(syntax.Entry) bool, convert func(name string, v *value)) {
+	if own := v.n.Child("name"); own != nil && own.Text != "" {
+		name = own.Text
+	}
+	for _, e := range v.n.Entries {
+		switch f := v.get(e.Key); {
+		case f == nil:
+		case is(e):
+			convert(name, v)
+		case hasRetries(f.n, is):
+			d.tree(name, f, is, convert)
+		}
+	}
+	// Fields that convert has read are done already.
+	for _, e := range v.n.Entries {
+		if f := v.get(e.Key); f != nil && !is(e) && !hasRetries(f.n, is) {
+			f.skip()
+		}
+	}
+	if !v.n.IsList() {
+		return
+	}
+	for _, item := range v.items() {
+		if hasRetries(item.n, is) {
+			d.tree(name, item, is, convert)
+		} else {
+			item.skip()
+		}
+	}
+}
+
+// envoyRoute converts the retry_policy of a route or a virtual host.
+func (d *decoder) envoyRoute(name string, route *value) {
+	r := fieldFolded(route, "retryPolicy")
+	if cluster := fieldFolded(route, "cluster"); cluster != nil {
+		name = cluster.text()
+	}
+	if name == "" {
+		name = "default"
+	}
+	p := d.policy(name, envoyWords, r, route)
+	p.MaxAttempts = 2
+	p.attempts(fieldFolded(r, "numRetries"), 1)
+	p.duration("attempt_timeout", fieldFolded(r, "perTryTimeout"), protobuf)
+	b := fieldFolded(r, "retryBackOff")
+	p.envoyDelays(fieldFolded(b, "baseInterval"), fieldFolded(b, "maxInterval"), protobuf)
+	d.envoyRetryOn(p, fieldFolded(r, "retryOn"), fieldFolded(r, "retriableStatusCodes"), conditions{})
+	if fieldFolded(route, "cluster") != nil || fieldFolded(route, "timeout") != nil {
+		p.Timeout = envoyTimeout
+		p.duration("timeout", fieldFolded(route, "timeout"), protobuf)
+	} else {
+		p.unknown = append(p.unknown, "timeout") // that of each route
+	}
+	for _, lost := range envoyLost {
+		fieldFolded(r, lost.field).lose("%s", lost.why)
+	}
+	fieldFolded(r, "hostSelectionRetryMaxAttempts").skip()
+}
+
+// envoyLost are the fields of a retry_policy without a counterpart.
+var envoyLost = []struct{ field, why string }{
+	{"perTryIdleTimeout", "an attempt fails after this time without data"},
+	{"retryHostPredicate", "it selects other hosts for retries"},
+	{"retryPriority", "it selects other hosts for retries"},
+	{"retryOptionsPredicates", "an extension changes retries"},
+	{"retriableHeaders", "responses with these headers are retried"},
+	{"retriableRequestHeaders", "only requests with these headers are retried"},
+	{"rateLimitedRetryBackOff", "headers of the response say when to retry: retry_after reads Retry-After only"},
+}
+
+// envoyDelays sets the delays of a policy: those of Envoy, or those that are
+// written.
+func (p *Policy) envoyDelays(base, most *value, format durationFormat) {
+	p.Jitter, p.InitialDelay = retry.JitterFull, envoyBase
+	p.duration("initial_delay", base, format)
+	p.MaxDelay = times(max(p.InitialDelay, 0), envoyCapFactor)
+	p.duration("max_delay", most, format)
+}
+
+// An envoyCondition is what one condition of retry_on matches.
+type envoyCondition struct {
+	name     string
+	from, to int    // HTTP statuses
+	grpc     string // a gRPC code
+	classes  []retry.Class
+}
+
+// envoyConditions are the conditions of retry_on. Envoy counts a reset and a timeout of
+// an attempt as gateway errors: source/common/router/retry_state_impl.cc.
+var envoyConditions = []envoyCondition{
+	{name: "5xx", from: 500, to: 599, classes: []retry.Class{retry.ClassNetwork, retry.ClassTimeout}},
+	{name: "gateway-error", from: 502, to: 504, classes: []retry.Class{retry.ClassNetwork, retry.ClassTimeout}},
+	{name: "reset", classes: []retry.Class{retry.ClassNetwork, retry.ClassTimeout}},
+	{name: "reset-before-request", classes: []retry.Class{retry.ClassNetwork}},
+	{name: "connect-failure", classes: []retry.Class{retry.ClassNetwork}},
+	{name: "refused-stream", classes: []retry.Class{retry.ClassNetwork}},
+	{name: "http3-post-connect-failure", classes: []retry.Class{retry.ClassNetwork}},
+	{name: "envoy-ratelimited", classes: []retry.Class{retry.ClassRateLimit}},
+	{name: "retriable-4xx", from: 409, to: 409},
+	{name: "cancelled", grpc: "CANCELLED"},
+	{name: "deadline-exceeded", grpc: "DEADLINE_EXCEEDED"},
+	{name: "resource-exhausted", grpc: "RESOURCE_EXHAUSTED"},
+	{name: "internal", grpc: "INTERNAL"},
+	{name: "unavailable", grpc: "UNAVAILABLE"},
+}
+
+// conditions are the names of conditions with where they are written.
+type conditions map[string]*value
+
+// add reads conditions in one text, separated by commas.
+func (c conditions) add(on *value) {
+	for name := range strings.SplitSeq(on.text(), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			c[name] = on
+		}
+	}
+}
+
+// envoyRetryOn reads retry_on, and the statuses of the condition
+// retriable-status-codes. Where no condition is written, those of the system apply,
+// of which Envoy has none.
+func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions) {
+	if p.MaxAttempts == 1 {
+		on.skip()
+		statuses.skip()
+		return
+	}
+	c := conditions{}
+	c.add(on)
+	if len(c) == 0 {
+		c = maps.Clone(absent)
+	}
+	if _, byStatus := c["retriable-status-codes"]; statuses != nil && !byStatus {
+		statuses.warn("P109", "%s has no effect: add retriable-status-codes to %s", statuses.key, on.name("retry_on"))
+		statuses.skip()
+		statuses = nil
+	}
+	for _, item := range statuses.items() {
+		if n, ok := item.int(); ok {
+			c[strconv.Itoa(n)] = item
+		}
+	}
+	d.retryConditions(p, c)
+	if len(p.RetryOn) == 0 {
+		p.MaxAttempts = 1
+		p.root().warn("P108", "there is no condition in %s, so nothing is retried: write one, as connect-failure",
+			on.name("retry_on"))
+	}
+}
+
+// retryConditions adds the classes of conditions to retry_on, in an order that does
+// not depend on that of the document. A gRPC code is left out where another class
+// covers it in a policy file.
+func (d *decoder) retryConditions(p *Policy, c conditions) {
+	var retried [600]bool
+	addStatuses := func(from, to int, v *value) {
+		if !retried[from] {
+			p.retryOn(d.http(from, to), v)
+		}
+		for s := from; s <= to; s++ {
+			retried[s] = true
+		}
+	}
+	for _, known := range envoyConditions {
+		v, ok := c[known.name]
+		if !ok {
+			continue
+		}
+		if known.from > 0 {
+			addStatuses(known.from, known.to, v)
+		}
+		for _, class := range known.classes {
+			p.retryOn(class, v)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if s, err := strconv.Atoi(name); err == nil && s >= 100 && s < 600 {
+			addStatuses(s, s, c[name])
+		} else if !isCondition(name) {
+			c[name].warn("P102", "%s is no condition of Envoy, so it is refused or ignored", shorten(name))
+		}
+	}
+	for _, known := range envoyConditions {
+		code := uint32(slices.Index(grpcCodes[:], known.grpc))
+		if v, ok := c[known.name]; ok && known.grpc != "" && !retried[grpcstatus.HTTP(code)] && !p.covers(code) {
+			p.retryOn(d.grpc(known.grpc), v)
+		}
+	}
+	if v, ok := c["retriable-headers"]; ok {
+		v.note("retriable-headers: responses with certain headers are retried")
+	}
+}
+
+// covers reports whether the classes network and timeout, if they are in retry_on,
+// cover a gRPC code.
+func (p *Policy) covers(code uint32) bool {
+	return code == grpcstatus.Unavailable && slices.Contains(p.RetryOn, retry.ClassNetwork) ||
+		code == grpcstatus.DeadlineExceeded && slices.Contains(p.RetryOn, retry.ClassTimeout)
+}
+
+// isCondition reports whether Envoy has a condition with that name.
+func isCondition(name string) bool {
+	return name == "retriable-headers" || name == "retriable-status-codes" ||
+		slices.ContainsFunc(envoyConditions, func(c envoyCondition) bool { return c.name == name })
+}
+
+// name returns the key of a value as the document writes it, or a default.
+func (v *value) name(absent string) string {
+	if v == nil {
+		return absent
+	}
+	return v.key
+}

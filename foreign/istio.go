@@ -1,0 +1,93 @@
+package foreign
+
+import (
+	"github.com/retrygen/retrygen/internal/syntax"
+)
+
+// istioKind is the HTTPRetry of Istio's VirtualService: istio/api,
+// networking/v1/virtual_service.proto. What it makes of it for Envoy is in
+// pilot/pkg/networking/core/route/retry.
+var istioKind = Kind{
+	Name: "istio", Title: "Istio VirtualService",
+	recognize: func(doc *syntax.Node) bool {
+		return isResource(doc, "networking.istio.io", "VirtualService", "DestinationRule")
+	},
+	decode: decodeIstio,
+	encode: encodeIstio,
+}
+
+var istioWords = words{
+	countsRetries: "attempts", "initial_delay": "backoff", "retry_on": "retryOn", "attempt_timeout": "perTryTimeout",
+	"timeout": "timeout", "jitter": fixed + "full", "max_delay": fixed + "10 times backoff",
+}
+
+// istioRetryOn are the conditions of a route without retryOn.
+var istioRetryOn = conditions{
+	"connect-failure": nil, "refused-stream": nil, "unavailable": nil, "cancelled": nil, "503": nil,
+}
+
+func decodeIstio(d *decoder, doc *value) {
+	kind := doc.get("kind").text()
+	name := resource(doc)
+	spec := doc.get("spec")
+	if kind == "DestinationRule" {
+		istioDestination(spec)
+		return
+	}
+	spec.skip("gateways", "exportTo", "tls", "tcp")
+	var hosts []string
+	for _, host := range spec.get("hosts").items() {
+		hosts = append(hosts, host.text())
+	}
+	for _, route := range spec.get("http").items() {
+		route.skipOthers("name", "retries", "timeout")
+		routeName := name
+		if own := route.get("name").text(); own != "" {
+			routeName = own
+		}
+		if route.get("retries") == nil {
+			route.skip("timeout") // the retries of the mesh
+			continue
+		}
+		d.istioRoute(routeName, route).Binds = hosts
+	}
+}
+
+func (d *decoder) istioRoute(name string, route *value) *Policy {
+	r := route.get("retries")
+	p := d.policy(name, istioWords, r, route)
+	p.MaxAttempts = 3
+	p.attempts(r.get("attempts"), 1)
+	p.duration("attempt_timeout", r.get("perTryTimeout"), withUnit)
+	p.envoyDelays(r.get("backoff"), nil, withUnit)
+	p.duration("timeout", route.get("timeout"), withUnit)
+	d.envoyRetryOn(p, r.get("retryOn"), nil, istioRetryOn)
+	r.get("retryRemoteLocalities").lose("retries may go to other localities")
+	r.get("retryIgnorePreviousHosts").lose("it selects other hosts for retries")
+	return p
+}
+
+// istioDestination reads a DestinationRule, which limits and ejects hosts.
+func istioDestination(spec *value) {
+	spec.skip("host", "exportTo", "workloadSelector")
+	for _, subset := range spec.get("subsets").items() {
+		subset.skip("name", "labels")
+		istioTraffic(subset.get("trafficPolicy"))
+	}
+	istioTraffic(spec.get("trafficPolicy"))
+}
+
+func istioTraffic(t *value) {
+	t.skipOthers("connectionPool", "outlierDetection", "portLevelSettings", "retryBudget")
+	t.get("outlierDetection").lose("it ejects single hosts: a breaker stops all calls of a policy")
+	t.get("retryBudget").lose("it limits retries to a share of the active requests: a budget with a ratio is similar")
+	pool := t.get("connectionPool")
+	pool.skipOthers("http")
+	http := pool.get("http")
+	http.skipOthers("maxRetries")
+	http.get("maxRetries").lose("it limits the retries that wait or run at a time")
+	for _, port := range t.get("portLevelSettings").items() {
+		port.skip("port")
+		istioTraffic(port)
+	}
+}
