@@ -41,7 +41,7 @@ type Kind struct {
 
 // Kinds returns all kinds, in the order in which they are listed in messages.
 func Kinds() []*Kind {
-	return []*Kind{&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind, &istioKind, &envoyKind}
+	return []*Kind{&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind, &envoyGatewayKind, &kumaKind, &envoyKind}
 }
 
 // Exports reports whether [Export] can write the kind.

@@ -1,0 +1,144 @@
+package foreign
+
+import (
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// gatewayKind is the retry of the Gateway API's HTTPRoute: GEP-1731, and GEP-1742 for
+// timeouts. How long implementations wait between attempts is not specified beyond
+// the least delay.
+var gatewayKind = Kind{
+	Name: "gateway", Title: "Gateway API HTTPRoute",
+	recognize: func(doc *syntax.Node) bool {
+		return isResource(doc, "gateway.networking.k8s.io", "HTTPRoute") && !hasLinkerd(doc)
+	},
+	decode: decodeGateway,
+}
+
+var gatewayWords = words{
+	countsRetries: "attempts", "initial_delay": "backoff", "retry_on": "codes", "attempt_timeout": "backendRequest",
+	"timeout": "request",
+}
+
+func decodeGateway(d *decoder, doc *value) {
+	name := resource(doc)
+	spec := doc.get("spec")
+	spec.skipOthers("rules")
+	for _, rule := range spec.get("rules").items() {
+		rule.skipOthers("name", "retry", "timeouts")
+		ruleName := name
+		if own := rule.get("name").text(); own != "" {
+			ruleName = own
+		}
+		d.gatewayRule(ruleName, rule)
+	}
+}
+
+func (d *decoder) gatewayRule(name string, rule *value) {
+	r, timeouts := rule.get("retry"), rule.get("timeouts")
+	if r == nil {
+		timeouts.skip()
+		return
+	}
+	p := d.policy(name, gatewayWords, r, rule)
+	if !p.attempts(r.get("attempts"), 1) {
+		p.MaxAttempts, p.unknown = 2, append(p.unknown, "max_attempts") // the implementation decides
+	}
+	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
+	if v := r.get("backoff"); v == nil {
+		p.unknown = append(p.unknown, "initial_delay")
+	} else if p.duration("initial_delay", v, withUnit) {
+		v.note("it is the least delay: the implementation may wait longer")
+	}
+	p.duration("attempt_timeout", timeouts.get("backendRequest"), withUnit)
+	p.duration("timeout", timeouts.get("request"), withUnit)
+	codes := r.get("codes")
+	p.from("retry_on", codes)
+	for _, item := range codes.items() {
+		if status, ok := item.int(); ok && status >= 400 && status < 600 {
+			p.retryOn(d.http(status, status), item)
+		} else if ok {
+			item.mistake("P102", "%d is no status from 400 to 599", status)
+		}
+	}
+	// Failed connections are retried, too; a timeout of the backend is a 504.
+	p.retryOn(retry.ClassNetwork, codes)
+	if codes == nil {
+		p.unknown = append(p.unknown, rules.Field("retry_on"))
+	}
+}
+
+// envoyGatewayKind is the retry of Envoy Gateway's BackendTrafficPolicy:
+// envoyproxy/gateway, api/v1alpha1/retry_types.go.
+var envoyGatewayKind = Kind{
+	Name: "envoygateway", Title: "Envoy Gateway BackendTrafficPolicy",
+	recognize: func(doc *syntax.Node) bool {
+		return isResource(doc, "gateway.envoyproxy.io", "BackendTrafficPolicy")
+	},
+	decode: decodeEnvoyGateway,
+}
+
+var envoyGatewayWords = words{
+	countsRetries: "numRetries", "initial_delay": "baseInterval", "max_delay": "maxInterval", "retry_on": "retryOn",
+	"attempt_timeout": "perRetry.timeout", "timeout": "requestTimeout", "jitter": fixed + "full jitter",
+}
+
+func decodeEnvoyGateway(d *decoder, doc *value) {
+	name := resource(doc)
+	spec := doc.get("spec")
+	spec.skipOthers("retry", "timeout", "circuitBreaker", "targetRefs", "targetRef", "targetSelectors")
+	spec.get("circuitBreaker").lose("it limits connections and requests at a time: a breaker counts failures")
+	binds := envoyGatewayTargets(spec)
+	timeout := spec.get("timeout")
+	r := spec.get("retry")
+	if r == nil {
+		timeout.skip()
+		return
+	}
+	p := d.policy(name, envoyGatewayWords, r, spec)
+	p.Binds = binds
+	p.MaxAttempts = 3
+	p.attempts(r.get("numRetries"), 1)
+	r.get("numAttemptsPerPriority").lose("it selects other hosts for retries")
+	per := r.get("perRetry")
+	p.duration("attempt_timeout", per.get("timeout"), withUnit)
+	b := per.get("backOff")
+	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), withUnit)
+	on := r.get("retryOn")
+	d.envoyGatewayOn(p, on)
+	timeout.skipOthers("http")
+	http := timeout.get("http")
+	http.skip("connectionIdleTimeout", "maxConnectionDuration", "maxStreamDuration")
+	p.duration("timeout", http.get("requestTimeout"), withUnit)
+}
+
+// envoyGatewayTargets returns what a policy applies to, as HTTPRoute/NAME.
+func envoyGatewayTargets(spec *value) (binds []string) {
+	targets := spec.get("targetRefs").items()
+	if t := spec.get("targetRef"); t != nil {
+		targets = append(targets, t)
+	}
+	for _, t := range targets {
+		t.skip("group", "sectionName", "namespace")
+		binds = append(binds, t.get("kind").text()+"/"+t.get("name").text())
+	}
+	spec.get("targetSelectors").skip()
+	return binds
+}
+
+// envoyGatewayOn reads the conditions of a policy; absent ones are those of Istio.
+func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
+	c := conditions{}
+	for _, item := range on.get("triggers").items() {
+		c[item.text()] = item
+	}
+	for _, item := range on.get("httpStatusCodes").items() {
+		c[item.text()] = item
+	}
+	if len(c) == 0 {
+		c = istioRetryOn
+	}
+	d.retryConditions(p, c)
+}

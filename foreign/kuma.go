@@ -1,0 +1,90 @@
+package foreign
+
+import (
+	"strings"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+)
+
+// kumaKind is Kuma's MeshRetry, as a Kubernetes resource and in the universal
+// format: kumahq/kuma, pkg/plugins/policies/meshretry/api/v1alpha1.
+var kumaKind = Kind{
+	Name: "kuma", Title: "Kuma MeshRetry",
+	recognize: func(doc *syntax.Node) bool {
+		kind := doc.Child("type")
+		return isResource(doc, "kuma.io", "MeshRetry") || kind != nil && kind.Text == "MeshRetry" && doc.Get("spec") != nil
+	},
+	decode: decodeKuma,
+}
+
+var kumaWords = words{
+	countsRetries: "numRetries", "initial_delay": "baseInterval", "max_delay": "maxInterval", "retry_on": "retryOn",
+	"attempt_timeout": "perTryTimeout", "jitter": fixed + "full jitter",
+}
+
+func decodeKuma(d *decoder, doc *value) {
+	name := doc.get("name").text()
+	doc.skip("type", "mesh", "labels")
+	if own := resource(doc); own != "" {
+		name = own
+	}
+	spec := doc.get("spec")
+	spec.skip("targetRef")
+	for _, section := range []string{"to", "rules"} {
+		for _, to := range spec.get(section).items() {
+			target := to.get("targetRef")
+			bind := strings.TrimSuffix(target.get("kind").text()+"/"+target.get("name").text(), "/")
+			target.skip()
+			to.skip("matches")
+			conf := to.get("default")
+			conf.get("tcp").lose("connections are attempted again, without delays")
+			for _, protocol := range []string{"http", "grpc"} {
+				if c := conf.get(protocol); c != nil {
+					d.kumaPolicy(name+"_"+protocol, c).Binds = []string{bind}
+				}
+			}
+		}
+	}
+}
+
+// kumaPolicy converts the retries of one protocol.
+func (d *decoder) kumaPolicy(name string, c *value) *Policy {
+	p := d.policy(name, kumaWords, c)
+	p.MaxAttempts = 2
+	p.attempts(c.get("numRetries"), 1)
+	p.unknown = append(p.unknown, "timeout") // that of a MeshTimeout
+	p.duration("attempt_timeout", c.get("perTryTimeout"), withUnit)
+	b := c.get("backOff")
+	p.envoyDelays(b.get("baseInterval"), b.get("maxInterval"), withUnit)
+	c.get("rateLimitedBackOff").lose("headers of the response say when to retry: retry_after reads Retry-After only")
+	c.get("hostSelection").lose("it selects other hosts for retries")
+	c.skip("hostSelectionMaxAttempts")
+	c.get("retriableResponseHeaders").lose("responses with these headers are retried")
+	c.get("retriableRequestHeaders").lose("only requests with these headers are retried")
+	on := conditions{}
+	for _, item := range c.get("retryOn").items() {
+		text := item.text()
+		switch name, ok := kumaConditions[strings.ToLower(text)]; {
+		case ok:
+			on[name] = item
+		case strings.HasPrefix(text, "HttpMethod"):
+			item.note("only requests with this method are retried")
+		default:
+			on[text] = item
+		}
+	}
+	if len(on) == 0 {
+		on = istioRetryOn
+	}
+	d.retryConditions(p, on)
+	return p
+}
+
+// kumaConditions maps the conditions of Kuma, in lower case, to those of Envoy.
+var kumaConditions = map[string]string{
+	"5xx": "5xx", "gatewayerror": "gateway-error", "reset": "reset", "resetbeforerequest": "reset-before-request",
+	"retriable4xx": "retriable-4xx", "connectfailure": "connect-failure", "envoyratelimited": "envoy-ratelimited",
+	"refusedstream": "refused-stream", "http3postconnectfailure": "http3-post-connect-failure",
+	"canceled": "cancelled", "deadlineexceeded": "deadline-exceeded", "internal": "internal",
+	"resourceexhausted": "resource-exhausted", "unavailable": "unavailable",
+}

@@ -1,0 +1,128 @@
+package foreign
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// linkerdKind is the retry of Linkerd: annotations of Services, HTTPRoutes and
+// GRPCRoutes, and the older ServiceProfile. linkerd.io, reference: retries, timeouts.
+var linkerdKind = Kind{
+	Name: "linkerd", Title: "Linkerd configuration",
+	recognize: func(doc *syntax.Node) bool {
+		return isResource(doc, "linkerd.io", "ServiceProfile") || hasLinkerd(doc)
+	},
+	decode: decodeLinkerd,
+}
+
+var linkerdWords = words{
+	countsRetries: "retry.linkerd.io/limit", "retry_on": "retry.linkerd.io/http",
+	"attempt_timeout": "retry.linkerd.io/timeout", "timeout": "timeout.linkerd.io/request",
+}
+
+// hasLinkerd reports whether a resource has annotations with retries of Linkerd.
+func hasLinkerd(doc *syntax.Node) bool {
+	annotations := doc.Child("metadata")
+	if annotations != nil {
+		annotations = annotations.Child("annotations")
+	}
+	if annotations == nil {
+		return false
+	}
+	for _, e := range annotations.Entries {
+		if strings.HasPrefix(e.Key, "retry.linkerd.io/") {
+			return true
+		}
+	}
+	return false
+}
+
+func decodeLinkerd(d *decoder, doc *value) {
+	meta := doc.get("metadata")
+	name := meta.get("name").text()
+	kind := doc.get("kind").text()
+	doc.skipOthers("metadata", "spec", "kind")
+	if kind == "ServiceProfile" {
+		meta.skip()
+		d.linkerdProfile(doc.get("spec"))
+		return
+	}
+	doc.get("spec").skip()
+	meta.skipOthers("name", "annotations")
+	a := meta.get("annotations")
+	for _, key := range a.keys() {
+		if !strings.HasPrefix(key, "retry.linkerd.io/") && !strings.HasPrefix(key, "timeout.linkerd.io/") {
+			a.skip(key)
+		}
+	}
+	d.linkerdAnnotations(name, a).Binds = []string{kind + "/" + name}
+}
+
+// linkerdAnnotations converts the annotations of a resource. Retries follow at once.
+func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
+	p := d.policy(name, linkerdWords, a)
+	p.MaxAttempts = 2
+	p.attempts(a.get("retry.linkerd.io/limit"), 1)
+	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
+	p.duration("attempt_timeout", a.get("retry.linkerd.io/timeout"), withUnit)
+	p.duration("timeout", a.get("timeout.linkerd.io/request"), withUnit)
+	a.get("timeout.linkerd.io/response").lose("it limits the time to the end of a response, after its request has ended")
+	a.get("timeout.linkerd.io/idle").lose("a call ends after this time without data")
+	c := conditions{}
+	for _, key := range []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc"} {
+		d.linkerdConditions(p, a.get(key), c)
+	}
+	d.retryConditions(p, c)
+	return p
+}
+
+// linkerdConditions reads conditions separated by commas: statuses, ranges of
+// statuses and the names of Envoy's conditions.
+func (d *decoder) linkerdConditions(p *Policy, v *value, c conditions) {
+	for part := range strings.SplitSeq(v.text(), ",") {
+		part = strings.TrimSpace(part)
+		if from, to, ok := statusRange(part); ok {
+			p.retryOn(d.http(from, to), v)
+		} else if part != "" {
+			c[part] = v
+		}
+	}
+}
+
+// statusRange parses a range of statuses, as 500-504, and the condition
+// gateway-error, which has no other failures here.
+func statusRange(text string) (from, to int, ok bool) {
+	if text == "gateway-error" {
+		return 502, 504, true // without Envoy's timeouts
+	}
+	low, high, isRange := strings.Cut(text, "-")
+	from, err := strconv.Atoi(low)
+	to, err2 := strconv.Atoi(high)
+	return from, to, isRange && err == nil && err2 == nil && 400 <= from && from <= to && to < 600
+}
+
+// linkerdTimeout is the timeout of a route of a ServiceProfile.
+const linkerdTimeout = 10 * time.Second
+
+// linkerdProfile converts the routes of a ServiceProfile. Retries end with the
+// timeout, or when the retry budget is used up.
+func (d *decoder) linkerdProfile(spec *value) {
+	spec.skip("dstOverrides", "opaquePorts")
+	spec.get("retryBudget").lose("retries are at most a share of the requests: a budget with a ratio is similar")
+	for _, route := range spec.get("routes").items() {
+		route.skip("condition", "responseClasses")
+		if !route.get("isRetryable").bool() {
+			route.skip("name", "timeout")
+			continue
+		}
+		p := d.policy(route.get("name").text(), words{"timeout": "timeout"}, route)
+		p.MaxAttempts, p.Timeout = retry.Unlimited, linkerdTimeout
+		p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
+		p.duration("timeout", route.get("timeout"), withUnit)
+		p.unknown = append(p.unknown, "initial_delay") // the budget limits the rate
+	}
+}
