@@ -248,8 +248,9 @@ func (o *operands) call(call *ssa.Call) Change {
 		return args
 	}
 	k := known(common)
+	_, fn := flow.StaticCallee(common)
 	switch {
-	case call == o.t.Op, k.Is(vocab.Random | vocab.Receives):
+	case call == o.t.Op, k.Is(vocab.Random | vocab.Receives), fn != nil && o.isNew(fn):
 		return Changed
 	case k.Is(vocab.Makes | vocab.Pure | vocab.Clock):
 		if args >= Counted {
@@ -263,12 +264,8 @@ func (o *operands) call(call *ssa.Call) Change {
 	case args >= Counted:
 		return Changed
 	}
-	_, fn := flow.StaticCallee(common)
 	switch {
 	case fn != nil:
-		if s := o.t.pkg.summary(fn); s.Random || s.State&(Clock|Count) != 0 && !s.Remote {
-			return Changed
-		}
 	case !common.IsInvoke() && common.StaticCallee() == nil:
 		return Changed // a function value
 	case isGetter(common):
@@ -277,6 +274,12 @@ func (o *operands) call(call *ssa.Call) Change {
 		o.evidence = vocab.Named
 	}
 	return Remade
+}
+
+// isNew reports whether a function returns another value each time.
+func (o *operands) isNew(fn *ssa.Function) bool {
+	s := o.t.pkg.summary(fn)
+	return s.Random || s.State&(Clock|Count) != 0 && !s.Remote
 }
 
 // isGetter reports whether a call returns one value, and no error.

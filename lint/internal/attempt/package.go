@@ -41,7 +41,8 @@ func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *S
 		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{},
 		indexes: map[*ssa.Function]*index{}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
-		return flow.Callee{Exits: p.summaryOf(call).Exits}
+		ctx, asks := contextAsked(call)
+		return flow.Callee{Exits: p.summaryOf(call).Exits, Nil: asks && returnsError(call) && p.isDead(ctx)}
 	})
 	for _, fn := range fns {
 		p.record(fn)

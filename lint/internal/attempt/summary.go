@@ -123,6 +123,9 @@ func (p *Package) summarizeFailure(fn *ssa.Function, s *Summary) {
 // reportsFailure reports whether a function has a call after whose failure it returns one value
 // on all paths, and after whose success another.
 func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bool {
+	if p.returnsOtherwise(fn, failed) {
+		return false
+	}
 	for _, b := range fn.Blocks {
 		for _, instr := range b.Instrs {
 			call, ok := instr.(*ssa.Call)
@@ -161,6 +164,26 @@ func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Valu
 		any = true
 	}
 	return any
+}
+
+// returnsOtherwise reports whether a function returns a value where no error decides it.
+func (p *Package) returnsOtherwise(fn *ssa.Function, value flow.Value) bool {
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || b == fn.Recover || !p.flow.Always(fn, ret.Results[0]).Equal(value) {
+			continue
+		}
+		for len(b.Preds) == 1 {
+			b = b.Preds[0]
+			if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
+				if cmp, ok := branch.Cond.(*ssa.BinOp); ok && !flow.IsError(cmp.X.Type()) {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
 }
 
 // A summarizer joins what the instructions of a function do.

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -48,7 +49,7 @@ func (t *Attempt) trap(j *judge) {
 			}
 		}
 	}
-	t.Trapped = !t.ByAnswer && t.Run.Again && !free[t.Op.Block()]
+	t.Trapped = !t.ByAnswer && t.Run.Again && !t.Run.Bounded && !free[t.Op.Block()]
 }
 
 // isFree reports whether the loop is left from a block whatever the failure is, if it is left
@@ -93,7 +94,7 @@ func (t *Attempt) mayStop(b *ssa.BasicBlock) bool {
 // its fatal level only.
 func (p *Package) mayStop(call *ssa.CallCommon) bool {
 	k := known(call)
-	if k.Is(vocab.Exits) {
+	if k.Is(vocab.Exits) || slices.ContainsFunc(call.Args, func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }) {
 		return true
 	}
 	return !k.Is(vocab.Logs) && p.summaryOf(call).MayExit
@@ -167,11 +168,16 @@ func (t *Attempt) guard(j *judge, b *ssa.BasicBlock) Why {
 // the loop for all others.
 func (t *Attempt) OneClass() bool {
 	for b, why := range t.Decisions {
-		if k := t.included(b, why); k >= 0 && !(t.Loop.Has(b.Succs[1-k]) && t.Run.Repeats(b.Succs[1-k])) {
+		if k := t.included(b, why); k >= 0 && t.mayLeave(b.Succs[1-k]) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayLeave reports whether the loop is left after a block, or may be by a call in it.
+func (t *Attempt) mayLeave(b *ssa.BasicBlock) bool {
+	return !t.Loop.Has(b) || !t.Run.Repeats(b) || t.mayStop(b)
 }
 
 // included returns the edge of a branch that one class of errors takes, as opposed to all

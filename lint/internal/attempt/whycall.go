@@ -230,7 +230,7 @@ func (j *judge) shared(v *ssa.Alloc, ref ssa.Instruction) Why {
 // target returns what a variable depends on whose address a call is given.
 func (j *judge) target(call *ssa.Call) Why {
 	if call == j.op() {
-		return Class
+		return Class | Answer
 	}
 	return j.why(call)
 }
@@ -262,6 +262,12 @@ func contextAsked(call *ssa.CallCommon) (ssa.Value, bool) {
 		return call.Args[0], true
 	}
 	return nil, false
+}
+
+// returnsError reports whether the only result of a call is an error.
+func returnsError(call *ssa.CallCommon) bool {
+	results := call.Signature().Results()
+	return results.Len() == 1 && flow.IsError(results.At(0).Type())
 }
 
 // isDone reports whether an instruction receives from the Done channel of a context.

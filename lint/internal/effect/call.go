@@ -86,6 +86,16 @@ func functionOf(v ssa.Value) (fn *ssa.Function, bound []ssa.Value) {
 	return nil, nil
 }
 
+// Callee returns the function that a call executes, in this or another package, or nil for
+// methods of interfaces and function values that are not known.
+func Callee(c *ssa.CallCommon) *ssa.Function {
+	if c.IsInvoke() {
+		return nil
+	}
+	fn, _ := functionOf(c.Value)
+	return fn
+}
+
 // objectOf returns the function or method that a call names, or nil.
 func objectOf(c *ssa.CallCommon) *types.Func {
 	if c.IsInvoke() {

@@ -100,7 +100,7 @@ func (p *Package) arrivals(b *ssa.BasicBlock, v ssa.Value, jumps int, e *Effects
 			if into == nil || pred.Succs[0] == pred.Succs[1] {
 				continue
 			}
-			d := decision{p: p, into: into, seen: map[ssa.Value]bool{}, fn: b.Parent()}
+			d := decision{p: p, into: into, seen: map[ssa.Value]bool{}}
 			d.on(i.Cond, pred.Succs[0] == b)
 		}
 	}
@@ -172,7 +172,6 @@ func (e *Effects) verdict(v ssa.Value) map[Region]Need {
 // A decision collects what a condition depends on.
 type decision struct {
 	p    *Package
-	fn   *ssa.Function
 	into map[Region]Need
 	seen map[ssa.Value]bool
 }

@@ -61,6 +61,7 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 	case *ssa.UnOp:
 		if i.Op == token.ARROW {
 			e.Reads.add(regionOfChannel(i.X))
+			e.Ends = vocab.IsSignal(i.X.Type())
 		} else if i.Op == token.MUL && !updates(i) {
 			for _, r := range regionsAt(i.X) {
 				e.Reads.add(r)
@@ -72,6 +73,7 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 				e.write(Region{Kind: Signal})
 			}
 			e.Reads.add(regionOfChannel(s.Chan))
+			e.Ends = e.Ends || vocab.IsSignal(s.Chan.Type())
 		}
 	case *ssa.Lookup:
 		e.Reads.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)})

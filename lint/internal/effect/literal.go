@@ -72,11 +72,16 @@ func (p *Package) Meanwhile(fn *ssa.Function) *Effects {
 }
 
 func (p *Package) meanwhile(e *Effects, i ssa.Instruction, in, fn *ssa.Function) {
+	_, goes := i.(*ssa.Go)
+	if in != fn && p.used[fn]&started != 0 && !goes {
+		if one := p.Instr(i); one != nil {
+			e.Ends = e.Ends || one.Ends
+		}
+	}
 	c, ok := i.(ssa.CallInstruction)
 	if !ok {
 		return
 	}
-	_, goes := i.(*ssa.Go)
 	for _, t := range targets(c) {
 		if t.fn == fn || !goes && !t.passed || encloses(t.fn, fn) {
 			continue
@@ -84,9 +89,6 @@ func (p *Package) meanwhile(e *Effects, i ssa.Instruction, in, fn *ssa.Function)
 		if callee := p.effects[t.fn]; callee != nil {
 			e.join(callee.within(t))
 		}
-	}
-	if in != fn && p.used[fn]&started != 0 && !goes {
-		e.Ends = e.Ends || p.At(c).Ends
 	}
 }
 

@@ -83,6 +83,26 @@ func (p *Package) EndsItself(op *ssa.Call, classified bool) bool {
 	return false
 }
 
+// IsStateful reports whether a condition on the outcome of an operation calls a function whose
+// result depends on more than its arguments: on the time, or on what others may change.
+func (p *Package) IsStateful(cond ssa.Value, op *ssa.Call) bool {
+	d := decision{p: p, into: map[Region]Need{}, seen: map[ssa.Value]bool{op: true}}
+	d.from(cond, Any)
+	own := p.within(op)
+	for v := range d.seen {
+		call, ok := v.(*ssa.Call)
+		if !ok || call == op || p.functions(call) == nil {
+			continue
+		}
+		for r := range p.read(call) {
+			if r.isOutside() || p.MayBecome(r, Any, func(fn *ssa.Function) bool { return !own[fn] }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Progresses reports whether an operation reads what it writes before it fails: the next
 // attempt is not the same as the last.
 func (p *Package) Progresses(op *ssa.Call) bool {

@@ -4,6 +4,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -41,9 +42,16 @@ func (p *Package) index(fn *ssa.Function) {
 					p.wrote(fn, r, value, isFresh(i.Addr))
 				}
 			case *ssa.FieldAddr:
-				if need := given(i); need != 0 {
+				if isGiven(i) {
 					for _, r := range regionsAt(i) {
-						p.wrote(fn, r, need, isFresh(i))
+						p.wrote(fn, r, Any, isFresh(i))
+					}
+				}
+			case ssa.CallInstruction:
+				for _, arg := range i.Common().Args {
+					if g, ok := arg.(*ssa.Global); ok && mayWrite(i) {
+						r, _ := regionAt(g)
+						p.wrote(fn, r, Any, false)
 					}
 				}
 			}
@@ -54,7 +62,13 @@ func (p *Package) index(fn *ssa.Function) {
 
 func (p *Package) wrote(fn *ssa.Function, r Region, value Need, fresh bool) {
 	k := r.key()
+	fresh = fresh || r.Kind == Global && isInitializer(fn)
 	p.writes[k] = append(p.writes[k], write{fn, value, fresh})
+}
+
+// isInitializer reports whether a function runs before main, and only then.
+func isInitializer(fn *ssa.Function) bool {
+	return fn.Parent() == nil && fn.Object() == nil && fn.Signature.Recv() == nil
 }
 
 func isStruct(t types.Type) bool {
@@ -79,28 +93,29 @@ func valueOf(v ssa.Value) Need {
 	return Any
 }
 
-// given returns what a function that gives away the address of a field may make of it.
-func given(f *ssa.FieldAddr) (need Need) {
-	for _, r := range *f.Referrers() {
+// isGiven reports whether the address of a field is given to what may write there.
+func isGiven(f *ssa.FieldAddr) bool {
+	return slices.ContainsFunc(*f.Referrers(), func(r ssa.Instruction) bool {
 		switch r := r.(type) {
 		case *ssa.UnOp, *ssa.DebugRef, *ssa.FieldAddr, *ssa.IndexAddr:
+			return false
 		case *ssa.Store:
-			if r.Val == f {
-				return Any
-			}
+			return r.Val == f
 		case ssa.CallInstruction:
-			obj := objectOf(r.Common())
-			if obj == nil {
-				return Any
-			}
-			if known := vocab.Of(obj); !known.Is(vocab.Loads|vocab.Logs|vocab.Pure) || known.Evidence == vocab.Named {
-				return Any
-			}
-		default:
-			return Any
+			return mayWrite(r)
 		}
+		return true
+	})
+}
+
+// mayWrite reports whether a call may write to what it is given the address of.
+func mayWrite(c ssa.CallInstruction) bool {
+	obj := objectOf(c.Common())
+	if obj == nil {
+		return true
 	}
-	return 0
+	known := vocab.Of(obj)
+	return known.Is(vocab.Stores) || !known.Is(vocab.Loads|vocab.Logs|vocab.Pure) || known.Evidence == vocab.Named
 }
 
 // isFresh reports whether an address is in an object that its function makes.

@@ -94,6 +94,25 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 	return false
 }
 
+// isConcurrent reports whether a goroutine may write to a variable while its function runs.
+func isConcurrent(variable ssa.Value) bool {
+	if variable.Referrers() == nil {
+		return false
+	}
+	for _, ref := range *variable.Referrers() {
+		literal, ok := ref.(*ssa.MakeClosure)
+		if !ok || !StoresThrough(literal, variable) {
+			continue
+		}
+		for _, use := range *literal.Referrers() {
+			if start, ok := use.(*ssa.Go); ok && start.Call.Value == ssa.Value(literal) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // StoresThrough reports whether a function literal may write to a variable that it
 // captures, or give its address away.
 func StoresThrough(literal *ssa.MakeClosure, variable ssa.Value) bool {
@@ -167,7 +186,7 @@ func (g *graph) resolve() {
 	}
 	for _, load := range loads {
 		c, ok := CellAt(load.X)
-		if ok && m.written[c] {
+		if ok && m.written[c] && !isConcurrent(c.Base) {
 			g.loads[load] = m.before(c, load.Block(), indexIn(load.Block(), load))
 		}
 	}

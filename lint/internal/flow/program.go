@@ -45,6 +45,7 @@ const (
 type Callee struct {
 	Exits bool // it never returns
 	Keeps bool // it writes to nothing that its caller can read
+	Nil   bool // its only result is nil
 }
 
 // A Program holds what the solver knows of the functions of one package. It must not be used
@@ -76,7 +77,7 @@ func (p *Program) known(call *ssa.CallCommon) Callee {
 	}
 	if p.Callee != nil {
 		s := p.Callee(call)
-		c.Exits, c.Keeps = c.Exits || s.Exits, c.Keeps || s.Keeps
+		c.Exits, c.Keeps, c.Nil = c.Exits || s.Exits, c.Keeps || s.Keeps, s.Nil
 	}
 	return c
 }
@@ -99,6 +100,11 @@ func StaticCallee(call *ssa.CallCommon) (*types.Func, *ssa.Function) {
 		return obj, nil
 	}
 	return obj, fn
+}
+
+// Always returns what a value of a function is known to be whatever the function is given.
+func (p *Program) Always(fn *ssa.Function, v ssa.Value) Value {
+	return p.graph(fn).always().value(v, nil)
 }
 
 // IsError reports whether t is the type error.

@@ -14,6 +14,9 @@ type Run struct {
 	Op    *ssa.Call
 	Loop  *Loop
 	Again bool // the call may be executed again
+	// Bounded reports that the call is not executed for ever: what the first iterations that
+	// ended so have left behind ends the loop.
+	Bounded bool
 
 	g       *graph
 	base    *solution
@@ -58,6 +61,8 @@ func (p *Program) After(loop *Loop, op *ssa.Call, assume Assumption) *Run {
 	if r.Again && r.withheld {
 		if s := r.settled(); s.Again {
 			r = s
+		} else {
+			r.Bounded = true
 		}
 	}
 	r.findRepeats()

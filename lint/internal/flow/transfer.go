@@ -100,8 +100,12 @@ func (g *graph) extract(s view, v *ssa.Extract) Value {
 func (g *graph) call(s view, call *ssa.Call) outcome {
 	common := call.Common()
 	o := outcome{returns: true}
-	if g.prog.known(common).Exits {
+	switch k := g.prog.known(common); {
+	case k.Exits:
 		return outcome{}
+	case k.Nil:
+		o.results = []Value{Nil}
+		return o
 	}
 	obj, fn := StaticCallee(common)
 	if obj != nil {

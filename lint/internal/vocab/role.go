@@ -21,12 +21,14 @@ const (
 	Remote                    // it leaves the process
 	Exits                     // it does not return
 	Asks                      // it asks a person
+	Serves                    // it returns when what it runs has ended, which may be never
 	Locks                     // it fails because others hold what it wants
 	Judges                    // it reports which error an error is
 	Random                    // its result is random
 	Cleans                    // it closes, cancels or unlocks
 	Stops                     // it reports whether somebody has asked to stop
 	Derives                   // it returns a context made from a context that it is given
+	Gets                      // it makes what it returns, or asks for it
 	Loads                     // it reads the variable that its receiver, or first argument, points to
 	Stores                    // it writes to that variable
 	Fails                     // it returns an error that is not nil
@@ -164,6 +166,20 @@ func IsTimer(t types.Type) bool { return IsType(t, "time", "Timer") || IsTicker(
 
 // IsTicker reports whether t is a time.Ticker, or points to one.
 func IsTicker(t types.Type) bool { return IsType(t, "time", "Ticker") }
+
+// MayFailTest reports whether values of type t can end a test: they have a method FailNow.
+func MayFailTest(t types.Type) bool {
+	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, "FailNow")
+	_, method := obj.(*types.Func)
+	return method
+}
+
+// IsSignal reports whether a channel of type t receives signals of the operating system, which
+// ask a program to end.
+func IsSignal(t types.Type) bool {
+	ch, ok := t.Underlying().(*types.Chan)
+	return ok && IsType(ch.Elem(), "os", "Signal")
+}
 
 // IsDuration reports whether t is time.Duration.
 func IsDuration(t types.Type) bool {

@@ -67,8 +67,10 @@ var Table = []Row{
 	{"net/http", "", "NewRequest.*|StatusText|CanonicalHeaderKey", Pure | Makes, -1, Library},
 	{"net/http", "Header|Request|Response|Cookie", ".*", Pure, -1, Library},
 	{"net/http", "Client|Transport|RoundTripper|", "Get|Post|Head|Do|PostForm|RoundTrip", Remote, -1, Library},
-	{"net/http", ".*", "ListenAndServe.*|Serve.*", Receives, -1, Library},
+	{"net/http", ".*", "ListenAndServe.*|Serve.*", Receives | Serves, -1, Library},
+	{"os/exec", "Cmd", "Run|Wait|Output|CombinedOutput", Serves, -1, Library},
 	{"net|crypto/tls", ".*", "Dial.*|Lookup.*|Resolve.*", Remote, -1, Library},
+	{"net|crypto/tls", ".*Conn", "Write.*", Remote, -1, Library},
 	{"net|crypto/tls", ".*", "Listen.*", 0, -1, Library},
 	{"net/rpc", ".*", "Call|Dial.*", Remote, -1, Library},
 	{"database/sql", "DB|Conn|Tx|Stmt", "Query.*|Exec.*|Ping.*|Begin.*|Prepare.*|Commit", Remote, -1, Library},
@@ -84,10 +86,13 @@ var Table = []Row{
 	{".*", ".*", "(?i:log(in|out|on|off).*)", 0, -1, Library},
 
 	// By their names alone.
-	{".*/(klog|logrus|zap|glog|log|logger|logging)(/.*)?", ".*", "Fatal.*|Panic.*|Exit.*", Exits, -1, Named},
+	{".*/(klog|logrus|zap|zerolog|glog|log|logger|logging)(/.*)?", ".*", "Fatal.*|Panic.*|Exit.*", Exits, -1, Named},
+	{".*", ".+", "Fatal(f|ln|w)?", Exits, -1, Named},
 	{".*", ".*", "Recv.*|Receive.*|Accept.*|Read.*Message|ReadFrom.*|ReadMsg|ReadJSON|Poll.*Message|FetchMessage|" +
 		"Next.*|Pop.*|Dequeue.*|Take.*|Consume.*|" +
 		"(?i:next.*|pop|dequeue|recv|receive|accept|pick|choose|select|rotate|read|fetchnext)", Receives, -1, Named},
+	{".*", ".*[Pp]rompt.*", ".*", Asks, -1, Named},
+	{".*", ".*", "(?:try|Try)?(?:[Aa]cquire|[Ll]ock)([A-Z].*)?|try.*Lock.*", Locks, -1, Named},
 	{".*", ".*", "Prompt.*|Ask.*|Confirm.*|ReadPassword|ReadLine|GetPassword|.*Interactive.*", Asks, -1, Named},
 	{".*", ".*", ".*Log|(?i:log.*|debug.*|info.*|warn.*|error[fw]?|errorln|print.*|trace.*|record.*|observe.*|inc.*|" +
 		"notify.*|emit.*|report.*|event.*|metric.*|set(state|status).*|withfields?|witherror|withvalues|addevent|" +
@@ -96,7 +101,8 @@ var Table = []Row{
 	{".*", ".*", "(?i:.*(closed|shutdown|shuttingdown|stopp(ed|ing)|cancell?ed|terminated|exiting).*)", Stops, -1, Named},
 	{".*", ".*", "(?:[Ii]s|[Hh]as|[Ss]hould)[A-Z_].*|(?i:.*retr(y|i)able|temporary|timeout|.*transient.*|code|cause|" +
 		".*notfound|unwrap|match.*error.*)", Judges, -1, Named},
-	{".*", ".*", "(?:[Nn]ew|[Mm]ake|[Bb]uild|[Gg]et|[Ww]ith|[Tt]o|[Ff]rom)([A-Z].*)?|[Cc]reate.*Request|" +
+	{".*", ".*", "[Gg]et([A-Z].*)?", Makes | Gets, -1, Named},
+	{".*", ".*", "(?:[Nn]ew|[Mm]ake|[Bb]uild|[Ww]ith|[Tt]o|[Ff]rom)([A-Z].*)?|[Cc]reate.*Request|" +
 		"(?i:string|name|id|key|addr.*|url|len|size|clone|copy|namespace|client|method)", Makes, -1, Named},
 	{".*", ".*", "(?i:.*(sleep|wait|backoff|delay|pause).*)", Waits, -1, Named},
 }

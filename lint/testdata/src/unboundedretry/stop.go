@@ -37,6 +37,8 @@ func (s *sentinel) refreshOnce() error {
 	return errors.New("no server answers")
 }
 
+func (s *sentinel) Stop() { atomic.StoreUint32(&s.stop, 1) }
+
 func (s *sentinel) nopeStops() {
 retry:
 	if err := s.refresh(); err != nil {
@@ -49,6 +51,11 @@ type stoppable struct {
 	closed  bool
 	started atomic.Bool
 	conn    net.Conn
+}
+
+func (l *stoppable) Close() {
+	l.closed = true
+	l.started.Store(false)
 }
 
 func (l *stoppable) dialUnlessClosed() error {

@@ -962,6 +962,8 @@ func nopeClosure(c caller) {
 
 var stopping atomic.Bool
 
+func stop() { stopping.Store(true) }
+
 func goOnWhileServing(err error) bool { return !stopping.Load() && transient(err) }
 
 func nopeClassifierKnowsMore(c caller) error {
