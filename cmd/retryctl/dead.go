@@ -208,6 +208,7 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 	c := &deadCommand{session: newSession(flags), verb: "requeue", done: "requeued"}
 	c.flags(flags)
 	newKey := flags.Bool("new-key", false, "with a new idempotency key, for a server that remembers the failure")
+	repeat := flags.Bool("repeat", false, "also a step that has succeeded, whose effect then happens twice")
 	rate := flags.Float64("rate", 10, "requeue at most `n` in a second; 0: as fast as possible")
 	const arguments = "dead requeue takes the ids of a run and of a step, or flags"
 	return c.do(0, 2, arguments, func(ctx context.Context, args []string) error {
@@ -218,6 +219,12 @@ func deadRequeue(flags *flag.FlagSet) cli.Run {
 		options := []durable.RequeueOption{durable.Rate(*rate), by}
 		if *newKey {
 			options = append(options, durable.NewKey())
+		}
+		if *repeat {
+			if len(args) == 0 {
+				return usage("-repeat is for one step: name its run and its id")
+			}
+			options = append(options, durable.Repeat())
 		}
 		one, err := c.one(args)
 		switch {

@@ -39,8 +39,17 @@ func showRun(flags *flag.FlagSet) cli.Run {
 // runInfo returns a run. The error for one that does not exist matches
 // [durable.ErrNotFound].
 func (s *session) runInfo(ctx context.Context, id string) (durable.RunInfo, error) {
+	if id == "" {
+		return durable.RunInfo{}, usage("the id of the run is empty")
+	}
 	for r, err := range s.engine.List(ctx, durable.Query{Run: id, Limit: 1}) {
 		return r, err
+	}
+	for _, err := range s.engine.List(ctx, durable.Query{Limit: 1}.Prefix(id)) {
+		if err == nil {
+			err = fmt.Errorf("run %q: %w; others begin so: retryctl runs -prefix %s", id, durable.ErrNotFound, quote(id))
+		}
+		return durable.RunInfo{}, err
 	}
 	return durable.RunInfo{}, fmt.Errorf("run %q: %w", id, durable.ErrNotFound)
 }

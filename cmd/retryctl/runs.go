@@ -147,6 +147,9 @@ func (s *session) next(r durable.RunInfo) term.Cell {
 	case r.Status == durable.StatusSucceeded:
 		return term.Cell{Text: "deleted " + s.distance(r.Due), Style: term.Faint}
 	}
+	if r.Due.Before(s.now) { // nobody has claimed it
+		return term.Cell{Text: "due " + s.distance(r.Due), Style: term.Yellow}
+	}
 	return term.Text(s.distance(r.Due))
 }
 
