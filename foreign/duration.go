@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/policy/duration"
@@ -25,6 +26,37 @@ func protobuf(text string) (time.Duration, error) {
 }
 
 var protobufDuration = regexp.MustCompile(`^\d+(\.\d{1,9})?s$`)
+
+var (
+	isoDuration = regexp.MustCompile(
+		`^P(?:(\d{1,6}D))?(?:T(?:(\d{1,9}H))?(?:(\d{1,9}M))?(?:(\d{1,12}(?:\.\d{1,9})?S))?)?$`)
+	timeSpanText = regexp.MustCompile(`^(?:(\d{1,6})\.)?(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d{1,7})?))?$`)
+)
+
+// iso8601 parses durations of ISO 8601 without months and years, as PT1M30S.
+func iso8601(text string) (time.Duration, error) {
+	m := isoDuration.FindStringSubmatch(strings.ToUpper(text))
+	if m == nil || strings.Join(m[1:], "") == "" {
+		return 0, fmt.Errorf("%s is no duration of ISO 8601: write PT30S or PT1M30S", shorten(text))
+	}
+	return duration.Parse(strings.ToLower(strings.Join(m[1:], "")))
+}
+
+// timeSpan parses the text of a TimeSpan of .NET: d.hh:mm:ss, with a fraction of the
+// seconds.
+func timeSpan(text string) (time.Duration, error) {
+	m := timeSpanText.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%s is no TimeSpan: write hh:mm:ss, as 00:00:30", shorten(text))
+	}
+	for i, unit := range []string{"d", "h", "m", "s"} {
+		if m[i+1] == "" {
+			m[i+1] = "0"
+		}
+		m[i+1] += unit
+	}
+	return duration.Parse(strings.Join(m[1:], ""))
+}
 
 // in returns the format of numbers without unit, which count the given unit.
 func in(unit time.Duration) durationFormat {

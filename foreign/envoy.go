@@ -16,11 +16,9 @@ import (
 // envoyproxy/envoy, api/envoy/config/route/v3/route_components.proto.
 var envoyKind = Kind{
 	Name: "envoy", Title: "Envoy route configuration",
-	recognize: func(doc *syntax.Node) bool { return hasRetries(doc, isEnvoyPolicy) },
-	decode: func(d *decoder, doc *value) {
-		d.tree("", doc, isEnvoyPolicy, d.envoyRoute)
-	},
-	encode: encodeEnvoy,
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isEnvoyRoute) },
+	decode:    func(d *decoder, doc *value) { d.search("", doc, isEnvoyRoute, d.envoyRoute) },
+	encode:    encodeEnvoy,
 }
 
 var envoyWords = words{
@@ -36,50 +34,13 @@ const (
 	envoyTimeout   = 15 * time.Second
 )
 
-// isEnvoyPolicy reports whether a field is a retry_policy of Envoy.
-func isEnvoyPolicy(e syntax.Entry) bool {
-	return folded(e.Key) == "retrypolicy" && slices.ContainsFunc(e.Value.Entries, func(e syntax.Entry) bool {
-		return folded(e.Key) == "retryon" || folded(e.Key) == "numretries"
+// isEnvoyRoute reports whether a map is a route, or a virtual host, with retries.
+func isEnvoyRoute(n *syntax.Node) bool {
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return folded(e.Key) == "retrypolicy" && slices.ContainsFunc(e.Value.Entries, func(e syntax.Entry) bool {
+			return folded(e.Key) == "retryon" || folded(e.Key) == "numretries"
+		})
 	})
-}
-
-// hasRetries reports whether a document has a field of a kind, at any depth.
-func hasRetries(n *syntax.Node, is func(syntax.Entry) bool) bool {
-	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return is(e) || hasRetries(e.Value, is) }) ||
-		slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return hasRetries(item, is) })
-}
-
-// tree converts all maps with a field of a kind. Whatever else the document has is
-// skipped. name is that of the nearest map with a name.
-func (d *decoder) tree(name string, v *value, is func(syntax.Entry) bool, convert func(name string, v *value)) {
-	if own := v.n.Child("name"); own != nil && own.Text != "" {
-		name = own.Text
-	}
-	for _, e := range v.n.Entries {
-		switch f := v.get(e.Key); {
-		case f == nil:
-		case is(e):
-			convert(name, v)
-		case hasRetries(f.n, is):
-			d.tree(name, f, is, convert)
-		}
-	}
-	// Fields that convert has read are done already.
-	for _, e := range v.n.Entries {
-		if f := v.get(e.Key); f != nil && !is(e) && !hasRetries(f.n, is) {
-			f.skip()
-		}
-	}
-	if !v.n.IsList() {
-		return
-	}
-	for _, item := range v.items() {
-		if hasRetries(item.n, is) {
-			d.tree(name, item, is, convert)
-		} else {
-			item.skip()
-		}
-	}
 }
 
 // envoyRoute converts the retry_policy of a route or a virtual host.
@@ -108,6 +69,7 @@ func (d *decoder) envoyRoute(name string, route *value) {
 		fieldFolded(r, lost.field).lose("%s", lost.why)
 	}
 	fieldFolded(r, "hostSelectionRetryMaxAttempts").skip()
+	d.below(name, route, isEnvoyRoute, d.envoyRoute) // the routes of a virtual host
 }
 
 // envoyLost are the fields of a retry_policy without a counterpart.

@@ -55,16 +55,19 @@ func template(text []byte) (at syntax.Span, found bool) {
 	}, true
 }
 
-// flatten replaces Kubernetes lists by their items.
+// flatten replaces lists, those of Kubernetes included, by their items.
 func flatten(docs []*syntax.Node) []*syntax.Node {
 	var flat []*syntax.Node
 	for _, doc := range docs {
 		items := doc.Child("items")
-		if isResource(doc, "v1", "List") && items != nil && items.IsList() {
+		switch {
+		case isResource(doc, "v1", "List") && items != nil && items.IsList():
 			flat = append(flat, flatten(items.Items)...)
-			continue
+		case doc.IsList():
+			flat = append(flat, flatten(doc.Items)...)
+		default:
+			flat = append(flat, doc)
 		}
-		flat = append(flat, doc)
 	}
 	if docs != nil && flat == nil {
 		flat = []*syntax.Node{}
@@ -106,7 +109,7 @@ func (r *reader) unknownKind(docs []*syntax.Node, from *Kind) {
 		names = append(names, k.Name)
 	}
 	r.problem(at, "P100", rules.Error, fmt.Sprintf(
-		"this file has no retry policy of a known kind: retrygen reads its own policies and %s", strings.Join(names, ", ")))
+		"no retry policy of a known kind is here: retrygen reads its own and %s", strings.Join(names, ", ")))
 }
 
 // decode converts one document.

@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +15,8 @@ import (
 // keep these in files of their own, under any names.
 var temporalKind = Kind{
 	Name: "temporal", Title: "Temporal retry policy",
-	recognize: func(doc *syntax.Node) bool { return hasTemporal(doc, 0) },
-	decode:    func(d *decoder, doc *value) { d.temporalTree("", doc) },
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isTemporal) },
+	decode:    func(d *decoder, doc *value) { d.search("", doc, isTemporal, d.temporalPart) },
 	encode:    encodeTemporal,
 }
 
@@ -67,17 +66,8 @@ func isTemporalOptions(n *syntax.Node) bool {
 	return false
 }
 
-// temporalDepth is how deep policies are searched for.
-const temporalDepth = 6
-
-func hasTemporal(n *syntax.Node, depth int) bool {
-	if isTemporalPolicy(n) || isTemporalOptions(n) {
-		return true
-	}
-	return depth < temporalDepth && (slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
-		return hasTemporal(e.Value, depth+1)
-	}) || slices.ContainsFunc(n.Items, func(item *syntax.Node) bool { return hasTemporal(item, depth+1) }))
-}
+// isTemporal reports whether a map is a RetryPolicy or has the options around one.
+func isTemporal(n *syntax.Node) bool { return isTemporalPolicy(n) || isTemporalOptions(n) }
 
 var temporalWords = words{
 	"max_attempts": "maximumAttempts", "initial_delay": "initialInterval", "max_delay": "maximumInterval",
@@ -85,31 +75,12 @@ var temporalWords = words{
 	"timeout": "scheduleToCloseTimeout",
 }
 
-// temporalTree converts the policies below a value. name is that of the value.
-func (d *decoder) temporalTree(name string, v *value) {
-	switch {
-	case isTemporalOptions(v.n):
+// temporalPart converts a RetryPolicy, or the options around one.
+func (d *decoder) temporalPart(name string, v *value) {
+	if isTemporalOptions(v.n) {
 		d.temporalPolicy(name, v, fieldFolded(v, "retryPolicy"))
-	case isTemporalPolicy(v.n):
+	} else {
 		d.temporalPolicy(name, nil, v)
-	default:
-		for _, e := range v.n.Entries {
-			if f := v.get(e.Key); f != nil && hasTemporal(f.n, 0) {
-				d.temporalTree(e.Key, f)
-			} else {
-				f.skip() // what else a program keeps in the file
-			}
-		}
-		if !v.n.IsList() {
-			return
-		}
-		for _, item := range v.items() {
-			if hasTemporal(item.n, 0) {
-				d.temporalTree(name, item)
-			} else {
-				item.skip()
-			}
-		}
 	}
 }
 

@@ -1,0 +1,93 @@
+package foreign
+
+import (
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// conductorKind is a task definition of Conductor, alone or within a workflow:
+// conductor-oss/conductor, TaskDef, and DeciderService for the delays.
+var conductorKind = Kind{
+	Name: "conductor", Title: "Conductor task definition",
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isConductor) },
+	decode:    func(d *decoder, doc *value) { d.search("", doc, isConductor, d.conductorTask) },
+}
+
+var conductorWords = words{
+	countsRetries: "retryCount", "initial_delay": "retryDelaySeconds", "backoff": "retryLogic",
+	"attempt_timeout": "responseTimeoutSeconds", "timeout": "totalTimeoutSeconds", "max_delay": "maxRetryDelaySeconds",
+}
+
+// isConductor reports whether a map is a task definition with retries.
+func isConductor(n *syntax.Node) bool {
+	has := func(key string) bool { return n.Get(key) != nil }
+	return has("retryLogic") || has("retryDelaySeconds") || has("retryCount") && has("timeoutPolicy")
+}
+
+// conductorOther are the fields of a task definition that have nothing to do with
+// retries.
+var conductorOther = []string{
+	"name", "description", "createdBy", "createTime", "createdAt", "updateTime", "updatedBy", "ownerEmail", "ownerApp",
+	"inputKeys", "outputKeys", "inputTemplate", "inputSchema", "outputSchema", "enforceSchema", "accessPolicy",
+	"pollTimeoutSeconds", "concurrentExecLimit", "rateLimitPerFrequency", "rateLimitFrequencyInSeconds",
+	"isolationGroupId", "executionNameSpace", "baseType", "tags", "overwriteTags",
+}
+
+func (d *decoder) conductorTask(name string, v *value) {
+	if name == "" {
+		name = "default"
+	}
+	p := d.policy(name, conductorWords, v)
+	v.skip(conductorOther...)
+	p.MaxAttempts, p.InitialDelay, p.MaxDelay = 4, time.Minute, retry.None
+	p.attempts(v.get("retryCount"), 1)
+	p.duration("initial_delay", v.get("retryDelaySeconds"), in(time.Second))
+	p.duration("max_delay", v.get("maxRetryDelaySeconds"), in(time.Second))
+	scale := v.get("backoffScaleFactor")
+	p.Backoff = retry.BackoffFixed
+	if logic := v.get("retryLogic"); logic != nil {
+		p.from("backoff", logic)
+		switch logic.text() {
+		case "FIXED":
+		case "LINEAR_BACKOFF":
+			factor := int64(1)
+			if n, ok := scale.int(); ok && n > 0 {
+				factor = int64(n)
+			}
+			p.Backoff, p.InitialDelay = retry.BackoffLinear, times(max(p.InitialDelay, 0), factor)
+			p.Increment = p.InitialDelay
+		case "EXPONENTIAL_BACKOFF":
+			p.Backoff = retry.BackoffExponential
+		default:
+			logic.mistake("P102", "retryLogic is FIXED, LINEAR_BACKOFF or EXPONENTIAL_BACKOFF, not %s", shorten(logic.n.Text))
+		}
+	}
+	scale.skip()
+	if ms := v.get("backoffJitterMs"); ms != nil && ms.n.Text != "0" {
+		ms.lose("up to this time is added to each delay: jitter is a share of the delay")
+	} else {
+		ms.skip()
+	}
+	p.conductorLimits(v)
+	d.below(name, v, isConductor, d.conductorTask)
+}
+
+// conductorLimits reads the time limits, of which 0 is none.
+func (p *Policy) conductorLimits(v *value) {
+	p.duration("attempt_timeout", v.get("responseTimeoutSeconds"), in(time.Second))
+	p.duration("timeout", v.get("totalTimeoutSeconds"), in(time.Second))
+	if t := v.get("timeoutSeconds"); t != nil && t.n.Text != "0" {
+		t.lose("it limits an attempt that reports progress, which responseTimeoutSeconds does not end")
+	} else {
+		t.skip()
+	}
+	policy := v.get("timeoutPolicy")
+	if text := policy.text(); text != "" && !slices.Contains([]string{"RETRY", "TIME_OUT_WF", "ALERT_ONLY"}, text) {
+		policy.mistake("P102", "timeoutPolicy is RETRY, TIME_OUT_WF or ALERT_ONLY, not %s", shorten(text))
+	} else if text == "TIME_OUT_WF" || text == "ALERT_ONLY" {
+		policy.lose("it says what happens after timeoutSeconds: a timeout is retried here")
+	}
+}

@@ -1,0 +1,153 @@
+package foreign
+
+import (
+	"slices"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// pollyKind is the JSON of Polly v8's strategy options, alone or as
+// Microsoft.Extensions.Http.Resilience binds them: App-vNext/Polly, RetryStrategyOptions
+// and RetryHelper for the jitter.
+var pollyKind = Kind{
+	Name: "polly", Title: "Polly configuration",
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isPolly) },
+	decode:    func(d *decoder, doc *value) { d.search("", doc, isPolly, d.pollyPart) },
+}
+
+var pollyWords = words{
+	countsRetries: "MaxRetryAttempts", "initial_delay": "Delay", "max_delay": "MaxDelay", "backoff": "BackoffType",
+	"jitter": "UseJitter", "attempt_timeout": "AttemptTimeout", "timeout": "TotalRequestTimeout",
+	"breaker": "CircuitBreaker", "failure_rate": "FailureRatio", "min_calls": "MinimumThroughput",
+	"window": "SamplingDuration", "open_for": "BreakDuration",
+}
+
+// The widths of Polly's jitter, as fractions of the delay.
+const (
+	pollyJitter            = 0.25
+	pollyExponentialJitter = 0.5
+)
+
+// isPollyRetry reports whether a map has the options of a retry.
+func isPollyRetry(n *syntax.Node) bool {
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return folded(e.Key) == "maxretryattempts" || folded(e.Key) == "backofftype"
+	})
+}
+
+// isPolly reports whether a map has the options of a retry, or a strategy with them.
+func isPolly(n *syntax.Node) bool {
+	return isPollyRetry(n) || slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return isPollyName(folded(e.Key)) && isPollyRetry(e.Value)
+	})
+}
+
+func isPollyName(key string) bool {
+	return key == "retry" || key == "retryoptions" || key == "retrystrategyoptions"
+}
+
+// pollyPart converts the options of a retry and of the strategies next to it.
+func (d *decoder) pollyPart(name string, v *value) {
+	if name == "" {
+		name = "default"
+	}
+	if isPollyRetry(v.n) {
+		d.pollyPolicy(name, v, v)
+		return
+	}
+	var r *value
+	for _, key := range v.keys() {
+		if isPollyName(folded(key)) {
+			r = v.get(key)
+		}
+	}
+	p := d.pollyPolicy(name, r, v)
+	total, attempt := fieldFolded(v, "totalRequestTimeout"), fieldFolded(v, "attemptTimeout")
+	if attempt == nil {
+		attempt = fieldFolded(v, "timeout")
+	}
+	p.duration("timeout", pollyTimeout(total), timeSpan)
+	p.duration("attempt_timeout", pollyTimeout(attempt), timeSpan)
+	if b := fieldFolded(v, "circuitBreaker"); b != nil {
+		p.breaker = d.pollyBreaker(name, b)
+	}
+	for _, other := range []string{"rateLimiter", "concurrencyLimiter", "bulkhead", "hedging", "fallback"} {
+		fieldFolded(v, other).lose("it is another strategy than a retry, a timeout or a breaker")
+	}
+	d.below(name, v, isPolly, d.pollyPart)
+}
+
+// pollyTimeout returns the value of a timeout: its own, or the field Timeout of its
+// options.
+func pollyTimeout(v *value) *value {
+	if v == nil || !v.n.IsMap() {
+		return v
+	}
+	fieldFolded(v, "name").skip()
+	return fieldFolded(v, "timeout")
+}
+
+func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
+	p := d.policy(name, pollyWords, r, around)
+	fieldFolded(r, "name").skip()
+	p.MaxAttempts, p.InitialDelay, p.MaxDelay = 4, 2*time.Second, retry.None
+	p.attempts(fieldFolded(r, "maxRetryAttempts"), 1)
+	p.duration("initial_delay", fieldFolded(r, "delay"), timeSpan)
+	p.duration("max_delay", fieldFolded(r, "maxDelay"), timeSpan)
+	p.Backoff = retry.BackoffFixed
+	width := pollyJitter
+	if kind := fieldFolded(r, "backoffType"); kind != nil {
+		p.from("backoff", kind)
+		switch kind.text() {
+		case "Constant":
+		case "Linear":
+			p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, 0)
+		case "Exponential":
+			p.Backoff, width = retry.BackoffExponential, pollyExponentialJitter
+		default:
+			kind.mistake("P102", "BackoffType is Constant, Linear or Exponential, not %s", shorten(kind.n.Text))
+		}
+	}
+	if j := fieldFolded(r, "useJitter"); j.bool() {
+		p.Jitter, p.JitterFactor = retry.JitterProportional, width
+		p.from("jitter", j)
+		if p.Backoff == retry.BackoffExponential {
+			j.note("Polly varies exponential delays by a formula of its own: here by half, which is about as wide")
+		}
+	}
+	if v := fieldFolded(r, "shouldRetryAfterHeader"); v != nil && v.bool() {
+		v.note("waits that servers ask for are accepted up to retry_after, by default 5m")
+	}
+	for _, field := range []string{"shouldHandle", "delayGenerator", "onRetry"} {
+		fieldFolded(r, field).lose("a function of the program decides")
+	}
+	return p
+}
+
+func (d *decoder) pollyBreaker(name string, v *value) *breaker {
+	b := d.breaker(name, pollyWords, v)
+	b.FailureRate, b.MinCalls, b.Window, b.OpenFor = 0.1, 100, 30*time.Second, 5*time.Second
+	fieldFolded(v, "name").skip()
+	if f, ok := fieldFolded(v, "failureRatio").float(); ok {
+		b.FailureRate = f
+		b.places["failure_rate"] = fieldFolded(v, "failureRatio")
+	}
+	if n, ok := fieldFolded(v, "minimumThroughput").int(); ok {
+		b.MinCalls = n
+		b.places["min_calls"] = fieldFolded(v, "minimumThroughput")
+	}
+	if t, ok := fieldFolded(v, "samplingDuration").duration(timeSpan); ok {
+		b.Window = t
+		b.places["window"] = fieldFolded(v, "samplingDuration")
+	}
+	if t, ok := fieldFolded(v, "breakDuration").duration(timeSpan); ok {
+		b.OpenFor = t
+		b.places["open_for"] = fieldFolded(v, "breakDuration")
+	}
+	for _, field := range []string{"shouldHandle", "breakDurationGenerator"} {
+		fieldFolded(v, field).lose("a function of the program decides")
+	}
+	return b
+}

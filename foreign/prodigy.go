@@ -1,0 +1,127 @@
+package foreign
+
+import (
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// prodigyKind is the retry_config of Prodigy workflows. Its settings are those of
+// the policy language, and errors are classified by their texts.
+var prodigyKind = Kind{
+	Name: "prodigy", Title: "Prodigy workflow",
+	recognize: func(doc *syntax.Node) bool { return hasPart(doc, isProdigy) },
+	decode: func(d *decoder, doc *value) {
+		d.file.matchText = true
+		d.search("", doc, isProdigy, d.prodigyPart)
+	},
+}
+
+var prodigyWords = words{
+	"max_attempts": "attempts", "initial_delay": "initial_delay", "max_delay": "max_delay", "base": "base",
+	"increment": "increment", "delays": "delays", "backoff": "backoff", "jitter": "jitter",
+	"jitter_factor": "jitter_factor", "delay_budget": "retry_budget", "retry_on": "retry_on",
+}
+
+// isProdigy reports whether a map has a retry_config.
+func isProdigy(n *syntax.Node) bool {
+	c := n.Child("retry_config")
+	return c != nil && c.IsMap()
+}
+
+func (d *decoder) prodigyPart(name string, v *value) {
+	if name == "" {
+		name = "default"
+	}
+	d.prodigyPolicy(name, v.get("retry_config"))
+	d.below(name, v, isProdigy, d.prodigyPart)
+}
+
+func (d *decoder) prodigyPolicy(name string, r *value) {
+	p := d.policy(name, prodigyWords, r)
+	if !p.attempts(r.get("attempts"), 0) {
+		p.attempts(r.get("max_attempts"), 0)
+	}
+	p.duration("initial_delay", r.get("initial_delay"), withUnit)
+	p.duration("max_delay", r.get("max_delay"), withUnit)
+	p.duration("delay_budget", r.get("retry_budget"), withUnit)
+	if r.get("jitter").bool() {
+		p.Jitter = retry.JitterProportional
+		p.from("jitter", r.get("jitter"))
+		if f, ok := r.get("jitter_factor").float(); ok {
+			p.JitterFactor = f
+			p.from("jitter_factor", r.get("jitter_factor"))
+		}
+	} else if f := r.get("jitter_factor"); f != nil {
+		f.warn("P109", "jitter_factor has no effect without jitter: true")
+		f.skip()
+	}
+	p.prodigyBackoff(r.get("backoff"))
+	for _, item := range r.get("retry_on").items() {
+		d.prodigyError(p, item)
+	}
+	on := r.get("on_failure")
+	if on != nil && (on.n.IsMap() || on.n.Text != "stop") {
+		on.lose("the workflow continues after the last attempt: a fallback where the function is bound")
+	} else {
+		on.skip()
+	}
+}
+
+// prodigyBackoff reads a strategy: its name, or a map with its name and settings.
+func (p *Policy) prodigyBackoff(b *value) {
+	if b == nil {
+		return
+	}
+	p.from("backoff", b)
+	kind, settings := "", (*value)(nil)
+	if b.n.IsMap() {
+		if keys := b.keys(); len(keys) > 0 {
+			kind, settings = keys[0], b.get(keys[0])
+		}
+	} else {
+		kind = b.text()
+	}
+	first := settings.get("initial")
+	switch kind {
+	case "fixed":
+		p.Backoff, first = retry.BackoffFixed, settings.get("delay")
+	case "linear":
+		p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, time.Second)
+		p.duration("increment", settings.get("increment"), withUnit)
+	case "exponential":
+		if !p.base(settings.get("base")) {
+			p.base(settings.get("multiplier"))
+		}
+	case "fibonacci":
+		p.Backoff = retry.BackoffFibonacci
+	case "custom":
+		p.Backoff = retry.BackoffCustom
+		for _, item := range settings.get("delays").items() {
+			if delay, ok := item.duration(withUnit); ok {
+				p.Delays = append(p.Delays, delay)
+			}
+		}
+	default:
+		b.mistake("P102", "backoff is fixed, linear, exponential, fibonacci or custom, not %s", shorten(kind))
+	}
+	p.duration("initial_delay", first, withUnit)
+}
+
+// prodigyError adds an error to retry_on: the name of a class, or a pattern.
+func (d *decoder) prodigyError(p *Policy, item *value) {
+	if item.n.IsMap() {
+		if expr := item.get("pattern").text(); expr != "" {
+			p.retryOn(d.pattern("pattern", expr), item)
+		}
+		return
+	}
+	switch name := item.text(); name {
+	case "network", "timeout", "server_error", "rate_limit":
+		p.retryOn(retry.Class(name), item)
+	case "":
+	default:
+		p.retryOn(d.pattern(name, `(?i)`+name), item)
+	}
+}

@@ -1,0 +1,252 @@
+package foreign
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
+)
+
+// resilience4jKind is the Spring configuration of resilience4j: its documentation,
+// and RetryConfig and CircuitBreakerConfig for the defaults.
+var resilience4jKind = Kind{
+	Name: "resilience4j", Title: "resilience4j configuration",
+	recognize: func(doc *syntax.Node) bool {
+		for _, e := range doc.Entries {
+			if e.Key == "resilience4j" || strings.HasPrefix(e.Key, "resilience4j.") {
+				return true
+			}
+		}
+		return false
+	},
+	decode: decodeResilience4j,
+}
+
+var resilience4jWords = words{
+	"max_attempts": "maxAttempts", "initial_delay": "waitDuration", "max_delay": "exponentialMaxWaitDuration",
+	"base": "exponentialBackoffMultiplier", "jitter_factor": "randomizedWaitFactor", "jitter": "enableRandomizedWait",
+	"retry_on": "retryExceptions", "abort_on": "ignoreExceptions", "attempt_timeout": "timeoutDuration",
+	"breaker": "circuitbreaker", "failure_rate": "failureRateThreshold", "min_calls": "minimumNumberOfCalls",
+	"window": "slidingWindowSize", "open_for": "waitDurationInOpenState", "slow_call": "slowCallDurationThreshold",
+	"slow_rate": "slowCallRateThreshold", "half_open_calls": "permittedNumberOfCallsInHalfOpenState",
+	"successes": "permittedNumberOfCallsInHalfOpenState",
+}
+
+// The defaults of resilience4j.
+const (
+	resilience4jWait       = 500 * time.Millisecond
+	resilience4jMultiplier = 1.5
+	resilience4jRandom     = 0.5
+	resilience4jTimeout    = time.Second
+	resilience4jOpenFor    = time.Minute
+	resilience4jRate       = 50 // percent
+	resilience4jMinCalls   = 100
+	resilience4jHalfOpen   = 10
+)
+
+func decodeResilience4j(d *decoder, doc *value) {
+	root := doc.get("resilience4j")
+	for _, key := range doc.keys() {
+		if key != "resilience4j" && !strings.HasPrefix(key, "resilience4j.") {
+			doc.skip(key) // the rest of the application
+		}
+	}
+	section := func(name string) *value {
+		if v := fieldFolded(root, name); v != nil {
+			return v
+		}
+		return fieldFolded(doc, "resilience4j."+name)
+	}
+	retries, breakers, limiters := section("retry"), section("circuitbreaker"), section("timelimiter")
+	for _, name := range []string{"bulkhead", "threadPoolBulkhead", "rateLimiter"} {
+		section(name).lose("it limits calls at a time or per second, not retries")
+	}
+	for _, s := range []*value{retries, breakers, limiters} {
+		for _, key := range s.keys() {
+			if strings.HasSuffix(folded(key), "aspectorder") || folded(key) == "metrics" || folded(key) == "tags" {
+				s.skip(key)
+			}
+		}
+	}
+	for _, name := range instances(retries) {
+		d.resilience4jPolicy(name, retries, breakers, limiters)
+	}
+	for _, s := range []*value{breakers, limiters} { // without retries
+		for _, name := range instances(s) {
+			s.get("instances").get(name).skip()
+		}
+	}
+	for _, s := range []*value{retries, breakers, limiters} {
+		s.get("configs").skip()
+	}
+}
+
+func instances(section *value) []string { return section.get("instances").keys() }
+
+// A configured instance reads its fields from itself, then from its base.
+type configured struct{ own, base *value }
+
+// instance returns an instance of a section with its base, or nil values.
+func instance(section *value, name string) configured {
+	own := section.get("instances").get(name)
+	if own == nil {
+		return configured{}
+	}
+	base := cmp.Or(fieldFolded(own, "baseConfig").text(), "default")
+	return configured{own, section.get("configs").get(base)}
+}
+
+func (c configured) get(name string) *value {
+	if v := fieldFolded(c.own, name); v != nil {
+		return v
+	}
+	return fieldFolded(c.base, name)
+}
+
+func (d *decoder) resilience4jPolicy(name string, retries, breakers, limiters *value) {
+	c := instance(retries, name)
+	p := d.policy(name, resilience4jWords, c.own, c.base)
+	p.attempts(c.get("maxAttempts"), 0)
+	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, resilience4jWait, retry.None
+	p.duration("initial_delay", c.get("waitDuration"), springDuration)
+	multiplier, most := c.get("exponentialBackoffMultiplier"), c.get("exponentialMaxWaitDuration")
+	if c.get("enableExponentialBackoff").bool() {
+		p.Backoff, p.Base = retry.BackoffExponential, resilience4jMultiplier
+		p.base(multiplier)
+		p.duration("max_delay", most, springDuration)
+	} else {
+		for _, v := range []*value{multiplier, most} {
+			if v != nil {
+				v.warn("P109", "%s has no effect without enableExponentialBackoff: true", v.key)
+				v.skip()
+			}
+		}
+	}
+	random := c.get("randomizedWaitFactor")
+	if c.get("enableRandomizedWait").bool() {
+		p.Jitter, p.JitterFactor = retry.JitterProportional, resilience4jRandom
+		if f, ok := random.float(); ok {
+			p.JitterFactor = f
+			p.from("jitter_factor", random)
+		}
+	} else if random != nil {
+		random.warn("P109", "%s has no effect without enableRandomizedWait: true", random.key)
+		random.skip()
+	}
+	d.javaClasses(p, "retry_on", c.get("retryExceptions"))
+	d.javaClasses(p, "abort_on", c.get("ignoreExceptions"))
+	for _, field := range []string{
+		"retryExceptionPredicate", "resultPredicate", "intervalBiFunction", "intervalFunction",
+	} {
+		c.get(field).lose("a function of the program decides")
+	}
+	for _, field := range []string{"failAfterMaxAttempts", "eventConsumerBufferSize", "baseConfig"} {
+		c.get(field).skip()
+	}
+	if t := instance(limiters, name); t.own != nil {
+		p.AttemptTimeout = resilience4jTimeout
+		p.duration("attempt_timeout", t.get("timeoutDuration"), springDuration)
+		p.roots = append(p.roots, t.own)
+		t.get("cancelRunningFuture").skip()
+		t.get("eventConsumerBufferSize").skip()
+	}
+	if b := instance(breakers, name); b.own != nil {
+		p.breaker = d.resilience4jBreaker(name, b)
+		p.roots = append(p.roots, b.own)
+	}
+}
+
+// javaClasses adds classes of exceptions to a list.
+func (d *decoder) javaClasses(p *Policy, field rules.Field, list *value) {
+	add := p.retryOn
+	if field == "abort_on" {
+		add = p.abortOn
+	}
+	items := list.items
+	if list != nil && !list.n.IsList() { // one class
+		items = func() []*value { return []*value{list} }
+	}
+	for _, item := range items() {
+		if name := item.text(); name != "" {
+			add(d.pattern(name[strings.LastIndexAny(name, ".$")+1:], `\b`+regexp.QuoteMeta(name)+`\b`), item)
+		}
+	}
+}
+
+func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
+	b := d.breaker(name, resilience4jWords, c.own)
+	b.FailureRate, b.MinCalls, b.OpenFor = resilience4jRate/100., resilience4jMinCalls, resilience4jOpenFor
+	b.HalfOpenCalls, b.Successes = resilience4jHalfOpen, resilience4jHalfOpen
+	if f, ok := c.get("failureRateThreshold").float(); ok {
+		b.FailureRate = f / 100
+		b.places["failure_rate"] = c.get("failureRateThreshold")
+	}
+	if n, ok := c.get("minimumNumberOfCalls").int(); ok {
+		b.MinCalls = n
+		b.places["min_calls"] = c.get("minimumNumberOfCalls")
+	}
+	if n, ok := c.get("permittedNumberOfCallsInHalfOpenState").int(); ok {
+		b.HalfOpenCalls, b.Successes = n, n
+		b.places["half_open_calls"] = c.get("permittedNumberOfCallsInHalfOpenState")
+	}
+	if t, ok := c.get("waitDurationInOpenState").duration(springDuration); ok {
+		b.OpenFor = t
+		b.places["open_for"] = c.get("waitDurationInOpenState")
+	}
+	d.resilience4jWindow(b, c)
+	d.resilience4jSlow(b, c)
+	c.get("recordExceptions").lose("only these exceptions count: count of a breaker lists classes")
+	c.get("ignoreExceptions").lose("these exceptions do not count: count of a breaker lists classes")
+	for _, field := range []string{"recordFailurePredicate", "ignoreExceptionPredicate"} {
+		c.get(field).lose("a function of the program decides")
+	}
+	for _, field := range []string{
+		"baseConfig", "registerHealthIndicator", "eventConsumerBufferSize", "automaticTransitionFromOpenToHalfOpenEnabled",
+		"allowHealthIndicatorToFail", "maxWaitDurationInHalfOpenState", "writableStackTraceEnabled",
+	} {
+		c.get(field).skip()
+	}
+	return b
+}
+
+// resilience4jWindow reads the window, which counts calls or seconds.
+func (d *decoder) resilience4jWindow(b *breaker, c configured) {
+	size, byTime := c.get("slidingWindowSize"), strings.EqualFold(c.get("slidingWindowType").text(), "TIME_BASED")
+	n, ok := size.int()
+	switch {
+	case ok && byTime:
+		b.Window = time.Duration(n) * time.Second
+		b.places["window"] = size
+	case ok:
+		size.note("it counts calls: the window of a breaker is a time")
+		b.MinCalls = min(b.MinCalls, n)
+	}
+}
+
+// resilience4jSlow reads when calls are slow. By default no call is.
+func (d *decoder) resilience4jSlow(b *breaker, c configured) {
+	rate, ok := c.get("slowCallRateThreshold").float()
+	t, written := c.get("slowCallDurationThreshold").duration(springDuration)
+	if !ok && !written {
+		return
+	}
+	b.SlowRate, b.SlowCall = 1, resilience4jOpenFor
+	if ok {
+		b.SlowRate = rate / 100
+		b.places["slow_rate"] = c.get("slowCallRateThreshold")
+	}
+	if written {
+		b.SlowCall = t
+		b.places["slow_call"] = c.get("slowCallDurationThreshold")
+	}
+}
+
+// springDuration parses durations as Spring does: with units, as ISO 8601, or in
+// milliseconds.
+func springDuration(text string) (time.Duration, error) {
+	return either(withUnit, iso8601, in(time.Millisecond))(text)
+}
