@@ -119,7 +119,10 @@ func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) 
 			patterns = append(patterns, arg)
 		}
 	}
-	progress := cli.NewProgress("retrylint", stderr)
+	progress := new(cli.Progress)
+	if !config.verbose { // which prints lines instead
+		progress = cli.NewProgress("retrylint", stderr)
+	}
 	defer progress.End()
 	findings, err := checkPolicies(files, dir)
 	if err != nil {
@@ -139,8 +142,6 @@ func (config checkConfig) find(dir string, stderr io.Writer) ([]finding, error) 
 			cmp.Compare(a.at.Column, b.at.Column), strings.Compare(a.text, b.text),
 		)
 	})
-	// A package and its test variant have the same findings.
-	findings = slices.CompactFunc(findings, func(a, b finding) bool { return a.at == b.at && a.text == b.text })
 	findings = without(findings, config.disable)
 	if left != nil {
 		return findings, left
@@ -210,10 +211,13 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	if err := loadable(ctx, config, patterns, dir); err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	w := &watch{progress: progress, total: func() int {
+	w := &watch{total: func() int {
 		_, n := listing(ctx, config, patterns, dir)
 		return n
 	}}
+	if progress.Shown() {
+		w.step = progress.Step
+	}
 	if config.verbose {
 		w.verbose = stderr
 	}
@@ -245,15 +249,15 @@ func vetCompiled(ctx context.Context, config checkConfig, patterns []string, dir
 	switch {
 	case err != nil:
 		return nil, err
-	case left == nil:
+	case left == nil && config.tests:
 		return nil, failure
-	case len(others.patterns) == 0:
-		return nil, left
+	case len(others.patterns) > 0:
+		// go vet checks nothing if it cannot read one of the packages.
+		others.hidden = append(others.hidden, all.hidden...)
+		findings, err = goVet(ctx, config, others, dir, w)
 	}
-	// go vet checks nothing if it cannot parse the imports of one package.
-	others.hidden = append(others.hidden, all.hidden...)
-	if findings, err = goVet(ctx, config, others, dir, w); err != nil {
-		return nil, err
+	if left != nil && err == nil {
+		err = left
 	}
-	return findings, left
+	return findings, err
 }

@@ -24,8 +24,8 @@ type selection struct {
 }
 
 // diagnose returns why go vet has failed for patterns: an error, or a description of
-// the packages that do not compile, and a selection of the others. It returns nil if
-// all compile.
+// the packages that do not compile, which is nil if all compile. others are those that
+// go vet can check.
 func diagnose(ctx context.Context, config checkConfig, patterns []string,
 	dir string) (others selection, left *uncompiled, err error) {
 	pkgs, err := packages.Load(&packages.Config{
@@ -46,16 +46,16 @@ func diagnose(ctx context.Context, config checkConfig, patterns []string,
 	if err := notFound(pkgs, dir); err != nil {
 		return selection{}, nil, err
 	}
-	if left = broken(pkgs, dir); left == nil {
-		return selection{}, nil, nil
+	others = compiled(pkgs, config.tests)
+	if left = broken(pkgs, dir); left != nil {
+		left.checked = len(others.patterns)
 	}
-	others = compiled(pkgs)
-	left.checked = len(others.patterns)
 	return others, left, nil
 }
 
-// compiled selects the packages that compile, without tests that do not.
-func compiled(pkgs []*packages.Package) (s selection) {
+// compiled selects the packages that compile, without tests that do not. With tests,
+// it selects packages that have nothing else.
+func compiled(pkgs []*packages.Package, withTests bool) (s selection) {
 	failed := map[*packages.Package]bool{}
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		failed[pkg] = len(pkg.Errors) > 0
@@ -77,7 +77,8 @@ func compiled(pkgs []*packages.Package) (s selection) {
 	}
 	for _, pkg := range pkgs {
 		testProgram := pkg.Name == "main" && strings.HasSuffix(pkg.ID, ".test")
-		if pkg.ForTest != "" || testProgram || failed[pkg] || failedTests[pkg.PkgPath] && len(pkg.GoFiles) == 0 {
+		onlyTests := len(pkg.GoFiles) == 0
+		if pkg.ForTest != "" || testProgram || failed[pkg] || onlyTests && (!withTests || failedTests[pkg.PkgPath]) {
 			continue
 		}
 		s.patterns = append(s.patterns, pkg.PkgPath)

@@ -89,12 +89,12 @@ func (s shop) damage(t *testing.T, change func(text []byte) []byte) {
 func TestDamagedCache(t *testing.T) {
 	s := newShop(t)
 	want, stderr := s.lint()
-	if !strings.Contains(want, "[RL101]") || !strings.Contains(stderr, "analyzed 1 packages") {
+	if !strings.Contains(want, "[RL101]") || !strings.Contains(stderr, "packages analyzed: 1") {
 		t.Fatalf("the first run printed\n%s%s", want, stderr)
 	}
 	// An incomplete entry is not used.
 	s.damage(t, func(text []byte) []byte { return text[:len(text)/2] })
-	if got, stderr := s.lint(); got != want || !strings.Contains(stderr, "analyzed 1 packages") {
+	if got, stderr := s.lint(); got != want || !strings.Contains(stderr, "packages analyzed: 1") {
 		t.Errorf("with an incomplete cache:\n%s%swant:\n%s", got, stderr, want)
 	}
 	// Another text is not taken for findings.

@@ -4,18 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/retrygen/retrygen/internal/cli"
 )
 
 // A watch follows a run of go vet: it shows progress, and keeps what the go command
 // prints to standard error. It may be used concurrently.
 type watch struct {
-	progress *cli.Progress
-	verbose  io.Writer  // for the flag -v; nil without it
-	total    func() int // counts the packages to check; called at most once
+	step    func(what string) // shows progress; nil if nobody sees it
+	verbose io.Writer         // for the flag -v; nil without it
+	total   func() int        // counts the packages to check; called at most once, if step is set
 
 	mu       sync.Mutex
 	checked  int    // packages whose findings are known
@@ -26,7 +25,7 @@ type watch struct {
 }
 
 // wanted reports whether anybody reads which packages are analyzed.
-func (w *watch) wanted() bool { return w.verbose != nil || w.progress.Shown() }
+func (w *watch) wanted() bool { return w.verbose != nil || w.step != nil }
 
 // line handles a line of the standard error of go vet.
 func (w *watch) line(line string) {
@@ -41,7 +40,7 @@ func (w *watch) line(line string) {
 	} else if id, ok := strings.CutPrefix(line, announcedTypes); ok {
 		w.begin(id)
 	} else if strings.HasPrefix(line, "go: downloading ") {
-		w.progress.Step(strings.TrimPrefix(line, "go: "))
+		w.show(strings.TrimPrefix(line, "go: "))
 	} else if !strings.HasPrefix(line, "# ") { // the package of the lines that follow
 		w.text = append(w.text, line)
 	}
@@ -56,11 +55,11 @@ func (w *watch) start() {
 
 // begin notes that the tool has begun a package.
 func (w *watch) begin(id string) {
-	if w.current == "" && w.progress.Shown() {
+	if w.current == "" && w.step != nil {
 		go w.count()
 	}
 	w.current, _, _ = strings.Cut(id, " ") // without the test that the package is compiled for
-	w.show()
+	w.showCurrent()
 }
 
 // count counts the packages to check.
@@ -69,7 +68,7 @@ func (w *watch) count() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.of = n
-	w.show()
+	w.showCurrent()
 }
 
 // packageDone notes that the findings of a package are known.
@@ -77,17 +76,33 @@ func (w *watch) packageDone() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.checked++
-	if w.current != "" {
-		w.show()
-	}
+	w.showCurrent()
 }
 
-func (w *watch) show() {
-	if w.of == 0 {
-		w.progress.Step(fmt.Sprintf("checked %d packages, now %s", w.checked, w.current))
+// showCurrent shows the current package, unless nothing had to be analyzed so far.
+func (w *watch) showCurrent() {
+	if w.current == "" {
 		return
 	}
-	w.progress.Step(fmt.Sprintf("checked %d of %d packages, now %s", w.checked, w.of, w.current))
+	number := strconv.Itoa(w.checked)
+	if w.of > 0 {
+		number += fmt.Sprintf(" of %d", w.of)
+	}
+	path := []rune(w.current)
+	if n := len(path) - longestPath; n > 0 {
+		path = append([]rune("…"), path[n+1:]...)
+	}
+	w.show(fmt.Sprintf("packages checked: %s; now %s", number, string(path)))
+}
+
+// longestPath is the number of characters of an import path in the progress, whose
+// line must not wrap.
+const longestPath = 36
+
+func (w *watch) show(what string) {
+	if w.step != nil {
+		w.step(what)
+	}
 }
 
 // err returns what the go command has printed as an error, or nil if it has printed
@@ -106,6 +121,6 @@ func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.verbose != nil {
-		fmt.Fprintf(w.verbose, "retrylint: analyzed %d packages; the others have not changed\n", w.analyzed)
+		fmt.Fprintf(w.verbose, "retrylint: packages analyzed: %d\n", w.analyzed)
 	}
 }
