@@ -73,6 +73,7 @@ type setting struct {
 	Deprecated  string            `json:"deprecationMessage"`
 	Examples    []json.RawMessage `json:"examples"`
 	Properties  object            `json:"properties"`
+	Then        *setting          `json:"then"` // of a map, where the value need not be one
 	Additional  json.RawMessage   `json:"additionalProperties"`
 }
 
@@ -190,6 +191,9 @@ func languagePage(t *testing.T) string {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			t.Fatal(err)
 		}
+		if s.Then != nil {
+			s.Properties, s.Additional = s.Then.Properties, s.Then.Additional
+		}
 		return s
 	}
 	b := new(strings.Builder)
@@ -206,7 +210,7 @@ func languagePage(t *testing.T) string {
 		}
 		if len(properties.keys) == 0 {
 			c := section{t: t}
-			if example := c.example(s, ""); example != "" {
+			if example := c.example(s); example != "" {
 				fmt.Fprintf(b, "\n```yaml fragment\n%s: %s\n```\n", key, example)
 			}
 			continue
@@ -228,12 +232,6 @@ func languagePage(t *testing.T) string {
 		}
 	}
 	return b.String()
-}
-
-// mapSamples are the samples of maps whose keys are names.
-var mapSamples = map[string]string{
-	"per_error": "{rate_limit: {max_attempts: 6, initial_delay: 1s}}",
-	"methods":   "{Put: write, Close: none}",
 }
 
 // companions are what a sample of one setting lacks to be valid.
@@ -265,7 +263,7 @@ type section struct {
 func (c section) row(name string, s setting, before, after, whole string) {
 	key := name[strings.LastIndex(name, ".")+1:]
 	meaning, sample := strings.ReplaceAll(s.Description, "\n", " "), whole
-	if own := c.example(s, mapSamples[name]); sample == "" && own != "" {
+	if own := c.example(s); sample == "" && own != "" {
 		sample = before + key + ": " + own + after
 	}
 	switch {
@@ -278,11 +276,11 @@ func (c section) row(name string, s setting, before, after, whole string) {
 	default:
 		c.check(name, sample)
 	}
-	byDefault := strings.Trim(string(s.Default), `"`)
+	byDefault := c.inYAML(s.Default)
 	fmt.Fprintf(c.b, "| `%s` | %s | %s | %s |\n", name, code(sample), code(byDefault), meaning)
 	whole = sample
-	if len(s.Examples) > 0 {
-		whole = "" // the map can also be one value, which is the example
+	if s.Then != nil {
+		whole = "" // the value need not be a map: the example may be another one
 	}
 	for _, inner := range s.Properties.keys {
 		c.row(name+"."+inner, c.decode(s.Properties.values[inner]), before+key+": {", "}"+after, whole)
@@ -298,30 +296,38 @@ func code(text string) string {
 
 // example returns the example of a setting as YAML: of a map, those of its
 // settings.
-func (c section) example(s setting, sample string) string {
+func (c section) example(s setting) string {
 	if len(s.Examples) > 0 {
-		var value yaml.Node
-		if err := yaml.Unmarshal(s.Examples[len(s.Examples)-1], &value); err != nil {
-			c.t.Fatal(err)
-		}
-		plain(&value)
-		text, err := yaml.Marshal(&value)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		return strings.TrimSpace(string(text))
+		return c.inYAML(s.Examples[len(s.Examples)-1])
 	}
 	var all []string
 	for _, key := range s.Properties.keys {
 		inner := c.decode(s.Properties.values[key])
-		if text := c.example(inner, ""); text != "" && inner.Deprecated == "" {
+		if text := c.example(inner); text != "" && inner.Deprecated == "" {
 			all = append(all, key+": "+text)
 		}
 	}
 	if len(all) > 0 {
 		return "{" + strings.Join(all, ", ") + "}"
 	}
-	return sample
+	return ""
+}
+
+// inYAML returns a JSON value as YAML, or "" for no value.
+func (c section) inYAML(value json.RawMessage) string {
+	if value == nil {
+		return ""
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(value, &n); err != nil {
+		c.t.Fatal(err)
+	}
+	plain(&n)
+	text, err := yaml.Marshal(&n)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // check reads a sample in a policy file.

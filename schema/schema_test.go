@@ -3,9 +3,18 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 func parse(t *testing.T, text string) any {
@@ -91,5 +100,101 @@ func TestJSON(t *testing.T) {
 	}
 	if id := parse(t, string(JSON())).(map[string]any)["$id"]; id != ID {
 		t.Errorf("$id is %v, want %v", id, ID)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the descriptions of the schema")
+
+var markdown = regexp.MustCompile(`(?m)^( *)"markdownDescription": (".*")(,?)$`)
+
+// TestDescriptions: next to each markdownDescription there is the same text for
+// editors that do not show Markdown.
+func TestDescriptions(t *testing.T) {
+	before := regexp.MustCompile(`(?m)^ *"description": ".*",\n( *"markdownDescription")`)
+	want := markdown.ReplaceAllFunc(before.ReplaceAll(JSON(), []byte("$1")), func(line []byte) []byte {
+		m := markdown.FindSubmatch(line)
+		return fmt.Appendf(nil, "%s\"description\": %s,\n%s", m[1], bytes.ReplaceAll(m[2], []byte("`"), nil), line)
+	})
+	if *update {
+		if err := os.WriteFile("policy.schema.json", want, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(want, JSON()) {
+		t.Error("descriptions of the schema are stale: go test ./schema -update, and once more")
+	}
+}
+
+// withoutDefault are the settings that are absent by default, and have no value
+// that means so.
+var withoutDefault = strings.Fields(`
+	action as best_effort bind breaker breakers budget budgets ceiling check count custom default defaults delays
+	description errors every exponential extends failure_rate fallback fibonacci fixed formerly from group groups grpc
+	http id idempotent increment is limits linear max_attempts max_delay max_failures methods nanos on_lost pattern
+	per_error policies policy resume_spread retry_on retryable scope scopes secs slow_call slow_rate step timeout type
+	unit units within workers delay_budget`)
+
+// TestProperties: each property is described, and has examples and a default that
+// are valid.
+func TestProperties(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft7
+	if err := c.AddResource(ID, bytes.NewReader(JSON())); err != nil {
+		t.Fatal(err)
+	}
+	properties := map[string]map[string]any{} // by JSON pointer
+	collectProperties(parse(t, string(JSON())), "", properties)
+	if len(properties) == 0 {
+		t.Fatal("the schema has no properties")
+	}
+	for at, p := range properties {
+		s, err := c.Compile(ID + "#" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"description", "markdownDescription"} {
+			if text, _ := p[key].(string); text == "" {
+				t.Errorf("%s has no %s", at, key)
+			}
+		}
+		examples, _ := p["examples"].([]any)
+		if len(examples) == 0 {
+			t.Errorf("%s has no examples", at)
+		}
+		byDefault, ok := p["default"]
+		if ok {
+			examples = append(examples, byDefault)
+		} else if !slices.Contains(withoutDefault, path.Base(at)) {
+			t.Errorf("%s has no default", at)
+		}
+		for _, value := range examples {
+			if err := s.Validate(value); err != nil {
+				t.Errorf("%s: %v is not valid: %v", at, value, err)
+			}
+		}
+	}
+}
+
+// collectProperties adds the properties of all objects in a schema.
+func collectProperties(node any, at string, to map[string]map[string]any) {
+	switch node := node.(type) {
+	case map[string]any:
+		for key, value := range node {
+			switch key {
+			case "default", "examples", "enum", "const", "defaultSnippets":
+				continue
+			case "properties":
+				for name, p := range value.(map[string]any) {
+					to[at+"/properties/"+name] = p.(map[string]any)
+					collectProperties(p, at+"/properties/"+name, to)
+				}
+				continue
+			}
+			collectProperties(value, at+"/"+key, to)
+		}
+	case []any:
+		for i, value := range node {
+			collectProperties(value, at+"/"+strconv.Itoa(i), to)
+		}
 	}
 }
