@@ -41,8 +41,10 @@ type Kind struct {
 
 // Kinds returns all kinds, in the order in which they are listed in messages.
 func Kinds() []*Kind {
-	return []*Kind{&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind, &envoyGatewayKind, &kumaKind,
-		&resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &envoyKind}
+	return []*Kind{
+		&grpcKind, &daprKind, &aslKind, &temporalKind, &argoKind, &istioKind, &linkerdKind, &gatewayKind, &envoyGatewayKind,
+		&kumaKind, &resilience4jKind, &pollyKind, &conductorKind, &gcpKind, &serverlessKind, &prodigyKind, &envoyKind,
+	}
 }
 
 // Exports reports whether [Export] can write the kind.
