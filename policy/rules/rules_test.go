@@ -89,6 +89,12 @@ func TestValuesOfCode(t *testing.T) {
 		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 151, Delays: many(time.Hour + 1), MaxDelay: retry.None},
 			[]string{"P205"}},
 		{retry.Schedule{Backoff: retry.BackoffFibonacci, InitialDelay: retry.None, MaxDelay: retry.None}, nil},
+		{retry.Schedule{MaxAttempts: 1, InitialDelay: time.Hour}, nil},
+		{retry.Schedule{Backoff: retry.BackoffCustom, Delays: custom, MaxDelay: retry.None}, []string{"P207"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 2, MaxDelay: retry.None}, []string{"P207"}},
+		{retry.Schedule{Backoff: retry.BackoffCustom, MaxAttempts: 2, Delays: custom, MaxDelay: retry.None}, nil},
+		{retry.Schedule{MaxAttempts: 13, MaxDelay: retry.None}, nil},
+		{retry.Schedule{MaxAttempts: 14, MaxDelay: retry.None}, []string{"P205"}},
 	} {
 		var got []string
 		for _, f := range rules.Check(&retry.Policy{Schedule: tt.schedule}, nil) {

@@ -28,6 +28,11 @@ var pointers = []*retry.Policy{{
 	Timeout:        20 * time.Second,
 }}
 
+// There is no delay for the second retry, and no cap to wait for.
+var forever = retry.Policy{
+	Schedule: retry.Schedule{Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Second}, MaxDelay: retry.None}, // want `there is no delay for retry 2, and without MaxDelay it waits for 292 years.*P207`
+}
+
 func local() retry.Policy {
 	return retry.Policy{Schedule: retry.Schedule{Backoff: retry.BackoffCustom, Delays: []time.Duration{time.Minute, time.Minute}, MaxDelay: time.Hour}, Timeout: 90 * time.Second} // want `only 2 of 3 attempts can begin.*P404`
 }
@@ -73,6 +78,12 @@ func nopeVariableBound(budget time.Duration) retry.Policy {
 func nopeSchedule(s retry.Schedule) retry.Policy {
 	return retry.Policy{Schedule: s, DelayBudget: time.Millisecond}
 }
+
+// As many attempts as fit into the timeout are meant.
+var nopeMany = retry.Policy{Schedule: retry.Schedule{MaxAttempts: 100}, Timeout: time.Minute}
+
+// It makes no delay.
+var nopeOnce = retry.Policy{Schedule: retry.Schedule{MaxAttempts: 1, InitialDelay: time.Hour}}
 
 type Policy struct{ MaxAttempts int }
 
