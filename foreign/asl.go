@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,12 +15,9 @@ import (
 // aslKind is the Amazon States Language: states-language.net/spec.html.
 var aslKind = Kind{
 	Name: "asl", Title: "Step Functions state machine",
-	recognize: func(doc *syntax.Node) bool {
-		states := doc.Child("States")
-		return states != nil && states.IsMap() && doc.Get("StartAt") != nil
-	},
-	decode: decodeASL,
-	encode: encodeASL,
+	recognize: func(doc *syntax.Node) bool { return hasASL(doc, 0) },
+	decode:    decodeASL,
+	encode:    encodeASL,
 }
 
 var aslWords = words{
@@ -27,10 +25,49 @@ var aslWords = words{
 	"base": "BackoffRate", "retry_on": "ErrorEquals", "attempt_timeout": "TimeoutSeconds",
 }
 
-func decodeASL(d *decoder, doc *value) {
-	doc.skip("Comment", "StartAt", "Version", "QueryLanguage")
-	doc.get("TimeoutSeconds").lose("it limits the whole execution, of which a policy is one state")
-	d.aslStates(doc.get("States"))
+// isASLState reports whether a map is a state with retriers.
+func isASLState(n *syntax.Node) bool {
+	list := at(n, "Retry")
+	return len(list.Items) > 0 && list.Items[0].Get("ErrorEquals") != nil
+}
+
+// isASLMachine reports whether a map is a state machine.
+func isASLMachine(n *syntax.Node) bool { return at(n, "States").IsMap() && n.Get("StartAt") != nil }
+
+// aslDepth is how deep state machines are searched for: CloudFormation templates
+// have them in the properties of resources.
+const aslDepth = 6
+
+// hasASL reports whether a value is a state machine or a state with retriers, or has
+// one.
+func hasASL(n *syntax.Node, depth int) bool {
+	if isASLMachine(n) || isASLState(n) {
+		return true
+	}
+	return depth < aslDepth &&
+		slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return hasASL(e.Value, depth+1) })
+}
+
+func decodeASL(d *decoder, doc *value) { d.aslTree("", doc) }
+
+// aslTree converts the state machines in a value. name is that of the value.
+func (d *decoder) aslTree(name string, v *value) {
+	switch {
+	case isASLMachine(v.n):
+		v.skip("Comment", "StartAt", "Version", "QueryLanguage")
+		v.get("TimeoutSeconds").lose("it limits the whole execution, of which a policy is one state")
+		d.aslStates(v.get("States"))
+	case isASLState(v.n):
+		d.aslState(cmp.Or(name, "task"), v)
+	default:
+		for _, key := range v.keys() {
+			if f := v.get(key); f != nil && hasASL(f.n, 0) {
+				d.aslTree(key, f)
+			} else {
+				f.skip() // other resources of a template
+			}
+		}
+	}
 }
 
 // aslFlow are the fields of states that have nothing to do with retries.
@@ -48,7 +85,6 @@ func (d *decoder) aslStates(states *value) {
 		if s == nil {
 			continue
 		}
-		s.skip(aslFlow...)
 		for _, inner := range []string{"Iterator", "ItemProcessor"} {
 			p := s.get(inner)
 			p.skip("StartAt", "ProcessorConfig", "Comment", "QueryLanguage")
@@ -64,8 +100,9 @@ func (d *decoder) aslStates(states *value) {
 
 // aslState converts the retriers of a state to one policy.
 func (d *decoder) aslState(name string, s *value) {
+	s.skip(aslFlow...)
 	retriers := s.get("Retry").items()
-	if len(retriers) == 0 {
+	if len(retriers) == 0 { // nothing else decides about retries
 		s.skip("Retry", "Catch", "TimeoutSeconds", "TimeoutSecondsPath", "HeartbeatSeconds", "HeartbeatSecondsPath")
 		return
 	}

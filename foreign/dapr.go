@@ -16,9 +16,12 @@ import (
 // retry/retry.go, and of the breaker in dapr/dapr, pkg/resiliency/breaker.
 var daprKind = Kind{
 	Name: "dapr", Title: "Dapr Resiliency",
-	recognize: func(doc *syntax.Node) bool { return isResource(doc, "dapr.io", "Resiliency") },
-	decode:    decodeDapr,
-	encode:    encodeDapr,
+	recognize: func(doc *syntax.Node) bool {
+		return isResource(doc, "dapr.io", "Resiliency") ||
+			doc.Get("kind") == nil && at(at(at(doc, "spec"), "policies"), "retries").IsMap()
+	},
+	decode: decodeDapr,
+	encode: encodeDapr,
 }
 
 var daprWords = words{

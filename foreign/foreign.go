@@ -92,7 +92,7 @@ func (l Loss) String() string {
 // field is probably misspelled.
 func (l Loss) problem() policy.Problem {
 	p := policy.Problem{File: l.File, Pos: l.Pos, Width: l.Width, Rule: "P111",
-		Text: fmt.Sprintf("%s is not checked: %s", l.Path, l.Why)}
+		Text: fmt.Sprintf("%s: %s", l.Path, l.Why)}
 	if l.misspelled {
 		p.Rule, p.Severity, p.Text = "P101", rules.Warning, l.Why
 	}

@@ -13,8 +13,7 @@ import (
 var grpcKind = Kind{
 	Name: "grpc", Title: "gRPC service config",
 	recognize: func(doc *syntax.Node) bool {
-		list := doc.Child("methodConfig")
-		return list != nil && list.IsList()
+		return at(doc, "methodConfig").IsList() || isGRPCPolicy(doc) || isGRPCPolicy(at(doc, "retryPolicy"))
 	},
 	decode: decodeGRPC,
 	encode: encodeGRPC,
@@ -31,7 +30,20 @@ const everyMethod = "every method"
 // grpcJitter is the width of the jitter of gRPC, as a fraction of the delay.
 const grpcJitter = 0.2
 
+// isGRPCPolicy reports whether a map is a retryPolicy.
+func isGRPCPolicy(n *syntax.Node) bool {
+	return n.Get("retryableStatusCodes") != nil && (n.Get("maxAttempts") != nil || n.Get("initialBackoff") != nil)
+}
+
 func decodeGRPC(d *decoder, doc *value) {
+	switch {
+	case isGRPCPolicy(doc.n): // a part of a config, as in documentation
+		d.grpcRetries(d.policy("default", grpcWords, doc), doc)
+		return
+	case isGRPCPolicy(at(doc.n, "retryPolicy")):
+		d.grpcMethods(doc)
+		return
+	}
 	doc.skip("loadBalancingPolicy", "loadBalancingConfig", "healthCheckConfig")
 	doc.get("retryThrottling").lose("a client stops retrying while more calls fail than maxTokens and tokenRatio allow; " +
 		"a budget with a ratio is similar")

@@ -32,6 +32,7 @@ func Check(name string, text []byte, from *Kind) []policy.Problem {
 func (f *File) judge() (problems []policy.Problem) {
 	w := writeFile([]*File{f})
 	_, found := policy.Check(f.Name, []byte(w.String()))
+	reported := map[policy.Problem]bool{}
 	for _, p := range found {
 		t := w.at[p.Line]
 		if t.policy.ignores(p.Rule) {
@@ -41,10 +42,19 @@ func (f *File) judge() (problems []policy.Problem) {
 		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
 		p.Text = words.translate(p.Text)
 		p.Paste = ""
-		problems = append(problems, p)
+		// A schedule of several errors is one for each class here.
+		same := p
+		same.Text = className.ReplaceAllString(p.Text, "class")
+		if !reported[same] {
+			problems = append(problems, p)
+		}
+		reported[same] = true
 	}
 	return problems
 }
+
+// className matches the name of an error class in a message.
+var className = regexp.MustCompile(`class [a-z0-9_]+`)
 
 // ignores reports whether a rule reads a field of the policy that another place
 // decides.

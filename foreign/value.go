@@ -57,6 +57,14 @@ func (v *value) get(key string) *value {
 	return f
 }
 
+// at returns the field of a map, or an empty node.
+func at(n *syntax.Node, key string) *syntax.Node {
+	if e := n.Get(key); e != nil {
+		return e.Value
+	}
+	return new(syntax.Node)
+}
+
 // has reports whether a map has a field that is not null. It does not count as
 // reading the field.
 func (v *value) has(key string) bool { return v != nil && v.n.Written(key) != nil }

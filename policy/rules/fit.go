@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"time"
 
 	"github.com/retrygen/retrygen/internal/grpcstatus"
 	"github.com/retrygen/retrygen/policy/duration"
@@ -38,9 +39,14 @@ func doNotFit(p *retry.Policy) (Finding, bool) {
 		severity = Info
 	}
 	n := retriesWithin(p, p.Timeout, p.AttemptTimeout, leastWait)
+	waits := ""
+	if p.AttemptTimeout <= p.Timeout/time.Duration(p.MaxAttempts) {
+		waits = ", with the waits,"
+	}
 	return finding(n < p.MaxAttempts-1, severity, "timeout",
-		"if each attempt takes its %s, only %d of %d fit into timeout %s: raise timeout, or lower attempt_timeout or "+
-			"max_attempts", duration.Format(p.AttemptTimeout), n+1, p.MaxAttempts, duration.Format(p.Timeout))
+		"attempt_timeout %s × %d attempts%s does not fit in timeout %s, so only %d can begin if each times out: raise "+
+			"timeout, or lower attempt_timeout or max_attempts", duration.Format(p.AttemptTimeout), p.MaxAttempts, waits,
+		duration.Format(p.Timeout), n+1)
 }
 
 // noTimeToRetry is P406 for a policy whose retry_on names timeouts by a class.

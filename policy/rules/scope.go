@@ -100,8 +100,8 @@ var scopeRules = []Rule{
 	},
 	{
 		ID: "P410", Title: "schedule for one class that breaks a rule", Severity: Error,
-		Reports: "The schedule that `per_error` gives to a class breaks P106, P201, P204, P207, P300, P301 or P404 " +
-			"under the limits of its policy.",
+		Reports: "The schedule that `per_error` gives to a class breaks P106, P201, P204, P205, P207, P300, P301 or " +
+			"P404 under the limits of its policy.",
 		Why: "Errors of that class, often `rate_limit`, are not retried as written, and tests with other " +
 			"errors do not show it.",
 		Wrong: "policies:\n" +
@@ -119,7 +119,7 @@ var scopeRules = []Rule{
 			"Warnings about sums, such as P302 and P405: a class may end earlier than the policy.",
 		},
 		Fix:     "Change the schedule as the named rule describes, or raise the limit of the policy.",
-		Related: []string{"P106", "P201", "P204", "P207", "P300", "P301", "P404"},
+		Related: []string{"P106", "P201", "P204", "P205", "P207", "P300", "P301", "P404"},
 		file:    perError,
 	},
 	{
@@ -300,7 +300,7 @@ func waitTooLong(p Policy, wait time.Duration, what, key string, at Place, repor
 }
 
 // scheduleRuleIDs are the rules that the schedule of a class can break.
-var scheduleRuleIDs = []string{"P106", "P201", "P204", "P207", "P300", "P301", "P404"}
+var scheduleRuleIDs = []string{"P106", "P201", "P204", "P205", "P207", "P300", "P301", "P404"}
 
 // perError is P410. It runs the rules about schedules for the schedule of each
 // class under the limits of its policy.
