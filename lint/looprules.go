@@ -24,7 +24,7 @@ for range 5 {
 	time.Sleep(time.Second)
 }`,
 		NotReported: []string{
-			"Comments for rules that are off by default and not enabled in this run.",
+			"Under go vet and golangci-lint, comments for rules that are off by default and not enabled.",
 		},
 		Fix:     "Remove the comment, or correct the rule.",
 		Related: []string{"RL002", "P001"},

@@ -36,6 +36,7 @@ type checkConfig struct {
 	color    *cli.Color
 
 	confidence lint.Evidence // the weakest to report
+	enabled    []string      // ids of rules that are reported whatever their severity and evidence
 	args       []string
 }
 
@@ -222,6 +223,7 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 		w.verbose = stderr
 	}
 	findings, err := vetCompiled(ctx, config, patterns, dir, w)
+	findings = slices.DeleteFunc(findings, func(f finding) bool { return !config.selects(f) })
 	w.end()
 	switch left := new(uncompiled); {
 	case ctx.Err() != nil:
@@ -232,6 +234,17 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 		return nil, fmt.Errorf("retrylint: %w", err)
 	}
 	return findings, nil
+}
+
+// selects reports whether a finding in Go code is reported.
+func (config checkConfig) selects(f finding) bool {
+	return slices.Contains(config.enabled, f.rule) || !informs(f.rule) && f.evidence >= config.confidence
+}
+
+// informs reports whether a rule only informs.
+func informs(rule string) bool {
+	r := lint.RuleByID(rule)
+	return r != nil && r.Severity == rules.Info
 }
 
 // vetCompiled returns the findings in the packages that match patterns. If the error

@@ -111,7 +111,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 }
 
 // validate returns an error for flags that exclude each other and for unknown
-// rules. It enables the rules in enable.
+// rules. It stores the rules in enable.
 func (c *checkConfig) validate(enable string) error {
 	for _, id := range splitIDs(c.disable + "," + enable) {
 		if lint.RuleByID(id) == nil {
@@ -121,10 +121,8 @@ func (c *checkConfig) validate(enable string) error {
 	if c.json && (c.github || c.sarif == "-") || c.github && c.sarif == "-" {
 		return errors.New("-json, -github and -sarif - cannot be combined: use one of them")
 	}
-	return errors.Join(
-		lint.PolicyLiteral.Flags.Set("enable", strings.Join(splitIDs(enable), ",")),
-		lint.PolicyLiteral.Flags.Set("confidence", c.confidence.String()),
-	)
+	c.enabled = splitIDs(enable)
+	return nil
 }
 
 func fail(stderr io.Writer, err error) int {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"go/token"
 	"io"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // goVet runs go vet with this program as its tool, and returns the findings in the
@@ -42,7 +42,7 @@ func goVet(ctx context.Context, config checkConfig, s selection, dir string, w *
 	// With -trimpath the go command would print findings of another copy of the module,
 	// with the paths of that copy.
 	args := slices.Concat([]string{"vet", "-json", "-vettool=" + tool, "-trimpath=false"}, hide,
-		gocommand.BuildFlags(config.tags), analyzerFlags(), s.patterns)
+		gocommand.BuildFlags(config.tags), analyzerFlags(config.enabled), s.patterns)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
@@ -77,17 +77,19 @@ func interrupt(p *os.Process) error {
 	return p.Kill()
 }
 
-// analyzerFlags returns the flags of analyzers that do not have their default
-// values, as go vet accepts them.
-func analyzerFlags() (flags []string) {
-	for _, a := range lint.Suite {
-		a.Flags.VisitAll(func(f *flag.Flag) {
-			if value := f.Value.String(); value != f.DefValue {
-				flags = append(flags, "-"+a.Name+"."+f.Name+"="+value)
-			}
-		})
+// analyzerFlags returns the flags with which the analyzers report all findings. So
+// the build cache has them, whichever the user selects.
+func analyzerFlags(enabled []string) []string {
+	var ids []string
+	for _, r := range allRules() {
+		// Whether a rule about policies only informs may depend on the policy. Then only the
+		// analyzer knows.
+		if informs(r.ID) || rules.ByID(r.ID) != nil && slices.Contains(enabled, r.ID) {
+			ids = append(ids, r.ID)
+		}
 	}
-	return flags
+	name := lint.PolicyLiteral.Name
+	return []string{"-" + name + ".enable=" + strings.Join(ids, ","), "-" + name + ".confidence=" + lint.Named.String()}
 }
 
 // decodeVet reads the output of go vet -json: one object for each package, with the
