@@ -310,7 +310,8 @@ func (q *Query) selects(r Record) bool {
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
 		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
-		(!q.Attention || r.Attention) && r.Key.Run >= q.FromRun && r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
+		(!q.Attention || r.Attention) && r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
+		r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
 }
 
 // precedes reports whether an ID is before the end of those that q selects.
