@@ -104,7 +104,7 @@ func (l Loss) problem() policy.Problem {
 // skipped. The problems are sorted. They include values that the other system
 // refuses. The File is nil if the text cannot be read or has no policies.
 func Read(name string, text []byte, from *Kind) (*File, []policy.Problem) {
-	r := &reader{file: &File{Name: name}}
+	r := newReader(&File{Name: name})
 	docs := r.documents(text)
 	if docs == nil {
 		return nil, r.problems

@@ -1,15 +1,14 @@
 package foreign
 
 import (
-	"slices"
-
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // mergeAll returns one File with the policies of all. Names that are taken get a
 // number. Classes with the same tests become one.
 func mergeAll(files []*File) *File {
-	d := &decoder{reader: &reader{file: new(File)}}
+	d := &decoder{reader: newReader(new(File))}
+	seen := map[*breaker]bool{}
 	for _, f := range files {
 		d.file.matchText = d.file.matchText || f.matchText
 		renamed := map[retry.Class]retry.Class{}
@@ -18,24 +17,19 @@ func mergeAll(files []*File) *File {
 		}
 		for _, p := range f.Policies {
 			d.merge(p, renamed)
+			if b := p.breaker; b != nil && !seen[b] {
+				seen[b] = true
+				b.Name = d.breakerNames.unique(b.Name)
+			}
 		}
 	}
 	return d.file
 }
 
-// merge adds a policy of another file. It changes the names of the policy and of
-// its breaker, which are shared with that file.
+// merge adds a policy of another file. It changes the names of the policy and of its
+// classes, which are shared with that file.
 func (d *decoder) merge(p *Policy, renamed map[retry.Class]retry.Class) {
-	p.Name = d.unique(p.Name, func(name string) bool {
-		return slices.ContainsFunc(d.file.Policies, func(o *Policy) bool { return o.Name == name })
-	})
-	if p.breaker != nil {
-		p.breaker.Name = d.unique(p.breaker.Name, func(name string) bool {
-			return slices.ContainsFunc(d.file.Policies, func(o *Policy) bool {
-				return o.breaker != nil && o.breaker != p.breaker && o.breaker.Name == name
-			})
-		})
-	}
+	p.Name = d.policyNames.unique(p.Name)
 	for _, list := range [][]retry.Class{p.RetryOn, p.AbortOn} {
 		for i, c := range list {
 			if to, ok := renamed[c]; ok {

@@ -74,9 +74,7 @@ func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 			p.roots = append(p.roots, v)
 		}
 	}
-	p.Name = d.unique(name, func(name string) bool {
-		return slices.ContainsFunc(d.file.Policies, func(p *Policy) bool { return p.Name == name })
-	})
+	p.Name = d.policyNames.unique(name)
 	d.file.Policies = append(d.file.Policies, p)
 	return p
 }
@@ -84,20 +82,23 @@ func (d *decoder) policy(name string, words words, at ...*value) *Policy {
 // breaker adds a circuit breaker. Policies share it if they have the same pointer.
 func (d *decoder) breaker(name string, words words, at *value) *breaker {
 	b := &breaker{words: words, at: at, places: map[rules.Field]*value{}}
-	b.Name = d.unique(name, func(name string) bool {
-		return slices.ContainsFunc(d.file.Policies, func(p *Policy) bool {
-			return p.breaker != nil && p.breaker.Name == name
-		})
-	})
+	b.Name = d.breakerNames.unique(name)
 	return b
 }
 
-// unique returns a name of the policy language for any text.
-func (d *decoder) unique(text string, taken func(string) bool) string {
-	name := nameOf(text)
-	for i := 2; taken(name); i++ {
-		name = fmt.Sprintf("%s_%d", strings.TrimRight(nameOf(text), "_"), i)
+// names are names of the policy language that are taken, each with the number to try
+// next for another one.
+type names map[string]int
+
+// unique returns a name for any text that is not taken, and takes it.
+func (n names) unique(text string) string {
+	base := nameOf(text)
+	name := base
+	for i := max(n[base], 2); n[name] > 0; i++ {
+		name = fmt.Sprintf("%s_%d", base, i)
+		n[base] = i + 1
 	}
+	n[name] = max(n[name], 1)
 	return name
 }
 
@@ -238,18 +239,15 @@ func (d *decoder) pattern(name, expr string) retry.Class {
 // class returns the class of the file with these tests. It adds it, under a name
 // that is not taken, if there is none.
 func (d *decoder) class(c class) retry.Class {
-	same := func(o class) bool {
-		return slices.Equal(o.http, c.http) && slices.Equal(o.grpc, c.grpc) && o.pattern == c.pattern
+	tests := fmt.Sprint(c.http, c.grpc, c.pattern)
+	name, ok := d.classes[tests]
+	if !ok {
+		c.name = d.classNames.unique(c.name)
+		d.file.classes = append(d.file.classes, c)
+		name = retry.Class(c.name)
+		d.classes[tests] = name
 	}
-	if i := slices.IndexFunc(d.file.classes, same); i >= 0 {
-		return retry.Class(d.file.classes[i].name)
-	}
-	c.name = d.unique(c.name, func(name string) bool {
-		return slices.Contains(builtin, name) ||
-			slices.ContainsFunc(d.file.classes, func(o class) bool { return o.name == name })
-	})
-	d.file.classes = append(d.file.classes, c)
-	return retry.Class(c.name)
+	return name
 }
 
 // builtin are the classes that the policy language defines.
@@ -327,14 +325,19 @@ func (v *value) child(e syntax.Entry) *value {
 // assign sets the policy of each loss of the document: the one that contains the
 // field.
 func (d *decoder) assign() {
+	owners := map[string]*Policy{}
+	for _, p := range d.file.Policies[d.first:] {
+		for _, root := range p.roots {
+			if owners[root.path] == nil {
+				owners[root.path] = p
+			}
+		}
+	}
 	for i := range d.file.Losses[d.firstLoss:] {
 		l := &d.file.Losses[d.firstLoss+i]
-		longest := -1
-		for _, p := range d.file.Policies[d.first:] {
-			for _, root := range p.roots {
-				if contains(root.path, l.Path) && len(root.path) > longest {
-					l.Policy, longest = p, len(root.path)
-				}
+		for path := l.Path; l.Policy == nil; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+			if l.Policy = owners[path]; path == "" {
+				break
 			}
 		}
 	}
@@ -348,10 +351,4 @@ func (d *decoder) finish() {
 			p.Schedule, p.DelayBudget, p.MaxElapsed = retry.Schedule{MaxAttempts: 1}, 0, 0
 		}
 	}
-}
-
-// contains reports whether a path is that of a value, or of a part of it.
-func contains(outer, path string) bool {
-	rest, ok := strings.CutPrefix(path, outer)
-	return ok && (outer == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -10,12 +10,25 @@ import (
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // A reader reads one file.
 type reader struct {
 	file     *File
 	problems []policy.Problem
+
+	policyNames, breakerNames, classNames names
+	classes                               map[string]retry.Class // by their tests
+}
+
+func newReader(file *File) *reader {
+	r := &reader{file: file, policyNames: names{}, breakerNames: names{}, classNames: names{}}
+	r.classes = map[string]retry.Class{}
+	for _, name := range builtin {
+		r.classNames[name] = 1
+	}
+	return r
 }
 
 func (r *reader) problem(at syntax.Span, rule string, severity rules.Severity, text string) {
@@ -45,6 +58,9 @@ var templateAction = regexp.MustCompile(
 
 // template returns the place of the first action of a Helm template.
 func template(text []byte) (at syntax.Span, found bool) {
+	if len(text) > syntax.MaxBytes || !bytes.Contains(text, []byte("{{")) {
+		return at, false
+	}
 	m := templateAction.FindIndex(text)
 	if m == nil {
 		return at, false

@@ -26,6 +26,7 @@ type writer struct {
 	strings.Builder
 	line int
 	at   map[int]target // by line
+	lost map[*Policy][]Loss
 }
 
 // PolicyFile returns the policies of files as one policy file. It is formatted as
@@ -36,16 +37,21 @@ func PolicyFile(files ...*File) []byte {
 }
 
 func writeFile(files []*File) *writer {
-	w := &writer{line: 1, at: map[int]target{}}
+	w := &writer{line: 1, at: map[int]target{}, lost: map[*Policy][]Loss{}}
 	merged := merge(files)
+	for _, f := range files {
+		for _, l := range f.Losses {
+			w.lost[l.Policy] = append(w.lost[l.Policy], l)
+		}
+	}
 	for _, f := range files {
 		var titles []string
 		for _, k := range f.Kinds {
 			titles = append(titles, k.Title)
 		}
 		w.comment("", "Imported from %s: %s.", f.Name, strings.Join(titles, ", "))
-		w.losses("", f, nil)
 	}
+	w.losses("", nil)
 	w.put("version: 1")
 	if !merged.matchText {
 		w.put("match_text: false")
@@ -57,7 +63,7 @@ func writeFile(files []*File) *writer {
 		w.put("policies:")
 	}
 	for _, p := range merged.Policies {
-		w.policy(p, files)
+		w.policy(p)
 	}
 	return w
 }
@@ -93,23 +99,26 @@ func (w *writer) comment(indent, format string, args ...any) {
 	w.put("%s# %s", indent, strings.TrimSpace(text))
 }
 
-// losses writes the losses of a policy; nil: those of the document.
-func (w *writer) losses(indent string, f *File, p *Policy) {
-	for _, l := range f.Losses {
-		if l.Policy == p {
-			w.comment(indent, "lost: %s:%d: %s: %s", l.File, l.Line, l.Path, l.Why)
-		}
+// losses writes the losses of a policy; nil: those of the documents.
+func (w *writer) losses(indent string, p *Policy) {
+	for _, l := range w.lost[p] {
+		w.comment(indent, "lost: %s:%d: %s: %s", l.File, l.Line, l.Path, l.Why)
 	}
 }
 
 func (w *writer) classes(f *File) {
-	used := f.used()
-	if len(used) == 0 {
-		return
-	}
-	w.put("")
-	w.put("errors:")
-	for _, c := range used {
+	users, retried := f.uses()
+	first := true
+	for _, c := range f.classes {
+		user := users[retry.Class(c.name)]
+		if user == nil {
+			continue
+		}
+		if first {
+			w.put("")
+			w.put("errors:")
+		}
+		first = false
 		var tests []string
 		for _, r := range c.http {
 			code := strconv.Itoa(r[0])
@@ -128,50 +137,46 @@ func (w *writer) classes(f *File) {
 		if c.pattern != "" {
 			parts = append(parts, "pattern: "+strconv.Quote(c.pattern))
 		}
-		if c.ofRequest() && f.retriesClass(c.name) {
+		if c.ofRequest() && retried[retry.Class(c.name)] {
 			parts = append(parts, "retryable: true")
 		}
-		w.field(target{policy: f.userOf(c.name)}, "  %s: {%s}", c.name, strings.Join(parts, ", "))
+		w.field(target{policy: user}, "  %s: {%s}", c.name, strings.Join(parts, ", "))
 	}
 }
 
-// used returns the classes that policies use, in the order of the file.
-func (f *File) used() (list []class) {
-	for _, c := range f.classes {
-		if f.userOf(c.name) != nil {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// userOf returns the first policy that uses a class, or nil.
-func (f *File) userOf(name string) *Policy {
+// uses returns the first policy that uses each class, and the classes that policies
+// retry.
+func (f *File) uses() (users map[retry.Class]*Policy, retried map[retry.Class]bool) {
+	users, retried = map[retry.Class]*Policy{}, map[retry.Class]bool{}
 	for _, p := range f.Policies {
-		if slices.Contains(p.RetryOn, retry.Class(name)) || slices.Contains(p.AbortOn, retry.Class(name)) ||
-			slices.ContainsFunc(p.PerError, func(o retry.Override) bool { return o.Class == retry.Class(name) }) {
-			return p
+		for _, c := range p.RetryOn {
+			retried[c] = true
+		}
+		used := slices.Concat(p.RetryOn, p.AbortOn)
+		for _, o := range p.PerError {
+			used = append(used, o.Class)
+		}
+		for _, c := range used {
+			if users[c] == nil {
+				users[c] = p
+			}
 		}
 	}
-	return nil
-}
-
-func (f *File) retriesClass(name string) bool {
-	return slices.ContainsFunc(f.Policies, func(p *Policy) bool { return slices.Contains(p.RetryOn, retry.Class(name)) })
+	return users, retried
 }
 
 func (w *writer) breakers(f *File) {
-	var written []*breaker
+	written := map[*breaker]bool{}
 	for _, p := range f.Policies {
 		b := p.breaker
-		if b == nil || slices.Contains(written, b) {
+		if b == nil || written[b] {
 			continue
 		}
-		if written == nil {
+		if len(written) == 0 {
 			w.put("")
 			w.put("breakers:")
 		}
-		written = append(written, b)
+		written[b] = true
 		w.field(target{breaker: b}, "  %s:", b.Name)
 		for _, s := range breakerSettings(b) {
 			w.field(target{breaker: b, field: s.field}, "    %s: %s", s.field, s.value)
@@ -203,13 +208,11 @@ func breakerSettings(b *breaker) (list []pair) {
 	return list
 }
 
-func (w *writer) policy(p *Policy, files []*File) {
+func (w *writer) policy(p *Policy) {
 	for _, b := range p.Binds {
 		w.comment("  ", "bind: %s", b)
 	}
-	for _, f := range files {
-		w.losses("  ", f, p)
-	}
+	w.losses("  ", p)
 	settings := policySettings(p)
 	if len(settings) == 0 {
 		w.field(target{policy: p}, "  %s: {}", p.Name)

@@ -1,0 +1,56 @@
+package foreign
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// nested returns lists in lists.
+func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+
+// TestHostile: files that are too large, nested too deep or full of aliases get one
+// problem, as policy files do, and in a short time.
+func TestHostile(t *testing.T) {
+	config := `{"methodConfig": [{"name": [{}], "retryPolicy": %s}]}`
+	bomb := "methodConfig:\n- name: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		bomb += fmt.Sprintf("- name: &%c [%s*a]\n", 'b'+i, strings.Repeat(fmt.Sprintf("*%c, ", 'a'+i), 9))
+	}
+	many := `{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3, "retryableStatusCodes": [14]}}, `
+	for name, tt := range map[string]struct{ text, want string }{
+		"many policies":   {`{"methodConfig": [` + strings.Repeat(many, 2_000) + `{}]}`, "unknown: gRPC service config has no such"},
+		"large":           {strings.Repeat("# a long comment\n", 1<<20), "1:1: error: the file is larger than 4 MiB"},
+		"large JSON":      {`"` + strings.Repeat("x", 5<<20) + `"`, "1:1: error: the file is larger than 4 MiB"},
+		"deep YAML":       {"methodConfig:\n- " + nested(1000), "this is nested deeper than 64 levels"},
+		"deep JSON":       {fmt.Sprintf(config, nested(5000)), "this is nested deeper than 64 levels"},
+		"deepest JSON":    {nested(2 << 20), "P100"},
+		"aliases":         {bomb, "the file has more than 500000 values"},
+		"self":            {"methodConfig: &a [*a]", "*a contains itself"},
+		"not UTF-8":       {"methodConfig: [\xff]", "1:16: error: the file is not UTF-8 here"},
+		"empty":           {"", "no retry policy of a known kind is here"},
+		"null":            {"null\n---\n---\n~\n", "no retry policy of a known kind is here"},
+		"a number":        {"42", "no retry policy of a known kind is here"},
+		"second document": {"kind: Other\n---\n{a: [", "3:1: error: this is not YAML"},
+		"duplicate keys":  {`{"methodConfig": [], "methodConfig": []}`, "1:22: error: methodConfig is a duplicate key"},
+		"wrong types":     {fmt.Sprintf(config, `[1, {"maxAttempts": {}}]`), "error"},
+		"infinite":        {"{retryableStatusCodes: [14], maxAttempts: 2, backoffMultiplier: .inf}", "backoffMultiplier is a number"},
+		"huge":            {fmt.Sprintf(config, `{"maxAttempts": 1e300}`), "maxAttempts is a whole number"},
+		"long":            {fmt.Sprintf(config, `{"maxBackoff": "99999999999s"}`), "longer than 292 years"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			var all strings.Builder
+			for _, p := range Check("f", []byte(tt.text), nil) {
+				fmt.Fprintln(&all, p)
+			}
+			if !strings.Contains(all.String(), tt.want) {
+				t.Errorf("got %.300s; want %s", all.String(), tt.want)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("the check took %v", took)
+			}
+		})
+	}
+}
