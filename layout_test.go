@@ -99,11 +99,11 @@ var floors = map[string][]string{
 	// What functions do to shared memory is asked of calls, with and without a run.
 	"lint/internal/effect": {"lint/internal/flow", "lint/internal/vocab"},
 	// What is retried, and what callers have to know of a function: rules are queries of it.
-	"lint/internal/attempt": {"lint/internal/flow", "lint/internal/vocab"},
+	"lint/internal/attempt": {"lint/internal/effect", "lint/internal/flow", "lint/internal/vocab"},
 	// lint never imports policy, so that linter plugins carry neither YAML nor
 	// JSON Schema.
-	"lint": {"internal/gensum", "lint/internal/attempt", "lint/internal/retryloop", "lint/internal/vocab",
-		"policy/rules", "runtime"},
+	"lint": {"internal/gensum", "lint/internal/attempt", "lint/internal/effect", "lint/internal/flow",
+		"lint/internal/retryloop", "lint/internal/vocab", "policy/rules", "runtime"},
 	"cmd/retrygen": {"foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling",
 		"policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif",

@@ -119,7 +119,7 @@ for connect() != nil {
 	},
 	{
 		ID: "RL103", Title: "remote call retried without a wait", Severity: rules.Warning,
-		Reports: "A call of another system is retried at once after a failure.",
+		Reports: "A call of another system is executed again at once after a failure.",
 		Why: "A service that is overloaded gets more requests the more it fails. Many clients in such loops " +
 			"keep it from recovering.",
 		Wrong: `for range 5 {
@@ -138,11 +138,14 @@ for connect() != nil {
 	}
 }`,
 		NotReported: []string{
-			"Calls that are not known to be remote: remote are those with a context, a connection or a " +
-				"request, and known clients.",
-			"Loops in which something between the attempts, or the call itself, may wait.",
-			"One or two retries.",
-			"Attempts on another connection or server, or with a new ID.",
+			"Calls that are not known to leave the process. Known are clients of the standard library and of " +
+				"popular packages, and functions that call them.",
+			"Loops in which something between the attempts, or the call itself, may wait or block.",
+			"Loops in which something between the attempts may change what the call depends on. Code that is " +
+				"not known may.",
+			"Retries of one class of errors alone, such as a conflict.",
+			"At most two attempts. If a parameter limits them: only with `-confidence named`.",
+			"Attempts with other arguments, or on another server.",
 			"Loops over items, and tests.",
 		},
 		Fix:     "Wait between attempts, longer each time, with jitter.",

@@ -37,7 +37,7 @@ func runNonIdempotent(pass *analysis.Pass) (any, error) {
 		tried = append(tried, callsOf(fn)...)
 	}
 	for _, call := range tried {
-		what := effect(call)
+		what := sideEffect(call)
 		file := fileOf(pass, call.Pos())
 		if what == "" || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
 			continue
@@ -49,8 +49,8 @@ func runNonIdempotent(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-// effect returns what a call does that must not be done twice, or "".
-func effect(call *ssa.Call) string {
+// sideEffect returns what a call does that must not be done twice, or "".
+func sideEffect(call *ssa.Call) string {
 	fn := call.Call.StaticCallee()
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -144,11 +144,8 @@ func inTest(pass *analysis.Pass, pos token.Pos) bool {
 // isGivenTest reports whether a function, or one around it, is given a test, or is a method of
 // what holds one.
 func isGivenTest(fn *ssa.Function) bool {
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
-	return slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
-		if retryloop.IsTest(p.Type()) {
+	return slices.ContainsFunc(declaredAround(fn).Params, func(p *ssa.Parameter) bool {
+		if vocab.IsTest(p.Type()) {
 			return true
 		}
 		t := p.Type().Underlying()
@@ -157,7 +154,7 @@ func isGivenTest(fn *ssa.Function) bool {
 		}
 		s, ok := t.(*types.Struct)
 		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool {
-			return retryloop.IsTest(f.Type())
+			return vocab.IsTest(f.Type())
 		})
 	})
 }

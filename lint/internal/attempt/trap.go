@@ -167,8 +167,13 @@ func (t *Attempt) guard(j *judge, b *ssa.BasicBlock) Why {
 // OneClass reports whether just one class of errors is trapped: a branch on the error leaves
 // the loop for all others.
 func (t *Attempt) OneClass() bool {
-	for b, why := range t.Decisions {
-		if k := t.included(b, why); k >= 0 && t.mayLeave(b.Succs[1-k]) {
+	j := &judge{p: t.pkg, run: t.Run}
+	for _, b := range t.Loop.List {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !t.Run.IsReached(b) {
+			continue
+		}
+		if k := t.included(b, j.why(branch.Cond)); k >= 0 && t.mayLeave(b.Succs[1-k]) {
 			return true
 		}
 	}

@@ -59,31 +59,6 @@ func (r Retry) AtOnce(n Network) bool {
 		})
 }
 
-// Hurries reports whether a helper tries what it is given again at once, or after
-// nothing but the delay that a parameter tells.
-func (r Retry) Hurries() (delay *ssa.Parameter, ok bool) {
-	if r.Through() == nil || !r.insists() {
-		return nil, false
-	}
-	for b := range r.failed.cycle() {
-		for _, instr := range b.Instrs {
-			if instr == ssa.Instruction(r.Call) || !mayWait(instr, 3) {
-				continue
-			}
-			call, isCall := instr.(*ssa.Call)
-			if !isCall {
-				return nil, false
-			}
-			told, isParameter := sleeps(call).(*ssa.Parameter)
-			if !isParameter || delay != nil && told != delay {
-				return nil, false
-			}
-			delay = told
-		}
-	}
-	return delay, true
-}
-
 // insists reports whether the same is tried several times, and nothing is done about
 // the failure.
 func (r Retry) insists() bool {

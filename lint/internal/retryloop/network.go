@@ -52,26 +52,6 @@ func (n Network) Asks(fn *ssa.Function) bool {
 	})
 }
 
-// AsksAtOnce reports whether a function of the package makes a remote call that may fail,
-// and in no case anything that may wait, that puts something right when that has failed,
-// or that chooses another server.
-func (n Network) AsksAtOnce(fn *ssa.Function) bool {
-	asks := false
-	return !sleepsWithin(fn, 3) && !anyInstr(fn, func(instr ssa.Instruction) bool {
-		call, ok := instr.(*ssa.Call)
-		if !ok {
-			return mayWait(instr, 0)
-		}
-		depth := 1
-		if n.isRemote(call) {
-			asks, depth = asks || len(errorsOf(call)) > 0 && !isRebuilt(call), 0
-		}
-		chooses := isDrawn(call) || isObject(call.Type()) && chooser.MatchString(nameOf(call))
-		return mayWait(call, depth) || chooses ||
-			seesError(call.Block(), nil) && !isTold(call) && !slices.ContainsFunc(call.Common().Args, isErrorValue)
-	}) && asks
-}
-
 func (n Network) calls(fn *ssa.Function) bool {
 	return anyInstr(fn, func(instr ssa.Instruction) bool {
 		call, ok := instr.(*ssa.Call)

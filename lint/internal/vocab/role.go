@@ -186,3 +186,16 @@ func IsDuration(t types.Type) bool {
 	_, pointer := types.Unalias(t).(*types.Pointer)
 	return !pointer && IsType(t, "time", "Duration")
 }
+
+// IsTest reports whether t is, or points to, a test, a benchmark or a fuzz test.
+func IsTest(t types.Type) bool {
+	obj := TypeName(t)
+	return obj != nil && obj.Pkg() != nil && obj.Pkg().Path() == "testing"
+}
+
+// IsConn reports whether t is a connection of the standard library, or points to one.
+func IsConn(t types.Type) bool {
+	obj := TypeName(t)
+	return obj != nil && obj.Pkg() != nil && (obj.Pkg().Path() == "net" || obj.Pkg().Path() == "crypto/tls") &&
+		strings.HasSuffix(obj.Name(), "Conn")
+}

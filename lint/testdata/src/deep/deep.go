@@ -42,7 +42,7 @@ func untilTold(stop chan bool) error {
 }
 
 func untilUnset(p *bool) error {
-	for *p {
+	for *p { // want `ping is retried without a wait`
 		if err := ping(); err == nil {
 			return nil
 		}
@@ -156,7 +156,7 @@ func classes() error {
 }
 
 func clocks(ctx context.Context, h int) error {
-	for {
+	for { // want `call is retried without a wait`
 		err := call(ctx)
 		if err == nil {
 			return nil

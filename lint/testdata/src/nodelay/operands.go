@@ -21,17 +21,6 @@ func LOG_INFO(format string, v ...any) {
 
 func wait(f func(string, ...any), format string, v ...any) { f(format, v...) }
 
-// To tell may take a lock, and is no delay.
-func tellsUnderLock(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is retried without a wait`
-		if _, err = c.Call(ctx, "k"); err == nil {
-			break
-		}
-		LOG_INFO("call: %v", err)
-	}
-	return err
-}
-
 func addresses() (all []string) {
 	addrs, _ := net.InterfaceAddrs()
 	for _, addr := range addrs {
@@ -44,17 +33,6 @@ type excluder interface {
 	Rent(ctx context.Context, but []string) (string, error)
 }
 
-// What is the case now is as good as what was before.
-func steady(ctx context.Context, e excluder) (ip string, err error) {
-	for i := 0; i < 15; i++ { // want `Rent is retried without a wait`
-		ip, err = e.Rent(ctx, addresses())
-		if err == nil {
-			break
-		}
-	}
-	return ip, err
-}
-
 func name(n int) string { return fmt.Sprint("pod-", os.Getpid(), "-", n) }
 
 // Another name is another thing.
@@ -65,23 +43,6 @@ func nopeNames(ctx context.Context, c client) (err error) {
 		}
 	}
 	return err
-}
-
-func requests(c *http.Client, newReq func() (*http.Request, error)) (*http.Response, error) {
-	var last error
-	for attempt := 0; attempt < 5; attempt++ { // want `Do is retried without a wait`
-		req, err := newReq()
-		if err != nil {
-			return nil, err
-		}
-		resp, err := c.Do(req)
-		if err != nil {
-			last = err
-			continue
-		}
-		return resp, nil
-	}
-	return nil, last
 }
 
 func nopeNextRequests(c *http.Client, nextRequest func() (*http.Request, error)) (*http.Response, error) {
@@ -132,18 +93,6 @@ func hotUntil(r *reconnector) {
 	}
 }
 
-func rounds(ctx context.Context, servers []client) (err error) {
-	for attempts := 0; attempts < 5; attempts++ { // want `Call is retried without a wait`
-		for _, s := range servers {
-			if _, err = s.Call(ctx, "k"); err != nil {
-				continue
-			}
-			return nil
-		}
-	}
-	return err
-}
-
 type network struct {
 	octet  int
 	client client
@@ -171,47 +120,8 @@ func nopeForTest(ctx context.Context, t *testing.T, c client) (err error) {
 	return err
 }
 
-// The next request is as the last.
-func rebuilds(c *http.Client, most int, url string) (resp *http.Response, err error) {
-	req, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		return nil, err
-	}
-	for n := 0; n <= most; n++ { // want `Do is retried without a wait`
-		resp, err = c.Do(req)
-		if err != nil {
-			if n == most {
-				return nil, err
-			}
-			if req, err = http.NewRequest("GET", url, nil); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		break
-	}
-	return resp, err
-}
-
 type streams interface {
 	Stream(ctx context.Context, id string) (func() error, error)
-}
-
-// Some failures count twice.
-func countsTwice(ctx context.Context, s streams, id string) error {
-	for retries := 0; retries < 5; retries++ { // want `Stream is retried without a wait`
-		next, err := s.Stream(ctx, id)
-		if err != nil {
-			log.Print(err)
-			continue
-		}
-		if err := next(); err != nil {
-			retries++
-			continue
-		}
-		return nil
-	}
-	return fmt.Errorf("given up")
 }
 
 // What failed for all of them ends it.

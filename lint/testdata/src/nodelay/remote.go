@@ -3,9 +3,7 @@ package nodelay
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,15 +16,6 @@ type UserClient interface {
 	ParseUser(text string) (string, error)
 }
 
-func hidden(c UserClient, id string) (name string, err error) {
-	for range 5 { // want `User is retried without a wait`
-		if name, err = c.User(id); err == nil {
-			return name, nil
-		}
-	}
-	return "", err
-}
-
 // What it does by itself fails again, and asks nobody.
 func nopeByItself(c UserClient, text string) (name string, err error) {
 	for range 5 {
@@ -35,16 +24,6 @@ func nopeByItself(c UserClient, text string) (name string, err error) {
 		}
 	}
 	return "", err
-}
-
-// Whether it went well is said by what the call returns.
-func row(db *sql.DB, q string) (n int, err error) {
-	for try := 1; ; try++ { // want `Scan is retried without a wait`
-		err = db.QueryRow(q).Scan(&n)
-		if err == nil || try > 5 {
-			return n, err
-		}
-	}
 }
 
 type said struct {
@@ -56,16 +35,6 @@ func (a *said) Result() (string, error) { return a.text, a.err }
 
 type cache interface {
 	Get(ctx context.Context, key string) *said
-}
-
-func result(ctx context.Context, c cache, key string) (text string, err error) {
-	for range 5 { // want `Get is retried without a wait`
-		if text, err = c.Get(ctx, key).Result(); err != nil {
-			continue
-		}
-		return text, nil
-	}
-	return "", err
 }
 
 // The end of the context is asked for, and nothing put right.
@@ -82,45 +51,6 @@ func asks(ctx context.Context, c client) (err error) {
 }
 
 func isRetryable(err error) bool { return errors.Is(err, errConflict) }
-
-func worthAnother(ctx context.Context, c client) (err error) {
-	for range 5 { // want `Call is retried without a wait`
-		if _, err = c.Call(ctx, "k"); !isRetryable(err) {
-			return err
-		}
-	}
-	return fmt.Errorf("given up: %w", err)
-}
-
-func worthAnotherForEver(ctx context.Context, c client) error {
-	for { // want `Call is retried without a wait`
-		if _, err := c.Call(ctx, "k"); !isRetryable(err) {
-			return err
-		}
-	}
-}
-
-func flag(c UserClient, id string) (name string, err error) {
-	done := false
-	for i := 0; i < 5 && !done; i++ { // want `User is retried without a wait`
-		name, err = c.User(id)
-		done = err == nil
-	}
-	return name, err
-}
-
-func captured(c UserClient, id string) (name string, err error) {
-	ask := func() error {
-		name, err = c.User(id)
-		return err
-	}
-	for range 5 { // want `retried without a wait`
-		if err = ask(); err == nil {
-			break
-		}
-	}
-	return name, err
-}
 
 // It asks for what the failure has changed.
 func nopeCaptured(c UserClient, id string) (name string, err error) {
@@ -157,24 +87,6 @@ func (c *books) fetch(ctx context.Context, id string) (i *invoice, code int, err
 type books struct {
 	http *http.Client
 	base *url.URL
-}
-
-// An error leads back, and an answer that is not right.
-func (c *books) orAnAnswer(ctx context.Context, id string) (*invoice, error) {
-	var last error
-	for try := range 5 { // want `fetch is retried without a wait`
-		i, code, err := c.fetch(ctx, id)
-		if err != nil {
-			last = fmt.Errorf("try %d: %w", try, err)
-			continue
-		}
-		if code == http.StatusBadGateway {
-			last = errConflict
-			continue
-		}
-		return i, nil
-	}
-	return nil, last
 }
 
 // Only the status leads back.
@@ -216,21 +128,6 @@ func (c *books) twoSteps(path string) (text []byte, err error) {
 
 type retrying struct{ next http.RoundTripper }
 
-// What came is closed, whether it has failed or not.
-func (t retrying) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	for range 4 { // want `RoundTrip is retried without a wait`
-		resp, err = t.next.RoundTrip(req.Clone(req.Context()))
-		if err == nil && resp.StatusCode < 500 {
-			return resp, nil
-		}
-		if resp != nil {
-			io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-		}
-	}
-	return resp, err
-}
-
 // Only a request that has waited for its answer is made again.
 func nopeHasWaited(ctx context.Context, c client) (err error) {
 	for range 5 {
@@ -242,29 +139,6 @@ func nopeHasWaited(ctx context.Context, c client) (err error) {
 }
 
 var errTimeout = errors.New("timeout")
-
-// The answer is read, for what it says of the failure.
-func (c *books) readsTheAnswer(ctx context.Context) error {
-	for range 3 { // want `Do is retried without a wait`
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String(), nil)
-		if err != nil {
-			return err
-		}
-		resp, err := c.http.Do(req)
-		if err != nil {
-			return err
-		}
-		if resp.StatusCode == http.StatusOK {
-			return resp.Body.Close()
-		}
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			fmt.Println(err)
-		}
-		fmt.Println(string(text))
-	}
-	return errConflict
-}
 
 type pacer interface {
 	For(ctx context.Context, d time.Duration) bool

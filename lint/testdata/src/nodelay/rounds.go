@@ -9,21 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/rpc"
-	"strings"
 	"time"
 
 	"github.com/retrygen/retrygen/lint/testdata/src/nodelay/api"
 )
-
-// What another package asks is as remote as what this one does.
-func elsewhere(c *api.Client) (s string, err error) {
-	for range 3 { // want `Status is retried without a wait`
-		if s, err = c.Status(); err == nil {
-			break
-		}
-	}
-	return s, err
-}
 
 func nopeInMemory(c *api.Client) (s string, err error) {
 	for range 3 {
@@ -32,34 +21,6 @@ func nopeInMemory(c *api.Client) (s string, err error) {
 		}
 	}
 	return s, err
-}
-
-// The limit is that of the loop, not that of the last attempt.
-func tellsOfTheLast(c *api.Client) (s string, err error) {
-	for i := 0; i < 3; i++ { // want `Status is retried without a wait`
-		if s, err = c.Status(); err == nil {
-			break
-		}
-		if i == 2 {
-			return "", err
-		}
-	}
-	return s, nil
-}
-
-// To cancel the attempt's context takes no time, and neither does a name that only
-// sounds like it.
-func attemptTimeout(ctx context.Context, c client, key string) error {
-	var err error
-	for attempt := 0; attempt < 4; attempt++ { // want `Call is retried without a wait`
-		limited, cancel := context.WithTimeout(ctx, time.Second)
-		_, err = c.Call(limited, strings.TrimSpace(key))
-		cancel()
-		if err == nil {
-			return nil
-		}
-	}
-	return err
 }
 
 type tail struct{ began time.Time }
@@ -76,22 +37,6 @@ func untilLate(ctx context.Context, c client, t tail) error {
 			return err
 		}
 	}
-}
-
-// A failure misses the wait.
-func polls(ctx context.Context, c client) bool {
-	for range 100 {
-		state, err := c.Call(ctx, "state") // want `Call is retried without a wait`
-		if err != nil {
-			log.Print(err)
-			continue
-		}
-		if pods, err := c.Call(ctx, state); err == nil && pods == "ready" {
-			return true
-		}
-		time.Sleep(time.Second) // want `RL102`
-	}
-	return false
 }
 
 func nopeWaitsFirst(ctx context.Context, c client) bool {
@@ -111,23 +56,6 @@ func nopeWaitsFirst(ctx context.Context, c client) bool {
 type watched interface {
 	List(ctx context.Context) (string, error)
 	Send(ctx context.Context) (string, error)
-}
-
-// A watch blocks as long as it succeeds, and spins when it fails.
-func watches(ctx context.Context, s watched, notify func(string)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		default:
-		}
-		state, err := s.List(ctx) // want `List is retried without a wait`
-		if err != nil {
-			log.Print(err)
-			continue
-		}
-		notify(state)
-	}
 }
 
 // It makes load, with failures as without.
@@ -201,13 +129,6 @@ func withRetriesContext(ctx context.Context, n int, sleep time.Duration, f func(
 		}
 		time.Sleep(sleep) // want `RL102`
 	}
-}
-
-func toldNotToWait(c *api.Client) error {
-	return withRetries(5, 0, func() error { // want `withRetries retries it without a wait: pass a delay that grows \(RL103`
-		_, err := c.Status()
-		return err
-	})
 }
 
 func nopeToldToWait(c *api.Client) error {
@@ -300,18 +221,6 @@ func fetches(c client) error {
 	return err
 }
 
-// The count is shared with what is deferred.
-func shared(c *api.Client, count func(int)) (s string, err error) {
-	tries := 0
-	defer func() { count(tries) }()
-	for ; tries < 5; tries++ { // want `Status is retried without a wait`
-		if s, err = c.Status(); err == nil {
-			return s, nil
-		}
-	}
-	return s, err
-}
-
 // A closure may count as well.
 func nopeSharedCount(c *api.Client, each func(func())) (s string, err error) {
 	tries := 0
@@ -322,20 +231,6 @@ func nopeSharedCount(c *api.Client, each func(func())) (s string, err error) {
 		}
 	}
 	return s, err
-}
-
-// When there are no more files, there are none a microsecond later.
-func accepts(l net.Listener, handle func(net.Conn)) error {
-	for {
-		conn, err := l.Accept() // want `Accept is retried without a wait`
-		if err != nil {
-			if ne, ok := err.(net.Error); ok && ne.Temporary() {
-				continue
-			}
-			return err
-		}
-		go handle(conn)
-	}
 }
 
 func nopeAccepts(l net.Listener, handle func(net.Conn)) error {
@@ -365,149 +260,12 @@ type answer struct {
 
 type job struct{ size int }
 
-// The answer holds the error.
-func rows(ctx context.Context, q queries) (a *answer) {
-	for range 5 { // want `Query is retried without a wait`
-		if a = q.Query(ctx, "select"); a.Err == nil {
-			break
-		}
-	}
-	return a
-}
-
-// What says of an error that it is worth another try does not wait.
-func asksAVerdict(ctx context.Context, c client) (string, error) {
-	for { // want `Call is retried without a wait`
-		s, err := c.Call(ctx, "k")
-		if err != nil {
-			if api.ShouldRetry(err) {
-				continue
-			}
-			return "", err
-		}
-		return s, nil
-	}
-}
-
-// It is read again, and written again at once.
-func updates(ctx context.Context, q queries, size int) error {
-	for i := 0; i < 5; i++ { // want `UpdateJob is retried without a wait`
-		j, err := q.GetJob("job")
-		if err != nil {
-			return err
-		}
-		if err := q.UpdateJob(ctx, j); err != nil {
-			if !errors.Is(err, errConflict) {
-				return err
-			}
-			continue
-		}
-		return nil
-	}
-	return errConflict
-}
-
-// Where one of two fails, the wait is missed.
-func missesTheWait(ctx context.Context, c client) error {
-	for range 100 {
-		if _, err := c.Call(ctx, "set"); err != nil { // want `Call is retried without a wait`
-			log.Print(err)
-			continue
-		}
-		s, err := c.Call(ctx, "pods") // want `Call is retried without a wait`
-		if err != nil {
-			log.Print(err)
-			continue
-		}
-		if s == "complete" {
-			break
-		}
-		time.Sleep(time.Second) // want `RL102`
-	}
-	return nil
-}
-
-// The request fails at once, the answer waits.
-func answersWait(ctx context.Context, get func(string) (*http.Response, error)) (*http.Response, error) {
-	for attempts := 0; ; {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		default:
-		}
-		resp, err := http.Get("http://localhost") // want `Get is retried without a wait`
-		if err != nil {
-			if errors.Is(err, context.Canceled) {
-				return nil, err
-			}
-			continue
-		}
-		if resp.StatusCode == http.StatusOK {
-			return resp, nil
-		}
-		attempts++
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(longer(attempts)):
-		}
-	}
-}
-
 func longer(attempts int) time.Duration { return time.Duration(attempts+rand.IntN(3)) * time.Second }
 
 // Default is used by all, and what is told leaves it alone.
 var Default struct{ *api.Client }
 
-func asksDefault(name string) (s string, err error) {
-	for i := 0; i < 3; i++ { // want `Status is retried without a wait`
-		if s, err = Default.Status(); err == nil {
-			break
-		}
-		log.Printf("%s: %v", name, err)
-	}
-	return s, err
-}
-
-// What comes is echoed, until the line is cut.
-func echoes(addr string, echo func(net.Conn)) {
-	for {
-		conn, err := net.Dial("tcp", addr) // want `Dial is retried without a wait`
-		if err != nil {
-			log.Print(err)
-			continue
-		}
-		echo(conn)
-		time.Sleep(time.Second)
-	}
-}
-
-// What came beside the error is told as well.
-func tellsTheResult(c *api.Client) (string, error) {
-	var s string
-	var err error
-	for i := 0; i < 3; i++ { // want `Status is retried without a wait`
-		s, err = c.Status()
-		if err == nil {
-			return s, nil
-		}
-		log.Printf("status %s: %v", s, err)
-	}
-	return "", err
-}
-
 var errConnRefused = errors.New("connection refused")
-
-// Nobody is there, and nobody is there a microsecond later.
-func refused(ctx context.Context, c client) (s string, err error) {
-	for { // want `RL103`
-		s, err = c.Call(ctx, "members")
-		if errors.Is(err, errConnRefused) {
-			continue
-		}
-		return s, err
-	}
-}
 
 // The deadline of the listener is what it waits for.
 func nopeAcceptsInTime(l *net.TCPListener, stop func() bool, handle func(net.Conn)) error {
@@ -579,51 +337,6 @@ func calls(c *rpc.Client, reply any) (err error) {
 	return err
 }
 
-// A strange answer waits, a server that is not there does not.
-func greets(addr string) bool {
-	for range 5 { // want `Dial is retried without a wait`
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			continue
-		}
-		answer := make([]byte, 2)
-		if _, err := conn.Read(answer); err != nil {
-			continue
-		}
-		parts := strings.Split(string(answer), "|")
-		if len(parts) == 0 {
-			continue
-		}
-		if parts[0] == "OK" {
-			return true
-		}
-		time.Sleep(time.Second)
-	}
-	return false
-}
-
-// What makes the client fails for another reason, and does not fail the next time.
-func listens(ctx context.Context, addr string) {
-	for ctx.Err() == nil { // want `Watch is retried without a wait`
-		conn, err := api.Dial(addr)
-		if err != nil {
-			return
-		}
-		events, err := api.NewWatcher(conn).Watch(ctx)
-		if err != nil {
-			log.Print(err)
-			continue
-		}
-		for {
-			e, err := events.Recv()
-			if err != nil {
-				break
-			}
-			log.Print(e)
-		}
-	}
-}
-
 type backoff interface{ NextBackOff() time.Duration }
 
 type batch struct{ records []string }
@@ -632,77 +345,10 @@ type sink interface {
 	Put(ctx context.Context, b *batch) (failed []string, err error)
 }
 
-// It says for how long to wait, and only what was refused waits. A success goes on
-// with the rest.
-func puts(ctx context.Context, s sink, records []string, b backoff) error {
-	in := &batch{records: records}
-	for len(in.records) > 0 { // want `Put is retried without a wait`
-		wait := b.NextBackOff()
-		failed, err := s.Put(ctx, in)
-		if err != nil {
-			log.Print(err)
-			if wait == -1 {
-				return err
-			}
-			continue
-		}
-		in.records = failed
-		if len(failed) > 0 {
-			if wait == -1 {
-				return errConflict
-			}
-			time.Sleep(wait) // want `RL102`
-		}
-	}
-	return nil
-}
-
-// A bad answer is asked for again as a failure is, with the body made anew.
-func invokes(c *http.Client, req *http.Request, body string, retries int) (resp *http.Response, err error) {
-	for attempt := 0; attempt <= retries; attempt++ { // want `Do is retried without a wait`
-		req.Body = io.NopCloser(strings.NewReader(body))
-		if resp, err = c.Do(req); err != nil {
-			continue
-		}
-		if resp.StatusCode == http.StatusOK {
-			break
-		}
-	}
-	return resp, err
-}
-
 type action struct{ status string }
 
 type actions interface {
 	GetByURI(ctx context.Context, uri string) (*action, error)
-}
-
-// What is under way waits, a failure does not; what is completed needs no wait.
-func waitsForActive(ctx context.Context, all actions, uri string) error {
-	completed, failed := false, 0
-	for !completed {
-		a, err := all.GetByURI(ctx, uri) // want `GetByURI is retried without a wait`
-		if err != nil {
-			if failed <= 3 {
-				failed++
-				continue
-			}
-			return err
-		}
-		switch a.status {
-		case "in-progress":
-			select {
-			case <-time.After(5 * time.Second):
-			case <-ctx.Done():
-				return err // want `this error is nil, so the caller sees success: return the error of the context \(RL109`
-			}
-		case "completed":
-			completed = true
-		default:
-			return errConflict
-		}
-	}
-	return nil
 }
 
 // A request with more beside it is one.
@@ -718,19 +364,6 @@ func (w *wrapped) reset() error {
 
 type connection interface{ Make(*wrapped) error }
 
-// To go back to where the body began puts nothing right.
-func makes(c connection, w *wrapped, retries int) (err error) {
-	for i := 0; i < retries+1; i++ { // want `Make is retried without a wait`
-		if err = c.Make(w); err == nil {
-			return nil
-		}
-		if reset := w.reset(); reset != nil {
-			return reset
-		}
-	}
-	return err
-}
-
 type register interface {
 	Get(ctx context.Context, key string) (string, error)
 	Swap(ctx context.Context, key, before, after string) (*swapped, error)
@@ -738,31 +371,6 @@ type register interface {
 }
 
 type swapped struct{ Done bool }
-
-// A change that others were faster with is made anew, and an error of the first step is
-// answered with the same at once.
-func firstOfSteps(ctx context.Context, r register, max int) error {
-	var last error
-	for i := 0; i < max; i++ {
-		before, err := r.Get(ctx, "k") // want `Get is retried without a wait`
-		if err != nil {
-			log.Print(err)
-			last = err
-			continue
-		}
-		answer, err := r.Swap(ctx, "k", before, before+"x")
-		if err != nil {
-			last = err
-			continue
-		}
-		if !answer.Done {
-			log.Print("others were faster")
-			continue
-		}
-		return nil
-	}
-	return last
-}
 
 func nopeFirstOfStepsWaits(ctx context.Context, r register, max int) (last error) {
 	for i := 0; i < max; i++ {
@@ -890,20 +498,6 @@ func nopeAnotherID(ctx context.Context, c client, g idGenerator) (string, error)
 
 type namer interface{ ID() string }
 
-func sameID(ctx context.Context, c client, n namer) (string, error) {
-	for range 100 { // want `Call is retried without a wait`
-		id := n.ID()
-		_, err := c.Call(ctx, id)
-		if err == nil {
-			return id, nil
-		}
-		if !errors.Is(err, errConflict) {
-			return "", err
-		}
-	}
-	return "", errConflict
-}
-
 func retrieve(ctx context.Context, url string) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -918,20 +512,6 @@ func retrieve(ctx context.Context, url string) (int, []byte, error) {
 	return resp.StatusCode, b, err
 }
 
-func statusInAnInt(ctx context.Context, url string) ([]byte, error) {
-	for range 5 { // want `retrieve is retried without a wait`
-		code, body, err := retrieve(ctx, url)
-		if err != nil {
-			return nil, err
-		}
-		if code >= 500 {
-			continue
-		}
-		return body, nil
-	}
-	return nil, errors.New("too many")
-}
-
 func nopeNumber(ctx context.Context, url string) (all []byte, err error) {
 	for {
 		n, body, err := retrieve(ctx, url)
@@ -944,30 +524,6 @@ func nopeNumber(ctx context.Context, url string) (all []byte, err error) {
 		}
 		return all, nil
 	}
-}
-
-// An error of the network is of one who is down.
-func networkErrors(ctx context.Context, c client) (string, error) {
-	for range 5 { // want `Call is retried without a wait`
-		for _, key := range []string{"https", "http"} {
-			v, err := c.Call(ctx, key)
-			if _, ok := err.(net.Error); ok {
-				continue
-			}
-			return v, err
-		}
-	}
-	return "", errors.New("spent")
-}
-
-func networkErrorAs(ctx context.Context, c client) (v string, err error) {
-	for range 5 { // want `Call is retried without a wait`
-		var down *net.OpError
-		if v, err = c.Call(ctx, "k"); !errors.As(err, &down) {
-			return v, err
-		}
-	}
-	return v, err
 }
 
 // It waits by itself.
@@ -1000,34 +556,8 @@ func nopeCountsDownFromOne(ctx context.Context, c client) error {
 	}
 }
 
-func countsDownFromFive(ctx context.Context, c client) error {
-	retries := 5
-	for { // want `Call is retried without a wait`
-		_, err := c.Call(ctx, "k")
-		if err == nil {
-			return nil
-		}
-		if !isForbidden(err) || retries == 0 {
-			return err
-		}
-		retries--
-	}
-}
-
 func nopeTwoLimits(ctx context.Context, c client) (err error) {
 	for _, limit := range []time.Duration{time.Minute, time.Hour} {
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		_, err = c.Call(ctx, "k")
-		cancel()
-		if err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-func threeLimits(ctx context.Context, c client) (err error) {
-	for _, limit := range []time.Duration{time.Second, time.Minute, time.Hour} { // want `Call is retried without a wait`
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		_, err = c.Call(ctx, "k")
 		cancel()

@@ -4,31 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log"
 	"net"
 	"net/http"
 	"os/exec"
 	"syscall"
 	"time"
 )
-
-// A conflict is answered with what is there now, any other error with nothing.
-func oneSide(ctx context.Context, s store, fields, changed map[string]string) error {
-	for range 5 { // want `Swap is retried without a wait`
-		err := s.Swap(ctx, "k", fields, changed)
-		if err == nil {
-			return nil
-		}
-		if errors.Is(err, errConflict) {
-			if e, err := s.Load(ctx, "k"); err == nil {
-				fields = e.fields
-			}
-			continue
-		}
-		log.Print(err)
-	}
-	return errConflict
-}
 
 // Only one error is waited for.
 func oneWaits(ctx context.Context, c client) (err error) {
@@ -191,17 +172,6 @@ func (s *session) State() string { return s.state }
 
 func open(ctx context.Context, url string) (*session, error) { return &session{}, ctx.Err() }
 
-// What is told of it beside the error is no progress.
-func tellsTheState(ctx context.Context, url string) (s *session, err error) {
-	for range 3 { // want `open is retried without a wait`
-		if s, err = open(ctx, url); err == nil {
-			break
-		}
-		log.Println("no session", s.State(), err)
-	}
-	return s, err
-}
-
 // Another process writes the file yet.
 func nopeTextBusy(ctx context.Context, run func(context.Context) error, c client) (err error) {
 	for range 3 {
@@ -274,20 +244,6 @@ func nopeFixes(ctx context.Context, v validator, o *options) error {
 			return nil
 		}
 		if !fix(err, o) {
-			return err
-		}
-		err = v.Validate(ctx, o)
-	}
-	return err
-}
-
-func onlyLooks(ctx context.Context, v validator, o *options) error {
-	err := v.Validate(ctx, o)
-	for i := 0; i < 5; i++ { // want `RL103`
-		if err == nil {
-			return nil
-		}
-		if !tells(err, o) {
 			return err
 		}
 		err = v.Validate(ctx, o)

@@ -193,6 +193,7 @@ func nopeFlagOfTwo(addr string, given func() bool) {
 		if given() {
 			done = true
 		}
+		time.Sleep(time.Second)
 	}
 }
 

@@ -1,0 +1,125 @@
+package attempt
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// few is how many attempts need no wait between them.
+const few = 2
+
+// AtOnce reports whether an operation that leaves the process may be executed again and again
+// without a wait between: some failure leads back past all waits, and past all that may
+// change what the operation depends on. A retry of one class of errors alone is a conflict,
+// which repeats at once on purpose. It returns the evidence as well.
+func (t *Attempt) AtOnce(effects *effect.Package) (vocab.Evidence, bool) {
+	evidence, leaves := t.remote()
+	switch {
+	case !leaves, !t.Fails, t.IsDaemon(), t.Ends == Polls && !t.ByAnswer, t.Change > Remade:
+		return 0, false
+	case t.isPaced(), t.OneClass(), t.pausesItself():
+		return 0, false
+	}
+	for _, l := range t.Limits() {
+		if l.Attempts > 0 && l.Attempts <= few {
+			return 0, false
+		}
+		if parameterOf(l.Of) != nil {
+			evidence = vocab.Named // callers may ask for one retry
+		}
+	}
+	return min(evidence, t.Evidence), t.isHurried(func(b *ssa.BasicBlock) bool { return t.pausesIn(b, effects) })
+}
+
+// remote reports whether the operation leaves the process, and the evidence of that.
+func (t *Attempt) remote() (vocab.Evidence, bool) {
+	call := &t.Op.Call
+	if k := known(call); k.Is(vocab.Remote) {
+		return k.Evidence, true
+	}
+	return vocab.Library, t.pkg.summaryOf(call).Remote
+}
+
+// pausesItself reports whether the operation may wait before it returns. What is given a
+// connection may wait for the peer.
+func (t *Attempt) pausesItself() bool {
+	s := t.pkg.summaryOf(&t.Op.Call)
+	if s.known && (s.Waits != Never || s.Blocks) {
+		return true
+	}
+	return slices.ContainsFunc(t.Op.Call.Operands(nil), func(operand *ssa.Value) bool {
+		return *operand != nil && vocab.IsConn((*operand).Type())
+	})
+}
+
+// isPaced reports whether the loop ends with the last of several items, or asks a person.
+func (t *Attempt) isPaced() bool {
+	for _, why := range t.Decisions {
+		if why&(Item|Person) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// pausesIn reports whether a block waits, or may change what the operation depends on.
+func (t *Attempt) pausesIn(b *ssa.BasicBlock, effects *effect.Package) bool {
+	return slices.ContainsFunc(t.Waits, func(w Wait) bool { return w.At.Block() == b }) ||
+		effects.Repairs(slices.Values(b.Instrs), t.Op) != effect.Disjoint
+}
+
+// isHurried reports whether some failure leads to the next execution without a pause each time.
+// That is the complement of a least fixpoint: a block is slow if it pauses, if all its
+// executed successors in the loop are slow, or if one is and something else than the failure
+// decides which is taken.
+func (t *Attempt) isHurried(pauses func(*ssa.BasicBlock) bool) bool {
+	if pauses(t.Op.Block()) {
+		return false
+	}
+	slow := map[*ssa.BasicBlock]bool{}
+	for _, b := range t.Loop.List {
+		if b != t.Op.Block() && t.Run.IsReached(b) && pauses(b) {
+			slow[b] = true
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, b := range t.Loop.List {
+			if !slow[b] && t.Run.IsReached(b) && t.isSlow(b, slow) {
+				slow[b], grown = true, true
+			}
+		}
+	}
+	return !slow[t.Op.Block()]
+}
+
+// isSlow reports whether a block leads to a pause whatever the failure is, one class of errors
+// aside, which needs none.
+func (t *Attempt) isSlow(b *ssa.BasicBlock, slow map[*ssa.BasicBlock]bool) bool {
+	paused, hurried, at := 0, 0, -1
+	for k, s := range b.Succs {
+		switch {
+		case !t.Run.Takes(b, k) || !t.Loop.Has(s) || !t.Run.Repeats(s):
+		case slow[s] && s != t.Op.Block():
+			paused++
+		default:
+			hurried, at = hurried+1, k
+		}
+	}
+	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	if !ok || paused == 0 || hurried == 0 {
+		return paused > 0 && hurried == 0
+	}
+	why := (&judge{p: t.pkg, run: t.Run}).why(branch.Cond)
+	return why&^adversary != 0 || t.included(b, why) == at
+}
+
+// LeavesProcess reports whether a function is known to leave the process, and not to wait.
+func (p *Package) LeavesProcess(fn *ssa.Function) bool {
+	s := p.summary(fn)
+	return s.Remote && s.Waits == Never && !s.Blocks
+}

@@ -1,0 +1,169 @@
+package attempt
+
+import (
+	"go/constant"
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// A Limit is a number that the executions of an operation are counted to.
+type Limit struct {
+	Attempts int       // at most; 0 if that is not constant
+	Of       ssa.Value // what the count is compared with
+}
+
+// mostCounted is how far attempts are counted. More are as good as no limit.
+const mostCounted = 10_000
+
+// Limits returns the limits of a retry by its own counters: all of them apply.
+func (t *Attempt) Limits() (limits []Limit) {
+	for _, b := range t.Loop.List {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !t.Run.IsReached(b) || !t.isPassed(b) {
+			continue
+		}
+		leaves := -1
+		for k, s := range b.Succs {
+			if t.Run.Takes(b, k) && !(t.Loop.Has(s) && t.Run.Repeats(s)) {
+				leaves = k
+			}
+		}
+		if leaves < 0 || !t.Run.Takes(b, 1-leaves) {
+			continue
+		}
+		if compare, ok := branch.Cond.(*ssa.BinOp); ok {
+			limits = t.appendLimit(limits, compare, leaves == 0)
+		}
+	}
+	return limits
+}
+
+// Limit returns how often the operation is executed at most, or 0 if no constant says so.
+func (t *Attempt) Limit() (least int) {
+	for _, l := range t.Limits() {
+		if l.Attempts > 0 && (least == 0 || l.Attempts < least) {
+			least = l.Attempts
+		}
+	}
+	return least
+}
+
+// isPassed reports whether a block is executed between any two executions of the operation.
+func (t *Attempt) isPassed(b *ssa.BasicBlock) bool {
+	if b.Dominates(t.Op.Block()) {
+		return true
+	}
+	for i, latch := range t.Loop.Header.Preds {
+		if t.Loop.Has(latch) && t.Run.Enters(t.Loop.Header, i) && !b.Dominates(latch) {
+			return false
+		}
+	}
+	return true
+}
+
+// appendLimit appends the limit that a comparison is which leaves the loop if it is true, or
+// if it is not.
+func (t *Attempt) appendLimit(limits []Limit, compare *ssa.BinOp, leavesIf bool) []Limit {
+	x, y, op := compare.X, compare.Y, compare.Op
+	count, ok := t.counted(x)
+	if !ok {
+		x, y, op = y, x, mirrored(op)
+		if count, ok = t.counted(x); !ok {
+			return limits
+		}
+	}
+	l := Limit{Of: y}
+	to, ok := y.(*ssa.Const)
+	if !ok || to.Value == nil {
+		return append(limits, l)
+	}
+	for n := 0; n < mostCounted; n++ {
+		leaves := constant.Compare(constant.MakeInt64(count.first+int64(n)*count.step), op, to.Value) == leavesIf
+		switch {
+		case leaves && compare.Block().Dominates(t.Op.Block()):
+			l.Attempts = n
+			return append(limits, l)
+		case leaves:
+			l.Attempts = n + 1
+			return append(limits, l)
+		}
+	}
+	return limits
+}
+
+// A progression is the values of a number that each iteration changes by the same step.
+type progression struct{ first, step int64 }
+
+// counted returns the values of a number in the iterations of the loop.
+func (t *Attempt) counted(v ssa.Value) (p progression, ok bool) {
+	if sum, isSum := v.(*ssa.BinOp); isSum {
+		by, ok := stepOf(sum)
+		if !ok {
+			return p, false
+		}
+		p, ok = t.counted(sum.X)
+		p.first += by
+		return p, ok
+	}
+	phi, isPhi := v.(*ssa.Phi)
+	if !isPhi || phi.Block() != t.Loop.Header {
+		return p, false
+	}
+	first, step := false, false
+	for i, edge := range phi.Edges {
+		if !t.Loop.Has(phi.Block().Preds[i]) {
+			n, known := intOf(edge)
+			if !known || first && n != p.first {
+				return p, false
+			}
+			p.first, first = n, true
+			continue
+		}
+		sum, isSum := edge.(*ssa.BinOp)
+		if !isSum || sum.X != ssa.Value(phi) {
+			return p, false
+		}
+		by, known := stepOf(sum)
+		if !known || step && by != p.step {
+			return p, false
+		}
+		p.step, step = by, true
+	}
+	return p, first && step
+}
+
+// stepOf returns what a sum or difference adds to its first operand.
+func stepOf(sum *ssa.BinOp) (int64, bool) {
+	n, ok := intOf(sum.Y)
+	switch sum.Op {
+	case token.ADD:
+		return n, ok
+	case token.SUB:
+		return -n, ok
+	}
+	return 0, false
+}
+
+func intOf(v ssa.Value) (int64, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(c.Value)
+}
+
+// mirrored returns the comparison of exchanged operands.
+func mirrored(op token.Token) token.Token {
+	switch op {
+	case token.LSS:
+		return token.GTR
+	case token.GTR:
+		return token.LSS
+	case token.LEQ:
+		return token.GEQ
+	case token.GEQ:
+		return token.LEQ
+	}
+	return op
+}
