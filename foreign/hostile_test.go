@@ -18,9 +18,9 @@ func TestHostile(t *testing.T) {
 	for i := range 9 {
 		bomb += fmt.Sprintf("- name: &%c [%s*a]\n", 'b'+i, strings.Repeat(fmt.Sprintf("*%c, ", 'a'+i), 9))
 	}
-	many := `{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3, "retryableStatusCodes": [14]}}, `
+	many := strings.Repeat(`{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3}}, `, 2000)
 	for name, tt := range map[string]struct{ text, want string }{
-		"many policies":   {`{"methodConfig": [` + strings.Repeat(many, 2_000) + `{}]}`, "unknown: gRPC service config has no such"},
+		"many policies":   {`{"methodConfig": [` + many + `{}]}`, "unknown: gRPC service config has no"},
 		"large":           {strings.Repeat("# a long comment\n", 1<<20), "1:1: error: the file is larger than 4 MiB"},
 		"large JSON":      {`"` + strings.Repeat("x", 5<<20) + `"`, "1:1: error: the file is larger than 4 MiB"},
 		"deep YAML":       {"methodConfig:\n- " + nested(1000), "this is nested deeper than 64 levels"},
@@ -35,9 +35,10 @@ func TestHostile(t *testing.T) {
 		"second document": {"kind: Other\n---\n{a: [", "3:1: error: this is not YAML"},
 		"duplicate keys":  {`{"methodConfig": [], "methodConfig": []}`, "1:22: error: methodConfig is a duplicate key"},
 		"wrong types":     {fmt.Sprintf(config, `[1, {"maxAttempts": {}}]`), "error"},
-		"infinite":        {"{retryableStatusCodes: [14], maxAttempts: 2, backoffMultiplier: .inf}", "backoffMultiplier is a number"},
-		"huge":            {fmt.Sprintf(config, `{"maxAttempts": 1e300}`), "maxAttempts is a whole number"},
-		"long":            {fmt.Sprintf(config, `{"maxBackoff": "99999999999s"}`), "longer than 292 years"},
+		"infinite": {"{retryableStatusCodes: [14], maxAttempts: 2, backoffMultiplier: .inf}",
+			"backoffMultiplier is a number"},
+		"huge": {fmt.Sprintf(config, `{"maxAttempts": 1e300}`), "maxAttempts is a whole number"},
+		"long": {fmt.Sprintf(config, `{"maxBackoff": "99999999999s"}`), "longer than 292 years"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()

@@ -32,6 +32,10 @@ func Check(name string, text []byte, from *Kind) []policy.Problem {
 func (f *File) judge() (problems []policy.Problem) {
 	w := writeFile([]*File{f})
 	_, found := policy.Check(f.Name, []byte(w.String()))
+	names := map[string]string{}
+	for _, c := range f.classes {
+		names[c.name] = c.word
+	}
 	reported := map[policy.Problem]bool{}
 	for _, p := range found {
 		t := w.at[p.Line]
@@ -40,11 +44,11 @@ func (f *File) judge() (problems []policy.Problem) {
 		}
 		at, words := t.place(f)
 		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
-		p.Text = words.translate(p.Text)
+		p.Text = classWords(words.translate(p.Text), names)
 		p.Paste = ""
 		// A schedule of several errors is one for each class here.
 		same := p
-		same.Text = className.ReplaceAllString(p.Text, "class")
+		same.Text = ofClass.ReplaceAllString(p.Text, "")
 		if !reported[same] {
 			problems = append(problems, p)
 		}
@@ -53,8 +57,23 @@ func (f *File) judge() (problems []policy.Problem) {
 	return problems
 }
 
+// ofClass matches the class that a problem with a schedule is about.
+var ofClass = regexp.MustCompile(`^for errors of class [^ ]+: `)
+
 // className matches the name of an error class in a message.
-var className = regexp.MustCompile(`class [a-z0-9_]+`)
+var className = regexp.MustCompile(`\b(class |has |next to )([a-z0-9_]+)|^()([a-z0-9_]+)`)
+
+// classWords replaces the names of classes in a message by those that the other
+// system has for them.
+func classWords(text string, names map[string]string) string {
+	return className.ReplaceAllStringFunc(text, func(match string) string {
+		m := className.FindStringSubmatch(match)
+		if word := names[m[2]+m[4]]; word != "" {
+			return m[1] + word
+		}
+		return match
+	})
+}
 
 // ignores reports whether a rule reads a field of the policy that another place
 // decides.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ type breaker struct {
 // A class is an error class that a converted file defines.
 type class struct {
 	name    string
+	word    string // its name in the other system
 	http    [][2]int
 	grpc    []string
 	pattern string
@@ -218,22 +220,23 @@ func (p *Policy) list(field rules.Field, list *[]retry.Class, name retry.Class, 
 
 // grpc returns the class of a gRPC status code, as UNAVAILABLE.
 func (d *decoder) grpc(code string) retry.Class {
-	return d.class(class{name: strings.ToLower(code), grpc: []string{code}})
+	return d.class(class{name: strings.ToLower(code), word: code, grpc: []string{code}})
 }
 
 // http returns the class of a range of HTTP statuses.
 func (d *decoder) http(from, to int) retry.Class {
-	name := fmt.Sprintf("http_%d", from)
+	word := strconv.Itoa(from)
 	if to > from {
-		name = fmt.Sprintf("http_%d_%d", from, to)
+		word += "-" + strconv.Itoa(to)
 	}
-	return d.class(class{name: name, http: [][2]int{{from, to}}})
+	name := "http_" + strings.ReplaceAll(word, "-", "_")
+	return d.class(class{name: name, word: word, http: [][2]int{{from, to}}})
 }
 
 // pattern returns the class of errors whose text matches a regular expression.
 // name is any text.
 func (d *decoder) pattern(name, expr string) retry.Class {
-	return d.class(class{name: nameOf(name), pattern: expr})
+	return d.class(class{name: nameOf(name), word: name, pattern: expr})
 }
 
 // class returns the class of the file with these tests. It adds it, under a name

@@ -16,8 +16,9 @@ import (
 
 // TestCommands tests the commands of a program on the pages below dir. Each
 // command and flag must exist. A command in a console block must print the output
-// of the block, with the last policy file above it on the page as retry.yaml. The
-// flag -update of the test rewrites the output.
+// of the block, with the last policy file above it on the page as retry.yaml, and
+// with the blocks that name another file, in their first line or for JSON after the
+// language. The flag -update of the test rewrites the output.
 func TestCommands(t *testing.T, dir string, program *cli.Program) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -33,7 +34,12 @@ func TestCommands(t *testing.T, dir string, program *cli.Program) {
 		if i > 0 && b.Page != blocks[i-1].Page {
 			file = ""
 		}
-		if b.Lang == "yaml" && !b.Fragment() {
+		switch name := b.dataFile(); {
+		case name != "":
+			if err := os.WriteFile(name, []byte(b.Text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		case b.Lang == "yaml" && !b.Fragment():
 			file = b.Text
 		}
 		for _, args := range commands(b, program.Name) {
@@ -50,6 +56,17 @@ func TestCommands(t *testing.T, dir string, program *cli.Program) {
 	if tested == 0 {
 		t.Errorf("no page shows a command of %s", program.Name)
 	}
+}
+
+// dataFile returns the name of a file of another system that a block is, or "".
+func (b Block) dataFile() string {
+	if b.Lang == "json" && len(b.Marks) == 1 && filepath.Ext(b.Marks[0]) == ".json" {
+		return b.Marks[0]
+	}
+	if name := b.File(); b.Lang == "yaml" && name != "" && filepath.Base(name) != "retry.yaml" {
+		return filepath.Base(name)
+	}
+	return ""
 }
 
 // prompts maps the language of a block to the text before a command: shell code, a
