@@ -12,8 +12,12 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
+
+// shortestDelay is the shortest wait that is worth ending early.
+const shortestDelay = 250 * time.Millisecond
 
 // cancellableCalls finds the calls of helpers of this module that retry what they are
 // given, and leave when a context ends, or take none, as libraries of which the same is
@@ -21,7 +25,7 @@ import (
 var cancellableCalls = &analysis.Analyzer{
 	Name:       "cancellablecalls",
 	Doc:        "cancellablecalls: find calls of helpers that retry until a context ends, or without one",
-	Requires:   []*analysis.Analyzer{ssaForm, retries},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts},
 	FactTypes:  []analysis.Fact{new(cancellable)},
 	ResultType: reflect.TypeFor[map[*ssa.Call]*library](),
 	Run:        runCancellableCalls,
@@ -29,7 +33,7 @@ var cancellableCalls = &analysis.Analyzer{
 
 // cancellable is a fact about a function: it retries one of its parameters, and leaves
 // when one of its contexts ends, whatever else ends it, or has a twin that does, or takes
-// none although it waits for a second and more.
+// none although it waits for long.
 type cancellable struct {
 	Op      int    // the index of the parameter that is retried
 	Context int    // the index of the context, or -1
@@ -54,16 +58,19 @@ func (c *cancellable) isDeaf() bool { return c.Context < 0 && c.Twin == "" }
 func runCancellableCalls(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	helpers := map[*ssa.Function]*cancellable{}
-	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
-		fn, op, ctx := r.Call.Parent(), r.Through(), r.Until()
-		if op == nil || op.Parent() != fn || helpers[fn] != nil {
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		r := t.Retries()
+		if r == nil || helpers[t.Fn] != nil {
 			continue
 		}
-		if ctx != nil && ctx.Parent() == fn {
-			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: slices.Index(fn.Params, ctx)}
-		} else if told, long := r.WaitsLong(); long && ctx == nil && !takesContext(fn) {
-			helpers[fn] = &cancellable{Op: slices.Index(fn.Params, op), Context: -1, Delay: slices.Index(fn.Params, told)}
+		c := &cancellable{Op: slices.Index(t.Fn.Params, r.Op), Context: slices.Index(t.Fn.Params, r.Context)}
+		if r.Context == nil {
+			if r.Wait < shortestDelay || takesContext(t.Fn) {
+				continue
+			}
+			c.Delay = slices.Index(t.Fn.Params, r.Delay)
 		}
+		helpers[t.Fn] = c
 	}
 	found := map[*ssa.Call]*library{}
 	// A helper may call helpers that come later.
@@ -78,7 +85,7 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 				if c == nil || c.isDeaf() && !isOfModule(pass, call.Call.StaticCallee()) {
 					continue
 				}
-				if !c.isDeaf() || c.Delay < 0 || retryloop.Least(call.Call.Args[c.Delay]) >= time.Second {
+				if !c.isDeaf() || c.Delay < 0 || retryloop.Least(call.Call.Args[c.Delay]) >= shortestDelay {
 					found[call] = &library{op: c.Op, ctx: c.Context, deaf: c.isDeaf()}
 				}
 				if c.Twin != "" {
@@ -105,7 +112,7 @@ func (c *cancellable) handedOn(fn *ssa.Function, call *ssa.Call) *cancellable {
 	switch {
 	case op >= 0 && c.isDeaf() && !takesContext(fn):
 		delay := -1
-		if c.Delay >= 0 && retryloop.Least(call.Call.Args[c.Delay]) < time.Second {
+		if c.Delay >= 0 && retryloop.Least(call.Call.Args[c.Delay]) < shortestDelay {
 			told, _ := call.Call.Args[c.Delay].(*ssa.Parameter)
 			if delay = slices.Index(fn.Params, told); delay < 0 {
 				return nil

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
@@ -21,7 +22,7 @@ import (
 var endlessRetries = &analysis.Analyzer{
 	Name:       "endlessretries",
 	Doc:        "endlessretries: find calls that retry for ever, through libraries and helpers",
-	Requires:   []*analysis.Analyzer{ssaForm, retries},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts},
 	FactTypes:  []analysis.Fact{new(endlessHelper)},
 	ResultType: reflect.TypeFor[[]endless](),
 	Run:        runEndlessRetries,
@@ -66,10 +67,9 @@ func (e endless) pos() token.Pos { return e.call.Common().Pos() }
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	helpers := map[*ssa.Function]*endlessHelper{}
-	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
-		fn := r.Call.Parent()
-		if h := loopHelper(r); h != nil && helpers[fn] == nil {
-			helpers[fn] = h
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		if h := loopHelper(t); h != nil && helpers[t.Fn] == nil {
+			helpers[t.Fn] = h
 		}
 	}
 	var found []endless
@@ -102,22 +102,25 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	return found, nil
 }
 
-// loopHelper returns what a function is if a loop of its own retries one of its
-// parameters.
-func loopHelper(r retryloop.Retry) *endlessHelper {
-	op, fn := r.Through(), r.Call.Parent()
-	if op == nil || op.Parent() != fn {
+// loopHelper returns what a function is if a loop of its own retries one of its parameters
+// without a bound, or nil.
+func loopHelper(t *attempt.Attempt) *endlessHelper {
+	r := t.Retries()
+	if r == nil || !r.Endless {
 		return nil
 	}
-	switch r.Bound {
-	case retryloop.Unbounded:
-		return &endlessHelper{slices.Index(fn.Params, op), -1, r.Wanted}
-	case retryloop.ByContext:
-		if ctx, ok := r.Context.(*ssa.Parameter); ok {
-			return &endlessHelper{slices.Index(fn.Params, op), slices.Index(fn.Params, ctx), r.Wanted}
-		}
+	return &endlessHelper{slices.Index(t.Fn.Params, r.Op), slices.Index(t.Fn.Params, r.Context), answerOf(r.Until)}
+}
+
+// answerOf returns the answer that a success is.
+func answerOf(s attempt.Success) retryloop.Answer {
+	switch s {
+	case attempt.True:
+		return retryloop.True
+	case attempt.False:
+		return retryloop.False
 	}
-	return nil
+	return retryloop.NoError
 }
 
 func callsOf(fn *ssa.Function) (calls []*ssa.Call) {

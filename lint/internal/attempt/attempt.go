@@ -28,6 +28,7 @@ package attempt
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -51,9 +52,10 @@ type Attempt struct {
 	Fn       *ssa.Function
 	Loop     *flow.Loop
 	Op       *ssa.Call
-	Ends     Ends // none: a daemon
-	ByAnswer bool // a failure leaves the loop: what Op returned without one leads back
-	Fails    bool // it is known which results are a failure
+	Ends     Ends    // none: a daemon
+	ByAnswer bool    // a failure leaves the loop: what Op returned without one leads back
+	Fails    bool    // it is known which results are a failure
+	Until    Success // the result that Fails is about
 	Change   Change
 	Evidence vocab.Evidence // that it is a retry
 
@@ -95,6 +97,14 @@ func parameterOf(v ssa.Value) *ssa.Parameter {
 	return nil
 }
 
+// IsInterval reports whether a wait of a daemon also follows a success.
+func (t *Attempt) IsInterval(w Wait) bool {
+	return t.IsDaemon() && t.Passed.IsReached(w.At.Block())
+}
+
+// Known returns what the vocabulary says of the operation.
+func (t *Attempt) Known() vocab.Known { return known(&t.Op.Call) }
+
 // Name returns the name of the operation.
 func (t *Attempt) Name() string { return nameOf(t.Op) }
 
@@ -127,7 +137,8 @@ func isOperation(call *ssa.Call) bool {
 	if _, asks := contextAsked(common); asks {
 		return false
 	}
-	if known(common).Is(vocab.Pure | vocab.Clock) {
+	if k := known(common); k.Is(vocab.Pure|vocab.Clock|vocab.Loads) ||
+		k.Is(vocab.Logs) && k.Evidence >= vocab.Library {
 		return false
 	}
 	return !(common.IsInvoke() && flow.IsErrorLike(common.Value.Type()))
@@ -142,44 +153,59 @@ func known(call *ssa.CallCommon) vocab.Known {
 }
 
 // attempt returns what a call is in a loop, or nil if it is no attempt.
-func (p *Package) attempt(fn *ssa.Function, l *flow.Loop, op *ssa.Call) *Attempt {
-	failed, passed, fails := p.endings(op)
-	t := &Attempt{Fn: fn, Loop: l, Op: op, Fails: fails, Evidence: vocab.Proven, pkg: p}
-	t.Run = p.flow.After(l, op, failed)
+func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {
+	for _, e := range p.endings(op) {
+		if t := p.attemptUntil(l, op, e); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// attemptUntil is attempt if a success of the call is what e says.
+func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
+	t := &Attempt{Fn: op.Parent(), Loop: l, Op: op, Fails: e.known, Until: e.until, Evidence: vocab.Proven, pkg: p}
+	t.Run = p.flow.After(l, op, e.failed)
 	if t.Run == nil {
 		return nil
 	}
 	t.Passed = t.Run
-	if fails && (t.Run.Again || couldPoll(op)) {
-		t.Passed = p.flow.After(l, op, passed)
+	if e.known && t.Run.Again {
+		t.Passed = p.flow.After(l, op, e.passed)
 	}
-	j := &judge{p: p, run: t.Run}
-	if !t.Run.Again {
-		if !fails || !t.Passed.Again {
-			return nil
-		}
-		t.Run, t.ByAnswer = t.Passed, true
-		j = &judge{p: p, run: t.Run}
-		if !t.leavesBy(j, false) {
-			return nil
-		}
-		t.Ends = Polls
+	if !t.Run.Again && (e.answered == nil || !t.isAsked(e.answered)) {
+		return nil
 	}
 	var evidence vocab.Evidence
-	if t.Change, evidence = t.operands(t.Run); t.Change == Changed {
+	if t.Change, evidence = t.operands(t.Run); t.Change == Changed || t.Change == Counted && t.ByAnswer {
 		return nil
 	}
 	t.Evidence = min(t.Evidence, evidence)
+	j := &judge{p: p, run: t.Run}
 	if !t.ByAnswer && !t.findEnds(j) {
 		return nil
 	}
-	t.trap(j)
+	t.Trapped, t.Decisions = t.trap(j, adversary)
 	t.Waits = t.waits()
 	return t
 }
 
-// couldPoll reports whether a call has a result besides its error.
-func couldPoll(op *ssa.Call) bool { return op.Call.Signature().Results().Len() > 1 }
+// isAsked reports whether a call whose failure leaves the loop is repeated for its answer, and
+// makes that the run of the attempt.
+func (t *Attempt) isAsked(answered flow.Assumption) bool {
+	t.Passed = t.pkg.flow.After(t.Loop, t.Op, answered)
+	t.Run, t.ByAnswer, t.Ends = t.Passed, true, Polls
+	return t.Run.Again && t.leavesBy(&judge{p: t.pkg, run: t.Run}, false)
+}
+
+// couldPoll reports whether a call returns or fills something besides its error.
+func couldPoll(op *ssa.Call) bool {
+	return op.Call.Signature().Results().Len() > 1 || slices.ContainsFunc(op.Call.Args, func(arg ssa.Value) bool {
+		_, pointer := arg.Type().Underlying().(*types.Pointer)
+		_, boxed := arg.(*ssa.MakeInterface)
+		return pointer || boxed
+	})
+}
 
 // findEnds finds how a success ends the loop. It reports false if Op is no operation: what it
 // returns is no failure, and leaves nothing.
@@ -228,7 +254,7 @@ func (t *Attempt) leavesAt(j *judge, b *ssa.BasicBlock, joint bool) bool {
 	}
 	leaves := false
 	for k, s := range b.Succs {
-		if (only < 0 || k == only) && j.run.Takes(b, k) && !j.repeats(s) {
+		if (only < 0 || k == only) && j.run.Takes(b, k) && !j.repeats(s) && (joint || !t.fails(j.run, b, s)) {
 			leaves = true
 		}
 	}
@@ -240,6 +266,17 @@ func (t *Attempt) leavesAt(j *judge, b *ssa.BasicBlock, joint bool) bool {
 		return why&^Fixed == Other
 	}
 	return why&(Outcome|Class) != 0 && why&^adversary == 0
+}
+
+// fails reports whether an edge that leaves the loop leads to a return of an error: the answer
+// is not the one that the loop asks for.
+func (t *Attempt) fails(run *flow.Run, b, s *ssa.BasicBlock) bool {
+	ret, from := nextReturn(b, s)
+	if ret == nil || len(ret.Results) == 0 {
+		return false
+	}
+	last := ret.Results[len(ret.Results)-1]
+	return flow.IsError(last.Type()) && returned(run, last, from).Equal(flow.NonNil)
 }
 
 // successOf returns the edge that a comparison of an error with nil takes on success, or -1.
@@ -257,31 +294,76 @@ func successOf(cond ssa.Value) int {
 	return 1
 }
 
-// endings returns the assumptions that a call failed, and that it succeeded. If it is not
-// known what a failure is, both assume nothing.
-func (p *Package) endings(call *ssa.Call) (failed, passed flow.Assumption, known bool) {
+// A Success is what an operation returns when it has succeeded.
+type Success uint8
+
+// The successes.
+const (
+	NoError Success = iota // no error, or what a summary says
+	True
+	False
+)
+
+// An ending is how a call may end.
+type ending struct {
+	failed, passed flow.Assumption
+	answered       flow.Assumption // it succeeded, but may have returned no answer; nil: it has none
+	until          Success
+	known          bool // it is known what a failure is; else nothing is assumed
+}
+
+// endings returns how a call may end: more than one way if it is not known what a failure is,
+// because the operation is a parameter that returns a bool.
+func (p *Package) endings(call *ssa.Call) []ending {
 	results := call.Call.Signature().Results()
 	n := results.Len()
-	switch last := results.At(n - 1).Type(); {
-	case flow.IsError(last):
-		// The other results of a failure are not set.
-		return ending(n-1, flow.NonNil, flow.Nil), ending(n-1, flow.Nil, flow.NonNil), true
+	_, parameter := call.Call.Value.(*ssa.Parameter)
+	answers := !call.Call.IsInvoke() && parameter && isBool(results.At(0).Type())
+	switch {
+	case flow.IsError(results.At(n-1).Type()) && answers && n == 2:
+		return []ending{ofError(n), ofBool(True), ofBool(False)}
+	case flow.IsError(results.At(n - 1).Type()):
+		e := ofError(n)
+		if couldPoll(call) {
+			e.answered = errorAnd(n-1, flow.Nil, flow.Top)
+		}
+		return []ending{e}
+	case n == 1 && answers:
+		return []ending{ofBool(True), ofBool(False)}
 	case n == 1:
-		s := p.summaryOf(&call.Call)
-		switch {
+		switch s := p.summaryOf(&call.Call); {
 		case s.FalseOnError:
-			return only(flow.Bool(false)), only(flow.Bool(true)), true
+			return []ending{ofBool(True)}
 		case s.NilOnError:
-			return only(flow.Nil), only(flow.NonNil), true
+			return []ending{{failed: only(flow.Nil), passed: only(flow.NonNil), known: true}}
 		}
 	}
-	return only(flow.Top), only(flow.Top), false
+	return []ending{{failed: only(flow.Top), passed: only(flow.Top)}}
+}
+
+// ofError returns the ending of a call whose last of n results is an error. The other results
+// of a failure are not set.
+func ofError(n int) ending {
+	return ending{failed: errorAnd(n-1, flow.NonNil, flow.Nil), passed: errorAnd(n-1, flow.Nil, flow.NonNil), known: true}
+}
+
+// ofBool returns the ending of a call whose first result is a bool, and that returns no error.
+func ofBool(until Success) ending {
+	first := func(success bool) flow.Assumption {
+		return func(i int, _ types.Type) flow.Value {
+			if i == 0 {
+				return flow.Bool(success == (until == True))
+			}
+			return flow.Nil
+		}
+	}
+	return ending{failed: first(false), passed: first(true), until: until, known: true}
 }
 
 func only(v flow.Value) flow.Assumption { return func(int, types.Type) flow.Value { return v } }
 
-// ending assumes that result i is v, and pointers and interfaces among the others are rest.
-func ending(i int, v, rest flow.Value) flow.Assumption {
+// errorAnd assumes that result i is v, and pointers and interfaces among the others are rest.
+func errorAnd(i int, v, rest flow.Value) flow.Assumption {
 	return func(k int, t types.Type) flow.Value {
 		if k == i {
 			return v

@@ -41,7 +41,12 @@ func (t *Attempt) operands(run *flow.Run) (Change, vocab.Evidence) {
 	o := &operands{t: t, run: run, seen: map[ssa.Value]Change{}, copies: map[*ssa.Phi]ssa.Value{},
 		evidence: vocab.Proven}
 	call := &t.Op.Call
-	change := o.all(call.Args...)
+	var change Change
+	for _, arg := range call.Args {
+		if !vocab.IsContext(arg.Type()) { // how long to ask is no part of what is asked
+			change = max(change, o.of(arg))
+		}
+	}
 	if call.IsInvoke() || call.StaticCallee() == nil {
 		change = max(change, o.of(call.Value))
 	} else if literal, ok := call.Value.(*ssa.MakeClosure); ok {

@@ -13,7 +13,8 @@ import (
 // A Package holds the attempts and summaries of one package. Once it is made, its methods must
 // not be called concurrently.
 type Package struct {
-	Attempts []*Attempt // in the order of the functions, inner loops first
+	Attempts   []*Attempt // in the order of the functions, inner loops first
+	Recursions []*Attempt // of functions that call themselves again when an operation failed
 
 	types     *types.Package
 	flow      *flow.Program
@@ -21,6 +22,7 @@ type Package struct {
 	summaries map[*ssa.Function]*Summary
 	fields    map[*types.Var][]*ssa.Store // nil stands for a use of the address
 	assigned  map[*ssa.Global]bool        // by anything but an initializer
+	globals   map[*ssa.Global][]ssa.Value // what variables of the package are set to
 	indexes   map[*ssa.Function]*index
 }
 
@@ -29,7 +31,7 @@ type index struct {
 	waits    []Wait
 	stores   map[flow.Cell][]*ssa.Store
 	writes   []ssa.Instruction               // stores, map updates, and calls of copy
-	calls    []ssa.CallInstruction           // that ask or are given a context
+	calls    []ssa.CallInstruction           // that ask a context, or are given one or what has one
 	stoppers map[*ssa.BasicBlock][]*ssa.Call // calls that may not return
 	resets   []*ssa.Call                     // calls that restart a timer
 }
@@ -38,7 +40,7 @@ type index struct {
 // function of another package, or nil if there is none.
 func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *Summary) *Package {
 	p := &Package{types: pkg, imported: imported, summaries: map[*ssa.Function]*Summary{},
-		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{},
+		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{}, globals: map[*ssa.Global][]ssa.Value{},
 		indexes: map[*ssa.Function]*index{}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
 		ctx, asks := contextAsked(call)
@@ -49,8 +51,8 @@ func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *S
 	}
 	for _, fn := range fns {
 		p.Attempts = append(p.Attempts, p.find(fn)...)
+		p.Recursions = append(p.Recursions, p.findRecursions(fn)...)
 	}
-	p.findRetries(fns)
 	return p
 }
 
@@ -60,7 +62,7 @@ func (p *Package) find(fn *ssa.Function) (attempts []*Attempt) {
 		for _, b := range l.List {
 			for _, instr := range b.Instrs {
 				if op, ok := instr.(*ssa.Call); ok && isOperation(op) {
-					if t := p.attempt(fn, l, op); t != nil {
+					if t := p.attempt(l, op); t != nil {
 						attempts = append(attempts, t)
 					}
 				}
@@ -86,6 +88,7 @@ func (p *Package) record(fn *ssa.Function) {
 						p.fields[f] = append(p.fields[f], instr)
 					}
 				case *ssa.Global:
+					p.globals[x] = append(p.globals[x], instr.Val)
 					if !isInitializer(fn) {
 						p.assigned[x] = true
 					}
@@ -172,7 +175,8 @@ func (p *Package) add(x *index, instr ssa.Instruction) {
 		}
 	}
 	if call, ok := instr.(ssa.CallInstruction); ok {
-		if _, asks := contextAsked(call.Common()); asks || givenContext(call.Common()) != nil {
+		if _, asks := contextAsked(call.Common()); asks || givenContext(call.Common()) != nil ||
+			carrierOf(call.Common()) != nil {
 			x.calls = append(x.calls, call)
 		}
 	}

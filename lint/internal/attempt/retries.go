@@ -4,16 +4,76 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// Retries describes a function that retries one of its parameters.
+// Retries describes how a function retries one of its parameters.
 type Retries struct {
-	Op      int           // the index of the parameter
-	Context int           // the index of the context that ends the retries, or -1
-	Endless bool          // nothing but a success, or Context, ends the retries
-	Max     time.Duration // the longest wait between attempts that heeds no context; 0 if there is none
-	Delay   int           // the index of the parameter that says how long such a wait is, or -1
+	Op      *ssa.Parameter
+	Until   Success
+	Endless bool           // nothing but a success, or the end of Context, ends the retries
+	Context *ssa.Parameter // with the end of which the retries end, or nil
+	Wait    time.Duration  // the longest wait between attempts that nothing ends early; 0: there is none
+	Delay   *ssa.Parameter // says how long such a wait is, or nil
 }
 
-// findRetries records in the summaries which functions retry a parameter.
-func (p *Package) findRetries(fns []*ssa.Function) {}
+// Retries returns how the function of an attempt retries one of its parameters, or nil.
+func (t *Attempt) Retries() *Retries {
+	op := t.Parameter()
+	if op == nil || t.IsDaemon() || t.ByAnswer || !t.Fails {
+		return nil
+	}
+	// What its caller sets may be a limit.
+	const chosen = adversary &^ Setting
+	j := &judge{p: t.pkg, run: t.Run}
+	r := &Retries{Op: op, Until: t.Until, Context: t.ending()}
+	if endless, _ := t.trap(j, chosen); endless {
+		r.Endless, r.Context = true, nil
+	} else if r.Context != nil {
+		r.Endless, _ = t.trap(j, chosen|Context)
+	}
+	if r.Endless && len(t.Waits) == 0 && t.OneClass() {
+		r.Endless = false // a conflict: one class of errors asks for the same at once
+	}
+	for _, w := range t.Waits {
+		if w.Heeds {
+			r.Wait, r.Delay = 0, nil
+			break
+		}
+		r.Wait = max(r.Wait, w.Max)
+		if call, ok := w.At.(*ssa.Call); ok && w.Max == NoLimit {
+			for _, arg := range call.Call.Args {
+				if i := parameterIndex(t.Fn, arg); i >= 0 && vocab.IsDuration(arg.Type()) {
+					r.Delay = t.Fn.Params[i]
+				}
+			}
+		}
+	}
+	return r
+}
+
+// ending returns the context, a parameter, with which the loop ends: it is asked, or given to
+// what waits.
+func (t *Attempt) ending() *ssa.Parameter {
+	waits := map[ssa.Instruction]bool{}
+	for _, w := range t.Waits {
+		waits[w.At] = true
+	}
+	for _, call := range t.pkg.contextCalls(t.Fn) {
+		if !t.Loop.Has(call.Block()) || call == ssa.CallInstruction(t.Op) {
+			continue
+		}
+		ctx, asks := contextAsked(call.Common())
+		if !asks && waits[call] {
+			ctx = givenContext(call.Common())
+		}
+		if ctx == nil {
+			continue
+		}
+		if p, ok := root(ctx).(*ssa.Parameter); ok && vocab.IsContext(p.Type()) {
+			return p
+		}
+	}
+	return nil
+}

@@ -43,8 +43,6 @@ type Summary struct {
 	Locks   bool // it contends with others
 	Changes bool // it may change memory that its callers can read
 
-	Retries *Retries // it retries one of its parameters
-
 	known bool // there is a body, or a fact
 }
 
@@ -136,8 +134,8 @@ func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bo
 			if n == 0 || !flow.IsError(call.Call.Signature().Results().At(n-1).Type()) {
 				continue
 			}
-			if p.returns(call, ending(n-1, flow.NonNil, flow.Nil), failed) &&
-				p.returns(call, ending(n-1, flow.Nil, flow.NonNil), passed) {
+			if p.returns(call, ofError(n).failed, failed) &&
+				p.returns(call, ofError(n).passed, passed) {
 				return true
 			}
 		}
@@ -227,7 +225,7 @@ func (m *summarizer) load(instr *ssa.UnOp) {
 			m.s.State |= Flag
 		}
 	case *ssa.FieldAddr:
-		if f := flow.FieldOf(x); instr.Op == token.MUL && !isLocal(x) && (f == nil || !m.p.isSetting(f)) && !ofError(x.X) {
+		if f := flow.FieldOf(x); instr.Op == token.MUL && !isLocal(x) && (f == nil || !m.p.isSetting(f)) && !isPartOfError(x.X) {
 			m.s.State |= Flag
 		}
 	}
@@ -345,8 +343,8 @@ func (m *summarizer) passes(blocks map[*ssa.BasicBlock]bool) bool {
 	return true
 }
 
-// ofError reports whether v is an error, or part of one.
-func ofError(v ssa.Value) bool {
+// isPartOfError reports whether v is an error, or part of one.
+func isPartOfError(v ssa.Value) bool {
 	for {
 		if flow.IsErrorLike(v.Type()) {
 			return true
@@ -399,5 +397,5 @@ func (p *Package) Exported() iter.Seq2[*types.Func, *Summary] {
 // isInformative reports whether a summary says more than that nothing is known.
 func (s *Summary) isInformative() bool {
 	return s.Exits || s.FalseOnError || s.NilOnError || s.State&Unknown == 0 || s.Waits != Never || s.Blocks ||
-		s.Remote || s.Asks || s.Locks || s.Retries != nil
+		s.Remote || s.Asks || s.Locks
 }

@@ -18,48 +18,59 @@ type Exit struct {
 	Values []flow.Value
 }
 
-// trap decides whether some failure can never leave the loop. That is the greatest fixpoint of:
-// a block is trapped if all its executed successors in the loop are; if the failure itself
-// decides its branch, one is enough. Returns, panics, edges that leave the loop, and calls
+// trap decides whether some failure can never leave the loop, if it decides all branches that
+// depend on nothing but chosen, and returns the branches on which that depends. It is the
+// greatest fixpoint of: a block is trapped if all its executed successors in the loop are; if
+// its branch is chosen, one is enough. Returns, panics, edges that leave the loop, and calls
 // that may not return are not trapped.
-func (t *Attempt) trap(j *judge) {
-	t.Decisions = map[*ssa.BasicBlock]Why{}
-	free := map[*ssa.BasicBlock]bool{}
-	var work []*ssa.BasicBlock
-	release := func(b *ssa.BasicBlock) {
-		if !free[b] {
-			free[b] = true
-			work = append(work, b)
-		}
-	}
+func (t *Attempt) trap(j *judge, chosen Why) (trapped bool, decisions map[*ssa.BasicBlock]Why) {
+	f := &freeing{t: t, j: j, chosen: chosen, free: map[*ssa.BasicBlock]bool{},
+		decisions: map[*ssa.BasicBlock]Why{}}
 	for _, b := range t.Loop.List {
-		if t.Run.IsReached(b) && (t.mayStop(b) || t.isFree(j, b, free)) {
-			release(b)
+		if t.Run.IsReached(b) && (t.mayStop(b) || f.isFree(b)) {
+			f.release(b)
 		}
 	}
-	for len(work) > 0 {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
+	for len(f.work) > 0 {
+		b := f.work[len(f.work)-1]
+		f.work = f.work[:len(f.work)-1]
 		if b == t.Op.Block() {
 			continue // the next execution
 		}
 		for i, p := range b.Preds {
-			if t.Run.Enters(b, i) && !free[p] && t.isFree(j, p, free) {
-				release(p)
+			if t.Run.Enters(b, i) && f.isFree(p) {
+				f.release(p)
 			}
 		}
 	}
-	t.Trapped = !t.ByAnswer && t.Run.Again && !t.Run.Bounded && !free[t.Op.Block()]
+	return !t.ByAnswer && t.Run.Again && !t.Run.Bounded && !f.free[t.Op.Block()], f.decisions
+}
+
+// A freeing finds the blocks that are not trapped.
+type freeing struct {
+	t         *Attempt
+	j         *judge
+	chosen    Why
+	free      map[*ssa.BasicBlock]bool
+	decisions map[*ssa.BasicBlock]Why
+	work      []*ssa.BasicBlock
+}
+
+func (f *freeing) release(b *ssa.BasicBlock) {
+	if !f.free[b] {
+		f.free[b] = true
+		f.work = append(f.work, b)
+	}
 }
 
 // isFree reports whether the loop is left from a block whatever the failure is, if it is left
-// from the blocks that are free.
-func (t *Attempt) isFree(j *judge, b *ssa.BasicBlock, free map[*ssa.BasicBlock]bool) bool {
+// from the blocks that are known to be free.
+func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 	out, in := 0, 0
 	for k, s := range b.Succs {
 		switch {
-		case !t.Run.Takes(b, k):
-		case !t.Loop.Has(s), free[s] && s != t.Op.Block():
+		case !f.t.Run.Takes(b, k):
+		case !f.t.Loop.Has(s), f.free[s] && s != f.t.Op.Block():
 			out++
 		default:
 			in++
@@ -69,12 +80,12 @@ func (t *Attempt) isFree(j *judge, b *ssa.BasicBlock, free map[*ssa.BasicBlock]b
 	if !ok || in == 0 || out == 0 {
 		return out > 0 || in == 0
 	}
-	why, judged := t.Decisions[b]
+	why, judged := f.decisions[b]
 	if !judged {
-		why = j.why(branch.Cond)
-		t.Decisions[b] = why
+		why = f.j.why(branch.Cond)
+		f.decisions[b] = why
 	}
-	return why&^adversary != 0
+	return why&^f.chosen != 0
 }
 
 // mayStop reports whether a call in a block may not return.
@@ -125,32 +136,46 @@ func (t *Attempt) exit(j *judge, b, s *ssa.BasicBlock) Exit {
 	if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
 		e.Why = j.why(branch.Cond)
 	}
-	for n := 0; n < 4; n++ {
+	ret, from := nextReturn(b, s)
+	if ret != nil {
+		e.Return, e.Values = ret, t.returned(ret, from)
+	}
+	return e
+}
+
+// nextReturn returns the return that follows the edge from b to s, if little else does, and
+// the block from which it is entered.
+func nextReturn(b, s *ssa.BasicBlock) (ret *ssa.Return, from *ssa.BasicBlock) {
+	for range 4 {
 		if ret, ok := s.Instrs[len(s.Instrs)-1].(*ssa.Return); ok {
-			e.Return, e.Values = ret, t.returned(ret, b)
-			break
+			return ret, b
 		}
 		if len(s.Succs) != 1 || len(s.Instrs) > 6 {
 			break
 		}
 		b, s = s, s.Succs[0]
 	}
-	return e
+	return nil, nil
 }
 
 // returned returns what is known of the results of a return that is entered from a block.
 func (t *Attempt) returned(ret *ssa.Return, from *ssa.BasicBlock) (values []flow.Value) {
 	for _, v := range ret.Results {
-		if phi, ok := v.(*ssa.Phi); ok && phi.Block() == ret.Block() {
-			for i, p := range phi.Block().Preds {
-				if p == from {
-					v = phi.Edges[i]
-				}
-			}
-		}
-		values = append(values, t.Run.Value(v))
+		values = append(values, returned(t.Run, v, from))
 	}
 	return values
+}
+
+// returned returns what is known of a result of a return that is entered from a block.
+func returned(run *flow.Run, v ssa.Value, from *ssa.BasicBlock) flow.Value {
+	if phi, ok := v.(*ssa.Phi); ok {
+		for i, p := range phi.Block().Preds {
+			if p == from {
+				v = phi.Edges[i]
+			}
+		}
+	}
+	return run.Value(v)
 }
 
 // guard returns what the nearest branch before a block depends on.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -28,12 +29,17 @@ type Wait struct {
 // waits returns the waits on the way from Op to its next execution.
 func (t *Attempt) waits() (waits []Wait) {
 	for _, w := range t.pkg.waits(t.Fn) {
-		if b := w.At.Block(); t.Loop.Has(b) && w.At != ssa.Instruction(t.Op) && t.Run.IsReached(b) && t.Run.Repeats(b) {
+		b := w.At.Block()
+		if t.Loop.Has(b) && w.At != ssa.Instruction(t.Op) &&
+			(isOn(t.Run, b) || t.Ends&Polls != 0 && isOn(t.Passed, b)) {
 			waits = append(waits, w)
 		}
 	}
 	return waits
 }
+
+// isOn reports whether a block is on the way to the next execution.
+func isOn(run *flow.Run, b *ssa.BasicBlock) bool { return run.IsReached(b) && run.Repeats(b) }
 
 // wait returns the wait that an instruction is, if it blocks.
 func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
@@ -43,6 +49,9 @@ func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 		return p.calledWait(w, instr)
 	case *ssa.UnOp:
 		if instr.Op != token.ARROW {
+			return w, false
+		}
+		if isStopped(instr) {
 			return w, false
 		}
 		limit, timed := p.timed(instr.X)
@@ -67,8 +76,8 @@ func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
 // calledWait returns the wait that a call is.
 func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	common := call.Common()
-	k := known(common)
-	if k.Is(vocab.Waits) && k.Evidence >= vocab.Library {
+	k, s := knownCall(common), p.summaryOf(common)
+	if k.Is(vocab.Waits) && k.Duration >= 0 && !s.known {
 		w.Evidence = k.Evidence
 		w.Max = p.longestArgument(common, k.Duration)
 		w.Heeds = givenContext(common) != nil
@@ -77,7 +86,6 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	if k.Is(vocab.Logs) {
 		return w, false
 	}
-	s := p.summaryOf(common)
 	switch {
 	case s.Waits != Never:
 		w.Max, w.Always = s.Max, s.Waits == Always
@@ -93,6 +101,35 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 		return w, true
 	}
 	return w, false
+}
+
+// knownCall is known for a call that may also be of a function value: one that is given how
+// long to wait, and returns nothing, may be named like what waits.
+func knownCall(call *ssa.CallCommon) vocab.Known {
+	sig := call.Signature()
+	if call.IsInvoke() || call.StaticCallee() != nil || sig.Results().Len() > 0 || sig.Params().Len() != 1 ||
+		!vocab.IsDuration(sig.Params().At(0).Type()) {
+		return known(call)
+	}
+	return vocab.Known{Role: vocab.Waits, Duration: 0, Evidence: vocab.Named}
+}
+
+// isStopped reports whether a receive only empties the channel of a timer that has run out.
+func isStopped(receive *ssa.UnOp) bool {
+	load, ok := receive.X.(*ssa.UnOp)
+	if !ok || timerOf(load) == nil || len(receive.Block().Preds) != 1 {
+		return false
+	}
+	branch, ok := receive.Block().Preds[0].Instrs[len(receive.Block().Preds[0].Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	cond := branch.Cond
+	if not, ok := cond.(*ssa.UnOp); ok {
+		cond = not.X
+	}
+	call, ok := cond.(*ssa.Call)
+	return ok && known(&call.Call).Is(vocab.Cleans) && flow.Variable(call.Call.Args[0]) == flow.Variable(timerOf(load))
 }
 
 // longestArgument returns the largest value of a duration that a call is given.
@@ -112,8 +149,10 @@ func (p *Package) longestArgument(call *ssa.CallCommon, index int) time.Duration
 func (p *Package) timed(ch ssa.Value) (time.Duration, bool) {
 	switch ch := ch.(type) {
 	case *ssa.Call:
-		if k := known(&ch.Call); k.Is(vocab.Clock) {
-			return p.longestArgument(&ch.Call, k.Duration), true
+		for i, arg := range ch.Call.Args {
+			if vocab.IsDuration(arg.Type()) && isOfTimes(ch.Type()) {
+				return longest(ch.Call.Args[i]), true
+			}
 		}
 	case *ssa.UnOp:
 		timer := timerOf(ch)
@@ -126,6 +165,12 @@ func (p *Package) timed(ch ssa.Value) (time.Duration, bool) {
 		return NoLimit, true
 	}
 	return NoLimit, false
+}
+
+// isOfTimes reports whether t is a channel of times: a clock sends on it.
+func isOfTimes(t types.Type) bool {
+	ch, ok := t.Underlying().(*types.Chan)
+	return ok && vocab.IsType(ch.Elem(), "time", "Time")
 }
 
 // givenContext returns the context that a call is given, or nil.
@@ -195,10 +240,34 @@ func longestCall(call *ssa.Call, depth int) time.Duration {
 		}
 		return least
 	}
-	if known(&call.Call).Is(vocab.Random) && len(args) > 0 && isNumber(args[len(args)-1].Type()) {
+	k := known(&call.Call)
+	switch {
+	case !k.Is(vocab.Random):
+		return least
+	case k.Duration >= 0 && len(args) == 2:
+		return longestJitter(longestWithin(args[k.Duration], depth-1), args[1-k.Duration])
+	}
+	if len(args) > 0 && isNumber(args[len(args)-1].Type()) {
 		return longestWithin(args[len(args)-1], depth-1)
 	}
+	if b, ok := call.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsFloat != 0 {
+		return 1 // at most
+	}
 	return least
+}
+
+// longestJitter is longest for a duration to which a random part of it is added: factor times as
+// much at most.
+func longestJitter(d time.Duration, factor ssa.Value) time.Duration {
+	c, ok := factor.(*ssa.Const)
+	if !ok || c.Value == nil || !isNumber(c.Type()) || d >= NoLimit/2 {
+		return NoLimit
+	}
+	most := float64(d) * (1 + c.Float64())
+	if most >= float64(NoLimit) {
+		return NoLimit
+	}
+	return time.Duration(most)
 }
 
 // parameterIndex returns the index of the parameter that a value is, or -1.

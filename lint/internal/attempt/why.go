@@ -210,8 +210,11 @@ func refs(v ssa.Value) []ssa.Instruction {
 // phi joins what the executed edges bring, and what decides between them.
 func (j *judge) phi(v *ssa.Phi) (w Why) {
 	b := v.Block()
-	if c := b.Comment; strings.HasPrefix(c, "rangeindex") || strings.HasPrefix(c, "rangeiter") ||
-		strings.HasPrefix(c, "rangechan") {
+	switch b.Comment {
+	case "rangeindex.loop", "rangeiter.loop", "rangechan.loop":
+		if w := j.ranged(v); w&(Answer|Class) != 0 && j.run != nil && b != j.run.Loop.Header {
+			return w // a search of the answer
+		}
 		return Item
 	}
 	n := 0
@@ -238,6 +241,22 @@ func (j *judge) phi(v *ssa.Phi) (w Why) {
 		w |= Count
 	}
 	return w | Fixed
+}
+
+// ranged returns what the list depends on over whose indexes a variable ranges.
+func (j *judge) ranged(index *ssa.Phi) (w Why) {
+	for _, e := range index.Edges {
+		for _, ref := range refs(e) {
+			cmp, ok := ref.(*ssa.BinOp)
+			if !ok || cmp.X != e {
+				continue
+			}
+			if length, ok := cmp.Y.(*ssa.Call); ok && len(length.Call.Args) == 1 {
+				w |= j.why(length.Call.Args[0])
+			}
+		}
+	}
+	return w
 }
 
 // varies reports whether a number or a flag of the loop differs between iterations although

@@ -3,6 +3,7 @@ package attempt
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -44,6 +45,9 @@ func (j *judge) call(call *ssa.Call) Why {
 		return w | Unknown
 	}
 	s := j.p.summaryOf(common)
+	if ofError && !common.IsInvoke() && common.StaticCallee() == nil {
+		return w | Class | Unknown // a function value that judges the error, perhaps by more
+	}
 	switch {
 	case k.Is(vocab.Pure), s.known && s.State == 0:
 		if ofError || w&Outcome != 0 {
@@ -121,6 +125,12 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 		return j.variable(variable)
 	}
 	base := j.why(x.X)
+	if op := j.op(); op != nil && slices.ContainsFunc(operandsOf(op), func(arg ssa.Value) bool {
+		_, constant := arg.(*ssa.Const)
+		return !constant && objectOf(arg) == objectOf(x)
+	}) {
+		return base | Class | Answer // the operation fills it
+	}
 	if base&(Outcome|Class) != 0 {
 		return base | Class // a field of what the operation returned
 	}
@@ -135,6 +145,14 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 		}
 	}
 	return base | Flag
+}
+
+// operandsOf returns the arguments of a call, without the receiver.
+func operandsOf(call *ssa.Call) []ssa.Value {
+	if !call.Call.IsInvoke() && call.Call.Signature().Recv() != nil {
+		return call.Call.Args[1:]
+	}
+	return call.Call.Args
 }
 
 // isFrozen reports whether only a success of the operation, or what undoes it, sets a field.

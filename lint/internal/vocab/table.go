@@ -50,7 +50,8 @@ var Table = []Row{
 	{"context", ".*", ".*", Pure | Makes, -1, Library},
 	{"os/signal", "", "NotifyContext", Makes | Attaches, -1, Library},
 	{"golang.org/x/sync/errgroup", "", "WithContext", Makes | Attaches, -1, Library},
-	{"net/http|os/exec|google.golang.org/grpc|.*", ".+", "Context", Pure | Attaches, -1, Library},
+	{"testing", ".*", "Context", Pure, -1, Library}, // it ends with the test
+	{".*", ".+", "Context", Pure | Attaches, -1, Library},
 
 	// Locks.
 	{"sync/atomic", ".*", "CompareAndSwap.*", Locks | Stores, -1, Library},

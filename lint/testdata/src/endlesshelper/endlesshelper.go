@@ -157,8 +157,9 @@ func nopeDeafForMoments(ctx context.Context, c client) error {
 	})
 }
 
-func nopeDeafGrowing(ctx context.Context, c client) error {
-	return helper.Growing(func() error {
+// How far a wait grows is not known.
+func deafGrowing(ctx context.Context, c client) error {
+	return helper.Growing(func() error { // want `Growing continues after ctx has ended`
 		_, err := c.Call(ctx, "k")
 		return err
 	})
