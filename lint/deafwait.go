@@ -1,19 +1,22 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/format"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // DeafWait reports RL102.
@@ -21,35 +24,91 @@ var DeafWait = &analysis.Analyzer{
 	Name:       "deafwait",
 	Doc:        docOf("deafwait", "RL102"),
 	URL:        pageOf("RL102"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
 	ResultType: used,
 	Run:        runDeafWait,
 }
 
+// deafWaits are the waits between attempts of one loop that go on after a context has ended.
+type deafWaits struct {
+	loop     *flow.Loop
+	ctx      ssa.Value
+	waits    []ssa.Instruction
+	evidence Evidence
+}
+
 func runDeafWait(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	if !imports(pass, "time") {
-		return r.used, nil // most packages: who waits says for how long
-	}
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, wait := range retryloop.DeafWaits(fn) {
-			pos := wait.Instr.Pos()
-			file := fileOf(pass, pos)
-			if file == nil || ast.IsGenerated(file) || inTest(pass, pos) {
-				continue
-			}
-			if _, call := wait.Instr.(*ssa.Call); call {
-				pos = callStart(file, pos)
-			}
-			r.finding(analysis.Diagnostic{
-				Pos: pos, End: wait.Instr.Pos(),
-				Message: fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel",
-					nameOfContext(wait.Context)),
-				SuggestedFixes: selectFix(pass, file, wait),
-			}, Library, "RL102")
+	for _, d := range findDeafWaits(pass.ResultOf[attempts].(*attempt.Package)) {
+		d.waits = slices.DeleteFunc(d.waits, func(wait ssa.Instruction) bool {
+			file := fileOf(pass, wait.Pos())
+			return file == nil || ast.IsGenerated(file) || inTest(pass, wait.Pos())
+		})
+		if len(d.waits) == 0 {
+			continue
 		}
+		first := d.waits[0]
+		file := fileOf(pass, first.Pos())
+		diagnostic := analysis.Diagnostic{
+			Pos: waitStart(file, first), End: first.Pos(),
+			Message: fmt.Sprintf("this wait continues after %s has ended: use a select with its Done channel",
+				nameOfContext(d.ctx)),
+			SuggestedFixes: selectFix(pass, file, first, d.ctx),
+		}
+		for _, more := range d.waits[1:] {
+			diagnostic.Related = append(diagnostic.Related, analysis.RelatedInformation{
+				Pos: waitStart(file, more), End: more.Pos(), Message: "so does this wait",
+			})
+		}
+		r.finding(diagnostic, d.evidence, "RL102")
 	}
 	return r.used, nil
+}
+
+// waitStart returns where a wait begins.
+func waitStart(file *ast.File, wait ssa.Instruction) token.Pos {
+	if _, call := wait.(*ssa.Call); call {
+		return callStart(file, wait.Pos())
+	}
+	return wait.Pos()
+}
+
+// findDeafWaits returns the waits between attempts that go on after a context has ended, by
+// loop and in the order of the source.
+func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
+	known := map[ssa.Instruction]bool{}
+	for _, t := range slices.Concat(p.Attempts, p.Recursions) {
+		for _, w := range t.Waits {
+			if known[w.At] || w.Heeds || w.Max < shortestDelay || t.IsInterval(w) || t.AfterEnd(w.At.Block()) {
+				continue
+			}
+			ctx := t.Context()
+			if ctx == nil {
+				continue
+			}
+			known[w.At] = true
+			i := slices.IndexFunc(found, func(d *deafWaits) bool { return d.loop == t.Loop })
+			if i < 0 {
+				i, found = len(found), append(found, &deafWaits{loop: t.Loop, ctx: ctx, evidence: Proven})
+			}
+			d := found[i]
+			d.waits = append(d.waits, w.At)
+			d.evidence = min(d.evidence, t.Evidence, w.Evidence, evidenceOf(t))
+		}
+	}
+	for _, d := range found {
+		slices.SortFunc(d.waits, func(a, b ssa.Instruction) int { return cmp.Compare(a.Pos(), b.Pos()) })
+	}
+	return found
+}
+
+// evidenceOf returns how well it is known that an attempt is none by its role: to ask a person,
+// or to receive the next item, is no retry.
+func evidenceOf(t *attempt.Attempt) Evidence {
+	if k := t.Known(); k.Is(vocab.Asks | vocab.Receives | vocab.Random) {
+		return Named
+	}
+	return Proven
 }
 
 // leavesAtOnce reports whether the function does nothing behind the loop around a
@@ -99,7 +158,7 @@ func isNil(e ast.Expr) bool {
 // nameOfContext returns what the code calls a context.
 func nameOfContext(v ssa.Value) string {
 	switch p, ok := v.(*ssa.Parameter); {
-	case ok && retryloop.IsContext(p.Type()):
+	case ok && vocab.IsContext(p.Type()):
 		return p.Name()
 	case ok:
 		return p.Name() + ".Context()"
@@ -109,10 +168,10 @@ func nameOfContext(v ssa.Value) string {
 
 // selectFix returns the fix that waits in a select, where it is known what to
 // return when the context ends: nothing, or its error alone.
-func selectFix(pass *analysis.Pass, file *ast.File, wait retryloop.DeafWait) []analysis.SuggestedFix {
-	call, ok := wait.Instr.(*ssa.Call)
-	ctx, isParameter := wait.Context.(*ssa.Parameter)
-	if !ok || !isParameter || ctx.Parent() != call.Parent() || !retryloop.IsContext(ctx.Type()) {
+func selectFix(pass *analysis.Pass, file *ast.File, wait ssa.Instruction, live ssa.Value) []analysis.SuggestedFix {
+	call, ok := wait.(*ssa.Call)
+	ctx, isParameter := live.(*ssa.Parameter)
+	if !ok || !isParameter || ctx.Parent() != call.Parent() || !vocab.IsContext(ctx.Type()) {
 		return nil
 	}
 	if fn := call.Common().StaticCallee(); fn == nil || fn.Pkg == nil || fn.Pkg.Pkg.Path() != "time" {

@@ -110,7 +110,8 @@ for connect() != nil {
 			"Waits after the context has ended, and in deferred calls.",
 			"Contexts that cannot end, or that end only by a time limit of the function itself.",
 			"Loops over different items, and loops that take what arrives.",
-			"Contexts that are read from a field, unless the same loop checks them.",
+			"Contexts that are made in the loop, and those of fields that the loop neither checks nor passes on.",
+			"More than one wait of a loop: the others are related information of the first.",
 		},
 		Fix: "Wait in a `select` with `ctx.Done()`. The automatic fix does so if nothing but a `return` follows the " +
 			"loop, and the function returns only an error, or nothing.",

@@ -79,24 +79,6 @@ func endOf(branch *ssa.If) (ctx ssa.Value, ended *ssa.BasicBlock) {
 	return ctx, branch.Block().Succs[succ]
 }
 
-// hasNone reports whether block b only runs where a context is nil, or never ends.
-func hasNone(b *ssa.BasicBlock) bool {
-	for ; b.Idom() != nil; b = b.Idom() {
-		branch, ok := terminator(b.Idom()).(*ssa.If)
-		if !ok || len(b.Preds) != 1 {
-			continue
-		}
-		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if !ok || !IsContext(cmp.X.Type()) && methodOfContext(cmp.X, "Done") == nil || !isNil(cmp.Y) {
-			continue
-		}
-		if succs := b.Idom().Succs; cmp.Op == token.EQL && succs[0] == b || cmp.Op == token.NEQ && succs[1] == b {
-			return true
-		}
-	}
-	return false
-}
-
 // contextAsked returns the context whose end a condition asks for, or nil.
 func contextAsked(cond ssa.Value) ssa.Value {
 	if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -310,15 +310,6 @@ func isOwnTime(made *ssa.Call) bool {
 // which somebody else has, or from a variable of the package, which all share.
 func isCancelled(v ssa.Value) bool { return isCancelledBefore(v, nil) }
 
-// mayBeCancelled is isCancelled of a context whose cancel function somebody else has when
-// the loop runs: what is kept only behind it ends nothing here.
-func (l *loop) mayBeCancelled(v ssa.Value) bool {
-	if v.Parent() != l.header.Parent() {
-		return isCancelled(v)
-	}
-	return isCancelledBefore(v, l.header)
-}
-
 // isCancelledBefore is isCancelled of what is done before block b runs, if that is not nil.
 func isCancelledBefore(v ssa.Value, b *ssa.BasicBlock) bool {
 	x, ok := v.(*ssa.Extract)
@@ -358,55 +349,6 @@ func isHandedOn(fn ssa.Value, b *ssa.BasicBlock, depth int) bool {
 		}
 		return false
 	})
-}
-
-// contextGiven returns a context that was read from a field before the loop and may
-// end, if the loop gives it to what it calls, or nil. One that stays in its field is
-// that of an object, which may live longer than what is done.
-func (l *loop) contextGiven() ssa.Value {
-	for _, b := range l.list {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(*ssa.Call)
-			if !ok || GivenContext(call) == nil {
-				continue
-			}
-			if ctx := GivenContext(call); isKept(ctx) && !l.blocks[blockOf(ctx)] {
-				return ctx
-			}
-		}
-	}
-	return nil
-}
-
-// outerGiven returns the context of a function around that the loop gives to what it calls,
-// or nil. A cleanup is to go on behind the end of a context, but with that one it fails.
-func (l *loop) outerGiven() ssa.Value {
-	for call := range l.calls {
-		if bound := captured(GivenContext(call)); bound != nil && mayBeEnded(bound) {
-			return bound
-		}
-	}
-	return nil
-}
-
-// requestGiven returns the context that the loop asks a request for and gives to what it
-// calls, or the request that the function is given and sends, or nil.
-func (l *loop) requestGiven() ssa.Value {
-	for call := range l.calls {
-		if ctx, asked := GivenContext(call).(*ssa.Call); asked && isLive(ctx) && l.blocks[ctx.Block()] &&
-			!l.blocks[blockOf(root(receiverOf(ctx)))] {
-			return ctx
-		}
-		if !isOfResponse(call) {
-			continue
-		}
-		for _, arg := range argumentsOf(call.Common()) {
-			if p, ok := arg.(*ssa.Parameter); ok && isRequest(p.Type()) {
-				return p
-			}
-		}
-	}
-	return nil
 }
 
 // isKept reports whether a context is read from a field that is set to nothing
@@ -486,50 +428,6 @@ func withoutLimit(ctx ssa.Value) ssa.Value {
 		return ctx
 	}
 	return made.Common().Args[0]
-}
-
-// isDetached reports whether the loop gives nothing but contexts that never end to what
-// it calls, and is that of a function literal, or takes the end from one: it is to go on.
-func (l *loop) isDetached() bool {
-	gives, detached := false, l.header.Parent().Parent() != nil
-	for _, b := range l.list {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok {
-				continue
-			}
-			if literal := call.Common().StaticCallee(); literal != nil && literal.Parent() == l.header.Parent() {
-				gives = gives || givesDetached(literal)
-			}
-			if GivenContext(call) == nil {
-				continue
-			}
-			if isDetaching(instr) {
-				detached = true
-				continue
-			}
-			given, ok := madeOf(GivenContext(call)).(*ssa.Call)
-			if !ok || !IsBackground(given) {
-				return false
-			}
-			gives = true
-			detached = detached || isNamed(given.Common().StaticCallee(), "context", "WithoutCancel")
-		}
-	}
-	return gives && detached
-}
-
-// givesDetached reports whether a function gives what it calls a context that never ends, but
-// for a time limit of its own.
-func givesDetached(fn *ssa.Function) bool {
-	return anyInstr(fn, func(instr ssa.Instruction) bool {
-		call, ok := instr.(*ssa.Call)
-		if !ok || IsContext(call.Type()) || GivenContext(call) == nil {
-			return false
-		}
-		given, ok := madeOf(GivenContext(call)).(*ssa.Call)
-		return ok && IsBackground(given)
-	})
 }
 
 // madeOf returns the first of the contexts that one is made of, each by a call that is

@@ -152,24 +152,6 @@ func (l *loop) counted(v ssa.Value) bool {
 	})
 }
 
-// takesItems reports whether each round takes an item from a channel, and does something
-// with it.
-func (l *loop) takesItems() bool {
-	return l.anyInstr(func(instr ssa.Instruction) bool {
-		x, ok := instr.(*ssa.Extract)
-		if !ok || l.innermost[x.Block()] != l {
-			return false
-		}
-		switch from := x.Tuple.(type) {
-		case *ssa.UnOp:
-			return from.Op == token.ARROW && x.Index == 0 && isUsed(x, 6)
-		case *ssa.Select:
-			return x.Index > 1 && isUsed(x, 6)
-		}
-		return false
-	})
-}
-
 // isUsed reports whether an item is given to a call, kept, or asked for. It
 // follows what is computed from it for some steps.
 func isUsed(v ssa.Value, depth int) bool {
@@ -204,59 +186,6 @@ const (
 	aRetry               // until it succeeds
 )
 
-// triesAgain says why the loop makes a call again, and which blocks lie between a failure,
-// or an answer that was not the right one, and the next attempt.
-func (l *loop) triesAgain() (why trial, between map[*ssa.BasicBlock]bool) {
-	asks := l.contextAsked() != nil
-	between = l.betweenAttempts(asks)
-	if len(between) > 0 {
-		why = aRetry
-	}
-	repeated := l.repeated()
-	switch {
-	case slices.ContainsFunc(repeated, func(call *ssa.Call) bool { return l.isPolled(call, asks) }):
-		return max(why, aPoll), l.blocks
-	case !asks || why != noTrial || l.takesItems():
-	case l.endsOtherwise(nil):
-		return aPoll, l.blocks
-	case l.lastsAsContext():
-		return lasts, l.blocks
-	}
-	behindFailure := map[*ssa.BasicBlock]bool{}
-	for _, call := range repeated {
-		for _, failed := range l.failuresOf(call) {
-			failed.addOwn(behindFailure)
-		}
-	}
-	for _, b := range l.list {
-		// Where the loop asks a context, the next item waits as another attempt would.
-		between[b] = between[b] || behindFailure[b] || asks && l.seesError(b)
-	}
-	return why, between
-}
-
-// addOwn adds the blocks of the way that only run behind its first edge, or behind some error.
-func (w way) addOwn(blocks map[*ssa.BasicBlock]bool) {
-	for b := range w.blocks {
-		if len(w.to.Preds) == 1 && w.to.Dominates(b) || w.loop.seesError(b) {
-			blocks[b] = true
-		}
-	}
-}
-
-// betweenAttempts returns the blocks on the ways from a failure of what the loop retries
-// to the next attempt, and those of the attempt.
-func (l *loop) betweenAttempts(asks bool) map[*ssa.BasicBlock]bool {
-	between := map[*ssa.BasicBlock]bool{}
-	for call := range l.calls {
-		// A number that counts is that of the attempt where the loop asks for an end.
-		if r, ok := l.retry(call); ok && (r.operands != countingOperands || asks) && r.operands != rereadOperands {
-			maps.Copy(between, r.failed.cycle())
-		}
-	}
-	return between
-}
-
 // repeated returns the calls that each round makes with the same operands, or to fill the
 // same again. Who takes what comes serves.
 func (l *loop) repeated() (calls []*ssa.Call) {
@@ -290,24 +219,8 @@ func (l *loop) calls(yield func(*ssa.Call) bool) {
 	}
 }
 
-// isPolled reports whether a call that each round makes decides how the loop goes on: by
-// its answer, or because the loop asks for the end of a context, which is not to go on
-// behind that, and gives one to the call.
-func (l *loop) isPolled(call *ssa.Call, asks bool) bool {
-	return l.fills(call) || l.goesOnBy(call) || asks && GivenContext(call) != nil && mayFail(call)
-}
-
 // fills reports whether a call with a context fills what a way out asks for.
 func (l *loop) fills(call *ssa.Call) bool { return GivenContext(call) != nil && l.asksFilled(call) }
-
-// lastsAsContext reports whether the condition of the loop asks for the end of a context:
-// it is to go on until then, and no longer.
-func (l *loop) lastsAsContext() bool {
-	return slices.ContainsFunc(l.conditions(), func(b *ssa.BasicBlock) bool {
-		branch, ok := terminator(b).(*ssa.If)
-		return ok && l.mayLeave(branch) && !isOfSelect(branch.Cond) && contextAsked(branch.Cond) != nil
-	})
-}
 
 // mayFail reports whether a call returns an error, whether that is looked at or not.
 func mayFail(call *ssa.Call) bool {
@@ -320,41 +233,6 @@ func mayFail(call *ssa.Call) bool {
 func isOfClock(call *ssa.Call) bool {
 	fn := call.Common().StaticCallee()
 	return fn != nil && fn.Object() != nil && fn.Object().Pkg() != nil && fn.Object().Pkg().Path() == "time"
-}
-
-// failuresOf returns the ways on which a failure of a call that is given a context comes
-// back to it.
-func (l *loop) failuresOf(call *ssa.Call) (ways []way) {
-	if GivenContext(call) == nil {
-		return nil
-	}
-	errs := l.answersTo(call)
-	for _, b := range l.list {
-		if branch, failing, _ := l.branchOn(b, errs); branch != nil {
-			if w := l.way(b, failing); w.returns() {
-				ways = append(ways, w)
-			}
-		}
-	}
-	return ways
-}
-
-// answersTo returns what says how a call went: its error, that of what it returns, or the bool
-// that is all it returns.
-func (l *loop) answersTo(call *ssa.Call) map[ssa.Value]bool {
-	errs := errorsOf(call)
-	if len(errs) > 0 {
-		return errs
-	}
-	for _, ref := range *call.Referrers() {
-		if asked, ok := ref.(*ssa.Call); ok && l.blocks[asked.Block()] && answeredBy(asked) == call {
-			maps.Copy(errs, errorsOf(asked))
-		}
-	}
-	if types.Identical(call.Type(), types.Typ[types.Bool]) {
-		errs[call] = true
-	}
-	return errs
 }
 
 // goesOnBy reports whether a call decides that the loop goes on: an answer does that may
@@ -378,7 +256,7 @@ func (l *loop) goesOnBy(call *ssa.Call) bool {
 		if failing != nil && !returns {
 			continue
 		}
-		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || l.seesError(branch.Block()) {
+		if l.onlyNeeds(branch, call) || asksForAnother(branch, call) || seesError(branch.Block(), l.header) {
 			continue
 		}
 		if (l.mayLeave(branch) || l.setsFlag(branch)) && !l.givesUp(branch) ||

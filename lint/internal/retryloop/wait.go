@@ -250,34 +250,6 @@ var sleeper = regexp.MustCompile(`^_?[Ss]leep(Func|Fn|er)?$`)
 // take time by itself. What cannot be seen into may.
 func (r Retry) Waits() bool { return r.waitsOn(r.failed.cycle()) }
 
-// WaitsLong reports whether nothing cuts short the waits after failures, and they are known to
-// be a second and more in all, or are as long as a parameter tells, which it returns.
-func (r Retry) WaitsLong() (told *ssa.Parameter, long bool) {
-	cycle := r.failed.cycle()
-	for b := range cycle {
-		if whenStopped(b) != nil {
-			return nil, false
-		}
-		for _, instr := range b.Instrs {
-			if sel, ok := instr.(*ssa.Select); ok && !isPlainWait(sel) {
-				return nil, false
-			}
-			call, ok := instr.(*ssa.Call)
-			if !ok || !isPlainWait(instr) || sleeps(call) == nil {
-				continue
-			}
-			if p, ok := sleeps(call).(*ssa.Parameter); ok {
-				told = p
-			}
-			long = long || Least(sleeps(call)) >= time.Second/time.Duration(max(r.Attempts()-1, 1))
-		}
-	}
-	if long {
-		return nil, true
-	}
-	return told, told != nil
-}
-
 // Least returns how long a delay is at least: what grows begins with that, what is multiplied
 // is as long as its constant. It is 0 if that is not known.
 func Least(d ssa.Value) time.Duration { return leastWithin(d, 8) }

@@ -370,10 +370,10 @@ func nopeRepeats(ctx context.Context, scale func(context.Context, int) error) er
 
 type change struct{ ID, Status, Next string }
 
-// By its name what was returned is asked for again.
-func asksForItself(ctx context.Context, get func(context.Context, string) (*change, error), c *change) (err error) {
+// What was returned decides what is asked for next.
+func nopeAsksForItself(ctx context.Context, get func(context.Context, string) (*change, error), c *change) (err error) {
 	for c.Status == "pending" {
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 		if c, err = get(ctx, c.ID); err != nil {
 			return err
 		}
@@ -474,13 +474,12 @@ func (m *manager) recover(load func(context.Context) error) (err error) {
 	return err
 }
 
-// It may live longer than what is done.
-func (m *manager) nopeInPlace(load func(context.Context) error) (err error) {
+func (m *manager) readInPlace(load func(context.Context) error) (err error) {
 	for range 5 {
 		if err = load(m.ctx); err == nil {
 			return nil
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `RL102`
 	}
 	return err
 }
@@ -528,8 +527,8 @@ func publishes(ctx context.Context, i image, publish func(string) error) error {
 	return nil
 }
 
-// How to ask is asked for anew each time.
-func asksHowToAsk(ctx context.Context, get func(context.Context, string) (*change, error), keyOf func() string) error {
+// What a function value returns may differ each time.
+func nopeAsksHowToAsk(ctx context.Context, get func(context.Context, string) (*change, error), keyOf func() string) error {
 	for {
 		c, err := get(ctx, keyOf())
 		if err != nil {
@@ -538,7 +537,7 @@ func asksHowToAsk(ctx context.Context, get func(context.Context, string) (*chang
 		if c.Status != "pending" {
 			return nil
 		}
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 }
 
@@ -849,7 +848,7 @@ func (k *keeper) resets(ctx context.Context) {
 			return
 		}
 		k.handlers = make(map[string]func())
-		time.Sleep(10 * time.Second) // want `RL102`
+		time.Sleep(10 * time.Second)
 	}
 }
 
@@ -957,20 +956,20 @@ func pings(ctx context.Context, c cache) (err error) {
 	return err
 }
 
-// What asks for the end in each round is not to go on behind it.
-func tellsEach(ctx context.Context, c caller, told func(string)) {
+// Each success is used: it is not asked until something is right.
+func nopeTellsEach(ctx context.Context, c caller, told func(string)) {
 	for ctx.Err() == nil {
 		answer, err := c.Call(ctx, "k")
 		if err != nil {
 			return
 		}
 		told(answer)
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 }
 
-// What has failed is put back, and the next waits for it.
-func deletes(ctx context.Context, c caller, keys chan string) {
+// The next key may be another one.
+func nopeDeletes(ctx context.Context, c caller, keys chan string) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -978,19 +977,19 @@ func deletes(ctx context.Context, c caller, keys chan string) {
 		case key := <-keys:
 			if _, err := c.Call(ctx, key); err != nil {
 				keys <- key
-				time.Sleep(time.Second) // want `RL102`
+				time.Sleep(time.Second)
 			}
 		}
 	}
 }
 
-// It is to go on until then, and no longer.
-func watches(ctx context.Context, active func() bool) {
+// No answer ends it.
+func nopeWatchesUntilTheEnd(ctx context.Context, active func() bool) {
 	for ctx.Err() == nil {
 		if !active() {
 			fmt.Println("not active")
 		}
-		time.Sleep(time.Minute) // want `RL102`
+		time.Sleep(time.Minute)
 	}
 }
 
@@ -1035,8 +1034,8 @@ func numbered(ctx context.Context, op func(attempt int) (again bool, err error))
 
 func isNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
-// That there is none any more is what it waits for.
-func untilDeleted(ctx context.Context, c caller) error {
+// One class of failures is what it waits for: each success may be used as well.
+func nopeUntilDeleted(ctx context.Context, c caller) error {
 	for {
 		if _, err := c.Call(ctx, "k"); err != nil {
 			if isNotFound(err) {
@@ -1044,7 +1043,7 @@ func untilDeleted(ctx context.Context, c caller) error {
 			}
 			return err
 		}
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 	return c.Ping()
 }
@@ -1158,15 +1157,15 @@ type subscription interface {
 	ReceiveMessage(ctx context.Context) (string, error)
 }
 
-// It takes what comes, for as long as the program runs.
-func nopeServes(ctx context.Context, s subscription, out chan<- string) error {
+// By its name it takes what comes, for as long as the program runs.
+func serves(ctx context.Context, s subscription, out chan<- string) error {
 	for {
 		text, err := s.ReceiveMessage(ctx)
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // want `\(RL102; named\)`
 			continue
 		}
 		out <- text
@@ -1219,7 +1218,8 @@ func reads(ctx context.Context, t table, id [16]byte) (string, error) {
 	return "", errBusy
 }
 
-func nopeReadsNext(ctx context.Context, t table) (string, error) {
+// By its name it reads the next.
+func readsNext(ctx context.Context, t table) (string, error) {
 	for range 10 {
 		text, err := t.ReadMessage(ctx)
 		if err != nil {
@@ -1228,7 +1228,7 @@ func nopeReadsNext(ctx context.Context, t table) (string, error) {
 		if text != nil {
 			return *text, nil
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `\(RL102; named\)`
 	}
 	return "", errBusy
 }
@@ -1513,10 +1513,11 @@ type updater interface {
 	Update(ctx context.Context, nodes []string) error
 }
 
-func delays(ctx context.Context, r *retrier, u updater) (err error) {
+// What a function value does with a number is not known.
+func nopeDelays(ctx context.Context, r *retrier, u updater) (err error) {
 	for i := range 5 {
 		if i > 0 {
-			r.retryDelayFn(i) // want `RL102`
+			r.retryDelayFn(i)
 		}
 		if err = u.Update(ctx, nil); err == nil {
 			break
@@ -1545,20 +1546,21 @@ func nopeSleepsUntil(ctx context.Context, r *retrier, u updater) (err error) {
 	return err
 }
 
-func asksFor(ctx context.Context, r *retrier, u updater) (err error) {
+// What a function value returns may differ each time.
+func nopeAsksFor(ctx context.Context, r *retrier, u updater) (err error) {
 	for range 5 {
 		if err = u.Update(ctx, r.getNodes()); err == nil {
 			break
 		}
-		time.Sleep(250 * time.Millisecond) // want `RL102`
+		time.Sleep(250 * time.Millisecond)
 	}
 	return err
 }
 
 var errGone = errors.New("gone")
 
-// Until it is gone.
-func gone(ctx context.Context, c caller, clean func()) bool {
+// A success waits as well.
+func nopeGone(ctx context.Context, c caller, clean func()) bool {
 	for range 360 {
 		text, err := c.Call(ctx, "k")
 		if err != nil {
@@ -1569,7 +1571,7 @@ func gone(ctx context.Context, c caller, clean func()) bool {
 		if text != "" {
 			clean()
 		}
-		time.Sleep(10 * time.Second) // want `RL102`
+		time.Sleep(10 * time.Second)
 	}
 	return false
 }
@@ -1597,7 +1599,8 @@ func nopeMakes(c caller) (*agent, error) {
 	return &agent{ctx, cancel}, nil
 }
 
-func makesFirst(c caller, keep func(context.CancelFunc)) (*agent, error) {
+// The loop does not use the context.
+func nopeMakesFirst(c caller, keep func(context.CancelFunc)) (*agent, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	keep(cancel)
 	for range 10 {
@@ -1605,7 +1608,7 @@ func makesFirst(c caller, keep func(context.CancelFunc)) (*agent, error) {
 		if err == nil {
 			break
 		}
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 	return &agent{ctx, cancel}, nil
 }
@@ -1619,14 +1622,14 @@ func sleepWithContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Tests may replace what looks at the context.
-func nopeInstead(ctx context.Context, c caller, sleep func(time.Duration)) (err error) {
+// By its type the function sleeps.
+func sleepsInstead(ctx context.Context, c caller, sleep func(time.Duration)) (err error) {
 	for range 10 {
 		if _, err = c.Call(ctx, "k"); err == nil {
 			break
 		}
 		if sleep != nil {
-			sleep(time.Second)
+			sleep(time.Second) // want `\(RL102; named\)`
 		} else if err := sleepWithContext(ctx, time.Second); err != nil {
 			return err
 		}
@@ -1656,12 +1659,13 @@ func betweenAttempts(f func(attempt int)) option { return func(t *tried) { t.bet
 
 func try(f func() error, options ...option) error { return f() }
 
-func waitsBetween(ctx context.Context, c caller) error {
+// That a function runs between attempts is not known.
+func nopeWaitsBetween(ctx context.Context, c caller) error {
 	return try(func() error {
 		_, err := c.Call(ctx, "k")
 		return err
 	}, betweenAttempts(func(int) {
-		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
+		time.Sleep(time.Second)
 	}))
 }
 
@@ -1699,8 +1703,8 @@ type volumes interface {
 
 var errNoVolume = errors.New("no such volume")
 
-// What others make of a volume changes nothing of which one it is.
-func waitsForItsEnd(ctx context.Context, c volumes, v *volume) bool {
+// It waits after each success as well.
+func nopeWaitsForItsEnd(ctx context.Context, c volumes, v *volume) bool {
 	for range 360 {
 		_ = reflect.ValueOf(v)
 		now, err := c.Get(ctx, v.Name)
@@ -1713,7 +1717,7 @@ func waitsForItsEnd(ctx context.Context, c volumes, v *volume) bool {
 			now.Finalizers = nil
 			c.Update(ctx, now)
 		}
-		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
+		time.Sleep(time.Second)
 	}
 	return false
 }
@@ -1737,8 +1741,8 @@ func nopeStepsElsewhere(ctx context.Context, c volumes, v *volume) bool {
 	return false
 }
 
-// Who hears of the attempts changes nothing of what they do.
-func tellsMore(ctx context.Context, run func(ctx context.Context, stderr io.Writer) error, stderr io.Writer) error {
+// It is given another writer each time.
+func nopeTellsMore(ctx context.Context, run func(ctx context.Context, stderr io.Writer) error, stderr io.Writer) error {
 	for began := time.Now(); ; {
 		buf := &bytes.Buffer{}
 		stderr = io.MultiWriter(stderr, buf)
@@ -1749,7 +1753,7 @@ func tellsMore(ctx context.Context, run func(ctx context.Context, stderr io.Writ
 		if time.Since(began) > time.Minute {
 			return fmt.Errorf("%w: %s", err, buf)
 		}
-		time.Sleep(3 * time.Second) // want `this wait continues after ctx has ended`
+		time.Sleep(3 * time.Second)
 	}
 }
 

@@ -82,7 +82,7 @@ func nopeThrottledWaitsLonger(ctx context.Context, c client) (err error) {
 		if isThrottled(err) {
 			time.Sleep(time.Minute) // want `RL102`
 		} else {
-			time.Sleep(time.Second) // want `RL102`
+			time.Sleep(time.Second)
 		}
 	}
 	return err

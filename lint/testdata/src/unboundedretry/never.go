@@ -498,7 +498,7 @@ func (m *member) join(c caller) error {
 	}
 }
 
-func (m *member) nopeJoin(c caller) error {
+func (m *member) joinUntilStopped(c caller) error {
 	for {
 		ctx, cancel := context.WithTimeout(m.stop, time.Second)
 		_, err := c.Call(ctx, "join")
@@ -506,7 +506,7 @@ func (m *member) nopeJoin(c caller) error {
 		if err == nil || !transient(err) {
 			return err
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `RL102`
 	}
 }
 

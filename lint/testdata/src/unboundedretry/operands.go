@@ -280,7 +280,7 @@ func proposes(ctx context.Context, l locks) {
 		if err := l.Delete(ctx, "proposal/"+uuid.New().String()); err == nil {
 			return
 		}
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second)
 	}
 }
 

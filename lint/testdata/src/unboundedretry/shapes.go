@@ -338,7 +338,7 @@ func (f *flusher) flushes(req *http.Request) {
 		if err := f.flush(req); err == nil {
 			return
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // want `after req.Context\(\) has ended.*RL102`
 	}
 }
 

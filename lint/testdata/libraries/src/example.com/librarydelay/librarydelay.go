@@ -141,5 +141,5 @@ func nopeWaitsOnRetry(ctx context.Context, c client) error {
 	return retry.Do(func() error {
 		_, err := c.Get(ctx, "k")
 		return err
-	}, retry.Context(ctx), retry.Delay(0), retry.DelayType(retry.FixedDelay), retry.OnRetry(func(uint, error) { time.Sleep(time.Second) })) // want `RL102`
+	}, retry.Context(ctx), retry.Delay(0), retry.DelayType(retry.FixedDelay), retry.OnRetry(func(uint, error) { time.Sleep(time.Second) }))
 }
