@@ -225,7 +225,8 @@ func (m *summarizer) load(instr *ssa.UnOp) {
 			m.s.State |= Flag
 		}
 	case *ssa.FieldAddr:
-		if f := flow.FieldOf(x); instr.Op == token.MUL && !isLocal(x) && (f == nil || !m.p.isSetting(f)) && !isPartOfError(x.X) {
+		if f := flow.FieldOf(x); instr.Op == token.MUL && !isLocal(x) && (f == nil || !m.p.isSetting(f)) &&
+			!isPartOfError(x.X) {
 			m.s.State |= Flag
 		}
 	}

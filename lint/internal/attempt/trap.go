@@ -105,7 +105,8 @@ func (t *Attempt) mayStop(b *ssa.BasicBlock) bool {
 // its fatal level only.
 func (p *Package) mayStop(call *ssa.CallCommon) bool {
 	k := known(call)
-	if k.Is(vocab.Exits) || slices.ContainsFunc(call.Args, func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }) {
+	if k.Is(vocab.Exits) ||
+		slices.ContainsFunc(call.Args, func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }) {
 		return true
 	}
 	return !k.Is(vocab.Logs) && p.summaryOf(call).MayExit
