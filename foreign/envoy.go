@@ -135,15 +135,21 @@ func (c conditions) add(on *value) {
 // retriable-status-codes. Where no condition is written, those of the system apply,
 // of which Envoy has none.
 func (d *decoder) envoyRetryOn(p *Policy, on, statuses *value, absent conditions) {
-	if p.MaxAttempts == 1 {
-		on.skip()
-		statuses.skip()
-		return
-	}
 	c := conditions{}
 	c.add(on)
 	if len(c) == 0 {
 		c = maps.Clone(absent)
+	}
+	d.envoyStatuses(p, c, on, statuses)
+}
+
+// envoyStatuses adds the statuses of the condition retriable-status-codes to those of
+// a policy. on is where the conditions are written, or nil.
+func (d *decoder) envoyStatuses(p *Policy, c conditions, on, statuses *value) {
+	if p.MaxAttempts == 1 {
+		on.skip()
+		statuses.skip()
+		return
 	}
 	if _, byStatus := c["retriable-status-codes"]; statuses != nil && !byStatus {
 		statuses.warn("P109", "%s has no effect: add retriable-status-codes to %s", statuses.key, on.name("retry_on"))

@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"maps"
+
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
@@ -128,17 +130,20 @@ func envoyGatewayTargets(spec *value) (binds []string) {
 	return binds
 }
 
-// envoyGatewayOn reads the conditions of a policy; absent ones are those of Istio.
+// envoyGatewayOn reads the conditions of a policy; absent ones are those of Istio,
+// without 503 if other statuses are written: internal/xds/translator/route.go.
 func (d *decoder) envoyGatewayOn(p *Policy, on *value) {
+	triggers, statuses := on.get("triggers"), on.get("httpStatusCodes")
 	c := conditions{}
-	for _, item := range on.get("triggers").items() {
-		c[item.text()] = item
-	}
-	for _, item := range on.get("httpStatusCodes").items() {
+	for _, item := range triggers.items() {
 		c[item.text()] = item
 	}
 	if len(c) == 0 {
-		c = istioRetryOn
+		c = maps.Clone(istioRetryOn)
+		if statuses != nil {
+			delete(c, "503")
+			c["retriable-status-codes"] = nil
+		}
 	}
-	d.retryConditions(p, c)
+	d.envoyStatuses(p, c, triggers, statuses)
 }

@@ -56,7 +56,14 @@ func decodeIstio(d *decoder, doc *value) {
 func (d *decoder) istioRoute(name string, route *value) *Policy {
 	r := route.get("retries")
 	p := d.policy(name, istioWords, r, route)
-	p.MaxAttempts = 3
+	p.MaxAttempts = 1
+	if attempts := r.get("attempts"); attempts == nil || attempts.n.Text == "0" {
+		for _, other := range []string{"retryOn", "perTryTimeout", "retryRemoteLocalities"} {
+			if r.has(other) {
+				r.get(other).warn("P109", "Istio refuses %s without a positive number of attempts", other)
+			}
+		}
+	}
 	p.attempts(r.get("attempts"), 1)
 	p.duration("attempt_timeout", r.get("perTryTimeout"), withUnit)
 	p.envoyDelays(r.get("backoff"), nil, withUnit)

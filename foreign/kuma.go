@@ -40,15 +40,25 @@ func decodeKuma(d *decoder, doc *value) {
 			conf.get("tcp").lose("connections are attempted again, without delays")
 			for _, protocol := range []string{"http", "grpc"} {
 				if c := conf.get(protocol); c != nil {
-					d.kumaPolicy(name+"_"+protocol, c).Binds = []string{bind}
+					d.kumaPolicy(name+"_"+protocol, protocol, c).Binds = []string{bind}
 				}
 			}
 		}
 	}
 }
 
+// kumaRetryOn are the conditions of each protocol where none is written:
+// meshretry/plugin/xds/configurer.go.
+var kumaRetryOn = map[string]conditions{
+	"http": {"gateway-error": nil, "connect-failure": nil, "refused-stream": nil},
+	"grpc": {
+		"cancelled": nil, "connect-failure": nil, "gateway-error": nil, "refused-stream": nil, "reset": nil,
+		"resource-exhausted": nil, "unavailable": nil,
+	},
+}
+
 // kumaPolicy converts the retries of one protocol.
-func (d *decoder) kumaPolicy(name string, c *value) *Policy {
+func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 	p := d.policy(name, kumaWords, c)
 	p.MaxAttempts = 2
 	p.attempts(c.get("numRetries"), 1)
@@ -61,20 +71,22 @@ func (d *decoder) kumaPolicy(name string, c *value) *Policy {
 	c.skip("hostSelectionMaxAttempts")
 	c.get("retriableResponseHeaders").lose("responses with these headers are retried")
 	c.get("retriableRequestHeaders").lose("only requests with these headers are retried")
-	on := conditions{}
+	on, written := conditions{}, false
 	for _, item := range c.get("retryOn").items() {
 		text := item.text()
 		switch name, ok := kumaConditions[strings.ToLower(text)]; {
 		case ok:
-			on[name] = item
+			on[name], written = item, true
 		case strings.HasPrefix(text, "HttpMethod"):
 			item.note("only requests with this method are retried")
 		default:
 			on[text] = item
 		}
 	}
-	if len(on) == 0 {
-		on = istioRetryOn
+	if !written { // statuses and methods do not replace the conditions
+		for name := range kumaRetryOn[protocol] {
+			on[name] = nil
+		}
 	}
 	d.retryConditions(p, on)
 	return p
