@@ -62,12 +62,19 @@ func decodeLinkerd(d *decoder, doc *value) {
 	d.linkerdAnnotations(name, a).Binds = []string{kind + "/" + name}
 }
 
-// linkerdAnnotations converts the annotations of a resource. Retries follow at once.
+// The delays of retries by annotations are exponential, and as long again at most:
+// policy-controller/grpc/src/outbound/http.rs, and linkerd/exp-backoff of the proxy.
+const (
+	linkerdBase = 25 * time.Millisecond
+	linkerdCap  = 250 * time.Millisecond
+)
+
+// linkerdAnnotations converts the annotations of a resource.
 func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
 	p := d.policy(name, linkerdWords, a)
 	p.MaxAttempts = 2
 	p.attempts(a.get("retry.linkerd.io/limit"), 1)
-	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
+	p.InitialDelay, p.MaxDelay, p.Jitter, p.JitterFactor = linkerdBase, linkerdCap, retry.JitterAdditive, 1
 	p.duration("attempt_timeout", a.get("retry.linkerd.io/timeout"), withUnit)
 	p.duration("timeout", a.get("timeout.linkerd.io/request"), withUnit)
 	a.get("timeout.linkerd.io/response").lose("it limits the time to the end of a response, after its request has ended")
@@ -77,6 +84,9 @@ func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
 		d.linkerdConditions(p, a.get(key), c)
 	}
 	d.retryConditions(p, c)
+	if p.AttemptTimeout > 0 && len(p.RetryOn) > 0 {
+		p.retryOn(retry.ClassTimeout, a.get("retry.linkerd.io/timeout"))
+	}
 	return p
 }
 
@@ -93,11 +103,14 @@ func (d *decoder) linkerdConditions(p *Policy, v *value, c conditions) {
 	}
 }
 
-// statusRange parses a range of statuses, as 500-504, and the condition
-// gateway-error, which has no other failures here.
+// statusRange parses a range of statuses, as 500-504, and the names of ranges. Unlike
+// the conditions of Envoy, they do not include failed connections and timeouts.
 func statusRange(text string) (from, to int, ok bool) {
-	if text == "gateway-error" {
-		return 502, 504, true // without Envoy's timeouts
+	switch text {
+	case "5xx":
+		return 500, 599, true
+	case "gateway-error":
+		return 502, 504, true
 	}
 	low, high, isRange := strings.Cut(text, "-")
 	from, err := strconv.Atoi(low)
@@ -114,15 +127,17 @@ func (d *decoder) linkerdProfile(spec *value) {
 	spec.skip("dstOverrides", "opaquePorts")
 	spec.get("retryBudget").lose("retries are at most a share of the requests: a budget with a ratio is similar")
 	for _, route := range spec.get("routes").items() {
-		route.skip("condition", "responseClasses")
+		route.skip("condition")
 		if !route.get("isRetryable").bool() {
-			route.skip("name", "timeout")
+			route.skip("name", "timeout", "responseClasses")
 			continue
 		}
 		p := d.policy(route.get("name").text(), words{"timeout": "timeout"}, route)
 		p.MaxAttempts, p.Timeout = retry.Unlimited, linkerdTimeout
 		p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
 		p.duration("timeout", route.get("timeout"), withUnit)
+		p.retryOn(d.http(500, 599), nil)
+		route.get("responseClasses").lose("they define which responses are failures: here statuses from 500 are")
 		p.unknown = append(p.unknown, "initial_delay") // the budget limits the rate
 	}
 }
