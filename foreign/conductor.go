@@ -75,10 +75,17 @@ func (d *decoder) conductorTask(name string, v *value) {
 	d.below(name, v, isConductor, d.conductorTask)
 }
 
+// conductorResponse is the responseTimeoutSeconds of a task that has none.
+const conductorResponse = time.Hour
+
 // conductorLimits reads the time limits, of which 0 is none.
 func (p *Policy) conductorLimits(v *value) {
-	p.duration("attempt_timeout", v.get("responseTimeoutSeconds"), in(time.Second))
 	p.duration("timeout", v.get("totalTimeoutSeconds"), in(time.Second))
+	if response := v.get("responseTimeoutSeconds"); response != nil {
+		p.duration("attempt_timeout", response, in(time.Second))
+	} else if p.Timeout == 0 || p.Timeout > conductorResponse { // or else the total ends it
+		p.AttemptTimeout = conductorResponse
+	}
 	if t := v.get("timeoutSeconds"); t != nil && t.n.Text != "0" {
 		t.lose("it limits an attempt that reports progress, which responseTimeoutSeconds does not end")
 	} else {
