@@ -208,6 +208,9 @@ func (w words) rename(text string) string {
 			return m[1] + strconv.Itoa(n-1)
 		})
 	}
+	if own := w[fullJitter]; own != "" {
+		text = strings.ReplaceAll(text, string(fullJitter), own)
+	}
 	return fieldName.ReplaceAllStringFunc(text, func(match string) string {
 		m := fieldName.FindStringSubmatch(match)
 		name, ok := w.name(rules.Field(m[2]))

@@ -38,6 +38,10 @@ type words map[rules.Field]string
 // retries: one less.
 const countsRetries rules.Field = "max_retries"
 
+// fullJitter is the key of what a system writes for the advice "jitter: full", if it
+// has jitter.
+const fullJitter rules.Field = "jitter: full"
+
 // fixed begins the name of a field that documents cannot set.
 const fixed = "="
 

@@ -21,6 +21,7 @@ var prodigyKind = Kind{
 var prodigyWords = words{
 	"max_attempts": "attempts", "initial_delay": "initial_delay", "max_delay": "max_delay", "base": "base",
 	"increment": "increment", "delays": "delays", "backoff": "backoff", "jitter": "jitter",
+	fullJitter:      "jitter: true",
 	"jitter_factor": "jitter_factor", "delay_budget": "retry_budget", "retry_on": "retry_on",
 }
 

@@ -29,6 +29,7 @@ var resilience4jKind = Kind{
 var resilience4jWords = words{
 	"max_attempts": "maxAttempts", "initial_delay": "waitDuration", "max_delay": "exponentialMaxWaitDuration",
 	"base": "exponentialBackoffMultiplier", "jitter_factor": "randomizedWaitFactor", "jitter": "enableRandomizedWait",
+	fullJitter: "enableRandomizedWait: true",
 	"retry_on": "retryExceptions", "abort_on": "ignoreExceptions", "attempt_timeout": "timeoutDuration",
 	"breaker": "circuitbreaker", "failure_rate": "failureRateThreshold", "min_calls": "minimumNumberOfCalls",
 	"window": "slidingWindowSize", "open_for": "waitDurationInOpenState", "slow_call": "slowCallDurationThreshold",
