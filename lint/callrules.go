@@ -265,8 +265,8 @@ for ctx.Err() == nil {
 	},
 	{
 		ID: "RL401", Title: "retries inside of retries", Severity: rules.Warning,
-		Reports: "Nested retries multiply to more than 12 attempts along a chain of calls, or more than " +
-			"`limits.amplification` of the package's policy file.",
+		Reports: "Nested retries multiply to more than 12 attempts, in one function or along a chain of calls and " +
+			"helpers, or to more than `limits.amplification` of the package's policy file.",
 		Why: "Five attempts of four attempts are 20 calls for each request. A service that is down gets 20 " +
 			"times its usual load.",
 		Wrong: `func sync(c client) (err error) {
@@ -292,8 +292,9 @@ func fetch(c client) (err error) {
 	return fetch(c)
 }`,
 		NotReported: []string{
-			"Numbers of attempts that are not constant.",
-			"Outer retries that end with the error with which the inner one is exhausted.",
+			"Numbers of attempts that are not constant where the retry is called.",
+			"By default: outer loops that ask which error it is, since the error of the exhausted inner retry may " +
+				"end them (`-confidence named`).",
 			"Calls through interfaces and function values, and chains with more than three calls in between.",
 			"Generated wrappers inside of one another, which make one attempt unless their policy is `nested`.",
 			"What stays inside of the program.",

@@ -32,22 +32,11 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 	most := amplification(pass.Pkg)
 	for _, fn := range n.fns {
 		for _, l := range n.levels[fn] {
-			callee := l.call.Call.StaticCallee()
 			file := fileOf(pass, l.call.Pos())
-			if callee == nil || file == nil || ast.IsGenerated(file) || inTest(pass, l.call.Pos()) {
+			if file == nil || ast.IsGenerated(file) || inTest(pass, l.call.Pos()) {
 				continue
 			}
-			inner := n.attempts(l.call)
-			switch {
-			case callee == fn || l.loop.LeavesFor(callee):
-			case l.attempts*inner.Attempts > most && inner.Attempts > 1:
-				r.at(position(file, *l.loop), token.NoPos, Proven, "RL401",
-					"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
-					l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
-			case inner.Wrapper:
-				r.at(position(file, *l.loop), token.NoPos, Proven, "RL402",
-					"%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
-			}
+			r.nested(n, l, file, most)
 		}
 	}
 	for _, fn := range n.fns {
@@ -66,6 +55,30 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 		n.wrapped(r, fn, most)
 	}
 	return r.used, nil
+}
+
+// nested reports a level of loops that multiply to more than most attempts, by themselves or
+// with those of what they call.
+func (r *report) nested(n *nesting, l level, file *ast.File, most int) {
+	callee := l.call.Call.StaticCallee()
+	pos, inner, evidence := loopStart(file, l.outermost().Loop, l.call), n.attempts(l.call), Proven
+	if l.isSelective() {
+		evidence = Named
+	}
+	switch {
+	case callee != nil && callee == l.call.Parent():
+	case callee != nil && l.attempts*inner.Attempts > most && inner.Attempts > 1:
+		r.at(pos, token.NoPos, evidence, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
+			l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
+	case l.attempts > most && len(l.loops) > 1 && !l.loops[0].StaysInside():
+		outer := l.outermost().Limit()
+		r.at(pos, token.NoPos, evidence, "RL401",
+			"%d attempts in this loop of %d of %s in the inner one are %d calls: retry in one loop",
+			outer, l.attempts/outer, l.loops[0].Name(), l.attempts)
+	case callee != nil && inner.Wrapper:
+		r.at(pos, token.NoPos, Proven, "RL402",
+			"%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
+	}
 }
 
 // wrapped reports what a wrapper retries although it retries itself, where
@@ -87,8 +100,8 @@ func (n *nesting) wrapped(r *report, fn *ssa.Function, most int) {
 		if file == nil || ast.IsGenerated(file) || inTest(n.pass, at) {
 			continue
 		}
-		if at = callStart(file, at); origin.loop != nil {
-			at = position(file, *origin.loop)
+		if at = callStart(file, at); len(origin.loops) > 0 {
+			at = loopStart(file, origin.outermost().Loop, origin.call)
 		}
 		r.at(at, token.NoPos, Proven, "RL401",
 			"%s makes %d attempts of %s, which makes %d here, %d calls in all: retry in one place",

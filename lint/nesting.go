@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -23,8 +23,8 @@ import (
 var retryingFunctions = &analysis.Analyzer{
 	Name:       "retryingfunctions",
 	Doc:        "retryingfunctions: find functions that retry, and how often",
-	Requires:   []*analysis.Analyzer{ssaForm, retries, remoteFunctions},
-	FactTypes:  []analysis.Fact{new(retrying)},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts},
+	FactTypes:  []analysis.Fact{new(retrying), new(repeating)},
 	ResultType: reflect.TypeFor[*nesting](),
 	Run:        runRetryingFunctions,
 }
@@ -54,11 +54,38 @@ func (*retrying) AFact() {}
 // String shows the fact to tests.
 func (r *retrying) String() string { return fmt.Sprintf("attempts(%d)", r.Attempts) }
 
+// repeating is a fact about a function: it tries one of its parameters several times.
+type repeating struct {
+	Op       int // the index of the parameter
+	Attempts int // at most; besides the value of a parameter, if that limits them
+	Limit    int // the index of that parameter, or -1
+}
+
+// AFact marks a fact.
+func (*repeating) AFact() {}
+
+// String shows the fact to tests.
+func (r *repeating) String() string {
+	if r.Limit < 0 {
+		return fmt.Sprintf("repeats(%d, %d times)", r.Op, r.Attempts)
+	}
+	return fmt.Sprintf("repeats(%d, parameter %d%+d times)", r.Op, r.Limit, r.Attempts)
+}
+
 // A level is a place that tries something several times, or calls what does.
 type level struct {
 	call     *ssa.Call // what is tried
 	attempts int
-	loop     *retryloop.Retry // nil for a call
+	loops    []*attempt.Attempt // that try it, inner loops first; none for a call
+}
+
+// outermost returns the loop around all others.
+func (l level) outermost() *attempt.Attempt { return l.loops[len(l.loops)-1] }
+
+// isSelective reports whether a loop asks which error it is: exhaustion of an inner level may
+// end it.
+func (l level) isSelective() bool {
+	return slices.ContainsFunc(l.loops, func(t *attempt.Attempt) bool { return t.IsSelective() })
 }
 
 // A counted is a call of a library that tries an operation several times.
@@ -76,7 +103,8 @@ type wrapper struct {
 // nesting is what a package knows of its levels. Several analyzers ask it at the same time.
 type nesting struct {
 	pass    *analysis.Pass
-	network retryloop.Network
+	found   *attempt.Package
+	helpers map[*ssa.Function]*repeating
 	fns     []*ssa.Function
 	levels  map[*ssa.Function][]level
 	counted map[*ssa.Call]counted
@@ -113,15 +141,17 @@ func (n *nesting) origin(fn *ssa.Function) (l level, known bool) {
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	n := &nesting{
-		pass: pass, network: pass.ResultOf[remoteFunctions].(retryloop.Network), fns: fns,
+		pass: pass, found: pass.ResultOf[attempts].(*attempt.Package), fns: fns, helpers: map[*ssa.Function]*repeating{},
 		levels: map[*ssa.Function][]level{}, counted: map[*ssa.Call]counted{}, wraps: map[*ssa.Function]wrapper{},
 		facts: map[*ssa.Function]*retrying{}, origins: map[*ssa.Function]level{}, open: map[*ssa.Function]bool{},
 	}
 	policies := policiesOf(pass)
-	for _, r := range pass.ResultOf[retries].([]retryloop.Retry) {
-		if attempts := r.Attempts(); attempts > 1 {
-			fn := r.Call.Parent()
-			n.levels[fn] = append(n.levels[fn], level{r.Call, attempts, &r})
+	for _, t := range n.found.Attempts {
+		n.add(t)
+	}
+	for fn, h := range n.helpers {
+		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
+			pass.ExportObjectFact(fn.Object(), h)
 		}
 	}
 	for _, fn := range fns {
@@ -129,7 +159,7 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 			n.wraps[fn] = w
 		}
 		for _, call := range callsOf(fn) {
-			if c, ok := countedBy(call); ok {
+			if c, ok := n.countedBy(call); ok {
 				n.counted[call] = c
 			}
 		}
@@ -140,6 +170,46 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return n, nil
+}
+
+// add adds the level that an attempt is. Loops around one call are one level: their attempts
+// multiply.
+func (n *nesting) add(t *attempt.Attempt) {
+	if !t.Fails || t.ByAnswer || t.Ends&(attempt.Leaves|attempt.Joint) == 0 {
+		return
+	}
+	if p := t.Parameter(); p != nil && n.helpers[t.Fn] == nil {
+		if h := repeatingOf(t, p); h != nil {
+			n.helpers[t.Fn] = h
+		}
+	}
+	limit := t.Limit()
+	if limit < 2 {
+		return
+	}
+	levels := n.levels[t.Fn]
+	i := slices.IndexFunc(levels, func(l level) bool { return l.call == t.Op })
+	if i < 0 {
+		n.levels[t.Fn] = append(levels, level{t.Op, limit, []*attempt.Attempt{t}})
+		return
+	}
+	levels[i].attempts = times(levels[i].attempts, limit)
+	levels[i].loops = append(levels[i].loops, t)
+}
+
+// repeatingOf returns the fact about a function that tries a parameter, or nil.
+func repeatingOf(t *attempt.Attempt, op *ssa.Parameter) *repeating {
+	h := &repeating{Op: slices.Index(t.Fn.Params, op), Attempts: t.Limit(), Limit: -1}
+	if h.Attempts > 0 {
+		return h
+	}
+	for _, l := range t.Limits() {
+		if p, ok := l.Of.(*ssa.Parameter); ok {
+			h.Limit, h.Attempts = slices.Index(t.Fn.Params, p), l.Beyond
+			return h
+		}
+	}
+	return nil
 }
 
 // find is of, with the lock held.
@@ -169,7 +239,7 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 	best := once
 	for _, l := range n.levels[fn] {
 		inner := n.count(l.call)
-		if inner.Attempts == 1 && !l.loop.Outward(n.network) {
+		if inner.Attempts == 1 && l.loops[0].StaysInside() {
 			continue // what stays inside of the program may be tried often
 		}
 		if total := times(l.attempts, inner.Attempts); total > best.Attempts {
@@ -180,7 +250,7 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 	for _, call := range callsOf(fn) {
 		if f := n.count(call); f.Attempts > best.Attempts && f.Depth < farthest {
 			best = retrying{Attempts: f.Attempts, Again: f.Again, Where: f.Where, Depth: f.Depth + 1}
-			n.origins[fn] = level{call, 1, nil}
+			n.origins[fn] = level{call: call, attempts: 1}
 		}
 	}
 	n.facts[fn] = nil
@@ -194,23 +264,38 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 // It is not changed.
 var once = retrying{Attempts: 1, Again: 1}
 
-// countedBy returns what a call of a library tries, and how often at most. An operation that
-// marks errors which end it may mark those that it is about.
-func countedBy(call *ssa.Call) (c counted, ok bool) {
-	l := libraryOf(&call.Call)
-	if l == nil || l.attempts == nil {
+// countedBy returns what a call of a library or of a helper tries, and how often at most. An
+// operation that marks errors which end it may mark those that it is about.
+func (n *nesting) countedBy(call *ssa.Call) (c counted, ok bool) {
+	args := call.Call.Args
+	if l := libraryOf(&call.Call); l != nil {
+		if l.attempts == nil {
+			return counted{}, false
+		}
+		op := origin(args[l.op])
+		c = counted{operation(op), l.attempts(args)}
+		return c, c.op != nil && c.attempts > 1 && !givesUp(op)
+	}
+	h := helperFact(n.pass, n.helpers, call.Call.StaticCallee())
+	if h == nil || h.Op >= len(args) || h.Limit >= len(args) {
 		return counted{}, false
 	}
-	op := origin(call.Call.Args[l.op])
-	c = counted{operation(op), l.attempts(call.Call.Args)}
-	return c, c.op != nil && c.attempts > 1 && !givesUp(op)
+	c = counted{operation(origin(args[h.Op])), h.Attempts}
+	if h.Limit >= 0 {
+		given, isConst := args[h.Limit].(*ssa.Const)
+		if !isConst || given.Value == nil || given.Value.Kind() != constant.Int {
+			return counted{}, false
+		}
+		c.attempts += int(min(max(given.Int64(), 0), most))
+	}
+	return c, c.op != nil && c.attempts > 1
 }
 
 // count is attempts, with the lock held.
 func (n *nesting) count(call *ssa.Call) retrying {
 	if c, ok := n.counted[call]; ok {
 		inner := n.find(c.op)
-		if inner == nil && !n.network.Asks(c.op) {
+		if inner == nil && n.found.StaysInside(c.op) {
 			return once // what stays inside of the program may be tried often
 		}
 		inner = cmp.Or(inner, &once)

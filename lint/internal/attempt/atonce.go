@@ -6,6 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -122,4 +123,64 @@ func (t *Attempt) isSlow(b *ssa.BasicBlock, slow map[*ssa.BasicBlock]bool) bool 
 func (p *Package) LeavesProcess(fn *ssa.Function) bool {
 	s := p.summary(fn)
 	return s.Remote && s.Waits == Never && !s.Blocks
+}
+
+// StaysInside reports whether the operation is known not to leave the process.
+func (t *Attempt) StaysInside() bool {
+	if _, leaves := t.remote(); leaves {
+		return false
+	}
+	_, fn := flow.StaticCallee(&t.Op.Call)
+	return fn != nil && t.pkg.StaysInside(fn)
+}
+
+// StaysInside reports whether a function, and all that it calls, is known not to leave the
+// process.
+func (p *Package) StaysInside(fn *ssa.Function) bool {
+	return p.staysInside(fn, map[*ssa.Function]bool{})
+}
+
+func (p *Package) staysInside(fn *ssa.Function, seen map[*ssa.Function]bool) bool {
+	if seen[fn] {
+		return true
+	}
+	seen[fn] = true
+	if len(fn.Blocks) == 0 || p.summary(fn).Remote {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(ssa.CallInstruction)
+			if ok && !p.callStaysInside(call.Common(), seen) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// callStaysInside reports whether what a call executes is known not to leave the process.
+func (p *Package) callStaysInside(call *ssa.CallCommon, seen map[*ssa.Function]bool) bool {
+	if _, builtin := call.Value.(*ssa.Builtin); builtin {
+		return true
+	}
+	if k := known(call); k.Evidence >= vocab.Library && !k.Is(vocab.Remote) || flow.IsErrorLike(call.Value.Type()) {
+		return true
+	}
+	if _, asks := contextAsked(call); asks {
+		return true
+	}
+	_, fn := flow.StaticCallee(call)
+	return fn != nil && p.staysInside(fn, seen)
+}
+
+// IsSelective reports whether a branch of the loop asks which error the operation returned.
+func (t *Attempt) IsSelective() bool {
+	j := &judge{p: t.pkg, run: t.Run}
+	for _, b := range t.Loop.List {
+		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && t.Run.IsReached(b) && j.why(branch.Cond)&Class != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -11,6 +11,7 @@ import (
 type Limit struct {
 	Attempts int       // at most; 0 if that is not constant
 	Of       ssa.Value // what the count is compared with
+	Beyond   int       // if Of is not constant: how many attempts are made beyond its value
 }
 
 // mostCounted is how far attempts are counted. More are as good as no limit.
@@ -74,22 +75,34 @@ func (t *Attempt) appendLimit(limits []Limit, compare *ssa.BinOp, leavesIf bool)
 		}
 	}
 	l := Limit{Of: y}
-	to, ok := y.(*ssa.Const)
-	if !ok || to.Value == nil {
+	before := compare.Block().Dominates(t.Op.Block())
+	if to, ok := intOf(y); ok {
+		l.Attempts = count.until(op, to, leavesIf, before)
+		if l.Attempts == 0 {
+			return limits
+		}
 		return append(limits, l)
 	}
-	for n := 0; n < mostCounted; n++ {
-		leaves := constant.Compare(constant.MakeInt64(count.first+int64(n)*count.step), op, to.Value) == leavesIf
-		switch {
-		case leaves && compare.Block().Dominates(t.Op.Block()):
-			l.Attempts = n
-			return append(limits, l)
-		case leaves:
-			l.Attempts = n + 1
-			return append(limits, l)
-		}
+	const sample = 100
+	if n := count.until(op, sample, leavesIf, before); n > 0 {
+		l.Beyond = n - sample
 	}
-	return limits
+	return append(limits, l)
+}
+
+// until returns how often an operation is executed until a comparison with a number leaves the
+// loop, before the operation or after it; 0 for more often than is counted.
+func (p progression) until(op token.Token, to int64, leavesIf, before bool) int {
+	for n := range mostCounted {
+		if constant.Compare(constant.MakeInt64(p.first+int64(n)*p.step), op, constant.MakeInt64(to)) != leavesIf {
+			continue
+		}
+		if before {
+			return n
+		}
+		return n + 1
+	}
+	return 0
 }
 
 // A progression is the values of a number that each iteration changes by the same step.

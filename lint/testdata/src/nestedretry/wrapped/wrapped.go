@@ -10,9 +10,9 @@ import (
 
 var policyFetch = retry.Policy{Name: "fetch", Schedule: retry.Schedule{MaxAttempts: 4}}
 
-type Client struct{}
+type Client struct{ next interface{ Ping() error } }
 
-func (*Client) Fetch(ctx context.Context) error { return nil }
+func (c *Client) Fetch(ctx context.Context) error { return c.next.Ping() }
 
 func (c *Client) RetryFetch(ctx context.Context) error { // want RetryFetch:`attempts\(4\)`
 	err := c.Fetch(ctx)
