@@ -55,7 +55,7 @@ func decodeDapr(d *decoder, doc *value) {
 	retries, timeouts, breakers := policies.get("retries"), policies.get("timeouts"), policies.get("circuitBreakers")
 	uses := daprTargets(spec.get("targets"))
 	for _, name := range retries.keys() {
-		if !slices.ContainsFunc(uses, func(u *daprUse) bool { return u.retry == name }) {
+		if retries.has(name) && !slices.ContainsFunc(uses, func(u *daprUse) bool { return u.retry == name }) {
 			uses = append(uses, &daprUse{retry: name})
 		}
 	}

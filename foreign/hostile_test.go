@@ -21,6 +21,7 @@ func TestHostile(t *testing.T) {
 	many := strings.Repeat(`{"name": [{"service": "a.B"}], "unknown": 1, "retryPolicy": {"maxAttempts": 3}}, `, 2000)
 	for name, tt := range map[string]struct{ text, want string }{
 		"many policies":   {`{"methodConfig": [` + many + `{}]}`, "unknown: gRPC service config has no"},
+		"no settings":     {"spec: {policies: {retries: {a: , b: {maxRetries: -1}}}}", "nothing ends these retries"},
 		"large":           {strings.Repeat("# a long comment\n", 1<<20), "1:1: error: the file is larger than 4 MiB"},
 		"large JSON":      {`"` + strings.Repeat("x", 5<<20) + `"`, "1:1: error: the file is larger than 4 MiB"},
 		"deep YAML":       {"methodConfig:\n- " + nested(1000), "this is nested deeper than 64 levels"},

@@ -199,10 +199,10 @@ func breakerSettings(b *breaker) (list []pair) {
 	add("failures", b.Failures != 0, strconv.Itoa(b.Failures))
 	add("failure_rate", b.FailureRate != 0, number(b.FailureRate))
 	add("slow_rate", b.SlowRate != 0, number(b.SlowRate))
-	add("slow_call", b.SlowCall != 0, duration.Format(b.SlowCall))
+	add("slow_call", b.SlowCall != 0, durationText(b.SlowCall))
 	add("min_calls", b.MinCalls != 0, strconv.Itoa(b.MinCalls))
-	add("window", b.Window != 0, duration.Format(b.Window))
-	add("open_for", b.OpenFor != 0, duration.Format(b.OpenFor))
+	add("window", b.Window != 0, durationText(b.Window))
+	add("open_for", b.OpenFor != 0, durationText(b.OpenFor))
 	add("half_open_calls", b.HalfOpenCalls != 0, strconv.Itoa(b.HalfOpenCalls))
 	add("successes", b.Successes != 0, strconv.Itoa(b.Successes))
 	return list
@@ -239,7 +239,7 @@ func policySettings(p *Policy) []pair {
 	list := scheduleSettings(&p.Schedule)
 	limit := func(field rules.Field, d time.Duration) {
 		if d > 0 {
-			list = append(list, pair{field, duration.Format(d)})
+			list = append(list, pair{field, durationText(d)})
 		}
 	}
 	limit("delay_budget", p.DelayBudget)
@@ -329,11 +329,11 @@ func backoffText(s *retry.Schedule) (text string, isSet bool) {
 	case s.Backoff == retry.BackoffExponential:
 		return "exponential", false
 	case s.Backoff == retry.BackoffLinear:
-		return "{linear: {increment: " + duration.Format(s.Increment) + "}}", true
+		return "{linear: {increment: " + durationText(s.Increment) + "}}", true
 	case s.Backoff == retry.BackoffCustom:
 		delays := make([]string, len(s.Delays))
 		for i, d := range s.Delays {
-			delays[i] = duration.Format(d)
+			delays[i] = durationText(d)
 		}
 		return "{custom: {delays: [" + strings.Join(delays, ", ") + "]}}", true
 	}
@@ -343,10 +343,10 @@ func backoffText(s *retry.Schedule) (text string, isSet bool) {
 func retryAfterText(r retry.RetryAfter) string {
 	var parts []string
 	if r.Max > 0 {
-		parts = append(parts, "max: "+duration.Format(r.Max))
+		parts = append(parts, "max: "+durationText(r.Max))
 	}
 	if r.Default > 0 {
-		parts = append(parts, "default: "+duration.Format(r.Default))
+		parts = append(parts, "default: "+durationText(r.Default))
 	}
 	if r.FailOver {
 		parts = append(parts, "over: fail")
@@ -359,7 +359,10 @@ func zeroOr(d time.Duration, zero string) string {
 	if d < 0 {
 		return zero
 	}
-	return duration.Format(d)
+	return durationText(d)
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// durationText formats a duration as retrygen fmt does: 1h10s.
+func durationText(d time.Duration) string { return duration.Canonical(duration.Format(d)) }
