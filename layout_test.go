@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/mod/modfile"
@@ -274,4 +276,69 @@ func goFiles(t *testing.T) map[string]map[string]*ast.File {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestNamesInVocabulary: the packages below lint decide by types and values. What a function,
+// a type or a package is called is known to lint/internal/vocab alone.
+func TestNamesInVocabulary(t *testing.T) {
+	packages := goFiles(t)
+	for _, dir := range []string{"lint/internal/flow", "lint/internal/effect", "lint/internal/attempt"} {
+		if len(packages[dir]) == 0 {
+			t.Errorf("%s has no files", dir)
+		}
+		for name, file := range packages[dir] {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				for _, text := range compared(n) {
+					t.Errorf("%s: compares a name with %q: write a row or a function of lint/internal/vocab", name, text)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// notNames are words of the language, and of package ssa about what it has made itself.
+var notNames = []string{"init", "true", "false", "bound", "rangeindex.loop", "rangeiter.loop", "rangechan.loop"}
+
+// compared returns the names that a node compares something with.
+func compared(n ast.Node) (names []string) {
+	var operands []ast.Expr
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.EQL || n.Op == token.NEQ {
+			operands = []ast.Expr{n.X, n.Y}
+		}
+	case *ast.CaseClause:
+		operands = n.List
+	case *ast.CallExpr:
+		if fn, ok := n.Fun.(*ast.SelectorExpr); ok {
+			if pkg, ok := fn.X.(*ast.Ident); ok && slices.Contains([]string{"strings", "regexp", "slices", "vocab"}, pkg.Name) {
+				operands = n.Args
+			}
+		}
+	}
+	for _, operand := range operands {
+		if name, ok := nameIn(operand); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// nameIn returns the text of a literal that may be a name. Those of builtin functions are part
+// of the language.
+func nameIn(operand ast.Expr) (string, bool) {
+	lit, ok := operand.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(lit.Value)
+	if err != nil || !strings.ContainsFunc(text, unicode.IsLetter) || slices.Contains(notNames, text) {
+		return "", false
+	}
+	_, builtin := types.Universe.Lookup(text).(*types.Builtin)
+	return text, !builtin
 }

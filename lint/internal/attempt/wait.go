@@ -170,7 +170,7 @@ func (p *Package) timed(ch ssa.Value) (time.Duration, bool) {
 // isOfTimes reports whether t is a channel of times: a clock sends on it.
 func isOfTimes(t types.Type) bool {
 	ch, ok := t.Underlying().(*types.Chan)
-	return ok && vocab.IsType(ch.Elem(), "time", "Time")
+	return ok && vocab.IsTime(ch.Elem())
 }
 
 // givenContext returns the context that a call is given, or nil.

@@ -181,6 +181,9 @@ func IsSignal(t types.Type) bool {
 	return ok && IsType(ch.Elem(), "os", "Signal")
 }
 
+// IsTime reports whether t is time.Time, or points to one.
+func IsTime(t types.Type) bool { return IsType(t, "time", "Time") }
+
 // IsDuration reports whether t is time.Duration.
 func IsDuration(t types.Type) bool {
 	_, pointer := types.Unalias(t).(*types.Pointer)
