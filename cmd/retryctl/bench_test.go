@@ -49,7 +49,8 @@ func BenchmarkCommands(b *testing.B) {
 	}
 	b.Setenv("RETRYCTL_STORE", "sqlite:"+path)
 	for _, command := range []string{
-		"runs", "runs -status paused", "run " + largest, "dead list", "dead list -class timeout", "breakers", "budgets",
+		"runs", "runs -status paused", "run " + largest, "dead list", "dead list -class timeout",
+		"dead list -class " + string(bigstore.Rare), "dead list -class other", "breakers", "budgets",
 		"stats -patterns 5", "verify", "export",
 	} {
 		b.Run(strings.ReplaceAll(command, " ", "_"), func(b *testing.B) {

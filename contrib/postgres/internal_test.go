@@ -192,8 +192,9 @@ func TestPlans(t *testing.T) {
 	_, err := s.pool.Exec(t.Context(), fmt.Sprintf(`
 INSERT INTO retry.retry_record SELECT 2, 'test', 'r'||i, '', 1, 1, CASE WHEN i %% 50 = 0 THEN 'o' ELSE '' END, 0,
 	CASE WHEN i %% 10 = 0 THEN 'h' ELSE 'other' END, CASE WHEN i %% 3 = 0 THEN now() + make_interval(secs => i - 100) END,
-	false, '%[1]s', '{}' FROM generate_series(1, 10000) AS i;
-INSERT INTO retry.retry_step SELECT 4, 'test', 'r'||i/100, 's'||i, 1, 1, '', 0, '', NULL, i %% 100 = 0, '%[1]s', '{}'
+	false, '%[1]s', '{}', '' FROM generate_series(1, 10000) AS i;
+INSERT INTO retry.retry_step SELECT 4, 'test', 'r'||i/100, 's'||i, 1, 1, '', 0, '', NULL, i %% 100 = 0, '%[1]s', '{}',
+	CASE WHEN i %% 1000 = 0 THEN 'l' ELSE '' END
 FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
@@ -210,6 +211,11 @@ FROM generate_series(1, 20000) AS i`, monthOf(now).Format(time.DateOnly)), pgx.Q
 			{durable.Query{Kind: durable.KindRun, DueBy: now, Handlers: []string{"h"}}, byDue, "retry_record_handler"},
 			{durable.Query{Kind: durable.KindRun, Owner: "o"}, byKey, "retry_record_owner"},
 			{durable.Query{Kind: durable.KindStep, Run: "r"}, byKey, "_pkey"},
+			{durable.Query{Kind: durable.KindStep, Label: "l", Attention: true}, byKey, "_kind_space_label_run_id_idx"},
+			{
+				durable.Query{Kind: durable.KindStep, Label: "l", From: durable.After("r", "i")}, byKey,
+				"_kind_space_label_run_id_idx",
+			},
 			{durable.Query{Kind: durable.KindStep, Attention: true}, byKey, "_kind_space_run_id_idx"},
 			{durable.Query{Kind: durable.KindStep, Attention: true, Run: "r"}, byKey, "_kind_space_run_id_idx"},
 		} {
@@ -315,11 +321,11 @@ func TestMigration(t *testing.T) {
 	if err := increment(); err != nil {
 		t.Fatal(err)
 	}
-	upgrade(1)
+	upgrade(firstFormat)
 	if err := increment(); err != nil {
 		t.Errorf("got error %v, want that older programs may write", err)
 	}
-	if _, err := s.pool.Exec(t.Context(), "UPDATE retry.retry_meta SET value = '2' WHERE key = 'oldest_writer'"); err != nil {
+	if _, err := s.pool.Exec(t.Context(), "UPDATE retry.retry_meta SET value = '3' WHERE key = 'oldest_writer'"); err != nil {
 		t.Fatal(err)
 	}
 	before := n

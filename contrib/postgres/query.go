@@ -20,7 +20,7 @@ const (
 // the last one, the limit. The text depends only on which fields are set. It is
 // empty for a query that selects nothing.
 func (s *Store) querySQL(q durable.Query, order string) (string, []any, error) {
-	if !isText(q.Space) || !isText(q.Run) || !isText(q.Owner) {
+	if !isText(q.Space) || !isText(q.Run) || !isText(q.Owner) || !isText(q.Label) {
 		return "", nil, nil
 	}
 	var text strings.Builder
@@ -46,6 +46,9 @@ func (s *Store) querySQL(q durable.Query, order string) (string, []any, error) {
 	}
 	if q.Owner != "" {
 		and("owner = %s AND owner <> ''", q.Owner) // the predicate of the index
+	}
+	if q.Label != "" {
+		and("label = %s AND label <> ''", q.Label) // the predicate of the index
 	}
 	if q.Attention {
 		and("attention")
@@ -152,6 +155,7 @@ func disjoint(a, b durable.Query) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	shares := func(handler string) bool { return slices.Contains(b.Handlers, handler) }
 	return a.Kind != b.Kind || a.Space != b.Space || differ(a.Run, b.Run) || differ(a.Owner, b.Owner) ||
+		differ(a.Label, b.Label) ||
 		len(a.Handlers) > 0 && len(b.Handlers) > 0 && !slices.ContainsFunc(a.Handlers, shares)
 }
 

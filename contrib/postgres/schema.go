@@ -27,9 +27,15 @@ type migration struct {
 //go:embed schema.sql
 var firstSQL string
 
-// migrations lead from an empty schema to the format of this version, which is
-// len(migrations).
-var migrations = []migration{{oldestWriter: 1, sql: firstSQL}}
+// firstFormat is the format to which the first migration leads. No release has written
+// an older one: such schemas are refused.
+const firstFormat = 2
+
+// latest returns the format to which migrations lead.
+func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }
+
+// migrations lead from an empty schema to the format of this version.
+var migrations = []migration{{oldestWriter: firstFormat, sql: firstSQL}}
 
 // openTimeout limits how long Open waits for a process that creates or migrates the
 // schema.
@@ -49,7 +55,7 @@ func (s *Store) migrate(ctx context.Context, existing bool, place *shard) error 
 		defer c.Release()
 		format, err := s.format(ctx, c)
 		switch {
-		case err != nil || format >= len(migrations):
+		case err != nil || format >= latest(migrations):
 		case existing:
 			err = older(format)
 		default:
@@ -78,7 +84,7 @@ type querier interface {
 }
 
 // format returns the format of the schema, or 0 if there is none. It returns a
-// formatError for one to which this program must not write.
+// formatError for one to which this program must not write, and for one that is too old.
 func (s *Store) format(ctx context.Context, c querier) (int, error) {
 	exists, err := s.exists(ctx, c, "retry_meta")
 	if err != nil || !exists {
@@ -94,7 +100,11 @@ func (s *Store) format(ctx context.Context, c querier) (int, error) {
 	if err := checkWriter(oldest); err != nil {
 		return 0, err
 	}
-	return number("format", format)
+	n, err := number("format", format)
+	if err == nil && n < firstFormat {
+		err = older(n)
+	}
+	return n, err
 }
 
 // exists reports whether the schema has a table. to_regclass would not see one that
@@ -110,21 +120,21 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1
 // this oldest writer.
 func checkWriter(text *string) error {
 	oldest, err := number("oldest_writer", text)
-	if err == nil && oldest > len(migrations) {
+	if err == nil && oldest > latest(migrations) {
 		err = &formatError{fmt.Sprintf("written by a newer version, format %d: this program knows formats up to %d; upgrade it",
-			oldest, len(migrations))}
+			oldest, latest(migrations))}
 	}
 	return err
 }
 
-// older returns the error for a schema that [Existing] does not allow to create or
-// to migrate.
+// older returns the error for a schema that is not migrated: it is too old, or
+// [Existing] does not allow to create or to migrate it.
 func older(format int) error {
 	if format == 0 {
 		return fmt.Errorf("it has no store yet: start the program that creates it, or name its schema: %w", fs.ErrNotExist)
 	}
 	return &formatError{fmt.Sprintf("written by an older version, format %d, and this program knows %d: "+
-		"use the version of the program that writes it", format, len(migrations))}
+		"use the version of the program that writes it", format, latest(migrations))}
 }
 
 func number(key string, text *string) (int, error) {
@@ -189,9 +199,9 @@ func (s *Store) upgrade(ctx context.Context, c *pgxpool.Conn, migrations []migra
 				return err
 			}
 		}
-		for i := format; i < len(migrations); i++ {
+		for i := max(format-firstFormat+1, 0); i < len(migrations); i++ {
 			if _, err := tx.Exec(ctx, migrations[i].sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-				return fmt.Errorf("migration to format %d: %w", i+1, err)
+				return fmt.Errorf("migration to format %d: %w", firstFormat+i, err)
 			}
 			if err := setMeta(ctx, tx, "oldest_writer", strconv.Itoa(migrations[i].oldestWriter)); err != nil {
 				return err
@@ -202,7 +212,7 @@ func (s *Store) upgrade(ctx context.Context, c *pgxpool.Conn, migrations []migra
 				return err
 			}
 		}
-		return setMeta(ctx, tx, "format", strconv.Itoa(max(format, len(migrations))))
+		return setMeta(ctx, tx, "format", strconv.Itoa(max(format, latest(migrations))))
 	})
 }
 

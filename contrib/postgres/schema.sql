@@ -1,4 +1,4 @@
--- Format 1. The names are found in the schema of the store through search_path.
+-- Format 2. The names are found in the schema of the store through search_path.
 CREATE TABLE retry_meta (key text PRIMARY KEY, value text NOT NULL);
 -- Records except those of steps. Updates stay on their page (HOT): no index names a column that each attempt changes.
 CREATE TABLE retry_record (
@@ -15,6 +15,7 @@ CREATE TABLE retry_record (
 	attention boolean     NOT NULL,
 	bucket    date        NOT NULL,
 	body      bytea       NOT NULL,
+	label     text        COLLATE "C" NOT NULL,
 	PRIMARY KEY (kind, space, run, id)
 ) WITH (fillfactor = 70);
 CREATE INDEX retry_record_due       ON retry_record (kind, space, due)          WHERE due IS NOT NULL;
@@ -36,9 +37,11 @@ CREATE TABLE retry_step (
 	attention boolean     NOT NULL,
 	bucket    date        NOT NULL,
 	body      bytea       NOT NULL,
+	label     text        COLLATE "C" NOT NULL,
 	PRIMARY KEY (kind, space, run, id, bucket)
 ) PARTITION BY RANGE (bucket);
 CREATE INDEX retry_step_attention ON retry_step (kind, space, run, id) WHERE attention;
+CREATE INDEX retry_step_label     ON retry_step (kind, space, label, run, id) WHERE label <> '';
 -- History, and results that are too large for a step.
 CREATE TABLE retry_entry (
 	kind    smallint    NOT NULL,

@@ -7,7 +7,7 @@ import (
 )
 
 // columns of a record besides its key.
-const columns = `version, status, owner, fence, handler, due, attention, bucket, body`
+const columns = `version, status, owner, fence, handler, due, attention, bucket, body, label`
 
 // texts are the statements of a store. They name its schema, because a pooler may
 // give each transaction another session, in which no search_path is set.
@@ -105,14 +105,15 @@ CROSS JOIN LATERAL (SELECT ` + columns + ` FROM ` + name + ` AS r WHERE ` + qual
 		lockMany: `SELECT k.n - 1, r.*` + many + ` FOR UPDATE) AS r`,
 
 		insert: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		insertMany: `INSERT INTO ` + name + ` (kind, space, run, id, ` + columns + `)
-SELECT * FROM ` + unnest13,
+SELECT * FROM ` + unnest14,
 		update: `UPDATE ` + name + ` SET version = $5, status = $6, owner = $7, fence = $8, handler = $9, due = $10,
-	attention = $11, body = $13` + set + ` WHERE ` + isKey + of,
+	attention = $11, body = $13, label = $14` + set + ` WHERE ` + isKey + of,
 		updateMany: `UPDATE ` + name + ` AS r SET version = k.version, status = k.status, owner = k.owner,
-	fence = k.fence, handler = k.handler, due = k.due, attention = k.attention, body = k.body` + setMany + `
-FROM ` + unnest13 + ` AS k (kind, space, run, id, ` + columns + `)
+	fence = k.fence, handler = k.handler, due = k.due, attention = k.attention, body = k.body,
+	label = k.label` + setMany + `
+FROM ` + unnest14 + ` AS k (kind, space, run, id, ` + columns + `)
 WHERE ` + qualified("r", isOf) + ofMany,
 		remove: `DELETE FROM ` + name + ` WHERE ` + isKey,
 		removeMany: `DELETE FROM ` + name + ` AS r USING ` + unnest4 + ` AS k (kind, space, run, id) WHERE ` +
@@ -123,8 +124,8 @@ WHERE ` + qualified("r", isOf) + ofMany,
 	}
 }
 
-const unnest13 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
-	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[])`
+const unnest14 = `unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::smallint[],
+	$7::text[], $8::bigint[], $9::text[], $10::timestamptz[], $11::boolean[], $12::date[], $13::bytea[], $14::text[])`
 
 // qualified returns a condition whose columns are those of a table alias.
 func qualified(alias, condition string) string {

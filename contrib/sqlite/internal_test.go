@@ -43,17 +43,17 @@ func TestMigrate(t *testing.T) {
 	}
 	c := s.write.session
 	broken := migration{
-		sql: "ALTER TABLE retry_record ADD COLUMN more TEXT; ALTER TABLE none ADD COLUMN x", oldestWriter: 1,
+		sql: "ALTER TABLE retry_record ADD COLUMN more TEXT; ALTER TABLE none ADD COLUMN x", oldestWriter: firstFormat,
 	}
 	if err := c.migrate(append(slices.Clone(migrations), broken)); err == nil {
 		t.Error("a step that fails succeeded")
 	}
-	if format, err := c.format(len(migrations)); format != len(migrations) || err != nil {
+	if format, err := c.format(latest(migrations)); format != latest(migrations) || err != nil {
 		t.Errorf("after a step that failed: format %d, %v", format, err)
 	}
 	more := append(slices.Clone(migrations),
-		migration{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT", oldestWriter: 1},
-		migration{sql: "ALTER TABLE retry_record ADD COLUMN most TEXT", oldestWriter: len(migrations) + 2})
+		migration{sql: "ALTER TABLE retry_record ADD COLUMN more TEXT", oldestWriter: firstFormat},
+		migration{sql: "ALTER TABLE retry_record ADD COLUMN most TEXT", oldestWriter: latest(migrations) + 2})
 	if err := c.migrate(more[:len(migrations)+1]); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestMigrate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if format, err := c.format(len(more)); format != len(more) || err != nil {
+	if format, err := c.format(latest(more)); format != latest(more) || err != nil {
 		t.Errorf("got format %d, %v", format, err)
 	}
 	if n, err := value[int](c, "SELECT count(*) FROM retry_record WHERE most IS NULL AND length(body) = 20"); n != 1 {
@@ -187,6 +187,12 @@ func TestPlans(t *testing.T) {
 		{durable.Query{Owner: "o"}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
 		{durable.Query{Owner: "o", DueBy: now}, "INDEX retry_owner (kind=? AND space=? AND owner=?)"},
 		{durable.Query{DueBy: now}, "INDEX retry_due (kind=? AND space=? AND due<?)"},
+		{durable.Query{Label: "l", Attention: true}, "INDEX retry_label (kind=? AND space=? AND label=?)"},
+		{durable.Query{Label: "l", Run: "r"}, "INDEX retry_label (kind=? AND space=? AND label=? AND run=?)"},
+		{
+			durable.Query{Label: "l", From: durable.After("r", "i")},
+			"INDEX retry_label (kind=? AND space=? AND label=? AND (run,id)>(?,?))",
+		},
 		{durable.Query{Attention: true}, "INDEX retry_attention (kind=? AND space=?)"},
 		{durable.Query{Attention: true, Run: "r"}, "INDEX retry_attention (kind=? AND space=? AND run=?)"},
 		{

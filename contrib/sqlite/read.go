@@ -60,7 +60,7 @@ func (s *Store) view(ctx context.Context, f func(*session) error) error {
 	}
 	err := s.whenFree(ctx, func() error {
 		return s.read.transact("BEGIN", func() error {
-			if err := s.read.checkWriter(len(migrations)); err != nil {
+			if err := s.read.checkWriter(latest(migrations)); err != nil {
 				return err
 			}
 			return f(s.read)

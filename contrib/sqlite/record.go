@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body`
+	columns = `run, id, version, status, owner, fence, handler, due, attention, bucket, body, label`
 
 	getSQL = `SELECT ` + columns + ` FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 
-	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSQL = `INSERT INTO retry_record (kind, space, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, status = excluded.status, owner = excluded.owner,
 	fence = excluded.fence, handler = excluded.handler, due = excluded.due, attention = excluded.attention,
-	bucket = excluded.bucket, body = excluded.body`
+	bucket = excluded.bucket, body = excluded.body, label = excluded.label`
 
 	deleteSQL        = `DELETE FROM retry_record WHERE kind = ? AND space = ? AND run = ? AND id = ?`
 	deleteEntriesSQL = `DELETE FROM retry_entry WHERE kind = ? AND space = ? AND run = ? AND id = ?`
@@ -36,8 +36,8 @@ WHERE kind = ? AND space = ? AND (run, id, attempt, part) > (?, ?, ?, ?) ORDER B
 // A row is a buffer for one row of a result. It converts the values itself, because
 // the conversions of database/sql take as long as reading a row.
 type row struct {
-	values [11]any
-	into   [11]any // pointers to values
+	values [12]any
+	into   [12]any // pointers to values
 	err    error
 }
 
@@ -58,7 +58,7 @@ func (r *row) record(rows *sql.Rows, key durable.Key) (durable.Record, error) {
 	record := durable.Record{
 		Key: key, Version: uint64(r.integer(2)), Status: durable.Status(r.integer(3)),
 		Owner: r.text(4), Fence: uint64(r.integer(5)), Handler: r.text(6), Due: r.time(7),
-		Attention: r.integer(8) != 0, Bucket: r.time(9), Body: r.bytes(10),
+		Attention: r.integer(8) != 0, Bucket: r.time(9), Body: r.bytes(10), Label: r.text(11),
 	}
 	return record, r.err
 }
@@ -154,7 +154,7 @@ func (c *session) put(r durable.Record) error {
 		return err
 	}
 	return c.exec(putSQL, r.Key.Kind, r.Key.Space, r.Key.Run, r.Key.ID, int64(r.Version), r.Status,
-		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, readable(r.Body))
+		orNull(r.Owner), int64(r.Fence), r.Handler, due, r.Attention, bucket, readable(r.Body), orNull(r.Label))
 }
 
 func (c *session) delete(key durable.Key) error {
@@ -186,7 +186,7 @@ func (c *session) add(e durable.Entry) error {
 func same(old, r durable.Record) bool {
 	return old.Version > 0 && old.Status == r.Status && old.Owner == r.Owner && old.Fence == r.Fence &&
 		old.Handler == r.Handler && old.Due.Equal(r.Due) && old.Attention == r.Attention &&
-		old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
+		old.Label == r.Label && old.Bucket.Equal(r.Bucket) && string(old.Body) == string(r.Body)
 }
 
 // list returns a page of records, and the cursor of the next page or "".
@@ -259,6 +259,8 @@ const (
 // no statistics to choose one.
 func indexOf(q durable.Query) string {
 	switch {
+	case q.Label != "":
+		return "INDEXED BY retry_label"
 	case q.Attention:
 		return "INDEXED BY retry_attention"
 	case q.Owner != "":
@@ -295,6 +297,9 @@ func querySQL(q durable.Query, order string) (string, []any, error) {
 	}
 	if q.Owner != "" {
 		and("owner = ?", q.Owner)
+	}
+	if q.Label != "" {
+		and("label = ?", q.Label)
 	}
 	if q.Attention {
 		and("attention <> 0")

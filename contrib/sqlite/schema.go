@@ -19,9 +19,15 @@ type migration struct {
 	oldestWriter int
 }
 
-// migrations lead from an empty file to the format of this version, which is
-// len(migrations).
-var migrations = []migration{{oldestWriter: 1, sql: `
+// firstFormat is the format to which the first migration leads. No release has written
+// an older one: such databases are refused.
+const firstFormat = 2
+
+// latest returns the format to which migrations lead.
+func latest(migrations []migration) int { return firstFormat - 1 + len(migrations) }
+
+// migrations lead from an empty file to the format of this version.
+var migrations = []migration{{oldestWriter: firstFormat, sql: `
 PRAGMA application_id = 1920234105;
 CREATE TABLE retry_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE retry_record (
@@ -38,12 +44,14 @@ CREATE TABLE retry_record (
 	attention INT  NOT NULL,
 	bucket    INT,
 	body      BLOB NOT NULL,
+	label     TEXT,
 	PRIMARY KEY (kind, space, run, id)
 ) WITHOUT ROWID;
 CREATE INDEX retry_due       ON retry_record (kind, space, due)          WHERE due IS NOT NULL;
 CREATE INDEX retry_handler   ON retry_record (kind, space, handler, due) WHERE due IS NOT NULL AND handler <> '';
 CREATE INDEX retry_owner     ON retry_record (kind, space, owner)        WHERE owner IS NOT NULL;
 CREATE INDEX retry_attention ON retry_record (kind, space, run, id)      WHERE attention <> 0;
+CREATE INDEX retry_label     ON retry_record (kind, space, label, run, id) WHERE label IS NOT NULL;
 CREATE TABLE retry_entry (
 	kind    INT  NOT NULL,
 	space   TEXT NOT NULL,
@@ -64,8 +72,8 @@ const (
 )
 
 // format returns the format of the database, or 0 for a database without tables. It
-// returns a formatError for a database of another program, and for one to which
-// programs that know formats up to known must not write.
+// returns a formatError for a database of another program, for one to which programs that
+// know formats up to known must not write, and for one that is too old.
 func (c *session) format(known int) (int, error) {
 	id, err := value[int](c, "PRAGMA application_id")
 	if err != nil {
@@ -84,7 +92,11 @@ func (c *session) format(known int) (int, error) {
 	if err := c.checkWriter(known); err != nil {
 		return 0, err
 	}
-	return c.number("format")
+	format, err := c.number("format")
+	if err == nil && format < firstFormat {
+		err = &formatError{older(format)}
+	}
+	return format, err
 }
 
 // checkWriter returns a formatError if programs that know formats up to known must
@@ -102,13 +114,14 @@ func (c *session) checkWriter(known int) error {
 	return nil
 }
 
-// older describes a database that [Existing] does not allow to migrate.
+// older describes a database that is not migrated: it is too old, or [Existing] does
+// not allow it.
 func older(format int) string {
 	if format == 0 {
 		return "not a database yet: start the program that creates it"
 	}
 	return fmt.Sprintf("written by an older version, format %d, and this program knows %d: "+
-		"use the version of the program that writes it", format, len(migrations))
+		"use the version of the program that writes it", format, latest(migrations))
 }
 
 func (c *session) number(key string) (int, error) {
@@ -130,13 +143,13 @@ func (c *session) number(key string) (int, error) {
 // transaction.
 func (c *session) migrate(migrations []migration) error {
 	return c.transact("BEGIN IMMEDIATE", func() error {
-		format, err := c.format(len(migrations))
+		format, err := c.format(latest(migrations))
 		if err != nil {
 			return err
 		}
-		for i := format; i < len(migrations); i++ {
+		for i := max(format-firstFormat+1, 0); i < len(migrations); i++ {
 			if _, err := c.conn.ExecContext(background, migrations[i].sql); err != nil {
-				return fmt.Errorf("migration to format %d: %w", i+1, err)
+				return fmt.Errorf("migration to format %d: %w", firstFormat+i, err)
 			}
 			if err := c.exec(setMetaSQL, "oldest_writer", strconv.Itoa(migrations[i].oldestWriter)); err != nil {
 				return err
@@ -147,7 +160,7 @@ func (c *session) migrate(migrations []migration) error {
 				return err
 			}
 		}
-		return c.exec(setMetaSQL, "format", strconv.Itoa(max(format, len(migrations))))
+		return c.exec(setMetaSQL, "format", strconv.Itoa(max(format, latest(migrations))))
 	})
 }
 

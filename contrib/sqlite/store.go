@@ -116,7 +116,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		_ = c.close()
-		current = format >= len(migrations)
+		current = format >= latest(migrations)
 		if !current && s.existing {
 			return s.fail(&formatError{older(format)})
 		}
@@ -175,7 +175,7 @@ func (s *Store) connect(ctx context.Context, mode string) (c *session, format in
 		return nil, 0, s.fail(err)
 	}
 	err = s.whenFree(ctx, func() error {
-		format, err = c.format(len(migrations))
+		format, err = c.format(latest(migrations))
 		return err
 	})
 	if err == nil {

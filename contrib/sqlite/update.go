@@ -78,7 +78,7 @@ func (s *Store) batch(
 
 // load reads the records of an update, and then the time.
 func (c *session) load(sel durable.Select) (tx durable.Tx, err error) {
-	if err := c.checkWriter(len(migrations)); err != nil {
+	if err := c.checkWriter(latest(migrations)); err != nil {
 		return tx, err
 	}
 	if tx.Records, err = c.get(sel.Keys); err != nil {
@@ -188,7 +188,7 @@ func (s *Store) openWriter(ctx context.Context, create bool) error {
 		return refuse(s.path, "the database was replaced by an empty one: restore it, or open it again", nil)
 	}
 	err = s.whenFree(ctx, func() error {
-		if err := c.writable(); err != nil || format >= len(migrations) {
+		if err := c.writable(); err != nil || format >= latest(migrations) {
 			return err
 		}
 		return c.migrate(migrations)

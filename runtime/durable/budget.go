@@ -125,7 +125,7 @@ func (b *unitBudget) put(w *Writes) error {
 	if b == nil || !b.dirty {
 		return nil
 	}
-	err := write(&b.unit, &b.body)
+	err := writeStep(&b.unit, &b.body)
 	w.Put = append(w.Put, b.unit)
 	return errors.Join(err, b.budgetRecord.put(w))
 }

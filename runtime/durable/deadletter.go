@@ -173,9 +173,9 @@ func (e *Engine) Discard(ctx context.Context, run, step string, by Operator) err
 			return Writes{}, fmt.Errorf("step %q of run %q is %v, not a dead letter: %w", step, run, s, ErrConflict)
 		}
 		changed = true
-		o.step.Status, o.step.Attention = StatusDiscarded, false
+		o.step.Status = StatusDiscarded
 		o.record(OutcomeDiscarded, "")
-		err = write(&o.step, &o.body)
+		err = writeStep(&o.step, &o.body)
 		return Writes{Put: []Record{o.step}, Add: o.add}, err
 	})
 	if changed && err == nil {

@@ -122,7 +122,7 @@ func checkPut(r *Record, at int, written []bool) error {
 	case written[at]:
 		return fmt.Errorf("%w: the decision writes record %.100q twice", ErrStore, r.Key)
 	}
-	return checkText(r.Key.Space, r.Key.Run, r.Key.ID, r.Owner, r.Handler)
+	return checkText(r.Key.Space, r.Key.Run, r.Key.ID, r.Owner, r.Handler, r.Label)
 }
 
 func checkText(texts ...string) error {

@@ -28,8 +28,8 @@ type groupTx struct {
 
 // putUnit writes the record of a unit.
 func (t *groupTx) putUnit(r Record, s *stepBody) error {
-	r.Attention, r.Fence = r.Status != StatusAbandoned && attention(r.Status), t.run.Fence
-	err := write(&r, s)
+	r.Fence = t.run.Fence
+	err := writeStep(&r, s)
 	t.w.Put = append(t.w.Put, r)
 	return err
 }

@@ -231,8 +231,7 @@ func decideUnitEnd(now time.Time, group, unit Record, e *unitEnd, a *groupAnswer
 	}
 	a.decision = b.report(&v.body, e.status, now)
 	a.body, a.dead = b, v.step.Status == StatusDead
-	v.step.Attention = attention(v.step.Status)
-	err = errors.Join(write(&group, &b), write(&v.step, &v.body))
+	err = errors.Join(write(&group, &b), writeStep(&v.step, &v.body))
 	v.w.Put = append(v.w.Put, group, v.step)
 	return v.w, err
 }

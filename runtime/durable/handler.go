@@ -184,7 +184,7 @@ func decideStartRun(
 		b.Parent, r.Bucket = outer.Key.Run, outer.Bucket
 		link := tx.Records[3]
 		link.Status, link.Bucket, link.Fence = StatusSucceeded, outer.Bucket, outer.Fence
-		err = write(&link, &stepBody{Name: "start " + handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now})
+		err = writeStep(&link, &stepBody{Name: "start " + handler, Child: r.Key.Run, First: tx.Now, Ended: tx.Now})
 		w.Put = append(w.Put, link)
 	}
 	err = errors.Join(err, write(&r, &b))

@@ -210,12 +210,12 @@ func (i *importState) write(w *Writes, r, run Record, now time.Time) error {
 		i.body.Call.Waited += min(i.body.Delay, 1<<63-1-i.body.Call.Waited)
 		i.body.Call.Previous = i.body.Delay
 	}
-	r.Status, r.Bucket, r.Attention = i.status, run.Bucket, attention(i.status)
+	r.Status, r.Bucket = i.status, run.Bucket
 	v := stepView{now: now, step: r, run: run, body: i.body}
 	if i.status == StatusSucceeded && i.result != nil {
 		v.keepResult(*i.result)
 	}
-	if err := write(&r, &v.body); err != nil {
+	if err := writeStep(&r, &v.body); err != nil {
 		return err
 	}
 	w.Put, w.Add = append(w.Put, r), append(w.Add, v.w.Add...)

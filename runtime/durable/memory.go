@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type Memory struct {
 	records map[Key]Record
 	keys    keyList          // of records
 	due     dueList          // of records
+	labels  labelList        // of records
 	entries map[Key][]Entry  // of a step, by Attempt and Part
 	locks   map[Key][]waiter // of the locked keys: who waits, longest first
 
@@ -140,7 +142,7 @@ func (m *Memory) claimable(q Query) (keys []Key) {
 		m.due.due(q.Kind, q.Space, q.Handlers[0], q.DueBy, add)
 		return keys
 	}
-	for key := range m.keys.after(q.first()) {
+	for key := range m.candidates(q) {
 		if !q.covers(key) || !add(key) && q.DueBy.IsZero() {
 			break
 		}
@@ -191,6 +193,7 @@ func (m *Memory) commit(w Writes, spaces []string) error {
 	}
 	for _, key := range w.Delete {
 		m.due.replace(m.records[key], Record{})
+		m.labels.replace(m.records[key], Record{})
 		delete(m.records, key)
 		delete(m.entries, key)
 		m.keys.remove(key)
@@ -198,6 +201,7 @@ func (m *Memory) commit(w Writes, spaces []string) error {
 	for _, r := range w.Put {
 		r = r.clone()
 		m.due.replace(m.records[r.Key], r)
+		m.labels.replace(m.records[r.Key], r)
 		m.records[r.Key] = r
 		m.keys.insert(r.Key)
 	}
@@ -262,7 +266,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]Record, Cursor, error) {
 // there are more. m.mu is held.
 func (m *Memory) find(q Query) (keys []Key, more bool) {
 	limit := page(q.Limit)
-	for key := range m.keys.after(q.first()) {
+	for key := range m.candidates(q) {
 		switch {
 		case !q.covers(key):
 			return keys, false
@@ -274,6 +278,15 @@ func (m *Memory) find(q Query) (keys []Key, more bool) {
 		keys = append(keys, key)
 	}
 	return keys, false
+}
+
+// candidates returns the keys from the first one on that q may select, in their
+// order. m.mu is held.
+func (m *Memory) candidates(q Query) iter.Seq[Key] {
+	if q.Label != "" {
+		return m.labels.after(q.first(), q.Label)
+	}
+	return m.keys.after(q.first())
 }
 
 // page returns the size of a page that was asked for.
@@ -310,7 +323,8 @@ func (q *Query) selects(r Record) bool {
 		(len(q.Handlers) == 0 || slices.Contains(q.Handlers, r.Handler)) &&
 		(len(q.Status) == 0 || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && !r.Due.After(q.DueBy)) &&
-		(!q.Attention || r.Attention) && r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
+		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) &&
+		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
 		r.Key.ID >= q.FromID && q.precedes(r.Key.ID)
 }
 

@@ -244,8 +244,7 @@ func (p *operand) decide(tx Tx) (Writes, error) {
 	}
 	b.Recoveries, b.Ended, b.Result = 0, time.Time{}, nil
 	o.step.Fence = r.Fence
-	o.step.Attention = attention(o.step.Status)
-	err = errors.Join(write(&r, &b), write(&o.step, &o.body))
+	err = errors.Join(write(&r, &b), writeStep(&o.step, &o.body))
 	w := Writes{Put: []Record{r, o.step}, Add: o.add}
 	return w, errors.Join(err, p.open(&w, tx, tx.Records[3:], r.Fence))
 }

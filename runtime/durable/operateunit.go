@@ -78,8 +78,8 @@ func (p *operand) open(w *Writes, tx Tx, records []Record, fence uint64) error {
 		}
 		o.body.Result = nil
 		o.reopen(OutcomeRequeued, "with "+p.step)
-		o.step.Fence, o.step.Attention = fence, true
-		if err := write(&o.step, &o.body); err != nil {
+		o.step.Fence = fence
+		if err := writeStep(&o.step, &o.body); err != nil {
 			return err
 		}
 		w.Put, w.Add = append(w.Put, o.step), append(w.Add, o.add...)

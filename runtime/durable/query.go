@@ -1,11 +1,13 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	retry "github.com/retrygen/retrygen/runtime"
@@ -124,6 +126,27 @@ func (f *Filter) query(space string) Query {
 	return q
 }
 
+// queries returns the queries for the steps that f may select, each in the order of
+// their keys: an index has the classes of dead letters.
+func (f *Filter) queries(space string) []Query {
+	q := f.query(space)
+	alive := func(s Status) bool { return s != StatusDead }
+	dead := f.DeadLetter && q.Attention || len(f.Status) > 0 && !slices.ContainsFunc(f.Status, alive)
+	if len(f.Class) == 0 || !dead {
+		return []Query{q}
+	}
+	var labels []string
+	for _, class := range f.Class {
+		labels = append(labels, deadLabel(class))
+	}
+	slices.Sort(labels)
+	var queries []Query
+	for _, q.Label = range slices.Compact(labels) {
+		queries = append(queries, q)
+	}
+	return queries
+}
+
 // step reports whether f selects a step, apart from its class and time.
 func (f *Filter) step(s *StepInfo) bool {
 	return (f.Name == "" || f.Name == s.Name) && (!f.DeadLetter || !s.DeadLetter.IsZero()) &&
@@ -161,11 +184,19 @@ func (e *Engine) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
 
 // Steps returns the steps that a filter selects, by run and id.
 func (e *Engine) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
-	steps := sequence(e, ctx, f.query(e.space), func(r Record) (StepInfo, bool, error) {
-		s, err := e.stepInfo(r)
-		return s, f.step(&s) && f.class(s.Class) && f.within(later(s.Ended, s.First)), err
-	})
-	return first(steps, f.Limit)
+	var sequences []iter.Seq2[StepInfo, error]
+	for _, q := range f.queries(e.space) {
+		sequences = append(sequences, sequence(e, ctx, q, func(r Record) (StepInfo, bool, error) {
+			s, err := e.stepInfo(r)
+			return s, f.step(&s) && f.class(s.Class) && f.within(later(s.Ended, s.First)), err
+		}))
+	}
+	return first(inOrder(sequences, compareSteps), f.Limit)
+}
+
+// compareSteps orders steps by run and id.
+func compareSteps(a, b *StepInfo) int {
+	return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step))
 }
 
 // Describe returns a step. Its history is that of [Engine.Attempts]. The error
@@ -323,6 +354,60 @@ func first[T any](seq iter.Seq2[T, error], limit int) iter.Seq2[T, error] {
 		for value, err := range seq {
 			if n++; !yield(value, err) || n == limit {
 				return
+			}
+		}
+	}
+}
+
+// inOrder returns the elements of sorted sequences in their order. The first error
+// ends it.
+func inOrder[T any](sequences []iter.Seq2[T, error], compare func(a, b *T) int) iter.Seq2[T, error] {
+	if len(sequences) == 1 {
+		return sequences[0]
+	}
+	return func(yield func(T, error) bool) {
+		type head struct {
+			value T
+			next  func() (T, error, bool)
+		}
+		var heads []*head
+		// advance reads the next element of h, or removes it at its end.
+		advance := func(h *head, keep func()) bool {
+			value, err, ok := h.next()
+			if err != nil {
+				yield(value, err)
+				return false
+			}
+			if h.value = value; ok {
+				keep()
+			}
+			return true
+		}
+		for _, sequence := range sequences {
+			next, stop := iter.Pull2(sequence)
+			defer stop()
+			h := &head{next: next}
+			if !advance(h, func() { heads = append(heads, h) }) {
+				return
+			}
+		}
+		for len(heads) > 0 {
+			least := 0
+			for i, h := range heads {
+				if compare(&h.value, &heads[least].value) < 0 {
+					least = i
+				}
+			}
+			h := heads[least]
+			if !yield(h.value, nil) {
+				return
+			}
+			kept := false
+			if !advance(h, func() { kept = true }) {
+				return
+			}
+			if !kept {
+				heads = append(heads[:least], heads[least+1:]...)
 			}
 		}
 	}

@@ -172,6 +172,34 @@ func write[B any](r *Record, body *B) error {
 	return nil
 }
 
+// writeStep encodes the body of a step, and sets the fields of its record by which
+// queries find it.
+func writeStep(r *Record, body *stepBody) error {
+	r.Attention = attention(r.Status) && r.Status != StatusAbandoned
+	r.Label = labelOf(r, body)
+	return write(r, body)
+}
+
+// labelOf returns the Label of a step: that of a dead letter, or "".
+func labelOf(r *Record, body *stepBody) string {
+	switch {
+	case !r.Attention || body.Dead.IsZero():
+		return ""
+	case body.Error == nil:
+		return deadLabel("")
+	}
+	return deadLabel(body.Error.Class)
+}
+
+// maxLabel is how much of a class is in the label of a dead letter, in bytes.
+const maxLabel = 100
+
+// deadLabel returns the label of the dead letters with a class. Long classes may have
+// the same.
+func deadLabel(class retry.Class) string {
+	return "dead letter: " + clip(string(class[:min(len(class), maxLabel)]))
+}
+
 // finished reports whether a step needs no further attempt.
 func finished(s Status) bool {
 	switch s {

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,75 +99,25 @@ func (s *Sharded) each(do func(*Engine) error) error {
 // List is [Engine.List] for all shards: the runs are ordered by id. The query must
 // not have a Cursor, which is a position in one store.
 func (s *Sharded) List(ctx context.Context, q Query) iter.Seq2[RunInfo, error] {
-	return inOrder(s.engines, func(e *Engine) iter.Seq2[RunInfo, error] {
-		if q.From != "" {
-			return func(yield func(RunInfo, error) bool) {
-				yield(RunInfo{}, fmt.Errorf("a cursor is a position in one store: list the engine of the shard: %w", ErrShard))
-			}
+	if q.From != "" {
+		return func(yield func(RunInfo, error) bool) {
+			yield(RunInfo{}, fmt.Errorf("a cursor is a position in one store: list the engine of the shard: %w", ErrShard))
 		}
-		return e.List(ctx, q)
-	}, func(a, b *RunInfo) int { return strings.Compare(a.ID, b.ID) })
+	}
+	var sequences []iter.Seq2[RunInfo, error]
+	for _, e := range s.engines {
+		sequences = append(sequences, e.List(ctx, q))
+	}
+	return inOrder(sequences, func(a, b *RunInfo) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // Steps is [Engine.Steps] for all shards: the steps are ordered by run and id.
 func (s *Sharded) Steps(ctx context.Context, f Filter) iter.Seq2[StepInfo, error] {
-	return inOrder(s.engines, func(e *Engine) iter.Seq2[StepInfo, error] { return e.Steps(ctx, f) },
-		func(a, b *StepInfo) int {
-			return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step))
-		})
-}
-
-// inOrder returns the elements of sorted sequences in their order. The first error
-// ends it.
-func inOrder[T any](
-	engines []*Engine, sequence func(*Engine) iter.Seq2[T, error], compare func(a, b *T) int,
-) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		type head struct {
-			value T
-			next  func() (T, error, bool)
-		}
-		var heads []*head
-		// advance reads the next element of h, or removes it at its end.
-		advance := func(h *head, keep func()) bool {
-			value, err, ok := h.next()
-			if err != nil {
-				yield(value, err)
-				return false
-			}
-			if h.value = value; ok {
-				keep()
-			}
-			return true
-		}
-		for _, e := range engines {
-			next, stop := iter.Pull2(sequence(e))
-			defer stop()
-			h := &head{next: next}
-			if !advance(h, func() { heads = append(heads, h) }) {
-				return
-			}
-		}
-		for len(heads) > 0 {
-			least := 0
-			for i, h := range heads {
-				if compare(&h.value, &heads[least].value) < 0 {
-					least = i
-				}
-			}
-			h := heads[least]
-			if !yield(h.value, nil) {
-				return
-			}
-			kept := false
-			if !advance(h, func() { kept = true }) {
-				return
-			}
-			if !kept {
-				heads = append(heads[:least], heads[least+1:]...)
-			}
-		}
+	var sequences []iter.Seq2[StepInfo, error]
+	for _, e := range s.engines {
+		sequences = append(sequences, e.Steps(ctx, f))
 	}
+	return inOrder(sequences, compareSteps)
 }
 
 // checkRun returns an error for an id of a run that the engine must not create or

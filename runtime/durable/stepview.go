@@ -126,8 +126,7 @@ func (v *stepView) commit() (Writes, next, error) {
 	if v.step.Bucket.IsZero() {
 		v.step.Bucket = v.run.Bucket
 	}
-	v.step.Attention = attention(v.step.Status)
-	err := write(&v.step, &v.body)
+	err := writeStep(&v.step, &v.body)
 	v.w.Put = append(v.w.Put, v.step)
 	v.step.Version++ // as it is stored
 	if v.runBody.Recoveries > 0 || v.policies {

@@ -80,6 +80,10 @@ type Record struct {
 	// Attention marks records that somebody, or a resumed run, has to look at:
 	// steps that are unfinished, in doubt or dead letters.
 	Attention bool
+	// Label is a text by which queries find some steps among millions, or "": see
+	// [Query]. Dead letters have one for the class of their error, also those that
+	// were requeued and have not succeeded since.
+	Label string
 	// Bucket is the month in which the root run was created. All records of a
 	// run have the same.
 	Bucket time.Time
@@ -114,6 +118,7 @@ type Query struct {
 	Status    []Status  // any of these
 	DueBy     time.Time // due at this time or earlier
 	Attention bool      // only records that have it
+	Label     string    // whose Label is this: an index finds them in the order of their keys
 	FromID    string    // whose ID is this, or follows it bytewise
 	BeforeID  string    // whose ID precedes this
 

@@ -237,6 +237,8 @@ func wrongStep(run, r Record, entries []Entry) string {
 		return fmt.Sprintf("its run has succeeded, and it is %v", r.Status)
 	case attention(r.Status) && !r.Attention && r.Status != StatusAbandoned:
 		return fmt.Sprintf("it is %v, but not in the index of what needs attention", r.Status)
+	case r.Label != labelOf(&r, &b):
+		return fmt.Sprintf("its label is %.50q, but should be %.50q: lists of dead letters miss it", r.Label, labelOf(&r, &b))
 	}
 	return wrongHistory(run, &b, entries)
 }

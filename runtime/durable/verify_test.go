@@ -32,6 +32,7 @@ func TestVerify(t *testing.T) {
 		{"body", KindStep, func(_ *testing.T, r *Record) { r.Body = []byte(`{"newer":1}`) }, "its body cannot be read"},
 		{"month", KindStep, func(_ *testing.T, r *Record) { r.Bucket = r.Bucket.AddDate(0, 1, 0) }, "it is in the month"},
 		{"index", KindStep, func(_ *testing.T, r *Record) { r.Attention = false }, "not in the index"},
+		{"label", KindStep, func(_ *testing.T, r *Record) { r.Label = "x" }, `its label is "x", but should be ""`},
 		{"fence", KindRun, func(_ *testing.T, r *Record) { r.Fence = 0 }, "it has the fence 1, its run has 0"},
 		{"completed", KindRun, func(_ *testing.T, r *Record) { r.Status = StatusSucceeded },
 			"it is succeeded without the time of its end"},

@@ -66,7 +66,8 @@ func randomRecords(r *rand.Rand, n int) []durable.Record {
 			Status:  oneOf(r, someStatus),
 			Owner:   oneOf(r, someTexts),
 			Handler: oneOf(r, someTexts),
-			Due:     oneOf(r, someTimes), Attention: r.IntN(2) == 0, Bucket: month, Body: number(uint64(i)),
+			Due:     oneOf(r, someTimes), Attention: r.IntN(2) == 0, Label: oneOf(r, someTexts), Bucket: month,
+			Body: number(uint64(i)),
 		})
 	}
 	slices.SortFunc(records, func(a, b durable.Record) int { return a.Key.Compare(b.Key) })
@@ -82,6 +83,9 @@ func randomQuery(r *rand.Rand) durable.Query {
 	}
 	if r.IntN(3) == 0 {
 		q.Owner = oneOf(r, someTexts)
+	}
+	if r.IntN(3) == 0 {
+		q.Label = oneOf(r, someTexts)
 	}
 	if r.IntN(3) == 0 {
 		q.DueBy = oneOf(r, someTimes)
@@ -169,7 +173,7 @@ func selects(q durable.Query, r durable.Record) bool {
 		(q.Handlers == nil || slices.Contains(q.Handlers, r.Handler)) &&
 		(q.Status == nil || slices.Contains(q.Status, r.Status)) &&
 		(q.DueBy.IsZero() || !r.Due.IsZero() && r.Due.Compare(q.DueBy) <= 0) &&
-		(!q.Attention || r.Attention) &&
+		(!q.Attention || r.Attention) && (q.Label == "" || r.Label == q.Label) &&
 		r.Key.Run >= q.FromRun && (q.BeforeRun == "" || r.Key.Run < q.BeforeRun) &&
 		r.Key.ID >= q.FromID && (q.BeforeID == "" || r.Key.ID < q.BeforeID) && follows(q.From, r.Key)
 }

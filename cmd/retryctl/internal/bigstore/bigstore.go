@@ -66,6 +66,7 @@ type filler struct {
 	begin  time.Time
 
 	runs, steps int
+	rare        bool // there is a dead letter with the class Rare
 	put         []durable.Record
 	add         []durable.Entry
 	err         error // of an encoding
@@ -217,6 +218,10 @@ func (f *filler) run(i, steps int) error {
 	return f.flushFull()
 }
 
+// Rare is the class of the error of one dead letter, the first one in the second half
+// of the runs. No other error has it.
+const Rare retry.Class = "quota"
+
 // failures are what attempts fail with.
 var failures = []struct {
 	class retry.Class
@@ -264,6 +269,9 @@ func (f *filler) step(r *durable.Record, created time.Time, n int) error {
 		b.Open = &openAttempt{Token: f.token(8), Fence: r.Fence, Owner: owner, Started: at}
 	}
 	s.Attention = status != durable.StatusSucceeded && status != durable.StatusFailed
+	if status == durable.StatusDead {
+		s.Label = "dead letter: " + string(b.Error.Class)
+	}
 	f.record(s, &b)
 	f.steps++
 	return f.flushFull()
@@ -277,6 +285,9 @@ const owner = "6f1c0de5a11ba5eba11c0ffee0ddf00d"
 func (f *filler) history(s *durable.Record, b *stepBody) time.Time {
 	at := b.First
 	failure := failures[f.random.IntN(len(failures))]
+	if s.Status == durable.StatusDead && !f.rare && f.runs > f.size.Runs/2 {
+		failure.class, f.rare = Rare, true
+	}
 	for n := 1; n <= b.Attempts; n++ {
 		last := n == b.Attempts
 		took := time.Duration(5+f.random.IntN(400)) * time.Millisecond

@@ -42,11 +42,21 @@ func (f deadFilter) selects(s *durable.StepInfo) bool {
 		(f.Text == "" || strings.Contains(strings.ToLower(s.Error), strings.ToLower(f.Text)))
 }
 
-// query returns the filter of the engine for the dead letters after a step.
+// query returns the filter of the engine for the dead letters after a step: what an
+// index finds. The rest is for selects, or the engine would read on for a page that few
+// dead letters pass.
 func (f deadFilter) query(run, step string) durable.Filter {
-	return durable.Filter{
+	q := durable.Filter{
 		Run: f.Run, DeadLetter: true, Status: []durable.Status{durable.StatusDead}, AfterRun: run, AfterStep: step,
 	}
+	switch f.Class {
+	case "":
+	case noClass:
+		q.Class = []retry.Class{""}
+	default:
+		q.Class = []retry.Class{retry.Class(f.Class)}
+	}
+	return q
 }
 
 // deadData is what the list of dead letters shows.
