@@ -127,18 +127,26 @@ func (v *value) lose(format string, args ...any) {
 }
 
 // note adds a loss about a value that is read: a part of its meaning is lost.
-func (v *value) note(format string, args ...any) { v.d.lose(v, false, fmt.Sprintf(format, args...)) }
+func (v *value) note(format string, args ...any) {
+	if v != nil {
+		v.d.lose(v, false, fmt.Sprintf(format, args...))
+	}
+}
 
 // mistake reports that the other system refuses the value, or reads it differently
 // than it is meant.
 func (v *value) mistake(rule, format string, args ...any) {
-	v.done = true
-	v.d.problem(v.n.Span, rule, rules.Error, fmt.Sprintf(format, args...))
+	if v != nil {
+		v.done = true
+		v.d.problem(v.n.Span, rule, rules.Error, fmt.Sprintf(format, args...))
+	}
 }
 
 // warn is like mistake, for a warning.
 func (v *value) warn(rule, format string, args ...any) {
-	v.d.problem(v.n.Span, rule, rules.Warning, fmt.Sprintf(format, args...))
+	if v != nil {
+		v.d.problem(v.n.Span, rule, rules.Warning, fmt.Sprintf(format, args...))
+	}
 }
 
 // scalar returns the text of a scalar. It reports a map or a list, and loses a
