@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/retrygen/retrygen/cmd/retryctl/internal/term"
@@ -20,8 +22,23 @@ type page struct {
 
 // flags defines the flags of a list of things that are identified as key is.
 func (p *page) flags(flags *flag.FlagSet, key string) {
-	flags.IntVar(&p.limit, "limit", 100, "print at most `n` rows; 0: all")
+	p.limit = 100
+	flags.Var((*mostValue)(&p.limit), "limit", "print at most `n` rows; 0: all")
 	flags.StringVar(&p.after, "after", "", "continue after this `"+key+"`, the last one of a page")
+}
+
+// A mostValue is the value of a flag for how much is printed at most. 0 means all.
+type mostValue int
+
+func (v *mostValue) String() string { return strconv.Itoa(int(*v)) }
+
+func (v *mostValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return errors.New("write a number, or 0 for all")
+	}
+	*v = mostValue(n)
+	return nil
 }
 
 // statusFlag is a list of statuses, separated by commas.

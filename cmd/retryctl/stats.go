@@ -24,7 +24,8 @@ func stats(flags *flag.FlagSet) cli.Run {
 	name := flags.String("name", "", "only steps with this `name`")
 	since := flags.String("since", "", "only what ended at this `time` or later: 12h (ago), 2006-01-02, or RFC 3339")
 	until := flags.String("until", "", "only what ended before this `time`")
-	patterns := flags.Int("patterns", 20, "print at most `n` patterns of failures; 0: all")
+	patterns := 20
+	flags.Var((*mostValue)(&patterns), "patterns", "print at most `n` patterns of failures; 0: all")
 	return s.do(0, 0, "stats takes no arguments: use -run", func(ctx context.Context, _ []string) error {
 		f := durable.Filter{Run: *run, Name: *name}
 		var first, last error
@@ -42,9 +43,9 @@ func stats(flags *flag.FlagSet) cli.Run {
 		case err != nil:
 			return err
 		case s.json:
-			return s.print(newStats(&got, *patterns))
+			return s.print(newStats(&got, patterns))
 		}
-		return s.printStats(&got, *patterns)
+		return s.printStats(&got, patterns)
 	})
 }
 
