@@ -13,18 +13,37 @@ import (
 var argoKind = Kind{
 	Name: "argo", Title: "Argo workflow",
 	recognize: func(doc *syntax.Node) bool {
-		return isResource(doc, "argoproj.io", "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+		return isResource(doc, "argoproj.io", "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow") ||
+			doc.Get("kind") == nil && (isArgoPart(doc) || isArgoPart(at(doc, "spec")))
 	},
 	decode: decodeArgo,
 	encode: encodeArgo,
 }
 
 var argoWords = words{
-	countsRetries: "limit", "initial_delay": "duration", "max_delay": "cap", "base": "factor",
+	countsRetries: "limit", "initial_delay": "duration", "max_delay": "cap", "base": "factor", fixedBackoff: "factor: 1",
 	"timeout": "maxDuration", "attempt_timeout": "activeDeadlineSeconds",
 }
 
+// isArgoPart reports whether a map has a retryStrategy, or templates with one, as
+// parts of workflows in documentation do.
+func isArgoPart(n *syntax.Node) bool {
+	return at(n, "retryStrategy").IsMap() ||
+		slices.ContainsFunc(at(n, "templates").Items, func(t *syntax.Node) bool { return at(t, "retryStrategy").IsMap() })
+}
+
 func decodeArgo(d *decoder, doc *value) {
+	switch {
+	case at(doc.n, "retryStrategy").IsMap(): // a template
+		d.argoTemplates("default", doc)
+		return
+	case isArgoPart(doc.n):
+		doc.skipOthers("templates")
+		for _, t := range doc.get("templates").items() {
+			d.argoTemplates("", t)
+		}
+		return
+	}
 	resource(doc)
 	spec := doc.get("spec")
 	if w := spec.get("workflowSpec"); w != nil { // of a CronWorkflow

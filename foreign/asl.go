@@ -22,7 +22,7 @@ var aslKind = Kind{
 
 var aslWords = words{
 	countsRetries: "MaxAttempts", "initial_delay": "IntervalSeconds", "max_delay": "MaxDelaySeconds",
-	"base": "BackoffRate", "retry_on": "ErrorEquals", "attempt_timeout": "TimeoutSeconds",
+	"base": "BackoffRate", fixedBackoff: "BackoffRate: 1", "retry_on": "ErrorEquals", "attempt_timeout": "TimeoutSeconds",
 }
 
 // isASLState reports whether a map is a state with retriers.

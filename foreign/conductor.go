@@ -18,12 +18,14 @@ var conductorKind = Kind{
 
 var conductorWords = words{
 	countsRetries: "retryCount", "initial_delay": "retryDelaySeconds", "backoff": "retryLogic",
+	fixedBackoff:      "retryLogic: FIXED",
 	"attempt_timeout": "responseTimeoutSeconds", "timeout": "totalTimeoutSeconds", "max_delay": "maxRetryDelaySeconds",
 }
 
-// isConductor reports whether a map is a task definition with retries.
+// isConductor reports whether a map is a task definition with retries. Its schema
+// has maps under the same keys.
 func isConductor(n *syntax.Node) bool {
-	has := func(key string) bool { return n.Get(key) != nil }
+	has := func(key string) bool { return n.Get(key) != nil && !n.Get(key).Value.IsMap() }
 	return has("retryLogic") || has("retryDelaySeconds") || has("retryCount") && has("timeoutPolicy")
 }
 

@@ -181,6 +181,7 @@ func (d *decoder) daprMatching(p *Policy, m *value) {
 	}
 	p.retryOn(retry.ClassNetwork, m)
 	p.retryOn(retry.ClassTimeout, m)
+	p.remarks = append(p.remarks, "P406") // nobody wrote timeout
 	m.note("errors without a status are retried, too: here these are the classes network and timeout")
 	for _, r := range codeRanges(http, 100, 599) {
 		p.retryOn(d.http(r[0], r[1]), m)

@@ -90,5 +90,6 @@ func either(formats ...durationFormat) durationFormat {
 }
 
 var unitNames = map[time.Duration]string{
-	time.Millisecond: "milliseconds", time.Second: "seconds", time.Minute: "minutes", time.Hour: "hours",
+	time.Nanosecond: "nanoseconds", time.Millisecond: "milliseconds", time.Second: "seconds", time.Minute: "minutes",
+	time.Hour: "hours",
 }

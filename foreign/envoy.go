@@ -193,6 +193,7 @@ func (d *decoder) retryConditions(p *Policy, c conditions) {
 		for _, class := range known.classes {
 			p.retryOn(class, v)
 		}
+		p.remarks = append(p.remarks, "P406") // servers cause what conditions with timeouts match, too
 	}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if s, err := strconv.Atoi(name); err == nil && s >= 100 && s < 600 {

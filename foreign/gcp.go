@@ -18,7 +18,7 @@ var gcpKind = Kind{
 
 var gcpWords = words{
 	countsRetries: "max_retries", "initial_delay": "initial_delay", "max_delay": "max_delay", "base": "multiplier",
-	"retry_on": "predicate",
+	fixedBackoff: "multiplier: 1", "retry_on": "predicate",
 }
 
 // isGCP reports whether a map is a step with a retry.

@@ -21,7 +21,8 @@ var grpcKind = Kind{
 
 var grpcWords = words{
 	"max_attempts": "maxAttempts", "initial_delay": "initialBackoff", "max_delay": "maxBackoff",
-	"base": "backoffMultiplier", "retry_on": "retryableStatusCodes", "timeout": "timeout",
+	"base": "backoffMultiplier", fixedBackoff: "backoffMultiplier: 1", "retry_on": "retryableStatusCodes",
+	"timeout": "timeout",
 }
 
 // everyMethod is the bind comment of a config without a service.
@@ -93,6 +94,7 @@ func (d *decoder) grpcRetries(p *Policy, r *value) {
 	codes := r.get("retryableStatusCodes")
 	p.from("retry_on", codes)
 	d.retryCodes(p, codes, codes.items(), grpcCode)
+	p.remarks = append(p.remarks, "P406") // servers return DEADLINE_EXCEEDED, too
 	if len(p.RetryOn) == 0 {
 		at := codes
 		if at == nil {

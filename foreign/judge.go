@@ -42,6 +42,9 @@ func (f *File) judge() (problems []policy.Problem) {
 		if t.policy.ignores(p.Rule) {
 			continue
 		}
+		if t.policy != nil && slices.Contains(t.policy.remarks, p.Rule) {
+			p.Severity = rules.Info
+		}
 		at, words := t.place(f)
 		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
 		p.Text = classWords(words.translate(p.Text), names)
@@ -193,6 +196,9 @@ var numberOfAttempts = regexp.MustCompile(`(\bmax_attempts:? )(\d{1,9})\b`)
 
 // lacks reports whether a text names a field that the system does not have.
 func (w words) lacks(text string) bool {
+	if strings.Contains(text, string(fixedBackoff)) && w[fixedBackoff] == "" {
+		return true
+	}
 	return slices.ContainsFunc(fieldName.FindAllStringSubmatch(text, -1), func(m []string) bool {
 		field := rules.Field(m[2])
 		name, _ := w.name(field)
@@ -208,8 +214,11 @@ func (w words) rename(text string) string {
 			return m[1] + strconv.Itoa(n-1)
 		})
 	}
-	if own := w[fullJitter]; own != "" {
-		text = strings.ReplaceAll(text, string(fullJitter), own)
+	text = strings.TrimSuffix(text, " (backoff is the default)") // of policy files
+	for _, setting := range []rules.Field{fullJitter, fixedBackoff} {
+		if own := w[setting]; own != "" {
+			text = strings.ReplaceAll(text, string(setting), own)
+		}
 	}
 	return fieldName.ReplaceAllStringFunc(text, func(match string) string {
 		m := fieldName.FindStringSubmatch(match)

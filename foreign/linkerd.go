@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 var linkerdKind = Kind{
 	Name: "linkerd", Title: "Linkerd configuration",
 	recognize: func(doc *syntax.Node) bool {
-		return isResource(doc, "linkerd.io", "ServiceProfile") || hasLinkerd(doc)
+		return isResource(doc, "linkerd.io", "ServiceProfile") || hasLinkerd(doc) || isLinkerdPart(doc)
 	},
 	decode: decodeLinkerd,
 }
@@ -41,12 +42,20 @@ func hasLinkerd(doc *syntax.Node) bool {
 	return false
 }
 
+// isLinkerdPart reports whether a map is a ServiceProfile without its kind, as in
+// documentation.
+func isLinkerdPart(doc *syntax.Node) bool {
+	return doc.Get("kind") == nil && slices.ContainsFunc(at(at(doc, "spec"), "routes").Items, func(r *syntax.Node) bool {
+		return r.Get("isRetryable") != nil
+	})
+}
+
 func decodeLinkerd(d *decoder, doc *value) {
 	meta := doc.get("metadata")
 	name := meta.get("name").text()
 	kind := doc.get("kind").text()
 	doc.skipOthers("metadata", "spec", "kind")
-	if kind == "ServiceProfile" {
+	if kind == "ServiceProfile" || isLinkerdPart(doc.n) {
 		meta.skip()
 		d.linkerdProfile(doc.get("spec"))
 		return

@@ -26,6 +26,7 @@ type Policy struct {
 	breaker *breaker
 	words   words
 	unknown []rules.Field          // fields that another place decides: rules that read them are silent
+	remarks []string               // ids of rules whose findings are information here
 	roots   []*value               // the parts of the document that it consists of
 	places  map[rules.Field]*value // where fields are written
 }
@@ -41,6 +42,9 @@ const countsRetries rules.Field = "max_retries"
 // fullJitter is the key of what a system writes for the advice "jitter: full", if it
 // has jitter.
 const fullJitter rules.Field = "jitter: full"
+
+// fixedBackoff is the key of what a system writes for the advice "backoff: fixed".
+const fixedBackoff rules.Field = "backoff: fixed"
 
 // fixed begins the name of a field that documents cannot set.
 const fixed = "="
@@ -293,7 +297,7 @@ func (d *decoder) unread(v *value) {
 	switch {
 	case v.done, (v.n.IsMap() || v.n.IsList()) && len(v.n.Entries)+len(v.n.Items) == 0:
 		return
-	case v.fields == nil && v.list == nil:
+	case !v.n.IsMap() && v.list == nil, v.n.IsMap() && v.asked == nil:
 		d.lose(v, false, "nothing reads it here")
 		return
 	}

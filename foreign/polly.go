@@ -19,8 +19,9 @@ var pollyKind = Kind{
 
 var pollyWords = words{
 	countsRetries: "MaxRetryAttempts", "initial_delay": "Delay", "max_delay": "MaxDelay", "backoff": "BackoffType",
-	"jitter": "UseJitter", fullJitter: "UseJitter: true", "attempt_timeout": "AttemptTimeout",
-	"timeout": "TotalRequestTimeout", "breaker": "CircuitBreaker", "failure_rate": "FailureRatio",
+	"jitter": "UseJitter", fullJitter: "UseJitter: true", fixedBackoff: "BackoffType: Constant",
+	"attempt_timeout": "AttemptTimeout",
+	"timeout":         "TotalRequestTimeout", "breaker": "CircuitBreaker", "failure_rate": "FailureRatio",
 	"min_calls": "MinimumThroughput", "window": "SamplingDuration", "open_for": "BreakDuration",
 }
 

@@ -22,6 +22,7 @@ var prodigyWords = words{
 	"max_attempts": "attempts", "initial_delay": "initial_delay", "max_delay": "max_delay", "base": "base",
 	"increment": "increment", "delays": "delays", "backoff": "backoff", "jitter": "jitter",
 	fullJitter:      "jitter: true",
+	fixedBackoff:    "backoff: fixed",
 	"jitter_factor": "jitter_factor", "delay_budget": "retry_budget", "retry_on": "retry_on",
 }
 
@@ -100,7 +101,7 @@ func (p *Policy) prodigyBackoff(b *value) {
 	case "custom":
 		p.Backoff = retry.BackoffCustom
 		for _, item := range settings.get("delays").items() {
-			if delay, ok := item.duration(withUnit); ok {
+			if delay, ok := prodigyDelay(item); ok {
 				p.Delays = append(p.Delays, delay)
 			}
 		}
@@ -108,6 +109,17 @@ func (p *Policy) prodigyBackoff(b *value) {
 		b.mistake("P102", "backoff is fixed, linear, exponential, fibonacci or custom, not %s", shorten(kind))
 	}
 	p.duration("initial_delay", first, withUnit)
+}
+
+// prodigyDelay reads a delay of custom backoff, which Prodigy writes as a map of
+// seconds and nanoseconds.
+func prodigyDelay(v *value) (time.Duration, bool) {
+	if !v.n.IsMap() {
+		return v.duration(withUnit)
+	}
+	seconds, ok := v.get("secs").duration(in(time.Second))
+	rest, ok2 := v.get("nanos").duration(in(time.Nanosecond))
+	return seconds + rest, ok || ok2
 }
 
 // prodigyError adds an error to retry_on: the name of a class, or a pattern.

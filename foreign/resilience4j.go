@@ -29,7 +29,7 @@ var resilience4jKind = Kind{
 var resilience4jWords = words{
 	"max_attempts": "maxAttempts", "initial_delay": "waitDuration", "max_delay": "exponentialMaxWaitDuration",
 	"base": "exponentialBackoffMultiplier", "jitter_factor": "randomizedWaitFactor", "jitter": "enableRandomizedWait",
-	fullJitter: "enableRandomizedWait: true",
+	fullJitter: "enableRandomizedWait: true", fixedBackoff: "enableExponentialBackoff: false",
 	"retry_on": "retryExceptions", "abort_on": "ignoreExceptions", "attempt_timeout": "timeoutDuration",
 	"breaker": "circuitbreaker", "failure_rate": "failureRateThreshold", "min_calls": "minimumNumberOfCalls",
 	"window": "slidingWindowSize", "open_for": "waitDurationInOpenState", "slow_call": "slowCallDurationThreshold",
@@ -66,6 +66,9 @@ func decodeResilience4j(d *decoder, doc *value) {
 	for _, name := range []string{"bulkhead", "threadPoolBulkhead", "rateLimiter"} {
 		section(name).lose("it limits calls at a time or per second, not retries")
 	}
+	for _, name := range []string{"scheduled", "scheduled.executor", "micrometer", "micrometer.timer"} {
+		section(name).skip()
+	}
 	for _, s := range []*value{retries, breakers, limiters} {
 		for _, key := range s.keys() {
 			if strings.HasSuffix(folded(key), "aspectorder") || folded(key) == "metrics" || folded(key) == "tags" {
@@ -78,7 +81,7 @@ func decodeResilience4j(d *decoder, doc *value) {
 	}
 	for _, s := range []*value{breakers, limiters} { // without retries
 		for _, name := range instances(s) {
-			s.get("instances").get(name).skip()
+			instancesOf(s).get(name).skip()
 		}
 	}
 	for _, s := range []*value{retries, breakers, limiters} {
@@ -86,14 +89,23 @@ func decodeResilience4j(d *decoder, doc *value) {
 	}
 }
 
-func instances(section *value) []string { return section.get("instances").keys() }
+// instancesOf returns the instances of a section, which older versions name
+// backends.
+func instancesOf(section *value) *value {
+	if v := section.get("instances"); v != nil {
+		return v
+	}
+	return section.get("backends")
+}
+
+func instances(section *value) []string { return instancesOf(section).keys() }
 
 // A configured instance reads its fields from itself, then from its base.
 type configured struct{ own, base *value }
 
 // instance returns an instance of a section with its base, or nil values.
 func instance(section *value, name string) configured {
-	own := section.get("instances").get(name)
+	own := instancesOf(section).get(name)
 	if own == nil {
 		return configured{}
 	}

@@ -71,8 +71,8 @@ func isTemporal(n *syntax.Node) bool { return isTemporalPolicy(n) || isTemporalO
 
 var temporalWords = words{
 	"max_attempts": "maximumAttempts", "initial_delay": "initialInterval", "max_delay": "maximumInterval",
-	"base": "backoffCoefficient", "abort_on": "nonRetryableErrorTypes", "attempt_timeout": "startToCloseTimeout",
-	"timeout": "scheduleToCloseTimeout",
+	"base": "backoffCoefficient", fixedBackoff: "backoffCoefficient: 1", "abort_on": "nonRetryableErrorTypes",
+	"attempt_timeout": "startToCloseTimeout", "timeout": "scheduleToCloseTimeout",
 }
 
 // temporalPart converts a RetryPolicy, or the options around one.
