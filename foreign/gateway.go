@@ -65,8 +65,9 @@ func (d *decoder) gatewayRule(name string, rule *value) {
 			item.mistake("P102", "%d is no status from 400 to 599", status)
 		}
 	}
-	// Failed connections are retried, too; a timeout of the backend is a 504.
+	// Failed connections and timeouts of the backend are retried whatever the codes.
 	p.retryOn(retry.ClassNetwork, codes)
+	p.retryOn(retry.ClassTimeout, codes)
 	if codes == nil {
 		p.unknown = append(p.unknown, rules.Field("retry_on"))
 	}
