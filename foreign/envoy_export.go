@@ -174,12 +174,15 @@ func encodeIstio(e *encoder) {
 func (e *encoder) istioRetries(p *policy.Policy) object {
 	r := object{}.add("attempts", e.envoyRetries(p))
 	e.take(p, "attempt_timeout")
-	if p.AttemptTimeout > 0 {
-		r = r.add("perTryTimeout", goText(p.AttemptTimeout))
-	}
 	if p.MaxAttempts == 1 {
 		e.take(p, retryFields...)
+		if p.AttemptTimeout > 0 {
+			e.lose(p, "attempt_timeout", "Istio refuses perTryTimeout without retries")
+		}
 		return r
+	}
+	if p.AttemptTimeout > 0 {
+		r = r.add("perTryTimeout", goText(p.AttemptTimeout))
 	}
 	on, statuses := e.envoyConditions(p)
 	for _, status := range statuses {
