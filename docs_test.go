@@ -72,8 +72,11 @@ example on the page; some rules report milder cases with a lower one.
 `)
 	for _, r := range allRules() {
 		byDefault, fix := "on", ""
-		if r.Severity == rules.Info {
+		switch {
+		case r.Severity == rules.Info:
 			byDefault = "off"
+		case lint.IsNamed(r.ID):
+			byDefault = "`-confidence named`"
 		}
 		if r.Automatic {
 			fix = "`retrylint -fix`"

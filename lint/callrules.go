@@ -142,6 +142,7 @@ return wait.ExponentialBackoff(b, ready)`,
 		Right: `b := wait.Backoff{Steps: 4, Duration: time.Second, Factor: 2}
 return wait.ExponentialBackoff(b, ready)`,
 		NotReported: []string{
+			"By default: `-confidence named` reports it, since little is known of its precision on real code.",
 			"Settings that are not constant, are assigned more than once, or are passed to a function that may " +
 				"change them.",
 			"Libraries other than `wait.Backoff`, cenkalti/backoff, retryablehttp and avast/retry-go.",
@@ -225,6 +226,7 @@ for ctx.Err() == nil {
 	time.Sleep(10 * time.Millisecond)
 }`,
 		NotReported: []string{
+			"By default: `-confidence named` reports it, since a deadline may be meant for all attempts.",
 			"Deadlines for all attempts together: reported are only those after which the loop continues with " +
 				"another context, or that are named for an attempt.",
 			"Contexts that the loop checks, or passes to anything but the attempt.",
@@ -398,6 +400,7 @@ policies:
 }`,
 		NotReported: []string{
 			"Errors that are assigned to the blank identifier, which is a decision.",
+			"Tests.",
 		},
 		Fix:     "Return the error, or handle it.",
 		Related: []string{"RL109", "RL501"},

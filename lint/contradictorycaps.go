@@ -47,7 +47,7 @@ func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 			}
 			if first, most, name, ok := firstAboveMost(call); ok {
 				r.at(pos, call.Pos(), Named, "RL209",
-					"the first delay %v is above %s, which is %v, so delays never grow", first, name,
+					"the first delay %v is above %s, which is %v, so delays never grow: lower it, or raise the other", first, name,
 					most)
 			}
 		}

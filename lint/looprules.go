@@ -374,6 +374,7 @@ for {
 	return b, err
 }`,
 		NotReported: []string{
+			"By default: `-confidence named` reports it, since a recursion may end in ways that are not seen.",
 			"Calls in which another argument changes, such as a counter that is compared.",
 			"Functions in which another condition decides, or that may have corrected the cause in between.",
 			"Settings that only the constructor assigns do not count as a condition.",

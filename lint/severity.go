@@ -1,6 +1,10 @@
 package lint
 
-import "github.com/retrygen/retrygen/policy/rules"
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
 
 // SeverityOf returns the severity of the findings of a rule in Go code. Any
 // finding fails a run.
@@ -13,3 +17,10 @@ func SeverityOf(rule string) rules.Severity {
 	}
 	return rules.Warning
 }
+
+// named are the rules all of whose findings have the evidence Named.
+var named = []string{"RL113", "RL209", "RL304"}
+
+// IsNamed reports whether all findings of a rule have the evidence Named, so that none is
+// reported by default.
+func IsNamed(rule string) bool { return slices.Contains(named, rule) }

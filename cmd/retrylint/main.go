@@ -177,7 +177,9 @@ func listRules(stdout, stderr io.Writer) int {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, r := range allRules() {
 		title := r.Title
-		if lint.SeverityOf(r.ID) == rules.Info {
+		if lint.IsNamed(r.ID) {
+			title += " (with -confidence named)"
+		} else if lint.SeverityOf(r.ID) == rules.Info {
 			title += " (off by default: -enable " + r.ID + ")"
 		}
 		fmt.Fprintf(table, "%s\t%s\n", r.ID, title)

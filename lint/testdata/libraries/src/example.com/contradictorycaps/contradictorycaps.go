@@ -34,7 +34,7 @@ func variable() error {
 }
 
 func intervals() error {
-	b := backoff.NewExponentialBackOff() // want `the first delay 2m0s is above MaxInterval, which is 1m0s, so delays never grow \(RL209`
+	b := backoff.NewExponentialBackOff() // want `the first delay 2m0s is above MaxInterval, which is 1m0s, so delays never grow: lower it, or raise the other \(RL209`
 	b.InitialInterval = 2 * time.Minute
 	return backoff.Retry(ping, b)
 }
