@@ -1,6 +1,9 @@
 package foreign
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/retrygen/retrygen/internal/syntax"
 )
 
@@ -10,7 +13,7 @@ import (
 var istioKind = Kind{
 	Name: "istio", Title: "Istio VirtualService",
 	recognize: func(doc *syntax.Node) bool {
-		return isResource(doc, "networking.istio.io", "VirtualService", "DestinationRule")
+		return isResource(doc, "networking.istio.io", "VirtualService", "DestinationRule") || isIstioPart(doc)
 	},
 	decode: decodeIstio,
 	encode: encodeIstio,
@@ -26,7 +29,18 @@ var istioRetryOn = conditions{
 	"connect-failure": nil, "refused-stream": nil, "unavailable": nil, "cancelled": nil, "503": nil,
 }
 
+// isIstioPart reports whether a map is a route, or has routes, without the kind of
+// the resource, as in documentation.
+func isIstioPart(doc *syntax.Node) bool {
+	isRoute := func(n *syntax.Node) bool { return at(at(n, "retries"), "attempts").Text != "" }
+	return doc.Get("kind") == nil && (isRoute(doc) || slices.ContainsFunc(at(doc, "http").Items, isRoute))
+}
+
 func decodeIstio(d *decoder, doc *value) {
+	if isIstioPart(doc.n) {
+		d.istioPart(doc)
+		return
+	}
 	kind := doc.get("kind").text()
 	name := resource(doc)
 	spec := doc.get("spec")
@@ -50,6 +64,22 @@ func decodeIstio(d *decoder, doc *value) {
 			continue
 		}
 		d.istioRoute(routeName, route).Binds = hosts
+	}
+}
+
+// istioPart converts a route, or the routes of a VirtualService without its kind.
+func (d *decoder) istioPart(doc *value) {
+	routes := doc.get("http").items()
+	if routes == nil {
+		routes = []*value{doc}
+	}
+	for _, route := range routes {
+		route.skipOthers("name", "retries", "timeout")
+		if route.get("retries") != nil {
+			d.istioRoute(cmp.Or(route.get("name").text(), "default"), route).Binds = []string{"*"}
+		} else {
+			route.skip("name", "timeout")
+		}
 	}
 }
 

@@ -76,17 +76,24 @@ func decodeResilience4j(d *decoder, doc *value) {
 			}
 		}
 	}
+	used := map[string]bool{}
 	for _, name := range instances(retries) {
-		d.resilience4jPolicy(name, retries, breakers, limiters)
+		used[baseName(instancesOf(retries).get(name))] = true
+		d.resilience4jPolicy(name, instance(retries, name), breakers, limiters)
+	}
+	configs := retries.get("configs")
+	for _, name := range configs.keys() { // of instances that only the program names
+		if !used[name] {
+			d.resilience4jPolicy(name, configured{own: configs.get(name)}, nil, nil)
+		}
 	}
 	for _, s := range []*value{breakers, limiters} { // without retries
 		for _, name := range instances(s) {
 			instancesOf(s).get(name).skip()
 		}
 	}
-	for _, s := range []*value{retries, breakers, limiters} {
-		s.get("configs").skip()
-	}
+	breakers.get("configs").skip()
+	limiters.get("configs").skip()
 }
 
 // instancesOf returns the instances of a section, which older versions name
@@ -109,21 +116,27 @@ func instance(section *value, name string) configured {
 	if own == nil {
 		return configured{}
 	}
-	base := cmp.Or(fieldFolded(own, "baseConfig").text(), "default")
-	return configured{own, section.get("configs").get(base)}
+	return configured{own, section.get("configs").get(baseName(own))}
 }
+
+// baseName returns the name of the config that an instance extends.
+func baseName(own *value) string { return cmp.Or(fieldFolded(own, "baseConfig").text(), "default") }
 
 func (c configured) get(name string) *value {
-	if v := fieldFolded(c.own, name); v != nil {
-		return v
+	own, base := fieldFolded(c.own, name), fieldFolded(c.base, name)
+	if own != nil {
+		base.skip() // has no effect here
+		return own
 	}
-	return fieldFolded(c.base, name)
+	return base
 }
 
-func (d *decoder) resilience4jPolicy(name string, retries, breakers, limiters *value) {
-	c := instance(retries, name)
+func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limiters *value) {
 	p := d.policy(name, resilience4jWords, c.own, c.base)
-	p.attempts(c.get("maxAttempts"), 0)
+	if old := c.get("maxRetryAttempts"); !p.attempts(c.get("maxAttempts"), 0) && old != nil {
+		old.warn("P109", "%s was renamed to maxAttempts: version 2.0.1 and later ignore it and make 3 attempts", old.key)
+		old.skip()
+	}
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, resilience4jWait, retry.None
 	p.duration("initial_delay", c.get("waitDuration"), springDuration)
 	multiplier, most := c.get("exponentialBackoffMultiplier"), c.get("exponentialMaxWaitDuration")
