@@ -1,61 +1,45 @@
 package lint
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ast/astutil"
-	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
-// DeadBound reports RL105.
+// DeadBound reports RL105 where no attempt is left: UnboundedRetry reports it with RL101.
 var DeadBound = &analysis.Analyzer{
 	Name:       "deadbound",
 	Doc:        docOf("deadbound", "RL105"),
 	URL:        pageOf("RL105"),
-	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
 	ResultType: used,
 	Run:        runDeadBound,
 }
 
 func runDeadBound(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
+	p := pass.ResultOf[attempts].(*attempt.Package)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, cond := range retryloop.Frozen(fn) {
+		for _, cond := range p.Frozen(fn) {
 			file := fileOf(pass, cond.Pos())
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, Named, "RL105",
+			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, Proven, "RL105",
 				"this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
-		}
-	}
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		cmp, grows, past := retry.MissedLimit()
-		if cmp == nil {
-			continue
-		}
-		if file := fileOf(pass, cmp.Pos()); file != nil && !ast.IsGenerated(file) {
-			d := analysis.Diagnostic{
-				Pos:     cmp.Pos(),
-				Message: fmt.Sprintf("the attempt counter of %s skips this value: compare with < or >=", retry.Name()),
-			}
-			if !past { // there an order would end the retry before it begins
-				d.SuggestedFixes = orderFix(file, cmp, grows)
-			}
-			r.finding(d, Named, "RL105")
 		}
 	}
 	return r.used, nil
 }
 
 // orderFix compares a counter by order in place of equality.
-func orderFix(file *ast.File, cmp *ssa.BinOp, grows bool) []analysis.SuggestedFix {
+func orderFix(file *ast.File, missed *attempt.Missed) []analysis.SuggestedFix {
+	cmp := missed.Cmp
 	path, _ := astutil.PathEnclosingInterval(file, cmp.Pos(), cmp.Pos())
 	for _, n := range path {
 		expr, ok := n.(*ast.BinaryExpr)
@@ -65,9 +49,9 @@ func orderFix(file *ast.File, cmp *ssa.BinOp, grows bool) []analysis.SuggestedFi
 		if _, swapped := expr.X.(*ast.BasicLit); swapped || expr.Op != cmp.Op {
 			return nil
 		}
-		op := map[bool]token.Token{true: token.LSS, false: token.GTR}[grows]
+		op := map[bool]token.Token{true: token.LSS, false: token.GTR}[missed.Grows]
 		if expr.Op == token.EQL {
-			op = map[bool]token.Token{true: token.GEQ, false: token.LEQ}[grows]
+			op = map[bool]token.Token{true: token.GEQ, false: token.LEQ}[missed.Grows]
 		}
 		return []analysis.SuggestedFix{{
 			Message:   "Compare with " + op.String(),

@@ -17,8 +17,8 @@ var Directives = &analysis.Analyzer{
 	Doc:  docOf("retrydirectives", "RL001", "RL002"),
 	URL:  pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
-		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion,
-		RecursiveRetry, UnboundedPoll, EndlessDaemon,
+		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion,
+		RecursiveRetry, UnboundedPoll, EndlessDaemon, EndlessConflict,
 		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder,
 		ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
 		PolicyLiteral,

@@ -207,81 +207,8 @@ func shiftsOf(factor uint64) (int, bool) {
 	return 63 - bits.Len64(factor), factor > 0 && factor < 1<<62
 }
 
-// hoistFix moves a budget from the first line of a loop to before it, where
-// nothing that it is made of belongs to the loop.
-func hoistFix(pass *analysis.Pass, file *ast.File, budget ssa.Value) []analysis.SuggestedFix {
-	path, _ := astutil.PathEnclosingInterval(file, budget.Pos(), budget.Pos())
-	i := slices.IndexFunc(path, func(n ast.Node) bool { _, ok := n.(*ast.AssignStmt); return ok })
-	if i < 0 || i+3 >= len(path) {
-		return nil
-	}
-	assign := path[i].(*ast.AssignStmt)
-	body, ok := path[i+1].(*ast.BlockStmt)
-	loop, isFor := path[i+2].(*ast.ForStmt)
-	_, inBlock := path[i+3].(*ast.BlockStmt) // no label is in between
-	if !ok || !isFor || !inBlock || body != loop.Body || body.List[0] != assign || assign.Tok != token.DEFINE ||
-		len(assign.Lhs) != 1 {
-		return nil
-	}
-	name := assign.Lhs[0].(*ast.Ident)
-	// Nobody may mean another by the name, before or after.
-	if _, obj := pass.Pkg.Scope().Innermost(loop.Pos()).LookupParent(name.Name, token.NoPos); obj != nil {
-		return nil
-	}
-	variable := pass.TypesInfo.Defs[name]
-	fits := true
-	ast.Inspect(assign.Rhs[0], func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			if obj := pass.TypesInfo.Uses[id]; obj != nil && loop.Pos() <= obj.Pos() && obj.Pos() < loop.End() {
-				fits = false
-			}
-		}
-		return true
-	})
-	ast.Inspect(loop, func(n ast.Node) bool {
-		if again, ok := n.(*ast.AssignStmt); ok && again != assign {
-			for _, lhs := range again.Lhs {
-				if id, ok := lhs.(*ast.Ident); ok && pass.TypesInfo.Uses[id] == variable {
-					fits = false
-				}
-			}
-		}
-		return true
-	})
-	var text strings.Builder
-	if err := format.Node(&text, pass.Fset, assign); err != nil || !fits {
-		return nil
-	}
-	end := assign.End()
-	commented := false
-	for _, c := range file.Comments {
-		switch {
-		case c.Pos() < assign.End() || len(body.List) > 1 && c.Pos() >= body.List[1].Pos():
-		case lineOf(pass.Fset, c.Pos()) == lineOf(pass.Fset, assign.End()) && len(c.List) == 1:
-			text.WriteString(" " + c.List[0].Text)
-			end = c.End()
-		default:
-			commented = true
-		}
-	}
-	if len(body.List) > 1 && !commented && lineOf(pass.Fset, body.List[1].Pos()) == lineOf(pass.Fset, end)+1 {
-		end = body.List[1].Pos() // with its line
-	}
-	indent := indentOf(pass.Fset, loop)
-	return []analysis.SuggestedFix{{
-		Message: "Create it before the loop",
-		TextEdits: []analysis.TextEdit{
-			{Pos: loop.Pos(), End: loop.Pos(), NewText: []byte(text.String() + "\n" + indent)},
-			{Pos: assign.Pos(), End: end},
-		},
-	}}
-}
-
 // indentOf returns the tabs before a statement that begins its line. Where a line comment
 // says that it comes from is another place.
 func indentOf(fset *token.FileSet, stmt ast.Stmt) string {
 	return strings.Repeat("\t", fset.PositionFor(stmt.Pos(), false).Column-1)
 }
-
-// lineOf returns the line of the file itself.
-func lineOf(fset *token.FileSet, pos token.Pos) int { return fset.PositionFor(pos, false).Line }

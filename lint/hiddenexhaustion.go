@@ -146,3 +146,19 @@ func (r *report) expired(poll retryloop.Poll) string {
 	}
 	return fmt.Sprintf("nil at line %d, as on success", line)
 }
+
+// position returns where the loop begins: at its for, or, where a goto makes
+// it, at the call.
+func position(file *ast.File, retry retryloop.Retry) token.Pos {
+	pos := retry.Call.Pos()
+	if retry.IsFor {
+		inner := 0
+		if retry.OfItems {
+			inner = 1
+		}
+		if loop := loopAround(file, pos, inner); loop != pos {
+			return loop
+		}
+	}
+	return callStart(file, pos)
+}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
@@ -32,6 +33,30 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 				r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL110",
 					"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 			}
+		}
+	}
+	return r.used, nil
+}
+
+// EndlessConflict reports RL114.
+var EndlessConflict = &analysis.Analyzer{
+	Name:       "endlessconflict",
+	Doc:        docOf("endlessconflict", "RL114"),
+	URL:        pageOf("RL114"),
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
+	ResultType: used,
+	Run:        runEndlessConflict,
+}
+
+func runEndlessConflict(pass *analysis.Pass) (any, error) {
+	r := newReport(pass)
+	if !informs("RL114") {
+		return r.used, nil
+	}
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		if file := fileOf(pass, t.Pos()); t.IsConflict() && file != nil && !ast.IsGenerated(file) && !inTest(pass, t.Pos()) {
+			r.at(loopStart(file, t.Loop, t.Op), token.NoPos, Library, "RL114",
+				"conflicts of %s are retried at once without a limit: limit the attempts, and wait a random time", t.Name())
 		}
 	}
 	return r.used, nil

@@ -15,8 +15,9 @@ import (
 )
 
 // TestSuite runs the whole suite over each package of testdata/src, where
-// comments say what must be reported. They are part of this module, so that
-// they see the real runtime.
+// comments say what must be reported, and nope functions must not be reported by
+// default. A line marked missed should be reported, and is not. The packages are part
+// of this module, so that they see the real runtime.
 func TestSuite(t *testing.T) {
 	request(t, "RL109", Named)
 	run(t, absolute(t, ".."), filepath.Join("testdata", "src"), testdata)
@@ -24,7 +25,7 @@ func TestSuite(t *testing.T) {
 
 // TestOnRequest runs it with the rules that only inform.
 func TestOnRequest(t *testing.T) {
-	request(t, "RL110,RL112,RL403", Library)
+	request(t, "RL110,RL112,RL114,RL403", Library)
 	run(t, absolute(t, ".."), filepath.Join("testdata", "onrequest"), "./lint/testdata/onrequest/")
 }
 

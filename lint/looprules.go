@@ -68,14 +68,16 @@ for connect() != nil {
 		NotReported: []string{
 			"Loops whose exit reads a counter, a clock, a context, a channel or a flag that changes while the " +
 				"call fails.",
-			"Loops with exits that depend on memory or on methods of other values, which may change.",
 			"Calls of function values: their callers decide (RL201 reports the caller).",
-			"Loops that continue after success, such as daemons, accept loops and message loops.",
+			"Loops that continue after success, such as daemons, accept loops and message loops, and " +
+				"functions that never return.",
 			"Loops over items, and calls whose arguments change between attempts, such as pages or " +
 				"alternatives.",
-			"Goroutines that the program waits for together with a signal or a timer, and those of package " +
-				"main.",
-			"Locks and changes that another party holds or made first, if the error says so.",
+			"Programs that are started again at once: they are supervised.",
+			"Conflicts with others: one class of errors that is retried at once (RL114), and locks.",
+			"With `-confidence named` only: loops that a setting, a limit that some errors skip, or another " +
+				"answer may end; calls that read what the loop, another goroutine or they themselves write; " +
+				"loops next to a timer or a signal that ends the program; tests and package main.",
 		},
 		Fix: "Count the attempts, or return when a context ends. A deadline that is created in the loop does " +
 			"not count: it starts again on each iteration. The message adds RL103 to RL106 if these apply to " +
@@ -183,8 +185,8 @@ return ctx.Err()`,
 	},
 	{
 		ID: "RL105", Title: "loop condition that can never change", Severity: rules.Error,
-		Reports: "A retry loop waits for an error that nothing in the loop assigns, for a counter to equal a " +
-			"number that it steps over, or counts without a comparison.",
+		Reports: "A retry loop waits for an error that nothing in the loop assigns, for a counter to reach a " +
+			"number that it steps over or moves away from, or counts without a comparison.",
 		Why: "The limit looks right in a review and never applies. The loop runs for ever, or not at all.",
 		Wrong: `for err := c.Ping(); err != nil; {
 	log.Print(err)
@@ -204,8 +206,8 @@ return ctx.Err()`,
 	},
 	{
 		ID: "RL106", Title: "limit that is reset on each iteration", Severity: rules.Error,
-		Reports: "A counter, timer, deadline or retry budget that should end the retries is created or reset " +
-			"inside of the loop.",
+		Reports: "The only limit of a retry is a counter, timer, deadline or retry budget that is created or " +
+			"reset inside of the loop.",
 		Why: "It starts from zero on each iteration and never reaches its limit, so the loop runs for ever " +
 			"although it seems to be limited.",
 		Wrong: `for {
@@ -229,14 +231,11 @@ for {
 	return nil
 }`,
 		NotReported: []string{
-			"Objects that no exit checks, or that are not seen to count and are not named for it.",
-			"Timers in a `select` that can fire: only those next to a `default` or an earlier tick are " +
-				"reported.",
+			"Loops with another limit.",
+			"Timers in a `select` that can fire: only those next to a `default` are reported.",
 		},
-		Fix: "Create it before the loop. The automatic fix moves the declaration if nothing in it changes " +
-			"between iterations.",
-		Automatic: true,
-		Related:   []string{"RL101", "RL105"},
+		Fix:     "Create it before the loop.",
+		Related: []string{"RL101", "RL105"},
 	},
 	{
 		ID: "RL107", Title: "delay that overflows", Severity: rules.Error,
@@ -381,5 +380,29 @@ for {
 		},
 		Fix:     "Count the attempts in a loop, and return the last error.",
 		Related: []string{"RL101"},
+	},
+	{
+		ID: "RL114", Title: "conflicts retried without a limit", Severity: rules.Info,
+		Reports: "One class of errors, such as a conflict of versions or EINTR, is retried at once, as often " +
+			"as it comes.",
+		Why: "Each attempt is expected to get further, or to find that the others are done. Under load many " +
+			"callers conflict with each other, and the work of all of them is wasted.",
+		Wrong: `for {
+	if err := update(c); !errors.Is(err, errConflict) {
+		return err
+	}
+}`,
+		Right: `for attempt := 1; ; attempt++ {
+	err := update(c)
+	if !errors.Is(err, errConflict) || attempt == 10 {
+		return err
+	}
+	time.Sleep(rand.N(time.Duration(attempt) * 10 * time.Millisecond))
+}`,
+		NotReported: []string{
+			"Loops that wait between the attempts, or that anything else ends (RL101).",
+		},
+		Fix:     "Limit the attempts, and wait a random time between them.",
+		Related: []string{"RL101", "RL103"},
 	},
 }

@@ -87,7 +87,7 @@ func loopStart(file *ast.File, loop *flow.Loop, call *ssa.Call) token.Pos {
 	for _, n := range path {
 		switch n.(type) {
 		case *ast.ForStmt, *ast.RangeStmt:
-			if encloses(n, loop) {
+			if encloses(n, loop) && (loop.Outer == nil || !encloses(n, loop.Outer)) {
 				return n.Pos()
 			}
 		}

@@ -22,8 +22,8 @@ import (
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, DeadBound, RebuiltBudget, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
-	EndlessDaemon,
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
+	EndlessDaemon, EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry,
 	NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,

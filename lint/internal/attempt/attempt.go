@@ -69,7 +69,8 @@ type Attempt struct {
 	Decisions map[*ssa.BasicBlock]Why
 	Waits     []Wait // on the way to the next execution, in the order of the function
 
-	pkg *Package
+	pkg    *Package
+	missed *Missed
 }
 
 // IsDaemon reports whether the operation is executed again whatever it returns.

@@ -80,6 +80,10 @@ func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 	if !ok || in == 0 || out == 0 {
 		return out > 0 || in == 0
 	}
+	if m := f.t.misses(branch); m != nil && f.t.Change <= Remade {
+		f.t.missed = m
+		return false
+	}
 	why, judged := f.decisions[b]
 	if !judged {
 		why = f.j.why(branch.Cond)
@@ -105,11 +109,13 @@ func (t *Attempt) mayStop(b *ssa.BasicBlock) bool {
 // its fatal level only.
 func (p *Package) mayStop(call *ssa.CallCommon) bool {
 	k := known(call)
-	if k.Is(vocab.Exits) ||
-		slices.ContainsFunc(call.Args, func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }) {
-		return true
+	given := call.Args
+	if !call.IsInvoke() && call.Signature().Recv() != nil {
+		given = given[1:]
 	}
-	return !k.Is(vocab.Logs) && p.summaryOf(call).MayExit
+	isTest := func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }
+	return k.Is(vocab.Exits) || slices.ContainsFunc(given, isTest) ||
+		!k.Is(vocab.Logs) && p.summaryOf(call).MayExit
 }
 
 // Exits returns how the run leaves the loop, in the order of the blocks.

@@ -102,6 +102,7 @@ var Table = []Row{
 	{"github.com/aws/aws-sdk-go.*/service/.*", ".+", "New.*", Makes, -1, Library},
 	{"github.com/aws/aws-sdk-go.*/service/.*", ".+", ".*", Remote, -1, Library},
 	{"k8s.io/apimachinery/pkg/api/errors", ".*", ".*", Pure | Judges, -1, Library},
+	{"os|io/ioutil", "", "Read(File|Dir|link)", 0, -1, Library},
 	{"io|bufio|net|os|.*websocket", ".*", "Read.*|Scan|Next|Copy.*|Accept.*|Peek|Discard", Receives, -1, Library},
 
 	// What a name hides: a login is neither a log nor another item.

@@ -3,8 +3,11 @@ package informing
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -143,4 +146,55 @@ func nopeGet() (err error) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	return err
+}
+
+var errConflict = errors.New("conflict")
+
+type record interface {
+	Update(key string) error
+}
+
+func updates(r record) error {
+	for { // want `conflicts of Update are retried at once without a limit: .* \(RL114`
+		if err := r.Update("k"); !errors.Is(err, errConflict) {
+			return err
+		}
+	}
+}
+
+func interrupted(r record) error {
+	for { // want `RL114`
+		err := r.Update("k")
+		if err == syscall.EINTR {
+			continue
+		}
+		return err
+	}
+}
+
+func swaps(p *atomic.Int64) {
+	for { // want `conflicts of CompareAndSwap .*RL114`
+		if old := p.Load(); p.CompareAndSwap(old, old+1) {
+			return
+		}
+	}
+}
+
+func nopeLimited(r record) (err error) {
+	for range 10 {
+		if err = r.Update("k"); !errors.Is(err, errConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// RL101 reports what waits.
+func waits(r record) error {
+	for { // want `retry of Update never stops.*RL101; library`
+		if err := r.Update("k"); !errors.Is(err, errConflict) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
 }

@@ -30,7 +30,7 @@ func nopeAssigned(c caller) {
 }
 
 func otherWayOut(c caller) {
-	for err := c.Ping(); err != nil; { // want `\(RL101, RL103`
+	for err := c.Ping(); err != nil; { // want `retry of Ping .*RL101`
 		if c.Ping() == nil {
 			return
 		}
@@ -46,7 +46,7 @@ func nopeShared(c caller, err error, later func(*error)) {
 
 // The command is made anew for each attempt, of the same.
 func stepsOver(volume string) error {
-	for tries := 5; tries != 0; tries -= 2 { // want `the attempt counter of Run skips this value: compare with < or >= \(RL105`
+	for tries := 5; tries != 0; tries -= 2 { // want `retry of Run .*RL101, RL105; library`
 		if err := exec.Command("format", volume).Run(); err == nil {
 			return nil
 		}

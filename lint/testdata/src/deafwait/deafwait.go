@@ -314,7 +314,7 @@ type options struct{ ctx context.Context }
 
 func nopeWithoutContext(c caller, o options) error {
 	err := c.Ping()
-	for err != nil {
+	for err != nil { // want `retry of Ping .*RL101; named`
 		if o.ctx != nil {
 			select {
 			case <-o.ctx.Done():
@@ -843,7 +843,7 @@ func (k *keeper) monitor(ctx context.Context) error {
 
 // A map that each failure makes anew is as empty as the one before.
 func (k *keeper) resets(ctx context.Context) {
-	for { // want `RL101, RL104`
+	for { // missed
 		if err := k.monitor(ctx); err == nil {
 			return
 		}

@@ -51,44 +51,6 @@ func shadowed(c client, stop func() bool) {
 	}
 }
 
-type budget struct{ left time.Duration }
-
-func (b *budget) Backoff(err error) error {
-	if b.left -= time.Second; b.left < 0 {
-		return err
-	}
-	time.Sleep(time.Second)
-	return nil
-}
-
-func hoisted(ctx context.Context, c client) error {
-	for {
-		b := &budget{left: time.Minute} // want `RL106`
-		_, err := c.Call(ctx, "k")
-		if err == nil {
-			return nil
-		}
-		if err := b.Backoff(err); err != nil {
-			return err
-		}
-	}
-}
-
-// Something comes first.
-func second(ctx context.Context, c client, log func(string)) error {
-	for {
-		log("again")
-		b := &budget{left: time.Minute} // want `RL106`
-		_, err := c.Call(ctx, "k")
-		if err == nil {
-			return nil
-		}
-		if err := b.Backoff(err); err != nil {
-			return err
-		}
-	}
-}
-
 func background(ctx context.Context, c client) error {
 	return helper.UntilDone(context.Background(), func() error { return c.Ping() }) // want `RL202`
 }
@@ -103,7 +65,7 @@ func hidden(ctx context.Context, c client) error {
 }
 
 func stepsOver(c client) (err error) {
-	for attempts := 5; attempts != 0; attempts -= 2 { // want `the attempt counter of Ping skips this value: compare with < or >= \(RL105`
+	for attempts := 5; attempts != 0; attempts -= 2 { // want `retry of Ping .*RL101, RL105`
 		if err = c.Ping(); err == nil {
 			return nil
 		}
@@ -113,9 +75,9 @@ func stepsOver(c client) (err error) {
 }
 
 func stepsAway(c client) error {
-	for attempt := 1; ; attempt++ {
+	for attempt := 1; ; attempt++ { // want `retry of Ping .*RL101, RL105`
 		err := c.Ping()
-		if err == nil || attempt == 0 { // want `RL105`
+		if err == nil || attempt == 0 {
 			return err
 		}
 		time.Sleep(time.Millisecond)

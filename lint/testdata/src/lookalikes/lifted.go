@@ -16,7 +16,7 @@ func newLimited(c pinger, tries int) *limited { return &limited{tries: tries, c:
 
 func (l *limited) nopeUnlessZero() error {
 	var err error
-	for i := 0; i < l.tries || l.tries == 0; i++ {
+	for i := 0; i < l.tries || l.tries == 0; i++ { // want `retry of Ping .*RL101; named`
 		if err = l.c.Ping(); err == nil {
 			return nil
 		}
@@ -26,7 +26,7 @@ func (l *limited) nopeUnlessZero() error {
 }
 
 func nopeParameterLifts(c pinger, tries int) (err error) {
-	for i := 0; i < tries || tries == 0; i++ {
+	for i := 0; i < tries || tries == 0; i++ { // want `retry of Ping .*RL101; named`
 		if err = c.Ping(); err == nil {
 			return nil
 		}
@@ -36,7 +36,7 @@ func nopeParameterLifts(c pinger, tries int) (err error) {
 }
 
 func nopeFlagLifts(c pinger, tries int, forever bool) error {
-	for i := 1; ; i++ {
+	for i := 1; ; i++ { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		if err == nil || i >= tries && !forever {
 			return err
@@ -46,7 +46,7 @@ func nopeFlagLifts(c pinger, tries int, forever bool) error {
 }
 
 func nopeLimitFirst(c pinger, tries int) error {
-	for i := 1; ; i++ {
+	for i := 1; ; i++ { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		if err == nil || tries > 0 && i >= tries {
 			return err

@@ -46,7 +46,7 @@ func (s *service) tire() error {
 	return ping()
 }
 func (s *service) nopeTriesTired() error {
-	for {
+	for { // want `retry of tire .*RL101; named`
 		err := s.tire()
 		if err == nil || errors.Is(err, errSpent) {
 			return err
@@ -62,7 +62,7 @@ func (s *service) attempt() error {
 	return err
 }
 func (s *service) nopeFailureSetsFlag() error {
-	for {
+	for { // want `retry of attempt .*RL101; named`
 		err := s.attempt()
 		if err == nil || s.gaveUp {
 			return err
@@ -99,7 +99,7 @@ func nopeBudgetOfPackage() error {
 	}
 }
 func nopeLengthOfMap(quit chan int, seen map[int]error) error {
-	for {
+	for { // want `retry of ping .*RL101; named`
 		err := ping()
 		if err == nil || len(seen) > 3 {
 			return err
@@ -267,7 +267,7 @@ func (s *service) late() error {
 }
 
 func (s *service) nopeLate() error {
-	for {
+	for { // want `retry of late .*RL101; named`
 		err := s.late()
 		var spent spentError
 		if err == nil || errors.As(err, &spent) {

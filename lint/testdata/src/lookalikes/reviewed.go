@@ -63,7 +63,7 @@ type dialer struct{ hosts, others addresses }
 
 // The next attempt is made with another host.
 func (d *dialer) nopeTurns() net.Conn {
-	for {
+	for { // want `retry of Dial .*RL101; named`
 		conn, err := net.Dial("tcp", d.hosts.now)
 		if err == nil {
 			return conn
@@ -86,7 +86,7 @@ func (d *dialer) turnsOthers() net.Conn {
 
 // It gives up with the error.
 func nopeDoneWithTheError(c pinger) error {
-	for {
+	for { // want `retry of Step .*RL101; named`
 		done, err := c.Step()
 		if done {
 			return err
@@ -128,7 +128,7 @@ func newModal() *modal { return &modal{mode: "run"} }
 func (m *modal) Rest() { *m = modal{mode: "rest", c: m.c} }
 
 func (m *modal) nopeReplaced() {
-	for m.mode == "run" {
+	for m.mode == "run" { // want `retry of Ping .*RL101; named`
 		if err := m.c.Ping(); err == nil {
 			return
 		}
@@ -175,7 +175,7 @@ type filler interface{ Fill(r *ring) error }
 
 // A ring that holds itself.
 func nopeRing(c filler) {
-	for {
+	for { // want `retry of Fill .*RL101; named`
 		var r ring
 		r.next = &r
 		if err := c.Fill(&r); err == nil {
@@ -203,7 +203,7 @@ func (p *pool[T]) next() {
 }
 
 func (p *pool[T]) nopeNext() net.Conn {
-	for {
+	for { // want `retry of Dial .*RL101; named`
 		conn, err := net.Dial("tcp", p.host)
 		if err == nil {
 			return conn
@@ -228,7 +228,7 @@ func (p *pool[T]) Mark() { p.ready = true }
 func turn(host *string) { *host += "1" }
 
 func (d *dialer) nopeTurnsPart() net.Conn {
-	for {
+	for { // want `retry of Dial .*RL101; named`
 		conn, err := net.Dial("tcp", d.hosts.now)
 		if err == nil {
 			return conn

@@ -197,7 +197,7 @@ type retryHandler interface {
 
 func nopeIsHandled(ctx context.Context, c client, h retryHandler) string {
 	attempts := 0
-	for {
+	for { // want `retry of Call .*RL101, RL104, RL105; named`
 		v, err := c.Call(ctx, "k")
 		if err != nil {
 			attempts++
@@ -210,7 +210,7 @@ func nopeIsHandled(ctx context.Context, c client, h retryHandler) string {
 
 func isOnlyLogged(ctx context.Context, c client, h retryHandler) string {
 	attempts := 0
-	for { // want `"attempts" is incremented .*RL101, RL103, RL104, RL105`
+	for { // want `retry of Call .*RL101, RL103, RL104, RL105`
 		v, err := c.Call(ctx, "k")
 		if err != nil {
 			attempts++

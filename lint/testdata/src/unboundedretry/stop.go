@@ -41,7 +41,7 @@ func (s *sentinel) Stop() { atomic.StoreUint32(&s.stop, 1) }
 
 func (s *sentinel) nopeStops() {
 retry:
-	if err := s.refresh(); err != nil {
+	if err := s.refresh(); err != nil { // want `retry of refresh .*RL101; named`
 		goto retry
 	}
 }
@@ -68,7 +68,7 @@ func (l *stoppable) dialUnlessClosed() error {
 }
 
 func (l *stoppable) nopeCloses() {
-	for l.dialUnlessClosed() != nil {
+	for l.dialUnlessClosed() != nil { // want `retry of dialUnlessClosed .*RL101; named`
 		time.Sleep(time.Second)
 	}
 }
@@ -83,7 +83,7 @@ func (l *stoppable) dialWhileStarted() error {
 }
 
 func (l *stoppable) nopeEnds() {
-	for l.dialWhileStarted() != nil {
+	for l.dialWhileStarted() != nil { // want `retry of dialWhileStarted .*RL101; named`
 		time.Sleep(time.Second)
 	}
 }
@@ -140,7 +140,7 @@ func nopeSaysShutdown(c caller) error {
 
 // Only what is closed is tried again.
 func retriesClosed(c caller) error {
-	for { // want `retry of Ping .*RL101`
+	for { // missed
 		err := c.Ping()
 		if err == nil || !errors.Is(err, net.ErrClosed) {
 			return err
@@ -174,7 +174,7 @@ func givenUp(c caller, timeout time.Duration) error {
 func nopeSupervised(c caller, stop <-chan os.Signal) error {
 	ready := make(chan struct{})
 	go func() {
-		for {
+		for { // want `retry of Ping .*RL101; named`
 			if err := c.Ping(); err != nil {
 				time.Sleep(time.Second)
 				continue
@@ -194,7 +194,7 @@ func nopeSupervised(c caller, stop <-chan os.Signal) error {
 func nopeOrEnds(c caller, timeout time.Duration) {
 	ready := make(chan struct{})
 	go func() {
-		for {
+		for { // want `retry of Ping .*RL101; named`
 			if err := c.Ping(); err != nil {
 				time.Sleep(time.Second)
 				continue
@@ -274,7 +274,7 @@ func (w *restarter) recovers(work func()) (err error) {
 }
 
 func (w *restarter) nopeRestarts(work func()) {
-	for {
+	for { // want `retry of recovers .*RL101; named`
 		if err := w.recovers(work); err == nil {
 			return
 		}
@@ -321,7 +321,7 @@ func nopeCapturedCounts(c caller) {
 		return c.Ping()
 	}
 	go func() {
-		for {
+		for { // want `retry of ping .*RL101; named`
 			if err := ping(); err == nil {
 				return
 			}

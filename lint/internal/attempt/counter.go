@@ -1,0 +1,146 @@
+package attempt
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Counter is a number that each failure increases, and that ends nothing.
+type Counter struct {
+	Name     string
+	Pos      token.Pos // of the statement that counts
+	Compared bool      // a condition reads it
+}
+
+// deadCounter returns a number that each failed attempt increases by one, or nil.
+func (t *Attempt) deadCounter() *Counter {
+	for _, instr := range t.Loop.Header.Instrs {
+		phi, ok := instr.(*ssa.Phi)
+		if !ok {
+			return nil
+		}
+		if !isNumber(phi.Type()) || vocab.IsDuration(phi.Type()) {
+			continue
+		}
+		for i, edge := range phi.Edges {
+			sum, ok := edge.(*ssa.BinOp)
+			if !ok || sum.X != ssa.Value(phi) || !t.Run.Enters(phi.Block(), i) {
+				continue
+			}
+			if n, ok := stepOf(sum); ok && n == 1 {
+				return &Counter{phi.Comment, sum.Pos(), isCompared(phi) || isCompared(sum)}
+			}
+		}
+	}
+	return nil
+}
+
+func isCompared(v ssa.Value) bool {
+	for _, ref := range refs(v) {
+		if cmp, ok := ref.(*ssa.BinOp); ok && isBool(cmp.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// A Missed is a comparison by which a counter is to end the attempts, and never does.
+type Missed struct {
+	Cmp   *ssa.BinOp
+	Name  string // of the counter
+	Grows bool
+	Away  bool // it moves away from the limit; else it steps over it
+}
+
+// misses returns the comparison of a branch if it compares a counter with a limit that the
+// failures never make it reach, so that the loop is not left here; else nil.
+func (t *Attempt) misses(branch *ssa.If) *Missed {
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	if !ok || t.Loop.Contains(cmp.Y) {
+		return nil
+	}
+	count, ok := t.counted(cmp.X)
+	if !ok || count.step == 0 || mayWrap(cmp.X.Type()) {
+		return nil
+	}
+	leavesIf := !t.Loop.Has(branch.Block().Succs[0]) // the truth of cmp that leaves the loop
+	if leavesIf == !t.Loop.Has(branch.Block().Succs[1]) {
+		return nil
+	}
+	m := &Missed{Cmp: cmp, Name: counterName(cmp.X), Grows: count.step > 0}
+	switch cmp.Op {
+	case token.EQL, token.NEQ:
+		limit, isConst := intOf(cmp.Y)
+		if !isConst || (cmp.Op == token.EQL) != leavesIf {
+			return nil
+		}
+		way := limit - count.first
+		m.Away = way != 0 && (way > 0) != (count.step > 0)
+		if m.Away || way%count.step != 0 {
+			return m
+		}
+	case token.LSS, token.LEQ, token.GTR, token.GEQ:
+		// Once the counter goes away from the limit, only the first comparison could have left.
+		above := cmp.Op == token.GTR || cmp.Op == token.GEQ
+		if m.Away = (above == leavesIf) != (count.step > 0); m.Away {
+			return m
+		}
+	}
+	return nil
+}
+
+func counterName(v ssa.Value) string {
+	if sum, ok := v.(*ssa.BinOp); ok {
+		v = sum.X
+	}
+	if phi, ok := v.(*ssa.Phi); ok {
+		return phi.Comment
+	}
+	return v.Name()
+}
+
+// mayWrap reports whether a number comes back to what it was after some steps: it has no
+// sign, or few bits.
+func mayWrap(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return !ok || basic.Info()&types.IsInteger == 0 || basic.Info()&types.IsUnsigned != 0 ||
+		basic.Kind() == types.Int8 || basic.Kind() == types.Int16
+}
+
+// Frozen returns the conditions of loops that nothing else ends, on an error that nothing in
+// the loop assigns.
+func (p *Package) Frozen(fn *ssa.Function) (conds []*ssa.BinOp) {
+	for _, l := range flow.Loops(fn) {
+		if cond := p.frozen(l); cond != nil {
+			conds = append(conds, cond)
+		}
+	}
+	return conds
+}
+
+func (p *Package) frozen(l *flow.Loop) (cond *ssa.BinOp) {
+	for _, b := range l.List {
+		switch i := b.Instrs[len(b.Instrs)-1].(type) {
+		case *ssa.Return, *ssa.Panic:
+			return nil
+		case *ssa.If:
+			if l.Has(b.Succs[0]) && l.Has(b.Succs[1]) {
+				continue
+			}
+			cmp, ok := i.Cond.(*ssa.BinOp)
+			if !ok || cond != nil || !flow.IsError(cmp.X.Type()) || l.Contains(cmp.X) || l.Contains(cmp.Y) {
+				return nil
+			}
+			cond = cmp
+		}
+		if len(p.stoppers(b.Parent())[b]) > 0 {
+			return nil
+		}
+	}
+	return cond
+}

@@ -1,0 +1,284 @@
+package attempt
+
+import (
+	"go/token"
+	"iter"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// An Endless is a retry that nothing ends but a success.
+type Endless struct {
+	*Attempt
+	Evidence vocab.Evidence
+	// ContextEnd reports that the end of the operation's own context is retried, too.
+	ContextEnd bool
+	// Hurried reports that nothing waits between the attempts.
+	Hurried bool
+	// DeadContext reports that the loop asks a context that never ends.
+	DeadContext bool
+	// Counter counts attempts, and ends nothing; nil if there is none.
+	Counter *Counter
+	// Missed is the comparison of a counter with a limit that it never reaches, or nil.
+	Missed *Missed
+	// Renewed is the condition on a counter or a clock that each iteration starts again, or nil.
+	Renewed ssa.Value
+}
+
+// Endless returns how an attempt never stops, or nil if something may stop it.
+func (t *Attempt) Endless(effects *effect.Package) *Endless {
+	if !t.Trapped || t.IsDaemon() || !t.Fails || t.Change == Counted || !returns(t.Fn) {
+		return nil
+	}
+	contended, evidence := t.isContended(effects)
+	if contended || t.IsConflict() {
+		return nil
+	}
+	e := &Endless{Attempt: t, Evidence: min(t.Evidence, evidence, t.doubts(), t.sharedDoubts(effects))}
+	given := t.givenContext() != nil
+	switch {
+	case t.isJudged():
+		if given || len(t.Waits) == 0 {
+			e.Evidence = vocab.Named // the judge may know the end of the context, or a conflict
+		}
+	case given && t.OneClass():
+		return nil // the end of the context is another error
+	default:
+		e.ContextEnd = given
+	}
+	if at, hurried := t.AtOnce(effects); hurried && at >= vocab.Library {
+		e.Hurried = true
+	}
+	t.refine(e)
+	return e
+}
+
+// returns reports whether a function can return. If it cannot, nobody waits for the end of its
+// loops.
+func returns(fn *ssa.Function) bool {
+	for _, b := range fn.Blocks {
+		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && b != fn.Recover {
+			return true
+		}
+	}
+	return false
+}
+
+// isContended reports whether the operation is none that a limit would be asked of: it takes
+// items, asks a person, makes something, wants what others hold, or is given by the callers.
+func (t *Attempt) isContended(effects *effect.Package) (bool, vocab.Evidence) {
+	call := &t.Op.Call
+	k := known(call)
+	switch {
+	case k.Is(vocab.Receives | vocab.Asks | vocab.Random | vocab.Exits | vocab.Judges):
+		return true, 0
+	case k.Is(vocab.Locks) && (k.Evidence >= vocab.Library || t.isClassified()):
+		return true, 0
+	case k.Is(vocab.Serves) && len(t.Waits) == 0:
+		return true, 0 // it is supervised
+	}
+	if s := t.pkg.summaryOf(call); s.Asks || s.Locks && !s.Remote {
+		return true, 0
+	}
+	if k.Is(vocab.Makes) && !k.Is(vocab.Gets|vocab.Remote) && !t.pkg.summaryOf(call).Remote {
+		return k.Evidence >= vocab.Library, vocab.Named
+	}
+	return !call.IsInvoke() && !isHeld(call.Value) && effect.Callee(call) == nil, vocab.Proven
+}
+
+// isHeld reports whether a function value is a field.
+func isHeld(v ssa.Value) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	_, field := load.X.(*ssa.FieldAddr)
+	return field
+}
+
+// IsConflict reports whether one class of errors alone is retried without a limit, at once:
+// others were faster, or the call gets further each time.
+func (t *Attempt) IsConflict() bool {
+	if !t.Trapped || t.IsDaemon() || len(t.Waits) > 0 {
+		return false
+	}
+	if k := known(&t.Op.Call); k.Is(vocab.Locks) && k.Evidence >= vocab.Library {
+		return true
+	}
+	return t.Fails && t.isClassified() && t.OneClass()
+}
+
+func (t *Attempt) isClassified() bool {
+	for _, why := range t.Decisions {
+		if why&Class != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// doubts returns how sure it is that the decisions of the loop do not end it.
+func (t *Attempt) doubts() vocab.Evidence {
+	evidence := vocab.Proven
+	for _, why := range t.Decisions {
+		switch {
+		case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown) != 0:
+			return vocab.Named // callers may know better; something lifts a limit that there is
+		case why&Class != 0:
+			evidence = vocab.Library
+		}
+	}
+	return evidence
+}
+
+// sharedDoubts returns how sure it is that nothing ends the retries through memory that
+// functions share.
+func (t *Attempt) sharedDoubts(effects *effect.Package) vocab.Evidence {
+	switch {
+	case effects.Repairs(t.between(), t.Op) != effect.Disjoint,
+		effects.EndsItself(t.Op, t.isClassified()),
+		effects.Progresses(t.Op),
+		effects.Meanwhile(t.Fn).Ends,
+		t.decidesByState(effects),
+		t.Ends == Polls && t.works(effects):
+		return vocab.Named
+	}
+	return vocab.Proven
+}
+
+// decidesByState reports whether a condition of the loop calls a function whose result others
+// may change.
+func (t *Attempt) decidesByState(effects *effect.Package) bool {
+	for b := range t.Decisions {
+		if effects.IsStateful(b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond, t.Op) {
+			return true
+		}
+	}
+	return false
+}
+
+// between yields the instructions between two attempts.
+func (t *Attempt) between() iter.Seq[ssa.Instruction] {
+	return func(yield func(ssa.Instruction) bool) {
+		for _, b := range t.Loop.List {
+			if !t.Run.IsReached(b) || !t.Run.Repeats(b) {
+				continue
+			}
+			for _, instr := range b.Instrs {
+				if !yield(instr) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// works reports whether something happens after a success, and only then: the loop consumes.
+func (t *Attempt) works(effects *effect.Package) bool {
+	for _, b := range t.Loop.List {
+		if !t.Passed.IsReached(b) || t.Run.IsReached(b) {
+			continue
+		}
+		for _, instr := range b.Instrs {
+			if e := effects.Instr(instr); e != nil && instr != ssa.Instruction(t.Op) && len(e.Writes) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// givenContext returns the context that the operation, or the call that returned what it is a
+// method of, is given and that may end, or nil.
+func (t *Attempt) givenContext() ssa.Value {
+	for call := t.Op; call != nil; {
+		if ctx := givenContext(&call.Call); ctx != nil {
+			if t.pkg.isDead(ctx) {
+				return nil
+			}
+			return ctx
+		}
+		v := call.Call.Value
+		if !call.Call.IsInvoke() {
+			if call.Call.Signature().Recv() == nil || len(call.Call.Args) == 0 {
+				return nil
+			}
+			v = call.Call.Args[0]
+		}
+		call, _ = v.(*ssa.Call)
+		if call != nil && !t.Loop.Has(call.Block()) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// isJudged reports whether a condition on the error is a call other than one that is known.
+func (t *Attempt) isJudged() bool {
+	for b, why := range t.Decisions {
+		if why&Class == 0 {
+			continue
+		}
+		cond := b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond
+		if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {
+			cond = not.X
+		}
+		if call, ok := cond.(*ssa.Call); ok && known(&call.Call).Evidence < vocab.Library {
+			return true
+		}
+	}
+	return false
+}
+
+// refine finds what was meant to end the retries.
+func (t *Attempt) refine(e *Endless) {
+	e.Counter = t.deadCounter()
+	e.Missed = t.missed
+	for _, b := range t.Loop.List {
+		if _, decides := t.Decisions[b]; !decides || !t.Run.IsReached(b) {
+			continue
+		}
+		cond := b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond
+		t.source(e, cond, cond, map[ssa.Value]bool{})
+	}
+}
+
+// source follows a condition back to what each iteration starts again, and to contexts.
+func (t *Attempt) source(e *Endless, cond, v ssa.Value, seen map[ssa.Value]bool) {
+	if seen[v] || !t.Loop.Contains(v) {
+		return
+	}
+	seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return
+	case *ssa.Call:
+		if ctx, asks := contextAsked(&v.Call); asks && t.pkg.isDead(ctx) {
+			e.DeadContext = true
+		}
+	case *ssa.BinOp:
+		if isConst(v.X) && isConst(v.Y) && v.Op == token.ADD {
+			e.Renewed = cond
+		}
+	case *ssa.Select:
+		for _, state := range v.States {
+			if _, timed := t.pkg.timed(state.Chan); timed && !v.Blocking {
+				e.Renewed = cond
+			}
+			t.source(e, cond, state.Chan, seen)
+		}
+	}
+	for _, operand := range v.(ssa.Instruction).Operands(nil) {
+		if *operand != nil {
+			t.source(e, cond, *operand, seen)
+		}
+	}
+}
+
+func isConst(v ssa.Value) bool {
+	_, ok := v.(*ssa.Const)
+	return ok
+}
