@@ -19,17 +19,14 @@ var attempts = &analysis.Analyzer{
 	FactTypes:  []analysis.Fact{new(attempt.Summary)},
 	ResultType: reflect.TypeFor[*attempt.Package](),
 	Run: func(pass *analysis.Pass) (any, error) {
-		imported := map[*types.Func]*attempt.Summary{}
-		p := attempt.Find(pass.Pkg, pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, func(fn *types.Func) *attempt.Summary {
-			s, ok := imported[fn]
-			if !ok {
-				if s = new(attempt.Summary); fn.Pkg() == pass.Pkg || !pass.ImportObjectFact(fn, s) {
-					s = nil
-				}
-				imported[fn] = s
+		imported := func(fn *types.Func) *attempt.Summary {
+			s := new(attempt.Summary)
+			if fn.Pkg() == pass.Pkg || !pass.ImportObjectFact(fn, s) {
+				return nil
 			}
 			return s
-		})
+		}
+		p := attempt.Find(pass.Pkg, pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, imported)
 		for fn, s := range p.Exported() {
 			pass.ExportObjectFact(fn, s)
 		}

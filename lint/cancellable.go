@@ -57,21 +57,7 @@ func (c *cancellable) isDeaf() bool { return c.Context < 0 && c.Twin == "" }
 
 func runCancellableCalls(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	helpers := map[*ssa.Function]*cancellable{}
-	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		r := t.Retries()
-		if r == nil || helpers[t.Fn] != nil {
-			continue
-		}
-		c := &cancellable{Op: slices.Index(t.Fn.Params, r.Op), Context: slices.Index(t.Fn.Params, r.Context)}
-		if r.Context == nil {
-			if r.Wait < shortestDelay || takesContext(t.Fn) {
-				continue
-			}
-			c.Delay = slices.Index(t.Fn.Params, r.Delay)
-		}
-		helpers[t.Fn] = c
-	}
+	helpers := cancellableLoops(pass.ResultOf[attempts].(*attempt.Package))
 	found := map[*ssa.Call]*library{}
 	// A helper may call helpers that come later.
 	for grown := true; grown; {
@@ -97,12 +83,29 @@ func runCancellableCalls(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	for fn, c := range helpers {
-		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
-			pass.ExportObjectFact(fn.Object(), c)
-		}
-	}
+	exportFacts(pass, helpers)
 	return found, nil
+}
+
+// cancellableLoops returns the functions with a loop that retries one of their parameters, and
+// leaves when a context ends, or takes none and waits for long.
+func cancellableLoops(p *attempt.Package) map[*ssa.Function]*cancellable {
+	helpers := map[*ssa.Function]*cancellable{}
+	for _, t := range p.Attempts {
+		r := t.Retries()
+		if r == nil || helpers[t.Fn] != nil {
+			continue
+		}
+		c := &cancellable{Op: slices.Index(t.Fn.Params, r.Op), Context: slices.Index(t.Fn.Params, r.Context)}
+		if r.Context == nil {
+			if r.Wait < shortestDelay || takesContext(t.Fn) {
+				continue
+			}
+			c.Delay = slices.Index(t.Fn.Params, r.Delay)
+		}
+		helpers[t.Fn] = c
+	}
+	return helpers
 }
 
 // handedOn returns what fn is if it has a helper retry a parameter of its own: until a context

@@ -66,12 +66,7 @@ func (e endless) pos() token.Pos { return e.call.Common().Pos() }
 
 func runEndlessRetries(pass *analysis.Pass) (any, error) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	helpers := map[*ssa.Function]*endlessHelper{}
-	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		if h := loopHelper(t); h != nil && helpers[t.Fn] == nil {
-			helpers[t.Fn] = h
-		}
-	}
+	helpers := loopHelpers(pass.ResultOf[attempts].(*attempt.Package))
 	var found []endless
 	// A helper may call helpers that come later.
 	for grown := true; grown; {
@@ -94,12 +89,29 @@ func runEndlessRetries(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	for fn, h := range helpers {
+	exportFacts(pass, helpers)
+	return found, nil
+}
+
+// exportFacts exports what is known of the functions of the package.
+func exportFacts[F analysis.Fact](pass *analysis.Pass, helpers map[*ssa.Function]F) {
+	for fn, fact := range helpers {
 		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
-			pass.ExportObjectFact(fn.Object(), h)
+			pass.ExportObjectFact(fn.Object(), fact)
 		}
 	}
-	return found, nil
+}
+
+// loopHelpers returns the functions with a loop that retries one of their parameters without a
+// bound.
+func loopHelpers(p *attempt.Package) map[*ssa.Function]*endlessHelper {
+	helpers := map[*ssa.Function]*endlessHelper{}
+	for _, t := range p.Attempts {
+		if h := loopHelper(t); h != nil && helpers[t.Fn] == nil {
+			helpers[t.Fn] = h
+		}
+	}
+	return helpers
 }
 
 // loopHelper returns what a function is if a loop of its own retries one of its parameters

@@ -3,6 +3,7 @@ package attempt
 import (
 	"go/types"
 	"slices"
+	"sync"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A Package holds the attempts and summaries of one package. Once it is made, its methods must
-// not be called concurrently.
+// A Package holds the attempts and summaries of one package. Once it is made, it may be used
+// concurrently.
 type Package struct {
 	Attempts   []*Attempt // in the order of the functions, inner loops first
 	Recursions []*Attempt // of functions that call themselves again when an operation failed
@@ -24,6 +25,8 @@ type Package struct {
 	assigned  map[*ssa.Global]bool        // by anything but an initializer
 	globals   map[*ssa.Global][]ssa.Value // what variables of the package are set to
 	indexes   map[*ssa.Function]*index
+	facts     sync.Map // by *types.Func: the summaries of other packages
+	complete  bool     // summaries and indexes do not change any more
 }
 
 // An index lists the instructions of a function that several questions ask for.
@@ -53,6 +56,11 @@ func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *S
 		p.Attempts = append(p.Attempts, p.find(fn)...)
 		p.Recursions = append(p.Recursions, p.findRecursions(fn)...)
 	}
+	for _, fn := range fns {
+		p.summary(fn)
+		p.index(fn)
+	}
+	p.complete = true
 	return p
 }
 
@@ -138,7 +146,9 @@ func (p *Package) index(fn *ssa.Function) *index {
 		return x
 	}
 	x = &index{stores: map[flow.Cell][]*ssa.Store{}, stoppers: map[*ssa.BasicBlock][]*ssa.Call{}}
-	p.indexes[fn] = x
+	if !p.complete {
+		p.indexes[fn] = x
+	}
 	for _, b := range fn.Blocks {
 		for _, instr := range b.Instrs {
 			if w, ok := p.wait(instr); ok {

@@ -66,11 +66,17 @@ func (p *Package) summaryOf(call *ssa.CallCommon) *Summary {
 
 // importedSummary returns what is known of a function of another package.
 func (p *Package) importedSummary(obj *types.Func) *Summary {
-	if s := p.imported(obj.Origin()); s != nil {
-		s.known = true
-		return s
+	if s, ok := p.facts.Load(obj.Origin()); ok {
+		return s.(*Summary)
 	}
-	return unknown
+	s := p.imported(obj.Origin())
+	if s == nil {
+		s = unknown
+	} else {
+		s.known = true
+	}
+	p.facts.Store(obj.Origin(), s)
+	return s
 }
 
 // summary returns the summary of a function with a body, callees first. A recursive call adds
@@ -78,6 +84,9 @@ func (p *Package) importedSummary(obj *types.Func) *Summary {
 func (p *Package) summary(fn *ssa.Function) *Summary {
 	if s := p.summaries[fn]; s != nil {
 		return s
+	}
+	if p.complete {
+		return unknown // nothing in the package calls it
 	}
 	s := &Summary{MaxParameter: -1, known: true}
 	p.summaries[fn] = s
@@ -287,23 +296,23 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 	case k.Is(vocab.Clock):
 		s.State |= Clock
 		return
-	case k.Is(vocab.Waits) && k.Evidence >= vocab.Library, k.Is(vocab.Pure):
-		return
-	case k.Is(vocab.Logs) && k.Evidence >= vocab.Library:
+	case k.Is(vocab.Pure), k.Is(vocab.Waits|vocab.Logs) && k.Evidence >= vocab.Library:
 		return
 	case k.Is(vocab.Asks):
 		s.Asks = true
 		s.State |= Person
 	}
-	callee := m.p.summaryOf(common)
-	if !callee.known {
-		if !k.Is(vocab.Logs|vocab.Judges|vocab.Makes|vocab.Cleans) &&
-			!(common.IsInvoke() && flow.IsErrorLike(common.Value.Type())) {
-			s.State |= Unknown
-			s.Changes = true
-		}
-		return
+	if callee := m.p.summaryOf(common); callee.known {
+		s.join(callee)
+	} else if !k.Is(vocab.Logs|vocab.Judges|vocab.Makes|vocab.Cleans) &&
+		!(common.IsInvoke() && flow.IsErrorLike(common.Value.Type())) {
+		s.State |= Unknown
+		s.Changes = true
 	}
+}
+
+// join adds what a called function does, besides its waits.
+func (s *Summary) join(callee *Summary) {
 	s.State |= callee.State
 	s.MayExit, s.Random = s.MayExit || callee.MayExit, s.Random || callee.Random
 	s.Asks, s.Locks = s.Asks || callee.Asks, s.Locks || callee.Locks

@@ -44,24 +44,29 @@ func (j *judge) call(call *ssa.Call) Why {
 	case k.Is(vocab.Random | vocab.Receives):
 		return w | Unknown
 	}
-	s := j.p.summaryOf(common)
-	if ofError && !common.IsInvoke() && common.StaticCallee() == nil {
-		return w | Class | Unknown // a function value that judges the error, perhaps by more
-	}
+	return w | j.result(common, k, w, ofError)
+}
+
+// result returns what the result of a call depends on besides w, that of its arguments. ofError:
+// it is given the operation's error.
+func (j *judge) result(call *ssa.CallCommon, k vocab.Known, w Why, ofError bool) Why {
+	s := j.p.summaryOf(call)
 	switch {
+	case ofError && !call.IsInvoke() && call.StaticCallee() == nil:
+		return Class | Unknown // a function value that judges the error, perhaps by more
 	case k.Is(vocab.Pure), s.known && s.State == 0:
 		if ofError || w&Outcome != 0 {
-			w |= Class
+			return Class
 		}
-		return w
-	case ofError && (common.IsInvoke() || !s.known && common.Signature().Recv() == nil):
-		return w | Class // a method of the error, or a function of another module that judges it
+		return 0
+	case ofError && (call.IsInvoke() || !s.known && call.Signature().Recv() == nil):
+		return Class // a method of the error, or a function of another module that judges it
 	case s.known:
-		return w | s.State
+		return s.State
 	case w&Answer != 0 && w&^adversary == 0:
-		return w // asked of the answer
+		return 0 // asked of the answer
 	}
-	return w | Unknown
+	return Unknown
 }
 
 // isOther reports whether a call is another operation of the loop, whose error it returns.

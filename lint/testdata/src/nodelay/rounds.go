@@ -221,11 +221,11 @@ func fetches(c client) error {
 	return err
 }
 
-// A closure may count as well.
-func nopeSharedCount(c *api.Client, each func(func())) (s string, err error) {
+// That a closure may count as well makes no attempt wait.
+func sharedCount(c *api.Client, each func(func())) (s string, err error) {
 	tries := 0
 	each(func() { tries++ })
-	for ; tries < 5; tries++ {
+	for ; tries < 5; tries++ { // want `Status is retried without a wait.*RL103`
 		if s, err = c.Status(); err == nil {
 			return s, nil
 		}
@@ -316,8 +316,8 @@ func nopeVerdictWaits(ctx context.Context, c client) (string, error) {
 }
 
 // An array that is kept is no list of arguments.
-func nopeKeepsArray(c *api.Client) (last [3]any, err error) {
-	for i := 0; i < 3; i++ {
+func keepsArray(c *api.Client) (last [3]any, err error) {
+	for i := 0; i < 3; i++ { // want `Status is retried without a wait.*RL103`
 		var s string
 		if s, err = c.Status(); err == nil {
 			return last, nil
