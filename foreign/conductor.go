@@ -87,6 +87,7 @@ func (p *Policy) conductorLimits(v *value) {
 		p.duration("attempt_timeout", response, in(time.Second))
 	} else if p.Timeout == 0 || p.Timeout > conductorResponse { // or else the total ends it
 		p.AttemptTimeout = conductorResponse
+		p.remarks = append(p.remarks, "P405") // nobody wrote the limit
 	}
 	if t := v.get("timeoutSeconds"); t != nil && t.n.Text != "0" {
 		t.lose("it limits an attempt that reports progress, which responseTimeoutSeconds does not end")
