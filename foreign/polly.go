@@ -31,6 +31,21 @@ const (
 	pollyExponentialJitter = 0.5
 )
 
+// The limits of the standard handler of Microsoft.Extensions.Http.Resilience:
+// dotnet/extensions, HttpStandardResilienceOptions. Its retries are exponential, with
+// jitter.
+const (
+	pollyHTTPTotal   = 30 * time.Second
+	pollyHTTPAttempt = 10 * time.Second
+)
+
+// isPollyHTTP reports whether a map has the options of the standard handler.
+func isPollyHTTP(n *syntax.Node) bool {
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return folded(e.Key) == "totalrequesttimeout" || folded(e.Key) == "attempttimeout"
+	})
+}
+
 // isPollyRetry reports whether a map has the options of a retry.
 func isPollyRetry(n *syntax.Node) bool {
 	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
@@ -69,6 +84,12 @@ func (d *decoder) pollyPart(name string, v *value) {
 	if attempt == nil {
 		attempt = fieldFolded(v, "timeout")
 	}
+	if isPollyHTTP(v.n) {
+		p.Timeout, p.AttemptTimeout = pollyHTTPTotal, pollyHTTPAttempt
+	}
+	if attempt == nil {
+		p.remarks = append(p.remarks, "P405") // nobody wrote the limit
+	}
 	p.duration("timeout", pollyTimeout(total), timeSpan)
 	p.duration("attempt_timeout", pollyTimeout(attempt), timeSpan)
 	if b := fieldFolded(v, "circuitBreaker"); b != nil {
@@ -98,23 +119,27 @@ func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
 	p.duration("initial_delay", fieldFolded(r, "delay"), timeSpan)
 	p.duration("max_delay", fieldFolded(r, "maxDelay"), timeSpan)
 	p.Backoff = retry.BackoffFixed
-	width := pollyJitter
+	width, standard := pollyJitter, isPollyHTTP(around.n)
+	if standard {
+		p.Backoff, width = retry.BackoffExponential, pollyExponentialJitter
+	}
 	if kind := fieldFolded(r, "backoffType"); kind != nil {
 		p.from("backoff", kind)
 		switch kind.text() {
 		case "Constant":
+			p.Backoff, width = retry.BackoffFixed, pollyJitter
 		case "Linear":
-			p.Backoff, p.Increment = retry.BackoffLinear, max(p.InitialDelay, 0)
+			p.Backoff, p.Increment, width = retry.BackoffLinear, max(p.InitialDelay, 0), pollyJitter
 		case "Exponential":
 			p.Backoff, width = retry.BackoffExponential, pollyExponentialJitter
 		default:
 			kind.mistake("P102", "BackoffType is Constant, Linear or Exponential, not %s", shorten(kind.n.Text))
 		}
 	}
-	if j := fieldFolded(r, "useJitter"); j.bool() {
+	if j := fieldFolded(r, "useJitter"); j.bool() || j == nil && standard {
 		p.Jitter, p.JitterFactor = retry.JitterProportional, width
 		p.from("jitter", j)
-		if p.Backoff == retry.BackoffExponential {
+		if j != nil && p.Backoff == retry.BackoffExponential {
 			j.note("Polly varies exponential delays by a formula of its own: here by half, which is about as wide")
 		}
 	}
