@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strconv"
@@ -247,6 +248,10 @@ func budgetsReset(flags *flag.FlagSet) cli.Run {
 		by, err := o.by()
 		if err == nil {
 			err = s.engine.ResetBudget(ctx, *run, name, by)
+		}
+		if name == "" && errors.Is(err, durable.ErrNotFound) {
+			err = fmt.Errorf("run %q has no budget of its own: name that of a group, as retryctl budgets prints it: %w",
+				*run, durable.ErrNotFound)
 		}
 		if err != nil {
 			return err
