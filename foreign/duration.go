@@ -17,15 +17,17 @@ type durationFormat func(text string) (time.Duration, error)
 // withUnit parses numbers with units, as 1m30s. Durations are not negative.
 func withUnit(text string) (time.Duration, error) { return duration.Parse(text) }
 
-// protobuf parses the JSON form of google.protobuf.Duration: seconds, as 0.1s.
+// protobuf parses the JSON form of google.protobuf.Duration: seconds, as 0.1s. Readers
+// in Go need digits only on one side of the point: .1s.
 func protobuf(text string) (time.Duration, error) {
-	if !protobufDuration.MatchString(text) {
+	m := protobufDuration.FindStringSubmatch(text)
+	if m == nil || m[1]+m[2] == "" {
 		return 0, fmt.Errorf("%s is no duration of protobuf: write seconds, as 0.5s", shorten(text))
 	}
-	return duration.Parse(text)
+	return duration.Parse("0" + m[1] + "." + m[2] + "0s")
 }
 
-var protobufDuration = regexp.MustCompile(`^\d+(\.\d{1,9})?s$`)
+var protobufDuration = regexp.MustCompile(`^(\d*)(?:\.(\d{0,9}))?s$`)
 
 var (
 	isoDuration = regexp.MustCompile(
