@@ -58,7 +58,8 @@ func TestRuleIndex(t *testing.T) {
 	b.WriteString(`# Rules
 
 P rules check policies, in policy files and in ` + "`retry.Policy`" +
-		` literals in Go. RL rules check Go code. On the command line,
+		` literals in Go, and those of other systems; retrylint checks gRPC
+service configs that are constants in Go. RL rules check Go code. On the command line,
 ` + "`retrygen explain P301` and `retrylint explain RL101`" + ` print the same text as these pages.
 
 An error fails ` + "`retrygen`" + `, and a warning fails ` + "`retrygen check -strict`" + `. Any finding fails ` +

@@ -108,8 +108,8 @@ var floors = map[string][]string{
 		"lint/internal/retryloop", "lint/internal/vocab", "policy/rules", "runtime"},
 	"cmd/retrygen": {"foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling",
 		"policy", "policy/format", "policy/rules", "schema"},
-	"cmd/retrylint": {"internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand", "internal/sarif",
-		"lint", "policy", "policy/rules"},
+	"cmd/retrylint": {"foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand",
+		"internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime", "runtime/recovery"},

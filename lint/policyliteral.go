@@ -18,12 +18,14 @@ import (
 
 const runtimePath = "github.com/retrygen/retrygen/runtime"
 
-// PolicyLiteral reports the P rules.
+// PolicyLiteral reports the P rules, in policies and in gRPC service configs.
 var PolicyLiteral = &analysis.Analyzer{
 	Name: "policyliteral",
 	Doc: `policyliteral: report retry.Policy literals that break a rule of policy files
 
-A policy in Go code is checked like one in retry.yaml, by the same rules.
+A policy in Go code is checked like one in retry.yaml, by the same rules. So is
+a gRPC service config that is a constant argument of grpc.WithDefaultServiceConfig,
+unless the linter runs as a plugin.
 
 Example:
 
@@ -49,10 +51,17 @@ Not reported:
 
 func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	if !imports(pass, runtimePath) {
-		return r.used, nil
-	}
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+	r.serviceConfigs(root)
+	if imports(pass, runtimePath) {
+		r.policies(root)
+	}
+	return r.used, nil
+}
+
+// policies reports what breaks a rule in the retry.Policy literals of a package.
+func (r *report) policies(root inspector.Cursor) {
+	pass := r.pass
 	assigned := assignedFields(pass, root)
 	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
@@ -86,7 +95,6 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 			r.at(at.Pos(), at.End(), Proven, f.Rule, "%s", inGo.Replace(f.Text))
 		}
 	}
-	return r.used, nil
 }
 
 // litType returns the type of what a literal makes: an element of a list of pointers is

@@ -12,7 +12,9 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
 
+	"github.com/retrygen/retrygen/foreign"
 	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // announceVariable is the environment variable that makes the tool print the
@@ -38,6 +40,7 @@ func calledByVet(args []string) bool {
 
 // runTool does what go vet asks of a tool. It does not return.
 func runTool(args []string) {
+	lint.CheckServiceConfig = checkServiceConfig
 	name := args[len(args)-1]
 	if !strings.HasSuffix(name, ".cfg") {
 		unitchecker.Main(lint.Suite...)
@@ -62,6 +65,16 @@ func runTool(args []string) {
 	// The analyzers know libraries from tables, not from their source code.
 	registerFacts(lint.Suite)
 	unitchecker.Run(name, nil)
+}
+
+// checkServiceConfig returns the errors and warnings of a gRPC service config.
+func checkServiceConfig(text []byte) (found []lint.ConfigProblem) {
+	for _, p := range foreign.CheckGRPC(text) {
+		if p.Severity != rules.Info {
+			found = append(found, lint.ConfigProblem{Line: p.Line, Col: p.Col, Width: p.Width, Rule: p.Rule, Text: p.Text})
+		}
+	}
+	return found
 }
 
 // readUnit reads a file in which go vet describes a package.

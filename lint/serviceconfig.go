@@ -1,0 +1,118 @@
+package lint
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/inspector"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// A ConfigProblem is a problem in the text of a gRPC service config.
+type ConfigProblem struct {
+	Line, Col, Width int    // where it is in the text; from 1, in bytes
+	Rule             string // the id, as P404
+	Text             string
+}
+
+// CheckServiceConfig returns the problems in a gRPC service config. It must be set before the
+// suite is run. If it is nil, service configs are not checked: a check needs the parsers of
+// policy files, which plugins of other linters do not have.
+var CheckServiceConfig func(text []byte) []ConfigProblem
+
+const grpcPath = "google.golang.org/grpc"
+
+// serviceConfigs reports the problems in the constant gRPC service configs of a package.
+func (r *report) serviceConfigs(root inspector.Cursor) {
+	if CheckServiceConfig == nil || !imports(r.pass, grpcPath) {
+		return
+	}
+	checked := map[ast.Expr]bool{}
+	for cur := range root.Preorder((*ast.CallExpr)(nil)) {
+		call := cur.Node().(*ast.CallExpr)
+		fn := typeutil.StaticCallee(r.pass.TypesInfo, call)
+		if fn == nil || fn.FullName() != grpcPath+".WithDefaultServiceConfig" || inTest(r.pass, call.Pos()) {
+			continue
+		}
+		// Have: grpc.WithDefaultServiceConfig(text)
+		text := onlyValue(r.pass, root, call.Args[0])
+		v := r.pass.TypesInfo.Types[text].Value
+		if v == nil || v.Kind() != constant.String || checked[text] {
+			continue
+		}
+		checked[text] = true
+		for _, p := range CheckServiceConfig([]byte(constant.StringVal(v))) {
+			d := analysis.Diagnostic{Message: p.Text}
+			d.Pos, d.End = r.within(text, p)
+			r.finding(d, Library, p.Rule)
+		}
+	}
+}
+
+// within returns where a problem of a text is in the expression that has the text: in a raw
+// literal the same place, otherwise all of the expression.
+func (r *report) within(text ast.Expr, p ConfigProblem) (pos, end token.Pos) {
+	lit, ok := ast.Unparen(text).(*ast.BasicLit)
+	if !ok || !strings.HasPrefix(lit.Value, "`") {
+		return text.Pos(), text.End()
+	}
+	pos = lit.Pos() + 1
+	if p.Line > 1 {
+		file := r.pass.Fset.File(lit.Pos())
+		pos = file.LineStart(file.PositionFor(lit.Pos(), false).Line + p.Line - 1)
+	}
+	pos += token.Pos(p.Col - 1)
+	return pos, pos + token.Pos(p.Width)
+}
+
+// onlyValue returns the expression that defines a constant or variable of the package, if expr
+// is its name and nothing else can set it. Otherwise it returns expr.
+func onlyValue(pass *analysis.Pass, root inspector.Cursor, expr ast.Expr) ast.Expr {
+	id, ok := ast.Unparen(expr).(*ast.Ident)
+	if !ok {
+		return expr
+	}
+	obj := pass.TypesInfo.ObjectOf(id)
+	if _, isVar := obj.(*types.Var); isVar && obj.Exported() {
+		return expr // other packages may set it
+	}
+	var value ast.Expr
+	sets := 0
+	set := func(lhs, rhs []ast.Expr) {
+		for i, name := range lhs {
+			if named, ok := ast.Unparen(name).(*ast.Ident); !ok || pass.TypesInfo.ObjectOf(named) != obj {
+				continue
+			}
+			if sets++; len(lhs) == len(rhs) {
+				value = rhs[i]
+			}
+		}
+	}
+	for cur := range root.Preorder((*ast.ValueSpec)(nil), (*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil),
+		(*ast.RangeStmt)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.ValueSpec:
+			names := make([]ast.Expr, len(n.Names))
+			for i, name := range n.Names {
+				names[i] = name
+			}
+			set(names, n.Values)
+		case *ast.AssignStmt:
+			set(n.Lhs, n.Rhs)
+		case *ast.RangeStmt:
+			set([]ast.Expr{n.Key, n.Value}, nil)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				set([]ast.Expr{n.X}, nil)
+			}
+		}
+	}
+	if sets != 1 || value == nil {
+		return expr
+	}
+	return value
+}
