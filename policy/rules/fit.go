@@ -108,7 +108,8 @@ func doNotFitByCode(f *File, report report) {
 	}
 }
 
-// noTimeToRetryByCode is the part of P406 about classes that the file defines.
+// noTimeToRetryByCode is the part of P406 about classes that the file defines. A
+// server may send their codes, so it informs only.
 func noTimeToRetryByCode(f *File, report report) {
 	for _, p := range f.Policies {
 		c := f.timeoutsByCode(p, func(c *ErrorClass) bool { return c.within(timeoutCodes) })
@@ -116,7 +117,7 @@ func noTimeToRetryByCode(f *File, report report) {
 			continue
 		}
 		if finding, found := noTimeToRetry(p.Policy, c.Class); found {
-			report(finding.Severity, Place{"policies", p.Name, finding.Field}, "%s", finding.Text)
+			report(Info, Place{"policies", p.Name, finding.Field}, "%s", finding.Text)
 		}
 	}
 }

@@ -210,8 +210,9 @@ var limitRules = []Rule{
 	},
 	{
 		ID: "P406", Title: "timeout retried without attempt_timeout", Severity: Warning,
-		Reports: "`retry_on` names `timeout`, or a class of only 504 and DEADLINE_EXCEEDED, but only `timeout` itself can " +
-			"end an attempt, because `attempt_timeout` is missing or equals it.",
+		Reports: "`retry_on` names `timeout`, or a class of only 504 and DEADLINE_EXCEEDED (information, since a server " +
+			"may send these in time), but only `timeout` itself can end an attempt, because `attempt_timeout` is missing or " +
+			"equals it.",
 		Why: "When an attempt times out the call has ended as well. The retry that the file asks for never " +
 			"happens.",
 		Wrong: "policies:\n  read: {timeout: 10s, retry_on: [timeout]}",
