@@ -46,11 +46,18 @@ func isPollyHTTP(n *syntax.Node) bool {
 	})
 }
 
+// pollyOptions are options of a retry, folded. Programs name settings of their own
+// MaxRetryAttempts, too, with other names next to it.
+var pollyOptions = []string{
+	"delay", "maxdelay", "usejitter", "shouldhandle", "delaygenerator", "shouldretryafterheader",
+}
+
 // isPollyRetry reports whether a map has the options of a retry.
 func isPollyRetry(n *syntax.Node) bool {
-	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
-		return folded(e.Key) == "maxretryattempts" || folded(e.Key) == "backofftype"
-	})
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return slices.Contains(names, folded(e.Key)) })
+	}
+	return has("backofftype") || has("maxretryattempts") && (len(n.Entries) == 1 || has(pollyOptions...))
 }
 
 // isPolly reports whether a map has the options of a retry, or a strategy with them.
