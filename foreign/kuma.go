@@ -77,6 +77,9 @@ func (d *decoder) kumaPolicy(name, protocol string, c *value) *Policy {
 		switch name, ok := kumaConditions[strings.ToLower(text)]; {
 		case ok:
 			on[name], written = item, true
+			if name == "cancelled" {
+				item.note("Kuma writes it as canceled, which Envoy does not know, so that it retries nothing: here it does")
+			}
 		case strings.HasPrefix(text, "HttpMethod"):
 			item.note("only requests with this method are retried")
 		default:
