@@ -94,7 +94,6 @@ func (d *decoder) grpcRetries(p *Policy, r *value) {
 	codes := r.get("retryableStatusCodes")
 	p.from("retry_on", codes)
 	d.retryCodes(p, codes, codes.items(), grpcCode)
-	p.remarks = append(p.remarks, "P406") // servers return DEADLINE_EXCEEDED, too
 	if len(p.RetryOn) == 0 {
 		at := codes
 		if at == nil {
