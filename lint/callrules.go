@@ -135,17 +135,18 @@ for _, item := range items {
 	{
 		ID: "RL209", Title: "settings of a backoff that contradict each other", Severity: rules.Warning,
 		Reports: "A setting of a backoff makes another one ineffective: `Cap` of a `wait.Backoff` ends the " +
-			"retries early, or the first delay is above the maximum.",
+			"retries early, the first delay is above the maximum, or the interval of a poll is not below its timeout.",
 		Why: "A policy of ten attempts makes four, or delays do not grow. The author believes otherwise.",
 		Wrong: `b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
 return wait.ExponentialBackoff(b, ready)`,
 		Right: `b := wait.Backoff{Steps: 4, Duration: time.Second, Factor: 2}
 return wait.ExponentialBackoff(b, ready)`,
 		NotReported: []string{
-			"By default: `-confidence named` reports it, since little is known of its precision on real code.",
+			"By default, except polls: `-confidence named` reports it, since little is known of its precision on real code.",
 			"Settings that are not constant, are assigned more than once, or are passed to a function that may " +
 				"change them.",
-			"Libraries other than `wait.Backoff`, cenkalti/backoff, retryablehttp and avast/retry-go.",
+			"Libraries other than package wait of Kubernetes, cenkalti/backoff, retryablehttp, avast/retry-go, go-redis " +
+				"v9 and resty v2.",
 		},
 		Fix:     "Choose a cap that is not reached early, or write the number of attempts that is meant.",
 		Related: []string{"P201", "P302"},

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"go/types"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 const (
 	k8sWait  = "k8s.io/apimachinery/pkg/util/wait"
 	k8sRetry = "k8s.io/client-go/util/retry"
+	goRedis  = "github.com/redis/go-redis/v9"
+	goResty  = "github.com/go-resty/resty/v2"
 )
 
 // ContradictoryCaps reports RL209.
@@ -44,6 +47,15 @@ func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 				r.at(pos, call.Pos(), Named, "RL209",
 					"this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made,
 					stepsText(steps))
+			}
+			if isCallOf(call, k8sWait, "PollUntilContextTimeout") {
+				interval, ok1 := durationOf(call.Call.Args[1])
+				timeout, ok2 := durationOf(call.Call.Args[2])
+				if ok1 && ok2 && timeout > 0 && interval >= timeout {
+					r.at(pos, call.Pos(), Library, "RL209",
+						"the interval %v is not below the timeout %v, so the condition is checked at most once", interval,
+						timeout)
+				}
 			}
 			if first, most, name, ok := firstAboveMost(call); ok {
 				r.at(pos, call.Pos(), Named, "RL209",
@@ -194,11 +206,26 @@ func firstAboveMost(call *ssa.Call) (first, most time.Duration, name string, ok 
 	if fn.Object() == nil || fn.Object().Pkg() == nil {
 		return 0, 0, "", false
 	}
+	if isCallOf(call, goRedis, "NewClient", "NewClusterClient", "NewFailoverClient", "NewUniversalClient", "NewRing") {
+		// 0 is a default, and -1 no backoff.
+		options := call.Call.Args[0]
+		if literal, made := options.(*ssa.Alloc); made {
+			first, ok1 := fieldOr(literal, "MinRetryBackoff", 0)
+			most, ok2 := fieldOr(literal, "MaxRetryBackoff", 0)
+			return first, most, "MaxRetryBackoff", ok1 && ok2 && most > 0 && first > most
+		}
+	}
+	if isCallOf(call, goResty, "New", "NewWithClient") {
+		first, ok1 := setOn(call, "SetRetryWaitTime", 100*time.Millisecond)
+		most, ok2 := setOn(call, "SetRetryMaxWaitTime", 2*time.Second)
+		return first, most, "RetryMaxWaitTime", ok1 && ok2 && most > 0 && first > most
+	}
 	switch path := fn.Object().Pkg().Path(); {
 	case path == retryablehttp && fn.Name() == "NewClient":
 		first, ok1 := fieldOr(call, "RetryWaitMin", time.Second)
 		most, ok2 := fieldOr(call, "RetryWaitMax", 30*time.Second)
-		return first, most, "RetryWaitMax", ok1 && ok2 && first > most
+		// Other backoffs read the two in their own way.
+		return first, most, "RetryWaitMax", ok1 && ok2 && first > most && !setsField(call, "Backoff", nil)
 	case isCenkalti(path) && fn.Name() == "NewExponentialBackOff":
 		first, ok1 := fieldOr(call, "InitialInterval", 500*time.Millisecond)
 		most, ok2 := fieldOr(call, "MaxInterval", time.Minute)
@@ -215,6 +242,35 @@ func firstAboveMost(call *ssa.Call) (first, most time.Duration, name string, ok 
 		return first, most, "MaxDelay", ok1 && ok2 && most > 0 && first > most
 	}
 	return 0, 0, "", false
+}
+
+// setOn returns the constant that a method sets in a client whose methods return the client, or
+// what it is if nothing sets it.
+func setOn(client *ssa.Call, setter string, unset time.Duration) (d time.Duration, ok bool) {
+	d, ok = unset, true
+	set := 0
+	for same := []*ssa.Call{client}; len(same) > 0; same = same[1:] {
+		for _, ref := range *same[0].Referrers() {
+			switch ref := ref.(type) {
+			case *ssa.Call:
+				fn := ref.Call.StaticCallee()
+				if fn == nil || fn.Signature.Recv() == nil || ref.Call.Args[0] != same[0] {
+					return 0, false
+				}
+				if fn.Name() == setter {
+					d, ok = durationOf(ref.Call.Args[1])
+					set++
+				}
+				if types.Identical(ref.Type(), client.Type()) {
+					same = append(same, ref)
+				}
+			case *ssa.Return, *ssa.DebugRef:
+			default:
+				return 0, false // others may set it
+			}
+		}
+	}
+	return d, ok && set <= 1
 }
 
 // maySet reports whether a call is of a function of this package, or of a function value:

@@ -7,7 +7,9 @@ import (
 
 	avast "github.com/avast/retry-go/v4"
 	"github.com/cenkalti/backoff/v4"
+	"github.com/go-resty/resty/v2"
 	"github.com/hashicorp/go-retryablehttp"
+	"github.com/redis/go-redis/v9"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
@@ -120,3 +122,68 @@ func withOthers(f func()) {
 }
 
 func nopeRestored(ready wait.ConditionFunc) error { return wait.ExponentialBackoff(stepsOf, ready) }
+
+func once(ctx context.Context, ready wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, time.Minute, time.Minute, true, ready) // want `the interval 1m0s is not below the timeout 1m0s, so the condition is checked at most once \(RL209; library\)`
+}
+
+func nopeTwice(ctx context.Context, interval time.Duration, ready wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, ready); err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, interval, time.Minute, true, ready)
+}
+
+func cache() *redis.Client {
+	return redis.NewClient(&redis.Options{MinRetryBackoff: time.Second, MaxRetryBackoff: 100 * time.Millisecond}) // want `the first delay 1s is above MaxRetryBackoff, which is 100ms`
+}
+
+// A default, and no backoff.
+func nopeCache(o *redis.Options) []*redis.Client {
+	return []*redis.Client{
+		redis.NewClient(o),
+		redis.NewClient(&redis.Options{MinRetryBackoff: 100 * time.Millisecond}),
+		redis.NewClient(&redis.Options{MinRetryBackoff: time.Second, MaxRetryBackoff: -1}),
+		redis.NewClient(&redis.Options{MaxRetries: -1, MaxRetryBackoff: time.Second}),
+	}
+}
+
+func chained() *resty.Client {
+	return resty.New().SetRetryCount(3).SetRetryWaitTime(5 * time.Second) // want `the first delay 5s is above RetryMaxWaitTime, which is 2s`
+}
+
+func statements() *resty.Client {
+	c := resty.New() // want `the first delay 30s is above RetryMaxWaitTime, which is 20s`
+	c.SetRetryMaxWaitTime(20 * time.Second)
+	c.SetRetryWaitTime(30 * time.Second)
+	return c
+}
+
+func nopeWaits() *resty.Client {
+	return resty.New().SetRetryWaitTime(5 * time.Second).SetRetryMaxWaitTime(10 * time.Second)
+}
+
+func nopeUnknownWait(most time.Duration) *resty.Client {
+	return resty.New().SetRetryWaitTime(5 * time.Second).SetRetryMaxWaitTime(most)
+}
+
+type hooks interface{ Add(c *resty.Client) }
+
+func nopeHooks(h hooks) *resty.Client {
+	c := resty.New().SetRetryWaitTime(5 * time.Second)
+	h.Add(c)
+	return c
+}
+
+// It grows without the maximum.
+func nopeLinear() *retryablehttp.Client {
+	c := retryablehttp.NewClient()
+	c.RetryWaitMin, c.Backoff = time.Minute, retryablehttp.LinearJitterBackoff
+	return c
+}
+
+func nopeShared(set func(*resty.Client)) *resty.Client {
+	c := resty.New().SetRetryWaitTime(5 * time.Second)
+	set(c)
+	return c
+}

@@ -11,6 +11,7 @@ type Client struct {
 	HTTPClient                 *http.Client
 	RetryWaitMin, RetryWaitMax time.Duration
 	RetryMax                   int
+	Backoff                    func(low, high time.Duration, attempt int, resp *http.Response) time.Duration
 	Logger                     any
 	CheckRetry                 func(ctx context.Context, resp *http.Response, err error) (bool, error)
 }
@@ -35,3 +36,7 @@ func (c *Client) Head(url string) (*http.Response, error) { return nil, nil }
 func (c *Client) StandardClient() *http.Client { return nil }
 
 func (c *Client) Do(req *Request) (*http.Response, error) { return nil, nil }
+
+func LinearJitterBackoff(low, high time.Duration, attempt int, resp *http.Response) time.Duration {
+	return 0
+}
