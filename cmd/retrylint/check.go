@@ -243,7 +243,7 @@ func (config checkConfig) selects(f finding) bool {
 
 // informs reports whether a rule only informs.
 func informs(rule string) bool {
-	r := lint.RuleByID(rule)
+	r := ruleByID(rule)
 	return r != nil && r.Severity == rules.Info
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/lint"
+	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -114,7 +115,7 @@ func lintPackages(flags *flag.FlagSet) cli.Run {
 // rules. It stores the rules in enable.
 func (c *checkConfig) validate(enable string) error {
 	for _, id := range splitIDs(c.disable + "," + enable) {
-		if lint.RuleByID(id) == nil {
+		if ruleByID(id) == nil {
 			return fmt.Errorf("there is no rule %q: retrylint explain lists them", id)
 		}
 	}
@@ -161,7 +162,7 @@ func explain(*flag.FlagSet) cli.Run {
 }
 
 func explainRule(id string, stdout, stderr io.Writer) int {
-	r := lint.RuleByID(id)
+	r := ruleByID(id)
 	if r == nil {
 		return fail(stderr, fmt.Errorf("there is no rule %q: retrylint explain lists them", id))
 	}
@@ -170,7 +171,23 @@ func explainRule(id string, stdout, stderr io.Writer) int {
 }
 
 // allRules returns the rules about Go code, and those about policies.
-func allRules() []rules.Rule { return slices.Concat(lint.Rules, rules.All) }
+func allRules() []rules.Rule { return slices.Concat(lint.Rules, policy.Rules()) }
+
+// ruleByID returns a rule, or nil.
+func ruleByID(id string) *rules.Rule {
+	if r := lint.RuleByID(id); r != nil {
+		return r
+	}
+	return policy.RuleByID(id)
+}
+
+// severityOf returns the severity of the findings of a rule in Go code.
+func severityOf(id string) rules.Severity {
+	if r := policy.RuleByID(id); r != nil && lint.RuleByID(id) == nil {
+		return r.Severity
+	}
+	return lint.SeverityOf(id)
+}
 
 // listRules prints the id and the title of all rules.
 func listRules(stdout, stderr io.Writer) int {
@@ -179,7 +196,7 @@ func listRules(stdout, stderr io.Writer) int {
 		title := r.Title
 		if lint.IsNamed(r.ID) {
 			title += " (with -confidence named)"
-		} else if lint.SeverityOf(r.ID) == rules.Info {
+		} else if severityOf(r.ID) == rules.Info {
 			title += " (off by default: -enable " + r.ID + ")"
 		}
 		fmt.Fprintf(table, "%s\t%s\n", r.ID, title)

@@ -143,7 +143,7 @@ func decodeResult(result json.RawMessage) (findings []finding, err error) {
 		return nil, err
 	}
 	for _, d := range list {
-		f := finding{at: position(d.Posn), rule: d.Category, severity: lint.SeverityOf(d.Category)}
+		f := finding{at: position(d.Posn), rule: d.Category, severity: severityOf(d.Category)}
 		f.text, f.evidence = textOf(analysis.Diagnostic{Category: d.Category, Message: d.Message})
 		if d.End != d.Posn { // equal if the end is not known
 			f.end = position(d.End)
