@@ -45,17 +45,6 @@ func (p *Package) indexLiterals(i ssa.Instruction) {
 	}
 }
 
-// runsMeanwhile reports whether a function may run at any time: it is not a literal that is
-// called only where the code says so.
-func (p *Package) runsMeanwhile(fn *ssa.Function) bool {
-	for ; fn.Parent() != nil; fn = fn.Parent() {
-		if p.used[fn] != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Meanwhile returns the effects of what runs while a function does: the goroutines that it,
 // or a function around it, starts, and what it gives to others to run later. For a literal that
 // is started as a goroutine, that is also the rest of the function around it.

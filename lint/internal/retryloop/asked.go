@@ -10,31 +10,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// contextAsked returns a context that a condition or a select of the loop asks and
-// that may end, or nil.
-func (l *loop) contextAsked() ssa.Value {
-	for _, b := range l.list {
-		for _, instr := range b.Instrs {
-			var asked []ssa.Value
-			switch instr := instr.(type) {
-			case *ssa.If:
-				asked = append(asked, contextAsked(instr.Cond))
-			case *ssa.Select:
-				// The branch on its last case is outside of the loop if that leaves it.
-				for _, s := range instr.States {
-					asked = append(asked, methodOfContext(s.Chan, "Done"))
-				}
-			}
-			for _, ctx := range asked {
-				if ctx != nil && !NeverEnds(ctx) && l.isOlder(ctx) {
-					return ctx
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // receivesEnd reports whether an instruction waits for the end of a context.
 func receivesEnd(instr ssa.Instruction) bool {
 	receive, ok := instr.(*ssa.UnOp)

@@ -1,9 +1,7 @@
 package retryloop
 
 import (
-	"go/token"
 	"go/types"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,37 +34,6 @@ func (r Retry) RebuiltBudget() ssa.Value {
 		}
 	}
 	return nil
-}
-
-// Restarted yields the comparisons by which loops may end, where one side is a step from one
-// constant by another: of a counter that each round sets anew before it counts, if the
-// step is a statement. The other side is a limit that stays the same.
-func Restarted(fn *ssa.Function) iter.Seq2[*ssa.BinOp, *ssa.BinOp] {
-	return func(yield func(cmp, step *ssa.BinOp) bool) {
-		for _, l := range loops(fn) {
-			for _, b := range l.list {
-				branch, ok := terminator(b).(*ssa.If)
-				if !ok || l.innermost[b] != l || !l.mayLeave(branch) {
-					continue
-				}
-				cmp, ok := branch.Cond.(*ssa.BinOp)
-				if !ok {
-					continue
-				}
-				for _, sides := range [][2]ssa.Value{{cmp.X, cmp.Y}, {cmp.Y, cmp.X}} {
-					step, ok := sides[0].(*ssa.BinOp)
-					if ok && isStepOfConstant(step) && !l.blocks[blockOf(sides[1])] && !yield(cmp, step) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// isStepOfConstant reports whether an instruction steps a constant by another.
-func isStepOfConstant(step *ssa.BinOp) bool {
-	return (step.Op == token.ADD || step.Op == token.SUB) && isConst(step.X) && isConst(step.Y) && isInteger(step.Type())
 }
 
 // rebuiltTimer returns the timer that a case of a select waits for, if it is

@@ -386,35 +386,6 @@ func mayBeEnded(v ssa.Value) bool {
 	return false
 }
 
-// isOlder reports whether a context is from before the loop, or a part of
-// something that is.
-func (l *loop) isOlder(ctx ssa.Value) bool { return l.isOlderBut(ctx, map[ssa.Value]bool{}) }
-
-// isOlderBut does not ask again of what is seen: a context that rounds of an inner loop
-// derive from the last.
-func (l *loop) isOlderBut(ctx ssa.Value, seen map[ssa.Value]bool) bool {
-	v := root(ctx)
-	if seen[v] {
-		return true
-	}
-	seen[v] = true
-	for {
-		call, ok := v.(*ssa.Call)
-		if !ok || receiverOf(call) == nil {
-			break
-		}
-		v = root(receiverOf(call))
-	}
-	if phi, ok := v.(*ssa.Phi); ok && phi.Block() != l.header && l.blocks[phi.Block()] {
-		// The attempt may have a time limit of its own.
-		return !slices.ContainsFunc(phi.Edges, func(edge ssa.Value) bool {
-			_, choice := edge.(*ssa.Phi)
-			return choice || !l.isOlderBut(withoutLimit(edge), seen)
-		})
-	}
-	return !l.blocks[blockOf(v)]
-}
-
 // withoutLimit returns what a context is derived from, if it is derived with a time limit.
 func withoutLimit(ctx ssa.Value) ssa.Value {
 	x, ok := ctx.(*ssa.Extract)

@@ -336,52 +336,6 @@ func (r Retry) counts(v ssa.Value) bool {
 	return true
 }
 
-// Frozen returns the conditions of loops that ask for an error that no round
-// assigns to, and that are the only way out.
-func Frozen(fn *ssa.Function) (found []*ssa.BinOp) {
-	for _, l := range loops(fn) {
-		branch, ok := terminator(l.header).(*ssa.If)
-		if !ok {
-			continue
-		}
-		cmp, ok := branch.Cond.(*ssa.BinOp)
-		if !ok || !isNil(cmp.Y) || !isError(cmp.X.Type()) || isNil(cmp.X) {
-			continue
-		}
-		if instr, ok := cmp.X.(ssa.Instruction); ok && l.blocks[instr.Block()] {
-			continue
-		}
-		if l.onlyLeavesBy(branch) {
-			found = append(found, cmp)
-		}
-	}
-	return found
-}
-
-// onlyLeavesBy reports whether nothing but a branch leaves the loop.
-func (l *loop) onlyLeavesBy(branch *ssa.If) bool {
-	for _, b := range l.list {
-		last := terminator(b)
-		if last == ssa.Instruction(branch) {
-			continue
-		}
-		if ends(b) {
-			return false
-		}
-		switch last.(type) {
-		case *ssa.Jump, *ssa.If:
-		default:
-			return false
-		}
-		for _, s := range b.Succs {
-			if !l.blocks[s] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // LeavesFor reports whether the retry ends for an error of a variable that fn
 // names as well, or that is of fn's package: how fn says that it has tried often
 // enough.

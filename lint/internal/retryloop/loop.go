@@ -176,16 +176,6 @@ func isUsed(v ssa.Value, depth int) bool {
 	})
 }
 
-// A trial says why a loop makes the same call again.
-type trial uint8
-
-const (
-	noTrial trial = iota // it does not, or goes on whatever the call says
-	lasts                // it does not, but goes on for as long as a context lasts
-	aPoll                // until the answer is right
-	aRetry               // until it succeeds
-)
-
 // repeated returns the calls that each round makes with the same operands, or to fill the
 // same again. Who takes what comes serves.
 func (l *loop) repeated() (calls []*ssa.Call) {

@@ -276,7 +276,10 @@ func (w *world) start() {
 	w.alive = append(w.alive, p)
 	go func() {
 		for p.ctx.Err() == nil && w.execute(p) {
-			time.Sleep(w.some(time.Second))
+			select {
+			case <-p.ctx.Done():
+			case <-time.After(w.some(time.Second)):
+			}
 		}
 	}()
 }

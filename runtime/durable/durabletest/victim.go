@@ -174,7 +174,7 @@ func (v *victim) die(ctx context.Context) bool {
 // resolves what is in doubt: they know whether it was called.
 func (v *victim) recover(ctx context.Context) *durable.Engine {
 	e := v.engine(v.Store)
-	for range 5 { //retrylint:ignore RL103 an operator acts between
+	for range 5 {
 		got, err := v.run(ctx, e)
 		if err == nil {
 			if want := "[a b]fetchedreceipt"; got != want {
