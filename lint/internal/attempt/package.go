@@ -42,6 +42,7 @@ type index struct {
 // Find returns the attempts of the functions of a package. imported returns the summary of a
 // function of another package, or nil if there is none.
 func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *Summary) *Package {
+	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly
 	p := &Package{types: pkg, imported: imported, summaries: map[*ssa.Function]*Summary{},
 		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{}, globals: map[*ssa.Global][]ssa.Value{},
 		indexes: map[*ssa.Function]*index{}}
