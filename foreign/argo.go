@@ -126,10 +126,12 @@ func (d *decoder) argoTemplate(name string, t, r *value) {
 	r.get("affinity").lose("attempts run on other nodes than the earlier ones")
 }
 
-// argoBackoff reads the delays. Without backoff, retries begin at once.
+// argoBackoff reads the delays. Without backoff, a retry begins as soon as its pod has
+// started, which no rule can know.
 func (d *decoder) argoBackoff(p *Policy, b *value) {
 	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, retry.None, retry.None
 	if b == nil {
+		p.unknown = append(p.unknown, "initial_delay")
 		return
 	}
 	if b.get("duration") == nil {
