@@ -3,6 +3,7 @@ package attempt
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -51,11 +52,27 @@ func (w Why) String() string {
 const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited
 
 // A judge finds what values depend on. Without a run it looks at a whole function.
+//
+// Values that depend on each other get the least sets that agree: each round adds to
+// what the round before has found, until nothing is added.
 type judge struct {
-	p    *Package
-	fn   *ssa.Function // if there is no run
-	run  *flow.Run
-	seen map[ssa.Value]Why
+	p   *Package
+	fn  *ssa.Function // if there is no run
+	run *flow.Run
+
+	found  map[ssa.Value]*finding
+	round  int
+	asking bool // a round is under way
+	cycle  bool // in this round, a value depends on itself
+	grown  bool // this round has added something
+}
+
+// A finding is what a value depends on, as far as it is known.
+type finding struct {
+	why   Why
+	round int  // that looked at the value last
+	open  bool // that round has not come to an end with it
+	final bool
 }
 
 // why returns what a value depends on.
@@ -73,15 +90,44 @@ func (j *judge) why(v ssa.Value) Why {
 		}
 		return Fixed | Setting
 	}
-	if w, ok := j.seen[v]; ok {
-		return w
+	if j.found == nil {
+		j.found = map[ssa.Value]*finding{}
 	}
-	if j.seen == nil {
-		j.seen = map[ssa.Value]Why{}
+	if f := j.found[v]; f != nil && f.final {
+		return f.why
 	}
-	j.seen[v] = 0 // in a cycle
-	w := j.because(v)
-	j.seen[v] = w
+	if j.asking {
+		return j.look(v)
+	}
+	j.asking = true
+	first := j.round + 1
+	for again := true; again; again = j.cycle && j.grown {
+		j.round++
+		j.cycle, j.grown = false, false
+		j.look(v)
+	}
+	j.asking = false
+	for _, f := range j.found {
+		f.final = f.final || f.round >= first
+	}
+	return j.found[v].why
+}
+
+// look looks at a value once in each round.
+func (j *judge) look(v ssa.Value) Why {
+	f := j.found[v]
+	if f == nil {
+		f = &finding{}
+		j.found[v] = f
+	}
+	if f.final || f.round == j.round {
+		j.cycle = j.cycle || f.open
+		return f.why
+	}
+	f.round, f.open = j.round, true
+	w := f.why | j.because(v)
+	j.grown = j.grown || w != f.why
+	f.why, f.open = w, false
 	return w
 }
 
@@ -217,12 +263,19 @@ func (j *judge) phi(v *ssa.Phi) (w Why) {
 		}
 		return Item
 	}
-	n := 0
+	var ways []*ssa.BasicBlock // from which the run enters the block
+	values := map[ssa.Value]bool{}
 	for i, e := range v.Edges {
-		if e == ssa.Value(v) || !j.enters(b, i) {
+		if !j.enters(b, i) {
 			continue
 		}
-		n++
+		if j.has(b.Preds[i]) {
+			ways = append(ways, b.Preds[i])
+			values[e] = true
+		}
+		if e == ssa.Value(v) {
+			continue
+		}
 		if sum, ok := e.(*ssa.BinOp); ok && (sum.X == v || sum.Y == v) {
 			w |= Count
 			continue
@@ -232,15 +285,43 @@ func (j *judge) phi(v *ssa.Phi) (w Why) {
 			w |= j.why(i.Cond)
 		}
 	}
-	if d := b.Idom(); d != nil && n > 1 && j.has(d) {
-		if i, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If); ok {
-			w |= j.why(i.Cond)
-		}
+	if len(values) > 1 {
+		w |= j.between(ways)
 	}
 	if j.varies(v, w) {
 		w |= Count
 	}
 	return w | Fixed
+}
+
+// between returns what the branches depend on that decide which of several ways a run goes:
+// those behind the last block that dominates all of them.
+func (j *judge) between(ways []*ssa.BasicBlock) (w Why) {
+	d := ways[0]
+	for d != nil && slices.ContainsFunc(ways, func(b *ssa.BasicBlock) bool { return !d.Dominates(b) }) {
+		d = d.Idom()
+	}
+	if d == nil || !j.has(d) {
+		return 0
+	}
+	seen := map[*ssa.BasicBlock]bool{d: true}
+	for work := append([]*ssa.BasicBlock{d}, ways...); len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if i, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && j.isReached(b) {
+			w |= j.why(i.Cond)
+		}
+		if b == d {
+			continue
+		}
+		for _, pred := range b.Preds {
+			if !seen[pred] {
+				seen[pred] = true
+				work = append(work, pred)
+			}
+		}
+	}
+	return w
 }
 
 // ranged returns what the list depends on over whose indexes a variable ranges.
@@ -265,7 +346,7 @@ func (j *judge) varies(v *ssa.Phi, w Why) bool {
 	if j.run == nil || v.Block() != j.run.Loop.Header || j.run.Value(v).IsKnown() {
 		return false
 	}
-	return isNumber(v.Type()) && w&^Fixed == 0 || isBool(v.Type()) && w&^(Fixed|Outcome|Class) == 0
+	return (isNumber(v.Type()) || isBool(v.Type())) && w&^(Fixed|Outcome|Class) == 0
 }
 
 // choice returns what decides which case of a select is taken.

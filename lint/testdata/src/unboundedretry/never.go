@@ -308,7 +308,7 @@ func nopeLimitFollows(c caller, limits func() int) {
 }
 
 func nopeTakesBackSometimes(c caller, max int) {
-	for i := 0; i < max; i++ { // want `retry of Ping .*RL101; named`
+	for i := 0; i < max; i++ {
 		err := c.Ping()
 		if err == nil {
 			return
