@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/retrygen/retrygen/runtime/durable"
 	"github.com/retrygen/retrygen/runtime/job"
@@ -17,6 +18,7 @@ import (
 
 func TestPages(t *testing.T) {
 	c := newClient(t, serveDemo(t))
+	c.awaitCounts()
 	for path, texts := range map[string][]string{
 		"/":     {"Runs by state", "need a person", "ledger-close", "Bank.Transfer/2214", `id="hours"`},
 		"/runs": {"order/1000", "succeeded", `rel="next"`},
@@ -56,6 +58,17 @@ func TestPages(t *testing.T) {
 		"/picture?name=none": http.StatusNotFound, "/task?id=none": http.StatusNotFound, "/static/none": http.StatusNotFound,
 	} {
 		c.want(path, c.get(path), status)
+	}
+}
+
+// awaitCounts waits until the console has counted what the store has.
+func (c *client) awaitCounts() {
+	c.Helper()
+	for tries := 0; strings.Contains(c.get("/").body, `id="counting"`); tries++ {
+		if tries == 1000 {
+			c.Fatal("the store is not counted")
+		}
+		<-time.After(20 * time.Millisecond)
 	}
 }
 
