@@ -109,6 +109,8 @@ func TestDamagedCache(t *testing.T) {
 	}
 }
 
+// Runs at once leave a cache that has the findings. The go command stores facts before
+// findings, so a run that reads between the two prints none: Builder.vet in cmd/go.
 func TestRunsAtOnce(t *testing.T) {
 	s := newShop(t)
 	var outputs [3]string
@@ -117,9 +119,13 @@ func TestRunsAtOnce(t *testing.T) {
 		runs.Go(func() { outputs[i], _ = s.lint() })
 	}
 	runs.Wait()
+	want, stderr := s.lint()
+	if !strings.Contains(want, "[RL101]") || !strings.Contains(stderr, "packages analyzed: 0") {
+		t.Fatalf("after them, a run printed\n%s%s", want, stderr)
+	}
 	for _, got := range outputs {
-		if got != outputs[0] || !strings.Contains(got, "[RL101]") {
-			t.Errorf("got %q and %q, want the same findings", outputs[0], got)
+		if got != want && got != "" {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
