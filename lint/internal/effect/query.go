@@ -16,7 +16,7 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overl
 	for _, v := range op.Call.Operands(nil) {
 		p.operand(*v, op.Block(), reads, seen)
 	}
-	made := map[ssa.Value]bool{} // variables that each attempt has anew
+	made := map[ssa.Value]bool{} // variables of which each attempt has its own
 	for i := range between {
 		if variable, ok := i.(*ssa.Alloc); ok {
 			made[variable] = true
