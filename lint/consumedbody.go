@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"go/ast"
 	"go/types"
 	"slices"
 
@@ -9,7 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // ConsumedBody reports RL205.
@@ -36,12 +35,12 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 			if body == nil && request == nil {
 				continue
 			}
-			again := region{retryloop.Around(call), fn}
-			if again.blocks == nil && !retried[fn] {
-				continue
+			again := region{flow.Around(call)}
+			if again.Loop == nil && retried[fn] {
+				again.Loop = flow.Whole(fn)
 			}
-			file := fileOf(pass, call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+			file := handwritten(pass, call.Pos())
+			if again.Loop == nil || file == nil {
 				continue
 			}
 			if callers == nil {
@@ -116,14 +115,11 @@ func isPointerToNamed(t types.Type, path, name string) bool {
 
 // A region is code that runs again for each attempt: a loop, or all of a
 // function.
-type region struct {
-	blocks map[*ssa.BasicBlock]bool // nil for all
-	fn     *ssa.Function
-}
+type region struct{ *flow.Loop }
 
+// holds reports whether a value, which may be of another function, is computed in the region.
 func (g region) holds(v ssa.Value) bool {
-	instr, ok := v.(ssa.Instruction)
-	return ok && instr.Parent() == g.fn && (g.blocks == nil || g.blocks[instr.Block()])
+	return g.Contains(v) && v.Parent() == g.Header.Parent()
 }
 
 // consumesRequest reports whether a call in the region sends a request that was
@@ -173,10 +169,10 @@ func source(v ssa.Value) ssa.Value {
 			return v
 		}
 		alloc, ok := bindingOf(free).(*ssa.Alloc)
-		if !ok || retryloop.OnlyStored(alloc) == nil || assignedInside(free) {
+		if !ok || flow.OnlyStored(alloc) == nil || assignedInside(free) {
 			return v
 		}
-		v = retryloop.OnlyStored(alloc)
+		v = flow.OnlyStored(alloc)
 	}
 }
 
@@ -227,39 +223,46 @@ func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon)
 // what that call sends: it has the reader or the request, or what was made of
 // it.
 func (g region) uses(sent ssa.Value, by *ssa.Call) bool {
-	made := map[ssa.Value]bool{}
-	for _, ref := range *sent.Referrers() {
-		if call, ok := ref.(*ssa.Call); ok && !g.holds(call) {
-			made[call] = true // an encoder, a writer, that fills it
-		}
-		if iface, ok := ref.(*ssa.MakeInterface); ok {
-			for _, use := range *iface.Referrers() {
-				if call, ok := use.(*ssa.Call); ok && !g.holds(call) {
-					made[call] = true
-				}
-			}
-		}
-	}
-	for _, b := range g.fn.Blocks {
-		if g.blocks != nil && !g.blocks[b] {
-			continue
-		}
+	made := g.madeOf(sent, map[ssa.Value]bool{})
+	for _, b := range g.List {
 		for _, instr := range b.Instrs {
-			for _, op := range instr.Operands(nil) {
-				if *op == nil || instr == ssa.Instruction(by) {
-					continue
-				}
-				from := source(*op)
-				if x, ok := from.(*ssa.Extract); ok && made[x.Tuple] || made[from] {
-					return true
-				}
-				if (from == sent || isVariableOf(*op, sent)) && !isHarmless(instr) {
-					return true
-				}
+			if instr != ssa.Instruction(by) && touches(instr, sent, made) {
+				return true
 			}
 		}
 	}
 	return false
+}
+
+// madeOf adds the calls before the region that were given a value: of an encoder or a writer,
+// that fills it.
+func (g region) madeOf(v ssa.Value, made map[ssa.Value]bool) map[ssa.Value]bool {
+	for _, ref := range *v.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Call:
+			if !g.holds(ref) {
+				made[ref] = true
+			}
+		case *ssa.MakeInterface:
+			g.madeOf(ref, made)
+		}
+	}
+	return made
+}
+
+// touches reports whether an instruction may do something to what is sent, or has what was made
+// of it.
+func touches(instr ssa.Instruction, sent ssa.Value, made map[ssa.Value]bool) bool {
+	return slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool {
+		if *op == nil {
+			return false
+		}
+		from := source(*op)
+		if x, ok := from.(*ssa.Extract); ok && made[x.Tuple] || made[from] {
+			return true
+		}
+		return (from == sent || isVariableOf(*op, sent)) && !isHarmless(instr)
+	})
 }
 
 // isVariableOf reports whether a value is the address of a variable that holds
@@ -269,7 +272,7 @@ func isVariableOf(addr, v ssa.Value) bool {
 		addr = bindingOf(free)
 	}
 	alloc, ok := addr.(*ssa.Alloc)
-	return ok && alloc != v && retryloop.OnlyStored(alloc) == v
+	return ok && alloc != v && flow.OnlyStored(alloc) == v
 }
 
 // isHarmless reports whether an instruction leaves the body of what it has as

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // callAt returns the call whose parenthesis stands at a place.
@@ -39,7 +40,7 @@ func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 	}
 	_, obj := pass.Pkg.Scope().Innermost(pos).LookupParent(p.Name(), pos)
 	name := p.Name()
-	if !retryloop.IsContext(p.Type()) {
+	if !vocab.IsContext(p.Type()) {
 		name += ".Context()"
 	}
 	return name, obj != nil && obj == p.Object()

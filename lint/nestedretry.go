@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
@@ -32,29 +32,31 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 	most := amplification(pass.Pkg)
 	for _, fn := range n.fns {
 		for _, l := range n.levels[fn] {
-			file := fileOf(pass, l.call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, l.call.Pos()) {
-				continue
+			if file := handwritten(pass, l.call.Pos()); file != nil {
+				r.nested(n, l, file, most)
 			}
-			r.nested(n, l, file, most)
 		}
 	}
 	for _, fn := range n.fns {
 		for _, call := range callsOf(fn) {
-			c, ok := n.counted[call]
-			file := fileOf(pass, call.Pos())
-			if !ok || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
-				continue
-			}
-			if inner := n.of(c.op); inner != nil && inner.Attempts > 1 && c.attempts*inner.Attempts > most {
-				r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL401",
-					"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
-					c.attempts, nameOfFunction(c.op), inner.Attempts, inner.Where, c.attempts*inner.Attempts)
+			if c, ok := n.counted[call]; ok {
+				r.counted(n, call, c, most)
 			}
 		}
 		n.wrapped(r, fn, most)
 	}
 	return r.used, nil
+}
+
+// counted reports a call of a library that multiplies with the attempts of what it tries.
+func (r *report) counted(n *nesting, call *ssa.Call, c counted, most int) {
+	file, inner := handwritten(r.pass, call.Pos()), n.of(c.op)
+	if file == nil || inner == nil || inner.Attempts <= 1 || c.attempts*inner.Attempts <= most {
+		return
+	}
+	r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL401",
+		"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
+		c.attempts, nameOfFunction(c.op), inner.Attempts, inner.Where, c.attempts*inner.Attempts)
 }
 
 // nested reports a level of loops that multiply to more than most attempts, by themselves or
@@ -96,8 +98,8 @@ func (n *nesting) wrapped(r *report, fn *ssa.Function, most int) {
 			continue
 		}
 		at := origin.call.Pos()
-		file := fileOf(n.pass, at)
-		if file == nil || ast.IsGenerated(file) || inTest(n.pass, at) {
+		file := handwritten(n.pass, at)
+		if file == nil {
 			continue
 		}
 		if at = callStart(file, at); len(origin.loops) > 0 {
@@ -123,7 +125,7 @@ func nameOfFunction(fn *ssa.Function) string {
 		return "the function literal in " + nameOfFunction(outer)
 	}
 	// What stands for a method value adds to its name, and an instance of a generic function.
-	name, _, _ := strings.Cut(retryloop.Generic(fn).Name(), "$")
+	name, _, _ := strings.Cut(flow.Generic(fn).Name(), "$")
 	return name
 }
 

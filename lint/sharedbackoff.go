@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // SharedBackOff reports RL208.
@@ -36,11 +35,11 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 	for _, fn := range s.fns {
 		for _, call := range callsOf(fn) {
 			b, resets := backOffOf(call)
-			if b == nil || inTest(pass, call.Pos()) {
+			if b == nil {
 				continue
 			}
-			file := fileOf(pass, call.Pos())
-			if file == nil || ast.IsGenerated(file) {
+			file := handwritten(pass, call.Pos())
+			if file == nil {
 				continue
 			}
 			switch {
@@ -61,18 +60,12 @@ func isCenkalti(path string) bool { return strings.HasPrefix(path, cenkalti) || 
 // backOffOf returns the backoff that a call of a library waits by, and whether
 // the call makes it begin again.
 func backOffOf(call *ssa.Call) (b ssa.Value, resets bool) {
-	fn := call.Call.StaticCallee()
-	if fn == nil {
-		return nil, false
-	}
-	if fn.Origin() != nil {
-		fn = fn.Origin()
-	}
-	if fn.Object() == nil || fn.Object().Pkg() == nil || fn.Signature.Recv() != nil {
+	fn, _ := flow.StaticCallee(&call.Call)
+	if fn == nil || fn.Pkg() == nil || fn.Signature().Recv() != nil {
 		return nil, false
 	}
 	args := call.Call.Args
-	switch path := fn.Object().Pkg().Path(); {
+	switch path := fn.Pkg().Path(); {
 	case path == sethvargo && (fn.Name() == "Do" || fn.Name() == "DoValue"):
 		return args[1], false
 	case !isCenkalti(path) || !strings.HasPrefix(fn.Name(), "Retry"):
@@ -102,7 +95,7 @@ func (s sharing) again(call *ssa.Call, b ssa.Value) bool {
 		return false
 	}
 	if outer, ok := b.(ssa.Instruction); ok && outer.Parent() == call.Parent() {
-		if loop := retryloop.Around(call); loop != nil && !loop[outer.Block()] {
+		if loop := flow.Around(call); loop != nil && !loop.Has(outer.Block()) {
 			return true
 		}
 		return slices.ContainsFunc(callsOf(call.Parent()), func(earlier *ssa.Call) bool {
@@ -134,7 +127,7 @@ func (s sharing) atOnce(call *ssa.Call, b ssa.Value) bool {
 func isOnce(call *ssa.Call) bool {
 	name := call.Parent().Name()
 	return call.Parent().Signature.Recv() == nil &&
-		(name == "main" || name == "init" || strings.HasPrefix(name, "init#")) && retryloop.Around(call) == nil
+		(name == "main" || name == "init" || strings.HasPrefix(name, "init#")) && flow.Around(call) == nil
 }
 
 // startedAgain reports whether a call is made in goroutines that a loop starts,
@@ -150,7 +143,7 @@ func (s sharing) startedAgain(call *ssa.Call, b ssa.Value) bool {
 			if !ok || !isStart(start, call.Parent()) {
 				continue
 			}
-			if loop := retryloop.Around(start); loop != nil && !loop[made.Block()] {
+			if loop := flow.Around(start); loop != nil && !loop.Has(made.Block()) {
 				return true
 			}
 		}
@@ -182,46 +175,56 @@ func (s sharing) isStatefulBut(v ssa.Value, open map[ssa.Value]bool) bool {
 		return true // what it is made of besides decides
 	}
 	open[v] = true
-	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
-		stored := s.storedIn(load.X)
-		return len(stored) > 0 && !slices.ContainsFunc(stored, func(v ssa.Value) bool {
-			if again, ok := source(v).(*ssa.UnOp); ok && again.Op == token.MUL {
-				return true // handed on: who knows from where
-			}
-			return !s.isStatefulBut(v, open)
-		})
-	}
-	if alloc, ok := v.(*ssa.Alloc); ok {
-		named, ok := types.Unalias(alloc.Type().(*types.Pointer).Elem()).(*types.Named)
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		return v.Op == token.MUL && s.isVariableStateful(v.X, open)
+	case *ssa.Alloc:
+		named, ok := types.Unalias(v.Type().(*types.Pointer).Elem()).(*types.Named)
 		return ok && named.Obj().Name() == "ExponentialBackOff" && named.Obj().Pkg() != nil &&
 			isCenkalti(named.Obj().Pkg().Path())
+	case *ssa.Call:
+		counts, wrapped := madeBackOff(v)
+		return counts || wrapped != nil && s.isStatefulBut(wrapped, open)
 	}
-	call, ok := v.(*ssa.Call)
-	if !ok {
-		return false
-	}
-	fn := call.Call.StaticCallee()
-	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil {
-		return false
+	return false
+}
+
+// isVariableStateful reports whether all that is stored in a variable or field counts.
+func (s sharing) isVariableStateful(addr ssa.Value, open map[ssa.Value]bool) bool {
+	stored := s.storedIn(addr)
+	return len(stored) > 0 && !slices.ContainsFunc(stored, func(v ssa.Value) bool {
+		if again, ok := source(v).(*ssa.UnOp); ok && again.Op == token.MUL {
+			return true // handed on: who knows from where
+		}
+		return !s.isStatefulBut(v, open)
+	})
+}
+
+// madeBackOff reports whether a call makes a backoff that counts, or returns the one that it
+// wraps, which may.
+func madeBackOff(call *ssa.Call) (counts bool, wrapped ssa.Value) {
+	fn, _ := flow.StaticCallee(&call.Call)
+	if fn == nil || fn.Pkg() == nil {
+		return false, nil
 	}
 	args := call.Call.Args
-	switch path := fn.Object().Pkg().Path(); {
+	switch path := fn.Pkg().Path(); {
 	case path == sethvargo:
 		switch fn.Name() {
 		case "WithMaxRetries", "WithMaxDuration", "NewExponential", "NewFibonacci":
-			return true
+			return true, nil
 		case "WithJitter", "WithJitterPercent", "WithFullJitter", "WithCappedDuration":
-			return s.isStatefulBut(args[len(args)-1], open)
+			return false, args[len(args)-1]
 		}
 	case isCenkalti(path):
 		switch fn.Name() {
 		case "WithMaxRetries", "NewExponentialBackOff":
-			return true
+			return true, nil
 		case "WithContext":
-			return s.isStatefulBut(args[0], open)
+			return false, args[0]
 		}
 	}
-	return false
+	return false, nil
 }
 
 // storedIn returns what the package stores in a variable of its own, or in a

@@ -172,6 +172,16 @@ func standsAlone(file *ast.File, paren token.Pos) bool {
 	return false
 }
 
+// handwritten returns the file of the pass that pos is in, or nil if that is generated, or a
+// file of tests.
+func handwritten(pass *analysis.Pass, pos token.Pos) *ast.File {
+	file := fileOf(pass, pos)
+	if file == nil || ast.IsGenerated(file) || inTest(pass, pos) {
+		return nil
+	}
+	return file
+}
+
 // fileOf returns the file of the pass that pos is in.
 func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
 	if !pos.IsValid() {

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // contextLimit is a fact about a function: the context that it returns has a
@@ -57,7 +57,7 @@ func (f timeoutFlow) exportLimits(fns []*ssa.Function) {
 			continue
 		}
 		for i := range fn.Signature.Results().Len() {
-			if !retryloop.IsContext(fn.Signature.Results().At(i).Type()) {
+			if !vocab.IsContext(fn.Signature.Results().At(i).Type()) {
 				continue
 			}
 			if l, ok := f.returned(fn, i, map[ssa.Value]bool{}); ok {

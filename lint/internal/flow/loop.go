@@ -74,6 +74,16 @@ func Loops(fn *ssa.Function) []*Loop {
 	return loops
 }
 
+// Around returns the innermost loop around an instruction, or nil.
+func Around(instr ssa.Instruction) *Loop {
+	for _, l := range Loops(instr.Parent()) {
+		if l.Has(instr.Block()) {
+			return l
+		}
+	}
+	return nil
+}
+
 // grow adds the blocks from which a latch is reached without passing the header.
 func (l *Loop) grow(latch *ssa.BasicBlock) {
 	for work := []*ssa.BasicBlock{latch}; len(work) > 0; {

@@ -48,6 +48,19 @@ func Variable(v ssa.Value) ssa.Value {
 	return v
 }
 
+// OnlyStored returns the value of the only assignment to a variable in its function, or nil.
+func OnlyStored(v *ssa.Alloc) (only ssa.Value) {
+	for _, ref := range *v.Referrers() {
+		if store, ok := ref.(*ssa.Store); ok && store.Addr == v {
+			if only != nil {
+				return nil
+			}
+			only = store.Val
+		}
+	}
+	return only
+}
+
 // FieldOf returns the field that an address selects, as its generic type declares it.
 func FieldOf(x *ssa.FieldAddr) *types.Var {
 	t := types.Unalias(x.X.Type()).Underlying()

@@ -88,18 +88,23 @@ func StaticCallee(call *ssa.CallCommon) (*types.Func, *ssa.Function) {
 	if call.IsInvoke() {
 		return call.Method, nil
 	}
-	fn := call.StaticCallee()
+	fn := Generic(call.StaticCallee())
 	if fn == nil {
 		return nil, nil
-	}
-	if generic := fn.Origin(); generic != nil {
-		fn = generic
 	}
 	obj, _ := fn.Object().(*types.Func)
 	if len(fn.Blocks) == 0 {
 		return obj, nil
 	}
 	return obj, fn
+}
+
+// Generic returns the generic function that fn is an instance of, or fn, which may be nil.
+func Generic(fn *ssa.Function) *ssa.Function {
+	if fn != nil && fn.Origin() != nil {
+		return fn.Origin()
+	}
+	return fn
 }
 
 // Always returns what a value of a function is known to be whatever the function is given.
