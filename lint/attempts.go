@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/effect"
 )
 
 // attempts finds what the functions of a package retry, and exports what callers have to know
@@ -15,7 +16,7 @@ import (
 var attempts = &analysis.Analyzer{
 	Name:       "attempts",
 	Doc:        "attempts: find what is retried",
-	Requires:   []*analysis.Analyzer{ssaForm},
+	Requires:   []*analysis.Analyzer{ssaForm, effects},
 	FactTypes:  []analysis.Fact{new(attempt.Summary)},
 	ResultType: reflect.TypeFor[*attempt.Package](),
 	Run: func(pass *analysis.Pass) (any, error) {
@@ -26,7 +27,8 @@ var attempts = &analysis.Analyzer{
 			}
 			return s
 		}
-		p := attempt.Find(pass.Pkg, pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, imported)
+		p := attempt.Find(pass.Pkg, pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs,
+			pass.ResultOf[effects].(*effect.Package), imported)
 		for fn, s := range p.Exported() {
 			pass.ExportObjectFact(fn, s)
 		}

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
-	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
@@ -19,14 +18,13 @@ var NoDelay = &analysis.Analyzer{
 	Name:       "nodelay",
 	Doc:        docOf("nodelay", "RL103"),
 	URL:        pageOf("RL103"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, effects, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
 	ResultType: used,
 	Run:        runNoDelay,
 }
 
 func runNoDelay(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	shared := pass.ResultOf[effects].(*effect.Package)
 	found := pass.ResultOf[attempts].(*attempt.Package)
 	reported := map[token.Pos]bool{}
 	for _, t := range found.Attempts {
@@ -34,7 +32,7 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 		if t.Trapped || file == nil || ast.IsGenerated(file) || inTest(pass, t.Pos()) || isGivenTest(t.Fn) {
 			continue // RL101 reports what nothing ends
 		}
-		evidence, atOnce := t.AtOnce(shared)
+		evidence, atOnce := t.AtOnce()
 		if pos := loopStart(file, t.Loop, t.Op); atOnce && !reported[pos] {
 			reported[pos] = true
 			r.at(pos, token.NoPos, evidence, "RL103", "%s is retried without a wait: wait between attempts, longer each time",

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
-	"github.com/retrygen/retrygen/lint/internal/effect"
 )
 
 // UnboundedRetry reports RL101.
@@ -17,14 +16,13 @@ var UnboundedRetry = &analysis.Analyzer{
 	Name:       "unboundedretry",
 	Doc:        docOf("unboundedretry", "RL101", "RL104", "RL105", "RL106"),
 	URL:        pageOf("RL101"),
-	Requires:   []*analysis.Analyzer{attempts, effects, directiveIndex},
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedRetry,
 }
 
 func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	shared := pass.ResultOf[effects].(*effect.Package)
 	var order []token.Pos
 	best := map[token.Pos]*attempt.Endless{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -35,7 +33,7 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		if l := libraryOf(&t.Op.Call); l != nil && l.unbounded(t.Op.Call.Args) {
 			continue // RL201 reports a library that never stops
 		}
-		e := t.Endless(shared)
+		e := t.Endless()
 		if e == nil {
 			continue
 		}

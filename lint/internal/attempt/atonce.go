@@ -17,7 +17,7 @@ const few = 2
 // without a wait between: some failure leads back past all waits, and past all that may
 // change what the operation depends on. A retry of one class of errors alone is a conflict,
 // which repeats at once on purpose. It returns the evidence as well.
-func (t *Attempt) AtOnce(effects *effect.Package) (vocab.Evidence, bool) {
+func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	evidence, leaves := t.remote()
 	switch {
 	case !leaves, !t.Fails, t.IsDaemon(), t.Ends == Polls && !t.ByAnswer, t.Change > Remade:
@@ -33,7 +33,7 @@ func (t *Attempt) AtOnce(effects *effect.Package) (vocab.Evidence, bool) {
 			evidence = vocab.Named // callers may ask for one retry
 		}
 	}
-	return min(evidence, t.Evidence), t.isHurried(func(b *ssa.BasicBlock) bool { return t.pausesIn(b, effects) })
+	return min(evidence, t.Evidence), t.isHurried(t.pausesIn)
 }
 
 // remote reports whether the operation leaves the process, and the evidence of that.
@@ -68,9 +68,9 @@ func (t *Attempt) isPaced() bool {
 }
 
 // pausesIn reports whether a block waits, or may change what the operation depends on.
-func (t *Attempt) pausesIn(b *ssa.BasicBlock, effects *effect.Package) bool {
+func (t *Attempt) pausesIn(b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(t.Waits, func(w Wait) bool { return w.At.Block() == b }) ||
-		effects.Repairs(slices.Values(b.Instrs), t.Op) != effect.Disjoint
+		t.pkg.effects.Repairs(slices.Values(b.Instrs), t.Op) != effect.Disjoint
 }
 
 // isHurried reports whether some failure leads to the next execution without a pause each time.

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/go/ssa"
 	"golang.org/x/tools/go/ssa/ssautil"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
 )
 
 var update = flag.Bool("update", false, "write the attempts that are found to the golden file")
@@ -65,7 +67,8 @@ func find(tb testing.TB, fset *token.FileSet, name string, src any) (*Package, [
 			fns = append(fns, built.Prog.FuncValue(info.Defs[d.Name].(*types.Func)))
 		}
 	}
-	return Find(pkg, fns, func(*types.Func) *Summary { return nil }), fns
+	effects := effect.New(fns, func(*types.Func) *effect.Fact { return nil })
+	return Find(pkg, fns, effects, func(*types.Func) *Summary { return nil }), fns
 }
 
 // describe returns what an attempt is in one line.

@@ -29,15 +29,15 @@ type Endless struct {
 }
 
 // Endless returns how an attempt never stops, or nil if something may stop it.
-func (t *Attempt) Endless(effects *effect.Package) *Endless {
+func (t *Attempt) Endless() *Endless {
 	if !t.Trapped || t.IsDaemon() || !t.Fails || t.Change == Counted || !returns(t.Fn) {
 		return nil
 	}
-	contended, evidence := t.isContended(effects)
+	contended, evidence := t.isContended()
 	if contended || t.IsConflict() {
 		return nil
 	}
-	e := &Endless{Attempt: t, Evidence: min(t.Evidence, evidence, t.doubts(), t.sharedDoubts(effects))}
+	e := &Endless{Attempt: t, Evidence: min(t.Evidence, evidence, t.doubts(), t.sharedDoubts())}
 	given := t.givenContext() != nil
 	switch {
 	case t.isJudged():
@@ -49,7 +49,7 @@ func (t *Attempt) Endless(effects *effect.Package) *Endless {
 	default:
 		e.ContextEnd = given
 	}
-	if at, hurried := t.AtOnce(effects); hurried && at >= vocab.Library {
+	if at, hurried := t.AtOnce(); hurried && at >= vocab.Library {
 		e.Hurried = true
 	}
 	t.refine(e)
@@ -69,7 +69,7 @@ func returns(fn *ssa.Function) bool {
 
 // isContended reports whether the operation is none that a limit would be asked of: it takes
 // items, asks a person, makes something, wants what others hold, or is given by the callers.
-func (t *Attempt) isContended(effects *effect.Package) (bool, vocab.Evidence) {
+func (t *Attempt) isContended() (bool, vocab.Evidence) {
 	call := &t.Op.Call
 	k := known(call)
 	switch {
@@ -136,14 +136,15 @@ func (t *Attempt) doubts() vocab.Evidence {
 
 // sharedDoubts returns how sure it is that nothing ends the retries through memory that
 // functions share.
-func (t *Attempt) sharedDoubts(effects *effect.Package) vocab.Evidence {
+func (t *Attempt) sharedDoubts() vocab.Evidence {
+	effects := t.pkg.effects
 	switch {
 	case effects.Repairs(t.between(), t.Op) != effect.Disjoint,
 		effects.EndsItself(t.Op, t.isClassified()),
 		effects.Progresses(t.Op),
 		effects.Meanwhile(t.Fn).Ends,
-		t.decidesByState(effects),
-		t.Ends == Polls && t.works(effects):
+		t.decidesByState(),
+		t.Ends == Polls && t.works():
 		return vocab.Named
 	}
 	return vocab.Proven
@@ -151,9 +152,9 @@ func (t *Attempt) sharedDoubts(effects *effect.Package) vocab.Evidence {
 
 // decidesByState reports whether a condition of the loop calls a function whose result others
 // may change.
-func (t *Attempt) decidesByState(effects *effect.Package) bool {
+func (t *Attempt) decidesByState() bool {
 	for b := range t.Decisions {
-		if effects.IsStateful(b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond, t.Op) {
+		if t.pkg.effects.IsStateful(b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond, t.Op) {
 			return true
 		}
 	}
@@ -177,13 +178,13 @@ func (t *Attempt) between() iter.Seq[ssa.Instruction] {
 }
 
 // works reports whether something happens after a success, and only then: the loop consumes.
-func (t *Attempt) works(effects *effect.Package) bool {
+func (t *Attempt) works() bool {
 	for _, b := range t.Loop.List {
 		if !t.Passed.IsReached(b) || t.Run.IsReached(b) {
 			continue
 		}
 		for _, instr := range b.Instrs {
-			if e := effects.Instr(instr); e != nil && instr != ssa.Instruction(t.Op) && len(e.Writes) > 0 {
+			if e := t.pkg.effects.Instr(instr); e != nil && instr != ssa.Instruction(t.Op) && len(e.Writes) > 0 {
 				return true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
@@ -19,6 +20,7 @@ type Package struct {
 
 	types     *types.Package
 	flow      *flow.Program
+	effects   *effect.Package
 	imported  func(*types.Func) *Summary
 	summaries map[*ssa.Function]*Summary
 	fields    map[*types.Var][]*ssa.Store // nil stands for a use of the address
@@ -39,11 +41,12 @@ type index struct {
 	resets   []*ssa.Call                     // calls that restart a timer
 }
 
-// Find returns the attempts of the functions of a package. imported returns the summary of a
-// function of another package, or nil if there is none.
-func Find(pkg *types.Package, fns []*ssa.Function, imported func(*types.Func) *Summary) *Package {
+// Find returns the attempts of the functions of a package, which effects are those of. imported
+// returns the summary of a function of another package, or nil if there is none.
+func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
+	imported func(*types.Func) *Summary) *Package {
 	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly
-	p := &Package{types: pkg, imported: imported, summaries: map[*ssa.Function]*Summary{},
+	p := &Package{types: pkg, effects: effects, imported: imported, summaries: map[*ssa.Function]*Summary{},
 		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{}, globals: map[*ssa.Global][]ssa.Value{},
 		indexes: map[*ssa.Function]*index{}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {

@@ -37,11 +37,10 @@ type Summary struct {
 	Heeds        bool          // a wait ends with a context
 	Blocks       bool          // it may block for something else
 
-	Remote  bool // it leaves the process
-	Random  bool // its results may be random
-	Asks    bool // it asks a person
-	Locks   bool // it contends with others
-	Changes bool // it may change memory that its callers can read
+	Remote bool // it leaves the process
+	Random bool // its results may be random
+	Asks   bool // it asks a person
+	Locks  bool // it contends with others
 
 	known bool // there is a body, or a fact
 }
@@ -50,7 +49,7 @@ type Summary struct {
 func (*Summary) AFact() {}
 
 // unknown is the summary of a function of which nothing is known.
-var unknown = &Summary{State: Unknown, MaxParameter: -1, Changes: true}
+var unknown = &Summary{State: Unknown, MaxParameter: -1}
 
 // summaryOf returns what is known of the callee of a call.
 func (p *Package) summaryOf(call *ssa.CallCommon) *Summary {
@@ -205,25 +204,19 @@ func (m *summarizer) add(instr ssa.Instruction) {
 	switch instr := instr.(type) {
 	case *ssa.Store:
 		if _, variable := instr.Addr.(*ssa.Alloc); !variable && !isLocal(instr.Addr) {
-			m.changes()
+			m.s.State |= Count
 		}
 	case *ssa.MapUpdate, *ssa.Send:
-		m.changes()
+		m.s.State |= Count
 	case *ssa.Select:
 		m.s.State |= Signal
 		m.wait(instr)
 	case *ssa.UnOp:
 		m.load(instr)
-	case *ssa.Go:
-		m.s.Changes = true
+	case *ssa.Go: // what it starts runs on its own
 	case ssa.CallInstruction:
 		m.call(instr)
 	}
-}
-
-func (m *summarizer) changes() {
-	m.s.State |= Count
-	m.s.Changes = true
 }
 
 // load adds what a load or a receive does.
@@ -307,7 +300,6 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 	} else if !k.Is(vocab.Logs|vocab.Judges|vocab.Makes|vocab.Cleans) &&
 		!(common.IsInvoke() && flow.IsErrorLike(common.Value.Type())) {
 		s.State |= Unknown
-		s.Changes = true
 	}
 }
 
@@ -316,7 +308,7 @@ func (s *Summary) join(callee *Summary) {
 	s.State |= callee.State
 	s.MayExit, s.Random = s.MayExit || callee.MayExit, s.Random || callee.Random
 	s.Asks, s.Locks = s.Asks || callee.Asks, s.Locks || callee.Locks
-	s.Remote, s.Changes = s.Remote || callee.Remote, s.Changes || callee.Changes
+	s.Remote = s.Remote || callee.Remote
 }
 
 // returns reports whether a function returns on some path.
