@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/retrygen/retrygen/internal/cli"
+	"github.com/retrygen/retrygen/internal/gocommand"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -212,10 +213,7 @@ func checkPackages(config checkConfig, patterns []string, dir string,
 	if err := loadable(ctx, config, patterns, dir); err != nil {
 		return nil, fmt.Errorf("retrylint: %w", err)
 	}
-	w := &watch{total: func() int {
-		_, n := listing(ctx, config, patterns, dir)
-		return n
-	}}
+	w := new(watch)
 	if progress.Shown() {
 		w.step = progress.Step
 	}
@@ -252,7 +250,8 @@ func informs(rule string) bool {
 func vetCompiled(ctx context.Context, config checkConfig, patterns []string, dir string, w *watch) ([]finding, error) {
 	all := selection{patterns: patterns}
 	if !config.tests {
-		all.hidden, _ = listing(ctx, config, patterns, dir)
+		c, _ := listing(ctx, gocommand.BuildFlags(config.tags), patterns, dir) // go vet reports the error
+		all.hidden = c.tests
 	}
 	findings, failure := goVet(ctx, config, all, dir, w)
 	if failure == nil || ctx.Err() != nil {

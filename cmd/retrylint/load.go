@@ -89,27 +89,33 @@ func compiled(pkgs []*packages.Package, withTests bool) (s selection) {
 	return s
 }
 
-// listing returns the test files of the packages that match patterns, and how many
-// packages go vet distinguishes in them: tests of package p_test are one of their
-// own. It returns nothing if the go command fails.
-func listing(ctx context.Context, config checkConfig, patterns []string, dir string) (tests []string, packages int) {
-	const format = `{{if or .GoFiles .CgoFiles .TestGoFiles}}
-{{end}}{{if .XTestGoFiles}}
-{{end}}{{range .TestGoFiles}}{{$.Dir}}/{{.}}
-{{end}}{{range .XTestGoFiles}}{{$.Dir}}/{{.}}
+// The contents of a selection are what go vet finds in its packages.
+type contents struct {
+	units []string // what go vet analyzes one by one, as unitMark describes it
+	tests []string // test files
+}
+
+// listing returns the contents of the packages that match patterns. flags are those of
+// the go command.
+func listing(ctx context.Context, flags, patterns []string, dir string) (c contents, err error) {
+	const format = `{{if .TestGoFiles}}{{.ImportPath}} ` + withTests + `
+{{else if or .GoFiles .CgoFiles}}{{.ImportPath}}
+{{end}}{{if .XTestGoFiles}}{{.ImportPath}}_test ` + withTests + `
+{{end}}{{range .TestGoFiles}}file {{$.Dir}}/{{.}}
+{{end}}{{range .XTestGoFiles}}file {{$.Dir}}/{{.}}
 {{end}}`
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-find", "-e", "-f", format},
-		gocommand.BuildFlags(config.tags), patterns)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-find", "-e", "-f", format}, flags, patterns)...)
 	cmd.Dir = dir
-	out, _ := cmd.Output()
+	out, err := cmd.Output()
 	for line := range strings.Lines(string(out)) {
-		if line = strings.TrimRight(line, "\r\n"); line == "" {
-			packages++
-		} else {
-			tests = append(tests, line)
+		line = strings.TrimRight(line, "\r\n")
+		if file, ok := strings.CutPrefix(line, "file "); ok {
+			c.tests = append(c.tests, file)
+		} else if line != "" {
+			c.units = append(c.units, line)
 		}
 	}
-	return tests, packages
+	return c, err
 }
 
 // overlay returns a flag of the go command that hides files, and a function that

@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/gob"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -28,6 +32,32 @@ const (
 	announcedTypes    = "retrylint:types " // only the types of the package are needed
 )
 
+// recordFlag is the flag that makes the tool print the id of every package, and the
+// findings also of the user's packages that go vet only asks the facts of. The go command
+// does not distinguish whether it asks for them: it takes the one for the other from the
+// build cache. Each value of the flag has entries of its own there.
+const recordFlag = "record"
+
+// unitMark reports in every package what it is: its import path, and withTests if it has test
+// files. A package and its copy with tests have the same id.
+var unitMark = &analysis.Analyzer{
+	Name: "unit",
+	Doc:  "unit: mark a package as analyzed",
+	Run: func(pass *analysis.Pass) (any, error) {
+		unit := pass.Pkg.Path()
+		if slices.ContainsFunc(pass.Files, func(f *ast.File) bool {
+			return strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go")
+		}) {
+			unit += " " + withTests
+		}
+		pass.Reportf(token.NoPos, "%s", unit)
+		return nil, nil
+	},
+}
+
+// withTests follows the import path of a unit that has test files.
+const withTests = "with tests"
+
 // calledByVet reports whether the arguments have one of the three forms in which go
 // vet calls a tool.
 func calledByVet(args []string) bool {
@@ -42,6 +72,7 @@ func calledByVet(args []string) bool {
 func runTool(args []string) {
 	lint.CheckServiceConfig = checkServiceConfig
 	name := args[len(args)-1]
+	flag.String(recordFlag, "", "for retrylint: print all packages; the `value` distinguishes entries of the cache")
 	if !strings.HasSuffix(name, ".cfg") {
 		unitchecker.Main(lint.Suite...)
 	}
@@ -60,7 +91,15 @@ func runTool(args []string) {
 		fmt.Fprintf(os.Stderr, "%s%s\n", word, unit.ID)
 	}
 	if analyze {
-		unitchecker.Main(lint.Suite...)
+		analyzers := lint.Suite
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-"+recordFlag+"=") }) {
+			analyzers = append(slices.Clip(analyzers), unitMark)
+			if os.Args[len(os.Args)-1], err = withFindings(unit, name); err != nil {
+				fmt.Fprintf(os.Stderr, "retrylint: %v\n", err)
+				os.Exit(1)
+			}
+		}
+		unitchecker.Main(analyzers...)
 	}
 	// The analyzers know libraries from tables, not from their source code.
 	registerFacts(lint.Suite)
@@ -85,6 +124,21 @@ func readUnit(name string) (*unitchecker.Config, error) {
 	}
 	unit := new(unitchecker.Config)
 	return unit, json.Unmarshal(text, unit)
+}
+
+// withFindings returns the name of a file like that named name, which asks for the findings
+// of the package, not only for its facts.
+func withFindings(unit *unitchecker.Config, name string) (string, error) {
+	if !unit.VetxOnly {
+		return name, nil
+	}
+	unit.VetxOnly = false
+	text, err := json.Marshal(unit)
+	if err != nil {
+		return "", err
+	}
+	name = filepath.Join(filepath.Dir(name), "findings.cfg")
+	return name, os.WriteFile(name, text, 0o666)
 }
 
 // registerFacts registers the facts of analyzers with package gob. A package that

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/tools/go/analysis"
@@ -29,20 +30,52 @@ import (
 // So every package is analyzed in a process of its own, with the facts of its
 // imports. The go command keeps facts and findings in its build cache. It runs the
 // tool again only for packages whose files, imports, tool or flags have changed.
-func goVet(ctx context.Context, config checkConfig, s selection, dir string, w *watch) ([]finding, error) {
-	tool, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+//
+// Between two runs that share the cache, the go command may take a package for analyzed
+// without its findings: it stores the facts first. So the tool marks each
+// package, and the run is repeated if one is missing.
+func goVet(ctx context.Context, config checkConfig, s selection, dir string,
+	w *watch) (findings []finding, err error) {
 	hide, remove, err := overlay(s.hidden)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
+	flags := slices.Concat(hide, gocommand.BuildFlags(config.tags))
+	list := sync.OnceValues(func() (contents, error) { return listing(ctx, flags, s.patterns, dir) })
+	go list()
+	w.total = func() int {
+		c, _ := list()
+		return len(c.units)
+	}
+	// The last value is in no cache.
+	for _, record := range []string{"cached", "cached", "new" + strconv.FormatInt(time.Now().UnixNano(), 36)} {
+		var missing int
+		args := slices.Concat(flags, []string{"-" + recordFlag + "=" + record}, analyzerFlags(config.enabled), s.patterns)
+		findings, missing, err = vetOnce(ctx, args, dir, list, w)
+		if err != nil || missing == 0 {
+			return findings, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond): // the other run stores the findings
+		}
+	}
+	return findings, nil // go vet has no such unit
+}
+
+// vetOnce runs go vet with this program as its tool. It returns the findings in the units
+// that list returns, and the number of units that go vet has printed nothing of.
+func vetOnce(ctx context.Context, args []string, dir string, list func() (contents, error),
+	w *watch) (findings []finding, missing int, err error) {
+	tool, err := os.Executable()
+	if err != nil {
+		return nil, 0, err
+	}
 	// With -trimpath the go command would print findings of another copy of the module,
 	// with the paths of that copy.
-	args := slices.Concat([]string{"vet", "-json", "-vettool=" + tool, "-trimpath=false"}, hide,
-		gocommand.BuildFlags(config.tags), analyzerFlags(config.enabled), s.patterns)
+	args = slices.Concat([]string{"vet", "-json", "-vettool=" + tool, "-trimpath=false"}, args)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
@@ -54,19 +87,29 @@ func goVet(ctx context.Context, config checkConfig, s selection, dir string, w *
 	cmd.Stderr = &lineWriter{line: w.line}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	findings, err := decodeVet(stdout, w)
+	listed, listErr := list()
+	units := map[string]bool{} // whether go vet has printed it
+	for _, id := range listed.units {
+		units[id] = false
+	}
+	findings, err = decodeVet(stdout, units, w)
 	if err != nil {
 		_, _ = io.Copy(io.Discard, stdout) // or go vet would wait
 	}
 	if waited := cmd.Wait(); waited != nil {
-		return nil, cmp.Or(w.err(), waited)
+		return nil, 0, cmp.Or(w.err(), waited)
 	}
-	return findings, err
+	for _, printed := range units {
+		if !printed {
+			missing++
+		}
+	}
+	return findings, missing, cmp.Or(err, listErr)
 }
 
 // interrupt ends a process as Ctrl-C does, or at once where that cannot be done.
@@ -92,18 +135,26 @@ func analyzerFlags(enabled []string) []string {
 	return []string{"-" + name + ".enable=" + strings.Join(ids, ","), "-" + name + ".confidence=" + lint.Named.String()}
 }
 
-// decodeVet reads the output of go vet -json: one object for each package, with the
-// results of the analyzers.
-func decodeVet(r io.Reader, w *watch) (findings []finding, err error) {
+// decodeVet reads the output of go vet -json: an object for each unit, with the results of
+// the analyzers. It returns the findings of the given units, and sets the value of those
+// that it has read. The tool prints others, whose facts were needed.
+func decodeVet(r io.Reader, units map[string]bool, w *watch) (findings []finding, err error) {
 	var errs []string
-	for decoder := json.NewDecoder(r); ; w.packageDone() {
-		var units map[string]map[string]json.RawMessage
-		if err := decoder.Decode(&units); errors.Is(err, io.EOF) {
+	for decoder := json.NewDecoder(r); ; {
+		var printed map[string]map[string]json.RawMessage
+		if err := decoder.Decode(&printed); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, fmt.Errorf("output of go vet: %w; if it is the same again, run go clean -cache", err)
 		}
-		for id, analyzers := range units {
+		for id, analyzers := range printed {
+			unit := unitOf(analyzers[unitMark.Name])
+			if read, selected := units[unit]; read || !selected {
+				continue
+			}
+			units[unit] = true
+			w.packageDone()
+			delete(analyzers, unitMark.Name)
 			for _, result := range analyzers {
 				list, err := decodeResult(result)
 				if err != nil {
@@ -117,6 +168,15 @@ func decodeVet(r io.Reader, w *watch) (findings []finding, err error) {
 		return nil, errors.New(slices.Min(errs))
 	}
 	return findings, nil
+}
+
+// unitOf returns what unitMark has reported, or "".
+func unitOf(result json.RawMessage) string {
+	var marks []struct{ Message string }
+	if json.Unmarshal(result, &marks) != nil || len(marks) != 1 {
+		return ""
+	}
+	return marks[0].Message
 }
 
 // decodeResult reads the result of an analyzer: a list of diagnostics or an error.
