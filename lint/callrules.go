@@ -259,9 +259,9 @@ for ctx.Err() == nil {
 }`,
 		NotReported: []string{
 			"Defers that only a success or the last failure reaches.",
-			"Defers under a condition other than that there is something to close.",
-			"Values that are kept elsewhere as well.",
-			"Loops over items.",
+			"Defers under a condition.",
+			"Loops over items, and other loops that retry nothing.",
+			"By default: attempts with what a call in the loop returned, which may be another each time.",
 		},
 		Fix:     "Close it before the next attempt, or move the attempt into a function of its own.",
 		Related: []string{"RL304"},

@@ -1,14 +1,12 @@
 package lint
 
 import (
-	"go/ast"
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
 // DeferInRetry reports RL306.
@@ -16,31 +14,33 @@ var DeferInRetry = &analysis.Analyzer{
 	Name:       "deferinretry",
 	Doc:        docOf("deferinretry", "RL306"),
 	URL:        pageOf("RL306"),
-	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
 	ResultType: used,
 	Run:        runDeferInRetry,
 }
 
 func runDeferInRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	said := map[*ssa.Defer]bool{}
-	say := func(d *ssa.Defer, each, next string) {
-		file := fileOf(pass, d.Pos())
-		if said[d] || file == nil || ast.IsGenerated(file) || inTest(pass, d.Pos()) {
-			return
+	best := map[*ssa.Defer]*attempt.Attempt{}
+	var order []*ssa.Defer
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		if t.Change > attempt.Remade {
+			continue // each iteration may be about something else
 		}
-		said[d] = true
-		r.at(d.Pos(), token.NoPos, Proven, "RL306",
-			"this defer runs when the function returns, once for each %s: call it before the next %s", each, next)
-	}
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		for _, d := range retry.Defers() {
-			say(d, "attempt of "+retry.Name(), "attempt")
+		for _, d := range t.Defers() {
+			if best[d] == nil {
+				order = append(order, d)
+			}
+			if best[d] == nil || best[d].Evidence < t.Evidence {
+				best[d] = t
+			}
 		}
 	}
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, d := range retryloop.Piles(fn) {
-			say(d, "iteration", "iteration")
+	for _, d := range order {
+		if handwritten(pass, d.Pos()) != nil {
+			r.at(d.Pos(), token.NoPos, best[d].Evidence, "RL306",
+				"this defer runs when the function returns, once for each attempt of %s: call it before the next attempt",
+				best[d].Name())
 		}
 	}
 	return r.used, nil

@@ -175,7 +175,7 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 // add adds the level that an attempt is. Loops around one call are one level: their attempts
 // multiply.
 func (n *nesting) add(t *attempt.Attempt) {
-	if !t.Fails || t.ByAnswer || t.Ends&(attempt.Leaves|attempt.Joint) == 0 {
+	if !t.IsRetry() || t.Ends&(attempt.Leaves|attempt.Joint) == 0 {
 		return
 	}
 	if p := t.Parameter(); p != nil && n.helpers[t.Fn] == nil {

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"go/ast"
 	"go/constant"
 	"regexp"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
 // NonIdempotent reports RL403.
@@ -19,7 +18,7 @@ var NonIdempotent = &analysis.Analyzer{
 	Name:       "nonidempotent",
 	Doc:        docOf("nonidempotent", "RL403"),
 	URL:        pageOf("RL403"),
-	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
 	ResultType: used,
 	Run:        runNonIdempotent,
 }
@@ -30,21 +29,21 @@ func runNonIdempotent(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	var tried []*ssa.Call
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		tried = append(tried, retry.Call)
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		if t.IsRetry() {
+			tried = append(tried, t.Op)
+		}
 	}
 	for fn := range retriedClosures(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) {
 		tried = append(tried, callsOf(fn)...)
 	}
 	for _, call := range tried {
 		what := sideEffect(call)
-		file := fileOf(pass, call.Pos())
-		if what == "" || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
-			continue
+		if file := handwritten(pass, call.Pos()); what != "" && file != nil {
+			r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL403",
+				"this %s is retried, and takes effect twice if only its answer was lost: send an idempotency key, or do not "+
+					"retry it", what)
 		}
-		r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL403",
-			"this %s is retried, and takes effect twice if only its answer was lost: send an idempotency key, or do not "+
-				"retry it", what)
 	}
 	return r.used, nil
 }

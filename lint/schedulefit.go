@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"go/ast"
 	"go/token"
 	"time"
 
@@ -9,7 +8,8 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // ScheduleFit reports RL302.
@@ -17,7 +17,7 @@ var ScheduleFit = &analysis.Analyzer{
 	Name:       "schedulefit",
 	Doc:        docOf("schedulefit", "RL302"),
 	URL:        pageOf("RL302"),
-	Requires:   []*analysis.Analyzer{ssaForm, retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
 	ResultType: used,
 	Run:        runScheduleFit,
 }
@@ -27,29 +27,25 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "context") {
 		return r.used, nil
 	}
-	flow := newTimeoutFlow(pass, nil)
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		attempts := retry.Attempts()
-		ctx := retryloop.GivenContext(retry.Attempt())
-		if attempts < 2 || ctx == nil {
+	contexts := newTimeoutFlow(pass, nil)
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		n, ctx, file := t.Limit(), t.GivenContext(), handwritten(pass, t.Pos())
+		if n < 2 || ctx == nil || file == nil || !t.IsRetry() || t.Change > attempt.Remade {
 			continue
 		}
-		if flow.callers == nil {
-			flow.callers = callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
+		if contexts.callers == nil {
+			contexts.callers = callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
 		}
-		delay, _ := retry.Delay()
-		each := time.Duration(0)
-		if made := timeoutIn(retry, ctx); made != nil {
+		delay, each := t.Pause(), time.Duration(0)
+		if made := timeoutIn(t.Loop, ctx); made != nil {
 			// Have: ctx, cancel := context.WithTimeout(outer, each), in the loop
 			each, _ = timeoutOf(made)
 			ctx = made.Call.Args[0]
 		}
-		outer, ok := flow.limit(ctx, map[ssa.Value]bool{})
-		all := time.Duration(attempts)*each + time.Duration(attempts-1)*delay
-		file := fileOf(pass, retry.Call.Pos())
+		outer, ok := contexts.limit(ctx, map[ssa.Value]bool{})
+		all := time.Duration(n)*each + time.Duration(n-1)*delay
 		// RL301 says it of one attempt, RL304 of a timeout that is meant for one.
-		if !ok || all <= outer.d || each >= outer.d || file == nil || ast.IsGenerated(file) ||
-			inTest(pass, retry.Call.Pos()) || sharedTimeout(file, retry) != nil {
+		if !ok || all <= outer.d || each >= outer.d || sharedTimeout(file, t) != nil {
 			continue
 		}
 		what := "the waits between"
@@ -59,19 +55,19 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 				what = "the timeouts and waits of"
 			}
 		}
-		r.at(position(file, retry), token.NoPos, Proven, "RL302",
+		r.at(loopStart(file, t.Loop, t.Op), token.NoPos, t.Evidence, "RL302",
 			"%s %d attempts of %s are %v, but the context from line %d ends after %v: make fewer attempts, or raise that "+
 				"timeout",
-			what, attempts, retry.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)
+			what, n, t.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)
 	}
 	return r.used, nil
 }
 
 // timeoutIn returns the call that gives the context of each attempt a constant
 // timeout, if there is one in the loop.
-func timeoutIn(retry retryloop.Retry, ctx ssa.Value) *ssa.Call {
+func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
 	x, ok := ctx.(*ssa.Extract)
-	if !ok || !retryloop.Around(retry.Call)[x.Block()] {
+	if !ok || !loop.Has(x.Block()) {
 		return nil
 	}
 	call, ok := x.Tuple.(*ssa.Call)

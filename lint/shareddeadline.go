@@ -9,7 +9,8 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // SharedDeadline reports RL304.
@@ -17,7 +18,7 @@ var SharedDeadline = &analysis.Analyzer{
 	Name:       "shareddeadline",
 	Doc:        docOf("shareddeadline", "RL304"),
 	URL:        pageOf("RL304"),
-	Requires:   []*analysis.Analyzer{retries, directiveIndex},
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
 	ResultType: used,
 	Run:        runSharedDeadline,
 }
@@ -27,15 +28,15 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 	if !imports(pass, "context") {
 		return r.used, nil
 	}
-	for _, retry := range pass.ResultOf[retries].([]retryloop.Retry) {
-		file := fileOf(pass, retry.Call.Pos())
-		if file == nil || ast.IsGenerated(file) || inTest(pass, retry.Call.Pos()) {
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		file := handwritten(pass, t.Pos())
+		if file == nil {
 			continue
 		}
-		if made := sharedTimeout(file, retry); made != nil {
+		if made := sharedTimeout(file, t); made != nil {
 			r.at(callStart(file, made.Pos()), token.NoPos, Named, "RL304",
 				"all attempts of %s share this timeout, and the first may use it up: create a context for each attempt",
-				retry.Name())
+				t.Name())
 		}
 	}
 	return r.used, nil
@@ -43,44 +44,34 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 
 // sharedTimeout returns the call that gives a context the timeout of one attempt, which all
 // attempts share, or nil.
-func sharedTimeout(file *ast.File, retry retryloop.Retry) *ssa.Call {
-	ctx, ok := retryloop.GivenContext(retry.Attempt()).(*ssa.Extract)
-	if !ok {
+func sharedTimeout(file *ast.File, t *attempt.Attempt) *ssa.Call {
+	ctx, ok := t.GivenContext().(*ssa.Extract)
+	if !ok || !t.IsRetry() {
 		return nil
 	}
 	made, ok := ctx.Tuple.(*ssa.Call)
-	loop := retryloop.Around(retry.Call)
-	if !ok || loop[made.Block()] {
+	if !ok || t.Loop.Has(made.Block()) {
 		return nil
 	}
 	name := contextFunc(made)
-	if name != "WithTimeout" && name != "WithTimeoutCause" || usedBeside(ctx, retry.Attempt(), loop) {
+	if name != "WithTimeout" && name != "WithTimeoutCause" || isUsedTwice(ctx, t.Loop) {
 		return nil
 	}
-	if !outlives(loop, made.Call.Args[0]) && !isNamedForAttempt(file, made) {
+	if !t.Asks(made.Call.Args[0]) && !isNamedForAttempt(file, made) {
 		return nil
 	}
 	return made
 }
 
-// usedBeside reports whether a loop has a context for anything but one call.
-func usedBeside(ctx ssa.Value, call *ssa.Call, loop map[*ssa.BasicBlock]bool) bool {
+// isUsedTwice reports whether a loop has a context for more than one call.
+func isUsedTwice(ctx ssa.Value, loop *flow.Loop) bool {
+	uses := 0
 	for _, ref := range *ctx.Referrers() {
-		if _, debug := ref.(*ssa.DebugRef); !debug && ref != ssa.Instruction(call) && loop[ref.Block()] {
-			return true
+		if _, debug := ref.(*ssa.DebugRef); !debug && loop.Has(ref.Block()) {
+			uses++
 		}
 	}
-	return false
-}
-
-// outlives reports whether a loop asks for the end of a context.
-func outlives(loop map[*ssa.BasicBlock]bool, ctx ssa.Value) bool {
-	for b := range loop {
-		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && retryloop.ContextAsked(branch.Cond) == ctx {
-			return true
-		}
-	}
-	return false
+	return uses > 1
 }
 
 var attemptName = regexp.MustCompile(`(?i)attempt|per_?(try|call|request)`)

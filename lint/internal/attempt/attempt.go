@@ -76,6 +76,10 @@ type Attempt struct {
 // IsDaemon reports whether the operation is executed again whatever it returns.
 func (t *Attempt) IsDaemon() bool { return t.Ends == 0 }
 
+// IsRetry reports whether the operation is executed again because it has failed, until it
+// succeeds.
+func (t *Attempt) IsRetry() bool { return t.Fails && !t.ByAnswer && !t.IsDaemon() }
+
 // Pos returns the position of the operation.
 func (t *Attempt) Pos() token.Pos { return t.Op.Pos() }
 

@@ -38,7 +38,7 @@ func (t *Attempt) Endless() *Endless {
 		return nil
 	}
 	e := &Endless{Attempt: t, Evidence: min(t.Evidence, evidence, t.doubts(), t.sharedDoubts())}
-	given := t.givenContext() != nil
+	given := t.GivenContext() != nil
 	switch {
 	case t.isJudged():
 		if given || len(t.Waits) == 0 {
@@ -192,9 +192,9 @@ func (t *Attempt) works() bool {
 	return false
 }
 
-// givenContext returns the context that the operation, or the call that returned what it is a
+// GivenContext returns the context that the operation, or the call that returned what it is a
 // method of, is given and that may end, or nil.
-func (t *Attempt) givenContext() ssa.Value {
+func (t *Attempt) GivenContext() ssa.Value {
 	for call := t.Op; call != nil; {
 		if ctx := givenContext(&call.Call); ctx != nil {
 			if t.pkg.isDead(ctx) {

@@ -21,7 +21,7 @@ type Retries struct {
 // Retries returns how the function of an attempt retries one of its parameters, or nil.
 func (t *Attempt) Retries() *Retries {
 	op := t.Parameter()
-	if op == nil || t.IsDaemon() || t.ByAnswer || !t.Fails {
+	if op == nil || !t.IsRetry() {
 		return nil
 	}
 	// What its caller sets may be a limit.

@@ -20,7 +20,7 @@ func health(url string) ([]byte, error) {
 			time.Sleep(time.Second)
 			continue
 		}
-		defer resp.Body.Close() // want `this defer runs when the function returns, once for each iteration: call it before the next iteration \(RL306`
+		defer resp.Body.Close() // want `this defer runs when the function returns, once for each attempt of Get: call it before the next attempt \(RL306`
 		if resp.StatusCode == http.StatusOK {
 			return io.ReadAll(resp.Body)
 		}
@@ -35,7 +35,7 @@ func update(ctx context.Context, db *sql.DB) (err error) {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() // want `RL306`
+		defer tx.Rollback() // want `RL306; named`
 		if _, err = tx.ExecContext(ctx, "UPDATE items SET n = n + 1"); err == nil {
 			return tx.Commit()
 		}
@@ -69,50 +69,13 @@ func written(path string) (string, error) {
 			time.Sleep(time.Second)
 			continue
 		}
-		defer f.Close() // want `RL306`
+		defer f.Close() // want `RL306; named`
 		if b, err := io.ReadAll(f); err == nil && len(b) > 0 {
 			return string(b), nil
 		}
 		time.Sleep(time.Second)
 	}
 	return "", errLate
-}
-
-type peer struct{ name string }
-
-func (p peer) height(ctx context.Context) (int, error) { return 0, ctx.Err() }
-
-// Each item comes again in the next round.
-func highest(peers []peer, height int) error {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
-		for _, p := range peers {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel() // want `RL306`
-			h, err := p.height(ctx)
-			if err != nil {
-				continue
-			}
-			if h >= height {
-				return nil
-			}
-		}
-	}
-	return errLate
-}
-
-// Nothing but its context ends it.
-func fetches(ctx context.Context, pause time.Duration, fetch func(), arrived <-chan int) {
-	for {
-		ticker := time.NewTicker(pause)
-		defer ticker.Stop() // want `RL306`
-		fetch()
-		select {
-		case <-arrived:
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func nopeClosed(url string) error {
@@ -257,54 +220,18 @@ func nopeStarted(c client, started <-chan struct{}, ticks <-chan time.Time, done
 	}
 }
 
-// It holds what it got until it has what it wants, and does not wait to speak of.
-func nopeMoment(c client) error {
+// Open may return another each time.
+func moment(c client) error {
 	for range 10 {
 		f, err := c.Open("port")
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer f.Close() // want `RL306; named`
 		if f.Read() == nil {
 			return nil
 		}
 		time.Sleep(1)
 	}
 	return errors.New("none is free")
-}
-
-func closesWhatItGets(c *http.Client, url string) (string, error) {
-	for range 3 {
-		resp, err := c.Get(url)
-		if resp != nil {
-			defer resp.Body.Close() // want `RL306`
-		}
-		if err != nil {
-			return "", err
-		}
-		if resp.StatusCode >= 400 {
-			time.Sleep(time.Second)
-			continue
-		}
-		return resp.Status, nil
-	}
-	return "", errors.New("too many")
-}
-
-func reconnects(url string, read func(*http.Response) error, interrupted <-chan os.Signal) {
-	for {
-		resp, err := http.Get(url)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			time.Sleep(time.Second)
-			continue
-		}
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop() // want `RL306`
-		select {
-		case <-ticker.C:
-			read(resp)
-		case <-interrupted:
-			return
-		}
-	}
 }
