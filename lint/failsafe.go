@@ -4,8 +4,6 @@ import (
 	"go/constant"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
 const failsafe = "github.com/failsafe-go/failsafe-go"
@@ -78,7 +76,7 @@ func methodOn(call *ssa.CallCommon, path, name string) string {
 
 // calls reports whether a call is of a function of a package, generic or not.
 func calls(call *ssa.Call, path, name string) bool {
-	fn := retryloop.Generic(call.Call.StaticCallee())
+	fn := genericOf(call.Call.StaticCallee())
 	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil &&
 		fn.Object().Pkg().Path() == path
 }

@@ -46,10 +46,10 @@ func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 	return name, obj != nil && obj == p.Object()
 }
 
-// contextFix gives a call of a library or helper that retries a context: the
-// retries end when that does, and nothing else changes.
-func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) []analysis.SuggestedFix {
-	call := callAt(file, e.pos())
+// contextFix gives a call that retries a context: the retries end when that does, and nothing
+// else changes.
+func contextFix(pass *analysis.Pass, file *ast.File, r *retrier, live ssa.Value) []analysis.SuggestedFix {
+	call := callAt(file, r.call.Common().Pos())
 	if call == nil {
 		return nil
 	}
@@ -57,51 +57,81 @@ func contextFix(pass *analysis.Pass, file *ast.File, e endless, live ssa.Value) 
 	if !ok {
 		return nil
 	}
-	fix := func(pos, end token.Pos, text string) []analysis.SuggestedFix {
-		return []analysis.SuggestedFix{{
-			Message:   "End the retries with " + name,
-			TextEdits: []analysis.TextEdit{{Pos: pos, End: end, NewText: []byte(text)}},
-		}}
-	}
-	if e.ctx != nil {
-		// Have: context.Background() as an argument, perhaps of an argument.
-		given, ok := e.ctx.(*ssa.Call)
-		if !ok || !isRootContext(given) {
-			return nil
-		}
-		if old := callAt(file, given.Pos()); old != nil && call.Pos() <= old.Pos() && old.End() <= call.End() {
-			return fix(old.Pos(), old.End(), name)
-		}
+	var edit analysis.TextEdit
+	switch l := r.library; {
+	case r.ctx != nil:
+		edit, ok = replaceRoot(file, call, r.ctx, name)
+	case l == nil || l.stops == nil:
 		return nil
+	case isCenkalti(l.paths[0]):
+		edit, ok = wrapBackOff(pass, call, name)
+	default:
+		edit, ok = addOption(call, l, name)
 	}
-	l := libraryOf(e.call.Common())
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if l != nil && l.recv != "" && ok {
-		// Have: retry.New(options...).Do(op), of which the first call is given options.
-		if call, ok = ast.Unparen(sel.X).(*ast.CallExpr); ok {
-			sel, ok = called(call).(*ast.SelectorExpr)
-		}
-	}
-	if l == nil || l.stops == nil || !ok || call.Ellipsis.IsValid() || l.recv == "" && len(call.Args) < 2 {
-		return nil
-	}
-	pkg, ok := sel.X.(*ast.Ident)
 	if !ok {
 		return nil
 	}
-	if isCenkalti(l.paths[0]) {
-		var b strings.Builder
-		if err := format.Node(&b, pass.Fset, call.Args[1]); err != nil {
-			return nil
+	return []analysis.SuggestedFix{{Message: "End the retries with " + name, TextEdits: []analysis.TextEdit{edit}}}
+}
+
+// replaceRoot replaces context.Background() as an argument of a call, perhaps of an argument.
+func replaceRoot(file *ast.File, call *ast.CallExpr, given ssa.Value, name string) (analysis.TextEdit, bool) {
+	if !isGivenRoot(given) {
+		return analysis.TextEdit{}, false
+	}
+	old := callAt(file, given.Pos())
+	if old == nil || old.Pos() < call.Pos() || call.End() < old.End() {
+		return analysis.TextEdit{}, false
+	}
+	return analysis.TextEdit{Pos: old.Pos(), End: old.End(), NewText: []byte(name)}, true
+}
+
+// wrapBackOff gives the second argument of a call of cenkalti/backoff a context.
+func wrapBackOff(pass *analysis.Pass, call *ast.CallExpr, name string) (analysis.TextEdit, bool) {
+	pkg := qualifier(call)
+	if pkg == "" || len(call.Args) < 2 {
+		return analysis.TextEdit{}, false
+	}
+	var b strings.Builder
+	if err := format.Node(&b, pass.Fset, call.Args[1]); err != nil {
+		return analysis.TextEdit{}, false
+	}
+	return analysis.TextEdit{Pos: call.Args[1].Pos(), End: call.Args[1].End(),
+		NewText: fmt.Appendf(nil, "%s.WithContext(%s, %s)", pkg, &b, name)}, true
+}
+
+// addOption adds the option of avast/retry-go that gives a call a context.
+func addOption(call *ast.CallExpr, l *library, name string) (analysis.TextEdit, bool) {
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && l.recv != "" {
+		// Have: retry.New(options...).Do(op), of which the first call is given options.
+		if call, ok = ast.Unparen(sel.X).(*ast.CallExpr); !ok {
+			return analysis.TextEdit{}, false
 		}
-		return fix(call.Args[1].Pos(), call.Args[1].End(), fmt.Sprintf("%s.WithContext(%s, %s)", pkg.Name, &b, name))
+	} else if len(call.Args) < 2 {
+		return analysis.TextEdit{}, false
 	}
-	text := fmt.Sprintf("%s.Context(%s)", pkg.Name, name)
-	if len(call.Args) == 0 {
-		return fix(call.Rparen, call.Rparen, text)
+	pkg := qualifier(call)
+	if pkg == "" || call.Ellipsis.IsValid() {
+		return analysis.TextEdit{}, false
 	}
-	last := call.Args[len(call.Args)-1].End()
-	return fix(last, last, ", "+text)
+	text, at := fmt.Sprintf("%s.Context(%s)", pkg, name), call.Rparen
+	if n := len(call.Args); n > 0 {
+		text, at = ", "+text, call.Args[n-1].End()
+	}
+	return analysis.TextEdit{Pos: at, End: at, NewText: []byte(text)}, true
+}
+
+// qualifier returns the name of the package that a call names, or "".
+func qualifier(call *ast.CallExpr) string {
+	sel, ok := called(call).(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return pkg.Name
 }
 
 // called returns the function of a call, without its type arguments.

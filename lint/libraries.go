@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
 // A library is what some functions of a public module that retry another have in common.
@@ -84,9 +82,9 @@ var libraries = []library{
 			return stepsUncapped(args[1], args[2])
 		}, final: true, limit: "fewer Steps"},
 	{paths: []string{k8sRetry}, names: []string{"OnError"}, op: 2, ctx: -1, unbounded: func(args []ssa.Value) bool {
-		return stepsEndless(args[0]) && !mayEnd(origin(args[1]))
+		return stepsEndless(args[0])
 	}, brief: func(args []ssa.Value) bool {
-		return !stepsLong(args[0]) || mayEnd(origin(args[1]))
+		return !stepsLong(args[0])
 	}, deaf: true, instead: "ExponentialBackoffWithContext of package wait", limit: "fewer Steps"},
 	{paths: []string{gax}, names: []string{"Invoke"}, op: 1, ctx: 0, unbounded: func(args []ssa.Value) bool {
 		return option(args[2], "WithRetry", isOfCodes) && !option(args[2], "WithTimeout", nil) && seen(args[2])
@@ -110,7 +108,7 @@ func libraryOf(call *ssa.CallCommon) *library {
 	if fn == nil {
 		return nil
 	}
-	fn = retryloop.Generic(fn)
+	fn = genericOf(fn)
 	if fn.Object() == nil || fn.Object().Pkg() == nil {
 		return nil
 	}
@@ -130,6 +128,24 @@ func (l *library) twinIn(pkg *types.Package) string {
 		return ""
 	}
 	return l.twins[i]
+}
+
+// isAble reports whether a call could be given a context, and is given none that ends.
+func (l *library) isAble(args []ssa.Value) bool {
+	switch {
+	case l.deaf || len(l.twins) > 0:
+		return true
+	case l.ctx >= 0:
+		return isGivenRoot(args[l.ctx])
+	case l.stops == nil || l.stops(args) != nil:
+		return false
+	case isCenkalti(l.paths[0]):
+		return cenkaltiSeen(args[1])
+	}
+	options, all := appended(avastOptions(args), map[ssa.Value]bool{})
+	return all && !slices.ContainsFunc(options, func(v ssa.Value) bool {
+		return isOption(v, "Context", nil)
+	})
 }
 
 // receiverName returns the name of the type that fn is a method of, or "".
@@ -272,10 +288,7 @@ func stepsOf(backoff ssa.Value) (steps int64, fields map[string]constant.Value) 
 	}
 	var all []*ssa.Function
 	if g, ok := load.X.(*ssa.Global); ok && g.Pkg == load.Parent().Pkg {
-		retryloop.EachFunction(g.Pkg, func(fn *ssa.Function) bool {
-			all = append(all, fn)
-			return true
-		})
+		all = functionsOf(g.Pkg)
 	}
 	fields, ok = constantFields(all, load.X)
 	if !ok || fields["Steps"] == nil {
@@ -568,7 +581,7 @@ func appended(options ssa.Value, known map[ssa.Value]bool) (list []ssa.Value, al
 
 // isOfLibrary reports whether a function is one of a library that takes options.
 func isOfLibrary(fn *ssa.Function) bool {
-	fn = retryloop.Generic(fn)
+	fn = genericOf(fn)
 	return fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains(optionPaths, fn.Object().Pkg().Path())
 }
 
@@ -608,7 +621,7 @@ func origin(v ssa.Value) ssa.Value {
 			if !ok || x.Op != token.MUL {
 				return v
 			}
-			only := retryloop.OnlyStored(alloc)
+			only := onlyStored(alloc)
 			if only == nil {
 				return v
 			}
@@ -618,6 +631,19 @@ func origin(v ssa.Value) ssa.Value {
 		}
 	}
 	return v
+}
+
+// onlyStored returns what a variable holds, if it is assigned to once.
+func onlyStored(variable *ssa.Alloc) (only ssa.Value) {
+	for _, ref := range *variable.Referrers() {
+		if store, ok := ref.(*ssa.Store); ok && store.Addr == variable {
+			if only != nil {
+				return nil
+			}
+			only = store.Val
+		}
+	}
+	return only
 }
 
 // setsField reports whether a field of what v points to is assigned a value
@@ -664,24 +690,24 @@ func isZeroVariable(v ssa.Value) bool {
 	if !ok || token.IsExported(variable.Name()) {
 		return false
 	}
-	return retryloop.EachFunction(variable.Pkg, func(fn *ssa.Function) bool {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				store, ok := instr.(*ssa.Store)
-				switch {
-				case ok && store.Addr == v:
-					if c, ok := store.Val.(*ssa.Const); !ok || !isZeroConstant(c.Value) {
-						return false
-					}
-				case slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }):
-					if load, ok := instr.(*ssa.UnOp); !ok || load.Op != token.MUL {
-						return false
-					}
-				}
-			}
-		}
-		return true
+	return !slices.ContainsFunc(functionsOf(variable.Pkg), func(fn *ssa.Function) bool {
+		return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool { return !keepsZero(instr, v) })
+		})
 	})
+}
+
+// keepsZero reports whether an instruction does nothing with a variable but to load it, or to
+// store 0 there.
+func keepsZero(instr ssa.Instruction, variable ssa.Value) bool {
+	if store, ok := instr.(*ssa.Store); ok && store.Addr == variable {
+		c, ok := store.Val.(*ssa.Const)
+		return ok && isZeroConstant(c.Value)
+	}
+	if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL {
+		return true
+	}
+	return !slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == variable })
 }
 
 // isCallOf reports whether v is a call of a package's function with one of the
@@ -692,7 +718,7 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 		return false
 	}
 	fn := call.Call.StaticCallee()
-	fn = retryloop.Generic(fn)
+	fn = genericOf(fn)
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
 		return false
 	}

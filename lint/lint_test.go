@@ -63,7 +63,7 @@ func request(t *testing.T, rules string, weakest Evidence) {
 // TestFacts: what packages tell of their functions to those that import them.
 func TestFacts(t *testing.T) {
 	root := absolute(t, "..")
-	analysistest.Run(t, root, endlessRetries, testdata+"endlesshelper/helper")
+	analysistest.Run(t, root, retrierCalls, testdata+"endlesshelper/helper")
 	analysistest.Run(t, root, retryingFunctions, testdata+"nestedretry/wrapped")
 	analysistest.Run(t, root, boundFunctions, testdata+"directcall/orders")
 	analysistest.Run(t, root, remoteFunctions, testdata+"nodelay/api")

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"slices"
@@ -10,7 +9,8 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // UnboundedLibrary reports RL201 and RL202.
@@ -18,154 +18,138 @@ var UnboundedLibrary = &analysis.Analyzer{
 	Name:       "unboundedlibrary",
 	Doc:        docOf("unboundedlibrary", "RL201", "RL202"),
 	URL:        pageOf("RL201"),
-	Requires:   []*analysis.Analyzer{ssaForm, endlessRetries, cancellableCalls, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, retrierCalls, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedLibrary,
 }
 
 func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	known := map[ssa.CallInstruction]bool{}
-	for _, e := range pass.ResultOf[endlessRetries].([]endless) {
-		known[e.call] = true
-		file := fileOf(pass, e.pos())
-		if file == nil || ast.IsGenerated(file) {
-			continue
-		}
-		limit := "a limit"
-		if l := libraryOf(e.call.Common()); l != nil {
-			limit += " (" + l.limit + ")"
-		}
-		text, codes := "pass "+limit, []string{"RL201"}
-		var fixes []analysis.SuggestedFix
-		// One that it is given already, for another reason, does not help.
-		if ctx := retryloop.LiveContext(e.call); ctx != nil && e.able && !slices.Contains(e.call.Common().Args, ctx) {
-			text, codes = fmt.Sprintf("pass %s, or %s", nameOfContext(ctx), limit), append(codes, "RL202")
-			fixes = contextFix(pass, file, e, ctx)
-		}
-		if call, ok := e.call.(*ssa.Call); ok && retryloop.Spins(call) {
-			text, codes = text+"; the outer loop restarts it without a wait", append(codes, "RL103")
-		}
-		pos := callStart(file, e.pos())
-		r.finding(analysis.Diagnostic{
-			Pos: pos, End: e.pos(),
-			Message:        fmt.Sprintf("%s retries until it succeeds, without a limit: %s", e.name(), text),
-			SuggestedFixes: fixes,
-		}, Library, codes...)
-	}
-	helpers := pass.ResultOf[cancellableCalls].(map[*ssa.Call]*library)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, call := range callsOf(fn) {
-			if !known[call] {
-				r.goesOn(call, cmp.Or(libraryOf(&call.Call), helpers[call]))
+	all := pass.ResultOf[retrierCalls].(*retriers)
+	var deaf []deafCalls
+	for _, c := range all.calls {
+		file := fileOf(pass, c.call.Common().Pos())
+		switch call, ok := c.call.(*ssa.Call); {
+		case file == nil || ast.IsGenerated(file):
+		case all.isUnlimited(c):
+			r.unlimited(file, all.found, c)
+		case !ok || inTest(pass, call.Pos()):
+		case c.helper != nil && c.isDeaf():
+			if live := all.continuesAfter(c); live != nil && isOfModule(pass, call.Call.StaticCallee()) {
+				deaf = addDeaf(deaf, call, live)
+			}
+		default:
+			if live := all.continuesAfter(c); live != nil {
+				r.continues(file, call, live, c.advice(), contextFix(pass, file, c, live))
 			}
 		}
 	}
-	r.deafHelpers(helpers)
+	for _, d := range deaf {
+		r.deaf(d)
+	}
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, call := range callsOf(fn) {
+			file := fileOf(pass, call.Pos())
+			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || !sendsWithoutContext(call) {
+				continue
+			}
+			if live, ok := all.found.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == fn {
+				r.continues(file, call, live, "pass its request that context", nil)
+			}
+		}
+	}
 	return r.used, nil
 }
 
-// goesOn reports a call, perhaps of a library or helper that retries, which goes on after a
-// context has ended that it could be given.
-func (r *report) goesOn(call *ssa.Call, l *library) {
-	file := fileOf(r.pass, call.Pos())
-	if file == nil || ast.IsGenerated(file) || inTest(r.pass, call.Pos()) {
-		return
+// unlimited reports a call that retries without a limit.
+func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
+	common := c.call.Common()
+	limit := "a limit"
+	if c.library != nil {
+		limit += " (" + c.library.limit + ")"
 	}
-	say := func(live ssa.Value, advice string, fixes []analysis.SuggestedFix) {
-		r.finding(analysis.Diagnostic{
-			Pos: callStart(file, call.Pos()), End: call.Pos(),
-			Message: fmt.Sprintf("%s continues after %s has ended: %s", retryloop.NameOf(call), nameOfContext(live),
-				advice),
-			SuggestedFixes: fixes,
-		}, Library, "RL202")
+	text, rules := "pass "+limit, []string{"RL201"}
+	var fixes []analysis.SuggestedFix
+	// One that it is given already, for another reason, does not help.
+	ctx := found.LiveContext(c.call)
+	takes := c.library != nil || c.ctx != nil || c.fn != nil && found.Operation(c.fn).Context != nil
+	if ctx != nil && takes && !slices.Contains(common.Args, ctx) {
+		text, rules = fmt.Sprintf("pass %s, or %s", nameOfContext(ctx), limit), append(rules, "RL202")
+		fixes = contextFix(r.pass, file, c, ctx)
 	}
-	if sendsWithoutContext(call) {
-		if live, ok := retryloop.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == call.Parent() {
-			say(live, "pass its request that context", nil)
-		}
-		return
+	name := ""
+	if common.IsInvoke() {
+		name = common.Method.Name()
+	} else {
+		name = nameOfFunction(common.StaticCallee())
 	}
-	if l == nil || !l.lacksContext(call.Call.Args) {
-		return
-	}
-	if l.deaf && l.instead == "" {
-		return // deafHelpers tells of all calls at once
-	}
-	if l.deaf {
-		if live := l.isDeafTo(call); live != nil {
-			say(live, "call "+l.instead+" instead", nil)
-		}
-		return
-	}
-	live := contextFor(call, operation(origin(call.Call.Args[l.op])))
-	if live == nil {
-		return
-	}
-	advice := "pass it that context"
-	if twin := l.twinIn(call.Call.StaticCallee().Object().Pkg()); twin != "" {
-		advice = "call " + twin + " instead"
-	}
-	e := endless{fn: call.Parent(), call: call}
-	if l.ctx >= 0 {
-		e.ctx = call.Call.Args[l.ctx]
-	}
-	say(live, advice, contextFix(r.pass, file, e, live))
+	r.finding(analysis.Diagnostic{
+		Pos: callStart(file, common.Pos()), End: common.Pos(),
+		Message:        fmt.Sprintf("%s retries until it succeeds, without a limit: %s", name, text),
+		SuggestedFixes: fixes,
+	}, Library, rules...)
 }
 
-// asksToStop reports whether an argument is a function that asks whether to stop.
-func asksToStop(arg ssa.Value) bool {
-	fn := operation(arg)
-	return fn != nil && retryloop.AsksToStop(fn)
+// continues reports a call that continues after a context has ended.
+func (r *report) continues(file *ast.File, call *ssa.Call, live ssa.Value, advice string,
+	fixes []analysis.SuggestedFix) {
+	r.finding(analysis.Diagnostic{
+		Pos: callStart(file, call.Pos()), End: call.Pos(),
+		Message:        fmt.Sprintf("%s continues after %s has ended: %s", attempt.Name(call), nameOfContext(live), advice),
+		SuggestedFixes: fixes,
+	}, Library, "RL202")
 }
 
-// contextFor returns the context that a call which retries op is to end with, or nil. What a
-// function literal is for, and when it runs, is not known, unless op is given the context. So
-// is that of a context which is no parameter.
-func contextFor(call *ssa.Call, op *ssa.Function) ssa.Value {
-	live := retryloop.LiveContext(call)
-	given, isParameter := live.(*ssa.Parameter)
+// advice returns what ends the retries of a call with a context.
+func (c *retrier) advice() string {
+	twin := ""
 	switch {
-	case retryloop.GivesItsOwn(op):
-		return nil
-	case live == nil:
-		return retryloop.RequestGiven(op)
-	case isParameter && given.Parent() == call.Parent() || retryloop.Gives(op, live):
-		return live
+	case c.library != nil && c.library.instead != "":
+		twin = c.library.instead
+	case c.library != nil:
+		twin = c.library.twinIn(c.call.Common().StaticCallee().Object().Pkg())
+	case c.helper != nil:
+		twin = c.helper.Twin
 	}
-	return nil
+	if twin == "" {
+		return "pass it that context"
+	}
+	return "call " + twin + " instead"
 }
 
-// lacksContext reports whether a call that could be given a context has none that ends, and
-// the operation does not see to it.
-func (l *library) lacksContext(args []ssa.Value) bool {
-	op := operation(origin(args[l.op]))
-	// A helper may be told which errors it is to retry.
-	endsByError := l.final ||
-		l.deaf && !slices.ContainsFunc(args[l.op+1:], func(arg ssa.Value) bool { return !isNilConst(arg) })
-	return op != nil && !retryloop.AsksToStop(op) && !(endsByError && retryloop.AsksOnce(op)) && l.hasNoContext(args)
+// deafCalls are the calls in a package of a helper that takes no context: it is what is to change.
+type deafCalls struct {
+	callee *ssa.Function
+	first  *ssa.Call
+	live   ssa.Value // what that continues after
+	more   int
 }
 
-// hasNoContext reports whether a call that could be given a context, and waits for long
-// enough, has none that ends.
-func (l *library) hasNoContext(args []ssa.Value) bool {
-	switch {
-	case l.brief != nil && l.brief(args):
-		return false
-	case l.deaf || len(l.twins) > 0:
-		return true
-	case l.ctx >= 0:
-		given, ok := args[l.ctx].(*ssa.Call)
-		return ok && isRootContext(given)
-	case l.stops == nil || l.stops(args) != nil:
-		return false
-	case isCenkalti(l.paths[0]):
-		return cenkaltiSeen(args[1])
+// addDeaf adds a call.
+func addDeaf(all []deafCalls, call *ssa.Call, live ssa.Value) []deafCalls {
+	callee := genericOf(call.Call.StaticCallee())
+	i := slices.IndexFunc(all, func(d deafCalls) bool { return d.callee == callee })
+	if i < 0 {
+		return append(all, deafCalls{callee, call, live, 0})
 	}
-	options, all := appended(avastOptions(args), map[ssa.Value]bool{})
-	return all && !slices.ContainsFunc(options, func(v ssa.Value) bool {
-		return isOption(v, "Context", nil)
-	})
+	all[i].more++
+	if call.Pos() < all[i].first.Pos() {
+		all[i].first, all[i].live = call, live
+	}
+	return all
+}
+
+// deaf reports a helper that takes no context, at its first call.
+func (r *report) deaf(d deafCalls) {
+	more := ""
+	if d.more == 1 {
+		more = ", as in another call in this package"
+	} else if d.more > 1 {
+		more = fmt.Sprintf(", as in %d more calls in this package", d.more)
+	}
+	r.at(callStart(fileOf(r.pass, d.first.Pos()), d.first.Pos()), d.first.Pos(), Library, "RL202",
+		"%s continues after %s has ended%s: add a context parameter that ends its waits", attempt.Name(d.first),
+		nameOfContext(d.live), more)
 }
 
 // givesUp reports whether an operation marks errors that end its retries: the
@@ -183,7 +167,7 @@ func givesUp(op ssa.Value) bool {
 // error itself.
 func isMadeError(call *ssa.Call) bool {
 	fn := call.Call.StaticCallee()
-	if fn == nil || fn.Name() != "New" && fn.Name() != "Errorf" || !retryloop.IsError(call.Type()) {
+	if fn == nil || fn.Name() != "New" && fn.Name() != "Errorf" || !flow.IsError(call.Type()) {
 		return false
 	}
 	for _, arg := range call.Call.Args {
@@ -191,7 +175,7 @@ func isMadeError(call *ssa.Call) bool {
 			if made, ok := v.(*ssa.MakeInterface); ok {
 				v = made.X
 			}
-			if retryloop.IsError(v.Type()) || isChangedError(v) {
+			if flow.IsError(v.Type()) || isChangedError(v) {
 				return false
 			}
 		}
@@ -201,7 +185,7 @@ func isMadeError(call *ssa.Call) bool {
 
 func isChangedError(v ssa.Value) bool {
 	changed, ok := v.(*ssa.ChangeInterface)
-	return ok && retryloop.IsError(changed.X.Type())
+	return ok && flow.IsError(changed.X.Type())
 }
 
 // isNamedError reports whether v is an error that is a variable of a package, or wraps
@@ -214,7 +198,7 @@ func isNamedError(v ssa.Value) bool {
 		v = wrap.Call.Args[0]
 	}
 	load, ok := v.(*ssa.UnOp)
-	if !ok || !retryloop.IsError(load.Type()) {
+	if !ok || !flow.IsError(load.Type()) {
 		return false
 	}
 	_, global := load.X.(*ssa.Global)

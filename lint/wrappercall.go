@@ -2,12 +2,14 @@ package lint
 
 import (
 	"go/ast"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // WrapperCall reports RL501 and RL504.
@@ -15,7 +17,7 @@ var WrapperCall = &analysis.Analyzer{
 	Name:       "wrappercall",
 	Doc:        docOf("wrappercall", "RL501", "RL504"),
 	URL:        pageOf("RL501"),
-	Requires:   []*analysis.Analyzer{ssaForm, retryingFunctions, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, retryingFunctions, directiveIndex},
 	ResultType: used,
 	Run:        runWrapperCall,
 }
@@ -23,6 +25,7 @@ var WrapperCall = &analysis.Analyzer{
 func runWrapperCall(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	n := pass.ResultOf[retryingFunctions].(*nesting)
+	found := pass.ResultOf[attempts].(*attempt.Package)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			callee := call.Call.StaticCallee()
@@ -38,8 +41,8 @@ func runWrapperCall(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			pos := callStart(file, call.Pos())
-			live := retryloop.LiveContext(call)
-			if given := retryloop.GivenContext(call); given != nil && live != nil && isUndecided(given) {
+			live := found.LiveContext(call)
+			if live != nil && slices.ContainsFunc(call.Call.Args, isGivenRoot) {
 				r.at(pos, call.Pos(), Proven, "RL501", "%s continues after %s has ended: pass it that context", callee.Name(),
 					nameOfContext(live))
 			}
@@ -51,16 +54,10 @@ func runWrapperCall(pass *analysis.Pass) (any, error) {
 	return r.used, nil
 }
 
-// isUndecided reports whether a context never ends, and nobody has written that it is not
-// to end with another.
-func isUndecided(ctx ssa.Value) bool {
-	return retryloop.IsBackground(ctx) && !isCallOf(ctx, "context", "WithoutCancel")
-}
-
 // dropsError reports whether a call that returns an error stands alone.
 func dropsError(file *ast.File, call *ssa.Call) bool {
 	results := call.Call.Signature().Results()
-	if results.Len() == 0 || !retryloop.IsError(results.At(results.Len()-1).Type()) {
+	if results.Len() == 0 || !flow.IsError(results.At(results.Len()-1).Type()) {
 		return false
 	}
 	return standsAlone(file, call.Pos())

@@ -153,25 +153,24 @@ func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 
 // outlives reports whether a function literal runs when the function around it has returned,
 // or on its own: it is deferred, or a goroutine.
-func outlives(fn *ssa.Function) bool {
+func outlives(fn *ssa.Function) bool { return start(fn) != nil }
+
+// start returns the defer or go statement that runs a function literal, or nil.
+func start(fn *ssa.Function) ssa.CallInstruction {
 	if fn.Parent() == nil {
-		return false
+		return nil
 	}
 	for _, b := range fn.Parent().Blocks {
 		for _, instr := range b.Instrs {
 			switch instr := instr.(type) {
-			case *ssa.Defer:
-				if isLiteral(instr.Call.Value, fn) {
-					return true
-				}
-			case *ssa.Go:
-				if isLiteral(instr.Call.Value, fn) {
-					return true
+			case *ssa.Defer, *ssa.Go:
+				if c := instr.(ssa.CallInstruction); isLiteral(c.Common().Value, fn) {
+					return c
 				}
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // isLiteral reports whether v is a function literal.
@@ -197,8 +196,13 @@ func (p *Package) hasEnded(fn *ssa.Function, l *flow.Loop) bool {
 
 // AfterEnd reports whether a block of the loop is only executed when a context has ended.
 func (t *Attempt) AfterEnd(b *ssa.BasicBlock) bool {
-	j := &judge{p: t.pkg, run: t.Run}
-	for d := b.Idom(); d != nil && t.Loop.Has(d); b, d = d, d.Idom() {
+	return isAfterEnd(&judge{p: t.pkg, run: t.Run}, b, t.Loop.Has)
+}
+
+// isAfterEnd reports whether a block is only executed when a context has ended, as far as the
+// blocks say that are asked for.
+func isAfterEnd(j *judge, b *ssa.BasicBlock, has func(*ssa.BasicBlock) bool) bool {
+	for d := b.Idom(); d != nil && has(d); b, d = d, d.Idom() {
 		branch, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If)
 		if !ok || len(b.Preds) != 1 || !isOfContext(branch.Cond) && j.why(branch.Cond)&^Fixed != Context {
 			continue

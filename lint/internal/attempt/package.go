@@ -29,6 +29,8 @@ type Package struct {
 	indexes   map[*ssa.Function]*index
 	facts     sync.Map // by *types.Func: the summaries of other packages
 	complete  bool     // summaries and indexes do not change any more
+
+	operations operations
 }
 
 // An index lists the instructions of a function that several questions ask for.

@@ -151,7 +151,8 @@ func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bo
 	return false
 }
 
-// returns reports whether a function returns want after a call that ends as assumed.
+// returns reports whether a function returns want, and no error besides, after a call that ends
+// as assumed.
 func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Value) bool {
 	fn := call.Parent()
 	run := p.flow.After(flow.Whole(fn), call, assume)
@@ -164,7 +165,8 @@ func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Valu
 		if !ok || b == fn.Recover || !run.IsReached(b) || run.Stops(b) {
 			continue
 		}
-		if !run.Value(ret.Results[0]).Equal(want) {
+		last := ret.Results[len(ret.Results)-1]
+		if !run.Value(ret.Results[0]).Equal(want) || flow.IsError(last.Type()) && !run.Value(last).Equal(flow.Nil) {
 			return false
 		}
 		any = true

@@ -67,8 +67,16 @@ func (p *Package) operand(v ssa.Value, b *ssa.BasicBlock, reads Set, seen map[ss
 // returns nil because of what it counts, of the time, of what others set, or because it was
 // asked to stop. If errors are classified, an error of its own for such a reason is enough.
 func (p *Package) EndsItself(op *ssa.Call, classified bool) bool {
-	e := p.At(op)
-	own := p.within(op)
+	return p.ends(p.At(op), p.within(op), classified)
+}
+
+// EndsRetries is EndsItself for a function that something else calls again and again.
+func (p *Package) EndsRetries(fn *ssa.Function) bool {
+	e := p.effects[fn]
+	return e != nil && p.ends(e, p.calledBy(fn), false)
+}
+
+func (p *Package) ends(e *Effects, own map[*ssa.Function]bool, classified bool) bool {
 	others := func(fn *ssa.Function) bool { return !own[fn] }
 	for _, decided := range []map[Region]Need{e.Skips, e.Refuse} {
 		for r, need := range decided {
@@ -112,8 +120,13 @@ func (p *Package) Progresses(op *ssa.Call) bool {
 
 // within returns the functions that a call may execute.
 func (p *Package) within(c ssa.CallInstruction) map[*ssa.Function]bool {
+	return p.calledBy(p.functions(c)...)
+}
+
+// calledBy returns some functions, and all that they may execute.
+func (p *Package) calledBy(fns ...*ssa.Function) map[*ssa.Function]bool {
 	all := map[*ssa.Function]bool{}
-	for work := p.functions(c); len(work) > 0; {
+	for work := fns; len(work) > 0; {
 		fn := work[len(work)-1]
 		work = work[:len(work)-1]
 		if all[fn] {

@@ -104,7 +104,11 @@ func nopeNothingFails(n func() int) {
 
 func nopeAttemptIsCounted(c client) {
 	helper.While(func(attempt int) bool { return c.Ping() != nil && attempt < 5 })
-	helper.While(func(attempt int) bool {
+}
+
+// The count is asked only after a success.
+func failsAgain(c client) {
+	helper.While(func(attempt int) bool { // want `While retries until it succeeds, without a limit`
 		if c.Ping() != nil {
 			return true
 		}

@@ -250,12 +250,6 @@ func beside(ctx context.Context, c client) {
 	helper.Forever(c.Ping) // want `without a limit: pass a limit \(RL201`
 }
 
-func spins(c client) {
-	for {
-		helper.Forever(c.Ping) // want `restarts it without a wait \(RL201, RL103`
-	}
-}
-
 func nopeContext(ctx context.Context, c client) error {
 	return helper.UntilDone(ctx, func() error { return c.Ping() })
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-func Forever(f func() error) { // want Forever:`retries\(0, until -1\)`
+func Forever(f func() error) { // want Forever:`retries #0 until it succeeds, endless, waits`
 	for f() != nil {
 		time.Sleep(time.Second)
 	}
 }
 
-func UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`retries\(1, until 0\)`
+func UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`retries #1 until it succeeds, endless, ends with #0`
 	for {
 		select {
 		case <-ctx.Done():
@@ -26,7 +26,7 @@ func UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`r
 	}
 }
 
-func Select(ctx context.Context, f func() error) error { // want Select:`retries\(1, until 0\)`
+func Select(ctx context.Context, f func() error) error { // want Select:`retries #1 until it succeeds, endless, ends with #0`
 	for {
 		if err := f(); err == nil {
 			return nil
@@ -39,11 +39,11 @@ func Select(ctx context.Context, f func() error) error { // want Select:`retries
 	}
 }
 
-func Without(f func() error) error { // want Without:`retries\(0, until -1\)`
+func Without(f func() error) error { // want Without:`retries #0 until it succeeds, endless, has UntilDone`
 	return UntilDone(context.Background(), f)
 }
 
-func Times(n int, f func() error) (err error) {
+func Times(n int, f func() error) (err error) { // want Times:`retries #1 until it succeeds, waits`
 	for range n {
 		if err = f(); err == nil {
 			return nil
@@ -54,10 +54,10 @@ func Times(n int, f func() error) (err error) {
 }
 
 // FiveTimes gives it to another.
-func FiveTimes(f func() error) error { return Times(5, func() error { return f() }) }
+func FiveTimes(f func() error) error { return Times(5, func() error { return f() }) } // want FiveTimes:`retries #0 until it succeeds, waits`
 
 // Until asks whether to go on.
-func Until(f func() error, goOn func(error) bool) error {
+func Until(f func() error, goOn func(error) bool) error { // want Until:`retries #0 until it succeeds, waits`
 	for {
 		err := f()
 		if err == nil || !goOn(err) {
@@ -67,7 +67,7 @@ func Until(f func() error, goOn func(error) bool) error {
 	}
 }
 
-func Every(wait time.Duration, f func() error) (err error) {
+func Every(wait time.Duration, f func() error) (err error) { // want Every:`retries #1 until it succeeds, waits for #0`
 	for range 3 {
 		if err = f(); err == nil {
 			return nil
@@ -77,7 +77,7 @@ func Every(wait time.Duration, f func() error) (err error) {
 	return err
 }
 
-func Growing(f func() error) (err error) {
+func Growing(f func() error) (err error) { // want Growing:`retries #0 until it succeeds, waits`
 	for wait, n := 10*time.Millisecond, 0; n < 4; wait, n = wait*2, n+1 {
 		if err = f(); err == nil {
 			return nil
@@ -112,7 +112,7 @@ func UntilStopped(stop <-chan struct{}, f func() error) (err error) {
 }
 
 // Attempts waits with its context, and has a limit.
-func Attempts(ctx context.Context, n int, f func(context.Context) error) (err error) {
+func Attempts(ctx context.Context, n int, f func(context.Context) error) (err error) { // want Attempts:`retries #2 until it succeeds, ends with #0`
 	for range n {
 		if err = f(ctx); err == nil {
 			return nil
@@ -125,7 +125,7 @@ func Attempts(ctx context.Context, n int, f func(context.Context) error) (err er
 }
 
 // Permanent ends with what an error says, which may be the end of a context.
-func Permanent(ctx context.Context, n int, f func() error, permanent func(error) bool) (err error) {
+func Permanent(ctx context.Context, n int, f func() error, permanent func(error) bool) (err error) { // want Permanent:`retries #2 until it succeeds, ends with #0`
 	for range n {
 		if err = f(); err == nil || permanent(err) {
 			return err
@@ -138,12 +138,12 @@ func Permanent(ctx context.Context, n int, f func() error, permanent func(error)
 }
 
 // Detached is Permanent for those who have no context.
-func Detached(n int, f func() error) error {
+func Detached(n int, f func() error) error { // want Detached:`retries #1 until it succeeds, has Permanent`
 	return Permanent(context.Background(), n, func() error { return f() }, func(error) bool { return false })
 }
 
 // Thrice gives it to another.
-func Thrice(ctx context.Context, f func(context.Context) error) error { return Attempts(ctx, 3, f) }
+func Thrice(ctx context.Context, f func(context.Context) error) error { return Attempts(ctx, 3, f) } // want Thrice:`retries #1 until it succeeds, ends with #0`
 
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
@@ -154,19 +154,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func UntilTrue(f func() bool) { // want UntilTrue:`retries\(0, until -1, or true\)`
+func UntilTrue(f func() bool) { // want UntilTrue:`retries #0 until true, endless, waits`
 	for !f() {
 		time.Sleep(time.Second)
 	}
 }
 
-func While(f func(attempt int) bool) { // want While:`retries\(0, until -1, or false\)`
+func While(f func(attempt int) bool) { // want While:`retries #0 until false, endless, waits`
 	for i := 0; f(i); i++ {
 		time.Sleep(time.Second)
 	}
 }
 
-func Poll(ctx context.Context, f func() (done bool, err error)) error { // want Poll:`retries\(1, until 0, or true\)`
+func Poll(ctx context.Context, f func() (done bool, err error)) error { // want Poll:`retries #1 until true, endless, ends with #0`
 	for {
 		done, err := f()
 		if done || err != nil {
@@ -180,11 +180,11 @@ func Poll(ctx context.Context, f func() (done bool, err error)) error { // want 
 	}
 }
 
-func PollForever(f func() (bool, error)) error { // want PollForever:`retries\(0, until -1, or true\)`
+func PollForever(f func() (bool, error)) error { // want PollForever:`retries #0 until true, endless, has Poll`
 	return Poll(context.Background(), f)
 }
 
-func UntilLate(f func() bool) bool {
+func UntilLate(f func() bool) bool { // want UntilLate:`retries #0 until true, waits`
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(time.Second) {
 		if f() {
 			return true
@@ -196,13 +196,13 @@ func UntilLate(f func() bool) bool {
 // A Retrier retries by its methods.
 type Retrier struct{ Wait time.Duration }
 
-func (r *Retrier) Forever(f func() error) { // want Forever:`retries\(1, until -1\)`
+func (r *Retrier) Forever(f func() error) { // want Forever:`retries #1 until it succeeds, endless, waits`
 	for f() != nil {
 		time.Sleep(r.Wait)
 	}
 }
 
-func (r *Retrier) UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`retries\(2, until 1\)`
+func (r *Retrier) UntilDone(ctx context.Context, f func() error) error { // want UntilDone:`retries #2 until it succeeds, endless, ends with #1`
 	for {
 		if err := f(); err == nil {
 			return nil

@@ -207,6 +207,8 @@ type engine struct{ initialized, stopped bool }
 
 func (e *engine) init() error { return ping() }
 
+func (e *engine) stop() { e.stopped = true }
+
 // That it has succeeded already ends it as a success does.
 func initializes(e *engine) {
 	backoff.Retry(func() error { // want `RL201`

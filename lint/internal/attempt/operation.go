@@ -1,0 +1,262 @@
+package attempt
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// An Operation describes a function that something else retries.
+type Operation struct {
+	// Context is a context of the functions around it that it gives to what it calls, and that
+	// may end, or nil. A parameter that has a context, as a request has, stands for that.
+	Context  ssa.Value
+	Detached bool // it gives what it calls a context that does not end with its callers
+	Asks     bool // it asks a context whether it has ended
+	Ends     bool // it may return the error of a call because a context has ended
+	Again    bool // it may return neither true nor an error
+	Done     bool // it may return true, or an error
+}
+
+// operations keeps the Operation of each function that was asked for. The solver is not used
+// otherwise once a Package is complete.
+type operations struct {
+	sync.Mutex
+	of map[*ssa.Function]*Operation
+}
+
+// Operation returns what is known of a function as an operation, which may be a synthetic one.
+func (p *Package) Operation(fn *ssa.Function) *Operation {
+	p.operations.Lock()
+	defer p.operations.Unlock()
+	if o := p.operations.of[fn]; o != nil {
+		return o
+	}
+	o := &Operation{}
+	if len(fn.Blocks) > 0 {
+		p.findContext(o, fn)
+		p.findAnswers(o, fn)
+	}
+	if p.operations.of == nil {
+		p.operations.of = map[*ssa.Function]*Operation{}
+	}
+	p.operations.of[fn] = o
+	return o
+}
+
+// findContext finds which contexts a function asks, and gives to what it calls. What its caller
+// gives to it is for that to judge.
+func (p *Package) findContext(o *Operation, fn *ssa.Function) {
+	for _, c := range p.contextCalls(fn) {
+		if _, asks := contextAsked(c.Common()); asks {
+			o.Asks = true
+			continue
+		}
+		call, ok := c.(*ssa.Call)
+		given := givenContext(c.Common())
+		switch {
+		case !ok || given == nil:
+			continue
+		case known(&call.Call).Is(vocab.Roots):
+			o.Detached = true
+			continue
+		case makesContext(call):
+			continue
+		}
+		if own, ok := root(given).(*ssa.Parameter); ok && own.Parent() == fn {
+			continue
+		}
+		if ctx := p.outerContext(given); ctx != nil {
+			o.Context = ctx
+			o.Ends = o.Ends || p.mayReturnError(call)
+		} else {
+			o.Detached = true
+		}
+	}
+}
+
+// makesContext reports whether the first result of a call is a context.
+func makesContext(call *ssa.Call) bool {
+	results := call.Call.Signature().Results()
+	return results.Len() > 0 && vocab.IsContext(results.At(0).Type())
+}
+
+// outerContext returns the context of the functions around that one which a function literal
+// gives to a call was made of, or nil if nobody else may end that.
+func (p *Package) outerContext(given ssa.Value) ssa.Value {
+	ctx := root(given)
+	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) && len(call.Call.Args) == 1 {
+		for _, of := range captured(call.Call.Args[0]) {
+			if request, ok := of.(*ssa.Parameter); ok && carriesContext(request.Type()) {
+				return request
+			}
+		}
+		return nil
+	}
+	for _, v := range captured(ctx) {
+		if p.IsLive(v) {
+			return root(v)
+		}
+	}
+	return nil
+}
+
+// captured returns what a value is that is read from a variable which a function literal
+// captures: all that is stored there. Of other values it is the value.
+func captured(v ssa.Value) (values []ssa.Value) {
+	variable := v
+	if load, ok := v.(*ssa.UnOp); ok {
+		variable = load.X
+	}
+	free, ok := variable.(*ssa.FreeVar)
+	if !ok {
+		return []ssa.Value{v}
+	}
+	switch bound := binding(free).(type) {
+	case nil:
+	case *ssa.Alloc:
+		for _, store := range storesTo(bound) {
+			values = append(values, store.Val)
+		}
+	case *ssa.FreeVar:
+		return captured(bound)
+	default:
+		return []ssa.Value{bound}
+	}
+	return values
+}
+
+// findAnswers finds what a function may return that answers a condition, and may fail.
+func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
+	results := fn.Signature.Results()
+	if results.Len() != 2 || !isBool(results.At(0).Type()) || !flow.IsError(results.At(1).Type()) {
+		return
+	}
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || b == fn.Recover {
+			continue
+		}
+		answer, err := p.flow.Always(fn, ret.Results[0]), p.flow.Always(fn, ret.Results[1])
+		o.Done = o.Done || !answer.Equal(flow.Bool(false)) || !err.Equal(flow.Nil)
+		o.Again = o.Again || !answer.Equal(flow.Bool(true)) && !err.Equal(flow.NonNil) && !isFailure(ret.Results[1], b)
+	}
+}
+
+// isFailure reports whether a block is entered only if an error is not nil.
+func isFailure(err ssa.Value, b *ssa.BasicBlock) bool {
+	if len(b.Preds) != 1 {
+		return false
+	}
+	branch, ok := b.Preds[0].Instrs[len(b.Preds[0].Instrs)-1].(*ssa.If)
+	if !ok {
+		return false
+	}
+	cmp, ok := branch.Cond.(*ssa.BinOp)
+	return ok && cmp.X == err && successOf(cmp) >= 0 && b.Preds[0].Succs[1-successOf(cmp)] == b
+}
+
+// mayReturnError reports whether a function may return an error after a call has failed.
+func (p *Package) mayReturnError(call *ssa.Call) bool {
+	results := call.Call.Signature().Results()
+	if results.Len() == 0 || !flow.IsError(results.At(results.Len()-1).Type()) {
+		return false
+	}
+	fn := call.Parent()
+	run := p.flow.After(flow.Whole(fn), call, ofError(results.Len()).failed)
+	if run == nil {
+		return false
+	}
+	for _, b := range fn.Blocks {
+		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok || !run.IsReached(b) || len(ret.Results) == 0 {
+			continue
+		}
+		last := ret.Results[len(ret.Results)-1]
+		if flow.IsError(last.Type()) && !run.Value(last).Equal(flow.Nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsTrappedBy reports whether a function that is called until it returns true, or false, has a
+// call whose failure makes it return the other and no error, and whose success may not.
+func (p *Package) IsTrappedBy(fn *ssa.Function, until Success) bool {
+	p.operations.Lock()
+	defer p.operations.Unlock()
+	failure := flow.Bool(until == False)
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			if !ok || known(&call.Call).Is(vocab.Pure|vocab.Receives|vocab.Asks|vocab.Random) {
+				continue
+			}
+			n := call.Call.Signature().Results().Len()
+			if n > 0 && flow.IsError(call.Call.Signature().Results().At(n-1).Type()) &&
+				p.returns(call, ofError(n).failed, failure) && !p.returns(call, ofError(n).passed, failure) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// IsAfterEnd reports whether an instruction is only executed when a context has ended.
+func (p *Package) IsAfterEnd(instr ssa.Instruction) bool {
+	for b := instr.Block(); b != nil; b = b.Idom() {
+		for _, before := range b.Instrs {
+			if before == instr {
+				break
+			}
+			if isDone(before) {
+				return true
+			}
+		}
+	}
+	everywhere := func(*ssa.BasicBlock) bool { return true }
+	return isAfterEnd(&judge{p: p, fn: instr.Parent()}, instr.Block(), everywhere)
+}
+
+// LiveContext returns the context with which an instruction is to end, or nil: that of its
+// function, or of one around it, unless it has ended already.
+func (p *Package) LiveContext(instr ssa.Instruction) ssa.Value {
+	if p.IsAfterEnd(instr) {
+		return nil
+	}
+	return p.ScopeContext(instr.Parent())
+}
+
+// NeverEnds reports whether a context cannot end while its function runs.
+func (p *Package) NeverEnds(ctx ssa.Value) bool { return p.isDead(ctx) }
+
+// IsDeferred reports whether a function literal, or one around it, is deferred: what it does is
+// to be done when its context has ended as well.
+func IsDeferred(fn *ssa.Function) bool {
+	for ; fn != nil; fn = fn.Parent() {
+		if _, deferred := start(fn).(*ssa.Defer); deferred {
+			return true
+		}
+	}
+	return false
+}
+
+// IsGoroutine reports whether a function literal is a goroutine.
+func IsGoroutine(fn *ssa.Function) bool {
+	_, runs := start(fn).(*ssa.Go)
+	return runs
+}
+
+// Longest returns an upper bound of a duration: NoLimit if none is known.
+func Longest(d ssa.Value) time.Duration { return longest(d) }
+
+// Name returns the name of what is called.
+func Name(call *ssa.Call) string { return nameOf(call) }
+
+// CapturedParameter returns the parameter of a function around a literal that a value in the
+// literal is read from, or nil.
+func CapturedParameter(v ssa.Value) *ssa.Parameter { return capturedParameter(v) }

@@ -1,0 +1,312 @@
+package lint
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/effect"
+)
+
+// shortestDelay is the shortest wait that is worth ending early.
+const shortestDelay = 250 * time.Millisecond
+
+// retrierCalls finds the calls that retry a function: of libraries, which a table describes, and
+// of helpers, which facts describe.
+var retrierCalls = &analysis.Analyzer{
+	Name:       "retriercalls",
+	Doc:        "retriercalls: find calls of libraries and helpers that retry what they are given",
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, effects},
+	FactTypes:  []analysis.Fact{new(helper)},
+	ResultType: reflect.TypeFor[*retriers](),
+	Run:        runRetrierCalls,
+}
+
+// A helper is a fact about a function that retries one of its parameters. Indexes are -1 if there
+// is no such parameter.
+type helper struct {
+	Op      int             // the index of the parameter that is retried
+	Until   attempt.Success // what that returns if it has succeeded
+	Endless bool            // nothing but that, or the end of the context, ends the retries
+	Context int             // the index of the context with which the retries end
+	Twin    string          // the function of its package that it gives a context which never ends
+	Wait    time.Duration   // without a context: how long it waits at most, besides Delay
+	Delay   int             // the index of the duration that says how long it waits
+}
+
+// AFact marks a fact.
+func (*helper) AFact() {}
+
+// String formats the fact for tests.
+func (h *helper) String() string {
+	text := fmt.Sprintf("retries #%d until %s", h.Op, [...]string{"it succeeds", "true", "false"}[h.Until])
+	if h.Endless {
+		text += ", endless"
+	}
+	switch {
+	case h.Context >= 0:
+		return fmt.Sprintf("%s, ends with #%d", text, h.Context)
+	case h.Twin != "":
+		return text + ", has " + h.Twin
+	case h.Delay >= 0:
+		return fmt.Sprintf("%s, waits for #%d", text, h.Delay)
+	case h.Wait > 0:
+		return text + ", waits"
+	}
+	return text
+}
+
+// A retrier is a call that retries a function.
+type retrier struct {
+	call    ssa.CallInstruction
+	library *library // or nil
+	helper  *helper  // or nil
+	op      ssa.Value
+	fn      *ssa.Function // the function that op is, if that is known
+	until   attempt.Success
+	endless bool      // nothing but a success of op, or the end of ctx, ends it
+	ctx     ssa.Value // the context with which it ends, or nil
+	able    bool      // it could be given a context, and is given none that ends
+	brief   bool      // it does not wait for long
+}
+
+// isDeaf reports whether what is called takes no context.
+func (r *retrier) isDeaf() bool {
+	if r.library != nil {
+		return r.library.deaf
+	}
+	return r.helper != nil && r.helper.Context < 0 && r.helper.Twin == ""
+}
+
+// retriers are the calls of a package that retry a function.
+type retriers struct {
+	calls   []*retrier // in the order of the functions
+	pass    *analysis.Pass
+	found   *attempt.Package
+	effects *effect.Package
+	helpers map[*ssa.Function]*helper
+}
+
+func runRetrierCalls(pass *analysis.Pass) (any, error) {
+	a := &retriers{pass: pass, found: pass.ResultOf[attempts].(*attempt.Package),
+		effects: pass.ResultOf[effects].(*effect.Package), helpers: map[*ssa.Function]*helper{}}
+	for _, t := range a.found.Attempts {
+		if h := helperOf(t); h != nil && (a.helpers[t.Fn] == nil || h.Endless && !a.helpers[t.Fn].Endless) {
+			a.helpers[t.Fn] = h
+		}
+	}
+	// A helper may call helpers that come later.
+	for grown := true; grown; {
+		grown, a.calls = false, nil
+		for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+			for call := range startedBy(fn) {
+				r := a.retrier(call)
+				if r == nil {
+					continue
+				}
+				a.calls = append(a.calls, r)
+				if a.helpers[fn] == nil {
+					h := a.handedOn(fn, r)
+					if h != nil {
+						a.helpers[fn], grown = h, true
+					}
+				}
+			}
+		}
+	}
+	exportFacts(pass, a.helpers)
+	return a, nil
+}
+
+// helperOf returns how the function of an attempt retries one of its parameters, or nil.
+func helperOf(t *attempt.Attempt) *helper {
+	r := t.Retries()
+	if r == nil {
+		return nil
+	}
+	h := &helper{Op: slices.Index(t.Fn.Params, r.Op), Until: r.Until, Endless: r.Endless,
+		Context: slices.Index(t.Fn.Params, r.Context), Delay: -1}
+	if r.Context == nil && !takesContext(t.Fn) {
+		h.Delay = slices.Index(t.Fn.Params, r.Delay)
+		if h.Delay < 0 {
+			h.Wait = r.Wait
+		}
+	}
+	return h.orNil()
+}
+
+// orNil returns the helper, or nil if nothing is to be known of it.
+func (h *helper) orNil() *helper {
+	if h.Endless || h.Context >= 0 || h.Twin != "" || h.Delay >= 0 || h.Wait >= shortestDelay {
+		return h
+	}
+	return nil
+}
+
+// retrier returns how a call retries a function, or nil.
+func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
+	r := &retrier{call: call}
+	args := call.Common().Args
+	if l := libraryOf(call.Common()); l != nil {
+		r.library, r.op, r.endless = l, origin(args[l.op]), l.unbounded(args)
+		if l.ctx >= 0 {
+			r.ctx = args[l.ctx]
+		} else if l.stops != nil {
+			r.ctx = l.stops(args)
+		}
+		r.able, r.brief = l.isAble(args), l.brief != nil && l.brief(args)
+	} else if h := helperFact(a.pass, a.helpers, call.Common().StaticCallee()); h != nil {
+		r.helper, r.op, r.until, r.endless = h, origin(args[h.Op]), h.Until, h.Endless
+		r.able = true
+		if h.Context >= 0 {
+			r.ctx = args[h.Context]
+			r.able = isGivenRoot(r.ctx)
+		}
+		r.brief = r.isDeaf() && h.Wait < shortestDelay &&
+			(h.Delay < 0 || attempt.Longest(args[h.Delay]) < shortestDelay)
+	} else if op, ctx, ok := failsafeEndless(call.Common()); ok {
+		r.op, r.ctx, r.endless = op, ctx, true
+	} else {
+		return nil
+	}
+	r.fn = operation(r.op)
+	return r
+}
+
+// isGivenRoot reports whether a context is made where it is given, and derived from none.
+func isGivenRoot(ctx ssa.Value) bool {
+	made, ok := ctx.(*ssa.Call)
+	return ok && isRootContext(made)
+}
+
+// handedOn returns what fn is if a call in it retries a parameter of it, or nil.
+func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
+	p, alone := parameterCalled(r.op)
+	op := slices.Index(fn.Params, p)
+	if op < 0 {
+		return nil
+	}
+	h := &helper{Op: op, Until: r.until, Endless: alone && r.endless, Context: -1, Delay: -1}
+	if r.ctx != nil && !a.found.NeverEnds(r.ctx) {
+		given, _ := r.ctx.(*ssa.Parameter)
+		if h.Context = slices.Index(fn.Params, given); h.Context < 0 {
+			return nil
+		}
+		return h
+	}
+	switch callee := genericOf(r.call.Common().StaticCallee()); {
+	case takesContext(fn) || !r.able:
+	case r.helper != nil && r.helper.Context >= 0 && callee.Pkg == fn.Pkg && callee.Signature.Recv() == nil &&
+		callee.Parent() == nil:
+		h.Twin = callee.Name()
+	case r.helper != nil && r.helper.Delay >= 0 && r.brief:
+		d, _ := r.call.Common().Args[r.helper.Delay].(*ssa.Parameter)
+		h.Delay = slices.Index(fn.Params, d)
+	case !r.brief:
+		h.Wait = attempt.NoLimit
+	}
+	return h.orNil()
+}
+
+// parameterCalled returns the parameter that a function value is, or that a function literal
+// calls, or nil. It reports also whether that is all that the literal does.
+func parameterCalled(op ssa.Value) (p *ssa.Parameter, alone bool) {
+	literal, ok := op.(*ssa.MakeClosure)
+	if !ok {
+		p, _ = op.(*ssa.Parameter)
+		return p, true
+	}
+	calls := callsOf(literal.Fn.(*ssa.Function))
+	for _, call := range calls {
+		if given := attempt.CapturedParameter(call.Call.Value); given != nil {
+			return given, len(calls) == 1 && len(call.Parent().Blocks) == 1
+		}
+	}
+	return nil, false
+}
+
+// takesContext reports whether a function has a context by which its caller may end it, one of
+// another type, or what has one, as a literal may capture one.
+func takesContext(fn *ssa.Function) bool {
+	return fn.Parent() != nil || slices.ContainsFunc(fn.Params, func(p *ssa.Parameter) bool {
+		methods := types.NewMethodSet(p.Type())
+		return methods.Lookup(nil, "Done") != nil && methods.Lookup(nil, "Err") != nil ||
+			methods.Lookup(nil, "Context") != nil
+	})
+}
+
+// isOfModule reports whether a function is of the module of the package: its signature can be
+// changed.
+func isOfModule(pass *analysis.Pass, fn *ssa.Function) bool {
+	pkg := genericOf(fn).Object().Pkg()
+	if pkg == pass.Pkg {
+		return true
+	}
+	return pass.Module != nil && pass.Module.Path != "" && strings.HasPrefix(pkg.Path()+"/", pass.Module.Path+"/")
+}
+
+// isUnlimited reports whether a call retries a function that is known until that succeeds, and
+// neither a context, nor that function itself, nor another that it is given ends it.
+func (a *retriers) isUnlimited(r *retrier) bool {
+	if !r.endless || r.ctx != nil && !a.found.NeverEnds(r.ctx) || a.isAsked(r) {
+		return false
+	}
+	fns := operations(r.op)
+	if len(fns) == 0 || slices.ContainsFunc(fns, a.mayEnd) {
+		return false
+	}
+	if r.until != attempt.NoError {
+		return a.found.IsTrappedBy(fns[0], r.until)
+	}
+	if r.library == nil || !r.library.final {
+		return true
+	}
+	o := a.found.Operation(fns[0])
+	return !o.Ends && (o.Done || !o.Again)
+}
+
+// mayEnd reports whether a function that is retried may end that without having succeeded.
+func (a *retriers) mayEnd(fn *ssa.Function) bool {
+	return a.effects.EndsRetries(fn) || a.found.Operation(fn).Asks
+}
+
+// isAsked reports whether a function that a call is given besides the one that it retries asks a
+// context whether to go on.
+func (a *retriers) isAsked(r *retrier) bool {
+	return slices.ContainsFunc(r.call.Common().Args, func(arg ssa.Value) bool {
+		v := origin(arg)
+		fn := operation(v)
+		return v != r.op && fn != nil && a.found.Operation(fn).Asks
+	})
+}
+
+// continuesAfter returns the context of the caller that a call goes on after, or nil. What a
+// function literal is for, and when it runs, is not known unless it uses the context.
+func (a *retriers) continuesAfter(r *retrier) ssa.Value {
+	if r.fn == nil || !r.able || r.brief || a.isAsked(r) {
+		return nil
+	}
+	o := a.found.Operation(r.fn)
+	within := r.call.Parent()
+	switch {
+	case o.Asks, o.Detached, o.Done && !o.Again, attempt.IsDeferred(within), a.found.IsAfterEnd(r.call):
+		return nil
+	case r.isDeaf() && (o.Context == nil || attempt.IsGoroutine(within)):
+		return nil // to change a signature for this is not worth it
+	case o.Context != nil:
+		return o.Context
+	}
+	live := a.found.ScopeContext(within)
+	if p, ok := live.(*ssa.Parameter); !ok || p.Parent() != within {
+		return nil
+	}
+	return live
+}
