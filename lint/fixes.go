@@ -16,7 +16,6 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -161,7 +160,7 @@ func clampFix(pass *analysis.Pass, file *ast.File, shift ssa.Value) []analysis.S
 	}
 	greatest, ok := greatestShift(pass, path[i:])
 	whole := outermost(path[i:])
-	if !ok || retryloop.GrowsOn(shift, func(pos token.Pos) bool { return pos < whole.Pos() || whole.End() <= pos }) {
+	if !ok || growsOn(shift, whole) {
 		return nil
 	}
 	var exponent strings.Builder

@@ -256,9 +256,12 @@ for {
 	time.Sleep(time.Second << min(attempt, 6))
 }`,
 		NotReported: []string{
-			"Loops in which the number of attempts is compared with anything.",
-			"Delays that are compared with 0 or with their least value.",
-			"Loops inside of a loop over items, or of one that ends after some time.",
+			"Loops in which the number of attempts is compared with a limit, or passed to any function but one that " +
+				"computes the delay.",
+			"Loops that end after some time, or with the last item.",
+			"Numbers of attempts in fields, and in variables that function literals share.",
+			"Delays that are compared with 0 or with their least value, or passed to any other function that limits them " +
+				"than `min`.",
 			"Delays without a limit, which take centuries to overflow.",
 		},
 		Fix:       "Limit the exponent, not the result: `time.Second << min(attempt, 6)`.",

@@ -146,6 +146,13 @@ func (t *Attempt) counted(v ssa.Value) (p progression, ok bool) {
 	return p, first && step
 }
 
+// CountsUp reports whether a value is a variable of the loop that each iteration increases by
+// the same step.
+func (t *Attempt) CountsUp(v ssa.Value) bool {
+	p, ok := t.counted(v)
+	return ok && p.step > 0
+}
+
 // stepOf returns what a sum or difference adds to its first operand.
 func stepOf(sum *ssa.BinOp) (int64, bool) {
 	n, ok := intOf(sum.Y)

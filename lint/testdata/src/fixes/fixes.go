@@ -42,12 +42,16 @@ func factor(c client, first time.Duration, stop func() bool) {
 }
 
 func shadowed(c client, stop func() bool) {
-	min := func(a, b time.Duration) time.Duration { return a }
+	min := time.Minute
 	for attempt := 0; ; attempt++ {
 		if c.Ping() == nil || stop() {
 			return
 		}
-		time.Sleep(min(time.Second<<attempt, time.Minute)) // want `RL107`
+		d := time.Second << attempt // want `RL107`
+		if d > min {
+			d = min
+		}
+		time.Sleep(d)
 	}
 }
 

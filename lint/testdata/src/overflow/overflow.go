@@ -245,63 +245,6 @@ func usesGuarded(c client, stop func() bool) {
 	}
 }
 
-type poller struct {
-	c       client
-	retries int
-	few     int
-	tries   int
-}
-
-func (p *poller) next(n int) time.Time {
-	ms := min(32000, 4000*(1<<n)) - 1000 // want `RL107`
-	return time.Now().Add(time.Duration(ms) * time.Millisecond)
-}
-
-func (p *poller) poll() time.Time {
-	if p.c.Ping() != nil {
-		p.retries++
-	} else {
-		p.retries = 0
-	}
-	return p.next(p.retries)
-}
-
-func (p *poller) nopeFew() time.Duration {
-	p.few++
-	if p.few > 5 {
-		return 0
-	}
-	return min(time.Second<<p.few, time.Minute)
-}
-
-// Whoever asks may compare it.
-func (p *poller) nopeAsked() time.Duration {
-	p.tries++
-	return min(time.Second<<p.tries, time.Minute)
-}
-
-func (p *poller) Tries() int { return p.tries }
-
-func shared(failed <-chan bool, t *time.Timer) {
-	failures := 0
-	reset := func(again bool) {
-		if !again {
-			failures = 0
-			return
-		}
-		base := 2
-		next := time.Second * time.Duration(math.Pow(float64(base), float64(failures))) // want `RL107`
-		if next > time.Minute {
-			next = time.Minute
-		}
-		t.Reset(next)
-		failures++
-	}
-	for again := range failed {
-		reset(again)
-	}
-}
-
 // It says when it is too large.
 func nopeSays(attempt int) (time.Duration, error) {
 	d := time.Second << attempt
@@ -352,49 +295,4 @@ func usesTheDelay(c client) error {
 		}
 		time.Sleep(d)
 	}
-}
-
-func nopeSharedByFew(c client) {
-	n := 0
-	wait := func() {
-		d := min(time.Second<<n, time.Minute)
-		n++
-		time.Sleep(d)
-	}
-	for range 5 {
-		if c.Ping() == nil {
-			return
-		}
-		wait()
-	}
-}
-
-type backer struct {
-	failures, steps, misses int
-}
-
-func (b *backer) nopeCopied() time.Duration {
-	b.failures++
-	return min(time.Second<<b.failures, time.Minute)
-}
-
-func (b *backer) snapshot() backer { return *b }
-
-func (b *backer) mayGoOn() bool { return b.snapshot().failures < 10 }
-
-func (b *backer) nopeStopsCounting() time.Duration {
-	d := min(time.Second<<b.steps, time.Minute)
-	if d < time.Minute {
-		b.steps++
-	}
-	return d
-}
-
-func (b *backer) nopeAgainstTheFirst() time.Duration {
-	b.misses++
-	d := time.Second << b.misses
-	if d < time.Second || d > time.Minute {
-		d = time.Minute
-	}
-	return d
 }
