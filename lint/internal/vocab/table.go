@@ -1,5 +1,15 @@
 package vocab
 
+// The packages that log, trace and measure, and change nothing else.
+const (
+	loggers = "go.uber.org/zap(/zapcore)?|k8s.io/klog(/v2)?|github.com/(sirupsen/logrus|rs/zerolog(/log)?|golang/glog|" +
+		"apex/log|hashicorp/go-hclog|go-logr/logr|go-kit/(kit/)?log(/level)?|containerd/log)"
+	tracers = "go.opentelemetry.io/otel(/(attribute|baggage|codes|trace|semconv/.*))?|go.opencensus.io/trace|" +
+		"github.com/opentracing/opentracing-go(/(ext|log))?"
+	meters = "go.opentelemetry.io/otel/metric|go.opencensus.io/(stats|tag)|github.com/(armon|hashicorp)/go-metrics|" +
+		"github.com/prometheus/client_golang/prometheus(/promauto)?|github.com/DataDog/datadog-go(/v\\d+)?/statsd"
+)
+
 // Table describes functions that the linter knows by name. Rows of library evidence come
 // first: a function has the role of the first that describes it. If there is none, it has
 // the roles of all rows of named evidence that describe it.
@@ -28,6 +38,10 @@ var Table = []Row{
 
 	// Functions that only compute, or only report.
 	{"log|log/slog|expvar", ".*", ".*", Logs, -1, Library},
+	{loggers, ".*", "(Fatal|Panic|Exit).*", Exits, -1, Library},
+	{loggers + "|" + tracers, ".*", "NewContext.*|ContextWith.*|WithContext|WithLogger|Start.*", Pure | Makes | Derives,
+		-1, Library},
+	{loggers + "|" + tracers + "|" + meters, ".*", ".*", Logs, -1, Library},
 	{"fmt", "", "Print.*|Fprint.*", Logs, -1, Library},
 	{"fmt", "", "Scan.*|Fscan.*", Asks | Receives, -1, Library},
 	{"errors|fmt|golang.org/x/xerrors|github.com/pkg/errors", "", "New|Errorf", Pure | Fails, -1, Library},
@@ -102,6 +116,42 @@ var Table = []Row{
 	{"github.com/aws/aws-sdk-go.*/service/.*", ".+", "New.*", Makes, -1, Library},
 	{"github.com/aws/aws-sdk-go.*/service/.*", ".+", ".*", Remote, -1, Library},
 	{"k8s.io/apimachinery/pkg/api/errors", ".*", ".*", Pure | Judges, -1, Library},
+	{"google.golang.org/api/.*", ".*Call", "Do", Remote, -1, Library},
+	{"cloud.google.com/go/storage", "BucketHandle|ObjectHandle|Copier|Composer",
+		"Attrs|Create|Delete|Update|Run|NewReader|NewRangeReader", Remote, -1, Library},
+	{"github.com/Azure/azure-sdk-for-go/sdk/.*", ".*Client", "Begin[A-Z].*|Create|CreateOrUpdate|Update|Delete|Get|" +
+		"GetProperties|Upload(Buffer|File|Stream)?|Download(Buffer|File|Stream)", Remote, -1, Library},
+	{"github.com/minio/minio-go(/v\\d+)?", "Client", "BucketExists|CopyObject|ComposeObject|FGetObject|FPutObject|" +
+		"PutObject|StatObject|RemoveBucket|RemoveObject|ListBuckets|MakeBucket|[GS]etBucket.*", Remote, -1, Library},
+	{"github.com/(go-redis/redis|redis/go-redis)(/v\\d+)?", ".*Cmd", "Err|Result", Remote, -1, Library}, // it was sent
+	{"github.com/bradfitz/gomemcache/memcache", "Client", "Get.*|Set|Add|Replace|Delete.*|Increment|Decrement|Touch|Ping",
+		Remote, -1, Library},
+	{"github.com/(IBM|Shopify)/sarama", "", "New(Client|SyncProducer|AsyncProducer|Consumer|ConsumerGroup|ClusterAdmin)",
+		Remote, -1, Library},
+	{"github.com/(IBM|Shopify)/sarama", "SyncProducer|ClusterAdmin", "Send.*|(Create|Delete|Describe|List|Alter).*",
+		Remote, -1, Library},
+	{"github.com/segmentio/kafka-go", "Dialer|Client|Conn|Writer", "Dial.*|Lookup.*|WriteMessages|Produce|Metadata|" +
+		"Brokers|Controller|(Alter|Create|Delete|Describe).*", Remote, -1, Library},
+	{"github.com/twmb/franz-go/pkg/kgo", "Client", "ProduceSync|Ping|Request.*|Commit.*", Remote, -1, Library},
+	{"github.com/nats-io/nats.go(/jetstream)?", "Conn|JetStream.*|Publisher|StreamManager|KeyValue",
+		"Request.*|Flush.*|(Publish|PublishMsg|Put)|.*(Stream|Consumer|StreamInfo|ConsumerInfo)", Remote, -1, Library},
+	{"github.com/hashicorp/consul/api", "KV|Catalog|Health|Status", ".*", Remote, -1, Library},
+	{"github.com/hashicorp/vault/api", "Logical|Sys", "(Read|Write|List|Delete|Patch|Enable|Disable|Seal|Health).*",
+		Remote, -1, Library},
+	{"github.com/(go-zookeeper|samuel/go-zookeeper)/zk", "Conn", "Children|Create.*|Delete|Exists|Get|Set|Multi|Sync",
+		Remote, -1, Library},
+	{"github.com/jmoiron/sqlx", "|DB|Tx|Conn|Stmt|NamedStmt",
+		"Connect.*|(Get|Select|Exec|Query|NamedExec|NamedQuery|Preparex|PrepareNamed|Begin).*", Remote, -1, Library},
+	{"gorm.io/gorm", "", "Open", Remote, -1, Library}, // it pings the server
+	{"github.com/gocql/gocql", "ClusterConfig|Session|Query", "CreateSession|ExecuteBatch|Exec|Scan|MapScan",
+		Remote, -1, Library},
+	{"github.com/go-resty/resty/v2", "Request", "Get|Head|Post|Put|Delete|Options|Patch|Execute|Send",
+		Remote, -1, Library},
+	{"github.com/google/go-github(/v\\d+)?/github", ".*Service", ".*", Remote, -1, Library},
+	{"github.com/miekg/dns", "|Client", "Exchange.*|Dial.*", Remote, -1, Library},
+	{"go.opentelemetry.io/collector/consumer(/.*)?", ".*", "Consume.*", 0, -1, Library}, // of the next component
+	{"github.com/(coder/websocket|quic-go/quic-go|go-ldap/ldap(/v3)?)|nhooyr.io/websocket", "", "Dial(TLS|URL|Addr)?",
+		Remote, -1, Library},
 	{"os|io/ioutil", "", "Read(File|Dir|link)", 0, -1, Library},
 	{"io|bufio|net|os|.*websocket", ".*", "Read.*|Scan|Next|Copy.*|Accept.*|Peek|Discard", Receives, -1, Library},
 
