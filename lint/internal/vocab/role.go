@@ -63,9 +63,13 @@ type Known struct {
 func (k Known) Is(roles Role) bool { return k.Role&roles != 0 }
 
 // NameOf returns the name of a function or method. The receiver is the name of its type
-// without a pointer; methods of types without a name have the receiver "interface".
+// without a pointer; methods of types without a name have the receiver "interface". A method
+// that takes call options of gRPC, or of Google's clients, has the name of what it calls.
 func NameOf(fn *types.Func) Name {
 	fn = fn.Origin()
+	if takesCallOptions(fn.Signature()) {
+		return Name{"google.golang.org/grpc", "ClientConnInterface", "Invoke"}
+	}
 	n := Name{Func: fn.Name()}
 	if fn.Pkg() != nil {
 		n.Pkg = fn.Pkg().Path()
@@ -80,6 +84,16 @@ func NameOf(fn *types.Func) Name {
 		}
 	}
 	return n
+}
+
+func takesCallOptions(sig *types.Signature) bool {
+	if !sig.Variadic() || sig.Recv() == nil {
+		return false
+	}
+	last := sig.Params().At(sig.Params().Len() - 1).Type()
+	slice, ok := last.(*types.Slice)
+	return ok && (IsType(slice.Elem(), "google.golang.org/grpc", "CallOption") ||
+		IsType(slice.Elem(), "github.com/googleapis/gax-go/v2", "CallOption"))
 }
 
 // TypeName returns the name of a type, or of the type that it points to, or nil.

@@ -31,6 +31,11 @@ func TestOf(t *testing.T) {
 		{"errors", "", "Is", Known{Pure | Judges, -1, Library}},
 		{"net/http", "Client", "Do", Known{Remote, -1, Library}},
 		{"net/http", "Request", "Context", Known{Pure | Attaches, -1, Library}},
+		{"go.uber.org/zap", "Logger", "Fatal", Known{Exits, -1, Library}},
+		{"go.uber.org/zap", "Logger", "Error", Known{Logs, -1, Library}},
+		{"k8s.io/klog/v2", "", "Exitf", Known{Exits, -1, Library}},
+		{"go.opentelemetry.io/otel/trace", "Tracer", "Start", Known{Pure | Makes | Derives, -1, Library}},
+		{"github.com/redis/go-redis/v9", "baseCmd", "Err", Known{Remote, -1, Library}},
 		{"a.com/b", "queue", "Pop", Known{Receives, -1, Named}},
 		{"a.com/b", "client", "Login", Known{0, -1, Library}}, // not a log
 		{"a.com/b", "", "isTransient", Known{Judges, -1, Named}},
@@ -39,6 +44,25 @@ func TestOf(t *testing.T) {
 	} {
 		if got := Of(function(test.pkg, test.recv, test.name)); got != test.want {
 			t.Errorf("%s %s.%s: got %+v, want %+v", test.pkg, test.recv, test.name, got, test.want)
+		}
+	}
+}
+
+// TestCallOptions: a generated method of gRPC leaves the process, whatever its name is.
+func TestCallOptions(t *testing.T) {
+	grpc := types.NewPackage("google.golang.org/grpc", "grpc")
+	option := types.NewNamed(types.NewTypeName(token.NoPos, grpc, "CallOption", nil),
+		types.NewInterfaceType(nil, nil), nil)
+	recv := function("a.com/b", "usersClient", "GetUser").Signature().Recv()
+	opts := types.NewParam(token.NoPos, nil, "opts", types.NewSlice(option))
+	for _, test := range []struct {
+		variadic bool
+		want     Role
+	}{{true, Remote}, {false, Makes | Gets}} {
+		sig := types.NewSignatureType(recv, nil, nil, types.NewTuple(opts), nil, test.variadic)
+		fn := types.NewFunc(token.NoPos, recv.Pkg(), "GetUser", sig)
+		if got := Of(fn).Role; got != test.want {
+			t.Errorf("variadic %v: got role %b, want %b", test.variadic, got, test.want)
 		}
 	}
 }
