@@ -66,7 +66,6 @@ func TestFacts(t *testing.T) {
 	analysistest.Run(t, root, retrierCalls, testdata+"endlesshelper/helper")
 	analysistest.Run(t, root, retryingFunctions, testdata+"nestedretry/wrapped")
 	analysistest.Run(t, root, boundFunctions, testdata+"directcall/orders")
-	analysistest.Run(t, root, remoteFunctions, testdata+"nodelay/api")
 }
 
 // testdata begins the patterns of the packages that are part of this module.

@@ -83,7 +83,7 @@ func overflowsIn(t *attempt.Attempt, call *ssa.Call) (found []ssa.Value) {
 		if !isFree(t, counterOf(call.Call.Args[i]), call) || isLookedAt(p, nil) {
 			continue
 		}
-		if f := fateOf(call, t.Loop); f.guarded || f.ends {
+		if f := fateOf(call, t.Loop); f.isGuarded() || f.ends {
 			continue
 		}
 		for _, b := range fn.Blocks {
@@ -217,43 +217,50 @@ func isComparison(op *ssa.BinOp) bool {
 // an overflow, and does not end the loop around it.
 func overflowsSilently(power ssa.Value, loop *flow.Loop) bool {
 	f := fateOf(power, loop)
-	return f.delays && f.capped && !f.guarded && !f.ends
+	return f.delays && f.capped && !f.isGuarded() && !f.ends
 }
 
 // A fate is what happens to a number, and to what is computed from it.
 type fate struct {
-	delays  bool // it becomes a duration
-	capped  bool // it is compared, or the smaller of two is taken
-	guarded bool // it is checked as what has overflowed is found, or given to what may do that
-	ends    bool // a branch on it leaves the loop
+	delays bool // it becomes a duration
+	capped bool // it is compared, or the smaller of two is taken
+	below  bool // it is compared with what it must not be less than
+	above  bool // it is compared with what it must not be more than
+	judged bool // it is compared with 0, or given to a function that may limit it
+	ends   bool // a branch on it leaves the loop
 }
+
+// isGuarded reports whether a number that has overflowed is found.
+func (f fate) isGuarded() bool { return f.judged || f.below && f.above }
 
 func fateOf(v ssa.Value, loop *flow.Loop) fate {
 	f := fate{delays: vocab.IsDuration(v.Type())}
-	less, more := false, false
 	for of, use := range dependents(v, func(ssa.Value) bool { return true }) {
+		if v, ok := use.(ssa.Value); ok && computed(use) != nil {
+			f.delays = f.delays || vocab.IsDuration(v.Type())
+		}
 		switch use := use.(type) {
 		case *ssa.If:
 			f.ends = f.ends || loop != nil && !(loop.Has(use.Block().Succs[0]) && loop.Has(use.Block().Succs[1]))
 		case *ssa.Call:
 			least := isLeast(use)
 			f.capped = f.capped || least
-			f.guarded = f.guarded || !least && types.Identical(use.Type(), of.Type())
+			f.judged = f.judged || !least && types.Identical(use.Type(), of.Type())
 		case *ssa.BinOp:
-			if !isComparison(use) {
-				f.delays = f.delays || vocab.IsDuration(use.Type())
-				continue
+			if isComparison(use) {
+				f.compare(use, of)
 			}
-			f.capped = true
-			f.guarded = f.guarded || isZero(use.X) || isZero(use.Y)
-			below := use.Op == token.LSS || use.Op == token.LEQ
-			less, more = less || below == (use.X == of), more || below != (use.X == of)
-		case ssa.Value:
-			f.delays = f.delays || vocab.IsDuration(use.Type())
 		}
 	}
-	f.guarded = f.guarded || less && more
 	return f
+}
+
+// compare adds a comparison of a number.
+func (f *fate) compare(cmp *ssa.BinOp, number ssa.Value) {
+	less := cmp.Op == token.LSS || cmp.Op == token.LEQ
+	below := less == (cmp.X == number)
+	f.capped, f.judged = true, f.judged || isZero(cmp.X) || isZero(cmp.Y)
+	f.below, f.above = f.below || below, f.above || !below
 }
 
 // isLeast reports whether a call is of the builtin function min.

@@ -10,7 +10,7 @@ import (
 
 type Client struct{ url string }
 
-func (c *Client) Status() (string, error) { // want Status:"remote"
+func (c *Client) Status() (string, error) {
 	return c.get("status")
 }
 
@@ -33,7 +33,7 @@ func ShouldRetry(err error) bool { return err != io.EOF }
 type Conn struct{ net.Conn }
 
 // Dial connects to a server.
-func Dial(addr string) (*Conn, error) { // want Dial:"remote"
+func Dial(addr string) (*Conn, error) {
 	c, err := net.Dial("tcp", addr)
 	return &Conn{c}, err
 }
