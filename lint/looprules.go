@@ -270,8 +270,8 @@ for {
 	},
 	{
 		ID: "RL109", Title: "exhausted retry that returns no error", Severity: rules.Info,
-		Reports: "A function returns nil, or an error that may be nil, after its attempts are used up, its " +
-			"time has run out or its context has ended.",
+		Reports: "A function returns nil after its attempts are used up, its time has run out or its context has " +
+			"ended, although it returns the error of the operation where something else ends the loop.",
 		Why: "The caller believes that the operation succeeded. Data is lost without an error in any log.",
 		Wrong: `for {
 	select {
@@ -279,8 +279,9 @@ for {
 		return nil
 	default:
 	}
-	if c.Ping() == nil {
-		return nil
+	err := c.Ping()
+	if err == nil || errors.Is(err, errFatal) {
+		return err
 	}
 	time.Sleep(time.Millisecond)
 }`,
@@ -290,20 +291,23 @@ for {
 		return ctx.Err()
 	default:
 	}
-	if c.Ping() == nil {
-		return nil
+	err := c.Ping()
+	if err == nil || errors.Is(err, errFatal) {
+		return err
 	}
 	time.Sleep(time.Millisecond)
 }`,
 		NotReported: []string{
-			"Functions that return none of the errors: trying a few times and continuing is often intended.",
-			"Functions that return a false or another value next to the error.",
-			"Loops that run until a signal or a caller stops them, and code before such a loop.",
+			"Functions that return none of the errors: trying a few times and continuing is often intended. A " +
+				"variable that is returned and never set is reported nevertheless.",
+			"Functions that return the error at one limit at least.",
+			"Functions that return a bool, or another value next to the error.",
+			"Loops in which others can see what happened, and polls that do more with an answer than to test it.",
 			"Code that does more than log before it returns.",
-			"Loops that look again only for what was not found, if they return nothing for it.",
+			"Errors that may be nil, such as that of a rollback or of a context.",
 		},
 		Fix: "Return the last error, or the error of the context. Check that the variable is the one that the " +
-			"loop assigned, and not the result of a rollback.",
+			"loop assigned.",
 		Related: []string{"RL101", "RL504"},
 	},
 	{

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"go/ast"
+	"go/token"
 	"reflect"
 
 	"golang.org/x/tools/go/analysis"
@@ -23,4 +25,20 @@ var retries = &analysis.Analyzer{
 		}
 		return found, nil
 	},
+}
+
+// position returns where the loop begins: at its for, or, where a goto makes
+// it, at the call.
+func position(file *ast.File, retry retryloop.Retry) token.Pos {
+	pos := retry.Call.Pos()
+	if retry.IsFor {
+		inner := 0
+		if retry.OfItems {
+			inner = 1
+		}
+		if loop := loopAround(file, pos, inner); loop != pos {
+			return loop
+		}
+	}
+	return callStart(file, pos)
 }

@@ -60,6 +60,7 @@ type Attempt struct {
 	Evidence vocab.Evidence // that it is a retry
 
 	Run    *flow.Run // from the failure, or if ByAnswer from the success, to the next execution
+	Failed *flow.Run // from the failure
 	Passed *flow.Run // from the success
 
 	// Trapped reports that there is a failure after which the loop is never left: the failure
@@ -174,7 +175,7 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 	if t.Run == nil {
 		return nil
 	}
-	t.Passed = t.Run
+	t.Failed, t.Passed = t.Run, t.Run
 	if e.known && t.Run.Again {
 		t.Passed = p.flow.After(l, op, e.passed)
 	}
@@ -276,12 +277,13 @@ func (t *Attempt) leavesAt(j *judge, b *ssa.BasicBlock, joint bool) bool {
 // fails reports whether an edge that leaves the loop leads to a return of an error: the answer
 // is not the one that the loop asks for.
 func (t *Attempt) fails(run *flow.Run, b, s *ssa.BasicBlock) bool {
-	ret, from := nextReturn(b, s)
-	if ret == nil || len(ret.Results) == 0 {
+	results := t.Fn.Signature.Results()
+	path := pathToReturn(b, s)
+	if path == nil || results.Len() == 0 || !flow.IsError(results.At(results.Len()-1).Type()) {
 		return false
 	}
-	last := ret.Results[len(ret.Results)-1]
-	return flow.IsError(last.Type()) && returned(run, last, from).Equal(flow.NonNil)
+	_, values := returned(run, path)
+	return values[len(values)-1].Equal(flow.NonNil)
 }
 
 // successOf returns the edge that a comparison of an error with nil takes on success, or -1.

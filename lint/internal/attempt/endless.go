@@ -7,6 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -139,7 +140,7 @@ func (t *Attempt) doubts() vocab.Evidence {
 func (t *Attempt) sharedDoubts() vocab.Evidence {
 	effects := t.pkg.effects
 	switch {
-	case effects.Repairs(t.between(), t.Op) != effect.Disjoint,
+	case effects.Repairs(t.between(t.Run), t.Op) != effect.Disjoint,
 		effects.EndsItself(t.Op, t.isClassified()),
 		effects.Progresses(t.Op),
 		effects.Meanwhile(t.Fn).Ends,
@@ -161,11 +162,11 @@ func (t *Attempt) decidesByState() bool {
 	return false
 }
 
-// between yields the instructions between two attempts.
-func (t *Attempt) between() iter.Seq[ssa.Instruction] {
+// between yields the instructions of a run between two attempts.
+func (t *Attempt) between(run *flow.Run) iter.Seq[ssa.Instruction] {
 	return func(yield func(ssa.Instruction) bool) {
 		for _, b := range t.Loop.List {
-			if !t.Run.IsReached(b) || !t.Run.Repeats(b) {
+			if !isOn(run, b) {
 				continue
 			}
 			for _, instr := range b.Instrs {

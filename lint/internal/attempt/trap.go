@@ -10,14 +10,6 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// An Exit is how a run leaves the loop.
-type Exit struct {
-	From   *ssa.BasicBlock
-	Why    Why         // what decides that the loop is left here
-	Return *ssa.Return // what follows, if nothing else does
-	Values []flow.Value
-}
-
 // trap decides whether some failure can never leave the loop, if it decides all branches that
 // depend on nothing but chosen, and returns the branches on which that depends. It is the
 // greatest fixpoint of: a block is trapped if all its executed successors in the loop are; if
@@ -118,82 +110,61 @@ func (p *Package) mayStop(call *ssa.CallCommon) bool {
 		!k.Is(vocab.Logs) && p.summaryOf(call).MayExit
 }
 
-// Exits returns how the run leaves the loop, in the order of the blocks.
-func (t *Attempt) Exits() (exits []Exit) {
-	j := &judge{p: t.pkg, run: t.Run}
-	for _, b := range t.Loop.List {
-		if !t.Run.IsReached(b) {
-			continue
-		}
-		for k, s := range b.Succs {
-			if t.Run.Takes(b, k) && !t.Loop.Has(s) {
-				exits = append(exits, t.exit(j, b, s))
-			}
-		}
-		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
-			exits = append(exits, Exit{From: b, Why: t.guard(j, b), Return: ret, Values: t.returned(ret, nil)})
-		}
-	}
-	return exits
-}
-
-// exit returns the exit by the edge from a block to a block outside of the loop.
-func (t *Attempt) exit(j *judge, b, s *ssa.BasicBlock) Exit {
-	e := Exit{From: b, Why: t.guard(j, b)}
-	if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
-		e.Why = j.why(branch.Cond)
-	}
-	ret, from := nextReturn(b, s)
-	if ret != nil {
-		e.Return, e.Values = ret, t.returned(ret, from)
-	}
-	return e
-}
-
-// nextReturn returns the return that follows the edge from b to s, if little else does, and
-// the block from which it is entered.
-func nextReturn(b, s *ssa.BasicBlock) (ret *ssa.Return, from *ssa.BasicBlock) {
+// pathToReturn returns the blocks from b by way of its successor s to a return, if little else
+// but a panic follows, or nil.
+func pathToReturn(b, s *ssa.BasicBlock) []*ssa.BasicBlock {
+	path := []*ssa.BasicBlock{b, s}
 	for range 4 {
-		if ret, ok := s.Instrs[len(s.Instrs)-1].(*ssa.Return); ok {
-			return ret, b
+		if _, ok := s.Instrs[len(s.Instrs)-1].(*ssa.Return); ok {
+			return path
 		}
-		if len(s.Succs) != 1 || len(s.Instrs) > 6 {
+		next := slices.DeleteFunc(slices.Clone(s.Succs), func(s *ssa.BasicBlock) bool {
+			_, panics := s.Instrs[len(s.Instrs)-1].(*ssa.Panic)
+			return panics
+		})
+		if len(next) != 1 || len(s.Instrs) > 6 {
 			break
 		}
-		b, s = s, s.Succs[0]
+		s = next[0]
+		path = append(path, s)
 	}
-	return nil, nil
+	return nil
 }
 
-// returned returns what is known of the results of a return that is entered from a block.
-func (t *Attempt) returned(ret *ssa.Return, from *ssa.BasicBlock) (values []flow.Value) {
+// returned returns the return at the end of a path, and what is known of its results.
+func returned(run *flow.Run, path []*ssa.BasicBlock) (ret *ssa.Return, results []flow.Value) {
+	from, to := path[len(path)-2], path[len(path)-1]
+	ret = to.Instrs[len(to.Instrs)-1].(*ssa.Return)
 	for _, v := range ret.Results {
-		values = append(values, returned(t.Run, v, from))
+		if load, ok := v.(*ssa.UnOp); ok {
+			v = stored(path[1:], load)
+		}
+		if call, ok := v.(*ssa.Call); ok && known(&call.Call).Is(vocab.Wraps) {
+			v = call.Call.Args[0]
+		}
+		if phi, ok := v.(*ssa.Phi); ok && phi.Block() == to {
+			v = phi.Edges[slices.Index(to.Preds, from)]
+		}
+		results = append(results, run.Value(v))
 	}
-	return values
+	return ret, results
 }
 
-// returned returns what is known of a result of a return that is entered from a block.
-func returned(run *flow.Run, v ssa.Value, from *ssa.BasicBlock) flow.Value {
-	if phi, ok := v.(*ssa.Phi); ok {
-		for i, p := range phi.Block().Preds {
-			if p == from {
-				v = phi.Edges[i]
+// stored returns what a path stores last in the local variable that a load reads: a result, if
+// the function defers calls. If there is none, it returns the load.
+func stored(path []*ssa.BasicBlock, load *ssa.UnOp) ssa.Value {
+	variable, ok := load.X.(*ssa.Alloc)
+	if !ok || flow.Escapes(variable) {
+		return load
+	}
+	for _, b := range slices.Backward(path) {
+		for _, instr := range slices.Backward(b.Instrs) {
+			if store, ok := instr.(*ssa.Store); ok && store.Addr == load.X {
+				return store.Val
 			}
 		}
 	}
-	return run.Value(v)
-}
-
-// guard returns what the nearest branch before a block depends on.
-func (t *Attempt) guard(j *judge, b *ssa.BasicBlock) Why {
-	for len(b.Preds) == 1 {
-		b = b.Preds[0]
-		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
-			return j.why(branch.Cond)
-		}
-	}
-	return 0
+	return load
 }
 
 // OneClass reports whether just one class of errors is trapped: a branch on the error leaves

@@ -118,6 +118,20 @@ func (p *Package) Progresses(op *ssa.Call) bool {
 	return e.Fails.Overlap(e.Reads) == Common
 }
 
+// Acts reports whether an instruction writes what others than its function can see.
+func (p *Package) Acts(i ssa.Instruction) bool {
+	e := p.Instr(i)
+	if e == nil {
+		return false
+	}
+	for r := range e.Writes {
+		if r.isShared(i.Parent()) {
+			return true
+		}
+	}
+	return false
+}
+
 // within returns the functions that a call may execute.
 func (p *Package) within(c ssa.CallInstruction) map[*ssa.Function]bool {
 	return p.calledBy(p.functions(c)...)

@@ -19,6 +19,25 @@ func contextEnded(ctx context.Context, f func() error) error {
 			return nil // want `this returns nil although f has not succeeded: return an error \(RL109`
 		default:
 		}
+		err := f()
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, errFinal) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// It returns no error at all.
+func nopeContextEnded(ctx context.Context, f func() error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		default:
+		}
 		if f() == nil {
 			return nil
 		}
@@ -118,23 +137,6 @@ func spent(c client) error {
 		}
 		return err
 	}
-	return nil
-}
-
-// The second limit is the first, and never holds.
-func spentTwice(c client) error {
-	var err error
-	for attempt := 0; attempt < 5; attempt++ { // want `when the retries of Ping are exhausted, the function returns nil at line \d+: return the last error \(RL109`
-		if err = c.Ping(); err != nil {
-			if errors.Is(err, errBusy) && attempt < 5 {
-				time.Sleep(time.Second)
-				continue
-			}
-			return err
-		}
-		break
-	}
-	log.Print("pinged")
 	return nil
 }
 
@@ -311,8 +313,9 @@ func loggedAtTheEnd(ctx context.Context, c client) error {
 			log.Print("given up")
 			return nil // want `this returns nil although Ping has not succeeded: return an error \(RL109`
 		}
-		if c.Ping() == nil {
-			return nil
+		err := c.Ping()
+		if err == nil || errors.Is(err, errFinal) {
+			return err
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -366,8 +369,12 @@ func nopeAsksBehind(ctx context.Context, c client) error {
 // The last case of a select is as any.
 func lastCase(ctx context.Context, f func() error) error {
 	for {
-		if f() == nil {
+		err := f()
+		if err == nil {
 			return nil
+		}
+		if errors.Is(err, errFinal) {
+			return err
 		}
 		select {
 		case <-time.After(time.Second):
@@ -386,21 +393,6 @@ func nopeLastCaseFails(ctx context.Context, f func() error) error {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return ctx.Err()
-		}
-	}
-}
-
-func lastOfThree(ctx context.Context, stop <-chan struct{}, f func() error) error {
-	for {
-		if f() == nil {
-			return nil
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-stop:
-			return errors.New("stopped")
-		case <-ctx.Done():
-			return nil // want `this returns nil although f has not succeeded: return an error \(RL109`
 		}
 	}
 }

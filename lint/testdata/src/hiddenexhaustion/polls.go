@@ -15,7 +15,6 @@ type state struct{ Name, Value string }
 type cluster interface {
 	Get(name string) (*state, error)
 	List() ([]state, error)
-	Process() (left int, err error)
 	Report(*state)
 }
 
@@ -119,21 +118,6 @@ func nopeAskedBehind(c cluster) error {
 	return nil
 }
 
-// So many at a time, whether more are left or not.
-func nopeBatches(c cluster) error {
-	for range 5 {
-		left, err := c.Process()
-		if err != nil {
-			return err
-		}
-		if left == 0 {
-			return nil
-		}
-		time.Sleep(time.Second)
-	}
-	return nil
-}
-
 // Waiting for a time and going on is meant, where nothing that it asks is an error.
 func nopeGivesTime(c cluster) error {
 	for range 5 {
@@ -159,26 +143,6 @@ func nopeReports(ctx context.Context, c cluster) error {
 		time.Sleep(time.Second) // want `RL102`
 	}
 	return nil
-}
-
-func replaced(ctx context.Context, db *sql.DB, work func(*sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	for range 5 { // want `when the retries of work are exhausted, the function returns the error of ExecContext at line \d+, which may be nil: return the error of the last attempt \(RL109`
-		err = work(tx)
-		if err == nil {
-			return tx.Commit()
-		}
-		if !errors.Is(err, errRestart) {
-			return err
-		}
-		if _, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT restart"); err != nil {
-			return err
-		}
-	}
-	return err
 }
 
 var errRestart = errors.New("restart")
@@ -308,17 +272,6 @@ func shadowed(c client) (string, error) {
 	return "", err
 }
 
-func shadowedResult(c client) (s string, err error) {
-	for range 3 { // want `returns err at line \d+, which is never set`
-		s, err := c.Call(context.Background(), "k")
-		if err == nil {
-			return s, nil
-		}
-		time.Sleep(time.Second)
-	}
-	return
-}
-
 // Going on without it may be meant.
 func nopeBare(c client) (s string, err error) {
 	for range 3 {
@@ -342,37 +295,6 @@ func nopeWrapsIt(c client) error {
 		time.Sleep(time.Second)
 	}
 	return last
-}
-
-func livingContext(ctx context.Context, c client) error {
-	for range 5 { // want `when the retries of Ping are exhausted, the function returns the context's error at line \d+, which is nil until it ends: return the last error \(RL109`
-		err := c.Ping()
-		if err == nil {
-			return nil
-		}
-		log.Print(err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
-	return ctx.Err()
-}
-
-func parentLives(ctx context.Context, c client) error {
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for { // want `returns the context's error at line \d+, which is nil until it ends`
-		if _, err := c.Call(limited, "k"); err == nil {
-			return nil
-		}
-		select {
-		case <-limited.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 func nopeOwnError(ctx context.Context, c client) error {
@@ -414,8 +336,12 @@ func askedByHelper(ctx context.Context, c client) error {
 		if isDone(ctx) {
 			return nil // want `this returns nil although Call has not succeeded: return an error \(RL109`
 		}
-		if _, err := c.Call(ctx, "k"); err == nil {
+		_, err := c.Call(ctx, "k")
+		if err == nil {
 			return nil
+		}
+		if errors.Is(err, errRestart) {
+			return err
 		}
 		time.Sleep(time.Second) // want `RL102`
 	}
@@ -448,23 +374,6 @@ func pastTheClock(c client) error {
 		time.Sleep(time.Second)
 	}
 	return nil
-}
-
-var errNotFound = errors.New("not found")
-
-// There is none, after a while.
-func nopeNone(c cluster) (*state, error) {
-	for range 3 {
-		s, err := c.Get("web")
-		if err == nil {
-			return s, nil
-		}
-		if !errors.Is(err, errNotFound) {
-			return nil, err
-		}
-		time.Sleep(time.Second)
-	}
-	return nil, nil
 }
 
 func busy(c cluster) (*state, error) {
@@ -533,22 +442,6 @@ func nopeSaysWhether(p phases) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// Before it returns as it does in the end, it does what it has waited for.
-func doesBehindTheAnswer(c cluster, names []string) error {
-	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) { // want `when the poll of Get .* returns nil at line \d+`
-		if s, _ := c.Get("web"); s != nil {
-			c.Report(s)
-			return nil
-		}
-		if _, err := c.List(); err != nil {
-			return err
-		}
-		time.Sleep(time.Second)
-	}
-	return nil
 }
 
 // ---- what a clock is compared with may be an answer ----

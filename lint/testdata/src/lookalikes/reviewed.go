@@ -3,8 +3,6 @@ package lookalikes
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -137,37 +135,6 @@ func (m *modal) nopeReplaced() {
 }
 
 var errFatal = errors.New("fatal")
-
-// The visitor is told of each failure.
-func nopeVisitorHears(w http.ResponseWriter, c pinger) error {
-	for i := range 3 {
-		err := c.Ping()
-		if err == nil {
-			return nil
-		}
-		if errors.Is(err, errFatal) {
-			return err
-		}
-		fmt.Fprintf(w, "attempt %d: %v\n", i, err)
-		time.Sleep(time.Second)
-	}
-	return nil
-}
-
-func nopeWriterHears(w io.Writer, c pinger) error {
-	for range 3 {
-		err := c.Ping()
-		if err == nil {
-			return nil
-		}
-		if errors.Is(err, errFatal) {
-			return err
-		}
-		io.WriteString(w, err.Error())
-		time.Sleep(time.Second)
-	}
-	return nil
-}
 
 type ring struct{ next, prev *ring }
 

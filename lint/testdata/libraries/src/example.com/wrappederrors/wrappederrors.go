@@ -1,58 +1,37 @@
 package wrappederrors
 
 import (
-	"context"
+	stderrors "errors"
 	"time"
 
 	"github.com/pkg/errors"
 )
 
 type client interface {
-	Call(ctx context.Context) error
+	Get(key string) (string, error)
 }
 
 // A text before no error is none.
-func parentLives(ctx context.Context, c client) error {
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for { // want `returns the context's error at line \d+, which is nil until it ends`
-		if err := c.Call(limited); err == nil {
+func lastAnswer(c client) error {
+	var err error
+	for range 5 { // want `when the poll of Get is exhausted, the function returns nil at line \d+, as on success`
+		var state string
+		if state, err = c.Get("k"); err == nil && state == "ready" {
 			return nil
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-limited.Done():
-			return errors.Wrap(ctx.Err(), "call")
-		}
+		time.Sleep(100 * time.Millisecond)
 	}
+	return errors.Wrap(err, "get")
 }
 
-func nopeOwn(ctx context.Context, c client) error {
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		if err := c.Call(limited); err == nil {
+func nopeOwn(c client) error {
+	for range 5 {
+		if state, err := c.Get("k"); err == nil && state == "ready" {
 			return nil
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-limited.Done():
-			return errors.Wrap(limited.Err(), "call")
-		}
+		time.Sleep(100 * time.Millisecond)
 	}
+	return errors.Wrap(errNotReady, "get")
 }
 
-func nopeMade(ctx context.Context, c client) error {
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		if err := c.Call(limited); err == nil {
-			return nil
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-limited.Done():
-			return errors.Errorf("call: %v", ctx.Err())
-		}
-	}
-}
+var errNotReady = stderrors.New("not ready")

@@ -1,0 +1,140 @@
+package attempt
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Hidden is a return of nil when a counter, the time or a context has ended the attempts.
+type Hidden struct {
+	Return    *ssa.Return
+	Polled    bool // the operation has not failed: another answer was expected
+	ByContext bool // the context alone ended the attempts
+	Told      bool // the function returns the error of the operation elsewhere
+}
+
+// spent is what ends attempts that have been made for long or often enough.
+const spent = Count | Clock | Context
+
+// Hidden returns how the function hides that the attempts have ended without success. It does
+// not if others can see what happens between the attempts.
+func (t *Attempt) Hidden() (hidden []Hidden) {
+	if t.IsDaemon() || !t.Fails || !returnsOutcome(t.Fn) {
+		return nil
+	}
+	if !t.ByAnswer {
+		hidden = t.hiddenIn(t.Run)
+	}
+	if t.Ends&Polls != 0 && t.Passed.Again && len(hidden) == 0 && !t.consumes() {
+		hidden = t.hiddenIn(t.Passed)
+	}
+	told := slices.ContainsFunc(t.exits(t.Failed), exit.isError)
+	for i := range hidden {
+		hidden[i].Told = told
+	}
+	return hidden
+}
+
+// returnsOutcome reports whether the last result of a function is an error, and none of the
+// others a bool, which may tell what the error does not.
+func returnsOutcome(fn *ssa.Function) bool {
+	n, hasBool := fn.Signature.Results().Len(), false
+	for v := range fn.Signature.Results().Variables() {
+		hasBool = hasBool || isBool(v.Type())
+	}
+	return n > 0 && !hasBool && flow.IsError(fn.Signature.Results().At(n-1).Type())
+}
+
+// hiddenIn is Hidden for one run: no exit that ends the attempts returns an error.
+func (t *Attempt) hiddenIn(run *flow.Run) (hidden []Hidden) {
+	for i := range t.between(run) {
+		if i != ssa.Instruction(t.Op) && t.pkg.effects.Acts(i) {
+			return nil
+		}
+	}
+	for _, e := range t.exits(run) {
+		switch {
+		case e.why&spent == 0, e.why&^(spent|Fixed|Setting|Awaited) != 0:
+		case e.isError():
+			return nil
+		case e.isZero() && !e.acts(t.pkg.effects):
+			hidden = append(hidden, Hidden{Return: e.ret, Polled: run != t.Failed, ByContext: e.why&spent == Context})
+		}
+	}
+	return hidden
+}
+
+// consumes reports whether the loop does more with the answer of the operation than to test it.
+func (t *Attempt) consumes() bool {
+	j := &judge{p: t.pkg, run: t.Passed}
+	for i := range t.between(t.Passed) {
+		call, ok := i.(*ssa.Call)
+		if !ok || call == t.Op || known(&call.Call).Is(vocab.Logs) && known(&call.Call).Evidence >= vocab.Library ||
+			len(refs(call)) > 0 && !t.pkg.effects.Acts(call) {
+			continue
+		}
+		if j.all(call.Call.Args...)&Answer != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Exits returns what the branches depend on by which the run leaves the loop.
+func (t *Attempt) Exits() (all Why) {
+	for _, e := range t.exits(t.Run) {
+		all |= e.why
+	}
+	return all
+}
+
+// An exit is how a run leaves the loop.
+type exit struct {
+	why     Why               // what decides that the loop is left here
+	path    []*ssa.BasicBlock // from the loop to a return, if little else follows
+	ret     *ssa.Return
+	results []flow.Value
+}
+
+// exits returns how a run leaves the loop, in the order of the blocks.
+func (t *Attempt) exits(run *flow.Run) (exits []exit) {
+	j := &judge{p: t.pkg, run: run}
+	for _, b := range t.Loop.List {
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || !run.IsReached(b) {
+			continue
+		}
+		for k, s := range b.Succs {
+			if !run.Takes(b, k) || t.Loop.Has(s) {
+				continue
+			}
+			e := exit{why: j.why(branch.Cond)}
+			if path := pathToReturn(b, s); path != nil {
+				e.path = path[1:]
+				e.ret, e.results = returned(run, path)
+			}
+			exits = append(exits, e)
+		}
+	}
+	return exits
+}
+
+// isError reports whether the last result is known to be an error.
+func (e exit) isError() bool {
+	return len(e.results) > 0 && e.results[len(e.results)-1].Equal(flow.NonNil)
+}
+
+// isZero reports whether a return follows whose results are all known to be nil, or constants.
+func (e exit) isZero() bool {
+	return e.ret != nil && !slices.ContainsFunc(e.results, func(v flow.Value) bool { return !v.IsKnown() || v.Equal(flow.NonNil) })
+}
+
+// acts reports whether others can see something that is done on the way to the return.
+func (e exit) acts(effects *effect.Package) bool {
+	return slices.ContainsFunc(e.path, func(b *ssa.BasicBlock) bool { return slices.ContainsFunc(b.Instrs, effects.Acts) })
+}
