@@ -36,26 +36,46 @@ func checkText(file string, text []byte) []policy.Problem {
 	return problems
 }
 
-// kindNames returns the names of the kinds for which want returns true, as a list in
-// a sentence.
-func kindNames(want func(*foreign.Kind) bool) string {
-	var names []string
-	for _, k := range foreign.Kinds() {
-		if want(k) {
-			names = append(names, k.Name)
-		}
-	}
-	return strings.Join(names, ", ")
+// A kindFlag is the value of a flag that names a kind.
+type kindFlag struct {
+	kind *foreign.Kind // nil: the flag is not set
+	want func(*foreign.Kind) bool
 }
 
 func anyKind(*foreign.Kind) bool { return true }
 
-// kindOf returns the kind with the name that a flag has.
-func kindOf(flag, name string, want func(*foreign.Kind) bool) (*foreign.Kind, error) {
-	if k := foreign.ByName(name); k != nil && want(k) {
-		return k, nil
+// String returns the value of the flag.
+func (f *kindFlag) String() string {
+	if f.kind == nil {
+		return ""
 	}
-	return nil, fmt.Errorf("%s %q is not one of %s", flag, name, kindNames(want))
+	return f.kind.Name
+}
+
+// Choices returns the names of the kinds that the flag takes, for completion.
+func (f *kindFlag) Choices() (names []string) {
+	for _, k := range foreign.Kinds() {
+		if f.want(k) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// Set sets the flag to the kind with that name.
+func (f *kindFlag) Set(name string) error {
+	if k := foreign.ByName(name); k != nil && f.want(k) {
+		f.kind = k
+		return nil
+	}
+	return fmt.Errorf("not one of %s", strings.Join(f.Choices(), ", "))
+}
+
+// kindNames returns the names of the kinds for which want returns true, as a list in
+// a sentence.
+func kindNames(want func(*foreign.Kind) bool) string {
+	f := kindFlag{want: want}
+	return strings.Join(f.Choices(), ", ")
 }
 
 // importHelp describes the command import.
@@ -99,7 +119,8 @@ func wrap(list string) string {
 
 // A converter holds the flags of the commands import and export.
 type converter struct {
-	kind, out      string
+	kind           kindFlag
+	out            string
 	json           bool
 	color          *cli.Color
 	stdout, stderr io.Writer
@@ -116,7 +137,8 @@ func (c *converter) flags(flags *flag.FlagSet) {
 func importFiles(flags *flag.FlagSet) cli.Run {
 	var c converter
 	c.flags(flags)
-	flags.StringVar(&c.kind, "from", "", "the `kind` of all files, instead of what their content says")
+	c.kind.want = anyKind
+	flags.Var(&c.kind, "from", "the `kind` of all files, instead of what their content says")
 	return func(args []string, stdout, stderr io.Writer) int {
 		c.stdout, c.stderr = stdout, stderr
 		status, err := c.importAll(args)
@@ -128,12 +150,7 @@ func importFiles(flags *flag.FlagSet) cli.Run {
 }
 
 func (c *converter) importAll(names []string) (status int, err error) {
-	var from *foreign.Kind
-	if c.kind != "" {
-		if from, err = kindOf("-from", c.kind, anyKind); err != nil {
-			return 0, err
-		}
-	}
+	from := c.kind.kind
 	if len(names) == 0 {
 		return 0, errors.New("import needs files: retrygen import service_config.json")
 	}
@@ -183,7 +200,8 @@ func (c *converter) importAll(names []string) (status int, err error) {
 func exportFile(flags *flag.FlagSet) cli.Run {
 	var c converter
 	c.flags(flags)
-	flags.StringVar(&c.kind, "to", "", "the `kind` of the document")
+	c.kind.want = (*foreign.Kind).Exports
+	flags.Var(&c.kind, "to", "the `kind` of the document")
 	return func(args []string, stdout, stderr io.Writer) int {
 		c.stdout, c.stderr = stdout, stderr
 		status, err := c.export(args)
@@ -195,9 +213,9 @@ func exportFile(flags *flag.FlagSet) cli.Run {
 }
 
 func (c *converter) export(args []string) (status int, err error) {
-	to, err := kindOf("-to", c.kind, (*foreign.Kind).Exports)
-	if err != nil {
-		return 0, err
+	to := c.kind.kind
+	if to == nil {
+		return 0, fmt.Errorf("export needs -to, with one of %s", strings.Join(c.kind.Choices(), ", "))
 	}
 	name := gen.SourceName
 	switch {
