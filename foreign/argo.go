@@ -119,7 +119,7 @@ func (d *decoder) argoTemplate(name string, t, r *value) {
 		case "OnFailure", "OnError", "OnTransientError":
 			v.lose("it selects failures of pods: here every error is retried")
 		default:
-			v.mistake("P102", "retryPolicy is Always, OnFailure, OnError or OnTransientError, not %s", shorten(v.n.Text))
+			v.mistake("P102", "retryPolicy is Always, OnFailure, OnError or OnTransientError, not %s", syntax.Quote(v.n.Text))
 		}
 	}
 	r.get("expression").lose("it selects the failures that are retried: here every error is")

@@ -168,7 +168,7 @@ func (p *Policy) aslSchedule(r *value) {
 	case "FULL":
 		p.Jitter = retry.JitterFull
 	default:
-		j.mistake("P102", "JitterStrategy is FULL or NONE, not %s", shorten(j.n.Text))
+		j.mistake("P102", "JitterStrategy is FULL or NONE, not %s", syntax.Quote(j.n.Text))
 	}
 	r.skip("Comment")
 }

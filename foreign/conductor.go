@@ -64,7 +64,8 @@ func (d *decoder) conductorTask(name string, v *value) {
 		case "EXPONENTIAL_BACKOFF":
 			p.Backoff = retry.BackoffExponential
 		default:
-			logic.mistake("P102", "retryLogic is FIXED, LINEAR_BACKOFF or EXPONENTIAL_BACKOFF, not %s", shorten(logic.n.Text))
+			logic.mistake("P102", "retryLogic is FIXED, LINEAR_BACKOFF or EXPONENTIAL_BACKOFF, not %s",
+				syntax.Quote(logic.n.Text))
 		}
 	}
 	scale.skip()
@@ -96,7 +97,7 @@ func (p *Policy) conductorLimits(v *value) {
 	}
 	policy := v.get("timeoutPolicy")
 	if text := policy.text(); text != "" && !slices.Contains([]string{"RETRY", "TIME_OUT_WF", "ALERT_ONLY"}, text) {
-		policy.mistake("P102", "timeoutPolicy is RETRY, TIME_OUT_WF or ALERT_ONLY, not %s", shorten(text))
+		policy.mistake("P102", "timeoutPolicy is RETRY, TIME_OUT_WF or ALERT_ONLY, not %s", syntax.Quote(text))
 	} else if text == "TIME_OUT_WF" || text == "ALERT_ONLY" {
 		policy.lose("it says what happens after timeoutSeconds: a timeout is retried here")
 	}

@@ -122,7 +122,7 @@ func (d *decoder) daprUndefined(u *daprUse, retries, timeouts, breakers *value) 
 			continue
 		}
 		u.at.get(ref.key).warn("P901", "there is no %s %s in this file: Dapr runs without it, unless another file has it",
-			ref.key, shorten(ref.name))
+			ref.key, syntax.Quote(ref.name))
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *decoder) daprPolicy(u *daprUse, r *value) *Policy {
 			v.skip()
 		}
 	default:
-		kind.mistake("P102", "policy is constant or exponential, not %s", shorten(kind.n.Text))
+		kind.mistake("P102", "policy is constant or exponential, not %s", syntax.Quote(kind.n.Text))
 	}
 	d.daprMatching(p, r.get("matching"))
 	return p
@@ -206,7 +206,7 @@ func codeRanges(v *value, least, most int) (list [][2]int) {
 		switch {
 		case part == "":
 		case err != nil || err2 != nil || from < least || to > most || from > to:
-			v.mistake("P102", "%s of %s is no code or range from %d to %d", shorten(part), v.key, least, most)
+			v.mistake("P102", "%s of %s is no code or range from %d to %d", syntax.Quote(part), v.key, least, most)
 		default:
 			list = append(list, [2]int{from, to})
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy/duration"
 )
 
@@ -22,7 +23,7 @@ func withUnit(text string) (time.Duration, error) { return duration.Parse(text) 
 func protobuf(text string) (time.Duration, error) {
 	m := protobufDuration.FindStringSubmatch(text)
 	if m == nil || m[1]+m[2] == "" {
-		return 0, fmt.Errorf("%s is no duration of protobuf: write seconds, as 0.5s", shorten(text))
+		return 0, fmt.Errorf("%s is no duration of protobuf: write seconds, as 0.5s", syntax.Quote(text))
 	}
 	return duration.Parse("0" + m[1] + "." + m[2] + "0s")
 }
@@ -39,7 +40,7 @@ var (
 func iso8601(text string) (time.Duration, error) {
 	m := isoDuration.FindStringSubmatch(strings.ToUpper(text))
 	if m == nil || strings.Join(m[1:], "") == "" {
-		return 0, fmt.Errorf("%s is no duration of ISO 8601: write PT30S or PT1M30S", shorten(text))
+		return 0, fmt.Errorf("%s is no duration of ISO 8601: write PT30S or PT1M30S", syntax.Quote(text))
 	}
 	return duration.Parse(strings.ToLower(strings.Join(m[1:], "")))
 }
@@ -49,7 +50,7 @@ func iso8601(text string) (time.Duration, error) {
 func timeSpan(text string) (time.Duration, error) {
 	m := timeSpanText.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%s is no TimeSpan: write hh:mm:ss, as 00:00:30", shorten(text))
+		return 0, fmt.Errorf("%s is no TimeSpan: write hh:mm:ss, as 00:00:30", syntax.Quote(text))
 	}
 	for i, unit := range []string{"d", "h", "m", "s"} {
 		if m[i+1] == "" {
@@ -66,9 +67,9 @@ func in(unit time.Duration) durationFormat {
 		f, err := strconv.ParseFloat(text, 64)
 		switch {
 		case err != nil || math.IsNaN(f) || f < 0:
-			return 0, fmt.Errorf("%s is no number of %s", shorten(text), unitNames[unit])
+			return 0, fmt.Errorf("%s is no number of %s", syntax.Quote(text), unitNames[unit])
 		case f*float64(unit) >= math.MaxInt64:
-			return 0, fmt.Errorf("%s is longer than 292 years", shorten(text))
+			return 0, fmt.Errorf("%s is longer than 292 years", syntax.Quote(text))
 		}
 		return time.Duration(math.Round(f * float64(unit))), nil
 	}

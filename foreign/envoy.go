@@ -199,7 +199,7 @@ func (d *decoder) retryConditions(p *Policy, c conditions) {
 		if s, err := strconv.Atoi(name); err == nil && s >= 100 && s < 600 {
 			addStatuses(s, s, c[name])
 		} else if !isCondition(name) {
-			c[name].warn("P102", "%s is no condition of Envoy, so it is refused or ignored", shorten(name))
+			c[name].warn("P102", "%s is no condition of Envoy, so it is refused or ignored", syntax.Quote(name))
 		}
 	}
 	for _, known := range envoyConditions {

@@ -132,7 +132,7 @@ func grpcCode(v *value) (string, bool) {
 			return code, true
 		}
 	}
-	v.mistake("P102", "%s is not a gRPC code of an error, as UNAVAILABLE", shorten(v.n.Text))
+	v.mistake("P102", "%s is not a gRPC code of an error, as UNAVAILABLE", syntax.Quote(v.n.Text))
 	return "", false
 }
 

@@ -319,7 +319,7 @@ func (d *decoder) unknown(v *value, e syntax.Entry) {
 	why := d.kind.Title + " has no such field here"
 	near := spelling.Nearest(e.Key, slices.Collect(maps.Keys(v.asked)))
 	if near != "" {
-		why = fmt.Sprintf("%s has no field %s here: did you mean %s?", d.kind.Title, shorten(e.Key), near)
+		why = fmt.Sprintf("%s has no field %s here: did you mean %s?", d.kind.Title, syntax.Quote(e.Key), near)
 	}
 	d.lose(v.child(e), near != "", why)
 }

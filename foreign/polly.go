@@ -140,7 +140,7 @@ func (d *decoder) pollyPolicy(name string, r, around *value) *Policy {
 		case "Exponential":
 			p.Backoff, width = retry.BackoffExponential, pollyExponentialJitter
 		default:
-			kind.mistake("P102", "BackoffType is Constant, Linear or Exponential, not %s", shorten(kind.n.Text))
+			kind.mistake("P102", "BackoffType is Constant, Linear or Exponential, not %s", syntax.Quote(kind.n.Text))
 		}
 	}
 	if j := fieldFolded(r, "useJitter"); j.bool() || j == nil && standard {

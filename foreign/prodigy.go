@@ -106,7 +106,7 @@ func (p *Policy) prodigyBackoff(b *value) {
 			}
 		}
 	default:
-		b.mistake("P102", "backoff is fixed, linear, exponential, fibonacci or custom, not %s", shorten(kind))
+		b.mistake("P102", "backoff is fixed, linear, exponential, fibonacci or custom, not %s", syntax.Quote(kind))
 	}
 	p.duration("initial_delay", first, withUnit)
 }

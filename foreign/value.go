@@ -86,7 +86,7 @@ func (v *value) items() []*value {
 		return v.cachedItems()
 	}
 	if !v.n.IsList() {
-		v.mistake("P102", "%s is a list, not %s", v.key, describe(v.n))
+		v.mistake("P102", "%s is a list, not %s", v.key, v.n.Describe())
 		return nil
 	}
 	for i, n := range v.n.Items {
@@ -156,10 +156,10 @@ func (v *value) scalar(what string) (string, bool) {
 	case v == nil:
 		return "", false
 	case v.n.IsMap() || v.n.IsList():
-		v.mistake("P102", "%s is %s, not %s", v.key, what, describe(v.n))
+		v.mistake("P102", "%s is %s, not %s", v.key, what, v.n.Describe())
 		return "", false
 	case isExpression(v.n.Text):
-		v.lose("%s is known at run time only", shorten(v.n.Text))
+		v.lose("%s is known at run time only", syntax.Quote(v.n.Text))
 		return "", false
 	}
 	v.done = true
@@ -189,7 +189,7 @@ func (v *value) int() (int, bool) {
 		n, err = int64(f), nil // 3.0, 1e3
 	}
 	if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
-		v.mistake("P102", "%s is a whole number, not %s", v.key, describe(v.n))
+		v.mistake("P102", "%s is a whole number, not %s", v.key, v.n.Describe())
 		return 0, false
 	}
 	return int(n), true
@@ -203,7 +203,7 @@ func (v *value) float() (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		v.mistake("P102", "%s is a number, not %s", v.key, describe(v.n))
+		v.mistake("P102", "%s is a number, not %s", v.key, v.n.Describe())
 		return 0, false
 	}
 	return f, true
@@ -213,7 +213,7 @@ func (v *value) float() (float64, bool) {
 func (v *value) bool() bool {
 	s, ok := v.scalar("true or false")
 	if ok && s != "true" && s != "false" {
-		v.mistake("P102", "%s is true or false, not %s", v.key, describe(v.n))
+		v.mistake("P102", "%s is true or false, not %s", v.key, v.n.Describe())
 	}
 	return s == "true"
 }
@@ -230,30 +230,4 @@ func (v *value) duration(format durationFormat) (time.Duration, bool) {
 		return 0, false
 	}
 	return d, true
-}
-
-// describe returns a value in the form of messages, as "a list" or "the text …".
-func describe(n *syntax.Node) string {
-	switch n.Value.(type) {
-	case nil:
-		return "nothing"
-	case bool:
-		return n.Text
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	case string:
-		return "the text " + shorten(n.Text)
-	}
-	return n.Text
-}
-
-// shorten quotes a text, truncated to 40 characters.
-func shorten(s string) string {
-	const maxRunes = 40
-	if runes := []rune(s); len(runes) > maxRunes {
-		s = string(runes[:maxRunes]) + "…"
-	}
-	return strconv.Quote(s)
 }

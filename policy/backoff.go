@@ -71,7 +71,7 @@ func (d decoder) backoff(e *syntax.Entry) (b backoff, ok bool) {
 	case string:
 		if _, ok := strategies[v]; !ok {
 			d.problem(e.Value.Span, "P102",
-				"backoff %s is not a strategy%s", quoteShort(v), didYouMean(v, sortedKeys(strategies)))
+				"backoff %s is not a strategy%s", syntax.Quote(v), didYouMean(v, sortedKeys(strategies)))
 			return b, false
 		}
 		return d.strategy(v, e.Value.Span, &syntax.Node{Span: e.Value.Span, Value: map[string]any{}}), true
@@ -82,7 +82,7 @@ func (d decoder) backoff(e *syntax.Entry) (b backoff, ok bool) {
 		return d.oneKey(e.Value)
 	}
 	d.problem(e.Value.Span, "P102",
-		"backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", kindOf(e.Value))
+		"backoff is a strategy, as exponential or {linear: {increment: 2s}}, not %s", e.Value.Describe())
 	return b, false
 }
 
@@ -91,7 +91,7 @@ func (d decoder) tagged(m *syntax.Node, tag *syntax.Entry) (b backoff, ok bool) 
 	name, _ := tag.Value.Value.(string)
 	if _, ok := strategies[name]; !ok {
 		d.problem(tag.Value.Span, "P102",
-			"backoff type %s is not a strategy%s", quoteShort(tag.Value.Text), didYouMean(name, sortedKeys(strategies)))
+			"backoff type %s is not a strategy%s", syntax.Quote(tag.Value.Text), didYouMean(name, sortedKeys(strategies)))
 		return b, false
 	}
 	b = d.strategy(name, tag.At, m.Without("type"))
@@ -130,7 +130,7 @@ func (d decoder) oneKey(m *syntax.Node) (b backoff, ok bool) {
 			"%s has no settings: write backoff: %s, and the first delay as initial_delay", found.Key, found.Key)
 	default:
 		d.problem(found.Value.Span, "P102",
-			"%s is a map of settings here, as %s, not %s", found.Key, exampleSettings[found.Key], kindOf(found.Value))
+			"%s is a map of settings here, as %s, not %s", found.Key, exampleSettings[found.Key], found.Value.Describe())
 	}
 	return b, false
 }
@@ -246,7 +246,7 @@ func (d decoder) base(params *syntax.Node) (base float64) {
 		value, ok := number(e.Value)
 		switch {
 		case !ok:
-			d.problem(e.Value.Span, "P102", "%s is a number, not %s", key, kindOf(e.Value))
+			d.problem(e.Value.Span, "P102", "%s is a number, not %s", key, e.Value.Describe())
 		case value < 1:
 			d.problem(e.Value.Span, "P106",
 				"%s %s makes delays shrink: write at least 1, or fixed for equal delays", key, e.Value.Text)
@@ -274,7 +274,7 @@ func number(n *syntax.Node) (float64, bool) {
 
 func (d decoder) delays(n *syntax.Node) (list []time.Duration) {
 	if !n.IsList() {
-		d.problem(n.Span, "P102", "delays is a list of durations, as [500ms, 2s], not %s", kindOf(n))
+		d.problem(n.Span, "P102", "delays is a list of durations, as [500ms, 2s], not %s", n.Describe())
 		return nil
 	}
 	if len(n.Items) == 0 {
@@ -318,7 +318,7 @@ func (d decoder) jitter(e *syntax.Entry) (j jitter, ok bool) {
 			j.width = f.Value.Text
 		}
 	default:
-		d.problem(e.Value.Span, "P102", "jitter is true, false, a mode or a factor, not %s", kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "jitter is true, false, a mode or a factor, not %s", e.Value.Describe())
 	}
 	return j, d.errors() == before
 }
@@ -372,7 +372,7 @@ func (d decoder) jitterMode(n *syntax.Node) retry.Jitter {
 		if word := booleans[strings.ToLower(n.Text)]; word != "" {
 			hint = ": write " + word
 		}
-		d.problem(n.Span, "P102", "%s is not a jitter mode%s", quoteShort(n.Text), hint)
+		d.problem(n.Span, "P102", "%s is not a jitter mode%s", syntax.Quote(n.Text), hint)
 	}
 	return mode
 }
@@ -399,7 +399,7 @@ func (d decoder) factor(e *syntax.Entry) (float64, bool) {
 	value, ok := number(e.Value)
 	switch {
 	case !ok || value < 0 || value > 1:
-		d.problem(e.Value.Span, "P102", "%s is a factor from 0 to 1, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a factor from 0 to 1, not %s", e.Key, e.Value.Describe())
 		return 0, false
 	case value == 0:
 		return noWidth, true

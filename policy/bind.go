@@ -65,7 +65,7 @@ func (d decoder) binding(e syntax.Entry) Binding {
 		if e.Key == "" {
 			d.problem(e.At, "P904", "the name of the symbol is empty: write %s", as)
 		} else {
-			d.problem(e.At, "P904", "%s is not a Go symbol: write %s", quoteShort(e.Key), as)
+			d.problem(e.At, "P904", "%s is not a Go symbol: write %s", syntax.Quote(e.Key), as)
 		}
 	}
 	if !e.Value.IsMap() {
@@ -104,7 +104,7 @@ func (d decoder) groupUnit(n *syntax.Node, r *Binding) {
 	if u != nil {
 		name, ok := u.Value.Value.(string)
 		if !ok || !token.IsIdentifier(name) {
-			d.problem(u.Value.Span, "P102", "unit is the name of a parameter, not %s", kindOf(u.Value))
+			d.problem(u.Value.Span, "P102", "unit is the name of a parameter, not %s", u.Value.Describe())
 		}
 		r.Unit = Symbol{name, posOf(u.Value.Span)}
 	}
@@ -137,7 +137,7 @@ func (d decoder) use(n *syntax.Node, u *Use) {
 		case "key":
 			u.Idempotent = rules.IdempotentByKey
 		default:
-			d.problem(e.Value.Span, "P102", "idempotent is true, false or key, not %s", kindOf(e.Value))
+			d.problem(e.Value.Span, "P102", "idempotent is true, false or key, not %s", e.Value.Describe())
 		}
 	}
 	d.step(n, u)
@@ -156,7 +156,7 @@ func (d decoder) function(n *syntax.Node, key, what string) Symbol {
 	}
 	name, ok := e.Value.Value.(string)
 	if !ok || !token.IsIdentifier(name) {
-		d.problem(e.Value.Span, "P102", "%s is %s, not %s", key, what, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is %s, not %s", key, what, e.Value.Describe())
 	}
 	return Symbol{name, posOf(e.Value.Span)}
 }
@@ -167,7 +167,7 @@ func (d decoder) policyName(n *syntax.Node, allowNone bool) string {
 	s, ok := n.Value.(string)
 	switch {
 	case !ok:
-		d.problem(n.Span, "P102", "this is the name of a policy, not %s", kindOf(n))
+		d.problem(n.Span, "P102", "this is the name of a policy, not %s", n.Describe())
 	case s == "none" && allowNone:
 		return ""
 	case s == "none":

@@ -69,7 +69,7 @@ func (d decoder) oneBreaker(e syntax.Entry) Breaker {
 func (d decoder) rate(e *syntax.Entry) (float64, bool) {
 	value, ok := number(e.Value)
 	if !ok || value <= 0 || value > 1 {
-		d.problem(e.Value.Span, "P102", "%s is a share above 0, up to 1, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a share above 0, up to 1, not %s", e.Key, e.Value.Describe())
 		return 0, false
 	}
 	return value, true

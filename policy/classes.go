@@ -100,7 +100,7 @@ func (d decoder) action(n *syntax.Node) (action retry.Action) {
 	value, known := actions[e.Value.Text]
 	switch {
 	case !known:
-		d.problem(e.Value.Span, "P102", "action is retry, fail or escalate, not %s", kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "action is retry, fail or escalate, not %s", e.Value.Describe())
 	case r != nil && (action == retry.ActionRetry) != (value == retry.ActionRetry):
 		d.problem(e.At, "P104", "retryable: %s and action: %s disagree: keep one", r.Value.Text, e.Value.Text)
 	}
@@ -110,7 +110,7 @@ func (d decoder) action(n *syntax.Node) (action retry.Action) {
 func (d decoder) boolean(e *syntax.Entry) (v, ok bool) {
 	v, ok = e.Value.Value.(bool)
 	if !ok {
-		d.problem(e.Value.Span, "P102", "%s is true or false, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is true or false, not %s", e.Key, e.Value.Describe())
 	}
 	return v, ok
 }
@@ -122,7 +122,7 @@ func (d decoder) list(e *syntax.Entry, of string) []*syntax.Node {
 	case e == nil:
 		return nil
 	case !e.Value.IsList():
-		d.problem(e.Value.Span, "P102", "%s is a list of %s, not %s", e.Key, of, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a list of %s, not %s", e.Key, of, e.Value.Describe())
 	case len(e.Value.Items) == 0:
 		d.problem(e.Value.Span, "P102", "%s is empty: list %s, or remove it", e.Key, of)
 	}
@@ -138,9 +138,9 @@ func (d decoder) symbols(e *syntax.Entry) (list []Symbol) {
 		switch {
 		case !ok || !goSymbol.MatchString(name):
 			d.problem(item.Span, "P102", "%s is not a Go symbol: write it as go doc does, with the import path of its package",
-				quoteShort(item.Text))
+				syntax.Quote(item.Text))
 		case e.Key == "is" && strings.HasPrefix(name, "*"):
-			d.problem(item.Span, "P102", "is takes variables, and %s is a pointer type: move it to as", quoteShort(name))
+			d.problem(item.Span, "P102", "is takes variables, and %s is a pointer type: move it to as", syntax.Quote(name))
 		default:
 			list = append(list, Symbol{name, posOf(item.Span)})
 		}
@@ -154,7 +154,7 @@ func (d decoder) statusCodes(e *syntax.Entry) (list [][2]int) {
 		statuses, ok := parseStatuses(item.Text)
 		if !ok {
 			d.problem(item.Span, "P102", "%s is not an HTTP status code: write one from 100 to 599, or a range such as 500-599",
-				quoteShort(item.Text))
+				syntax.Quote(item.Text))
 			continue
 		}
 		list = append(list, statuses)
@@ -185,7 +185,7 @@ func (d decoder) grpcCodes(e *syntax.Entry) (list []Symbol) {
 	for _, item := range d.list(e, "gRPC codes, as [UNAVAILABLE]") {
 		name, ok := item.Value.(string)
 		if !ok || !slices.Contains(grpcNames, name) {
-			d.problem(item.Span, "P102", "%s is not a gRPC code of an error%s", quoteShort(item.Text),
+			d.problem(item.Span, "P102", "%s is not a gRPC code of an error%s", syntax.Quote(item.Text),
 				didYouMean(strings.ToUpper(item.Text), grpcNames))
 			continue
 		}
@@ -197,7 +197,7 @@ func (d decoder) grpcCodes(e *syntax.Entry) (list []Symbol) {
 func (d decoder) pattern(e *syntax.Entry) *regexp.Regexp {
 	text, ok := e.Value.Value.(string)
 	if !ok {
-		d.problem(e.Value.Span, "P102", "pattern is text, not %s", kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "pattern is text, not %s", e.Value.Describe())
 		return nil
 	}
 	re, err := regexp.Compile(text)
@@ -208,7 +208,7 @@ func (d decoder) pattern(e *syntax.Entry) *regexp.Regexp {
 	if re.MatchString("") {
 		d.problem(e.Value.Span, "P709",
 			"%s matches the empty text, and with it every error: write what the text of the error contains, or use the class "+
-				"any", quoteShort(text))
+				"any", syntax.Quote(text))
 		return nil
 	}
 	return re
@@ -218,7 +218,7 @@ func (d decoder) pattern(e *syntax.Entry) *regexp.Regexp {
 func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 	if !e.Value.IsList() {
 		d.problem(e.Value.Span, "P102", "%s is a list of error classes, as [network, timeout], not %s", e.Key,
-			kindOf(e.Value))
+			e.Value.Describe())
 		return nil, false
 	}
 	if len(e.Value.Items) == 0 && e.Key == "retry_on" {
@@ -265,7 +265,7 @@ func (d decoder) class(n *syntax.Node, key string) (class, bool) {
 		re := d.pattern(e)
 		return class{retry.Class(patternClass + e.Value.Text), re}, re != nil
 	}
-	d.problem(n.Span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, kindOf(n))
+	d.problem(n.Span, "P102", "an item of %s is a class, or {pattern: …}, not %s", key, n.Describe())
 	return class{}, false
 }
 
@@ -285,7 +285,7 @@ func (d decoder) isClass(at syntax.Span, name string) bool {
 		return false
 	}
 	known := slices.Concat(builtinClasses, d.names["errors"])
-	d.problem(at, "P901", "there is no error class %s%s", quoteShort(name), didYouMean(name, known))
+	d.problem(at, "P901", "there is no error class %s%s", syntax.Quote(name), didYouMean(name, known))
 	return false
 }
 

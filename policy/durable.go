@@ -67,7 +67,7 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 	}
 	n := e.Value
 	if !n.IsMap() {
-		d.problem(n.Span, "P102", "durable is true, false or {record: attempts, on_lost: pause}, not %s", kindOf(n))
+		d.problem(n.Span, "P102", "durable is true, false or {record: attempts, on_lost: pause}, not %s", n.Describe())
 		return nil, false
 	}
 	before := d.errors()
@@ -82,7 +82,7 @@ func (d decoder) durable(e *syntax.Entry) (*rules.Durable, bool) {
 		}
 	}
 	if r := n.Written("result"); r != nil && r.Value.Value != set.Result {
-		d.problem(r.Value.Span, "P102", "result is json, not %s", kindOf(r.Value))
+		d.problem(r.Value.Span, "P102", "result is json, not %s", r.Value.Describe())
 	}
 	set.ParkAfter = optional(d, n, d.timeout, "park_after").value
 	set.ResumeSpread = optional(d, n, d.spread, "resume_spread").value
@@ -98,7 +98,7 @@ func word[T interface{ String() string }](d decoder, list ...T) func(*syntax.Ent
 				return v, true
 			}
 		}
-		d.problem(e.Value.Span, "P102", "%s is %s, not %s", e.Key, oneOf(words), kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is %s, not %s", e.Key, oneOf(words), e.Value.Describe())
 		return v, false
 	}
 }
@@ -129,7 +129,7 @@ func spreadText(spread time.Duration) string {
 // in the store.
 func (d decoder) stored(e *syntax.Entry) (store, ok bool) {
 	if e.Value.Value != "process" && e.Value.Value != "store" {
-		d.problem(e.Value.Span, "P102", "%s is process or store, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is process or store, not %s", e.Key, e.Value.Describe())
 		return false, false
 	}
 	return e.Value.Value == "store", true
@@ -145,7 +145,7 @@ func (d decoder) step(n *syntax.Node, u *Use) {
 		name, ok := e.Value.Value.(string)
 		if !ok || !valid(name) {
 			d.problem(e.Value.Span, "P102", "step is the name of the durable step, up to %d bytes, not %s",
-				maxStepName, kindOf(e.Value))
+				maxStepName, e.Value.Describe())
 		}
 		u.StepName = Symbol{name, posOf(e.Value.Span)}
 	}
@@ -170,9 +170,9 @@ func (d decoder) nameList(n *syntax.Node, key string, valid func(string) bool, w
 		name, ok := item.Value.(string)
 		switch {
 		case !ok || !valid(name):
-			d.problem(item.Span, "P102", "%s, not %s", what, kindOf(item))
+			d.problem(item.Span, "P102", "%s, not %s", what, item.Describe())
 		case slices.ContainsFunc(list, func(s Symbol) bool { return s.Name == name }):
-			d.problem(item.Span, "P102", "%s names %s twice: remove one", key, quoteShort(name))
+			d.problem(item.Span, "P102", "%s names %s twice: remove one", key, syntax.Quote(name))
 		default:
 			list = append(list, Symbol{name, posOf(item.Span)})
 		}

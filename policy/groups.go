@@ -94,7 +94,7 @@ func (d decoder) failureAction(e *syntax.Entry) (job.FailureAction, bool) {
 	if strings.HasPrefix(e.Value.Text, "custom") || e.Value.Get("custom") != nil {
 		hint = ": handle the Errors of the outcome in Go"
 	}
-	d.problem(e.Value.Span, "P102", "on_unit_failure is skip, dead_letter or stop, not %s%s", kindOf(e.Value), hint)
+	d.problem(e.Value.Span, "P102", "on_unit_failure is skip, dead_letter or stop, not %s%s", e.Value.Describe(), hint)
 	return 0, false
 }
 
@@ -102,7 +102,8 @@ func (d decoder) failureAction(e *syntax.Entry) (job.FailureAction, bool) {
 func (d decoder) failureRate(e *syntax.Entry) (float64, bool) {
 	value, ok := number(e.Value)
 	if !ok || value <= 0 || value >= 1 {
-		d.problem(e.Value.Span, "P102", "%s is a share above 0 and below 1, as 0.2 for 20 %%, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a share above 0 and below 1, as 0.2 for 20 %%, not %s", e.Key,
+			e.Value.Describe())
 		return 0, false
 	}
 	return value, true
@@ -113,7 +114,7 @@ func (d decoder) groupBreaker(e *syntax.Entry) (*retry.BreakerPolicy, bool) {
 	if !e.Value.IsMap() {
 		d.problem(e.Value.Span, "P102",
 			"breaker of a group is a map, since each job has its own: write {failures: 5, open_for: 30s}, not %s",
-			kindOf(e.Value))
+			e.Value.Describe())
 		return nil, false
 	}
 	d.unknownKeys(e.Value, "", "failures", "open_for", "successes")
@@ -138,7 +139,7 @@ func (d decoder) collect(e *syntax.Entry) (job.Collect, bool) {
 		every := optional(d, e.Value, d.atLeastOne, "every")
 		return job.Collect(every.value), every.value > 0
 	}
-	d.problem(e.Value.Span, "P102", "collect is all, first or {every: 10}, not %s", kindOf(e.Value))
+	d.problem(e.Value.Span, "P102", "collect is all, first or {every: 10}, not %s", e.Value.Describe())
 	return 0, false
 }
 
@@ -153,7 +154,7 @@ func (d decoder) bestEffort(n *syntax.Node) *job.BestEffort {
 			"update": job.LateUpdate}
 		l, ok := late[e.Value.Text]
 		if !ok {
-			d.problem(e.Value.Span, "P102", "late is log_only or update_result, not %s", kindOf(e.Value))
+			d.problem(e.Value.Span, "P102", "late is log_only or update_result, not %s", e.Value.Describe())
 		}
 		b.Late = l
 		if word := l.String(); ok && e.Value.Text != word {

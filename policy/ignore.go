@@ -47,7 +47,8 @@ func suppress(r reporter, root *syntax.Node, text []byte) (withGo []*ignore) {
 		switch {
 		case !suppressible.MatchString(ig.rule) && suppressible.MatchString(meant):
 			r.problem(ig.at, "P002",
-				"%s is not one rule: write # retrygen:ignore %s and the reason, in one comment for each rule", quoteShort(ig.rule),
+				"%s is not one rule: write # retrygen:ignore %s and the reason, in one comment for each rule",
+				syntax.Quote(ig.rule),
 				meant)
 		case !suppressible.MatchString(ig.rule):
 			r.problem(ig.at, "P002",

@@ -68,7 +68,7 @@ func (d decoder) method(e syntax.Entry) Method {
 	m := Method{Name: e.Key, Pos: posOf(e.At)}
 	if !token.IsIdentifier(strings.ReplaceAll(e.Key, "*", "x")) {
 		d.problem(e.At, "P904", "%s is not the name of a method: write it as Get, or a pattern such as Get*",
-			quoteShort(e.Key))
+			syntax.Quote(e.Key))
 	}
 	if !e.Value.IsMap() {
 		m.Policy = d.policyName(e.Value, true)

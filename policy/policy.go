@@ -92,7 +92,7 @@ var sections = []string{"scopes", "errors", "breakers", "budgets", "groups", "po
 func (d decoder) decode(root *syntax.Node) *File {
 	f := new(File)
 	if !root.IsMap() {
-		d.problem(root.Span, "P102", "a policy file is a map that begins with version: 1, not %s", kindOf(root))
+		d.problem(root.Span, "P102", "a policy file is a map that begins with version: 1, not %s", root.Describe())
 		return f
 	}
 	d.version(root)
@@ -153,7 +153,7 @@ func (d decoder) version(root *syntax.Node) {
 	case e.Value.Value == int64(1):
 	default:
 		d.problem(e.Value.Span, "P907",
-			"version %s is not known: this retrygen reads version: 1, an integer", quoteShort(e.Value.Text))
+			"version %s is not known: this retrygen reads version: 1, an integer", syntax.Quote(e.Value.Text))
 	}
 }
 
@@ -260,7 +260,7 @@ func (d decoder) inherit(name string, own, done map[string]settings) settings {
 			if !d.full() && !d.defined["policies"][parent] { // an invalid name is already reported
 				names := slices.DeleteFunc(slices.Clone(d.names["policies"]), func(name string) bool { return name == next })
 				d.problem(own[next].values["extends"].at, "P901",
-					"there is no policy %s to extend%s", quoteShort(parent), didYouMean(parent, names))
+					"there is no policy %s to extend%s", syntax.Quote(parent), didYouMean(parent, names))
 			}
 			broken = true
 		}

@@ -40,7 +40,7 @@ func (d decoder) section(root *syntax.Node, key string) (list []syntax.Entry) {
 	for _, e := range e.Value.Entries {
 		if !policyName.MatchString(e.Key) {
 			d.problem(e.At, "P102", "the name %s is not valid: use lower-case letters, digits and _, and begin with a letter",
-				quoteShort(e.Key))
+				syntax.Quote(e.Key))
 			continue
 		}
 		list = append(list, e)
@@ -55,7 +55,7 @@ func (d decoder) reference(section, what string) func(*syntax.Entry) (string, bo
 		switch {
 		case !ok:
 			d.problem(e.Value.Span, "P102", "%s is the name of %s, not %s: define it under %s, and write its name here",
-				e.Key, what, kindOf(e.Value), section)
+				e.Key, what, e.Value.Describe(), section)
 		case !d.defined[section][name]:
 			d.undefined(e.Value, section, strings.TrimSuffix(section, "s"))
 			return "", false
@@ -71,7 +71,7 @@ func (d decoder) undefined(n *syntax.Node, section, what string) {
 	if len(d.names[section]) == 0 {
 		hint = ": define it under " + section + ", where there is none yet"
 	}
-	d.problem(n.Span, "P901", "there is no %s %s%s", what, quoteShort(n.Text), hint)
+	d.problem(n.Span, "P901", "there is no %s %s%s", what, syntax.Quote(n.Text), hint)
 }
 
 // scopes reads the section scopes.
@@ -127,12 +127,12 @@ func (d decoder) from(n *syntax.Node) Symbol {
 	name, ok := e.Value.Value.(string)
 	if !ok || !symbolName.MatchString(name) || strings.HasPrefix(name, "*") {
 		d.problem(e.Value.Span, "P102",
-			"from is a Go variable with the import path of its package, as example.com/api.Breaker, not %s", kindOf(e.Value))
+			"from is a Go variable with the import path of its package, as example.com/api.Breaker, not %s", e.Value.Describe())
 	}
 	for _, other := range n.Entries {
 		if other.Key != "from" {
 			d.problem(other.At, "P102", "%s is a setting of the Go variable %s: set it there, or remove from", other.Key,
-				quoteShort(name))
+				syntax.Quote(name))
 			break
 		}
 	}
@@ -144,7 +144,7 @@ func (d decoder) whole(e *syntax.Entry, least int, hint string) (int, bool) {
 	const most = 1 << 30
 	v, ok := e.Value.Value.(int64)
 	if !ok || v < int64(least) || v > most {
-		d.problem(e.Value.Span, "P102", "%s is a whole number from %d%s, not %s", e.Key, least, hint, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a whole number from %d%s, not %s", e.Key, least, hint, e.Value.Describe())
 		return 0, false
 	}
 	return int(v), true
@@ -213,7 +213,7 @@ func (d decoder) ratioBudget(e syntax.Entry) *retry.BudgetPolicy {
 		}
 		v, ok := number(at.Value)
 		if !ok || !good(v) {
-			d.problem(at.Value.Span, "P102", "%s is %s, not %s", key, what, kindOf(at.Value))
+			d.problem(at.Value.Span, "P102", "%s is %s, not %s", key, what, at.Value.Describe())
 			return
 		}
 		*to = v

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -143,7 +142,7 @@ func (d decoder) retryAfter(e *syntax.Entry) (r retry.RetryAfter, ok bool) {
 			r.FailOver = over.Value.Value == "fail"
 			if !r.FailOver && over.Value.Value != "cap" {
 				d.problem(over.Value.Span, "P102",
-					"over is cap, to wait max, or fail, to stop at once, not %s", kindOf(over.Value))
+					"over is cap, to wait max, or fail, to stop at once, not %s", over.Value.Describe())
 			}
 		}
 		return r, d.errors() == before
@@ -155,7 +154,7 @@ func (d decoder) retryAfter(e *syntax.Entry) (r retry.RetryAfter, ok bool) {
 		return r, ok
 	}
 	d.problem(e.Value.Span, "P102",
-		"retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", kindOf(e.Value))
+		"retry_after is ignore, the longest wait, or {max: 5m, default: 60s, over: cap}, not %s", e.Value.Describe())
 	return r, false
 }
 
@@ -163,40 +162,14 @@ func (d decoder) isMap(n *syntax.Node, what string) bool {
 	if n.IsMap() {
 		return true
 	}
-	d.problem(n.Span, "P102", "%s is a map of settings here, not %s", what, kindOf(n))
+	d.problem(n.Span, "P102", "%s is a map of settings here, not %s", what, n.Describe())
 	return false
-}
-
-// kindOf describes a value in a problem, as "a list" or "the number 3".
-func kindOf(n *syntax.Node) string {
-	switch n.Value.(type) {
-	case nil:
-		return "nothing"
-	case bool:
-		return n.Text
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	case string:
-		return "the text " + quoteShort(n.Text)
-	}
-	return "the number " + quoteShort(n.Text)
-}
-
-// quoteShort quotes s in Go syntax, truncated to 40 characters.
-func quoteShort(s string) string {
-	const maxRunes = 40
-	if runes := []rune(s); len(runes) > maxRunes {
-		s = string(runes[:maxRunes]) + "…"
-	}
-	return strconv.Quote(s)
 }
 
 func (d decoder) text(e *syntax.Entry) (string, bool) {
 	s, ok := e.Value.Value.(string)
 	if !ok {
-		d.problem(e.Value.Span, "P102", "%s is text, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is text, not %s", e.Key, e.Value.Describe())
 	}
 	return s, ok
 }
@@ -224,9 +197,9 @@ func (d decoder) attempts(e *syntax.Entry) (int, bool) {
 		if v == "unlimited" {
 			return retry.Unlimited, true
 		}
-		d.problem(e.Value.Span, "P102", "%s is a number of attempts or unlimited, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a number of attempts or unlimited, not %s", e.Key, e.Value.Describe())
 	default:
-		d.problem(e.Value.Span, "P102", "%s is a whole number of attempts or unlimited, not %s", e.Key, kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "%s is a whole number of attempts or unlimited, not %s", e.Key, e.Value.Describe())
 	}
 	return 0, false
 }
@@ -257,7 +230,7 @@ func (d decoder) duration(n *syntax.Node, key string) (time.Duration, bool) {
 		d.spellings.Durations = append(d.spellings.Durations, syntax.Duration{Node: n, Value: value})
 		return value, ok
 	}
-	d.problem(n.Span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, kindOf(n))
+	d.problem(n.Span, "P103", "%s is a duration, as 500ms or 2s, not %s", key, n.Describe())
 	return 0, false
 }
 
@@ -272,7 +245,7 @@ func (d decoder) secsNanos(n *syntax.Node, key string) (time.Duration, bool) {
 		}
 		v, ok := e.Value.Value.(int64)
 		if !ok || v < 0 || i == 1 && v >= 1e9 {
-			d.problem(e.Value.Span, "P102", "%s: %s is a whole number, not %s", key, name, kindOf(e.Value))
+			d.problem(e.Value.Span, "P102", "%s: %s is a whole number, not %s", key, name, e.Value.Describe())
 			return 0, false
 		}
 		parts[i] = v
@@ -347,7 +320,7 @@ func (d decoder) exhausted(e *syntax.Entry) (durable.OnExhausted, bool) {
 				"FUNCTION where the function is bound",
 			failureText(e.Value))
 	default:
-		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", kindOf(e.Value))
+		d.problem(e.Value.Span, "P102", "on_failure is stop, not %s", e.Value.Describe())
 	}
 	return 0, false
 }

@@ -50,6 +50,34 @@ func (n *Node) IsList() bool { _, ok := n.Value.([]any); return ok }
 // IsNull reports whether the node is null or empty.
 func (n *Node) IsNull() bool { return n.Value == nil }
 
+// Describe returns the value in the form of messages, as "a list" or "the number 3".
+func (n *Node) Describe() string {
+	switch n.Value.(type) {
+	case nil:
+		return "nothing"
+	case bool:
+		return n.Text
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a map"
+	case string:
+		return "the text " + Quote(n.Text)
+	}
+	return "the number " + truncate(n.Text)
+}
+
+// Quote quotes a text in Go syntax, truncated to 40 characters.
+func Quote(s string) string { return strconv.Quote(truncate(s)) }
+
+func truncate(s string) string {
+	const maxRunes = 40
+	if runes := []rune(s); len(runes) > maxRunes {
+		s = string(runes[:maxRunes]) + "…"
+	}
+	return s
+}
+
 // Get returns the entry of a map under key, or nil.
 func (n *Node) Get(key string) *Entry {
 	if n.index != nil {
