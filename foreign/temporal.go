@@ -38,8 +38,10 @@ var temporalOptions = map[string]string{
 // folded returns a key without its case and its separators: Go, Java and JSON
 // write the same words differently.
 func folded(key string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
+	return strings.ToLower(noSeparators.Replace(key))
 }
+
+var noSeparators = strings.NewReplacer("_", "", "-", "")
 
 // isTemporalPolicy reports whether a map is a RetryPolicy. One field in common with
 // other systems is not enough.
