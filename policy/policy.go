@@ -33,8 +33,10 @@ type File struct {
 	// by default. retrylint checks Go code against it (RL401).
 	Amplification int
 
-	classes fileClasses
-	ignores []*ignore // of rules that need the Go code
+	classes  fileClasses
+	scopes   map[string]*Scope   // by their names
+	breakers map[string]*Breaker // the same
+	ignores  []*ignore           // of rules that need the Go code
 }
 
 // A Policy is a resolved policy. Inherited settings and defaults are merged in, and
@@ -110,12 +112,23 @@ func (d decoder) decode(root *syntax.Node) *File {
 	f.Errors = d.errorClasses(root)
 	f.classes = classesOf(f.Errors)
 	f.Breakers = d.breakers(root)
+	f.scopes = byName(f.Scopes, func(s *Scope) string { return s.Name })
+	f.breakers = byName(f.Breakers, func(b *Breaker) string { return b.Name })
 	f.Budgets = d.budgets(root)
 	f.Groups = d.groups(root, f.Budgets)
 	resolved := d.policies(root, f)
 	f.Bindings = d.bindings(root)
 	d.judge(root, resolved, limits, f)
 	return f
+}
+
+// byName returns the entries of a list by their names.
+func byName[T any](list []T, name func(*T) string) map[string]*T {
+	entries := make(map[string]*T, len(list))
+	for i := range list {
+		entries[name(&list[i])] = &list[i]
+	}
+	return entries
 }
 
 // judge reports the findings about the entries that have no errors. An error

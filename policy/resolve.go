@@ -76,12 +76,9 @@ func (s *setting) resolve(p *Policy, from ...settings) {
 
 // addScope fills in the scope, its hard limit, its timeout, and whether it captures.
 func (s settings) addScope(p *Policy, f *File) {
-	name := valueOf[string](s, "scope")
-	for _, scope := range f.Scopes {
-		if scope.Name == name {
-			p.Scope, p.HardLimit, p.Capture = scope.Name, scope.HardLimit, scope.Capture
-			p.Timeout = cmp.Or(scope.Timeout, scope.HardLimit)
-		}
+	if scope := f.scopes[valueOf[string](s, "scope")]; scope != nil {
+		p.Scope, p.HardLimit, p.Capture = scope.Name, scope.HardLimit, scope.Capture
+		p.Timeout = cmp.Or(scope.Timeout, scope.HardLimit)
 	}
 }
 
@@ -89,10 +86,8 @@ func (s settings) addScope(p *Policy, f *File) {
 // the actions of classes, need.
 func (s settings) addClasses(p *Policy, f *File) {
 	lists := slices.Concat(valueOf[[]class](s, "retry_on"), valueOf[[]class](s, "abort_on"))
-	for _, b := range f.Breakers {
-		if b.Name == p.Breaker {
-			lists = append(lists, b.patterns...)
-		}
+	if b := f.breakers[p.Breaker]; b != nil {
+		lists = append(lists, b.patterns...)
 	}
 	for _, c := range s.classSchedules() {
 		lists = append(lists, class{name: c.class})
