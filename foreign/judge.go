@@ -1,14 +1,14 @@
 package foreign
 
 import (
-	"regexp"
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
+	retry "github.com/retrygen/retrygen/runtime"
 )
 
 // Check reads a file of another system and judges its policies by the rules for
@@ -39,43 +39,27 @@ func (f *File) judge() (problems []policy.Problem) {
 	reported := map[policy.Problem]bool{}
 	for _, p := range found {
 		t := w.at[p.Line]
-		if t.policy.ignores(p.Rule) {
+		if t.policy.ignores(p.Rule) || p.Finding == nil {
 			continue
 		}
 		if t.policy != nil && slices.Contains(t.policy.remarks, p.Rule) {
 			p.Severity = rules.Info
 		}
 		at, words := t.place(f)
+		finding := *p.Finding
 		p.Pos, p.Width = policy.Pos{Line: at.Line, Col: at.Col}, at.Width
-		p.Text = classWords(words.translate(p.Text), names)
-		p.Paste = ""
+		p.Text = finding.In(words.in(names))
+		p.Paste, p.Finding = "", nil
 		// A schedule of several errors is one for each class here.
+		finding.Class = ""
 		same := p
-		same.Text = ofClass.ReplaceAllString(p.Text, "")
+		same.Text = finding.In(words.in(names))
 		if !reported[same] {
 			problems = append(problems, p)
 		}
 		reported[same] = true
 	}
 	return problems
-}
-
-// ofClass matches the class that a problem with a schedule is about.
-var ofClass = regexp.MustCompile(`^for errors of class [^ ]+: `)
-
-// className matches the name of an error class in a message.
-var className = regexp.MustCompile(`\b(class |has |next to )([a-z0-9_]+)|^()([a-z0-9_]+)`)
-
-// classWords replaces the names of classes in a message by those that the other
-// system has for them.
-func classWords(text string, names map[string]string) string {
-	return className.ReplaceAllStringFunc(text, func(match string) string {
-		m := className.FindStringSubmatch(match)
-		if word := names[m[2]+m[4]]; word != "" {
-			return m[1] + word
-		}
-		return match
-	})
 }
 
 // ignores reports whether a rule reads a field of the policy that another place
@@ -144,99 +128,21 @@ func (p *Policy) written(field rules.Field) *value {
 	return nil
 }
 
-// fieldName matches what may be the name of a field of the policy language in a
-// message, with an article before it. Timeout is also the name of a class of
-// errors, which a list has.
-var fieldName = regexp.MustCompile(`\b(has |an? )?([a-z]+(?:_[a-z]+)*)\b`)
-
-// advice matches the part of a message that says what to do.
-var advice = regexp.MustCompile(`: (?:raise|lower|write|remove|keep|list|move|shorten|wait|take|limit) `)
-
-// translate replaces the names of fields in a message by those of the other
-// system. It omits advice about fields that the system does not have.
-func (w words) translate(text string) string {
-	at := advice.FindStringIndex(text)
-	if at == nil || !w.lacks(text[at[0]:]) {
-		return w.rename(text)
+// in returns the words for messages. classes are the names of classes in the other
+// system.
+func (w words) in(classes map[string]string) rules.Words {
+	own := rules.Words{
+		Field: func(f rules.Field) (name string, settable bool) {
+			if f == "max_attempts" && w[countsRetries] != "" {
+				f = countsRetries
+			}
+			name, isFixed := strings.CutPrefix(w[f], fixed)
+			return name, name != "" && !isFixed
+		},
+		Class: func(c retry.Class) string { return cmp.Or(classes[string(c)], string(c)) },
 	}
-	var kept []string
-	for _, alternative := range alternatives.Split(text[at[0]+2:], -1) {
-		if !w.lacks(alternative) {
-			kept = append(kept, w.rename(alternative))
-		}
-	}
-	what := w.rename(text[:at[0]])
-	if len(kept) == 0 {
-		return what
-	}
-	return what + ": " + join(kept)
-}
-
-// alternatives separates the parts of an advice.
-var alternatives = regexp.MustCompile(`, or |, | or `)
-
-func join(list []string) string {
-	if len(list) == 1 {
-		return list[0]
-	}
-	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
-}
-
-// name returns the name of a field.
-func (w words) name(field rules.Field) (name string, ok bool) {
-	if field == "max_attempts" && w[countsRetries] != "" {
-		field = countsRetries
-	}
-	name, ok = w[field]
-	return name, ok
-}
-
-// numberOfAttempts matches a number of attempts in an advice.
-var numberOfAttempts = regexp.MustCompile(`(\bmax_attempts:? )(\d{1,9})\b`)
-
-// lacks reports whether a text names a field that the system does not have.
-func (w words) lacks(text string) bool {
-	if strings.Contains(text, string(fixedBackoff)) && w[fixedBackoff] == "" {
-		return true
-	}
-	return slices.ContainsFunc(fieldName.FindAllStringSubmatch(text, -1), func(m []string) bool {
-		field := rules.Field(m[2])
-		name, _ := w.name(field)
-		return slices.Contains(ownFields, field) && (name == "" || strings.HasPrefix(name, fixed))
-	})
-}
-
-func (w words) rename(text string) string {
 	if w[countsRetries] != "" {
-		text = numberOfAttempts.ReplaceAllStringFunc(text, func(match string) string {
-			m := numberOfAttempts.FindStringSubmatch(match)
-			n, _ := strconv.Atoi(m[2])
-			return m[1] + strconv.Itoa(n-1)
-		})
+		own.Attempts = func(n int) int { return n - 1 }
 	}
-	text = strings.TrimSuffix(text, " (backoff is the default)") // of policy files
-	for _, setting := range []rules.Field{fullJitter, fixedBackoff} {
-		if own := w[setting]; own != "" {
-			text = strings.ReplaceAll(text, string(setting), own)
-		}
-	}
-	return fieldName.ReplaceAllStringFunc(text, func(match string) string {
-		m := fieldName.FindStringSubmatch(match)
-		name, ok := w.name(rules.Field(m[2]))
-		switch {
-		case !ok, m[1] == "has ":
-			return match
-		case m[1] != "" && name == m[2]:
-			return match // the article is right
-		}
-		return strings.TrimPrefix(name, fixed)
-	})
-}
-
-// ownFields are the names of fields that messages mention and that are no usual
-// words.
-var ownFields = []rules.Field{
-	"max_attempts", "initial_delay", "max_delay", "jitter", "jitter_factor", "delay_budget", "max_elapsed",
-	"attempt_timeout",
-	"timeout", "retry_on", "abort_on", "retry_after", "per_error", "open_for", "half_open_calls",
+	return own
 }

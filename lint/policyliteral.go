@@ -92,7 +92,7 @@ func (r *report) policies(root inspector.Cursor) {
 			if v, ok := values[goName(f.Field)]; ok {
 				at = v.expr
 			}
-			r.at(at.Pos(), at.End(), Proven, f.Rule, "%s", inGo.Replace(f.Text))
+			r.at(at.Pos(), at.End(), Proven, f.Rule, "%s", f.In(inGo))
 		}
 	}
 }
@@ -127,20 +127,14 @@ func goName(key rules.Field) string {
 	return b.String()
 }
 
-// inGo writes fields in place of keys.
-var inGo = func() *strings.Replacer {
-	var pairs []string
-	for _, rule := range rules.All {
-		for _, key := range rule.Reads {
-			if strings.Contains(string(key), "_") {
-				pairs = append(pairs, string(key), goName(key))
-			}
-		}
+// inGo are the names of fields in Go code. A setting such as jitter: full is written
+// like in a policy file.
+var inGo = rules.Words{Field: func(key rules.Field) (string, bool) {
+	if strings.Contains(string(key), ": ") {
+		return string(key), true
 	}
-	pairs = append(pairs, " timeout ", " Timeout ", " timeout,", " Timeout,", " or timeout", " or Timeout",
-		"raise timeout", "raise Timeout")
-	return strings.NewReplacer(pairs...)
-}()
+	return goName(key), true
+}}
 
 // A value is what a literal says of one field.
 type value struct {

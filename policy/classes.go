@@ -231,7 +231,7 @@ func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 	for _, item := range e.Value.Items {
 		c, good := d.class(item, e.Key)
 		if good && slices.ContainsFunc(list, func(have class) bool { return have.name == c.name }) {
-			d.add(item.Span, "P703", rules.Info, fmt.Sprintf("%s is in %s twice: remove one", c.name, e.Key))
+			d.add(item.Span, rules.Finding{Rule: "P703", Text: fmt.Sprintf("%s is in %s twice: remove one", c.name, e.Key)})
 			continue
 		}
 		list = append(list, c)

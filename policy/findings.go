@@ -33,7 +33,7 @@ func (d decoder) rules(r resolution, p *retry.Policy, known rules.Known) {
 				f.Text += " (" + string(f.Field) + " is the default)"
 			}
 		}
-		d.add(at, f.Rule, f.Severity, f.Text)
+		d.add(at, f)
 	}
 }
 
@@ -76,7 +76,7 @@ func (d decoder) fileRules(root *syntax.Node, resolved []resolution, f *File, un
 		d.countsUnbound(resolved, f)
 	}
 	for _, finding := range rules.CheckFile(f.model(root, resolved, unknown)) {
-		d.add(place(root, finding), finding.Rule, finding.Severity, finding.Text)
+		d.add(place(root, finding), finding)
 	}
 }
 

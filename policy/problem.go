@@ -24,6 +24,8 @@ type Problem struct {
 	Severity rules.Severity
 	Text     string
 	Paste    string // lines of a policy file that are part of the text, or ""
+
+	Finding *rules.Finding // in a policy file: the same, to write it in other words
 }
 
 // String returns the problem as file:line:col: severity: text [rule].

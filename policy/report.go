@@ -35,29 +35,31 @@ func newReporter(file string, policyKeys []string) reporter {
 const maxErrors = 1000
 
 func (r reporter) problem(at syntax.Span, rule, format string, args ...any) {
-	r.add(at, rule, rules.Error, fmt.Sprintf(format, args...))
+	r.add(at, rules.Finding{Rule: rule, Severity: rules.Error, Text: fmt.Sprintf(format, args...)})
 }
 
 func (r reporter) warn(at syntax.Span, rule, format string, args ...any) {
-	r.add(at, rule, rules.Warning, fmt.Sprintf(format, args...))
+	r.add(at, rules.Finding{Rule: rule, Severity: rules.Warning, Text: fmt.Sprintf(format, args...)})
 }
 
-func (r reporter) add(at syntax.Span, rule string, severity rules.Severity, text string) {
-	p := Problem{File: r.file, Pos: posOf(at), Width: at.Width, Rule: rule, Severity: severity, Text: text}
-	if severity == rules.Error {
+// add adds a problem with the rule, the severity and the text of a finding.
+func (r reporter) add(at syntax.Span, f rules.Finding) {
+	p := Problem{File: r.file, Pos: posOf(at), Width: at.Width, Rule: f.Rule, Severity: f.Severity, Text: f.Text}
+	if f.Severity == rules.Error {
 		r.failed++
 	}
 	// An anchor that is used twice has its problems once.
 	if r.full() || r.seen[p] || r.mute[p.Pos] {
 		return
 	}
-	r.seen[p], r.places[p.Pos] = true, max(r.places[p.Pos], severity)
+	r.seen[p], r.places[p.Pos] = true, max(r.places[p.Pos], f.Severity)
+	p.Finding = &f
 	r.problems = append(r.problems, p)
-	if severity != rules.Error {
+	if f.Severity != rules.Error {
 		return
 	}
 	if r.shown++; r.full() {
-		p.Rule, p.Text = "P100", fmt.Sprintf("only the first %d errors are shown: fix them first", maxErrors)
+		p.Finding, p.Rule, p.Text = nil, "P100", fmt.Sprintf("only the first %d errors are shown: fix them first", maxErrors)
 		r.problems = append(r.problems, p)
 	}
 }

@@ -161,7 +161,8 @@ func opensAfter(b *retry.BreakerPolicy) (n int, field Field) {
 }
 
 // limitRetries is the advice of P300.
-const limitRetries = "write a number for max_attempts, or a delay_budget, max_elapsed or timeout"
+const limitRetries = "write a number for `max_attempts` | write a `delay_budget` | write a `max_elapsed` | " +
+	"write a `timeout`"
 
 // endless is P300 for a policy without a breaker.
 func endless(p *retry.Policy) (Finding, bool) {
@@ -175,7 +176,7 @@ func (f *File) endless(p Policy, schedule *retry.Policy, own retry.Class) (Findi
 	finding, found := endless(schedule)
 	if found && p.Breaker != "" {
 		severity, why := f.endedByBreaker(p, own)
-		finding.Severity, finding.Text = severity, why+": "+limitRetries
+		finding.Severity, finding.message = severity, why+": "+limitRetries
 	}
 	return finding, found
 }
@@ -184,7 +185,7 @@ func (f *File) endless(p Policy, schedule *retry.Policy, own retry.Class) (Findi
 func endlessWithBreaker(f *File, report report) {
 	for _, p := range f.Policies {
 		if finding, found := f.endless(p, p.Policy, ""); found && p.Breaker != "" {
-			report(finding.Severity, Place{"policies", p.Name, finding.Field}, "%s", finding.Text)
+			report(finding.Severity, Place{"policies", p.Name, finding.Field}, "%s", finding.message)
 		}
 	}
 }
@@ -194,7 +195,7 @@ func endlessWithBreaker(f *File, report report) {
 // errors with the schedule of class own.
 func (f *File) endedByBreaker(p Policy, own retry.Class) (severity Severity, why string) {
 	if slices.Contains(p.RetryOn, retry.ClassBreakerOpen) && !slices.Contains(p.AbortOn, retry.ClassBreakerOpen) {
-		return Error, "nothing ends these retries, which wait for breaker " + p.Breaker
+		return Error, "nothing ends these retries, which wait for `breaker` " + p.Breaker
 	}
 	if b := f.breaker(p.Breaker); b != nil {
 		for _, c := range p.kinds(b) {
@@ -202,19 +203,19 @@ func (f *File) endedByBreaker(p Policy, own retry.Class) (severity Severity, why
 				continue
 			}
 			if c == "" {
-				return Error, fmt.Sprintf("nothing ends these retries after errors that breaker %s does not count", b.Name)
+				return Error, fmt.Sprintf("nothing ends these retries after errors that `breaker` %s does not count", b.Name)
 			}
-			return Error, fmt.Sprintf("nothing ends these retries after errors of class %s, which breaker %s does not count", c,
-				b.Name)
+			return Error, fmt.Sprintf("nothing ends these retries after errors of class %s, which `breaker` %s does not count",
+				className(c), b.Name)
 		}
 	}
 	for _, other := range f.Policies {
 		if other.Breaker == p.Breaker && other.Name != p.Name {
-			return Warning, fmt.Sprintf("only breaker %s ends these retries, and calls of %s may keep it closed", p.Breaker,
+			return Warning, fmt.Sprintf("only `breaker` %s ends these retries, and calls of %s may keep it closed", p.Breaker,
 				other.Name)
 		}
 	}
-	return Info, fmt.Sprintf("only breaker %s ends these retries, and calls that succeed keep it closed", p.Breaker)
+	return Info, fmt.Sprintf("only `breaker` %s ends these retries, and calls that succeed keep it closed", p.Breaker)
 }
 
 // needsReset is P502.
@@ -222,7 +223,7 @@ func needsReset(f *File, report report) {
 	for _, b := range f.Breakers {
 		if first, _ := opensAfter(&b); b.EscalateAfter > first { // P503 reports the others
 			report(Info, Place{"breakers", b.Name, "escalate_after"},
-				"after %d failures in a row breaker %s refuses every call until the program calls Reset: call it, or remove "+
+				"after %d failures in a row `breaker` %s refuses every call until the program calls Reset: call it, or remove "+
 					"escalate_after",
 				b.EscalateAfter, b.Name)
 		}
@@ -234,8 +235,8 @@ func rateNeverReached(f *File, report report) {
 	for _, b := range f.Breakers {
 		if b.Failures > 0 && greatestRate(b.MinCalls, b.Failures) < b.FailureRate {
 			report(Warning, Place{"breakers", b.Name, "failure_rate"},
-				"failure_rate %.4g of %d or more calls is never reached before breaker %s opens after failures %d in a row: "+
-					"raise failures, or lower failure_rate",
+				"`failure_rate` %.4g of %d or more calls is never reached before `breaker` %s opens after `failures` %d in a row: "+
+					"raise `failures` | lower `failure_rate`",
 				b.FailureRate, b.MinCalls, b.Name, b.Failures)
 		}
 	}
@@ -269,8 +270,8 @@ func neverSlow(f *File, report report) {
 		}
 		if longest > 0 && b.SlowCall >= longest {
 			report(Warning, Place{"breakers", b.Name, "slow_call"},
-				"no call is slower than slow_call %s, since every attempt that shares breaker %s ends after %s at most: lower "+
-					"slow_call",
+				"no call is slower than `slow_call` %s, since every attempt that shares `breaker` %s ends after %s at most: lower "+
+					"`slow_call`",
 				short(b.SlowCall), b.Name, short(longest))
 		}
 	}
@@ -287,4 +288,84 @@ func (p *Policy) longestAttempt() time.Duration {
 		most = p.AttemptTimeout
 	}
 	return max(most, 0)
+}
+
+// opensDuringCall is P501.
+func opensDuringCall(f *File, report report) {
+	for _, p := range f.Policies {
+		b := f.breaker(p.Breaker)
+		if b == nil {
+			continue
+		}
+		most, own := 1, retry.Class("")
+		for _, c := range p.kinds(b) {
+			if !f.retries(p, c) || !counts(b, c) {
+				continue
+			}
+			if n, of := p.attemptsAfter(c); n > most {
+				most, own = n, of
+			}
+		}
+		first, field := opensAfter(b)
+		if most <= first {
+			continue
+		}
+		at := Place{"policies", p.Name, "breaker"}
+		if own != "" {
+			at.Field = PerError(own)
+		}
+		if most == retry.Unlimited {
+			report(Warning, at,
+				"`breaker` %s opens after %d failures in a row, which one call makes, and ends the call: write `max_attempts`: %s "+
+					"or fewer", b.Name, first, attempts(first))
+			continue
+		}
+		report(Warning, at,
+			"`breaker` %s opens after %d failures in a row, fewer than the attempts of one call: raise `%s` to more than "+
+				"`max_attempts` | lower `max_attempts`", b.Name, first, field)
+	}
+}
+
+// escalatesEarly is P503.
+func escalatesEarly(f *File, report report) {
+	for _, b := range f.Breakers {
+		first, field := opensAfter(&b)
+		if 0 < b.EscalateAfter && b.EscalateAfter <= first {
+			report(Error, Place{"breakers", b.Name, "escalate_after"},
+				"escalate_after %d is not above `%s` %d, so the breaker never opens: raise escalate_after, or write 0 to switch "+
+					"it off", b.EscalateAfter, field, first)
+		}
+	}
+}
+
+// breakerOpenTooShort is P505.
+func breakerOpenTooShort(f *File, report report) {
+	for _, p := range f.Policies {
+		b := f.breaker(p.Breaker)
+		if b == nil || !slices.Contains(p.RetryOn, retry.ClassBreakerOpen) ||
+			slices.Contains(p.AbortOn, retry.ClassBreakerOpen) || ownSchedule(p.Policy, retry.ClassBreakerOpen) {
+			continue
+		}
+		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
+			report(Warning, Place{"policies", p.Name, "retry_on"},
+				"breaker_open is retried, but all waits take %s at most and `breaker` %s stays open for %s: remove breaker_open, "+
+					"or wait longer", short(sum), b.Name, short(b.OpenFor))
+		}
+	}
+}
+
+// countsCallerErrors is P508.
+func countsCallerErrors(f *File, report report) {
+	for _, b := range f.Breakers {
+		for _, class := range b.Count {
+			c := f.class(class)
+			ofCaller := c != nil && (c.permanent() || c.within(requestErrors))
+			if ofCaller || class == retry.ClassAny || class == retry.ClassCanceled {
+				report(Warning, Place{"breakers", b.Name, "count"},
+					"%s counts errors of the caller, so one bad caller blocks all others: count only errors of the service",
+					className(class))
+				break
+			}
+		}
+	}
 }

@@ -175,19 +175,23 @@ func permanentRetried(f *File, report report) {
 			case !final:
 			case by == nil:
 				report(Error, at,
-					"retry_on has %s, but its statuses are errors of the request: remove it, or write retryable: true at the class",
-					class)
+					"`retry_on` has %s, but its statuses are errors of the request: remove it | write `retryable`: true at the class",
+					className(class))
 			case by == c:
 				report(Error, at,
-					"retry_on has %s, whose errors are never retried: remove it here, or retryable: false at the class", class)
+					"`retry_on` has %s, whose errors are never retried: remove it here | remove `retryable`: false at the class",
+					className(class))
 			default:
 				report(Error, at,
-					"retry_on has %s, but class %s above it takes its errors and never retries them: move %s up under errors, or "+
-						"remove it", class, by.Class, class)
+					"`retry_on` has %s, but class %s above it takes its errors and never retries them: move %[1]s up under errors | "+
+						"remove it", className(class), className(by.Class))
 			}
 		}
 	}
 }
+
+// coveredByAbort is the message of P702 about two classes.
+const coveredByAbort = "%s is in `retry_on`, but `abort_on` has %s, which covers it: remove one of the two"
 
 // retriedAndAborted is the part of P702 about classes that the file defines.
 func retriedAndAborted(f *File, report report) {
@@ -196,7 +200,7 @@ func retriedAndAborted(f *File, report report) {
 			for _, a := range p.AbortOn {
 				if !covers(a, c) && f.covers(a, c) { // the check of single policies reports the others
 					report(Error, Place{"policies", p.Name, "abort_on"},
-						"%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
+						coveredByAbort, className(c), className(a))
 				}
 			}
 		}
@@ -224,7 +228,7 @@ func unreachable(f *File, report report) {
 			}
 			if outer, inner, found := f.redundant(list.classes); found {
 				report(Info, Place{"policies", p.Name, list.field},
-					"%s has no effect next to %s, which covers it: remove one of the two", inner, outer)
+					"%s has no effect next to %s, which covers it: remove one of the two", className(inner), className(outer))
 			}
 		}
 		for i, o := range p.PerError {
@@ -245,13 +249,13 @@ func (f *File) schedule(p Policy, before []retry.Override, class retry.Class, re
 		_, never = f.neverRetried(c)
 	}
 	if never {
-		report(Info, at, "errors of class %s are never retried, so this has no effect: remove it", class)
+		report(Info, at, "errors of class %s are never retried, so this has no effect: remove it", className(class))
 		return
 	}
 	for _, o := range before {
 		if f.covers(o.Class, class) {
-			report(Info, at, "%s has no effect: %s is above it under errors and covers it; move %s up, or remove it here",
-				class, o.Class, class)
+			report(Info, at, "%s has no effect: %s is above it under errors and covers it; move %[1]s up, or remove it here",
+				className(class), className(o.Class))
 			return
 		}
 	}

@@ -26,7 +26,7 @@ var delayRules = []Rule{
 		Reads:   []Field{"backoff", "base"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Backoff == retry.BackoffExponential && p.Base < 1, Error, "base",
-				"base %v makes delays shrink: write at least 1, or fixed for equal delays", p.Base)
+				"`base` %v makes delays shrink: write at least 1 | write `backoff: fixed` for equal delays", p.Base)
 		},
 	},
 	{
@@ -51,7 +51,8 @@ var delayRules = []Rule{
 				return Finding{}, false
 			}
 			f, found := finding(p.MaxDelay > 0 && p.MaxDelay < first, Error, "max_delay",
-				"max_delay %s is shorter than the first delay %s, so every delay is %s: raise max_delay or lower initial_delay",
+				"`max_delay` %s is shorter than the first delay %s, so every delay is %s: raise `max_delay` | "+
+					"lower `initial_delay`",
 				duration.Format(p.MaxDelay), duration.Format(first), duration.Format(p.MaxDelay))
 			f.Else = "initial_delay"
 			return f, found
@@ -83,7 +84,7 @@ var delayRules = []Rule{
 				field = "delays"
 			}
 			return finding(p.MaxAttempts > 3 && greatest < time.Millisecond, severity, field,
-				"no delay is longer than %s, so retries follow without a pause: raise %s", duration.Format(greatest), field)
+				"no delay is longer than %s, so retries follow without a pause: raise `%s`", duration.Format(greatest), field)
 		},
 	},
 	{
@@ -111,7 +112,7 @@ var delayRules = []Rule{
 				which = fmt.Sprintf("wait %d", number)
 			}
 			return finding(wait > time.Hour, Warning, "max_delay",
-				"without a cap %s is %s: write a max_delay", which, long(wait))
+				"without a cap %s is %s: write a `max_delay`", which, long(wait))
 		},
 	},
 	{
@@ -130,8 +131,8 @@ var delayRules = []Rule{
 		Reads:   []Field{"max_attempts", "backoff", "delays"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Backoff == retry.BackoffCustom && p.MaxAttempts > 0 && len(p.Delays) > p.MaxAttempts-1, Warning,
-				"delays", "there are %d delays for %d retries: raise max_attempts to %d or remove the rest", len(p.Delays),
-				p.MaxAttempts-1, len(p.Delays)+1)
+				"delays", "there are %d delays for %d retries: raise `max_attempts` to %s | remove the rest", len(p.Delays),
+				p.MaxAttempts-1, attempts(len(p.Delays)+1))
 		},
 	},
 	{
@@ -153,12 +154,12 @@ var delayRules = []Rule{
 			n := len(p.Delays)
 			if waitsForever(p) {
 				return finding(true, Error, "delays",
-					"there is no delay for retry %d, and without max_delay it waits for 292 years: list a delay for each retry, or "+
-						"write max_delay", n+1)
+					"there is no delay for retry %d, and without `max_delay` it waits for 292 years: list a delay for each retry | "+
+						"write a `max_delay`", n+1)
 			}
 			return finding(p.Backoff == retry.BackoffCustom && n > 0 && p.MaxAttempts != retry.Unlimited && n < p.MaxAttempts-1,
 				Warning, "delays",
-				"there are %d delays for %d retries, so retry %d and later wait for max_delay: list a delay for each", n,
+				"there are %d delays for %d retries, so retry %d and later wait for `max_delay`: list a delay for each", n,
 				p.MaxAttempts-1, n+1)
 		},
 	},
@@ -184,7 +185,7 @@ var delayRules = []Rule{
 					p.InitialDelay == p.MaxDelay
 			_, delay, _ := p.Bounds(1, 0)
 			f, found := finding(flat && p.MaxAttempts != 1, Warning, "backoff",
-				"all delays are %s: write backoff: fixed", duration.Format(delay))
+				"all delays are %s: write `backoff: fixed`", duration.Format(delay))
 			f.Else = "initial_delay"
 			return f, found
 		},

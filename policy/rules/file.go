@@ -108,11 +108,16 @@ func CheckFile(f *File) []Finding {
 		if r.file == nil || slices.ContainsFunc(r.whole, f.partial) {
 			continue
 		}
-		r.file(f, func(severity Severity, at Place, format string, args ...any) {
-			findings = append(findings,
-				Finding{Rule: r.ID, Severity: severity, Policy: at.Name, Section: at.Section, Field: at.Field,
-					Text: fmt.Sprintf(format, args...)})
+		r.file(f, func(severity Severity, at Place, format string, args ...any) *Finding {
+			findings = append(findings, Finding{
+				Rule: r.ID, Severity: severity, Policy: at.Name, Section: at.Section, Field: at.Field,
+				message: fmt.Sprintf(format, args...),
+			})
+			return &findings[len(findings)-1]
 		})
+	}
+	for i, f := range findings {
+		findings[i].Text = f.In(policyWords)
 	}
 	return findings
 }
@@ -127,8 +132,8 @@ type Place struct {
 	Field         Field
 }
 
-// report is the type of the functions that add a finding.
-type report func(severity Severity, at Place, format string, args ...any)
+// report is the type of the functions that add a finding, and return it.
+type report func(severity Severity, at Place, format string, args ...any) *Finding
 
 func (f *File) scope(name string) *Scope {
 	return find(&f.scopes, f.Scopes, name, func(s *Scope) string { return s.Name })

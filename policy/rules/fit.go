@@ -24,7 +24,7 @@ func neverBegin(p *retry.Policy) (Finding, bool) {
 		severity = Info
 	}
 	return finding(n < all, severity, "timeout",
-		"%sonly %d of %d attempts can begin within timeout %s: raise timeout, lower max_attempts, or shorten the delays",
+		"%sonly %d of %d attempts can begin within `timeout` %s: raise `timeout` | lower `max_attempts` | shorten the delays",
 		when, n+1, p.MaxAttempts, duration.Format(p.Timeout))
 }
 
@@ -44,17 +44,17 @@ func doNotFit(p *retry.Policy) (Finding, bool) {
 		waits = ", with the waits,"
 	}
 	return finding(n < p.MaxAttempts-1, severity, "timeout",
-		"attempt_timeout %s × %d attempts%s does not fit in timeout %s, so only %d can begin if each times out: raise "+
-			"timeout, or lower attempt_timeout or max_attempts", duration.Format(p.AttemptTimeout), p.MaxAttempts, waits,
-		duration.Format(p.Timeout), n+1)
+		"`attempt_timeout` %s × %d attempts%s does not fit in `timeout` %s, so only %d can begin if each times out: raise "+
+			"`timeout` | lower `attempt_timeout` | lower `max_attempts`", duration.Format(p.AttemptTimeout), p.MaxAttempts,
+		waits, duration.Format(p.Timeout), n+1)
 }
 
 // noTimeToRetry is P406 for a policy whose retry_on names timeouts by a class.
 func noTimeToRetry(p *retry.Policy, class retry.Class) (Finding, bool) {
 	unlimited := p.AttemptTimeout <= 0 || p.AttemptTimeout == p.Timeout
 	return finding(p.Timeout > 0 && unlimited && p.MaxAttempts != 1, Warning, "retry_on",
-		"retry_on has %s, but only timeout %s of the call ends an attempt: write an attempt_timeout below it", class,
-		duration.Format(p.Timeout))
+		"`retry_on` has %s, but only `timeout` %s of the call ends an attempt: write an `attempt_timeout` below it",
+		className(class), duration.Format(p.Timeout))
 }
 
 // timeoutCodes are the codes of an attempt that takes too long: DEADLINE_EXCEEDED,
@@ -103,7 +103,7 @@ func doNotFitByCode(f *File, report report) {
 			continue
 		}
 		if finding, found := doNotFit(p.Policy); found {
-			report(finding.Severity, Place{"policies", p.Name, finding.Field}, "%s", finding.Text)
+			report(finding.Severity, Place{"policies", p.Name, finding.Field}, "%s", finding.message)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func noTimeToRetryByCode(f *File, report report) {
 			continue
 		}
 		if finding, found := noTimeToRetry(p.Policy, c.Class); found {
-			report(Info, Place{"policies", p.Name, finding.Field}, "%s", finding.Text)
+			report(Info, Place{"policies", p.Name, finding.Field}, "%s", finding.message)
 		}
 	}
 }

@@ -53,11 +53,11 @@ var limitRules = []Rule{
 			least, _, greatest := p.Bounds(1, 0)
 			if limit < least {
 				return finding(true, Error, field,
-					"%s %s is smaller than the first delay %s, so nothing is retried: raise %s or lower initial_delay", field,
+					"`%s` %s is smaller than the first delay %s, so nothing is retried: raise `%s` | lower `initial_delay`", field,
 					duration.Format(limit), duration.Format(least), field)
 			}
 			return finding(limit < greatest, Warning, field,
-				"%s %s is smaller than the first delay with jitter, up to %s, so some calls are never retried: raise %s", field,
+				"`%s` %s is smaller than the first delay with jitter, up to %s, so some calls are never retried: raise `%s`", field,
 				duration.Format(limit), duration.Format(greatest), field)
 		},
 	},
@@ -88,7 +88,7 @@ var limitRules = []Rule{
 			}
 			n := retriesWithin(p, limit+1, 0, leastWait)
 			return finding(0 < n && n < p.MaxAttempts-1, severity, field,
-				"%s %s allows %d of %d retries at most: raise it or lower max_attempts", field, duration.Format(limit), n,
+				"`%s` %s allows %d of %d retries at most: raise it | lower `max_attempts`", field, duration.Format(limit), n,
 				p.MaxAttempts-1)
 		},
 	},
@@ -117,7 +117,7 @@ var limitRules = []Rule{
 				sum += min(greatest, p.DelayBudget+1-sum)
 			}
 			return finding(sum <= p.DelayBudget, Info, "delay_budget",
-				"all waits take %s at most, so delay_budget %s never ends them", duration.Format(sum),
+				"all waits take %s at most, so `delay_budget` %s never ends them", duration.Format(sum),
 				duration.Format(p.DelayBudget))
 		},
 	},
@@ -136,7 +136,7 @@ var limitRules = []Rule{
 		Reads:   []Field{"delay_budget", "timeout"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Timeout > 0 && p.DelayBudget >= p.Timeout, Warning, "delay_budget",
-				"delay_budget %s is not below timeout %s, which ends the call first: lower it or remove it",
+				"`delay_budget` %s is not below `timeout` %s, which ends the call first: lower it | remove it",
 				duration.Format(p.DelayBudget), duration.Format(p.Timeout))
 		},
 	},
@@ -157,7 +157,8 @@ var limitRules = []Rule{
 		Reads:   []Field{"attempt_timeout", "timeout"},
 		check: func(p *retry.Policy) (Finding, bool) {
 			return finding(p.Timeout > 0 && p.AttemptTimeout > p.Timeout, Error, "attempt_timeout",
-				"attempt_timeout %s exceeds timeout %s, which ends the attempt first: lower attempt_timeout or raise timeout",
+				"`attempt_timeout` %s exceeds `timeout` %s, which ends the attempt first: lower `attempt_timeout` | "+
+					"raise `timeout`",
 				duration.Format(p.AttemptTimeout), duration.Format(p.Timeout))
 		},
 		file: scopeOrder,
@@ -250,12 +251,12 @@ var limitRules = []Rule{
 		check: func(p *retry.Policy) (Finding, bool) {
 			for _, c := range p.RetryOn {
 				if slices.Contains(p.AbortOn, c) {
-					return finding(true, Error, "abort_on", "%s is both in retry_on and in abort_on: keep one", c)
+					return finding(true, Error, "abort_on", "%s is both in `retry_on` and in `abort_on`: keep one", className(c))
 				}
 				for _, a := range p.AbortOn {
 					if covers(a, c) {
 						return finding(true, Error, "abort_on",
-							"%s is in retry_on, but abort_on has %s, which covers it: remove one of the two", c, a)
+							coveredByAbort, className(c), className(a))
 					}
 				}
 			}

@@ -139,5 +139,5 @@ func finding(found bool, severity Severity, field Field, format string, args ...
 	if !found {
 		return Finding{}, false
 	}
-	return Finding{Severity: severity, Field: field, Text: fmt.Sprintf(format, args...)}, true
+	return Finding{Severity: severity, Field: field, message: fmt.Sprintf(format, args...)}, true
 }

@@ -38,7 +38,11 @@ type Finding struct {
 	Policy   string // name of the policy, or of the entry of Section
 	Field    Field  // where the problem is reported
 	Else     Field  // where it is reported if Field is not written; "": at the entry
-	Text     string // what is wrong, then what to do
+	Text     string // what is wrong, then what to do, in the names of policy files
+
+	Class   retry.Class // of P410: whose schedule breaks a rule
+	Broken  string      // of P410: the id of that rule
+	message string      // the Text with marks
 }
 
 // A Rule is a check with its documentation. The texts quote keys and symbols in
@@ -91,7 +95,7 @@ func Check(p *retry.Policy, known Known) []Finding {
 			continue
 		}
 		if f, found := r.check(&effective); found {
-			f.Rule, f.Policy = r.ID, p.Name
+			f.Rule, f.Policy, f.Text = r.ID, p.Name, f.In(policyWords)
 			findings = append(findings, f)
 		}
 	}

@@ -253,13 +253,13 @@ func noJitter(f *File, report report) {
 		case f.inGroup(p.Name):
 			why = "the units of a group fail together"
 		case p.Breaker != "":
-			why = "calls share breaker " + p.Breaker
+			why = "calls share `breaker` " + p.Breaker
 		case p.Budget != "":
 			why = "calls share budget " + p.Budget
 		}
 		if why != "" {
 			report(Warning, Place{"policies", p.Name, "jitter"},
-				"%s, and without jitter they retry together: write jitter: full", why)
+				"%s, and without jitter they retry together: write `jitter: full`", why)
 		}
 	}
 }
@@ -318,47 +318,11 @@ func perError(f *File, report report) {
 					finding, found = f.endless(p, &own, o.Class)
 				}
 				if found && !already {
-					report(finding.Severity, Place{"policies", p.Name, PerError(o.Class)}, "for errors of class %s: %s (%s)", o.Class,
-						finding.Text, r.ID)
+					added := report(finding.Severity, Place{"policies", p.Name, PerError(o.Class)}, "%s", finding.message)
+					added.Class, added.Broken = o.Class, r.ID
 				}
 			}
 		}
-	}
-}
-
-// opensDuringCall is P501.
-func opensDuringCall(f *File, report report) {
-	for _, p := range f.Policies {
-		b := f.breaker(p.Breaker)
-		if b == nil {
-			continue
-		}
-		most, own := 1, retry.Class("")
-		for _, c := range p.kinds(b) {
-			if !f.retries(p, c) || !counts(b, c) {
-				continue
-			}
-			if n, of := p.attemptsAfter(c); n > most {
-				most, own = n, of
-			}
-		}
-		first, field := opensAfter(b)
-		if most <= first {
-			continue
-		}
-		at := Place{"policies", p.Name, "breaker"}
-		if own != "" {
-			at.Field = PerError(own)
-		}
-		if most == retry.Unlimited {
-			report(Warning, at,
-				"breaker %s opens after %d failures in a row, which one call makes, and ends the call: write max_attempts: %[2]d "+
-					"or fewer", b.Name, first)
-			continue
-		}
-		report(Warning, at,
-			"breaker %s opens after %d failures in a row, fewer than the attempts of one call: raise %s to more than "+
-				"max_attempts, or lower max_attempts", b.Name, first, field)
 	}
 }
 
@@ -416,47 +380,4 @@ func covers(outer, inner retry.Class) bool {
 		return slices.Contains(transient, inner)
 	}
 	return false
-}
-
-// escalatesEarly is P503.
-func escalatesEarly(f *File, report report) {
-	for _, b := range f.Breakers {
-		first, field := opensAfter(&b)
-		if 0 < b.EscalateAfter && b.EscalateAfter <= first {
-			report(Error, Place{"breakers", b.Name, "escalate_after"},
-				"escalate_after %d is not above %s %d, so the breaker never opens: raise escalate_after, or write 0 to switch "+
-					"it off", b.EscalateAfter, field, first)
-		}
-	}
-}
-
-// breakerOpenTooShort is P505.
-func breakerOpenTooShort(f *File, report report) {
-	for _, p := range f.Policies {
-		b := f.breaker(p.Breaker)
-		if b == nil || !slices.Contains(p.RetryOn, retry.ClassBreakerOpen) ||
-			slices.Contains(p.AbortOn, retry.ClassBreakerOpen) || ownSchedule(p.Policy, retry.ClassBreakerOpen) {
-			continue
-		}
-		if sum, ok := maxSum(p.Policy); ok && sum < b.OpenFor {
-			report(Warning, Place{"policies", p.Name, "retry_on"},
-				"breaker_open is retried, but all waits take %s at most and breaker %s stays open for %s: remove breaker_open, "+
-					"or wait longer", short(sum), b.Name, short(b.OpenFor))
-		}
-	}
-}
-
-// countsCallerErrors is P508.
-func countsCallerErrors(f *File, report report) {
-	for _, b := range f.Breakers {
-		for _, class := range b.Count {
-			c := f.class(class)
-			ofCaller := c != nil && (c.permanent() || c.within(requestErrors))
-			if ofCaller || class == retry.ClassAny || class == retry.ClassCanceled {
-				report(Warning, Place{"breakers", b.Name, "count"},
-					"%s counts errors of the caller, so one bad caller blocks all others: count only errors of the service", class)
-				break
-			}
-		}
-	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 var unbounded = retry.Policy{
-	Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}, // want `nothing ends these retries: write a number for MaxAttempts, or a DelayBudget, MaxElapsed or Timeout \(P300\)`
+	Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}, // want `nothing ends these retries: write a number for MaxAttempts, DelayBudget, MaxElapsed, or Timeout \(P300\)`
 }
 
 var stingy = retry.Policy{
