@@ -13,6 +13,8 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/types/typeutil"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // BareDuration reports RL207.
@@ -43,7 +45,7 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			return
 		}
 		v := pass.TypesInfo.Types[lit]
-		if !isNamedType(v.Type, "time", "Duration") {
+		if !vocab.IsDuration(v.Type) {
 			return // it may be that of a fraction
 		}
 		n, exact := constant.Int64Val(v.Value)
@@ -82,7 +84,7 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 func unitTaken(pass *analysis.Pass, expr ast.Expr) string {
 	conv, ok := ast.Unparen(expr).(*ast.CallExpr)
 	if !ok || len(conv.Args) != 1 || !pass.TypesInfo.Types[conv.Fun].IsType() ||
-		!isNamedType(pass.TypesInfo.TypeOf(conv), "time", "Duration") {
+		!vocab.IsDuration(pass.TypesInfo.TypeOf(conv)) {
 		return ""
 	}
 	count, ok := ast.Unparen(conv.Args[0]).(*ast.CallExpr)
@@ -90,7 +92,7 @@ func unitTaken(pass *analysis.Pass, expr ast.Expr) string {
 		return ""
 	}
 	fn := typeutil.StaticCallee(pass.TypesInfo, count)
-	if fn == nil || fn.Signature().Recv() == nil || !isNamedType(fn.Signature().Recv().Type(), "time", "Duration") ||
+	if fn == nil || fn.Signature().Recv() == nil || !vocab.IsDuration(fn.Signature().Recv().Type()) ||
 		!slices.Contains([]string{"Hours", "Minutes", "Seconds", "Milliseconds", "Microseconds"}, fn.Name()) {
 		return ""
 	}
@@ -109,12 +111,7 @@ func waits(pass *analysis.Pass, call *ast.CallExpr) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
 	}
-	switch path := fn.Pkg().Path(); path {
-	case "time":
-		return slices.Contains([]string{"Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Reset"}, fn.Name())
-	case "context":
-		return fn.Name() == "WithTimeout" || fn.Name() == "WithTimeoutCause"
-	default:
-		return slices.ContainsFunc(libraries, func(l library) bool { return slices.Contains(l.paths, path) })
-	}
+	k := vocab.Of(fn)
+	return k.Evidence >= vocab.Library && (k.Is(vocab.Waits|vocab.Clock) && k.Duration >= 0 || k.Is(vocab.Limits)) ||
+		slices.ContainsFunc(libraries, func(l library) bool { return slices.Contains(l.paths, fn.Pkg().Path()) })
 }

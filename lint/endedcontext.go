@@ -4,6 +4,9 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // hasEnded reports whether a context has ended whenever an instruction is reached: every path
@@ -81,18 +84,11 @@ func isAssignedOnce(addr ssa.Value) bool {
 func endsIn(ctx ssa.Value, at ssa.Instruction) bool {
 	for _, ref := range *ctx.Referrers() {
 		call, ok := ref.(*ssa.Call)
-		if !ok || !call.Call.IsInvoke() || call.Call.Value != ctx {
+		if !ok || !call.Call.IsInvoke() || call.Call.Value != ctx || !flow.Known(&call.Call).Is(vocab.Ends) {
 			continue
 		}
-		switch call.Call.Method.Name() {
-		case "Done":
-			if isReceived(call, at) {
-				return true
-			}
-		case "Err":
-			if isNotNil(call, at) {
-				return true
-			}
+		if isReceived(call, at) || isNotNil(call, at) {
+			return true
 		}
 	}
 	return false
@@ -185,9 +181,7 @@ func parentContext(ctx ssa.Value) ssa.Value {
 	case *ssa.ChangeInterface:
 		return v.X
 	case *ssa.Call:
-		switch contextFunc(v) {
-		case "WithCancel", "WithCancelCause", "WithValue", "WithTimeout", "WithTimeoutCause", "WithDeadline",
-			"WithDeadlineCause":
+		if flow.Known(&v.Call).Is(vocab.Derives) {
 			return v.Call.Args[0]
 		}
 	}

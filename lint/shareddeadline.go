@@ -3,7 +3,6 @@ package lint
 import (
 	"go/ast"
 	"go/token"
-	"regexp"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // SharedDeadline reports RL304.
@@ -53,8 +53,7 @@ func sharedTimeout(file *ast.File, t *attempt.Attempt) *ssa.Call {
 	if !ok || t.Loop.Has(made.Block()) {
 		return nil
 	}
-	name := contextFunc(made)
-	if name != "WithTimeout" && name != "WithTimeoutCause" || isUsedTwice(ctx, t.Loop) {
+	if !isTimed(made) || !vocab.IsDuration(made.Call.Args[1].Type()) || isUsedTwice(ctx, t.Loop) {
 		return nil
 	}
 	if !t.Asks(made.Call.Args[0]) && !isNamedForAttempt(file, made) {
@@ -73,8 +72,6 @@ func isUsedTwice(ctx ssa.Value, loop *flow.Loop) bool {
 	}
 	return uses > 1
 }
-
-var attemptName = regexp.MustCompile(`(?i)attempt|per_?(try|call|request)`)
 
 // isNamedForAttempt reports whether a timeout, or the context that it is given
 // to, is named for one attempt.
@@ -98,9 +95,9 @@ func isNamedForAttempt(file *ast.File, made *ssa.Call) bool {
 func isNamedSo(expr ast.Expr) bool {
 	switch expr := expr.(type) {
 	case *ast.Ident:
-		return attemptName.MatchString(expr.Name)
+		return vocab.IsForAttempt(expr.Name)
 	case *ast.SelectorExpr:
-		return attemptName.MatchString(expr.Sel.Name)
+		return vocab.IsForAttempt(expr.Sel.Name)
 	}
 	return false
 }

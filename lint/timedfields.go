@@ -8,12 +8,13 @@ import (
 	"iter"
 	"maps"
 	"reflect"
-	"regexp"
 	"time"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // timedFields finds the fields of structures that a package gives constant times with a
@@ -70,11 +71,9 @@ type fieldUnits struct {
 	known         func(*types.Var) bool // of other packages: timed
 }
 
-var delayName = regexp.MustCompile(`(?i)back_?off|delay|interval|timeout|wait`)
-
 // delays reports whether a field is a time to wait by its name, and by what it is given.
 func (u fieldUnits) delays(field *types.Var) bool {
-	return delayName.MatchString(field.Name()) && !u.scaled[field] && (u.timed[field] || u.known(field))
+	return vocab.IsDelay(field.Name()) && !u.scaled[field] && (u.timed[field] || u.known(field))
 }
 
 // copiedFields yields the variables that an assignment sets to fields.
@@ -136,7 +135,7 @@ func fieldOf(pass *analysis.Pass, expr ast.Expr, copies map[types.Object]*types.
 // constantTime returns the value of an expression that is a constant time.Duration.
 func constantTime(pass *analysis.Pass, expr ast.Expr) (int64, bool) {
 	v := pass.TypesInfo.Types[expr]
-	if v.Value == nil || !isNamedType(v.Type, "time", "Duration") {
+	if v.Value == nil || !vocab.IsDuration(v.Type) {
 		return 0, false
 	}
 	return constant.Int64Val(v.Value)

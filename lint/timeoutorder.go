@@ -11,6 +11,9 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // TimeoutOrder reports RL301.
@@ -164,22 +167,14 @@ func (f timeoutFlow) greatest(values []ssa.Value, open map[ssa.Value]bool) (limi
 
 // made returns the limit of a context that a call returns.
 func (f timeoutFlow) made(call *ssa.Call, index int, open map[ssa.Value]bool) (limit, bool) {
-	if contextFunc(call) != "" {
+	if flow.Known(&call.Call).Is(vocab.Derives) {
 		return f.derived(call, open)
 	}
 	return f.result(call, index, open)
 }
 
-// derived returns the limit of the context that a call of package context
-// makes.
+// derived returns the limit of a context that a call derives from another.
 func (f timeoutFlow) derived(call *ssa.Call, open map[ssa.Value]bool) (limit, bool) {
-	name := contextFunc(call)
-	switch name {
-	case "WithCancel", "WithCancelCause", "WithValue", "WithTimeout", "WithTimeoutCause", "WithDeadline",
-		"WithDeadlineCause":
-	default:
-		return limit{}, false
-	}
 	outer, bounded := f.limit(call.Call.Args[0], open)
 	if d, ok := timeoutOf(call); ok && (!bounded || d < outer.d) {
 		return limit{d, call.Pos()}, true
@@ -365,51 +360,29 @@ func closureOf(v *ssa.FreeVar) *ssa.MakeClosure {
 	return found
 }
 
-// contextFunc returns the name of the function of package context that is
-// called, or "".
-func contextFunc(call *ssa.Call) string {
-	fn := call.Call.StaticCallee()
-	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != "context" {
-		return ""
-	}
-	return fn.Name()
-}
-
 // isRootContext reports whether a call makes a context that is derived from none.
 func isRootContext(call *ssa.Call) bool {
-	return contextFunc(call) == "Background" || contextFunc(call) == "TODO"
+	return flow.Known(&call.Call).Is(vocab.Roots) && len(call.Call.Args) == 0
 }
 
 // isTimed reports whether a call derives a context with a timeout or a deadline.
-func isTimed(call *ssa.Call) bool {
-	switch contextFunc(call) {
-	case "WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause":
-		return true
-	}
-	return false
-}
+func isTimed(call *ssa.Call) bool { return flow.Known(&call.Call).Is(vocab.Limits) }
 
 // timeoutOf returns the constant timeout that a call gives its context.
 func timeoutOf(call *ssa.Call) (time.Duration, bool) {
-	switch contextFunc(call) {
-	case "WithTimeout", "WithTimeoutCause":
+	if !isTimed(call) {
+		return 0, false
+	}
+	if vocab.IsDuration(call.Call.Args[1].Type()) {
 		return durationOf(call.Call.Args[1])
-	case "WithDeadline", "WithDeadlineCause":
-		// time.Now().Add(d), as it stands
-		add, ok := call.Call.Args[1].(*ssa.Call)
-		if ok && isTimeFunc(add, "Add") {
-			if now, ok := add.Call.Args[0].(*ssa.Call); ok && isTimeFunc(now, "Now") {
-				return durationOf(add.Call.Args[1])
-			}
+	}
+	// time.Now().Add(d), as it stands
+	if add, ok := call.Call.Args[1].(*ssa.Call); ok && flow.Known(&add.Call).Is(vocab.Adds) {
+		if now, ok := add.Call.Args[0].(*ssa.Call); ok && flow.Known(&now.Call).Is(vocab.Clock) {
+			return durationOf(add.Call.Args[1])
 		}
 	}
 	return 0, false
-}
-
-func isTimeFunc(call *ssa.Call, name string) bool {
-	fn := call.Call.StaticCallee()
-	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil &&
-		fn.Object().Pkg().Path() == "time"
 }
 
 func durationOf(v ssa.Value) (time.Duration, bool) {

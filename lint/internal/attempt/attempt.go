@@ -151,12 +151,7 @@ func isOperation(call *ssa.Call) bool {
 }
 
 // known returns what the vocabulary says of a call.
-func known(call *ssa.CallCommon) vocab.Known {
-	if obj, _ := flow.StaticCallee(call); obj != nil {
-		return vocab.Of(obj)
-	}
-	return vocab.Known{Duration: -1}
-}
+func known(call *ssa.CallCommon) vocab.Known { return flow.Known(call) }
 
 // attempt returns what a call is in a loop, or nil if it is no attempt.
 func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {

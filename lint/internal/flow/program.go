@@ -99,6 +99,15 @@ func StaticCallee(call *ssa.CallCommon) (*types.Func, *ssa.Function) {
 	return obj, fn
 }
 
+// Known returns what package vocab knows of what a call names. Of function values it knows
+// nothing.
+func Known(call *ssa.CallCommon) vocab.Known {
+	if obj, _ := StaticCallee(call); obj != nil {
+		return vocab.Of(obj)
+	}
+	return vocab.Known{Duration: -1}
+}
+
 // Generic returns the generic function that fn is an instance of, or fn, which may be nil.
 func Generic(fn *ssa.Function) *ssa.Function {
 	if fn != nil && fn.Origin() != nil {

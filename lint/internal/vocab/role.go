@@ -36,6 +36,7 @@ const (
 	Roots                     // it returns a context that never ends
 	Limits                    // the context that it derives ends at some time
 	Ends                      // it reports whether a context has ended, and why
+	Adds                      // it returns a time that is later by a duration
 	Attaches                  // it returns a context that others end: of a request, of a signal
 )
 
@@ -168,6 +169,17 @@ var compiled = sync.OnceValue(func() (rows []compiledRow) {
 func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
+
+// IsForAttempt reports whether the name of a context or of a timeout suggests that it is for one
+// attempt.
+func IsForAttempt(name string) bool { return perAttempt.MatchString(name) }
+
+var perAttempt = regexp.MustCompile(`(?i)attempt|per_?(try|call|request)`)
+
+// IsDelay reports whether the name of a field suggests that it holds a time to wait.
+func IsDelay(name string) bool { return delay.MatchString(name) }
+
+var delay = regexp.MustCompile(`(?i)back_?off|delay|interval|timeout|wait`)
 
 // IsContext reports whether t is context.Context.
 func IsContext(t types.Type) bool {

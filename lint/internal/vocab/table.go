@@ -20,6 +20,7 @@ var Table = []Row{
 	{"time", "", "Sleep", Waits, 0, Library},
 	{"time", "", "After|Tick|NewTimer|NewTicker|AfterFunc", Clock, 0, Library},
 	{"time", "", "Now|Since|Until", Clock, -1, Library},
+	{"time", "Time", "Add", Pure | Adds, 0, Library},
 	{"time", "Time|Duration", ".*", Pure, -1, Library},
 	{"time", "Timer|Ticker", "Reset", Clock, 0, Library},
 	{"time", "Timer|Ticker", "Stop", Pure | Cleans, -1, Library},

@@ -80,7 +80,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%+v: a row of %s evidence after rows of named evidence", r, r.Evidence)
 		}
 		named = named || r.Evidence == Named
-		if r.Role&Waits == 0 && r.Role&Clock == 0 && r.Role&Random == 0 && r.Duration >= 0 {
+		if r.Role&(Waits|Clock|Random|Adds) == 0 && r.Duration >= 0 {
 			t.Errorf("%+v: a duration, but no role that has one", r)
 		}
 	}
