@@ -142,11 +142,12 @@ return wait.ExponentialBackoff(b, ready)`,
 		Right: `b := wait.Backoff{Steps: 4, Duration: time.Second, Factor: 2}
 return wait.ExponentialBackoff(b, ready)`,
 		NotReported: []string{
-			"By default, except polls: `-confidence named` reports it, since little is known of its precision on real code.",
+			"By default, a first delay above a maximum of which one is the library's default: it may be meant to be " +
+				"constant. `-confidence named` reports it.",
 			"Settings that are not constant, are assigned more than once, or are passed to a function that may " +
 				"change them.",
 			"Libraries other than package wait of Kubernetes, cenkalti/backoff, retryablehttp, avast/retry-go, go-redis " +
-				"v9 and resty v2.",
+				"v9, resty v2 and v3, and the standard retryer of the AWS SDK v2.",
 		},
 		Fix:     "Choose a cap that is not reached early, or write the number of attempts that is meant.",
 		Related: []string{"P201", "P302"},

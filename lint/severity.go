@@ -19,7 +19,7 @@ func SeverityOf(rule string) rules.Severity {
 }
 
 // named are the rules all of whose findings have the evidence Named.
-var named = []string{"RL113", "RL209", "RL304"}
+var named = []string{"RL113", "RL304"}
 
 // IsNamed reports whether all findings of a rule have the evidence Named, so that none is
 // reported by default.

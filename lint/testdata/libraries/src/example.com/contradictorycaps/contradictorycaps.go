@@ -6,12 +6,15 @@ import (
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
+	avastv5 "github.com/avast/retry-go/v5"
+	awsretry "github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-resty/resty/v2"
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/redis/go-redis/v9"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
+	restyv3 "resty.dev/v3"
 )
 
 func ready() (bool, error) { return true, nil }
@@ -54,7 +57,19 @@ func client() *retryablehttp.Client {
 }
 
 func delays() error {
-	return avast.Do(ping, avast.Delay(time.Minute), avast.MaxDelay(time.Second)) // want `RL209`
+	return avast.Do(ping, avast.Delay(time.Minute), avast.MaxDelay(time.Second)) // want `RL209; library`
+}
+
+func retrier() error {
+	r := avastv5.New(avastv5.Delay(time.Minute), avastv5.MaxDelay(time.Second)) // want `the first delay 1m0s is above MaxDelay, which is 1s, .* \(RL209; library`
+	return r.Do(ping)
+}
+
+func nopeDelays(more ...avast.Option) error {
+	if err := avast.Do(ping, append([]avast.Option{avast.Delay(time.Minute)}, more...)...); err != nil {
+		return err
+	}
+	return avast.Do(ping, avast.Delay(time.Minute), avast.MaxDelay(0))
 }
 
 func nopeFits() error {
@@ -186,4 +201,80 @@ func nopeShared(set func(*resty.Client)) *resty.Client {
 	c := resty.New().SetRetryWaitTime(5 * time.Second)
 	set(c)
 	return c
+}
+
+func literal() *retryablehttp.Client {
+	return &retryablehttp.Client{RetryMax: 3, RetryWaitMin: time.Minute, RetryWaitMax: time.Second} // want `the first delay 1m0s is above RetryWaitMax, which is 1s`
+}
+
+func nopeLiterals(d time.Duration) []*retryablehttp.Client {
+	var later retryablehttp.Client
+	later.RetryWaitMin, later.RetryWaitMax = time.Minute, time.Second
+	if d > 0 {
+		later.RetryWaitMax = d
+	}
+	return []*retryablehttp.Client{
+		{RetryMax: 3, RetryWaitMin: time.Minute},
+		{RetryMax: 3, RetryWaitMin: time.Minute, RetryWaitMax: time.Second, Backoff: retryablehttp.LinearJitterBackoff},
+		{RetryMax: 3, RetryWaitMin: time.Minute, RetryWaitMax: d},
+		&later,
+	}
+}
+
+func exponential() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: time.Minute, MaxInterval: time.Second} // want `the first delay 1m0s is above MaxInterval, which is 1s`
+}
+
+func newer() *restyv3.Client {
+	return restyv3.New().SetRetryWaitTime(time.Minute).SetRetryMaxWaitTime(20 * time.Second) // want `the first delay 1m0s is above RetryMaxWaitTime, which is 20s, .* \(RL209; library`
+}
+
+func nopeStrategy(f func(*restyv3.Response, error) (time.Duration, error)) *restyv3.Client {
+	return restyv3.New().SetRetryWaitTime(time.Minute).SetRetryMaxWaitTime(20 * time.Second).SetRetryDelayStrategy(f)
+}
+
+func standard() *awsretry.Standard {
+	return awsretry.NewStandard(func(o *awsretry.StandardOptions) { // want `the first delay 10s is above MaxBackoff, which is 5s, .* \(RL209; library`
+		o.BaseDelay = 10 * time.Second
+		o.MaxBackoff = 5 * time.Second
+	})
+}
+
+func defaults() *awsretry.Standard {
+	return awsretry.NewStandard(patient) // want `the first delay 1m0s is above MaxBackoff, which is 20s, .* \(RL209; named`
+}
+
+func patient(o *awsretry.StandardOptions) { o.BaseDelay = time.Minute }
+
+func nopeStandard(d time.Duration, more func(*awsretry.StandardOptions)) []*awsretry.Standard {
+	return []*awsretry.Standard{
+		awsretry.NewStandard(func(o *awsretry.StandardOptions) { o.MaxBackoff = 5 * time.Second }),
+		awsretry.NewStandard(func(o *awsretry.StandardOptions) { o.BaseDelay, o.MaxBackoff = time.Minute, d }),
+		awsretry.NewStandard(patient, more),
+	}
+}
+
+func nopeChanged(change func(*retryablehttp.Client)) *retryablehttp.Client {
+	c := retryablehttp.NewClient()
+	c.RetryWaitMin, c.RetryWaitMax = time.Minute, time.Second
+	change(c)
+	return c
+}
+
+type api struct{ http *retryablehttp.Client }
+
+func kept() *api {
+	c := retryablehttp.NewClient() // want `the first delay 1m0s is above RetryWaitMax, which is 1s`
+	c.RetryWaitMin, c.RetryWaitMax = time.Minute, time.Second
+	return &api{http: c}
+}
+
+// Those who have it may set the other.
+func nopeKept() *api {
+	a := &api{http: retryablehttp.NewClient()}
+	a.http.RetryWaitMin = time.Minute
+	c := retryablehttp.NewClient()
+	c.RetryWaitMin = time.Minute
+	a.http = c
+	return a
 }
