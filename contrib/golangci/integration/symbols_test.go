@@ -5,6 +5,7 @@ import (
 	avastv3 "github.com/avast/retry-go/v3"
 	avastv4 "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
+	awsretry "github.com/aws/aws-sdk-go-v2/aws/retry"
 	cenk "github.com/cenk/backoff"
 	backoffv2 "github.com/cenkalti/backoff"
 	backoffv3 "github.com/cenkalti/backoff/v3"
@@ -14,11 +15,15 @@ import (
 	backoffv7 "github.com/cenkalti/backoff/v7"
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"github.com/go-resty/resty/v2"
 	"github.com/googleapis/gax-go/v2"
 	"github.com/hashicorp/go-retryablehttp"
+	"github.com/redis/go-redis/v9"
 	"github.com/sethvargo/go-retry"
+	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/util/wait"
 	k8sretry "k8s.io/client-go/util/retry"
+	restyv3 "resty.dev/v3"
 )
 
 // The symbols that retrylint knows retry libraries by: those that are gone do
@@ -77,4 +82,17 @@ var _ = []any{
 	wait.PollUntilContextCancel, wait.PollWithContext, wait.PollImmediateWithContext,
 	wait.PollUntil, wait.PollImmediateUntil, wait.NeverStop, wait.PollUntilWithContext, wait.PollImmediateUntilWithContext,
 	wait.PollInfiniteWithContext, wait.PollImmediateInfiniteWithContext,
+	(*resty.Client).SetRetryWaitTime, (*resty.Client).SetRetryMaxWaitTime, resty.New, resty.NewWithClient,
+	resty.NewWithLocalAddr,
+	(*restyv3.Client).SetRetryWaitTime, (*restyv3.Client).SetRetryMaxWaitTime, (*restyv3.Client).SetRetryDelayStrategy,
+	restyv3.New, restyv3.NewWithClient, restyv3.NewWithDialer, restyv3.NewWithDialerAndTransportSettings,
+	restyv3.NewWithTransportSettings,
+	redis.Options{}.MinRetryBackoff, redis.Options{}.MaxRetryBackoff, redis.ClusterOptions{}.MinRetryBackoff,
+	redis.ClusterOptions{}.MaxRetryBackoff, redis.FailoverOptions{}.MinRetryBackoff,
+	redis.FailoverOptions{}.MaxRetryBackoff, redis.RingOptions{}.MinRetryBackoff, redis.RingOptions{}.MaxRetryBackoff,
+	redis.UniversalOptions{}.MinRetryBackoff, redis.UniversalOptions{}.MaxRetryBackoff,
+	retryablehttp.Client{}.Backoff,
+	awsretry.NewStandard, awsretry.StandardOptions{}.BaseDelay, awsretry.StandardOptions{}.MaxBackoff,
+	awsretry.StandardOptions{}.Backoff,
+	grpc.WithDefaultServiceConfig,
 }
