@@ -31,7 +31,7 @@ type Endless struct {
 
 // Endless returns how an attempt never stops, or nil if something may stop it.
 func (t *Attempt) Endless() *Endless {
-	if !t.Trapped || t.IsDaemon() || !t.Fails || t.Change == Counted || !returns(t.Fn) {
+	if !t.Trapped || t.IsDaemon() || !t.Fails || t.Change == Counted || !t.returns() {
 		return nil
 	}
 	contended, evidence := t.isContended()
@@ -57,13 +57,22 @@ func (t *Attempt) Endless() *Endless {
 	return e
 }
 
-// returns reports whether a function can return. If it cannot, nobody waits for the end of its
-// loops.
-func returns(fn *ssa.Function) bool {
-	for _, b := range fn.Blocks {
-		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && b != fn.Recover {
+// returns reports whether the function can return once the operation has succeeded. If it
+// cannot, nobody waits for the end of the loop.
+func (t *Attempt) returns() bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	work := []*ssa.BasicBlock{t.Op.Block()}
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if seen[b] {
+			continue
+		}
+		seen[b] = true
+		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
 			return true
 		}
+		work = append(work, b.Succs...)
 	}
 	return false
 }

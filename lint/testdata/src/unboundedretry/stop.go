@@ -349,3 +349,21 @@ func nopeGivenTest(t *testing.T, f *fixture) error {
 	}
 	return errors.New("late")
 }
+
+// ---- what follows the loop never returns ----
+
+func nopeServesOn(addr string, serve func(net.Conn)) {
+	if addr == "" {
+		return
+	}
+	for {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		for {
+			serve(conn)
+		}
+	}
+}
