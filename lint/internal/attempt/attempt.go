@@ -199,12 +199,19 @@ func (t *Attempt) isAsked(answered flow.Assumption) bool {
 	return t.Run.Again && t.leavesBy(&judge{p: t.pkg, run: t.Run}, false)
 }
 
-// couldPoll reports whether a call returns or fills something besides its error.
+// couldPoll reports whether a call returns or fills something besides its error: what it is
+// given the address of, or a function literal that captures it.
 func couldPoll(op *ssa.Call) bool {
 	return op.Call.Signature().Results().Len() > 1 || slices.ContainsFunc(op.Call.Args, func(arg ssa.Value) bool {
 		_, pointer := arg.Type().Underlying().(*types.Pointer)
-		_, boxed := arg.(*ssa.MakeInterface)
-		return pointer || boxed
+		if converted, ok := arg.(*ssa.ChangeType); ok {
+			arg = converted.X
+		}
+		switch arg.(type) {
+		case *ssa.MakeInterface, *ssa.MakeClosure:
+			return true
+		}
+		return pointer
 	})
 }
 

@@ -195,8 +195,8 @@ func (o *operands) content(variable *ssa.Alloc) (change Change) {
 	}
 	o.seen[variable] = Same
 	for _, store := range storesTo(variable) {
-		if !o.t.Loop.Has(store.Block()) || !o.run.IsReached(store.Block()) {
-			continue
+		if !o.t.Loop.Has(store.Block()) || !o.run.IsReached(store.Block()) || flow.IsError(store.Val.Type()) {
+			continue // an error that is kept is no part of what is asked
 		}
 		change = max(change, o.of(store.Val))
 		if _, computed := store.Val.(*ssa.BinOp); computed && isNumber(store.Val.Type()) {

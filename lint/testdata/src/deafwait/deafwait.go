@@ -3,6 +3,7 @@ package deafwait
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -1835,4 +1836,41 @@ func nopeTells(ctx context.Context, c caller, stop <-chan struct{}) {
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// The error that a captured variable keeps is no part of what is asked.
+func asksForJob(ctx context.Context, call func(func() error) error, url string) (err error) {
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		var body []byte
+		err = call(func() error {
+			body, err = ask(ctx, url)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		var job struct{ Status string }
+		if err := json.Unmarshal(body, &job); err != nil {
+			return err
+		}
+		if job.Status == "completed" {
+			return nil
+		}
+		time.Sleep(time.Second) // want `this wait continues after ctx has ended`
+	}
+	return errors.New("not completed")
+}
+
+func ask(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
 }
