@@ -9,7 +9,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
 )
 
 // UnboundedPoll reports RL110.
@@ -17,7 +16,7 @@ var UnboundedPoll = &analysis.Analyzer{
 	Name:       "unboundedpoll",
 	Doc:        docOf("unboundedpoll", "RL110"),
 	URL:        pageOf("RL110"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
 	ResultType: used,
 	Run:        runUnboundedPoll,
 }
@@ -27,12 +26,10 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 	if !informs("RL110") {
 		return r.used, nil
 	}
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, call := range retryloop.Polls(fn) {
-			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, call.Pos()) {
-				r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL110",
-					"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
-			}
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+		if file := fileOf(pass, t.Pos()); t.IsEndlessPoll() && file != nil && !ast.IsGenerated(file) && !inTest(pass, t.Pos()) {
+			r.at(callStart(file, t.Pos()), t.Pos(), Named, "RL110",
+				"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 		}
 	}
 	return r.used, nil
@@ -67,7 +64,7 @@ var EndlessDaemon = &analysis.Analyzer{
 	Name:       "endlessdaemon",
 	Doc:        docOf("endlessdaemon", "RL112"),
 	URL:        pageOf("RL112"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
 	ResultType: used,
 	Run:        runEndlessDaemon,
 }
@@ -77,23 +74,21 @@ func runEndlessDaemon(pass *analysis.Pass) (any, error) {
 	if !informs("RL112") || pass.Pkg.Name() == "main" {
 		return r.used, nil
 	}
-	told := map[*ssa.Function]bool{}
+	found := pass.ResultOf[attempts].(*attempt.Package)
+	reported := map[*ssa.Function]bool{}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				start, ok := instr.(*ssa.Go)
-				if !ok {
-					continue
-				}
-				daemon := start.Call.StaticCallee()
-				if daemon == nil || told[daemon] || retryloop.Serves(daemon) == nil {
-					continue
-				}
-				if file := fileOf(pass, start.Pos()); file != nil && !ast.IsGenerated(file) && !inTest(pass, start.Pos()) {
-					told[daemon] = true
-					r.at(start.Pos(), token.NoPos, Named, "RL112", "this goroutine never stops: return when a context ends")
-				}
+		for call := range startedBy(fn) {
+			start, ok := call.(*ssa.Go)
+			if !ok {
+				continue
 			}
+			daemon, file := start.Call.StaticCallee(), fileOf(pass, start.Pos())
+			if daemon == nil || reported[daemon] || file == nil || ast.IsGenerated(file) || inTest(pass, start.Pos()) ||
+				!found.NeverStops(daemon) {
+				continue
+			}
+			reported[daemon] = true
+			r.at(start.Pos(), token.NoPos, Named, "RL112", "this goroutine never stops: return when a context ends")
 		}
 	}
 	return r.used, nil

@@ -327,6 +327,9 @@ for {
 		NotReported: []string{
 			"Loops with any other exit: a counter, a clock, a channel, a flag, a context, or a call with other " +
 				"arguments.",
+			"Loops that do more with an answer than to test it, and questions that stay in the process, are asked " +
+				"of a function value, or end with a context.",
+			"Loops that go on after an error, too (RL101).",
 		},
 		Fix:     "Count the polls, or return when a context ends.",
 		Related: []string{"RL101", "RL112"},
@@ -353,7 +356,7 @@ for {
 }()`,
 		NotReported: []string{
 			"Package main, whose goroutines end with the program, and tests.",
-			"Loops that wait for anything other than time.",
+			"Loops that wait for anything other than time, and loops that anything leaves.",
 		},
 		Fix:     "Pass a context, and return when it ends.",
 		Related: []string{"RL102", "RL110"},

@@ -72,6 +72,8 @@ type Attempt struct {
 
 	pkg    *Package
 	missed *Missed
+	// unanswered reports that there is an answer after which the loop is never left.
+	unanswered bool
 }
 
 // IsDaemon reports whether the operation is executed again whatever it returns.
@@ -186,7 +188,8 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 	if !t.ByAnswer && !t.findEnds(j) {
 		return nil
 	}
-	t.Trapped, t.Decisions = t.trap(j, adversary)
+	trapped, decisions := t.trap(j, adversary)
+	t.Trapped, t.unanswered, t.Decisions = trapped && !t.ByAnswer, trapped && (t.ByAnswer || !t.Fails), decisions
 	t.Waits = t.waits()
 	return t
 }

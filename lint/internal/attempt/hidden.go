@@ -7,7 +7,6 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
-	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // A Hidden is a return of nil when a counter, the time or a context has ended the attempts.
@@ -67,22 +66,6 @@ func (t *Attempt) hiddenIn(run *flow.Run) (hidden []Hidden) {
 		}
 	}
 	return hidden
-}
-
-// consumes reports whether the loop does more with the answer of the operation than to test it.
-func (t *Attempt) consumes() bool {
-	j := &judge{p: t.pkg, run: t.Passed}
-	for i := range t.between(t.Passed) {
-		call, ok := i.(*ssa.Call)
-		if !ok || call == t.Op || known(&call.Call).Is(vocab.Logs) && known(&call.Call).Evidence >= vocab.Library ||
-			len(refs(call)) > 0 && !t.pkg.effects.Acts(call) {
-			continue
-		}
-		if j.all(call.Call.Args...)&Answer != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Exits returns what the branches depend on by which the run leaves the loop.

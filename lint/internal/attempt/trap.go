@@ -35,7 +35,7 @@ func (t *Attempt) trap(j *judge, chosen Why) (trapped bool, decisions map[*ssa.B
 			}
 		}
 	}
-	return !t.ByAnswer && t.Run.Again && !t.Run.Bounded && !f.free[t.Op.Block()], f.decisions
+	return !t.Run.Bounded && !f.free[t.Op.Block()], f.decisions
 }
 
 // A freeing finds the blocks that are not trapped.

@@ -86,6 +86,33 @@ func nopeDrains(use func([]byte), r interface{ Read() ([]byte, bool) }) {
 	}
 }
 
+type gate struct{ open bool }
+
+func (g *gate) isOpen() bool { return g.open }
+
+// Another goroutine opens it.
+func nopeFlag(g *gate) {
+	for !g.isOpen() {
+		time.Sleep(time.Second)
+	}
+}
+
+// It fails when the context has ended.
+func nopeGivenContext(ctx context.Context, c interface {
+	State(ctx context.Context) (string, error)
+}) error {
+	for {
+		state, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
+		if state == "done" {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func nopeContext(ctx context.Context, c client) {
 	for !c.Ready() {
 		select {
@@ -101,6 +128,17 @@ func nopeStops(ctx context.Context, refresh func()) {
 		for ctx.Err() == nil {
 			refresh()
 			time.Sleep(time.Millisecond)
+		}
+	}()
+}
+
+func nopeLeft(refresh func() error) {
+	go func() {
+		for {
+			if refresh() != nil {
+				return
+			}
+			time.Sleep(time.Minute)
 		}
 	}()
 }

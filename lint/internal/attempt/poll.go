@@ -1,0 +1,57 @@
+package attempt
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// IsEndlessPoll reports whether the loop asks at intervals what is outside of the process, or may
+// be, and is left by the answer alone, or by an error if the operation returns one.
+func (t *Attempt) IsEndlessPoll() bool {
+	const others = vocab.Receives | vocab.Asks | vocab.Random | vocab.Exits | vocab.Stops | vocab.Locks
+	if !t.unanswered || known(&t.Op.Call).Is(others) || t.GivenContext() != nil || t.StaysInside() || t.consumes() {
+		return false
+	}
+	if !t.Op.Call.IsInvoke() && effect.Callee(&t.Op.Call) == nil {
+		return false // a function value: its variables may count
+	}
+	return slices.ContainsFunc(t.Waits, func(w Wait) bool { return !w.Heeds })
+}
+
+// consumes reports whether the loop does more with the answer of the operation than to test it.
+func (t *Attempt) consumes() bool {
+	j := &judge{p: t.pkg, run: t.Passed}
+	for i := range t.between(t.Passed) {
+		call, ok := i.(*ssa.Call)
+		if !ok || call == t.Op || known(&call.Call).Is(vocab.Logs) && known(&call.Call).Evidence >= vocab.Library ||
+			len(refs(call)) > 0 && !t.pkg.effects.Acts(call) {
+			continue
+		}
+		if j.all(call.Call.Args...)&Answer != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// NeverStops reports whether a function has a loop that waits for nothing but time, and that
+// nothing leaves.
+func (p *Package) NeverStops(fn *ssa.Function) bool {
+	return slices.ContainsFunc(flow.Loops(fn), func(l *flow.Loop) bool {
+		waits := slices.DeleteFunc(slices.Clone(p.waits(fn)), func(w Wait) bool { return !l.Has(w.At.Block()) })
+		return !p.isLeft(l) && len(waits) > 0 && !slices.ContainsFunc(waits, func(w Wait) bool { return w.Heeds })
+	})
+}
+
+// isLeft reports whether an edge leaves a loop, or a call in it may not return.
+func (p *Package) isLeft(l *flow.Loop) bool {
+	stoppers := p.stoppers(l.Header.Parent())
+	return slices.ContainsFunc(l.List, func(b *ssa.BasicBlock) bool {
+		return len(stoppers[b]) > 0 || slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.Has(s) })
+	})
+}
