@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
@@ -36,8 +35,7 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 					continue
 				}
 				for _, load := range innerClients(client) {
-					file := fileOf(pass, load.Pos())
-					if file == nil || ast.IsGenerated(file) || inTest(pass, load.Pos()) {
+					if handwritten(pass, load.Pos()) == nil {
 						continue
 					}
 					r.at(load.Pos(), token.NoPos, Library, "RL204",

@@ -41,8 +41,7 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	for _, d := range findDeafWaits(pass.ResultOf[attempts].(*attempt.Package)) {
 		d.waits = slices.DeleteFunc(d.waits, func(wait ssa.Instruction) bool {
-			file := fileOf(pass, wait.Pos())
-			return file == nil || ast.IsGenerated(file) || inTest(pass, wait.Pos())
+			return handwritten(pass, wait.Pos()) == nil
 		})
 		if len(d.waits) == 0 {
 			continue
@@ -174,7 +173,8 @@ func selectFix(pass *analysis.Pass, file *ast.File, wait ssa.Instruction, live s
 	if !ok || !isParameter || ctx.Parent() != call.Parent() || !vocab.IsContext(ctx.Type()) {
 		return nil
 	}
-	if fn := call.Common().StaticCallee(); fn == nil || fn.Pkg == nil || fn.Pkg.Pkg.Path() != "time" {
+	fn := call.Common().StaticCallee()
+	if fn == nil || fn.Pkg == nil || fn.Signature.Recv() != nil || fn.Pkg.Pkg.Scope().Lookup("After") == nil {
 		return nil // other clocks may know no select
 	}
 	path, _ := astutil.PathEnclosingInterval(file, call.Pos(), call.Pos())

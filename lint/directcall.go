@@ -30,8 +30,8 @@ func runDirectCall(pass *analysis.Pass) (any, error) {
 			continue // its own wrapper retries it
 		}
 		for _, call := range callsOf(fn) {
-			callee, file := calleeOf(call.Common()), fileOf(pass, call.Pos())
-			if callee == nil || file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) {
+			callee, file := calleeOf(call.Common()), handwritten(pass, call.Pos())
+			if callee == nil || file == nil {
 				continue
 			}
 			if wrapper, ok := wrappers.of(callee); ok {

@@ -28,8 +28,8 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 	found := pass.ResultOf[attempts].(*attempt.Package)
 	reported := map[token.Pos]bool{}
 	for _, t := range found.Attempts {
-		file := fileOf(pass, t.Pos())
-		if t.Trapped || file == nil || ast.IsGenerated(file) || inTest(pass, t.Pos()) || isGivenTest(t.Fn) {
+		file := handwritten(pass, t.Pos())
+		if t.Trapped || file == nil || isGivenTest(t.Fn) {
 			continue // RL101 reports what nothing ends
 		}
 		evidence, atOnce := t.AtOnce()
@@ -41,9 +41,8 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
-			file := fileOf(pass, call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || isGivenTest(fn) ||
-				!isHurriedCall(found, call) {
+			file := handwritten(pass, call.Pos())
+			if file == nil || isGivenTest(fn) || !isHurriedCall(found, call) {
 				continue
 			}
 			r.at(callStart(file, call.Pos()), token.NoPos, Library, "RL103",

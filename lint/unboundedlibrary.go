@@ -49,8 +49,8 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
-			file := fileOf(pass, call.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, call.Pos()) || !sendsWithoutContext(call) {
+			file := handwritten(pass, call.Pos())
+			if file == nil || !sendsWithoutContext(call) {
 				continue
 			}
 			if live, ok := all.found.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == fn {

@@ -114,7 +114,9 @@ func (e exit) isError() bool {
 
 // isZero reports whether a return follows whose results are all known to be nil, or constants.
 func (e exit) isZero() bool {
-	return e.ret != nil && !slices.ContainsFunc(e.results, func(v flow.Value) bool { return !v.IsKnown() || v.Equal(flow.NonNil) })
+	return e.ret != nil && !slices.ContainsFunc(e.results, func(v flow.Value) bool {
+		return !v.IsKnown() || v.Equal(flow.NonNil)
+	})
 }
 
 // acts reports whether others can see something that is done on the way to the return.
