@@ -25,7 +25,7 @@ type Endless struct {
 	Counter *Counter
 	// Missed is the comparison of a counter with a limit that it never reaches, or nil.
 	Missed *Missed
-	// Renewed is the condition on a counter or a clock that each iteration starts again, or nil.
+	// Renewed is the condition on a limit that each iteration starts again, or nil.
 	Renewed ssa.Value
 }
 
@@ -135,7 +135,7 @@ func (t *Attempt) doubts() vocab.Evidence {
 	evidence := vocab.Proven
 	for _, why := range t.Decisions {
 		switch {
-		case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown) != 0:
+		case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown|Elapsed) != 0:
 			return vocab.Named // callers may know better; something lifts a limit that there is
 		case why&Class != 0:
 			evidence = vocab.Library
@@ -163,8 +163,8 @@ func (t *Attempt) sharedDoubts() vocab.Evidence {
 // decidesByState reports whether a condition of the loop calls a function whose result others
 // may change.
 func (t *Attempt) decidesByState() bool {
-	for b := range t.Decisions {
-		if t.pkg.effects.IsStateful(b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond, t.Op) {
+	for b, why := range t.Decisions {
+		if why&Renewed == 0 && t.pkg.effects.IsStateful(b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond, t.Op) {
 			return true
 		}
 	}
@@ -249,47 +249,13 @@ func (t *Attempt) refine(e *Endless) {
 	e.Counter = t.deadCounter()
 	e.Missed = t.missed
 	for _, b := range t.Loop.List {
-		if _, decides := t.Decisions[b]; !decides || !t.Run.IsReached(b) {
+		why := t.Decisions[b]
+		if !t.Run.IsReached(b) {
 			continue
 		}
-		cond := b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond
-		t.source(e, cond, cond, map[ssa.Value]bool{})
-	}
-}
-
-// source follows a condition back to what each iteration starts again, and to contexts.
-func (t *Attempt) source(e *Endless, cond, v ssa.Value, seen map[ssa.Value]bool) {
-	if seen[v] || !t.Loop.Contains(v) {
-		return
-	}
-	seen[v] = true
-	switch v := v.(type) {
-	case *ssa.Phi:
-		return
-	case *ssa.Call:
-		if ctx, asks := contextAsked(&v.Call); asks && t.pkg.isDead(ctx) {
-			e.DeadContext = true
-		}
-	case *ssa.BinOp:
-		if isConst(v.X) && isConst(v.Y) && v.Op == token.ADD {
-			e.Renewed = cond
-		}
-	case *ssa.Select:
-		for _, state := range v.States {
-			if _, timed := t.pkg.timed(state.Chan); timed && !v.Blocking {
-				e.Renewed = cond
-			}
-			t.source(e, cond, state.Chan, seen)
+		e.DeadContext = e.DeadContext || why&Dead != 0
+		if why&(Renewed|Elapsed) != 0 {
+			e.Renewed = b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond
 		}
 	}
-	for _, operand := range v.(ssa.Instruction).Operands(nil) {
-		if *operand != nil {
-			t.source(e, cond, *operand, seen)
-		}
-	}
-}
-
-func isConst(v ssa.Value) bool {
-	_, ok := v.(*ssa.Const)
-	return ok
 }

@@ -32,10 +32,13 @@ const (
 	Awaited                 // a timer that is made in the loop: it always comes
 	Unknown                 // a call that is not known
 	Person                  // what a person answered
+	Renewed                 // a count, a timer or an object that each iteration starts again
+	Elapsed                 // the time that one iteration takes
+	Dead                    // a context that never ends
 )
 
 var whys = [...]string{"outcome", "class", "answer", "fixed", "setting", "other", "count", "clock", "context", "signal",
-	"flag", "item", "awaited", "unknown", "person"}
+	"flag", "item", "awaited", "unknown", "person", "renewed", "elapsed", "dead"}
 
 // String returns the elements of the set, with a | between them.
 func (w Why) String() string {
@@ -49,7 +52,7 @@ func (w Why) String() string {
 }
 
 // adversary is what the failure itself decides: some failure takes the worse branch each time.
-const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited
+const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited | Renewed | Elapsed | Dead
 
 // A judge finds what values depend on. Without a run it looks at a whole function.
 //
@@ -61,6 +64,7 @@ type judge struct {
 	run *flow.Run
 
 	found  map[ssa.Value]*finding
+	own    map[ssa.Value]bool // see isOwnTime
 	round  int
 	asking bool // a round is under way
 	cycle  bool // in this round, a value depends on itself
@@ -91,7 +95,7 @@ func (j *judge) why(v ssa.Value) Why {
 		return Fixed | Setting
 	}
 	if j.found == nil {
-		j.found = map[ssa.Value]*finding{}
+		j.found, j.own = map[ssa.Value]*finding{}, map[ssa.Value]bool{}
 	}
 	if f := j.found[v]; f != nil && f.final {
 		return f.why
@@ -224,10 +228,21 @@ func (j *judge) binary(v *ssa.BinOp) Why {
 		}
 	}
 	w := j.all(v.X, v.Y)
+	if v.Op == token.ADD && isConst(v.X) && isConst(v.Y) {
+		w |= Renewed
+	}
+	if w&Clock != 0 && j.isOwnTime(v.X) && j.isOwnTime(v.Y) {
+		w = w&^Clock | Elapsed
+	}
 	if c, ok := v.Y.(*ssa.Const); w&Outcome != 0 && flow.IsError(v.X.Type()) && (!ok || c.Value != nil) {
 		w |= Class // compared with one error
 	}
 	return w
+}
+
+func isConst(v ssa.Value) bool {
+	_, ok := v.(*ssa.Const)
+	return ok
 }
 
 func (j *judge) lookup(v *ssa.Lookup) Why {
@@ -358,8 +373,13 @@ func (j *judge) choice(s *ssa.Select) (w Why) {
 			continue
 		}
 		x := j.channel(state.Chan)
-		if x == Awaited {
+		switch {
+		case x == Awaited && s.Blocking:
 			timers++
+		case x == Awaited && isTicking(state.Chan):
+			x = Clock
+		case x == Awaited:
+			x = Renewed
 		}
 		w |= x
 	}
@@ -374,10 +394,7 @@ func (j *judge) channel(ch ssa.Value) (w Why) {
 	switch ch := ch.(type) {
 	case *ssa.Call:
 		if ctx, asks := contextAsked(&ch.Call); asks {
-			if j.p.isDead(ctx) {
-				return Fixed
-			}
-			return Context
+			return j.context(ctx)
 		}
 		if known(&ch.Call).Is(vocab.Clock) {
 			if j.has(ch.Block()) {
@@ -410,6 +427,12 @@ func timerOf(load *ssa.UnOp) ssa.Value {
 		return f.X
 	}
 	return nil
+}
+
+// isTicking reports whether a channel is that of a ticker.
+func isTicking(ch ssa.Value) bool {
+	load, ok := ch.(*ssa.UnOp)
+	return ok && timerOf(load) != nil && vocab.IsTicker(timerOf(load).Type())
 }
 
 // timer returns what a receive from the channel of a timer or ticker waits for.

@@ -15,10 +15,7 @@ import (
 func (j *judge) call(call *ssa.Call) Why {
 	common := call.Common()
 	if ctx, asks := contextAsked(common); asks {
-		if j.p.isDead(ctx) {
-			return Fixed
-		}
-		return Context
+		return j.context(ctx)
 	}
 	if j.isOther(call) {
 		return Other
@@ -32,11 +29,14 @@ func (j *judge) call(call *ssa.Call) Why {
 	}
 	ofError := j.judgesError(common)
 	k := known(common)
+	if k.Is(vocab.Clock) || k.Is(vocab.Pure) && w&Clock != 0 {
+		w = w&^Clock | j.clock(call, k)
+	}
 	switch {
 	case k.Is(vocab.Derives | vocab.Attaches):
 		return w | Context
 	case k.Is(vocab.Clock):
-		return w | Clock
+		return w
 	case k.Is(vocab.Asks):
 		return w | Person
 	case k.Is(vocab.Stops) && ofError:
@@ -44,25 +44,35 @@ func (j *judge) call(call *ssa.Call) Why {
 	case k.Is(vocab.Random | vocab.Receives):
 		return w | Unknown
 	}
-	return w | j.result(common, k, w, ofError)
+	return w | j.result(call, k, w, ofError)
+}
+
+// context returns what the end of a context is.
+func (j *judge) context(ctx ssa.Value) Why {
+	if j.p.isDead(ctx) {
+		return Fixed | Dead
+	}
+	return Context
 }
 
 // result returns what the result of a call depends on besides w, that of its arguments. ofError:
 // it is given the operation's error.
-func (j *judge) result(call *ssa.CallCommon, k vocab.Known, w Why, ofError bool) Why {
-	s := j.p.summaryOf(call)
+func (j *judge) result(at *ssa.Call, k vocab.Known, w Why, ofError bool) Why {
+	call := &at.Call
+	known := j.p.summaryOf(call).known
+	state, renewed := j.state(at)
 	switch {
 	case ofError && !call.IsInvoke() && call.StaticCallee() == nil:
 		return Class | Unknown // a function value that judges the error, perhaps by more
-	case k.Is(vocab.Pure), s.known && s.State == 0:
-		if ofError || w&Outcome != 0 {
+	case k.Is(vocab.Pure), known && state == 0:
+		if renewed == 0 && (ofError || w&Outcome != 0) {
 			return Class
 		}
-		return 0
-	case ofError && (call.IsInvoke() || !s.known && call.Signature().Recv() == nil):
+		return renewed
+	case ofError && (call.IsInvoke() || !known && call.Signature().Recv() == nil):
 		return Class // a method of the error, or a function of another module that judges it
-	case s.known:
-		return s.State
+	case known:
+		return state | renewed
 	case w&Answer != 0 && w&^adversary == 0:
 		return 0 // asked of the answer
 	}
@@ -79,8 +89,8 @@ func (j *judge) isOther(call *ssa.Call) bool {
 			return false // it wraps an error
 		}
 	}
-	s := j.p.summaryOf(call.Common())
-	return !s.known || s.State&^Flag != 0
+	state, _ := j.state(call)
+	return !j.p.summaryOf(call.Common()).known || state&^Flag != 0
 }
 
 // judgesError reports whether a call is given the operation's error, or is a method of it.

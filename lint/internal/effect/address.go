@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // maxSteps limits how far an object is followed back to where it was found.
@@ -30,7 +32,7 @@ func rootIn(v ssa.Value, phis []*ssa.Phi) (_ Root, ok bool) {
 			return Root{}, true
 		case *ssa.Alloc:
 			s := onlyStore(x)
-			if s == nil || !isReference(s.Val.Type()) {
+			if s == nil || !IsReference(s.Val.Type()) {
 				return Root{Value: x}, true
 			}
 			v = s.Val // a variable that was given an object once
@@ -182,21 +184,24 @@ func assigns(m *ssa.MakeClosure, v ssa.Value) bool {
 	return false
 }
 
-// isReference reports whether values of a type lead to memory that others may share.
-func isReference(t types.Type) bool {
-	switch t := t.Underlying().(type) {
+// IsReference reports whether values of a type lead to memory that others may share.
+func IsReference(typ types.Type) bool {
+	switch t := typ.Underlying().(type) {
 	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
 		return true
 	case *types.Interface:
 		return !isError(t)
 	case *types.Struct:
+		if vocab.IsTime(typ) {
+			return false
+		}
 		for f := range t.Fields() {
-			if isReference(f.Type()) {
+			if IsReference(f.Type()) {
 				return true
 			}
 		}
 	case *types.Array:
-		return isReference(t.Elem())
+		return IsReference(t.Elem())
 	}
 	return false
 }

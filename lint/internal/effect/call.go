@@ -288,7 +288,7 @@ func reached(call *ssa.CallCommon) (all []Region) {
 		values = append([]ssa.Value{call.Value}, values...)
 	}
 	for _, v := range values {
-		if isReference(v.Type()) && !isContext(v.Type()) && !isErrorLike(v.Type()) {
+		if IsReference(v.Type()) && !isContext(v.Type()) && !isErrorLike(v.Type()) {
 			if root := rootOf(v); root != (Root{}) {
 				all = append(all, Region{Reach, objectType(v.Type()), root})
 			}

@@ -274,7 +274,7 @@ func (d *decision) call(c *ssa.Call, need Need) {
 		d.add(r, need)
 	}
 	for _, arg := range c.Call.Args {
-		if !isReference(arg.Type()) {
+		if !IsReference(arg.Type()) {
 			d.from(arg, Any)
 		}
 	}

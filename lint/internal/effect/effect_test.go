@@ -147,4 +147,4 @@ func indent(s string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n\t") + "\n"
 }
 
-func (r Region) isMemory() bool { return r.Kind.isMemory() }
+func (r Region) isMemory() bool { return r.Kind.IsMemory() }

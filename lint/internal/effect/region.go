@@ -150,10 +150,11 @@ func (r Region) reaches(s Region) bool {
 	case Reach:
 		return s.Name == r.Name
 	}
-	return s.Kind.isMemory() && r.From != (Root{})
+	return s.Kind.IsMemory() && r.From != (Root{})
 }
 
-func (k Kind) isMemory() bool { return k >= Global || k == Stream }
+// IsMemory reports whether regions of a kind are objects of the program, or in them.
+func (k Kind) IsMemory() bool { return k >= Global || k == Stream }
 
 func isVariable(v ssa.Value) bool {
 	switch v.(type) {

@@ -96,6 +96,23 @@ func (l *Loop) grow(latch *ssa.BasicBlock) {
 	}
 }
 
+// Reachable returns the blocks that are entered by edges that takes reports, from the end of
+// one block on. An edge is a block and the index of its successor.
+func Reachable(from *ssa.BasicBlock, takes func(b *ssa.BasicBlock, k int) bool) map[*ssa.BasicBlock]bool {
+	reached := map[*ssa.BasicBlock]bool{}
+	for work := []*ssa.BasicBlock{from}; len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		for k, s := range b.Succs {
+			if !reached[s] && takes(b, k) {
+				reached[s] = true
+				work = append(work, s)
+			}
+		}
+	}
+	return reached
+}
+
 // bits is a set of small numbers.
 type bits []uint64
 

@@ -384,25 +384,9 @@ func (r *Run) Repeats(b *ssa.BasicBlock) bool { return r.repeats.get(b.Index) }
 // IsPassed reports whether a block is executed between any two executions of Op.
 func (r *Run) IsPassed(b *ssa.BasicBlock) bool {
 	start := r.Op.Block()
-	if b == start || !r.Again {
-		return r.Again
-	}
-	seen := newBits(len(r.g.fn.Blocks))
-	for work := []int{start.Index}; len(work) > 0; {
-		at := work[len(work)-1]
-		work = work[:len(work)-1]
-		for e := 2 * at; e < 2*at+2; e++ {
-			switch s := r.g.target[e]; {
-			case s < 0 || s == b.Index || !r.executed(e) || !r.Loop.has.get(s) || seen.get(s):
-			case s == start.Index:
-				return false
-			default:
-				seen.set(s)
-				work = append(work, s)
-			}
-		}
-	}
-	return true
+	return r.Again && (b == start || !Reachable(start, func(from *ssa.BasicBlock, k int) bool {
+		return from.Succs[k] != b && r.Loop.Has(from.Succs[k]) && r.Takes(from, k)
+	})[start])
 }
 
 func (r *Run) findRepeats() {

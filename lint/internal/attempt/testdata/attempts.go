@@ -238,3 +238,46 @@ func unlessZero(n int, f func() error) (err error) {
 		}
 	}
 }
+
+type budget struct{ left int }
+
+func (b *budget) take() bool {
+	b.left--
+	return b.left >= 0
+}
+
+func limitMadeAgain(c *client) error {
+	for {
+		b := &budget{left: 3}
+		err := c.send("k")
+		if err == nil {
+			return nil
+		}
+		if !b.take() {
+			return err
+		}
+	}
+}
+
+func limitMadeOnce(c *client) error {
+	b := &budget{left: 3}
+	for {
+		err := c.send("k")
+		if err == nil {
+			return nil
+		}
+		if !b.take() {
+			return err
+		}
+	}
+}
+
+func deadlineTakenAgain(c *client) error {
+	for {
+		start := time.Now()
+		err := c.send("k")
+		if err == nil || time.Since(start) > time.Minute {
+			return err
+		}
+	}
+}

@@ -32,8 +32,8 @@ func (j *judge) Allows(err error) error {
 }
 
 func rebuilt(ctx context.Context, c client) error {
-	for {
-		b := &budget{left: time.Minute} // missed
+	for { // want `the limit .* is reset on each iteration.*RL101, RL104, RL106`
+		b := &budget{left: time.Minute}
 		if _, err := c.Call(ctx, "k"); err != nil {
 			if err = b.Backoff(err); err != nil {
 				return err
@@ -45,8 +45,8 @@ func rebuilt(ctx context.Context, c client) error {
 }
 
 func constructed(ctx context.Context, c client) error {
-	for {
-		b := newBudget(time.Minute) // missed
+	for { // want `the limit .* is reset on each iteration.*RL101, RL104, RL106`
+		b := newBudget(time.Minute)
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return nil
@@ -115,9 +115,9 @@ func nopeEach(ctx context.Context, c client, keys []string) error {
 
 // ---- loops that something else ends ----
 
-func counted(ctx context.Context, c client) error {
+func nopeCounted(ctx context.Context, c client) error {
 	for range 5 {
-		b := newBudget(time.Minute) // missed
+		b := newBudget(time.Minute)
 		_, err := c.Call(ctx, "k")
 		if err == nil {
 			return nil
@@ -129,10 +129,10 @@ func counted(ctx context.Context, c client) error {
 	return errors.New("spent")
 }
 
-func timerBesideDefault(c client, limit time.Duration) error {
+func nopeTimerNextToDefault(c client, limit time.Duration) error {
 	for i := 0; i < 100; i++ {
 		select {
-		case <-time.After(limit): // missed
+		case <-time.After(limit):
 			return context.DeadlineExceeded
 		default:
 		}
@@ -142,23 +142,6 @@ func timerBesideDefault(c client, limit time.Duration) error {
 		time.Sleep(time.Second)
 	}
 	return errors.New("spent")
-}
-
-func timerBesideTick(ctx context.Context, c client) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Minute): // missed
-			return context.DeadlineExceeded
-		case <-ticker.C:
-			if _, err := c.Call(ctx, "k"); err == nil {
-				return nil
-			}
-		}
-	}
 }
 
 // Inside of each attempt there is another retry, with a budget of its own.
@@ -208,7 +191,7 @@ func nopeSilence(ctx context.Context, c client, news <-chan struct{}) error {
 			return err
 		}
 	}
-	return nil
+	return errors.New("spent")
 }
 
 func counterInside(c client, limit int) error {
@@ -280,8 +263,8 @@ func nopeOffset(next func() []byte) error {
 	}
 }
 
-// What ends it beside the counter, RL101 does not know of.
-func counterBesideAnother(c client, stop func() bool) error {
+// Something else than the counter ends it.
+func nopeCounterNextToAnother(c client, stop func() bool) error {
 	for !stop() {
 		tries := 0
 		_, err := c.Call(context.Background(), "k")
@@ -289,7 +272,7 @@ func counterBesideAnother(c client, stop func() bool) error {
 			return nil
 		}
 		tries++
-		if tries > 3 { // missed
+		if tries > 3 {
 			return err
 		}
 		time.Sleep(time.Second)

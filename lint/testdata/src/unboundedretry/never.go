@@ -323,7 +323,7 @@ func nopeTakesBackSometimes(c caller, max int) {
 // ---- clocks that each round starts anew ----
 
 func startsAnew(c caller) error {
-	for { // missed
+	for { // want `RL101, RL106; named`
 		start := time.Now()
 		err := c.Ping()
 		if err == nil {
@@ -337,7 +337,7 @@ func startsAnew(c caller) error {
 }
 
 func deadlineAnew(c caller) error {
-	for { // missed
+	for { // want `RL101, RL106; named`
 		deadline := time.Now().Add(time.Minute)
 		err := c.Ping()
 		if err == nil {
