@@ -102,8 +102,8 @@ var floors = map[string][]string{
 	"lint/internal/effect": {"lint/internal/flow", "lint/internal/vocab"},
 	// What is retried, and what callers have to know of a function: rules are queries of it.
 	"lint/internal/attempt": {"lint/internal/effect", "lint/internal/flow", "lint/internal/vocab"},
-	// lint never imports policy, so that linter plugins carry neither YAML nor
-	// JSON Schema.
+	// lint never imports policy: programs that run the suite choose whether to carry
+	// YAML and JSON Schema.
 	"lint": {"internal/gensum", "lint/internal/attempt", "lint/internal/effect", "lint/internal/flow",
 		"lint/internal/retryloop", "lint/internal/vocab", "policy/rules", "runtime"},
 	"cmd/retrygen": {"foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling",

@@ -12,10 +12,19 @@ import (
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-// CheckGRPC judges a gRPC service config that a Go program gives to grpc-go, as
-// [Check] does. grpc-go reads JSON only, and names of fields in any case. An empty
-// text has no problems.
-func CheckGRPC(text []byte) []policy.Problem {
+// CheckGRPC reports the errors and warnings in a gRPC service config that a Go program
+// gives to grpc-go: the place in the text, the rule and the message.
+func CheckGRPC(text []byte, report func(line, col, width int, rule, text string)) {
+	for _, p := range checkGRPC(text) {
+		if p.Severity != rules.Info {
+			report(p.Line, p.Col, p.Width, p.Rule, p.Text)
+		}
+	}
+}
+
+// checkGRPC judges a service config as [Check] does. grpc-go reads JSON only, and names of
+// fields in any case. An empty text has no problems.
+func checkGRPC(text []byte) []policy.Problem {
 	r := newReader(new(File))
 	var value json.RawMessage
 	var bad *json.SyntaxError

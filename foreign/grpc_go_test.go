@@ -32,7 +32,7 @@ func TestCheckGRPC(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, p := range CheckGRPC([]byte(text)) {
+		for _, p := range checkGRPC([]byte(text)) {
 			if p.Severity != rules.Info {
 				got = append(got, p.String())
 			}

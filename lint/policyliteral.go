@@ -24,8 +24,7 @@ var PolicyLiteral = &analysis.Analyzer{
 	Doc: `policyliteral: report retry.Policy literals that break a rule of policy files
 
 A policy in Go code is checked like one in retry.yaml, by the same rules. So is
-a gRPC service config that is a constant argument of grpc.WithDefaultServiceConfig,
-unless the linter runs as a plugin.
+a gRPC service config that is a constant argument of grpc.WithDefaultServiceConfig.
 
 Example:
 

@@ -12,17 +12,10 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// A ConfigProblem is a problem in the text of a gRPC service config.
-type ConfigProblem struct {
-	Line, Col, Width int    // where it is in the text; from 1, in bytes
-	Rule             string // the id, as P404
-	Text             string
-}
-
-// CheckServiceConfig returns the problems in a gRPC service config. It must be set before the
-// suite is run. If it is nil, service configs are not checked: a check needs the parsers of
-// policy files, which plugins of other linters do not have.
-var CheckServiceConfig func(text []byte) []ConfigProblem
+// CheckServiceConfig reports the problems in a gRPC service config: where they are in the text,
+// from 1 and in bytes, the rule and the message. Programs set it before they run the suite. If
+// it is nil, service configs are not checked: this package does without the parsers of policies.
+var CheckServiceConfig func(text []byte, report func(line, col, width int, rule, text string))
 
 const grpcPath = "google.golang.org/grpc"
 
@@ -45,28 +38,27 @@ func (r *report) serviceConfigs(root inspector.Cursor) {
 			continue
 		}
 		checked[text] = true
-		for _, p := range CheckServiceConfig([]byte(constant.StringVal(v))) {
-			d := analysis.Diagnostic{Message: p.Text}
-			d.Pos, d.End = r.within(text, p)
-			r.finding(d, Library, p.Rule)
-		}
+		CheckServiceConfig([]byte(constant.StringVal(v)), func(line, col, width int, rule, problem string) {
+			pos, end := r.within(text, line, col, width)
+			r.at(pos, end, Library, rule, "%s", problem)
+		})
 	}
 }
 
 // within returns where a problem of a text is in the expression that has the text: in a raw
 // literal the same place, otherwise all of the expression.
-func (r *report) within(text ast.Expr, p ConfigProblem) (pos, end token.Pos) {
+func (r *report) within(text ast.Expr, line, col, width int) (pos, end token.Pos) {
 	lit, ok := ast.Unparen(text).(*ast.BasicLit)
 	if !ok || !strings.HasPrefix(lit.Value, "`") {
 		return text.Pos(), text.End()
 	}
 	pos = lit.Pos() + 1
-	if p.Line > 1 {
+	if line > 1 {
 		file := r.pass.Fset.File(lit.Pos())
-		pos = file.LineStart(file.PositionFor(lit.Pos(), false).Line + p.Line - 1)
+		pos = file.LineStart(file.PositionFor(lit.Pos(), false).Line + line - 1)
 	}
-	pos += token.Pos(p.Col - 1)
-	return pos, pos + token.Pos(p.Width)
+	pos += token.Pos(col - 1)
+	return pos, pos + token.Pos(width)
 }
 
 // onlyValue returns the expression that defines a constant or variable of the package, if expr

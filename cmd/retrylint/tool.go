@@ -18,7 +18,6 @@ import (
 
 	"github.com/retrygen/retrygen/foreign"
 	"github.com/retrygen/retrygen/lint"
-	"github.com/retrygen/retrygen/policy/rules"
 )
 
 // announceVariable is the environment variable that makes the tool print the
@@ -70,7 +69,7 @@ func calledByVet(args []string) bool {
 
 // runTool does what go vet asks of a tool. It does not return.
 func runTool(args []string) {
-	lint.CheckServiceConfig = checkServiceConfig
+	lint.CheckServiceConfig = foreign.CheckGRPC
 	name := args[len(args)-1]
 	flag.String(recordFlag, "", "for retrylint: print all packages; the `value` distinguishes entries of the cache")
 	if !strings.HasSuffix(name, ".cfg") {
@@ -104,16 +103,6 @@ func runTool(args []string) {
 	// The analyzers know libraries from tables, not from their source code.
 	registerFacts(lint.Suite)
 	unitchecker.Run(name, nil)
-}
-
-// checkServiceConfig returns the errors and warnings of a gRPC service config.
-func checkServiceConfig(text []byte) (found []lint.ConfigProblem) {
-	for _, p := range foreign.CheckGRPC(text) {
-		if p.Severity != rules.Info {
-			found = append(found, lint.ConfigProblem{Line: p.Line, Col: p.Col, Width: p.Width, Rule: p.Rule, Text: p.Text})
-		}
-	}
-	return found
 }
 
 // readUnit reads a file in which go vet describes a package.

@@ -8,4 +8,9 @@ require (
 	golang.org/x/tools v0.52.0
 )
 
+require (
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
+
 replace github.com/retrygen/retrygen => ../..

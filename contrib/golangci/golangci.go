@@ -31,11 +31,16 @@ import (
 	"github.com/golangci/plugin-module-register/register"
 	"golang.org/x/tools/go/analysis"
 
+	"github.com/retrygen/retrygen/foreign"
 	"github.com/retrygen/retrygen/lint"
 )
 
-// init registers the plugin, as golangci-lint requires.
-func init() { register.Plugin("retrylint", New) }
+// init registers the plugin, as golangci-lint requires. Service configs are checked too:
+// golangci-lint has the YAML parser that this takes anyway.
+func init() {
+	register.Plugin("retrylint", New)
+	lint.CheckServiceConfig = foreign.CheckGRPC
+}
 
 // Settings are the settings of the plugin in .golangci.yml.
 type Settings struct {

@@ -8,7 +8,24 @@ import (
 	"testing"
 )
 
-const source = `package shop
+// files are those of the module that is checked.
+var files = map[string]string{
+	"go.mod": `module shop
+
+go 1.26
+
+require google.golang.org/grpc v1.84.0
+
+replace google.golang.org/grpc => ./grpc
+`,
+	"grpc/go.mod": "module google.golang.org/grpc\n\ngo 1.26\n",
+	"grpc/grpc.go": `package grpc
+
+type DialOption any
+
+func WithDefaultServiceConfig(text string) DialOption { return nil }
+`,
+	"shop.go": `package shop
 
 import "time"
 
@@ -26,7 +43,26 @@ func started(c client) {
 		time.Sleep(time.Second)
 	}
 }
-`
+`,
+	"again.go": `package shop
+
+import (
+	"os"
+	"time"
+)
+
+func load(name string) []byte {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		time.Sleep(time.Second)
+		return load(name)
+	}
+	return text
+}
+`,
+	"dial.go": "package shop\n\nimport \"google.golang.org/grpc\"\n\n" +
+		"var option = grpc.WithDefaultServiceConfig(`{\"methodConfig\": [{\"name\": [{}], \"timeout\": \"5\"}]}`)\n",
+}
 
 const config = `version: "2"
 linters:
@@ -38,35 +74,62 @@ linters:
         type: module
 `
 
-// TestPlugin runs the real golangci-lint, with the plugin linked in, over a
-// module with one finding.
+// TestPlugin runs the real golangci-lint, with the plugin linked in, over a module.
 func TestPlugin(t *testing.T) {
 	lint := filepath.Join(t.TempDir(), "golangci-lint.exe")
 	if out, err := exec.Command("go", "build", "-o", lint, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, test := range []struct{ name, settings, want string }{
-		{"all", "", "shop.go:8:2: unboundedretry: retry of Ping never stops"},
-		{"disabled", "        settings:\n          disable: [RL101]\n", ""},
+	const (
+		endless   = "shop.go:8:2: unboundedretry: retry of Ping never stops"
+		dial      = "dial.go:5:89: policyliteral: timeout: \"5\" is no duration of protobuf"
+		recursion = "again.go:12:10: recursiveretry: load calls itself after a failure without a limit"
+	)
+	for _, test := range []struct {
+		name, settings string
+		want           []string
+	}{
+		{"all", "", []string{dial, endless}},
+		{"disabled", "disable: [RL101, P103]", nil},
+		{"named", "confidence: named", []string{recursion, dial, endless}},
+		{"proven", "confidence: proven", []string{endless}},
+		{"enabled", "confidence: proven\n          enable: [RL113]", []string{recursion, endless}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for name, text := range map[string]string{"go.mod": "module shop\n\ngo 1.26\n", "shop.go": source,
-				".golangci.yml": config + test.settings} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-					t.Fatal(err)
-				}
+			settings := config
+			if test.settings != "" {
+				settings += "        settings:\n          " + test.settings + "\n"
 			}
+			for name, text := range files {
+				write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+			}
+			write(t, filepath.Join(dir, ".golangci.yml"), settings)
 			run := exec.Command(lint, "run", "./...")
 			run.Dir = dir
 			run.Env = append(os.Environ(), "GOLANGCI_LINT_CACHE="+t.TempDir())
 			out, err := run.Output()
-			if found := err != nil; found != (test.want != "") || !strings.Contains(string(out), test.want) {
-				t.Errorf("golangci-lint: %v\ngot:\n%s\nwant: %q", err, out, test.want)
+			if found := err != nil; found != (len(test.want) > 0) {
+				t.Errorf("golangci-lint: %v\n%s", err, out)
 			}
-			if n := strings.Count(string(out), "(RL101)"); n > 1 {
-				t.Errorf("%d findings, want at most 1:\n%s", n, out)
+			for _, want := range test.want {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("got:\n%s\nwant: %q", out, want)
+				}
+			}
+			if n := strings.Count(string(out), ".go:"); n != len(test.want) {
+				t.Errorf("%d findings, want %d:\n%s", n, len(test.want), out)
 			}
 		})
+	}
+}
+
+// write writes a file and makes its folder.
+func write(t *testing.T, name, text string) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
 	}
 }
