@@ -158,8 +158,8 @@ func source(v ssa.Value) ssa.Value {
 		v = origin(v)
 		load, ok := v.(*ssa.UnOp)
 		if !ok {
-			if free, ok := v.(*ssa.FreeVar); ok && bindingOf(free) != nil {
-				v = bindingOf(free)
+			if free, ok := v.(*ssa.FreeVar); ok && flow.Binding(free) != nil {
+				v = flow.Binding(free)
 				continue
 			}
 			return v
@@ -168,20 +168,12 @@ func source(v ssa.Value) ssa.Value {
 		if !ok {
 			return v
 		}
-		alloc, ok := bindingOf(free).(*ssa.Alloc)
-		if !ok || flow.OnlyStored(alloc) == nil || assignedInside(free) {
+		alloc, ok := flow.Binding(free).(*ssa.Alloc)
+		if !ok || flow.OnlyStored(alloc) == nil || flow.Escapes(alloc) {
 			return v
 		}
 		v = flow.OnlyStored(alloc)
 	}
-}
-
-// assignedInside reports whether a closure may assign to what it captures.
-func assignedInside(free *ssa.FreeVar) bool {
-	return slices.ContainsFunc(*free.Referrers(), func(ref ssa.Instruction) bool {
-		_, reads := ref.(*ssa.UnOp)
-		return !reads
-	})
 }
 
 // isRead reports whether a body is a reader that is empty after it was sent
@@ -269,7 +261,7 @@ func touches(instr ssa.Instruction, sent ssa.Value, made map[ssa.Value]bool) boo
 // another.
 func isVariableOf(addr, v ssa.Value) bool {
 	if free, ok := addr.(*ssa.FreeVar); ok {
-		addr = bindingOf(free)
+		addr = flow.Binding(free)
 	}
 	alloc, ok := addr.(*ssa.Alloc)
 	return ok && alloc != v && flow.OnlyStored(alloc) == v

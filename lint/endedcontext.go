@@ -39,7 +39,7 @@ func isSeenToEnd(ctx ssa.Value, at ssa.Instruction) bool {
 		if !ok {
 			return false
 		}
-		addr, at = bindingOf(captured), closureOf(captured)
+		addr, at = flow.Binding(captured), flow.Closure(captured.Parent())
 	}
 	return false
 }
@@ -51,32 +51,10 @@ func isAssignedOnce(addr ssa.Value) bool {
 		if !ok {
 			break
 		}
-		if addr = bindingOf(captured); addr == nil {
-			return false
-		}
+		addr = flow.Binding(captured)
 	}
 	alloc, ok := addr.(*ssa.Alloc)
-	if !ok {
-		return false
-	}
-	stores := 0
-	for _, ref := range *alloc.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.Store:
-			stores++
-			if ref.Addr != alloc {
-				return false
-			}
-		case *ssa.MakeClosure:
-			if assigns(ref, alloc) {
-				return false
-			}
-		case *ssa.UnOp, *ssa.DebugRef:
-		default:
-			return false
-		}
-	}
-	return stores == 1
+	return ok && !flow.Escapes(alloc) && flow.OnlyStored(alloc) != nil
 }
 
 // endsIn reports whether a use of a value shows on every path to an instruction that the

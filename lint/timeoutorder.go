@@ -142,7 +142,7 @@ func (f timeoutFlow) limitOf(v ssa.Value, open map[ssa.Value]bool) (limit, bool)
 	case *ssa.Parameter:
 		return f.parameter(v, open)
 	case *ssa.FreeVar:
-		if bound := bindingOf(v); bound != nil {
+		if bound := flow.Binding(v); bound != nil {
 			return f.limit(bound, open)
 		}
 	}
@@ -191,31 +191,20 @@ func (f timeoutFlow) variable(addr ssa.Value, use ssa.Instruction, open map[ssa.
 		if !ok {
 			break
 		}
-		closure := closureOf(v)
+		closure := flow.Closure(v.Parent())
 		if closure == nil {
 			return limit{}, false
 		}
-		addr, use = bindingOf(v), closure
+		addr, use = flow.Binding(v), closure
 	}
 	alloc, ok := addr.(*ssa.Alloc)
-	if !ok {
+	if !ok || flow.Escapes(alloc) {
 		return limit{}, false
 	}
 	var stores []*ssa.Store
 	for _, ref := range *alloc.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.Store:
-			if ref.Addr != alloc {
-				return limit{}, false
-			}
-			stores = append(stores, ref)
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.MakeClosure:
-			if assigns(ref, alloc) {
-				return limit{}, false
-			}
-		default:
-			return limit{}, false
+		if store, ok := ref.(*ssa.Store); ok {
+			stores = append(stores, store)
 		}
 	}
 	var seen []ssa.Value
@@ -241,23 +230,6 @@ func before(a, b ssa.Instruction) bool {
 			return true
 		case b:
 			return false
-		}
-	}
-	return false
-}
-
-// assigns reports whether a closure may store into a variable that it
-// captures.
-func assigns(closure *ssa.MakeClosure, alloc *ssa.Alloc) bool {
-	fn := closure.Fn.(*ssa.Function)
-	for i, b := range closure.Bindings {
-		if b != alloc {
-			continue
-		}
-		for _, ref := range *fn.FreeVars[i].Referrers() {
-			if _, reads := ref.(*ssa.UnOp); !reads {
-				return true
-			}
 		}
 	}
 	return false
@@ -326,38 +298,6 @@ func onlyCalled(c *ssa.MakeClosure) bool {
 		}
 	}
 	return true
-}
-
-// bindingOf returns what a captured variable is, if its closure is made in one
-// place.
-func bindingOf(v *ssa.FreeVar) ssa.Value {
-	closure := closureOf(v)
-	if closure == nil {
-		return nil
-	}
-	return closure.Bindings[slices.Index(v.Parent().FreeVars, v)]
-}
-
-// closureOf returns where the function that captures v is made, if that is one
-// place.
-func closureOf(v *ssa.FreeVar) *ssa.MakeClosure {
-	var found *ssa.MakeClosure
-	if v.Parent().Parent() == nil {
-		return nil
-	}
-	for _, b := range v.Parent().Parent().Blocks {
-		for _, instr := range b.Instrs {
-			c, ok := instr.(*ssa.MakeClosure)
-			if !ok || c.Fn != v.Parent() {
-				continue
-			}
-			if found != nil {
-				return nil
-			}
-			found = c
-		}
-	}
-	return found
 }
 
 // isRootContext reports whether a call makes a context that is derived from none.

@@ -123,7 +123,7 @@ func capturedParameter(v ssa.Value) *ssa.Parameter {
 	if !ok {
 		return nil
 	}
-	variable, ok := binding(captured).(*ssa.Alloc)
+	variable, ok := flow.Binding(captured).(*ssa.Alloc)
 	if !ok {
 		return nil
 	}

@@ -180,7 +180,7 @@ func (p *Package) heldMayEnd(f *types.Var, seen map[ssa.Value]bool, unknown bool
 // capturedMayEnd is mayEnd for a context, or a variable with one, that a function literal
 // captures.
 func (p *Package) capturedMayEnd(v *ssa.FreeVar, seen map[ssa.Value]bool, unknown bool) bool {
-	bound := binding(v)
+	bound := flow.Binding(v)
 	if bound == nil {
 		return unknown
 	}
@@ -205,26 +205,4 @@ func endsWithScope(ctx ssa.Value) bool {
 	}
 	call, ok := x.Tuple.(*ssa.Call)
 	return ok && known(&call.Call).Is(vocab.Derives)
-}
-
-// binding returns what a function literal captures as a variable, or nil.
-func binding(v *ssa.FreeVar) ssa.Value {
-	fn := v.Parent()
-	if fn.Parent() == nil {
-		return nil
-	}
-	for _, b := range fn.Parent().Blocks {
-		for _, instr := range b.Instrs {
-			literal, ok := instr.(*ssa.MakeClosure)
-			if !ok || literal.Fn != ssa.Value(fn) {
-				continue
-			}
-			for i, free := range fn.FreeVars {
-				if free == v {
-					return literal.Bindings[i]
-				}
-			}
-		}
-	}
-	return nil
 }

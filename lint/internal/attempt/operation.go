@@ -116,7 +116,7 @@ func captured(v ssa.Value) (values []ssa.Value) {
 	if !ok {
 		return []ssa.Value{v}
 	}
-	switch bound := binding(free).(type) {
+	switch bound := flow.Binding(free).(type) {
 	case nil:
 	case *ssa.Alloc:
 		for _, store := range storesTo(bound) {

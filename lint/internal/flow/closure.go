@@ -1,0 +1,33 @@
+package flow
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Closure returns where a function literal is made, if it captures anything and that is one
+// place, or nil.
+func Closure(literal *ssa.Function) (made *ssa.MakeClosure) {
+	if literal.Referrers() == nil {
+		return nil
+	}
+	for _, ref := range *literal.Referrers() {
+		if closure, ok := ref.(*ssa.MakeClosure); ok {
+			if made != nil {
+				return nil
+			}
+			made = closure
+		}
+	}
+	return made
+}
+
+// Binding returns what a function literal captures as a variable, or nil.
+func Binding(v *ssa.FreeVar) ssa.Value {
+	closure := Closure(v.Parent())
+	if closure == nil {
+		return nil
+	}
+	return closure.Bindings[slices.Index(v.Parent().FreeVars, v)]
+}
