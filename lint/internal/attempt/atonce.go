@@ -25,6 +25,9 @@ func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	case t.isPaced(), t.OneClass(), t.pausesItself():
 		return 0, false
 	}
+	if t.ByAnswer {
+		evidence = vocab.Named // the server may hold back its answer
+	}
 	for _, l := range t.Limits() {
 		if l.Attempts > 0 && l.Attempts <= few {
 			return 0, false

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand"
+	"net/http"
 	"os"
 	"time"
 )
@@ -118,4 +120,34 @@ func execUpTo(ctx context.Context, db database, attempts int) (err error) {
 		}
 	}
 	return err
+}
+
+// The server holds back its answer until there is one.
+func nopeLongPoll(ctx context.Context, url string) ([]byte, error) {
+	for range 10 {
+		body, err := await(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		if len(body) > 0 {
+			return body, nil
+		}
+	}
+	return nil, errors.New("no answer")
+}
+
+func await(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil
+	}
+	return io.ReadAll(resp.Body)
 }
