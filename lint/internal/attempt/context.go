@@ -49,7 +49,7 @@ func (t *Attempt) Context() ssa.Value {
 	return t.pkg.ScopeContext(t.Fn)
 }
 
-// isFromBefore reports whether a context is from before the loop, or belongs to what is.
+// isFromBefore reports whether a context, or what it belongs to, is from before the loop.
 func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
 	ctx = root(ctx)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) {
@@ -59,11 +59,15 @@ func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
 			ctx = call.Call.Args[0]
 		}
 	}
-	if load, ok := ctx.(*ssa.UnOp); ok {
-		_, field := load.X.(*ssa.FieldAddr)
-		_, captured := load.X.(*ssa.FreeVar)
-		_, global := load.X.(*ssa.Global)
-		return field || captured || global || !t.Loop.Contains(load.X)
+	switch x := ctx.(type) {
+	case *ssa.FieldAddr:
+		return t.isFromBefore(x.X)
+	case *ssa.UnOp:
+		switch x.X.(type) {
+		case *ssa.FreeVar, *ssa.Global:
+			return true
+		}
+		return t.isFromBefore(x.X)
 	}
 	if phi, ok := ctx.(*ssa.Phi); ok && t.Loop.Contains(phi) {
 		return false

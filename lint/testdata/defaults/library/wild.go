@@ -151,3 +151,19 @@ func await(ctx context.Context, url string) ([]byte, error) {
 	}
 	return io.ReadAll(resp.Body)
 }
+
+type build struct {
+	ctx  context.Context
+	done bool
+}
+
+// Each build has a context of its own, and the last one has ended.
+func nopeNextBuild(b *build, start func() (*build, error)) {
+	for !b.done {
+		<-b.ctx.Done()
+		time.Sleep(30 * time.Second)
+		if next, err := start(); err == nil {
+			b = next
+		}
+	}
+}
