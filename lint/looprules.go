@@ -384,9 +384,11 @@ for {
 }`,
 		NotReported: []string{
 			"By default: `-confidence named` reports it, since a recursion may end in ways that are not seen.",
-			"Calls in which another argument changes, such as a counter that is compared.",
+			"Calls with another argument, such as a counter.",
 			"Functions in which another condition decides, or that may have corrected the cause in between.",
 			"Settings that only the constructor assigns do not count as a condition.",
+			"Functions that call each other, calls of function values, and one class of errors that is retried at " +
+				"once (RL114).",
 		},
 		Fix:     "Count the attempts in a loop, and return the last error.",
 		Related: []string{"RL101"},

@@ -4,9 +4,9 @@ import (
 	"go/ast"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/retryloop"
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
 
 // RecursiveRetry reports RL113.
@@ -14,18 +14,24 @@ var RecursiveRetry = &analysis.Analyzer{
 	Name:       "recursiveretry",
 	Doc:        docOf("recursiveretry", "RL113"),
 	URL:        pageOf("RL113"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
+	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
 	ResultType: used,
 	Run:        runRecursiveRetry,
 }
 
 func runRecursiveRetry(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, call := range retryloop.Recursions(fn) {
-			if file := fileOf(pass, call.Pos()); file != nil && !ast.IsGenerated(file) {
+	reported := map[*ssa.Call]bool{} // several operations may lead to one call
+	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Recursions {
+		file := fileOf(pass, t.Pos())
+		if file == nil || ast.IsGenerated(file) || !t.IsEndlessRecursion() {
+			continue
+		}
+		for _, call := range t.Again {
+			if !reported[call] {
+				reported[call] = true
 				r.at(callStart(file, call.Pos()), call.Pos(), Named, "RL113",
-					"%s calls itself after a failure without a limit: use a loop that counts the attempts", nameOfFunction(fn))
+					"%s calls itself after a failure without a limit: use a loop that counts the attempts", nameOfFunction(t.Fn))
 			}
 		}
 	}

@@ -5,31 +5,37 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// findRecursions returns the operations of a function outside of loops after whose failure,
-// and only then, the function calls itself with the same context. Their Loop is the whole
-// function, Trapped and Decisions are not set.
+// findRecursions returns the operations of a function after whose failure, and only then, the
+// function calls itself, with the same context if it is given one. Their Loop is the whole
+// function.
 func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
-	var again []*ssa.BasicBlock
-	for _, call := range p.contextCalls(fn) {
-		c, ok := call.(*ssa.Call)
-		if _, given := givenContext(call.Common()).(*ssa.Parameter); ok && given && callsItself(c) {
-			again = append(again, c.Block())
+	var again, ops []*ssa.Call
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			switch {
+			case !ok:
+			case effect.Callee(&call.Call) != fn:
+				ops = append(ops, call)
+			default:
+				ctx := givenContext(&call.Call)
+				if _, given := ctx.(*ssa.Parameter); given || ctx == nil {
+					again = append(again, call)
+				}
+			}
 		}
 	}
 	if len(again) == 0 {
 		return nil
 	}
 	whole := flow.Whole(fn)
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			op, ok := instr.(*ssa.Call)
-			if !ok || !isOperation(op) || callsItself(op) {
-				continue
-			}
+	for _, op := range ops {
+		if isOperation(op) {
 			if t := p.recursion(whole, op, again); t != nil {
 				found = append(found, t)
 			}
@@ -38,46 +44,101 @@ func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
 	return found
 }
 
-// callsItself reports whether a call is of its own function.
-func callsItself(call *ssa.Call) bool {
-	_, fn := flow.StaticCallee(&call.Call)
-	return fn != nil && fn == call.Parent()
-}
-
 // recursion returns the attempt that an operation is, or nil.
-func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.BasicBlock) *Attempt {
+func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *Attempt {
 	e := p.endings(op)[0]
 	if !e.known {
 		return nil
 	}
 	t := &Attempt{Fn: op.Parent(), Loop: whole, Op: op, Ends: Leaves, Fails: true, Evidence: vocab.Proven, pkg: p}
 	t.Run, t.Passed = p.flow.After(whole, op, e.failed), p.flow.After(whole, op, e.passed)
-	if t.Run == nil || !leadsTo(t.Run, again) || leadsTo(t.Passed, again) {
+	if t.Run == nil {
+		return nil
+	}
+	t.Failed = t.Run
+	same := true
+	for _, call := range again {
+		if t.Passed.IsReached(call.Block()) {
+			return nil
+		}
+		if t.Run.IsReached(call.Block()) {
+			t.Again = append(t.Again, call)
+			same = same && passesOn(call)
+		}
+	}
+	if len(t.Again) == 0 {
 		return nil
 	}
 	if t.Change, t.Evidence = t.operands(t.Run); t.Change == Changed {
 		return nil
 	}
-	before := leading(t.Run, again)
+	var ends []*ssa.BasicBlock
+	for _, call := range t.Again {
+		ends = append(ends, call.Block())
+	}
+	t.leads = blocksBefore(ends, t.Run.Enters)
 	for _, w := range p.waits(t.Fn) {
-		if call, ok := w.At.(*ssa.Call); ok && callsItself(call) {
-			continue
-		}
-		if b := w.At.Block(); w.At != ssa.Instruction(op) && t.Run.IsReached(b) && before[b] {
+		call, ok := w.At.(*ssa.Call)
+		if w.At != ssa.Instruction(op) && !(ok && slices.Contains(t.Again, call)) && t.Run.IsReached(w.At.Block()) &&
+			t.leads[w.At.Block()] {
 			t.Waits = append(t.Waits, w)
 		}
 	}
+	t.Trapped, t.Decisions = t.trap(&judge{p: p, run: t.Run}, adversary)
+	t.Trapped = t.Trapped && same && t.comesBack()
 	return t
 }
 
-func leadsTo(run *flow.Run, blocks []*ssa.BasicBlock) bool {
-	return slices.ContainsFunc(blocks, run.IsReached)
+// callsAgain reports whether a recursion starts again in a block.
+func (t *Attempt) callsAgain(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(t.Again, func(call *ssa.Call) bool { return call.Block() == b })
 }
 
-// leading returns the blocks of a run from which one of some blocks is executed.
-func leading(run *flow.Run, to []*ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+// passesOn reports whether a call gives its own function the arguments that that was given.
+func passesOn(call *ssa.Call) bool {
+	for i, param := range call.Parent().Params {
+		v := flow.Variable(call.Call.Args[i])
+		if variable, ok := v.(*ssa.Alloc); ok { // a parameter that function literals share
+			if stores := storesTo(variable); len(stores) == 1 {
+				v = stores[0].Val
+			}
+		}
+		if v != ssa.Value(param) {
+			return false
+		}
+	}
+	return true
+}
+
+// comesBack reports whether the function, called again, executes the operation again: what decides
+// that is the same each time.
+func (t *Attempt) comesBack() bool {
+	j := &judge{p: t.pkg, fn: t.Fn}
+	before := blocksBefore([]*ssa.BasicBlock{t.Op.Block()}, func(*ssa.BasicBlock, int) bool { return true })
+	for b := range before {
+		t.leads[b] = true
+		if b == t.Op.Block() {
+			continue
+		}
+		if len(t.pkg.stoppers(t.Fn)[b]) > 0 {
+			return false
+		}
+		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok || before[b.Succs[0]] && before[b.Succs[1]] {
+			continue
+		}
+		t.Decisions[b] = j.why(branch.Cond)
+		if t.Decisions[b]&^adversary != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// blocksBefore returns some blocks, and those from which edges that count lead to them.
+func blocksBefore(ends []*ssa.BasicBlock, counts func(b *ssa.BasicBlock, pred int) bool) map[*ssa.BasicBlock]bool {
 	before := map[*ssa.BasicBlock]bool{}
-	for work := slices.Clone(to); len(work) > 0; {
+	for work := ends; len(work) > 0; {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
 		if before[b] {
@@ -85,10 +146,16 @@ func leading(run *flow.Run, to []*ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 		}
 		before[b] = true
 		for i, p := range b.Preds {
-			if run.Enters(b, i) {
+			if counts(b, i) {
 				work = append(work, p)
 			}
 		}
 	}
 	return before
+}
+
+// IsEndlessRecursion reports whether a recursion never stops: nothing but a success ends it, and
+// nothing is seen that may change what the operation depends on.
+func (t *Attempt) IsEndlessRecursion() bool {
+	return t.Endless() != nil && t.sharedDoubts() > vocab.Named
 }

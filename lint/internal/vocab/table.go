@@ -84,6 +84,7 @@ var Table = []Row{
 	{"net/http", "Header|Request|Response|Cookie", ".*", Pure, -1, Library},
 	{"net/http", "Client|Transport|RoundTripper|", "Get|Post|Head|Do|PostForm|RoundTrip", Remote, -1, Library},
 	{"net/http", ".*", "ListenAndServe.*|Serve.*", Receives | Serves, -1, Library},
+	{"os/exec", "", "Command|CommandContext", Pure | Makes, -1, Library},
 	{"os/exec", "Cmd", "Run|Wait|Output|CombinedOutput", Serves, -1, Library},
 	{"net|crypto/tls", ".*", "Dial.*|Lookup.*|Resolve.*", Remote, -1, Library},
 	{"net|crypto/tls", ".*Conn", "Write.*", Remote, -1, Library},

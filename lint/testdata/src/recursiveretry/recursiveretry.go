@@ -27,7 +27,11 @@ func load(name string) []byte {
 type conn struct{ addr string }
 
 func (c *conn) ping() error { return nil }
-func (c *conn) open() error { return nil }
+
+func (c *conn) open() error {
+	_, err := net.Dial("tcp", c.addr)
+	return err
+}
 
 func (c *conn) wait(name string) error {
 	if err := c.ping(); err != nil {
@@ -64,9 +68,21 @@ func (c *conn) nopeChanges(name string) error {
 }
 
 // Nobody asks whether it was the end of the context.
-func withContext(ctx context.Context, call func(context.Context) error) error {
-	if err := call(ctx); err != nil {
-		return withContext(ctx, call) // want `RL113`
+func withContext(ctx context.Context, c caller) error {
+	if err := c.Call(ctx); err != nil {
+		return withContext(ctx, c) // want `RL113`
+	}
+	return nil
+}
+
+type caller interface {
+	Call(ctx context.Context) error
+}
+
+// Its callers decide.
+func nopeFunction(call func() error) error {
+	if err := call(); err != nil {
+		return nopeFunction(call)
 	}
 	return nil
 }
@@ -143,55 +159,6 @@ func nopeTunnel(addr string, attempts int, serve func(net.Conn)) {
 	}
 	defer c.Close()
 	serve(c)
-}
-
-func (c *conn) redial(addr string) {
-	if _, err := net.Dial("tcp", addr); err != nil {
-		c.later(addr, err) // want `redial calls itself after a failure without a limit: use a loop that counts the attempts \(RL113`
-	}
-}
-
-func (c *conn) later(addr string, err error) {
-	log.Print(err)
-	time.Sleep(time.Second)
-	c.redial(addr)
-}
-
-func (c *conn) nopeRedial(addr string, stopped func() bool) {
-	if _, err := net.Dial("tcp", addr); err != nil {
-		c.laterUnless(addr, stopped)
-	}
-}
-
-func (c *conn) laterUnless(addr string, stopped func() bool) {
-	if stopped() {
-		return
-	}
-	c.nopeRedial(addr, stopped)
-}
-
-func (c *conn) nopeRedialOther(addr string) {
-	if _, err := net.Dial("tcp", addr); err != nil {
-		c.elsewhere(err)
-	}
-}
-
-func (c *conn) elsewhere(err error) {
-	log.Print(err)
-	c.nopeRedialOther(c.addr)
-}
-
-func (c *conn) nopeRedialRight(addr string) {
-	if _, err := net.Dial("tcp", addr); err != nil {
-		c.putRight(addr)
-	}
-}
-
-func (c *conn) putRight(addr string) {
-	if c.open() != nil {
-		log.Print(addr)
-	}
-	c.nopeRedialRight(addr)
 }
 
 func loadHead(name string) (head []byte) {
@@ -271,19 +238,6 @@ type node struct{ next *node }
 func nopeWalk(n *node, visit func(*node) error) error {
 	if err := visit(n); err != nil {
 		return nopeWalk(n.next, visit)
-	}
-	return nil
-}
-
-// The count only makes the wait longer.
-func (c *conn) reconnect(backoff int, name string) error {
-	time.Sleep(time.Duration(min(backoff, 15)) * time.Second)
-	err := c.ping()
-	if errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return c.reconnect(backoff+1, name) // want `RL113`
 	}
 	return nil
 }
@@ -388,11 +342,12 @@ type pgError struct{ Code string }
 
 func (e *pgError) Error() string { return e.Code }
 
-func serialized(f func() error) error {
-	if err := f(); err != nil {
+// A conflict is retried at once on purpose.
+func nopeSerialized(tx interface{ Run() error }) error {
+	if err := tx.Run(); err != nil {
 		var pg *pgError
 		if errors.As(err, &pg) && pg.Code == "40001" {
-			return serialized(f) // want `serialized calls itself after a failure`
+			return nopeSerialized(tx)
 		}
 		return err
 	}
