@@ -92,8 +92,6 @@ var floors = map[string][]string{
 	},
 	"gen": {"gen/internal/bind", "gen/internal/emit", "internal/atomicfile", "internal/gocommand", "policy",
 		"policy/rules"},
-	// The recogniser of retry loops: several analyzers read one model.
-	"lint/internal/retryloop": {},
 	// Everything known by name is data that the layers above share.
 	"lint/internal/vocab": {},
 	// What is executed after a call failed is a question of constants, not of retries.
@@ -105,7 +103,7 @@ var floors = map[string][]string{
 	// lint never imports policy: programs that run the suite choose whether to carry
 	// YAML and JSON Schema.
 	"lint": {"internal/gensum", "lint/internal/attempt", "lint/internal/effect", "lint/internal/flow",
-		"lint/internal/retryloop", "lint/internal/vocab", "policy/rules", "runtime"},
+		"lint/internal/vocab", "policy/rules", "runtime"},
 	"cmd/retrygen": {"foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling",
 		"policy", "policy/format", "policy/rules", "schema"},
 	"cmd/retrylint": {"foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand",
