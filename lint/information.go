@@ -27,7 +27,8 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		if file := fileOf(pass, t.Pos()); t.IsEndlessPoll() && file != nil && !ast.IsGenerated(file) && !inTest(pass, t.Pos()) {
+		file := fileOf(pass, t.Pos())
+		if file != nil && !ast.IsGenerated(file) && !inTest(pass, t.Pos()) && t.IsEndlessPoll() {
 			r.at(callStart(file, t.Pos()), t.Pos(), Named, "RL110",
 				"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 		}
