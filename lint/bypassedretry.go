@@ -8,6 +8,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 const retryablehttp = "github.com/hashicorp/go-retryablehttp"
@@ -28,19 +30,17 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				client, ok := instr.(ssa.Value)
-				if !ok || !makesRetryingClient(client) {
+		for instr := range flow.Instructions(fn.Blocks) {
+			client, ok := instr.(ssa.Value)
+			if !ok || !makesRetryingClient(client) {
+				continue
+			}
+			for _, load := range innerClients(client) {
+				if handwritten(pass, load.Pos()) == nil {
 					continue
 				}
-				for _, load := range innerClients(client) {
-					if handwritten(pass, load.Pos()) == nil {
-						continue
-					}
-					r.at(load.Pos(), token.NoPos, Library, "RL204",
-						"only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient()")
-				}
+				r.at(load.Pos(), token.NoPos, Library, "RL204",
+					"only the HTTPClient of this retrying client is used, which sends each request once: use StandardClient()")
 			}
 		}
 	}

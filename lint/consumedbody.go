@@ -216,11 +216,9 @@ func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon)
 // it.
 func (g region) uses(sent ssa.Value, by *ssa.Call) bool {
 	made := g.madeOf(sent, map[ssa.Value]bool{})
-	for _, b := range g.List {
-		for _, instr := range b.Instrs {
-			if instr != ssa.Instruction(by) && touches(instr, sent, made) {
-				return true
-			}
+	for instr := range flow.Instructions(g.List) {
+		if instr != ssa.Instruction(by) && touches(instr, sent, made) {
+			return true
 		}
 	}
 	return false

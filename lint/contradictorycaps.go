@@ -10,6 +10,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 const (
@@ -30,31 +32,29 @@ var ContradictoryCaps = &analysis.Analyzer{
 func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 	r := newReport(pass)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				file := fileOf(pass, instr.Pos())
-				if file == nil || ast.IsGenerated(file) || inTest(pass, instr.Pos()) {
-					continue
-				}
-				call, isCall := instr.(*ssa.Call)
-				pos, end := instr.Pos(), token.NoPos
-				if isCall {
-					pos, end = callStart(file, instr.Pos()), instr.Pos()
-				}
-				if text, evidence := contradiction(instr); text != "" {
-					r.at(pos, end, evidence, "RL209", "%s", text)
-				}
-				if !isCall {
-					continue
-				}
-				if made, steps, ok := truncated(call); ok {
-					r.at(pos, end, Library, "RL209",
-						"this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made, stepsText(steps))
-				}
-				if interval, timeout, ok := rarePoll(call); ok {
-					r.at(pos, end, Library, "RL209",
-						"the interval %v is not below the timeout %v, so the condition is checked at most once", interval, timeout)
-				}
+		for instr := range flow.Instructions(fn.Blocks) {
+			file := fileOf(pass, instr.Pos())
+			if file == nil || ast.IsGenerated(file) || inTest(pass, instr.Pos()) {
+				continue
+			}
+			call, isCall := instr.(*ssa.Call)
+			pos, end := instr.Pos(), token.NoPos
+			if isCall {
+				pos, end = callStart(file, instr.Pos()), instr.Pos()
+			}
+			if text, evidence := contradiction(instr); text != "" {
+				r.at(pos, end, evidence, "RL209", "%s", text)
+			}
+			if !isCall {
+				continue
+			}
+			if made, steps, ok := truncated(call); ok {
+				r.at(pos, end, Library, "RL209",
+					"this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made, stepsText(steps))
+			}
+			if interval, timeout, ok := rarePoll(call); ok {
+				r.at(pos, end, Library, "RL209",
+					"the interval %v is not below the timeout %v, so the condition is checked at most once", interval, timeout)
 			}
 		}
 	}
@@ -194,11 +194,9 @@ func setByConstant(fields map[string]constant.Value, f *ssa.FieldAddr) bool {
 // usesOf returns the instructions that use a variable of the package.
 func usesOf(all []*ssa.Function, v *ssa.Global) (uses []ssa.Instruction) {
 	for _, fn := range all {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }) {
-					uses = append(uses, instr)
-				}
+		for instr := range flow.Instructions(fn.Blocks) {
+			if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }) {
+				uses = append(uses, instr)
 			}
 		}
 	}

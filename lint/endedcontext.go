@@ -172,11 +172,9 @@ func isDeferred(fn *ssa.Function) bool {
 	if fn.Parent() == nil {
 		return false
 	}
-	for _, b := range fn.Parent().Blocks {
-		for _, instr := range b.Instrs {
-			if d, ok := instr.(*ssa.Defer); ok && operation(d.Call.Value) == fn {
-				return true
-			}
+	for instr := range flow.Instructions(fn.Parent().Blocks) {
+		if d, ok := instr.(*ssa.Defer); ok && operation(d.Call.Value) == fn {
+			return true
 		}
 	}
 	return false

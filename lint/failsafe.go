@@ -4,6 +4,8 @@ import (
 	"go/constant"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 const failsafe = "github.com/failsafe-go/failsafe-go"
@@ -76,7 +78,7 @@ func methodOn(call *ssa.CallCommon, path, name string) string {
 
 // calls reports whether a call is of a function of a package, generic or not.
 func calls(call *ssa.Call, path, name string) bool {
-	fn := genericOf(call.Call.StaticCallee())
+	fn := flow.Generic(call.Call.StaticCallee())
 	return fn != nil && fn.Name() == name && fn.Object() != nil && fn.Object().Pkg() != nil &&
 		fn.Object().Pkg().Path() == path
 }

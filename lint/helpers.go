@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // exportFacts exports what is known of the functions of the package.
@@ -18,11 +20,9 @@ func exportFacts[F analysis.Fact](pass *analysis.Pass, helpers map[*ssa.Function
 }
 
 func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if call, ok := instr.(*ssa.Call); ok {
-				calls = append(calls, call)
-			}
+	for instr := range flow.Instructions(fn.Blocks) {
+		if call, ok := instr.(*ssa.Call); ok {
+			calls = append(calls, call)
 		}
 	}
 	return calls
@@ -31,11 +31,9 @@ func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
 // startedBy yields what a function calls, also by go and defer statements.
 func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 	return func(yield func(ssa.CallInstruction) bool) {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				if call, ok := instr.(ssa.CallInstruction); ok && !yield(call) {
-					return
-				}
+		for instr := range flow.Instructions(fn.Blocks) {
+			if call, ok := instr.(ssa.CallInstruction); ok && !yield(call) {
+				return
 			}
 		}
 	}
@@ -48,7 +46,7 @@ func helperFact[F interface {
 	*T
 	analysis.Fact
 }, T any](pass *analysis.Pass, helpers map[*ssa.Function]F, fn *ssa.Function) F {
-	fn = genericOf(fn)
+	fn = flow.Generic(fn)
 	if fn == nil || helpers[fn] != nil {
 		return helpers[fn]
 	}
@@ -111,14 +109,6 @@ func operations(op ssa.Value) (fns []*ssa.Function) {
 		fns = append(fns, fn)
 	}
 	return fns
-}
-
-// genericOf returns the generic function that fn is an instance of, or fn, which may be nil.
-func genericOf(fn *ssa.Function) *ssa.Function {
-	if fn != nil && fn.Origin() != nil {
-		return fn.Origin()
-	}
-	return fn
 }
 
 // operation returns the function that is retried, if it is known.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // A library is what some functions of a public module that retry another have in common.
@@ -108,7 +110,7 @@ func libraryOf(call *ssa.CallCommon) *library {
 	if fn == nil {
 		return nil
 	}
-	fn = genericOf(fn)
+	fn = flow.Generic(fn)
 	if fn.Object() == nil || fn.Object().Pkg() == nil {
 		return nil
 	}
@@ -581,7 +583,7 @@ func appended(options ssa.Value, known map[ssa.Value]bool) (list []ssa.Value, al
 
 // isOfLibrary reports whether a function is one of a library that takes options.
 func isOfLibrary(fn *ssa.Function) bool {
-	fn = genericOf(fn)
+	fn = flow.Generic(fn)
 	return fn.Object() != nil && fn.Object().Pkg() != nil && slices.Contains(optionPaths, fn.Object().Pkg().Path())
 }
 
@@ -621,7 +623,7 @@ func origin(v ssa.Value) ssa.Value {
 			if !ok || x.Op != token.MUL {
 				return v
 			}
-			only := onlyStored(alloc)
+			only := flow.OnlyStored(alloc)
 			if only == nil {
 				return v
 			}
@@ -631,19 +633,6 @@ func origin(v ssa.Value) ssa.Value {
 		}
 	}
 	return v
-}
-
-// onlyStored returns what a variable holds, if it is assigned to once.
-func onlyStored(variable *ssa.Alloc) (only ssa.Value) {
-	for _, ref := range *variable.Referrers() {
-		if store, ok := ref.(*ssa.Store); ok && store.Addr == variable {
-			if only != nil {
-				return nil
-			}
-			only = store.Val
-		}
-	}
-	return only
 }
 
 // setsField reports whether a field of what v points to is assigned a value
@@ -718,7 +707,7 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 		return false
 	}
 	fn := call.Call.StaticCallee()
-	fn = genericOf(fn)
+	fn = flow.Generic(fn)
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
 		return false
 	}

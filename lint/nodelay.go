@@ -94,15 +94,13 @@ func loopStart(file *ast.File, loop *flow.Loop, call *ssa.Call) token.Pos {
 
 // encloses reports whether all code of a loop is part of a statement.
 func encloses(n ast.Node, loop *flow.Loop) bool {
-	for _, b := range loop.List {
-		for _, instr := range b.Instrs {
-			// Phis and variables have the positions of declarations.
-			switch pos := instr.Pos(); instr.(type) {
-			case *ssa.Phi, *ssa.Alloc:
-			default:
-				if pos.IsValid() && (pos < n.Pos() || n.End() < pos) {
-					return false
-				}
+	for instr := range flow.Instructions(loop.List) {
+		// Phis and variables have the positions of declarations.
+		switch pos := instr.Pos(); instr.(type) {
+		case *ssa.Phi, *ssa.Alloc:
+		default:
+			if pos.IsValid() && (pos < n.Pos() || n.End() < pos) {
+				return false
 			}
 		}
 	}

@@ -55,17 +55,15 @@ func overflows(t *attempt.Attempt) (found []ssa.Value) {
 	if t.Exits()&(attempt.Count|attempt.Clock|attempt.Item) != 0 {
 		return nil
 	}
-	for _, b := range t.Loop.List {
-		for _, instr := range b.Instrs {
-			switch v := instr.(type) {
-			case *ssa.BinOp, *ssa.Convert:
-				power := v.(ssa.Value)
-				if isFree(t, exponentOf(power), nil) && overflowsSilently(power, t.Loop) {
-					found = append(found, power)
-				}
-			case *ssa.Call:
-				found = append(found, overflowsIn(t, v)...)
+	for instr := range flow.Instructions(t.Loop.List) {
+		switch v := instr.(type) {
+		case *ssa.BinOp, *ssa.Convert:
+			power := v.(ssa.Value)
+			if isFree(t, exponentOf(power), nil) && overflowsSilently(power, t.Loop) {
+				found = append(found, power)
 			}
+		case *ssa.Call:
+			found = append(found, overflowsIn(t, v)...)
 		}
 	}
 	return found
@@ -84,12 +82,10 @@ func overflowsIn(t *attempt.Attempt, call *ssa.Call) (found []ssa.Value) {
 		if f := fateOf(call, t.Loop); f.isGuarded() || f.ends {
 			continue
 		}
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				power, ok := instr.(ssa.Value)
-				if ok && exponentOf(power) == ssa.Value(p) && overflowsSilently(power, nil) {
-					found = append(found, power)
-				}
+		for instr := range flow.Instructions(fn.Blocks) {
+			power, ok := instr.(ssa.Value)
+			if ok && exponentOf(power) == ssa.Value(p) && overflowsSilently(power, nil) {
+				found = append(found, power)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/effect"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // shortestDelay is the shortest wait that is worth ending early.
@@ -202,7 +203,7 @@ func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
 		}
 		return h
 	}
-	switch callee := genericOf(r.call.Common().StaticCallee()); {
+	switch callee := flow.Generic(r.call.Common().StaticCallee()); {
 	case takesContext(fn) || !r.able:
 	case r.helper != nil && r.helper.Context >= 0 && callee.Pkg == fn.Pkg && callee.Signature.Recv() == nil &&
 		callee.Parent() == nil:
@@ -246,7 +247,7 @@ func takesContext(fn *ssa.Function) bool {
 // isOfModule reports whether a function is of the module of the package: its signature can be
 // changed.
 func isOfModule(pass *analysis.Pass, fn *ssa.Function) bool {
-	pkg := genericOf(fn).Object().Pkg()
+	pkg := flow.Generic(fn).Object().Pkg()
 	if pkg == pass.Pkg {
 		return true
 	}

@@ -137,15 +137,13 @@ func (s sharing) startedAgain(call *ssa.Call, b ssa.Value) bool {
 	if !ok || made.Parent() != call.Parent().Parent() {
 		return false
 	}
-	for _, block := range made.Parent().Blocks {
-		for _, instr := range block.Instrs {
-			start, ok := instr.(ssa.CallInstruction)
-			if !ok || !isStart(start, call.Parent()) {
-				continue
-			}
-			if loop := flow.Around(start); loop != nil && !loop.Has(made.Block()) {
-				return true
-			}
+	for instr := range flow.Instructions(made.Parent().Blocks) {
+		start, ok := instr.(ssa.CallInstruction)
+		if !ok || !isStart(start, call.Parent()) {
+			continue
+		}
+		if loop := flow.Around(start); loop != nil && !loop.Has(made.Block()) {
+			return true
 		}
 	}
 	return false
@@ -243,11 +241,9 @@ func (s sharing) storedIn(addr ssa.Value) (stored []ssa.Value) {
 		return nil
 	}
 	for _, fn := range s.fns {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				if store, ok := instr.(*ssa.Store); ok && same(store.Addr) {
-					stored = append(stored, store.Val)
-				}
+		for instr := range flow.Instructions(fn.Blocks) {
+			if store, ok := instr.(*ssa.Store); ok && same(store.Addr) {
+				stored = append(stored, store.Val)
 			}
 		}
 	}

@@ -260,25 +260,23 @@ func callersOf(fns []*ssa.Function) map[*ssa.Function][]*ssa.CallCommon {
 	callers := map[*ssa.Function][]*ssa.CallCommon{}
 	escaped := map[*ssa.Function]bool{}
 	for _, fn := range fns {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				var callee *ssa.Function
-				if call, ok := instr.(ssa.CallInstruction); ok {
-					if callee = call.Common().StaticCallee(); callee != nil {
-						callers[callee] = append(callers[callee], call.Common())
-					}
+		for instr := range flow.Instructions(fn.Blocks) {
+			var callee *ssa.Function
+			if call, ok := instr.(ssa.CallInstruction); ok {
+				if callee = call.Common().StaticCallee(); callee != nil {
+					callers[callee] = append(callers[callee], call.Common())
 				}
-				for i, op := range instr.Operands(nil) {
-					if used, ok := (*op).(*ssa.Function); ok && !(i == 0 && used == callee) {
-						escaped[used] = true
-					}
+			}
+			for i, op := range instr.Operands(nil) {
+				if used, ok := (*op).(*ssa.Function); ok && !(i == 0 && used == callee) {
+					escaped[used] = true
 				}
-				// A closure that is called where it stands is only called.
-				if c, ok := instr.(*ssa.MakeClosure); ok && !onlyCalled(c) {
-					escaped[c.Fn.(*ssa.Function)] = true
-				} else if ok {
-					delete(escaped, c.Fn.(*ssa.Function))
-				}
+			}
+			// A closure that is called where it stands is only called.
+			if c, ok := instr.(*ssa.MakeClosure); ok && !onlyCalled(c) {
+				escaped[c.Fn.(*ssa.Function)] = true
+			} else if ok {
+				delete(escaped, c.Fn.(*ssa.Function))
 			}
 		}
 	}

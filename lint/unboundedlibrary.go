@@ -127,7 +127,7 @@ type deafCalls struct {
 
 // addDeaf adds a call.
 func addDeaf(all []deafCalls, call *ssa.Call, live ssa.Value) []deafCalls {
-	callee := genericOf(call.Call.StaticCallee())
+	callee := flow.Generic(call.Call.StaticCallee())
 	i := slices.IndexFunc(all, func(d deafCalls) bool { return d.callee == callee })
 	if i < 0 {
 		return append(all, deafCalls{callee, call, live, 0})

@@ -151,12 +151,10 @@ func (p *Package) staysInside(fn *ssa.Function, seen map[*ssa.Function]bool) boo
 	if len(fn.Blocks) == 0 || p.summary(fn).Remote {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(ssa.CallInstruction)
-			if ok && !p.callStaysInside(call.Common(), seen) {
-				return false
-			}
+	for instr := range flow.Instructions(fn.Blocks) {
+		call, ok := instr.(ssa.CallInstruction)
+		if ok && !p.callStaysInside(call.Common(), seen) {
+			return false
 		}
 	}
 	return true

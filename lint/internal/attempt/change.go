@@ -341,11 +341,9 @@ func (t *Attempt) reads(field *ssa.FieldAddr) bool {
 	if fn == nil {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if x, ok := instr.(*ssa.FieldAddr); ok && flow.FieldOf(x) == flow.FieldOf(field) {
-				return true
-			}
+	for instr := range flow.Instructions(fn.Blocks) {
+		if x, ok := instr.(*ssa.FieldAddr); ok && flow.FieldOf(x) == flow.FieldOf(field) {
+			return true
 		}
 	}
 	return false

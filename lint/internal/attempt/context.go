@@ -164,13 +164,11 @@ func start(fn *ssa.Function) ssa.CallInstruction {
 	if fn.Parent() == nil {
 		return nil
 	}
-	for _, b := range fn.Parent().Blocks {
-		for _, instr := range b.Instrs {
-			switch instr := instr.(type) {
-			case *ssa.Defer, *ssa.Go:
-				if c := instr.(ssa.CallInstruction); isLiteral(c.Common().Value, fn) {
-					return c
-				}
+	for instr := range flow.Instructions(fn.Parent().Blocks) {
+		switch instr := instr.(type) {
+		case *ssa.Defer, *ssa.Go:
+			if c := instr.(ssa.CallInstruction); isLiteral(c.Common().Value, fn) {
+				return c
 			}
 		}
 	}

@@ -190,17 +190,15 @@ func (p *Package) IsTrappedBy(fn *ssa.Function, until Success) bool {
 	p.operations.Lock()
 	defer p.operations.Unlock()
 	failure := flow.Bool(until == False)
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(*ssa.Call)
-			if !ok || known(&call.Call).Is(vocab.Pure|vocab.Receives|vocab.Asks|vocab.Random) {
-				continue
-			}
-			n := call.Call.Signature().Results().Len()
-			if n > 0 && flow.IsError(call.Call.Signature().Results().At(n-1).Type()) &&
-				p.returns(call, ofError(n).failed, failure) && !p.returns(call, ofError(n).passed, failure) {
-				return true
-			}
+	for instr := range flow.Instructions(fn.Blocks) {
+		call, ok := instr.(*ssa.Call)
+		if !ok || known(&call.Call).Is(vocab.Pure|vocab.Receives|vocab.Asks|vocab.Random) {
+			continue
+		}
+		n := call.Call.Signature().Results().Len()
+		if n > 0 && flow.IsError(call.Call.Signature().Results().At(n-1).Type()) &&
+			p.returns(call, ofError(n).failed, failure) && !p.returns(call, ofError(n).passed, failure) {
+			return true
 		}
 	}
 	return false

@@ -73,12 +73,10 @@ func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 // find returns the attempts of a function.
 func (p *Package) find(fn *ssa.Function) (attempts []*Attempt) {
 	for _, l := range flow.Loops(fn) {
-		for _, b := range l.List {
-			for _, instr := range b.Instrs {
-				if op, ok := instr.(*ssa.Call); ok && isOperation(op) {
-					if t := p.attempt(l, op); t != nil {
-						attempts = append(attempts, t)
-					}
+		for instr := range flow.Instructions(l.List) {
+			if op, ok := instr.(*ssa.Call); ok && isOperation(op) {
+				if t := p.attempt(l, op); t != nil {
+					attempts = append(attempts, t)
 				}
 			}
 		}
@@ -88,24 +86,22 @@ func (p *Package) find(fn *ssa.Function) (attempts []*Attempt) {
 
 // record notes which fields and variables a function sets.
 func (p *Package) record(fn *ssa.Function) {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			switch instr := instr.(type) {
+	for instr := range flow.Instructions(fn.Blocks) {
+		switch instr := instr.(type) {
+		case *ssa.FieldAddr:
+			if f := flow.FieldOf(instr); f != nil && isAddressUsed(instr) {
+				p.fields[f] = append(p.fields[f], nil)
+			}
+		case *ssa.Store:
+			switch x := instr.Addr.(type) {
 			case *ssa.FieldAddr:
-				if f := flow.FieldOf(instr); f != nil && isAddressUsed(instr) {
-					p.fields[f] = append(p.fields[f], nil)
+				if f := flow.FieldOf(x); f != nil {
+					p.fields[f] = append(p.fields[f], instr)
 				}
-			case *ssa.Store:
-				switch x := instr.Addr.(type) {
-				case *ssa.FieldAddr:
-					if f := flow.FieldOf(x); f != nil {
-						p.fields[f] = append(p.fields[f], instr)
-					}
-				case *ssa.Global:
-					p.globals[x] = append(p.globals[x], instr.Val)
-					if !isInitializer(fn) {
-						p.assigned[x] = true
-					}
+			case *ssa.Global:
+				p.globals[x] = append(p.globals[x], instr.Val)
+				if !isInitializer(fn) {
+					p.assigned[x] = true
 				}
 			}
 		}
@@ -155,13 +151,11 @@ func (p *Package) index(fn *ssa.Function) *index {
 	if !p.complete {
 		p.indexes[fn] = x
 	}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if w, ok := p.wait(instr); ok {
-				x.waits = append(x.waits, w)
-			}
-			p.add(x, instr)
+	for instr := range flow.Instructions(fn.Blocks) {
+		if w, ok := p.wait(instr); ok {
+			x.waits = append(x.waits, w)
 		}
+		p.add(x, instr)
 	}
 	return x
 }

@@ -90,10 +90,8 @@ func (p *Package) summary(fn *ssa.Function) *Summary {
 	s := &Summary{MaxParameter: -1, known: true}
 	p.summaries[fn] = s
 	sum := &summarizer{p: p, fn: fn, s: s, waits: map[*ssa.BasicBlock]bool{}}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			sum.add(instr)
-		}
+	for instr := range flow.Instructions(fn.Blocks) {
+		sum.add(instr)
 	}
 	if s.Waits != Never && sum.passes(sum.waits) {
 		s.Waits = Always
@@ -132,20 +130,18 @@ func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bo
 	if p.returnsOtherwise(fn, failed) {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(*ssa.Call)
-			if !ok || known(&call.Call).Is(vocab.Pure) {
-				continue
-			}
-			n := call.Call.Signature().Results().Len()
-			if n == 0 || !flow.IsError(call.Call.Signature().Results().At(n-1).Type()) {
-				continue
-			}
-			if p.returns(call, ofError(n).failed, failed) &&
-				p.returns(call, ofError(n).passed, passed) {
-				return true
-			}
+	for instr := range flow.Instructions(fn.Blocks) {
+		call, ok := instr.(*ssa.Call)
+		if !ok || known(&call.Call).Is(vocab.Pure) {
+			continue
+		}
+		n := call.Call.Signature().Results().Len()
+		if n == 0 || !flow.IsError(call.Call.Signature().Results().At(n-1).Type()) {
+			continue
+		}
+		if p.returns(call, ofError(n).failed, failed) &&
+			p.returns(call, ofError(n).passed, passed) {
+			return true
 		}
 	}
 	return false

@@ -13,6 +13,8 @@ import (
 	"go/types"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // A Need is the value of a region that a decision depends on.
@@ -141,16 +143,14 @@ func (p *Package) calleesFirst(fns []*ssa.Function) (sorted []*ssa.Function) {
 			return
 		}
 		seen[fn] = true
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				if c, ok := i.(ssa.CallInstruction); ok {
-					for _, callee := range p.functions(c) {
-						if p.callers[callee] == nil {
-							p.callers[callee] = map[*ssa.Function]bool{}
-						}
-						p.callers[callee][fn] = true
-						visit(callee)
+		for i := range flow.Instructions(fn.Blocks) {
+			if c, ok := i.(ssa.CallInstruction); ok {
+				for _, callee := range p.functions(c) {
+					if p.callers[callee] == nil {
+						p.callers[callee] = map[*ssa.Function]bool{}
 					}
+					p.callers[callee][fn] = true
+					visit(callee)
 				}
 			}
 		}

@@ -2,6 +2,8 @@ package effect
 
 import (
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // A use says how functions are used other than by calls that are executed in place: a set.
@@ -51,10 +53,8 @@ func (p *Package) indexLiterals(i ssa.Instruction) {
 func (p *Package) Meanwhile(fn *ssa.Function) *Effects {
 	e := newEffects()
 	for f := fn; f != nil; f = f.Parent() {
-		for _, b := range f.Blocks {
-			for _, i := range b.Instrs {
-				p.meanwhile(e, i, f, fn)
-			}
+		for i := range flow.Instructions(f.Blocks) {
+			p.meanwhile(e, i, f, fn)
 		}
 	}
 	return e

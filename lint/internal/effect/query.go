@@ -5,6 +5,8 @@ import (
 	"maps"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // Repairs returns how far the instructions between two attempts of an operation write what the
@@ -147,11 +149,9 @@ func (p *Package) calledBy(fns ...*ssa.Function) map[*ssa.Function]bool {
 			continue
 		}
 		all[fn] = true
-		for _, b := range fn.Blocks {
-			for _, i := range b.Instrs {
-				if c, ok := i.(ssa.CallInstruction); ok {
-					work = append(work, p.functions(c)...)
-				}
+		for i := range flow.Instructions(fn.Blocks) {
+			if c, ok := i.(ssa.CallInstruction); ok {
+				work = append(work, p.functions(c)...)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -29,34 +30,32 @@ func (r Region) key() Region {
 
 // index records the writes of a function, and how it uses literals.
 func (p *Package) index(fn *ssa.Function) {
-	for _, b := range fn.Blocks {
-		for _, i := range b.Instrs {
-			switch i := i.(type) {
-			case *ssa.Store:
-				whole := isStruct(i.Val.Type())
-				for _, r := range regionsAt(i.Addr) {
-					value := Any
-					if !whole {
-						value = valueOf(i.Val)
-					}
-					p.wrote(fn, r, value, isFresh(i.Addr))
+	for i := range flow.Instructions(fn.Blocks) {
+		switch i := i.(type) {
+		case *ssa.Store:
+			whole := isStruct(i.Val.Type())
+			for _, r := range regionsAt(i.Addr) {
+				value := Any
+				if !whole {
+					value = valueOf(i.Val)
 				}
-			case *ssa.FieldAddr:
-				if isGiven(i) {
-					for _, r := range regionsAt(i) {
-						p.wrote(fn, r, Any, isFresh(i))
-					}
-				}
-			case ssa.CallInstruction:
-				for _, arg := range i.Common().Args {
-					if g, ok := arg.(*ssa.Global); ok && mayWrite(i) {
-						r, _ := regionAt(g)
-						p.wrote(fn, r, Any, false)
-					}
+				p.wrote(fn, r, value, isFresh(i.Addr))
+			}
+		case *ssa.FieldAddr:
+			if isGiven(i) {
+				for _, r := range regionsAt(i) {
+					p.wrote(fn, r, Any, isFresh(i))
 				}
 			}
-			p.indexLiterals(i)
+		case ssa.CallInstruction:
+			for _, arg := range i.Common().Args {
+				if g, ok := arg.(*ssa.Global); ok && mayWrite(i) {
+					r, _ := regionAt(g)
+					p.wrote(fn, r, Any, false)
+				}
+			}
 		}
+		p.indexLiterals(i)
 	}
 }
 

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -33,6 +34,19 @@ func Whole(fn *ssa.Function) *Loop {
 		l.has.set(i)
 	}
 	return l
+}
+
+// Instructions yields the instructions of some blocks.
+func Instructions(blocks []*ssa.BasicBlock) iter.Seq[ssa.Instruction] {
+	return func(yield func(ssa.Instruction) bool) {
+		for _, b := range blocks {
+			for _, instr := range b.Instrs {
+				if !yield(instr) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Loops returns the natural loops of a function, inner loops first.

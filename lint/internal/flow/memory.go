@@ -183,17 +183,15 @@ func (g *graph) resolve() {
 	m := &memory{g: g, written: map[Cell]bool{}, starts: map[cellAt]definition{}, escapes: map[*ssa.Alloc]bool{},
 		phis: make([][]*cellPhi, len(g.fn.Blocks))}
 	var loads []*ssa.UnOp
-	for _, b := range g.fn.Blocks {
-		for _, instr := range b.Instrs {
-			switch instr := instr.(type) {
-			case *ssa.Store:
-				if c, ok := CellAt(instr.Addr); ok {
-					m.written[c] = true
-				}
-			case *ssa.UnOp:
-				if instr.Op == token.MUL {
-					loads = append(loads, instr)
-				}
+	for instr := range Instructions(g.fn.Blocks) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if c, ok := CellAt(instr.Addr); ok {
+				m.written[c] = true
+			}
+		case *ssa.UnOp:
+			if instr.Op == token.MUL {
+				loads = append(loads, instr)
 			}
 		}
 	}
