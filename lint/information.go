@@ -27,8 +27,7 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		file := fileOf(pass, t.Pos())
-		if file != nil && !ast.IsGenerated(file) && !inTest(pass, t.Pos()) && t.IsEndlessPoll() {
+		if file := handwritten(pass, t.Pos()); t.IsEndlessPoll() && file != nil {
 			r.at(callStart(file, t.Pos()), t.Pos(), Named, "RL110",
 				"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 		}
@@ -52,7 +51,7 @@ func runEndlessConflict(pass *analysis.Pass) (any, error) {
 		return r.used, nil
 	}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		if file := fileOf(pass, t.Pos()); t.IsConflict() && file != nil && !ast.IsGenerated(file) && !inTest(pass, t.Pos()) {
+		if file := handwritten(pass, t.Pos()); t.IsConflict() && file != nil {
 			r.at(loopStart(file, t.Loop, t.Op), token.NoPos, Library, "RL114",
 				"conflicts of %s are retried at once without a limit: limit the attempts, and wait a random time", t.Name())
 		}
