@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,38 +83,56 @@ const (
 func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
 	p := d.policy(name, linkerdWords, a)
 	p.MaxAttempts = 2
-	p.attempts(a.get("retry.linkerd.io/limit"), 1)
+	if limit := a.get("retry.linkerd.io/limit"); limit != nil && limit.n.Text != "0" { // 0 is the default
+		p.attempts(limit, 1)
+	} else {
+		limit.skip()
+	}
 	p.InitialDelay, p.MaxDelay, p.Jitter, p.JitterFactor = linkerdBase, linkerdCap, retry.JitterAdditive, 1
-	p.duration("attempt_timeout", a.get("retry.linkerd.io/timeout"), withUnit)
-	p.duration("timeout", a.get("timeout.linkerd.io/request"), withUnit)
+	p.duration("attempt_timeout", a.get("retry.linkerd.io/timeout"), linkerdDuration)
+	p.duration("timeout", a.get("timeout.linkerd.io/request"), linkerdDuration)
 	a.get("timeout.linkerd.io/response").lose("it limits the time to the end of a response, after its request has ended")
 	a.get("timeout.linkerd.io/idle").lose("a call ends after this time without data")
-	c := conditions{}
-	for _, key := range []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc"} {
-		d.linkerdConditions(p, a.get(key), c)
-	}
-	d.retryConditions(p, c)
-	if p.AttemptTimeout > 0 && len(p.RetryOn) > 0 {
+	d.linkerdConditions(a.get("retry.linkerd.io/http"), func(v *value, condition string) bool {
+		from, to, ok := statusRange(condition)
+		if ok {
+			p.retryOn(d.http(from, to), v)
+		}
+		return ok
+	})
+	d.linkerdConditions(a.get("retry.linkerd.io/grpc"), func(v *value, condition string) bool {
+		ok := slices.Contains(linkerdGRPC, condition)
+		if ok {
+			p.retryOn(d.grpc(strings.ToUpper(strings.ReplaceAll(condition, "-", "_"))), v)
+		}
+		return ok
+	})
+	switch {
+	case p.AttemptTimeout > 0:
 		p.retryOn(retry.ClassTimeout, a.get("retry.linkerd.io/timeout"))
+	case len(p.RetryOn) == 0:
+		p.MaxAttempts = 1
+		p.root().warn("P108", "there is no condition and no retry.linkerd.io/timeout, so no response is retried: write one")
 	}
 	return p
 }
 
-// linkerdConditions reads conditions separated by commas: statuses, ranges of
-// statuses and the names of Envoy's conditions.
-func (d *decoder) linkerdConditions(p *Policy, v *value, c conditions) {
-	for part := range strings.SplitSeq(v.text(), ",") {
-		part = strings.TrimSpace(part)
-		if from, to, ok := statusRange(part); ok {
-			p.retryOn(d.http(from, to), v)
-		} else if part != "" {
-			c[part] = v
+// linkerdGRPC are the codes that Linkerd retries.
+var linkerdGRPC = []string{"cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable"}
+
+// linkerdConditions reads conditions separated by commas, in any case. Linkerd refuses
+// a route with one that add does not know, and retries nothing for a Service.
+func (d *decoder) linkerdConditions(v *value, add func(v *value, condition string) bool) {
+	text, written := v.scalar("text")
+	for part := range strings.SplitSeq(text, ",") {
+		if written && !add(v, strings.ToLower(part)) {
+			v.mistake("P102", "%s is no condition of %s: Linkerd retries nothing", syntax.Quote(part), v.key)
 		}
 	}
 }
 
-// statusRange parses a range of statuses, as 500-504, and the names of ranges. Unlike
-// the conditions of Envoy, they do not include failed connections and timeouts.
+// statusRange parses a status, a range as 500-504, and the names of ranges. Unlike the
+// conditions of Envoy, they do not include failed connections and timeouts.
 func statusRange(text string) (from, to int, ok bool) {
 	switch text {
 	case "5xx":
@@ -123,8 +142,23 @@ func statusRange(text string) (from, to int, ok bool) {
 	}
 	low, high, isRange := strings.Cut(text, "-")
 	from, err := strconv.Atoi(low)
+	if !isRange {
+		high = low
+	}
 	to, err2 := strconv.Atoi(high)
-	return from, to, isRange && err == nil && err2 == nil && 400 <= from && from <= to && to < 600
+	return from, to, err == nil && err2 == nil && 100 <= from && from <= to && to < 600
+}
+
+// linkerdDuration parses a whole number with a unit. Zero needs none.
+func linkerdDuration(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if text == "0" {
+		return 0, nil
+	}
+	if number := strings.TrimRight(text, "mshd"); number == text || strings.Trim(number, "0123456789") != "" {
+		return 0, fmt.Errorf("%s is no duration of Linkerd: write a whole number with ms, s, m, h or d", syntax.Quote(text))
+	}
+	return withUnit(text)
 }
 
 // linkerdTimeout is the timeout of a route of a ServiceProfile.

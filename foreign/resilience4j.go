@@ -1,8 +1,8 @@
 package foreign
 
 import (
-	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,15 +76,23 @@ func decodeResilience4j(d *decoder, doc *value) {
 			}
 		}
 	}
-	used := map[string]bool{}
+	used := usage{}
 	for _, name := range instances(retries) {
-		used[baseName(instancesOf(retries).get(name))] = true
-		d.resilience4jPolicy(name, instance(retries, name), breakers, limiters)
+		if c := instance(retries, name); c != nil {
+			used.add(c...)
+			d.resilience4jPolicy(name, c, breakers, limiters, used)
+		}
 	}
 	configs := retries.get("configs")
 	for _, name := range configs.keys() { // of instances that only the program names
-		if !used[name] {
-			d.resilience4jPolicy(name, configured{own: configs.get(name)}, nil, nil)
+		own := configs.get(name)
+		if own != nil && !used[own] {
+			d.resilience4jPolicy(name, extending(retries, name, own), nil, nil, used)
+		}
+	}
+	for _, list := range []*value{instancesOf(retries), configs} {
+		for _, name := range list.keys() {
+			used.withoutEffect(list.get(name))
 		}
 	}
 	for _, s := range []*value{breakers, limiters} { // without retries
@@ -107,62 +115,62 @@ func instancesOf(section *value) *value {
 
 func instances(section *value) []string { return instancesOf(section).keys() }
 
-// A configured instance reads its fields from itself, then from its base.
-type configured struct{ own, base *value }
+// A configured instance reads its fields from itself, then from the config that it
+// extends, then from the one that this extends.
+type configured []*value
 
-// instance returns an instance of a section with its base, or nil values.
+// instance returns an instance of a section with its configs. It is empty if there is
+// no such instance.
 func instance(section *value, name string) configured {
 	own := instancesOf(section).get(name)
 	if own == nil {
-		return configured{}
+		return nil
 	}
-	return configured{own, section.get("configs").get(baseName(own))}
+	return extending(section, name, own)
 }
 
-// baseName returns the name of the config that an instance extends.
-func baseName(own *value) string { return cmp.Or(fieldFolded(own, "baseConfig").text(), "default") }
-
-func (c configured) get(name string) *value {
-	own, base := fieldFolded(c.own, name), fieldFolded(c.base, name)
-	if own != nil {
-		base.skip() // has no effect here
-		return own
+// extending returns an instance, or a config, with those that it extends: its
+// baseConfig, or else the config default. Of a breaker, only an instance does so.
+func extending(section *value, name string, own *value) configured {
+	chain, configs := configured{own}, section.get("configs")
+	for len(chain) <= len(configs.keys()) {
+		base := fieldFolded(own, "baseConfig")
+		next := base.text()
+		if next == "" && name != "default" && (len(chain) == 1 || folded(section.key) != "circuitbreaker") {
+			next = "default"
+		}
+		own = configs.get(next)
+		if own == nil && base != nil {
+			base.mistake("P901", "there is no config %s, so the program does not start", syntax.Quote(next))
+		}
+		if own == nil || next == name {
+			return chain
+		}
+		name, chain = next, append(chain, own)
 	}
-	return base
+	return chain
 }
 
-func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limiters *value) {
-	p := d.policy(name, resilience4jWords, c.own, c.base)
+// get returns a field of the first that has it.
+func (c configured) get(name string) (first *value) {
+	for _, v := range c {
+		f := fieldFolded(v, name)
+		if first == nil {
+			first = f
+		} else {
+			f.skip() // has no effect here
+		}
+	}
+	return first
+}
+
+func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limiters *value, used usage) {
+	p := d.policy(name, resilience4jWords, c...)
 	if old := c.get("maxRetryAttempts"); !p.attempts(c.get("maxAttempts"), 0) && old != nil {
 		old.warn("P109", "%s was renamed to maxAttempts: version 2.0.1 and later ignore it and make 3 attempts", old.key)
 		old.skip()
 	}
-	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, resilience4jWait, retry.None
-	p.duration("initial_delay", c.get("waitDuration"), springDuration)
-	multiplier, most := c.get("exponentialBackoffMultiplier"), c.get("exponentialMaxWaitDuration")
-	if c.get("enableExponentialBackoff").bool() {
-		p.Backoff, p.Base = retry.BackoffExponential, resilience4jMultiplier
-		p.base(multiplier)
-		p.duration("max_delay", most, springDuration)
-	} else {
-		for _, v := range []*value{multiplier, most} {
-			if v != nil {
-				v.warn("P109", "%s has no effect without enableExponentialBackoff: true", v.key)
-				v.skip()
-			}
-		}
-	}
-	random := c.get("randomizedWaitFactor")
-	if c.get("enableRandomizedWait").bool() {
-		p.Jitter, p.JitterFactor = retry.JitterProportional, resilience4jRandom
-		if f, ok := random.float(); ok {
-			p.JitterFactor = f
-			p.from("jitter_factor", random)
-		}
-	} else if random != nil {
-		random.warn("P109", "%s has no effect without enableRandomizedWait: true", random.key)
-		random.skip()
-	}
+	p.resilience4jDelays(c, used)
 	d.javaClasses(p, "retry_on", c.get("retryExceptions"))
 	d.javaClasses(p, "abort_on", c.get("ignoreExceptions"))
 	for _, field := range []string{
@@ -170,19 +178,85 @@ func (d *decoder) resilience4jPolicy(name string, c configured, breakers, limite
 	} {
 		c.get(field).lose("a function of the program decides")
 	}
-	for _, field := range []string{"failAfterMaxAttempts", "eventConsumerBufferSize", "baseConfig"} {
+	for _, field := range []string{
+		"failAfterMaxAttempts", "eventConsumerBufferSize", "baseConfig", "consumeResultBeforeRetryAttempt",
+	} {
 		c.get(field).skip()
 	}
-	if t := instance(limiters, name); t.own != nil {
+	if t := instance(limiters, name); t != nil {
 		p.AttemptTimeout = resilience4jTimeout
 		p.duration("attempt_timeout", t.get("timeoutDuration"), springDuration)
-		p.roots = append(p.roots, t.own)
+		p.roots = append(p.roots, t[0])
 		t.get("cancelRunningFuture").skip()
 		t.get("eventConsumerBufferSize").skip()
 	}
-	if b := instance(breakers, name); b.own != nil {
+	if b := instance(breakers, name); b != nil {
 		p.breaker = d.resilience4jBreaker(name, b)
-		p.roots = append(p.roots, b.own)
+		p.roots = append(p.roots, b[0])
+	}
+}
+
+// resilience4jDelays reads the delays. The first of an instance and its configs that has
+// a waitDuration decides them: with its own fields and, except randomizedWaitFactor,
+// those of the config that it extends. The others have no effect.
+func (p *Policy) resilience4jDelays(c configured, used usage) {
+	p.Backoff, p.InitialDelay, p.MaxDelay = retry.BackoffFixed, resilience4jWait, retry.None
+	decides := slices.IndexFunc(c, func(v *value) bool { return fieldFolded(v, "waitDuration") != nil })
+	var own, both configured
+	if decides >= 0 {
+		own, both = c[decides:decides+1], c[decides:min(decides+2, len(c))]
+	}
+	wait := own.get("waitDuration")
+	p.duration("initial_delay", wait, springDuration)
+	multiplier, most := both.get("exponentialBackoffMultiplier"), both.get("exponentialMaxWaitDuration")
+	random := own.get("randomizedWaitFactor")
+	exponential, randomized := both.get("enableExponentialBackoff"), both.get("enableRandomizedWait")
+	if exponential.bool() {
+		p.Backoff, p.Base = retry.BackoffExponential, resilience4jMultiplier
+		p.base(multiplier)
+		used.add(exponential, multiplier)
+	}
+	if randomized.bool() {
+		p.Jitter, p.JitterFactor = retry.JitterProportional, resilience4jRandom
+		used.add(randomized)
+	}
+	// The function that has all parameters is called only if all of them are written.
+	if exponential.bool() && multiplier != nil && (!randomized.bool() || random != nil) {
+		p.duration("max_delay", most, springDuration)
+		used.add(most)
+	}
+	if f, ok := random.float(); ok && randomized.bool() && (!exponential.bool() || multiplier != nil) {
+		p.JitterFactor = f
+		p.from("jitter_factor", random)
+		used.add(random)
+	}
+}
+
+// A usage records which values have an effect on some policy.
+type usage map[*value]bool
+
+func (u usage) add(list ...*value) {
+	for _, v := range list {
+		u[v] = true
+	}
+}
+
+// withoutEffect reports the fields about delays that have no effect on any policy.
+func (u usage) withoutEffect(own *value) {
+	needs := []struct{ field, others string }{
+		{"enableExponentialBackoff", "waitDuration"},
+		{"enableRandomizedWait", "waitDuration"},
+		{"exponentialBackoffMultiplier", "waitDuration and enableExponentialBackoff: true"},
+		{"exponentialMaxWaitDuration", "waitDuration, enableExponentialBackoff: true, exponentialBackoffMultiplier " +
+			"and, if waits are random, randomizedWaitFactor"},
+		{"randomizedWaitFactor", "waitDuration and enableRandomizedWait: true"},
+	}
+	for _, n := range needs {
+		v := fieldFolded(own, n.field)
+		if v != nil && !u[v] && v.n.Text != "false" {
+			v.warn("P109", "%s has no effect without %s", v.key, n.others)
+		}
+		v.skip()
 	}
 }
 
@@ -204,7 +278,7 @@ func (d *decoder) javaClasses(p *Policy, field rules.Field, list *value) {
 }
 
 func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
-	b := d.breaker(name, resilience4jWords, c.own)
+	b := d.breaker(name, resilience4jWords, c[0])
 	b.FailureRate, b.MinCalls, b.OpenFor = resilience4jRate/100., resilience4jMinCalls, resilience4jOpenFor
 	b.HalfOpenCalls, b.Successes = resilience4jHalfOpen, resilience4jHalfOpen
 	if f, ok := c.get("failureRateThreshold").float(); ok {
@@ -227,12 +301,16 @@ func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
 	d.resilience4jSlow(b, c)
 	c.get("recordExceptions").lose("only these exceptions count: count of a breaker lists classes")
 	c.get("ignoreExceptions").lose("these exceptions do not count: count of a breaker lists classes")
-	for _, field := range []string{"recordFailurePredicate", "ignoreExceptionPredicate"} {
+	for _, field := range []string{"recordFailurePredicate", "recordResultPredicate", "ignoreExceptionPredicate"} {
 		c.get(field).lose("a function of the program decides")
 	}
+	c.get("enableExponentialBackoff").lose("the breaker stays open for longer each time")
 	for _, field := range []string{
 		"baseConfig", "registerHealthIndicator", "eventConsumerBufferSize", "automaticTransitionFromOpenToHalfOpenEnabled",
 		"allowHealthIndicatorToFail", "maxWaitDurationInHalfOpenState", "writableStackTraceEnabled",
+		"transitionToStateAfterWaitDuration", "initialState", "ignoreClassBindingExceptions",
+		"exponentialBackoffMultiplier", "exponentialMaxWaitDurationInOpenState", "enableRandomizedWait",
+		"randomizedWaitFactor",
 	} {
 		c.get(field).skip()
 	}
