@@ -42,28 +42,29 @@ const (
 // isPollyHTTP reports whether a map has the options of the standard handler.
 func isPollyHTTP(n *syntax.Node) bool {
 	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
-		return folded(e.Key) == "totalrequesttimeout" || folded(e.Key) == "attempttimeout"
+		return e.Value.IsMap() && (folded(e.Key) == "totalrequesttimeout" || folded(e.Key) == "attempttimeout")
 	})
 }
 
-// pollyOptions are options of a retry, folded. Programs name settings of their own
-// MaxRetryAttempts, too, with other names next to it.
+// pollyOptions are the options of a retry, folded.
 var pollyOptions = []string{
-	"delay", "maxdelay", "usejitter", "shouldhandle", "delaygenerator", "shouldretryafterheader",
+	"maxretryattempts", "backofftype", "delay", "maxdelay", "usejitter", "shouldhandle", "delaygenerator",
+	"shouldretryafterheader", "onretry", "name",
 }
 
-// isPollyRetry reports whether a map has the options of a retry.
+// isPollyRetry reports whether a map has the options of a retry, and no others:
+// programs name settings of their own MaxRetryAttempts, too, next to a DelaySeconds.
 func isPollyRetry(n *syntax.Node) bool {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return slices.Contains(names, folded(e.Key)) })
-	}
-	return has("backofftype") || has("maxretryattempts") && (len(n.Entries) == 1 || has(pollyOptions...))
+	retries := func(e syntax.Entry) bool { return slices.Contains(pollyOptions[:2], folded(e.Key)) }
+	other := func(e syntax.Entry) bool { return !slices.Contains(pollyOptions, folded(e.Key)) }
+	return slices.ContainsFunc(n.Entries, retries) && !slices.ContainsFunc(n.Entries, other)
 }
 
 // isPolly reports whether a map has the options of a retry, or a strategy with them.
+// Next to the timeouts of the standard handler, any options are those of a retry.
 func isPolly(n *syntax.Node) bool {
 	return isPollyRetry(n) || slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
-		return isPollyName(folded(e.Key)) && isPollyRetry(e.Value)
+		return isPollyName(folded(e.Key)) && (isPollyRetry(e.Value) || e.Value.IsMap() && isPollyHTTP(n))
 	})
 }
 
