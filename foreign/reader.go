@@ -41,14 +41,17 @@ func (r *reader) problem(at syntax.Span, rule string, severity rules.Severity, t
 // documents returns the documents of a file, with Kubernetes lists replaced by
 // their items. It returns nil if the file cannot be read.
 func (r *reader) documents(text []byte) []*syntax.Node {
-	if at, found := template(text); found {
+	var problems []syntax.Problem
+	docs := syntax.Documents(text, func(p syntax.Problem) { problems = append(problems, p) })
+	if at, found := template(text); found && len(problems) > 0 { // valid YAML may have templates in texts
 		r.problem(at, "P100", rules.Error,
 			"this is a Helm template, which has no values yet: run helm template and check what it prints")
 		return nil
 	}
-	return flatten(syntax.Documents(text, func(p syntax.Problem) {
+	for _, p := range problems {
 		r.problem(p.Span, p.Rule, rules.Error, p.Text)
-	}))
+	}
+	return flatten(docs)
 }
 
 // templateAction matches an action of a Helm template: one with a value of the
