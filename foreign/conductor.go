@@ -35,7 +35,8 @@ var conductorOther = []string{
 	"name", "description", "createdBy", "createTime", "createdAt", "updateTime", "updatedBy", "ownerEmail", "ownerApp",
 	"inputKeys", "outputKeys", "inputTemplate", "inputSchema", "outputSchema", "enforceSchema", "accessPolicy",
 	"pollTimeoutSeconds", "concurrentExecLimit", "rateLimitPerFrequency", "rateLimitFrequencyInSeconds",
-	"isolationGroupId", "executionNameSpace", "baseType", "tags", "overwriteTags",
+	"isolationGroupId", "executionNameSpace", "baseType", "tags", "overwriteTags", "runtimeMetadata",
+	"taskStatusListenerEnabled",
 }
 
 func (d *decoder) conductorTask(name string, v *value) {

@@ -284,8 +284,13 @@ var grpcCodes = [...]string{
 	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// lose adds a loss. Which policy it belongs to is decided by assign.
+// lose adds a loss. Which policy it belongs to is decided by assign. A value that
+// several policies share is lost once.
 func (d *decoder) lose(v *value, misspelled bool, why string) {
+	if slices.Contains(v.lost, why) {
+		return
+	}
+	v.lost = append(v.lost, why)
 	d.file.Losses = append(d.file.Losses, Loss{
 		File: d.file.Name, Pos: policy.Pos{Line: v.at.Line, Col: v.at.Col}, Width: v.at.Width,
 		Path: v.path, Why: why, misspelled: misspelled,

@@ -23,7 +23,8 @@ type value struct {
 	asked  map[string]bool   // keys of fields that may be in the map
 	fields map[string]*value // those that are
 	list   []*value
-	done   bool // read as a whole
+	done   bool     // read as a whole
+	lost   []string // why it is, or parts of its meaning are, lost
 }
 
 // get returns the field of a map under a key, or nil if it is absent or null.
