@@ -92,7 +92,7 @@ func (c *checker) check(names []string,
 			return nil, nil, err
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
+			file, text, err := readFile(file)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -105,10 +105,24 @@ func (c *checker) check(names []string,
 	return found, sources, nil
 }
 
+// readFile returns the text of a file, or that of standard input for the name -, with
+// the name for messages.
+func readFile(name string) (title string, text []byte, err error) {
+	if name == "-" {
+		text, err = io.ReadAll(os.Stdin)
+		return "<standard input>", text, err
+	}
+	text, err = os.ReadFile(name)
+	return name, text, err
+}
+
 // policyFiles returns name itself if it is a file. For a folder, it returns every
 // policy file below it: retry.yaml, the misnamed retry.yml, and other YAML files
 // that look like policy files. It is an error if there is none.
 func policyFiles(name string) (files []string, err error) {
+	if name == "-" {
+		return []string{name}, nil
+	}
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
 		return []string{name}, err
@@ -126,7 +140,8 @@ func policyFiles(name string) (files []string, err error) {
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no %s in %s: retrygen init writes one", gen.SourceName, name)
+		err = fmt.Errorf("no %s in %s: retrygen init writes one, and files of other systems are named one by one",
+			gen.SourceName, name)
 	}
 	return files, err
 }

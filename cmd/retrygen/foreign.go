@@ -85,7 +85,8 @@ It converts policies of other systems to a policy file, and prints it. A setting
 without counterpart is a comment at its policy, and in the report of -json. The
 kind of each document is recognized by its content:
 ` + wrap(kindNames(anyKind)) + `
-Problems of the policies are printed as retrygen check prints them.`
+Problems of the policies are printed as retrygen check prints them. The file - is
+standard input.`
 }
 
 // exportHelp describes the command export.
@@ -161,7 +162,7 @@ func (c *converter) importAll(names []string) (status int, err error) {
 	var found []policy.Problem
 	sources := map[string][]byte{}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
+		name, text, err := readFile(name)
 		if err != nil {
 			return 0, err
 		}

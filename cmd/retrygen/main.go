@@ -49,6 +49,8 @@ For a folder it checks all policy files below it: those named retry.yaml, and
 other YAML files with the keys version and policies. The default is the current
 folder.
 
+The file - is standard input: helm template . | retrygen check -
+
 A file may also have policies of another system, in YAML or JSON: a gRPC service
 config, for example. Its kind is recognized by its content, and problems are
 reported in the names of its fields. -info also lists the settings that are not
