@@ -179,7 +179,7 @@ defer cancel2()`,
 	{
 		ID: "RL302", Title: "retries that their deadline cuts short", Severity: rules.Error,
 		Reports: "The attempts of a retry and the waits between them need more time than the context around " +
-			"them has.",
+			"them has; of a retry library, the first wait alone.",
 		Why: "The last attempts are never made. The retry fails earlier than its numbers promise.",
 		Wrong: `ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 defer cancel()
@@ -200,6 +200,8 @@ for range 5 {
 		NotReported: []string{
 			"Attempts, timeouts or delays that are not constant.",
 			"Failures after which the wait may end early.",
+			"Libraries other than package wait of Kubernetes, cenkalti/backoff, avast/retry-go, sethvargo/go-retry, and the " +
+				"`StandardClient` of retryablehttp.",
 		},
 		Fix:     "Make fewer attempts, or raise the timeout.",
 		Related: []string{"P404", "P405", "RL301"},

@@ -25,7 +25,7 @@ var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
 	EndlessDaemon, EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
-	TimeoutOrder, ScheduleFit, SharedDeadline, DeferInRetry,
+	TimeoutOrder, ScheduleFit, LateRetry, SharedDeadline, DeferInRetry,
 	NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }

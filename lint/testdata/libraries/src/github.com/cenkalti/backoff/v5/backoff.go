@@ -11,7 +11,7 @@ type (
 	RetryOption      func()
 
 	BackOff            interface{ NextBackOff() time.Duration }
-	ExponentialBackOff struct{}
+	ExponentialBackOff struct{ InitialInterval time.Duration }
 	ZeroBackOff        struct{}
 )
 
