@@ -18,17 +18,9 @@ import (
 )
 
 // BareDuration reports RL207.
-var BareDuration = &analysis.Analyzer{
-	Name:       "bareduration",
-	Doc:        docOf("bareduration", "RL207"),
-	URL:        pageOf("RL207"),
-	Requires:   []*analysis.Analyzer{inspect.Analyzer, timedFields, directiveIndex},
-	ResultType: used,
-	Run:        runBareDuration,
-}
+var BareDuration = newRule("bareduration", runBareDuration, []string{"RL207"}, inspect.Analyzer, timedFields)
 
-func runBareDuration(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runBareDuration(pass *analysis.Pass, r *report) {
 	report := func(expr ast.Expr) {
 		if inTest(pass, expr.Pos()) {
 			return
@@ -76,7 +68,6 @@ func runBareDuration(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // unitTaken returns in what units a duration was counted that is then converted to one of as many

@@ -15,19 +15,11 @@ import (
 const retryablehttp = "github.com/hashicorp/go-retryablehttp"
 
 // BypassedRetry reports RL204.
-var BypassedRetry = &analysis.Analyzer{
-	Name:       "bypassedretry",
-	Doc:        docOf("bypassedretry", "RL204"),
-	URL:        pageOf("RL204"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
-	ResultType: used,
-	Run:        runBypassedRetry,
-}
+var BypassedRetry = newRule("bypassedretry", runBypassedRetry, []string{"RL204"}, ssaForm)
 
-func runBypassedRetry(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runBypassedRetry(pass *analysis.Pass, r *report) {
 	if !imports(pass, retryablehttp) {
-		return r.used, nil
+		return
 	}
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for instr := range flow.Instructions(fn.Blocks) {
@@ -44,7 +36,6 @@ func runBypassedRetry(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 func makesRetryingClient(v ssa.Value) bool {

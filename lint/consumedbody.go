@@ -12,19 +12,11 @@ import (
 )
 
 // ConsumedBody reports RL205.
-var ConsumedBody = &analysis.Analyzer{
-	Name:       "consumedbody",
-	Doc:        docOf("consumedbody", "RL205"),
-	URL:        pageOf("RL205"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
-	ResultType: used,
-	Run:        runConsumedBody,
-}
+var ConsumedBody = newRule("consumedbody", runConsumedBody, []string{"RL205"}, ssaForm)
 
-func runConsumedBody(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runConsumedBody(pass *analysis.Pass, r *report) {
 	if !imports(pass, "net/http") {
-		return r.used, nil
+		return
 	}
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	retried := retriedClosures(fns)
@@ -59,7 +51,6 @@ func runConsumedBody(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // retriedClosures returns the function literals that retry libraries call.

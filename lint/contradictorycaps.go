@@ -20,17 +20,9 @@ const (
 )
 
 // ContradictoryCaps reports RL209.
-var ContradictoryCaps = &analysis.Analyzer{
-	Name:       "contradictorycaps",
-	Doc:        docOf("contradictorycaps", "RL209"),
-	URL:        pageOf("RL209"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
-	ResultType: used,
-	Run:        runContradictoryCaps,
-}
+var ContradictoryCaps = newRule("contradictorycaps", runContradictoryCaps, []string{"RL209"}, ssaForm)
 
-func runContradictoryCaps(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runContradictoryCaps(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for instr := range flow.Instructions(fn.Blocks) {
 			file := fileOf(pass, instr.Pos())
@@ -58,7 +50,6 @@ func runContradictoryCaps(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // rarePoll returns the constant interval and timeout of a poll, if that ends before the

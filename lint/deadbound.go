@@ -12,17 +12,9 @@ import (
 )
 
 // DeadBound reports RL105 where no attempt is left: UnboundedRetry reports it with RL101.
-var DeadBound = &analysis.Analyzer{
-	Name:       "deadbound",
-	Doc:        docOf("deadbound", "RL105"),
-	URL:        pageOf("RL105"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
-	ResultType: used,
-	Run:        runDeadBound,
-}
+var DeadBound = newRule("deadbound", runDeadBound, []string{"RL105"}, ssaForm, attempts)
 
-func runDeadBound(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runDeadBound(pass *analysis.Pass, r *report) {
 	p := pass.ResultOf[attempts].(*attempt.Package)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, cond := range p.Frozen(fn) {
@@ -34,7 +26,6 @@ func runDeadBound(pass *analysis.Pass) (any, error) {
 				"this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
 		}
 	}
-	return r.used, nil
 }
 
 // orderFix compares a counter by order in place of equality.

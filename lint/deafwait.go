@@ -20,14 +20,7 @@ import (
 )
 
 // DeafWait reports RL102.
-var DeafWait = &analysis.Analyzer{
-	Name:       "deafwait",
-	Doc:        docOf("deafwait", "RL102"),
-	URL:        pageOf("RL102"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runDeafWait,
-}
+var DeafWait = newRule("deafwait", runDeafWait, []string{"RL102"}, attempts)
 
 // deafWaits are the waits between attempts of one loop that go on after a context has ended.
 type deafWaits struct {
@@ -37,8 +30,7 @@ type deafWaits struct {
 	evidence Evidence
 }
 
-func runDeafWait(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runDeafWait(pass *analysis.Pass, r *report) {
 	for _, d := range findDeafWaits(pass.ResultOf[attempts].(*attempt.Package)) {
 		d.waits = slices.DeleteFunc(d.waits, func(wait ssa.Instruction) bool {
 			return handwritten(pass, wait.Pos()) == nil
@@ -61,7 +53,6 @@ func runDeafWait(pass *analysis.Pass) (any, error) {
 		}
 		r.finding(diagnostic, d.evidence, "RL102")
 	}
-	return r.used, nil
 }
 
 // waitStart returns where a wait begins.

@@ -10,17 +10,9 @@ import (
 )
 
 // DeferInRetry reports RL306.
-var DeferInRetry = &analysis.Analyzer{
-	Name:       "deferinretry",
-	Doc:        docOf("deferinretry", "RL306"),
-	URL:        pageOf("RL306"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runDeferInRetry,
-}
+var DeferInRetry = newRule("deferinretry", runDeferInRetry, []string{"RL306"}, attempts)
 
-func runDeferInRetry(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runDeferInRetry(pass *analysis.Pass, r *report) {
 	best := map[*ssa.Defer]*attempt.Attempt{}
 	var order []*ssa.Defer
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -43,5 +35,4 @@ func runDeferInRetry(pass *analysis.Pass) (any, error) {
 				best[d].Name())
 		}
 	}
-	return r.used, nil
 }

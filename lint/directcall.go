@@ -10,17 +10,9 @@ import (
 )
 
 // DirectCall reports RL507.
-var DirectCall = &analysis.Analyzer{
-	Name:       "directcall",
-	Doc:        docOf("directcall", "RL507"),
-	URL:        pageOf("RL507"),
-	Requires:   []*analysis.Analyzer{ssaForm, boundFunctions, directiveIndex},
-	ResultType: used,
-	Run:        runDirectCall,
-}
+var DirectCall = newRule("directcall", runDirectCall, []string{"RL507"}, ssaForm, boundFunctions)
 
-func runDirectCall(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runDirectCall(pass *analysis.Pass, r *report) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	wrappers := pass.ResultOf[boundFunctions].(*wrappers)
 	helps := calledByGenerated(pass, fns)
@@ -40,7 +32,6 @@ func runDirectCall(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // calledByGenerated returns the functions that generated code calls: bound ones, fallbacks and

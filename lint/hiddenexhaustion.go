@@ -13,19 +13,11 @@ import (
 )
 
 // HiddenExhaustion reports RL109.
-var HiddenExhaustion = &analysis.Analyzer{
-	Name:       "hiddenexhaustion",
-	Doc:        docOf("hiddenexhaustion", "RL109"),
-	URL:        pageOf("RL109"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runHiddenExhaustion,
-}
+var HiddenExhaustion = newRule("hiddenexhaustion", runHiddenExhaustion, []string{"RL109"}, attempts)
 
-func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runHiddenExhaustion(pass *analysis.Pass, r *report) {
 	if !informs("RL109") {
-		return r.used, nil
+		return
 	}
 	reported := map[*ssa.Return]bool{} // several calls of one loop may be retried
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -46,7 +38,6 @@ func runHiddenExhaustion(pass *analysis.Pass) (any, error) {
 			r.at(pos, token.NoPos, Named, "RL109", "%s", howHidden(pass.Fset, t.Name(), h, variable))
 		}
 	}
-	return r.used, nil
 }
 
 // howHidden says what a function returns in place of the error of an operation.

@@ -12,19 +12,11 @@ import (
 )
 
 // UnboundedPoll reports RL110.
-var UnboundedPoll = &analysis.Analyzer{
-	Name:       "unboundedpoll",
-	Doc:        docOf("unboundedpoll", "RL110"),
-	URL:        pageOf("RL110"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runUnboundedPoll,
-}
+var UnboundedPoll = newRule("unboundedpoll", runUnboundedPoll, []string{"RL110"}, attempts)
 
-func runUnboundedPoll(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runUnboundedPoll(pass *analysis.Pass, r *report) {
 	if !informs("RL110") {
-		return r.used, nil
+		return
 	}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
 		if file := handwritten(pass, t.Pos()); t.IsEndlessPoll() && file != nil {
@@ -32,23 +24,14 @@ func runUnboundedPoll(pass *analysis.Pass) (any, error) {
 				"this poll ends only on the expected answer: limit the attempts, or return when a context ends")
 		}
 	}
-	return r.used, nil
 }
 
 // EndlessConflict reports RL114.
-var EndlessConflict = &analysis.Analyzer{
-	Name:       "endlessconflict",
-	Doc:        docOf("endlessconflict", "RL114"),
-	URL:        pageOf("RL114"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runEndlessConflict,
-}
+var EndlessConflict = newRule("endlessconflict", runEndlessConflict, []string{"RL114"}, attempts)
 
-func runEndlessConflict(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runEndlessConflict(pass *analysis.Pass, r *report) {
 	if !informs("RL114") {
-		return r.used, nil
+		return
 	}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
 		if file := handwritten(pass, t.Pos()); t.IsConflict() && file != nil {
@@ -56,23 +39,14 @@ func runEndlessConflict(pass *analysis.Pass) (any, error) {
 				"conflicts of %s are retried at once without a limit: limit the attempts, and wait a random time", t.Name())
 		}
 	}
-	return r.used, nil
 }
 
 // EndlessDaemon reports RL112.
-var EndlessDaemon = &analysis.Analyzer{
-	Name:       "endlessdaemon",
-	Doc:        docOf("endlessdaemon", "RL112"),
-	URL:        pageOf("RL112"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
-	ResultType: used,
-	Run:        runEndlessDaemon,
-}
+var EndlessDaemon = newRule("endlessdaemon", runEndlessDaemon, []string{"RL112"}, ssaForm, attempts)
 
-func runEndlessDaemon(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runEndlessDaemon(pass *analysis.Pass, r *report) {
 	if !informs("RL112") || pass.Pkg.Name() == "main" {
-		return r.used, nil
+		return
 	}
 	found := pass.ResultOf[attempts].(*attempt.Package)
 	reported := map[*ssa.Function]bool{}
@@ -91,5 +65,4 @@ func runEndlessDaemon(pass *analysis.Pass) (any, error) {
 			r.at(start.Pos(), token.NoPos, Named, "RL112", "this goroutine never stops: return when a context ends")
 		}
 	}
-	return r.used, nil
 }

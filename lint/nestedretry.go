@@ -17,17 +17,9 @@ import (
 )
 
 // NestedRetry reports RL401 and RL402.
-var NestedRetry = &analysis.Analyzer{
-	Name:       "nestedretry",
-	Doc:        docOf("nestedretry", "RL401", "RL402"),
-	URL:        pageOf("RL401"),
-	Requires:   []*analysis.Analyzer{retryingFunctions, directiveIndex},
-	ResultType: used,
-	Run:        runNestedRetry,
-}
+var NestedRetry = newRule("nestedretry", runNestedRetry, []string{"RL401", "RL402"}, retryingFunctions)
 
-func runNestedRetry(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runNestedRetry(pass *analysis.Pass, r *report) {
 	n := pass.ResultOf[retryingFunctions].(*nesting)
 	most := amplification(pass.Pkg)
 	for _, fn := range n.fns {
@@ -45,7 +37,6 @@ func runNestedRetry(pass *analysis.Pass) (any, error) {
 		}
 		n.wrapped(r, fn, most)
 	}
-	return r.used, nil
 }
 
 // counted reports a call of a library that multiplies with the attempts of what it tries.

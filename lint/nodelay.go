@@ -14,17 +14,9 @@ import (
 )
 
 // NoDelay reports RL103.
-var NoDelay = &analysis.Analyzer{
-	Name:       "nodelay",
-	Doc:        docOf("nodelay", "RL103"),
-	URL:        pageOf("RL103"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
-	ResultType: used,
-	Run:        runNoDelay,
-}
+var NoDelay = newRule("nodelay", runNoDelay, []string{"RL103"}, ssaForm, attempts)
 
-func runNoDelay(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runNoDelay(pass *analysis.Pass, r *report) {
 	found := pass.ResultOf[attempts].(*attempt.Package)
 	reported := map[token.Pos]bool{}
 	for _, t := range found.Attempts {
@@ -49,7 +41,6 @@ func runNoDelay(pass *analysis.Pass) (any, error) {
 				"%s retries it without a wait: pass a delay that grows", call.Call.StaticCallee().Name())
 		}
 	}
-	return r.used, nil
 }
 
 // isHurriedCall reports whether a call of a library retries an operation that leaves the process

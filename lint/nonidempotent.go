@@ -14,19 +14,11 @@ import (
 )
 
 // NonIdempotent reports RL403.
-var NonIdempotent = &analysis.Analyzer{
-	Name:       "nonidempotent",
-	Doc:        docOf("nonidempotent", "RL403"),
-	URL:        pageOf("RL403"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
-	ResultType: used,
-	Run:        runNonIdempotent,
-}
+var NonIdempotent = newRule("nonidempotent", runNonIdempotent, []string{"RL403"}, ssaForm, attempts)
 
-func runNonIdempotent(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runNonIdempotent(pass *analysis.Pass, r *report) {
 	if !informs("RL403") {
-		return r.used, nil
+		return
 	}
 	var tried []*ssa.Call
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -45,7 +37,6 @@ func runNonIdempotent(pass *analysis.Pass) (any, error) {
 					"retry it", what)
 		}
 	}
-	return r.used, nil
 }
 
 // sideEffect returns what a call does that must not be done twice, or "".

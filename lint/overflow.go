@@ -15,17 +15,9 @@ import (
 )
 
 // Overflow reports RL107.
-var Overflow = &analysis.Analyzer{
-	Name:       "backoffoverflow",
-	Doc:        docOf("backoffoverflow", "RL107"),
-	URL:        pageOf("RL107"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runOverflow,
-}
+var Overflow = newRule("backoffoverflow", runOverflow, []string{"RL107"}, attempts)
 
-func runOverflow(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runOverflow(pass *analysis.Pass, r *report) {
 	var order []ssa.Value
 	best := map[ssa.Value]Evidence{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -45,7 +37,6 @@ func runOverflow(pass *analysis.Pass) (any, error) {
 			}, best[power], "RL107")
 		}
 	}
-	return r.used, nil
 }
 
 // overflows returns the powers that delays of a loop are made of, as whole numbers, whose

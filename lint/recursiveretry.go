@@ -10,17 +10,9 @@ import (
 )
 
 // RecursiveRetry reports RL113.
-var RecursiveRetry = &analysis.Analyzer{
-	Name:       "recursiveretry",
-	Doc:        docOf("recursiveretry", "RL113"),
-	URL:        pageOf("RL113"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runRecursiveRetry,
-}
+var RecursiveRetry = newRule("recursiveretry", runRecursiveRetry, []string{"RL113"}, attempts)
 
-func runRecursiveRetry(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runRecursiveRetry(pass *analysis.Pass, r *report) {
 	reported := map[*ssa.Call]bool{} // several operations may lead to one call
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Recursions {
 		file := fileOf(pass, t.Pos())
@@ -35,5 +27,4 @@ func runRecursiveRetry(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }

@@ -13,19 +13,11 @@ import (
 )
 
 // ScheduleFit reports RL302.
-var ScheduleFit = &analysis.Analyzer{
-	Name:       "schedulefit",
-	Doc:        docOf("schedulefit", "RL302"),
-	URL:        pageOf("RL302"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, directiveIndex},
-	ResultType: used,
-	Run:        runScheduleFit,
-}
+var ScheduleFit = newRule("schedulefit", runScheduleFit, []string{"RL302"}, ssaForm, attempts)
 
-func runScheduleFit(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runScheduleFit(pass *analysis.Pass, r *report) {
 	if !imports(pass, "context") {
-		return r.used, nil
+		return
 	}
 	contexts := newTimeoutFlow(pass, nil)
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -60,7 +52,6 @@ func runScheduleFit(pass *analysis.Pass) (any, error) {
 				"timeout",
 			what, n, t.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)
 	}
-	return r.used, nil
 }
 
 // timeoutIn returns the call that gives the context of each attempt a constant

@@ -14,22 +14,14 @@ import (
 )
 
 // SharedBackOff reports RL208.
-var SharedBackOff = &analysis.Analyzer{
-	Name:       "sharedbackoff",
-	Doc:        docOf("sharedbackoff", "RL208"),
-	URL:        pageOf("RL208"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
-	ResultType: used,
-	Run:        runSharedBackOff,
-}
+var SharedBackOff = newRule("sharedbackoff", runSharedBackOff, []string{"RL208"}, ssaForm)
 
 const sethvargo = "github.com/sethvargo/go-retry"
 
-func runSharedBackOff(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runSharedBackOff(pass *analysis.Pass, r *report) {
 	if !slices.ContainsFunc(pass.Pkg.Imports(),
 		func(p *types.Package) bool { return p.Path() == sethvargo || isCenkalti(p.Path()) }) {
-		return r.used, nil
+		return
 	}
 	s := sharing{fns: pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, library: pass.Pkg.Name() != "main"}
 	for _, fn := range s.fns {
@@ -52,7 +44,6 @@ func runSharedBackOff(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 func isCenkalti(path string) bool { return strings.HasPrefix(path, cenkalti) || path == cenk }

@@ -14,19 +14,11 @@ import (
 )
 
 // SharedDeadline reports RL304.
-var SharedDeadline = &analysis.Analyzer{
-	Name:       "shareddeadline",
-	Doc:        docOf("shareddeadline", "RL304"),
-	URL:        pageOf("RL304"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runSharedDeadline,
-}
+var SharedDeadline = newRule("shareddeadline", runSharedDeadline, []string{"RL304"}, attempts)
 
-func runSharedDeadline(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runSharedDeadline(pass *analysis.Pass, r *report) {
 	if !imports(pass, "context") {
-		return r.used, nil
+		return
 	}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
 		file := handwritten(pass, t.Pos())
@@ -39,7 +31,6 @@ func runSharedDeadline(pass *analysis.Pass) (any, error) {
 				t.Name())
 		}
 	}
-	return r.used, nil
 }
 
 // sharedTimeout returns the call that gives a context the timeout of one attempt, which all

@@ -9,19 +9,11 @@ import (
 )
 
 // StaleCode reports RL502.
-var StaleCode = &analysis.Analyzer{
-	Name:       "stalecode",
-	Doc:        docOf("stalecode", "RL502"),
-	URL:        pageOf("RL502"),
-	Requires:   []*analysis.Analyzer{directiveIndex},
-	ResultType: used,
-	Run:        runStaleCode,
-}
+var StaleCode = newRule("stalecode", runStaleCode, []string{"RL502"})
 
-func runStaleCode(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runStaleCode(pass *analysis.Pass, r *report) {
 	if !imports(pass, runtimePath) {
-		return r.used, nil
+		return
 	}
 	for _, file := range pass.Files {
 		if len(file.Comments) == 0 ||
@@ -37,5 +29,4 @@ func runStaleCode(pass *analysis.Pass) (any, error) {
 				"this generated file was edited: change the policy file and run retrygen")
 		}
 	}
-	return r.used, nil
 }

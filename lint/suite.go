@@ -30,6 +30,23 @@ var Suite = []*analysis.Analyzer{
 	PolicyLiteral, Directives,
 }
 
+// newRule returns an analyzer that reports some rules, of which the first is its page.
+func newRule(name string, run func(*analysis.Pass, *report), ids []string,
+	requires ...*analysis.Analyzer) *analysis.Analyzer {
+	return &analysis.Analyzer{
+		Name:       name,
+		Doc:        docOf(name, ids...),
+		URL:        pageOf(ids[0]),
+		Requires:   append(requires, directiveIndex),
+		ResultType: used,
+		Run: func(pass *analysis.Pass) (any, error) {
+			r := newReport(pass)
+			run(pass, r)
+			return r.used, nil
+		},
+	}
+}
+
 // pageOf returns the address of a rule's documentation.
 func pageOf(rule string) string {
 	return "https://github.com/retrygen/retrygen/blob/main/docs/rules/" + rule + ".md"

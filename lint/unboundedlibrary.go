@@ -14,17 +14,9 @@ import (
 )
 
 // UnboundedLibrary reports RL201 and RL202.
-var UnboundedLibrary = &analysis.Analyzer{
-	Name:       "unboundedlibrary",
-	Doc:        docOf("unboundedlibrary", "RL201", "RL202"),
-	URL:        pageOf("RL201"),
-	Requires:   []*analysis.Analyzer{ssaForm, retrierCalls, directiveIndex},
-	ResultType: used,
-	Run:        runUnboundedLibrary,
-}
+var UnboundedLibrary = newRule("unboundedlibrary", runUnboundedLibrary, []string{"RL201", "RL202"}, ssaForm, retrierCalls)
 
-func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 	all := pass.ResultOf[retrierCalls].(*retriers)
 	var deaf []deafCalls
 	for _, c := range all.calls {
@@ -58,7 +50,6 @@ func runUnboundedLibrary(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // unlimited reports a call that retries without a limit.

@@ -12,17 +12,9 @@ import (
 )
 
 // UnboundedRetry reports RL101.
-var UnboundedRetry = &analysis.Analyzer{
-	Name:       "unboundedretry",
-	Doc:        docOf("unboundedretry", "RL101", "RL104", "RL105", "RL106"),
-	URL:        pageOf("RL101"),
-	Requires:   []*analysis.Analyzer{attempts, directiveIndex},
-	ResultType: used,
-	Run:        runUnboundedRetry,
-}
+var UnboundedRetry = newRule("unboundedretry", runUnboundedRetry, []string{"RL101", "RL104", "RL105", "RL106"}, attempts)
 
-func runUnboundedRetry(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runUnboundedRetry(pass *analysis.Pass, r *report) {
 	var order []token.Pos
 	best := map[token.Pos]*attempt.Endless{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
@@ -60,7 +52,6 @@ func runUnboundedRetry(pass *analysis.Pass) (any, error) {
 		}
 		r.finding(d, e.Evidence, rules...)
 	}
-	return r.used, nil
 }
 
 // whyEndless returns why nothing ends a retry, and which rules that breaks.

@@ -13,17 +13,9 @@ import (
 )
 
 // WrapperCall reports RL501 and RL504.
-var WrapperCall = &analysis.Analyzer{
-	Name:       "wrappercall",
-	Doc:        docOf("wrappercall", "RL501", "RL504"),
-	URL:        pageOf("RL501"),
-	Requires:   []*analysis.Analyzer{ssaForm, attempts, retryingFunctions, directiveIndex},
-	ResultType: used,
-	Run:        runWrapperCall,
-}
+var WrapperCall = newRule("wrappercall", runWrapperCall, []string{"RL501", "RL504"}, ssaForm, attempts, retryingFunctions)
 
-func runWrapperCall(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runWrapperCall(pass *analysis.Pass, r *report) {
 	n := pass.ResultOf[retryingFunctions].(*nesting)
 	found := pass.ResultOf[attempts].(*attempt.Package)
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
@@ -51,7 +43,6 @@ func runWrapperCall(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // dropsError reports whether a call that returns an error stands alone.
