@@ -73,8 +73,9 @@ type Attempt struct {
 	Again []*ssa.Call              // of a recursion: the calls of Fn itself that follow the failure
 	leads map[*ssa.BasicBlock]bool // of a recursion: the blocks between two executions of Op
 
-	pkg    *Package
-	missed *Missed
+	pkg     *Package
+	byField bool // what fails is no error, but reported by a field of a result
+	missed  *Missed
 	// unanswered reports that there is an answer after which the loop is never left.
 	unanswered bool
 }
@@ -170,7 +171,11 @@ func (p *Package) attempt(l *flow.Loop, op *ssa.Call) *Attempt {
 
 // attemptUntil is attempt if a success of the call is what e says.
 func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
-	t := &Attempt{Fn: op.Parent(), Loop: l, Op: op, Fails: e.known, Until: e.until, Evidence: vocab.Proven, pkg: p}
+	t := &Attempt{Fn: op.Parent(), Loop: l, Op: op, Fails: e.known, Until: e.until, Evidence: vocab.Proven, pkg: p,
+		byField: e.byField != nil}
+	if t.byField {
+		t.Evidence = e.byField.Evidence
+	}
 	t.Run = p.flow.After(l, op, e.failed)
 	if t.Run == nil {
 		return nil
@@ -307,86 +312,4 @@ func successOf(cond ssa.Value) int {
 		return 0
 	}
 	return 1
-}
-
-// A Success is what an operation returns when it has succeeded.
-type Success uint8
-
-// The successes.
-const (
-	NoError Success = iota // no error, or what a summary says
-	True
-	False
-)
-
-// An ending is how a call may end.
-type ending struct {
-	failed, passed flow.Assumption
-	answered       flow.Assumption // it succeeded, but may have returned no answer; nil: it has none
-	until          Success
-	known          bool // it is known what a failure is; else nothing is assumed
-}
-
-// endings returns how a call may end: more than one way if it is not known what a failure is,
-// because the operation is a parameter that returns a bool.
-func (p *Package) endings(call *ssa.Call) []ending {
-	results := call.Call.Signature().Results()
-	n := results.Len()
-	_, parameter := call.Call.Value.(*ssa.Parameter)
-	answers := !call.Call.IsInvoke() && parameter && isBool(results.At(0).Type())
-	switch {
-	case flow.IsError(results.At(n-1).Type()) && answers && n == 2:
-		return []ending{ofError(n), ofBool(True), ofBool(False)}
-	case flow.IsError(results.At(n - 1).Type()):
-		e := ofError(n)
-		if couldPoll(call) {
-			e.answered = errorAnd(n-1, flow.Nil, flow.Top)
-		}
-		return []ending{e}
-	case n == 1 && answers:
-		return []ending{ofBool(True), ofBool(False)}
-	case n == 1:
-		switch s := p.summaryOf(&call.Call); {
-		case s.FalseOnError:
-			return []ending{ofBool(True)}
-		case s.NilOnError:
-			return []ending{{failed: only(flow.Nil), passed: only(flow.NonNil), known: true}}
-		}
-	}
-	return []ending{{failed: only(flow.Top), passed: only(flow.Top)}}
-}
-
-// ofError returns the ending of a call whose last of n results is an error. The other results
-// of a failure are not set.
-func ofError(n int) ending {
-	return ending{failed: errorAnd(n-1, flow.NonNil, flow.Nil), passed: errorAnd(n-1, flow.Nil, flow.NonNil), known: true}
-}
-
-// ofBool returns the ending of a call whose first result is a bool, and that returns no error.
-func ofBool(until Success) ending {
-	first := func(success bool) flow.Assumption {
-		return func(i int, _ types.Type) flow.Value {
-			if i == 0 {
-				return flow.Bool(success == (until == True))
-			}
-			return flow.Nil
-		}
-	}
-	return ending{failed: first(false), passed: first(true), until: until, known: true}
-}
-
-func only(v flow.Value) flow.Assumption { return func(int, types.Type) flow.Value { return v } }
-
-// errorAnd assumes that result i is v, and pointers and interfaces among the others are rest.
-func errorAnd(i int, v, rest flow.Value) flow.Assumption {
-	return func(k int, t types.Type) flow.Value {
-		if k == i {
-			return v
-		}
-		switch t.Underlying().(type) {
-		case *types.Pointer, *types.Interface:
-			return rest
-		}
-		return flow.Top
-	}
 }

@@ -46,7 +46,7 @@ func (t *Attempt) Endless() *Endless {
 		if given || len(t.Waits) == 0 {
 			e.Evidence = vocab.Named // the judge may know the end of the context, or a conflict
 		}
-	case given && t.OneClass():
+	case given && t.OneClass(), t.byField && t.Context() != nil:
 		return nil // the end of the context is another error
 	default:
 		e.ContextEnd = given

@@ -165,6 +165,12 @@ func (j *judge) all(values ...ssa.Value) (w Why) {
 }
 
 func (j *judge) because(v ssa.Value) Why {
+	if j.run != nil && j.run.ReadsAssumed(v) {
+		if flow.IsError(v.Type()) {
+			return Outcome
+		}
+		return Outcome | Class
+	}
 	switch v := v.(type) {
 	case *ssa.Phi:
 		return j.phi(v)

@@ -33,7 +33,7 @@ func build(tb testing.TB, name string, src any) (*ssa.Package, *ast.File) {
 // nil if and only if err is not.
 func ending(call *ssa.Call, err Value) Assumption {
 	n := call.Call.Signature().Results().Len()
-	return func(i int, _ types.Type) Value {
+	return func(i int, _ *types.Var, _ types.Type) Value {
 		if (i == n-1) == (err == NonNil) {
 			return NonNil
 		}

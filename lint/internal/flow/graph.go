@@ -16,6 +16,7 @@ type graph struct {
 	work     []int             // scratch memory of runs
 	loads    map[*ssa.UnOp]definition
 	readers  map[definition][]definition // loads and cellPhis that read a definition
+	members  map[ssa.Value][]member      // by result: what the function reads of it
 	cellPhis [][]*cellPhi                // by block index
 	base     *solution                   // with nothing assumed
 }
@@ -30,7 +31,7 @@ func (p *Program) graph(fn *ssa.Function) *graph {
 		return g
 	}
 	g = &graph{prog: p, fn: fn, edgesIn: make([][]int, len(fn.Blocks)), loads: map[*ssa.UnOp]definition{},
-		readers: map[definition][]definition{}}
+		readers: map[definition][]definition{}, members: map[ssa.Value][]member{}}
 	p.graphs[fn] = g
 	for _, b := range fn.Blocks {
 		for k := range 2 {
@@ -160,6 +161,8 @@ func (s *solution) value(d definition, _ *ssa.BasicBlock) Value {
 	switch d := d.(type) {
 	case Value:
 		return d
+	case member:
+		return Top
 	case ssa.Value:
 		if v, ok := literal(d); ok {
 			return v

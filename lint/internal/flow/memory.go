@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -158,8 +159,36 @@ type cellPhi struct {
 	edges []definition // by predecessor
 }
 
-// A definition is what gives something its value: an ssa.Value, a *cellPhi, or a Value that
-// does not depend on anything else.
+// A member is a field of what a call returned, or of what that points to. It is known only if
+// it is assumed.
+type member struct {
+	result ssa.Value
+	field  *types.Var
+}
+
+// memberOf returns the member that an instruction selects.
+func memberOf(x *ssa.Field) (member, bool) {
+	s, ok := x.X.Type().Underlying().(*types.Struct)
+	if !ok || !isResult(x.X) {
+		return member{}, false
+	}
+	return member{x.X, s.Field(x.Field).Origin()}, true
+}
+
+// isResult reports whether a value is a result of a call.
+func isResult(v ssa.Value) bool {
+	if x, ok := v.(*ssa.Extract); ok {
+		v = x.Tuple
+	}
+	_, ok := v.(*ssa.Call)
+	return ok
+}
+
+// isDirect reports whether a cell is a field of its base, and not of a field of it.
+func (c Cell) isDirect() bool { return c.last != nil && strings.Count(c.path, ".") == 1 }
+
+// A definition is what gives something its value: an ssa.Value, a *cellPhi, a member, or a
+// Value that does not depend on anything else.
 type definition any
 
 // A cellAt is a cell at the start of a block.
@@ -193,15 +222,25 @@ func (g *graph) resolve() {
 			if instr.Op == token.MUL {
 				loads = append(loads, instr)
 			}
+		case *ssa.Field:
+			if d, ok := memberOf(instr); ok {
+				g.members[instr.X] = append(g.members[instr.X], d)
+				g.readers[d] = append(g.readers[d], instr)
+			}
 		}
 	}
 	for _, load := range loads {
 		c, ok := CellAt(load.X)
 		if ok && m.written[c] && !isConcurrent(c.Base) {
 			g.loads[load] = m.before(c, load.Block(), indexIn(load.Block(), load))
+		} else if ok && isResult(c.Base) && c.isDirect() {
+			g.loads[load] = member{c.Base, c.last}
 		}
 	}
 	for load, d := range g.loads {
+		if of, ok := d.(member); ok {
+			g.members[of.result] = append(g.members[of.result], of)
+		}
 		g.readers[d] = append(g.readers[d], load)
 	}
 	for _, phis := range m.phis {
@@ -275,6 +314,8 @@ func (m *memory) set(c Cell, instr ssa.Instruction) definition {
 			}
 		case to == c:
 			return definition(instr.Val)
+		case to.Base == c.Base && to.last == nil && isResult(instr.Val) && c.isDirect():
+			return member{instr.Val, c.last}
 		case to.Base == c.Base && (to.last == nil || c.last == nil):
 			return Top // of the whole structure, or of a part of it
 		case to.last != nil && to.last == c.last && m.isShared(c) && m.isShared(to):

@@ -35,8 +35,9 @@ type Run struct {
 	repeats  bits // by block index: Op may be executed again after it
 }
 
-// An Assumption gives the result i, of type t, of a call that ended in some way.
-type Assumption func(i int, t types.Type) Value
+// An Assumption gives the result i, of type t, of a call that ended in some way, or, if that is
+// not nil, a field of the result, or of what it points to.
+type Assumption func(i int, field *types.Var, t types.Type) Value
 
 // After returns the run after op, a call in a loop of its function, whose results are assumed.
 // It reports nil if op is never executed.
@@ -51,11 +52,11 @@ func (p *Program) After(loop *Loop, op *ssa.Call, assume Assumption) *Run {
 	if _, tuple := op.Type().(*types.Tuple); tuple {
 		for _, ref := range *op.Referrers() {
 			if x, ok := ref.(*ssa.Extract); ok {
-				r.lower(x, assume(x.Index, x.Type()))
+				r.assume(x, x.Index, assume)
 			}
 		}
 	} else {
-		r.lower(op, assume(0, op.Type()))
+		r.assume(op, 0, assume)
 	}
 	r.settle()
 	if r.Again && r.withheld {
@@ -67,6 +68,26 @@ func (p *Program) After(loop *Loop, op *ssa.Call, assume Assumption) *Run {
 	}
 	r.findRepeats()
 	return r
+}
+
+func (r *Run) assume(result ssa.Value, i int, assume Assumption) {
+	r.lower(result, assume(i, nil, result.Type()))
+	for _, m := range r.g.members[result] {
+		r.lower(m, assume(i, m.field, m.field.Type()))
+	}
+}
+
+// ReadsAssumed reports whether a value is a field of a result of Op that is assumed.
+func (r *Run) ReadsAssumed(v ssa.Value) bool {
+	var d definition
+	switch v := v.(type) {
+	case *ssa.Field:
+		d, _ = memberOf(v)
+	case *ssa.UnOp:
+		d = r.g.loads[v]
+	}
+	m, ok := d.(member)
+	return ok && r.values[m].IsKnown()
 }
 
 // settled returns the run after many executions: what was computed before Op is what the

@@ -32,6 +32,10 @@ func (g *graph) transfer(s view, v ssa.Value) Value {
 	case *ssa.MakeInterface, *ssa.Alloc, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.MakeClosure,
 		*ssa.FieldAddr, *ssa.IndexAddr:
 		return NonNil
+	case *ssa.Field:
+		if d, ok := memberOf(v); ok {
+			return s.value(d, v.Block())
+		}
 	case *ssa.ChangeInterface:
 		return s.value(v.X, v.Block())
 	case *ssa.ChangeType:

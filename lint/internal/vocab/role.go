@@ -157,12 +157,14 @@ func (r compiledRow) describes(n Name) bool {
 }
 
 var compiled = sync.OnceValue(func() (rows []compiledRow) {
-	whole := func(pattern string) *regexp.Regexp { return regexp.MustCompile("^(?:" + pattern + ")$") }
 	for _, r := range Table {
 		rows = append(rows, compiledRow{r, whole(r.Pkg), whole(r.Recv), whole(r.Name)})
 	}
 	return rows
 })
+
+// whole returns a pattern that matches whole strings.
+func whole(pattern string) *regexp.Regexp { return regexp.MustCompile("^(?:" + pattern + ")$") }
 
 // EndsByName reports whether the name of an error or of a variable suggests that somebody
 // has asked to stop, or that there is nothing more.

@@ -85,3 +85,27 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+func TestShapeOf(t *testing.T) {
+	pkg := types.NewPackage("example.com/p", "p")
+	named := func(name string, fields ...*types.Var) types.Type {
+		return types.NewPointer(types.NewNamed(types.NewTypeName(0, pkg, name, nil), types.NewStruct(fields, nil), nil))
+	}
+	err := types.NewField(0, pkg, "Err", types.Universe.Lookup("error").Type(), false)
+	status := types.NewField(0, pkg, "StatusCode", types.Typ[types.Int], false)
+	text := types.NewField(0, pkg, "Err", types.Typ[types.String], false)
+	for _, test := range []struct {
+		typ  types.Type
+		want *types.Var
+	}{
+		{named("answer", err), err},
+		{named("GetResponse", status), status},
+		{named("config", status), nil},
+		{named("answer", text), nil},
+		{types.Typ[types.Int], nil},
+	} {
+		if got, _ := ShapeOf(test.typ); got != test.want {
+			t.Errorf("ShapeOf(%v) = %v, want %v", test.typ, got, test.want)
+		}
+	}
+}

@@ -21,7 +21,7 @@ func run(c caller) outcome {
 }
 
 func partOfStruct(c caller) string {
-	for { // missed
+	for { // want `RL101; named`
 		r := run(c)
 		if r.err == nil {
 			return r.text
@@ -43,7 +43,7 @@ func (m *machine) run() (r outcome) {
 
 func (m *machine) partOfVariable() {
 	var r outcome
-	for { // missed
+	for { // want `RL101; named`
 		r = m.run()
 		if r.err != nil {
 			time.Sleep(time.Second)

@@ -1,0 +1,146 @@
+package attempt
+
+import (
+	"go/constant"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// A Success is what an operation returns when it has succeeded.
+type Success uint8
+
+// The successes.
+const (
+	NoError Success = iota // no error, or what a summary says
+	True
+	False
+)
+
+// An ending is how a call may end.
+type ending struct {
+	failed, passed flow.Assumption
+	answered       flow.Assumption // it succeeded, but may have returned no answer; nil: it has none
+	until          Success
+	known          bool         // it is known what a failure is; else nothing is assumed
+	byField        *vocab.Shape // a field of a result reports the failure, and no error
+}
+
+// endings returns how a call may end: more than one way if it is not known what a failure is,
+// because the operation is a parameter that returns a bool.
+func (p *Package) endings(call *ssa.Call) []ending {
+	results := call.Call.Signature().Results()
+	n := results.Len()
+	_, parameter := call.Call.Value.(*ssa.Parameter)
+	answers := !call.Call.IsInvoke() && parameter && isBool(results.At(0).Type())
+	switch {
+	case flow.IsError(results.At(n-1).Type()) && answers && n == 2:
+		return []ending{ofError(n), ofBool(True), ofBool(False)}
+	case flow.IsError(results.At(n - 1).Type()):
+		e := ofError(n)
+		if couldPoll(call) {
+			e.answered = errorAnd(n-1, flow.Nil, flow.Top)
+		}
+		if shaped := p.byField(call); shaped != nil && e.answered != nil {
+			return append([]ending{ofError(n)}, append(shaped, e)...)
+		}
+		return []ending{e}
+	case n == 1 && answers:
+		return []ending{ofBool(True), ofBool(False)}
+	case n == 1:
+		if shaped := p.byField(call); shaped != nil {
+			return shaped
+		}
+		switch s := p.summaryOf(&call.Call); {
+		case s.FalseOnError:
+			return []ending{ofBool(True)}
+		case s.NilOnError:
+			return []ending{{failed: only(flow.Nil), passed: only(flow.NonNil), known: true}}
+		}
+	}
+	return []ending{{failed: only(flow.Top), passed: only(flow.Top)}}
+}
+
+// ofError returns the ending of a call whose last of n results is an error. The other results
+// of a failure are not set.
+func ofError(n int) ending {
+	return ending{failed: errorAnd(n-1, flow.NonNil, flow.Nil), passed: errorAnd(n-1, flow.Nil, flow.NonNil), known: true}
+}
+
+// ofBool returns the ending of a call whose first result is a bool, and that returns no error.
+func ofBool(until Success) ending {
+	first := func(success bool) flow.Assumption {
+		return ofResults(func(i int, _ types.Type) flow.Value {
+			if i == 0 {
+				return flow.Bool(success == (until == True))
+			}
+			return flow.Nil
+		})
+	}
+	return ending{failed: first(false), passed: first(true), until: until, known: true}
+}
+
+// byField returns the endings of a call that a field of a result reports, and no error. A call
+// that takes the next of several items has none.
+func (p *Package) byField(call *ssa.Call) []ending {
+	results := call.Call.Signature().Results()
+	if p.summaryOf(&call.Call).State&(Signal|Count) != 0 {
+		return nil
+	}
+	for i := range results.Len() {
+		field, shape := vocab.ShapeOf(results.At(i).Type())
+		if field == nil {
+			continue
+		}
+		failed, passed := flow.NonNil, flow.Nil
+		if !flow.IsError(field.Type()) {
+			failed, passed = flow.Constant(constant.MakeInt64(shape.Failed)), flow.Constant(constant.MakeInt64(shape.Passed))
+		}
+		err := results.Len() - 1
+		if !flow.IsError(results.At(err).Type()) {
+			err = -1
+		}
+		with := func(v flow.Value) flow.Assumption {
+			rest := errorAnd(err, flow.Nil, flow.NonNil)
+			return func(k int, f *types.Var, t types.Type) flow.Value {
+				if k == i && f == field {
+					return v
+				}
+				return rest(k, f, t)
+			}
+		}
+		return []ending{{failed: with(failed), passed: with(passed), known: true, byField: &shape}}
+	}
+	return nil
+}
+
+func only(v flow.Value) flow.Assumption {
+	return ofResults(func(int, types.Type) flow.Value { return v })
+}
+
+// ofResults returns the assumption that assumes nothing of the fields of results.
+func ofResults(assume func(i int, t types.Type) flow.Value) flow.Assumption {
+	return func(i int, field *types.Var, t types.Type) flow.Value {
+		if field != nil {
+			return flow.Top
+		}
+		return assume(i, t)
+	}
+}
+
+// errorAnd assumes that result i is v, and pointers and interfaces among the others are rest.
+func errorAnd(i int, v, rest flow.Value) flow.Assumption {
+	return ofResults(func(k int, t types.Type) flow.Value {
+		if k == i {
+			return v
+		}
+		switch t.Underlying().(type) {
+		case *types.Pointer, *types.Interface:
+			return rest
+		}
+		return flow.Top
+	})
+}
