@@ -2,6 +2,8 @@ package endlesshelper
 
 import (
 	"context"
+	"log"
+	"sync"
 	"time"
 
 	"github.com/retrygen/retrygen/lint/testdata/src/endlesshelper/helper"
@@ -232,6 +234,7 @@ func nopeDetachedOnPurpose(ctx context.Context, c client) {
 type handler struct {
 	c      client
 	closed bool
+	up     bool
 }
 
 func (h *handler) close() { h.closed = true }
@@ -242,6 +245,29 @@ func (h *handler) nopeClosed() error {
 			return nil
 		}
 		return h.c.Ping()
+	})
+}
+
+func (h *handler) start() error {
+	if err := h.c.Ping(); err != nil {
+		return err
+	}
+	h.up = true
+	return nil
+}
+
+// What logs the first error captures it.
+func (h *handler) startsOnce() {
+	var once sync.Once
+	helper.Forever(func() error { // want `without a limit: pass a limit \(RL201`
+		if h.up {
+			return nil
+		}
+		err := h.start()
+		if err != nil {
+			once.Do(func() { log.Print(err) })
+		}
+		return err
 	})
 }
 
