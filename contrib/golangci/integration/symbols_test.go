@@ -41,6 +41,8 @@ var _ = []any{
 	backoff.NewConstantBackOff, backoff.NewExponentialBackOff,
 	backoff.WithMaxElapsedTime, backoff.ExponentialBackOff{}.MaxElapsedTime, backoff.ZeroBackOff{},
 	backoff.WithMaxRetries, backoff.WithInitialInterval, backoff.WithMaxInterval, backoff.Permanent,
+	backoff.WithRandomizationFactor, backoff.ExponentialBackOff{}.RandomizationFactor,
+	backoffv5.ExponentialBackOff{}.RandomizationFactor,
 	backoff.ExponentialBackOff{}.InitialInterval, backoff.ExponentialBackOff{}.MaxInterval,
 	backoffv5.Retry[int], backoffv5.WithMaxElapsedTime, backoffv5.WithMaxTries, backoffv5.WithBackOff,
 	backoffv5.NewExponentialBackOff,
