@@ -21,52 +21,48 @@ import (
 var BareDuration = newRule("bareduration", runBareDuration, []string{"RL207"}, inspect.Analyzer, timedFields)
 
 func runBareDuration(pass *analysis.Pass, r *report) {
-	report := func(expr ast.Expr) {
-		if inTest(pass, expr.Pos()) {
-			return
-		}
-		if unit := unitTaken(pass, expr); unit != "" {
-			if file := fileOf(pass, expr.Pos()); file != nil && !ast.IsGenerated(file) {
-				r.at(expr.Pos(), expr.End(), Proven, "RL207",
-					"this uses a number of %s as nanoseconds: pass the duration itself", unit)
-			}
-			return
-		}
-		lit, ok := ast.Unparen(expr).(*ast.BasicLit)
-		if !ok || lit.Kind != token.INT {
-			return
-		}
-		v := pass.TypesInfo.Types[lit]
-		if !vocab.IsDuration(v.Type) {
-			return // it may be that of a fraction
-		}
-		n, exact := constant.Int64Val(v.Value)
-		if !exact || n < 2 || n >= int64(time.Millisecond) {
-			return
-		}
-		if file := fileOf(pass, lit.Pos()); file != nil && !ast.IsGenerated(file) {
-			r.at(lit.Pos(), lit.End(), Proven, "RL207",
-				"this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond",
-				n)
-		}
-	}
 	units := pass.ResultOf[timedFields].(fieldUnits)
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil), (*ast.AssignStmt)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.CallExpr:
-			if waits(pass, n) {
+			if takesDurations(pass, n) {
 				for _, arg := range n.Args {
-					report(arg)
+					r.bareDuration(arg)
 				}
 			}
 		default:
 			for field, value := range fieldsSet(pass, n) {
-				if isLimit(field) || units.delays(field) {
-					report(value)
+				if isTimeLimit(field) || units.delays(field) {
+					r.bareDuration(value)
 				}
 			}
 		}
+	}
+}
+
+// bareDuration reports a duration that is a number of another unit than nanoseconds, or looks like
+// one.
+func (r *report) bareDuration(expr ast.Expr) {
+	if handwritten(r.pass, expr.Pos()) == nil {
+		return
+	}
+	if unit := unitTaken(r.pass, expr); unit != "" {
+		r.at(expr.Pos(), expr.End(), Proven, "RL207",
+			"this uses a number of %s as nanoseconds: pass the duration itself", unit)
+		return
+	}
+	lit, ok := ast.Unparen(expr).(*ast.BasicLit)
+	if !ok || lit.Kind != token.INT {
+		return
+	}
+	v := r.pass.TypesInfo.Types[lit]
+	if !vocab.IsDuration(v.Type) {
+		return // it may be that of a fraction
+	}
+	if n, exact := constant.Int64Val(v.Value); exact && n >= 2 && n < int64(time.Millisecond) {
+		r.at(lit.Pos(), lit.End(), Proven, "RL207",
+			"this is %[1]d nanoseconds: write %[1]d*time.Second or %[1]d*time.Millisecond", n)
 	}
 }
 
@@ -90,14 +86,14 @@ func unitTaken(pass *analysis.Pass, expr ast.Expr) string {
 	return strings.ToLower(fn.Name())
 }
 
-// isLimit reports whether a field is of a package that waits as long as it says.
-func isLimit(field *types.Var) bool {
+// isTimeLimit reports whether a field is of a package that waits as long as it says.
+func isTimeLimit(field *types.Var) bool {
 	return field.Pkg() != nil && slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
 }
 
-// waits reports whether a call waits for, or limits by, a duration that it is
+// takesDurations reports whether a call waits for, or limits by, a duration that it is
 // given.
-func waits(pass *analysis.Pass, call *ast.CallExpr) bool {
+func takesDurations(pass *analysis.Pass, call *ast.CallExpr) bool {
 	fn := typeutil.StaticCallee(pass.TypesInfo, call)
 	if fn == nil || fn.Pkg() == nil {
 		return false

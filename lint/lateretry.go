@@ -8,20 +8,14 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // LateRetry reports RL302 of libraries.
-var LateRetry = &analysis.Analyzer{
-	Name:       "lateretry",
-	Doc:        docOf("lateretry", "RL302"),
-	URL:        pageOf("RL302"),
-	Requires:   []*analysis.Analyzer{ssaForm, directiveIndex},
-	ResultType: used,
-	Run:        runLateRetry,
-}
+var LateRetry = newRule("lateretry", runLateRetry, []string{"RL302"}, ssaForm)
 
-func runLateRetry(pass *analysis.Pass) (any, error) {
-	r := newReport(pass)
+func runLateRetry(pass *analysis.Pass, r *report) {
 	contexts := newTimeoutFlow(pass, nil)
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	for _, fn := range fns {
@@ -50,7 +44,6 @@ func runLateRetry(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	return r.used, nil
 }
 
 // firstDelays return how long calls of libraries at least wait after the first failure, or 0 if
@@ -160,7 +153,7 @@ func avastDelay(args []ssa.Value) (delay time.Duration) {
 // waitDelay returns the interval of a poll, or the least first delay of a wait.Backoff.
 func waitDelay(args []ssa.Value) time.Duration {
 	for _, arg := range args {
-		if isNamedType(arg.Type(), "time", "Duration") {
+		if vocab.IsDuration(arg.Type()) {
 			delay, _ := durationOf(arg)
 			return delay
 		}

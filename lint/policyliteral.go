@@ -3,7 +3,6 @@ package lint
 import (
 	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
 	"reflect"
 	"strings"
@@ -72,17 +71,7 @@ func (r *report) policies(root inspector.Cursor) {
 		if !ok {
 			continue
 		}
-		known := func(f rules.Field) bool {
-			// Classes of the program's own, and schedules by class, decide with
-			// these what is retried.
-			if (f == "retry_on" || f == "abort_on") &&
-				(values["Classes"].expr != nil || values["PerError"].expr != nil || assigned["Classes"] || assigned["PerError"]) {
-				return false
-			}
-			name := goName(f)
-			_, written := values[name]
-			return !assigned[name] && (!written || values[name].constant)
-		}
+		known := func(f rules.Field) bool { return isKnown(f, values, assigned) }
 		for _, f := range rules.Check(policy, known) {
 			if f.Severity == rules.Info && !informs(f.Rule) {
 				continue
@@ -94,6 +83,21 @@ func (r *report) policies(root inspector.Cursor) {
 			r.at(at.Pos(), at.End(), Proven, f.Rule, "%s", f.In(inGo))
 		}
 	}
+}
+
+// isKnown reports whether a field of a policy has the value of its literal.
+func isKnown(f rules.Field, values map[string]fieldValue, assigned map[string]bool) bool {
+	if f == "retry_on" || f == "abort_on" {
+		// Classes of the program's own, and schedules by class, decide with these what is retried.
+		for _, name := range []string{"Classes", "PerError"} {
+			if _, written := values[name]; written || assigned[name] {
+				return false
+			}
+		}
+	}
+	name := goName(f)
+	value, written := values[name]
+	return !assigned[name] && (!written || value.constant)
 }
 
 // litType returns the type of what a literal makes: an element of a list of pointers is
@@ -135,23 +139,23 @@ var inGo = rules.Words{Field: func(key rules.Field) (string, bool) {
 	return goName(key), true
 }}
 
-// A value is what a literal says of one field.
-type value struct {
+// A fieldValue is what a literal sets one field to.
+type fieldValue struct {
 	expr     ast.Expr
 	constant bool
 }
 
 // readPolicy reads the constant fields of a literal. The others keep the value
 // that must not be asked for.
-func readPolicy(pass *analysis.Pass, lit *ast.CompositeLit) (*retry.Policy, map[string]value, bool) {
+func readPolicy(pass *analysis.Pass, lit *ast.CompositeLit) (*retry.Policy, map[string]fieldValue, bool) {
 	p := new(retry.Policy)
-	values := map[string]value{}
+	values := map[string]fieldValue{}
 	return p, values, readFields(pass, lit, p, values)
 }
 
 // readFields reads the fields of a literal of a policy, or of its schedule. It
 // reports whether they have keys.
-func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, values map[string]value) bool {
+func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, values map[string]fieldValue) bool {
 	for _, elt := range lit.Elts {
 		kv, ok := elt.(*ast.KeyValueExpr)
 		if !ok {
@@ -159,14 +163,14 @@ func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, val
 		}
 		name := kv.Key.(*ast.Ident).Name
 		if name != "Schedule" {
-			values[name] = value{kv.Value, setField(pass, p, name, kv.Value)}
+			values[name] = fieldValue{kv.Value, setField(pass, p, name, kv.Value)}
 			continue
 		}
 		schedule, ok := ast.Unparen(kv.Value).(*ast.CompositeLit)
 		if !ok {
 			// Every field of it is unknown.
 			for _, field := range scheduleFields {
-				values[field] = value{expr: kv.Value}
+				values[field] = fieldValue{expr: kv.Value}
 			}
 			continue
 		}
@@ -252,17 +256,9 @@ func assignedFields(pass *analysis.Pass, root inspector.Cursor) map[string]bool 
 		}
 	}
 	for cur := range root.Preorder((*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil), (*ast.IncDecStmt)(nil)) {
-		switch n := cur.Node().(type) {
-		case *ast.AssignStmt:
-			for _, lhs := range n.Lhs {
-				note(lhs)
-			}
-		case *ast.IncDecStmt:
-			note(n.X)
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				note(n.X)
-			}
+		names, _ := setBy(cur.Node())
+		for _, name := range names {
+			note(name)
 		}
 	}
 	if assigned["Schedule"] { // all of it

@@ -74,32 +74,15 @@ func onlyValue(pass *analysis.Pass, root inspector.Cursor, expr ast.Expr) ast.Ex
 	}
 	var value ast.Expr
 	sets := 0
-	set := func(lhs, rhs []ast.Expr) {
-		for i, name := range lhs {
-			if named, ok := ast.Unparen(name).(*ast.Ident); !ok || pass.TypesInfo.ObjectOf(named) != obj {
-				continue
-			}
-			if sets++; len(lhs) == len(rhs) {
-				value = rhs[i]
-			}
-		}
-	}
 	for cur := range root.Preorder((*ast.ValueSpec)(nil), (*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil),
 		(*ast.RangeStmt)(nil)) {
-		switch n := cur.Node().(type) {
-		case *ast.ValueSpec:
-			names := make([]ast.Expr, len(n.Names))
-			for i, name := range n.Names {
-				names[i] = name
+		names, values := setBy(cur.Node())
+		for i, name := range names {
+			if set, ok := ast.Unparen(name).(*ast.Ident); !ok || pass.TypesInfo.ObjectOf(set) != obj {
+				continue
 			}
-			set(names, n.Values)
-		case *ast.AssignStmt:
-			set(n.Lhs, n.Rhs)
-		case *ast.RangeStmt:
-			set([]ast.Expr{n.Key, n.Value}, nil)
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				set([]ast.Expr{n.X}, nil)
+			if sets++; len(names) == len(values) {
+				value = values[i]
 			}
 		}
 	}
@@ -107,4 +90,26 @@ func onlyValue(pass *analysis.Pass, root inspector.Cursor, expr ast.Expr) ast.Ex
 		return expr
 	}
 	return value
+}
+
+// setBy returns what a node sets, or may set, and the values if it has them.
+func setBy(n ast.Node) (names, values []ast.Expr) {
+	switch n := n.(type) {
+	case *ast.ValueSpec:
+		for _, name := range n.Names {
+			names = append(names, name)
+		}
+		return names, n.Values
+	case *ast.AssignStmt:
+		return n.Lhs, n.Rhs
+	case *ast.IncDecStmt:
+		return []ast.Expr{n.X}, nil
+	case *ast.RangeStmt:
+		return []ast.Expr{n.Key, n.Value}, nil
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			return []ast.Expr{n.X}, nil
+		}
+	}
+	return nil, nil
 }
