@@ -321,7 +321,7 @@ func (o *operands) changes(instr ssa.Instruction, objects map[ssa.Value]bool) bo
 		if _, variable := w.Addr.(*ssa.Alloc); variable || !objects[objectOf(w.Addr)] || flow.IsError(w.Val.Type()) {
 			return false
 		}
-		if !isNumber(w.Val.Type()) && !isBool(w.Val.Type()) {
+		if !isNumber(w.Val.Type()) && !flow.IsBool(w.Val.Type()) {
 			return true
 		}
 		// A count matters only to an operation that reads it.
@@ -383,9 +383,4 @@ func objectOf(v ssa.Value) ssa.Value {
 func isNumber(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsNumeric != 0
-}
-
-func isBool(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsBoolean != 0
 }

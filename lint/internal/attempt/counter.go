@@ -42,7 +42,7 @@ func (t *Attempt) deadCounter() *Counter {
 
 func isCompared(v ssa.Value) bool {
 	for _, ref := range refs(v) {
-		if cmp, ok := ref.(*ssa.BinOp); ok && isBool(cmp.Type()) {
+		if cmp, ok := ref.(*ssa.BinOp); ok && flow.IsBool(cmp.Type()) {
 			return true
 		}
 	}

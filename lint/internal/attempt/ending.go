@@ -35,7 +35,7 @@ func (p *Package) endings(call *ssa.Call) []ending {
 	results := call.Call.Signature().Results()
 	n := results.Len()
 	_, parameter := call.Call.Value.(*ssa.Parameter)
-	answers := !call.Call.IsInvoke() && parameter && isBool(results.At(0).Type())
+	answers := !call.Call.IsInvoke() && parameter && flow.IsBool(results.At(0).Type())
 	switch {
 	case flow.IsError(results.At(n-1).Type()) && answers && n == 2:
 		return []ending{ofError(n), ofBool(True), ofBool(False)}

@@ -44,7 +44,7 @@ func (t *Attempt) Hidden() (hidden []Hidden) {
 func returnsOutcome(fn *ssa.Function) bool {
 	n, hasBool := fn.Signature.Results().Len(), false
 	for v := range fn.Signature.Results().Variables() {
-		hasBool = hasBool || isBool(v.Type())
+		hasBool = hasBool || flow.IsBool(v.Type())
 	}
 	return n > 0 && !hasBool && flow.IsError(fn.Signature.Results().At(n-1).Type())
 }

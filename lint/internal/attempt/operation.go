@@ -133,7 +133,7 @@ func captured(v ssa.Value) (values []ssa.Value) {
 // findAnswers finds what a function may return that answers a condition, and may fail.
 func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
 	results := fn.Signature.Results()
-	if results.Len() != 2 || !isBool(results.At(0).Type()) || !flow.IsError(results.At(1).Type()) {
+	if results.Len() != 2 || !flow.IsBool(results.At(0).Type()) || !flow.IsError(results.At(1).Type()) {
 		return
 	}
 	for _, b := range fn.Blocks {

@@ -114,7 +114,7 @@ func (p *Package) summarizeFailure(fn *ssa.Function, s *Summary) {
 	}
 	switch t := results.At(0).Type(); {
 	case flow.IsError(t):
-	case isBool(t):
+	case flow.IsBool(t):
 		s.FalseOnError = p.reportsFailure(fn, flow.Bool(false), flow.Bool(true))
 	default:
 		switch t.Underlying().(type) {

@@ -198,7 +198,7 @@ func (j *judge) isFrozen(f *types.Var) bool {
 // isUnset reports whether a value is nil or false.
 func isUnset(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
-	return ok && (c.Value == nil || isBool(c.Type()) && c.Value.ExactString() == "false")
+	return ok && (c.Value == nil || flow.IsBool(c.Type()) && c.Value.ExactString() == "false")
 }
 
 // isConstruction reports whether a store sets a field of a structure that its function makes.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -106,24 +107,6 @@ func parameter(v *ssa.Parameter) Root {
 	return Root{}
 }
 
-// binding returns what a literal captures as a variable, or nil.
-func binding(v *ssa.FreeVar) ssa.Value {
-	fn := v.Parent()
-	if fn.Referrers() == nil {
-		return nil
-	}
-	for _, r := range *fn.Referrers() {
-		m, ok := r.(*ssa.MakeClosure)
-		if !ok {
-			continue
-		}
-		if i := slices.Index(fn.FreeVars, v); i >= 0 {
-			return m.Bindings[i]
-		}
-	}
-	return nil
-}
-
 // cellOf returns the variable that an address is, in whichever function it is declared.
 func cellOf(v ssa.Value) *ssa.Alloc {
 	for range maxSteps {
@@ -131,7 +114,7 @@ func cellOf(v ssa.Value) *ssa.Alloc {
 		case *ssa.Alloc:
 			return x
 		case *ssa.FreeVar:
-			if v = binding(x); v == nil {
+			if v = flow.Binding(x); v == nil {
 				return nil
 			}
 		default:
@@ -152,7 +135,7 @@ func onlyStore(a *ssa.Alloc) (only *ssa.Store) {
 			only = r
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.MakeClosure:
-			if assigns(r, a) {
+			if flow.StoresThrough(r, a) {
 				return nil
 			}
 		default:
@@ -162,35 +145,13 @@ func onlyStore(a *ssa.Alloc) (only *ssa.Store) {
 	return only
 }
 
-// assigns reports whether a closure may assign to a variable that it captures.
-func assigns(m *ssa.MakeClosure, v ssa.Value) bool {
-	fn := m.Fn.(*ssa.Function)
-	for k, b := range m.Bindings {
-		if b != v || k >= len(fn.FreeVars) {
-			continue
-		}
-		for _, r := range *fn.FreeVars[k].Referrers() {
-			switch r := r.(type) {
-			case *ssa.UnOp, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.DebugRef:
-			case *ssa.MakeClosure:
-				if assigns(r, fn.FreeVars[k]) {
-					return true
-				}
-			default:
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // IsReference reports whether values of a type lead to memory that others may share.
 func IsReference(typ types.Type) bool {
 	switch t := typ.Underlying().(type) {
 	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
 		return true
 	case *types.Interface:
-		return !isError(t)
+		return !flow.IsError(t)
 	case *types.Struct:
 		if vocab.IsTime(typ) {
 			return false
@@ -204,29 +165,6 @@ func IsReference(typ types.Type) bool {
 		return IsReference(t.Elem())
 	}
 	return false
-}
-
-var errorType = types.Universe.Lookup("error").Type().Underlying()
-
-func isError(t types.Type) bool { return types.Identical(t.Underlying(), errorType) }
-
-func isContext(t types.Type) bool { return isNamed(t, "context", "Context") }
-
-// isNamed reports whether a type, or what it points to, has a name of a package.
-func isNamed(t types.Type, path string, names ...string) bool {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != path {
-		return false
-	}
-	for _, name := range names {
-		if n.Obj().Name() == name {
-			return true
-		}
-	}
-	return len(names) == 0
 }
 
 // regionsAt returns the regions of the variable at an address: several for a whole struct.

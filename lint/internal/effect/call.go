@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -220,7 +221,7 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 		return
 	case known.Is(vocab.Pure | vocab.Logs | vocab.Judges | vocab.Waits | vocab.Random | vocab.Makes | vocab.Exits):
 		return
-	case call.IsInvoke() && isErrorLike(call.Value.Type()):
+	case call.IsInvoke() && flow.IsErrorLike(call.Value.Type()):
 		return
 	}
 	reach := reached(call)
@@ -245,7 +246,7 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 // isGetter reports whether a call returns one result, which is used and no error.
 func isGetter(c ssa.CallInstruction) bool {
 	v, ok := c.(*ssa.Call)
-	return ok && v.Call.Signature().Results().Len() == 1 && !isError(v.Type()) && len(*v.Referrers()) > 0
+	return ok && v.Call.Signature().Results().Len() == 1 && !flow.IsError(v.Type()) && len(*v.Referrers()) > 0
 }
 
 // atomic adds the effects of a function that reads or writes what its first operand points to.
@@ -288,7 +289,7 @@ func reached(call *ssa.CallCommon) (all []Region) {
 		values = append([]ssa.Value{call.Value}, values...)
 	}
 	for _, v := range values {
-		if IsReference(v.Type()) && !isContext(v.Type()) && !isErrorLike(v.Type()) {
+		if IsReference(v.Type()) && !vocab.IsContext(v.Type()) && !flow.IsErrorLike(v.Type()) {
 			if root := rootOf(v); root != (Root{}) {
 				all = append(all, Region{Reach, objectType(v.Type()), root})
 			}
@@ -310,11 +311,7 @@ func objectType(t types.Type) string {
 
 // isContextMethod reports whether a call asks a context whether it has ended.
 func isContextMethod(call *ssa.CallCommon) bool {
-	return call.IsInvoke() && isContext(call.Value.Type())
-}
-
-func isErrorLike(t types.Type) bool {
-	return types.Implements(t, errorType.(*types.Interface))
+	return call.IsInvoke() && vocab.IsContext(call.Value.Type())
 }
 
 // builtin adds the effects of a built-in function.

@@ -3,10 +3,10 @@ package effect
 import (
 	"go/constant"
 	"go/token"
-	"go/types"
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -16,7 +16,7 @@ import (
 func (p *Package) decisions(fn *ssa.Function, e *Effects) {
 	results := fn.Signature.Results()
 	n := results.Len() - 1
-	if n < 0 || !isError(results.At(n).Type()) && !isBool(results.At(n).Type()) {
+	if n < 0 || !flow.IsError(results.At(n).Type()) && !flow.IsBool(results.At(n).Type()) {
 		return
 	}
 	for _, b := range fn.Blocks {
@@ -39,7 +39,7 @@ func (p *Package) passOn(v ssa.Value, b *ssa.BasicBlock, e *Effects) {
 		callee.Skips = nil
 	}
 	e.decide(callee)
-	if regions := p.read(c); !isError(v.Type()) || regions[Region{Kind: Context}] {
+	if regions := p.read(c); !flow.IsError(v.Type()) || regions[Region{Kind: Context}] {
 		for r := range regions {
 			e.Refuse[r] |= Any
 		}
@@ -260,7 +260,7 @@ func (d *decision) from(v ssa.Value, need Need) {
 // what it reads.
 func (d *decision) call(c *ssa.Call, need Need) {
 	results := c.Call.Signature().Results()
-	if n := results.Len(); n > 0 && isError(results.At(n-1).Type()) && !isContextMethod(&c.Call) {
+	if n := results.Len(); n > 0 && flow.IsError(results.At(n-1).Type()) && !isContextMethod(&c.Call) {
 		for r, need := range d.p.At(c).Skips {
 			d.add(r, need)
 		}
@@ -278,9 +278,4 @@ func (d *decision) call(c *ssa.Call, need Need) {
 			d.from(arg, Any)
 		}
 	}
-}
-
-func isBool(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsBoolean != 0
 }

@@ -134,7 +134,7 @@ func loops(p *Package, fn *ssa.Function) string {
 
 func callOfError(op *ssa.Call) *ssa.Call {
 	results := op.Call.Signature().Results()
-	if n := results.Len(); n == 0 || !isError(results.At(n-1).Type()) {
+	if n := results.Len(); n == 0 || !flow.IsError(results.At(n-1).Type()) {
 		return nil
 	}
 	return op

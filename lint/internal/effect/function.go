@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -125,7 +126,7 @@ func regionOfChannel(ch ssa.Value) Region {
 			return Region{Kind: Clock}
 		}
 	case *ssa.UnOp:
-		if f, ok := x.X.(*ssa.FieldAddr); ok && isNamed(f.X.Type(), "time", "Timer", "Ticker") {
+		if f, ok := x.X.(*ssa.FieldAddr); ok && vocab.IsTimer(f.X.Type()) {
 			return Region{Kind: Clock}
 		}
 	}
@@ -148,7 +149,7 @@ func failingBlocks(fn *ssa.Function) failing {
 		if !ok {
 			continue
 		}
-		if n := len(ret.Results); n > 0 && isError(ret.Results[n-1].Type()) {
+		if n := len(ret.Results); n > 0 && flow.IsError(ret.Results[n-1].Type()) {
 			if isNil(ret.Results[n-1]) {
 				continue
 			}

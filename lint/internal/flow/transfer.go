@@ -144,7 +144,7 @@ func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
 		return Top
 	case known.Is(vocab.Wraps) && IsError(result):
 		return s.value(call.Args[0], at.Block())
-	case isBool(result) && (known.Is(vocab.Judges) && known.Evidence >= vocab.Library || !hasBody):
+	case IsBool(result) && (known.Is(vocab.Judges) && known.Evidence >= vocab.Library || !hasBody):
 		// No error is of any kind.
 		switch s.value(call.Args[0], at.Block()).kind {
 		case isNil:
@@ -156,7 +156,8 @@ func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
 	return Top
 }
 
-func isBool(t types.Type) bool {
+// IsBool reports whether values of type t are true or false.
+func IsBool(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsBoolean != 0
 }
@@ -168,7 +169,7 @@ func arguments(s view, call *ssa.Call) (values []Value, useful bool) {
 	for i, arg := range args {
 		v := s.value(arg, call.Block())
 		switch {
-		case v.kind == isNil, v.kind == nonNil && IsError(arg.Type()), v.kind == isConst && isBool(arg.Type()):
+		case v.kind == isNil, v.kind == nonNil && IsError(arg.Type()), v.kind == isConst && IsBool(arg.Type()):
 			useful = true
 		case v.kind == bottom:
 		default:
