@@ -100,5 +100,5 @@ func takesDurations(pass *analysis.Pass, call *ast.CallExpr) bool {
 	}
 	k := vocab.Of(fn)
 	return k.Evidence >= vocab.Library && (k.Is(vocab.Waits|vocab.Clock) && k.Duration >= 0 || k.Is(vocab.Limits)) ||
-		slices.ContainsFunc(libraries, func(l library) bool { return slices.Contains(l.paths, fn.Pkg().Path()) })
+		vocab.IsRetryPackage(fn.Pkg().Path())
 }

@@ -58,8 +58,8 @@ func retriedClosures(fns []*ssa.Function) map[*ssa.Function]bool {
 	retried := map[*ssa.Function]bool{}
 	for _, fn := range fns {
 		for _, call := range callsOf(fn) {
-			if l := libraryOf(&call.Call); l != nil && l.op < len(call.Call.Args) {
-				if op, ok := origin(call.Call.Args[l.op]).(*ssa.MakeClosure); ok {
+			if p := planOf(&call.Call); p != nil {
+				if op, ok := p.op().(*ssa.MakeClosure); ok {
 					retried[op.Fn.(*ssa.Function)] = true
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 const (
@@ -81,15 +82,10 @@ func truncated(call *ssa.Call) (made int, steps int64, ok bool) {
 	if i < 0 || maySetElsewhere(call.Call.Args[i]) {
 		return 0, 0, false
 	}
-	steps, fields := stepsOf(call.Call.Args[i])
-	number := func(field string) float64 {
-		if fields[field] == nil {
-			return 0
-		}
-		n, _ := constant.Float64Val(constant.ToFloat(fields[field]))
-		return n
-	}
-	delay, limit, factor := number("Duration"), number("Cap"), number("Factor")
+	p := &plan{Retrier: &vocab.Retrier{}, seen: map[ssa.Value]bool{}}
+	p.read(call.Call.Args[i])
+	delay, limit, factor := p.number("Duration"), p.number("Cap"), p.number("Factor")
+	steps = int64(p.number("Steps"))
 	if steps <= 1 || delay <= 0 || limit <= 0 || factor <= 1 {
 		return 0, 0, false
 	}

@@ -14,6 +14,14 @@ const (
 	goResty   = "github.com/go-resty/resty/v2"
 	goRestyv3 = "resty.dev/v3"
 	awsRetry  = "github.com/aws/aws-sdk-go-v2/aws/retry"
+	avastv5   = "github.com/avast/retry-go/v5"
+)
+
+// The paths of versions with the same settings.
+var (
+	cenkaltiPaths = []string{cenkalti, cenk, cenkalti + "/v3", cenkalti + "/v4", cenkalti + "/v5", cenkalti + "/v6",
+		cenkalti + "/v7"}
+	avastPaths = []string{"github.com/avast/retry-go", "github.com/avast/retry-go/v3", "github.com/avast/retry-go/v4"}
 )
 
 // delaySettings are the settings of a library for the first delay and the greatest.
@@ -55,10 +63,10 @@ var allDelaySettings = []delaySettings{
 		most:  delaySetting{[]string{"RetryWaitMax"}, 30 * time.Second}},
 	{paths: []string{retryablehttp}, types: []string{"Client"}, custom: "Backoff",
 		first: delaySetting{names: []string{"RetryWaitMin"}}, most: delaySetting{names: []string{"RetryWaitMax"}}},
-	{paths: slices.Concat(cenkaltiPaths, cenkaltiNewPaths), makers: []string{"NewExponentialBackOff"},
+	{paths: cenkaltiPaths, makers: []string{"NewExponentialBackOff"},
 		first: delaySetting{[]string{"InitialInterval", "WithInitialInterval"}, 500 * time.Millisecond},
 		most:  delaySetting{[]string{"MaxInterval", "WithMaxInterval"}, time.Minute}},
-	{paths: slices.Concat(cenkaltiPaths, cenkaltiNewPaths), types: []string{"ExponentialBackOff"},
+	{paths: cenkaltiPaths, types: []string{"ExponentialBackOff"},
 		first: delaySetting{names: []string{"InitialInterval"}}, most: delaySetting{names: []string{"MaxInterval"}}},
 	{paths: avastPaths, makers: []string{"Do", "DoWithData"}, custom: "DelayType",
 		first: delaySetting{names: []string{"Delay"}}, most: delaySetting{names: []string{"MaxDelay"}}},

@@ -57,15 +57,15 @@ func contextFix(pass *analysis.Pass, file *ast.File, r *retrier, live ssa.Value)
 		return nil
 	}
 	var edit analysis.TextEdit
-	switch l := r.library; {
+	switch p := r.plan; {
 	case r.ctx != nil:
 		edit, ok = replaceRoot(file, call, r.ctx, name)
-	case l == nil || l.stops == nil:
+	case p == nil || p.With == "":
 		return nil
-	case isCenkalti(l.paths[0]):
-		edit, ok = wrapBackOff(pass, call, name)
+	case types.IsInterface(p.args[p.Policy].Type()):
+		edit, ok = wrapPolicy(pass, call, p, name)
 	default:
-		edit, ok = addOption(call, l, name)
+		edit, ok = addOption(call, p, name)
 	}
 	if !ok {
 		return nil
@@ -85,23 +85,24 @@ func replaceRoot(file *ast.File, call *ast.CallExpr, given ssa.Value, name strin
 	return analysis.TextEdit{Pos: old.Pos(), End: old.End(), NewText: []byte(name)}, true
 }
 
-// wrapBackOff gives the second argument of a call of cenkalti/backoff a context.
-func wrapBackOff(pass *analysis.Pass, call *ast.CallExpr, name string) (analysis.TextEdit, bool) {
+// wrapPolicy wraps the policy of a call by one with a context.
+func wrapPolicy(pass *analysis.Pass, call *ast.CallExpr, p *plan, name string) (analysis.TextEdit, bool) {
 	pkg := qualifier(call)
-	if pkg == "" || len(call.Args) < 2 {
+	if pkg == "" || len(call.Args) <= p.Policy {
 		return analysis.TextEdit{}, false
 	}
+	policy := call.Args[p.Policy]
 	var b strings.Builder
-	if err := format.Node(&b, pass.Fset, call.Args[1]); err != nil {
+	if err := format.Node(&b, pass.Fset, policy); err != nil {
 		return analysis.TextEdit{}, false
 	}
-	return analysis.TextEdit{Pos: call.Args[1].Pos(), End: call.Args[1].End(),
-		NewText: fmt.Appendf(nil, "%s.WithContext(%s, %s)", pkg, &b, name)}, true
+	return analysis.TextEdit{Pos: policy.Pos(), End: policy.End(),
+		NewText: fmt.Appendf(nil, "%s.%s(%s, %s)", pkg, p.With, &b, name)}, true
 }
 
-// addOption adds the option of avast/retry-go that gives a call a context.
-func addOption(call *ast.CallExpr, l *library, name string) (analysis.TextEdit, bool) {
-	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && l.recv != "" {
+// addOption adds the option that gives a call a context.
+func addOption(call *ast.CallExpr, p *plan, name string) (analysis.TextEdit, bool) {
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && p.Recv != "" {
 		// Have: retry.New(options...).Do(op), of which the first call is given options.
 		if call, ok = ast.Unparen(sel.X).(*ast.CallExpr); !ok {
 			return analysis.TextEdit{}, false
@@ -113,7 +114,7 @@ func addOption(call *ast.CallExpr, l *library, name string) (analysis.TextEdit, 
 	if pkg == "" || call.Ellipsis.IsValid() {
 		return analysis.TextEdit{}, false
 	}
-	text, at := fmt.Sprintf("%s.Context(%s)", pkg, name), call.Rparen
+	text, at := fmt.Sprintf("%s.%s(%s)", pkg, p.With, name), call.Rparen
 	if n := len(call.Args); n > 0 {
 		text, at = ", "+text, call.Args[n-1].End()
 	}

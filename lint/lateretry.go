@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"go/constant"
-	"slices"
 	"time"
 
 	"golang.org/x/tools/go/analysis"
@@ -46,76 +44,47 @@ func runLateRetry(pass *analysis.Pass, r *report) {
 	}
 }
 
-// firstDelays return how long calls of libraries at least wait after the first failure, or 0 if
-// that is not known.
-var firstDelays = []struct {
-	paths []string
-	least func(args []ssa.Value) time.Duration
-}{
-	{cenkaltiPaths, func(args []ssa.Value) time.Duration { return backOffDelay(args[1]) }},
-	{cenkaltiNewPaths, func(args []ssa.Value) (delay time.Duration) {
-		option(args[2], "WithBackOff", func(v ssa.Value) bool { delay = backOffDelay(v); return true })
-		return delay
-	}},
-	{slices.Concat(avastPaths, []string{avastv5}), avastDelay},
-	{[]string{sethvargo}, func(args []ssa.Value) time.Duration { return backOffDelay(args[1]) }},
-	{[]string{k8sWait}, waitDelay},
-}
-
-// firstDelay returns how long a call of a library at least waits after the first failure, and the
-// context that ends the wait.
+// firstDelay returns how long a call of a library at least waits after the first failure, or 0 if
+// that is not known, and the context that ends the wait.
 func firstDelay(call *ssa.Call) (least time.Duration, ctx ssa.Value) {
-	l := libraryOf(&call.Call)
-	if l == nil {
+	p := planOf(&call.Call)
+	if p == nil || p.ctx == nil || p.vague || p.perhaps || p.most() == 1 {
 		return 0, nil
 	}
-	args := call.Call.Args
-	if l.ctx >= 0 {
-		ctx = args[l.ctx]
-	} else if l.stops != nil {
-		ctx = l.stops(args)
-	}
-	if ctx == nil || l.attempts != nil && l.attempts(args) == 1 {
-		return 0, nil
-	}
-	for _, row := range firstDelays {
-		if slices.Contains(row.paths, l.paths[0]) {
-			return row.least(args), ctx
-		}
-	}
-	return 0, nil
+	return p.firstDelay(), p.ctx
 }
 
-// backOffDelay returns the least first delay of a BackOff of cenkalti/backoff or sethvargo/go-retry
-// that is made here. An exponential one of cenkalti/backoff takes off as much as half.
-func backOffDelay(v ssa.Value) time.Duration {
-	b := origin(v)
-	for {
-		i := 0 // the BackOff that it limits
-		if isCallOf(b, sethvargo, "WithMaxRetries", "WithMaxDuration") {
-			i = 1
-		} else if !isCenkaltiCall(b, "WithContext", "WithMaxRetries") {
-			break
+// firstDelay returns the least first delay of a plan: the interval of a poll, or what the policy
+// says. An exponential policy of cenkalti/backoff takes off as much as half.
+func (p *plan) firstDelay() time.Duration {
+	for _, arg := range p.args {
+		if vocab.IsDuration(arg.Type()) {
+			delay, _ := durationOf(arg)
+			return delay
 		}
-		b = origin(b.(*ssa.Call).Call.Args[i])
 	}
-	call, ok := b.(*ssa.Call)
-	if !ok {
+	switch {
+	case p.fields != nil:
+		if p.number("Steps") < 2 || maySetElsewhere(p.args[p.Policy]) {
+			return 0
+		}
+		return time.Duration(p.number("Duration"))
+	case p.varied && p.lifted&vocab.Jittered == 0:
 		return 0
-	}
-	fixed := isCallOf(b, sethvargo, "NewConstant", "NewExponential", "NewFibonacci")
-	for _, path := range slices.Concat(cenkaltiPaths, cenkaltiNewPaths) {
-		fixed = fixed || isCallOf(b, path, "NewConstantBackOff")
-	}
-	if fixed {
-		delay, _ := durationOf(call.Call.Args[0])
+	case p.delay != nil:
+		delay, _ := durationOf(p.delay)
+		if p.longest != nil {
+			longest, _ := durationOf(p.longest)
+			delay = min(delay, longest)
+		}
 		return delay
 	}
-	delay, written := madeDelay(call)
-	if written.sets("RandomizationFactor", "WithRandomizationFactor") {
-		return 0
+	for _, call := range p.made {
+		if delay, written := madeDelay(call); delay > 0 && !written.sets("RandomizationFactor", "WithRandomizationFactor") {
+			return delay / 2
+		}
 	}
-	return delay / 2
+	return 0
 }
 
 // madeDelay returns the first delay of what a call makes, or 0, and all of its settings.
@@ -132,41 +101,6 @@ func madeDelay(call *ssa.Call) (time.Duration, writtenSettings) {
 		}
 	}
 	return 0, writtenSettings{}
-}
-
-// avastDelay returns the least first delay of a call of avast/retry-go. By default a random delay
-// is added to that of the option.
-func avastDelay(args []ssa.Value) (delay time.Duration) {
-	options := avastOptions(args)
-	if options == nil || !seen(options) ||
-		option(options, "DelayType", func(v ssa.Value) bool { return !isFixedDelay(v) }) {
-		return 0
-	}
-	most := time.Duration(0)
-	option(options, "Delay", func(v ssa.Value) bool { delay, _ = durationOf(v); return true })
-	if option(options, "MaxDelay", func(v ssa.Value) bool { most, _ = durationOf(v); return true }) {
-		return min(delay, most)
-	}
-	return delay
-}
-
-// waitDelay returns the interval of a poll, or the least first delay of a wait.Backoff.
-func waitDelay(args []ssa.Value) time.Duration {
-	for _, arg := range args {
-		if vocab.IsDuration(arg.Type()) {
-			delay, _ := durationOf(arg)
-			return delay
-		}
-		if isNamedType(arg.Type(), k8sWait, "Backoff") && !maySetElsewhere(arg) {
-			steps, fields := stepsOf(arg)
-			if steps < 2 || fields["Duration"] == nil {
-				return 0
-			}
-			delay, _ := constant.Int64Val(constant.ToInt(fields["Duration"]))
-			return time.Duration(delay)
-		}
-	}
-	return 0
 }
 
 // standardClient returns the first delay of a retryablehttp.Client of which a call makes an

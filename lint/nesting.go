@@ -268,13 +268,9 @@ var once = retrying{Attempts: 1, Again: 1}
 // operation that marks errors which end it may mark those that it is about.
 func (n *nesting) countedBy(call *ssa.Call) (c counted, ok bool) {
 	args := call.Call.Args
-	if l := libraryOf(&call.Call); l != nil {
-		if l.attempts == nil {
-			return counted{}, false
-		}
-		op := origin(args[l.op])
-		c = counted{operation(op), l.attempts(args)}
-		return c, c.op != nil && c.attempts > 1 && !givesUp(op)
+	if p := planOf(&call.Call); p != nil {
+		c = counted{operation(p.op()), p.most()}
+		return c, c.op != nil && c.attempts > 1 && !givesUp(p.op())
 	}
 	h := helperFact(n.pass, n.helpers, call.Call.StaticCallee())
 	if h == nil || h.Op >= len(args) || h.Limit >= len(args) {

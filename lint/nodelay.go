@@ -46,23 +46,12 @@ func runNoDelay(pass *analysis.Pass, r *report) {
 // isHurriedCall reports whether a call of a library retries an operation that leaves the process
 // without a wait, but not for ever, which RL201 reports.
 func isHurriedCall(found *attempt.Package, call *ssa.Call) bool {
-	l := libraryOf(&call.Call)
-	args := call.Call.Args
-	if l == nil || l.atOnce == nil || !l.atOnce(args) || l.unbounded(args) && !l.hasEnd(args) {
+	p := planOf(&call.Call)
+	if p == nil || !p.isAtOnce() || p.isEndless() && (p.ctx == nil || isGivenRoot(p.ctx)) {
 		return false
 	}
-	op := origin(args[l.op])
-	tried := operation(op)
-	return tried != nil && found.LeavesProcess(tried) && !givesUp(op) && isOneCall(tried)
-}
-
-// hasEnd reports whether a call of a library is given a context that may end.
-func (l *library) hasEnd(args []ssa.Value) bool {
-	if l.ctx < 0 {
-		return l.stops != nil && l.stops(args) != nil
-	}
-	made, ok := args[l.ctx].(*ssa.Call)
-	return !ok || !isRootContext(made)
+	tried := operation(p.op())
+	return tried != nil && found.LeavesProcess(tried) && !givesUp(p.op()) && isOneCall(tried)
 }
 
 // isOneCall reports whether a function makes one call: what it depends on stays the same.

@@ -4,7 +4,25 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
+
+// plainRequests reports the requests that a client of go-retryablehttp sends on although the
+// context has ended that their function takes.
+func (r *report) plainRequests(fns []*ssa.Function, found *attempt.Package) {
+	for _, fn := range fns {
+		for _, call := range callsOf(fn) {
+			file := handwritten(r.pass, call.Pos())
+			if file == nil || !sendsWithoutContext(call) {
+				continue
+			}
+			if live, ok := found.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == fn {
+				r.continues(file, call, live, "pass its request that context", nil)
+			}
+		}
+	}
+}
 
 // sendsWithoutContext reports whether a call has a client of go-retryablehttp send a request
 // that has no context: one that the client makes itself, or that NewRequest has made, and

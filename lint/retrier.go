@@ -68,8 +68,8 @@ func (h *helper) String() string {
 // A retrier is a call that retries a function.
 type retrier struct {
 	call    ssa.CallInstruction
-	library *library // or nil
-	helper  *helper  // or nil
+	plan    *plan   // of a library, or nil
+	helper  *helper // or nil
 	op      ssa.Value
 	fn      *ssa.Function // the function that op is, if that is known
 	until   attempt.Success
@@ -81,8 +81,8 @@ type retrier struct {
 
 // isDeaf reports whether what is called takes no context.
 func (r *retrier) isDeaf() bool {
-	if r.library != nil {
-		return r.library.deaf
+	if r.plan != nil {
+		return r.plan.Instead != ""
 	}
 	return r.helper != nil && r.helper.Context < 0 && r.helper.Twin == ""
 }
@@ -156,14 +156,9 @@ func (h *helper) orNil() *helper {
 func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 	r := &retrier{call: call}
 	args := call.Common().Args
-	if l := libraryOf(call.Common()); l != nil {
-		r.library, r.op, r.endless = l, origin(args[l.op]), l.unbounded(args)
-		if l.ctx >= 0 {
-			r.ctx = args[l.ctx]
-		} else if l.stops != nil {
-			r.ctx = l.stops(args)
-		}
-		r.able, r.brief = l.isAble(args), l.brief != nil && l.brief(args)
+	if p := planOf(call.Common()); p != nil {
+		r.plan, r.op, r.ctx = p, p.op(), p.ctx
+		r.endless, r.able, r.brief = p.isEndless(), p.isAble(), p.isBrief()
 	} else if h := helperFact(a.pass, a.helpers, call.Common().StaticCallee()); h != nil {
 		r.helper, r.op, r.until, r.endless = h, origin(args[h.Op]), h.Until, h.Endless
 		r.able = true
@@ -173,8 +168,6 @@ func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 		}
 		r.brief = r.isDeaf() && h.Wait < shortestDelay &&
 			(h.Delay < 0 || attempt.Longest(args[h.Delay]) < shortestDelay)
-	} else if op, ctx, ok := failsafeEndless(call.Common()); ok {
-		r.op, r.ctx, r.endless = op, ctx, true
 	} else {
 		return nil
 	}
@@ -267,7 +260,7 @@ func (a *retriers) isUnlimited(r *retrier) bool {
 	if r.until != attempt.NoError {
 		return a.found.IsTrappedBy(fns[0], r.until)
 	}
-	if r.library == nil || !r.library.final {
+	if r.plan == nil || !r.plan.ErrorEnds {
 		return true
 	}
 	o := a.found.Operation(fns[0])

@@ -46,7 +46,22 @@ func runSharedBackOff(pass *analysis.Pass, r *report) {
 	}
 }
 
+// Paths of the versions of a library begin so, or are so.
+const (
+	cenkalti = "github.com/cenkalti/backoff"
+	cenk     = "github.com/cenk/backoff"
+)
+
 func isCenkalti(path string) bool { return strings.HasPrefix(path, cenkalti) || path == cenk }
+
+func isCenkaltiCall(v ssa.Value, names ...string) bool {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	fn, _ := flow.StaticCallee(&call.Call)
+	return fn != nil && fn.Pkg() != nil && isCenkalti(fn.Pkg().Path()) && slices.Contains(names, fn.Name())
+}
 
 // backOffOf returns the backoff that a call of a library waits by, and whether
 // the call makes it begin again.

@@ -39,31 +39,21 @@ func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 	for _, d := range deaf {
 		r.deaf(d)
 	}
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for _, call := range callsOf(fn) {
-			file := handwritten(pass, call.Pos())
-			if file == nil || !sendsWithoutContext(call) {
-				continue
-			}
-			if live, ok := all.found.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == fn {
-				r.continues(file, call, live, "pass its request that context", nil)
-			}
-		}
-	}
+	r.plainRequests(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, all.found)
 }
 
 // unlimited reports a call that retries without a limit.
 func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 	common := c.call.Common()
 	limit := "a limit"
-	if c.library != nil {
-		limit += " (" + c.library.limit + ")"
+	if c.plan != nil {
+		limit += " (" + c.plan.Limit + ")"
 	}
 	text, rules := "pass "+limit, []string{"RL201"}
 	var fixes []analysis.SuggestedFix
 	// One that it is given already, for another reason, does not help.
 	ctx := found.LiveContext(c.call)
-	takes := c.library != nil || c.ctx != nil || c.fn != nil && found.Operation(c.fn).Context != nil
+	takes := c.plan != nil || c.ctx != nil || c.fn != nil && found.Operation(c.fn).Context != nil
 	if ctx != nil && takes && !slices.Contains(common.Args, ctx) {
 		text, rules = fmt.Sprintf("pass %s, or %s", nameOfContext(ctx), limit), append(rules, "RL202")
 		fixes = contextFix(r.pass, file, c, ctx)
@@ -95,10 +85,8 @@ func (r *report) continues(file *ast.File, call *ssa.Call, live ssa.Value, advic
 func (c *retrier) advice() string {
 	twin := ""
 	switch {
-	case c.library != nil && c.library.instead != "":
-		twin = c.library.instead
-	case c.library != nil:
-		twin = c.library.twinIn(c.call.Common().StaticCallee().Object().Pkg())
+	case c.plan != nil:
+		twin = c.plan.twin(c.call.Common())
 	case c.helper != nil:
 		twin = c.helper.Twin
 	}
@@ -194,13 +182,4 @@ func isNamedError(v ssa.Value) bool {
 	}
 	_, global := load.X.(*ssa.Global)
 	return global
-}
-
-// cenkaltiSeen reports whether a BackOff is made where it is used.
-func cenkaltiSeen(b ssa.Value) bool {
-	b = origin(b)
-	for isCenkaltiCall(b, "WithMaxRetries") {
-		b = origin(b.(*ssa.Call).Call.Args[0])
-	}
-	return isCenkaltiCall(b, "NewConstantBackOff", "NewExponentialBackOff")
 }

@@ -22,7 +22,7 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 		if file == nil || ast.IsGenerated(file) {
 			continue
 		}
-		if l := libraryOf(&t.Op.Call); l != nil && l.unbounded(t.Op.Call.Args) {
+		if p := planOf(&t.Op.Call); p != nil && p.isEndless() {
 			continue // RL201 reports a library that never stops
 		}
 		e := t.Endless()

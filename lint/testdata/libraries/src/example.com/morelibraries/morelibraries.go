@@ -40,7 +40,7 @@ func (t *threeTimes) Retry(error) (time.Duration, bool) {
 
 func failsafeRetries() error {
 	policy := retrypolicy.NewBuilder[any]().WithDelay(time.Second).WithMaxRetries(-1).Build()
-	return failsafe.With[any](policy).Run(ping) // want `Run retries until it succeeds, without a limit: pass a limit \(RL201`
+	return failsafe.With[any](policy).Run(ping) // want `Run retries until it succeeds, without a limit: pass a limit \(WithMaxRetries above 0, or WithMaxDuration\) \(RL201`
 }
 
 func failsafeAttempts() error {

@@ -1,0 +1,162 @@
+package lint
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// option reports whether one of the options of a call comes from the named function of a retry
+// library, with a first argument that is as wanted.
+func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
+	return slices.ContainsFunc(elements(options), func(v ssa.Value) bool {
+		call, ok := origin(v).(*ssa.Call)
+		if !ok {
+			return false
+		}
+		fn, _ := flow.StaticCallee(&call.Call)
+		return fn != nil && fn.Name() == name && len(vocab.SettingsOf(vocab.NameOf(fn))) > 0 &&
+			(wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0]))
+	})
+}
+
+// elements returns what is put into a slice of variadic arguments.
+func elements(v ssa.Value) (found []ssa.Value) {
+	slice, ok := v.(*ssa.Slice)
+	if !ok || slice.X.Referrers() == nil {
+		return nil // not of here, or an array of the package
+	}
+	for _, ref := range *slice.X.Referrers() {
+		if at, ok := ref.(*ssa.IndexAddr); ok {
+			for _, use := range *at.Referrers() {
+				if store, ok := use.(*ssa.Store); ok {
+					found = append(found, store.Val)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// origin returns what a value was before it was converted or kept in a variable
+// that is assigned to once.
+func origin(v ssa.Value) ssa.Value {
+	for range 64 { // a variable may be set to itself
+		switch x := v.(type) {
+		case *ssa.MakeInterface:
+			v = x.X
+		case *ssa.ChangeInterface:
+			v = x.X
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.UnOp:
+			alloc, ok := x.X.(*ssa.Alloc)
+			if !ok || x.Op != token.MUL {
+				return v
+			}
+			only := flow.OnlyStored(alloc)
+			if only == nil {
+				return v
+			}
+			v = only
+		default:
+			return v
+		}
+	}
+	return v
+}
+
+// setsField reports whether a field of what v points to is assigned a value
+// that is as wanted, and no other.
+func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
+	if v.Referrers() == nil {
+		return false // nil, or of the package
+	}
+	set := false
+	for _, ref := range *v.Referrers() {
+		at, ok := ref.(*ssa.FieldAddr)
+		if !ok || fieldName(at) != name {
+			continue
+		}
+		for _, use := range *at.Referrers() {
+			if store, ok := use.(*ssa.Store); ok {
+				if wanted != nil && !wanted(store.Val) {
+					return false
+				}
+				set = true
+			}
+		}
+	}
+	return set
+}
+
+func isZero(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	if load, isLoad := v.(*ssa.UnOp); isLoad && load.Op == token.MUL {
+		return isZeroVariable(load.X)
+	}
+	return ok && isZeroConstant(c.Value)
+}
+
+// isZeroConstant reports whether a constant is the number 0.
+func isZeroConstant(v constant.Value) bool {
+	return v != nil && (v.Kind() == constant.Int || v.Kind() == constant.Float) && constant.Sign(v) == 0
+}
+
+// isZeroVariable reports whether v is a variable of this package only, to which that
+// assigns nothing but 0.
+func isZeroVariable(v ssa.Value) bool {
+	variable, ok := v.(*ssa.Global)
+	if !ok || token.IsExported(variable.Name()) {
+		return false
+	}
+	return !slices.ContainsFunc(functionsOf(variable.Pkg), func(fn *ssa.Function) bool {
+		return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
+			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool { return !keepsZero(instr, v) })
+		})
+	})
+}
+
+// keepsZero reports whether an instruction does nothing with a variable but to load it, or to
+// store 0 there.
+func keepsZero(instr ssa.Instruction, variable ssa.Value) bool {
+	if store, ok := instr.(*ssa.Store); ok && store.Addr == variable {
+		c, ok := store.Val.(*ssa.Const)
+		return ok && isZeroConstant(c.Value)
+	}
+	if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL {
+		return true
+	}
+	return !slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == variable })
+}
+
+// isCallOf reports whether v is a call of a package's function with one of the
+// names.
+func isCallOf(v ssa.Value, path string, names ...string) bool {
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return false
+	}
+	fn := call.Call.StaticCallee()
+	fn = flow.Generic(fn)
+	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
+		return false
+	}
+	return slices.Contains(names, fn.Name())
+}
+
+func isNamedType(t types.Type, path, name string) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
+}
+
+func isNilConst(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
+}
