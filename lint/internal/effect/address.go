@@ -169,13 +169,14 @@ func IsReference(typ types.Type) bool {
 
 // regionsAt returns the regions of the variable at an address: several for a whole struct.
 func regionsAt(addr ssa.Value) []Region {
-	elem := addr.Type().Underlying().(*types.Pointer).Elem()
-	if s, ok := elem.Underlying().(*types.Struct); ok && isOwn(s, addr.Parent()) {
-		var all []Region
-		for i := range s.NumFields() {
-			all = append(all, Region{Field, fieldName(elem, i), rootOf(addr)})
+	if p, ok := addr.Type().Underlying().(*types.Pointer); ok { // not a type parameter
+		if s, ok := p.Elem().Underlying().(*types.Struct); ok && isOwn(s, addr.Parent()) {
+			var all []Region
+			for i := range s.NumFields() {
+				all = append(all, Region{Field, fieldName(p.Elem(), i), rootOf(addr)})
+			}
+			return all
 		}
-		return all
 	}
 	if r, ok := regionAt(addr); ok {
 		return []Region{r}

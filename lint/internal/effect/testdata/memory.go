@@ -59,3 +59,9 @@ type pair[T any] struct{ first, second T }
 
 func (p *pair[T]) swap() { p.first, p.second = p.second, p.first }
 func swaps(p *pair[int]) { p.swap() }
+
+// Of a pointer whose type is a type parameter, only that is known.
+func generic[T any, P interface{ *T }](p P, v T) T {
+	*p = v
+	return *p
+}
