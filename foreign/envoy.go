@@ -195,9 +195,11 @@ func (d *decoder) retryConditions(p *Policy, c conditions) {
 		}
 		p.remarks = append(p.remarks, "P406") // servers cause what conditions with timeouts match, too
 	}
+	listed := false
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if s, err := strconv.Atoi(name); err == nil && s >= 100 && s < 600 {
 			addStatuses(s, s, c[name])
+			listed = true
 		} else if !isCondition(name) {
 			c[name].warn("P102", "%s is no condition of Envoy, so it is refused or ignored", syntax.Quote(name))
 		}
@@ -207,6 +209,9 @@ func (d *decoder) retryConditions(p *Policy, c conditions) {
 		if v, ok := c[known.name]; ok && known.grpc != "" && !retried[grpcstatus.HTTP(code)] && !p.covers(code) {
 			p.retryOn(d.grpc(known.grpc), v)
 		}
+	}
+	if v, ok := c["retriable-status-codes"]; ok && !listed {
+		v.note("retriable-status-codes: no status is listed, but a request may name some")
 	}
 	if v, ok := c["retriable-headers"]; ok {
 		v.note("retriable-headers: responses with certain headers are retried")

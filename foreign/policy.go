@@ -196,18 +196,33 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// base reads the base of exponential backoff; 1 means equal delays. It returns false if the value is
-// absent, or no number.
+// base reads the base of exponential backoff; 1 means equal delays. It returns false
+// if the value is absent, or no number from 1.
 func (p *Policy) base(v *value) bool {
 	f, ok := v.float()
-	if ok {
-		p.Base = f
-		p.from("base", v)
-	}
-	if ok && f == 1 {
+	switch {
+	case !ok:
+		return false
+	case f < 1:
+		v.mistake("P106", "%s %v makes delays shrink: write at least 1", v.key, f)
+		return false
+	case f == 1:
 		p.Backoff, p.Base = retry.BackoffFixed, 0
+	default:
+		p.Base = f
 	}
-	return ok
+	p.from("base", v)
+	return true
+}
+
+// jitterFactor reads the factor of jitter; 0 means none.
+func (p *Policy) jitterFactor(v *value) {
+	if f, ok := v.float(); ok && f == 0 {
+		p.Jitter, p.JitterFactor = retry.JitterNone, 0
+	} else if f, ok := v.share(1); ok {
+		p.JitterFactor = f
+		p.from("jitter_factor", v)
+	}
 }
 
 // retryOn adds a class to retry_on, unless it is there already. v is the item that

@@ -164,7 +164,7 @@ func (d *decoder) pollyBreaker(name string, v *value) *breaker {
 	b := d.breaker(name, pollyWords, v)
 	b.FailureRate, b.MinCalls, b.Window, b.OpenFor = 0.1, 100, 30*time.Second, 5*time.Second
 	fieldFolded(v, "name").skip()
-	if f, ok := fieldFolded(v, "failureRatio").float(); ok {
+	if f, ok := fieldFolded(v, "failureRatio").share(1); ok {
 		b.FailureRate = f
 		b.places["failure_rate"] = fieldFolded(v, "failureRatio")
 	}

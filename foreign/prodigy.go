@@ -51,10 +51,7 @@ func (d *decoder) prodigyPolicy(name string, r *value) {
 	if r.get("jitter").bool() {
 		p.Jitter = retry.JitterProportional
 		p.from("jitter", r.get("jitter"))
-		if f, ok := r.get("jitter_factor").float(); ok {
-			p.JitterFactor = f
-			p.from("jitter_factor", r.get("jitter_factor"))
-		}
+		p.jitterFactor(r.get("jitter_factor"))
 	} else if f := r.get("jitter_factor"); f != nil {
 		f.warn("P109", "jitter_factor has no effect without jitter: true")
 		f.skip()

@@ -225,9 +225,8 @@ func (p *Policy) resilience4jDelays(c configured, used usage) {
 		p.duration("max_delay", most, springDuration)
 		used.add(most)
 	}
-	if f, ok := random.float(); ok && randomized.bool() && (!exponential.bool() || multiplier != nil) {
-		p.JitterFactor = f
-		p.from("jitter_factor", random)
+	if random != nil && randomized.bool() && (!exponential.bool() || multiplier != nil) {
+		p.jitterFactor(random)
 		used.add(random)
 	}
 }
@@ -281,8 +280,8 @@ func (d *decoder) resilience4jBreaker(name string, c configured) *breaker {
 	b := d.breaker(name, resilience4jWords, c[0])
 	b.FailureRate, b.MinCalls, b.OpenFor = resilience4jRate/100., resilience4jMinCalls, resilience4jOpenFor
 	b.HalfOpenCalls, b.Successes = resilience4jHalfOpen, resilience4jHalfOpen
-	if f, ok := c.get("failureRateThreshold").float(); ok {
-		b.FailureRate = f / 100
+	if f, ok := c.get("failureRateThreshold").share(100); ok {
+		b.FailureRate = f
 		b.places["failure_rate"] = c.get("failureRateThreshold")
 	}
 	if n, ok := c.get("minimumNumberOfCalls").int(); ok {
@@ -333,14 +332,14 @@ func (d *decoder) resilience4jWindow(b *breaker, c configured) {
 
 // resilience4jSlow reads when calls are slow. By default no call is.
 func (d *decoder) resilience4jSlow(b *breaker, c configured) {
-	rate, ok := c.get("slowCallRateThreshold").float()
+	rate, ok := c.get("slowCallRateThreshold").share(100)
 	t, written := c.get("slowCallDurationThreshold").duration(springDuration)
 	if !ok && !written {
 		return
 	}
 	b.SlowRate, b.SlowCall = 1, resilience4jOpenFor
 	if ok {
-		b.SlowRate = rate / 100
+		b.SlowRate = rate
 		b.places["slow_rate"] = c.get("slowCallRateThreshold")
 	}
 	if written {

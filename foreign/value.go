@@ -210,6 +210,16 @@ func (v *value) float() (float64, bool) {
 	return f, true
 }
 
+// share returns a number above 0, up to most, as a share of most.
+func (v *value) share(most float64) (float64, bool) {
+	f, ok := v.float()
+	if ok && (f <= 0 || f > most) {
+		v.mistake("P102", "%s is above 0, up to %v, not %v", v.key, most, f)
+		return 0, false
+	}
+	return f / most, ok
+}
+
 // bool returns a boolean, and false if it is absent.
 func (v *value) bool() bool {
 	s, ok := v.scalar("true or false")
