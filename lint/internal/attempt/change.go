@@ -363,22 +363,7 @@ func addObject(objects map[ssa.Value]bool, v ssa.Value) {
 }
 
 // objectOf returns what names the object that an address is in.
-func objectOf(v ssa.Value) ssa.Value {
-	for {
-		switch x := v.(type) {
-		case *ssa.FieldAddr:
-			v = x.X
-		case *ssa.IndexAddr:
-			v = x.X
-		case *ssa.ChangeInterface:
-			v = x.X
-		case *ssa.MakeInterface:
-			v = x.X
-		default:
-			return flow.Variable(v)
-		}
-	}
-}
+func objectOf(v ssa.Value) ssa.Value { return flow.Variable(flow.Source(v, flow.Addressed|flow.Boxed)) }
 
 func isNumber(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)

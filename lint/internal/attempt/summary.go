@@ -345,41 +345,16 @@ func (m *summarizer) passes(blocks map[*ssa.BasicBlock]bool) bool {
 
 // isPartOfError reports whether v is an error, or part of one.
 func isPartOfError(v ssa.Value) bool {
-	for {
-		if flow.IsErrorLike(v.Type()) {
-			return true
-		}
-		switch x := v.(type) {
-		case *ssa.UnOp:
-			v = x.X
-		case *ssa.FieldAddr:
-			v = x.X
-		case *ssa.Extract:
-			v = x.Tuple
-		case *ssa.TypeAssert:
-			v = x.X
-		default:
-			return false
-		}
+	for v != nil && !flow.IsErrorLike(v.Type()) {
+		v = flow.Back(v, flow.Loaded|flow.Addressed|flow.Unpacked|flow.Asserted)
 	}
+	return v != nil
 }
 
 // isLocal reports whether an address is in a variable of the function.
 func isLocal(v ssa.Value) bool {
-	for {
-		switch x := v.(type) {
-		case *ssa.FieldAddr:
-			v = x.X
-		case *ssa.IndexAddr:
-			v = x.X
-		case *ssa.Slice:
-			v = x.X
-		case *ssa.Alloc:
-			return true
-		default:
-			return false
-		}
-	}
+	_, local := flow.Source(v, flow.Addressed|flow.Sliced).(*ssa.Alloc)
+	return local
 }
 
 // Exported yields the summaries that tell packages which import this one more than nothing.

@@ -272,16 +272,9 @@ func longestJitter(d time.Duration, factor ssa.Value) time.Duration {
 
 // parameterIndex returns the index of the parameter that a value is, or -1.
 func parameterIndex(fn *ssa.Function, v ssa.Value) int {
-	for {
-		switch x := v.(type) {
-		case *ssa.Parameter:
-			return slices.Index(fn.Params, x)
-		case *ssa.ChangeType:
-			v = x.X
-		case *ssa.Convert:
-			v = x.X
-		default:
-			return -1
-		}
+	p, ok := flow.Source(v, flow.Converted).(*ssa.Parameter)
+	if !ok {
+		return -1
 	}
+	return slices.Index(fn.Params, p)
 }

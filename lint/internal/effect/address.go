@@ -1,7 +1,6 @@
 package effect
 
 import (
-	"go/token"
 	"go/types"
 	"slices"
 
@@ -39,39 +38,12 @@ func rootIn(v ssa.Value, phis []*ssa.Phi) (_ Root, ok bool) {
 			v = s.Val // a variable that was given an object once
 		case *ssa.Global, *ssa.Call:
 			return Root{Value: x}, true
-		case *ssa.FieldAddr:
-			v = x.X
-		case *ssa.IndexAddr:
-			v = x.X
-		case *ssa.Field:
-			v = x.X
-		case *ssa.Index:
-			v = x.X
-		case *ssa.Lookup:
-			v = x.X
-		case *ssa.Slice:
-			v = x.X
-		case *ssa.UnOp:
-			if x.Op != token.MUL {
-				return Root{}, true
-			}
-			v = x.X
-		case *ssa.MakeInterface:
-			v = x.X
-		case *ssa.ChangeInterface:
-			v = x.X
-		case *ssa.ChangeType:
-			v = x.X
-		case *ssa.Convert:
-			v = x.X
-		case *ssa.TypeAssert:
-			v = x.X
-		case *ssa.Extract:
-			v = x.Tuple
 		case *ssa.Phi:
 			return rootOfPhi(x, phis)
 		default:
-			return Root{}, true
+			if v = flow.Back(v, flow.AnyStep); v == nil {
+				return Root{}, true
+			}
 		}
 	}
 	return Root{}, true
