@@ -135,7 +135,8 @@ for _, item := range items {
 	{
 		ID: "RL209", Title: "settings of a backoff that contradict each other", Severity: rules.Warning,
 		Reports: "A setting of a backoff makes another one ineffective: `Cap` of a `wait.Backoff` ends the " +
-			"retries early, the first delay is above the maximum, or the interval of a poll is not below its timeout.",
+			"retries early, the first delay is above the maximum, the interval of a poll is not below its timeout, or the " +
+			"AWS SDK ignores the number of attempts.",
 		Why: "A policy of ten attempts makes four, or delays do not grow. The author believes otherwise.",
 		Wrong: `b := wait.Backoff{Steps: 10, Duration: time.Second, Factor: 2, Cap: 10 * time.Second}
 return wait.ExponentialBackoff(b, ready)`,

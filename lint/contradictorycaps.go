@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"go/ast"
 	"go/constant"
 	"go/token"
 	"slices"
@@ -26,8 +25,8 @@ var ContradictoryCaps = newRule("contradictorycaps", runContradictoryCaps, []str
 func runContradictoryCaps(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for instr := range flow.Instructions(fn.Blocks) {
-			file := fileOf(pass, instr.Pos())
-			if file == nil || ast.IsGenerated(file) || inTest(pass, instr.Pos()) {
+			file := handwritten(pass, instr.Pos())
+			if file == nil {
 				continue
 			}
 			call, isCall := instr.(*ssa.Call)
@@ -44,6 +43,9 @@ func runContradictoryCaps(pass *analysis.Pass, r *report) {
 			if made, steps, ok := truncated(call); ok {
 				r.at(pos, end, Library, "RL209",
 					"this backoff ends at Cap, after %d of its %s: raise Cap, or lower Steps", made, stepsText(steps))
+			}
+			if text := ignoredAttempts(call); text != "" {
+				r.at(pos, end, Library, "RL209", "%s", text)
 			}
 			if interval, timeout, ok := rarePoll(call); ok {
 				r.at(pos, end, Library, "RL209",

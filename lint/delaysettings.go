@@ -45,8 +45,8 @@ type delaySetting struct {
 // allDelaySettings is what is known of the popular libraries. A greatest delay of 0 is the default
 // of a library or none, and a negative one is none.
 //
-// Not here are the settings of pgx: its pool and its connections retry nothing after a delay. Nor are
-// MaxAttempts of the AWS SDK: its rate limiter and the context of each call end its retries.
+// Not here are the settings of pgx: its pool and its connections retry nothing after a delay. Nor is
+// AddWithMaxAttempts of the AWS SDK with 0: its rate limiter and the context of each call end its retries.
 var allDelaySettings = []delaySettings{
 	{paths: []string{goRedis}, types: []string{"Options", "ClusterOptions", "FailoverOptions", "RingOptions",
 		"UniversalOptions"}, first: delaySetting{names: []string{"MinRetryBackoff"}},

@@ -95,6 +95,6 @@ var _ = []any{
 	redis.UniversalOptions{}.MinRetryBackoff, redis.UniversalOptions{}.MaxRetryBackoff,
 	retryablehttp.Client{}.Backoff,
 	awsretry.NewStandard, awsretry.StandardOptions{}.BaseDelay, awsretry.StandardOptions{}.MaxBackoff,
-	awsretry.StandardOptions{}.Backoff,
+	awsretry.StandardOptions{}.Backoff, awsretry.StandardOptions{}.MaxAttempts, awsretry.AddWithMaxAttempts,
 	grpc.WithDefaultServiceConfig,
 }

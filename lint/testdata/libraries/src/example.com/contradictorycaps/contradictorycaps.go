@@ -8,6 +8,7 @@ import (
 	avast "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
 	awsretry "github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/cenkalti/backoff/v4"
 	"github.com/go-resty/resty/v2"
 	"github.com/hashicorp/go-retryablehttp"
@@ -277,4 +278,27 @@ func nopeKept() *api {
 	c.RetryWaitMin = time.Minute
 	a.http = c
 	return a
+}
+
+func noAttempts(ctx context.Context) (config.Config, error) {
+	return config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(0)) // want `0 attempts have no effect, so the default of 3 remains: .* \(RL209; library`
+}
+
+func noLimit() *awsretry.Standard {
+	return awsretry.NewStandard(func(o *awsretry.StandardOptions) { o.MaxAttempts = 0 }) // want `0 attempts have no effect`
+}
+
+func twice(ctx context.Context) (config.Config, error) {
+	return config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(5), config.WithRetryer(func() any { return fiveAttempts() })) // want `WithRetryer makes WithRetryMaxAttempts ineffective`
+}
+
+func fiveAttempts() *awsretry.Standard {
+	return awsretry.NewStandard(func(o *awsretry.StandardOptions) { o.MaxAttempts = 5 })
+}
+
+func nopeAttempts(ctx context.Context, n int) (config.Config, error) {
+	if n > 3 {
+		return config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(n))
+	}
+	return config.LoadDefaultConfig(ctx, config.WithRetryer(func() any { return fiveAttempts() }))
 }
