@@ -14,7 +14,8 @@ import (
 )
 
 // UnboundedLibrary reports RL201 and RL202.
-var UnboundedLibrary = newRule("unboundedlibrary", runUnboundedLibrary, []string{"RL201", "RL202"}, ssaForm, retrierCalls)
+var UnboundedLibrary = newRule("unboundedlibrary", runUnboundedLibrary,
+	[]string{"RL201", "RL202"}, ssaForm, retrierCalls)
 
 func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 	all := pass.ResultOf[retrierCalls].(*retriers)

@@ -12,7 +12,8 @@ import (
 )
 
 // UnboundedRetry reports RL101.
-var UnboundedRetry = newRule("unboundedretry", runUnboundedRetry, []string{"RL101", "RL104", "RL105", "RL106"}, attempts)
+var UnboundedRetry = newRule("unboundedretry", runUnboundedRetry,
+	[]string{"RL101", "RL104", "RL105", "RL106"}, attempts)
 
 func runUnboundedRetry(pass *analysis.Pass, r *report) {
 	var order []token.Pos

@@ -13,7 +13,8 @@ import (
 )
 
 // WrapperCall reports RL501 and RL504.
-var WrapperCall = newRule("wrappercall", runWrapperCall, []string{"RL501", "RL504"}, ssaForm, attempts, retryingFunctions)
+var WrapperCall = newRule("wrappercall", runWrapperCall,
+	[]string{"RL501", "RL504"}, ssaForm, attempts, retryingFunctions)
 
 func runWrapperCall(pass *analysis.Pass, r *report) {
 	n := pass.ResultOf[retryingFunctions].(*nesting)
