@@ -22,7 +22,7 @@ func runDeadBound(pass *analysis.Pass, r *report) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			r.at(loopAround(file, cond.Pos(), 0), token.NoPos, Proven, "RL105",
+			r.at(loopAround(file, cond.Pos()), token.NoPos, Proven, "RL105",
 				"this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
 		}
 	}

@@ -87,17 +87,13 @@ func whyEndless(fset *token.FileSet, e *attempt.Endless) (why string, rules []st
 	return why, rules
 }
 
-// loopAround returns the position of the innermost loop around pos, or the one around so many
-// of them, within one function; else pos.
-func loopAround(file *ast.File, pos token.Pos, inner int) token.Pos {
+// loopAround returns the position of the innermost loop around pos within one function; else pos.
+func loopAround(file *ast.File, pos token.Pos) token.Pos {
 	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
 	for _, n := range path {
 		switch n.(type) {
 		case *ast.ForStmt, *ast.RangeStmt:
-			if inner == 0 {
-				return n.Pos()
-			}
-			inner--
+			return n.Pos()
 		case *ast.FuncLit, *ast.FuncDecl:
 			return pos
 		}
