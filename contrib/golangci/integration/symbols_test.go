@@ -6,6 +6,7 @@ import (
 	avastv4 "github.com/avast/retry-go/v4"
 	avastv5 "github.com/avast/retry-go/v5"
 	awsretry "github.com/aws/aws-sdk-go-v2/aws/retry"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	cenk "github.com/cenk/backoff"
 	backoffv2 "github.com/cenkalti/backoff"
 	backoffv3 "github.com/cenkalti/backoff/v3"
@@ -95,6 +96,7 @@ var _ = []any{
 	redis.UniversalOptions{}.MinRetryBackoff, redis.UniversalOptions{}.MaxRetryBackoff,
 	retryablehttp.Client{}.Backoff,
 	awsretry.NewStandard, awsretry.StandardOptions{}.BaseDelay, awsretry.StandardOptions{}.MaxBackoff,
-	awsretry.StandardOptions{}.Backoff, awsretry.StandardOptions{}.MaxAttempts, awsretry.AddWithMaxAttempts,
+	awsretry.StandardOptions{}.Backoff, awsretry.StandardOptions{}.MaxAttempts, awsretry.AddWithMaxAttempts, awsconfig.LoadDefaultConfig,
+	awsconfig.WithRetryMaxAttempts, awsconfig.WithRetryer,
 	grpc.WithDefaultServiceConfig,
 }
