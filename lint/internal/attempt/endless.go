@@ -198,7 +198,7 @@ func (t *Attempt) works() bool {
 			continue
 		}
 		for _, instr := range b.Instrs {
-			if e := t.pkg.effects.Instr(instr); e != nil && instr != ssa.Instruction(t.Op) && len(e.Writes) > 0 {
+			if e := t.pkg.effects.Instr(instr); e != nil && instr != ssa.Instruction(t.Op) && len(e.Regions(effect.Writes)) > 0 {
 				return true
 			}
 		}

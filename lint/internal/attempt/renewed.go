@@ -97,7 +97,7 @@ func (j *judge) state(call *ssa.Call) (state, renewed Why) {
 // iteration makes, settings aside.
 func (j *judge) keepsInOwn(call *ssa.Call) bool {
 	own := false
-	for r := range j.p.effects.At(call).Reads {
+	for r := range j.p.effects.At(call).Regions(effect.Reads) {
 		switch {
 		case !r.Kind.IsMemory() || j.p.effects.IsSetting(r):
 		case j.isOwnObject(r.From.Value):

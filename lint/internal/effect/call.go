@@ -117,56 +117,39 @@ func (p *Package) At(c ssa.CallInstruction) *Effects {
 		e.builtin(b.Name(), call.Args)
 		return e
 	}
-	all := targets(c)
-	if len(all) == 0 || all[0].passed || !p.known(e, call, all[0]) {
+	called := targets(c)
+	if len(called) == 0 || called[0].passed || !p.known(e, called[0]) {
 		p.unknown(e, c)
 	}
-	for _, t := range all {
+	for _, t := range called {
 		if callee := p.effects[t.fn]; callee != nil && t.passed {
-			p.call(e, callee.within(t), call)
+			e.join(callee.within(t), all)
 		}
 	}
 	return e
 }
 
 // known adds the effects of a callee whose body, or facts, there are.
-func (p *Package) known(e *Effects, call *ssa.CallCommon, t target) bool {
+func (p *Package) known(e *Effects, t target) bool {
 	if callee := p.effects[t.fn]; callee != nil {
-		p.call(e, callee.within(t), call)
+		e.join(callee.within(t), all)
 		return true
 	}
 	if obj, ok := t.fn.Object().(*types.Func); ok && p.facts != nil {
 		if fact := p.facts(obj); fact != nil {
-			p.call(e, fact.effects().within(t), call)
+			e.join(fact.effects().within(t), all)
 			return true
 		}
 	}
 	return false
 }
 
-func (p *Package) call(e, callee *Effects, call *ssa.CallCommon) {
-	e.join(callee)
-	e.decide(callee)
-	for r := range callee.Fails {
-		e.Fails.add(r)
-	}
-}
-
 // within returns effects as the caller of a target sees them.
 func (e *Effects) within(t target) *Effects {
 	out := newEffects()
-	for _, pair := range [][2]Set{{e.Reads, out.Reads}, {e.Writes, out.Writes}, {e.Fails, out.Fails}} {
-		for r := range pair[0] {
-			if u, ok := r.within(t); ok {
-				pair[1].add(u)
-			}
-		}
-	}
-	for _, pair := range [][2]map[Region]Need{{e.Skips, out.Skips}, {e.Refuse, out.Refuse}} {
-		for r, need := range pair[0] {
-			if u, ok := r.within(t); ok {
-				pair[1][u] |= need
-			}
+	for r, a := range e.Access {
+		if u, ok := r.within(t); ok {
+			out.add(u, a)
 		}
 	}
 	out.Ends = e.Ends
@@ -201,7 +184,7 @@ func (r Region) within(t target) (_ Region, ok bool) {
 func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 	call := c.Common()
 	if isContextMethod(call) {
-		e.Reads.add(Region{Kind: Context})
+		e.add(Region{Kind: Context}, Reads)
 		return
 	}
 	var known vocab.Known
@@ -214,7 +197,7 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 		e.atomic(known, call)
 		return
 	case known.Is(vocab.Clock):
-		e.Reads.add(Region{Kind: Clock})
+		e.add(Region{Kind: Clock}, Reads)
 		return
 	case known.Is(vocab.Receives | vocab.Asks):
 		e.receive(known, call)
@@ -226,21 +209,19 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 	}
 	reach := reached(call)
 	for _, r := range reach {
-		e.Reads.add(r)
+		e.add(r, Reads)
 	}
-	e.Reads.add(Region{Kind: World})
+	e.add(Region{Kind: World}, Reads)
 	if isGetter(c) {
 		return
 	}
 	for _, r := range reach {
-		e.Writes.add(r)
-		e.Fails.add(r)
+		e.write(r)
 	}
 	if known.Is(vocab.Cleans) && len(reach) > 0 {
 		return // it touches what it is given
 	}
-	e.Writes.add(Region{Kind: World})
-	e.Fails.add(Region{Kind: World})
+	e.write(Region{Kind: World})
 }
 
 // isGetter reports whether a call returns one result, which is used and no error.
@@ -258,17 +239,16 @@ func (e *Effects) atomic(known vocab.Known, call *ssa.CallCommon) {
 	if !shared {
 		return
 	}
-	e.Reads.add(r)
+	e.add(r, Reads)
 	if known.Is(vocab.Stores) {
-		e.Writes.add(r)
-		e.Fails.add(r)
+		e.write(r)
 	}
 }
 
 // receive adds the effects of a call that takes the next item from its receiver.
 func (e *Effects) receive(known vocab.Known, call *ssa.CallCommon) {
 	if known.Is(vocab.Asks) {
-		e.Reads.add(Region{Kind: Person})
+		e.add(Region{Kind: Person}, Reads)
 	}
 	r := Region{Kind: Stream}
 	if call.IsInvoke() {
@@ -276,10 +256,8 @@ func (e *Effects) receive(known vocab.Known, call *ssa.CallCommon) {
 	} else if len(call.Args) > 0 {
 		r.From = rootOf(call.Args[0])
 	}
-	for _, s := range []Set{e.Reads, e.Writes, e.Fails} {
-		s.add(r)
-		s.add(Region{Kind: World})
-	}
+	e.add(r, Reads|Writes|Fails)
+	e.add(Region{Kind: World}, Reads|Writes|Fails)
 }
 
 // reached returns what code that is not known can reach from what it is given.
@@ -321,8 +299,7 @@ func (e *Effects) builtin(name string, args []ssa.Value) {
 		if kind == Element {
 			r.From, r.Name = rootOf(v), elementName(v.Type())
 		}
-		e.Writes.add(r)
-		e.Fails.add(r)
+		e.write(r)
 	}
 	switch name {
 	case "copy", "delete", "clear":

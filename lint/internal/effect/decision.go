@@ -34,14 +34,14 @@ func (p *Package) passOn(v ssa.Value, b *ssa.BasicBlock, e *Effects) {
 	if c == nil {
 		return
 	}
-	callee := p.At(c)
+	callee, decided := p.At(c), skips|refuses
 	if isKnownError(v, b) {
-		callee.Skips = nil
+		decided = refuses
 	}
-	e.decide(callee)
+	e.join(callee, decided)
 	if regions := p.read(c); !flow.IsError(v.Type()) || regions[Region{Kind: Context}] {
 		for r := range regions {
-			e.Refuse[r] |= Any
+			e.add(r, refuses)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (p *Package) passOn(v ssa.Value, b *ssa.BasicBlock, e *Effects) {
 // read returns what the result of a call depends on, other than the World.
 func (p *Package) read(c *ssa.Call) Set {
 	s := Set{}
-	for r := range p.At(c).Reads {
+	for r := range p.At(c).Regions(Reads) {
 		if r.Kind != World && r.Kind != Reach {
 			s[r] = true
 		}
@@ -96,11 +96,11 @@ func (p *Package) arrivals(b *ssa.BasicBlock, v ssa.Value, jumps int, e *Effects
 			if load != nil && isVariable(load.X) {
 				val = reaching(load, pred)
 			}
-			into := e.verdict(val)
-			if into == nil || pred.Succs[0] == pred.Succs[1] {
+			v := verdictOn(val)
+			if v == 0 || pred.Succs[0] == pred.Succs[1] {
 				continue
 			}
-			d := decision{p: p, into: into, seen: map[ssa.Value]bool{}}
+			d := decision{p: p, e: e, verdict: v, seen: map[ssa.Value]bool{}}
 			d.on(i.Cond, pred.Succs[0] == b)
 		}
 	}
@@ -146,39 +146,39 @@ func lastStore(b *ssa.BasicBlock, addr ssa.Value) *ssa.Store {
 	return nil
 }
 
-// verdict returns where the reasons for returning a value belong: nil if it is the outcome of
-// other calls.
-func (e *Effects) verdict(v ssa.Value) map[Region]Need {
+// verdictOn returns what it is to return a value: 0 if it is the outcome of other calls.
+func verdictOn(v ssa.Value) verdict {
 	switch x := v.(type) {
 	case *ssa.Const:
 		if x.Value == nil || x.Value.Kind() == constant.Bool && constant.BoolVal(x.Value) {
-			return e.Skips
+			return skipping
 		}
-		return e.Refuse
+		return refusing
 	case *ssa.MakeInterface:
-		return e.Refuse
+		return refusing
 	case *ssa.UnOp:
 		if _, ok := x.X.(*ssa.Global); ok {
-			return e.Refuse
+			return refusing
 		}
 	case *ssa.Call:
 		if obj := objectOf(&x.Call); obj != nil && vocab.Of(obj).Is(vocab.Fails) || isContextMethod(&x.Call) {
-			return e.Refuse
+			return refusing
 		}
 	}
-	return nil
+	return 0
 }
 
 // A decision collects what a condition depends on.
 type decision struct {
-	p    *Package
-	into map[Region]Need
-	seen map[ssa.Value]bool
+	p       *Package
+	e       *Effects // to which it adds
+	verdict verdict
+	seen    map[ssa.Value]bool
 }
 
 func (d *decision) add(r Region, need Need) {
-	if _, answer := r.From.Value.(*ssa.Call); !answer && len(d.into) < maxRegions {
-		d.into[r] |= need
+	if _, answer := r.From.Value.(*ssa.Call); !answer {
+		d.e.add(r, Access(need)<<d.verdict)
 	}
 }
 
@@ -261,8 +261,8 @@ func (d *decision) from(v ssa.Value, need Need) {
 func (d *decision) call(c *ssa.Call, need Need) {
 	results := c.Call.Signature().Results()
 	if n := results.Len(); n > 0 && flow.IsError(results.At(n-1).Type()) && !isContextMethod(&c.Call) {
-		for r, need := range d.p.At(c).Skips {
-			d.add(r, need)
+		for r, a := range d.p.At(c).Access {
+			d.add(r, a.need(skipping))
 		}
 		return
 	}

@@ -29,27 +29,57 @@ const (
 	Any = NotZero | Zero
 )
 
+// An Access is what a function, or a call, does to a region, or decides by it: a set.
+type Access uint8
+
+const (
+	// Reads: it reads the region.
+	Reads Access = 1 << iota
+	// Writes: it may write to it.
+	Writes
+	// Fails: it may do so before it returns an error.
+	Fails
+
+	skips   = Access(Any) << skipping
+	refuses = Access(Any) << refusing
+	all     = ^Access(0)
+)
+
+// A verdict is where an Access holds the Need of a decision.
+type verdict uint8
+
+const (
+	skipping verdict = 3 // it returns nil in place of its work
+	refusing verdict = 5 // it returns an error of its own
+)
+
+// need returns what a decision needs a region to be, or 0 if the region does not matter.
+func (a Access) need(v verdict) Need { return Need(a>>v) & Any }
+
 // Effects are what a function, or a call, does.
 type Effects struct {
-	Reads  Set
-	Writes Set
-	Fails  Set             // what it may write before it returns an error; part of Writes
-	Skips  map[Region]Need // what it decides by that it returns nil in place of its work
-	Refuse map[Region]Need // what it decides by that it returns an error of its own
-	Ends   bool            // it may end the program, or the goroutine
+	Access map[Region]Access
+	Ends   bool // it may end the program, or the goroutine
 }
 
-func newEffects() *Effects {
-	return &Effects{Reads: Set{}, Writes: Set{}, Fails: Set{}, Skips: map[Region]Need{}, Refuse: map[Region]Need{}}
+func newEffects() *Effects { return &Effects{Access: map[Region]Access{}} }
+
+// Regions returns the regions to which the access has one of some elements.
+func (e *Effects) Regions(of Access) Set {
+	s := Set{}
+	for r, a := range e.Access {
+		if a&of != 0 {
+			s[r] = true
+		}
+	}
+	return s
 }
 
 // size counts what e has, which only grows.
 func (e *Effects) size() int {
-	n := len(e.Reads) + len(e.Writes) + len(e.Fails)
-	for _, m := range []map[Region]Need{e.Skips, e.Refuse} {
-		for _, need := range m {
-			n += 1 + int(need)
-		}
+	n := 0
+	for _, a := range e.Access {
+		n += 1 + int(a)
 	}
 	if e.Ends {
 		n++
@@ -57,35 +87,28 @@ func (e *Effects) size() int {
 	return n
 }
 
-// maxRegions limits a set of regions. A function that touches more may touch the World.
-const maxRegions = 256
+// maxRegions limits the regions of a function. One that touches more may touch the World.
+const maxRegions = 512
 
-func (s Set) add(r Region) {
-	if len(s) >= maxRegions {
+func (e *Effects) add(r Region, a Access) {
+	if a == 0 {
+		return
+	}
+	if _, known := e.Access[r]; !known && len(e.Access) >= maxRegions {
 		r = Region{Kind: World}
 	}
-	s[r] = true
+	e.Access[r] |= a
 }
 
-// join adds the effects of a call that is made, or may be made.
-func (e *Effects) join(c *Effects) {
-	for r := range c.Reads {
-		e.Reads.add(r)
-	}
-	for r := range c.Writes {
-		e.Writes.add(r)
-	}
-	e.Ends = e.Ends || c.Ends
-}
+// write adds what is written before anything can fail.
+func (e *Effects) write(r Region) { e.add(r, Writes|Fails) }
 
-// decide adds regions of the decisions of another function.
-func (e *Effects) decide(c *Effects) {
-	for r, need := range c.Skips {
-		e.Skips[r] |= need
+// join adds some of the effects of a call that is made, or may be made.
+func (e *Effects) join(c *Effects, of Access) {
+	for r, a := range c.Access {
+		e.add(r, a&of)
 	}
-	for r, need := range c.Refuse {
-		e.Refuse[r] |= need
-	}
+	e.Ends = e.Ends || c.Ends && of&Writes != 0
 }
 
 // A Package has the effects of the functions of a package.

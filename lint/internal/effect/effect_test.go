@@ -85,8 +85,8 @@ func describe(fns []*ssa.Function) string {
 	var b strings.Builder
 	for _, fn := range fns {
 		fmt.Fprintf(&b, "%s\n%s", strings.ReplaceAll(fn.RelString(fn.Package().Pkg), "*", ""), indent(p.Of(fn).String()))
-		for r, need := range p.Of(fn).Skips {
-			if r.isMemory() && p.MayBecome(r, need, func(by *ssa.Function) bool { return by != fn }) {
+		for r, a := range p.Of(fn).Access {
+			if need := a.need(skipping); need != 0 && r.isMemory() && p.MayBecome(r, need, func(by *ssa.Function) bool { return by != fn }) {
 				fmt.Fprintf(&b, "\tothers change %v\n", r)
 			}
 		}

@@ -10,22 +10,17 @@ import (
 // A Fact has the effects of a function for the packages that import its own. It is an
 // analysis fact of the function's object.
 type Fact struct {
-	Reads, Writes, Fails []Portable
-	Skips, Refuse        []Decided
-	Ends                 bool
+	Regions []Portable
+	Ends    bool
 }
 
-// A Portable is a region without references to the code that it was found in.
+// A Portable is a region, and the access to it, without references to the code that it was
+// found in.
 type Portable struct {
-	Kind  Kind
-	Name  string
-	Param int
-}
-
-// A Decided is a region that a decision depends on, and what it must be.
-type Decided struct {
-	Portable
-	Need Need
+	Kind   Kind
+	Name   string
+	Param  int
+	Access Access
 }
 
 // AFact marks a fact.
@@ -42,70 +37,42 @@ func (p *Package) Fact(fn *ssa.Function) *Fact {
 		return nil
 	}
 	f := &Fact{Ends: e.Ends}
-	for from, to := range map[*Set]*[]Portable{&e.Reads: &f.Reads, &e.Writes: &f.Writes, &e.Fails: &f.Fails} {
-		for _, r := range from.Sorted() {
-			if r.isShared(fn) && r.Kind != Cell {
-				*to = append(*to, Portable{r.Kind, r.Name, r.From.Param})
+	for _, r := range e.Regions(all).Sorted() {
+		a := e.Access[r]
+		for _, v := range []verdict{skipping, refusing} {
+			if !p.MayBecome(r, a.need(v), func(*ssa.Function) bool { return true }) {
+				a &^= Access(Any) << v
 			}
 		}
-	}
-	f.Skips, f.Refuse = p.decided(fn, e.Skips), p.decided(fn, e.Refuse)
-	return f
-}
-
-func (p *Package) decided(fn *ssa.Function, m map[Region]Need) (all []Decided) {
-	s := Set{}
-	for r := range m {
-		s[r] = r.isShared(fn) && r.Kind != Cell
-	}
-	for _, r := range s.Sorted() {
-		if s[r] && p.MayBecome(r, m[r], func(*ssa.Function) bool { return true }) {
-			all = append(all, Decided{Portable{r.Kind, r.Name, r.From.Param}, m[r]})
+		if a != 0 && r.isShared(fn) && r.Kind != Cell {
+			f.Regions = append(f.Regions, Portable{r.Kind, r.Name, r.From.Param, a})
 		}
 	}
-	return all
+	return f
 }
 
 func (f *Fact) effects() *Effects {
 	e := newEffects()
-	for to, from := range map[*Set][]Portable{&e.Reads: f.Reads, &e.Writes: f.Writes, &e.Fails: f.Fails} {
-		for _, r := range from {
-			to.add(r.region())
-		}
-	}
-	for _, d := range f.Skips {
-		e.Skips[d.region()] |= d.Need
-	}
-	for _, d := range f.Refuse {
-		e.Refuse[d.region()] |= d.Need
+	for _, r := range f.Regions {
+		e.add(Region{r.Kind, r.Name, Root{Param: r.Param}}, r.Access)
 	}
 	e.Ends = f.Ends
 	return e
 }
 
-func (r Portable) region() Region { return Region{r.Kind, r.Name, Root{Param: r.Param}} }
-
 // String formats effects for tests, one line for each set that is not empty.
 func (e *Effects) String() string {
 	var b strings.Builder
-	for _, part := range []struct {
-		name string
-		set  Set
-	}{{"reads", e.Reads}, {"writes", e.Writes}, {"fails", e.Fails}} {
-		for _, r := range part.set.Sorted() {
-			fmt.Fprintf(&b, "%s %v\n", part.name, r)
+	for i, name := range []string{"reads", "writes", "fails"} {
+		for _, r := range e.Regions(1 << i).Sorted() {
+			fmt.Fprintf(&b, "%s %v\n", name, r)
 		}
 	}
-	for _, part := range []struct {
-		name string
-		m    map[Region]Need
-	}{{"skips", e.Skips}, {"refuses", e.Refuse}} {
-		s := Set{}
-		for r := range part.m {
-			s[r] = true
-		}
-		for _, r := range s.Sorted() {
-			fmt.Fprintf(&b, "%s %v %s\n", part.name, r, [...]string{"", "if set", "if zero", "if changed"}[part.m[r]])
+	for v, name := range []string{skipping: "skips", refusing: "refuses"} {
+		for _, r := range e.Regions(Access(Any) << v).Sorted() {
+			if need := e.Access[r].need(verdict(v)); name != "" {
+				fmt.Fprintf(&b, "%s %v %s\n", name, r, [...]string{"", "if set", "if zero", "if changed"}[need])
+			}
 		}
 	}
 	if e.Ends {

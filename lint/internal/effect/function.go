@@ -3,7 +3,6 @@ package effect
 import (
 	"go/token"
 	"go/types"
-	"maps"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -15,35 +14,27 @@ import (
 func (p *Package) collect(fn *ssa.Function) {
 	e := p.effects[fn]
 	failing := failingBlocks(fn)
-	for _, b := range fn.Blocks {
-		for _, i := range b.Instrs {
-			one := p.Instr(i)
-			if one == nil {
+	for i := range flow.Instructions(fn.Blocks) {
+		one := p.Instr(i)
+		if one == nil {
+			continue
+		}
+		before := Writes
+		if c, ok := i.(*ssa.Call); ok && failing.onlyOf(i.Block(), c) {
+			before = Fails // it returns an error only if the call does
+		}
+		for r, a := range one.Access {
+			if !r.isShared(fn) {
 				continue
 			}
-			e.join(one.shared(fn))
-			before := one.Writes
-			if c, ok := i.(*ssa.Call); ok && failing.onlyOf(b, c) {
-				before = one.Fails // it returns an error only if the call does
-			}
-			if failing.from[b.Index] {
-				for r := range before {
-					if r.isShared(fn) {
-						e.Fails.add(r)
-					}
-				}
+			e.add(r, a&(Reads|Writes))
+			if failing.from[i.Block().Index] && a&before != 0 {
+				e.add(r, Fails)
 			}
 		}
+		e.Ends = e.Ends || one.Ends
 	}
 	p.decisions(fn, e)
-}
-
-// shared returns the effects that callers of fn can see.
-func (e *Effects) shared(fn *ssa.Function) *Effects {
-	for _, s := range []Set{e.Reads, e.Writes} {
-		maps.DeleteFunc(s, func(r Region, _ bool) bool { return !r.isShared(fn) })
-	}
-	return e
 }
 
 // Instr returns the effects of an instruction as its function sees them, or nil if it has
@@ -61,11 +52,11 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 		e.write(Region{Kind: Signal})
 	case *ssa.UnOp:
 		if i.Op == token.ARROW {
-			e.Reads.add(regionOfChannel(i.X))
+			e.add(regionOfChannel(i.X), Reads)
 			e.Ends = vocab.IsSignal(i.X.Type())
 		} else if i.Op == token.MUL && !updates(i) {
 			for _, r := range regionsAt(i.X) {
-				e.Reads.add(r)
+				e.add(r, Reads)
 			}
 		}
 	case *ssa.Select:
@@ -73,27 +64,21 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 			if s.Dir == types.SendOnly {
 				e.write(Region{Kind: Signal})
 			}
-			e.Reads.add(regionOfChannel(s.Chan))
+			e.add(regionOfChannel(s.Chan), Reads)
 			e.Ends = e.Ends || vocab.IsSignal(s.Chan.Type())
 		}
 	case *ssa.Lookup:
-		e.Reads.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)})
+		e.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)}, Reads)
 	case *ssa.Range:
-		e.Reads.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)})
+		e.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)}, Reads)
 	case *ssa.Go:
-		c := p.At(i)
-		e.join(c)
+		e.join(p.At(i), Reads|Writes)
 	case ssa.CallInstruction:
 		return p.At(i)
 	default:
 		return nil
 	}
 	return e
-}
-
-func (e *Effects) write(r Region) {
-	e.Writes.add(r)
-	e.Fails.add(r)
 }
 
 // updates reports whether a load serves only to assign the variable again, as in n++.

@@ -76,7 +76,7 @@ func (p *Package) meanwhile(e *Effects, i ssa.Instruction, in, fn *ssa.Function)
 			continue
 		}
 		if callee := p.effects[t.fn]; callee != nil {
-			e.join(callee.within(t))
+			e.join(callee.within(t), Reads|Writes)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // operation, or the evaluation of its operands, reads: Common if they do, Perhaps if code that
 // is not known may.
 func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overlap {
-	reads := p.At(op).Reads
+	reads := p.At(op).Regions(Reads)
 	seen := map[ssa.Value]bool{}
 	for _, v := range op.Call.Operands(nil) {
 		p.operand(*v, op.Block(), reads, seen)
@@ -33,8 +33,9 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overl
 		if e == nil {
 			continue
 		}
-		maps.DeleteFunc(e.Writes, func(r Region, _ bool) bool { return made[r.From.Value] })
-		most = max(most, e.Writes.Overlap(reads))
+		written := e.Regions(Writes)
+		maps.DeleteFunc(written, func(r Region, _ bool) bool { return made[r.From.Value] })
+		most = max(most, written.Overlap(reads))
 	}
 	return most
 }
@@ -48,8 +49,8 @@ func (p *Package) operand(v ssa.Value, b *ssa.BasicBlock, reads Set, seen map[ss
 	seen[v] = true
 	switch v := v.(type) {
 	case *ssa.UnOp, *ssa.Lookup:
-		for r := range p.Instr(i).Reads {
-			reads.add(r)
+		for r := range p.Instr(i).Regions(Reads) {
+			reads[r] = true
 		}
 	case *ssa.Call, *ssa.Phi:
 		return // executed again itself, or judged as an operand
@@ -80,14 +81,17 @@ func (p *Package) EndsRetries(fn *ssa.Function) bool {
 
 func (p *Package) ends(e *Effects, own map[*ssa.Function]bool, classified bool) bool {
 	others := func(fn *ssa.Function) bool { return !own[fn] }
-	for _, decided := range []map[Region]Need{e.Skips, e.Refuse} {
-		for r, need := range decided {
-			if r.isOutside() || p.MayBecome(r, need, others) || e.Fails.Overlap(Set{r: true}) == Common {
+	decided := []verdict{skipping}
+	if classified {
+		decided = append(decided, refusing)
+	}
+	fails := e.Regions(Fails)
+	for r, a := range e.Access {
+		for _, v := range decided {
+			if need := a.need(v); need != 0 &&
+				(r.isOutside() || p.MayBecome(r, need, others) || fails.Overlap(Set{r: true}) == Common) {
 				return true
 			}
-		}
-		if !classified {
-			break
 		}
 	}
 	return false
@@ -96,7 +100,7 @@ func (p *Package) ends(e *Effects, own map[*ssa.Function]bool, classified bool) 
 // IsStateful reports whether a condition on the outcome of an operation calls a function whose
 // result depends on more than its arguments: on the time, or on what others may change.
 func (p *Package) IsStateful(cond ssa.Value, op *ssa.Call) bool {
-	d := decision{p: p, into: map[Region]Need{}, seen: map[ssa.Value]bool{op: true}}
+	d := decision{p: p, e: newEffects(), seen: map[ssa.Value]bool{op: true}}
 	d.from(cond, Any)
 	own := p.within(op)
 	for v := range d.seen {
@@ -117,7 +121,7 @@ func (p *Package) IsStateful(cond ssa.Value, op *ssa.Call) bool {
 // attempt is not the same as the last.
 func (p *Package) Progresses(op *ssa.Call) bool {
 	e := p.At(op)
-	return e.Fails.Overlap(e.Reads) == Common
+	return e.Regions(Fails).Overlap(e.Regions(Reads)) == Common
 }
 
 // Acts reports whether an instruction writes what others than its function can see.
@@ -126,7 +130,7 @@ func (p *Package) Acts(i ssa.Instruction) bool {
 	if e == nil {
 		return false
 	}
-	for r := range e.Writes {
+	for r := range e.Regions(Writes) {
 		if r.isShared(i.Parent()) {
 			return true
 		}
