@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"slices"
 	"time"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -21,8 +22,17 @@ var gcpWords = words{
 	fixedBackoff: "multiplier: 1", "retry_on": "predicate",
 }
 
-// isGCP reports whether a map is a step with a retry.
-func isGCP(n *syntax.Node) bool { return n.Get("try") != nil && n.Get("retry") != nil }
+// isGCP reports whether a map is a step with a retry: the fields of one, or a value of
+// the program. The schema of workflows has other maps under these keys.
+func isGCP(n *syntax.Node) bool {
+	r := n.Get("retry")
+	if n.Get("try") == nil || r == nil {
+		return false
+	}
+	return !r.Value.IsMap() || slices.ContainsFunc(gcpFields, func(field string) bool { return r.Value.Get(field) != nil })
+}
+
+var gcpFields = []string{"predicate", "max_retries", "backoff"}
 
 func (d *decoder) gcpStep(name string, step *value) {
 	r := step.get("retry")
