@@ -17,7 +17,7 @@ var conductorKind = Kind{
 }
 
 var conductorWords = words{
-	countsRetries: "retryCount", "initial_delay": "retryDelaySeconds", "backoff": "retryLogic",
+	countsRetries: "retryCount", "initial_delay": "retryDelaySeconds",
 	fixedBackoff:      "retryLogic: FIXED",
 	"attempt_timeout": "responseTimeoutSeconds", "timeout": "totalTimeoutSeconds", "max_delay": "maxRetryDelaySeconds",
 }

@@ -27,8 +27,8 @@ var daprKind = Kind{
 var daprWords = words{
 	countsRetries: "maxRetries", "initial_delay": "duration", "max_delay": "maxInterval",
 	"attempt_timeout": "timeout", "retry_on": "matching",
-	"max_elapsed": fixed + "maxElapsedTime", "breaker": "circuitBreaker", "open_for": "timeout of the circuit breaker",
-	"half_open_calls": "maxRequests", "successes": "maxRequests", "failures": "consecutiveFailures",
+	"max_elapsed": fixed + "maxElapsedTime", "breaker": "circuitBreaker",
+	"failures": "consecutiveFailures",
 }
 
 // The values that Dapr uses for exponential retries. A resource cannot change them,

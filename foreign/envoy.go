@@ -23,7 +23,7 @@ var envoyKind = Kind{
 
 var envoyWords = words{
 	countsRetries: "num_retries", "initial_delay": "base_interval", "max_delay": "max_interval", "retry_on": "retry_on",
-	"attempt_timeout": "per_try_timeout", "timeout": "timeout", "jitter": fixed + "full jitter",
+	"attempt_timeout": "per_try_timeout", "timeout": "timeout",
 }
 
 // The delays of Envoy, which systems on top of it keep: exponential by 2, with full

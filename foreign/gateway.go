@@ -85,7 +85,7 @@ var envoyGatewayKind = Kind{
 
 var envoyGatewayWords = words{
 	countsRetries: "numRetries", "initial_delay": "baseInterval", "max_delay": "maxInterval", "retry_on": "retryOn",
-	"attempt_timeout": "perRetry.timeout", "timeout": "requestTimeout", "jitter": fixed + "full jitter",
+	"attempt_timeout": "perRetry.timeout", "timeout": "requestTimeout",
 }
 
 func decodeEnvoyGateway(d *decoder, doc *value) {

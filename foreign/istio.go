@@ -21,7 +21,7 @@ var istioKind = Kind{
 
 var istioWords = words{
 	countsRetries: "attempts", "initial_delay": "backoff", "retry_on": "retryOn", "attempt_timeout": "perTryTimeout",
-	"timeout": "timeout", "jitter": fixed + "full jitter", "max_delay": fixed + "10 times backoff",
+	"timeout": "timeout", "max_delay": fixed + "10 times backoff",
 }
 
 // istioRetryOn are the conditions of a route without retryOn.

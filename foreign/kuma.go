@@ -19,7 +19,7 @@ var kumaKind = Kind{
 
 var kumaWords = words{
 	countsRetries: "numRetries", "initial_delay": "baseInterval", "max_delay": "maxInterval", "retry_on": "retryOn",
-	"attempt_timeout": "perTryTimeout", "jitter": fixed + "full jitter",
+	"attempt_timeout": "perTryTimeout",
 }
 
 func decodeKuma(d *decoder, doc *value) {

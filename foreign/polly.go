@@ -18,11 +18,11 @@ var pollyKind = Kind{
 }
 
 var pollyWords = words{
-	countsRetries: "MaxRetryAttempts", "initial_delay": "Delay", "max_delay": "MaxDelay", "backoff": "BackoffType",
-	"jitter": "UseJitter", fullJitter: "UseJitter: true", fixedBackoff: "BackoffType: Constant",
+	countsRetries: "MaxRetryAttempts", "initial_delay": "Delay", "max_delay": "MaxDelay",
+	fullJitter: "UseJitter: true", fixedBackoff: "BackoffType: Constant",
 	"attempt_timeout": "AttemptTimeout",
 	"timeout":         "TotalRequestTimeout", "breaker": "CircuitBreaker", "failure_rate": "FailureRatio",
-	"min_calls": "MinimumThroughput", "window": "SamplingDuration", "open_for": "BreakDuration",
+	"min_calls": "MinimumThroughput",
 }
 
 // The widths of Polly's jitter, as fractions of the delay.

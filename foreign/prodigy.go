@@ -20,10 +20,10 @@ var prodigyKind = Kind{
 
 var prodigyWords = words{
 	"max_attempts": "attempts", "initial_delay": "initial_delay", "max_delay": "max_delay", "base": "base",
-	"increment": "increment", "delays": "delays", "backoff": "backoff", "jitter": "jitter",
-	fullJitter:      "jitter: true",
-	fixedBackoff:    "backoff: fixed",
-	"jitter_factor": "jitter_factor", "delay_budget": "retry_budget", "retry_on": "retry_on",
+	"delays":       "delays",
+	fullJitter:     "jitter: true",
+	fixedBackoff:   "backoff: fixed",
+	"delay_budget": "retry_budget", "retry_on": "retry_on",
 }
 
 // isProdigy reports whether a map has a retry_config.

@@ -28,13 +28,11 @@ var resilience4jKind = Kind{
 
 var resilience4jWords = words{
 	"max_attempts": "maxAttempts", "initial_delay": "waitDuration", "max_delay": "exponentialMaxWaitDuration",
-	"base": "exponentialBackoffMultiplier", "jitter_factor": "randomizedWaitFactor", "jitter": "enableRandomizedWait",
+	"base":     "exponentialBackoffMultiplier",
 	fullJitter: "enableRandomizedWait: true", fixedBackoff: "enableExponentialBackoff: false",
 	"retry_on": "retryExceptions", "abort_on": "ignoreExceptions", "attempt_timeout": "timeoutDuration",
 	"breaker": "circuitbreaker", "failure_rate": "failureRateThreshold", "min_calls": "minimumNumberOfCalls",
-	"window": "slidingWindowSize", "open_for": "waitDurationInOpenState", "slow_call": "slowCallDurationThreshold",
-	"slow_rate": "slowCallRateThreshold", "half_open_calls": "permittedNumberOfCallsInHalfOpenState",
-	"successes": "permittedNumberOfCallsInHalfOpenState",
+	"slow_call": "slowCallDurationThreshold",
 }
 
 // The defaults of resilience4j.

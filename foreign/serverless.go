@@ -21,7 +21,7 @@ var serverlessKind = Kind{
 }
 
 var serverlessWords = words{
-	"max_attempts": "limit.attempt.count", "initial_delay": "delay", "backoff": "backoff", "jitter": "jitter",
+	"max_attempts": "limit.attempt.count", "initial_delay": "delay",
 	fullJitter:        "jitter",
 	fixedBackoff:      "backoff: {constant: {}}",
 	"attempt_timeout": "limit.attempt.duration", "timeout": "limit.duration",
