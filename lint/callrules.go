@@ -36,9 +36,10 @@ var ofCalls = []rules.Rule{
 }`,
 		NotReported: []string{
 			"Retries that wait less than a second in total, or a time that is not known.",
-			"Operations that never ask for another attempt, or that return the end of the context as permanent.",
-			"Calls in a goroutine.",
-			"Helpers without a context parameter whose operation uses none.",
+			"Operations that never ask for another attempt, or that check a context themselves.",
+			"Calls in deferred functions.",
+			"Helpers without a context parameter whose operation uses none, or that a goroutine calls.",
+			"Operations that use a context which does not end with the caller.",
 		},
 		Fix: "Pass the context to the library or the helper; let a helper take one if it does not. A helper " +
 			"that takes none is reported once in a package.",
