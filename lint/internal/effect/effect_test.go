@@ -86,7 +86,8 @@ func describe(fns []*ssa.Function) string {
 	for _, fn := range fns {
 		fmt.Fprintf(&b, "%s\n%s", strings.ReplaceAll(fn.RelString(fn.Package().Pkg), "*", ""), indent(p.Of(fn).String()))
 		for r, a := range p.Of(fn).Access {
-			if need := a.need(skipping); need != 0 && r.isMemory() && p.MayBecome(r, need, func(by *ssa.Function) bool { return by != fn }) {
+			need := a.need(skipping)
+			if need != 0 && r.isMemory() && p.MayBecome(r, need, func(by *ssa.Function) bool { return by != fn }) {
 				fmt.Fprintf(&b, "\tothers change %v\n", r)
 			}
 		}
