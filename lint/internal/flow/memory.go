@@ -306,25 +306,31 @@ func (m *memory) set(c Cell, instr ssa.Instruction) definition {
 			return zero(instr.Type().(*types.Pointer).Elem())
 		}
 	case *ssa.Store:
-		to, ok := CellAt(instr.Addr)
-		switch {
-		case !ok:
-			if m.isShared(c) && types.Identical(instr.Val.Type(), c.typ()) {
-				return Top // through a pointer
-			}
-		case to == c:
-			return definition(instr.Val)
-		case to.Base == c.Base && to.last == nil && isResult(instr.Val) && c.isDirect():
-			return member{instr.Val, c.last}
-		case to.Base == c.Base && (to.last == nil || c.last == nil):
-			return Top // of the whole structure, or of a part of it
-		case to.last != nil && to.last == c.last && m.isShared(c) && m.isShared(to):
-			return Top // perhaps the same field of the same structure
-		}
+		return m.stored(c, instr)
 	case ssa.CallInstruction:
 		if _, later := instr.(*ssa.Defer); !later && m.isShared(c) && !m.g.prog.known(instr.Common()).Keeps {
 			return Top
 		}
+	}
+	return nil
+}
+
+// stored is set for a store.
+func (m *memory) stored(c Cell, store *ssa.Store) definition {
+	to, ok := CellAt(store.Addr)
+	switch {
+	case !ok:
+		if m.isShared(c) && types.Identical(store.Val.Type(), c.typ()) {
+			return Top // through a pointer
+		}
+	case to == c:
+		return definition(store.Val)
+	case to.Base == c.Base && to.last == nil && isResult(store.Val) && c.isDirect():
+		return member{store.Val, c.last}
+	case to.Base == c.Base && (to.last == nil || c.last == nil):
+		return Top // of the whole structure, or of a part of it
+	case to.last != nil && to.last == c.last && m.isShared(c) && m.isShared(to):
+		return Top // perhaps the same field of the same structure
 	}
 	return nil
 }
