@@ -29,6 +29,8 @@ import (
 	"github.com/retrygen/retrygen/lint"
 )
 
+var patterns = flag.String("packages", "./...", "packages of each directory to check, with what they import of it")
+
 func main() {
 	debug.SetGCPercent(400)
 	lint.PolicyLiteral.Flags.VisitAll(func(f *flag.Flag) { flag.Var(f.Value, f.Name, f.Usage) })
@@ -49,7 +51,7 @@ func run(dir string) error {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 		packages.NeedDeps | packages.NeedModule
 	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: dir,
-		Env: append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")}, "./...")
+		Env: append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")}, strings.Fields(*patterns)...)
 	if err != nil {
 		return err
 	}
