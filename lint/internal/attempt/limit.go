@@ -21,7 +21,7 @@ const mostCounted = 10_000
 func (t *Attempt) Limits() (limits []Limit) {
 	for _, b := range t.Loop.List {
 		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !t.Run.IsReached(b) || !t.isPassed(b) {
+		if !ok || !t.Run.IsReached(b) || !t.isInIterations(b) {
 			continue
 		}
 		leaves := -1
@@ -50,8 +50,9 @@ func (t *Attempt) Limit() (least int) {
 	return least
 }
 
-// isPassed reports whether a block is executed between any two executions of the operation.
-func (t *Attempt) isPassed(b *ssa.BasicBlock) bool {
+// isInIterations reports whether a block is executed in each iteration after which the loop goes
+// on. An inner loop may execute the operation again without it.
+func (t *Attempt) isInIterations(b *ssa.BasicBlock) bool {
 	if b.Dominates(t.Op.Block()) {
 		return true
 	}

@@ -327,18 +327,13 @@ func (m *summarizer) returns() bool {
 
 // passes reports whether all paths that return pass one of some blocks.
 func (m *summarizer) passes(blocks map[*ssa.BasicBlock]bool) bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	for work := []*ssa.BasicBlock{m.fn.Blocks[0]}; len(work) > 0; {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if seen[b] || blocks[b] {
-			continue
-		}
-		seen[b] = true
-		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+	entry := m.fn.Blocks[0]
+	reached := flow.Reachable(entry, func(b *ssa.BasicBlock, _ int) bool { return !blocks[b] })
+	reached[entry] = true
+	for b := range reached {
+		if _, returns := b.Instrs[len(b.Instrs)-1].(*ssa.Return); returns && !blocks[b] {
 			return false
 		}
-		work = append(work, b.Succs...)
 	}
 	return true
 }
