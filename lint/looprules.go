@@ -233,6 +233,8 @@ for {
 		NotReported: []string{
 			"Loops with another limit.",
 			"Timers in a `select` that can fire: only those next to a `default` are reported.",
+			"Objects that hold pointers, slices, maps or interfaces: what these lead to may keep the limit.",
+			"Times that are compared within one iteration, unless `-confidence named` is set.",
 		},
 		Fix:     "Create it before the loop.",
 		Related: []string{"RL101", "RL105"},
