@@ -35,7 +35,8 @@ var ofCalls = []rules.Rule{
 	return retry.Do(func() error { return c.Call(ctx) }, retry.Attempts(10), retry.Context(ctx))
 }`,
 		NotReported: []string{
-			"Retries that wait less than a second in total, or a time that is not known.",
+			"Retries that wait less than a second in total.",
+			"By default, helpers that wait for a time that is not known: `-confidence named` reports them.",
 			"Operations that never ask for another attempt, or that check a context themselves.",
 			"Calls in deferred functions.",
 			"Helpers without a context parameter whose operation uses none, or that a goroutine calls.",

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
@@ -121,6 +122,14 @@ func (p *plan) isAble() bool {
 func (p *plan) isBrief() bool {
 	sum, known := p.waits()
 	return known && sum < time.Second || !known && p.Instead != ""
+}
+
+// wait returns how long all waits are together, attempt.NoLimit if that is not known.
+func (p *plan) wait() time.Duration {
+	if sum, known := p.waits(); known {
+		return sum
+	}
+	return attempt.NoLimit
 }
 
 // twin returns what does the same with a context: of the functions of the package, the first that

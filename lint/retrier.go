@@ -73,10 +73,19 @@ type retrier struct {
 	op      ssa.Value
 	fn      *ssa.Function // the function that op is, if that is known
 	until   attempt.Success
-	endless bool      // nothing but a success of op, or the end of ctx, ends it
-	ctx     ssa.Value // the context with which it ends, or nil
-	able    bool      // it could be given a context, and is given none that ends
-	brief   bool      // it does not wait for long
+	endless bool          // nothing but a success of op, or the end of ctx, ends it
+	ctx     ssa.Value     // the context with which it ends, or nil
+	able    bool          // it could be given a context, and is given none that ends
+	wait    time.Duration // how long it waits at most, attempt.NoLimit if that is not known
+	brief   bool          // it does not wait for long
+}
+
+// evidence returns how well it is known that a call goes on for a while.
+func (r *retrier) evidence() Evidence {
+	if r.helper != nil && r.isDeaf() && r.wait == attempt.NoLimit {
+		return Named
+	}
+	return Library
 }
 
 // isDeaf reports whether what is called takes no context.
@@ -158,7 +167,7 @@ func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 	args := call.Common().Args
 	if p := planOf(call.Common()); p != nil {
 		r.plan, r.op, r.ctx = p, p.op(), p.ctx
-		r.endless, r.able, r.brief = p.isEndless(), p.isAble(), p.isBrief()
+		r.endless, r.able, r.wait, r.brief = p.isEndless(), p.isAble(), p.wait(), p.isBrief()
 	} else if h := helperFact(a.pass, a.helpers, call.Common().StaticCallee()); h != nil {
 		r.helper, r.op, r.until, r.endless = h, origin(args[h.Op]), h.Until, h.Endless
 		r.able = true
@@ -166,8 +175,11 @@ func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 			r.ctx = args[h.Context]
 			r.able = isGivenRoot(r.ctx)
 		}
-		r.brief = r.isDeaf() && h.Wait < shortestDelay &&
-			(h.Delay < 0 || attempt.Longest(args[h.Delay]) < shortestDelay)
+		r.wait = h.Wait
+		if h.Delay >= 0 {
+			r.wait = max(r.wait, attempt.Longest(args[h.Delay]))
+		}
+		r.brief = r.isDeaf() && r.wait < shortestDelay
 	} else {
 		return nil
 	}
@@ -205,7 +217,7 @@ func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
 		d, _ := r.call.Common().Args[r.helper.Delay].(*ssa.Parameter)
 		h.Delay = slices.Index(fn.Params, d)
 	case !r.brief:
-		h.Wait = attempt.NoLimit
+		h.Wait = r.wait
 	}
 	return h.orNil()
 }

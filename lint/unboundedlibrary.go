@@ -29,7 +29,7 @@ func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 		case !ok || inTest(pass, call.Pos()):
 		case c.helper != nil && c.isDeaf():
 			if live := all.continuesAfter(c); live != nil && isOfModule(pass, call.Call.StaticCallee()) {
-				deaf = addDeaf(deaf, call, live)
+				deaf = addDeaf(deaf, call, live, c.evidence())
 			}
 		default:
 			if live := all.continuesAfter(c); live != nil {
@@ -103,16 +103,19 @@ type deafCalls struct {
 	first  *ssa.Call
 	live   ssa.Value // what that continues after
 	more   int
+	// evidence is the strongest of all calls.
+	evidence Evidence
 }
 
 // addDeaf adds a call.
-func addDeaf(all []deafCalls, call *ssa.Call, live ssa.Value) []deafCalls {
+func addDeaf(all []deafCalls, call *ssa.Call, live ssa.Value, evidence Evidence) []deafCalls {
 	callee := flow.Generic(call.Call.StaticCallee())
 	i := slices.IndexFunc(all, func(d deafCalls) bool { return d.callee == callee })
 	if i < 0 {
-		return append(all, deafCalls{callee, call, live, 0})
+		return append(all, deafCalls{callee, call, live, 0, evidence})
 	}
 	all[i].more++
+	all[i].evidence = max(all[i].evidence, evidence)
 	if call.Pos() < all[i].first.Pos() {
 		all[i].first, all[i].live = call, live
 	}
@@ -127,7 +130,7 @@ func (r *report) deaf(d deafCalls) {
 	} else if d.more > 1 {
 		more = fmt.Sprintf(", as in %d more calls in this package", d.more)
 	}
-	r.at(callStart(fileOf(r.pass, d.first.Pos()), d.first.Pos()), d.first.Pos(), Library, "RL202",
+	r.at(callStart(fileOf(r.pass, d.first.Pos()), d.first.Pos()), d.first.Pos(), d.evidence, "RL202",
 		"%s continues after %s has ended%s: add a context parameter that ends its waits", attempt.Name(d.first),
 		nameOfContext(d.live), more)
 }

@@ -161,7 +161,7 @@ func nopeDeafForMoments(ctx context.Context, c client) error {
 
 // How far a wait grows is not known.
 func deafGrowing(ctx context.Context, c client) error {
-	return helper.Growing(func() error { // want `Growing continues after ctx has ended`
+	return helper.Growing(func() error { // want `Growing continues after ctx has ended: .* \(RL202; named\)`
 		_, err := c.Call(ctx, "k")
 		return err
 	})
