@@ -196,8 +196,9 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 	if !t.ByAnswer && !t.findEnds(j) {
 		return nil
 	}
-	trapped, decisions := t.trap(j, adversary)
-	t.Trapped, t.unanswered, t.Decisions = trapped && !t.ByAnswer, trapped && (t.ByAnswer || !t.Fails), decisions
+	f := t.trap(j, adversary)
+	t.Trapped, t.unanswered = f.trapped && !t.ByAnswer, f.trapped && (t.ByAnswer || !t.Fails)
+	t.Decisions, t.missed = f.decisions, f.missed
 	t.Waits = t.waits()
 	return t
 }

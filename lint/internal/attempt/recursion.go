@@ -84,8 +84,9 @@ func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *
 			t.Waits = append(t.Waits, w)
 		}
 	}
-	t.Trapped, t.Decisions = t.trap(&judge{p: p, run: t.Run}, adversary)
-	t.Trapped = t.Trapped && same && t.comesBack()
+	f := t.trap(&judge{p: p, run: t.Run}, adversary)
+	t.Decisions, t.missed = f.decisions, f.missed
+	t.Trapped = f.trapped && same && t.comesBack()
 	return t
 }
 

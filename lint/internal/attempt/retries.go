@@ -28,10 +28,10 @@ func (t *Attempt) Retries() *Retries {
 	const chosen = adversary &^ Setting
 	j := &judge{p: t.pkg, run: t.Run}
 	r := &Retries{Op: op, Until: t.Until, Context: t.ending()}
-	if endless, _ := t.trap(j, chosen); endless {
+	if t.trap(j, chosen).trapped {
 		r.Endless, r.Context = true, nil
 	} else if r.Context != nil {
-		r.Endless, _ = t.trap(j, chosen|Context)
+		r.Endless = t.trap(j, chosen|Context).trapped
 	}
 	if r.Endless && len(t.Waits) == 0 && t.OneClass() {
 		r.Endless = false // a conflict: one class of errors asks for the same at once

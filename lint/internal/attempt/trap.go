@@ -11,11 +11,11 @@ import (
 )
 
 // trap decides whether some failure can never leave the loop, if it decides all branches that
-// depend on nothing but chosen, and returns the branches on which that depends. It is the
+// depend on nothing but chosen, and on which branches that depends. It is the
 // greatest fixpoint of: a block is trapped if all its executed successors in the loop are; if
 // its branch is chosen, one is enough. Returns, panics, edges that leave the loop, and calls
 // that may not return are not trapped.
-func (t *Attempt) trap(j *judge, chosen Why) (trapped bool, decisions map[*ssa.BasicBlock]Why) {
+func (t *Attempt) trap(j *judge, chosen Why) *freeing {
 	f := &freeing{t: t, j: j, chosen: chosen, free: map[*ssa.BasicBlock]bool{},
 		decisions: map[*ssa.BasicBlock]Why{}}
 	for _, b := range t.Loop.List {
@@ -35,17 +35,20 @@ func (t *Attempt) trap(j *judge, chosen Why) (trapped bool, decisions map[*ssa.B
 			}
 		}
 	}
-	return !t.Run.Bounded && !f.free[t.Op.Block()], f.decisions
+	f.trapped = !t.Run.Bounded && !f.free[t.Op.Block()]
+	return f
 }
 
-// A freeing finds the blocks that are not trapped.
+// A freeing is the search for the blocks that are not trapped, and what it has found.
 type freeing struct {
 	t         *Attempt
 	j         *judge
 	chosen    Why
 	free      map[*ssa.BasicBlock]bool
 	decisions map[*ssa.BasicBlock]Why
+	missed    *Missed // the last comparison that is met
 	work      []*ssa.BasicBlock
+	trapped   bool
 }
 
 func (f *freeing) release(b *ssa.BasicBlock) {
@@ -73,7 +76,7 @@ func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 		return out > 0 || in == 0
 	}
 	if m := f.t.misses(branch); m != nil && f.t.Change <= Remade {
-		f.t.missed = m
+		f.missed = m
 		return false
 	}
 	why, judged := f.decisions[b]
