@@ -25,7 +25,7 @@ type Problem struct {
 	Text     string
 	Paste    string // lines of a policy file that are part of the text, or ""
 
-	Finding *rules.Finding // in a policy file: the same, to write it in other words
+	Finding *rules.Finding `json:"-"` // in a policy file: the same, to write it in other words
 }
 
 // String returns the problem as file:line:col: severity: text [rule].
