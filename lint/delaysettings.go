@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 const (
@@ -171,7 +173,7 @@ func (w *writtenSettings) call(v ssa.Value, call *ssa.CallCommon) {
 // options collects what options are given: calls of functions of the library, or functions that
 // set the fields of their parameter.
 func (w *writtenSettings) options(list ssa.Value) {
-	if _, ok := list.Type().Underlying().(*types.Slice); !ok || isNilConst(list) {
+	if _, ok := list.Type().Underlying().(*types.Slice); !ok || flow.IsNil(list) {
 		return
 	}
 	written := elements(list)

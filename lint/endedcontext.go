@@ -125,7 +125,7 @@ func isNotNil(err ssa.Value, at ssa.Instruction) bool {
 		if other == err {
 			other = compare.X
 		}
-		if isNilConst(other) && isDecided(compare, compare.Op == token.NEQ, at.Block()) {
+		if flow.IsNil(other) && isDecided(compare, compare.Op == token.NEQ, at.Block()) {
 			return true
 		}
 	}

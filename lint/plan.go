@@ -93,10 +93,15 @@ func (p *plan) most() int {
 
 // mayFail reports whether a condition may return an error, or is not known.
 func mayFail(condition *ssa.Function) bool {
-	return condition == nil || slices.ContainsFunc(condition.Blocks, func(b *ssa.BasicBlock) bool {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		return ok && (len(ret.Results) != 2 || !isNilConst(ret.Results[1]))
-	})
+	if condition == nil {
+		return true
+	}
+	for ret := range flow.Returns(condition) {
+		if len(ret.Results) != 2 || !flow.IsNil(ret.Results[1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAtOnce reports whether the operation is tried again without a wait, more often than is worth
@@ -235,9 +240,8 @@ func (p *plan) function(fn *ssa.Function) {
 		return
 	}
 	p.vague = p.vague || len(fn.Blocks) == 0
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if ok && len(ret.Results) > 0 {
+	for ret := range flow.Returns(fn) {
+		if len(ret.Results) > 0 {
 			p.read(ret.Results[0])
 		}
 	}
@@ -400,11 +404,7 @@ func madeBy(v ssa.Value) ssa.Value {
 		return nil
 	}
 	var made ssa.Value
-	for _, b := range call.Call.StaticCallee().Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
-			continue
-		}
+	for ret := range flow.Returns(call.Call.StaticCallee()) {
 		if made != nil || len(ret.Results) != 1 {
 			return nil
 		}

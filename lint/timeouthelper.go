@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -42,10 +43,8 @@ func (f timeoutFlow) result(call *ssa.Call, index int, open map[ssa.Value]bool) 
 // returned returns the limit of a result, whichever return it comes from.
 func (f timeoutFlow) returned(fn *ssa.Function, index int, open map[ssa.Value]bool) (limit, bool) {
 	var values []ssa.Value
-	for _, b := range fn.Blocks {
-		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
-			values = append(values, ret.Results[index])
-		}
+	for ret := range flow.Returns(fn) {
+		values = append(values, ret.Results[index])
 	}
 	return f.greatest(values, open)
 }

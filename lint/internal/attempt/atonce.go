@@ -114,8 +114,8 @@ func (t *Attempt) isSlow(b *ssa.BasicBlock, slow map[*ssa.BasicBlock]bool) bool 
 			hurried, at = hurried+1, k
 		}
 	}
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-	if !ok || paused == 0 || hurried == 0 {
+	branch := flow.Branch(b)
+	if branch == nil || paused == 0 || hurried == 0 {
 		return paused > 0 && hurried == 0
 	}
 	why := (&judge{p: t.pkg, run: t.Run}).why(branch.Cond)
@@ -178,8 +178,8 @@ func (p *Package) callStaysInside(call *ssa.CallCommon, seen map[*ssa.Function]b
 // IsSelective reports whether a branch of the loop asks which error the operation returned.
 func (t *Attempt) IsSelective() bool {
 	j := &judge{p: t.pkg, run: t.Run}
-	for _, b := range t.Loop.List {
-		if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && t.Run.IsReached(b) && j.why(branch.Cond)&Class != 0 {
+	for branch := range t.Run.Branches() {
+		if j.why(branch.Cond)&Class != 0 {
 			return true
 		}
 	}

@@ -253,17 +253,17 @@ func (t *Attempt) findEnds(j *judge) bool {
 // leavesBy reports whether the loop is left by a branch on what Op returned, or, if joint, on
 // the success of other operations.
 func (t *Attempt) leavesBy(j *judge, joint bool) bool {
-	for _, b := range t.Loop.List {
-		if j.run.IsReached(b) && t.leavesAt(j, b, joint) {
+	for branch := range j.run.Branches() {
+		if t.leavesAt(j, branch, joint) {
 			return true
 		}
 	}
 	return false
 }
 
-func (t *Attempt) leavesAt(j *judge, b *ssa.BasicBlock, joint bool) bool {
-	i, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-	if !ok || b.Succs[0] == b.Succs[1] {
+func (t *Attempt) leavesAt(j *judge, i *ssa.If, joint bool) bool {
+	b := i.Block()
+	if b.Succs[0] == b.Succs[1] {
 		return false
 	}
 	only := -1
@@ -306,7 +306,7 @@ func successOf(cond ssa.Value) int {
 	if !ok || !flow.IsError(cmp.X.Type()) {
 		return -1
 	}
-	if c, ok := cmp.Y.(*ssa.Const); !ok || c.Value != nil {
+	if !flow.IsNil(cmp.Y) {
 		return -1
 	}
 	if cmp.Op == token.EQL {

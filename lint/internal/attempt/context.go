@@ -205,8 +205,8 @@ func (t *Attempt) AfterEnd(b *ssa.BasicBlock) bool {
 // blocks say that are asked for.
 func isAfterEnd(j *judge, b *ssa.BasicBlock, has func(*ssa.BasicBlock) bool) bool {
 	for d := b.Idom(); d != nil && has(d); b, d = d, d.Idom() {
-		branch, ok := d.Instrs[len(d.Instrs)-1].(*ssa.If)
-		if !ok || len(b.Preds) != 1 || !isOfContext(branch.Cond) && j.why(branch.Cond)&^Fixed != Context {
+		branch := flow.Branch(d)
+		if branch == nil || len(b.Preds) != 1 || !isOfContext(branch.Cond) && j.why(branch.Cond)&^Fixed != Context {
 			continue
 		}
 		if d.Succs[endedEdge(branch)] == b {
@@ -238,7 +238,7 @@ func endedEdge(branch *ssa.If) int {
 	if cmp.Op != token.EQL {
 		equal = 1
 	}
-	if c, ok := cmp.Y.(*ssa.Const); ok && c.Value == nil && flow.IsError(cmp.X.Type()) {
+	if flow.IsNil(cmp.Y) && flow.IsError(cmp.X.Type()) {
 		return 1 - equal // ctx.Err() != nil
 	}
 	return equal // ctx == nil, ctx.Done() == nil, ctx.Err() == context.Canceled

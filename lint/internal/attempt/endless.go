@@ -61,19 +61,11 @@ func (t *Attempt) Endless() *Endless {
 // returns reports whether the function can return once the operation has succeeded. If it
 // cannot, nobody waits for the end of the loop.
 func (t *Attempt) returns() bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	work := []*ssa.BasicBlock{t.Op.Block()}
-	for len(work) > 0 {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if seen[b] {
-			continue
-		}
-		seen[b] = true
-		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+	reached := flow.Reachable(t.Op.Block(), func(*ssa.BasicBlock, int) bool { return true })
+	for ret := range flow.Returns(t.Fn) {
+		if reached[ret.Block()] || ret.Block() == t.Op.Block() {
 			return true
 		}
-		work = append(work, b.Succs...)
 	}
 	return false
 }
@@ -165,7 +157,7 @@ func (t *Attempt) sharedDoubts() vocab.Evidence {
 // may change.
 func (t *Attempt) decidesByState() bool {
 	for b, why := range t.Decisions {
-		if why&Renewed == 0 && t.pkg.effects.IsStateful(b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond, t.Op) {
+		if why&Renewed == 0 && t.pkg.effects.IsStateful(flow.Branch(b).Cond, t.Op) {
 			return true
 		}
 	}
@@ -237,7 +229,7 @@ func (t *Attempt) isJudged() bool {
 		if why&Class == 0 {
 			continue
 		}
-		cond := b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond
+		cond := flow.Branch(b).Cond
 		if not, ok := cond.(*ssa.UnOp); ok && not.Op == token.NOT {
 			cond = not.X
 		}
@@ -252,14 +244,11 @@ func (t *Attempt) isJudged() bool {
 func (t *Attempt) refine(e *Endless) {
 	e.Counter = t.deadCounter()
 	e.Missed = t.missed
-	for _, b := range t.Loop.List {
-		why := t.Decisions[b]
-		if !t.Run.IsReached(b) {
-			continue
-		}
+	for branch := range t.Run.Branches() {
+		why := t.Decisions[branch.Block()]
 		e.DeadContext = e.DeadContext || why&Dead != 0
 		if why&(Renewed|Elapsed) != 0 {
-			e.Renewed = b.Instrs[len(b.Instrs)-1].(*ssa.If).Cond
+			e.Renewed = branch.Cond
 		}
 	}
 }

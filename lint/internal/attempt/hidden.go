@@ -87,11 +87,8 @@ type exit struct {
 // exits returns how a run leaves the loop, in the order of the blocks.
 func (t *Attempt) exits(run *flow.Run) (exits []exit) {
 	j := &judge{p: t.pkg, run: run}
-	for _, b := range t.Loop.List {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !run.IsReached(b) {
-			continue
-		}
+	for branch := range run.Branches() {
+		b := branch.Block()
 		for k, s := range b.Succs {
 			if !run.Takes(b, k) || t.Loop.Has(s) {
 				continue

@@ -19,9 +19,9 @@ const mostCounted = 10_000
 
 // Limits returns the limits of a retry by its own counters: all of them apply.
 func (t *Attempt) Limits() (limits []Limit) {
-	for _, b := range t.Loop.List {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !t.Run.IsReached(b) || !t.isInIterations(b) {
+	for branch := range t.Run.Branches() {
+		b := branch.Block()
+		if !t.isInIterations(b) {
 			continue
 		}
 		leaves := -1

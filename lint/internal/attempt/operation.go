@@ -136,28 +136,12 @@ func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
 	if results.Len() != 2 || !flow.IsBool(results.At(0).Type()) || !flow.IsError(results.At(1).Type()) {
 		return
 	}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || b == fn.Recover {
-			continue
-		}
+	for ret := range flow.Returns(fn) {
 		answer, err := p.flow.Always(fn, ret.Results[0]), p.flow.Always(fn, ret.Results[1])
 		o.Done = o.Done || !answer.Equal(flow.Bool(false)) || !err.Equal(flow.Nil)
-		o.Again = o.Again || !answer.Equal(flow.Bool(true)) && !err.Equal(flow.NonNil) && !isFailure(ret.Results[1], b)
+		o.Again = o.Again || !answer.Equal(flow.Bool(true)) && !err.Equal(flow.NonNil) &&
+			!flow.IsFailure(ret.Results[1], ret.Block())
 	}
-}
-
-// isFailure reports whether a block is entered only if an error is not nil.
-func isFailure(err ssa.Value, b *ssa.BasicBlock) bool {
-	if len(b.Preds) != 1 {
-		return false
-	}
-	branch, ok := b.Preds[0].Instrs[len(b.Preds[0].Instrs)-1].(*ssa.If)
-	if !ok {
-		return false
-	}
-	cmp, ok := branch.Cond.(*ssa.BinOp)
-	return ok && cmp.X == err && successOf(cmp) >= 0 && b.Preds[0].Succs[1-successOf(cmp)] == b
 }
 
 // mayReturnError reports whether a function may return an error after a call has failed.
@@ -171,13 +155,10 @@ func (p *Package) mayReturnError(call *ssa.Call) bool {
 	if run == nil {
 		return false
 	}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || !run.IsReached(b) || len(ret.Results) == 0 {
-			continue
-		}
-		last := ret.Results[len(ret.Results)-1]
-		if flow.IsError(last.Type()) && !run.Value(last).Equal(flow.Nil) {
+	for ret := range flow.Returns(fn) {
+		n := len(ret.Results) - 1
+		if run.IsReached(ret.Block()) && n >= 0 && flow.IsError(ret.Results[n].Type()) &&
+			!run.Value(ret.Results[n]).Equal(flow.Nil) {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *
 	for _, call := range t.Again {
 		ends = append(ends, call.Block())
 	}
-	t.leads = blocksBefore(ends, t.Run.Enters)
+	t.leads = flow.Before(ends, t.Run.Enters)
 	for _, w := range p.waits(t.Fn) {
 		call, ok := w.At.(*ssa.Call)
 		if w.At != ssa.Instruction(op) && !(ok && slices.Contains(t.Again, call)) && t.Run.IsReached(w.At.Block()) &&
@@ -115,7 +115,7 @@ func passesOn(call *ssa.Call) bool {
 // that is the same each time.
 func (t *Attempt) comesBack() bool {
 	j := &judge{p: t.pkg, fn: t.Fn}
-	before := blocksBefore([]*ssa.BasicBlock{t.Op.Block()}, func(*ssa.BasicBlock, int) bool { return true })
+	before := flow.Before([]*ssa.BasicBlock{t.Op.Block()}, func(*ssa.BasicBlock, int) bool { return true })
 	for b := range before {
 		t.leads[b] = true
 		if b == t.Op.Block() {
@@ -124,8 +124,8 @@ func (t *Attempt) comesBack() bool {
 		if len(t.pkg.stoppers(t.Fn)[b]) > 0 {
 			return false
 		}
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || before[b.Succs[0]] && before[b.Succs[1]] {
+		branch := flow.Branch(b)
+		if branch == nil || before[b.Succs[0]] && before[b.Succs[1]] {
 			continue
 		}
 		t.Decisions[b] = j.why(branch.Cond)
@@ -134,25 +134,6 @@ func (t *Attempt) comesBack() bool {
 		}
 	}
 	return true
-}
-
-// blocksBefore returns some blocks, and those from which edges that count lead to them.
-func blocksBefore(ends []*ssa.BasicBlock, counts func(b *ssa.BasicBlock, pred int) bool) map[*ssa.BasicBlock]bool {
-	before := map[*ssa.BasicBlock]bool{}
-	for work := ends; len(work) > 0; {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if before[b] {
-			continue
-		}
-		before[b] = true
-		for i, p := range b.Preds {
-			if counts(b, i) {
-				work = append(work, p)
-			}
-		}
-	}
-	return before
 }
 
 // IsEndlessRecursion reports whether a recursion never stops: nothing but a success ends it, and

@@ -132,11 +132,7 @@ func (j *judge) isOwnObject(v ssa.Value) bool {
 
 // isConstructor reports whether a function only returns objects that it makes.
 func isConstructor(fn *ssa.Function) bool {
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || b == fn.Recover {
-			continue
-		}
+	for ret := range flow.Returns(fn) {
 		made, ok := ret.Results[0].(*ssa.Alloc)
 		if !ok || slices.ContainsFunc(refs(made), func(ref ssa.Instruction) bool {
 			switch ref := ref.(type) {

@@ -156,9 +156,8 @@ func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Valu
 		return false
 	}
 	any := false
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || b == fn.Recover || !run.IsReached(b) || run.Stops(b) {
+	for ret := range flow.Returns(fn) {
+		if !run.IsReached(ret.Block()) || run.Stops(ret.Block()) {
 			continue
 		}
 		last := ret.Results[len(ret.Results)-1]
@@ -172,14 +171,14 @@ func (p *Package) returns(call *ssa.Call, assume flow.Assumption, want flow.Valu
 
 // returnsOtherwise reports whether a function returns a value where no error decides it.
 func (p *Package) returnsOtherwise(fn *ssa.Function, value flow.Value) bool {
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || b == fn.Recover || !p.flow.Always(fn, ret.Results[0]).Equal(value) {
+	for ret := range flow.Returns(fn) {
+		b := ret.Block()
+		if !p.flow.Always(fn, ret.Results[0]).Equal(value) {
 			continue
 		}
 		for len(b.Preds) == 1 {
 			b = b.Preds[0]
-			if branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok {
+			if branch := flow.Branch(b); branch != nil {
 				if cmp, ok := branch.Cond.(*ssa.BinOp); ok && !flow.IsError(cmp.X.Type()) {
 					return true
 				}

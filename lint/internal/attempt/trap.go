@@ -71,8 +71,8 @@ func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 			in++
 		}
 	}
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-	if !ok || in == 0 || out == 0 {
+	branch := flow.Branch(b)
+	if branch == nil || in == 0 || out == 0 {
 		return out > 0 || in == 0
 	}
 	if m := f.t.misses(branch); m != nil && f.t.Change <= Remade {
@@ -177,11 +177,8 @@ func stored(path []*ssa.BasicBlock, load *ssa.UnOp) ssa.Value {
 // the loop for all others.
 func (t *Attempt) OneClass() bool {
 	j := &judge{p: t.pkg, run: t.Run}
-	for _, b := range t.Loop.List {
-		branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-		if !ok || !t.Run.IsReached(b) {
-			continue
-		}
+	for branch := range t.Run.Branches() {
+		b := branch.Block()
 		if k := t.included(b, j.why(branch.Cond)); k >= 0 && t.mayLeave(b.Succs[1-k]) {
 			return true
 		}
@@ -197,8 +194,8 @@ func (t *Attempt) mayLeave(b *ssa.BasicBlock) bool {
 // included returns the edge of a branch that one class of errors takes, as opposed to all
 // others, or -1.
 func (t *Attempt) included(b *ssa.BasicBlock, why Why) int {
-	branch, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
-	if !ok || why&Class == 0 {
+	branch := flow.Branch(b)
+	if branch == nil || why&Class == 0 {
 		return -1
 	}
 	k, cond := 0, branch.Cond

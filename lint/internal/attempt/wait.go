@@ -120,8 +120,8 @@ func isStopped(receive *ssa.UnOp) bool {
 	if !ok || timerOf(load) == nil || len(receive.Block().Preds) != 1 {
 		return false
 	}
-	branch, ok := receive.Block().Preds[0].Instrs[len(receive.Block().Preds[0].Instrs)-1].(*ssa.If)
-	if !ok {
+	branch := flow.Branch(receive.Block().Preds[0])
+	if branch == nil {
 		return false
 	}
 	cond := branch.Cond

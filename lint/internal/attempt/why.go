@@ -240,7 +240,7 @@ func (j *judge) binary(v *ssa.BinOp) Why {
 	if w&Clock != 0 && j.isOwnTime(v.X) && j.isOwnTime(v.Y) {
 		w = w&^Clock | Elapsed
 	}
-	if c, ok := v.Y.(*ssa.Const); w&Outcome != 0 && flow.IsError(v.X.Type()) && (!ok || c.Value != nil) {
+	if w&Outcome != 0 && flow.IsError(v.X.Type()) && !flow.IsNil(v.Y) {
 		w |= Class // compared with one error
 	}
 	return w
@@ -302,7 +302,7 @@ func (j *judge) phi(v *ssa.Phi) (w Why) {
 			continue
 		}
 		w |= j.why(e)
-		if i, ok := b.Preds[i].Instrs[len(b.Preds[i].Instrs)-1].(*ssa.If); ok {
+		if i := flow.Branch(b.Preds[i]); i != nil {
 			w |= j.why(i.Cond)
 		}
 	}
@@ -325,21 +325,10 @@ func (j *judge) between(ways []*ssa.BasicBlock) (w Why) {
 	if d == nil || !j.has(d) {
 		return 0
 	}
-	seen := map[*ssa.BasicBlock]bool{d: true}
-	for work := append([]*ssa.BasicBlock{d}, ways...); len(work) > 0; {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if i, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If); ok && j.isReached(b) {
+	behind := flow.Before(append(ways, d), func(b *ssa.BasicBlock, _ int) bool { return b != d })
+	for _, b := range d.Parent().Blocks {
+		if i := flow.Branch(b); i != nil && behind[b] && j.isReached(b) {
 			w |= j.why(i.Cond)
-		}
-		if b == d {
-			continue
-		}
-		for _, pred := range b.Preds {
-			if !seen[pred] {
-				seen[pred] = true
-				work = append(work, pred)
-			}
 		}
 	}
 	return w

@@ -55,7 +55,7 @@ func rootOfPhi(phi *ssa.Phi, within []*ssa.Phi) (root Root, ok bool) {
 		return Root{}, len(within) > maxSteps
 	}
 	for _, e := range phi.Edges {
-		if isNil(e) {
+		if flow.IsNil(e) {
 			continue
 		}
 		r, known := rootIn(e, append(within, phi))

@@ -19,11 +19,9 @@ func (p *Package) decisions(fn *ssa.Function, e *Effects) {
 	if n < 0 || !flow.IsError(results.At(n).Type()) && !flow.IsBool(results.At(n).Type()) {
 		return
 	}
-	for _, b := range fn.Blocks {
-		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && len(ret.Results) > n {
-			p.passOn(ret.Results[n], b, e)
-			p.arrivals(b, ret.Results[n], 0, e)
-		}
+	for ret := range flow.Returns(fn) {
+		p.passOn(ret.Results[n], ret.Block(), e)
+		p.arrivals(ret.Block(), ret.Results[n], 0, e)
 	}
 }
 
@@ -35,7 +33,7 @@ func (p *Package) passOn(v ssa.Value, b *ssa.BasicBlock, e *Effects) {
 		return
 	}
 	callee, decided := p.At(c), skips|refuses
-	if isKnownError(v, b) {
+	if flow.IsFailure(v, b) {
 		decided = refuses
 	}
 	e.join(callee, decided)
@@ -55,19 +53,6 @@ func (p *Package) read(c *ssa.Call) Set {
 		}
 	}
 	return s
-}
-
-// isKnownError reports whether a block is reached only if an error is not nil.
-func isKnownError(v ssa.Value, b *ssa.BasicBlock) bool {
-	if len(b.Preds) != 1 {
-		return false
-	}
-	i, ok := b.Preds[0].Instrs[len(b.Preds[0].Instrs)-1].(*ssa.If)
-	if !ok {
-		return false
-	}
-	c, ok := i.Cond.(*ssa.BinOp)
-	return ok && c.X == v && isNil(c.Y) && (c.Op == token.NEQ) == (b.Preds[0].Succs[0] == b)
 }
 
 // maxJumps limits how many jumps lie between a condition and the return that it leads to.
@@ -109,27 +94,18 @@ func (p *Package) arrivals(b *ssa.BasicBlock, v ssa.Value, jumps int, e *Effects
 // reaching returns what a variable that is read in another block holds at the end of b, or nil
 // if that may be several things. A result that is not set yet is nil.
 func reaching(load *ssa.UnOp, b *ssa.BasicBlock) (v ssa.Value) {
-	seen := map[*ssa.BasicBlock]bool{}
 	same := true
 	add := func(val ssa.Value) {
-		same = same && (v == nil || v == val || isNil(v) && isNil(val))
+		same = same && (v == nil || v == val || flow.IsNil(v) && flow.IsNil(val))
 		v = val
 	}
-	for work := []*ssa.BasicBlock{b}; len(work) > 0; {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if seen[b] {
-			continue
-		}
-		seen[b] = true
+	goesOn := func(b *ssa.BasicBlock, _ int) bool { return lastStore(b, load.X) == nil }
+	for b := range flow.Before([]*ssa.BasicBlock{b}, goesOn) {
 		if s := lastStore(b, load.X); s != nil {
 			add(s.Val)
-			continue
-		}
-		if len(b.Preds) == 0 {
+		} else if len(b.Preds) == 0 {
 			add(ssa.NewConst(nil, load.Type()))
 		}
-		work = append(work, b.Preds...)
 	}
 	if !same {
 		return nil

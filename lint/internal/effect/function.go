@@ -129,13 +129,9 @@ type failing struct {
 // return.
 func failingBlocks(fn *ssa.Function) failing {
 	f := failing{make([]bool, len(fn.Blocks)), map[*ssa.Return]*ssa.Call{}, map[*ssa.BasicBlock][]*ssa.Return{}}
-	for _, b := range fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
-			continue
-		}
+	for ret := range flow.Returns(fn) {
 		if n := len(ret.Results); n > 0 && flow.IsError(ret.Results[n-1].Type()) {
-			if isNil(ret.Results[n-1]) {
+			if flow.IsNil(ret.Results[n-1]) {
 				continue
 			}
 			f.errs[ret] = callOf(ret.Results[n-1])
@@ -147,16 +143,9 @@ func failingBlocks(fn *ssa.Function) failing {
 
 // reach marks the blocks that lead to a return.
 func (f failing) reach(ret *ssa.Return) {
-	seen := map[*ssa.BasicBlock]bool{}
-	for work := []*ssa.BasicBlock{ret.Block()}; len(work) > 0; {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if !seen[b] {
-			seen[b] = true
-			f.from[b.Index] = true
-			f.at[b] = append(f.at[b], ret)
-			work = append(work, b.Preds...)
-		}
+	for b := range flow.Before([]*ssa.BasicBlock{ret.Block()}, func(*ssa.BasicBlock, int) bool { return true }) {
+		f.from[b.Index] = true
+		f.at[b] = append(f.at[b], ret)
 	}
 }
 
@@ -183,9 +172,4 @@ func callOf(v ssa.Value) *ssa.Call {
 	}
 	c, _ := v.(*ssa.Call)
 	return c
-}
-
-func isNil(v ssa.Value) bool {
-	c, ok := v.(*ssa.Const)
-	return ok && c.Value == nil
 }

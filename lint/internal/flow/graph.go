@@ -183,9 +183,9 @@ func (s *solution) value(d definition, _ *ssa.BasicBlock) Value {
 // outcome joins what the executed returns return.
 func (s *solution) outcome() outcome {
 	o := outcome{results: make([]Value, s.g.fn.Signature.Results().Len())}
-	for _, b := range s.g.fn.Blocks {
-		ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || !s.reached[b.Index] || b == s.g.fn.Recover || s.stopped[b.Index] {
+	for ret := range Returns(s.g.fn) {
+		b := ret.Block()
+		if !s.reached[b.Index] || s.stopped[b.Index] {
 			continue
 		}
 		o.returns = true

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"go/token"
 	"iter"
 	"slices"
 
@@ -47,6 +48,32 @@ func Instructions(blocks []*ssa.BasicBlock) iter.Seq[ssa.Instruction] {
 			}
 		}
 	}
+}
+
+// Branch returns the branch that ends a block, or nil.
+func Branch(b *ssa.BasicBlock) *ssa.If {
+	branch, _ := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	return branch
+}
+
+// Returns yields the returns of a function, but for the one after a panic that it recovers from.
+func Returns(fn *ssa.Function) iter.Seq[*ssa.Return] {
+	return func(yield func(*ssa.Return) bool) {
+		for _, b := range fn.Blocks {
+			if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok && b != fn.Recover && !yield(ret) {
+				return
+			}
+		}
+	}
+}
+
+// IsFailure reports whether a block is entered only by a branch on which an error is not nil.
+func IsFailure(err ssa.Value, b *ssa.BasicBlock) bool {
+	if len(b.Preds) != 1 || Branch(b.Preds[0]) == nil {
+		return false
+	}
+	cmp, ok := Branch(b.Preds[0]).Cond.(*ssa.BinOp)
+	return ok && cmp.X == err && IsNil(cmp.Y) && (cmp.Op == token.NEQ) == (b.Preds[0].Succs[0] == b)
 }
 
 // Loops returns the natural loops of a function, inner loops first.
@@ -125,6 +152,26 @@ func Reachable(from *ssa.BasicBlock, takes func(b *ssa.BasicBlock, k int) bool) 
 		}
 	}
 	return reached
+}
+
+// Before returns some blocks, and those from which edges that counts reports lead to them. An
+// edge is a block and the index of its predecessor.
+func Before(ends []*ssa.BasicBlock, counts func(b *ssa.BasicBlock, pred int) bool) map[*ssa.BasicBlock]bool {
+	before := map[*ssa.BasicBlock]bool{}
+	for work := slices.Clone(ends); len(work) > 0; {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if before[b] {
+			continue
+		}
+		before[b] = true
+		for i, p := range b.Preds {
+			if counts(b, i) {
+				work = append(work, p)
+			}
+		}
+	}
+	return before
 }
 
 // bits is a set of small numbers.

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"go/types"
+	"iter"
 	"maps"
 	"slices"
 
@@ -74,6 +75,17 @@ func (r *Run) assume(result ssa.Value, i int, assume Assumption) {
 	r.lower(result, assume(i, nil, result.Type()))
 	for _, m := range r.g.members[result] {
 		r.lower(m, assume(i, m.field, m.field.Type()))
+	}
+}
+
+// Branches yields the branches of the loop that the run reaches, in the order of the function.
+func (r *Run) Branches() iter.Seq[*ssa.If] {
+	return func(yield func(*ssa.If) bool) {
+		for _, b := range r.Loop.List {
+			if branch := Branch(b); branch != nil && r.IsReached(b) && !yield(branch) {
+				return
+			}
+		}
 	}
 }
 

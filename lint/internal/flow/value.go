@@ -78,6 +78,12 @@ func (v Value) String() string {
 	return [...]string{bottom: "bottom", isNil: "nil", nonNil: "non-nil", top: "top"}[v.kind]
 }
 
+// IsNil reports whether a value is the constant nil.
+func IsNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value == nil
+}
+
 // literal returns the element of an operand that is not computed by an instruction.
 func literal(v ssa.Value) (Value, bool) {
 	switch v := v.(type) {
