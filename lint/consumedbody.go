@@ -145,26 +145,7 @@ func (g region) consumes(call *ssa.Call, body ssa.Value, callers map[*ssa.Functi
 // source returns what a value was before it was converted, kept in a variable
 // that is assigned to once, or captured.
 func source(v ssa.Value) ssa.Value {
-	for {
-		v = origin(v)
-		load, ok := v.(*ssa.UnOp)
-		if !ok {
-			if free, ok := v.(*ssa.FreeVar); ok && flow.Binding(free) != nil {
-				v = flow.Binding(free)
-				continue
-			}
-			return v
-		}
-		free, ok := load.X.(*ssa.FreeVar)
-		if !ok {
-			return v
-		}
-		alloc, ok := flow.Binding(free).(*ssa.Alloc)
-		if !ok || flow.OnlyStored(alloc) == nil || flow.Escapes(alloc) {
-			return v
-		}
-		v = flow.OnlyStored(alloc)
-	}
+	return flow.Source(v, flow.Boxed|flow.Renamed|flow.Kept|flow.Captured)
 }
 
 // isRead reports whether a body is a reader that is empty after it was sent
@@ -249,11 +230,8 @@ func touches(instr ssa.Instruction, sent ssa.Value, made map[ssa.Value]bool) boo
 // isVariableOf reports whether a value is the address of a variable that holds
 // another.
 func isVariableOf(addr, v ssa.Value) bool {
-	if free, ok := addr.(*ssa.FreeVar); ok {
-		addr = flow.Binding(free)
-	}
-	alloc, ok := addr.(*ssa.Alloc)
-	return ok && alloc != v && flow.OnlyStored(alloc) == v
+	variable := flow.Declared(addr)
+	return variable != nil && variable != v && flow.OnlyStored(variable) == v
 }
 
 // isHarmless reports whether an instruction leaves the body of what it has as

@@ -46,15 +46,8 @@ func isSeenToEnd(ctx ssa.Value, at ssa.Instruction) bool {
 
 // isAssignedOnce reports whether a local variable, perhaps a captured one, has one value only.
 func isAssignedOnce(addr ssa.Value) bool {
-	for {
-		captured, ok := addr.(*ssa.FreeVar)
-		if !ok {
-			break
-		}
-		addr = flow.Binding(captured)
-	}
-	alloc, ok := addr.(*ssa.Alloc)
-	return ok && !flow.Escapes(alloc) && flow.OnlyStored(alloc) != nil
+	variable := flow.Declared(addr)
+	return variable != nil && flow.OnlyStored(variable) != nil
 }
 
 // endsIn reports whether a use of a value shows on every path to an instruction that the

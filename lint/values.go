@@ -46,31 +46,7 @@ func elements(v ssa.Value) (found []ssa.Value) {
 
 // origin returns what a value was before it was converted or kept in a variable
 // that is assigned to once.
-func origin(v ssa.Value) ssa.Value {
-	for range 64 { // a variable may be set to itself
-		switch x := v.(type) {
-		case *ssa.MakeInterface:
-			v = x.X
-		case *ssa.ChangeInterface:
-			v = x.X
-		case *ssa.ChangeType:
-			v = x.X
-		case *ssa.UnOp:
-			alloc, ok := x.X.(*ssa.Alloc)
-			if !ok || x.Op != token.MUL {
-				return v
-			}
-			only := flow.OnlyStored(alloc)
-			if only == nil {
-				return v
-			}
-			v = only
-		default:
-			return v
-		}
-	}
-	return v
-}
+func origin(v ssa.Value) ssa.Value { return flow.Source(v, flow.Boxed|flow.Renamed|flow.Kept) }
 
 // setsField reports whether a field of what v points to is assigned a value
 // that is as wanted, and no other.

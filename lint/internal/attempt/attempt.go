@@ -100,13 +100,8 @@ func (t *Attempt) Parameter() *ssa.Parameter {
 
 // parameterOf returns the parameter that a function value is, or nil.
 func parameterOf(v ssa.Value) *ssa.Parameter {
-	switch v := v.(type) {
-	case *ssa.Parameter:
-		return v
-	case *ssa.ChangeType:
-		return parameterOf(v.X)
-	}
-	return nil
+	p, _ := flow.Source(v, flow.Renamed).(*ssa.Parameter)
+	return p
 }
 
 // IsInterval reports whether a wait of a daemon also follows a success.

@@ -194,7 +194,7 @@ func (o *operands) content(variable *ssa.Alloc) (change Change) {
 		return change
 	}
 	o.seen[variable] = Same
-	for _, store := range storesTo(variable) {
+	for _, store := range flow.Stores(variable) {
 		if !o.t.Loop.Has(store.Block()) || !o.run.IsReached(store.Block()) || flow.IsError(store.Val.Type()) {
 			continue // an error that is kept is no part of what is asked
 		}
@@ -205,26 +205,6 @@ func (o *operands) content(variable *ssa.Alloc) (change Change) {
 	}
 	o.seen[variable] = change
 	return change
-}
-
-// storesTo returns the stores to an address, and to parts of what is there.
-func storesTo(addr ssa.Value) (stores []*ssa.Store) {
-	if addr.Referrers() == nil {
-		return nil
-	}
-	for _, ref := range *addr.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.Store:
-			if ref.Addr == addr {
-				stores = append(stores, ref)
-			}
-		case *ssa.FieldAddr:
-			stores = append(stores, storesTo(ref)...)
-		case *ssa.IndexAddr:
-			stores = append(stores, storesTo(ref)...)
-		}
-	}
-	return stores
 }
 
 func (o *operands) load(v *ssa.UnOp) Change {

@@ -119,23 +119,7 @@ func root(ctx ssa.Value) ssa.Value {
 // capturedParameter returns the parameter of a function around a literal that a value is read
 // from, or nil.
 func capturedParameter(v ssa.Value) *ssa.Parameter {
-	load, ok := v.(*ssa.UnOp)
-	if !ok {
-		return nil
-	}
-	captured, ok := load.X.(*ssa.FreeVar)
-	if !ok {
-		return nil
-	}
-	variable, ok := flow.Binding(captured).(*ssa.Alloc)
-	if !ok {
-		return nil
-	}
-	stores := storesTo(variable)
-	if len(stores) != 1 {
-		return nil
-	}
-	p, _ := stores[0].Val.(*ssa.Parameter)
+	p, _ := flow.Source(v, flow.Captured).(*ssa.Parameter)
 	return p
 }
 

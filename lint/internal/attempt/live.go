@@ -139,7 +139,7 @@ func isDeferred(literal *ssa.MakeClosure) bool {
 func (p *Package) loadedMayEnd(load *ssa.UnOp, seen map[ssa.Value]bool, unknown bool) bool {
 	switch x := load.X.(type) {
 	case *ssa.Alloc:
-		for _, store := range storesTo(x) {
+		for _, store := range flow.Stores(x) {
 			if p.mayEnd(store.Val, seen, unknown) {
 				return true
 			}
@@ -187,7 +187,7 @@ func (p *Package) capturedMayEnd(v *ssa.FreeVar, seen map[ssa.Value]bool, unknow
 	held := []ssa.Value{bound}
 	if variable, ok := bound.(*ssa.Alloc); ok {
 		held = nil
-		for _, store := range storesTo(variable) {
+		for _, store := range flow.Stores(variable) {
 			held = append(held, store.Val)
 		}
 	}

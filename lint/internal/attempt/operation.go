@@ -119,7 +119,7 @@ func captured(v ssa.Value) (values []ssa.Value) {
 	switch bound := flow.Binding(free).(type) {
 	case nil:
 	case *ssa.Alloc:
-		for _, store := range storesTo(bound) {
+		for _, store := range flow.Stores(bound) {
 			values = append(values, store.Val)
 		}
 	case *ssa.FreeVar:

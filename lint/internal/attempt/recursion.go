@@ -98,13 +98,7 @@ func (t *Attempt) callsAgain(b *ssa.BasicBlock) bool {
 // passesOn reports whether a call gives its own function the arguments that that was given.
 func passesOn(call *ssa.Call) bool {
 	for i, param := range call.Parent().Params {
-		v := flow.Variable(call.Call.Args[i])
-		if variable, ok := v.(*ssa.Alloc); ok { // a parameter that function literals share
-			if stores := storesTo(variable); len(stores) == 1 {
-				v = stores[0].Val
-			}
-		}
-		if v != ssa.Value(param) {
+		if flow.Source(call.Call.Args[i], flow.Kept) != ssa.Value(param) { // literals may share it
 			return false
 		}
 	}

@@ -65,7 +65,7 @@ func (j *judge) takesTime(v ssa.Value) bool {
 		if !ok || !j.isMadeAgain(variable) {
 			return false
 		}
-		stores := storesTo(variable)
+		stores := flow.Stores(variable)
 		return len(stores) == 1 && j.isOwnTime(stores[0].Val)
 	}
 	return false

@@ -272,7 +272,7 @@ func longestJitter(d time.Duration, factor ssa.Value) time.Duration {
 
 // parameterIndex returns the index of the parameter that a value is, or -1.
 func parameterIndex(fn *ssa.Function, v ssa.Value) int {
-	p, ok := flow.Source(v, flow.Converted).(*ssa.Parameter)
+	p, ok := flow.Source(v, flow.Renamed|flow.Converted).(*ssa.Parameter)
 	if !ok {
 		return -1
 	}

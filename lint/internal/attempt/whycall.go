@@ -214,7 +214,7 @@ func isConstruction(store *ssa.Store) bool {
 // variable joins what is stored in a local variable within the loop.
 func (j *judge) variable(v *ssa.Alloc) Why {
 	w := Fixed
-	for _, store := range storesTo(v) {
+	for _, store := range flow.Stores(v) {
 		if !j.has(store.Block()) {
 			if _, constant := store.Val.(*ssa.Const); !constant {
 				w |= Setting

@@ -26,16 +26,16 @@ func rootIn(v ssa.Value, phis []*ssa.Phi) (_ Root, ok bool) {
 		case *ssa.Parameter:
 			return parameter(x), true
 		case *ssa.FreeVar:
-			if a := cellOf(x); a != nil {
+			if a := flow.Declared(x); a != nil {
 				return Root{Value: a}, true // of the function around, which knows what it is
 			}
 			return Root{}, true
 		case *ssa.Alloc:
-			s := onlyStore(x)
-			if s == nil || !IsReference(s.Val.Type()) {
+			only := flow.OnlyStored(x)
+			if only == nil || !IsReference(only.Type()) {
 				return Root{Value: x}, true
 			}
-			v = s.Val // a variable that was given an object once
+			v = only // a variable that was given an object once
 		case *ssa.Global, *ssa.Call:
 			return Root{Value: x}, true
 		case *ssa.Phi:
@@ -77,44 +77,6 @@ func parameter(v *ssa.Parameter) Root {
 		}
 	}
 	return Root{}
-}
-
-// cellOf returns the variable that an address is, in whichever function it is declared.
-func cellOf(v ssa.Value) *ssa.Alloc {
-	for range maxSteps {
-		switch x := v.(type) {
-		case *ssa.Alloc:
-			return x
-		case *ssa.FreeVar:
-			if v = flow.Binding(x); v == nil {
-				return nil
-			}
-		default:
-			return nil
-		}
-	}
-	return nil
-}
-
-// onlyStore returns the one assignment of a variable, if it has one and no literal assigns to it.
-func onlyStore(a *ssa.Alloc) (only *ssa.Store) {
-	for _, r := range *a.Referrers() {
-		switch r := r.(type) {
-		case *ssa.Store:
-			if r.Addr != a || only != nil {
-				return nil
-			}
-			only = r
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.MakeClosure:
-			if flow.StoresThrough(r, a) {
-				return nil
-			}
-		default:
-			return nil
-		}
-	}
-	return only
 }
 
 // IsReference reports whether values of a type lead to memory that others may share.
@@ -168,7 +130,7 @@ func regionAt(addr ssa.Value) (r Region, ok bool) {
 	case *ssa.Global:
 		return Region{Global, x.Pkg.Pkg.Path() + "." + x.Name(), Root{}}, true
 	case *ssa.Alloc, *ssa.FreeVar:
-		if a := cellOf(x); a != nil {
+		if a := flow.Declared(x); a != nil {
 			return Region{Cell, "", Root{Value: a}}, !isLocal(a)
 		}
 		return Region{Pointee, x.Type().String(), rootOf(x)}, true

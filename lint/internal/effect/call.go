@@ -1,7 +1,6 @@
 package effect
 
 import (
-	"go/token"
 	"go/types"
 	"strings"
 
@@ -50,39 +49,19 @@ func (p *Package) functions(c ssa.CallInstruction) (fns []*ssa.Function) {
 
 // functionOf returns the function that a value is, with the receiver that it is bound to.
 func functionOf(v ssa.Value) (fn *ssa.Function, bound []ssa.Value) {
-	for range maxSteps {
-		switch x := v.(type) {
-		case *ssa.Function:
-			if o := x.Origin(); o != nil {
-				x = o
-			}
-			return x, nil
-		case *ssa.MakeClosure:
-			fn := x.Fn.(*ssa.Function)
-			method, ok := fn.Object().(*types.Func)
-			if fn.Synthetic == "" || !ok || !strings.HasPrefix(fn.Synthetic, "bound") {
-				return fn, nil
-			}
-			if types.IsInterface(method.Signature().Recv().Type()) {
-				return nil, nil
-			}
-			fn = fn.Prog.FuncValue(method.Origin())
-			return fn, x.Bindings
-		case *ssa.ChangeType:
-			v = x.X
-		case *ssa.UnOp:
-			variable := cellOf(x.X)
-			if x.Op != token.MUL || variable == nil {
-				return nil, nil
-			}
-			s := onlyStore(variable)
-			if s == nil {
-				return nil, nil
-			}
-			v = s.Val
-		default:
+	switch x := flow.Source(v, flow.Renamed|flow.Kept|flow.Captured).(type) {
+	case *ssa.Function:
+		return flow.Generic(x), nil
+	case *ssa.MakeClosure:
+		fn := x.Fn.(*ssa.Function)
+		method, ok := fn.Object().(*types.Func)
+		if fn.Synthetic == "" || !ok || !strings.HasPrefix(fn.Synthetic, "bound") {
+			return fn, nil
+		}
+		if types.IsInterface(method.Signature().Recv().Type()) {
 			return nil, nil
 		}
+		return fn.Prog.FuncValue(method.Origin()), x.Bindings
 	}
 	return nil, nil
 }

@@ -162,14 +162,6 @@ func (f failing) onlyOf(b *ssa.BasicBlock, c *ssa.Call) bool {
 // callOf returns the call whose result a value, or a captured variable that is set once, is, or
 // nil.
 func callOf(v ssa.Value) *ssa.Call {
-	if load, ok := v.(*ssa.UnOp); ok {
-		if variable := cellOf(load.X); variable != nil && onlyStore(variable) != nil {
-			v = onlyStore(variable).Val
-		}
-	}
-	if x, ok := v.(*ssa.Extract); ok {
-		v = x.Tuple
-	}
-	c, _ := v.(*ssa.Call)
+	c, _ := flow.Source(v, flow.Kept|flow.Captured|flow.Unpacked).(*ssa.Call)
 	return c
 }

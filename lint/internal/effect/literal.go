@@ -25,7 +25,7 @@ func (p *Package) indexLiterals(i ssa.Instruction) {
 		callee = i.Common().Value
 		how = 0
 	case *ssa.Store:
-		if a, ok := i.Addr.(*ssa.Alloc); ok && onlyStore(a) == i {
+		if a, ok := i.Addr.(*ssa.Alloc); ok && flow.OnlyStored(a) != nil {
 			return // a variable, the uses of which are judged themselves
 		}
 	case *ssa.DebugRef, *ssa.MakeClosure:

@@ -23,6 +23,20 @@ func Closure(literal *ssa.Function) (made *ssa.MakeClosure) {
 	return made
 }
 
+// Declared returns the local variable that an address is, in whichever function it is declared,
+// or nil.
+func Declared(addr ssa.Value) *ssa.Alloc {
+	for {
+		captured, ok := addr.(*ssa.FreeVar)
+		if !ok {
+			break
+		}
+		addr = Binding(captured)
+	}
+	variable, _ := addr.(*ssa.Alloc)
+	return variable
+}
+
 // Binding returns what a function literal captures as a variable, or nil.
 func Binding(v *ssa.FreeVar) ssa.Value {
 	closure := Closure(v.Parent())

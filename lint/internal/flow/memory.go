@@ -49,17 +49,46 @@ func Variable(v ssa.Value) ssa.Value {
 	return v
 }
 
-// OnlyStored returns the value of the only assignment to a variable in its function, or nil.
+// OnlyStored returns the value of the one assignment to a variable, or nil: there are others,
+// to a part of it as well, or it may be written to elsewhere.
 func OnlyStored(v *ssa.Alloc) (only ssa.Value) {
-	for _, ref := range *v.Referrers() {
-		if store, ok := ref.(*ssa.Store); ok && store.Addr == v {
-			if only != nil {
+	for _, r := range *v.Referrers() {
+		switch r := r.(type) {
+		case *ssa.Store:
+			if r.Addr != v || only != nil {
 				return nil
 			}
-			only = store.Val
+			only = r.Val
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.MakeClosure:
+			if StoresThrough(r, v) {
+				return nil
+			}
+		default:
+			return nil
 		}
 	}
 	return only
+}
+
+// Stores returns the stores to an address, and to parts of what is there.
+func Stores(addr ssa.Value) (stores []*ssa.Store) {
+	if addr.Referrers() == nil {
+		return nil
+	}
+	for _, ref := range *addr.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			if ref.Addr == addr {
+				stores = append(stores, ref)
+			}
+		case *ssa.FieldAddr:
+			stores = append(stores, Stores(ref)...)
+		case *ssa.IndexAddr:
+			stores = append(stores, Stores(ref)...)
+		}
+	}
+	return stores
 }
 
 // FieldOf returns the field that an address selects, as its generic type declares it.
