@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
@@ -13,11 +14,10 @@ import (
 // to it received from the Done channel of the context, or found that its Err is not nil. What
 // is derived from an ended context has ended as well.
 func hasEnded(ctx ssa.Value, at ssa.Instruction) bool {
-	for ctx != nil {
-		if isSeenToEnd(ctx, at) {
+	for ; ctx != nil; ctx = attempt.DerivedFrom(ctx) {
+		if ctx = flow.Source(ctx, flow.Boxed); isSeenToEnd(ctx, at) {
 			return true
 		}
-		ctx = parentContext(ctx)
 	}
 	return false
 }
@@ -138,35 +138,6 @@ func isDecided(cond ssa.Value, value bool, b *ssa.BasicBlock) bool {
 			succ = branch.Block().Succs[0]
 		}
 		if len(succ.Preds) == 1 && succ.Dominates(b) {
-			return true
-		}
-	}
-	return false
-}
-
-// parentContext returns what a context is derived from, so that it ends with that, or nil.
-func parentContext(ctx ssa.Value) ssa.Value {
-	switch v := ctx.(type) {
-	case *ssa.Extract:
-		return parentContext(v.Tuple)
-	case *ssa.ChangeInterface:
-		return v.X
-	case *ssa.Call:
-		if flow.Known(&v.Call).Is(vocab.Derives) {
-			return v.Call.Args[0]
-		}
-	}
-	return nil
-}
-
-// isDeferred reports whether a function is a literal that its function defers: it runs when the
-// contexts of that are no longer of use.
-func isDeferred(fn *ssa.Function) bool {
-	if fn.Parent() == nil {
-		return false
-	}
-	for instr := range flow.Instructions(fn.Parent().Blocks) {
-		if d, ok := instr.(*ssa.Defer); ok && operation(d.Call.Value) == fn {
 			return true
 		}
 	}

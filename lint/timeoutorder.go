@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
@@ -65,7 +66,7 @@ func (f timeoutFlow) judge(r *report, file *ast.File, call *ssa.Call) {
 	}
 	line := f.pass.Fset.Position(outer.at).Line
 	switch {
-	case isDeferred(call.Parent()) && inner > outer.d:
+	case attempt.IsDeferred(call.Parent()) && inner > outer.d:
 		say("inner timeout %v exceeds the outer %v from line %d, which may have ended in this deferred call: derive it "+
 			"from the parent of the outer context", inner, outer.d, line)
 	case inner == outer.d:
@@ -201,12 +202,7 @@ func (f timeoutFlow) variable(addr ssa.Value, use ssa.Instruction, open map[ssa.
 	if !ok || flow.Escapes(alloc) {
 		return limit{}, false
 	}
-	var stores []*ssa.Store
-	for _, ref := range *alloc.Referrers() {
-		if store, ok := ref.(*ssa.Store); ok {
-			stores = append(stores, store)
-		}
-	}
+	stores := flow.Stores(alloc)
 	var seen []ssa.Value
 	for _, s := range stores {
 		overwritten := slices.ContainsFunc(stores, func(later *ssa.Store) bool {
@@ -241,12 +237,7 @@ func (f timeoutFlow) parameter(p *ssa.Parameter, open map[ssa.Value]bool) (limit
 	if !known {
 		return limit{}, false
 	}
-	index := -1
-	for i, q := range p.Parent().Params {
-		if q == p {
-			index = i
-		}
-	}
+	index := slices.Index(p.Parent().Params, p)
 	var args []ssa.Value
 	for _, c := range calls {
 		args = append(args, c.Args[index])

@@ -168,7 +168,7 @@ func (p *Package) callStaysInside(call *ssa.CallCommon, seen map[*ssa.Function]b
 	if k := known(call); k.Evidence >= vocab.Library && !k.Is(vocab.Remote) || flow.IsErrorLike(call.Value.Type()) {
 		return true
 	}
-	if _, asks := contextAsked(call); asks {
+	if contextAsked(call) != nil {
 		return true
 	}
 	_, fn := flow.StaticCallee(call)

@@ -141,7 +141,7 @@ func isOperation(call *ssa.Call) bool {
 	if common.Signature().Results().Len() == 0 || call.Referrers() == nil || len(*call.Referrers()) == 0 {
 		return false
 	}
-	if _, asks := contextAsked(common); asks {
+	if contextAsked(common) != nil {
 		return false
 	}
 	if k := known(common); k.Is(vocab.Pure|vocab.Clock|vocab.Loads) ||

@@ -58,7 +58,7 @@ func timesOf(wait ssa.Instruction) (durations []ssa.Value, plain bool) {
 		if !ok {
 			return nil, false
 		}
-		if _, asks := contextAsked(&call.Call); asks {
+		if contextAsked(&call.Call) != nil {
 			continue
 		}
 		given := slices.DeleteFunc(slices.Clone(call.Call.Args), func(arg ssa.Value) bool {
@@ -70,12 +70,4 @@ func timesOf(wait ssa.Instruction) (durations []ssa.Value, plain bool) {
 		durations = append(durations, given...)
 	}
 	return durations, true
-}
-
-// Asks reports whether the loop asks whether a context has ended.
-func (t *Attempt) Asks(ctx ssa.Value) bool {
-	return slices.ContainsFunc(t.pkg.contextCalls(t.Fn), func(call ssa.CallInstruction) bool {
-		asked, asks := contextAsked(call.Common())
-		return asks && asked == ctx && t.Loop.Has(call.Block())
-	})
 }

@@ -1,8 +1,8 @@
 package attempt
 
 import (
-	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -10,36 +10,48 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
+// A contextUse is a call that asks a context whether it has ended, or is given one.
+type contextUse struct {
+	call ssa.CallInstruction
+	ctx  ssa.Value // nil: it is given a parameter that has a context
+	asks bool
+}
+
+// contextUse returns how a call uses a context, if it does.
+func contextUseOf(call ssa.CallInstruction) (use contextUse, uses bool) {
+	common := call.Common()
+	if ctx := contextAsked(common); ctx != nil {
+		return contextUse{call, ctx, true}, true
+	}
+	use = contextUse{call, givenContext(common), false}
+	return use, use.ctx != nil || carrierOf(common) != nil
+}
+
 // Context returns a context that may end while the loop runs and that it should heed, or nil:
 // one that the loop asks whether it has ended, or gives to what it calls, else a parameter of
 // the function, or of one around it. If Op is given a context that cannot end, it is to go on.
 // A parameter that has a context, as a request has, stands for that.
 func (t *Attempt) Context() ssa.Value {
-	if t.pkg.hasEnded(t.Fn, t.Loop) {
+	if isAfterDone(t.Loop.Header.Idom(), nil) {
 		return nil
 	}
 	var given ssa.Value
-	for _, call := range t.pkg.contextCalls(t.Fn) {
-		if !t.Loop.Has(call.Block()) {
-			continue
-		}
-		if ctx, asks := contextAsked(call.Common()); asks {
-			if !t.pkg.isDead(ctx) && t.isFromBefore(ctx) {
-				return root(ctx)
-			}
-			continue
-		}
-		ctx := givenContext(call.Common())
+	for _, use := range t.contextUses() {
+		operation := use.call == ssa.CallInstruction(t.Op)
 		switch {
-		case ctx == nil:
-			if given == nil && call == ssa.CallInstruction(t.Op) {
-				given = carrierOf(call.Common())
+		case use.asks:
+			if !t.pkg.NeverEnds(use.ctx) && t.isFromBefore(use.ctx) {
+				return root(use.ctx)
 			}
-		case t.pkg.IsLive(ctx) && t.isFromBefore(ctx):
+		case use.ctx == nil:
+			if given == nil && operation {
+				given = carrierOf(&t.Op.Call)
+			}
+		case t.pkg.IsLive(use.ctx) && t.isFromBefore(use.ctx):
 			if given == nil {
-				given = root(ctx)
+				given = root(use.ctx)
 			}
-		case call == ssa.CallInstruction(t.Op) && t.pkg.isDead(ctx):
+		case operation && t.pkg.NeverEnds(use.ctx):
 			return nil
 		}
 	}
@@ -47,6 +59,101 @@ func (t *Attempt) Context() ssa.Value {
 		return given
 	}
 	return t.pkg.ScopeContext(t.Fn)
+}
+
+// contextUses returns the calls of the loop that use a context.
+func (t *Attempt) contextUses() []contextUse {
+	return slices.DeleteFunc(slices.Clone(t.pkg.contextUses(t.Fn)), func(use contextUse) bool {
+		return !t.Loop.Has(use.call.Block())
+	})
+}
+
+// GivenContext returns the context that the operation, or the call that returned what it is a
+// method of, is given and that may end, or nil.
+func (t *Attempt) GivenContext() ssa.Value {
+	for call := t.Op; call != nil; {
+		if ctx := givenContext(&call.Call); ctx != nil {
+			if t.pkg.NeverEnds(ctx) {
+				return nil
+			}
+			return ctx
+		}
+		v := call.Call.Value
+		if !call.Call.IsInvoke() {
+			if call.Call.Signature().Recv() == nil || len(call.Call.Args) == 0 {
+				return nil
+			}
+			v = call.Call.Args[0]
+		}
+		call, _ = v.(*ssa.Call)
+		if call != nil && !t.Loop.Has(call.Block()) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ending returns the context, a parameter, with which the loop ends: it is asked, or given to
+// what waits.
+func (t *Attempt) ending() *ssa.Parameter {
+	for _, use := range t.contextUses() {
+		waits := slices.ContainsFunc(t.Waits, func(w Wait) bool { return w.At == ssa.Instruction(use.call) })
+		if use.ctx == nil || use.call == ssa.CallInstruction(t.Op) || !use.asks && !waits {
+			continue
+		}
+		if p, ok := root(use.ctx).(*ssa.Parameter); ok && vocab.IsContext(p.Type()) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Asks reports whether the loop asks whether a context has ended.
+func (t *Attempt) Asks(ctx ssa.Value) bool {
+	return slices.ContainsFunc(t.contextUses(), func(use contextUse) bool { return use.asks && use.ctx == ctx })
+}
+
+// givenContext returns the context that a call is given, or nil.
+func givenContext(call *ssa.CallCommon) ssa.Value {
+	i := slices.IndexFunc(call.Args, func(arg ssa.Value) bool { return vocab.IsContext(arg.Type()) })
+	if i < 0 {
+		return nil
+	}
+	return call.Args[i]
+}
+
+// contextAsked returns the context that a call asks whether it has ended, or nil.
+func contextAsked(call *ssa.CallCommon) ssa.Value {
+	switch {
+	case !known(call).Is(vocab.Ends):
+	case call.IsInvoke():
+		return call.Value
+	case len(call.Args) == 1:
+		return call.Args[0]
+	}
+	return nil
+}
+
+// carrierOf returns an argument that is a parameter which has a context, or nil.
+func carrierOf(call *ssa.CallCommon) ssa.Value {
+	for _, arg := range call.Args {
+		if p, ok := arg.(*ssa.Parameter); ok && carriesContext(p.Type()) {
+			return p
+		}
+	}
+	return nil
+}
+
+// carriesContext reports whether a type has a method that returns a context and takes nothing.
+func carriesContext(t types.Type) bool {
+	methods := types.NewMethodSet(t)
+	for i := range methods.Len() {
+		m, ok := methods.At(i).Obj().(*types.Func)
+		if ok && vocab.Of(m).Is(vocab.Attaches) && m.Signature().Params().Len() == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isFromBefore reports whether a context, or what it belongs to, is from before the loop.
@@ -75,50 +182,29 @@ func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
 	return !t.Loop.Contains(ctx)
 }
 
-// carrierOf returns an argument that is a parameter which has a context, or nil.
-func carrierOf(call *ssa.CallCommon) ssa.Value {
-	for _, arg := range call.Args {
-		if p, ok := arg.(*ssa.Parameter); ok && carriesContext(p.Type()) {
-			return p
-		}
+// DerivedFrom returns what a context is derived from, so that it ends with that, or nil.
+func DerivedFrom(ctx ssa.Value) ssa.Value {
+	call, ok := flow.Source(ctx, flow.Unpacked).(*ssa.Call)
+	if !ok || !known(&call.Call).Is(vocab.Derives) {
+		return nil
 	}
-	return nil
-}
-
-// carriesContext reports whether a type has a method that returns a context and takes nothing.
-func carriesContext(t types.Type) bool {
-	methods := types.NewMethodSet(t)
-	for i := range methods.Len() {
-		m, ok := methods.At(i).Obj().(*types.Func)
-		if ok && vocab.Of(m).Is(vocab.Attaches) && m.Signature().Params().Len() == 0 {
-			return true
-		}
-	}
-	return false
+	return givenContext(&call.Call)
 }
 
 // root returns what a context was derived from, of a captured parameter the parameter.
 func root(ctx ssa.Value) ssa.Value {
-	for {
-		v := ctx
-		if x, ok := v.(*ssa.Extract); ok {
-			v = x.Tuple
-		}
-		call, ok := v.(*ssa.Call)
-		if !ok || givenContext(&call.Call) == nil || !known(&call.Call).Is(vocab.Derives) {
-			break
-		}
-		ctx = givenContext(&call.Call)
+	for parent := DerivedFrom(ctx); parent != nil; parent = DerivedFrom(ctx) {
+		ctx = parent
 	}
-	if p := capturedParameter(ctx); p != nil {
+	if p := CapturedParameter(ctx); p != nil {
 		return p
 	}
 	return ctx
 }
 
-// capturedParameter returns the parameter of a function around a literal that a value is read
-// from, or nil.
-func capturedParameter(v ssa.Value) *ssa.Parameter {
+// CapturedParameter returns the parameter of a function around a literal that a value in the
+// literal is read from, or nil.
+func CapturedParameter(v ssa.Value) *ssa.Parameter {
 	p, _ := flow.Source(v, flow.Captured).(*ssa.Parameter)
 	return p
 }
@@ -132,16 +218,12 @@ func (p *Package) ScopeContext(fn *ssa.Function) ssa.Value {
 				return param
 			}
 		}
-		if outlives(fn) {
-			return nil
+		if start(fn) != nil {
+			return nil // it runs on its own, or when the function around it has returned
 		}
 	}
 	return nil
 }
-
-// outlives reports whether a function literal runs when the function around it has returned,
-// or on its own: it is deferred, or a goroutine.
-func outlives(fn *ssa.Function) bool { return start(fn) != nil }
 
 // start returns the defer or go statement that runs a function literal, or nil.
 func start(fn *ssa.Function) ssa.CallInstruction {
@@ -163,67 +245,4 @@ func start(fn *ssa.Function) ssa.CallInstruction {
 func isLiteral(v ssa.Value, fn *ssa.Function) bool {
 	made, ok := v.(*ssa.MakeClosure)
 	return v == ssa.Value(fn) || ok && made.Fn == ssa.Value(fn)
-}
-
-// hasEnded reports whether a loop is only entered when a context has ended.
-func (p *Package) hasEnded(fn *ssa.Function, l *flow.Loop) bool {
-	for _, b := range fn.Blocks {
-		if l.Has(b) || !b.Dominates(l.Header) {
-			continue
-		}
-		for _, instr := range b.Instrs {
-			if isDone(instr) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// AfterEnd reports whether a block of the loop is only executed when a context has ended.
-func (t *Attempt) AfterEnd(b *ssa.BasicBlock) bool {
-	return isAfterEnd(&judge{p: t.pkg, run: t.Run}, b, t.Loop.Has)
-}
-
-// isAfterEnd reports whether a block is only executed when a context has ended, as far as the
-// blocks say that are asked for.
-func isAfterEnd(j *judge, b *ssa.BasicBlock, has func(*ssa.BasicBlock) bool) bool {
-	for d := b.Idom(); d != nil && has(d); b, d = d, d.Idom() {
-		branch := flow.Branch(d)
-		if branch == nil || len(b.Preds) != 1 || !isOfContext(branch.Cond) && j.why(branch.Cond)&^Fixed != Context {
-			continue
-		}
-		if d.Succs[endedEdge(branch)] == b {
-			return true
-		}
-	}
-	return false
-}
-
-// isOfContext reports whether a condition compares a context: with nil.
-func isOfContext(cond ssa.Value) bool {
-	cmp, ok := cond.(*ssa.BinOp)
-	return ok && vocab.IsContext(cmp.X.Type())
-}
-
-// endedEdge returns the edge of a branch on a context that is taken when it has ended, or when
-// there is none, or it never ends.
-func endedEdge(branch *ssa.If) int {
-	cmp, ok := branch.Cond.(*ssa.BinOp)
-	if !ok {
-		return 0
-	}
-	if x, ok := cmp.X.(*ssa.Extract); ok {
-		if _, isSelect := x.Tuple.(*ssa.Select); isSelect {
-			return 0 // the case of Done
-		}
-	}
-	equal := 0
-	if cmp.Op != token.EQL {
-		equal = 1
-	}
-	if flow.IsNil(cmp.Y) && flow.IsError(cmp.X.Type()) {
-		return 1 - equal // ctx.Err() != nil
-	}
-	return equal // ctx == nil, ctx.Done() == nil, ctx.Err() == context.Canceled
 }

@@ -198,31 +198,6 @@ func (t *Attempt) works() bool {
 	return false
 }
 
-// GivenContext returns the context that the operation, or the call that returned what it is a
-// method of, is given and that may end, or nil.
-func (t *Attempt) GivenContext() ssa.Value {
-	for call := t.Op; call != nil; {
-		if ctx := givenContext(&call.Call); ctx != nil {
-			if t.pkg.isDead(ctx) {
-				return nil
-			}
-			return ctx
-		}
-		v := call.Call.Value
-		if !call.Call.IsInvoke() {
-			if call.Call.Signature().Recv() == nil || len(call.Call.Args) == 0 {
-				return nil
-			}
-			v = call.Call.Args[0]
-		}
-		call, _ = v.(*ssa.Call)
-		if call != nil && !t.Loop.Has(call.Block()) {
-			return nil
-		}
-	}
-	return nil
-}
-
 // isJudged reports whether a condition on the error is a call other than one that is known.
 func (t *Attempt) isJudged() bool {
 	for b, why := range t.Decisions {

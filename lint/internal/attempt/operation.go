@@ -51,15 +51,13 @@ func (p *Package) Operation(fn *ssa.Function) *Operation {
 // findContext finds which contexts a function asks, and gives to what it calls. What its caller
 // gives to it is for that to judge.
 func (p *Package) findContext(o *Operation, fn *ssa.Function) {
-	for _, c := range p.contextCalls(fn) {
-		if _, asks := contextAsked(c.Common()); asks {
+	for _, use := range p.contextUses(fn) {
+		call, ok := use.call.(*ssa.Call)
+		switch {
+		case use.asks:
 			o.Asks = true
 			continue
-		}
-		call, ok := c.(*ssa.Call)
-		given := givenContext(c.Common())
-		switch {
-		case !ok || given == nil:
+		case !ok || use.ctx == nil:
 			continue
 		case known(&call.Call).Is(vocab.Roots):
 			o.Detached = true
@@ -67,10 +65,10 @@ func (p *Package) findContext(o *Operation, fn *ssa.Function) {
 		case makesContext(call):
 			continue
 		}
-		if own, ok := root(given).(*ssa.Parameter); ok && own.Parent() == fn {
+		if own, ok := root(use.ctx).(*ssa.Parameter); ok && own.Parent() == fn {
 			continue
 		}
-		if ctx := p.outerContext(given); ctx != nil {
+		if ctx := p.outerContext(use.ctx); ctx != nil {
 			o.Context = ctx
 			o.Ends = o.Ends || p.mayReturnError(call)
 		} else {
@@ -107,7 +105,7 @@ func (p *Package) outerContext(given ssa.Value) ssa.Value {
 
 // captured returns what a value is that is read from a variable which a function literal
 // captures: all that is stored there. Of other values it is the value.
-func captured(v ssa.Value) (values []ssa.Value) {
+func captured(v ssa.Value) []ssa.Value {
 	variable := v
 	if load, ok := v.(*ssa.UnOp); ok {
 		variable = load.X
@@ -117,15 +115,21 @@ func captured(v ssa.Value) (values []ssa.Value) {
 		return []ssa.Value{v}
 	}
 	switch bound := flow.Binding(free).(type) {
-	case nil:
 	case *ssa.Alloc:
-		for _, store := range flow.Stores(bound) {
-			values = append(values, store.Val)
-		}
+		return valuesOf(flow.Stores(bound))
 	case *ssa.FreeVar:
 		return captured(bound)
+	case nil:
+		return nil
 	default:
 		return []ssa.Value{bound}
+	}
+}
+
+// valuesOf returns what some stores store.
+func valuesOf(stores []*ssa.Store) (values []ssa.Value) {
+	for _, store := range stores {
+		values = append(values, store.Val)
 	}
 	return values
 }
@@ -185,57 +189,8 @@ func (p *Package) IsTrappedBy(fn *ssa.Function, until Success) bool {
 	return false
 }
 
-// IsAfterEnd reports whether an instruction is only executed when a context has ended.
-func (p *Package) IsAfterEnd(instr ssa.Instruction) bool {
-	for b := instr.Block(); b != nil; b = b.Idom() {
-		for _, before := range b.Instrs {
-			if before == instr {
-				break
-			}
-			if isDone(before) {
-				return true
-			}
-		}
-	}
-	everywhere := func(*ssa.BasicBlock) bool { return true }
-	return isAfterEnd(&judge{p: p, fn: instr.Parent()}, instr.Block(), everywhere)
-}
-
-// LiveContext returns the context with which an instruction is to end, or nil: that of its
-// function, or of one around it, unless it has ended already.
-func (p *Package) LiveContext(instr ssa.Instruction) ssa.Value {
-	if p.IsAfterEnd(instr) {
-		return nil
-	}
-	return p.ScopeContext(instr.Parent())
-}
-
-// NeverEnds reports whether a context cannot end while its function runs.
-func (p *Package) NeverEnds(ctx ssa.Value) bool { return p.isDead(ctx) }
-
-// IsDeferred reports whether a function literal, or one around it, is deferred: what it does is
-// to be done when its context has ended as well.
-func IsDeferred(fn *ssa.Function) bool {
-	for ; fn != nil; fn = fn.Parent() {
-		if _, deferred := start(fn).(*ssa.Defer); deferred {
-			return true
-		}
-	}
-	return false
-}
-
-// IsGoroutine reports whether a function literal is a goroutine.
-func IsGoroutine(fn *ssa.Function) bool {
-	_, runs := start(fn).(*ssa.Go)
-	return runs
-}
-
 // Longest returns an upper bound of a duration: NoLimit if none is known.
 func Longest(d ssa.Value) time.Duration { return longest(d) }
 
 // Name returns the name of what is called.
 func Name(call *ssa.Call) string { return nameOf(call) }
-
-// CapturedParameter returns the parameter of a function around a literal that a value in the
-// literal is read from, or nil.
-func CapturedParameter(v ssa.Value) *ssa.Parameter { return capturedParameter(v) }

@@ -37,8 +37,8 @@ type Package struct {
 type index struct {
 	waits    []Wait
 	stores   map[flow.Cell][]*ssa.Store
-	writes   []ssa.Instruction               // stores, map updates, and calls of copy
-	calls    []ssa.CallInstruction           // that ask a context, or are given one or what has one
+	writes   []ssa.Instruction // stores, map updates, and calls of copy
+	contexts []contextUse
 	stoppers map[*ssa.BasicBlock][]*ssa.Call // calls that may not return
 	resets   []*ssa.Call                     // calls that restart a timer
 }
@@ -52,8 +52,8 @@ func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{}, globals: map[*ssa.Global][]ssa.Value{},
 		indexes: map[*ssa.Function]*index{}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
-		ctx, asks := contextAsked(call)
-		return flow.Callee{Exits: p.summaryOf(call).Exits, Nil: asks && returnsError(call) && p.isDead(ctx)}
+		ctx := contextAsked(call)
+		return flow.Callee{Exits: p.summaryOf(call).Exits, Nil: ctx != nil && returnsError(call) && p.NeverEnds(ctx)}
 	})
 	for _, fn := range fns {
 		p.record(fn)
@@ -185,18 +185,17 @@ func (p *Package) add(x *index, instr ssa.Instruction) {
 		}
 	}
 	if call, ok := instr.(ssa.CallInstruction); ok {
-		if _, asks := contextAsked(call.Common()); asks || givenContext(call.Common()) != nil ||
-			carrierOf(call.Common()) != nil {
-			x.calls = append(x.calls, call)
+		if use, uses := contextUseOf(call); uses {
+			x.contexts = append(x.contexts, use)
 		}
 	}
 }
 
-func (p *Package) waits(fn *ssa.Function) []Wait                       { return p.index(fn).waits }
-func (p *Package) stores(fn *ssa.Function) map[flow.Cell][]*ssa.Store  { return p.index(fn).stores }
-func (p *Package) writes(fn *ssa.Function) []ssa.Instruction           { return p.index(fn).writes }
-func (p *Package) resets(fn *ssa.Function) []*ssa.Call                 { return p.index(fn).resets }
-func (p *Package) contextCalls(fn *ssa.Function) []ssa.CallInstruction { return p.index(fn).calls }
+func (p *Package) waits(fn *ssa.Function) []Wait                      { return p.index(fn).waits }
+func (p *Package) stores(fn *ssa.Function) map[flow.Cell][]*ssa.Store { return p.index(fn).stores }
+func (p *Package) writes(fn *ssa.Function) []ssa.Instruction          { return p.index(fn).writes }
+func (p *Package) resets(fn *ssa.Function) []*ssa.Call                { return p.index(fn).resets }
+func (p *Package) contextUses(fn *ssa.Function) []contextUse          { return p.index(fn).contexts }
 func (p *Package) stoppers(fn *ssa.Function) map[*ssa.BasicBlock][]*ssa.Call {
 	return p.index(fn).stoppers
 }

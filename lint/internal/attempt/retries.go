@@ -52,28 +52,3 @@ func (t *Attempt) Retries() *Retries {
 	}
 	return r
 }
-
-// ending returns the context, a parameter, with which the loop ends: it is asked, or given to
-// what waits.
-func (t *Attempt) ending() *ssa.Parameter {
-	waits := map[ssa.Instruction]bool{}
-	for _, w := range t.Waits {
-		waits[w.At] = true
-	}
-	for _, call := range t.pkg.contextCalls(t.Fn) {
-		if !t.Loop.Has(call.Block()) || call == ssa.CallInstruction(t.Op) {
-			continue
-		}
-		ctx, asks := contextAsked(call.Common())
-		if !asks && waits[call] {
-			ctx = givenContext(call.Common())
-		}
-		if ctx == nil {
-			continue
-		}
-		if p, ok := root(ctx).(*ssa.Parameter); ok && vocab.IsContext(p.Type()) {
-			return p
-		}
-	}
-	return nil
-}

@@ -270,7 +270,7 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 	if _, builtin := common.Value.(*ssa.Builtin); builtin {
 		return
 	}
-	if _, asks := contextAsked(common); asks {
+	if contextAsked(common) != nil {
 		s.State |= Context
 		return
 	}

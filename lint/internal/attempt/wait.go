@@ -173,16 +173,6 @@ func isOfTimes(t types.Type) bool {
 	return ok && vocab.IsTime(ch.Elem())
 }
 
-// givenContext returns the context that a call is given, or nil.
-func givenContext(call *ssa.CallCommon) ssa.Value {
-	for _, arg := range call.Args {
-		if vocab.IsContext(arg.Type()) {
-			return arg
-		}
-	}
-	return nil
-}
-
 // longest returns an upper bound of a duration.
 func longest(v ssa.Value) time.Duration { return longestWithin(v, 8) }
 

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"go/token"
 	"go/types"
 	"slices"
 
@@ -14,7 +13,7 @@ import (
 // call returns what the result of a call depends on.
 func (j *judge) call(call *ssa.Call) Why {
 	common := call.Common()
-	if ctx, asks := contextAsked(common); asks {
+	if ctx := contextAsked(common); ctx != nil {
 		return j.context(ctx)
 	}
 	if j.isOther(call) {
@@ -49,7 +48,7 @@ func (j *judge) call(call *ssa.Call) Why {
 
 // context returns what the end of a context is.
 func (j *judge) context(ctx ssa.Value) Why {
-	if j.p.isDead(ctx) {
+	if j.p.NeverEnds(ctx) {
 		return Fixed | Dead
 	}
 	return Context
@@ -285,34 +284,8 @@ func (j *judge) isGiven(literal *ssa.MakeClosure) bool {
 	return false
 }
 
-// contextAsked returns the context that a call asks whether it has ended.
-func contextAsked(call *ssa.CallCommon) (ssa.Value, bool) {
-	switch {
-	case !known(call).Is(vocab.Ends):
-	case call.IsInvoke():
-		return call.Value, true
-	case len(call.Args) == 1:
-		return call.Args[0], true
-	}
-	return nil, false
-}
-
 // returnsError reports whether the only result of a call is an error.
 func returnsError(call *ssa.CallCommon) bool {
 	results := call.Signature().Results()
 	return results.Len() == 1 && flow.IsError(results.At(0).Type())
-}
-
-// isDone reports whether an instruction receives from the Done channel of a context.
-func isDone(instr ssa.Instruction) bool {
-	receive, ok := instr.(*ssa.UnOp)
-	if !ok || receive.Op != token.ARROW {
-		return false
-	}
-	call, ok := receive.X.(*ssa.Call)
-	if !ok {
-		return false
-	}
-	_, asks := contextAsked(&call.Call)
-	return asks
 }

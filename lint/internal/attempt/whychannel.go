@@ -38,7 +38,7 @@ func (j *judge) choice(s *ssa.Select) (w Why) {
 func (j *judge) channel(ch ssa.Value) (w Why) {
 	switch ch := ch.(type) {
 	case *ssa.Call:
-		if ctx, asks := contextAsked(&ch.Call); asks {
+		if ctx := contextAsked(&ch.Call); ctx != nil {
 			return j.context(ctx)
 		}
 		if known(&ch.Call).Is(vocab.Clock) {
