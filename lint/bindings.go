@@ -11,6 +11,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // bindings are a fact about a package: the functions that its policies bind, in order. They are
@@ -95,7 +97,7 @@ func ownBindings(pass *analysis.Pass) *bindings {
 func boundBy(wrapper *ssa.Function) (bound *types.Func) {
 	for _, fn := range appendWithin(nil, wrapper) {
 		for _, call := range callsOf(fn) {
-			callee := calleeOf(call.Common())
+			callee, _ := flow.StaticCallee(call.Common())
 			if callee == nil || fn == wrapper && !inCycle(call.Block()) || !isPassedOn(wrapper, call) {
 				continue
 			}
@@ -117,18 +119,6 @@ func isPassedOn(fn *ssa.Function, call *ssa.Call) bool {
 	return slices.EqualFunc(fn.Params, operands, func(p *ssa.Parameter, operand ssa.Value) bool {
 		return types.Identical(p.Type(), operand.Type())
 	}) && types.Identical(fn.Signature.Results(), call.Call.Signature().Results())
-}
-
-// calleeOf returns the declared function, or the method of an interface, that is called, or nil.
-func calleeOf(call *ssa.CallCommon) *types.Func {
-	if call.IsInvoke() {
-		return call.Method
-	}
-	if callee := call.StaticCallee(); callee != nil {
-		fn, _ := callee.Object().(*types.Func)
-		return fn
-	}
-	return nil
 }
 
 // wrappers are the generated wrappers that a package knows.

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // DirectCall reports RL507.
@@ -22,7 +24,8 @@ func runDirectCall(pass *analysis.Pass, r *report) {
 			continue // its own wrapper retries it
 		}
 		for _, call := range callsOf(fn) {
-			callee, file := calleeOf(call.Common()), handwritten(pass, call.Pos())
+			callee, _ := flow.StaticCallee(call.Common())
+			file := handwritten(pass, call.Pos())
 			if callee == nil || file == nil {
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -348,22 +349,7 @@ func tried(fn *ssa.Function) (calls []*ssa.Call) {
 }
 
 // inCycle reports whether a block may follow itself.
-func inCycle(b *ssa.BasicBlock) bool {
-	seen := map[*ssa.BasicBlock]bool{}
-	next := slices.Clone(b.Succs)
-	for len(next) > 0 {
-		s := next[len(next)-1]
-		next = next[:len(next)-1]
-		if s == b {
-			return true
-		}
-		if !seen[s] {
-			seen[s] = true
-			next = append(next, s.Succs...)
-		}
-	}
-	return false
-}
+func inCycle(b *ssa.BasicBlock) bool { return flow.Reachable(b, flow.EveryEdge)[b] }
 
 func (n *nesting) place(fn *ssa.Function) string { return short(n.pass.Fset.Position(fn.Pos())) }
 

@@ -271,10 +271,7 @@ func dependents(v ssa.Value, through func(ssa.Value) bool) func(func(ssa.Value, 
 	return func(yield func(ssa.Value, ssa.Instruction) bool) {
 		seen := map[ssa.Value]bool{v: true}
 		for todo := []ssa.Value{v}; len(todo) > 0; todo = todo[1:] {
-			if todo[0].Referrers() == nil {
-				continue
-			}
-			for _, use := range *todo[0].Referrers() {
+			for _, use := range flow.Refs(todo[0]) {
 				if !yield(todo[0], use) {
 					return
 				}

@@ -57,12 +57,8 @@ func runScheduleFit(pass *analysis.Pass, r *report) {
 // timeoutIn returns the call that gives the context of each attempt a constant
 // timeout, if there is one in the loop.
 func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
-	x, ok := ctx.(*ssa.Extract)
-	if !ok || !loop.Has(x.Block()) {
-		return nil
-	}
-	call, ok := x.Tuple.(*ssa.Call)
-	if !ok {
+	call, ok := flow.Source(ctx, flow.Unpacked).(*ssa.Call)
+	if !ok || !loop.Has(call.Block()) {
 		return nil
 	}
 	if _, ok := timeoutOf(call); !ok {

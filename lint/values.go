@@ -29,10 +29,10 @@ func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
 // elements returns what is put into a slice of variadic arguments.
 func elements(v ssa.Value) (found []ssa.Value) {
 	slice, ok := v.(*ssa.Slice)
-	if !ok || slice.X.Referrers() == nil {
-		return nil // not of here, or an array of the package
+	if !ok {
+		return nil
 	}
-	for _, ref := range *slice.X.Referrers() {
+	for _, ref := range flow.Refs(slice.X) {
 		if at, ok := ref.(*ssa.IndexAddr); ok {
 			for _, use := range *at.Referrers() {
 				if store, ok := use.(*ssa.Store); ok {
@@ -51,11 +51,8 @@ func origin(v ssa.Value) ssa.Value { return flow.Source(v, flow.Boxed|flow.Renam
 // setsField reports whether a field of what v points to is assigned a value
 // that is as wanted, and no other.
 func setsField(v ssa.Value, name string, wanted func(ssa.Value) bool) bool {
-	if v.Referrers() == nil {
-		return false // nil, or of the package
-	}
 	set := false
-	for _, ref := range *v.Referrers() {
+	for _, ref := range flow.Refs(v) {
 		at, ok := ref.(*ssa.FieldAddr)
 		if !ok || fieldName(at) != name {
 			continue

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
-	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
@@ -39,18 +38,9 @@ func runWrapperCall(pass *analysis.Pass, r *report) {
 				r.at(pos, call.Pos(), Proven, "RL501", "%s continues after %s has ended: pass it that context", callee.Name(),
 					nameOfContext(live))
 			}
-			if dropsError(file, call) && !inTest(pass, call.Pos()) {
+			if flow.ReturnsError(call.Call.Signature()) && standsAlone(file, call.Pos()) && !inTest(pass, call.Pos()) {
 				r.at(pos, call.Pos(), Proven, "RL504", "the error of %s is ignored: return or handle it", callee.Name())
 			}
 		}
 	}
-}
-
-// dropsError reports whether a call that returns an error stands alone.
-func dropsError(file *ast.File, call *ssa.Call) bool {
-	results := call.Call.Signature().Results()
-	if results.Len() == 0 || !flow.IsError(results.At(results.Len()-1).Type()) {
-		return false
-	}
-	return standsAlone(file, call.Pos())
 }

@@ -138,7 +138,7 @@ func isOperation(call *ssa.Call) bool {
 	if _, builtin := common.Value.(*ssa.Builtin); builtin {
 		return false
 	}
-	if common.Signature().Results().Len() == 0 || call.Referrers() == nil || len(*call.Referrers()) == 0 {
+	if common.Signature().Results().Len() == 0 || len(flow.Refs(call)) == 0 {
 		return false
 	}
 	if contextAsked(common) != nil {
@@ -211,10 +211,7 @@ func (t *Attempt) isAsked(answered flow.Assumption) bool {
 func couldPoll(op *ssa.Call) bool {
 	return op.Call.Signature().Results().Len() > 1 || slices.ContainsFunc(op.Call.Args, func(arg ssa.Value) bool {
 		_, pointer := arg.Type().Underlying().(*types.Pointer)
-		if converted, ok := arg.(*ssa.ChangeType); ok {
-			arg = converted.X
-		}
-		switch arg.(type) {
+		switch flow.Source(arg, flow.Renamed).(type) {
 		case *ssa.MakeInterface, *ssa.MakeClosure:
 			return true
 		}
@@ -286,9 +283,8 @@ func (t *Attempt) leavesAt(j *judge, i *ssa.If, joint bool) bool {
 // fails reports whether an edge that leaves the loop leads to a return of an error: the answer
 // is not the one that the loop asks for.
 func (t *Attempt) fails(run *flow.Run, b, s *ssa.BasicBlock) bool {
-	results := t.Fn.Signature.Results()
 	path := pathToReturn(b, s)
-	if path == nil || results.Len() == 0 || !flow.IsError(results.At(results.Len()-1).Type()) {
+	if path == nil || !flow.ReturnsError(t.Fn.Signature) {
 		return false
 	}
 	_, values := returned(run, path)

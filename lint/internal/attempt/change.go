@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
@@ -253,7 +254,7 @@ func (o *operands) call(call *ssa.Call) Change {
 	case fn != nil:
 	case !common.IsInvoke() && common.StaticCallee() == nil:
 		return Changed // a function value
-	case isGetter(common):
+	case effect.IsGetter(common):
 		o.evidence = min(o.evidence, vocab.Library)
 	default:
 		o.evidence = vocab.Named
@@ -265,12 +266,6 @@ func (o *operands) call(call *ssa.Call) Change {
 func (o *operands) isNew(fn *ssa.Function) bool {
 	s := o.t.pkg.summary(fn)
 	return s.Random || s.State&(Clock|Count) != 0 && !s.Remote
-}
-
-// isGetter reports whether a call returns one value, and no error.
-func isGetter(call *ssa.CallCommon) bool {
-	results := call.Signature().Results()
-	return results.Len() == 1 && !flow.IsError(results.At(0).Type())
 }
 
 // isWritten reports whether the run writes to what an operand points to.

@@ -105,7 +105,7 @@ func attaches(call *ssa.CallCommon) bool {
 // isCancelled reports whether somebody may end a derived context before its function returns:
 // it does so itself, if that counts, or gives the function that does to others.
 func isCancelled(call *ssa.Call, byItself bool) bool {
-	for _, ref := range refs(call) {
+	for _, ref := range flow.Refs(call) {
 		if cancel, ok := ref.(*ssa.Extract); ok && cancel.Index == 1 && isHandedOn(cancel, byItself) {
 			return true
 		}
@@ -116,7 +116,7 @@ func isCancelled(call *ssa.Call, byItself bool) bool {
 // isHandedOn reports whether a function value, or a variable that holds it, is used for more
 // than to be deferred, or, unless that counts, called.
 func isHandedOn(v ssa.Value, calls bool) bool {
-	for _, ref := range refs(v) {
+	for _, ref := range flow.Refs(v) {
 		switch ref := ref.(type) {
 		case *ssa.Defer:
 			if ref.Call.Value != v {
@@ -148,7 +148,7 @@ func isHandedOn(v ssa.Value, calls bool) bool {
 
 // isDeferred reports whether a function literal is only deferred.
 func isDeferred(literal *ssa.MakeClosure) bool {
-	return !slices.ContainsFunc(refs(literal), func(ref ssa.Instruction) bool {
+	return !slices.ContainsFunc(flow.Refs(literal), func(ref ssa.Instruction) bool {
 		d, ok := ref.(*ssa.Defer)
 		return !ok || d.Call.Value != ssa.Value(literal)
 	})

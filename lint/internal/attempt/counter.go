@@ -41,7 +41,7 @@ func (t *Attempt) deadCounter() *Counter {
 }
 
 func isCompared(v ssa.Value) bool {
-	for _, ref := range refs(v) {
+	for _, ref := range flow.Refs(v) {
 		if cmp, ok := ref.(*ssa.BinOp); ok && flow.IsBool(cmp.Type()) {
 			return true
 		}

@@ -61,7 +61,7 @@ func (t *Attempt) Endless() *Endless {
 // returns reports whether the function can return once the operation has succeeded. If it
 // cannot, nobody waits for the end of the loop.
 func (t *Attempt) returns() bool {
-	reached := flow.Reachable(t.Op.Block(), func(*ssa.BasicBlock, int) bool { return true })
+	reached := flow.Reachable(t.Op.Block(), flow.EveryEdge)
 	for ret := range flow.Returns(t.Fn) {
 		if reached[ret.Block()] || ret.Block() == t.Op.Block() {
 			return true
@@ -94,11 +94,7 @@ func (t *Attempt) isContended() (bool, vocab.Evidence) {
 
 // isHeld reports whether a function value is a field.
 func isHeld(v ssa.Value) bool {
-	load, ok := v.(*ssa.UnOp)
-	if !ok {
-		return false
-	}
-	_, field := load.X.(*ssa.FieldAddr)
+	_, field := flow.Back(v, flow.Loaded).(*ssa.FieldAddr)
 	return field
 }
 

@@ -42,11 +42,11 @@ func (t *Attempt) Hidden() (hidden []Hidden) {
 // returnsOutcome reports whether the last result of a function is an error, and none of the
 // others a bool, which may tell what the error does not.
 func returnsOutcome(fn *ssa.Function) bool {
-	n, hasBool := fn.Signature.Results().Len(), false
+	hasBool := false
 	for v := range fn.Signature.Results().Variables() {
 		hasBool = hasBool || flow.IsBool(v.Type())
 	}
-	return n > 0 && !hasBool && flow.IsError(fn.Signature.Results().At(n-1).Type())
+	return !hasBool && flow.ReturnsError(fn.Signature)
 }
 
 // hiddenIn is Hidden for one run: no exit that ends the attempts returns an error.

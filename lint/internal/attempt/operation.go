@@ -150,12 +150,11 @@ func (p *Package) findAnswers(o *Operation, fn *ssa.Function) {
 
 // mayReturnError reports whether a function may return an error after a call has failed.
 func (p *Package) mayReturnError(call *ssa.Call) bool {
-	results := call.Call.Signature().Results()
-	if results.Len() == 0 || !flow.IsError(results.At(results.Len()-1).Type()) {
+	if !flow.ReturnsError(call.Call.Signature()) {
 		return false
 	}
 	fn := call.Parent()
-	run := p.flow.After(flow.Whole(fn), call, ofError(results.Len()).failed)
+	run := p.flow.After(flow.Whole(fn), call, ofError(call.Call.Signature().Results().Len()).failed)
 	if run == nil {
 		return false
 	}
@@ -180,9 +179,9 @@ func (p *Package) IsTrappedBy(fn *ssa.Function, until Success) bool {
 		if !ok || known(&call.Call).Is(vocab.Pure|vocab.Receives|vocab.Asks|vocab.Random) {
 			continue
 		}
-		n := call.Call.Signature().Results().Len()
-		if n > 0 && flow.IsError(call.Call.Signature().Results().At(n-1).Type()) &&
-			p.returns(call, ofError(n).failed, failure) && !p.returns(call, ofError(n).passed, failure) {
+		e := ofError(call.Call.Signature().Results().Len())
+		if flow.ReturnsError(call.Call.Signature()) && p.returns(call, e.failed, failure) &&
+			!p.returns(call, e.passed, failure) {
 			return true
 		}
 	}

@@ -24,7 +24,6 @@ type Package struct {
 	imported  func(*types.Func) *Summary
 	summaries map[*ssa.Function]*Summary
 	fields    map[*types.Var][]*ssa.Store // nil stands for a use of the address
-	assigned  map[*ssa.Global]bool        // by anything but an initializer
 	globals   map[*ssa.Global][]ssa.Value // what variables of the package are set to
 	indexes   map[*ssa.Function]*index
 	facts     sync.Map // by *types.Func: the summaries of other packages
@@ -49,7 +48,7 @@ func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 	imported func(*types.Func) *Summary) *Package {
 	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly
 	p := &Package{types: pkg, effects: effects, imported: imported, summaries: map[*ssa.Function]*Summary{},
-		fields: map[*types.Var][]*ssa.Store{}, assigned: map[*ssa.Global]bool{}, globals: map[*ssa.Global][]ssa.Value{},
+		fields: map[*types.Var][]*ssa.Store{}, globals: map[*ssa.Global][]ssa.Value{},
 		indexes: map[*ssa.Function]*index{}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
 		ctx := contextAsked(call)
@@ -100,23 +99,15 @@ func (p *Package) record(fn *ssa.Function) {
 				}
 			case *ssa.Global:
 				p.globals[x] = append(p.globals[x], instr.Val)
-				if !isInitializer(fn) {
-					p.assigned[x] = true
-				}
 			}
 		}
 	}
 }
 
-// isInitializer reports whether a function runs before main, and only then.
-func isInitializer(fn *ssa.Function) bool {
-	return fn.Parent() == nil && fn.Signature.Recv() == nil && (fn.Object() == nil || fn.Object().Name() == "init")
-}
-
 // isAddressUsed reports whether the address of a field is used for anything but loads and
 // stores.
 func isAddressUsed(f *ssa.FieldAddr) bool {
-	return slices.ContainsFunc(refs(f), func(ref ssa.Instruction) bool {
+	return slices.ContainsFunc(flow.Refs(f), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
 		case *ssa.UnOp, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.DebugRef:
 			return false
@@ -125,11 +116,6 @@ func isAddressUsed(f *ssa.FieldAddr) bool {
 		}
 		return true
 	})
-}
-
-// isConstant reports whether a variable of the package is only set by its initializer.
-func (p *Package) isConstant(g *ssa.Global) bool {
-	return !p.assigned[g] && g.Object() != nil && !g.Object().Exported() && g.Object().Pkg() == p.types
 }
 
 // isSetting reports whether a field is set only where its structure is made.

@@ -29,7 +29,7 @@ func (t *Attempt) consumes() bool {
 	for i := range t.between(t.Passed) {
 		call, ok := i.(*ssa.Call)
 		if !ok || call == t.Op || known(&call.Call).Is(vocab.Logs) && known(&call.Call).Evidence >= vocab.Library ||
-			len(refs(call)) > 0 && !t.pkg.effects.Acts(call) {
+			len(flow.Refs(call)) > 0 && !t.pkg.effects.Acts(call) {
 			continue
 		}
 		if j.all(call.Call.Args...)&Answer != 0 {

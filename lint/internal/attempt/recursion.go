@@ -109,7 +109,7 @@ func passesOn(call *ssa.Call) bool {
 // that is the same each time.
 func (t *Attempt) comesBack() bool {
 	j := &judge{p: t.pkg, fn: t.Fn}
-	before := flow.Before([]*ssa.BasicBlock{t.Op.Block()}, func(*ssa.BasicBlock, int) bool { return true })
+	before := flow.Before([]*ssa.BasicBlock{t.Op.Block()}, flow.EveryEdge)
 	for b := range before {
 		t.leads[b] = true
 		if b == t.Op.Block() {

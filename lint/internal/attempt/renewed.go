@@ -134,7 +134,7 @@ func (j *judge) isOwnObject(v ssa.Value) bool {
 func isConstructor(fn *ssa.Function) bool {
 	for ret := range flow.Returns(fn) {
 		made, ok := ret.Results[0].(*ssa.Alloc)
-		if !ok || slices.ContainsFunc(refs(made), func(ref ssa.Instruction) bool {
+		if !ok || slices.ContainsFunc(flow.Refs(made), func(ref ssa.Instruction) bool {
 			switch ref := ref.(type) {
 			case *ssa.Return, *ssa.FieldAddr, *ssa.UnOp, *ssa.DebugRef:
 				return false

@@ -132,15 +132,11 @@ func (p *Package) reportsFailure(fn *ssa.Function, failed, passed flow.Value) bo
 	}
 	for instr := range flow.Instructions(fn.Blocks) {
 		call, ok := instr.(*ssa.Call)
-		if !ok || known(&call.Call).Is(vocab.Pure) {
+		if !ok || known(&call.Call).Is(vocab.Pure) || !flow.ReturnsError(call.Call.Signature()) {
 			continue
 		}
-		n := call.Call.Signature().Results().Len()
-		if n == 0 || !flow.IsError(call.Call.Signature().Results().At(n-1).Type()) {
-			continue
-		}
-		if p.returns(call, ofError(n).failed, failed) &&
-			p.returns(call, ofError(n).passed, passed) {
+		e := ofError(call.Call.Signature().Results().Len())
+		if p.returns(call, e.failed, failed) && p.returns(call, e.passed, passed) {
 			return true
 		}
 	}
@@ -220,7 +216,7 @@ func (m *summarizer) add(instr ssa.Instruction) {
 func (m *summarizer) load(instr *ssa.UnOp) {
 	switch x := instr.X.(type) {
 	case *ssa.Global:
-		if !flow.IsError(instr.Type()) && !m.p.isConstant(x) {
+		if !flow.IsError(instr.Type()) && !m.p.effects.IsConstant(x) {
 			m.s.State |= Flag
 		}
 	case *ssa.FieldAddr:

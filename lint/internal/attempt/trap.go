@@ -107,12 +107,8 @@ func (t *Attempt) mayStop(b *ssa.BasicBlock) bool {
 // its fatal level only.
 func (p *Package) mayStop(call *ssa.CallCommon) bool {
 	k := known(call)
-	given := call.Args
-	if !call.IsInvoke() && call.Signature().Recv() != nil {
-		given = given[1:]
-	}
 	isTest := func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }
-	return k.Is(vocab.Exits) || slices.ContainsFunc(given, isTest) ||
+	return k.Is(vocab.Exits) || slices.ContainsFunc(flow.Arguments(call), isTest) ||
 		!k.Is(vocab.Logs) && p.summaryOf(call).MayExit
 }
 

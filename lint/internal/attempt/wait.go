@@ -134,10 +134,7 @@ func isStopped(receive *ssa.UnOp) bool {
 
 // longestArgument returns the largest value of a duration that a call is given.
 func (p *Package) longestArgument(call *ssa.CallCommon, index int) time.Duration {
-	args := call.Args
-	if !call.IsInvoke() && call.Signature().Recv() != nil && len(args) > 0 {
-		args = args[1:]
-	}
+	args := flow.Arguments(call)
 	if index < 0 || index >= len(args) || !isNumber(args[index].Type()) {
 		return NoLimit
 	}

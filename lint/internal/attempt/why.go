@@ -256,7 +256,7 @@ func (j *judge) lookup(v *ssa.Lookup) Why {
 	if _, isMap := v.X.Type().Underlying().(*types.Map); !isMap {
 		return w
 	}
-	for _, ref := range refs(v.X) {
+	for _, ref := range flow.Refs(v.X) {
 		if m, ok := ref.(*ssa.MapUpdate); ok && m.Map == v.X && j.isReached(m.Block()) {
 			w |= Count
 		}
@@ -265,13 +265,6 @@ func (j *judge) lookup(v *ssa.Lookup) Why {
 		w |= Flag
 	}
 	return w
-}
-
-func refs(v ssa.Value) []ssa.Instruction {
-	if r := v.Referrers(); r != nil {
-		return *r
-	}
-	return nil
 }
 
 // phi joins what the executed edges bring, and what decides between them.
@@ -337,7 +330,7 @@ func (j *judge) between(ways []*ssa.BasicBlock) (w Why) {
 // ranged returns what the list depends on over whose indexes a variable ranges.
 func (j *judge) ranged(index *ssa.Phi) (w Why) {
 	for _, e := range index.Edges {
-		for _, ref := range refs(e) {
+		for _, ref := range flow.Refs(e) {
 			cmp, ok := ref.(*ssa.BinOp)
 			if !ok || cmp.X != e {
 				continue

@@ -114,7 +114,7 @@ func (j *judge) load(v *ssa.UnOp) Why {
 		switch {
 		case flow.IsError(v.Type()) && vocab.EndsByName(x.Name()):
 			return Signal
-		case flow.IsError(v.Type()), j.p.isConstant(x):
+		case flow.IsError(v.Type()), j.p.effects.IsConstant(x):
 			return Fixed
 		}
 		return Flag
@@ -139,7 +139,7 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 		return j.variable(variable)
 	}
 	base := j.why(x.X)
-	if op := j.op(); op != nil && slices.ContainsFunc(operandsOf(op), func(arg ssa.Value) bool {
+	if op := j.op(); op != nil && slices.ContainsFunc(flow.Arguments(&op.Call), func(arg ssa.Value) bool {
 		_, constant := arg.(*ssa.Const)
 		return !constant && objectOf(arg) == objectOf(x)
 	}) {
@@ -159,14 +159,6 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 		}
 	}
 	return base | Flag
-}
-
-// operandsOf returns the arguments of a call, without the receiver.
-func operandsOf(call *ssa.Call) []ssa.Value {
-	if !call.Call.IsInvoke() && call.Call.Signature().Recv() != nil {
-		return call.Call.Args[1:]
-	}
-	return call.Call.Args
 }
 
 // isFrozen reports whether only a success of the operation, or what undoes it, sets a field.
@@ -228,7 +220,7 @@ func (j *judge) variable(v *ssa.Alloc) Why {
 			w |= Count
 		}
 	}
-	for _, ref := range refs(v) {
+	for _, ref := range flow.Refs(v) {
 		w |= j.shared(v, ref)
 	}
 	return w
@@ -246,7 +238,7 @@ func (j *judge) shared(v *ssa.Alloc, ref ssa.Instruction) Why {
 			return Flag
 		}
 	case *ssa.MakeInterface: // the target of errors.As
-		for _, use := range refs(ref) {
+		for _, use := range flow.Refs(ref) {
 			if call, ok := use.(*ssa.Call); ok && j.has(call.Block()) {
 				return j.target(call)
 			}
@@ -274,10 +266,7 @@ func (j *judge) isGiven(literal *ssa.MakeClosure) bool {
 		return false
 	}
 	for _, arg := range append([]ssa.Value{op.Call.Value}, op.Call.Args...) {
-		if converted, ok := arg.(*ssa.ChangeType); ok {
-			arg = converted.X
-		}
-		if arg == ssa.Value(literal) {
+		if flow.Source(arg, flow.Renamed) == ssa.Value(literal) {
 			return true
 		}
 	}

@@ -191,8 +191,8 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 		e.add(r, Reads)
 	}
 	e.add(Region{Kind: World}, Reads)
-	if isGetter(c) {
-		return
+	if v, ok := c.(*ssa.Call); ok && IsGetter(call) && len(*v.Referrers()) > 0 {
+		return // what it returns is used
 	}
 	for _, r := range reach {
 		e.write(r)
@@ -203,10 +203,9 @@ func (p *Package) unknown(e *Effects, c ssa.CallInstruction) {
 	e.write(Region{Kind: World})
 }
 
-// isGetter reports whether a call returns one result, which is used and no error.
-func isGetter(c ssa.CallInstruction) bool {
-	v, ok := c.(*ssa.Call)
-	return ok && v.Call.Signature().Results().Len() == 1 && !flow.IsError(v.Type()) && len(*v.Referrers()) > 0
+// IsGetter reports whether a call returns one value, and no error.
+func IsGetter(call *ssa.CallCommon) bool {
+	return call.Signature().Results().Len() == 1 && !flow.ReturnsError(call.Signature())
 }
 
 // atomic adds the effects of a function that reads or writes what its first operand points to.

@@ -235,8 +235,7 @@ func (d *decision) from(v ssa.Value, need Need) {
 // call follows the result of a call: what the callee decides by, if it returns an error; else
 // what it reads.
 func (d *decision) call(c *ssa.Call, need Need) {
-	results := c.Call.Signature().Results()
-	if n := results.Len(); n > 0 && flow.IsError(results.At(n-1).Type()) && !isContextMethod(&c.Call) {
+	if flow.ReturnsError(c.Call.Signature()) && !isContextMethod(&c.Call) {
 		for r, a := range d.p.At(c).Access {
 			d.add(r, a.need(skipping))
 		}

@@ -143,7 +143,7 @@ func failingBlocks(fn *ssa.Function) failing {
 
 // reach marks the blocks that lead to a return.
 func (f failing) reach(ret *ssa.Return) {
-	for b := range flow.Before([]*ssa.BasicBlock{ret.Block()}, func(*ssa.BasicBlock, int) bool { return true }) {
+	for b := range flow.Before([]*ssa.BasicBlock{ret.Block()}, flow.EveryEdge) {
 		f.from[b.Index] = true
 		f.at[b] = append(f.at[b], ret)
 	}

@@ -67,7 +67,7 @@ func (p *Package) wrote(fn *ssa.Function, r Region, value Need, fresh bool) {
 
 // isInitializer reports whether a function runs before main, and only then.
 func isInitializer(fn *ssa.Function) bool {
-	return fn.Parent() == nil && fn.Object() == nil && fn.Signature.Recv() == nil
+	return fn.Parent() == nil && fn.Signature.Recv() == nil && (fn.Object() == nil || fn.Object().Name() == "init")
 }
 
 func isStruct(t types.Type) bool {
@@ -119,19 +119,8 @@ func mayWrite(c ssa.CallInstruction) bool {
 
 // isFresh reports whether an address is in an object that its function makes.
 func isFresh(addr ssa.Value) bool {
-	for range maxSteps {
-		switch x := addr.(type) {
-		case *ssa.FieldAddr:
-			addr = x.X
-		case *ssa.IndexAddr:
-			addr = x.X
-		case *ssa.Alloc:
-			return true
-		default:
-			return false
-		}
-	}
-	return false
+	_, made := flow.Source(addr, flow.Addressed).(*ssa.Alloc)
+	return made
 }
 
 // MayBecome reports whether somebody may write what is needed to a region while a function
@@ -170,6 +159,12 @@ func (p *Package) isForeign(name string) bool {
 		}
 	}
 	return true
+}
+
+// IsConstant reports whether only initializers write to a variable of the package.
+func (p *Package) IsConstant(g *ssa.Global) bool {
+	r, _ := regionAt(g)
+	return p.IsSetting(r)
 }
 
 // IsSetting reports whether a field is assigned only where its object is made, or a global

@@ -9,10 +9,7 @@ import (
 // Closure returns where a function literal is made, if it captures anything and that is one
 // place, or nil.
 func Closure(literal *ssa.Function) (made *ssa.MakeClosure) {
-	if literal.Referrers() == nil {
-		return nil
-	}
-	for _, ref := range *literal.Referrers() {
+	for _, ref := range Refs(literal) {
 		if closure, ok := ref.(*ssa.MakeClosure); ok {
 			if made != nil {
 				return nil
@@ -35,6 +32,14 @@ func Declared(addr ssa.Value) *ssa.Alloc {
 	}
 	variable, _ := addr.(*ssa.Alloc)
 	return variable
+}
+
+// Refs returns the instructions that use a value. It is not known for a value of the package.
+func Refs(v ssa.Value) []ssa.Instruction {
+	if r := v.Referrers(); r != nil {
+		return *r
+	}
+	return nil
 }
 
 // Binding returns what a function literal captures as a variable, or nil.

@@ -154,6 +154,9 @@ func Reachable(from *ssa.BasicBlock, takes func(b *ssa.BasicBlock, k int) bool) 
 	return reached
 }
 
+// EveryEdge reports true, for walks along all edges.
+func EveryEdge(*ssa.BasicBlock, int) bool { return true }
+
 // Before returns some blocks, and those from which edges that counts reports lead to them. An
 // edge is a block and the index of its predecessor.
 func Before(ends []*ssa.BasicBlock, counts func(b *ssa.BasicBlock, pred int) bool) map[*ssa.BasicBlock]bool {

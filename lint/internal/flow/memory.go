@@ -73,19 +73,14 @@ func OnlyStored(v *ssa.Alloc) (only ssa.Value) {
 
 // Stores returns the stores to an address, and to parts of what is there.
 func Stores(addr ssa.Value) (stores []*ssa.Store) {
-	if addr.Referrers() == nil {
-		return nil
-	}
-	for _, ref := range *addr.Referrers() {
+	for _, ref := range Refs(addr) {
 		switch ref := ref.(type) {
 		case *ssa.Store:
 			if ref.Addr == addr {
 				stores = append(stores, ref)
 			}
-		case *ssa.FieldAddr:
-			stores = append(stores, Stores(ref)...)
-		case *ssa.IndexAddr:
-			stores = append(stores, Stores(ref)...)
+		case *ssa.FieldAddr, *ssa.IndexAddr:
+			stores = append(stores, Stores(ref.(ssa.Value))...)
 		}
 	}
 	return stores
@@ -105,25 +100,16 @@ func FieldOf(x *ssa.FieldAddr) *types.Var {
 
 // Escapes reports whether other functions may write to a variable of a function: its
 // address is stored or given away, or a function literal that captures it writes to it.
-func Escapes(v *ssa.Alloc) bool { return isWrittenElsewhere(v) }
-
-func isWrittenElsewhere(addr ssa.Value) bool {
-	if addr.Referrers() == nil {
-		return true
-	}
-	for _, ref := range *addr.Referrers() {
+func Escapes(addr ssa.Value) bool {
+	for _, ref := range Refs(addr) {
 		switch ref := ref.(type) {
 		case *ssa.Store:
 			if ref.Val == addr {
 				return true
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.FieldAddr:
-			if isWrittenElsewhere(ref) {
-				return true
-			}
-		case *ssa.IndexAddr:
-			if isWrittenElsewhere(ref) {
+		case *ssa.FieldAddr, *ssa.IndexAddr:
+			if Escapes(ref.(ssa.Value)) {
 				return true
 			}
 		case *ssa.MakeClosure:
@@ -139,10 +125,7 @@ func isWrittenElsewhere(addr ssa.Value) bool {
 
 // isConcurrent reports whether a goroutine may write to a variable while its function runs.
 func isConcurrent(variable ssa.Value) bool {
-	if variable.Referrers() == nil {
-		return false
-	}
-	for _, ref := range *variable.Referrers() {
+	for _, ref := range Refs(variable) {
 		literal, ok := ref.(*ssa.MakeClosure)
 		if !ok || !StoresThrough(literal, variable) {
 			continue
@@ -164,10 +147,7 @@ func StoresThrough(literal *ssa.MakeClosure, variable ssa.Value) bool {
 		if bound != variable || i >= len(fn.FreeVars) {
 			continue
 		}
-		if fn.FreeVars[i].Referrers() == nil {
-			continue
-		}
-		for _, ref := range *fn.FreeVars[i].Referrers() {
+		for _, ref := range Refs(fn.FreeVars[i]) {
 			switch ref := ref.(type) {
 			case *ssa.UnOp, *ssa.FieldAddr, *ssa.DebugRef:
 			case *ssa.MakeClosure:
@@ -387,7 +367,7 @@ func (m *memory) isShared(c Cell) bool {
 	}
 	shared, ok := m.escapes[v]
 	if !ok {
-		shared = isWrittenElsewhere(v)
+		shared = Escapes(v)
 		m.escapes[v] = shared
 	}
 	return shared

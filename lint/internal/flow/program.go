@@ -99,6 +99,14 @@ func StaticCallee(call *ssa.CallCommon) (*types.Func, *ssa.Function) {
 	return obj, fn
 }
 
+// Arguments returns the arguments of a call, without the receiver.
+func Arguments(call *ssa.CallCommon) []ssa.Value {
+	if !call.IsInvoke() && call.Signature().Recv() != nil {
+		return call.Args[1:]
+	}
+	return call.Args
+}
+
 // Known returns what package vocab knows of what a call names. Of function values it knows
 // nothing.
 func Known(call *ssa.CallCommon) vocab.Known {
@@ -123,6 +131,12 @@ func (p *Program) Always(fn *ssa.Function, v ssa.Value) Value {
 
 // IsError reports whether t is the type error.
 func IsError(t types.Type) bool { return types.Identical(t, errorType) }
+
+// ReturnsError reports whether the last result of a function is an error.
+func ReturnsError(sig *types.Signature) bool {
+	n := sig.Results().Len()
+	return n > 0 && IsError(sig.Results().At(n-1).Type())
+}
 
 // IsErrorLike reports whether values of type t are errors.
 func IsErrorLike(t types.Type) bool {

@@ -232,10 +232,10 @@ func (r *Run) propagate() {
 			r.evaluate(reader)
 		}
 		v, ok := d.(ssa.Value)
-		if !ok || v.Referrers() == nil {
+		if !ok {
 			continue
 		}
-		for _, ref := range *v.Referrers() {
+		for _, ref := range Refs(v) {
 			switch ref := ref.(type) {
 			case *ssa.If:
 				r.branch(ref)
