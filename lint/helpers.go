@@ -126,23 +126,9 @@ func operation(op ssa.Value) *ssa.Function {
 	case *ssa.Function:
 		return op
 	case *ssa.Call:
-		return operationOf(op.Call.StaticCallee())
+		if literal, ok := madeBy(op).(*ssa.MakeClosure); ok {
+			return operation(literal)
+		}
 	}
 	return nil
-}
-
-// operationOf returns the literal that a function returns, if that is all it does.
-func operationOf(maker *ssa.Function) *ssa.Function {
-	if maker == nil || len(maker.Blocks) != 1 {
-		return nil
-	}
-	ret, ok := maker.Blocks[0].Instrs[len(maker.Blocks[0].Instrs)-1].(*ssa.Return)
-	if !ok || len(ret.Results) != 1 {
-		return nil
-	}
-	literal, ok := origin(ret.Results[0]).(*ssa.MakeClosure)
-	if !ok {
-		return nil
-	}
-	return operation(literal)
 }

@@ -97,17 +97,11 @@ func exponentOf(power ssa.Value) ssa.Value {
 			return counterOf(v.Y)
 		}
 	case *ssa.Convert:
-		from, ok := v.X.Type().Underlying().(*types.Basic)
-		if ok && from.Info()&types.IsFloat != 0 && isInteger(v.Type()) {
+		if flow.IsBasic(v.X.Type(), types.IsFloat) && flow.IsBasic(v.Type(), types.IsInteger) {
 			return floatExponentOf(v.X)
 		}
 	}
 	return nil
-}
-
-func isInteger(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsInteger != 0
 }
 
 // floatExponentOf returns the exponent of a power, or of a product with one, that is not looked
@@ -173,12 +167,12 @@ func counterOf(v ssa.Value) ssa.Value {
 func isLookedAt(counter ssa.Value, by *ssa.Call) bool {
 	through := func(v ssa.Value) bool {
 		op, ok := v.(*ssa.BinOp)
-		return exponentOf(v) == nil && !(ok && isComparison(op))
+		return exponentOf(v) == nil && !(ok && flow.IsBool(op.Type()))
 	}
 	for _, use := range dependents(counter, through) {
 		switch use := use.(type) {
 		case *ssa.BinOp:
-			if isComparison(use) && use.Op != token.EQL && use.Op != token.NEQ {
+			if flow.IsBool(use.Type()) && use.Op != token.EQL && use.Op != token.NEQ {
 				return true
 			}
 		case *ssa.Call:
@@ -192,10 +186,6 @@ func isLookedAt(counter ssa.Value, by *ssa.Call) bool {
 		}
 	}
 	return false
-}
-
-func isComparison(op *ssa.BinOp) bool {
-	return types.Identical(op.Type().Underlying(), types.Typ[types.Bool])
 }
 
 // overflowsSilently reports whether a power becomes a delay that is limited, but not checked for
@@ -232,7 +222,7 @@ func fateOf(v ssa.Value, loop *flow.Loop) fate {
 			f.capped = f.capped || least
 			f.judged = f.judged || !least && types.Identical(use.Type(), of.Type())
 		case *ssa.BinOp:
-			if isComparison(use) {
+			if flow.IsBool(use.Type()) {
 				f.compare(use, of)
 			}
 		}
@@ -258,7 +248,7 @@ func isLeast(call *ssa.Call) bool {
 func growsOn(v ssa.Value, whole ast.Node) bool {
 	for _, use := range dependents(v, func(ssa.Value) bool { return true }) {
 		sum, ok := use.(*ssa.BinOp)
-		if ok && !isComparison(sum) && (sum.Pos() < whole.Pos() || whole.End() <= sum.Pos()) {
+		if ok && !flow.IsBool(sum.Type()) && (sum.Pos() < whole.Pos() || whole.End() <= sum.Pos()) {
 			return true
 		}
 	}

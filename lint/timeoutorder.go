@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -315,13 +314,6 @@ func timeoutOf(call *ssa.Call) (time.Duration, bool) {
 }
 
 func durationOf(v ssa.Value) (time.Duration, bool) {
-	c, ok := v.(*ssa.Const)
-	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
-		return 0, false
-	}
-	if basic, ok := c.Type().Underlying().(*types.Basic); !ok || basic.Info()&types.IsInteger == 0 {
-		return 0, false
-	}
-	d, exact := constant.Int64Val(c.Value)
-	return time.Duration(d), exact
+	d, ok := flow.IntOf(v)
+	return time.Duration(d), ok && flow.IsBasic(v.Type(), types.IsInteger)
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
@@ -35,7 +36,7 @@ func (t *Attempt) Pause() time.Duration {
 	if len(durations) != 1 || !plain {
 		return 0
 	}
-	d, _ := intOf(durations[0])
+	d, _ := flow.IntOf(durations[0])
 	return time.Duration(d)
 }
 

@@ -340,7 +340,4 @@ func addObject(objects map[ssa.Value]bool, v ssa.Value) {
 // objectOf returns what names the object that an address is in.
 func objectOf(v ssa.Value) ssa.Value { return flow.Variable(flow.Source(v, flow.Addressed|flow.Boxed)) }
 
-func isNumber(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsNumeric != 0
-}
+func isNumber(t types.Type) bool { return flow.IsBasic(t, types.IsNumeric) }

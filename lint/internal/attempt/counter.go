@@ -75,7 +75,7 @@ func (t *Attempt) misses(branch *ssa.If) *Missed {
 	m := &Missed{Cmp: cmp, Name: counterName(cmp.X), Grows: count.step > 0}
 	switch cmp.Op {
 	case token.EQL, token.NEQ:
-		limit, isConst := intOf(cmp.Y)
+		limit, isConst := flow.IntOf(cmp.Y)
 		if !isConst || (cmp.Op == token.EQL) != leavesIf {
 			return nil
 		}

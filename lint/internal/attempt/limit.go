@@ -5,6 +5,8 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // A Limit is a number that the executions of an operation are counted to.
@@ -77,7 +79,7 @@ func (t *Attempt) appendLimit(limits []Limit, compare *ssa.BinOp, leavesIf bool)
 	}
 	l := Limit{Of: y}
 	before := compare.Block().Dominates(t.Op.Block())
-	if to, ok := intOf(y); ok {
+	if to, ok := flow.IntOf(y); ok {
 		l.Attempts = count.until(op, to, leavesIf, before)
 		if l.Attempts == 0 {
 			return limits
@@ -127,7 +129,7 @@ func (t *Attempt) counted(v ssa.Value) (p progression, ok bool) {
 	first, step := false, false
 	for i, edge := range phi.Edges {
 		if !t.Loop.Has(phi.Block().Preds[i]) {
-			n, known := intOf(edge)
+			n, known := flow.IntOf(edge)
 			if !known || first && n != p.first {
 				return p, false
 			}
@@ -156,7 +158,7 @@ func (t *Attempt) CountsUp(v ssa.Value) bool {
 
 // stepOf returns what a sum or difference adds to its first operand.
 func stepOf(sum *ssa.BinOp) (int64, bool) {
-	n, ok := intOf(sum.Y)
+	n, ok := flow.IntOf(sum.Y)
 	switch sum.Op {
 	case token.ADD:
 		return n, ok
@@ -164,14 +166,6 @@ func stepOf(sum *ssa.BinOp) (int64, bool) {
 		return -n, ok
 	}
 	return 0, false
-}
-
-func intOf(v ssa.Value) (int64, bool) {
-	c, ok := v.(*ssa.Const)
-	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
-		return 0, false
-	}
-	return constant.Int64Val(c.Value)
 }
 
 // mirrored returns the comparison of exchanged operands.

@@ -88,7 +88,7 @@ func (p *Package) record(fn *ssa.Function) {
 	for instr := range flow.Instructions(fn.Blocks) {
 		switch instr := instr.(type) {
 		case *ssa.FieldAddr:
-			if f := flow.FieldOf(instr); f != nil && isAddressUsed(instr) {
+			if f := flow.FieldOf(instr); f != nil && effect.IsGiven(instr) {
 				p.fields[f] = append(p.fields[f], nil)
 			}
 		case *ssa.Store:
@@ -102,20 +102,6 @@ func (p *Package) record(fn *ssa.Function) {
 			}
 		}
 	}
-}
-
-// isAddressUsed reports whether the address of a field is used for anything but loads and
-// stores.
-func isAddressUsed(f *ssa.FieldAddr) bool {
-	return slices.ContainsFunc(flow.Refs(f), func(ref ssa.Instruction) bool {
-		switch ref := ref.(type) {
-		case *ssa.UnOp, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.DebugRef:
-			return false
-		case *ssa.Store:
-			return ref.Val == ssa.Value(f)
-		}
-		return true
-	})
 }
 
 // isSetting reports whether a field is set only where its structure is made.

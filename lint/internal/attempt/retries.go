@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // Retries describes how a function retries one of its parameters.
@@ -42,12 +40,8 @@ func (t *Attempt) Retries() *Retries {
 			break
 		}
 		r.Wait = max(r.Wait, w.Max)
-		if call, ok := w.At.(*ssa.Call); ok && w.Max == NoLimit {
-			for _, arg := range call.Call.Args {
-				if i := parameterIndex(t.Fn, arg); i >= 0 && vocab.IsDuration(arg.Type()) {
-					r.Delay = t.Fn.Params[i]
-				}
-			}
+		if i := w.parameter(); i >= 0 {
+			r.Delay = t.Fn.Params[i]
 		}
 	}
 	return r

@@ -249,13 +249,9 @@ func (m *summarizer) wait(instr ssa.Instruction) {
 
 // limit adds how long a wait is.
 func (m *summarizer) limit(w Wait) {
-	if call, ok := w.At.(*ssa.Call); ok && w.Max == NoLimit {
-		for _, arg := range call.Call.Args {
-			if i := parameterIndex(m.fn, arg); i >= 0 && vocab.IsDuration(arg.Type()) && m.s.MaxParameter < 0 {
-				m.s.MaxParameter = i
-				return
-			}
-		}
+	if i := w.parameter(); i >= 0 && m.s.MaxParameter < 0 {
+		m.s.MaxParameter = i
+		return
 	}
 	m.s.Max = max(m.s.Max, w.Max)
 }

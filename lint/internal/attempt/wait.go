@@ -237,7 +237,7 @@ func longestCall(call *ssa.Call, depth int) time.Duration {
 	if len(args) > 0 && isNumber(args[len(args)-1].Type()) {
 		return longestWithin(args[len(args)-1], depth-1)
 	}
-	if b, ok := call.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsFloat != 0 {
+	if flow.IsBasic(call.Type(), types.IsFloat) {
 		return 1 // at most
 	}
 	return least
@@ -257,11 +257,18 @@ func longestJitter(d time.Duration, factor ssa.Value) time.Duration {
 	return time.Duration(most)
 }
 
-// parameterIndex returns the index of the parameter that a value is, or -1.
-func parameterIndex(fn *ssa.Function, v ssa.Value) int {
-	p, ok := flow.Source(v, flow.Renamed|flow.Converted).(*ssa.Parameter)
-	if !ok {
+// parameter returns the index of the parameter of its function that says how long a call waits,
+// or -1.
+func (w Wait) parameter() int {
+	call, ok := w.At.(*ssa.Call)
+	if !ok || w.Max != NoLimit {
 		return -1
 	}
-	return slices.Index(fn.Params, p)
+	for _, arg := range call.Call.Args {
+		p, ok := flow.Source(arg, flow.Renamed|flow.Converted).(*ssa.Parameter)
+		if ok && vocab.IsDuration(arg.Type()) {
+			return slices.Index(call.Parent().Params, p)
+		}
+	}
+	return -1
 }

@@ -144,35 +144,8 @@ func regionAt(addr ssa.Value) (r Region, ok bool) {
 
 // isLocal reports whether only loads and stores of its own function use a variable.
 func isLocal(a *ssa.Alloc) bool {
-	for _, r := range *a.Referrers() {
-		switch r := r.(type) {
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.Store:
-			if r.Val == a {
-				return false
-			}
-		case *ssa.FieldAddr:
-			if !isLoadedOnly(r) {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-func isLoadedOnly(f *ssa.FieldAddr) bool {
-	for _, r := range *f.Referrers() {
-		switch r := r.(type) {
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.Store:
-			if r.Val == f {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return true
+	return !flow.Escapes(a) && !slices.ContainsFunc(*a.Referrers(), func(r ssa.Instruction) bool {
+		_, captured := r.(*ssa.MakeClosure)
+		return captured
+	})
 }

@@ -42,7 +42,7 @@ func (p *Package) index(fn *ssa.Function) {
 				p.wrote(fn, r, value, isFresh(i.Addr))
 			}
 		case *ssa.FieldAddr:
-			if isGiven(i) {
+			if IsGiven(i) {
 				for _, r := range regionsAt(i) {
 					p.wrote(fn, r, Any, isFresh(i))
 				}
@@ -92,8 +92,8 @@ func valueOf(v ssa.Value) Need {
 	return Any
 }
 
-// isGiven reports whether the address of a field is given to what may write there.
-func isGiven(f *ssa.FieldAddr) bool {
+// IsGiven reports whether the address of a field is given to what may write there.
+func IsGiven(f *ssa.FieldAddr) bool {
 	return slices.ContainsFunc(*f.Referrers(), func(r ssa.Instruction) bool {
 		switch r := r.(type) {
 		case *ssa.UnOp, *ssa.DebugRef, *ssa.FieldAddr, *ssa.IndexAddr:

@@ -157,9 +157,12 @@ func byTable(s view, at *ssa.Call, known vocab.Known, hasBody bool) Value {
 }
 
 // IsBool reports whether values of type t are true or false.
-func IsBool(t types.Type) bool {
+func IsBool(t types.Type) bool { return IsBasic(t, types.IsBoolean) }
+
+// IsBasic reports whether t is a basic type with one of some properties.
+func IsBasic(t types.Type, of types.BasicInfo) bool {
 	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsBoolean != 0
+	return ok && b.Info()&of != 0
 }
 
 // arguments returns what is known of arguments, and whether that may decide anything.

@@ -84,6 +84,15 @@ func IsNil(v ssa.Value) bool {
 	return ok && c.Value == nil
 }
 
+// IntOf returns the whole number that a constant is.
+func IntOf(v ssa.Value) (int64, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(c.Value)
+}
+
 // literal returns the element of an operand that is not computed by an instruction.
 func literal(v ssa.Value) (Value, bool) {
 	switch v := v.(type) {
