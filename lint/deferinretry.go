@@ -16,8 +16,8 @@ func runDeferInRetry(pass *analysis.Pass, r *report) {
 	best := map[*ssa.Defer]*attempt.Attempt{}
 	var order []*ssa.Defer
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		if t.Change > attempt.Remade {
-			continue // each iteration may be about something else
+		if t.IsDaemon() || t.Change > attempt.Remade {
+			continue // each iteration is, or may be, about something else
 		}
 		for _, d := range t.Defers() {
 			if best[d] == nil {

@@ -59,6 +59,10 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 		text, rules = fmt.Sprintf("pass %s, or %s", nameOfContext(ctx), limit), append(rules, "RL202")
 		fixes = contextFix(r.pass, file, c, ctx)
 	}
+	evidence := Library
+	if inTest(r.pass, common.Pos()) {
+		evidence = Named // the go command stops tests
+	}
 	name := ""
 	if common.IsInvoke() {
 		name = common.Method.Name()
@@ -69,7 +73,7 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 		Pos: callStart(file, common.Pos()), End: common.Pos(),
 		Message:        fmt.Sprintf("%s retries until it succeeds, without a limit: %s", name, text),
 		SuggestedFixes: fixes,
-	}, Library, rules...)
+	}, evidence, rules...)
 }
 
 // continues reports a call that continues after a context has ended.

@@ -22,8 +22,8 @@ func (t *Attempt) Retries() *Retries {
 	if op == nil || !t.IsRetry() {
 		return nil
 	}
-	// What its caller sets may be a limit.
-	const chosen = adversary &^ Setting
+	// What its caller sets, or the operation returns with a failure, may be a limit.
+	const chosen = adversary &^ (Setting | Answer)
 	j := &judge{p: t.pkg, run: t.Run}
 	r := &Retries{Op: op, Until: t.Until, Context: t.ending()}
 	if t.trap(j, chosen).trapped {

@@ -3,6 +3,7 @@ package deferinretry
 import (
 	"context"
 	"errors"
+	"log"
 	"net/http"
 	"time"
 )
@@ -112,4 +113,16 @@ func answers(url string) error {
 		return nil
 	}
 	return errors.New("no answer")
+}
+
+// The engine is made for each name, whatever becomes of it.
+func nopeForEach(c client, names []string) {
+	for _, name := range names {
+		e, err := c.Open("engine")
+		if err != nil {
+			log.Print(err)
+		}
+		defer e.Close()
+		log.Print(name)
+	}
 }

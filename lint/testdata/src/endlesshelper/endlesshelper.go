@@ -323,3 +323,10 @@ func inBackground(c client) {
 	go helper.Forever(c.Ping)    // want `Forever retries until it succeeds, without a limit`
 	defer helper.Forever(c.Ping) // want `Forever retries until it succeeds, without a limit`
 }
+
+func nopeLast(read func() (string, error)) []string {
+	return helper.Collect(func() (string, bool, error) {
+		text, err := read()
+		return text, text == "", err
+	})
+}

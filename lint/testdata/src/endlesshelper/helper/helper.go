@@ -214,3 +214,14 @@ func (r *Retrier) UntilDone(ctx context.Context, f func() error) error { // want
 		}
 	}
 }
+
+// Collect ends by what f returns with an error as well.
+func Collect(f func() (text string, last bool, err error)) (all []string) {
+	for last := false; !last; {
+		text, end, err := f()
+		if last = end; err == nil {
+			all = append(all, text)
+		}
+	}
+	return all
+}
