@@ -279,11 +279,11 @@ func (n *nesting) countedBy(call *ssa.Call) (c counted, ok bool) {
 	}
 	c = counted{operation(origin(args[h.Op])), h.Attempts}
 	if h.Limit >= 0 {
-		given, isConst := args[h.Limit].(*ssa.Const)
-		if !isConst || given.Value == nil || given.Value.Kind() != constant.Int {
+		given, isConst := flow.IntOf(args[h.Limit])
+		if !isConst {
 			return counted{}, false
 		}
-		c.attempts += int(min(max(given.Int64(), 0), most))
+		c.attempts += int(min(max(given, 0), most))
 	}
 	return c, c.op != nil && c.attempts > 1
 }

@@ -89,24 +89,16 @@ func isZeroVariable(v ssa.Value) bool {
 	if !ok || token.IsExported(variable.Name()) {
 		return false
 	}
-	return !slices.ContainsFunc(functionsOf(variable.Pkg), func(fn *ssa.Function) bool {
-		return slices.ContainsFunc(fn.Blocks, func(b *ssa.BasicBlock) bool {
-			return slices.ContainsFunc(b.Instrs, func(instr ssa.Instruction) bool { return !keepsZero(instr, v) })
-		})
-	})
-}
-
-// keepsZero reports whether an instruction does nothing with a variable but to load it, or to
-// store 0 there.
-func keepsZero(instr ssa.Instruction, variable ssa.Value) bool {
-	if store, ok := instr.(*ssa.Store); ok && store.Addr == variable {
-		c, ok := store.Val.(*ssa.Const)
-		return ok && isZeroConstant(c.Value)
-	}
-	if load, ok := instr.(*ssa.UnOp); ok && load.Op == token.MUL {
+	return !slices.ContainsFunc(usesOf(functionsOf(variable.Pkg), variable), func(use ssa.Instruction) bool {
+		switch use := use.(type) {
+		case *ssa.UnOp:
+			return false
+		case *ssa.Store:
+			c, ok := use.Val.(*ssa.Const)
+			return !ok || !isZeroConstant(c.Value)
+		}
 		return true
-	}
-	return !slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == variable })
+	})
 }
 
 // isCallOf reports whether v is a call of a package's function with one of the
@@ -116,8 +108,7 @@ func isCallOf(v ssa.Value, path string, names ...string) bool {
 	if !ok {
 		return false
 	}
-	fn := call.Call.StaticCallee()
-	fn = flow.Generic(fn)
+	fn := flow.Generic(call.Call.StaticCallee())
 	if fn == nil || fn.Object() == nil || fn.Object().Pkg() == nil || fn.Object().Pkg().Path() != path {
 		return false
 	}

@@ -113,9 +113,10 @@ func (t *Attempt) IsInterval(w Wait) bool {
 func (t *Attempt) Known() vocab.Known { return known(&t.Op.Call) }
 
 // Name returns the name of the operation.
-func (t *Attempt) Name() string { return nameOf(t.Op) }
+func (t *Attempt) Name() string { return Name(t.Op) }
 
-func nameOf(call *ssa.Call) string {
+// Name returns the name of what is called.
+func Name(call *ssa.Call) string {
 	if obj, _ := flow.StaticCallee(&call.Call); obj != nil {
 		return obj.Name()
 	}

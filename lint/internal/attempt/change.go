@@ -214,7 +214,7 @@ func (o *operands) load(v *ssa.UnOp) Change {
 	}
 	change := o.of(v.X)
 	if c, ok := flow.CellAt(v.X); ok {
-		for _, store := range o.t.pkg.stores(o.t.Fn)[c] {
+		for _, store := range o.t.pkg.index(o.t.Fn).stores[c] {
 			if o.t.Loop.Has(store.Block()) && o.run.IsReached(store.Block()) && store.Block() != o.t.Op.Block() {
 				change = max(change, Counted, o.of(store.Val))
 			}
@@ -280,7 +280,7 @@ func (o *operands) isWritten() bool {
 	if len(objects) == 0 {
 		return false
 	}
-	for _, w := range o.t.pkg.writes(o.t.Fn) {
+	for _, w := range o.t.pkg.index(o.t.Fn).writes {
 		b := w.Block()
 		if o.t.Loop.Has(b) && o.run.IsReached(b) && b != o.t.Op.Block() && o.changes(w, objects) {
 			return true

@@ -63,7 +63,7 @@ func (t *Attempt) Context() ssa.Value {
 
 // contextUses returns the calls of the loop that use a context.
 func (t *Attempt) contextUses() []contextUse {
-	return slices.DeleteFunc(slices.Clone(t.pkg.contextUses(t.Fn)), func(use contextUse) bool {
+	return slices.DeleteFunc(slices.Clone(t.pkg.index(t.Fn).contexts), func(use contextUse) bool {
 		return !t.Loop.Has(use.call.Block())
 	})
 }

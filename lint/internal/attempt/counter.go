@@ -138,7 +138,7 @@ func (p *Package) frozen(l *flow.Loop) (cond *ssa.BinOp) {
 			}
 			cond = cmp
 		}
-		if len(p.stoppers(b.Parent())[b]) > 0 {
+		if len(p.index(b.Parent()).stoppers[b]) > 0 {
 			return nil
 		}
 	}

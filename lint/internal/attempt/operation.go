@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"sync"
-	"time"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -51,7 +50,7 @@ func (p *Package) Operation(fn *ssa.Function) *Operation {
 // findContext finds which contexts a function asks, and gives to what it calls. What its caller
 // gives to it is for that to judge.
 func (p *Package) findContext(o *Operation, fn *ssa.Function) {
-	for _, use := range p.contextUses(fn) {
+	for _, use := range p.index(fn).contexts {
 		call, ok := use.call.(*ssa.Call)
 		switch {
 		case use.asks:
@@ -187,9 +186,3 @@ func (p *Package) IsTrappedBy(fn *ssa.Function, until Success) bool {
 	}
 	return false
 }
-
-// Longest returns an upper bound of a duration: NoLimit if none is known.
-func Longest(d ssa.Value) time.Duration { return longest(d) }
-
-// Name returns the name of what is called.
-func Name(call *ssa.Call) string { return nameOf(call) }

@@ -162,12 +162,3 @@ func (p *Package) add(x *index, instr ssa.Instruction) {
 		}
 	}
 }
-
-func (p *Package) waits(fn *ssa.Function) []Wait                      { return p.index(fn).waits }
-func (p *Package) stores(fn *ssa.Function) map[flow.Cell][]*ssa.Store { return p.index(fn).stores }
-func (p *Package) writes(fn *ssa.Function) []ssa.Instruction          { return p.index(fn).writes }
-func (p *Package) resets(fn *ssa.Function) []*ssa.Call                { return p.index(fn).resets }
-func (p *Package) contextUses(fn *ssa.Function) []contextUse          { return p.index(fn).contexts }
-func (p *Package) stoppers(fn *ssa.Function) map[*ssa.BasicBlock][]*ssa.Call {
-	return p.index(fn).stoppers
-}

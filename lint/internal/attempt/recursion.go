@@ -77,7 +77,7 @@ func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *
 		ends = append(ends, call.Block())
 	}
 	t.leads = flow.Before(ends, t.Run.Enters)
-	for _, w := range p.waits(t.Fn) {
+	for _, w := range p.index(t.Fn).waits {
 		call, ok := w.At.(*ssa.Call)
 		if w.At != ssa.Instruction(op) && !(ok && slices.Contains(t.Again, call)) && t.Run.IsReached(w.At.Block()) &&
 			t.leads[w.At.Block()] {
@@ -115,7 +115,7 @@ func (t *Attempt) comesBack() bool {
 		if b == t.Op.Block() {
 			continue
 		}
-		if len(t.pkg.stoppers(t.Fn)[b]) > 0 {
+		if len(t.pkg.index(t.Fn).stoppers[b]) > 0 {
 			return false
 		}
 		branch := flow.Branch(b)

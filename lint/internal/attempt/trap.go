@@ -95,7 +95,7 @@ func (t *Attempt) mayStop(b *ssa.BasicBlock) bool {
 	if t.Run.Stops(b) {
 		return true
 	}
-	for _, call := range t.pkg.stoppers(t.Fn)[b] {
+	for _, call := range t.pkg.index(t.Fn).stoppers[b] {
 		if call != t.Op {
 			return true
 		}

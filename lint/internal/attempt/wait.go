@@ -28,7 +28,7 @@ type Wait struct {
 
 // waits returns the waits on the way from Op to its next execution.
 func (t *Attempt) waits() (waits []Wait) {
-	for _, w := range t.pkg.waits(t.Fn) {
+	for _, w := range t.pkg.index(t.Fn).waits {
 		b := w.At.Block()
 		if t.Loop.Has(b) && w.At != ssa.Instruction(t.Op) &&
 			(isOn(t.Run, b) || t.Ends&Polls != 0 && isOn(t.Passed, b)) {
@@ -90,7 +90,7 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	case s.Waits != Never:
 		w.Max, w.Always = s.Max, s.Waits == Always
 		if s.MaxParameter >= 0 && s.MaxParameter < len(common.Args) {
-			w.Max = max(w.Max, longest(common.Args[s.MaxParameter]))
+			w.Max = max(w.Max, Longest(common.Args[s.MaxParameter]))
 		}
 		// What it returns may be that it was interrupted.
 		w.Heeds = s.Heeds || s.Blocks || !w.Always || givenContext(common) != nil ||
@@ -138,7 +138,7 @@ func (p *Package) longestArgument(call *ssa.CallCommon, index int) time.Duration
 	if index < 0 || index >= len(args) || !isNumber(args[index].Type()) {
 		return NoLimit
 	}
-	return longest(args[index])
+	return Longest(args[index])
 }
 
 // timed reports whether a channel belongs to a timer or a ticker, and when it comes at the
@@ -148,7 +148,7 @@ func (p *Package) timed(ch ssa.Value) (time.Duration, bool) {
 	case *ssa.Call:
 		for i, arg := range ch.Call.Args {
 			if vocab.IsDuration(arg.Type()) && isOfTimes(ch.Type()) {
-				return longest(ch.Call.Args[i]), true
+				return Longest(ch.Call.Args[i]), true
 			}
 		}
 	case *ssa.UnOp:
@@ -170,8 +170,8 @@ func isOfTimes(t types.Type) bool {
 	return ok && vocab.IsTime(ch.Elem())
 }
 
-// longest returns an upper bound of a duration.
-func longest(v ssa.Value) time.Duration { return longestWithin(v, 8) }
+// Longest returns an upper bound of a duration: NoLimit if none is known.
+func Longest(v ssa.Value) time.Duration { return longestWithin(v, 8) }
 
 // longestWithin is longest for an expression of some depth at most.
 func longestWithin(v ssa.Value, depth int) time.Duration {

@@ -152,7 +152,7 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 		return base | Fixed | Setting
 	}
 	if c, ok := flow.CellAt(x); ok {
-		for _, store := range j.p.stores(x.Parent())[c] {
+		for _, store := range j.p.index(x.Parent()).stores[c] {
 			if j.isReached(store.Block()) {
 				return base | Count
 			}

@@ -88,7 +88,7 @@ func (j *judge) timer(timer ssa.Value) Why {
 	if call, ok := timer.(*ssa.Call); ok && j.has(call.Block()) {
 		return Awaited
 	}
-	for _, call := range j.p.resets(j.function()) {
+	for _, call := range j.p.index(j.function()).resets {
 		if j.isReached(call.Block()) && flow.Variable(call.Call.Args[0]) == flow.Variable(timer) {
 			return Awaited
 		}
