@@ -219,15 +219,7 @@ func before(a, b ssa.Instruction) bool {
 	if a.Block() != b.Block() {
 		return a.Block().Dominates(b.Block())
 	}
-	for _, instr := range a.Block().Instrs {
-		switch instr {
-		case a:
-			return true
-		case b:
-			return false
-		}
-	}
-	return false
+	return slices.Index(a.Block().Instrs, a) <= slices.Index(b.Block().Instrs, b)
 }
 
 // parameter returns the limit that every call gives a parameter.

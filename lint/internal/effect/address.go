@@ -70,14 +70,7 @@ func rootOfPhi(phi *ssa.Phi, within []*ssa.Phi) (root Root, ok bool) {
 	return root, ok
 }
 
-func parameter(v *ssa.Parameter) Root {
-	for i, p := range v.Parent().Params {
-		if p == v {
-			return Root{Param: i + 1}
-		}
-	}
-	return Root{}
-}
+func parameter(v *ssa.Parameter) Root { return Root{Param: slices.Index(v.Parent().Params, v) + 1} }
 
 // IsReference reports whether values of a type lead to memory that others may share.
 func IsReference(typ types.Type) bool {

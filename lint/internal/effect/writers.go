@@ -139,7 +139,7 @@ func (p *Package) MayBecome(r Region, need Need, by func(*ssa.Function) bool) bo
 		return true
 	}
 	for _, w := range p.writes[r.key()] {
-		if !w.fresh && w.value&need != 0 && by(w.fn) || r.Kind == Cell && w.value&need != 0 && by(w.fn) {
+		if (!w.fresh || r.Kind == Cell) && w.value&need != 0 && by(w.fn) {
 			return true
 		}
 	}

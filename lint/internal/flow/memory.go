@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -263,10 +264,8 @@ func (g *graph) resolve() {
 }
 
 func indexIn(b *ssa.BasicBlock, instr ssa.Instruction) int {
-	for i, x := range b.Instrs {
-		if x == instr {
-			return i
-		}
+	if i := slices.Index(b.Instrs, instr); i >= 0 {
+		return i
 	}
 	return len(b.Instrs)
 }
