@@ -20,13 +20,10 @@ const few = 2
 func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	evidence, leaves := t.remote()
 	switch {
-	case !leaves, !t.Fails, t.IsDaemon(), t.Ends == Polls && !t.ByAnswer, t.Change > Remade:
+	case !leaves, !t.IsRetry(), t.Ends == Polls, t.Change > Remade:
 		return 0, false
 	case t.isPaced(), t.OneClass(), t.pausesItself():
 		return 0, false
-	}
-	if t.ByAnswer {
-		evidence = vocab.Named // the server may hold back its answer
 	}
 	for _, l := range t.Limits() {
 		if l.Attempts > 0 && l.Attempts <= few {

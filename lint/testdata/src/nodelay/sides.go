@@ -250,3 +250,16 @@ func nopeFixes(ctx context.Context, v validator, o *options) error {
 	}
 	return err
 }
+
+// Each answer leads to the next part, and an error ends it.
+func nopeParts(network string) (n int, err error) {
+	for {
+		conn, err := net.Dial(network, "parts:80")
+		if err != nil {
+			return 0, err
+		}
+		if n++; conn.RemoteAddr() == nil {
+			return n, nil
+		}
+	}
+}
