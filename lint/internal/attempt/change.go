@@ -120,7 +120,9 @@ func (o *operands) compute(v ssa.Value) Change {
 		return o.all(v.Bindings...)
 	case *ssa.Next, *ssa.Range, *ssa.Select:
 		return Changed
-	case *ssa.MakeMap, *ssa.MakeSlice, *ssa.MakeChan:
+	case *ssa.MakeMap:
+		return max(Remade, o.entries(v))
+	case *ssa.MakeSlice, *ssa.MakeChan:
 		return Remade
 	}
 	var change Change
@@ -205,6 +207,16 @@ func (o *operands) content(variable *ssa.Alloc) (change Change) {
 		}
 	}
 	o.seen[variable] = change
+	return change
+}
+
+// entries is the change of what the run enters into a map.
+func (o *operands) entries(m *ssa.MakeMap) (change Change) {
+	for _, ref := range *m.Referrers() {
+		if update, ok := ref.(*ssa.MapUpdate); ok && o.run.IsReached(update.Block()) {
+			change = max(change, o.all(update.Key, update.Value))
+		}
+	}
 	return change
 }
 
