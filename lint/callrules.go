@@ -267,7 +267,7 @@ for ctx.Err() == nil {
 			"Defers that only a success or the last failure reaches.",
 			"Defers under a condition.",
 			"Loops over items, and other loops that retry nothing.",
-			"By default: attempts with what a call in the loop returned, which may be another each time.",
+			"By default: `-confidence named` reports it, since a loop over items is easily taken for a retry.",
 		},
 		Fix:     "Close it before the next attempt, or move the attempt into a function of its own.",
 		Related: []string{"RL304"},

@@ -13,26 +13,18 @@ import (
 var DeferInRetry = newRule("deferinretry", runDeferInRetry, []string{"RL306"}, attempts)
 
 func runDeferInRetry(pass *analysis.Pass, r *report) {
-	best := map[*ssa.Defer]*attempt.Attempt{}
-	var order []*ssa.Defer
+	known := map[*ssa.Defer]bool{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
 		if t.IsDaemon() || t.Change > attempt.Remade {
 			continue // each iteration is, or may be, about something else
 		}
 		for _, d := range t.Defers() {
-			if best[d] == nil {
-				order = append(order, d)
+			if !known[d] && handwritten(pass, d.Pos()) != nil {
+				known[d] = true
+				r.at(d.Pos(), token.NoPos, Named, "RL306",
+					"this defer runs when the function returns, once for each attempt of %s: call it before the next attempt",
+					t.Name())
 			}
-			if best[d] == nil || best[d].Evidence < t.Evidence {
-				best[d] = t
-			}
-		}
-	}
-	for _, d := range order {
-		if handwritten(pass, d.Pos()) != nil {
-			r.at(d.Pos(), token.NoPos, best[d].Evidence, "RL306",
-				"this defer runs when the function returns, once for each attempt of %s: call it before the next attempt",
-				best[d].Name())
 		}
 	}
 }
