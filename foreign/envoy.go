@@ -34,13 +34,25 @@ const (
 	envoyTimeout   = 15 * time.Second
 )
 
-// isEnvoyRoute reports whether a map is a route, or a virtual host, with retries.
+// envoyTargets are the fields, one of which says where a route sends requests.
+var envoyTargets = []string{
+	"cluster", "clusterheader", "weightedclusters", "clusterspecifierplugin", "inlineclusterspecifierplugin",
+}
+
+// isEnvoyRoute reports whether a map is a route, or a virtual host, with retries. Other
+// parts of Envoy, as remote_jwks, have a retry_policy with conditions of their own where
+// none is written.
 func isEnvoyRoute(n *syntax.Node) bool {
 	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
-		return folded(e.Key) == "retrypolicy" && slices.ContainsFunc(e.Value.Entries, func(e syntax.Entry) bool {
-			return folded(e.Key) == "retryon" || folded(e.Key) == "numretries"
-		})
+		return folded(e.Key) == "retrypolicy" && (hasFolded(e.Value, "retryon") ||
+			hasFolded(e.Value, "numretries", "pertrytimeout", "retrybackoff", "retryhostpredicate") &&
+				(hasFolded(n, envoyTargets...) || hasFolded(n, "domains", "routes")))
 	})
+}
+
+// hasFolded reports whether a map has a field with one of several folded names.
+func hasFolded(n *syntax.Node, names ...string) bool {
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool { return slices.Contains(names, folded(e.Key)) })
 }
 
 // envoyRoute converts the retry_policy of a route or a virtual host.
@@ -59,7 +71,7 @@ func (d *decoder) envoyRoute(name string, route *value) {
 	b := fieldFolded(r, "retryBackOff")
 	p.envoyDelays(fieldFolded(b, "baseInterval"), fieldFolded(b, "maxInterval"), protobuf)
 	d.envoyRetryOn(p, fieldFolded(r, "retryOn"), fieldFolded(r, "retriableStatusCodes"), conditions{})
-	if fieldFolded(route, "cluster") != nil || fieldFolded(route, "timeout") != nil {
+	if hasFolded(route.n, envoyTargets...) || fieldFolded(route, "timeout") != nil {
 		p.Timeout = envoyTimeout
 		p.duration("timeout", fieldFolded(route, "timeout"), protobuf)
 	} else {
@@ -68,6 +80,9 @@ func (d *decoder) envoyRoute(name string, route *value) {
 	for _, lost := range envoyLost {
 		fieldFolded(r, lost.field).lose("%s", lost.why)
 	}
+	fieldFolded(route, "hedgePolicy").lose("an attempt may go on while the next one runs")
+	fieldFolded(route, "idleTimeout").lose("a call ends after this time without data")
+	fieldFolded(route, "maxStreamDuration").lose("it limits a call, too")
 	fieldFolded(r, "hostSelectionRetryMaxAttempts").skip()
 	d.below(name, route, isEnvoyRoute, d.envoyRoute) // the routes of a virtual host
 }
