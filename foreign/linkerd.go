@@ -69,6 +69,10 @@ func decodeLinkerd(d *decoder, doc *value) {
 			a.skip(key)
 		}
 	}
+	if unread := a.get(linkerdUnread[kind]); unread != nil {
+		unread.warn("P109", "%s has no effect at kind %s", unread.key, kind)
+		unread.skip()
+	}
 	d.linkerdAnnotations(name, a).Binds = []string{kind + "/" + name}
 }
 
@@ -120,9 +124,16 @@ func (d *decoder) linkerdAnnotations(name string, a *value) *Policy {
 // linkerdGRPC are the codes that Linkerd retries.
 var linkerdGRPC = []string{"cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable"}
 
-// linkerdConditions reads conditions separated by commas, in any case. Linkerd refuses
-// a route with one that add does not know, and retries nothing for a Service.
+// linkerdUnread are the conditions that Linkerd does not read on a kind of route.
+var linkerdUnread = map[string]string{"HTTPRoute": "retry.linkerd.io/grpc", "GRPCRoute": "retry.linkerd.io/http"}
+
+// linkerdConditions reads conditions separated by commas, in any case, unless they are
+// skipped. Linkerd refuses a route with one that add does not know, and retries nothing
+// for a Service.
 func (d *decoder) linkerdConditions(v *value, add func(v *value, condition string) bool) {
+	if v != nil && v.done {
+		return
+	}
 	text, written := v.scalar("text")
 	for part := range strings.SplitSeq(text, ",") {
 		if written && !add(v, strings.ToLower(part)) {
