@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
@@ -33,7 +34,7 @@ func decodeKuma(d *decoder, doc *value) {
 	for _, section := range []string{"to", "rules"} {
 		for _, to := range spec.get(section).items() {
 			target := to.get("targetRef")
-			bind := strings.TrimSuffix(target.get("kind").text()+"/"+target.get("name").text(), "/")
+			bind := kumaTarget(target)
 			target.skip()
 			to.skip("matches")
 			conf := to.get("default")
@@ -45,6 +46,22 @@ func decodeKuma(d *decoder, doc *value) {
 			}
 		}
 	}
+}
+
+// kumaTarget returns what a targetRef selects: its kind, and its name or its labels, as
+// MeshService/app=orders.
+func kumaTarget(target *value) string {
+	var by []string
+	for _, field := range []string{"labels", "tags"} {
+		labels := target.get(field)
+		for _, key := range labels.keys() {
+			by = append(by, key+"="+labels.get(key).text())
+		}
+	}
+	if name := target.get("name").text(); name != "" {
+		by = slices.Insert(by, 0, name)
+	}
+	return strings.TrimSuffix(target.get("kind").text()+"/"+strings.Join(by, ","), "/")
 }
 
 // kumaRetryOn are the conditions of each protocol where none is written:
