@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/retrygen/retrygen/internal/syntax"
+	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -36,15 +37,29 @@ func isGRPCPolicy(n *syntax.Node) bool {
 	return n.Get("retryableStatusCodes") != nil && (n.Get("maxAttempts") != nil || n.Get("initialBackoff") != nil)
 }
 
+// grpcPlace is where a retryPolicy has an effect.
+const grpcPlace = "write it in an item of methodConfig, which has a name"
+
+// isGRPCConfig reports whether a map is a service config as a whole, and no part of one
+// as documentation has it.
+func isGRPCConfig(n *syntax.Node) bool {
+	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
+		return slices.Contains([]string{
+			"methodConfig", "loadBalancingPolicy", "loadBalancingConfig", "healthCheckConfig", "retryThrottling",
+		}, e.Key)
+	})
+}
+
 func decodeGRPC(d *decoder, doc *value) {
 	switch {
 	case isGRPCPolicy(doc.n): // a part of a config, as in documentation
 		d.grpcRetries(d.policy("default", grpcWords, doc), doc)
 		return
-	case isGRPCPolicy(at(doc.n, "retryPolicy")):
+	case isGRPCPolicy(at(doc.n, "retryPolicy")) && !isGRPCConfig(doc.n):
 		d.grpcMethods(doc)
 		return
 	}
+	doc.get("retryPolicy").mistake("P101", "gRPC clients ignore retryPolicy here: %s", grpcPlace)
 	doc.skip("loadBalancingPolicy", "loadBalancingConfig", "healthCheckConfig")
 	doc.get("retryThrottling").lose("a client stops retrying while more calls fail than maxTokens and tokenRatio allow; " +
 		"a budget with a ratio is similar")
@@ -95,11 +110,12 @@ func (d *decoder) grpcRetries(p *Policy, r *value) {
 	p.from("retry_on", codes)
 	d.retryCodes(p, codes, codes.items(), grpcCode)
 	if len(p.RetryOn) == 0 {
-		at := codes
-		if at == nil {
-			at = r
+		at := r
+		if codes != nil {
+			at = codes
 		}
-		at.mistake("P108", "there are no retryableStatusCodes, so nothing is retried: list codes, or remove retryPolicy")
+		d.problem(at.n.Span, "P108", rules.Error,
+			"there are no retryableStatusCodes, so nothing is retried: list codes, or remove retryPolicy")
 		p.Schedule = retry.Schedule{MaxAttempts: 1}
 	}
 }

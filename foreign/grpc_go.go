@@ -44,7 +44,7 @@ func checkGRPC(text []byte) []policy.Problem {
 	for _, doc := range flatten(syntax.Documents(text, func(syntax.Problem) {})) {
 		if isGRPCPolicy(doc) || isGRPCPolicy(at(doc, "retryPolicy")) {
 			r.problem(doc.Span, "P101", rules.Error,
-				"grpc-go ignores retryPolicy here: write it in an item of methodConfig, which has a name")
+				"grpc-go ignores retryPolicy here: "+grpcPlace)
 			return r.problems
 		}
 	}
