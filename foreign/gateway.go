@@ -113,11 +113,13 @@ func decodeEnvoyGateway(d *decoder, doc *value) {
 	d.envoyGatewayOn(p, on)
 	timeout.skipOthers("http")
 	http := timeout.get("http")
-	http.skip("connectionIdleTimeout", "maxConnectionDuration", "maxStreamDuration")
+	http.skip("connectionIdleTimeout", "maxConnectionDuration")
+	http.get("maxStreamDuration").lose("it limits a call, too")
 	p.duration("timeout", http.get("requestTimeout"), withUnit)
 }
 
-// envoyGatewayTargets returns what a policy applies to, as HTTPRoute/NAME.
+// envoyGatewayTargets returns what a policy applies to, as HTTPRoute/NAME or
+// HTTPRoute/LABEL=VALUE.
 func envoyGatewayTargets(spec *value) (binds []string) {
 	targets := spec.get("targetRefs").items()
 	if t := spec.get("targetRef"); t != nil {
@@ -125,9 +127,13 @@ func envoyGatewayTargets(spec *value) (binds []string) {
 	}
 	for _, t := range targets {
 		t.skip("group", "sectionName", "namespace")
-		binds = append(binds, t.get("kind").text()+"/"+t.get("name").text())
+		binds = append(binds, targetOf(t))
 	}
-	spec.get("targetSelectors").skip()
+	for _, t := range spec.get("targetSelectors").items() {
+		t.skip("group", "namespaces")
+		t.get("matchExpressions").lose("it selects routes by conditions on their labels")
+		binds = append(binds, targetOf(t, "matchLabels"))
+	}
 	return binds
 }
 

@@ -34,7 +34,7 @@ func decodeKuma(d *decoder, doc *value) {
 	for _, section := range []string{"to", "rules"} {
 		for _, to := range spec.get(section).items() {
 			target := to.get("targetRef")
-			bind := kumaTarget(target)
+			bind := targetOf(target, "labels", "tags")
 			target.skip()
 			to.skip("matches")
 			conf := to.get("default")
@@ -48,11 +48,11 @@ func decodeKuma(d *decoder, doc *value) {
 	}
 }
 
-// kumaTarget returns what a targetRef selects: its kind, and its name or its labels, as
-// MeshService/app=orders.
-func kumaTarget(target *value) string {
+// targetOf returns what a target selects: its kind, and its name or its labels, as
+// MeshService/app=orders. fields are those with labels.
+func targetOf(target *value, fields ...string) string {
 	var by []string
-	for _, field := range []string{"labels", "tags"} {
+	for _, field := range fields {
 		labels := target.get(field)
 		for _, key := range labels.keys() {
 			by = append(by, key+"="+labels.get(key).text())
