@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -92,21 +93,22 @@ func (d *decoder) grpcMethods(m *value) {
 }
 
 func (d *decoder) grpcRetries(p *Policy, r *value) {
-	if n := r.get("maxAttempts"); n == nil {
+	n := grpcAnyCase(r, "maxAttempts")
+	if n == nil {
 		p.MaxAttempts = retry.Unlimited
 		r.note("maxAttempts is absent: grpc-go refuses the config, other readers retry until the timeout")
 	} else if p.attempts(n, 0) && p.MaxAttempts > 5 {
 		n.note("gRPC clients make at most 5 attempts, unless the program raises that limit")
 	}
 	if p.MaxAttempts == 1 {
-		r.get("maxAttempts").mistake("P102", "maxAttempts 1 is refused by gRPC: write at least 2, or remove retryPolicy")
+		n.mistake("P102", "maxAttempts 1 is refused by gRPC: write at least 2, or remove retryPolicy")
 	}
 	p.Jitter, p.JitterFactor = retry.JitterProportional, grpcJitter
-	p.duration("initial_delay", r.get("initialBackoff"), protobuf)
-	p.duration("max_delay", r.get("maxBackoff"), protobuf)
-	p.base(r.get("backoffMultiplier"))
+	p.duration("initial_delay", grpcAnyCase(r, "initialBackoff"), protobuf)
+	p.duration("max_delay", grpcAnyCase(r, "maxBackoff"), protobuf)
+	p.base(grpcAnyCase(r, "backoffMultiplier"))
 	p.duration("attempt_timeout", r.get("perAttemptRecvTimeout"), protobuf)
-	codes := r.get("retryableStatusCodes")
+	codes := grpcAnyCase(r, "retryableStatusCodes")
 	p.from("retry_on", codes)
 	d.retryCodes(p, codes, codes.items(), grpcCode)
 	if len(p.RetryOn) == 0 {
@@ -118,6 +120,20 @@ func (d *decoder) grpcRetries(p *Policy, r *value) {
 			"there are no retryableStatusCodes, so nothing is retried: list codes, or remove retryPolicy")
 		p.Schedule = retry.Schedule{MaxAttempts: 1}
 	}
+}
+
+// grpcAnyCase returns a field of a retryPolicy, and warns of one in another case.
+func grpcAnyCase(r *value, name string) *value {
+	for _, key := range r.keys() {
+		if key != name && strings.EqualFold(key, name) && !r.has(name) {
+			f := r.get(key)
+			if f != nil {
+				r.d.problem(f.at, "P101", rules.Warning, fmt.Sprintf("only grpc-go reads %s: write %s", key, name))
+			}
+			return f
+		}
+	}
+	return r.get(name)
 }
 
 // retryCodes adds the gRPC codes of items to retry_on, in the order of their
