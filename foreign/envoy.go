@@ -39,12 +39,14 @@ var envoyTargets = []string{
 	"cluster", "clusterheader", "weightedclusters", "clusterspecifierplugin", "inlineclusterspecifierplugin",
 }
 
-// isEnvoyRoute reports whether a map is a route, or a virtual host, with retries. Other
-// parts of Envoy, as remote_jwks, have a retry_policy with conditions of their own where
-// none is written.
+// envoyClients are the fields of other parts of Envoy with a retry_policy, as remote_jwks:
+// their conditions, delays and time limits are others where none is written.
+var envoyClients = []string{"httpuri", "serveruri", "clustername"}
+
+// isEnvoyRoute reports whether a map is a route, or a virtual host, with retries.
 func isEnvoyRoute(n *syntax.Node) bool {
 	return slices.ContainsFunc(n.Entries, func(e syntax.Entry) bool {
-		return folded(e.Key) == "retrypolicy" && (hasFolded(e.Value, "retryon") ||
+		return folded(e.Key) == "retrypolicy" && !hasFolded(n, envoyClients...) && (hasFolded(e.Value, "retryon") ||
 			hasFolded(e.Value, "numretries", "pertrytimeout", "retrybackoff", "retryhostpredicate") &&
 				(hasFolded(n, envoyTargets...) || hasFolded(n, "domains", "routes")))
 	})
