@@ -25,8 +25,8 @@ func runLateRetry(pass *analysis.Pass, r *report) {
 			pos := callStart(file, call.Pos())
 			if delay, timeout, ok := standardClient(call); ok && delay >= timeout {
 				r.at(pos, call.Pos(), Library, "RL302",
-					"the Timeout %v of this client is not above RetryWaitMin, which is %v, so nothing is retried: raise that, or "+
-						"lower this", timeout, delay)
+					"the Timeout %v of this client is not above RetryWaitMin, which is %v, so nothing is retried: raise the "+
+						"Timeout, or lower RetryWaitMin", timeout, delay)
 			}
 			delay, ctx := firstDelay(call)
 			if ctx == nil || delay == 0 {

@@ -70,7 +70,7 @@ func poll(ctx context.Context) error {
 func client() *http.Client {
 	c := retryablehttp.NewClient()
 	c.RetryMax = 3
-	all := c.StandardClient() // want `the Timeout 500ms of this client is not above RetryWaitMin, which is 1s, so nothing is retried: raise that, or lower this \(RL302; library`
+	all := c.StandardClient() // want `the Timeout 500ms of this client is not above RetryWaitMin, which is 1s, so nothing is retried: raise the Timeout, or lower RetryWaitMin \(RL302; library`
 	all.Timeout = 500 * time.Millisecond
 	return all
 }
