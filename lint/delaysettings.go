@@ -83,13 +83,8 @@ var allDelaySettings = []delaySettings{
 // or returns "". If one of the two is a default, the author may mean a constant delay.
 func contradiction(instr ssa.Instruction) (text string, evidence Evidence) {
 	for _, s := range allDelaySettings {
-		w, ok := s.writtenFor(instr)
-		if !ok {
-			continue
-		}
-		first, known := w.value(s.first)
-		most, bounded := w.value(s.most)
-		if !known || !bounded || w.sets(s.custom) || most <= 0 || first <= most {
+		first, most, w, ok := s.delays(instr)
+		if !ok || most <= 0 || first <= most {
 			continue
 		}
 		evidence = Library
@@ -100,6 +95,17 @@ func contradiction(instr ssa.Instruction) (text string, evidence Evidence) {
 			first, s.most.names[0], most), evidence
 	}
 	return "", Named
+}
+
+// delays returns the first and the greatest delay of what an instruction makes, and all of its
+// settings, if the row describes it and both delays are known and have an effect.
+func (s *delaySettings) delays(instr ssa.Instruction) (first, most time.Duration, w writtenSettings, ok bool) {
+	if w, ok = s.writtenFor(instr); !ok {
+		return 0, 0, w, false
+	}
+	first, known := w.value(s.first)
+	most, bounded := w.value(s.most)
+	return first, most, w, known && bounded && !w.sets(s.custom)
 }
 
 // writtenSettings are the values that something is given, by the name of the field, the method or

@@ -90,13 +90,7 @@ func (p *plan) firstDelay() time.Duration {
 // madeDelay returns the first delay of what a call makes, or 0, and all of its settings.
 func madeDelay(call *ssa.Call) (time.Duration, writtenSettings) {
 	for _, s := range allDelaySettings {
-		w, ok := s.writtenFor(call)
-		if !ok {
-			continue
-		}
-		first, known := w.value(s.first)
-		most, bounded := w.value(s.most)
-		if known && bounded && !w.sets(s.custom) {
+		if first, most, w, ok := s.delays(call); ok {
 			return min(first, most), w
 		}
 	}
