@@ -17,6 +17,8 @@ var ofCalls = []rules.Rule{
 			"Operations that count the attempts or check a context themselves.",
 			"Options that are not constant in this package.",
 			"Helpers that take the number of attempts or a time.",
+			"Helpers that what the operation returns with its error may end.",
+			"By default: calls in tests, which the go command stops.",
 		},
 		Fix: "Give it a limit on attempts or time, or a context. The automatic fix passes a context that is " +
 			"available.",

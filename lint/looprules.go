@@ -147,6 +147,7 @@ for connect() != nil {
 			"Loops in which something between the attempts may change what the call depends on. Code that is " +
 				"not known may.",
 			"Retries of one class of errors alone, such as a conflict.",
+			"Loops that an error leaves and an answer repeats: they ask for the next page, or wait for news.",
 			"At most two attempts. If a parameter limits them: only with `-confidence named`.",
 			"Attempts with other arguments, or on another server.",
 			"Loops over items, and tests.",
