@@ -284,7 +284,6 @@ var knowsNames = map[string]string{
 	"failsafe.go":         "failsafe-go: its builders",
 	"libraries.go":        "libraries: their functions and options",
 	"librarydelay.go":     "libraries: their delays",
-	"nonidempotent.go":    "net/http and database/sql: methods, statements, and the header of a key",
 	"plainrequest.go":     "go-retryablehttp",
 	"sharedbackoff.go":    "go-retry and cenkalti/backoff: what counts",
 	"unboundedlibrary.go": "libraries: what marks permanent errors",

@@ -93,7 +93,7 @@ for range 3 {
 			"Readers from fields, maps and package variables.",
 		},
 		Fix:     "Make the reader or request for each attempt, or rewind it.",
-		Related: []string{"P912", "RL403"},
+		Related: []string{"P912"},
 	},
 	{
 		ID: "RL207", Title: "duration without a unit", Severity: rules.Error,
@@ -333,32 +333,6 @@ return err`,
 		},
 		Fix:     "Remove the loop, and write the number of attempts into the policy.",
 		Related: []string{"RL401", "RL507"},
-	},
-	{
-		ID: "RL403", Title: "non-idempotent operation retried", Severity: rules.Info,
-		Reports: "A POST, a PATCH or an INSERT is retried, which takes effect twice if only its answer was " +
-			"lost.",
-		Why: "A timeout does not show whether the server did the work. The retry creates a second order or a " +
-			"second row.",
-		Wrong: `for range 3 {
-	if _, err = db.Exec("INSERT INTO orders (item) VALUES (?)", item); err == nil {
-		return nil
-	}
-	time.Sleep(100 * time.Millisecond)
-}`,
-		Right: `for range 3 {
-	if _, err = db.Exec("INSERT INTO orders (id, item) VALUES (?, ?) ON CONFLICT DO NOTHING", id, item); err == nil {
-		return nil
-	}
-	time.Sleep(100 * time.Millisecond)
-}`,
-		NotReported: []string{
-			"Requests with a header that is named for idempotency.",
-			"Statements that say what to do with an existing row, such as `ON CONFLICT`.",
-			"Other methods and statements.",
-		},
-		Fix:     "Let the server recognise the repetition by a key, or retry only what never reached it.",
-		Related: []string{"P704", "RL205"},
 	},
 	{
 		ID: "RL501", Title: "wrapper that is not given the caller's context", Severity: rules.Warning,

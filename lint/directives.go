@@ -18,9 +18,9 @@ var Directives = &analysis.Analyzer{
 	URL:  pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
 		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion,
-		RecursiveRetry, UnboundedPoll, EndlessDaemon, EndlessConflict,
+		RecursiveRetry, UnboundedPoll, EndlessConflict,
 		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder,
-		ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
+		ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall,
 		PolicyLiteral,
 	},
 	Run: runDirectives,

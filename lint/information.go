@@ -1,12 +1,9 @@
 package lint
 
 import (
-	"go/ast"
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
-	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 )
@@ -37,32 +34,6 @@ func runEndlessConflict(pass *analysis.Pass, r *report) {
 		if file := handwritten(pass, t.Pos()); t.IsConflict() && file != nil {
 			r.at(loopStart(file, t.Loop, t.Op), token.NoPos, Library, "RL114",
 				"conflicts of %s are retried at once without a limit: limit the attempts, and wait a random time", t.Name())
-		}
-	}
-}
-
-// EndlessDaemon reports RL112.
-var EndlessDaemon = newRule("endlessdaemon", runEndlessDaemon, []string{"RL112"}, ssaForm, attempts)
-
-func runEndlessDaemon(pass *analysis.Pass, r *report) {
-	if !informs("RL112") || pass.Pkg.Name() == "main" {
-		return
-	}
-	found := pass.ResultOf[attempts].(*attempt.Package)
-	reported := map[*ssa.Function]bool{}
-	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
-		for call := range startedBy(fn) {
-			start, ok := call.(*ssa.Go)
-			if !ok {
-				continue
-			}
-			daemon, file := start.Call.StaticCallee(), fileOf(pass, start.Pos())
-			if daemon == nil || reported[daemon] || file == nil || ast.IsGenerated(file) || inTest(pass, start.Pos()) ||
-				!found.NeverStops(daemon) {
-				continue
-			}
-			reported[daemon] = true
-			r.at(start.Pos(), token.NoPos, Named, "RL112", "this goroutine never stops: return when a context ends")
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestSuite(t *testing.T) {
 
 // TestOnRequest runs it with the rules that only inform.
 func TestOnRequest(t *testing.T) {
-	request(t, "RL110,RL112,RL114,RL403", Library)
+	request(t, "RL110,RL114", Library)
 	run(t, absolute(t, ".."), filepath.Join("testdata", "onrequest"), "./lint/testdata/onrequest/")
 }
 

@@ -118,7 +118,7 @@ for connect() != nil {
 		Fix: "Wait in a `select` with `ctx.Done()`. The automatic fix does so if nothing but a `return` follows the " +
 			"loop, and the function returns only an error, or nothing.",
 		Automatic: true,
-		Related:   []string{"RL101", "RL202", "RL112"},
+		Related:   []string{"RL101", "RL202"},
 	},
 	{
 		ID: "RL103", Title: "remote call retried without a wait", Severity: rules.Warning,
@@ -335,34 +335,7 @@ for {
 			"Loops that go on after an error, too (RL101).",
 		},
 		Fix:     "Count the polls, or return when a context ends.",
-		Related: []string{"RL101", "RL112"},
-	},
-	{
-		ID: "RL112", Title: "goroutine that cannot be stopped", Severity: rules.Info,
-		Reports: "A goroutine works at intervals in a loop that nothing ends.",
-		Why: "It keeps alive whatever it uses, continues during a shutdown, and leaks once per object that " +
-			"starts it.",
-		Wrong: `go func() {
-	for {
-		c.refresh()
-		time.Sleep(time.Minute)
-	}
-}()`,
-		Right: `go func() {
-	for ctx.Err() == nil {
-		c.refresh()
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Minute):
-		}
-	}
-}()`,
-		NotReported: []string{
-			"Package main, whose goroutines end with the program, and tests.",
-			"Loops that wait for anything other than time, and loops that anything leaves.",
-		},
-		Fix:     "Pass a context, and return when it ends.",
-		Related: []string{"RL102", "RL110"},
+		Related: []string{"RL101"},
 	},
 	{
 		ID: "RL113", Title: "recursive retry without a limit", Severity: rules.Error,

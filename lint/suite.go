@@ -23,10 +23,10 @@ import (
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
-	EndlessDaemon, EndlessConflict,
+	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, LateRetry, SharedDeadline, DeferInRetry,
-	NestedRetry, NonIdempotent, WrapperCall, StaleCode, DirectCall,
+	NestedRetry, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }
 

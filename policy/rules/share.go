@@ -31,7 +31,7 @@ var shareRules = []Rule{
 		},
 		Fix: "Retry only classes with `unprocessed: true`, or write `idempotent: key` and let the server " +
 			"recognise the repeated key.",
-		Related: []string{"RL403", "P912", "P913"},
+		Related: []string{"P912", "P913"},
 		file:    notIdempotent,
 	},
 	{

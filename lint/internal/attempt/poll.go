@@ -38,20 +38,3 @@ func (t *Attempt) consumes() bool {
 	}
 	return false
 }
-
-// NeverStops reports whether a function has a loop that waits for nothing but time, and that
-// nothing leaves.
-func (p *Package) NeverStops(fn *ssa.Function) bool {
-	return slices.ContainsFunc(flow.Loops(fn), func(l *flow.Loop) bool {
-		waits := slices.DeleteFunc(slices.Clone(p.index(fn).waits), func(w Wait) bool { return !l.Has(w.At.Block()) })
-		return !p.isLeft(l) && len(waits) > 0 && !slices.ContainsFunc(waits, func(w Wait) bool { return w.Heeds })
-	})
-}
-
-// isLeft reports whether an edge leaves a loop, or a call in it may not return.
-func (p *Package) isLeft(l *flow.Loop) bool {
-	stoppers := p.index(l.Header.Parent()).stoppers
-	return slices.ContainsFunc(l.List, func(b *ssa.BasicBlock) bool {
-		return len(stoppers[b]) > 0 || slices.ContainsFunc(b.Succs, func(s *ssa.BasicBlock) bool { return !l.Has(s) })
-	})
-}

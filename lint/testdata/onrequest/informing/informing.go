@@ -2,10 +2,7 @@ package informing
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"net/http"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,39 +30,6 @@ func pollState(c client) error {
 		}
 		time.Sleep(time.Second)
 	}
-}
-
-func daemon(refresh func()) {
-	go func() { // want `this goroutine never stops: return when a context ends \(RL112`
-		for {
-			refresh()
-			time.Sleep(time.Minute)
-		}
-	}()
-}
-
-func inserts(db *sql.DB, item string) (err error) {
-	for range 3 {
-		if _, err = db.Exec("INSERT INTO orders (item) VALUES (?)", item); err == nil { // want `this INSERT is retried, .* \(RL403`
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
-}
-
-func posts(order string) (err error) {
-	for range 3 {
-		var req *http.Request
-		if req, err = http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order)); err != nil {
-			return err
-		}
-		if _, err = http.DefaultClient.Do(req); err == nil { // want `this POST is retried`
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
 }
 
 func nopeCounted(c client) {
@@ -121,69 +85,6 @@ func nopeContext(ctx context.Context, c client) {
 		case <-time.After(time.Second):
 		}
 	}
-}
-
-func nopeStops(ctx context.Context, refresh func()) {
-	go func() {
-		for ctx.Err() == nil {
-			refresh()
-			time.Sleep(time.Millisecond)
-		}
-	}()
-}
-
-func nopeLeft(refresh func() error) {
-	go func() {
-		for {
-			if refresh() != nil {
-				return
-			}
-			time.Sleep(time.Minute)
-		}
-	}()
-}
-
-func nopeServes(items chan int, refresh func(int)) {
-	go func() {
-		for {
-			refresh(<-items)
-		}
-	}()
-}
-
-func nopeUpsert(db *sql.DB, id, item string) (err error) {
-	for range 3 {
-		if _, err = db.Exec("INSERT INTO orders (id, item) VALUES (?, ?) ON CONFLICT DO NOTHING", id, item); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
-}
-
-func nopeKey(order, key string) (err error) {
-	for range 3 {
-		var req *http.Request
-		if req, err = http.NewRequest(http.MethodPost, "http://localhost", strings.NewReader(order)); err != nil {
-			return err
-		}
-		req.Header.Set("Idempotency-Key", key)
-		if _, err = http.DefaultClient.Do(req); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
-}
-
-func nopeGet() (err error) {
-	for range 3 {
-		if _, err = http.Get("http://localhost"); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
 }
 
 var errConflict = errors.New("conflict")
