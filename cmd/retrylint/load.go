@@ -111,7 +111,7 @@ func listing(ctx context.Context, flags, patterns []string, dir string) (c conte
 		line = strings.TrimRight(line, "\r\n")
 		if file, ok := strings.CutPrefix(line, "file "); ok {
 			c.tests = append(c.tests, file)
-		} else if line != "" {
+		} else if line != "" && line != "unsafe" && line != "builtin" { // which are not compiled
 			c.units = append(c.units, line)
 		}
 	}

@@ -48,12 +48,12 @@ func goVet(ctx context.Context, config checkConfig, s selection, dir string,
 		c, _ := list()
 		return len(c.units)
 	}
+	var missing []string
 	// The last value is in no cache.
 	for _, record := range []string{"cached", "cached", "new" + strconv.FormatInt(time.Now().UnixNano(), 36)} {
-		var missing int
 		args := slices.Concat(flags, []string{"-" + recordFlag + "=" + record}, analyzerFlags(config.enabled), s.patterns)
 		findings, missing, err = vetOnce(ctx, args, dir, list, w)
-		if err != nil || missing == 0 {
+		if err != nil || len(missing) == 0 {
 			return findings, err
 		}
 		select {
@@ -62,16 +62,27 @@ func goVet(ctx context.Context, config checkConfig, s selection, dir string,
 		case <-time.After(200 * time.Millisecond): // the other run stores the findings
 		}
 	}
-	return findings, nil // go vet has no such unit
+	return nil, unprinted(missing)
+}
+
+// unprinted returns the error that go vet has printed nothing of some units.
+func unprinted(units []string) error {
+	first, _, _ := strings.Cut(slices.Min(units), " ")
+	others := ""
+	if n := len(units) - 1; n > 0 {
+		others = fmt.Sprintf(" and of %d more", n)
+	}
+	return fmt.Errorf("go vet prints nothing of %s%s, so not all was checked: if it is the same again, run "+
+		"go clean -cache", first, others)
 }
 
 // vetOnce runs go vet with this program as its tool. It returns the findings in the units
-// that list returns, and the number of units that go vet has printed nothing of.
+// that list returns, and the units that go vet has printed nothing of.
 func vetOnce(ctx context.Context, args []string, dir string, list func() (contents, error),
-	w *watch) (findings []finding, missing int, err error) {
+	w *watch) (findings []finding, missing []string, err error) {
 	tool, err := os.Executable()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	// With -trimpath the go command would print findings of another copy of the module,
 	// with the paths of that copy.
@@ -87,10 +98,10 @@ func vetOnce(ctx context.Context, args []string, dir string, list func() (conten
 	cmd.Stderr = &lineWriter{line: w.line}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	listed, listErr := list()
 	units := map[string]bool{} // whether go vet has printed it
@@ -102,11 +113,11 @@ func vetOnce(ctx context.Context, args []string, dir string, list func() (conten
 		_, _ = io.Copy(io.Discard, stdout) // or go vet would wait
 	}
 	if waited := cmd.Wait(); waited != nil {
-		return nil, 0, cmp.Or(w.err(), waited)
+		return nil, nil, cmp.Or(w.err(), waited)
 	}
-	for _, printed := range units {
+	for id, printed := range units {
 		if !printed {
-			missing++
+			missing = append(missing, id)
 		}
 	}
 	return findings, missing, cmp.Or(err, listErr)
