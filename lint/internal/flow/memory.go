@@ -316,7 +316,7 @@ func (m *memory) set(c Cell, instr ssa.Instruction) definition {
 	case *ssa.Store:
 		return m.stored(c, instr)
 	case ssa.CallInstruction:
-		if _, later := instr.(*ssa.Defer); !later && m.isShared(c) && !m.g.prog.known(instr.Common()).Keeps {
+		if _, later := instr.(*ssa.Defer); !later && m.isShared(c) && !keeps(instr.Common()) {
 			return Top
 		}
 	}

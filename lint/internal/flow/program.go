@@ -44,7 +44,6 @@ const (
 // A Callee is what the solver has to know of a call besides the body of what it calls.
 type Callee struct {
 	Exits bool // it never returns
-	Keeps bool // it writes to nothing that its caller can read
 	Nil   bool // its only result is nil
 }
 
@@ -65,21 +64,20 @@ func NewProgram(callee func(*ssa.CallCommon) Callee) *Program {
 }
 
 // known returns what is known of a call.
-func (p *Program) known(call *ssa.CallCommon) Callee {
-	if _, builtin := call.Value.(*ssa.Builtin); builtin {
-		return Callee{Keeps: true}
-	}
-	var c Callee
-	if obj, _ := StaticCallee(call); obj != nil {
-		known := vocab.Of(obj)
-		c.Exits = known.Is(vocab.Exits) && known.Evidence >= vocab.Library
-		c.Keeps = known.Is(vocab.Pure | vocab.Logs | vocab.Clock | vocab.Waits)
-	}
+func (p *Program) known(call *ssa.CallCommon) (c Callee) {
 	if p.Callee != nil {
-		s := p.Callee(call)
-		c.Exits, c.Keeps, c.Nil = c.Exits || s.Exits, c.Keeps || s.Keeps, s.Nil
+		c = p.Callee(call)
 	}
+	known := Known(call)
+	c.Exits = c.Exits || known.Is(vocab.Exits) && known.Evidence >= vocab.Library
 	return c
+}
+
+// keeps reports whether a call writes to nothing that its caller can read. It asks for no
+// summary: those are computed with the help of the definitions that this is part of.
+func keeps(call *ssa.CallCommon) bool {
+	_, builtin := call.Value.(*ssa.Builtin)
+	return builtin || Known(call).Is(vocab.Pure|vocab.Logs|vocab.Clock|vocab.Waits)
 }
 
 // StaticCallee returns the function or method that a call names, and its body, if it has one

@@ -281,3 +281,19 @@ func deadlineTakenAgain(c *client) error {
 		}
 	}
 }
+
+func (c *client) opens() bool {
+	for c.closed = true; c.closed; {
+		if err := c.server.Send("open"); err == nil {
+			return true
+		}
+		c.reopen()
+	}
+	return false
+}
+
+func (c *client) reopen() {
+	if !c.opens() {
+		c.closed = false
+	}
+}
