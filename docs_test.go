@@ -4,19 +4,22 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"go/format"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 )
 
-var update = flag.Bool("update", false, "rewrite the pages under docs/rules and the generated files")
+var update = flag.Bool("update", false, "rewrite the generated parts of the pages, and the generated files")
 
 // allRules returns the rules of both commands by id.
 func allRules() []rules.Rule {
@@ -25,19 +28,42 @@ func allRules() []rules.Rule {
 	})
 }
 
-// TestRulePages keeps docs/rules the same as the rules.
+// rulePage matches a page of a rule. Its groups are the id, the severity, what the rule reports,
+// the languages and the texts of both examples, whether the fix is automatic, and the links.
+var rulePage = regexp.MustCompile("^# (\\w+): .+\n\nSeverity: (.+)\\.\n\n" +
+	"## What it reports\n\n(.+)\\.\n\n" +
+	"## Why it matters\n\n.+\n\n" +
+	"## Example\n\n```(\\w+)\n((?s:.+?))```\n\n" +
+	"## Fixed\n\n```(\\w+)\n((?s:.+?))```\n\n" +
+	"## Not reported\n\n(?:- .+\n)+\n" +
+	"## Fix\n\n(Automatic with `retrylint -fix`|Not automatic)\\. .+\n\n" +
+	"## Related\n\n(\\[.+\\.md\\))\n$")
+
+// TestRulePages: each rule has a page with all parts, which agrees with the code.
 func TestRulePages(t *testing.T) {
-	var names []string
+	names := []string{"README.md"}
 	for _, r := range allRules() {
 		names = append(names, r.ID+".md")
-		page(t, filepath.Join("docs", "rules", r.ID+".md"), r.Markdown())
-		if !strings.HasSuffix(r.Reports, ".") || strings.Contains(r.Reports, ". ") {
-			t.Errorf("%s: what it reports is not one sentence: %s", r.ID, r.Reports)
+		m := rulePage.FindStringSubmatch(string(docs.Rule(r.ID)))
+		if m == nil {
+			t.Errorf("docs/rules/%s.md does not have the form of the other pages", r.ID)
+			continue
 		}
-		for _, part := range []string{r.Title, r.Why, r.Wrong, r.Right, strings.Join(r.NotReported, ""), r.Fix,
-			strings.Join(r.Related, "")} {
-			if part == "" {
-				t.Errorf("%s: a part of the page is empty", r.ID)
+		if m[1] != r.ID || m[2] != severityLine(r) {
+			t.Errorf("%s: the page is of %s with severity %q, want %q", r.ID, m[1], m[2], severityLine(r))
+		}
+		if strings.Contains(m[3], ". ") {
+			t.Errorf("%s: what it reports is not one sentence: %s", r.ID, m[3])
+		}
+		for _, example := range [][]string{m[4:6], m[6:8]} {
+			code, err := format.Source([]byte(example[1]))
+			if example[0] == "go" && (err != nil || string(code) != example[1]) {
+				t.Errorf("%s: an example is not formatted Go code: %v\n%s", r.ID, err, example[1])
+			}
+		}
+		for related := range strings.SplitSeq(m[9], ", ") {
+			if id, _, _ := strings.Cut(strings.TrimPrefix(related, "["), "]"); related != fmt.Sprintf("[%s](%[1]s.md)", id) {
+				t.Errorf("%s: %s is not a link to a rule", r.ID, related)
 			}
 		}
 	}
@@ -46,32 +72,35 @@ func TestRulePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Name() != "README.md" && !slices.Contains(names, e.Name()) {
+		if !slices.Contains(names, e.Name()) {
 			t.Errorf("docs/rules/%s is of no rule: remove it", e.Name())
 		}
 	}
 }
 
-// TestRuleIndex keeps docs/rules/README.md the same as the rules.
+// severityLine returns the severity on the page of a rule.
+func severityLine(r rules.Rule) string {
+	switch isGo := strings.HasPrefix(r.ID, "RL"); {
+	case r.Severity != rules.Info:
+		return r.Severity.String()
+	case isGo:
+		return "info, off by default: enable it with `retrylint -enable " + r.ID + "`"
+	}
+	return "info, off by default: enable it with `retrygen check -info`"
+}
+
+// TestRuleIndex keeps the table in docs/rules/README.md the same as the rules and their pages.
 func TestRuleIndex(t *testing.T) {
+	name := filepath.Join("docs", "rules", "README.md")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header = "| rule | reports | severity | default | automatic fix |\n|---|---|---|---|---|\n"
+	before, _, _ := strings.Cut(string(text), header)
 	var b strings.Builder
-	b.WriteString(`# Rules
-
-P rules check policies, in policy files and in ` + "`retry.Policy`" +
-		` literals in Go, and those of other systems; retrylint checks gRPC
-service configs that are constants in Go. RL rules check Go code. On the command line,
-` + "`retrygen explain P301` and `retrylint explain RL101`" + ` print the same text as these pages.
-
-An error fails ` + "`retrygen`" + `, and a warning fails ` + "`retrygen check -strict`" + `. Any finding fails ` +
-		"`retrylint`" + `. Rules of severity info are off by default:
-` + "`retrygen check -info`" + ` reports them for policy files, and ` + "`retrylint -enable RL110`" +
-		` for Go code. The severity is that of the
-example on the page; some rules report milder cases with a lower one.
-
-| rule | reports | severity | default | automatic fix |
-|---|---|---|---|---|
-`)
 	for _, r := range allRules() {
+		rulePage := docs.Rule(r.ID)
 		byDefault, fix := "on", ""
 		switch {
 		case r.Severity == rules.Info:
@@ -79,12 +108,12 @@ example on the page; some rules report milder cases with a lower one.
 		case lint.IsNamed(r.ID):
 			byDefault = "`-confidence named`"
 		}
-		if r.Automatic {
+		if strings.Contains(string(rulePage), "\nAutomatic with") {
 			fix = "`retrylint -fix`"
 		}
-		fmt.Fprintf(&b, "| [%s](%[1]s.md) | %s | %s | %s | %s |\n", r.ID, r.Title, r.Severity, byDefault, fix)
+		fmt.Fprintf(&b, "| [%s](%[1]s.md) | %s | %s | %s | %s |\n", r.ID, rulePage.Title(), r.Severity, byDefault, fix)
 	}
-	page(t, filepath.Join("docs", "rules", "README.md"), b.String())
+	page(t, name, before+header+b.String())
 }
 
 // TestGeneratedFilesAreFresh runs the generator over this repository.

@@ -46,6 +46,8 @@ var floors = map[string][]string{
 	"runtime/durable/durabletest": {"runtime", "runtime/durable", "runtime/job"},
 	// Messages of the file check, the generator and the commands guess alike.
 	"internal/spelling": {},
+	// The commands and the analyzers print the pages of the rules.
+	"docs": {},
 	// Both commands print problems in one form, of which policy files know theirs.
 	"internal/diagnostic": {"policy/rules"},
 	// Both commands load packages through the go command.
@@ -57,7 +59,7 @@ var floors = map[string][]string{
 	// Whatever they write is whole.
 	"internal/atomicfile": {},
 	// Tests in the root, in contrib/docs and of both commands read the pages.
-	"internal/docpages": {"internal/cli"},
+	"internal/docpages": {"docs", "internal/cli"},
 	// The generator writes what the linter checks.
 	"internal/gensum": {},
 	// Both commands are tested by scripts in a consumer's module.
@@ -102,12 +104,12 @@ var floors = map[string][]string{
 	"lint/internal/attempt": {"lint/internal/effect", "lint/internal/flow", "lint/internal/vocab"},
 	// lint never imports policy: programs that run the suite choose whether to carry
 	// YAML and JSON Schema.
-	"lint": {"internal/gensum", "lint/internal/attempt", "lint/internal/effect", "lint/internal/flow",
+	"lint": {"docs", "internal/gensum", "lint/internal/attempt", "lint/internal/effect", "lint/internal/flow",
 		"lint/internal/vocab", "policy/rules", "runtime"},
-	"cmd/retrygen": {"foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif", "internal/spelling",
-		"policy", "policy/format", "policy/rules", "schema"},
-	"cmd/retrylint": {"foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic", "internal/gocommand",
-		"internal/sarif", "lint", "policy", "policy/rules"},
+	"cmd/retrygen": {"docs", "foreign", "gen", "internal/atomicfile", "internal/cli", "internal/sarif",
+		"internal/spelling", "policy", "policy/format", "policy/rules", "schema"},
+	"cmd/retrylint": {"docs", "foreign", "internal/atomicfile", "internal/cli", "internal/diagnostic",
+		"internal/gocommand", "internal/sarif", "lint", "policy", "policy/rules"},
 	// Consumers of the runtime.
 	"examples/quickstart": {"runtime", "runtime/httpretry"},
 	"examples/agent":      {"runtime", "runtime/recovery"},
@@ -291,7 +293,7 @@ var knowsNames = map[string]string{
 	"directives.go":    "comments of this linter",
 	"nesting.go":       "the runtime: what begins a call",
 	"policyliteral.go": "the runtime: fields of policies",
-	"severity.go":      "rules of this linter",
+	"rules.go":         "rules of this linter",
 	"ssaform.go":       "paths of the standard library",
 	"stalecode.go":     "comments of the generator",
 	"suite.go":         "files of tests",

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/foreign"
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -21,7 +22,17 @@ import (
 // of this module, so that they see the real runtime.
 func TestSuite(t *testing.T) {
 	request(t, "RL109", Named)
-	run(t, absolute(t, ".."), filepath.Join("testdata", "src"), testdata)
+	fixed := run(t, absolute(t, ".."), filepath.Join("testdata", "src"), testdata)
+	for _, r := range Rules {
+		if isAutomatic(r.ID) && !fixed[r.ID] {
+			t.Errorf("the page of %s has an automatic fix, and its findings have none", r.ID)
+		}
+	}
+}
+
+// isAutomatic reports whether the page of a rule says that its findings have fixes.
+func isAutomatic(rule string) bool {
+	return strings.Contains(string(docs.Rule(rule)), "\n## Fix\n\nAutomatic with `retrylint -fix`.")
 }
 
 // TestOnRequest runs it with the rules that only inform.
@@ -66,8 +77,9 @@ const testdata = "./lint/testdata/src/"
 
 // run runs the suite over the packages in the folders of src that have files,
 // and holds its fixes against the golden files where there are some. It loads
-// them together, since what they import takes longer than they do.
-func run(t *testing.T, root, src, prefix string) {
+// them together, since what they import takes longer than they do. It returns the
+// rules that are fixed.
+func run(t *testing.T, root, src, prefix string) map[string]bool {
 	t.Helper()
 	var plain, fixed []string
 	dirs, err := os.ReadDir(src)
@@ -86,11 +98,25 @@ func run(t *testing.T, root, src, prefix string) {
 	if len(fixed) > 0 {
 		results = append(results, analysistest.RunWithSuggestedFixes(t, root, together, fixed...)...)
 	}
+	fixes := map[string]bool{}
 	for _, result := range results {
 		if result.Err != nil {
 			t.Error(result.Err)
 		}
+		for _, d := range result.Diagnostics {
+			if len(d.SuggestedFixes) == 0 {
+				continue
+			}
+			text, ids, _ := Parse(d)
+			if !slices.ContainsFunc(ids, isAutomatic) {
+				t.Errorf("there is a fix for %s, and no page of %v has one", text, ids)
+			}
+			for _, id := range ids {
+				fixes[id] = true
+			}
+		}
 	}
+	return fixes
 }
 
 func has(t *testing.T, glob string) bool {
@@ -144,8 +170,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range Suite {
-		if !strings.HasPrefix(a.Doc, a.Name+": ") || !strings.Contains(a.Doc, "\nExample:\n") ||
-			!strings.Contains(a.Doc, "\nFixed:\n") {
+		if !strings.HasPrefix(a.Doc, a.Name+": ") || !strings.Contains(a.Doc, "\n## Example\n") {
 			t.Errorf("%s: the doc does not begin with the name, or has no example", a.Name)
 		}
 	}
@@ -162,7 +187,7 @@ func TestDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range regexp.MustCompile(`RL\d{3}`).FindAllString(string(text), -1) {
-			if RuleByID(id) == nil {
+			if RuleByID(id) == nil || docs.Rule(id) == "" {
 				t.Errorf("%s: %s has no description", name, id)
 			}
 		}

@@ -25,21 +25,21 @@ var PolicyLiteral = &analysis.Analyzer{
 A policy in Go code is checked like one in retry.yaml, by the same rules. So is
 a gRPC service config that is a constant argument of grpc.WithDefaultServiceConfig.
 
-Example:
+## Example
 
 	var read = retry.Policy{Schedule: retry.Schedule{MaxAttempts: retry.Unlimited}}
 
-Fixed:
+## Fixed
 
 	var read = retry.Policy{
 		Schedule:    retry.Schedule{MaxAttempts: retry.Unlimited},
 		DelayBudget: time.Minute,
 	}
 
-Not reported:
+## Not reported
 
-  - Fields that are not constant.
-  - Fields that the package assigns to anywhere.`,
+- Fields that are not constant.
+- Fields that the package assigns to anywhere.`,
 	URL:        pageOf("P300"),
 	Requires:   []*analysis.Analyzer{inspect.Analyzer, directiveIndex},
 	ResultType: used,

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 	"github.com/retrygen/retrygen/policy/rules"
 )
@@ -52,29 +53,13 @@ func pageOf(rule string) string {
 	return "https://github.com/retrygen/retrygen/blob/main/docs/rules/" + rule + ".md"
 }
 
-// Rules are the rules about Go code, by id. An analyzer reports one, or several
-// that are decided together.
-var Rules = slices.Concat(ofLoops, ofCalls)
-
-// RuleByID returns a rule about Go code or policies, or nil.
-func RuleByID(id string) *rules.Rule {
-	if i := slices.IndexFunc(Rules, func(r rules.Rule) bool { return r.ID == id }); i >= 0 {
-		return &Rules[i]
-	}
-	return rules.ByID(id)
-}
-
-// docOf returns the documentation of an analyzer: that of its rules.
+// docOf returns the documentation of an analyzer: the pages of its rules.
 func docOf(analyzer string, ids ...string) string {
-	var b strings.Builder
-	for i, id := range ids {
-		r := RuleByID(id)
-		if i == 0 {
-			fmt.Fprintf(&b, "%s: report %s\n", analyzer, r.Title)
-		}
-		b.WriteString("\n" + r.Explain())
+	doc := analyzer + ": report " + docs.Rule(ids[0]).Title() + "\n"
+	for _, id := range ids {
+		doc += "\n" + string(docs.Rule(id))
 	}
-	return b.String()
+	return doc
 }
 
 // informing are the ids of rules that are reported although they only inform, or only with

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/gen"
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/internal/spelling"
@@ -46,7 +47,7 @@ type explainer struct {
 func printRules(stdout, stderr io.Writer) int {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, r := range policy.Rules() {
-		fmt.Fprintf(table, "%s\t%s\n", r.ID, r.Title)
+		fmt.Fprintf(table, "%s\t%s\n", r.ID, docs.Rule(r.ID).Title())
 	}
 	if err := table.Flush(); err != nil {
 		return fail(stderr, err)
@@ -83,7 +84,7 @@ func (e *explainer) explain(name string, stdout, stderr io.Writer) int {
 		}
 		return cli.OK
 	case p == nil && rule != nil:
-		fmt.Fprint(stdout, rule.Explain())
+		fmt.Fprint(stdout, docs.Rule(rule.ID).Text())
 		return cli.OK
 	case p == nil && lintRule.MatchString(name):
 		return fail(stderr, fmt.Errorf("%s is a rule of retrylint: run retrylint explain %[1]s", strings.ToUpper(name)))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/internal/atomicfile"
 	"github.com/retrygen/retrygen/internal/sarif"
 	"github.com/retrygen/retrygen/policy"
@@ -22,7 +23,8 @@ func writeSARIF(name string, stdout io.Writer, found []policy.Problem, sources m
 	}
 	l := sarif.Log{Tool: "retrygen", Version: moduleVersion(), Dir: dir, Sources: sources}
 	for _, r := range slices.Concat(policy.Language, rules.All) {
-		l.Rules = append(l.Rules, sarif.Rule{ID: r.ID, Title: r.Title, Text: r.Explain(), Markdown: r.Markdown()})
+		page := docs.Rule(r.ID)
+		l.Rules = append(l.Rules, sarif.Rule{ID: r.ID, Title: page.Title(), Text: page.Text(), Markdown: string(page)})
 	}
 	level := map[rules.Severity]string{rules.Info: "note", rules.Warning: "warning", rules.Error: "error"}
 	for _, p := range found {

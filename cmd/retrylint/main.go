@@ -17,6 +17,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/internal/cli"
 	"github.com/retrygen/retrygen/lint"
 	"github.com/retrygen/retrygen/policy"
@@ -162,11 +163,11 @@ func explain(*flag.FlagSet) cli.Run {
 }
 
 func explainRule(id string, stdout, stderr io.Writer) int {
-	r := ruleByID(id)
-	if r == nil {
+	page := docs.Rule(id)
+	if page == "" {
 		return fail(stderr, fmt.Errorf("there is no rule %q: retrylint explain lists them", id))
 	}
-	fmt.Fprint(stdout, r.Explain())
+	fmt.Fprint(stdout, page.Text())
 	return cli.OK
 }
 
@@ -193,7 +194,7 @@ func severityOf(id string) rules.Severity {
 func listRules(stdout, stderr io.Writer) int {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, r := range allRules() {
-		title := r.Title
+		title := docs.Rule(r.ID).Title()
 		if lint.IsNamed(r.ID) {
 			title += " (with -confidence named)"
 		} else if severityOf(r.ID) == rules.Info {

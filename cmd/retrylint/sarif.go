@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/retrygen/retrygen/docs"
 	"github.com/retrygen/retrygen/internal/atomicfile"
 	"github.com/retrygen/retrygen/internal/sarif"
 	"github.com/retrygen/retrygen/policy/rules"
@@ -47,7 +48,8 @@ func level(s rules.Severity) string {
 // sarifRules returns the rules with their documentation.
 func sarifRules() (list []sarif.Rule) {
 	for _, r := range allRules() {
-		list = append(list, sarif.Rule{ID: r.ID, Title: r.Title, Text: r.Explain(), Markdown: r.Markdown()})
+		page := docs.Rule(r.ID)
+		list = append(list, sarif.Rule{ID: r.ID, Title: page.Title(), Text: page.Text(), Markdown: string(page)})
 	}
 	return list
 }

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/retrygen/retrygen/docs"
 )
 
 // A Block is a fenced code block of a page.
@@ -96,6 +98,14 @@ func Blocks(dir string) ([]Block, error) {
 		}
 	}
 	return blocks, nil
+}
+
+// Code returns the code block of a section of a rule's page, as Example or Fixed.
+func Code(page docs.Page, section string) string {
+	_, block, _ := strings.Cut(string(page), "\n## "+section+"\n\n```")
+	_, code, _ := strings.Cut(block, "\n")
+	code, _, _ = strings.Cut(code, "```")
+	return code
 }
 
 // Module is the path of the module that contains the packages of the pages.

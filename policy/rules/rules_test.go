@@ -6,17 +6,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/retrygen/retrygen/docs"
+	"github.com/retrygen/retrygen/internal/docpages"
 	"github.com/retrygen/retrygen/policy"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
-// TestExamples: each rule reports its wrong example with its severity, and not its
-// right one.
+// TestExamples: each rule reports the example of its page with its severity, and not
+// the fixed one.
 func TestExamples(t *testing.T) {
 	for _, r := range rules.All {
-		for text, want := range map[string]bool{r.Wrong: true, r.Right: false} {
-			_, problems := policy.Check("example", []byte("version: 1\n"+text+"\n"))
+		for section, want := range map[string]bool{"Example": true, "Fixed": false} {
+			text := docpages.Code(docs.Rule(r.ID), section)
+			_, problems := policy.Check("example", []byte("version: 1\n"+text))
 			got := slices.ContainsFunc(problems, func(p policy.Problem) bool {
 				return p.Rule == r.ID && p.Severity == r.Severity
 			})
@@ -24,7 +27,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %s is reported: %v, want %v; problems %v", r.ID, text, got, want, problems)
 			}
 			if problems = policy.AtLeast(rules.Warning, problems); !want && len(problems) > 0 {
-				t.Errorf("%s: the right example %s has problems %v", r.ID, text, problems)
+				t.Errorf("%s: the fixed example %s has problems %v", r.ID, text, problems)
 			}
 		}
 	}

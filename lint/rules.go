@@ -1,0 +1,69 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/retrygen/retrygen/policy/rules"
+)
+
+// Rules are the rules about Go code, by id. An analyzer reports one, or several that are
+// decided together. Package docs has their pages.
+var Rules = []rules.Rule{
+	{ID: "RL001", Severity: rules.Warning},
+	{ID: "RL002", Severity: rules.Warning},
+	{ID: "RL101", Severity: rules.Error},
+	{ID: "RL102", Severity: rules.Warning},
+	{ID: "RL103", Severity: rules.Warning},
+	{ID: "RL104", Severity: rules.Error},
+	{ID: "RL105", Severity: rules.Error},
+	{ID: "RL106", Severity: rules.Error},
+	{ID: "RL107", Severity: rules.Error},
+	{ID: "RL109", Severity: rules.Info},
+	{ID: "RL110", Severity: rules.Info},
+	{ID: "RL113", Severity: rules.Error},
+	{ID: "RL114", Severity: rules.Info},
+	{ID: "RL201", Severity: rules.Error},
+	{ID: "RL202", Severity: rules.Warning},
+	{ID: "RL204", Severity: rules.Warning},
+	{ID: "RL205", Severity: rules.Warning},
+	{ID: "RL207", Severity: rules.Error},
+	{ID: "RL208", Severity: rules.Warning},
+	{ID: "RL209", Severity: rules.Warning},
+	{ID: "RL301", Severity: rules.Error},
+	{ID: "RL302", Severity: rules.Error},
+	{ID: "RL304", Severity: rules.Warning},
+	{ID: "RL306", Severity: rules.Warning},
+	{ID: "RL401", Severity: rules.Warning},
+	{ID: "RL402", Severity: rules.Warning},
+	{ID: "RL501", Severity: rules.Warning},
+	{ID: "RL502", Severity: rules.Error},
+	{ID: "RL504", Severity: rules.Warning},
+	{ID: "RL507", Severity: rules.Warning},
+}
+
+// RuleByID returns a rule about Go code or policies, or nil.
+func RuleByID(id string) *rules.Rule {
+	if i := slices.IndexFunc(Rules, func(r rules.Rule) bool { return r.ID == id }); i >= 0 {
+		return &Rules[i]
+	}
+	return rules.ByID(id)
+}
+
+// SeverityOf returns the severity of the findings of a rule in Go code. Any
+// finding fails a run.
+func SeverityOf(rule string) rules.Severity {
+	if rule == "P302" {
+		return rules.Info // many attempts under a budget are an idiom
+	}
+	if r := RuleByID(rule); r != nil {
+		return r.Severity
+	}
+	return rules.Warning
+}
+
+// named are the rules all of whose findings have the evidence Named.
+var named = []string{"RL113", "RL304"}
+
+// IsNamed reports whether all findings of a rule have the evidence Named, so that none is
+// reported by default.
+func IsNamed(rule string) bool { return slices.Contains(named, rule) }
