@@ -10,38 +10,8 @@ import (
 
 // classRules lists the rules about classes of errors.
 var classRules = []Rule{
-	{
-		ID: "P701", Title: "retry_on names a permanent class", Severity: Error,
-		Reports: "`retry_on` names a class whose errors are never retried: by its `retryable: false` or " +
-			"`action`, by a class above it, or by its statuses 400, 401, 403, 404 and 422.",
-		Why:   "The errors are returned at once, although the policy says that they are retried.",
-		Wrong: "errors: {missing: {http: [404]}}\npolicies:\n  read: {retry_on: [missing]}",
-		Right: "errors: {missing: {http: [404], retryable: true}}\npolicies:\n  read: {retry_on: [missing]}",
-		NotReported: []string{
-			"Classes with `retryable: true`.",
-			"Classes with other statuses, a pattern or Go errors in addition.",
-		},
-		Fix:     "Remove the class from `retry_on`, or write `retryable: true` at the class if a retry can succeed.",
-		Related: []string{"P702", "P703", "P508"},
-		file:    permanentRetried,
-	},
-	{
-		ID: "P703", Title: "class without effect", Severity: Info,
-		Reports: "A class has no effect where it is written: it is in a list twice, another item of the list covers it, " +
-			"the classes above it take all of its status codes, or `per_error` names a class that is never retried.",
-		Why: "The file seems to treat an error specially and does not. Most lists of this kind work as they are meant, " +
-			"but an action or a schedule that has no effect is lost without notice.",
-		Wrong: "policies:\n  read: {retry_on: [network, any]}",
-		Right: "policies:\n  read: {retry_on: [network]}",
-		NotReported: []string{
-			"Lists that are inherited: they are checked where they are written.",
-			"`breaker_open` next to `any`: a breaker is waited for only if it is named.",
-			"Classes with a pattern or Go errors, whose members are not known.",
-		},
-		Fix:     "Remove the class, or move it above the one that covers it.",
-		Related: []string{"P701", "P702"},
-		file:    unreachable,
-	},
+	{ID: "P701", Severity: Error, file: permanentRetried},
+	{ID: "P703", Severity: Info, file: unreachable},
 }
 
 // codes is a set of status codes: of gRPC from 1 to 16, of HTTP from 100.

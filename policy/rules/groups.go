@@ -8,29 +8,7 @@ import (
 
 // groupRules lists the rules about the error policy of groups.
 var groupRules = []Rule{
-	{
-		ID: "P810", Title: "limit on failures that is never reached", Severity: Warning,
-		Reports: "A group ends before `max_failures`, `min_units` or the failures of its `breaker` are reached.",
-		Why: "The limit is meant to stop a job that cannot succeed. The job runs on, and calls a dependency that " +
-			"is down for every unit.",
-		Wrong: "groups: {import: {units: 8, failure_rate: 0.2}}\n" +
-			"policies:\n" +
-			"  shard: {jitter: full}\n" +
-			"bind:\n" +
-			"  Run: {policy: shard, group: import, unit: id}",
-		Right: "groups: {import: {units: 8, failure_rate: 0.2, min_units: 4}}\n" +
-			"policies:\n" +
-			"  shard: {jitter: full}\n" +
-			"bind:\n" +
-			"  Run: {policy: shard, group: import, unit: id}",
-		NotReported: []string{
-			"Groups without `units`: the number is not known. Only a `breaker` is compared with `max_failures`.",
-			"Limits that all units together can reach.",
-		},
-		Fix:     "Lower the limit, or remove it. `min_units` is 10 if it is not written.",
-		Related: []string{"P109", "P808"},
-		file:    limitNeverReached,
-	},
+	{ID: "P810", Severity: Warning, file: limitNeverReached},
 }
 
 // limitNeverReached is P810.

@@ -45,22 +45,12 @@ type Finding struct {
 	message string      // the Text with marks
 }
 
-// A Rule is a check with its documentation. The texts quote keys and symbols in
-// backquotes. The rules about Go code have this type, too.
+// A Rule is a check, which its page in docs/rules describes. The rules about Go code
+// have this type, too.
 type Rule struct {
-	ID          string
-	Title       string
-	Severity    Severity // of the example; rules with Info are off by default
-	Reports     string   // one sentence
-	Why         string   // what happens in production
-	Wrong       string   // an example that is reported: a policy file without its version, or Go code
-	Right       string   // the same, fixed
-	NotReported []string // similar cases that are not reported, each with the reason
-	Fix         string   // what to do
-	Automatic   bool     // whether retrylint -fix applies the fix
-	Related     []string // ids of other rules
-
-	Reads []Field // the fields on which the result of check depends
+	ID       string
+	Severity Severity // of the example on the page; rules with Info are off by default
+	Reads    []Field  // the fields on which the result of check depends
 
 	// check returns the finding about one policy, without Rule and Policy, or
 	// false. Nil: the rule does not check single policies.

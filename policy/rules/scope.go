@@ -12,131 +12,13 @@ import (
 // scopeRules lists the rules about scopes, and about policies together with what
 // they share.
 var scopeRules = []Rule{
-	{
-		ID: "P210", Title: "no jitter although calls share a resource", Severity: Warning,
-		Reports: "A policy with `jitter: none` serves the units of a group, or shares a breaker or a budget " +
-			"with other calls.",
-		Why: "Calls that failed together retry together. Each wave hits the service at the same instant, and " +
-			"can bring it down again just as it recovers.",
-		Wrong: "breakers: {upstream: {failures: 10}}\npolicies:\n  read: {breaker: upstream}",
-		Right: "breakers: {upstream: {failures: 10}}\npolicies:\n  read: {breaker: upstream, jitter: full}",
-		NotReported: []string{
-			"Policies that share nothing in the file: nothing shows that their calls run concurrently.",
-			"`max_attempts: 1`.",
-		},
-		Fix:     "Write `jitter: full`.",
-		Related: []string{"P204", "P501"},
-		file:    noJitter,
-	},
-	{
-		ID: "P402", Title: "timeout of a scope over a hard limit", Severity: Error,
-		Reports: "A scope's `timeout` is longer than its `hard_limit`, or one of the two is longer than the " +
-			"`hard_limit` of an outer scope.",
-		Why:   "The hard limit ends the work first. The timeout that the file promises is never available.",
-		Wrong: "scopes:\n  step: {timeout: 20m, hard_limit: 15m}\npolicies:\n  build: {scope: step}",
-		Right: "scopes:\n  step: {timeout: 10m, hard_limit: 15m}\npolicies:\n  build: {scope: step}",
-		NotReported: []string{
-			"Scopes without a `hard_limit` inside of scopes without one.",
-			"Timeouts over the outer scope's `timeout`: P401 reports them.",
-		},
-		Fix:     "Lower the timeout, or raise the hard limit.",
-		Related: []string{"P401", "P403"},
-		file:    hardLimits,
-	},
-	{
-		ID: "P403", Title: "timeout of a policy over the hard limit", Severity: Error,
-		Reports: "The `timeout` of a policy is longer than the `hard_limit` of its scope, or the policy has no " +
-			"timeout although the scope has a `hard_limit`.",
-		Why: "A hard limit exists to keep one call from using the time of all others. A policy that exceeds it " +
-			"cannot get the time that it asks for.",
-		Wrong: "scopes:\n" +
-			"  step: {timeout: 10m, hard_limit: 15m}\n" +
-			"policies:\n" +
-			"  build: {scope: step, timeout: 20m}",
-		Right: "scopes:\n" +
-			"  step: {timeout: 10m, hard_limit: 15m}\n" +
-			"policies:\n" +
-			"  build: {scope: step, timeout: 15m}",
-		NotReported: []string{
-			"A policy that takes its timeout from its scope: P402 checks the scope.",
-			"A timeout over the scope's `timeout`, but within its `hard_limit`: that is what `hard_limit` " +
-				"allows.",
-		},
-		Fix:     "Lower the timeout, or raise the hard limit of the scope.",
-		Related: []string{"P401", "P402"},
-		file:    overrides,
-	},
-	{
-		ID: "P407", Title: "no time limit on an attempt", Severity: Info,
-		Reports: "A policy that is bound to a Go symbol has neither `attempt_timeout` nor `timeout`, and no " +
-			"scope gives it one.",
-		Why: "An attempt that hangs is never ended and never retried. One stuck connection blocks its caller " +
-			"forever.",
-		Wrong: "policies:\n  read: {max_attempts: 4}\nbind:\n  Client.Get: read",
-		Right: "policies:\n  read: {max_attempts: 4, attempt_timeout: 5s}\nbind:\n  Client.Get: read",
-		NotReported: []string{
-			"Policies that are bound to nothing.",
-			"Policies in a scope with a `hard_limit`, or with a timeout.",
-		},
-		Fix:     "Write an `attempt_timeout`. If the function has a limit of its own, leave the policy unchanged.",
-		Related: []string{"P406", "P906"},
-		file:    noAttemptLimit,
-	},
-	{
-		ID: "P409", Title: "Retry-After longer than the call may last", Severity: Error,
-		Reports: "The `max` or `default` of `retry_after` is as long as `timeout` (an error), or longer than " +
-			"`delay_budget` or `max_elapsed` (a warning).",
-		Why: "The server asks for a wait that the policy accepts but cannot afford. The call stops at the " +
-			"first 429 or 503 with such a header, without a retry.",
-		Wrong: "policies:\n  read: {timeout: 1m, retry_after: {max: 5m}}",
-		Right: "policies:\n  read: {timeout: 1m, retry_after: {max: 20s}}",
-		NotReported: []string{
-			"Values that are not written: the default of 60s is not compared.",
-			"Policies without a limit.",
-		},
-		Fix:     "Lower `max` or `default`, or raise the limit.",
-		Related: []string{"P301", "P404"},
-		file:    retryAfterTooLong,
-	},
-	{
-		ID: "P410", Title: "schedule for one class that breaks a rule", Severity: Error,
-		Reports: "The schedule that `per_error` gives to a class breaks P106, P201, P204, P205, P207, P300, P301 or " +
-			"P404 under the limits of its policy.",
-		Why: "Errors of that class, often `rate_limit`, are not retried as written, and tests with other " +
-			"errors do not show it.",
-		Wrong: "policies:\n" +
-			"  read:\n" +
-			"    delay_budget: 10s\n" +
-			"    per_error:\n" +
-			"      rate_limit: {initial_delay: 20s}",
-		Right: "policies:\n" +
-			"  read:\n" +
-			"    delay_budget: 1m\n" +
-			"    per_error:\n" +
-			"      rate_limit: {initial_delay: 20s}",
-		NotReported: []string{
-			"Rules that the policy's own schedule breaks as well: they are reported there, once.",
-			"Warnings about sums, such as P302 and P405: a class may end earlier than the policy.",
-		},
-		Fix:     "Change the schedule as the named rule describes, or raise the limit of the policy.",
-		Related: []string{"P106", "P201", "P204", "P205", "P207", "P300", "P301", "P404"},
-		file:    perError,
-	},
-	{
-		ID: "P411", Title: "capture without a limit on time", Severity: Warning,
-		Reports: "A policy is in a scope with `capture: true`, but neither the scope nor the policy limits its time.",
-		Why: "Only calls whose time ends are captured. A call that hangs is never ended, and what it has done so far is " +
-			"not there for the next run.",
-		Wrong: "scopes:\n  step: {capture: true}\npolicies:\n  build: {scope: step}",
-		Right: "scopes:\n  step: {capture: true, timeout: 10m}\npolicies:\n  build: {scope: step}",
-		NotReported: []string{
-			"Policies with an `attempt_timeout`: each attempt that exceeds it is captured.",
-			"Policies in a scope with a `hard_limit`.",
-		},
-		Fix:     "Write a `timeout` for the scope or the policy, or remove `capture`.",
-		Related: []string{"P401", "P407"},
-		file:    captureWithoutLimit,
-	},
+	{ID: "P210", Severity: Warning, file: noJitter},
+	{ID: "P402", Severity: Error, file: hardLimits},
+	{ID: "P403", Severity: Error, file: overrides},
+	{ID: "P407", Severity: Info, file: noAttemptLimit},
+	{ID: "P409", Severity: Error, file: retryAfterTooLong},
+	{ID: "P410", Severity: Error, file: perError},
+	{ID: "P411", Severity: Warning, file: captureWithoutLimit},
 }
 
 // scopeOrder is the part of P401 about scopes, and about policies inside of
