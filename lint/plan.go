@@ -1,9 +1,7 @@
 package lint
 
 import (
-	"go/constant"
 	"go/types"
-	"math"
 	"slices"
 	"time"
 
@@ -18,23 +16,8 @@ import (
 // is given.
 type plan struct {
 	*vocab.Retrier
+	settings
 	args []ssa.Value // of the call, from the receiver on
-	ctx  ssa.Value   // the context that ends the retries, or nil
-
-	bounds   vocab.Bounds // that hold unless they are lifted
-	lifted   vocab.Bounds
-	attempts int  // how many there are at most, or 0
-	limited  bool // a number or a time is set
-	decided  bool // something else may end the retries
-	paused   bool // something else may wait between attempts
-	varied   bool // waits are other than delay says
-	vague    bool // part of the policy is not seen
-	perhaps  bool // part of it depends on a condition
-	seen     map[ssa.Value]bool
-	fields   map[string]constant.Value // of a policy that is a structure
-	made     []*ssa.Call               // of constructors and options
-	delay    ssa.Value                 // that is asked for between attempts, or nil
-	longest  ssa.Value                 // delay that there may be, or nil
 }
 
 // planOf returns how a call retries, or nil if it is not of a library.
@@ -47,17 +30,30 @@ func planOf(call *ssa.CallCommon) *plan {
 	if l == nil {
 		return nil
 	}
-	p := &plan{Retrier: l, args: argumentsOf(call), bounds: l.Bounds, seen: map[ssa.Value]bool{}}
+	p := &plan{l, newSettings(), argumentsOf(call)}
 	if l.Op >= len(p.args) || l.Policy >= len(p.args) {
 		return nil // another version
 	}
+	p.bounds = l.Bounds
 	if l.Context >= 0 {
 		p.ctx = p.args[l.Context]
 	}
 	if l.Policy >= 0 {
 		p.read(p.args[l.Policy])
 	}
+	p.intervals()
 	return p
+}
+
+// intervals adds the durations that the call is given: how long to wait, and for how long to retry.
+func (p *plan) intervals() {
+	says := vocab.Delay
+	for _, arg := range p.args {
+		if vocab.IsDuration(arg.Type()) {
+			p.set(says, arg)
+			says = vocab.Elapsed
+		}
+	}
 }
 
 // argumentsOf returns the arguments of a call from the receiver on.
@@ -125,16 +121,31 @@ func (p *plan) isAble() bool {
 // isBrief reports whether all waits are known to be less than a second together. Of what cannot
 // be given a context by another argument that is assumed.
 func (p *plan) isBrief() bool {
-	sum, known := p.waits()
-	return known && sum < time.Second || !known && p.Instead != ""
+	sum := p.wait()
+	return sum < time.Second || sum == attempt.NoLimit && p.Instead != ""
 }
 
-// wait returns how long all waits are together, attempt.NoLimit if that is not known.
+// wait returns how long the waits of a wait.Backoff are together in its first thousand steps, or
+// an hour if that is less. It returns attempt.NoLimit if that is not known.
 func (p *plan) wait() time.Duration {
-	if sum, known := p.waits(); known {
-		return sum
+	delay, limit, all := p.number(vocab.Delay), p.number(vocab.Last), 0.0
+	if p.Policy < 0 || delay == 0 {
+		return attempt.NoLimit
 	}
-	return attempt.NoLimit
+	if _, isStruct := p.args[p.Policy].Type().Underlying().(*types.Struct); !isStruct {
+		return attempt.NoLimit // it may also wait otherwise
+	}
+	// No wait follows the last step.
+	for range int(min(p.number(vocab.Attempts)-1, 1000)) {
+		all += delay * (1 + max(p.number(vocab.Spread), 0))
+		if factor := p.number(vocab.Factor); factor > 0 {
+			delay *= factor
+		}
+		if limit > 0 && delay > limit {
+			break // no Steps are left then
+		}
+	}
+	return time.Duration(min(all, float64(time.Hour)))
 }
 
 // twin returns what does the same with a context: of the functions of the package, the first that
@@ -146,269 +157,4 @@ func (p *plan) twin(call *ssa.CallCommon) string {
 		return p.Instead
 	}
 	return p.Twins[i]
-}
-
-// read adds what a policy, or part of one, says.
-func (p *plan) read(v ssa.Value) {
-	if _, isStruct := v.Type().Underlying().(*types.Struct); !isStruct {
-		v = origin(v) // fields of a structure may be set after it was stored
-	}
-	if p.seen[v] {
-		return
-	}
-	p.seen[v] = true
-	switch v := v.(type) {
-	case *ssa.Const:
-		p.vague = p.vague || !v.IsNil()
-	case *ssa.Slice:
-		list := elements(v)
-		if _, made := v.X.(*ssa.Alloc); !made && len(list) == 0 {
-			p.vague = true
-		}
-		for _, option := range list {
-			p.read(option)
-		}
-	case *ssa.Phi:
-		p.perhaps = true
-		for _, e := range v.Edges {
-			p.read(e)
-		}
-	case *ssa.Call:
-		p.call(v)
-	case *ssa.Alloc:
-		p.symbol(vocab.TypeName(v.Type()), "")
-		p.object(v)
-	case *ssa.UnOp:
-		p.load(v)
-	case *ssa.Function, *ssa.MakeClosure:
-		p.function(operation(v))
-	default:
-		p.vague = true
-	}
-}
-
-// symbol adds what a variable, a type or a field says.
-func (p *plan) symbol(obj types.Object, recv string, values ...ssa.Value) {
-	if obj == nil || obj.Pkg() == nil {
-		p.vague = true
-		return
-	}
-	settings := vocab.SettingsOf(vocab.Name{Pkg: obj.Pkg().Path(), Recv: recv, Func: obj.Name()})
-	_, field := obj.(*types.Var)
-	p.vague = p.vague || len(settings) == 0 && !(field && recv != "")
-	for _, s := range settings {
-		p.apply(s, values)
-	}
-}
-
-// call adds what is made by a call of the library, or by a function of this package.
-func (p *plan) call(call *ssa.Call) {
-	args := argumentsOf(&call.Call)
-	if b, ok := call.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
-		for _, arg := range args {
-			p.read(arg)
-		}
-		return
-	}
-	obj, _ := flow.StaticCallee(&call.Call)
-	var settings []*vocab.Setting
-	if obj != nil {
-		settings = vocab.SettingsOf(vocab.NameOf(obj))
-	}
-	for _, s := range settings {
-		p.apply(s, args)
-	}
-	if len(settings) == 0 {
-		if made := madeBy(call); made != nil {
-			p.read(made)
-		} else {
-			p.vague = true
-		}
-	}
-	p.made = append(p.made, call)
-	p.object(call)
-}
-
-// function adds what a function value says, by its name or by what it returns.
-func (p *plan) function(fn *ssa.Function) {
-	if fn == nil {
-		p.vague = true
-		return
-	}
-	if obj, ok := fn.Object().(*types.Func); ok && len(vocab.SettingsOf(vocab.NameOf(obj))) > 0 {
-		p.symbol(obj, "")
-		return
-	}
-	p.vague = p.vague || len(fn.Blocks) == 0
-	for ret := range flow.Returns(fn) {
-		if len(ret.Results) > 0 {
-			p.read(ret.Results[0])
-		}
-	}
-}
-
-// object adds what the fields say that are set where an object is made, unless another function
-// may set them.
-func (p *plan) object(v ssa.Value) {
-	for _, ref := range *v.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.FieldAddr:
-			for _, use := range *ref.Referrers() {
-				if store, ok := use.(*ssa.Store); ok {
-					p.symbol(flow.FieldOf(ref), vocab.TypeName(v.Type()).Name(), store.Val)
-				}
-			}
-		case *ssa.Call:
-			if _, pointer := v.Type().Underlying().(*types.Pointer); pointer && ref.Call.Signature().Recv() == nil {
-				p.vague = true
-			}
-		}
-	}
-}
-
-// load adds what a variable says: one of the library, or a structure whose fields are constant.
-func (p *plan) load(load *ssa.UnOp) {
-	var all []*ssa.Function
-	if g, ok := load.X.(*ssa.Global); ok {
-		if g.Pkg != load.Parent().Pkg {
-			p.symbol(g.Object(), "")
-			return
-		}
-		all = functionsOf(g.Pkg)
-	}
-	fields, ok := constantFields(all, load.X)
-	s, isStruct := load.Type().Underlying().(*types.Struct)
-	if !ok || !isStruct {
-		p.vague = true
-		return
-	}
-	p.fields = fields
-	for f := range s.Fields() {
-		if c := fields[f.Name()]; c != nil {
-			p.symbol(f, vocab.TypeName(load.Type()).Name(), ssa.NewConst(c, f.Type()))
-		}
-	}
-}
-
-// apply adds what a setting with some arguments says.
-func (p *plan) apply(s *vocab.Setting, args []ssa.Value) {
-	var arg ssa.Value
-	if s.Arg < len(args) {
-		arg = args[s.Arg]
-	}
-	switch s.Says {
-	case vocab.Attempts, vocab.Retries:
-		p.count(s, numberOf(arg))
-	case vocab.Elapsed:
-		p.limit(vocab.ByTime, s.Zero && isZero(arg))
-	case vocab.Varies, vocab.Tunes:
-		p.varied = true
-	case vocab.Longest:
-		p.longest = arg
-	case vocab.Delay:
-		p.delay = arg
-		if isZero(arg) {
-			p.lifted |= vocab.Delayed
-		}
-	case vocab.Begins:
-		p.bounds |= s.Bounds
-	case vocab.Lifts:
-		p.lifted |= s.Bounds
-	case vocab.Decides:
-		p.decided = true
-	case vocab.Pauses:
-		p.paused = true
-	case vocab.Cancels:
-		p.ctx = arg
-	}
-	if s.Of >= 0 && s.Of < len(args) {
-		vague := p.vague
-		p.read(args[s.Of])
-		if s.Says == vocab.Tunes {
-			p.vague = vague
-		}
-	}
-}
-
-// limit adds a limit, or that there is none.
-func (p *plan) limit(of vocab.Bounds, lifts bool) {
-	if lifts {
-		p.lifted |= of
-	} else {
-		p.limited = true
-	}
-}
-
-// count adds a number of attempts or retries; nil if it is not known.
-func (p *plan) count(s *vocab.Setting, n constant.Value) {
-	if n == nil {
-		p.limit(vocab.ByAttempts, false)
-		return
-	}
-	most, exact := constant.Int64Val(n)
-	p.limit(vocab.ByAttempts, !exact || most < 0 || most >= math.MaxInt32 || most == 0 && s.Zero)
-	if s.Says == vocab.Retries {
-		most++
-	}
-	if exact && most <= 1000 { // more than anybody counts to
-		p.attempts = int(max(most, 0))
-	}
-}
-
-// numberOf returns a constant whole number, or nil.
-func numberOf(v ssa.Value) constant.Value {
-	if v == nil {
-		return nil
-	}
-	c, ok := origin(v).(*ssa.Const)
-	if !ok || c.Value == nil || c.Value.Kind() != constant.Int {
-		return nil
-	}
-	return c.Value
-}
-
-// number returns what a field of a policy is set to, or 0 if that is not known.
-func (p *plan) number(field string) float64 {
-	if p.fields[field] == nil {
-		return 0
-	}
-	n, _ := constant.Float64Val(constant.ToFloat(p.fields[field]))
-	return n
-}
-
-// waits returns for how long a wait.Backoff waits in its first thousand steps, or an hour if that
-// is less.
-func (p *plan) waits() (sum time.Duration, known bool) {
-	delay, limit, all := p.number("Duration"), p.number("Cap"), 0.0
-	if delay == 0 {
-		return 0, false
-	}
-	// No wait follows the last step.
-	for range int(min(p.number("Steps")-1, 1000)) {
-		all += delay * (1 + max(p.number("Jitter"), 0))
-		if factor := p.number("Factor"); factor > 0 {
-			delay *= factor
-		}
-		if limit > 0 && delay > limit {
-			break // no Steps are left then
-		}
-	}
-	return time.Duration(min(all, float64(time.Hour))), true
-}
-
-// madeBy returns what a function of this package, which v is a call of, returns in the one
-// place where it returns, or nil.
-func madeBy(v ssa.Value) ssa.Value {
-	call, ok := v.(*ssa.Call)
-	if !ok || call.Call.StaticCallee() == nil {
-		return nil
-	}
-	var made ssa.Value
-	for ret := range flow.Returns(call.Call.StaticCallee()) {
-		if made != nil || len(ret.Results) != 1 {
-			return nil
-		}
-		made = origin(ret.Results[0])
-	}
-	return made
 }

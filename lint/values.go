@@ -89,7 +89,7 @@ func isZeroVariable(v ssa.Value) bool {
 	if !ok || token.IsExported(variable.Name()) {
 		return false
 	}
-	return !slices.ContainsFunc(usesOf(functionsOf(variable.Pkg), variable), func(use ssa.Instruction) bool {
+	return !slices.ContainsFunc(usesOf(variable), func(use ssa.Instruction) bool {
 		switch use := use.(type) {
 		case *ssa.UnOp:
 			return false

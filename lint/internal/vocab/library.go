@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A Retrier describes functions of a public module that retry another function. Arguments are
@@ -32,17 +33,24 @@ const (
 	ByTime
 	Delayed
 	Jittered
+	Halved   // delays may be half as long
+	Stateful // a policy counts: it is used up, or others may reset it
 )
 
 // A Setting describes what a function, a field, a variable or a type says about retries: an
 // option, a constructor, or one that wraps another policy.
 type Setting struct {
-	Pkg, Recv, Name string // as in a Row; of a field, Recv is its type
+	Pkg, Recv, Name string // as in a Row
 	Says            Saying
 	Arg             int    // the argument that it is about
 	Bounds          Bounds // that it adds or lifts
 	Zero            bool   // an Arg of 0 lifts the limit
 	Of              int    // the argument with the rest of the policy, or -1
+
+	// Of what makes all of a policy: what sets its greatest delay, and what the first and the
+	// greatest are if nothing sets them; 0: not known, or no limit.
+	Cap         string
+	First, Most time.Duration
 }
 
 // A Saying is what a Setting says.
@@ -56,14 +64,21 @@ const (
 	Elapsed         // Arg is for how long to retry
 	Delay           // Arg is how long to wait between attempts
 	Longest         // Arg is how long to wait at most
+	Last            // Arg is a delay after which the retries end
+	Factor          // Arg is what each delay is multiplied with
+	Spread          // Arg is how much a delay may be longer, as a part of it
 	Varies          // the waits are not those of the rest
-	Begins          // Bounds begin
+	Randoms         // the least wait is not that of the rest
 	Lifts           // Bounds do not hold
 	Decides         // something else may end the retries
 	Pauses          // something else may wait between attempts
 	Tunes           // the rest says only how to wait
 	Cancels         // Arg is a context that ends the retries
+	Ignores         // an Arg of 0 has no effect
 )
+
+// IsWhole reports whether all of a policy is made: it may contradict itself.
+func (s *Setting) IsWhole() bool { return s.Cap != "" || s.Says == Ignores }
 
 // RetrierOf returns what is known of a function that retries another, or nil.
 func RetrierOf(fn *types.Func) *Retrier { return retriersByName.find(NameOf(fn)) }
@@ -140,7 +155,13 @@ const (
 	sethvargo   = `github\.com/sethvargo/go-retry`
 	wait        = `k8s\.io/apimachinery/pkg/util/wait`
 	gax         = `github\.com/googleapis/gax-go/v2`
+	k8sRetry    = `k8s\.io/client-go/util/retry`
 	failsafe    = `github\.com/failsafe-go/failsafe-go`
+	redis       = `github\.com/redis/go-redis/v9`
+	resty       = `github\.com/go-resty/resty/v2|resty\.dev/v3`
+	aws         = `github\.com/aws/aws-sdk-go-v2`
+
+	retryablehttp = `github\.com/hashicorp/go-retryablehttp`
 )
 
 // Retriers is what is known of the popular modules. A test next to the plugin in
@@ -176,7 +197,7 @@ var Retriers = []Retrier{
 		Twins: []string{"PollUntilContextTimeout", "PollImmediateWithContext"}},
 	{Pkg: wait, Name: "PollUntilContextTimeout", Op: 4, Policy: -1, Bounds: ByTime, ErrorEnds: true},
 	{Pkg: wait, Name: "Poll(Immediate)?WithContext", Op: 3, Policy: -1, Bounds: ByTime, ErrorEnds: true},
-	{Pkg: `k8s\.io/client-go/util/retry`, Name: "OnError", Op: 2, Context: -1, Bounds: ByAttempts,
+	{Pkg: k8sRetry, Name: "OnError", Op: 2, Context: -1, Bounds: ByAttempts,
 		Instead: "ExponentialBackoffWithContext of package wait", Limit: "fewer Steps"},
 	{Pkg: gax, Name: "Invoke", Op: 1, Policy: 2, Bounds: ByAttempts, Attempts: 1, Limit: "WithTimeout"},
 	{Pkg: failsafe, Recv: "Executor", Name: "(Run|Get)(WithExecution)?", Op: 1, Context: -1, Bounds: ByAttempts,
@@ -184,24 +205,33 @@ var Retriers = []Retrier{
 }
 
 // Settings is what is known of their policies. All rows that describe a symbol count.
+//
+// Not here are the settings of pgx: its pool and its connections retry nothing after a delay.
+// AddWithMaxAttempts of the AWS SDK with 0 is no retry without a limit: its rate limiter and the
+// context of each call end its retries.
 var Settings = []Setting{
-	{Pkg: cenkalti, Name: "NewExponentialBackOff", Says: Begins, Bounds: ByTime},
-	{Pkg: cenkaltiV5, Name: "NewExponentialBackOff", Of: -1},
+	{Pkg: cenkalti, Name: "NewExponentialBackOff", Bounds: ByTime | Halved | Stateful,
+		Cap: "MaxInterval", First: 500 * time.Millisecond, Most: time.Minute},
+	{Pkg: cenkaltiV5, Name: "NewExponentialBackOff", Of: -1, Bounds: Halved | Stateful,
+		Cap: "MaxInterval", First: 500 * time.Millisecond, Most: time.Minute},
+	{Pkg: cenkaltiAll, Name: "ExponentialBackOff", Of: -1, Bounds: Stateful, Cap: "MaxInterval"},
 	{Pkg: cenkaltiAll, Name: "NewConstantBackOff", Says: Delay, Of: -1},
-	{Pkg: cenkaltiAll, Name: "ExponentialBackOff|ConstantBackOff", Of: -1},
+	{Pkg: cenkaltiAll, Name: "ConstantBackOff", Of: -1},
 	{Pkg: cenkaltiAll, Name: "ZeroBackOff", Says: Lifts, Bounds: Delayed, Of: -1},
-	{Pkg: cenkalti, Recv: "ExponentialBackOff", Name: "MaxElapsedTime", Says: Elapsed, Zero: true, Of: -1},
-	{Pkg: cenkaltiV3, Name: "WithMaxRetries", Says: Retries, Arg: 1, Zero: true},
-	{Pkg: cenkaltiV4, Name: "WithMaxRetries", Says: Retries, Arg: 1},
+	{Pkg: cenkaltiAll, Recv: ".*", Name: "(With)?InitialInterval", Says: Delay, Of: -1},
+	{Pkg: cenkaltiAll, Recv: ".*", Name: "(With)?MaxInterval", Says: Longest, Of: -1},
+	{Pkg: cenkaltiAll, Recv: ".*", Name: "(With)?RandomizationFactor", Says: Randoms, Of: -1},
+	{Pkg: cenkaltiAll, Recv: ".*", Name: "(With)?MaxElapsedTime", Says: Elapsed, Zero: true, Of: -1},
+	{Pkg: cenkalti, Name: "With(Multiplier|ClockProvider|RetryStopDuration)", Of: -1},
+	{Pkg: cenkaltiV3, Name: "WithMaxRetries", Says: Retries, Arg: 1, Zero: true, Bounds: Stateful},
+	{Pkg: cenkaltiV4, Name: "WithMaxRetries", Says: Retries, Arg: 1, Bounds: Stateful},
 	{Pkg: cenkalti, Name: "WithContext", Says: Cancels, Arg: 1},
-	{Pkg: cenkaltiAll, Name: "WithMaxElapsedTime", Says: Elapsed, Zero: true, Of: -1},
 	{Pkg: cenkaltiV5, Name: "WithMaxTries", Says: Attempts, Zero: true, Of: -1},
 	{Pkg: cenkaltiV5, Name: "WithBackOff"},
 	{Pkg: cenkaltiV5, Name: "WithNotify", Says: Pauses, Of: -1},
-	{Pkg: cenkalti, Of: -1,
-		Name: "With(InitialInterval|RandomizationFactor|Multiplier|MaxInterval|ClockProvider|RetryStopDuration)"},
 
-	{Pkg: avastV5, Name: "New|NewWithData"},
+	{Pkg: avastV5, Name: "New|NewWithData", Cap: "MaxDelay"},
+	{Pkg: avast, Name: "Do|DoWithData", Of: 1, Cap: "MaxDelay"},
 	{Pkg: avastAll, Name: "Attempts", Says: Attempts, Zero: true, Of: -1},
 	{Pkg: avastAll, Name: "UntilSucceeded", Says: Lifts, Bounds: ByAttempts, Of: -1},
 	{Pkg: avastAll, Name: "RetryIf|AttemptsForError|With(FixedTokenBucket)?Throttle", Says: Decides, Of: -1},
@@ -213,13 +243,22 @@ var Settings = []Setting{
 	{Pkg: avastAll, Name: "OnRetry|WithTimer", Says: Pauses, Of: -1},
 	{Pkg: avastAll, Name: "LastErrorOnly|MaxJitter|WrapContextErrorWithLastError", Of: -1},
 
-	{Pkg: sethvargo, Name: "New(Constant|Exponential|Fibonacci)", Says: Delay, Of: -1},
+	{Pkg: sethvargo, Name: "NewConstant", Says: Delay, Of: -1},
+	{Pkg: sethvargo, Name: "New(Exponential|Fibonacci)", Says: Delay, Of: -1, Bounds: Stateful},
 	{Pkg: sethvargo, Name: "WithJitter|WithJitterPercent|WithCappedDuration", Says: Varies, Of: 1},
-	{Pkg: sethvargo, Name: "WithMaxRetries|WithMaxDuration", Says: Decides, Of: 1},
+	{Pkg: sethvargo, Name: "WithMaxRetries|WithMaxDuration", Says: Decides, Of: 1, Bounds: Stateful},
 
+	{Pkg: wait, Recv: "Backoff", Name: "Duration", Says: Delay, Of: -1},
+	{Pkg: wait, Recv: "Backoff", Name: "Factor", Says: Factor, Of: -1},
+	{Pkg: wait, Recv: "Backoff", Name: "Jitter", Says: Spread, Of: -1},
 	{Pkg: wait, Recv: "Backoff", Name: "Steps", Says: Attempts, Of: -1},
-	{Pkg: wait, Recv: "Backoff", Name: "Cap", Says: Decides, Of: -1},
+	{Pkg: wait, Recv: "Backoff", Name: "Cap", Says: Last, Of: -1},
+	{Pkg: wait, Name: "ExponentialBackoff", Cap: "Cap"},
+	{Pkg: wait, Name: "ExponentialBackoffWithContext", Of: 1, Cap: "Cap"},
+	{Pkg: wait, Name: "PollUntilContextTimeout", Says: Delay, Arg: 1, Of: -1, Cap: "timeout"},
+	{Pkg: wait, Name: "PollUntilContextTimeout", Says: Elapsed, Arg: 2, Of: -1},
 	{Pkg: wait, Name: "NeverStop", Of: -1},
+	{Pkg: k8sRetry, Name: "OnError|RetryOnConflict", Cap: "Cap"},
 
 	{Pkg: gax, Name: "WithRetry"},
 	{Pkg: gax, Name: "OnCodes|OnErrorFunc|OnHTTPCodes", Says: Lifts, Bounds: ByAttempts, Of: -1},
@@ -233,4 +272,24 @@ var Settings = []Setting{
 	{Pkg: failsafe + "/retrypolicy", Recv: "Builder", Name: "WithMaxAttempts", Says: Attempts, Arg: 1},
 	{Pkg: failsafe + "/retrypolicy", Recv: "Builder", Name: "WithMaxDuration|WithBudget|AbortIf", Says: Decides},
 	{Pkg: failsafe + "/retrypolicy", Recv: "Builder", Name: ".*"},
+
+	{Pkg: redis, Name: ".*Options", Of: -1, Cap: "MaxRetryBackoff"},
+	{Pkg: redis, Recv: ".*Options", Name: "MinRetryBackoff", Says: Delay, Of: -1},
+	{Pkg: redis, Recv: ".*Options", Name: "MaxRetryBackoff", Says: Longest, Of: -1},
+	{Pkg: resty, Name: "New(With.*)?", Of: -1, Cap: "RetryMaxWaitTime",
+		First: 100 * time.Millisecond, Most: 2 * time.Second},
+	{Pkg: resty, Recv: "Client", Name: "SetRetryWaitTime", Says: Delay, Arg: 1, Of: -1},
+	{Pkg: resty, Recv: "Client", Name: "SetRetryMaxWaitTime", Says: Longest, Arg: 1, Of: -1},
+	{Pkg: resty, Recv: "Client", Name: "SetRetryDelayStrategy", Says: Varies, Of: -1},
+	{Pkg: retryablehttp, Name: "NewClient", Of: -1, Cap: "RetryWaitMax", First: time.Second, Most: 30 * time.Second},
+	{Pkg: retryablehttp, Name: "Client", Of: -1, Cap: "RetryWaitMax"},
+	{Pkg: retryablehttp, Recv: "Client", Name: "RetryWaitMin", Says: Delay, Of: -1},
+	{Pkg: retryablehttp, Recv: "Client", Name: "RetryWaitMax", Says: Longest, Of: -1},
+	{Pkg: retryablehttp, Recv: "Client", Name: "Backoff", Says: Varies, Of: -1},
+	{Pkg: aws + "/aws/retry", Name: "NewStandard", Cap: "MaxBackoff", Most: 20 * time.Second},
+	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "BaseDelay", Says: Delay, Of: -1},
+	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxBackoff", Says: Longest, Of: -1},
+	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "Backoff", Says: Varies, Of: -1},
+	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxAttempts", Says: Ignores, Of: -1},
+	{Pkg: aws + "/config", Name: "WithRetryMaxAttempts", Says: Ignores, Of: -1},
 }

@@ -288,17 +288,9 @@ func noLimit() *awsretry.Standard {
 	return awsretry.NewStandard(func(o *awsretry.StandardOptions) { o.MaxAttempts = 0 }) // want `0 attempts have no effect`
 }
 
-func twice(ctx context.Context) (config.Config, error) {
-	return config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(5), config.WithRetryer(func() any { return fiveAttempts() })) // want `WithRetryer makes WithRetryMaxAttempts ineffective`
-}
-
-func fiveAttempts() *awsretry.Standard {
-	return awsretry.NewStandard(func(o *awsretry.StandardOptions) { o.MaxAttempts = 5 })
-}
-
 func nopeAttempts(ctx context.Context, n int) (config.Config, error) {
 	if n > 3 {
 		return config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(n))
 	}
-	return config.LoadDefaultConfig(ctx, config.WithRetryer(func() any { return fiveAttempts() }))
+	return config.LoadDefaultConfig(ctx)
 }

@@ -1,14 +1,14 @@
+// Package lateretry has retries whose contexts end before the first wait does, and some
+// whose contexts do not.
 package lateretry
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	avast "github.com/avast/retry-go/v4"
 	"github.com/cenkalti/backoff/v4"
 	backoffv5 "github.com/cenkalti/backoff/v5"
-	"github.com/hashicorp/go-retryablehttp"
 	"github.com/sethvargo/go-retry"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -67,14 +67,6 @@ func poll(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, 5*time.Second, time.Minute, true, ready) // want `at least 5s`
 }
 
-func client() *http.Client {
-	c := retryablehttp.NewClient()
-	c.RetryMax = 3
-	all := c.StandardClient() // want `the Timeout 500ms of this client is not above RetryWaitMin, which is 1s, so nothing is retried: raise the Timeout, or lower RetryWaitMin \(RL302; library`
-	all.Timeout = 500 * time.Millisecond
-	return all
-}
-
 func nopeLonger(ctx context.Context, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -115,14 +107,4 @@ func nopeOnce(ctx context.Context) error {
 		return err
 	}
 	return wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Duration: time.Minute, Steps: 1}, ready)
-}
-
-func nopeClients(d time.Duration) []*http.Client {
-	c := retryablehttp.NewClient()
-	c.RetryWaitMin = 100 * time.Millisecond
-	all := c.StandardClient()
-	all.Timeout = 500 * time.Millisecond
-	other := retryablehttp.NewClient().StandardClient()
-	other.Timeout = d
-	return []*http.Client{all, other}
 }

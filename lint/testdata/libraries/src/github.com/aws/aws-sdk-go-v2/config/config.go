@@ -16,6 +16,3 @@ func LoadDefaultConfig(ctx context.Context, options ...func(*LoadOptions) error)
 
 // WithRetryMaxAttempts returns an option.
 func WithRetryMaxAttempts(n int) func(*LoadOptions) error { return nil }
-
-// WithRetryer returns an option.
-func WithRetryer(make func() any) func(*LoadOptions) error { return nil }

@@ -1,0 +1,374 @@
+package lint
+
+import (
+	"go/constant"
+	"go/types"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// settings is what the policy of a retry library is set to, as far as it is seen how that is made.
+type settings struct {
+	ctx      ssa.Value                  // that ends the retries, or nil
+	values   map[vocab.Saying]ssa.Value // what is given; nil: one of several
+	cap      string                     // the name of the setting of the greatest delay
+	first    time.Duration              // delay, unless it is given
+	greatest time.Duration              // delay, unless it is given
+	bounds   vocab.Bounds               // that hold unless they are lifted
+	lifted   vocab.Bounds
+	attempts int  // how many there are at most, or 0
+	limited  bool // a number or a time is set
+	decided  bool // something else may end the retries
+	paused   bool // something else may wait between attempts
+	varied   bool // waits are other than the rest says
+	random   bool // waits may be shorter than the rest says
+	ignored  bool // a number of 0 attempts has no effect
+	vague    bool // part of the policy is not seen
+	perhaps  bool // part of it depends on a condition
+	kept     bool // it is in a variable: others may give what is not given here
+	exported bool // it is in a variable that other packages may set
+	seen     map[ssa.Value]bool
+}
+
+func newSettings() settings {
+	return settings{values: map[vocab.Saying]ssa.Value{}, seen: map[ssa.Value]bool{}}
+}
+
+// settingsMadeBy returns the settings of what an instruction makes, if that is all of a policy.
+func settingsMadeBy(instr ssa.Instruction) *settings {
+	var name vocab.Name
+	switch instr := instr.(type) {
+	case *ssa.Alloc:
+		if obj := vocab.TypeName(instr.Type()); obj != nil && obj.Pkg() != nil {
+			name = vocab.Name{Pkg: obj.Pkg().Path(), Func: obj.Name()}
+		}
+	case *ssa.Call:
+		if obj, _ := flow.StaticCallee(&instr.Call); obj != nil {
+			name = vocab.NameOf(obj)
+		}
+	}
+	if !slices.ContainsFunc(vocab.SettingsOf(name), (*vocab.Setting).IsWhole) {
+		return nil
+	}
+	s := newSettings()
+	s.read(instr.(ssa.Value))
+	return &s
+}
+
+// read adds what a policy, or part of one, says.
+func (s *settings) read(v ssa.Value) {
+	if _, isStruct := v.Type().Underlying().(*types.Struct); !isStruct {
+		v = origin(v) // fields of a structure may be set after it was stored
+	}
+	if s.seen[v] {
+		return
+	}
+	s.seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Const:
+		s.vague = s.vague || v.Value != nil
+	case *ssa.Slice:
+		list := elements(v)
+		if _, made := v.X.(*ssa.Alloc); !made && len(list) == 0 {
+			s.vague = true
+		}
+		for _, option := range list {
+			s.read(option)
+		}
+	case *ssa.Phi:
+		s.perhaps = true
+		for _, e := range v.Edges {
+			s.read(e)
+		}
+	case *ssa.Call:
+		s.call(v)
+	case *ssa.Alloc:
+		s.symbol(vocab.TypeName(v.Type()), "")
+		s.object(v)
+	case *ssa.UnOp:
+		s.load(v)
+	case *ssa.Function, *ssa.MakeClosure:
+		s.function(operation(v))
+	default:
+		s.vague = true
+	}
+}
+
+// symbol adds what a variable, a type or a field says.
+func (s *settings) symbol(obj types.Object, recv string, values ...ssa.Value) {
+	if obj == nil || obj.Pkg() == nil {
+		s.vague = true
+		return
+	}
+	rows := vocab.SettingsOf(vocab.Name{Pkg: obj.Pkg().Path(), Recv: recv, Func: obj.Name()})
+	s.vague = s.vague || len(rows) == 0 && recv == ""
+	for _, row := range rows {
+		s.apply(row, values)
+	}
+}
+
+// call adds what is made by a call of the library, or by a function of this package.
+func (s *settings) call(call *ssa.Call) {
+	args := argumentsOf(&call.Call)
+	if b, ok := call.Call.Value.(*ssa.Builtin); ok && b.Name() == "append" {
+		for _, arg := range args {
+			s.read(arg)
+		}
+		return
+	}
+	obj, _ := flow.StaticCallee(&call.Call)
+	var rows []*vocab.Setting
+	if obj != nil {
+		rows = vocab.SettingsOf(vocab.NameOf(obj))
+	}
+	for _, row := range rows {
+		s.apply(row, args)
+	}
+	if len(rows) == 0 {
+		if made := madeBy(call); made != nil {
+			s.read(made)
+		} else {
+			s.vague = true
+		}
+	}
+	s.object(call)
+}
+
+// function adds what a function value says: by its name, by what it returns, or by what it sets.
+func (s *settings) function(fn *ssa.Function) {
+	if fn == nil {
+		s.vague = true
+		return
+	}
+	if obj, ok := fn.Object().(*types.Func); ok && len(vocab.SettingsOf(vocab.NameOf(obj))) > 0 {
+		s.symbol(obj, "")
+		return
+	}
+	s.vague = s.vague || len(fn.Blocks) == 0
+	if fn.Signature.Results().Len() == 0 && len(fn.Params) > 0 {
+		s.object(fn.Params[0])
+	}
+	for ret := range flow.Returns(fn) {
+		if len(ret.Results) > 0 {
+			s.read(ret.Results[0])
+		}
+	}
+}
+
+// object adds what the fields of an object are set to, and what its methods are given. Functions
+// of other packages may change what they are given.
+func (s *settings) object(v ssa.Value) {
+	_, pointer := v.Type().Underlying().(*types.Pointer)
+	for _, ref := range usesOf(v) {
+		switch ref := ref.(type) {
+		case *ssa.FieldAddr:
+			s.field(ref)
+		case *ssa.Call:
+			s.given(v, ref)
+		case *ssa.MakeClosure:
+			s.vague = s.vague || flow.StoresThrough(ref, v)
+		case *ssa.Store:
+			if ref.Addr == v && pointer {
+				s.read(ref.Val)
+			} else if pointer {
+				s.kept = true
+			}
+		case *ssa.Return, *ssa.DebugRef, *ssa.MakeInterface, *ssa.UnOp:
+		default:
+			s.kept = s.kept || pointer
+		}
+	}
+}
+
+// field adds what a field of an object is set to.
+func (s *settings) field(at *ssa.FieldAddr) {
+	for _, use := range *at.Referrers() {
+		switch use := use.(type) {
+		case *ssa.Store:
+			s.symbol(flow.FieldOf(at), vocab.TypeName(at.X.Type()).Name(), use.Val)
+		case *ssa.Call:
+			s.vague = true
+		}
+	}
+}
+
+// given adds what a call does with an object. A method that returns the same type returns the
+// object.
+func (s *settings) given(v ssa.Value, call *ssa.Call) {
+	callee, _ := flow.StaticCallee(&call.Call)
+	made := vocab.TypeName(v.Type())
+	if callee == nil || made == nil || callee.Pkg() != made.Pkg() {
+		_, pointer := v.Type().Underlying().(*types.Pointer)
+		s.vague = s.vague || pointer
+		return
+	}
+	if args := argumentsOf(&call.Call); callee.Signature().Recv() != nil && args[0] == v && !s.seen[call] {
+		s.seen[call] = true
+		for _, row := range vocab.SettingsOf(vocab.NameOf(callee)) {
+			s.apply(row, args)
+		}
+		if types.Identical(call.Type(), v.Type()) {
+			s.object(call)
+		}
+	}
+}
+
+// load adds what a variable says: one of the library, or a structure.
+func (s *settings) load(load *ssa.UnOp) {
+	_, known := load.Type().Underlying().(*types.Struct)
+	switch variable := load.X.(type) {
+	case *ssa.Alloc:
+	case *ssa.Global:
+		if variable.Pkg != load.Parent().Pkg {
+			s.symbol(variable.Object(), "")
+			return
+		}
+		s.exported = s.exported || variable.Object() == nil || variable.Object().Exported()
+	default:
+		known = false
+	}
+	if !known {
+		s.vague = true
+		return
+	}
+	s.object(load.X)
+}
+
+// apply adds what a row says of some arguments.
+func (s *settings) apply(row *vocab.Setting, args []ssa.Value) {
+	var arg ssa.Value
+	if row.Arg < len(args) {
+		arg = args[row.Arg]
+		s.set(row.Says, arg)
+	}
+	if row.Cap != "" {
+		s.cap, s.first, s.greatest = row.Cap, row.First, row.Most
+	}
+	if row.Says == vocab.Lifts {
+		s.lifted |= row.Bounds
+	} else {
+		s.bounds |= row.Bounds
+	}
+	switch row.Says {
+	case vocab.Attempts, vocab.Retries:
+		s.count(row)
+	case vocab.Elapsed:
+		s.limit(vocab.ByTime, row.Zero && isZero(arg))
+	case vocab.Varies, vocab.Tunes:
+		s.varied = true
+	case vocab.Randoms:
+		s.random = true
+	case vocab.Delay:
+		if isZero(arg) {
+			s.lifted |= vocab.Delayed
+		}
+	case vocab.Decides, vocab.Last:
+		s.decided = true
+	case vocab.Pauses:
+		s.paused = true
+	case vocab.Cancels:
+		s.ctx = arg
+	case vocab.Ignores:
+		s.ignored = isZero(arg)
+	}
+	if row.Of >= 0 && row.Of < len(args) {
+		vague := s.vague
+		s.read(args[row.Of])
+		if row.Says == vocab.Tunes {
+			s.vague = vague
+		}
+	}
+}
+
+// set notes that a setting is given.
+func (s *settings) set(of vocab.Saying, v ssa.Value) {
+	v = origin(v)
+	if old, again := s.values[of]; again && old != v {
+		v = nil
+	}
+	s.values[of] = v
+}
+
+// limit adds a limit, or that there is none.
+func (s *settings) limit(of vocab.Bounds, lifts bool) {
+	if lifts {
+		s.lifted |= of
+	} else {
+		s.limited = true
+	}
+}
+
+// count adds the number of attempts or retries that is given.
+func (s *settings) count(row *vocab.Setting) {
+	n, ok := s.values[row.Says].(*ssa.Const)
+	if !ok || n.Value == nil || n.Value.Kind() != constant.Int {
+		s.limit(vocab.ByAttempts, false)
+		return
+	}
+	most, exact := constant.Int64Val(n.Value)
+	s.limit(vocab.ByAttempts, !exact || most < 0 || most >= math.MaxInt32 || most == 0 && row.Zero)
+	if row.Says == vocab.Retries {
+		most++
+	}
+	if exact && most <= 1000 { // more than anybody counts to
+		s.attempts = int(max(most, 0))
+	}
+}
+
+// duration returns the constant that a setting is given, or what it is if it is not given.
+func (s *settings) duration(of vocab.Saying, unset time.Duration) (d time.Duration, known bool) {
+	v, given := s.values[of]
+	if !given {
+		return unset, !s.kept
+	}
+	return durationOf(v)
+}
+
+// number returns the constant number that a setting is given, or 0 if that is not known.
+func (s *settings) number(of vocab.Saying) float64 {
+	c, ok := s.values[of].(*ssa.Const)
+	if !ok || c.Value == nil {
+		return 0
+	}
+	n, _ := constant.Float64Val(constant.ToFloat(c.Value))
+	return n
+}
+
+// madeBy returns what a function of this package, which v is a call of, returns in the one
+// place where it returns, or nil.
+func madeBy(v ssa.Value) ssa.Value {
+	call, ok := v.(*ssa.Call)
+	if !ok || call.Call.StaticCallee() == nil {
+		return nil
+	}
+	var made ssa.Value
+	for ret := range flow.Returns(call.Call.StaticCallee()) {
+		if made != nil || len(ret.Results) != 1 {
+			return nil
+		}
+		made = origin(ret.Results[0])
+	}
+	return made
+}
+
+// usesOf returns the instructions that use a value, which may be a variable of the package.
+func usesOf(v ssa.Value) (uses []ssa.Instruction) {
+	variable, ok := v.(*ssa.Global)
+	if !ok {
+		return flow.Refs(v)
+	}
+	for _, fn := range functionsOf(variable.Pkg) {
+		for instr := range flow.Instructions(fn.Blocks) {
+			if slices.ContainsFunc(instr.Operands(nil), func(op *ssa.Value) bool { return *op == v }) {
+				uses = append(uses, instr)
+			}
+		}
+	}
+	return uses
+}
