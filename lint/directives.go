@@ -20,7 +20,7 @@ var Directives = &analysis.Analyzer{
 		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion,
 		RecursiveRetry, UnboundedPoll, EndlessConflict,
 		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder,
-		ScheduleFit, SharedDeadline, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall,
+		ScheduleFit, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall,
 		PolicyLiteral,
 	},
 	Run: runDirectives,

@@ -31,7 +31,6 @@ var Rules = []rules.Rule{
 	{ID: "RL209", Severity: rules.Warning},
 	{ID: "RL301", Severity: rules.Error},
 	{ID: "RL302", Severity: rules.Error},
-	{ID: "RL304", Severity: rules.Warning},
 	{ID: "RL306", Severity: rules.Warning},
 	{ID: "RL401", Severity: rules.Warning},
 	{ID: "RL402", Severity: rules.Warning},
@@ -62,7 +61,7 @@ func SeverityOf(rule string) rules.Severity {
 }
 
 // named are the rules all of whose findings have the evidence Named.
-var named = []string{"RL113", "RL304"}
+var named = []string{"RL113"}
 
 // IsNamed reports whether all findings of a rule have the evidence Named, so that none is
 // reported by default.

@@ -36,8 +36,7 @@ func runScheduleFit(pass *analysis.Pass, r *report) {
 		}
 		outer, ok := contexts.limit(ctx, map[ssa.Value]bool{})
 		all := time.Duration(n)*each + time.Duration(n-1)*delay
-		// RL301 says it of one attempt, RL304 of a timeout that is meant for one.
-		if !ok || all <= outer.d || each >= outer.d || sharedTimeout(file, t) != nil {
+		if !ok || all <= outer.d || each >= outer.d {
 			continue
 		}
 		what := "the waits between"

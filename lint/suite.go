@@ -26,7 +26,7 @@ var Suite = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
 	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
-	TimeoutOrder, ScheduleFit, LateRetry, SharedDeadline, DeferInRetry,
+	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall,
 	PolicyLiteral, Directives,
 }

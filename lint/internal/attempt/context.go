@@ -108,11 +108,6 @@ func (t *Attempt) ending() *ssa.Parameter {
 	return nil
 }
 
-// Asks reports whether the loop asks whether a context has ended.
-func (t *Attempt) Asks(ctx ssa.Value) bool {
-	return slices.ContainsFunc(t.contextUses(), func(use contextUse) bool { return use.asks && use.ctx == ctx })
-}
-
 // givenContext returns the context that a call is given, or nil.
 func givenContext(call *ssa.CallCommon) ssa.Value {
 	i := slices.IndexFunc(call.Args, func(arg ssa.Value) bool { return vocab.IsContext(arg.Type()) })

@@ -172,12 +172,6 @@ func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
 
-// IsForAttempt reports whether the name of a context or of a timeout suggests that it is for one
-// attempt.
-func IsForAttempt(name string) bool { return perAttempt.MatchString(name) }
-
-var perAttempt = regexp.MustCompile(`(?i)attempt|per_?(try|call|request)`)
-
 // IsDelay reports whether the name of a field suggests that it holds a time to wait.
 func IsDelay(name string) bool { return delay.MatchString(name) }
 
