@@ -20,7 +20,7 @@ func runConsumedBody(pass *analysis.Pass, r *report) {
 	}
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
 	retried := retriedClosures(fns)
-	var callers map[*ssa.Function][]*ssa.CallCommon
+	var callers flow.Callers
 	for _, fn := range fns {
 		for _, call := range callsOf(fn) {
 			body, request := sentBy(call)
@@ -36,7 +36,7 @@ func runConsumedBody(pass *analysis.Pass, r *report) {
 				continue
 			}
 			if callers == nil {
-				callers = callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
+				callers = flow.CallersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
 			}
 			pos := callStart(file, call.Pos())
 			switch {
@@ -115,7 +115,7 @@ func (g region) holds(v ssa.Value) bool {
 
 // consumesRequest reports whether a call in the region sends a request that was
 // made before, of a body that net/http cannot rewind.
-func (g region) consumesRequest(call *ssa.Call, request ssa.Value, callers map[*ssa.Function][]*ssa.CallCommon) bool {
+func (g region) consumesRequest(call *ssa.Call, request ssa.Value, callers flow.Callers) bool {
 	for {
 		with, ok := source(request).(*ssa.Call)
 		if !ok || !isCallOf(with, "net/http", "WithContext", "Clone") || !g.holds(with) {
@@ -137,7 +137,7 @@ func (g region) consumesRequest(call *ssa.Call, request ssa.Value, callers map[*
 
 // consumes reports whether a call in the region sends what a reader that was
 // made before still holds.
-func (g region) consumes(call *ssa.Call, body ssa.Value, callers map[*ssa.Function][]*ssa.CallCommon) bool {
+func (g region) consumes(call *ssa.Call, body ssa.Value, callers flow.Callers) bool {
 	reader := source(body)
 	return !g.holds(reader) && isRead(reader, true, callers) && !g.uses(reader, call)
 }
@@ -150,7 +150,7 @@ func source(v ssa.Value) ssa.Value {
 
 // isRead reports whether a body is a reader that is empty after it was sent
 // once. Of some types net/http makes copies of what is left, for itself.
-func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon) bool {
+func isRead(v ssa.Value, also bool, callers flow.Callers) bool {
 	t := v.Type()
 	if isPointerToNamed(t, "bytes", "Buffer") || isPointerToNamed(t, "bytes", "Reader") ||
 		isPointerToNamed(t, "strings", "Reader") {
@@ -173,12 +173,8 @@ func isRead(v ssa.Value, also bool, callers map[*ssa.Function][]*ssa.CallCommon)
 		return isCallOf(v, "io", "NopCloser", "LimitReader", "TeeReader", "MultiReader") ||
 			isCallOf(v, "io/ioutil", "NopCloser")
 	case *ssa.Parameter:
-		calls, known := callers[v.Parent()]
-		i := slices.Index(v.Parent().Params, v)
-		return !known || slices.ContainsFunc(calls, func(c *ssa.CallCommon) bool {
-			c2, isConst := c.Args[i].(*ssa.Const)
-			return !isConst || !c2.IsNil()
-		})
+		args, known := callers.Arguments(v)
+		return !known || slices.ContainsFunc(args, func(arg ssa.Value) bool { return !flow.IsNil(arg) })
 	}
 	return false
 }

@@ -5,30 +5,27 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
-	"golang.org/x/tools/go/ssa"
 
+	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // LateRetry reports RL302 of libraries.
-var LateRetry = newRule("lateretry", runLateRetry, []string{"RL302"}, ssaForm)
+var LateRetry = newRule("lateretry", runLateRetry, []string{"RL302"}, ssaForm, attempts)
 
 func runLateRetry(pass *analysis.Pass, r *report) {
-	contexts := newTimeoutFlow(pass, nil)
-	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	for _, fn := range fns {
+	found := pass.ResultOf[attempts].(*attempt.Package)
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			file, p := handwritten(pass, call.Pos()), planOf(&call.Call)
 			if file == nil || p == nil || p.ctx == nil || p.firstDelay() == 0 {
 				continue
 			}
-			if contexts.callers == nil {
-				contexts.callers = callersOf(fns) // few packages come here
-			}
-			if outer, ok := contexts.limit(p.ctx, map[ssa.Value]bool{}); ok && p.firstDelay() >= outer.d {
+			if outer := found.Lifetime(p.ctx); outer.Limit > 0 && p.firstDelay() >= outer.Limit {
 				r.at(callStart(file, call.Pos()), call.Pos(), Library, "RL302",
 					"the first wait of these retries is at least %v, but the context from line %d ends after %v, so nothing is "+
-						"retried: shorten the wait, or raise that timeout", p.firstDelay(), pass.Fset.Position(outer.at).Line, outer.d)
+						"retried: shorten the wait, or raise that timeout", p.firstDelay(), pass.Fset.Position(outer.At).Line,
+					outer.Limit)
 			}
 		}
 	}

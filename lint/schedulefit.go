@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
@@ -13,30 +12,27 @@ import (
 )
 
 // ScheduleFit reports RL302.
-var ScheduleFit = newRule("schedulefit", runScheduleFit, []string{"RL302"}, ssaForm, attempts)
+var ScheduleFit = newRule("schedulefit", runScheduleFit, []string{"RL302"}, attempts)
 
 func runScheduleFit(pass *analysis.Pass, r *report) {
 	if !imports(pass, "context") {
 		return
 	}
-	contexts := newTimeoutFlow(pass, nil)
-	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
+	found := pass.ResultOf[attempts].(*attempt.Package)
+	for _, t := range found.Attempts {
 		n, ctx, file := t.Limit(), t.GivenContext(), handwritten(pass, t.Pos())
 		if n < 2 || ctx == nil || file == nil || !t.IsRetry() || t.Change > attempt.Remade {
 			continue
 		}
-		if contexts.callers == nil {
-			contexts.callers = callersOf(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs) // few packages come here
-		}
 		delay, each := t.Pause(), time.Duration(0)
 		if made := timeoutIn(t.Loop, ctx); made != nil {
 			// Have: ctx, cancel := context.WithTimeout(outer, each), in the loop
-			each, _ = timeoutOf(made)
+			each, _ = attempt.Timeout(made)
 			ctx = made.Call.Args[0]
 		}
-		outer, ok := contexts.limit(ctx, map[ssa.Value]bool{})
+		outer := found.Lifetime(ctx)
 		all := time.Duration(n)*each + time.Duration(n-1)*delay
-		if !ok || all <= outer.d || each >= outer.d {
+		if outer.Limit == 0 || all <= outer.Limit || each >= outer.Limit {
 			continue
 		}
 		what := "the waits between"
@@ -49,7 +45,7 @@ func runScheduleFit(pass *analysis.Pass, r *report) {
 		r.at(loopStart(file, t.Loop, t.Op), token.NoPos, t.Evidence, "RL302",
 			"%s %d attempts of %s are %v, but the context from line %d ends after %v: make fewer attempts, or raise that "+
 				"timeout",
-			what, n, t.Name(), all, pass.Fset.Position(outer.at).Line, outer.d)
+			what, n, t.Name(), all, pass.Fset.Position(outer.At).Line, outer.Limit)
 	}
 }
 
@@ -60,7 +56,7 @@ func timeoutIn(loop *flow.Loop, ctx ssa.Value) *ssa.Call {
 	if !ok || !loop.Has(call.Block()) {
 		return nil
 	}
-	if _, ok := timeoutOf(call); !ok {
+	if _, ok := attempt.Timeout(call); !ok {
 		return nil
 	}
 	return call

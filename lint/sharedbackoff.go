@@ -106,7 +106,7 @@ func (s sharing) again(call *ssa.Call, b ssa.Value) bool {
 		}
 		return slices.ContainsFunc(callsOf(call.Parent()), func(earlier *ssa.Call) bool {
 			other, _ := backOffOf(earlier)
-			return other != nil && earlier != call && source(other) == b && before(earlier, call)
+			return other != nil && earlier != call && source(other) == b && flow.Precedes(earlier, call)
 		})
 	}
 	return s.startedAgain(call, b)

@@ -52,32 +52,12 @@ func f(ctx context.Context) {
 func outer(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 5*time.Second)
 }`,
-	"imported": `
-func f(ctx context.Context) {
-	ctx, cancel := contexts.Outer(ctx)
-	defer cancel()
-	ctx, cancel2 := context.WithTimeout(ctx, %s) %s
-	defer cancel2()
-	use(ctx)
-}
-
-var _ = contexts.Outer`,
 }
 
 // TestTimeoutMutations raises the inner timeout of every shape, from below the
 // outer one to it and beyond: it must stay silent, speak, and speak.
 func TestTimeoutMutations(t *testing.T) {
-	files := map[string]string{"contexts/contexts.go": `package contexts
-
-import (
-	"context"
-	"time"
-)
-
-func Outer(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, 5*time.Second)
-}
-`}
+	files := map[string]string{}
 	var packages []string
 	for shape, body := range timeoutShapes {
 		for value, want := range map[string]string{
@@ -86,12 +66,8 @@ func Outer(ctx context.Context) (context.Context, context.CancelFunc) {
 			"6*time.Second": "// want `inner timeout 6s exceeds .*RL301`",
 		} {
 			name := fmt.Sprintf("%s%d", shape, len(packages))
-			imported, use := "", "\nfunc use(context.Context) {}\n"
-			if shape == "imported" {
-				imported = "\n\t\"contexts\""
-			}
-			text := fmt.Sprintf(body, value, want)
-			files[name+"/p.go"] = "package p\n\nimport (\n\t\"context\"\n\t\"time\"" + imported + "\n)\n" + text + "\n" + use
+			files[name+"/p.go"] = "package p\n\nimport (\n\t\"context\"\n\t\"time\"\n)\n" +
+				fmt.Sprintf(body, value, want) + "\n\nfunc use(context.Context) {}\n"
 			packages = append(packages, name)
 		}
 	}

@@ -32,7 +32,7 @@ func contextUseOf(call ssa.CallInstruction) (use contextUse, uses bool) {
 // the function, or of one around it. If Op is given a context that cannot end, it is to go on.
 // A parameter that has a context, as a request has, stands for that.
 func (t *Attempt) Context() ssa.Value {
-	if isAfterDone(t.Loop.Header.Idom(), nil) {
+	if t.pkg.IsAfterEnd(t.Loop.Header.Instrs[0]) {
 		return nil
 	}
 	var given ssa.Value

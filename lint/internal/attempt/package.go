@@ -19,6 +19,7 @@ type Package struct {
 	Recursions []*Attempt // of functions that call themselves again when an operation failed
 
 	types     *types.Package
+	fns       []*ssa.Function
 	flow      *flow.Program
 	effects   *effect.Package
 	imported  func(*types.Func) *Summary
@@ -30,6 +31,7 @@ type Package struct {
 	complete  bool     // summaries and indexes do not change any more
 
 	operations operations
+	lifetimes  lifetimes
 }
 
 // An index lists the instructions of a function that several questions ask for.
@@ -47,9 +49,9 @@ type index struct {
 func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 	imported func(*types.Func) *Summary) *Package {
 	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly
-	p := &Package{types: pkg, effects: effects, imported: imported, summaries: map[*ssa.Function]*Summary{},
+	p := &Package{types: pkg, fns: fns, effects: effects, imported: imported, summaries: map[*ssa.Function]*Summary{},
 		fields: map[*types.Var][]*ssa.Store{}, globals: map[*ssa.Global][]ssa.Value{},
-		indexes: map[*ssa.Function]*index{}}
+		indexes: map[*ssa.Function]*index{}, lifetimes: lifetimes{solved: map[ssa.Value]Lifetime{}}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
 		ctx := contextAsked(call)
 		return flow.Callee{Exits: p.summaryOf(call).Exits, Nil: ctx != nil && returnsError(call) && p.NeverEnds(ctx)}

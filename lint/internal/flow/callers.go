@@ -1,0 +1,94 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Callers are the calls of each function of a package all of whose calls are known: it is not
+// exported, and only called.
+type Callers map[*ssa.Function][]*ssa.CallCommon
+
+// CallersOf returns the callers of the functions of a package.
+func CallersOf(fns []*ssa.Function) Callers {
+	calls := Callers{}
+	used := map[*ssa.Function]bool{} // for more than to be called
+	invoked := map[string]bool{}     // methods of interfaces
+	for _, fn := range fns {
+		for instr := range Instructions(fn.Blocks) {
+			var callee *ssa.Function
+			if call, ok := instr.(ssa.CallInstruction); ok {
+				if callee = call.Common().StaticCallee(); callee != nil {
+					calls[callee] = append(calls[callee], call.Common())
+				} else if call.Common().IsInvoke() {
+					invoked[call.Common().Method.Name()] = true
+				}
+			}
+			for i, op := range instr.Operands(nil) {
+				if value, ok := (*op).(*ssa.Function); ok && !(i == 0 && value == callee) {
+					used[declared(value)] = true
+				}
+			}
+			// A literal that is called where it is made is only called.
+			if c, ok := instr.(*ssa.MakeClosure); ok && isOnlyCalled(c) {
+				delete(used, c.Fn.(*ssa.Function))
+			}
+		}
+	}
+	for fn := range calls {
+		method := fn.Signature.Recv() != nil && invoked[fn.Name()]
+		if obj := fn.Object(); used[fn] || method || obj != nil && obj.Exported() || fn.Origin() != nil {
+			delete(calls, fn)
+		}
+	}
+	return calls
+}
+
+// declared returns the method that a method value or expression is of, or fn.
+func declared(fn *ssa.Function) *ssa.Function {
+	if method, ok := fn.Object().(*types.Func); ok && fn.Synthetic != "" {
+		return fn.Prog.FuncValue(method)
+	}
+	return fn
+}
+
+// isOnlyCalled reports whether a function literal is called, and nothing else.
+func isOnlyCalled(c *ssa.MakeClosure) bool {
+	return !slices.ContainsFunc(Refs(c), func(ref ssa.Instruction) bool {
+		call, ok := ref.(ssa.CallInstruction)
+		return !ok || call.Common().Value != c
+	})
+}
+
+// Arguments returns what all calls of its function give a parameter, and whether all are known.
+func (c Callers) Arguments(param *ssa.Parameter) (args []ssa.Value, known bool) {
+	calls, known := c[param.Parent()]
+	for _, call := range calls {
+		args = append(args, call.Args[slices.Index(param.Parent().Params, param)])
+	}
+	return args, known
+}
+
+// Precedes reports whether every path to b leads through a.
+func Precedes(a, b ssa.Instruction) bool {
+	if a.Block() != b.Block() {
+		return a.Block().Dominates(b.Block())
+	}
+	return slices.Index(a.Block().Instrs, a) <= slices.Index(b.Block().Instrs, b)
+}
+
+// StoredBefore returns what a variable of a function may hold at an instruction: all that its
+// function ever stores there, but for what is overwritten on every path.
+func StoredBefore(variable *ssa.Alloc, at ssa.Instruction) (values []ssa.Value) {
+	stores := Stores(variable)
+	for _, s := range stores {
+		if !slices.ContainsFunc(stores, func(later *ssa.Store) bool {
+			return later != s && Precedes(s, later) && Precedes(later, at)
+		}) {
+			values = append(values, s.Val)
+		}
+	}
+	return values
+}
