@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/tools/go/analysis"
@@ -18,12 +17,11 @@ import (
 )
 
 // BareDuration reports RL207.
-var BareDuration = newRule("bareduration", runBareDuration, []string{"RL207"}, inspect.Analyzer, timedFields)
+var BareDuration = newRule("bareduration", runBareDuration, []string{"RL207"}, inspect.Analyzer)
 
 func runBareDuration(pass *analysis.Pass, r *report) {
-	units := pass.ResultOf[timedFields].(fieldUnits)
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.CompositeLit)(nil), (*ast.AssignStmt)(nil)) {
+	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.KeyValueExpr)(nil), (*ast.AssignStmt)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.CallExpr:
 			if takesDurations(pass, n) {
@@ -31,29 +29,25 @@ func runBareDuration(pass *analysis.Pass, r *report) {
 					r.bareDuration(arg)
 				}
 			}
-		default:
-			for field, value := range fieldsSet(pass, n) {
-				if isTimeLimit(field) || units.delays(field) {
-					r.bareDuration(value)
+		case *ast.KeyValueExpr:
+			if isTimeLimit(pass, n.Key) {
+				r.bareDuration(n.Value)
+			}
+		case *ast.AssignStmt:
+			for i, lhs := range n.Lhs {
+				if field, ok := lhs.(*ast.SelectorExpr); ok && n.Tok == token.ASSIGN && len(n.Lhs) == len(n.Rhs) &&
+					isTimeLimit(pass, field.Sel) {
+					r.bareDuration(n.Rhs[i])
 				}
 			}
 		}
 	}
 }
 
-// bareDuration reports a duration that is a number of another unit than nanoseconds, or looks like
-// one.
+// bareDuration reports a duration that looks like a number of another unit than nanoseconds.
 func (r *report) bareDuration(expr ast.Expr) {
-	if handwritten(r.pass, expr.Pos()) == nil {
-		return
-	}
-	if unit := unitTaken(r.pass, expr); unit != "" {
-		r.at(expr.Pos(), expr.End(), Proven, "RL207",
-			"this uses a number of %s as nanoseconds: pass the duration itself", unit)
-		return
-	}
 	lit, ok := ast.Unparen(expr).(*ast.BasicLit)
-	if !ok || lit.Kind != token.INT {
+	if !ok || lit.Kind != token.INT || handwritten(r.pass, expr.Pos()) == nil {
 		return
 	}
 	v := r.pass.TypesInfo.Types[lit]
@@ -66,29 +60,16 @@ func (r *report) bareDuration(expr ast.Expr) {
 	}
 }
 
-// unitTaken returns in what units a duration was counted that is then converted to one of as many
-// nanoseconds, or "".
-func unitTaken(pass *analysis.Pass, expr ast.Expr) string {
-	conv, ok := ast.Unparen(expr).(*ast.CallExpr)
-	if !ok || len(conv.Args) != 1 || !pass.TypesInfo.Types[conv.Fun].IsType() ||
-		!vocab.IsDuration(pass.TypesInfo.TypeOf(conv)) {
-		return ""
-	}
-	count, ok := ast.Unparen(conv.Args[0]).(*ast.CallExpr)
+// isTimeLimit reports whether an expression names a field of a package that waits as long as it
+// says. Fields of others may count seconds.
+func isTimeLimit(pass *analysis.Pass, expr ast.Expr) bool {
+	name, ok := expr.(*ast.Ident)
 	if !ok {
-		return ""
+		return false
 	}
-	fn := typeutil.StaticCallee(pass.TypesInfo, count)
-	if fn == nil || fn.Signature().Recv() == nil || !vocab.IsDuration(fn.Signature().Recv().Type()) ||
-		!slices.Contains([]string{"Hours", "Minutes", "Seconds", "Milliseconds", "Microseconds"}, fn.Name()) {
-		return ""
-	}
-	return strings.ToLower(fn.Name())
-}
-
-// isTimeLimit reports whether a field is of a package that waits as long as it says.
-func isTimeLimit(field *types.Var) bool {
-	return field.Pkg() != nil && slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
+	field, ok := pass.TypesInfo.Uses[name].(*types.Var)
+	return ok && field.IsField() && field.Pkg() != nil &&
+		slices.Contains([]string{"net", "net/http", "os/exec"}, field.Pkg().Path())
 }
 
 // takesDurations reports whether a call waits for, or limits by, a duration that it is

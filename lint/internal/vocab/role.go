@@ -172,11 +172,6 @@ func EndsByName(name string) bool { return ends.MatchString(name) }
 
 var ends = regexp.MustCompile(`(?i)closed|shutdown|shuttingdown|stopp|cancel|terminat|exit|quit|EOF|done`)
 
-// IsDelay reports whether the name of a field suggests that it holds a time to wait.
-func IsDelay(name string) bool { return delay.MatchString(name) }
-
-var delay = regexp.MustCompile(`(?i)back_?off|delay|interval|timeout|wait`)
-
 // IsContext reports whether t is context.Context.
 func IsContext(t types.Type) bool {
 	_, pointer := types.Unalias(t).(*types.Pointer)

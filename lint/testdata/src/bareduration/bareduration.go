@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/retrygen/retrygen/lint/testdata/src/bareduration/config"
 )
 
 func sleeps() {
@@ -66,58 +64,3 @@ var nopeServer = http.Server{ReadTimeout: 5 * time.Second, MaxHeaderBytes: 1000}
 func nopeOther() { wait(5) }
 
 func wait(time.Duration) {}
-
-type options struct {
-	delay, interval time.Duration
-	precision       time.Duration
-}
-
-var byDefault = options{delay: 3 * time.Second, interval: time.Minute, precision: time.Millisecond}
-
-// Others are given times with a unit.
-func bareFields(o *options, c *config.Config) options {
-	o.delay = 10              // want `this is 10 nanoseconds: write 10\*time.Second or 10\*time.Millisecond \(RL207`
-	c.Retry.Backoff = 10      // want `RL207`
-	c.PollInterval = 30       // want `RL207`
-	return options{delay: 50} // want `RL207`
-}
-
-// It is multiplied with its unit where it is used.
-func nopeScaled(o *options, c *config.Config) *time.Timer {
-	o.interval = 30
-	c.Timeout = 30
-	return time.NewTimer(time.Duration(o.interval) * time.Second)
-}
-
-// In which unit it counts is not known, or it is no delay.
-func nopeNotKnown(o *options, c *config.Config) {
-	o.precision = 100
-	c.WaitTimeout = 30
-	c.Retry.Backoff = 0
-	c.Retry.Max = 10
-}
-
-type seconds struct{ timeout, delay time.Duration }
-
-var usual = seconds{timeout: 5 * time.Second, delay: 5 * time.Second}
-
-func (s *seconds) scale() {
-	s.timeout *= time.Second
-	delay := s.delay
-	s.delay = delay * time.Second
-}
-
-func nopeScaledInPlace() seconds {
-	s := seconds{timeout: 10, delay: 10}
-	s.scale()
-	return s
-}
-
-func countsSeconds(d time.Duration) {
-	time.Sleep(time.Duration(d.Seconds())) // want `this uses a number of seconds as nanoseconds: pass the duration itself \(RL207`
-}
-
-func nopeCountsSeconds(d time.Duration) {
-	time.Sleep(time.Duration(d.Seconds()) * time.Second)
-	time.Sleep(time.Duration(d.Nanoseconds()))
-}
