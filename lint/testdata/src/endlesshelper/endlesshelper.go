@@ -3,6 +3,7 @@ package endlesshelper
 import (
 	"context"
 	"log"
+	"net/http"
 	"sync"
 	"time"
 
@@ -218,6 +219,20 @@ func nopeDetachedAsks(ctx context.Context, c client) error {
 			return nil
 		}
 		return c.Ping()
+	})
+}
+
+// The end of the context closes the server, which ends the retries.
+func nopeClosedWithContext(ctx context.Context, s *http.Server) {
+	go func() {
+		<-ctx.Done()
+		_ = s.Shutdown(context.Background())
+	}()
+	_ = helper.Detached(5, func() error {
+		if err := s.ListenAndServe(); err != http.ErrServerClosed {
+			return err
+		}
+		return nil
 	})
 }
 
