@@ -261,7 +261,7 @@ func vetCompiled(ctx context.Context, config checkConfig, patterns []string, dir
 	switch {
 	case err != nil:
 		return nil, err
-	case left == nil && (config.tests || len(others.patterns) == 0):
+	case left == nil && config.tests:
 		return nil, failure
 	case len(others.patterns) > 0:
 		// go vet checks nothing if it cannot read one of the packages.
