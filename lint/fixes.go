@@ -3,13 +3,9 @@ package lint
 import (
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/format"
 	"go/token"
 	"go/types"
-	"go/version"
-	"math/bits"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -141,101 +137,6 @@ func called(call *ast.CallExpr) ast.Expr {
 		return index.X
 	}
 	return fun
-}
-
-// clampFix keeps the exponent of a shift below what overflows: all delays that
-// did not overflow stay what they are.
-func clampFix(pass *analysis.Pass, file *ast.File, shift ssa.Value) []analysis.SuggestedFix {
-	path, _ := astutil.PathEnclosingInterval(file, shift.Pos(), shift.Pos())
-	i := slices.IndexFunc(path, func(n ast.Node) bool {
-		b, ok := n.(*ast.BinaryExpr)
-		return ok && b.Op == token.SHL && b.OpPos == shift.Pos()
-	})
-	if i < 0 || version.Compare(pass.Pkg.GoVersion(), "go1.21") < 0 {
-		return nil
-	}
-	expr := path[i].(*ast.BinaryExpr)
-	if _, obj := pass.Pkg.Scope().Innermost(expr.Pos()).LookupParent("min",
-		expr.Pos()); obj != types.Universe.Lookup("min") {
-		return nil
-	}
-	greatest, ok := greatestShift(pass, path[i:])
-	whole := outermost(path[i:])
-	if !ok || growsOn(shift, whole) {
-		return nil
-	}
-	var exponent strings.Builder
-	if err := format.Node(&exponent, pass.Fset, ast.Unparen(expr.Y)); err != nil {
-		return nil
-	}
-	return []analysis.SuggestedFix{{
-		Message: "Cap the exponent",
-		TextEdits: []analysis.TextEdit{{Pos: expr.Y.Pos(), End: expr.Y.End(),
-			NewText: fmt.Appendf(nil, "min(%s, %d)", &exponent, greatest)}},
-	}}
-}
-
-// outermost returns the largest expression that the one that path begins with is a part of.
-func outermost(path []ast.Node) ast.Node {
-	whole := path[0]
-	for _, n := range path[1:] {
-		if _, ok := n.(ast.Expr); !ok {
-			break
-		}
-		whole = n
-	}
-	return whole
-}
-
-// greatestShift returns how far the constant that path begins with can be
-// shifted until it, or what it is multiplied with around, overflows.
-func greatestShift(pass *analysis.Pass, path []ast.Node) (n int, ok bool) {
-	number := func(expr ast.Expr) uint64 {
-		v := pass.TypesInfo.Types[expr].Value
-		if v == nil {
-			return 0
-		}
-		n, exact := constant.Int64Val(constant.ToInt(v))
-		if !exact || n < 0 {
-			return 0
-		}
-		return uint64(n)
-	}
-	child := path[0].(ast.Expr)
-	factor := number(child.(*ast.BinaryExpr).X)
-	for _, n := range path[1:] {
-		switch n := n.(type) {
-		case *ast.ParenExpr:
-		case *ast.BinaryExpr:
-			other := n.X
-			if other == child {
-				other = n.Y
-			}
-			if n.Op != token.MUL {
-				return shiftsOf(factor)
-			}
-			high, low := bits.Mul64(factor, number(other))
-			if high != 0 {
-				return 0, false
-			}
-			factor = low
-		case *ast.CallExpr:
-			if !pass.TypesInfo.Types[n.Fun].IsType() {
-				return shiftsOf(factor)
-			}
-		default:
-			return shiftsOf(factor)
-		}
-		child, ok = n.(ast.Expr)
-		if !ok {
-			return shiftsOf(factor)
-		}
-	}
-	return 0, false
-}
-
-func shiftsOf(factor uint64) (int, bool) {
-	return 63 - bits.Len64(factor), factor > 0 && factor < 1<<62
 }
 
 // indentOf returns the tabs before a statement that begins its line. Where a line comment

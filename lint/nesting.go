@@ -205,8 +205,8 @@ func repeatingOf(t *attempt.Attempt, op *ssa.Parameter) *repeating {
 		return h
 	}
 	for _, l := range t.Limits() {
-		if p, ok := l.Of.(*ssa.Parameter); ok {
-			h.Limit, h.Attempts = slices.Index(t.Fn.Params, p), l.Beyond
+		if l.Of != nil {
+			h.Limit, h.Attempts = slices.Index(t.Fn.Params, l.Of), l.Beyond
 			return h
 		}
 	}

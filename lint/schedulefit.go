@@ -24,21 +24,21 @@ func runScheduleFit(pass *analysis.Pass, r *report) {
 		if n < 2 || ctx == nil || file == nil || !t.IsRetry() || t.Change > attempt.Remade {
 			continue
 		}
-		delay, each := t.Pause(), time.Duration(0)
+		waits, each := t.Pauses(n), time.Duration(0)
 		if made := timeoutIn(t.Loop, ctx); made != nil {
 			// Have: ctx, cancel := context.WithTimeout(outer, each), in the loop
 			each, _ = attempt.Timeout(made)
 			ctx = made.Call.Args[0]
 		}
 		outer := found.Lifetime(ctx)
-		all := time.Duration(n)*each + time.Duration(n-1)*delay
+		all := time.Duration(n)*each + waits
 		if outer.Limit == 0 || all <= outer.Limit || each >= outer.Limit {
 			continue
 		}
 		what := "the waits between"
 		if each > 0 {
 			what = "the timeouts of"
-			if delay > 0 {
+			if waits > 0 {
 				what = "the timeouts and waits of"
 			}
 		}

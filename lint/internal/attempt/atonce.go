@@ -29,7 +29,7 @@ func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 		if l.Attempts > 0 && l.Attempts <= few {
 			return 0, false
 		}
-		if parameterOf(l.Of) != nil {
+		if l.Of != nil {
 			evidence = vocab.Named // callers may ask for one retry
 		}
 	}

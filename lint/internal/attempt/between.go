@@ -1,13 +1,13 @@
 package attempt
 
 import (
-	"slices"
+	"go/constant"
+	"go/types"
 	"time"
 
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
-	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // Defers returns the defers that are executed between any two executions of the operation, and
@@ -26,49 +26,62 @@ func (t *Attempt) Defers() (found []*ssa.Defer) {
 	return found
 }
 
-// Pause returns the constant time that every failure waits until the next execution, if
-// nothing but the end of a context makes it shorter, or 0.
-func (t *Attempt) Pause() time.Duration {
+// Pauses returns how long the waits between n attempts are together, if all fail and nothing but
+// the end of a context makes them shorter, or 0 if that is not known.
+func (t *Attempt) Pauses(n int) (total time.Duration) {
 	if len(t.Waits) != 1 || !t.Waits[0].Always || !t.Run.IsPassed(t.Waits[0].At.Block()) {
 		return 0
 	}
-	durations, plain := timesOf(t.Waits[0].At)
-	if len(durations) != 1 || !plain {
-		return 0
+	x := t.numbers()
+	for k := range n - 1 {
+		d, known := x.int(t.Waits[0].Delay, k)
+		if !known {
+			return 0
+		}
+		total += time.Duration(d)
 	}
-	d, _ := flow.IntOf(durations[0])
-	return time.Duration(d)
+	return total
 }
 
-// timesOf returns the durations that a wait is given, also for the timers that it receives
-// from, and whether all else that it waits for is the end of a context.
-func timesOf(wait ssa.Instruction) (durations []ssa.Value, plain bool) {
-	var calls []ssa.Value
-	switch wait := wait.(type) {
-	case *ssa.Call:
-		calls = []ssa.Value{wait}
-	case *ssa.UnOp:
-		calls = []ssa.Value{wait.X}
-	case *ssa.Select:
-		for _, state := range wait.States {
-			calls = append(calls, state.Chan)
+// An Overflow is a delay that grows with each attempt until its number is too large for it.
+type Overflow struct {
+	At       ssa.Value // what grows: a shift to the left, if there is one
+	Greatest int64     // how far that may shift, or 0 if that is not known
+}
+
+// Overflow returns how a duration in the loop gets shorter because it has become too large, or
+// nil. A delay without a limit takes centuries to overflow.
+func (t *Attempt) Overflow(delay ssa.Value) *Overflow {
+	const typical, century = int64(time.Second), 100 * 365 * 24 * time.Hour
+	x, guessed := t.numbers(), false
+	x.wraps = &wrap{}
+	x.assume = func(v ssa.Value) constant.Value {
+		if !flow.IsBasic(v.Type(), types.IsInteger) {
+			return nil
 		}
+		guessed = true
+		return constant.MakeInt64(typical)
 	}
-	for _, v := range calls {
-		call, ok := v.(*ssa.Call)
-		if !ok {
-			return nil, false
+	var o Overflow
+	var all, last time.Duration
+	for n := range 200 {
+		d, known := x.int(delay, n)
+		delay := time.Duration(d)
+		switch {
+		case !known || all > century, n == 0 && x.wraps.at != nil:
+			return nil
+		case delay < last && x.wraps.at != nil:
+			if o.At = x.wraps.at; x.wraps.shift != nil {
+				o.At = x.wraps.shift
+			}
+			if guessed {
+				o.Greatest = 0
+			}
+			return &o
+		case x.wraps.at == nil:
+			o.Greatest = x.wraps.by
 		}
-		if contextAsked(&call.Call) != nil {
-			continue
-		}
-		given := slices.DeleteFunc(slices.Clone(call.Call.Args), func(arg ssa.Value) bool {
-			return !vocab.IsDuration(arg.Type())
-		})
-		if len(given) == 0 {
-			return nil, false
-		}
-		durations = append(durations, given...)
+		all, last = all+delay, delay
 	}
-	return durations, true
+	return nil
 }

@@ -32,7 +32,7 @@ func (t *Attempt) deadCounter() *Counter {
 			if !ok || sum.X != ssa.Value(phi) || !t.Run.Enters(phi.Block(), i) {
 				continue
 			}
-			if n, ok := stepOf(sum); ok && n == 1 {
+			if n, ok := flow.IntOf(sum.Y); ok && n == 1 && sum.Op == token.ADD {
 				return &Counter{phi.Comment, sum.Pos(), isCompared(phi) || isCompared(sum)}
 			}
 		}
@@ -61,33 +61,32 @@ type Missed struct {
 // failures never make it reach, so that the loop is not left here; else nil.
 func (t *Attempt) misses(branch *ssa.If) *Missed {
 	cmp, ok := branch.Cond.(*ssa.BinOp)
-	if !ok || t.Loop.Contains(cmp.Y) {
+	if !ok || t.Loop.Contains(cmp.Y) || mayWrap(cmp.X.Type()) {
 		return nil
 	}
-	count, ok := t.counted(cmp.X)
-	if !ok || count.step == 0 || mayWrap(cmp.X.Type()) {
-		return nil
-	}
+	x := t.numbers()
+	first, known := x.int(cmp.X, 0)
+	second, counted := x.int(cmp.X, 1)
 	leavesIf := !t.Loop.Has(branch.Block().Succs[0]) // the truth of cmp that leaves the loop
-	if leavesIf == !t.Loop.Has(branch.Block().Succs[1]) {
+	if !known || !counted || first == second || leavesIf == !t.Loop.Has(branch.Block().Succs[1]) {
 		return nil
 	}
-	m := &Missed{Cmp: cmp, Name: counterName(cmp.X), Grows: count.step > 0}
+	m := &Missed{Cmp: cmp, Name: counterName(cmp.X), Grows: second > first}
 	switch cmp.Op {
 	case token.EQL, token.NEQ:
 		limit, isConst := flow.IntOf(cmp.Y)
 		if !isConst || (cmp.Op == token.EQL) != leavesIf {
 			return nil
 		}
-		way := limit - count.first
-		m.Away = way != 0 && (way > 0) != (count.step > 0)
-		if m.Away || way%count.step != 0 {
+		way := limit - first
+		m.Away = way != 0 && (way > 0) != m.Grows
+		if m.Away || way%(second-first) != 0 {
 			return m
 		}
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
 		// Once the counter goes away from the limit, only the first comparison could have left.
 		above := cmp.Op == token.GTR || cmp.Op == token.GEQ
-		if m.Away = (above == leavesIf) != (count.step > 0); m.Away {
+		if m.Away = (above == leavesIf) != m.Grows; m.Away {
 			return m
 		}
 	}

@@ -2,18 +2,15 @@ package attempt
 
 import (
 	"go/constant"
-	"go/token"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // A Limit is a number that the executions of an operation are counted to.
 type Limit struct {
-	Attempts int       // at most; 0 if that is not constant
-	Of       ssa.Value // what the count is compared with
-	Beyond   int       // if Of is not constant: how many attempts are made beyond its value
+	Attempts int            // at most; 0 if that is not constant
+	Of       *ssa.Parameter // if it is not constant: what is counted to
+	Beyond   int            // if it is not constant: how many attempts are made beyond the value of Of
 }
 
 // mostCounted is how far attempts are counted. More are as good as no limit.
@@ -35,8 +32,14 @@ func (t *Attempt) Limits() (limits []Limit) {
 		if leaves < 0 || !t.Run.Takes(b, 1-leaves) {
 			continue
 		}
-		if compare, ok := branch.Cond.(*ssa.BinOp); ok {
-			limits = t.appendLimit(limits, compare, leaves == 0)
+		const sample = 100
+		switch n, of := t.until(branch, leaves == 0, sample); {
+		case n > 0 && of == nil:
+			limits = append(limits, Limit{Attempts: n})
+		case n > 0:
+			if more, _ := t.until(branch, leaves == 0, sample+1); more == n+1 {
+				limits = append(limits, Limit{Of: of, Beyond: n - sample})
+			}
 		}
 	}
 	return limits
@@ -66,119 +69,28 @@ func (t *Attempt) isInIterations(b *ssa.BasicBlock) bool {
 	return true
 }
 
-// appendLimit appends the limit that a comparison is which leaves the loop if it is true, or
-// if it is not.
-func (t *Attempt) appendLimit(limits []Limit, compare *ssa.BinOp, leavesIf bool) []Limit {
-	x, y, op := compare.X, compare.Y, compare.Op
-	count, ok := t.counted(x)
-	if !ok {
-		x, y, op = y, x, mirrored(op)
-		if count, ok = t.counted(x); !ok {
-			return limits
+// until returns how often the operation is executed until a branch leaves the loop, or 0 if
+// that is not known. If that depends on a parameter, it is for the value sample.
+func (t *Attempt) until(branch *ssa.If, leavesIf bool, sample int64) (n int, of *ssa.Parameter) {
+	x := t.numbers()
+	x.assume = func(v ssa.Value) constant.Value {
+		p, ok := v.(*ssa.Parameter)
+		if !ok || !isNumber(p.Type()) || of != nil && of != p {
+			return nil
 		}
+		of = p
+		return constant.MakeInt64(sample)
 	}
-	l := Limit{Of: y}
-	before := compare.Block().Dominates(t.Op.Block())
-	if to, ok := flow.IntOf(y); ok {
-		l.Attempts = count.until(op, to, leavesIf, before)
-		if l.Attempts == 0 {
-			return limits
-		}
-		return append(limits, l)
-	}
-	const sample = 100
-	if n := count.until(op, sample, leavesIf, before); n > 0 {
-		l.Beyond = n - sample
-	}
-	return append(limits, l)
-}
-
-// until returns how often an operation is executed until a comparison with a number leaves the
-// loop, before the operation or after it; 0 for more often than is counted.
-func (p progression) until(op token.Token, to int64, leavesIf, before bool) int {
 	for n := range mostCounted {
-		if constant.Compare(constant.MakeInt64(p.first+int64(n)*p.step), op, constant.MakeInt64(to)) != leavesIf {
-			continue
+		switch holds := x.of(branch.Cond, n); {
+		case holds == nil:
+			return 0, nil
+		case constant.BoolVal(holds) != leavesIf:
+		case branch.Block().Dominates(t.Op.Block()):
+			return n, of
+		default:
+			return n + 1, of
 		}
-		if before {
-			return n
-		}
-		return n + 1
 	}
-	return 0
-}
-
-// A progression is the values of a number that each iteration changes by the same step.
-type progression struct{ first, step int64 }
-
-// counted returns the values of a number in the iterations of the loop.
-func (t *Attempt) counted(v ssa.Value) (p progression, ok bool) {
-	if sum, isSum := v.(*ssa.BinOp); isSum {
-		by, ok := stepOf(sum)
-		if !ok {
-			return p, false
-		}
-		p, ok = t.counted(sum.X)
-		p.first += by
-		return p, ok
-	}
-	phi, isPhi := v.(*ssa.Phi)
-	if !isPhi || phi.Block() != t.Loop.Header {
-		return p, false
-	}
-	first, step := false, false
-	for i, edge := range phi.Edges {
-		if !t.Loop.Has(phi.Block().Preds[i]) {
-			n, known := flow.IntOf(edge)
-			if !known || first && n != p.first {
-				return p, false
-			}
-			p.first, first = n, true
-			continue
-		}
-		sum, isSum := edge.(*ssa.BinOp)
-		if !isSum || sum.X != ssa.Value(phi) {
-			return p, false
-		}
-		by, known := stepOf(sum)
-		if !known || step && by != p.step {
-			return p, false
-		}
-		p.step, step = by, true
-	}
-	return p, first && step
-}
-
-// CountsUp reports whether a value is a variable of the loop that each iteration increases by
-// the same step.
-func (t *Attempt) CountsUp(v ssa.Value) bool {
-	p, ok := t.counted(v)
-	return ok && p.step > 0
-}
-
-// stepOf returns what a sum or difference adds to its first operand.
-func stepOf(sum *ssa.BinOp) (int64, bool) {
-	n, ok := flow.IntOf(sum.Y)
-	switch sum.Op {
-	case token.ADD:
-		return n, ok
-	case token.SUB:
-		return -n, ok
-	}
-	return 0, false
-}
-
-// mirrored returns the comparison of exchanged operands.
-func mirrored(op token.Token) token.Token {
-	switch op {
-	case token.LSS:
-		return token.GTR
-	case token.GTR:
-		return token.LSS
-	case token.LEQ:
-		return token.GEQ
-	case token.GEQ:
-		return token.LEQ
-	}
-	return op
+	return 0, nil
 }

@@ -21,6 +21,7 @@ const NoLimit = time.Duration(math.MaxInt64)
 type Wait struct {
 	At       ssa.Instruction
 	Max      time.Duration // how long it waits at most; NoLimit if that is not known
+	Delay    ssa.Value     // a duration alone says how long it waits, unless a context ends; or nil
 	Heeds    bool          // it ends early with a context, or with something that may be one
 	Always   bool          // it waits whenever it is executed
 	Evidence vocab.Evidence
@@ -43,34 +44,41 @@ func isOn(run *flow.Run, b *ssa.BasicBlock) bool { return run.IsReached(b) && ru
 
 // wait returns the wait that an instruction is, if it blocks.
 func (p *Package) wait(instr ssa.Instruction) (Wait, bool) {
-	w := Wait{At: instr, Max: NoLimit, Always: true, Evidence: vocab.Proven}
+	w := Wait{At: instr, Always: true, Evidence: vocab.Proven}
+	var channels []ssa.Value
 	switch instr := instr.(type) {
 	case *ssa.Call:
 		return p.calledWait(w, instr)
 	case *ssa.UnOp:
-		if instr.Op != token.ARROW {
+		if instr.Op != token.ARROW || isStopped(instr) {
 			return w, false
 		}
-		if isStopped(instr) {
-			return w, false
-		}
-		limit, timed := p.timed(instr.X)
-		w.Max, w.Heeds = limit, !timed
-		return w, true
+		channels = append(channels, instr.X)
 	case *ssa.Select:
 		if !instr.Blocking {
 			return w, false
 		}
-		w.Max = 0
 		for _, state := range instr.States {
-			limit, timed := p.timed(state.Chan)
-			w.Max = max(w.Max, limit)
-			w.Heeds = w.Heeds || !timed || state.Dir == types.SendOnly
+			channels = append(channels, state.Chan)
+			w.Heeds = w.Heeds || state.Dir == types.SendOnly
 		}
-		w.Heeds = w.Heeds || len(instr.States) == 0
-		return w, true
+		w.Heeds = w.Heeds || len(channels) == 0
+	default:
+		return w, false
 	}
-	return w, false
+	given := 0 // channels, besides those of contexts
+	for _, ch := range channels {
+		delay, timed := delayOf(ch)
+		w.Max = max(w.Max, Longest(delay))
+		w.Heeds = w.Heeds || !timed
+		if call, ok := ch.(*ssa.Call); !ok || contextAsked(&call.Call) == nil {
+			given, w.Delay = given+1, delay
+		}
+	}
+	if given > 1 {
+		w.Delay = nil
+	}
+	return w, true
 }
 
 // calledWait returns the wait that a call is.
@@ -79,7 +87,8 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	k, s := knownCall(common), p.summaryOf(common)
 	if k.Is(vocab.Waits) && k.Duration >= 0 && !s.known {
 		w.Evidence = k.Evidence
-		w.Max = p.longestArgument(common, k.Duration)
+		w.Delay = durationAt(common, k.Duration)
+		w.Max = Longest(w.Delay)
 		w.Heeds = givenContext(common) != nil
 		return w, true
 	}
@@ -90,14 +99,15 @@ func (p *Package) calledWait(w Wait, call *ssa.Call) (Wait, bool) {
 	case s.Waits != Never:
 		w.Max, w.Always = s.Max, s.Waits == Always
 		if s.MaxParameter >= 0 && s.MaxParameter < len(common.Args) {
-			w.Max = max(w.Max, Longest(common.Args[s.MaxParameter]))
+			w.Delay = common.Args[s.MaxParameter]
+			w.Max = max(w.Max, Longest(w.Delay))
 		}
 		// What it returns may be that it was interrupted.
 		w.Heeds = s.Heeds || s.Blocks || !w.Always || givenContext(common) != nil ||
 			common.Signature().Results().Len() > 0
 		return w, true
 	case s.Blocks, k.Is(vocab.Waits) && !s.known:
-		w.Heeds, w.Evidence = true, vocab.Named
+		w.Max, w.Heeds, w.Evidence = NoLimit, true, vocab.Named
 		return w, true
 	}
 	return w, false
@@ -132,36 +142,32 @@ func isStopped(receive *ssa.UnOp) bool {
 	return ok && known(&call.Call).Is(vocab.Cleans) && flow.Variable(call.Call.Args[0]) == flow.Variable(timerOf(load))
 }
 
-// longestArgument returns the largest value of a duration that a call is given.
-func (p *Package) longestArgument(call *ssa.CallCommon, index int) time.Duration {
+// durationAt returns the argument of a call that is a number, or nil.
+func durationAt(call *ssa.CallCommon, index int) ssa.Value {
 	args := flow.Arguments(call)
 	if index < 0 || index >= len(args) || !isNumber(args[index].Type()) {
-		return NoLimit
+		return nil
 	}
-	return Longest(args[index])
+	return args[index]
 }
 
-// timed reports whether a channel belongs to a timer or a ticker, and when it comes at the
-// latest.
-func (p *Package) timed(ch ssa.Value) (time.Duration, bool) {
+// delayOf reports whether a channel belongs to a timer or a ticker, and when it comes at the
+// latest, or nil.
+func delayOf(ch ssa.Value) (delay ssa.Value, timed bool) {
 	switch ch := ch.(type) {
 	case *ssa.Call:
-		for i, arg := range ch.Call.Args {
-			if vocab.IsDuration(arg.Type()) && isOfTimes(ch.Type()) {
-				return Longest(ch.Call.Args[i]), true
-			}
+		i := slices.IndexFunc(ch.Call.Args, func(arg ssa.Value) bool { return vocab.IsDuration(arg.Type()) })
+		if i >= 0 && isOfTimes(ch.Type()) {
+			return ch.Call.Args[i], true
 		}
 	case *ssa.UnOp:
 		timer := timerOf(ch)
-		if timer == nil {
-			break
-		}
 		if call, ok := timer.(*ssa.Call); ok && vocab.IsTicker(timer.Type()) {
-			return p.longestArgument(&call.Call, known(&call.Call).Duration), true
+			return durationAt(&call.Call, known(&call.Call).Duration), true
 		}
-		return NoLimit, true
+		return nil, timer != nil
 	}
-	return NoLimit, false
+	return nil, false
 }
 
 // isOfTimes reports whether t is a channel of times: a clock sends on it.
@@ -171,104 +177,16 @@ func isOfTimes(t types.Type) bool {
 }
 
 // Longest returns an upper bound of a duration: NoLimit if none is known.
-func Longest(v ssa.Value) time.Duration { return longestWithin(v, 8) }
-
-// longestWithin is longest for an expression of some depth at most.
-func longestWithin(v ssa.Value, depth int) time.Duration {
-	if depth == 0 {
-		return NoLimit
-	}
-	switch v := v.(type) {
-	case *ssa.Const:
-		if n, ok := constant.Int64Val(constant.ToInt(v.Value)); ok {
-			return time.Duration(n)
-		}
-	case *ssa.Phi:
-		most := time.Duration(0)
-		for _, e := range v.Edges {
-			if e != ssa.Value(v) {
-				most = max(most, longestWithin(e, depth-1))
-			}
-		}
-		return most
-	case *ssa.Call:
-		return longestCall(v, depth)
-	case *ssa.BinOp:
-		x, y := longestWithin(v.X, depth-1), longestWithin(v.Y, depth-1)
-		switch v.Op {
-		case token.MUL:
-			if x >= 0 && y > 0 && x <= NoLimit/y {
-				return x * y
-			}
-		case token.ADD:
-			if x >= 0 && y >= 0 && x <= NoLimit-y {
-				return x + y
-			}
-		case token.QUO, token.SUB, token.REM:
-			return x
-		}
-	case *ssa.Convert:
-		return longestWithin(v.X, depth-1)
-	case *ssa.ChangeType:
-		return longestWithin(v.X, depth-1)
+func Longest(v ssa.Value) time.Duration {
+	x := &numbers{most: true, known: map[ssa.Value][]constant.Value{}}
+	if d, ok := x.int(v, 0); ok {
+		return time.Duration(d)
 	}
 	return NoLimit
 }
 
-// longestCall is longest for the smallest of several durations, and for a random one.
-func longestCall(call *ssa.Call, depth int) time.Duration {
-	args := call.Call.Args
-	least := NoLimit
-	if b, ok := call.Call.Value.(*ssa.Builtin); ok {
-		if b.Name() == "min" {
-			for _, arg := range args {
-				least = min(least, longestWithin(arg, depth-1))
-			}
-		}
-		return least
-	}
-	k := known(&call.Call)
-	switch {
-	case !k.Is(vocab.Random):
-		return least
-	case k.Duration >= 0 && len(args) == 2:
-		return longestJitter(longestWithin(args[k.Duration], depth-1), args[1-k.Duration])
-	}
-	if len(args) > 0 && isNumber(args[len(args)-1].Type()) {
-		return longestWithin(args[len(args)-1], depth-1)
-	}
-	if flow.IsBasic(call.Type(), types.IsFloat) {
-		return 1 // at most
-	}
-	return least
-}
-
-// longestJitter is longest for a duration to which a random part of it is added: factor times as
-// much at most.
-func longestJitter(d time.Duration, factor ssa.Value) time.Duration {
-	c, ok := factor.(*ssa.Const)
-	if !ok || c.Value == nil || !isNumber(c.Type()) || d >= NoLimit/2 {
-		return NoLimit
-	}
-	most := float64(d) * (1 + c.Float64())
-	if most >= float64(NoLimit) {
-		return NoLimit
-	}
-	return time.Duration(most)
-}
-
-// parameter returns the index of the parameter of its function that says how long a call waits,
-// or -1.
+// parameter returns the index of the parameter of its function that says how long it waits, or -1.
 func (w Wait) parameter() int {
-	call, ok := w.At.(*ssa.Call)
-	if !ok || w.Max != NoLimit {
-		return -1
-	}
-	for _, arg := range call.Call.Args {
-		p, ok := flow.Source(arg, flow.Renamed|flow.Converted).(*ssa.Parameter)
-		if ok && vocab.IsDuration(arg.Type()) {
-			return slices.Index(call.Parent().Params, p)
-		}
-	}
-	return -1
+	p, _ := flow.Source(w.Delay, flow.Renamed|flow.Converted).(*ssa.Parameter)
+	return slices.Index(w.At.Parent().Params, p)
 }

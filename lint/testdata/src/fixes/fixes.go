@@ -98,7 +98,7 @@ func nopeReached(c client) (err error) {
 	return err
 }
 
-// What it is multiplied with later overflows as well: no fix is known.
+// What it is multiplied with later counts as well.
 func multipliedLater(c client) {
 	for attempt := 0; c.Ping() != nil; attempt++ { // want `RL101`
 		n := 1 << attempt // want `RL107`

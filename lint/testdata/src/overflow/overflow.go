@@ -2,7 +2,6 @@ package overflow
 
 import (
 	"context"
-	"math"
 	"time"
 )
 
@@ -121,76 +120,9 @@ func nopeGuarded(c client, stop func() bool) {
 	}
 }
 
-func power(c client, backoff time.Duration, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		d := time.Duration(math.Pow(2, float64(n))) * backoff // want `this delay overflows after many attempts: limit the exponent, not the result \(RL107`
-		if d > time.Minute {
-			d = time.Minute
-		}
-		time.Sleep(d)
-	}
-}
-
-func powerOfSeconds(c client, stop func() bool) {
-	for n := 1; c.Ping() != nil && !stop(); n++ {
-		time.Sleep(min(time.Duration(math.Pow(1.5, float64(n-1))*float64(time.Second)), time.Minute)) // want `RL107`
-	}
-}
-
 // A float does not overflow so soon, and the least of two is right at its end.
-func nopeCappedFloat(c client, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		d := time.Duration(math.Min(math.Pow(2, float64(n))*float64(time.Second), float64(time.Minute)))
-		time.Sleep(min(d, time.Minute))
-	}
-}
-
-func nopeComparedFloat(c client, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		d, f := time.Minute, math.Pow(2, float64(n))
-		if f < 60 {
-			d = min(time.Duration(f)*time.Second, time.Minute)
-		}
-		time.Sleep(d)
-	}
-}
-
-func nopePowerOfFew(c client, backoff time.Duration) {
-	for n := 0; n < 8 && c.Ping() != nil; n++ {
-		time.Sleep(min(time.Duration(math.Pow(2, float64(n)))*backoff, time.Minute))
-	}
-}
-
-func nopeCappedPower(c client, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		time.Sleep(min(time.Duration(math.Pow(2, math.Min(float64(n), 6)))*time.Second, time.Minute))
-	}
-}
-
 // It would sleep for centuries before.
-func nopePowerNeverGetsThere(c client, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		time.Sleep(time.Duration(math.Pow(2, float64(n))) * time.Second)
-	}
-}
-
-func nopePowerGuarded(c client, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		d := time.Duration(math.Pow(2, float64(n))) * time.Second
-		if d <= 0 || d > time.Minute {
-			d = time.Minute
-		}
-		time.Sleep(d)
-	}
-}
-
 // A power of less than one shrinks.
-func nopeShrinks(c client, stop func() bool) {
-	for n := 0; c.Ping() != nil && !stop(); n++ {
-		time.Sleep(max(time.Duration(math.Pow(0.5, float64(n))*float64(time.Minute)), time.Second))
-	}
-}
-
 func backoff(attempt int) time.Duration {
 	if attempt == 0 {
 		return 0
@@ -294,5 +226,33 @@ func usesTheDelay(c client) error {
 			return err
 		}
 		time.Sleep(d)
+	}
+}
+
+// ---- delays that each attempt multiplies ----
+
+func doubled(c client, stop func() bool) {
+	delay := time.Second
+	for c.Ping() != nil && !stop() {
+		time.Sleep(min(delay, time.Minute))
+		delay *= 2 // want `RL107`
+	}
+}
+
+func nopeDoubledLess(c client, stop func() bool) {
+	delay := time.Second
+	for c.Ping() != nil && !stop() {
+		time.Sleep(min(delay, time.Minute))
+		if delay < time.Minute {
+			delay *= 2
+		}
+	}
+}
+
+func nopeMultiplied(c client, stop func() bool) {
+	delay := time.Second
+	for c.Ping() != nil && !stop() {
+		time.Sleep(delay)
+		delay = min(time.Duration(float64(delay)*1.5), time.Minute)
 	}
 }

@@ -42,6 +42,44 @@ func timeouts(ctx context.Context, c client) (err error) {
 	return err
 }
 
+func grows(c client) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	delay := time.Second
+	for range 6 { // want `the waits between 6 attempts of Ping are 19s`
+		if err = c.Ping(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(delay):
+		}
+		if delay *= 2; delay > 6*time.Second {
+			delay = 6 * time.Second
+		}
+	}
+	return err
+}
+
+// Another may end the wait.
+func nopeWoken(c client, wake chan struct{}) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for range 10 {
+		if err = c.Ping(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return err
+}
+
 func nopeFits(c client) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

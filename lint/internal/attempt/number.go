@@ -1,0 +1,291 @@
+package attempt
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"math"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
+)
+
+// numbers computes what numbers are, and conditions on them, in the iterations of a loop. A
+// value that is not known is nil.
+type numbers struct {
+	run    *flow.Run                        // of the loop; nil: the body of a function is executed once
+	most   bool                             // they are how large a number is at most, whatever the iteration
+	wraps  *wrap                            // what gets too large for its type, if that is asked for
+	assume func(v ssa.Value) constant.Value // what a value is that nothing here computes; may be nil
+	known  map[ssa.Value][]constant.Value   // by iteration: variables of the loop, and arguments
+	depth  int                              // of the expression that is computed
+}
+
+// A wrap is the first number that is too large for its type.
+type wrap struct {
+	at    ssa.Value
+	shift *ssa.BinOp // the last shift to the left
+	by    int64      // how far it shifts
+}
+
+// deepest is how deep an expression is that is computed.
+const deepest = 16
+
+// numbers returns the numbers of the loop, if each attempt fails.
+func (t *Attempt) numbers() *numbers {
+	return &numbers{run: t.Run, known: map[ssa.Value][]constant.Value{}}
+}
+
+// int returns the whole number that v is in iteration n.
+func (x *numbers) int(v ssa.Value, n int) (int64, bool) {
+	c := x.of(v, n)
+	if c == nil || c.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(c)
+}
+
+// of returns the value of v in iteration n.
+func (x *numbers) of(v ssa.Value, n int) (c constant.Value) {
+	if x.depth == deepest {
+		return nil
+	}
+	x.depth++
+	defer func() { x.depth-- }()
+	switch v := v.(type) {
+	case *ssa.Const:
+		return v.Value
+	case *ssa.Phi:
+		return x.phi(v, n)
+	case *ssa.BinOp:
+		return x.binary(v, n)
+	case *ssa.Convert:
+		return x.keep(v, x.of(v.X, n))
+	case *ssa.ChangeType:
+		return x.of(v.X, n)
+	case *ssa.Call:
+		c = x.call(v, n)
+	case *ssa.Parameter:
+		if args := x.known[v]; args != nil {
+			c = args[0]
+		}
+	}
+	if c == nil && x.assume != nil {
+		c = x.assume(v)
+	}
+	return c
+}
+
+// phi returns the value of a variable. In the header of the loop it depends on the iteration
+// before.
+func (x *numbers) phi(v *ssa.Phi, n int) constant.Value {
+	switch {
+	case x.most:
+		n = 0
+	case x.run == nil || v.Block() != x.run.Loop.Header:
+		if i := x.entered(v.Block(), n); i >= 0 {
+			return x.of(v.Edges[i], n)
+		}
+		return nil
+	}
+	for k := len(x.known[v]); k <= n; k++ {
+		x.known[v] = append(x.known[v], nil) // in a cycle
+		x.known[v][k] = x.brought(v, k)
+	}
+	return x.known[v][n]
+}
+
+// brought returns what the edges to a variable bring, of the loop at the start of iteration n.
+func (x *numbers) brought(v *ssa.Phi, n int) (value constant.Value) {
+	for i, e := range v.Edges {
+		if x.most && e == ssa.Value(v) || !x.most && !x.brings(v.Block(), i, n) {
+			continue
+		}
+		c := x.of(e, max(n-1, 0))
+		switch {
+		case c == nil, value != nil && !x.most && !constant.Compare(c, token.EQL, value):
+			return nil
+		case value == nil || constant.Compare(c, token.GTR, value):
+			value = c
+		}
+	}
+	return value
+}
+
+// brings reports whether iteration n may begin with edge i to the header.
+func (x *numbers) brings(header *ssa.BasicBlock, i, n int) bool {
+	inside := x.run.Loop.Has(header.Preds[i])
+	return inside == (n > 0) && (!inside || x.run.Enters(header, i))
+}
+
+// entered returns the index of the predecessor by which iteration n enters a block, or -1 if
+// that is not known.
+func (x *numbers) entered(b *ssa.BasicBlock, n int) int {
+	from := b.Idom()
+	for range b.Parent().Blocks {
+		next := x.next(from, n)
+		if next == b {
+			return slices.Index(b.Preds, from)
+		}
+		if next == nil || x.run != nil && next == x.run.Loop.Header {
+			break
+		}
+		from = next
+	}
+	return -1
+}
+
+// next returns the block that iteration n executes after b, or nil if that is not known.
+func (x *numbers) next(b *ssa.BasicBlock, n int) *ssa.BasicBlock {
+	var next []*ssa.BasicBlock
+	for k, s := range b.Succs {
+		if x.run == nil || x.run.Takes(b, k) {
+			next = append(next, s)
+		}
+	}
+	switch len(next) {
+	case 1:
+		return next[0]
+	case 2:
+		if holds := x.of(flow.Branch(b).Cond, n); holds != nil && !constant.BoolVal(holds) {
+			return next[1]
+		} else if holds != nil {
+			return next[0]
+		}
+	}
+	return nil
+}
+
+func (x *numbers) binary(v *ssa.BinOp, n int) constant.Value {
+	a, b, op := x.of(v.X, n), x.of(v.Y, n), v.Op
+	_, fixed := v.Y.(*ssa.Const)
+	switch atMost := x.most || x.wraps != nil; {
+	case atMost && !fixed && (op == token.SUB || op == token.QUO || op == token.REM):
+		return a
+	case a == nil || b == nil || !isNumber(v.X.Type()):
+		return nil
+	case flow.IsBool(v.Type()):
+		return constant.MakeBool(constant.Compare(a, op, b))
+	}
+	switch op {
+	case token.SHL, token.SHR:
+		by, ok := constant.Int64Val(b)
+		if !ok || by < 0 || by > 1000 {
+			return nil
+		}
+		if op == token.SHL && x.wraps != nil {
+			x.wraps.shift, x.wraps.by = v, by
+		}
+		return x.keep(v, constant.Shift(a, op, uint(by)))
+	case token.QUO, token.REM:
+		if constant.Sign(b) == 0 {
+			return nil
+		}
+		if op == token.QUO && flow.IsBasic(v.Type(), types.IsInteger) {
+			op = token.QUO_ASSIGN // package constant calls the division of whole numbers so
+		}
+	}
+	return x.keep(v, constant.BinaryOp(a, op, b))
+}
+
+// call returns the result of a call.
+func (x *numbers) call(call *ssa.Call, n int) constant.Value {
+	var args []constant.Value
+	complete := true
+	for _, arg := range call.Call.Args {
+		c := x.of(arg, n)
+		complete = complete && c != nil
+		args = append(args, c)
+	}
+	_, fn := flow.StaticCallee(&call.Call)
+	builtin, _ := call.Call.Value.(*ssa.Builtin)
+	switch {
+	case builtin != nil && builtin.Name() == "min" && (complete || x.most):
+		return extreme(args, token.LSS)
+	case builtin != nil && builtin.Name() == "max" && complete:
+		return extreme(args, token.GTR)
+	case builtin != nil:
+	case known(&call.Call).Is(vocab.Random) && (x.most || x.wraps != nil):
+		return x.random(call, args)
+	case fn != nil && !x.most && len(fn.Params) == len(args) && fn.Signature.Results().Len() == 1:
+		return x.body(fn, args)
+	}
+	return nil
+}
+
+// random returns how large a random number is at most: as what it is given last, or as a duration
+// with a part of it added, or 1.
+func (x *numbers) random(call *ssa.Call, args []constant.Value) constant.Value {
+	one, d := constant.MakeInt64(1), known(&call.Call).Duration
+	switch {
+	case len(args) == 2 && d >= 0 && args[0] != nil && args[1] != nil:
+		return x.keep(call, constant.BinaryOp(args[d], token.MUL, constant.BinaryOp(one, token.ADD, args[1-d])))
+	case len(args) > 0 && d < 0:
+		return args[len(args)-1]
+	case flow.IsBasic(call.Type(), types.IsFloat):
+		return one
+	}
+	return nil
+}
+
+// extreme returns the least or the greatest of some numbers.
+func extreme(numbers []constant.Value, order token.Token) (best constant.Value) {
+	for _, c := range numbers {
+		if c != nil && (best == nil || constant.Compare(c, order, best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// body returns the result of a function that is called with some arguments.
+func (x *numbers) body(fn *ssa.Function, args []constant.Value) constant.Value {
+	y := &numbers{wraps: x.wraps, assume: x.assume, depth: x.depth, known: map[ssa.Value][]constant.Value{}}
+	for i, p := range fn.Params {
+		y.known[p] = []constant.Value{args[i]}
+	}
+	b := fn.Blocks[0]
+	for i := 0; i < len(fn.Blocks) && b != nil; i++ {
+		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+			return y.of(ret.Results[0], 0)
+		}
+		b = y.next(b, 0)
+	}
+	return nil
+}
+
+// sizes are those of most programs.
+var sizes = types.SizesFor("gc", "amd64")
+
+// keep returns what a variable of the type of v keeps of a number: of a whole number the lowest
+// bits.
+func (x *numbers) keep(v ssa.Value, c constant.Value) constant.Value {
+	basic, ok := v.Type().Underlying().(*types.Basic)
+	if c == nil || c.Kind() == constant.Unknown || !ok || basic.Info()&types.IsInteger == 0 {
+		return c
+	}
+	kept := c
+	if c.Kind() == constant.Float {
+		kept = constant.MakeInt64(math.MinInt64) // as most processors convert what is too large
+		if f, _ := constant.Float64Val(c); math.Abs(f) < 1<<63 {
+			c = constant.MakeInt64(int64(f))
+			kept = c
+		}
+	}
+	if x.most {
+		return c
+	}
+	bits := uint(sizes.Sizeof(basic)) * 8
+	all := constant.Shift(constant.MakeInt64(1), token.SHL, bits)
+	kept = constant.BinaryOp(kept, token.AND, constant.BinaryOp(all, token.SUB, constant.MakeInt64(1)))
+	if basic.Info()&types.IsUnsigned == 0 && constant.BitLen(kept) == int(bits) {
+		kept = constant.BinaryOp(kept, token.SUB, all)
+	}
+	if x.wraps != nil && x.wraps.at == nil && !constant.Compare(kept, token.EQL, c) {
+		x.wraps.at = v
+	}
+	return kept
+}
