@@ -305,12 +305,12 @@ func (a *retriers) continuesAfter(r *retrier) ssa.Value {
 	switch {
 	case o.Asks, o.Detached, o.Done && !o.Again, attempt.IsDeferred(within), a.found.IsAfterEnd(r.call):
 		return nil
-	case !o.Done && a.effects.EndsRetries(r.fn):
-		return nil // others may tell the operation that the context has ended, as by closing a server
 	case r.isDeaf() && (o.Context == nil || attempt.IsGoroutine(within)):
 		return nil // to change a signature for this is not worth it
 	case o.Context != nil:
 		return o.Context
+	case !o.Done && a.effects.EndsRetries(r.fn):
+		return nil // others may tell the operation that the context has ended, as by closing a server
 	}
 	live := a.found.ScopeContext(within)
 	if p, ok := live.(*ssa.Parameter); !ok || p.Parent() != within {
