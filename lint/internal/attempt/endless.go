@@ -49,13 +49,28 @@ func (t *Attempt) Endless() *Endless {
 	case given && t.OneClass(), t.byField && t.Context() != nil:
 		return nil // the end of the context is another error
 	default:
-		e.ContextEnd = given
+		e.ContextEnd = given && !t.othersEnd()
 	}
 	if at, hurried := t.AtOnce(); hurried && at >= vocab.Library {
 		e.Hurried = true
 	}
 	t.refine(e)
 	return e
+}
+
+// othersEnd reports whether the failure of another call that is given a context may leave the loop.
+func (t *Attempt) othersEnd() bool {
+	for b := range t.Decisions {
+		cmp, ok := flow.Branch(b).Cond.(*ssa.BinOp)
+		if !ok {
+			continue
+		}
+		call, ok := flow.Source(cmp.X, flow.Unpacked).(*ssa.Call)
+		if ok && call != t.Op && givenContext(&call.Call) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // returns reports whether the function can return once the operation has succeeded. If it

@@ -395,6 +395,28 @@ func makerOfContext(ctx context.Context, addr string) error {
 	}
 }
 
+// A maker that is given the context fails once that has ended.
+func makerGivenContext(ctx context.Context, addr string) error {
+	for { // want `retry of Load .*\(RL101; `
+		d, err := newRefresherFor(ctx, addr)
+		if err != nil {
+			return err
+		}
+		if err := d.Load(ctx); err != nil {
+			time.Sleep(time.Minute) // want `RL102`
+			continue
+		}
+		return nil
+	}
+}
+
+func newRefresherFor(ctx context.Context, addr string) (*refresher, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newRefresher(addr)
+}
+
 func (r *refresher) Load(ctx context.Context) error { return r.Refresh() }
 
 type refresher struct{ addr string }
