@@ -15,25 +15,27 @@ import (
 
 // settings is what the policy of a retry library is set to, as far as it is seen how that is made.
 type settings struct {
-	ctx      ssa.Value                  // that ends the retries, or nil
-	values   map[vocab.Saying]ssa.Value // what is given; nil: one of several
-	cap      string                     // the name of the setting of the greatest delay
-	first    time.Duration              // delay, unless it is given
-	greatest time.Duration              // delay, unless it is given
-	bounds   vocab.Bounds               // that hold unless they are lifted
-	lifted   vocab.Bounds
-	attempts int  // how many there are at most, or 0
-	limited  bool // a number or a time is set
-	decided  bool // something else may end the retries
-	paused   bool // something else may wait between attempts
-	varied   bool // waits are other than the rest says
-	random   bool // waits may be shorter than the rest says
-	ignored  bool // a number of 0 attempts has no effect
-	vague    bool // part of the policy is not seen
-	perhaps  bool // part of it depends on a condition
-	kept     bool // it is in a variable: others may give what is not given here
-	exported bool // it is in a variable that other packages may set
-	seen     map[ssa.Value]bool
+	ctx       ssa.Value                  // that ends the retries, or nil
+	values    map[vocab.Saying]ssa.Value // what is given; nil: one of several
+	cap       string                     // the name of the setting of the greatest delay
+	first     time.Duration              // delay, unless it is given
+	greatest  time.Duration              // delay, unless it is given
+	bounds    vocab.Bounds               // that hold unless they are lifted
+	lifted    vocab.Bounds
+	attempts  int  // how many there are at most, or 0
+	limited   bool // a number or a time is set
+	decided   bool // something else may end the retries
+	paused    bool // something else may wait between attempts
+	varied    bool // waits are other than the rest says
+	random    bool // waits may be shorter than the rest says
+	ignored   bool // a number of 0 attempts has no effect
+	vague     bool // part of the policy is not seen
+	perhaps   bool // part of it depends on a condition
+	kept      bool // it is in a variable: others may give what is not given here
+	exported  bool // it is in a variable that other packages may set
+	seen      map[ssa.Value]bool
+	stateful  []ssa.Value // the parts that count
+	variables []ssa.Value // with parts that are not seen
 }
 
 func newSettings() settings {
@@ -64,7 +66,7 @@ func settingsMadeBy(instr ssa.Instruction) *settings {
 // read adds what a policy, or part of one, says.
 func (s *settings) read(v ssa.Value) {
 	if _, isStruct := v.Type().Underlying().(*types.Struct); !isStruct {
-		v = origin(v) // fields of a structure may be set after it was stored
+		v = source(v) // fields of a structure may be set after it was stored
 	}
 	if s.seen[v] {
 		return
@@ -90,6 +92,9 @@ func (s *settings) read(v ssa.Value) {
 		s.call(v)
 	case *ssa.Alloc:
 		s.symbol(vocab.TypeName(v.Type()), "")
+		if s.bounds&vocab.Stateful != 0 {
+			s.stateful = append(s.stateful, v)
+		}
 		s.object(v)
 	case *ssa.UnOp:
 		s.load(v)
@@ -129,6 +134,9 @@ func (s *settings) call(call *ssa.Call) {
 	}
 	for _, row := range rows {
 		s.apply(row, args)
+		if row.Bounds&vocab.Stateful != 0 {
+			s.stateful = append(s.stateful, call)
+		}
 	}
 	if len(rows) == 0 {
 		if made := madeBy(call); made != nil {
@@ -235,6 +243,7 @@ func (s *settings) load(load *ssa.UnOp) {
 	}
 	if !known {
 		s.vague = true
+		s.variables = append(s.variables, load.X)
 		return
 	}
 	s.object(load.X)

@@ -9,22 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
-	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
-
-// option reports whether one of the options of a call comes from the named function of a retry
-// library, with a first argument that is as wanted.
-func option(options ssa.Value, name string, wanted func(ssa.Value) bool) bool {
-	return slices.ContainsFunc(elements(options), func(v ssa.Value) bool {
-		call, ok := origin(v).(*ssa.Call)
-		if !ok {
-			return false
-		}
-		fn, _ := flow.StaticCallee(&call.Call)
-		return fn != nil && fn.Name() == name && len(vocab.SettingsOf(vocab.NameOf(fn))) > 0 &&
-			(wanted == nil || len(call.Call.Args) > 0 && wanted(call.Call.Args[0]))
-	})
-}
 
 // elements returns what is put into a slice of variadic arguments.
 func elements(v ssa.Value) (found []ssa.Value) {

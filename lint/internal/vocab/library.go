@@ -17,6 +17,7 @@ type Retrier struct {
 	Policy          int      // what says how to retry: Settings describe how it is made
 	Bounds          Bounds   // what there is of them unless the policy lifts it
 	Attempts        int      // how many there are if the policy does not say; 0: any number
+	Resets          bool     // a policy that counts begins again with each call
 	ErrorEnds       bool     // an error of the function that is retried ends the retries
 	Limit           string   // what gives a call a limit
 	With            string   // the function of the package that gives a policy a context
@@ -34,7 +35,7 @@ const (
 	Delayed
 	Jittered
 	Halved   // delays may be half as long
-	Stateful // a policy counts: it is used up, or others may reset it
+	Stateful // what is made counts: it is used up, or others may reset it
 )
 
 // A Setting describes what a function, a field, a variable or a type says about retries: an
@@ -167,11 +168,11 @@ const (
 // Retriers is what is known of the popular modules. A test next to the plugin in
 // contrib/golangci/integration compiles against every symbol.
 var Retriers = []Retrier{
-	{Pkg: cenkalti, Name: "Retry|RetryWithData", Context: -1, Policy: 1, Bounds: Delayed, With: "WithContext",
+	{Pkg: cenkalti, Name: "Retry|RetryWithData", Context: -1, Policy: 1, Bounds: Delayed, Resets: true, With: "WithContext",
 		Limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
-	{Pkg: cenkalti, Name: "RetryNotify|RetryNotifyWithData", Context: -1, Policy: 1, With: "WithContext",
+	{Pkg: cenkalti, Name: "RetryNotify|RetryNotifyWithData", Context: -1, Policy: 1, Resets: true, With: "WithContext",
 		Limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
-	{Pkg: cenkaltiV5, Name: "Retry", Op: 1, Policy: 2, Bounds: ByTime | Delayed,
+	{Pkg: cenkaltiV5, Name: "Retry", Op: 1, Policy: 2, Bounds: ByTime | Delayed, Resets: true,
 		Limit: "WithMaxTries, or a WithMaxElapsedTime above 0"},
 	{Pkg: avast, Name: "Do|DoWithData", Context: -1, Policy: 1, Bounds: ByAttempts | Delayed | Jittered, Attempts: 10,
 		With: "Context", Limit: "Attempts above 0"},
