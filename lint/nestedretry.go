@@ -1,12 +1,10 @@
 package lint
 
 import (
-	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -23,51 +21,57 @@ func runNestedRetry(pass *analysis.Pass, r *report) {
 	n := pass.ResultOf[retryingFunctions].(*nesting)
 	most := amplification(pass.Pkg)
 	for _, fn := range n.fns {
-		for _, l := range n.levels[fn] {
-			if file := handwritten(pass, l.call.Pos()); file != nil {
+		w, wraps := n.wraps[fn]
+		for _, call := range callsOf(fn) {
+			if wraps && w.attempts > 1 && inCycle(call.Block()) {
+				r.wrapped(n, fn, call, most)
+			}
+			file := handwritten(pass, call.Pos())
+			l := n.levels[call]
+			if file == nil || l == nil {
+				continue
+			}
+			if l.op != nil {
+				r.counted(n, l, file, most)
+			}
+			if l.around > 1 {
 				r.nested(n, l, file, most)
 			}
 		}
 	}
-	for _, fn := range n.fns {
-		for _, call := range callsOf(fn) {
-			if c, ok := n.counted[call]; ok {
-				r.counted(n, call, c, most)
-			}
-		}
-		n.wrapped(r, fn, most)
-	}
 }
 
+// multiplied describes attempts of what makes several itself.
+const multiplied = "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place"
+
 // counted reports a call of a library that multiplies with the attempts of what it tries.
-func (r *report) counted(n *nesting, call *ssa.Call, c counted, most int) {
-	file, inner := handwritten(r.pass, call.Pos()), n.of(c.op)
-	if file == nil || inner == nil || inner.Attempts <= 1 || c.attempts*inner.Attempts <= most {
+func (r *report) counted(n *nesting, l *level, file *ast.File, most int) {
+	inner := n.facts[l.op]
+	if inner == nil || inner.Attempts <= 1 || l.within*inner.Attempts <= most {
 		return
 	}
-	r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL401",
-		"%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
-		c.attempts, nameOfFunction(c.op), inner.Attempts, inner.Where, c.attempts*inner.Attempts)
+	r.at(callStart(file, l.call.Pos()), l.call.Pos(), Proven, "RL401", multiplied,
+		l.within, nameOfFunction(l.op), inner.Attempts, inner.Where, l.within*inner.Attempts)
 }
 
 // nested reports a level of loops that multiply to more than most attempts, by themselves or
 // with those of what they call.
-func (r *report) nested(n *nesting, l level, file *ast.File, most int) {
-	callee := l.call.Call.StaticCallee()
-	pos, inner, evidence := loopStart(file, l.outermost().Loop, l.call), n.attempts(l.call), Proven
+func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
+	callee, inner := l.call.Call.StaticCallee(), n.tries[l.call]
+	pos, evidence := loopStart(file, l.outermost().Loop, l.call), Proven
 	if l.isSelective() {
 		evidence = Named
 	}
 	switch {
 	case callee != nil && callee == l.call.Parent():
-	case callee != nil && l.attempts*inner.Attempts > most && inner.Attempts > 1:
-		r.at(pos, token.NoPos, evidence, "RL401", "%d attempts of %s, which makes %d at %s, are %d calls: retry in one place",
-			l.attempts, nameOfFunction(callee), inner.Attempts, inner.Where, l.attempts*inner.Attempts)
-	case l.attempts > most && len(l.loops) > 1 && !l.loops[0].StaysInside():
+	case callee != nil && l.around*inner.Attempts > most:
+		r.at(pos, token.NoPos, evidence, "RL401", multiplied,
+			l.around, nameOfFunction(callee), inner.Attempts, inner.Where, l.around*inner.Attempts)
+	case l.around > most && len(l.loops) > 1 && !l.loops[0].StaysInside():
 		outer := l.outermost().Limit()
 		r.at(pos, token.NoPos, evidence, "RL401",
 			"%d attempts in this loop of %d of %s in the inner one are %d calls: retry in one loop",
-			outer, l.attempts/outer, l.loops[0].Name(), l.attempts)
+			outer, l.around/outer, l.loops[0].Name(), l.around)
 	case callee != nil && inner.Wrapper:
 		r.at(pos, token.NoPos, Proven, "RL402",
 			"%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
@@ -76,30 +80,24 @@ func (r *report) nested(n *nesting, l level, file *ast.File, most int) {
 
 // wrapped reports what a wrapper retries although it retries itself, where
 // hand-written code of the package begins to.
-func (n *nesting) wrapped(r *report, fn *ssa.Function, most int) {
-	w, ok := n.wraps[fn]
-	if !ok {
+func (r *report) wrapped(n *nesting, fn *ssa.Function, call *ssa.Call, most int) {
+	callee, inner := call.Call.StaticCallee(), n.tries[call]
+	total := n.wraps[fn].around(inner, "").Attempts
+	origin := n.origins[callee]
+	if origin == nil || total <= most || inner.Again <= 1 {
 		return
 	}
-	for _, call := range tried(fn) {
-		callee := call.Call.StaticCallee()
-		inner, total := n.attempts(call), w.around(n.attempts(call), "").Attempts
-		origin, known := n.origin(callee)
-		if !known || total <= most || w.attempts == 1 || inner.Again == 1 {
-			continue
-		}
-		at := origin.call.Pos()
-		file := handwritten(n.pass, at)
-		if file == nil {
-			continue
-		}
-		if at = callStart(file, at); len(origin.loops) > 0 {
-			at = loopStart(file, origin.outermost().Loop, origin.call)
-		}
-		r.at(at, token.NoPos, Proven, "RL401",
-			"%s makes %d attempts of %s, which makes %d here, %d calls in all: retry in one place",
-			declaredAround(fn).Name(), w.attempts, nameOfFunction(callee), inner.Attempts, total)
+	file := handwritten(n.pass, origin.Pos())
+	if file == nil {
+		return
 	}
+	at := callStart(file, origin.Pos())
+	if l := n.levels[origin]; l != nil && l.around > 1 {
+		at = loopStart(file, l.outermost().Loop, origin)
+	}
+	r.at(at, token.NoPos, Proven, "RL401",
+		"%s makes %d attempts of %s, which makes %d here, %d calls in all: retry in one place",
+		declaredAround(fn).Name(), n.wraps[fn].attempts, nameOfFunction(callee), inner.Attempts, total)
 }
 
 // declaredAround returns the declared function that a literal is part of.
@@ -129,9 +127,4 @@ func amplification(pkg *types.Package) int {
 		}
 	}
 	return rules.DefaultAmplification
-}
-
-// short names a place by its file and line.
-func short(at token.Position) string {
-	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }

@@ -1,14 +1,14 @@
 package lint
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/constant"
+	"go/token"
 	"go/types"
+	"path/filepath"
 	"reflect"
 	"slices"
-	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -24,8 +24,8 @@ import (
 var retryingFunctions = &analysis.Analyzer{
 	Name:       "retryingfunctions",
 	Doc:        "retryingfunctions: find functions that retry, and how often",
-	Requires:   []*analysis.Analyzer{ssaForm, attempts},
-	FactTypes:  []analysis.Fact{new(retrying), new(repeating)},
+	Requires:   []*analysis.Analyzer{ssaForm, retrierCalls},
+	FactTypes:  []analysis.Fact{new(retrying)},
 	ResultType: reflect.TypeFor[*nesting](),
 	Run:        runRetryingFunctions,
 }
@@ -55,44 +55,22 @@ func (*retrying) AFact() {}
 // String shows the fact to tests.
 func (r *retrying) String() string { return fmt.Sprintf("attempts(%d)", r.Attempts) }
 
-// repeating is a fact about a function: it tries one of its parameters several times.
-type repeating struct {
-	Op       int // the index of the parameter
-	Attempts int // at most; besides the value of a parameter, if that limits them
-	Limit    int // the index of that parameter, or -1
-}
-
-// AFact marks a fact.
-func (*repeating) AFact() {}
-
-// String shows the fact to tests.
-func (r *repeating) String() string {
-	if r.Limit < 0 {
-		return fmt.Sprintf("repeats(%d, %d times)", r.Op, r.Attempts)
-	}
-	return fmt.Sprintf("repeats(%d, parameter %d%+d times)", r.Op, r.Limit, r.Attempts)
-}
-
-// A level is a place that tries something several times, or calls what does.
+// A level is a call that is tried several times, or that tries several times what it is given.
 type level struct {
-	call     *ssa.Call // what is tried
-	attempts int
-	loops    []*attempt.Attempt // that try it, inner loops first; none for a call
+	call   *ssa.Call
+	loops  []*attempt.Attempt // that try it, inner loops first
+	around int                // how often they do
+	op     *ssa.Function      // what a library or a helper tries, or nil
+	within int                // how often it does
 }
 
 // outermost returns the loop around all others.
-func (l level) outermost() *attempt.Attempt { return l.loops[len(l.loops)-1] }
+func (l *level) outermost() *attempt.Attempt { return l.loops[len(l.loops)-1] }
 
 // isSelective reports whether a loop asks which error it is: exhaustion of an inner level may
 // end it.
-func (l level) isSelective() bool {
+func (l *level) isSelective() bool {
 	return slices.ContainsFunc(l.loops, func(t *attempt.Attempt) bool { return t.IsSelective() })
-}
-
-// A counted is a call of a library that tries an operation several times.
-type counted struct {
-	op       *ssa.Function
-	attempts int
 }
 
 // A wrapper is a function that calls others under a policy.
@@ -101,203 +79,128 @@ type wrapper struct {
 	nested   bool
 }
 
-// nesting is what a package knows of its levels. Several analyzers ask it at the same time.
+// nesting is what a package knows of its levels. It is not changed once it is complete.
 type nesting struct {
 	pass    *analysis.Pass
 	found   *attempt.Package
-	helpers map[*ssa.Function]*repeating
 	fns     []*ssa.Function
-	levels  map[*ssa.Function][]level
-	counted map[*ssa.Call]counted
+	levels  map[*ssa.Call]*level
 	wraps   map[*ssa.Function]wrapper
-
-	mu      sync.Mutex // guards what is found on the way
-	facts   map[*ssa.Function]*retrying
-	origins map[*ssa.Function]level // what a fact comes from
-	open    map[*ssa.Function]bool
-}
-
-// of returns the fact about a function, or nil.
-func (n *nesting) of(fn *ssa.Function) *retrying {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.find(fn)
-}
-
-// attempts returns how often a call tries something.
-func (n *nesting) attempts(call *ssa.Call) retrying {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.count(call)
-}
-
-// origin returns what the fact about a function comes from.
-func (n *nesting) origin(fn *ssa.Function) (l level, known bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	l, known = n.origins[fn]
-	return l, known
+	tries   map[*ssa.Call]retrying      // how often calls try something that try it several times
+	facts   map[*ssa.Function]*retrying // nil: it tries nothing several times, or is being looked at
+	origins map[*ssa.Function]*ssa.Call // what a fact comes from
 }
 
 func runRetryingFunctions(pass *analysis.Pass) (any, error) {
-	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
+	all := pass.ResultOf[retrierCalls].(*retriers)
 	n := &nesting{
-		pass: pass, found: pass.ResultOf[attempts].(*attempt.Package), fns: fns, helpers: map[*ssa.Function]*repeating{},
-		levels: map[*ssa.Function][]level{}, counted: map[*ssa.Call]counted{}, wraps: map[*ssa.Function]wrapper{},
-		facts: map[*ssa.Function]*retrying{}, origins: map[*ssa.Function]level{}, open: map[*ssa.Function]bool{},
+		pass: pass, found: all.found, fns: pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, levels: map[*ssa.Call]*level{},
+		wraps: map[*ssa.Function]wrapper{}, tries: map[*ssa.Call]retrying{}, facts: map[*ssa.Function]*retrying{},
+		origins: map[*ssa.Function]*ssa.Call{},
 	}
-	policies := policiesOf(pass)
 	for _, t := range n.found.Attempts {
-		n.add(t)
-	}
-	for fn, h := range n.helpers {
-		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
-			pass.ExportObjectFact(fn.Object(), h)
+		if limit := t.Limit(); t.IsRetry() && t.Ends&(attempt.Leaves|attempt.Joint) != 0 && limit > 1 {
+			l := n.level(t.Op)
+			l.around, l.loops = times(l.around, limit), append(l.loops, t)
 		}
 	}
-	for _, fn := range fns {
+	for _, r := range all.calls {
+		if call, ok := r.call.(*ssa.Call); ok && r.fn != nil && r.most() > 1 {
+			l := n.level(call)
+			l.op, l.within = r.fn, r.most()
+		}
+	}
+	policies := policiesOf(pass)
+	for _, fn := range n.fns {
 		if w, ok := wrapperOf(fn, policies); ok {
 			n.wraps[fn] = w
 		}
-		for _, call := range callsOf(fn) {
-			if c, ok := n.countedBy(call); ok {
-				n.counted[call] = c
-			}
-		}
 	}
-	for _, fn := range fns {
-		if f := n.of(fn); f != nil && fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
+	for _, fn := range n.fns {
+		if f := n.find(fn); f != nil && fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
 			pass.ExportObjectFact(fn.Object(), f)
 		}
 	}
 	return n, nil
 }
 
-// add adds the level that an attempt is. Loops around one call are one level: their attempts
+// level returns the level that a call is. Loops around one call are one level: their attempts
 // multiply.
-func (n *nesting) add(t *attempt.Attempt) {
-	if !t.IsRetry() || t.Ends&(attempt.Leaves|attempt.Joint) == 0 {
-		return
+func (n *nesting) level(call *ssa.Call) *level {
+	if n.levels[call] == nil {
+		n.levels[call] = &level{call: call, around: 1, within: 1}
 	}
-	if p := t.Parameter(); p != nil && n.helpers[t.Fn] == nil {
-		if h := repeatingOf(t, p); h != nil {
-			n.helpers[t.Fn] = h
-		}
-	}
-	limit := t.Limit()
-	if limit < 2 {
-		return
-	}
-	levels := n.levels[t.Fn]
-	i := slices.IndexFunc(levels, func(l level) bool { return l.call == t.Op })
-	if i < 0 {
-		n.levels[t.Fn] = append(levels, level{t.Op, limit, []*attempt.Attempt{t}})
-		return
-	}
-	levels[i].attempts = times(levels[i].attempts, limit)
-	levels[i].loops = append(levels[i].loops, t)
+	return n.levels[call]
 }
 
-// repeatingOf returns the fact about a function that tries a parameter, or nil.
-func repeatingOf(t *attempt.Attempt, op *ssa.Parameter) *repeating {
-	h := &repeating{Op: slices.Index(t.Fn.Params, op), Attempts: t.Limit(), Limit: -1}
-	if h.Attempts > 0 {
-		return h
-	}
-	for _, l := range t.Limits() {
-		if l.Of != nil {
-			h.Limit, h.Attempts = slices.Index(t.Fn.Params, l.Of), l.Beyond
-			return h
-		}
-	}
-	return nil
-}
-
-// find is of, with the lock held.
+// find returns the fact about a function, or nil.
 func (n *nesting) find(fn *ssa.Function) *retrying {
 	if f, known := n.facts[fn]; known {
 		return f
 	}
-	if len(fn.Blocks) == 0 || n.open[fn] {
+	if len(fn.Blocks) == 0 {
 		f := new(retrying)
-		if fn.Object() != nil && n.pass.ImportObjectFact(fn.Object(), f) {
-			return f
+		if fn.Object() == nil || !n.pass.ImportObjectFact(fn.Object(), f) {
+			return nil
 		}
-		return nil
+		return f
 	}
-	n.open[fn] = true
-	defer delete(n.open, fn)
-	if w, ok := n.wraps[fn]; ok {
-		inner := once
-		for _, call := range tried(fn) {
-			if f := n.count(call); f.Attempts > inner.Attempts {
-				inner = f
-			}
-		}
-		n.facts[fn] = w.around(inner, n.place(fn))
-		return n.facts[fn]
-	}
+	n.facts[fn] = nil // in a recursion
+	w, wraps := n.wraps[fn]
 	best := once
-	for _, l := range n.levels[fn] {
-		inner := n.count(l.call)
-		if inner.Attempts == 1 && l.loops[0].StaysInside() {
-			continue // what stays inside of the program may be tried often
-		}
-		if total := times(l.attempts, inner.Attempts); total > best.Attempts {
-			best = retrying{Attempts: total, Again: times(l.attempts, inner.Again), Where: n.position(l.call)}
-			n.origins[fn] = l
-		}
-	}
 	for _, call := range callsOf(fn) {
-		if f := n.count(call); f.Attempts > best.Attempts && f.Depth < farthest {
-			best = retrying{Attempts: f.Attempts, Again: f.Again, Where: f.Where, Depth: f.Depth + 1}
-			n.origins[fn] = level{call: call, attempts: 1}
+		f := n.count(call)
+		if f.Attempts > 1 {
+			n.tries[call] = f
+		}
+		switch l := n.levels[call]; {
+		case wraps && !inCycle(call.Block()): // a fallback
+			continue
+		case wraps:
+		case l != nil && l.around > 1:
+			if f.Attempts == 1 && l.loops[0].StaysInside() {
+				continue // what stays inside of the program may be tried often
+			}
+			f = retrying{Attempts: times(l.around, f.Attempts), Again: times(l.around, f.Again), Where: n.position(call.Pos())}
+		case f.Depth == farthest:
+			continue
+		default:
+			f.Depth, f.Wrapper = f.Depth+1, false
+		}
+		if f.Attempts > best.Attempts {
+			best, n.origins[fn] = f, call
 		}
 	}
-	n.facts[fn] = nil
-	if best.Attempts > 1 {
+	if wraps {
+		best = w.around(best, n.position(fn.Pos()))
+	}
+	if best.Attempts > 1 || wraps {
 		n.facts[fn] = &best
 	}
 	return n.facts[fn]
 }
 
-// once is what a function does of which nothing else is known.
-// It is not changed.
-var once = retrying{Attempts: 1, Again: 1}
-
-// countedBy returns what a call of a library or of a helper tries, and how often at most. An
-// operation that marks errors which end it may mark those that it is about.
-func (n *nesting) countedBy(call *ssa.Call) (c counted, ok bool) {
-	args := call.Call.Args
-	if p := planOf(&call.Call); p != nil {
-		c = counted{operation(p.op()), p.most()}
-		return c, c.op != nil && c.attempts > 1 && !givesUp(p.op())
+// isWrapper reports whether the policy of a function retries.
+func (n *nesting) isWrapper(fn *ssa.Function) bool {
+	if _, ok := n.wraps[fn]; ok {
+		return true
 	}
-	h := helperFact(n.pass, n.helpers, call.Call.StaticCallee())
-	if h == nil || h.Op >= len(args) || h.Limit >= len(args) {
-		return counted{}, false
-	}
-	c = counted{operation(origin(args[h.Op])), h.Attempts}
-	if h.Limit >= 0 {
-		given, isConst := flow.IntOf(args[h.Limit])
-		if !isConst {
-			return counted{}, false
-		}
-		c.attempts += int(min(max(given, 0), most))
-	}
-	return c, c.op != nil && c.attempts > 1
+	f := new(retrying)
+	return len(fn.Blocks) == 0 && fn.Object() != nil && n.pass.ImportObjectFact(fn.Object(), f) && f.Wrapper
 }
 
-// count is attempts, with the lock held.
+// once is what a function does of which nothing else is known.
+var once = retrying{Attempts: 1, Again: 1}
+
+// count returns how often a call tries something, without the loops around it.
 func (n *nesting) count(call *ssa.Call) retrying {
-	if c, ok := n.counted[call]; ok {
-		inner := n.find(c.op)
-		if inner == nil && n.found.StaysInside(c.op) {
-			return once // what stays inside of the program may be tried often
+	if l := n.levels[call]; l != nil && l.op != nil {
+		inner := n.inside(l)
+		if inner == nil {
+			return once
 		}
-		inner = cmp.Or(inner, &once)
-		return retrying{Attempts: times(c.attempts, inner.Attempts), Again: times(c.attempts, inner.Again),
-			Where: n.position(call), Depth: inner.Depth}
+		return retrying{Attempts: times(l.within, inner.Attempts), Again: times(l.within, inner.Again),
+			Where: n.position(call.Pos()), Depth: inner.Depth}
 	}
 	if callee := call.Call.StaticCallee(); callee != nil && !isSwitched(call, callee) {
 		if f := n.find(callee); f != nil {
@@ -305,6 +208,18 @@ func (n *nesting) count(call *ssa.Call) retrying {
 		}
 	}
 	return once
+}
+
+// inside returns what the operation of a level does. It returns nil if it is known to stay inside
+// of the program: that may be tried often.
+func (n *nesting) inside(l *level) *retrying {
+	if f := n.find(l.op); f != nil {
+		return f
+	}
+	if n.found.StaysInside(l.op) {
+		return nil
+	}
+	return &once
 }
 
 // isSwitched reports whether a call settles by a constant bool what a loop of the callee asks
@@ -328,8 +243,8 @@ func isSwitched(call *ssa.Call, callee *ssa.Function) bool {
 // around returns the fact about a wrapper at where, of what makes the attempts
 // of inner. Its retries mark their context, so that wrappers inside of them try
 // once only, unless their policies are nested.
-func (w wrapper) around(inner retrying, where string) *retrying {
-	f := &retrying{Attempts: min(inner.Attempts+times(w.attempts-1, inner.Again), most), Again: inner.Again, Where: where,
+func (w wrapper) around(inner retrying, where string) retrying {
+	f := retrying{Attempts: min(inner.Attempts+times(w.attempts-1, inner.Again), most), Again: inner.Again, Where: where,
 		Wrapper: true}
 	if w.nested {
 		f.Again = times(f.Again, w.attempts)
@@ -337,23 +252,14 @@ func (w wrapper) around(inner retrying, where string) *retrying {
 	return f
 }
 
-// tried returns the calls that a wrapper makes again: those in a cycle, which a
-// fallback is not.
-func tried(fn *ssa.Function) (calls []*ssa.Call) {
-	for _, call := range callsOf(fn) {
-		if callee := call.Call.StaticCallee(); callee != nil && inCycle(call.Block()) {
-			calls = append(calls, call)
-		}
-	}
-	return calls
-}
-
 // inCycle reports whether a block may follow itself.
 func inCycle(b *ssa.BasicBlock) bool { return flow.Reachable(b, flow.EveryEdge)[b] }
 
-func (n *nesting) place(fn *ssa.Function) string { return short(n.pass.Fset.Position(fn.Pos())) }
-
-func (n *nesting) position(call *ssa.Call) string { return short(n.pass.Fset.Position(call.Pos())) }
+// position names a place by its file and line.
+func (n *nesting) position(pos token.Pos) string {
+	at := n.pass.Fset.Position(pos)
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
 
 // policiesOf returns the policies that the package declares, as wrappers have
 // them.

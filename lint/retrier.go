@@ -41,6 +41,9 @@ type helper struct {
 	Twin    string          // the function of its package that it gives a context which never ends
 	Wait    time.Duration   // without a context: how long it waits at most, besides Delay
 	Delay   int             // the index of the duration that says how long it waits
+
+	Attempts int // how often it tries at most; besides the value of a parameter, if that limits it
+	Limit    int // the index of that parameter
 }
 
 // AFact marks a fact.
@@ -96,6 +99,24 @@ func (r *retrier) isDeaf() bool {
 	return r.helper != nil && r.helper.Context < 0 && r.helper.Twin == ""
 }
 
+// most returns how often the function is tried at most, or 0 if that is not known. An operation
+// that marks errors which end it may mark those that it is about.
+func (r *retrier) most() int {
+	switch {
+	case r.plan != nil && givesUp(r.op):
+		return 0
+	case r.plan != nil:
+		return r.plan.most()
+	case r.helper.Limit < 0:
+		return r.helper.Attempts
+	}
+	given, isConst := flow.IntOf(r.call.Common().Args[r.helper.Limit])
+	if !isConst {
+		return 0
+	}
+	return r.helper.Attempts + int(min(max(given, 0), most))
+}
+
 // retriers are the calls of a package that retry a function.
 type retriers struct {
 	calls   []*retrier // in the order of the functions
@@ -143,7 +164,12 @@ func helperOf(t *attempt.Attempt) *helper {
 		return nil
 	}
 	h := &helper{Op: slices.Index(t.Fn.Params, r.Op), Until: r.Until, Endless: r.Endless,
-		Context: slices.Index(t.Fn.Params, r.Context), Delay: -1}
+		Context: slices.Index(t.Fn.Params, r.Context), Delay: -1, Attempts: t.Limit(), Limit: -1}
+	for _, l := range t.Limits() {
+		if l.Of != nil && h.Attempts == 0 && h.Limit < 0 {
+			h.Limit, h.Attempts = slices.Index(t.Fn.Params, l.Of), l.Beyond
+		}
+	}
 	if r.Context == nil && !takesContext(t.Fn) {
 		h.Delay = slices.Index(t.Fn.Params, r.Delay)
 		if h.Delay < 0 {
@@ -155,7 +181,8 @@ func helperOf(t *attempt.Attempt) *helper {
 
 // orNil returns the helper, or nil if nothing is to be known of it.
 func (h *helper) orNil() *helper {
-	if h.Endless || h.Context >= 0 || h.Twin != "" || h.Delay >= 0 || h.Wait >= shortestDelay {
+	if h.Endless || h.Context >= 0 || h.Twin != "" || h.Delay >= 0 || h.Wait >= shortestDelay || h.Attempts > 1 ||
+		h.Limit >= 0 {
 		return h
 	}
 	return nil
@@ -200,7 +227,7 @@ func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
 	if op < 0 {
 		return nil
 	}
-	h := &helper{Op: op, Until: r.until, Endless: alone && r.endless, Context: -1, Delay: -1}
+	h := &helper{Op: op, Until: r.until, Endless: alone && r.endless, Context: -1, Delay: -1, Limit: -1}
 	if r.ctx != nil && !a.found.NeverEnds(r.ctx) {
 		given, _ := r.ctx.(*ssa.Parameter)
 		if h.Context = slices.Index(fn.Params, given); h.Context < 0 {

@@ -21,10 +21,7 @@ func runWrapperCall(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			callee := call.Call.StaticCallee()
-			if callee == nil {
-				continue
-			}
-			if f := n.of(callee); f == nil || !f.Wrapper {
+			if callee == nil || !n.isWrapper(callee) {
 				continue
 			}
 			// Have: a call of a wrapper

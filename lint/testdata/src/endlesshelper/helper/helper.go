@@ -87,7 +87,7 @@ func Growing(f func() error) (err error) { // want Growing:`retries #0 until it 
 	return err
 }
 
-func Briefly(f func() error) (err error) {
+func Briefly(f func() error) (err error) { // want Briefly:`retries #0 until it succeeds, waits`
 	for range 3 {
 		if err = f(); err == nil {
 			return nil
@@ -97,7 +97,7 @@ func Briefly(f func() error) (err error) {
 	return err
 }
 
-func UntilStopped(stop <-chan struct{}, f func() error) (err error) {
+func UntilStopped(stop <-chan struct{}, f func() error) (err error) { // want UntilStopped:`retries #1 until it succeeds`
 	for range 10 {
 		if err = f(); err == nil {
 			return nil
