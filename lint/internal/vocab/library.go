@@ -4,7 +4,6 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -82,7 +81,12 @@ const (
 func (s *Setting) IsWhole() bool { return s.Cap != "" || s.Says == Ignores }
 
 // RetrierOf returns what is known of a function that retries another, or nil.
-func RetrierOf(fn *types.Func) *Retrier { return retriersByName.find(NameOf(fn)) }
+func RetrierOf(fn *types.Func) *Retrier {
+	if rows := retriersByName.all(NameOf(fn)); len(rows) > 0 {
+		return rows[0]
+	}
+	return nil
+}
 
 // IsRetryPackage reports whether a package has functions that retry others.
 func IsRetryPackage(path string) bool {
@@ -93,55 +97,9 @@ func IsRetryPackage(path string) bool {
 func SettingsOf(name Name) []*Setting { return settingsByName.all(name) }
 
 var (
-	retriersByName = index[Retrier]{rows: Retriers,
-		pattern: func(r *Retrier) [3]string { return [3]string{r.Pkg, r.Recv, r.Name} }}
-	settingsByName = index[Setting]{rows: Settings,
-		pattern: func(s *Setting) [3]string { return [3]string{s.Pkg, s.Recv, s.Name} }}
+	retriersByName = index[Retrier]{rows: Retriers, pattern: func(r Retrier) Name { return Name{r.Pkg, r.Recv, r.Name} }}
+	settingsByName = index[Setting]{rows: Settings, pattern: func(s Setting) Name { return Name{s.Pkg, s.Recv, s.Name} }}
 )
-
-// An index finds the rows of a table that describe a name.
-type index[R any] struct {
-	rows    []R
-	pattern func(*R) [3]string
-	once    sync.Once
-	regexps [][3]*regexp.Regexp
-	found   sync.Map // by Name
-}
-
-// compiled returns the patterns of each row: of the package, the receiver and the name.
-func (x *index[R]) compiled() [][3]*regexp.Regexp {
-	x.once.Do(func() {
-		for i := range x.rows {
-			var row [3]*regexp.Regexp
-			for k, text := range x.pattern(&x.rows[i]) {
-				row[k] = whole(text)
-			}
-			x.regexps = append(x.regexps, row)
-		}
-	})
-	return x.regexps
-}
-
-func (x *index[R]) find(name Name) *R {
-	if rows := x.all(name); len(rows) > 0 {
-		return rows[0]
-	}
-	return nil
-}
-
-func (x *index[R]) all(name Name) []*R {
-	if rows, ok := x.found.Load(name); ok {
-		return rows.([]*R)
-	}
-	var rows []*R
-	for i, r := range x.compiled() {
-		if r[2].MatchString(name.Func) && r[1].MatchString(name.Recv) && r[0].MatchString(name.Pkg) {
-			rows = append(rows, &x.rows[i])
-		}
-	}
-	x.found.Store(name, rows)
-	return rows
-}
 
 // Packages of retry libraries, as patterns.
 const (

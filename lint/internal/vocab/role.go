@@ -4,7 +4,6 @@ import (
 	"go/types"
 	"regexp"
 	"strings"
-	"sync"
 )
 
 // A Role is what a function does, as far as that is known without its body: a set.
@@ -49,9 +48,6 @@ type Row struct {
 	Duration        int // the index of the duration, not counting the receiver; -1 if there is none
 	Evidence        Evidence
 }
-
-// A Name identifies a function for the table.
-type Name struct{ Pkg, Recv, Func string }
 
 // A Known is what the table says of one function.
 type Known struct {
@@ -119,24 +115,8 @@ func IsType(t types.Type, pkg, name string) bool {
 // describes it says, else what all rows of named evidence say together. It may be called
 // concurrently.
 func Of(fn *types.Func) Known {
-	name := NameOf(fn)
-	if k, ok := cache.Load(name); ok {
-		return k.(Known)
-	}
-	k := lookUp(name)
-	cache.Store(name, k)
-	return k
-}
-
-// cache keeps the Known of each Name: packages of one program call the same functions.
-var cache sync.Map
-
-func lookUp(name Name) Known {
 	all := Known{Duration: -1, Evidence: Named}
-	for _, r := range compiled() {
-		if !r.describes(name) {
-			continue
-		}
+	for _, r := range roles.all(NameOf(fn)) {
 		if r.Evidence > Named {
 			return Known{r.Role, r.Duration, r.Evidence}
 		}
@@ -146,25 +126,7 @@ func lookUp(name Name) Known {
 	return all
 }
 
-// A compiledRow is a row with its patterns.
-type compiledRow struct {
-	Row
-	pkg, recv, name *regexp.Regexp
-}
-
-func (r compiledRow) describes(n Name) bool {
-	return r.name.MatchString(n.Func) && r.recv.MatchString(n.Recv) && r.pkg.MatchString(n.Pkg)
-}
-
-var compiled = sync.OnceValue(func() (rows []compiledRow) {
-	for _, r := range Table {
-		rows = append(rows, compiledRow{r, whole(r.Pkg), whole(r.Recv), whole(r.Name)})
-	}
-	return rows
-})
-
-// whole returns a pattern that matches whole strings.
-func whole(pattern string) *regexp.Regexp { return regexp.MustCompile("^(?:" + pattern + ")$") }
+var roles = index[Row]{rows: Table, pattern: func(r Row) Name { return Name{r.Pkg, r.Recv, r.Name} }}
 
 // EndsByName reports whether the name of an error or of a variable suggests that somebody
 // has asked to stop, or that there is nothing more.

@@ -1,10 +1,6 @@
 package vocab
 
-import (
-	"go/types"
-	"regexp"
-	"sync"
-)
+import "go/types"
 
 // A Shape describes a field of a result by which a call reports that it has failed: an error, or
 // a number. Pkg, Type and Field are regular expressions, as in a [Row].
@@ -37,25 +33,13 @@ func ShapeOf(t types.Type) (*types.Var, Shape) {
 		b, basic := f.Type().Underlying().(*types.Basic)
 		isNumber := basic && b.Info()&types.IsInteger != 0
 		isError := types.Identical(f.Type(), types.Universe.Lookup("error").Type())
-		for _, shape := range compiledShapes() {
-			if (isNumber && shape.Failed != 0 || isError && shape.Failed == 0) && shape.field.MatchString(f.Name()) &&
-				shape.typ.MatchString(name.Name()) && shape.pkg.MatchString(name.Pkg().Path()) {
-				return f.Origin(), shape.Shape
+		for _, shape := range shapes.all(Name{name.Pkg().Path(), name.Name(), f.Name()}) {
+			if isNumber && shape.Failed != 0 || isError && shape.Failed == 0 {
+				return f.Origin(), *shape
 			}
 		}
 	}
 	return nil, Shape{}
 }
 
-// A compiledShape is a shape with its patterns.
-type compiledShape struct {
-	Shape
-	pkg, typ, field *regexp.Regexp
-}
-
-var compiledShapes = sync.OnceValue(func() (shapes []compiledShape) {
-	for _, s := range Shapes {
-		shapes = append(shapes, compiledShape{s, whole(s.Pkg), whole(s.Type), whole(s.Field)})
-	}
-	return shapes
-})
+var shapes = index[Shape]{rows: Shapes, pattern: func(s Shape) Name { return Name{s.Pkg, s.Type, s.Field} }}
