@@ -85,32 +85,6 @@ func functionsOf(pkg *ssa.Package) (fns []*ssa.Function) {
 	return fns
 }
 
-// operations returns the functions that an operation executes, as far as it is made of them: it,
-// or what makes it and what that is given. There are none if one of them is not known.
-func operations(op ssa.Value) (fns []*ssa.Function) {
-	made, ok := op.(*ssa.Call)
-	if !ok {
-		if fn := operation(op); fn != nil {
-			fns = append(fns, fn)
-		}
-		return fns
-	}
-	parts := []ssa.Value{op}
-	for _, arg := range made.Call.Args {
-		if _, isFunction := arg.Type().Underlying().(*types.Signature); isFunction {
-			parts = append(parts, origin(arg))
-		}
-	}
-	for _, part := range parts {
-		fn := operation(part)
-		if fn == nil {
-			return nil
-		}
-		fns = append(fns, fn)
-	}
-	return fns
-}
-
 // operation returns the function that is retried, if it is known.
 func operation(op ssa.Value) *ssa.Function {
 	switch op := op.(type) {

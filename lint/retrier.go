@@ -292,23 +292,26 @@ func (a *retriers) isUnlimited(r *retrier) bool {
 	if !r.endless || r.ctx != nil && !a.found.NeverEnds(r.ctx) || a.isAsked(r) {
 		return false
 	}
-	fns := operations(r.op)
-	if len(fns) == 0 || slices.ContainsFunc(fns, a.mayEnd) {
+	if r.fn == nil || a.effects.EndsRetries(r.fn) || isMadeOfOther(r.op) {
 		return false
 	}
-	if r.until != attempt.NoError {
-		return a.found.IsTrappedBy(fns[0], r.until)
+	switch o := a.found.Operation(r.fn); {
+	case o.Asks:
+		return false
+	case r.until != attempt.NoError:
+		return a.found.IsTrappedBy(r.fn, r.until)
+	default:
+		return r.plan == nil || !r.plan.ErrorEnds || !o.Ends && (o.Done || !o.Again)
 	}
-	if r.plan == nil || !r.plan.ErrorEnds {
-		return true
-	}
-	o := a.found.Operation(fns[0])
-	return !o.Ends && (o.Done || !o.Again)
 }
 
-// mayEnd reports whether a function that is retried may end that without having succeeded.
-func (a *retriers) mayEnd(fn *ssa.Function) bool {
-	return a.effects.EndsRetries(fn) || a.found.Operation(fn).Asks
+// isMadeOfOther reports whether a call makes an operation of another function, which may end it.
+func isMadeOfOther(op ssa.Value) bool {
+	made, ok := op.(*ssa.Call)
+	return ok && slices.ContainsFunc(made.Call.Args, func(arg ssa.Value) bool {
+		_, isFunction := arg.Type().Underlying().(*types.Signature)
+		return isFunction
+	})
 }
 
 // isAsked reports whether a function that a call is given besides the one that it retries asks a

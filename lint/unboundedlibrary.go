@@ -139,55 +139,11 @@ func (r *report) deaf(d deafCalls) {
 		nameOfContext(d.live), more)
 }
 
-// givesUp reports whether an operation marks errors that end its retries: the
-// end of a context may be one. An error that the program names is another.
+// givesUp reports whether an operation marks errors that end its retries.
 func givesUp(op ssa.Value) bool {
 	fn := operation(op)
 	return fn != nil && slices.ContainsFunc(callsOf(fn), func(call *ssa.Call) bool {
 		callee := call.Call.StaticCallee()
-		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable") &&
-			!slices.ContainsFunc(call.Call.Args, isNamedError)
+		return callee != nil && (callee.Name() == "Permanent" || callee.Name() == "Unrecoverable")
 	})
-}
-
-// isMadeError reports whether a call makes an error of a text, and of nothing that is an
-// error itself.
-func isMadeError(call *ssa.Call) bool {
-	fn := call.Call.StaticCallee()
-	if fn == nil || fn.Name() != "New" && fn.Name() != "Errorf" || !flow.IsError(call.Type()) {
-		return false
-	}
-	for _, arg := range call.Call.Args {
-		for _, v := range append(elements(arg), arg) {
-			if made, ok := v.(*ssa.MakeInterface); ok {
-				v = made.X
-			}
-			if flow.IsError(v.Type()) || isChangedError(v) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func isChangedError(v ssa.Value) bool {
-	changed, ok := v.(*ssa.ChangeInterface)
-	return ok && flow.IsError(changed.X.Type())
-}
-
-// isNamedError reports whether v is an error that is a variable of a package, or wraps
-// one, or is made of a text.
-func isNamedError(v ssa.Value) bool {
-	if wrap, ok := v.(*ssa.Call); ok && len(wrap.Call.Args) > 0 {
-		if isMadeError(wrap) {
-			return true
-		}
-		v = wrap.Call.Args[0]
-	}
-	load, ok := v.(*ssa.UnOp)
-	if !ok || !flow.IsError(load.Type()) {
-		return false
-	}
-	_, global := load.X.(*ssa.Global)
-	return global
 }

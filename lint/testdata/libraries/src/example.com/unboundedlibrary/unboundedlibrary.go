@@ -238,10 +238,6 @@ func logged(f func() error) func() error {
 	}
 }
 
-func wrapped() {
-	backoff.Retry(logged(func() error { return ping() }), backoff.NewConstantBackOff(time.Second)) // want `RL201`
-}
-
 func nopeWrappedCounts() {
 	n := 0
 	backoff.Retry(logged(func() error { // it ends after three
