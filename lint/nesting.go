@@ -2,13 +2,12 @@ package lint
 
 import (
 	"fmt"
-	"go/ast"
 	"go/constant"
 	"go/token"
-	"go/types"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 	retry "github.com/retrygen/retrygen/runtime"
 )
 
@@ -110,9 +110,8 @@ func runRetryingFunctions(pass *analysis.Pass) (any, error) {
 			l.op, l.within = r.fn, r.most()
 		}
 	}
-	policies := policiesOf(pass)
 	for _, fn := range n.fns {
-		if w, ok := wrapperOf(fn, policies); ok {
+		if w, ok := wrapperOf(fn); ok {
 			n.wraps[fn] = w
 		}
 	}
@@ -261,66 +260,26 @@ func (n *nesting) position(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
-// policiesOf returns the policies that the package declares, as wrappers have
-// them.
-func policiesOf(pass *analysis.Pass) map[types.Object]wrapper {
-	found := map[types.Object]wrapper{}
-	if !imports(pass, runtimePath) {
-		return found
-	}
-	for _, file := range pass.Files {
-		for _, decl := range file.Decls {
-			gen, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range gen.Specs {
-				v, ok := spec.(*ast.ValueSpec)
-				if !ok || len(v.Names) != 1 || len(v.Values) != 1 {
-					continue
-				}
-				lit, ok := v.Values[0].(*ast.CompositeLit)
-				if !ok || !isPolicy(pass.TypesInfo.TypeOf(lit)) {
-					continue
-				}
-				if p, _, ok := readPolicy(pass, lit); ok {
-					found[pass.TypesInfo.Defs[v.Names[0]]] = wrapper{countedAttempts(p), p.Nested}
-				}
-			}
-		}
-	}
-	return found
-}
-
-// countedAttempts returns the number of attempts of a policy, or 1 if it is
-// unlimited: then no number can be multiplied.
-func countedAttempts(p *retry.Policy) int {
-	if p.MaxAttempts == retry.Unlimited {
-		return 1
-	}
-	return max(p.Schedule.Effective().MaxAttempts, 1)
-}
-
-// wrapperOf reports whether a function begins a call under a policy, and how
-// often that tries: once if that is not known, or not limited.
-func wrapperOf(fn *ssa.Function, policies map[types.Object]wrapper) (w wrapper, ok bool) {
+// wrapperOf reports whether a function begins a call under a policy, and how often that tries:
+// once if that is not known, or not limited.
+func wrapperOf(fn *ssa.Function) (w wrapper, ok bool) {
 	for _, call := range callsOf(fn) {
-		callee := call.Call.StaticCallee()
-		if callee == nil || callee.Object() == nil || callee.Object().Pkg() == nil ||
-			callee.Object().Pkg().Path() != runtimePath {
+		callee, _ := flow.StaticCallee(&call.Call)
+		if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != runtimePath ||
+			!strings.HasPrefix(callee.Name(), "Begin") {
 			continue
 		}
-		switch callee.Name() {
-		case "Begin", "BeginWith", "BeginAdmitted":
-		default:
-			continue
+		policy, isVariable := call.Call.Args[0].(*ssa.Global)
+		if !isVariable {
+			return wrapper{attempts: 1}, true
 		}
-		if g, isGlobal := call.Call.Args[0].(*ssa.Global); isGlobal && g.Object() != nil {
-			if w, known := policies[g.Object()]; known {
-				return w, true
-			}
+		s := newSettings()
+		s.object(policy)
+		if _, given := s.values[vocab.Attempts]; !given {
+			s.attempts = retry.Schedule{}.Effective().MaxAttempts
 		}
-		return wrapper{attempts: 1}, true
+		_, nested := s.values[vocab.Nests]
+		return wrapper{max(s.attempts, 1), nested}, true
 	}
 	return wrapper{}, false
 }

@@ -3,7 +3,6 @@ package lint
 import (
 	"go/ast"
 	"go/constant"
-	"go/types"
 	"reflect"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/inspect"
 	"golang.org/x/tools/go/ast/inspector"
 
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 	"github.com/retrygen/retrygen/policy/rules"
 	retry "github.com/retrygen/retrygen/runtime"
 )
@@ -63,12 +63,12 @@ func (r *report) policies(root inspector.Cursor) {
 	assigned := assignedFields(pass, root)
 	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
-		if !isPolicy(litType(pass, lit)) {
+		if !vocab.IsType(pass.TypesInfo.TypeOf(lit), runtimePath, "Policy") {
 			continue
 		}
 		// Have: retry.Policy{…}
-		policy, values, ok := readPolicy(pass, lit)
-		if !ok {
+		policy, values := new(retry.Policy), map[string]fieldValue{}
+		if !readFields(pass, lit, policy, values) {
 			continue
 		}
 		known := func(f rules.Field) bool { return isKnown(f, values, assigned) }
@@ -96,27 +96,16 @@ func isKnown(f rules.Field, values map[string]fieldValue, assigned map[string]bo
 		}
 	}
 	name := goName(f)
+	if at, ok := policyType.FieldByName(name); ok && len(at.Index) > 1 {
+		if value, written := values["Schedule"]; assigned["Schedule"] || written && !value.constant {
+			return false
+		}
+	}
 	value, written := values[name]
 	return !assigned[name] && (!written || value.constant)
 }
 
-// litType returns the type of what a literal makes: an element of a list of pointers is
-// written without its &.
-func litType(pass *analysis.Pass, lit *ast.CompositeLit) types.Type {
-	t := types.Unalias(pass.TypesInfo.TypeOf(lit))
-	if p, ok := t.(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
-}
-
-func isPolicy(t types.Type) bool { return isRuntime(t, "Policy") }
-
-// isRuntime reports whether t is a type of the runtime.
-func isRuntime(t types.Type, name string) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == runtimePath
-}
+var policyType = reflect.TypeFor[retry.Policy]()
 
 // goName returns the field of retry.Policy that a key of a policy file sets:
 // MaxAttempts for max_attempts.
@@ -145,16 +134,8 @@ type fieldValue struct {
 	constant bool
 }
 
-// readPolicy reads the constant fields of a literal. The others keep the value
-// that must not be asked for.
-func readPolicy(pass *analysis.Pass, lit *ast.CompositeLit) (*retry.Policy, map[string]fieldValue, bool) {
-	p := new(retry.Policy)
-	values := map[string]fieldValue{}
-	return p, values, readFields(pass, lit, p, values)
-}
-
-// readFields reads the fields of a literal of a policy, or of its schedule. It
-// reports whether they have keys.
+// readFields reads the constant fields of a literal of a policy, or of its schedule. The others
+// keep the value that must not be asked for. It reports whether they have keys.
 func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, values map[string]fieldValue) bool {
 	for _, elt := range lit.Elts {
 		kv, ok := elt.(*ast.KeyValueExpr)
@@ -162,38 +143,16 @@ func readFields(pass *analysis.Pass, lit *ast.CompositeLit, p *retry.Policy, val
 			return false
 		}
 		name := kv.Key.(*ast.Ident).Name
-		if name != "Schedule" {
-			values[name] = fieldValue{kv.Value, setField(pass, p, name, kv.Value)}
-			continue
-		}
-		schedule, ok := ast.Unparen(kv.Value).(*ast.CompositeLit)
-		if !ok {
-			// Every field of it is unknown.
-			for _, field := range scheduleFields {
-				values[field] = fieldValue{expr: kv.Value}
+		if schedule, ok := ast.Unparen(kv.Value).(*ast.CompositeLit); ok && name == "Schedule" {
+			if !readFields(pass, schedule, p, values) {
+				return false
 			}
 			continue
 		}
-		if !readFields(pass, schedule, p, values) {
-			return false
-		}
+		field := reflect.ValueOf(p).Elem().FieldByName(name)
+		values[name] = fieldValue{kv.Value, field.IsValid() && setConstant(pass, field, kv.Value)}
 	}
 	return true
-}
-
-// scheduleFields are the fields of retry.Schedule.
-var scheduleFields = func() (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[retry.Schedule]()) {
-		names = append(names, f.Name)
-	}
-	return names
-}()
-
-// setField sets a field of p, or of its schedule, from a constant expression,
-// and reports whether it could.
-func setField(pass *analysis.Pass, p *retry.Policy, name string, expr ast.Expr) bool {
-	field := reflect.ValueOf(p).Elem().FieldByName(name)
-	return field.IsValid() && setConstant(pass, field, expr)
 }
 
 // setConstant sets a bool, a number or text from a constant expression, or a
@@ -243,27 +202,15 @@ func setConstant(pass *analysis.Pass, to reflect.Value, expr ast.Expr) bool {
 // or takes the address of, outside of literals.
 func assignedFields(pass *analysis.Pass, root inspector.Cursor) map[string]bool {
 	assigned := map[string]bool{}
-	note := func(expr ast.Expr) {
-		if sel, ok := ast.Unparen(expr).(*ast.SelectorExpr); ok {
-			if t := pass.TypesInfo.TypeOf(sel.X); t != nil {
-				if p, ok := t.Underlying().(*types.Pointer); ok {
-					t = p.Elem()
-				}
-				if isPolicy(t) || isRuntime(t, "Schedule") {
-					assigned[sel.Sel.Name] = true
-				}
-			}
-		}
-	}
 	for cur := range root.Preorder((*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil), (*ast.IncDecStmt)(nil)) {
 		names, _ := setBy(cur.Node())
 		for _, name := range names {
-			note(name)
-		}
-	}
-	if assigned["Schedule"] { // all of it
-		for _, field := range scheduleFields {
-			assigned[field] = true
+			if sel, ok := ast.Unparen(name).(*ast.SelectorExpr); ok {
+				t := pass.TypesInfo.TypeOf(sel.X)
+				if t != nil && (vocab.IsType(t, runtimePath, "Policy") || vocab.IsType(t, runtimePath, "Schedule")) {
+					assigned[sel.Sel.Name] = true
+				}
+			}
 		}
 	}
 	return assigned

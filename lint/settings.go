@@ -194,12 +194,18 @@ func (s *settings) object(v ssa.Value) {
 	}
 }
 
-// field adds what a field of an object is set to.
+// field adds what a field of an object is set to, or the fields of that.
 func (s *settings) field(at *ssa.FieldAddr) {
 	for _, use := range *at.Referrers() {
 		switch use := use.(type) {
 		case *ssa.Store:
+			if _, isStruct := use.Val.Type().Underlying().(*types.Struct); isStruct {
+				s.read(use.Val)
+				continue
+			}
 			s.symbol(flow.FieldOf(at), vocab.TypeName(at.X.Type()).Name(), use.Val)
+		case *ssa.FieldAddr:
+			s.field(use)
 		case *ssa.Call:
 			s.vague = true
 		}

@@ -75,6 +75,7 @@ const (
 	Tunes           // the rest says only how to wait
 	Cancels         // Arg is a context that ends the retries
 	Ignores         // an Arg of 0 has no effect
+	Nests           // Arg says whether it retries inside of other retries
 )
 
 // IsWhole reports whether all of a policy is made: it may contradict itself.
@@ -120,6 +121,7 @@ const (
 	resty       = `github\.com/go-resty/resty/v2|resty\.dev/v3`
 	aws         = `github\.com/aws/aws-sdk-go-v2`
 
+	runtime       = `github\.com/retrygen/retrygen/runtime`
 	retryablehttp = `github\.com/hashicorp/go-retryablehttp`
 )
 
@@ -250,5 +252,7 @@ var Settings = []Setting{
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxBackoff", Says: Longest, Of: -1},
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "Backoff", Says: Varies, Of: -1},
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxAttempts", Says: Ignores, Of: -1},
+	{Pkg: runtime, Recv: "Schedule", Name: "MaxAttempts", Says: Attempts, Of: -1},
+	{Pkg: runtime, Recv: "Policy", Name: "Nested", Says: Nests, Of: -1},
 	{Pkg: aws + "/config", Name: "WithRetryMaxAttempts", Says: Ignores, Of: -1},
 }
