@@ -8,17 +8,17 @@ import (
 
 // A graph is a function prepared for the solvers.
 type graph struct {
-	prog     *Program
-	fn       *ssa.Function
-	edgesIn  [][]int           // by block index: the edges that enter it, in the order of its predecessors
-	target   []int             // by edge: the index of the block that it enters, or -1
-	merges   []*ssa.BasicBlock // the blocks with phis
-	work     []int             // scratch memory of runs
-	loads    map[*ssa.UnOp]definition
-	readers  map[definition][]definition // loads and cellPhis that read a definition
-	members  map[ssa.Value][]member      // by result: what the function reads of it
-	cellPhis [][]*cellPhi                // by block index
-	base     *solution                   // with nothing assumed
+	prog    *Program
+	fn      *ssa.Function
+	edgesIn [][]int // by block index: the edges that enter it, in the order of its predecessors
+	target  []int   // by edge: the index of the block that it enters, or -1
+	work    []int   // scratch memory of runs
+	loads   map[*ssa.UnOp]definition
+	readers map[definition][]definition // loads, and merges of cells, that read a definition
+	members map[ssa.Value][]member      // by result: what the function reads of it
+	merges  [][]*merge                  // by block index
+	phis    map[*ssa.Phi]*merge
+	base    *solution // with nothing assumed
 }
 
 // edge returns the number of the edge from a block to its successor k.
@@ -31,7 +31,7 @@ func (p *Program) graph(fn *ssa.Function) *graph {
 		return g
 	}
 	g = &graph{prog: p, fn: fn, edgesIn: make([][]int, len(fn.Blocks)), loads: map[*ssa.UnOp]definition{},
-		readers: map[definition][]definition{}, members: map[ssa.Value][]member{}}
+		readers: map[definition][]definition{}, members: map[ssa.Value][]member{}, phis: map[*ssa.Phi]*merge{}}
 	p.graphs[fn] = g
 	for _, b := range fn.Blocks {
 		for k := range 2 {
@@ -51,9 +51,17 @@ func (p *Program) graph(fn *ssa.Function) *graph {
 	}
 	g.resolve()
 	for _, b := range fn.Blocks {
-		_, phi := b.Instrs[0].(*ssa.Phi)
-		if phi || len(g.cellPhis[b.Index]) > 0 {
-			g.merges = append(g.merges, b)
+		for _, instr := range b.Instrs {
+			phi, ok := instr.(*ssa.Phi)
+			if !ok {
+				break
+			}
+			m := &merge{of: phi, block: b}
+			for _, e := range phi.Edges {
+				m.edges = append(m.edges, e)
+			}
+			g.phis[phi] = m
+			g.merges[b.Index] = append(g.merges[b.Index], m)
 		}
 	}
 	return g
@@ -99,11 +107,12 @@ func (g *graph) solve(args []Value, depth int) *solution {
 // execute evaluates the instructions of a block, and marks the edges that leave it.
 func (s *solution) execute(b *ssa.BasicBlock) {
 	s.stopped[b.Index] = false
-	for _, phi := range s.g.cellPhis[b.Index] {
-		s.raise(phi, s.g.join(s, phi.block, phi.edges))
+	for _, m := range s.g.merges[b.Index] {
+		s.raise(m.of, s.g.join(s, m))
 	}
 	for _, instr := range b.Instrs {
 		switch instr := instr.(type) {
+		case *ssa.Phi:
 		case *ssa.If:
 			cond := s.value(instr.Cond, b)
 			if taken, known := cond.Truth(); known {

@@ -18,9 +18,6 @@ type Cell struct {
 	last *types.Var
 }
 
-// Field returns the field that the cell is, or nil if it is a variable.
-func (c Cell) Field() *types.Var { return c.last }
-
 // CellAt returns the cell at an address. It reports false for elements and for memory that
 // is reached through a pointer.
 func CellAt(addr ssa.Value) (Cell, bool) {
@@ -52,24 +49,11 @@ func Variable(v ssa.Value) ssa.Value {
 
 // OnlyStored returns the value of the one assignment to a variable, or nil: there are others,
 // to a part of it as well, or it may be written to elsewhere.
-func OnlyStored(v *ssa.Alloc) (only ssa.Value) {
-	for _, r := range *v.Referrers() {
-		switch r := r.(type) {
-		case *ssa.Store:
-			if r.Addr != v || only != nil {
-				return nil
-			}
-			only = r.Val
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.MakeClosure:
-			if StoresThrough(r, v) {
-				return nil
-			}
-		default:
-			return nil
-		}
+func OnlyStored(v *ssa.Alloc) ssa.Value {
+	if stores := Stores(v); len(stores) == 1 && UseOf(v)&(Divided|Shared) == 0 {
+		return stores[0].Val
 	}
-	return only
+	return nil
 }
 
 // Stores returns the stores to an address, and to parts of what is there.
@@ -99,30 +83,44 @@ func FieldOf(x *ssa.FieldAddr) *types.Var {
 	return nil
 }
 
-// Escapes reports whether other functions may write to a variable of a function: its
-// address is stored or given away, or a function literal that captures it writes to it.
-func Escapes(addr ssa.Value) bool {
+// A Use is how the address of a variable is used: a set.
+type Use uint8
+
+// The uses.
+const (
+	Assigned Use = 1 << iota // it is assigned, or a part of it
+	Divided                  // the address of a part of it is used
+	Enclosed                 // a function literal captures it
+	Shared                   // it is stored or given away, or a literal that captures it does so or assigns it
+)
+
+// UseOf returns how an address is used.
+func UseOf(addr ssa.Value) (use Use) {
 	for _, ref := range Refs(addr) {
 		switch ref := ref.(type) {
 		case *ssa.Store:
 			if ref.Val == addr {
-				return true
+				use |= Shared
+			} else {
+				use |= Assigned
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.FieldAddr, *ssa.IndexAddr:
-			if Escapes(ref.(ssa.Value)) {
-				return true
-			}
+			use |= Divided | UseOf(ref.(ssa.Value))
 		case *ssa.MakeClosure:
+			use |= Enclosed
 			if StoresThrough(ref, addr) {
-				return true
+				use |= Shared
 			}
 		default:
-			return true
+			use |= Shared
 		}
 	}
-	return false
+	return use
 }
+
+// Escapes reports whether other functions may write to a variable of a function.
+func Escapes(addr ssa.Value) bool { return UseOf(addr)&Shared != 0 }
 
 // isConcurrent reports whether a goroutine may write to a variable while its function runs.
 func isConcurrent(variable ssa.Value) bool {
@@ -143,30 +141,26 @@ func isConcurrent(variable ssa.Value) bool {
 // StoresThrough reports whether a function literal may write to a variable that it
 // captures, or give its address away.
 func StoresThrough(literal *ssa.MakeClosure, variable ssa.Value) bool {
-	fn := literal.Fn.(*ssa.Function)
-	for i, bound := range literal.Bindings {
-		if bound != variable || i >= len(fn.FreeVars) {
-			continue
-		}
-		for _, ref := range Refs(fn.FreeVars[i]) {
-			switch ref := ref.(type) {
-			case *ssa.UnOp, *ssa.FieldAddr, *ssa.DebugRef:
-			case *ssa.MakeClosure:
-				if StoresThrough(ref, fn.FreeVars[i]) {
-					return true
-				}
-			default:
-				return true
-			}
-		}
-	}
-	return false
+	i := slices.Index(literal.Bindings, variable)
+	return i >= 0 && UseOf(literal.Fn.(*ssa.Function).FreeVars[i])&(Assigned|Shared) != 0
 }
 
-// A cellPhi is the value of a cell where paths meet.
-type cellPhi struct {
+// A merge is what a phi, or a cell, is where paths meet.
+type merge struct {
+	of    definition // the phi; of a cell the merge itself
 	block *ssa.BasicBlock
 	edges []definition // by predecessor
+}
+
+// mergeOf returns the merge that a definition is, or nil.
+func (g *graph) mergeOf(d definition) *merge {
+	switch d := d.(type) {
+	case *merge:
+		return d
+	case *ssa.Phi:
+		return g.phis[d]
+	}
+	return nil
 }
 
 // A member is a field of what a call returned, or of what that points to. It is known only if
@@ -197,7 +191,7 @@ func isResult(v ssa.Value) bool {
 // isDirect reports whether a cell is a field of its base, and not of a field of it.
 func (c Cell) isDirect() bool { return c.last != nil && strings.Count(c.path, ".") == 1 }
 
-// A definition is what gives something its value: an ssa.Value, a *cellPhi, a member, or a
+// A definition is what gives something its value: an ssa.Value, a *merge, a member, or a
 // Value that does not depend on anything else.
 type definition any
 
@@ -208,19 +202,19 @@ type cellAt struct {
 }
 
 // A memory finds which definitions reach the loads of a function. It puts cells into SSA
-// form, on demand: the values of a cell meet in a cellPhi.
+// form, on demand: the values of a cell meet in a merge.
 type memory struct {
 	g       *graph
 	written map[Cell]bool
 	starts  map[cellAt]definition
 	escapes map[*ssa.Alloc]bool
-	phis    [][]*cellPhi // by block index
+	merges  [][]*merge // by block index
 }
 
 // resolve records the definition that reaches each load of a cell which the function writes.
 func (g *graph) resolve() {
 	m := &memory{g: g, written: map[Cell]bool{}, starts: map[cellAt]definition{}, escapes: map[*ssa.Alloc]bool{},
-		phis: make([][]*cellPhi, len(g.fn.Blocks))}
+		merges: make([][]*merge, len(g.fn.Blocks))}
 	var loads []*ssa.UnOp
 	for instr := range Instructions(g.fn.Blocks) {
 		switch instr := instr.(type) {
@@ -253,14 +247,14 @@ func (g *graph) resolve() {
 		}
 		g.readers[d] = append(g.readers[d], load)
 	}
-	for _, phis := range m.phis {
-		for _, phi := range phis {
-			for _, d := range phi.edges {
-				g.readers[d] = append(g.readers[d], phi)
+	for _, merges := range m.merges {
+		for _, at := range merges {
+			for _, d := range at.edges {
+				g.readers[d] = append(g.readers[d], at)
 			}
 		}
 	}
-	g.cellPhis = m.phis
+	g.merges = m.merges
 }
 
 func indexIn(b *ssa.BasicBlock, instr ssa.Instruction) int {
@@ -293,12 +287,13 @@ func (m *memory) start(c Cell, b *ssa.BasicBlock) definition {
 		m.starts[at] = Top // in a cycle of single predecessors, which cannot be reached
 		m.starts[at] = m.before(c, b.Preds[0], len(b.Preds[0].Instrs))
 	default:
-		phi := &cellPhi{block: b}
-		m.starts[at] = phi
+		meet := &merge{block: b}
+		meet.of = meet
+		m.starts[at] = meet
 		for _, p := range b.Preds {
-			phi.edges = append(phi.edges, m.before(c, p, len(p.Instrs)))
+			meet.edges = append(meet.edges, m.before(c, p, len(p.Instrs)))
 		}
-		m.phis[b.Index] = append(m.phis[b.Index], phi)
+		m.merges[b.Index] = append(m.merges[b.Index], meet)
 	}
 	return m.starts[at]
 }

@@ -121,8 +121,8 @@ func (r *Run) settle() {
 	for {
 		r.propagate()
 		r.walk()
-		for _, b := range r.g.merges {
-			if r.Loop.Has(b) && r.reached.get(b.Index) && r.isPartial(b) {
+		for _, b := range r.Loop.List {
+			if len(r.g.merges[b.Index]) > 0 && r.reached.get(b.Index) && r.isPartial(b) {
 				r.meet(b)
 			}
 		}
@@ -137,77 +137,50 @@ func (r *Run) isPartial(b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(r.g.edgesIn[b.Index], func(e int) bool { return r.base.executes[e] && !r.executed(e) })
 }
 
-// meet evaluates the phis of a block.
+// meet evaluates the merges of a block.
 func (r *Run) meet(b *ssa.BasicBlock) {
-	for _, phi := range r.g.cellPhis[b.Index] {
-		if v, kept := r.entry(phi, b, phi.edges); kept {
-			r.lower(phi, v)
+	for _, m := range r.g.merges[b.Index] {
+		if v, kept := r.entry(m); kept {
+			r.lower(m.of, v)
 		} else {
-			r.lower(phi, r.g.join(r, b, phi.edges))
+			r.lower(m.of, r.g.join(r, m))
 		}
 	}
-	for _, instr := range b.Instrs {
-		phi, ok := instr.(*ssa.Phi)
-		if !ok {
-			return
-		}
-		if v, kept := r.entry(phi, b, definitions(phi.Edges)); kept {
-			r.lower(phi, v)
-		} else {
-			r.lower(phi, r.g.phi(r, phi))
-		}
-	}
-}
-
-func definitions(values []ssa.Value) (all []definition) {
-	for _, v := range values {
-		all = append(all, v)
-	}
-	return all
 }
 
 // entry returns what a variable of the loop was when the loop was entered, if all executed
 // edges leave it unchanged.
-func (r *Run) entry(phi definition, b *ssa.BasicBlock, edges []definition) (v Value, kept bool) {
-	if b != r.Loop.Header {
+func (r *Run) entry(m *merge) (v Value, kept bool) {
+	if m.block != r.Loop.Header {
 		return Bottom, false
 	}
-	seen := map[definition]bool{phi: true}
-	for i, e := range r.g.edgesIn[b.Index] {
+	seen := map[definition]bool{m.of: true}
+	for i, e := range r.g.edgesIn[m.block.Index] {
 		switch {
-		case !r.Loop.Has(b.Preds[i]):
+		case !r.Loop.Has(m.block.Preds[i]):
 			if r.base.executes[e] {
-				v = v.Join(r.base.value(edges[i], b.Preds[i]))
+				v = v.Join(r.base.value(m.edges[i], m.block.Preds[i]))
 			}
-		case r.executed(e) && !r.isCopy(edges[i], seen):
+		case r.executed(e) && !r.isCopy(m.edges[i], seen):
 			return Bottom, false
 		}
 	}
 	return v, true
 }
 
-// isCopy reports whether all that the executed edges bring to phis is one of the definitions
+// isCopy reports whether all that the executed edges bring to merges is one of the definitions
 // that were seen.
 func (r *Run) isCopy(d definition, seen map[definition]bool) bool {
 	if seen[d] {
 		return true
 	}
-	var b *ssa.BasicBlock
-	var edges []definition
-	switch d := d.(type) {
-	case *cellPhi:
-		b, edges = d.block, d.edges
-	case *ssa.Phi:
-		b, edges = d.Block(), definitions(d.Edges)
-	default:
-		return false
-	}
-	if !r.Loop.Has(b) || b == r.Loop.Header {
+	m := r.g.mergeOf(d)
+	if m == nil || !r.Loop.Has(m.block) || m.block == r.Loop.Header {
 		return false
 	}
 	seen[d] = true
-	for i, e := range r.g.edgesIn[b.Index] {
-		if r.executed(e) && !r.isCopy(edges[i], seen) {
+	for i, e := range r.g.edgesIn[m.block.Index] {
+		if r.executed(e) && !r.isCopy(m.edges[i], seen) {
 			return false
 		}
 	}
@@ -259,17 +232,13 @@ func (r *Run) branch(i *ssa.If) {
 // evaluate evaluates an instruction, or a cell where paths meet.
 func (r *Run) evaluate(d definition) {
 	switch d := d.(type) {
-	case *cellPhi:
+	case *merge:
 		if r.Loop.Has(d.block) {
-			r.lower(d, r.g.join(r, d.block, d.edges))
+			r.lower(d, r.g.join(r, d))
 		}
 	case *ssa.Call:
 		if d != r.Op && r.Loop.Has(d.Block()) {
 			r.evaluateCall(d)
-		}
-	case *ssa.Phi:
-		if r.Loop.Has(d.Block()) {
-			r.lower(d, r.g.phi(r, d))
 		}
 	case ssa.Value:
 		if x, ok := d.(*ssa.Extract); ok && x.Tuple == ssa.Value(r.Op) {
@@ -360,7 +329,7 @@ func (r *Run) value(d definition, reader *ssa.BasicBlock) Value {
 func (r *Run) isEarlier(d definition) bool {
 	start := r.Op.Block()
 	switch d := d.(type) {
-	case *cellPhi:
+	case *merge:
 		return d.block.Dominates(start)
 	case ssa.Instruction:
 		b := d.Block()

@@ -20,7 +20,7 @@ type view interface {
 func (g *graph) transfer(s view, v ssa.Value) Value {
 	switch v := v.(type) {
 	case *ssa.Phi:
-		return g.phi(s, v)
+		return g.join(s, g.phis[v])
 	case *ssa.BinOp:
 		return compare(v.Op, s.value(v.X, v.Block()), s.value(v.Y, v.Block()))
 	case *ssa.UnOp:
@@ -44,23 +44,12 @@ func (g *graph) transfer(s view, v ssa.Value) Value {
 	return Top
 }
 
-// phi joins what the executed edges bring.
-func (g *graph) phi(s view, v *ssa.Phi) Value {
+// join joins what the executed edges bring.
+func (g *graph) join(s view, m *merge) Value {
 	var joined Value
-	for i, e := range g.edgesIn[v.Block().Index] {
+	for i, e := range g.edgesIn[m.block.Index] {
 		if s.executed(e) {
-			joined = joined.Join(s.value(v.Edges[i], v.Block().Preds[i]))
-		}
-	}
-	return joined
-}
-
-// join is phi for a cell.
-func (g *graph) join(s view, b *ssa.BasicBlock, edges []definition) Value {
-	var joined Value
-	for i, e := range g.edgesIn[b.Index] {
-		if s.executed(e) {
-			joined = joined.Join(s.value(edges[i], b.Preds[i]))
+			joined = joined.Join(s.value(m.edges[i], m.block.Preds[i]))
 		}
 	}
 	return joined
