@@ -42,7 +42,7 @@ func (t *Attempt) remote() (vocab.Evidence, bool) {
 	if k := known(call); k.Is(vocab.Remote) {
 		return k.Evidence, true
 	}
-	return vocab.Library, t.pkg.summaryOf(call).Remote
+	return vocab.Library, t.pkg.summaryOf(call).Is(vocab.Remote)
 }
 
 // pausesItself reports whether the operation may wait before it returns. What is given a
@@ -122,7 +122,7 @@ func (t *Attempt) isSlow(b *ssa.BasicBlock, slow map[*ssa.BasicBlock]bool) bool 
 // LeavesProcess reports whether a function is known to leave the process, and not to wait.
 func (p *Package) LeavesProcess(fn *ssa.Function) bool {
 	s := p.summary(fn)
-	return s.Remote && s.Waits == Never && !s.Blocks
+	return s.Is(vocab.Remote) && s.Waits == Never && !s.Blocks
 }
 
 // StaysInside reports whether the operation is known not to leave the process.
@@ -145,7 +145,7 @@ func (p *Package) staysInside(fn *ssa.Function, seen map[*ssa.Function]bool) boo
 		return true
 	}
 	seen[fn] = true
-	if len(fn.Blocks) == 0 || p.summary(fn).Remote {
+	if len(fn.Blocks) == 0 || p.summary(fn).Is(vocab.Remote) {
 		return false
 	}
 	for instr := range flow.Instructions(fn.Blocks) {

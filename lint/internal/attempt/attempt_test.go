@@ -165,3 +165,22 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+var whys = [...]string{"outcome", "class", "answer", "fixed", "setting", "other", "count", "clock", "context", "signal",
+	"flag", "item", "awaited", "unknown", "person", "renewed", "elapsed", "dead"}
+
+// String returns the elements of the set, with a | between them.
+func (w Why) String() string {
+	var names []string
+	for i, name := range whys {
+		if w&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+var changes = [...]string{Same: "same", Remade: "remade", Counted: "counted", Changed: "changed"}
+
+// String returns the name of the change.
+func (c Change) String() string { return changes[c] }

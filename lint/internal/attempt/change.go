@@ -23,11 +23,6 @@ const (
 	Changed               // it may be anything else
 )
 
-var changes = [...]string{Same: "same", Remade: "remade", Counted: "counted", Changed: "changed"}
-
-// String returns the name of the change.
-func (c Change) String() string { return changes[c] }
-
 // operands computes changes over one run.
 type operands struct {
 	t        *Attempt
@@ -277,7 +272,7 @@ func (o *operands) call(call *ssa.Call) Change {
 // isNew reports whether a function returns another value each time.
 func (o *operands) isNew(fn *ssa.Function) bool {
 	s := o.t.pkg.summary(fn)
-	return s.Random || s.State&(Clock|Count) != 0 && !s.Remote
+	return s.Is(vocab.Random) || s.State&(Clock|Count) != 0 && !s.Is(vocab.Remote)
 }
 
 // isWritten reports whether the run writes to what an operand points to.

@@ -98,10 +98,10 @@ func (t *Attempt) isContended() (bool, vocab.Evidence) {
 	case k.Is(vocab.Serves) && len(t.Waits) == 0:
 		return true, 0 // it is supervised
 	}
-	if s := t.pkg.summaryOf(call); s.Asks || s.Locks && !s.Remote {
+	if s := t.pkg.summaryOf(call); s.Is(vocab.Asks) || s.Is(vocab.Locks) && !s.Is(vocab.Remote) {
 		return true, 0
 	}
-	if k.Is(vocab.Makes) && !k.Is(vocab.Gets|vocab.Remote) && !t.pkg.summaryOf(call).Remote {
+	if k.Is(vocab.Makes) && !k.Is(vocab.Gets|vocab.Remote) && !t.pkg.summaryOf(call).Is(vocab.Remote) {
 		return k.Evidence >= vocab.Library, vocab.Named
 	}
 	return !call.IsInvoke() && !isHeld(call.Value) && effect.Callee(call) == nil, vocab.Proven
@@ -154,25 +154,12 @@ func (t *Attempt) sharedDoubts() vocab.Evidence {
 	effects := t.pkg.effects
 	switch {
 	case effects.Repairs(t.between(t.Run), t.Op) != effect.Disjoint,
-		effects.EndsItself(t.Op, t.isClassified()),
-		effects.Progresses(t.Op),
-		effects.Meanwhile(t.Fn).Ends,
-		t.decidesByState(),
+		effects.Varies(t.Op),
+		effects.EndsMeanwhile(t.Fn),
 		t.Ends == Polls && t.works():
 		return vocab.Named
 	}
 	return vocab.Proven
-}
-
-// decidesByState reports whether a condition of the loop calls a function whose result others
-// may change.
-func (t *Attempt) decidesByState() bool {
-	for b, why := range t.Decisions {
-		if why&Renewed == 0 && t.pkg.effects.IsStateful(flow.Branch(b).Cond, t.Op) {
-			return true
-		}
-	}
-	return false
 }
 
 // between yields the instructions of a run between two attempts.

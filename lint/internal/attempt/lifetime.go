@@ -162,14 +162,9 @@ func (w *walk) loaded(load *ssa.UnOp) Lifetime {
 		return w.variable(flow.StoredBefore(x, load), x)
 	case *ssa.FreeVar:
 		return w.captured(x)
-	case *ssa.Global:
-		if values := w.p.globals[x]; len(values) > 0 {
+	case *ssa.Global, *ssa.FieldAddr:
+		if values, all := w.p.effects.Assigned(x); all {
 			return w.everSet(values)
-		}
-	case *ssa.FieldAddr:
-		stores := w.p.fields[flow.FieldOf(x)]
-		if len(stores) > 0 && !slices.Contains(stores, nil) {
-			return w.everSet(valuesOf(stores))
 		}
 	}
 	return unseen

@@ -24,8 +24,6 @@ type Package struct {
 	effects   *effect.Package
 	imported  func(*types.Func) *Summary
 	summaries map[*ssa.Function]*Summary
-	fields    map[*types.Var][]*ssa.Store // nil stands for a use of the address
-	globals   map[*ssa.Global][]ssa.Value // what variables of the package are set to
 	indexes   map[*ssa.Function]*index
 	facts     sync.Map // by *types.Func: the summaries of other packages
 	complete  bool     // summaries and indexes do not change any more
@@ -50,15 +48,11 @@ func Find(pkg *types.Package, fns []*ssa.Function, effects *effect.Package,
 	imported func(*types.Func) *Summary) *Package {
 	fns = slices.DeleteFunc(slices.Clone(fns), func(fn *ssa.Function) bool { return len(fn.Blocks) == 0 }) // in assembly
 	p := &Package{types: pkg, fns: fns, effects: effects, imported: imported, summaries: map[*ssa.Function]*Summary{},
-		fields: map[*types.Var][]*ssa.Store{}, globals: map[*ssa.Global][]ssa.Value{},
 		indexes: map[*ssa.Function]*index{}, lifetimes: lifetimes{solved: map[ssa.Value]Lifetime{}}}
 	p.flow = flow.NewProgram(func(call *ssa.CallCommon) flow.Callee {
 		ctx := contextAsked(call)
 		return flow.Callee{Exits: p.summaryOf(call).Exits, Nil: ctx != nil && returnsError(call) && p.NeverEnds(ctx)}
 	})
-	for _, fn := range fns {
-		p.record(fn)
-	}
 	for _, fn := range fns {
 		p.Attempts = append(p.Attempts, p.find(fn)...)
 		p.Recursions = append(p.Recursions, p.findRecursions(fn)...)
@@ -83,36 +77,6 @@ func (p *Package) find(fn *ssa.Function) (attempts []*Attempt) {
 		}
 	}
 	return attempts
-}
-
-// record notes which fields and variables a function sets.
-func (p *Package) record(fn *ssa.Function) {
-	for instr := range flow.Instructions(fn.Blocks) {
-		switch instr := instr.(type) {
-		case *ssa.FieldAddr:
-			if f := flow.FieldOf(instr); f != nil && effect.IsGiven(instr) {
-				p.fields[f] = append(p.fields[f], nil)
-			}
-		case *ssa.Store:
-			switch x := instr.Addr.(type) {
-			case *ssa.FieldAddr:
-				if f := flow.FieldOf(x); f != nil {
-					p.fields[f] = append(p.fields[f], instr)
-				}
-			case *ssa.Global:
-				p.globals[x] = append(p.globals[x], instr.Val)
-			}
-		}
-	}
-}
-
-// isSetting reports whether a field is set only where its structure is made.
-func (p *Package) isSetting(f *types.Var) bool {
-	stores := p.fields[f]
-	if f.Exported() || f.Pkg() != p.types || len(stores) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(stores, func(store *ssa.Store) bool { return store == nil || !isConstruction(store) })
 }
 
 // index returns the index of a function.

@@ -26,7 +26,6 @@ const (
 // computes. It is a fact of go/analysis.
 type Summary struct {
 	Exits        bool // it never returns
-	MayExit      bool // a path does not return
 	FalseOnError bool // it returns false if and only if a call failed
 	NilOnError   bool // it returns nil if and only if a call failed
 	State        Why  // what its results depend on besides its arguments; 0 for a judge of errors
@@ -37,13 +36,16 @@ type Summary struct {
 	Heeds        bool          // a wait ends with a context
 	Blocks       bool          // it may block for something else
 
-	Remote bool // it leaves the process
-	Random bool // its results may be random
-	Asks   bool // it asks a person
-	Locks  bool // it contends with others
+	Roles vocab.Role // that it inherits from what it calls; Exits: a path does not return
 
 	known bool // there is a body, or a fact
 }
+
+// inherited are the roles that a function has if it calls one that has them.
+const inherited = vocab.Exits | vocab.Remote | vocab.Random | vocab.Asks | vocab.Locks
+
+// Is reports whether a function has one of some roles.
+func (s *Summary) Is(roles vocab.Role) bool { return s.Roles&roles != 0 }
 
 // AFact marks a fact.
 func (*Summary) AFact() {}
@@ -97,7 +99,9 @@ func (p *Package) summary(fn *ssa.Function) *Summary {
 		s.Waits = Always
 	}
 	s.Exits = !sum.returns()
-	s.MayExit = s.MayExit || s.Exits
+	if s.Exits {
+		s.Roles |= vocab.Exits
+	}
 	p.summarizeFailure(fn, s)
 	return s
 }
@@ -220,8 +224,7 @@ func (m *summarizer) load(instr *ssa.UnOp) {
 			m.s.State |= Flag
 		}
 	case *ssa.FieldAddr:
-		if f := flow.FieldOf(x); instr.Op == token.MUL && !isLocal(x) && (f == nil || !m.p.isSetting(f)) &&
-			!isPartOfError(x.X) {
+		if !isLocal(x) && !m.p.effects.IsConstant(x) && !isPartOfError(x.X) {
 			m.s.State |= Flag
 		}
 	}
@@ -270,34 +273,26 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 	if call, ok := instr.(*ssa.Call); ok {
 		m.wait(call)
 	}
-	s.MayExit = s.MayExit || k.Is(vocab.Exits)
-	s.Random = s.Random || k.Is(vocab.Random)
-	s.Locks = s.Locks || k.Is(vocab.Locks)
-	s.Remote = s.Remote || k.Is(vocab.Remote)
+	s.Roles |= k.Role & inherited
 	switch {
 	case k.Is(vocab.Clock):
 		s.State |= Clock
 		return
+	case k.Is(vocab.Loads):
+		s.State |= Flag
+		return
 	case k.Is(vocab.Pure), k.Is(vocab.Waits|vocab.Logs) && k.Evidence >= vocab.Library:
 		return
 	case k.Is(vocab.Asks):
-		s.Asks = true
 		s.State |= Person
 	}
 	if callee := m.p.summaryOf(common); callee.known {
-		s.join(callee)
+		s.State |= callee.State
+		s.Roles |= callee.Roles
 	} else if !k.Is(vocab.Logs|vocab.Judges|vocab.Makes|vocab.Cleans) &&
 		!(common.IsInvoke() && flow.IsErrorLike(common.Value.Type())) {
 		s.State |= Unknown
 	}
-}
-
-// join adds what a called function does, besides its waits.
-func (s *Summary) join(callee *Summary) {
-	s.State |= callee.State
-	s.MayExit, s.Random = s.MayExit || callee.MayExit, s.Random || callee.Random
-	s.Asks, s.Locks = s.Asks || callee.Asks, s.Locks || callee.Locks
-	s.Remote = s.Remote || callee.Remote
 }
 
 // returns reports whether a function returns on some path.
@@ -358,5 +353,5 @@ func (p *Package) Exported() iter.Seq2[*types.Func, *Summary] {
 // isInformative reports whether a summary says more than that nothing is known.
 func (s *Summary) isInformative() bool {
 	return s.Exits || s.FalseOnError || s.NilOnError || s.State&Unknown == 0 || s.Waits != Never || s.Blocks ||
-		s.Remote || s.Asks || s.Locks
+		s.Is(vocab.Remote|vocab.Asks|vocab.Locks)
 }

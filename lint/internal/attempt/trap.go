@@ -109,7 +109,7 @@ func (p *Package) mayStop(call *ssa.CallCommon) bool {
 	k := known(call)
 	isTest := func(arg ssa.Value) bool { return vocab.MayFailTest(arg.Type()) }
 	return k.Is(vocab.Exits) || slices.ContainsFunc(flow.Arguments(call), isTest) ||
-		!k.Is(vocab.Logs) && p.summaryOf(call).MayExit
+		!k.Is(vocab.Logs) && p.summaryOf(call).Is(vocab.Exits)
 }
 
 // pathToReturn returns the blocks from b by way of its successor s to a return, if little else

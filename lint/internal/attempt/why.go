@@ -3,8 +3,8 @@ package attempt
 import (
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -37,20 +37,6 @@ const (
 	Dead                    // a context that never ends
 )
 
-var whys = [...]string{"outcome", "class", "answer", "fixed", "setting", "other", "count", "clock", "context", "signal",
-	"flag", "item", "awaited", "unknown", "person", "renewed", "elapsed", "dead"}
-
-// String returns the elements of the set, with a | between them.
-func (w Why) String() string {
-	var names []string
-	for i, name := range whys {
-		if w&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, "|")
-}
-
 // adversary is what the failure itself decides: some failure takes the worse branch each time.
 const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited | Renewed | Elapsed | Dead
 
@@ -63,20 +49,12 @@ type judge struct {
 	fn  *ssa.Function // if there is no run
 	run *flow.Run
 
-	found  map[ssa.Value]*finding
-	own    map[ssa.Value]bool // see isOwnTime
-	round  int
-	asking bool // a round is under way
-	cycle  bool // in this round, a value depends on itself
-	grown  bool // this round has added something
-}
-
-// A finding is what a value depends on, as far as it is known.
-type finding struct {
-	why   Why
-	round int  // that looked at the value last
-	open  bool // that round has not come to an end with it
-	final bool
+	found map[ssa.Value]Why
+	final map[ssa.Value]bool // what found has of it is all
+	own   map[ssa.Value]bool // see isOwnTime
+	round map[ssa.Value]bool // the values of the round that is under way; nil if there is none
+	grown bool               // this round has added something
+	met   bool               // in this round, more than one value depends on another
 }
 
 // why returns what a value depends on.
@@ -95,43 +73,33 @@ func (j *judge) why(v ssa.Value) Why {
 		return Fixed | Setting
 	}
 	if j.found == nil {
-		j.found, j.own = map[ssa.Value]*finding{}, map[ssa.Value]bool{}
+		j.found, j.final, j.own = map[ssa.Value]Why{}, map[ssa.Value]bool{}, map[ssa.Value]bool{}
 	}
-	if f := j.found[v]; f != nil && f.final {
-		return f.why
-	}
-	if j.asking {
+	if j.round != nil {
 		return j.look(v)
 	}
-	j.asking = true
-	first := j.round + 1
-	for again := true; again; again = j.cycle && j.grown {
-		j.round++
-		j.cycle, j.grown = false, false
+	for again := !j.final[v]; again; again = j.grown && j.met {
+		j.round, j.grown, j.met = map[ssa.Value]bool{}, false, false
 		j.look(v)
 	}
-	j.asking = false
-	for _, f := range j.found {
-		f.final = f.final || f.round >= first
-	}
-	return j.found[v].why
+	maps.Copy(j.final, j.round)
+	j.round = nil
+	return j.found[v]
 }
 
 // look looks at a value once in each round.
 func (j *judge) look(v ssa.Value) Why {
-	f := j.found[v]
-	if f == nil {
-		f = &finding{}
-		j.found[v] = f
+	if j.final[v] {
+		return j.found[v]
 	}
-	if f.final || f.round == j.round {
-		j.cycle = j.cycle || f.open
-		return f.why
+	if j.round[v] {
+		j.met = true
+		return j.found[v]
 	}
-	f.round, f.open = j.round, true
-	w := f.why | j.because(v)
-	j.grown = j.grown || w != f.why
-	f.why, f.open = w, false
+	j.round[v] = true
+	w := j.found[v] | j.because(v)
+	j.grown = j.grown || w != j.found[v]
+	j.found[v] = w
 	return w
 }
 

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -148,7 +147,7 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 	if base&(Outcome|Class) != 0 {
 		return base | Class // a field of what the operation returned
 	}
-	if f := flow.FieldOf(x); f != nil && (j.p.isSetting(f) || j.isFrozen(f)) {
+	if f := flow.FieldOf(x); f != nil && (j.p.effects.IsConstant(x) || j.isFrozen(x)) {
 		return base | Fixed | Setting
 	}
 	if c, ok := flow.CellAt(x); ok {
@@ -162,24 +161,22 @@ func (j *judge) field(x *ssa.FieldAddr) Why {
 }
 
 // isFrozen reports whether only a success of the operation, or what undoes it, sets a field.
-func (j *judge) isFrozen(f *types.Var) bool {
-	if f.Exported() || j.run == nil {
+func (j *judge) isFrozen(x *ssa.FieldAddr) bool {
+	if flow.FieldOf(x).Exported() || j.run == nil {
 		return false
 	}
 	_, body := flow.StaticCallee(&j.run.Op.Call)
 	sets := false
-	for _, store := range j.p.fields[f] {
-		switch {
-		case store == nil:
-			return false
-		case store.Parent() == j.function() && j.has(store.Block()):
-			if j.isReached(store.Block()) {
+	for _, w := range j.p.effects.Writes(x) {
+		switch b := w.At.Block(); {
+		case b.Parent() == j.function() && j.has(b):
+			if j.isReached(b) {
 				return false
 			}
 			sets = true
-		case body != nil && store.Parent() == body:
+		case b.Parent() == body:
 			sets = true
-		case !isUnset(store.Val) && !isConstruction(store):
+		case !w.Fresh && !isUnset(w.Value):
 			return false
 		}
 	}
@@ -190,16 +187,6 @@ func (j *judge) isFrozen(f *types.Var) bool {
 func isUnset(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
 	return ok && (c.Value == nil || flow.IsBool(c.Type()) && c.Value.ExactString() == "false")
-}
-
-// isConstruction reports whether a store sets a field of a structure that its function makes.
-func isConstruction(store *ssa.Store) bool {
-	f, ok := store.Addr.(*ssa.FieldAddr)
-	if !ok {
-		return false
-	}
-	_, made := f.X.(*ssa.Alloc)
-	return made
 }
 
 // variable joins what is stored in a local variable within the loop.

@@ -15,62 +15,31 @@ const maxSteps = 16
 
 // rootOf returns where the function finds the object that v is, points to or is part of.
 func rootOf(v ssa.Value) Root {
-	root, _ := rootIn(v, nil)
-	return root
-}
-
-// rootIn is rootOf within some phis. It reports false for a value that comes from one of them.
-func rootIn(v ssa.Value, phis []*ssa.Phi) (_ Root, ok bool) {
 	for range maxSteps {
 		switch x := v.(type) {
 		case *ssa.Parameter:
-			return parameter(x), true
+			return Root{Param: slices.Index(x.Parent().Params, x) + 1}
 		case *ssa.FreeVar:
 			if a := flow.Declared(x); a != nil {
-				return Root{Value: a}, true // of the function around, which knows what it is
+				return Root{Value: a} // of the function around, which knows what it is
 			}
-			return Root{}, true
+			return Root{}
 		case *ssa.Alloc:
 			only := flow.OnlyStored(x)
 			if only == nil || !IsReference(only.Type()) {
-				return Root{Value: x}, true
+				return Root{Value: x}
 			}
 			v = only // a variable that was given an object once
 		case *ssa.Global, *ssa.Call:
-			return Root{Value: x}, true
-		case *ssa.Phi:
-			return rootOfPhi(x, phis)
+			return Root{Value: x}
 		default:
 			if v = flow.Back(v, flow.AnyStep); v == nil {
-				return Root{}, true
+				return Root{}
 			}
 		}
 	}
-	return Root{}, true
+	return Root{}
 }
-
-// rootOfPhi returns the one root of all values that are not nil.
-func rootOfPhi(phi *ssa.Phi, within []*ssa.Phi) (root Root, ok bool) {
-	if len(within) > maxSteps || slices.Contains(within, phi) {
-		return Root{}, len(within) > maxSteps
-	}
-	for _, e := range phi.Edges {
-		if flow.IsNil(e) {
-			continue
-		}
-		r, known := rootIn(e, append(within, phi))
-		if !known {
-			continue
-		}
-		if r == (Root{}) || ok && r != root {
-			return Root{}, true
-		}
-		root, ok = r, true
-	}
-	return root, ok
-}
-
-func parameter(v *ssa.Parameter) Root { return Root{Param: slices.Index(v.Parent().Params, v) + 1} }
 
 // IsReference reports whether values of a type lead to memory that others may share.
 func IsReference(typ types.Type) bool {
@@ -78,7 +47,7 @@ func IsReference(typ types.Type) bool {
 	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
 		return true
 	case *types.Interface:
-		return !flow.IsError(t)
+		return !flow.IsError(typ)
 	case *types.Struct:
 		if vocab.IsTime(typ) {
 			return false
@@ -136,9 +105,4 @@ func regionAt(addr ssa.Value) (r Region, ok bool) {
 }
 
 // isLocal reports whether only loads and stores of its own function use a variable.
-func isLocal(a *ssa.Alloc) bool {
-	return !flow.Escapes(a) && !slices.ContainsFunc(*a.Referrers(), func(r ssa.Instruction) bool {
-		_, captured := r.(*ssa.MakeClosure)
-		return captured
-	})
-}
+func isLocal(a *ssa.Alloc) bool { return flow.UseOf(a)&(flow.Enclosed|flow.Shared) == 0 }

@@ -102,7 +102,7 @@ func (p *Package) At(c ssa.CallInstruction) *Effects {
 	}
 	for _, t := range called {
 		if callee := p.effects[t.fn]; callee != nil && t.passed {
-			e.join(callee.within(t), all)
+			e.join(callee.within(t))
 		}
 	}
 	return e
@@ -111,12 +111,12 @@ func (p *Package) At(c ssa.CallInstruction) *Effects {
 // known adds the effects of a callee whose body, or facts, there are.
 func (p *Package) known(e *Effects, t target) bool {
 	if callee := p.effects[t.fn]; callee != nil {
-		e.join(callee.within(t), all)
+		e.join(callee.within(t))
 		return true
 	}
 	if obj, ok := t.fn.Object().(*types.Func); ok && p.facts != nil {
 		if fact := p.facts(obj); fact != nil {
-			e.join(fact.effects().within(t), all)
+			e.join(fact.effects().within(t))
 			return true
 		}
 	}

@@ -1,8 +1,7 @@
 // Package effect computes what functions do to memory that others share: the regions that
-// they read and write, and those by which they decide on their result. Questions about a
-// loop become intersections: a call repairs what an operation depends on if it writes what
-// that reads; an operation ends by itself if it decides by what it writes, or by what others
-// may write meanwhile.
+// they read and write. Questions about a loop become intersections: a call repairs what an
+// operation depends on if it writes what that reads; an operation varies if it reads what it
+// writes itself before it fails, or what others may write meanwhile.
 //
 // Regions are found by types: a field of a type is one region for all objects that a
 // function does not make itself. Calls that are not known read and write the World, and
@@ -17,19 +16,7 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// A Need is the value of a region that a decision depends on.
-type Need uint8
-
-const (
-	// NotZero: it must be true, or not nil, or not zero.
-	NotZero Need = 1 << iota
-	// Zero: it must be false, nil or zero.
-	Zero
-	// Any: another value than before may do.
-	Any = NotZero | Zero
-)
-
-// An Access is what a function, or a call, does to a region, or decides by it: a set.
+// An Access is what a function, or a call, does to a region: a set.
 type Access uint8
 
 const (
@@ -39,22 +26,7 @@ const (
 	Writes
 	// Fails: it may do so before it returns an error.
 	Fails
-
-	skips   = Access(Any) << skipping
-	refuses = Access(Any) << refusing
-	all     = ^Access(0)
 )
-
-// A verdict is where an Access holds the Need of a decision.
-type verdict uint8
-
-const (
-	skipping verdict = 3 // it returns nil in place of its work
-	refusing verdict = 5 // it returns an error of its own
-)
-
-// need returns what a decision needs a region to be, or 0 if the region does not matter.
-func (a Access) need(v verdict) Need { return Need(a>>v) & Any }
 
 // Effects are what a function, or a call, does.
 type Effects struct {
@@ -91,9 +63,6 @@ func (e *Effects) size() int {
 const maxRegions = 512
 
 func (e *Effects) add(r Region, a Access) {
-	if a == 0 {
-		return
-	}
 	if _, known := e.Access[r]; !known && len(e.Access) >= maxRegions {
 		r = Region{Kind: World}
 	}
@@ -103,12 +72,12 @@ func (e *Effects) add(r Region, a Access) {
 // write adds what is written before anything can fail.
 func (e *Effects) write(r Region) { e.add(r, Writes|Fails) }
 
-// join adds some of the effects of a call that is made, or may be made.
-func (e *Effects) join(c *Effects, of Access) {
+// join adds the effects of a call that is made, or may be made.
+func (e *Effects) join(c *Effects) {
 	for r, a := range c.Access {
-		e.add(r, a&of)
+		e.add(r, a)
 	}
-	e.Ends = e.Ends || c.Ends && of&Writes != 0
+	e.Ends = e.Ends || c.Ends
 }
 
 // A Package has the effects of the functions of a package.
@@ -116,8 +85,7 @@ type Package struct {
 	facts   func(*types.Func) *Fact
 	effects map[*ssa.Function]*Effects
 	callers map[*ssa.Function]map[*ssa.Function]bool
-	writes  map[Region][]write // by Kind and Name; of a Cell, by variable
-	used    map[*ssa.Function]use
+	writes  map[Region][]Write // by Kind and Name; of a Cell, by variable
 	path    string
 }
 
@@ -125,7 +93,7 @@ type Package struct {
 // returns those of a function of another package, or nil.
 func New(fns []*ssa.Function, facts func(*types.Func) *Fact) *Package {
 	p := &Package{facts: facts, effects: map[*ssa.Function]*Effects{},
-		callers: map[*ssa.Function]map[*ssa.Function]bool{}, writes: map[Region][]write{}, used: map[*ssa.Function]use{}}
+		callers: map[*ssa.Function]map[*ssa.Function]bool{}, writes: map[Region][]Write{}}
 	for _, fn := range fns {
 		p.effects[fn] = newEffects()
 		p.path = fn.Package().Pkg.Path()
@@ -184,6 +152,3 @@ func (p *Package) calleesFirst(fns []*ssa.Function) (sorted []*ssa.Function) {
 	}
 	return sorted
 }
-
-// Of returns the effects of a function of the package, as it sees them itself, or nil.
-func (p *Package) Of(fn *ssa.Function) *Effects { return p.effects[fn] }

@@ -84,15 +84,12 @@ func describe(fns []*ssa.Function) string {
 	p := New(fns, nil)
 	var b strings.Builder
 	for _, fn := range fns {
-		fmt.Fprintf(&b, "%s\n%s", strings.ReplaceAll(fn.RelString(fn.Package().Pkg), "*", ""), indent(p.Of(fn).String()))
-		for r, a := range p.Of(fn).Access {
-			need := a.need(skipping)
-			if need != 0 && r.isMemory() && p.MayBecome(r, need, func(by *ssa.Function) bool { return by != fn }) {
-				fmt.Fprintf(&b, "\tothers change %v\n", r)
-			}
+		fmt.Fprintf(&b, "%s\n%s", strings.ReplaceAll(fn.RelString(fn.Package().Pkg), "*", ""), indent(p.effects[fn].String()))
+		if p.EndsRetries(fn) {
+			b.WriteString("\tends retries\n")
 		}
-		if m := p.Meanwhile(fn); m.size() > 0 {
-			b.WriteString("\tmeanwhile\n" + indent(indent(m.String())))
+		if p.EndsMeanwhile(fn) {
+			b.WriteString("\tends meanwhile\n")
 		}
 		b.WriteString(loops(p, fn) + "\n")
 	}
@@ -119,13 +116,8 @@ func loops(p *Package, fn *ssa.Function) string {
 			}
 			fmt.Fprintf(&b, "\tretries %s: repairs %s", op.Call.Value.Name(),
 				[]string{"disjoint", "perhaps", "common"}[p.Repairs(between, op)])
-			if p.EndsItself(op, false) {
-				b.WriteString(", ends itself")
-			} else if p.EndsItself(op, true) {
-				b.WriteString(", ends itself if errors are classified")
-			}
-			if p.Progresses(op) {
-				b.WriteString(", progresses")
+			if p.Varies(op) {
+				b.WriteString(", varies")
 			}
 			b.WriteString("\n")
 		}
@@ -148,4 +140,16 @@ func indent(s string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n\t") + "\n"
 }
 
-func (r Region) isMemory() bool { return r.Kind.IsMemory() }
+// String formats effects for tests, one line for each set that is not empty.
+func (e *Effects) String() string {
+	var b strings.Builder
+	for i, name := range []string{"reads", "writes", "fails"} {
+		for _, r := range e.Regions(1 << i).Sorted() {
+			fmt.Fprintf(&b, "%s %v\n", name, r)
+		}
+	}
+	if e.Ends {
+		b.WriteString("ends\n")
+	}
+	return b.String()
+}

@@ -1,9 +1,6 @@
 package effect
 
 import (
-	"fmt"
-	"strings"
-
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -26,26 +23,16 @@ type Portable struct {
 // AFact marks a fact.
 func (*Fact) AFact() {}
 
-// String formats a fact for tests.
-func (f *Fact) String() string { return f.effects().String() }
-
-// Fact returns the effects of a function as a fact. What it decides by is limited to what may
-// change.
+// Fact returns the effects of a function as a fact.
 func (p *Package) Fact(fn *ssa.Function) *Fact {
 	e := p.effects[fn]
 	if e == nil {
 		return nil
 	}
 	f := &Fact{Ends: e.Ends}
-	for _, r := range e.Regions(all).Sorted() {
-		a := e.Access[r]
-		for _, v := range []verdict{skipping, refusing} {
-			if !p.MayBecome(r, a.need(v), func(*ssa.Function) bool { return true }) {
-				a &^= Access(Any) << v
-			}
-		}
-		if a != 0 && r.isShared(fn) && r.Kind != Cell {
-			f.Regions = append(f.Regions, Portable{r.Kind, r.Name, r.From.Param, a})
+	for _, r := range e.Regions(Reads | Writes | Fails).Sorted() {
+		if r.isShared(fn) && r.Kind != Cell {
+			f.Regions = append(f.Regions, Portable{r.Kind, r.Name, r.From.Param, e.Access[r]})
 		}
 	}
 	return f
@@ -58,25 +45,4 @@ func (f *Fact) effects() *Effects {
 	}
 	e.Ends = f.Ends
 	return e
-}
-
-// String formats effects for tests, one line for each set that is not empty.
-func (e *Effects) String() string {
-	var b strings.Builder
-	for i, name := range []string{"reads", "writes", "fails"} {
-		for _, r := range e.Regions(1 << i).Sorted() {
-			fmt.Fprintf(&b, "%s %v\n", name, r)
-		}
-	}
-	for v, name := range []string{skipping: "skips", refusing: "refuses"} {
-		for _, r := range e.Regions(Access(Any) << v).Sorted() {
-			if need := e.Access[r].need(verdict(v)); name != "" {
-				fmt.Fprintf(&b, "%s %v %s\n", name, r, [...]string{"", "if set", "if zero", "if changed"}[need])
-			}
-		}
-	}
-	if e.Ends {
-		b.WriteString("ends\n")
-	}
-	return b.String()
 }

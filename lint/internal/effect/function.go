@@ -34,7 +34,6 @@ func (p *Package) collect(fn *ssa.Function) {
 		}
 		e.Ends = e.Ends || one.Ends
 	}
-	p.decisions(fn, e)
 }
 
 // Instr returns the effects of an instruction as its function sees them, or nil if it has
@@ -54,7 +53,7 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 		if i.Op == token.ARROW {
 			e.add(regionOfChannel(i.X), Reads)
 			e.Ends = vocab.IsSignal(i.X.Type())
-		} else if i.Op == token.MUL && !updates(i) {
+		} else if i.Op == token.MUL {
 			for _, r := range regionsAt(i.X) {
 				e.add(r, Reads)
 			}
@@ -72,32 +71,13 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 	case *ssa.Range:
 		e.add(Region{Element, elementName(i.X.Type()), rootOf(i.X)}, Reads)
 	case *ssa.Go:
-		e.join(p.At(i), Reads|Writes)
+		e.join(p.At(i))
 	case ssa.CallInstruction:
 		return p.At(i)
 	default:
 		return nil
 	}
 	return e
-}
-
-// updates reports whether a load serves only to assign the variable again, as in n++.
-func updates(load *ssa.UnOp) bool {
-	refs := *load.Referrers()
-	if len(refs) != 1 {
-		return false
-	}
-	sum, ok := refs[0].(*ssa.BinOp)
-	if !ok || len(*sum.Referrers()) != 1 {
-		return false
-	}
-	store, ok := (*sum.Referrers())[0].(*ssa.Store)
-	if !ok {
-		return false
-	}
-	from, _ := regionAt(load.X)
-	to, _ := regionAt(store.Addr)
-	return from == to
 }
 
 // regionOfChannel returns what a receive from a channel waits for.

@@ -16,7 +16,7 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overl
 	reads := p.At(op).Regions(Reads)
 	seen := map[ssa.Value]bool{}
 	for _, v := range op.Call.Operands(nil) {
-		p.operand(*v, op.Block(), reads, seen)
+		p.operand(*v, reads, seen)
 	}
 	made := map[ssa.Value]bool{} // variables of which each attempt has its own
 	for i := range between {
@@ -41,7 +41,7 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overl
 }
 
 // operand adds what is read where an operand is computed.
-func (p *Package) operand(v ssa.Value, b *ssa.BasicBlock, reads Set, seen map[ssa.Value]bool) {
+func (p *Package) operand(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	i, ok := v.(ssa.Instruction)
 	if !ok || seen[v] || len(seen) > maxRegions {
 		return
@@ -49,9 +49,7 @@ func (p *Package) operand(v ssa.Value, b *ssa.BasicBlock, reads Set, seen map[ss
 	seen[v] = true
 	switch v := v.(type) {
 	case *ssa.UnOp, *ssa.Lookup:
-		for r := range p.Instr(i).Regions(Reads) {
-			reads[r] = true
-		}
+		maps.Copy(reads, p.Instr(i).Regions(Reads))
 	case *ssa.Call, *ssa.Phi:
 		return // executed again itself, or judged as an operand
 	case *ssa.MakeClosure:
@@ -61,67 +59,83 @@ func (p *Package) operand(v ssa.Value, b *ssa.BasicBlock, reads Set, seen map[ss
 	}
 	for _, o := range i.Operands(nil) {
 		if *o != nil {
-			p.operand(*o, b, reads, seen)
+			p.operand(*o, reads, seen)
 		}
 	}
 }
 
-// EndsItself reports whether an operation may end its retries without having succeeded: it
-// returns nil because of what it counts, of the time, of what others set, or because it was
-// asked to stop. If errors are classified, an error of its own for such a reason is enough.
-func (p *Package) EndsItself(op *ssa.Call, classified bool) bool {
-	return p.ends(p.At(op), p.within(op), classified)
+// Varies reports whether an operation depends on more than its operands: on the time, on what
+// others may change meanwhile, or on what it writes itself before it fails. It may end its
+// retries without having succeeded.
+func (p *Package) Varies(op *ssa.Call) bool {
+	e := p.At(op)
+	return p.vary(e.Regions(Reads), e, p.functions(op))
 }
 
-// EndsRetries is EndsItself for a function that something else calls again and again.
+// EndsRetries reports whether a function that something else calls again and again may end that
+// without having succeeded: what varies leads straight to a return of nil, or true.
 func (p *Package) EndsRetries(fn *ssa.Function) bool {
 	e := p.effects[fn]
-	return e != nil && p.ends(e, p.calledBy(fn), false)
-}
-
-func (p *Package) ends(e *Effects, own map[*ssa.Function]bool, classified bool) bool {
-	others := func(fn *ssa.Function) bool { return !own[fn] }
-	decided := []verdict{skipping}
-	if classified {
-		decided = append(decided, refusing)
+	if e == nil || fn.Signature.Results().Len() == 0 {
+		return false
 	}
-	fails := e.Regions(Fails)
-	for r, a := range e.Access {
-		for _, v := range decided {
-			if need := a.need(v); need != 0 &&
-				(r.isOutside() || p.MayBecome(r, need, others) || fails.Overlap(Set{r: true}) == Common) {
-				return true
+	reads := Set{}
+	for ret := range flow.Returns(fn) {
+		b := ret.Block()
+		for k, pred := range b.Preds {
+			v := ret.Results[len(ret.Results)-1]
+			if phi, ok := v.(*ssa.Phi); ok && phi.Block() == b {
+				v = phi.Edges[k]
+			}
+			if branch := flow.Branch(pred); branch != nil && isSuccess(v) {
+				p.condition(branch.Cond, reads)
 			}
 		}
 	}
-	return false
+	return p.vary(reads, e, []*ssa.Function{fn})
 }
 
-// IsStateful reports whether a condition on the outcome of an operation calls a function whose
-// result depends on more than its arguments: on the time, or on what others may change.
-func (p *Package) IsStateful(cond ssa.Value, op *ssa.Call) bool {
-	d := decision{p: p, e: newEffects(), seen: map[ssa.Value]bool{op: true}}
-	d.from(cond, Any)
-	own := p.within(op)
-	for v := range d.seen {
-		call, ok := v.(*ssa.Call)
-		if !ok || call == op || p.functions(call) == nil {
-			continue
-		}
-		for r := range p.read(call) {
-			if r.isOutside() || p.MayBecome(r, Any, func(fn *ssa.Function) bool { return !own[fn] }) {
-				return true
-			}
+// condition adds what is read where a condition is computed. Whether a call has failed is its
+// outcome, and which object is asked is no condition.
+func (p *Package) condition(v ssa.Value, reads Set) {
+	i, ok := v.(ssa.Instruction)
+	if !ok || IsReference(v.Type()) {
+		return
+	}
+	switch v := v.(type) {
+	case *ssa.Phi:
+		return
+	case *ssa.Call:
+		if flow.ReturnsError(v.Call.Signature()) {
+			return
 		}
 	}
-	return false
+	if e := p.Instr(i); e != nil {
+		maps.Copy(reads, e.Regions(Reads))
+	}
+	for _, o := range i.Operands(nil) {
+		if *o != nil {
+			p.condition(*o, reads)
+		}
+	}
 }
 
-// Progresses reports whether an operation reads what it writes before it fails: the next
-// attempt is not the same as the last.
-func (p *Package) Progresses(op *ssa.Call) bool {
-	e := p.At(op)
-	return e.Regions(Fails).Overlap(e.Regions(Reads)) == Common
+// isSuccess reports whether a result is nil or true.
+func isSuccess(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && (c.Value == nil || c.Value.ExactString() == "true")
+}
+
+// vary reports whether regions that some functions with known effects read may change before
+// they fail, or in other ways than by them.
+func (p *Package) vary(reads Set, e *Effects, fns []*ssa.Function) bool {
+	own := p.calledBy(fns)
+	for r := range reads {
+		if r.isOutside() || p.mayChange(r, own) {
+			return true
+		}
+	}
+	return e.Regions(Fails).Overlap(reads) == Common
 }
 
 // Acts reports whether an instruction writes what others than its function can see.
@@ -138,13 +152,8 @@ func (p *Package) Acts(i ssa.Instruction) bool {
 	return false
 }
 
-// within returns the functions that a call may execute.
-func (p *Package) within(c ssa.CallInstruction) map[*ssa.Function]bool {
-	return p.calledBy(p.functions(c)...)
-}
-
 // calledBy returns some functions, and all that they may execute.
-func (p *Package) calledBy(fns ...*ssa.Function) map[*ssa.Function]bool {
+func (p *Package) calledBy(fns []*ssa.Function) map[*ssa.Function]bool {
 	all := map[*ssa.Function]bool{}
 	for work := fns; len(work) > 0; {
 		fn := work[len(work)-1]

@@ -180,16 +180,6 @@ func (s Set) Overlap(t Set) Overlap {
 	return most
 }
 
-// Has reports whether s has a region of a kind.
-func (s Set) Has(k Kind) bool {
-	for r := range s {
-		if r.Kind == k {
-			return true
-		}
-	}
-	return false
-}
-
 // Sorted returns the regions in the order of their text.
 func (s Set) Sorted() []Region {
 	return slices.SortedFunc(maps.Keys(s), func(a, b Region) int { return cmp.Compare(a.String(), b.String()) })

@@ -1,7 +1,6 @@
 package effect
 
 import (
-	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -13,11 +12,11 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A write is a place where a function assigns to a field, a global variable or a cell.
-type write struct {
-	fn    *ssa.Function
-	value Need // what the region may be afterwards
-	fresh bool // the object is made there
+// A Write is a place that assigns to a field, a global variable or a cell, or may do so.
+type Write struct {
+	At    ssa.Instruction
+	Value ssa.Value // nil: it is not known. Of a copy, the whole structure
+	Fresh bool      // the object is made there
 }
 
 // key returns the region under which the writes of all objects are found.
@@ -28,41 +27,52 @@ func (r Region) key() Region {
 	return r
 }
 
-// index records the writes of a function, and how it uses literals.
+// index records the writes of a function.
 func (p *Package) index(fn *ssa.Function) {
 	for i := range flow.Instructions(fn.Blocks) {
 		switch i := i.(type) {
 		case *ssa.Store:
-			whole := isStruct(i.Val.Type())
-			for _, r := range regionsAt(i.Addr) {
-				value := Any
-				if !whole {
-					value = valueOf(i.Val)
-				}
-				p.wrote(fn, r, value, isFresh(i.Addr))
-			}
+			p.wrote(Write{i, i.Val, isFresh(i.Addr)}, regionsAt(i.Addr))
 		case *ssa.FieldAddr:
-			if IsGiven(i) {
-				for _, r := range regionsAt(i) {
-					p.wrote(fn, r, Any, isFresh(i))
-				}
+			if isGiven(i) {
+				p.wrote(Write{i, nil, isFresh(i)}, regionsAt(i))
 			}
 		case ssa.CallInstruction:
 			for _, arg := range i.Common().Args {
 				if g, ok := arg.(*ssa.Global); ok && mayWrite(i) {
-					r, _ := regionAt(g)
-					p.wrote(fn, r, Any, false)
+					p.wrote(Write{i, nil, false}, regionsAt(g))
 				}
 			}
 		}
-		p.indexLiterals(i)
 	}
 }
 
-func (p *Package) wrote(fn *ssa.Function, r Region, value Need, fresh bool) {
-	k := r.key()
-	fresh = fresh || r.Kind == Global && isInitializer(fn)
-	p.writes[k] = append(p.writes[k], write{fn, value, fresh})
+func (p *Package) wrote(w Write, regions []Region) {
+	initial := isInitializer(w.At.Parent())
+	for _, r := range regions {
+		w.Fresh = w.Fresh || r.Kind == Global && initial
+		p.writes[r.key()] = append(p.writes[r.key()], w)
+	}
+}
+
+// Writes returns what assigns to the field or the global variable at an address.
+func (p *Package) Writes(addr ssa.Value) []Write {
+	r, _ := regionAt(addr)
+	return p.writes[r.key()]
+}
+
+// Assigned returns what is assigned to the field or the global variable at an address, copies of
+// structures aside, and whether something is and that is all.
+func (p *Package) Assigned(addr ssa.Value) (values []ssa.Value, all bool) {
+	for _, w := range p.Writes(addr) {
+		if w.Value == nil {
+			return nil, false
+		}
+		if _, copied := w.Value.Type().Underlying().(*types.Struct); !copied {
+			values = append(values, w.Value)
+		}
+	}
+	return values, len(values) > 0
 }
 
 // isInitializer reports whether a function runs before main, and only then.
@@ -70,30 +80,8 @@ func isInitializer(fn *ssa.Function) bool {
 	return fn.Parent() == nil && fn.Signature.Recv() == nil && (fn.Object() == nil || fn.Object().Name() == "init")
 }
 
-func isStruct(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Struct)
-	return ok
-}
-
-// valueOf returns what a region may be that is given a value.
-func valueOf(v ssa.Value) Need {
-	if isZero(v) {
-		return Zero
-	}
-	switch x := v.(type) {
-	case *ssa.Const:
-		if x.Value != nil && x.Value.Kind() == constant.String && constant.StringVal(x.Value) == "" {
-			return Zero
-		}
-		return NotZero
-	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.MakeClosure, *ssa.MakeInterface:
-		return NotZero
-	}
-	return Any
-}
-
-// IsGiven reports whether the address of a field is given to what may write there.
-func IsGiven(f *ssa.FieldAddr) bool {
+// isGiven reports whether the address of a field is given to what may write there.
+func isGiven(f *ssa.FieldAddr) bool {
 	return slices.ContainsFunc(*f.Referrers(), func(r ssa.Instruction) bool {
 		switch r := r.(type) {
 		case *ssa.UnOp, *ssa.DebugRef, *ssa.FieldAddr, *ssa.IndexAddr:
@@ -123,10 +111,10 @@ func isFresh(addr ssa.Value) bool {
 	return made
 }
 
-// MayBecome reports whether somebody may write what is needed to a region while a function
-// runs: code outside of the program, of another package, or one of the functions of the
-// package for which by reports true. Objects that are being made are not shared yet.
-func (p *Package) MayBecome(r Region, need Need, by func(*ssa.Function) bool) bool {
+// mayChange reports whether somebody may write to a region while a function runs: code outside
+// of the program, of another package, or a function of the package that is not one of own.
+// Objects that are being made are not shared yet.
+func (p *Package) mayChange(r Region, own map[*ssa.Function]bool) bool {
 	switch r.Kind {
 	case World, Reach:
 		return false
@@ -138,12 +126,9 @@ func (p *Package) MayBecome(r Region, need Need, by func(*ssa.Function) bool) bo
 	default:
 		return true
 	}
-	for _, w := range p.writes[r.key()] {
-		if (!w.fresh || r.Kind == Cell) && w.value&need != 0 && by(w.fn) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.writes[r.key()], func(w Write) bool {
+		return (!w.Fresh || r.Kind == Cell) && !own[w.At.Parent()]
+	})
 }
 
 // isForeign reports whether other packages may write to a field or a global variable: it is
@@ -161,14 +146,13 @@ func (p *Package) isForeign(name string) bool {
 	return true
 }
 
-// IsConstant reports whether only initializers write to a variable of the package.
-func (p *Package) IsConstant(g *ssa.Global) bool {
-	r, _ := regionAt(g)
-	return p.IsSetting(r)
+// IsConstant reports whether the field or the variable of the package at an address is a setting.
+// A field that nothing assigns is set by what is not seen, as a decoder does.
+func (p *Package) IsConstant(addr ssa.Value) bool {
+	r, _ := regionAt(addr)
+	return p.IsSetting(r) && (r.Kind == Global || len(p.writes[r.key()]) > 0)
 }
 
 // IsSetting reports whether a field is assigned only where its object is made, or a global
 // variable only where it is declared.
-func (p *Package) IsSetting(r Region) bool {
-	return !p.MayBecome(r, Any, func(*ssa.Function) bool { return true })
-}
+func (p *Package) IsSetting(r Region) bool { return !p.mayChange(r, nil) }

@@ -126,7 +126,7 @@ func newModal() *modal { return &modal{mode: "run"} }
 func (m *modal) Rest() { *m = modal{mode: "rest", c: m.c} }
 
 func (m *modal) nopeReplaced() {
-	for m.mode == "run" { // want `retry of Ping .*RL101; named`
+	for m.mode == "run" {
 		if err := m.c.Ping(); err == nil {
 			return
 		}

@@ -967,7 +967,7 @@ func stop() { stopping.Store(true) }
 func goOnWhileServing(err error) bool { return !stopping.Load() && transient(err) }
 
 func nopeClassifierKnowsMore(c caller) error {
-	for { // want `retry of Ping .*RL101; named`
+	for {
 		err := c.Ping()
 		if err == nil || !goOnWhileServing(err) {
 			return err
