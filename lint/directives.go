@@ -18,7 +18,7 @@ var Directives = &analysis.Analyzer{
 	URL:  pageOf("RL001"),
 	Requires: []*analysis.Analyzer{
 		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion,
-		RecursiveRetry, UnboundedPoll, EndlessConflict,
+		UnboundedPoll, EndlessConflict,
 		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder,
 		ScheduleFit, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall,
 		PolicyLiteral,

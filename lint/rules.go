@@ -20,7 +20,6 @@ var Rules = []rules.Rule{
 	{ID: "RL107", Severity: rules.Error},
 	{ID: "RL109", Severity: rules.Info},
 	{ID: "RL110", Severity: rules.Info},
-	{ID: "RL113", Severity: rules.Error},
 	{ID: "RL114", Severity: rules.Info},
 	{ID: "RL201", Severity: rules.Error},
 	{ID: "RL202", Severity: rules.Warning},
@@ -60,9 +59,6 @@ func SeverityOf(rule string) rules.Severity {
 	return rules.Warning
 }
 
-// named are the rules all of whose findings have the evidence Named.
-var named = []string{"RL113"}
-
 // IsNamed reports whether all findings of a rule have the evidence Named, so that none is
 // reported by default.
-func IsNamed(rule string) bool { return slices.Contains(named, rule) }
+func IsNamed(rule string) bool { return rule == "RL306" }

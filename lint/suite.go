@@ -23,7 +23,7 @@ import (
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
 var Suite = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
+	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, UnboundedPoll,
 	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,

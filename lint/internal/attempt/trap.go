@@ -52,7 +52,7 @@ type freeing struct {
 }
 
 func (f *freeing) release(b *ssa.BasicBlock) {
-	if !f.free[b] && !f.t.callsAgain(b) {
+	if !f.free[b] {
 		f.free[b] = true
 		f.work = append(f.work, b)
 	}
@@ -184,7 +184,7 @@ func (t *Attempt) OneClass() bool {
 
 // mayLeave reports whether the loop is left after a block, or may be by a call in it.
 func (t *Attempt) mayLeave(b *ssa.BasicBlock) bool {
-	return !t.Loop.Has(b) || !t.Run.Repeats(b) && !t.leads[b] || t.mayStop(b)
+	return !t.Loop.Has(b) || !t.Run.Repeats(b) || t.mayStop(b)
 }
 
 // included returns the edge of a branch that one class of errors takes, as opposed to all

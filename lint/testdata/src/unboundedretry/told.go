@@ -6,7 +6,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -141,14 +140,6 @@ func nopeRests(ctx context.Context, c caller) (err error) {
 		rest(ctx, time.Duration(attempt)*time.Second)
 	}
 	return err
-}
-
-func fetch[T any](url string, to T) error {
-	if _, err := http.Get(strings.TrimSpace(url)); err != nil {
-		time.Sleep(time.Second)
-		return fetch(url, to) // want `RL113`
-	}
-	return nil
 }
 
 func flagOfRound(addr string) {
