@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 const retryablehttp = "github.com/hashicorp/go-retryablehttp"
@@ -24,7 +25,7 @@ func runBypassedRetry(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for instr := range flow.Instructions(fn.Blocks) {
 			client, ok := instr.(ssa.Value)
-			if !ok || !makesRetryingClient(client) {
+			if !ok || !isRetryingClient(client) || settingsMadeBy(instr) == nil {
 				continue
 			}
 			for _, load := range innerClients(client) {
@@ -38,12 +39,8 @@ func runBypassedRetry(pass *analysis.Pass, r *report) {
 	}
 }
 
-func makesRetryingClient(v ssa.Value) bool {
-	if alloc, ok := v.(*ssa.Alloc); ok {
-		return isNamedType(alloc.Type().(*types.Pointer).Elem(), retryablehttp, "Client")
-	}
-	return isCallOf(v, retryablehttp, "NewClient")
-}
+// isRetryingClient reports whether v is a client, or points to one.
+func isRetryingClient(v ssa.Value) bool { return vocab.IsType(v.Type(), retryablehttp, "Client") }
 
 // innerClients returns where the inner client of a retrying client is taken to
 // be used, if the retrying client itself never is.
@@ -56,7 +53,7 @@ func innerClients(client ssa.Value) (found []*ssa.UnOp) {
 			}
 			return nil // it is called, kept or given away
 		}
-		if fieldName(field) != "HTTPClient" {
+		if flow.FieldOf(field).Name() != "HTTPClient" {
 			continue
 		}
 		for _, use := range *field.Referrers() {
@@ -92,9 +89,7 @@ func handedOut(v ssa.Value, seen map[ssa.Value]bool) (where int) {
 		case *ssa.Return:
 			where = max(where, toOthers)
 		case *ssa.Store:
-			field, ok := ref.Addr.(*ssa.FieldAddr)
-			if ok && fieldName(field) == "HTTPClient" &&
-				isNamedType(field.X.Type().Underlying().(*types.Pointer).Elem(), retryablehttp, "Client") {
+			if field, ok := ref.Addr.(*ssa.FieldAddr); ok && isRetryingClient(field.X) {
 				return toRetry
 			}
 			where = max(where, toOthers)
@@ -115,8 +110,4 @@ func handedOut(v ssa.Value, seen map[ssa.Value]bool) (where int) {
 func retriesByItself(fn types.Object, of *types.Package) bool {
 	return fn != nil && fn.Pkg() != nil && fn.Pkg() != of && fn.Pkg().Path() != retryablehttp &&
 		slices.ContainsFunc(fn.Pkg().Imports(), func(p *types.Package) bool { return p.Path() == retryablehttp })
-}
-
-func fieldName(f *ssa.FieldAddr) string {
-	return f.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct).Field(f.Field).Name()
 }

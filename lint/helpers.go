@@ -4,20 +4,10 @@ import (
 	"go/types"
 	"iter"
 
-	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
-
-// exportFacts exports what is known of the functions of the package.
-func exportFacts[F analysis.Fact](pass *analysis.Pass, helpers map[*ssa.Function]F) {
-	for fn, fact := range helpers {
-		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
-			pass.ExportObjectFact(fn.Object(), fact)
-		}
-	}
-}
 
 func callsOf(fn *ssa.Function) (calls []*ssa.Call) {
 	for instr := range flow.Instructions(fn.Blocks) {
@@ -37,24 +27,6 @@ func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 			}
 		}
 	}
-}
-
-// helperFact returns what is known of a function that may be nil: one of this package, which
-// helpers has, or one that it imports. Of a method value, which has no receiver any more,
-// it knows nothing.
-func helperFact[F interface {
-	*T
-	analysis.Fact
-}, T any](pass *analysis.Pass, helpers map[*ssa.Function]F, fn *ssa.Function) F {
-	fn = flow.Generic(fn)
-	if fn == nil || helpers[fn] != nil {
-		return helpers[fn]
-	}
-	fact := F(new(T))
-	if fn.Object() == nil || len(fn.FreeVars) > 0 || !pass.ImportObjectFact(fn.Object(), fact) {
-		return nil
-	}
-	return fact
 }
 
 // functionsOf returns the functions, methods and function literals of a package.

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
+	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
 // plainRequests reports the requests that a client of go-retryablehttp sends on although the
@@ -34,8 +35,8 @@ func sendsWithoutContext(call *ssa.Call) bool {
 		return false
 	}
 	if fn.Signature.Recv() != nil {
-		client := origin(call.Call.Args[0])
-		if setsField(client, "RetryMax", isZero) || setsField(client, "CheckRetry", nil) {
+		client := newSettings()
+		if client.read(call.Call.Args[0]); client.attempts == 1 || client.decided {
 			return false
 		}
 	}
@@ -55,7 +56,7 @@ func keepsItsContext(request ssa.Value, depth int) bool {
 		case *ssa.DebugRef:
 			return false
 		case *ssa.FieldAddr:
-			return fieldName(ref) == "Request" && !keepsItsContext(ref, depth)
+			return flow.FieldOf(ref).Name() == "Request" && !keepsItsContext(ref, depth)
 		case *ssa.UnOp:
 			return !keepsItsContext(ref, depth-1)
 		case *ssa.Call:

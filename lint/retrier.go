@@ -153,7 +153,11 @@ func runRetrierCalls(pass *analysis.Pass) (any, error) {
 			}
 		}
 	}
-	exportFacts(pass, a.helpers)
+	for fn, h := range a.helpers {
+		if fn.Object() != nil && fn.Object().Pkg() == pass.Pkg {
+			pass.ExportObjectFact(fn.Object(), h)
+		}
+	}
 	return a, nil
 }
 
@@ -195,7 +199,7 @@ func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 	if p := planOf(call.Common()); p != nil {
 		r.plan, r.op, r.ctx = p, p.op(), p.ctx
 		r.endless, r.able, r.wait, r.brief = p.isEndless(), p.isAble(), p.wait(), p.isBrief()
-	} else if h := helperFact(a.pass, a.helpers, call.Common().StaticCallee()); h != nil {
+	} else if h := a.helper(call.Common().StaticCallee()); h != nil {
 		r.helper, r.op, r.until, r.endless = h, origin(args[h.Op]), h.Until, h.Endless
 		r.able = true
 		if h.Context >= 0 {
@@ -212,6 +216,20 @@ func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
 	}
 	r.fn = operation(r.op)
 	return r
+}
+
+// helper returns what is known of a function that may be nil: one of this package, or one that it
+// imports. Of a method value, which has no receiver any more, it knows nothing.
+func (a *retriers) helper(fn *ssa.Function) *helper {
+	fn = flow.Generic(fn)
+	if fn == nil || a.helpers[fn] != nil {
+		return a.helpers[fn]
+	}
+	h := new(helper)
+	if fn.Object() == nil || len(fn.FreeVars) > 0 || !a.pass.ImportObjectFact(fn.Object(), h) {
+		return nil
+	}
+	return h
 }
 
 // isGivenRoot reports whether a context is made where it is given, and derived from none.

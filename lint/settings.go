@@ -47,9 +47,7 @@ func settingsMadeBy(instr ssa.Instruction) *settings {
 	var name vocab.Name
 	switch instr := instr.(type) {
 	case *ssa.Alloc:
-		if obj := vocab.TypeName(instr.Type()); obj != nil && obj.Pkg() != nil {
-			name = vocab.Name{Pkg: obj.Pkg().Path(), Func: obj.Name()}
-		}
+		name = typeName(instr.Type())
 	case *ssa.Call:
 		if obj, _ := flow.StaticCallee(&instr.Call); obj != nil {
 			name = vocab.NameOf(obj)
@@ -91,10 +89,7 @@ func (s *settings) read(v ssa.Value) {
 	case *ssa.Call:
 		s.call(v)
 	case *ssa.Alloc:
-		s.symbol(vocab.TypeName(v.Type()), "")
-		if s.bounds&vocab.Stateful != 0 {
-			s.stateful = append(s.stateful, v)
-		}
+		s.vague = !s.says(typeName(v.Type()), v) || s.vague
 		s.object(v)
 	case *ssa.UnOp:
 		s.load(v)
@@ -105,17 +100,25 @@ func (s *settings) read(v ssa.Value) {
 	}
 }
 
-// symbol adds what a variable, a type or a field says.
-func (s *settings) symbol(obj types.Object, recv string, values ...ssa.Value) {
-	if obj == nil || obj.Pkg() == nil {
-		s.vague = true
-		return
+// typeName returns the name of a type, or of what it points to, for the table.
+func typeName(t types.Type) (name vocab.Name) {
+	if obj := vocab.TypeName(t); obj != nil && obj.Pkg() != nil {
+		name = vocab.Name{Pkg: obj.Pkg().Path(), Func: obj.Name()}
 	}
-	rows := vocab.SettingsOf(vocab.Name{Pkg: obj.Pkg().Path(), Recv: recv, Func: obj.Name()})
-	s.vague = s.vague || len(rows) == 0 && recv == ""
+	return name
+}
+
+// says adds what is known of a symbol that a part of a policy is made by, and reports whether
+// anything is. The part is nil if that is a field.
+func (s *settings) says(name vocab.Name, part ssa.Value, args ...ssa.Value) bool {
+	rows := vocab.SettingsOf(name)
 	for _, row := range rows {
-		s.apply(row, values)
+		s.apply(row, args)
+		if row.Bounds&vocab.Stateful != 0 && part != nil {
+			s.stateful = append(s.stateful, part)
+		}
 	}
+	return len(rows) > 0
 }
 
 // call adds what is made by a call of the library, or by a function of this package.
@@ -128,17 +131,7 @@ func (s *settings) call(call *ssa.Call) {
 		return
 	}
 	obj, _ := flow.StaticCallee(&call.Call)
-	var rows []*vocab.Setting
-	if obj != nil {
-		rows = vocab.SettingsOf(vocab.NameOf(obj))
-	}
-	for _, row := range rows {
-		s.apply(row, args)
-		if row.Bounds&vocab.Stateful != 0 {
-			s.stateful = append(s.stateful, call)
-		}
-	}
-	if len(rows) == 0 {
+	if obj == nil || !s.says(vocab.NameOf(obj), call, args...) {
 		if made := madeBy(call); made != nil {
 			s.read(made)
 		} else {
@@ -154,8 +147,7 @@ func (s *settings) function(fn *ssa.Function) {
 		s.vague = true
 		return
 	}
-	if obj, ok := fn.Object().(*types.Func); ok && len(vocab.SettingsOf(vocab.NameOf(obj))) > 0 {
-		s.symbol(obj, "")
+	if obj, ok := fn.Object().(*types.Func); ok && s.says(vocab.NameOf(obj), nil) {
 		return
 	}
 	s.vague = s.vague || len(fn.Blocks) == 0
@@ -203,7 +195,8 @@ func (s *settings) field(at *ssa.FieldAddr) {
 				s.read(use.Val)
 				continue
 			}
-			s.symbol(flow.FieldOf(at), vocab.TypeName(at.X.Type()).Name(), use.Val)
+			of := typeName(at.X.Type())
+			s.says(vocab.Name{Pkg: of.Pkg, Recv: of.Func, Func: flow.FieldOf(at).Name()}, nil, use.Val)
 		case *ssa.FieldAddr:
 			s.field(use)
 		case *ssa.Call:
@@ -224,9 +217,7 @@ func (s *settings) given(v ssa.Value, call *ssa.Call) {
 	}
 	if args := argumentsOf(&call.Call); callee.Signature().Recv() != nil && args[0] == v && !s.seen[call] {
 		s.seen[call] = true
-		for _, row := range vocab.SettingsOf(vocab.NameOf(callee)) {
-			s.apply(row, args)
-		}
+		s.says(vocab.NameOf(callee), nil, args...)
 		if types.Identical(call.Type(), v.Type()) {
 			s.object(call)
 		}
@@ -240,7 +231,7 @@ func (s *settings) load(load *ssa.UnOp) {
 	case *ssa.Alloc:
 	case *ssa.Global:
 		if variable.Pkg != load.Parent().Pkg {
-			s.symbol(variable.Object(), "")
+			s.vague = !s.says(vocab.Name{Pkg: variable.Pkg.Pkg.Path(), Func: variable.Name()}, nil) || s.vague
 			return
 		}
 		s.exported = s.exported || variable.Object() == nil || variable.Object().Exported()

@@ -247,6 +247,8 @@ var Settings = []Setting{
 	{Pkg: retryablehttp, Recv: "Client", Name: "RetryWaitMin", Says: Delay, Of: -1},
 	{Pkg: retryablehttp, Recv: "Client", Name: "RetryWaitMax", Says: Longest, Of: -1},
 	{Pkg: retryablehttp, Recv: "Client", Name: "Backoff", Says: Varies, Of: -1},
+	{Pkg: retryablehttp, Recv: "Client", Name: "RetryMax", Says: Retries, Of: -1},
+	{Pkg: retryablehttp, Recv: "Client", Name: "CheckRetry", Says: Decides, Of: -1},
 	{Pkg: aws + "/aws/retry", Name: "NewStandard", Cap: "MaxBackoff", Most: 20 * time.Second},
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "BaseDelay", Says: Delay, Of: -1},
 	{Pkg: aws + "/aws/retry", Recv: "StandardOptions", Name: "MaxBackoff", Says: Longest, Of: -1},

@@ -31,18 +31,9 @@ func exponential() {
 	backoff.Retry(ping, b) // want `RL201`
 }
 
-var (
-	forEver    = 0 * time.Second
-	configured time.Duration
-)
+var configured time.Duration
 
 func Configure(d time.Duration) { configured = d }
-
-func exponentialVariable() {
-	b := backoff.NewExponentialBackOff()
-	b.MaxElapsedTime = forEver
-	backoff.Retry(ping, b) // want `RL201`
-}
 
 func patient() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
