@@ -31,17 +31,10 @@ func startedBy(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 
 // functionsOf returns the functions, methods and function literals of a package.
 func functionsOf(pkg *ssa.Package) (fns []*ssa.Function) {
-	var add func(*ssa.Function)
-	add = func(fn *ssa.Function) {
-		fns = append(fns, fn)
-		for _, literal := range fn.AnonFuncs {
-			add(literal)
-		}
-	}
 	for _, m := range pkg.Members {
 		switch m := m.(type) {
 		case *ssa.Function:
-			add(m)
+			fns = appendWithin(fns, m)
 		case *ssa.Type:
 			named, ok := types.Unalias(m.Type()).(*types.Named)
 			if !ok {
@@ -49,7 +42,7 @@ func functionsOf(pkg *ssa.Package) (fns []*ssa.Function) {
 			}
 			for method := range named.Methods() {
 				if fn := pkg.Prog.FuncValue(method); fn != nil {
-					add(fn)
+					fns = appendWithin(fns, fn)
 				}
 			}
 		}

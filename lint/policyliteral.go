@@ -3,6 +3,7 @@ package lint
 import (
 	"go/ast"
 	"go/constant"
+	"go/types"
 	"reflect"
 	"strings"
 
@@ -60,7 +61,12 @@ func runPolicyLiteral(pass *analysis.Pass) (any, error) {
 // policies reports what breaks a rule in the retry.Policy literals of a package.
 func (r *report) policies(root inspector.Cursor) {
 	pass := r.pass
-	assigned := assignedFields(pass, root)
+	assigned := map[string]bool{}
+	for obj := range assignments(pass, root) {
+		if v, ok := obj.(*types.Var); ok && v.IsField() && v.Pkg() != nil && v.Pkg().Path() == runtimePath {
+			assigned[v.Name()] = true
+		}
+	}
 	for cur := range root.Preorder((*ast.CompositeLit)(nil)) {
 		lit := cur.Node().(*ast.CompositeLit)
 		if !vocab.IsType(pass.TypesInfo.TypeOf(lit), runtimePath, "Policy") {
@@ -176,42 +182,18 @@ func setConstant(pass *analysis.Pass, to reflect.Value, expr ast.Expr) bool {
 	if v == nil {
 		return false
 	}
+	var from any
 	switch {
-	case to.Kind() == reflect.String && v.Kind() == constant.String:
-		to.SetString(constant.StringVal(v))
-	case to.Kind() == reflect.Bool && v.Kind() == constant.Bool:
-		to.SetBool(constant.BoolVal(v))
-	case to.CanInt():
-		n, ok := constant.Int64Val(constant.ToInt(v))
-		to.SetInt(n)
-		return ok
-	case to.CanUint():
-		n, ok := constant.Uint64Val(constant.ToInt(v))
-		to.SetUint(n)
-		return ok
+	case to.CanInt() || to.CanUint():
+		from = constant.Val(constant.ToInt(v))
 	case to.CanFloat():
-		x, _ := constant.Float64Val(constant.ToFloat(v))
-		to.SetFloat(x)
-	default:
+		from, _ = constant.Float64Val(constant.ToFloat(v))
+	case v.Kind() == constant.Bool, v.Kind() == constant.String:
+		from = constant.Val(v)
+	}
+	if from == nil || !reflect.TypeOf(from).ConvertibleTo(to.Type()) {
 		return false
 	}
+	to.Set(reflect.ValueOf(from).Convert(to.Type()))
 	return true
-}
-
-// assignedFields returns the fields of policies that the package assigns to,
-// or takes the address of, outside of literals.
-func assignedFields(pass *analysis.Pass, root inspector.Cursor) map[string]bool {
-	assigned := map[string]bool{}
-	for cur := range root.Preorder((*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil), (*ast.IncDecStmt)(nil)) {
-		names, _ := setBy(cur.Node())
-		for _, name := range names {
-			if sel, ok := ast.Unparen(name).(*ast.SelectorExpr); ok {
-				t := pass.TypesInfo.TypeOf(sel.X)
-				if t != nil && (vocab.IsType(t, runtimePath, "Policy") || vocab.IsType(t, runtimePath, "Schedule")) {
-					assigned[sel.Sel.Name] = true
-				}
-			}
-		}
-	}
-	return assigned
 }

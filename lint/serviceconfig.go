@@ -25,6 +25,7 @@ func (r *report) serviceConfigs(root inspector.Cursor) {
 		return
 	}
 	checked := map[ast.Expr]bool{}
+	values := assignments(r.pass, root)
 	for cur := range root.Preorder((*ast.CallExpr)(nil)) {
 		call := cur.Node().(*ast.CallExpr)
 		fn := typeutil.StaticCallee(r.pass.TypesInfo, call)
@@ -32,7 +33,7 @@ func (r *report) serviceConfigs(root inspector.Cursor) {
 			continue
 		}
 		// Have: grpc.WithDefaultServiceConfig(text)
-		text := onlyValue(r.pass, root, call.Args[0])
+		text := onlyValue(r.pass, values, call.Args[0])
 		v := r.pass.TypesInfo.Types[text].Value
 		if v == nil || v.Kind() != constant.String || checked[text] {
 			continue
@@ -63,53 +64,56 @@ func (r *report) within(text ast.Expr, line, col, width int) (pos, end token.Pos
 
 // onlyValue returns the expression that defines a constant or variable of the package, if expr
 // is its name and nothing else can set it. Otherwise it returns expr.
-func onlyValue(pass *analysis.Pass, root inspector.Cursor, expr ast.Expr) ast.Expr {
+func onlyValue(pass *analysis.Pass, values map[types.Object][]ast.Expr, expr ast.Expr) ast.Expr {
 	id, ok := ast.Unparen(expr).(*ast.Ident)
 	if !ok {
 		return expr
 	}
 	obj := pass.TypesInfo.ObjectOf(id)
-	if _, isVar := obj.(*types.Var); isVar && obj.Exported() {
-		return expr // other packages may set it
+	if _, isVar := obj.(*types.Var); isVar && obj.Exported() || len(values[obj]) != 1 || values[obj][0] == nil {
+		return expr // other packages may set it, or it is not seen to what
 	}
-	var value ast.Expr
-	sets := 0
-	for cur := range root.Preorder((*ast.ValueSpec)(nil), (*ast.AssignStmt)(nil), (*ast.UnaryExpr)(nil),
-		(*ast.RangeStmt)(nil)) {
-		names, values := setBy(cur.Node())
-		for i, name := range names {
-			if set, ok := ast.Unparen(name).(*ast.Ident); !ok || pass.TypesInfo.ObjectOf(set) != obj {
-				continue
-			}
-			if sets++; len(names) == len(values) {
-				value = values[i]
-			}
-		}
-	}
-	if sets != 1 || value == nil {
-		return expr
-	}
-	return value
+	return values[obj][0]
 }
 
-// setBy returns what a node sets, or may set, and the values if it has them.
-func setBy(n ast.Node) (names, values []ast.Expr) {
-	switch n := n.(type) {
-	case *ast.ValueSpec:
-		for _, name := range n.Names {
-			names = append(names, name)
+// assignments returns what the variables, constants and fields of a package are set to outside of
+// literals. It is nil where that is not seen, as where the address is taken.
+func assignments(pass *analysis.Pass, root inspector.Cursor) map[types.Object][]ast.Expr {
+	all := map[types.Object][]ast.Expr{}
+	for cur := range root.Preorder((*ast.ValueSpec)(nil), (*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil),
+		(*ast.UnaryExpr)(nil), (*ast.RangeStmt)(nil)) {
+		var names, values []ast.Expr
+		switch n := cur.Node().(type) {
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				names = append(names, name)
+			}
+			values = n.Values
+		case *ast.AssignStmt:
+			names, values = n.Lhs, n.Rhs
+		case *ast.IncDecStmt:
+			names = []ast.Expr{n.X}
+		case *ast.RangeStmt:
+			names = []ast.Expr{n.Key, n.Value}
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				names = []ast.Expr{n.X}
+			}
 		}
-		return names, n.Values
-	case *ast.AssignStmt:
-		return n.Lhs, n.Rhs
-	case *ast.IncDecStmt:
-		return []ast.Expr{n.X}, nil
-	case *ast.RangeStmt:
-		return []ast.Expr{n.Key, n.Value}, nil
-	case *ast.UnaryExpr:
-		if n.Op == token.AND {
-			return []ast.Expr{n.X}, nil
+		for i, name := range names {
+			if sel, ok := ast.Unparen(name).(*ast.SelectorExpr); ok {
+				name = sel.Sel
+			}
+			id, ok := ast.Unparen(name).(*ast.Ident)
+			if !ok {
+				continue
+			}
+			var value ast.Expr
+			if len(names) == len(values) {
+				value = values[i]
+			}
+			all[pass.TypesInfo.ObjectOf(id)] = append(all[pass.TypesInfo.ObjectOf(id)], value)
 		}
 	}
-	return nil, nil
+	return all
 }

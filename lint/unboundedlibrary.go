@@ -1,8 +1,10 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 
 	"golang.org/x/tools/go/analysis"
@@ -19,7 +21,7 @@ var UnboundedLibrary = newRule("unboundedlibrary", runUnboundedLibrary,
 
 func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 	all := pass.ResultOf[retrierCalls].(*retriers)
-	var deaf []deafCalls
+	deaf := map[*ssa.Function][]deafCall{}
 	for _, c := range all.calls {
 		file := fileOf(pass, c.call.Common().Pos())
 		switch call, ok := c.call.(*ssa.Call); {
@@ -29,7 +31,8 @@ func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 		case !ok || inTest(pass, call.Pos()):
 		case c.helper != nil && c.isDeaf():
 			if live := all.continuesAfter(c); live != nil && isOfModule(pass, call.Call.StaticCallee()) {
-				deaf = addDeaf(deaf, call, live, c.evidence())
+				callee := flow.Generic(call.Call.StaticCallee())
+				deaf[callee] = append(deaf[callee], deafCall{call, live, c.evidence()})
 			}
 		default:
 			if live := all.continuesAfter(c); live != nil {
@@ -37,8 +40,10 @@ func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 			}
 		}
 	}
-	for _, d := range deaf {
-		r.deaf(d)
+	for _, calls := range slices.SortedFunc(maps.Values(deaf), func(a, b []deafCall) int {
+		return cmp.Compare(a[0].Pos(), b[0].Pos())
+	}) {
+		r.deaf(calls)
 	}
 	r.plainRequests(pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs, all.found)
 }
@@ -101,42 +106,33 @@ func (c *retrier) advice() string {
 	return "call " + twin + " instead"
 }
 
-// deafCalls are the calls in a package of a helper that takes no context: it is what is to change.
-type deafCalls struct {
-	callee *ssa.Function
-	first  *ssa.Call
-	live   ssa.Value // what that continues after
-	more   int
-	// evidence is the strongest of all calls.
+// A deafCall is a call of a helper that takes no context: that is what is to change.
+type deafCall struct {
+	*ssa.Call
+	live     ssa.Value // what it continues after
 	evidence Evidence
 }
 
-// addDeaf adds a call.
-func addDeaf(all []deafCalls, call *ssa.Call, live ssa.Value, evidence Evidence) []deafCalls {
-	callee := flow.Generic(call.Call.StaticCallee())
-	i := slices.IndexFunc(all, func(d deafCalls) bool { return d.callee == callee })
-	if i < 0 {
-		return append(all, deafCalls{callee, call, live, 0, evidence})
+// deaf reports a helper that takes no context, at the first of its calls in the package, with the
+// strongest evidence of all.
+func (r *report) deaf(calls []deafCall) {
+	first, evidence, more := calls[0], calls[0].evidence, ""
+	for _, c := range calls {
+		evidence = max(evidence, c.evidence)
+		if c.Pos() < first.Pos() {
+			first = c
+		}
 	}
-	all[i].more++
-	all[i].evidence = max(all[i].evidence, evidence)
-	if call.Pos() < all[i].first.Pos() {
-		all[i].first, all[i].live = call, live
-	}
-	return all
-}
-
-// deaf reports a helper that takes no context, at its first call.
-func (r *report) deaf(d deafCalls) {
-	more := ""
-	if d.more == 1 {
+	switch n := len(calls) - 1; n {
+	case 0:
+	case 1:
 		more = ", as in another call in this package"
-	} else if d.more > 1 {
-		more = fmt.Sprintf(", as in %d more calls in this package", d.more)
+	default:
+		more = fmt.Sprintf(", as in %d more calls in this package", n)
 	}
-	r.at(callStart(fileOf(r.pass, d.first.Pos()), d.first.Pos()), d.first.Pos(), d.evidence, "RL202",
-		"%s continues after %s has ended%s: add a context parameter that ends its waits", attempt.Name(d.first),
-		nameOfContext(d.live), more)
+	r.at(callStart(fileOf(r.pass, first.Pos()), first.Pos()), first.Pos(), evidence, "RL202",
+		"%s continues after %s has ended%s: add a context parameter that ends its waits", attempt.Name(first.Call),
+		nameOfContext(first.live), more)
 }
 
 // givesUp reports whether an operation marks errors that end its retries.
