@@ -138,7 +138,7 @@ func (t *Attempt) doubts() vocab.Evidence {
 	evidence := vocab.Proven
 	for _, why := range t.Decisions {
 		switch {
-		case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown|Elapsed) != 0:
+		case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown) != 0:
 			return vocab.Named // callers may know better; something lifts a limit that there is
 		case why&Class != 0:
 			evidence = vocab.Library
@@ -216,7 +216,7 @@ func (t *Attempt) refine(e *Endless) {
 	for branch := range t.Run.Branches() {
 		why := t.Decisions[branch.Block()]
 		e.DeadContext = e.DeadContext || why&Dead != 0
-		if why&(Renewed|Elapsed) != 0 {
+		if why&Renewed != 0 {
 			e.Renewed = branch.Cond
 		}
 	}

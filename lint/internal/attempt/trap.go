@@ -61,12 +61,12 @@ func (f *freeing) release(b *ssa.BasicBlock) {
 // isFree reports whether the loop is left from a block whatever the failure is, if it is left
 // from the blocks that are known to be free.
 func (f *freeing) isFree(b *ssa.BasicBlock) bool {
-	out, in, exit := 0, 0, -1
+	out, in := 0, 0
 	for k, s := range b.Succs {
 		switch {
 		case !f.t.Run.Takes(b, k):
 		case !f.t.Loop.Has(s), f.free[s] && s != f.t.Op.Block():
-			out, exit = out+1, k
+			out++
 		default:
 			in++
 		}
@@ -82,9 +82,6 @@ func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 	why, judged := f.decisions[b]
 	if !judged {
 		why = f.j.why(branch.Cond)
-		if why&Elapsed != 0 && f.j.isWhenShort(branch.Cond) == (exit == 0) {
-			why = why&^Elapsed | Clock // what fails fast is not repeated
-		}
 		f.decisions[b] = why
 	}
 	return why&^f.chosen != 0

@@ -33,12 +33,11 @@ const (
 	Unknown                 // a call that is not known
 	Person                  // what a person answered
 	Renewed                 // a count, a timer or an object that each iteration starts again
-	Elapsed                 // the time that one iteration takes
 	Dead                    // a context that never ends
 )
 
 // adversary is what the failure itself decides: some failure takes the worse branch each time.
-const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited | Renewed | Elapsed | Dead
+const adversary = Outcome | Class | Answer | Fixed | Setting | Awaited | Renewed | Dead
 
 // A judge finds what values depend on. Without a run it looks at a whole function.
 //
@@ -51,7 +50,6 @@ type judge struct {
 
 	found map[ssa.Value]Why
 	final map[ssa.Value]bool // what found has of it is all
-	own   map[ssa.Value]bool // see isOwnTime
 	round map[ssa.Value]bool // the values of the round that is under way; nil if there is none
 	grown bool               // this round has added something
 	met   bool               // in this round, more than one value depends on another
@@ -73,7 +71,7 @@ func (j *judge) why(v ssa.Value) Why {
 		return Fixed | Setting
 	}
 	if j.found == nil {
-		j.found, j.final, j.own = map[ssa.Value]Why{}, map[ssa.Value]bool{}, map[ssa.Value]bool{}
+		j.found, j.final = map[ssa.Value]Why{}, map[ssa.Value]bool{}
 	}
 	if j.round != nil {
 		return j.look(v)
@@ -204,9 +202,6 @@ func (j *judge) binary(v *ssa.BinOp) Why {
 	w := j.all(v.X, v.Y)
 	if v.Op == token.ADD && isConst(v.X) && isConst(v.Y) {
 		w |= Renewed
-	}
-	if w&Clock != 0 && j.isOwnTime(v.X) && j.isOwnTime(v.Y) {
-		w = w&^Clock | Elapsed
 	}
 	if w&Outcome != 0 && flow.IsError(v.X.Type()) && !flow.IsNil(v.Y) {
 		w |= Class // compared with one error

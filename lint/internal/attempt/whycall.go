@@ -27,14 +27,11 @@ func (j *judge) call(call *ssa.Call) Why {
 	}
 	ofError := j.judgesError(common)
 	k := known(common)
-	if k.Is(vocab.Clock) || k.Is(vocab.Pure) && w&Clock != 0 {
-		w = w&^Clock | j.clock(call, k)
-	}
 	switch {
 	case k.Is(vocab.Derives | vocab.Attaches):
 		return w | Context
 	case k.Is(vocab.Clock):
-		return w
+		return w | Clock
 	case k.Is(vocab.Asks):
 		return w | Person
 	case k.Is(vocab.Stops) && ofError:

@@ -320,35 +320,7 @@ func nopeTakesBackSometimes(c caller, max int) {
 	}
 }
 
-// ---- clocks that each round starts anew ----
-
-func startsAnew(c caller) error {
-	for { // want `RL101, RL106; named`
-		start := time.Now()
-		err := c.Ping()
-		if err == nil {
-			return nil
-		}
-		if time.Since(start) > time.Minute {
-			return err
-		}
-		time.Sleep(time.Second)
-	}
-}
-
-func deadlineAnew(c caller) error {
-	for { // want `RL101, RL106; named`
-		deadline := time.Now().Add(time.Minute)
-		err := c.Ping()
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(time.Second)
-	}
-}
+// ---- timers that each round starts anew ----
 
 func neverItsTurn(c caller, limit time.Duration) error {
 	for { // want `RL101, RL106`
