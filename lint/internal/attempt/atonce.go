@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
-	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
@@ -70,7 +69,7 @@ func (t *Attempt) isPaced() bool {
 // pausesIn reports whether a block waits, or may change what the operation depends on.
 func (t *Attempt) pausesIn(b *ssa.BasicBlock) bool {
 	return slices.ContainsFunc(t.Waits, func(w Wait) bool { return w.At.Block() == b }) ||
-		t.pkg.effects.Repairs(slices.Values(b.Instrs), t.Op) != effect.Disjoint
+		t.pkg.effects.Repairs(slices.Values(b.Instrs), t.Op)
 }
 
 // isHurried reports whether some failure leads to the next execution without a pause each time.

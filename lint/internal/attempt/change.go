@@ -28,14 +28,12 @@ type operands struct {
 	t        *Attempt
 	run      *flow.Run
 	seen     map[ssa.Value]Change
-	copies   map[*ssa.Phi]ssa.Value
 	evidence vocab.Evidence
 }
 
 // operands returns what happens to the operands of Op in a run.
 func (t *Attempt) operands(run *flow.Run) (Change, vocab.Evidence) {
-	o := &operands{t: t, run: run, seen: map[ssa.Value]Change{}, copies: map[*ssa.Phi]ssa.Value{},
-		evidence: vocab.Proven}
+	o := &operands{t: t, run: run, seen: map[ssa.Value]Change{}, evidence: vocab.Proven}
 	call := &t.Op.Call
 	var change Change
 	for _, arg := range call.Args {
@@ -142,7 +140,7 @@ func (o *operands) phi(v *ssa.Phi) (change Change) {
 		if !o.run.Enters(v.Block(), i) {
 			continue
 		}
-		e := o.source(v.Edges[i])
+		e := o.run.Source(v.Edges[i])
 		switch sum, ok := e.(*ssa.BinOp); {
 		case e == ssa.Value(v):
 		case ok && (sum.X == v || sum.Y == v) && isNumber(v.Type()):
@@ -154,36 +152,6 @@ func (o *operands) phi(v *ssa.Phi) (change Change) {
 		}
 	}
 	return change
-}
-
-// source returns the value that all executed edges of a phi bring, through other phis.
-func (o *operands) source(v ssa.Value) ssa.Value {
-	phi, ok := v.(*ssa.Phi)
-	if !ok || phi.Block() == o.t.Loop.Header || !o.t.Loop.Has(phi.Block()) {
-		return v
-	}
-	if s, ok := o.copies[phi]; ok {
-		return s
-	}
-	o.copies[phi] = phi // in a cycle
-	var one ssa.Value
-	for i := range phi.Edges {
-		if !o.run.Enters(phi.Block(), i) {
-			continue
-		}
-		switch e := o.source(phi.Edges[i]); {
-		case e == ssa.Value(phi), e == one:
-		case one != nil:
-			return phi
-		default:
-			one = e
-		}
-	}
-	if one != nil {
-		o.copies[phi] = one
-		return one
-	}
-	return phi
 }
 
 // content is the change of what the run stores in a variable, or in parts of it.

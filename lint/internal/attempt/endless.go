@@ -152,7 +152,7 @@ func (t *Attempt) doubts() vocab.Evidence {
 func (t *Attempt) sharedDoubts() vocab.Evidence {
 	effects := t.pkg.effects
 	switch {
-	case effects.Repairs(t.between(t.Run), t.Op) != effect.Disjoint,
+	case effects.Repairs(t.between(t.Run), t.Op),
 		effects.Varies(t.Op),
 		effects.EndsMeanwhile(t.Fn),
 		t.Ends == Polls && t.works():

@@ -114,8 +114,7 @@ func loops(p *Package, fn *ssa.Function) string {
 			if !ok || callOfError(op) == nil {
 				continue
 			}
-			fmt.Fprintf(&b, "\tretries %s: repairs %s", op.Call.Value.Name(),
-				[]string{"disjoint", "perhaps", "common"}[p.Repairs(between, op)])
+			fmt.Fprintf(&b, "\tretries %s: repairs %t", op.Call.Value.Name(), p.Repairs(between, op))
 			if p.Varies(op) {
 				b.WriteString(", varies")
 			}

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"go/token"
 	"iter"
 	"maps"
 
@@ -9,10 +10,9 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/flow"
 )
 
-// Repairs returns how far the instructions between two attempts of an operation write what the
-// operation, or the evaluation of its operands, reads: Common if they do, Perhaps if code that
-// is not known may.
-func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overlap {
+// Repairs reports whether the instructions between two attempts of an operation may write what
+// the operation, or the evaluation of its operands, reads.
+func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) bool {
 	reads := p.At(op).Regions(Reads)
 	seen := map[ssa.Value]bool{}
 	for _, v := range op.Call.Operands(nil) {
@@ -24,20 +24,18 @@ func (p *Package) Repairs(between iter.Seq[ssa.Instruction], op *ssa.Call) Overl
 			made[variable] = true
 		}
 	}
-	most := Disjoint
 	for i := range between {
-		if i == ssa.Instruction(op) {
-			continue
-		}
 		e := p.Instr(i)
-		if e == nil {
+		if e == nil || i == ssa.Instruction(op) {
 			continue
 		}
 		written := e.Regions(Writes)
 		maps.DeleteFunc(written, func(r Region, _ bool) bool { return made[r.From.Value] })
-		most = max(most, written.Overlap(reads))
+		if written.Overlaps(reads) {
+			return true
+		}
 	}
-	return most
+	return false
 }
 
 // operand adds what is read where an operand is computed.
@@ -96,28 +94,31 @@ func (p *Package) EndsRetries(fn *ssa.Function) bool {
 }
 
 // condition adds what is read where a condition is computed. Whether a call has failed is its
-// outcome, and which object is asked is no condition.
+// outcome, and which object or error is asked is no condition.
 func (p *Package) condition(v ssa.Value, reads Set) {
 	i, ok := v.(ssa.Instruction)
-	if !ok || IsReference(v.Type()) {
+	if !ok {
 		return
 	}
-	switch v := v.(type) {
-	case *ssa.Phi:
-		return
-	case *ssa.Call:
-		if flow.ReturnsError(v.Call.Signature()) {
-			return
-		}
-	}
-	if e := p.Instr(i); e != nil {
+	if e := p.Instr(i); e != nil && !isOutcome(v) {
 		maps.Copy(reads, e.Regions(Reads))
 	}
+	load, ok := v.(*ssa.UnOp)
+	if _, phi := v.(*ssa.Phi); phi || ok && load.Op == token.MUL || isOutcome(v) {
+		return
+	}
+	_, call := v.(*ssa.Call)
 	for _, o := range i.Operands(nil) {
-		if *o != nil {
+		if *o != nil && !(call && (IsReference((*o).Type()) || flow.IsErrorLike((*o).Type()))) {
 			p.condition(*o, reads)
 		}
 	}
+}
+
+// isOutcome reports whether a value is what a call returns that may fail.
+func isOutcome(v ssa.Value) bool {
+	call, ok := v.(*ssa.Call)
+	return ok && flow.ReturnsError(call.Call.Signature())
 }
 
 // isSuccess reports whether a result is nil or true.
@@ -131,11 +132,12 @@ func isSuccess(v ssa.Value) bool {
 func (p *Package) vary(reads Set, e *Effects, fns []*ssa.Function) bool {
 	own := p.calledBy(fns)
 	for r := range reads {
-		if r.isOutside() || p.mayChange(r, own) {
+		itself := r.Kind != World && r.Kind != Reach && e.Access[r]&Fails != 0
+		if itself || r.isOutside() || p.mayChange(r, own) {
 			return true
 		}
 	}
-	return e.Regions(Fails).Overlap(reads) == Common
+	return false
 }
 
 // Acts reports whether an instruction writes what others than its function can see.

@@ -95,50 +95,28 @@ func (r Region) String() string {
 	return b.String()
 }
 
-// An Overlap says whether two sets of regions have memory in common.
-type Overlap uint8
-
-const (
-	// Disjoint regions have nothing in common.
-	Disjoint Overlap = iota
-	// Perhaps: code that is not known decides it.
-	Perhaps
-	// Common: both name the same memory.
-	Common
-)
-
-// overlap compares two regions as one function sees them. A field of one type is one region,
-// whatever the object, unless both objects are variables of the function itself.
-func (r Region) overlap(s Region) Overlap {
+// overlaps reports whether two regions may have memory in common, as one function sees them. A
+// field of one type is one region, whatever the object, unless both objects are variables of the
+// function itself.
+func (r Region) overlaps(s Region) bool {
 	if s.Kind == Reach {
 		r, s = s, r
 	}
 	if r.Kind == Reach {
-		if r.From == s.From && r.reaches(s) {
-			return Perhaps
-		}
-		return Disjoint
+		return r.From == s.From && r.reaches(s)
 	}
 	if r.Kind != s.Kind || r.Name != s.Name {
-		return Disjoint
+		return false
 	}
 	switch r.Kind {
-	case World:
-		return Perhaps
-	case Stream, Cell, Element, Pointee:
-		if r.From == s.From {
-			return Common
-		}
-		if r.Kind == Cell || r.From != (Root{}) && s.From != (Root{}) {
-			return Disjoint
-		}
-		return Perhaps
+	case Cell:
+		return r.From == s.From
+	case Stream, Element, Pointee:
+		return r.From == s.From || r.From == (Root{}) || s.From == (Root{})
 	case Field:
-		if r.From != s.From && isVariable(r.From.Value) && isVariable(s.From.Value) {
-			return Disjoint
-		}
+		return r.From == s.From || !isVariable(r.From.Value) || !isVariable(s.From.Value)
 	}
-	return Common
+	return true
 }
 
 // reaches reports whether code that was given the object of r may get at s, which has the same
@@ -167,17 +145,16 @@ func isVariable(v ssa.Value) bool {
 // A Set is a set of regions.
 type Set map[Region]bool
 
-// Overlap returns the closest overlap of a region of s with one of t.
-func (s Set) Overlap(t Set) Overlap {
-	most := Disjoint
+// Overlaps reports whether a region of s may have memory in common with one of t.
+func (s Set) Overlaps(t Set) bool {
 	for r := range s {
 		for u := range t {
-			if most = max(most, r.overlap(u)); most == Common {
-				return most
+			if r.overlaps(u) {
+				return true
 			}
 		}
 	}
-	return most
+	return false
 }
 
 // Sorted returns the regions in the order of their text.

@@ -26,7 +26,8 @@ type Run struct {
 	stopped map[*ssa.BasicBlock]int // the index of the first call of a block that does not return
 	reached bits                    // by block index; of the block of Op, from its start
 	pending []definition
-	at      int // the index of Op in its block
+	sources map[definition]definition // see Source
+	at      int                       // the index of Op in its block
 
 	// In the first iteration, what was computed before Op is not known to be the result of a
 	// run. The second solution, of a steady run, has that restriction no more.
@@ -154,37 +155,56 @@ func (r *Run) entry(m *merge) (v Value, kept bool) {
 	if m.block != r.Loop.Header {
 		return Bottom, false
 	}
-	seen := map[definition]bool{m.of: true}
+	sources := map[definition]definition{}
 	for i, e := range r.g.edgesIn[m.block.Index] {
 		switch {
 		case !r.Loop.Has(m.block.Preds[i]):
 			if r.base.executes[e] {
 				v = v.Join(r.base.value(m.edges[i], m.block.Preds[i]))
 			}
-		case r.executed(e) && !r.isCopy(m.edges[i], seen):
+		case r.executed(e) && r.source(m.edges[i], sources) != m.of:
 			return Bottom, false
 		}
 	}
 	return v, true
 }
 
-// isCopy reports whether all that the executed edges bring to merges is one of the definitions
-// that were seen.
-func (r *Run) isCopy(d definition, seen map[definition]bool) bool {
-	if seen[d] {
-		return true
-	}
+// source returns the definition that all executed edges bring, through merges of the loop other
+// than those of its header. What it finds is kept in known.
+func (r *Run) source(d definition, known map[definition]definition) definition {
 	m := r.g.mergeOf(d)
-	if m == nil || !r.Loop.Has(m.block) || m.block == r.Loop.Header {
-		return false
+	if m == nil || m.block == r.Loop.Header || !r.Loop.Has(m.block) {
+		return d
 	}
-	seen[d] = true
+	if s, ok := known[d]; ok {
+		return s
+	}
+	known[d] = d // in a cycle
+	var one definition
 	for i, e := range r.g.edgesIn[m.block.Index] {
-		if r.executed(e) && !r.isCopy(m.edges[i], seen) {
-			return false
+		if !r.executed(e) {
+			continue
+		}
+		switch s := r.source(m.edges[i], known); {
+		case s == d, s == one:
+		case one != nil:
+			return d
+		default:
+			one = s
 		}
 	}
-	return true
+	if one != nil {
+		known[d] = one
+	}
+	return known[d]
+}
+
+// Source returns the value that all executed edges bring to v, if it is a phi of the loop.
+func (r *Run) Source(v ssa.Value) ssa.Value {
+	if r.sources == nil {
+		r.sources = map[definition]definition{}
+	}
+	return r.source(v, r.sources).(ssa.Value)
 }
 
 // lower records that a definition has a value below what is known of it.

@@ -176,6 +176,20 @@ func nopeFailsWithTheContext(ctx context.Context) {
 	})
 }
 
+// What it keeps of an error is no limit.
+func keepsTheError() error {
+	err := ping()
+	err = wait.PollInfinite(time.Second, func() (bool, error) { // want `RL201`
+		if err = ping(); errors.Is(err, errGone) {
+			return true, nil
+		}
+		return false, nil
+	})
+	return err
+}
+
+var errGone = errors.New("gone")
+
 func nopeTries() {
 	backoffv5.Retry(context.Background(), func() (int, error) { return 0, ping() }, backoffv5.WithMaxElapsedTime(0), backoffv5.WithMaxTries(3))
 	backoffv5.Retry(context.Background(), func() (int, error) { return 0, ping() })
