@@ -29,6 +29,10 @@ func (g *graph) transfer(s view, v ssa.Value) Value {
 		return first(g.call(s, v).results)
 	case *ssa.Extract:
 		return g.extract(s, v)
+	case *ssa.TypeAssert:
+		if x := s.value(v.X, v.Block()); x.kind == isNil {
+			return x // an interface that is nil holds no type
+		}
 	case *ssa.MakeInterface, *ssa.Alloc, *ssa.MakeMap, *ssa.MakeChan, *ssa.MakeSlice, *ssa.MakeClosure,
 		*ssa.FieldAddr, *ssa.IndexAddr:
 		return NonNil
@@ -82,7 +86,7 @@ func (g *graph) extract(s view, v *ssa.Extract) Value {
 			return results[v.Index]
 		}
 	case *ssa.TypeAssert:
-		if v.Index == 1 && s.value(tuple.X, v.Block()).kind == isNil {
+		if v.Index == 1 && s.value(tuple, v.Block()).kind == isNil {
 			return Bool(false)
 		}
 	}

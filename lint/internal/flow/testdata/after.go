@@ -216,6 +216,17 @@ func asserted() {
 	}
 }
 
+// No error is of no type.
+//
+// failed: again, passed: leaves
+func assertedAlone() {
+	for {
+		if _, ok := op().(failure); !ok {
+			return
+		}
+	}
+}
+
 // The flag is set before the second execution: what it guards is executed then.
 //
 // failed: again, passed: leaves
