@@ -190,8 +190,9 @@ func (p *Package) attemptUntil(l *flow.Loop, op *ssa.Call, e ending) *Attempt {
 		return nil
 	}
 	f := t.trap(j, adversary)
-	t.Trapped, t.unanswered = f.trapped && !t.ByAnswer, f.trapped && (t.ByAnswer || !t.Fails)
 	t.Decisions, t.missed = f.decisions, f.missed
+	asks := t.ByAnswer || t.Ends == Polls && t.givesUp()
+	t.Trapped, t.unanswered = f.trapped && !asks, f.trapped && (asks || !t.Fails)
 	t.Waits = t.waits()
 	return t
 }
@@ -287,6 +288,19 @@ func (t *Attempt) fails(run *flow.Run, b, s *ssa.BasicBlock) bool {
 	}
 	_, values := returned(run, path)
 	return values[len(values)-1].Equal(flow.NonNil)
+}
+
+// givesUp reports whether some failures leave the loop by returning an error. Those that do not
+// are answers like any other to a loop that polls.
+func (t *Attempt) givesUp() bool {
+	for b := range t.Decisions {
+		for k, s := range b.Succs {
+			if t.Run.Takes(b, k) && !t.Loop.Has(s) && t.fails(t.Run, b, s) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // successOf returns the edge that a comparison of an error with nil takes on success, or -1.

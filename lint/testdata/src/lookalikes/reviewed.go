@@ -84,7 +84,7 @@ func (d *dialer) turnsOthers() net.Conn {
 
 // It gives up with the error.
 func nopeDoneWithTheError(c pinger) error {
-	for { // want `retry of Step .*RL101; named`
+	for {
 		done, err := c.Step()
 		if done {
 			return err

@@ -307,7 +307,7 @@ func nopeComparedWithNothing(c caller) {
 }
 
 func nopeComparedAndGivenBack(c caller) error {
-	for { // want `retry of Call .*RL101; named`
+	for {
 		state, err := c.Call(context.Background(), "k")
 		if err != nil {
 			log.Print(err)

@@ -226,10 +226,24 @@ func toldBeside(d places, name string) {
 
 // It leaves with the error, as again is false then.
 func nopeAgain(d places, name string) error {
-	for { // want `retry of Reserve .*RL101; named`
+	for {
 		again, err := d.Reserve(name)
 		if !again {
 			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// It polls: some errors end it, and those that it tolerates are no answer yet (RL110).
+func nopeTolerates(d places, name string) error {
+	for {
+		ok, err := d.Reserve(name)
+		if _, waits := err.(*limited); err != nil && !waits {
+			return err
+		}
+		if ok {
+			return nil
 		}
 		time.Sleep(time.Second)
 	}
