@@ -135,9 +135,8 @@ func isRead(v ssa.Value, also bool, fns []*ssa.Function) bool {
 		return isCallOf(v, "io", "NopCloser", "LimitReader", "TeeReader", "MultiReader") ||
 			isCallOf(v, "io/ioutil", "NopCloser")
 	case *ssa.Parameter:
-		calls, known := flow.CallersOf(fns)[v.Parent()]
-		i := slices.Index(v.Parent().Params, v)
-		return !known || slices.ContainsFunc(calls, func(c *ssa.CallCommon) bool { return !flow.IsNil(c.Args[i]) })
+		args, known := flow.CallersOf(fns).Arguments(v)
+		return !known || slices.ContainsFunc(args, func(arg ssa.Value) bool { return !flow.IsNil(arg) })
 	}
 	return false
 }

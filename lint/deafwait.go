@@ -79,7 +79,7 @@ func findDeafWaits(p *attempt.Package) (found []*deafWaits) {
 			known[w.At] = true
 			i := slices.IndexFunc(found, func(d *deafWaits) bool { return d.loop == t.Loop })
 			if i < 0 {
-				i, found = len(found), append(found, &deafWaits{loop: t.Loop, ctx: ctx, evidence: Proven})
+				i, found = len(found), append(found, &deafWaits{loop: t.Loop, ctx: attempt.Root(ctx), evidence: p.EndEvidence(ctx)})
 			}
 			d := found[i]
 			d.waits = append(d.waits, w.At)

@@ -19,7 +19,7 @@ func (r *report) plainRequests(fns []*ssa.Function, found *attempt.Package) {
 				continue
 			}
 			if live, ok := found.LiveContext(call).(*ssa.Parameter); ok && live.Parent() == fn {
-				r.continues(file, call, live, "pass its request that context", nil)
+				r.continues(file, call, live, found.EndEvidence(live), "pass its request that context", nil)
 			}
 		}
 	}

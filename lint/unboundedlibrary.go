@@ -32,11 +32,11 @@ func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 		case c.helper != nil && c.isDeaf():
 			if live := all.continuesAfter(c); live != nil && isOfModule(pass, call.Call.StaticCallee()) {
 				callee := flow.Generic(call.Call.StaticCallee())
-				deaf[callee] = append(deaf[callee], deafCall{call, live, c.evidence()})
+				deaf[callee] = append(deaf[callee], deafCall{call, live, min(c.evidence(), all.found.EndEvidence(live))})
 			}
 		default:
 			if live := all.continuesAfter(c); live != nil {
-				r.continues(file, call, live, c.advice(), contextFix(pass, file, c, live))
+				r.continues(file, call, live, all.found.EndEvidence(live), c.advice(), contextFix(pass, file, c, live))
 			}
 		}
 	}
@@ -82,13 +82,13 @@ func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 }
 
 // continues reports a call that continues after a context has ended.
-func (r *report) continues(file *ast.File, call *ssa.Call, live ssa.Value, advice string,
+func (r *report) continues(file *ast.File, call *ssa.Call, live ssa.Value, evidence Evidence, advice string,
 	fixes []analysis.SuggestedFix) {
 	r.finding(analysis.Diagnostic{
 		Pos: callStart(file, call.Pos()), End: call.Pos(),
 		Message:        fmt.Sprintf("%s continues after %s has ended: %s", attempt.Name(call), nameOfContext(live), advice),
 		SuggestedFixes: fixes,
-	}, Library, "RL202")
+	}, min(Library, evidence), "RL202")
 }
 
 // advice returns what ends the retries of a call with a context.

@@ -41,7 +41,7 @@ func (t *Attempt) Context() ssa.Value {
 		switch {
 		case use.asks:
 			if !t.pkg.NeverEnds(use.ctx) && t.isFromBefore(use.ctx) {
-				return root(use.ctx)
+				return use.ctx
 			}
 		case use.ctx == nil:
 			if given == nil && operation {
@@ -49,7 +49,7 @@ func (t *Attempt) Context() ssa.Value {
 			}
 		case t.pkg.IsLive(use.ctx) && t.isFromBefore(use.ctx):
 			if given == nil {
-				given = root(use.ctx)
+				given = use.ctx
 			}
 		case operation && t.pkg.NeverEnds(use.ctx):
 			return nil
@@ -101,7 +101,7 @@ func (t *Attempt) ending() *ssa.Parameter {
 		if use.ctx == nil || use.call == ssa.CallInstruction(t.Op) || !use.asks && !waits {
 			continue
 		}
-		if p, ok := root(use.ctx).(*ssa.Parameter); ok && vocab.IsContext(p.Type()) {
+		if p, ok := Root(use.ctx).(*ssa.Parameter); ok && vocab.IsContext(p.Type()) {
 			return p
 		}
 	}
@@ -153,7 +153,7 @@ func carriesContext(t types.Type) bool {
 
 // isFromBefore reports whether a context, or what it belongs to, is from before the loop.
 func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
-	ctx = root(ctx)
+	ctx = Root(ctx)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) {
 		if call.Call.IsInvoke() {
 			ctx = call.Call.Value
@@ -186,8 +186,8 @@ func DerivedFrom(ctx ssa.Value) ssa.Value {
 	return givenContext(&call.Call)
 }
 
-// root returns what a context was derived from, of a captured parameter the parameter.
-func root(ctx ssa.Value) ssa.Value {
+// Root returns what a context was derived from, of a captured parameter the parameter.
+func Root(ctx ssa.Value) ssa.Value {
 	for parent := DerivedFrom(ctx); parent != nil; parent = DerivedFrom(ctx) {
 		ctx = parent
 	}

@@ -21,6 +21,7 @@ const (
 	Caller Enders = 1 << iota // it is, or is derived from, a parameter, which others may give something else tomorrow
 	Others                    // code outside of the function, as far as it is known today
 	Itself                    // a timeout, or the function
+	Return                    // its function, when it returns: not while that runs
 	Unseen                    // it is not known where it comes from
 )
 
@@ -34,10 +35,19 @@ type Lifetime struct {
 }
 
 // NeverEnds reports whether a context cannot end while its function runs.
-func (p *Package) NeverEnds(ctx ssa.Value) bool { return p.Lifetime(ctx).Ends == 0 }
+func (p *Package) NeverEnds(ctx ssa.Value) bool { return p.Lifetime(ctx).Ends&^Return == 0 }
 
 // IsLive reports whether somebody else may end a context: it is known where it comes from.
 func (p *Package) IsLive(ctx ssa.Value) bool { return p.Lifetime(ctx).Ends&(Caller|Others) != 0 }
+
+// EndEvidence returns how well it is known that a context which may end ever does: Named if all
+// callers of its function give it one that never ends.
+func (p *Package) EndEvidence(ctx ssa.Value) vocab.Evidence {
+	if p.Lifetime(ctx).Ends&^Return == Caller {
+		return vocab.Named
+	}
+	return vocab.Proven
+}
 
 // Lifetime returns when a context ends.
 func (p *Package) Lifetime(ctx ssa.Value) Lifetime {
@@ -150,8 +160,21 @@ func (w *walk) parameter(param *ssa.Parameter) Lifetime {
 	}
 	if args, ok := known.callers.Arguments(param); ok {
 		l = w.all(args)
+		for _, call := range known.callers[param.Parent()] {
+			if _, starts := call.(*ssa.Go); starts {
+				l = l.outlived()
+			}
+		}
 	}
-	l.Ends |= Caller
+	l.Ends = l.Ends&^Return | Caller
+	return l
+}
+
+// outlived returns the lifetime of a context in what may outlive the function that ends it.
+func (l Lifetime) outlived() Lifetime {
+	if l.Ends&Return != 0 {
+		l.Ends |= Others
+	}
 	return l
 }
 
@@ -159,7 +182,7 @@ func (w *walk) parameter(param *ssa.Parameter) Lifetime {
 func (w *walk) loaded(load *ssa.UnOp) Lifetime {
 	switch x := load.X.(type) {
 	case *ssa.Alloc:
-		return w.variable(flow.StoredBefore(x, load), x)
+		return w.variable(x, load)
 	case *ssa.FreeVar:
 		return w.captured(x)
 	case *ssa.Global, *ssa.FieldAddr:
@@ -177,10 +200,9 @@ func (w *walk) everSet(values []ssa.Value) Lifetime {
 	return l
 }
 
-// variable returns the lifetime of what a local variable holds, one of some values unless others
-// set it too.
-func (w *walk) variable(values []ssa.Value, variable *ssa.Alloc) Lifetime {
-	l := w.all(values)
+// variable returns the lifetime of what a local variable holds at an instruction.
+func (w *walk) variable(variable *ssa.Alloc, at ssa.Instruction) Lifetime {
+	l := w.all(flow.StoredBefore(variable, at))
 	if flow.Escapes(variable) {
 		return l.join(unseen)
 	}
@@ -188,28 +210,18 @@ func (w *walk) variable(values []ssa.Value, variable *ssa.Alloc) Lifetime {
 }
 
 // captured returns the lifetime of a context that a function literal captures, or of what is in
-// such a variable. One that is derived ends when the function around returns, which the literal
-// may outlive.
-func (w *walk) captured(x *ssa.FreeVar) (l Lifetime) {
-	var values []ssa.Value
+// such a variable. The literal may outlive the function around it.
+func (w *walk) captured(x *ssa.FreeVar) Lifetime {
 	switch bound := flow.Binding(x).(type) {
 	case nil:
 		return unseen
 	case *ssa.FreeVar:
 		return w.captured(bound)
 	case *ssa.Alloc:
-		values = flow.StoredBefore(bound, flow.Closure(x.Parent()))
-		l = w.variable(values, bound)
+		return w.variable(bound, flow.Closure(x.Parent())).outlived()
 	default:
-		values = []ssa.Value{bound}
-		l = w.all(values)
+		return w.lifetime(bound).outlived()
 	}
-	for _, v := range values {
-		if _, cancels := v.(*ssa.Extract); cancels && DerivedFrom(v) != nil {
-			l.Ends |= Others
-		}
-	}
-	return l
 }
 
 // call returns the lifetime of a context that is a result of a call.
@@ -257,8 +269,7 @@ func attaches(call *ssa.CallCommon) bool {
 		(call.IsInvoke() || sig.Recv() != nil) && vocab.IsContext(sig.Results().At(0).Type())
 }
 
-// callers returns who may call a function value, or one in a variable, before its function
-// returns.
+// callers returns who may call a function value, or one in a variable.
 func callers(v ssa.Value) (who Enders) {
 	for _, ref := range flow.Refs(v) {
 		switch ref := ref.(type) {
@@ -266,6 +277,7 @@ func callers(v ssa.Value) (who Enders) {
 			if ref.Call.Value != v {
 				who |= Others
 			}
+			who |= Return
 		case *ssa.Call:
 			if ref.Call.Value != v {
 				who |= Others
@@ -283,6 +295,7 @@ func callers(v ssa.Value) (who Enders) {
 			if !isDeferred(ref) {
 				who |= Others
 			}
+			who |= Return
 		case *ssa.DebugRef:
 		default:
 			who |= Others

@@ -64,7 +64,7 @@ func (p *Package) findContext(o *Operation, fn *ssa.Function) {
 		case makesContext(call):
 			continue
 		}
-		if own, ok := root(use.ctx).(*ssa.Parameter); ok && own.Parent() == fn {
+		if own, ok := Root(use.ctx).(*ssa.Parameter); ok && own.Parent() == fn {
 			continue
 		}
 		if ctx := p.outerContext(use.ctx); ctx != nil {
@@ -85,7 +85,7 @@ func makesContext(call *ssa.Call) bool {
 // outerContext returns the context of the functions around that one which a function literal
 // gives to a call was made of, or nil if nobody else may end that.
 func (p *Package) outerContext(given ssa.Value) ssa.Value {
-	ctx := root(given)
+	ctx := Root(given)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) && len(call.Call.Args) == 1 {
 		for _, of := range captured(call.Call.Args[0]) {
 			if request, ok := of.(*ssa.Parameter); ok && carriesContext(request.Type()) {
@@ -96,7 +96,7 @@ func (p *Package) outerContext(given ssa.Value) ssa.Value {
 	}
 	for _, v := range captured(ctx) {
 		if p.IsLive(v) {
-			return root(v)
+			return Root(v)
 		}
 	}
 	return nil

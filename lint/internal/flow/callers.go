@@ -1,34 +1,30 @@
 package flow
 
 import (
-	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
 
 // Callers are the calls of each function of a package all of whose calls are known: it is not
-// exported, and only called.
-type Callers map[*ssa.Function][]*ssa.CallCommon
+// exported, no method, which interfaces may call, and only called.
+type Callers map[*ssa.Function][]ssa.CallInstruction
 
 // CallersOf returns the callers of the functions of a package.
 func CallersOf(fns []*ssa.Function) Callers {
 	calls := Callers{}
 	used := map[*ssa.Function]bool{} // for more than to be called
-	invoked := map[string]bool{}     // methods of interfaces
 	for _, fn := range fns {
 		for instr := range Instructions(fn.Blocks) {
 			var callee *ssa.Function
 			if call, ok := instr.(ssa.CallInstruction); ok {
 				if callee = call.Common().StaticCallee(); callee != nil {
-					calls[callee] = append(calls[callee], call.Common())
-				} else if call.Common().IsInvoke() {
-					invoked[call.Common().Method.Name()] = true
+					calls[callee] = append(calls[callee], call)
 				}
 			}
 			for i, op := range instr.Operands(nil) {
 				if value, ok := (*op).(*ssa.Function); ok && !(i == 0 && value == callee) {
-					used[declared(value)] = true
+					used[value] = true
 				}
 			}
 			// A literal that is called where it is made is only called.
@@ -38,20 +34,12 @@ func CallersOf(fns []*ssa.Function) Callers {
 		}
 	}
 	for fn := range calls {
-		method := fn.Signature.Recv() != nil && invoked[fn.Name()]
-		if obj := fn.Object(); used[fn] || method || obj != nil && obj.Exported() || fn.Origin() != nil {
+		exported := fn.Object() != nil && (fn.Object().Exported() || fn.Signature.Recv() != nil)
+		if used[fn] || exported || fn.Origin() != nil {
 			delete(calls, fn)
 		}
 	}
 	return calls
-}
-
-// declared returns the method that a method value or expression is of, or fn.
-func declared(fn *ssa.Function) *ssa.Function {
-	if method, ok := fn.Object().(*types.Func); ok && fn.Synthetic != "" {
-		return fn.Prog.FuncValue(method)
-	}
-	return fn
 }
 
 // isOnlyCalled reports whether a function literal is called, and nothing else.
@@ -66,7 +54,7 @@ func isOnlyCalled(c *ssa.MakeClosure) bool {
 func (c Callers) Arguments(param *ssa.Parameter) (args []ssa.Value, known bool) {
 	calls, known := c[param.Parent()]
 	for _, call := range calls {
-		args = append(args, call.Args[slices.Index(param.Parent().Params, param)])
+		args = append(args, call.Common().Args[slices.Index(param.Parent().Params, param)])
 	}
 	return args, known
 }

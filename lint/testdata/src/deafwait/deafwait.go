@@ -1173,7 +1173,7 @@ func serves(ctx context.Context, s subscription, out chan<- string) error {
 	}
 }
 
-// What it is given today is for its callers to say.
+// All its callers give it a context that never ends: today nothing ends it.
 func prepares(c caller) error { return givenBackground(context.Background(), c) }
 
 func givenBackground(ctx context.Context, c caller) (err error) {
@@ -1181,9 +1181,25 @@ func givenBackground(ctx context.Context, c caller) (err error) {
 		if _, err = c.Call(ctx, "k"); err == nil {
 			return nil
 		}
-		time.Sleep(time.Second) // want `RL102`
+		time.Sleep(time.Second) // want `\(RL102; named\)`
 	}
 	return err
+}
+
+// Its context ends when the function returns that starts it.
+func startsToPrepare(c caller) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go givenCancelled(ctx, c)
+}
+
+func givenCancelled(ctx context.Context, c caller) {
+	for range 10 {
+		if _, err := c.Call(ctx, "k"); err == nil {
+			return
+		}
+		time.Sleep(time.Second) // want `\(RL102; library\)`
+	}
 }
 
 // What is cleaned up behind the end of the context fails with that.
