@@ -54,21 +54,14 @@ var boundFunctions = &analysis.Analyzer{
 	Doc:        "boundfunctions: find the functions that have generated wrappers",
 	Requires:   []*analysis.Analyzer{ssaForm},
 	FactTypes:  []analysis.Fact{new(bindings)},
-	ResultType: reflect.TypeFor[*wrappers](),
-	Run:        runBoundFunctions,
-}
-
-func runBoundFunctions(pass *analysis.Pass) (any, error) {
-	known := &wrappers{pass.Pkg, ownBindings(pass), map[*types.Package]*bindings{}}
-	if len(known.own.List) > 0 {
-		pass.ExportPackageFact(known.own)
-	}
-	for _, fact := range pass.AllPackageFacts() {
-		if fact.Package != pass.Pkg {
-			known.imported[fact.Package] = fact.Fact.(*bindings)
+	ResultType: reflect.TypeFor[wrappers](),
+	Run: func(pass *analysis.Pass) (any, error) {
+		own := ownBindings(pass)
+		if len(own.List) > 0 {
+			pass.ExportPackageFact(own)
 		}
-	}
-	return known, nil
+		return wrappers{pass, own}, nil
+	},
 }
 
 // ownBindings returns the bindings of the policies of a package.
@@ -123,47 +116,26 @@ func isPassedOn(fn *ssa.Function, call *ssa.Call) bool {
 
 // wrappers are the generated wrappers that a package knows.
 type wrappers struct {
-	pkg      *types.Package
-	own      *bindings
-	imported map[*types.Package]*bindings // also of packages that it imports indirectly
+	pass *analysis.Pass // of boundFunctions
+	own  *bindings
 }
 
-// A generatedWrapper is one that a package can call in place of the function.
-type generatedWrapper struct {
-	name     string // as the package writes it
-	evidence Evidence
-}
-
-// of returns the wrapper to call in place of a function: one of its own package, of this one, or
-// of one that this one imports.
-func (w *wrappers) of(fn *types.Func) (found generatedWrapper, ok bool) {
+// of returns the name of the wrapper to call in place of a function, as the package writes it, or
+// "": a wrapper of its own, or of the package that declares the function.
+func (w wrappers) of(fn *types.Func) string {
 	if bound := w.own.of(fn); bound != nil {
-		return generatedWrapper{bound.Wrapper, Proven}, true
+		return bound.Wrapper
 	}
-	if found, ok = w.in(fn.Pkg(), fn); ok {
-		return found, true
+	others := new(bindings)
+	if fn.Pkg() == nil || !w.pass.ImportPackageFact(fn.Pkg(), others) {
+		return ""
 	}
-	for _, pkg := range w.pkg.Imports() {
-		if found, ok = w.in(pkg, fn); ok {
-			found.evidence = Named // the policy may be meant for the package that has it
-			return found, true
-		}
-	}
-	return generatedWrapper{}, false
-}
-
-// in returns the exported wrapper that another package has for a function.
-func (w *wrappers) in(pkg *types.Package, fn *types.Func) (generatedWrapper, bool) {
-	facts := w.imported[pkg]
-	if facts == nil {
-		return generatedWrapper{}, false
-	}
-	bound := facts.of(fn)
-	switch {
+	switch bound := others.of(fn); {
 	case bound == nil || !token.IsExported(bound.Wrapper):
-		return generatedWrapper{}, false
+		return ""
 	case bound.IsMethod:
-		return generatedWrapper{bound.Wrapper, Proven}, true
+		return bound.Wrapper
+	default:
+		return fn.Pkg().Name() + "." + bound.Wrapper
 	}
-	return generatedWrapper{pkg.Name() + "." + bound.Wrapper, Proven}, true
 }

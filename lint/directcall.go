@@ -16,7 +16,7 @@ var DirectCall = newRule("directcall", runDirectCall, []string{"RL507"}, ssaForm
 
 func runDirectCall(pass *analysis.Pass, r *report) {
 	fns := pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs
-	wrappers := pass.ResultOf[boundFunctions].(*wrappers)
+	wrappers := pass.ResultOf[boundFunctions].(wrappers)
 	helps := calledByGenerated(pass, fns)
 	for _, fn := range fns {
 		outer := declaredAround(fn)
@@ -29,9 +29,9 @@ func runDirectCall(pass *analysis.Pass, r *report) {
 			if callee == nil || file == nil {
 				continue
 			}
-			if wrapper, ok := wrappers.of(callee); ok {
-				r.at(callStart(file, call.Pos()), call.Pos(), wrapper.evidence, "RL507",
-					"this call of %s bypasses its policy: call %s", callee.Name(), wrapper.name)
+			if wrapper := wrappers.of(callee); wrapper != "" {
+				r.at(callStart(file, call.Pos()), call.Pos(), Proven, "RL507",
+					"this call of %s bypasses its policy: call %s", callee.Name(), wrapper)
 			}
 		}
 	}

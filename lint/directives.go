@@ -13,17 +13,11 @@ import (
 
 // Directives reports suppressions that suppress nothing, or do not say why.
 var Directives = &analysis.Analyzer{
-	Name: "retrydirectives",
-	Doc:  docOf("retrydirectives", "RL001", "RL002"),
-	URL:  pageOf("RL001"),
-	Requires: []*analysis.Analyzer{
-		directiveIndex, UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion,
-		UnboundedPoll, EndlessConflict,
-		UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps, TimeoutOrder,
-		ScheduleFit, DeferInRetry, NestedRetry, WrapperCall, StaleCode, DirectCall,
-		PolicyLiteral,
-	},
-	Run: runDirectives,
+	Name:     "retrydirectives",
+	Doc:      docOf("retrydirectives", "RL001", "RL002"),
+	URL:      pageOf("RL001"),
+	Requires: append(slices.Clip(reporting), directiveIndex),
+	Run:      runDirectives,
 }
 
 // directiveIndex finds the directives of a package. Reporting analyzers return

@@ -9,22 +9,10 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
-
-// callAt returns the call whose parenthesis stands at a place.
-func callAt(file *ast.File, paren token.Pos) *ast.CallExpr {
-	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
-	for _, n := range path {
-		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
-			return call
-		}
-	}
-	return nil
-}
 
 // nameAt returns the name by which a context is known at a place. The same name
 // may stand for another there.
@@ -44,7 +32,7 @@ func nameAt(pass *analysis.Pass, ctx ssa.Value, pos token.Pos) (string, bool) {
 // contextFix gives a call that retries a context: the retries end when that does, and nothing
 // else changes.
 func contextFix(pass *analysis.Pass, file *ast.File, r *retrier, live ssa.Value) []analysis.SuggestedFix {
-	call := callAt(file, r.call.Common().Pos())
+	call, _ := callAt(file, r.call.Common().Pos())
 	if call == nil {
 		return nil
 	}
@@ -74,7 +62,7 @@ func replaceRoot(file *ast.File, call *ast.CallExpr, given ssa.Value, name strin
 	if !isGivenRoot(given) {
 		return analysis.TextEdit{}, false
 	}
-	old := callAt(file, given.Pos())
+	old, _ := callAt(file, given.Pos())
 	if old == nil || old.Pos() < call.Pos() || call.End() < old.End() {
 		return analysis.TextEdit{}, false
 	}

@@ -22,13 +22,16 @@ import (
 
 // Suite is every analyzer, in the order of the rules that it reports. It must
 // be run as a whole: Directives judges what the others used.
-var Suite = []*analysis.Analyzer{
+var Suite = append(slices.Clip(reporting), Directives)
+
+// reporting are the analyzers that directives are about.
+var reporting = []*analysis.Analyzer{
 	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, UnboundedPoll,
 	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall,
-	PolicyLiteral, Directives,
+	PolicyLiteral,
 }
 
 // newRule returns an analyzer that reports some rules, of which the first is its page.
@@ -125,14 +128,23 @@ func imports(pass *analysis.Pass, path string) bool {
 	return false
 }
 
-// callStart returns where the expression of a call begins, of which the SSA form
-// knows the parenthesis.
-func callStart(file *ast.File, paren token.Pos) token.Pos {
+// callAt returns the call of which the SSA form knows the parenthesis, and whether it is a
+// statement, or nil.
+func callAt(file *ast.File, paren token.Pos) (call *ast.CallExpr, alone bool) {
 	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
-	for _, n := range path {
+	for i, n := range path {
 		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
-			return call.Pos()
+			_, alone = path[i+1].(*ast.ExprStmt)
+			return call, alone
 		}
+	}
+	return nil, false
+}
+
+// callStart returns where the expression of a call begins.
+func callStart(file *ast.File, paren token.Pos) token.Pos {
+	if call, _ := callAt(file, paren); call != nil {
+		return call.Pos()
 	}
 	return paren
 }
@@ -159,19 +171,6 @@ func isGivenTest(fn *ssa.Function) bool {
 			return vocab.IsTest(f.Type())
 		})
 	})
-}
-
-// standsAlone reports whether a call, of which the parenthesis is known, is a
-// statement.
-func standsAlone(file *ast.File, paren token.Pos) bool {
-	path, _ := astutil.PathEnclosingInterval(file, paren, paren)
-	for i, n := range path {
-		if call, ok := n.(*ast.CallExpr); ok && call.Lparen == paren {
-			_, alone := path[i+1].(*ast.ExprStmt)
-			return alone
-		}
-	}
-	return false
 }
 
 // handwritten returns the file of the pass that pos is in, or nil if that is generated, or a

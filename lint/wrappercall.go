@@ -29,14 +29,18 @@ func runWrapperCall(pass *analysis.Pass, r *report) {
 			if file == nil || ast.IsGenerated(file) {
 				continue
 			}
-			pos := callStart(file, call.Pos())
+			expr, alone := callAt(file, call.Pos())
+			if expr == nil {
+				continue
+			}
 			live := found.LiveContext(call)
 			if live != nil && slices.ContainsFunc(call.Call.Args, isGivenRoot) {
-				r.at(pos, call.Pos(), Proven, "RL501", "%s continues after %s has ended: pass it that context", callee.Name(),
-					nameOfContext(live))
+				r.at(expr.Pos(), call.Pos(), Proven, "RL501", "%s continues after %s has ended: pass it that context",
+					callee.Name(), nameOfContext(live))
 			}
-			if flow.ReturnsError(call.Call.Signature()) && standsAlone(file, call.Pos()) && !inTest(pass, call.Pos()) {
-				r.at(pos, call.Pos(), Proven, "RL504", "the error of %s is ignored: return or handle it", callee.Name())
+			if flow.ReturnsError(call.Call.Signature()) && alone && !inTest(pass, call.Pos()) {
+				r.at(expr.Pos(), call.Pos(), Proven, "RL504", "the error of %s is ignored: return or handle it",
+					callee.Name())
 			}
 		}
 	}
