@@ -155,26 +155,12 @@ func carriesContext(t types.Type) bool {
 func (t *Attempt) isFromBefore(ctx ssa.Value) bool {
 	ctx = Root(ctx)
 	if call, ok := ctx.(*ssa.Call); ok && attaches(&call.Call) {
-		if call.Call.IsInvoke() {
-			ctx = call.Call.Value
-		} else if len(call.Call.Args) > 0 {
+		ctx = call.Call.Value
+		if len(call.Call.Args) > 0 {
 			ctx = call.Call.Args[0]
 		}
 	}
-	switch x := ctx.(type) {
-	case *ssa.FieldAddr:
-		return t.isFromBefore(x.X)
-	case *ssa.UnOp:
-		switch x.X.(type) {
-		case *ssa.FreeVar, *ssa.Global:
-			return true
-		}
-		return t.isFromBefore(x.X)
-	}
-	if phi, ok := ctx.(*ssa.Phi); ok && t.Loop.Contains(phi) {
-		return false
-	}
-	return !t.Loop.Contains(ctx)
+	return !t.Loop.Contains(flow.Source(ctx, flow.Addressed|flow.Loaded))
 }
 
 // DerivedFrom returns what a context is derived from, so that it ends with that, or nil.

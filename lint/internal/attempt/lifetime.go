@@ -3,7 +3,6 @@ package attempt
 import (
 	"go/token"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -292,7 +291,7 @@ func callers(v ssa.Value) (who Enders) {
 				who |= Others
 			}
 		case *ssa.MakeClosure:
-			if !isDeferred(ref) {
+			if _, deferred := start(ref.Fn.(*ssa.Function)).(*ssa.Defer); !deferred {
 				who |= Others
 			}
 			who |= Return
@@ -302,14 +301,6 @@ func callers(v ssa.Value) (who Enders) {
 		}
 	}
 	return who
-}
-
-// isDeferred reports whether a function literal is only deferred.
-func isDeferred(literal *ssa.MakeClosure) bool {
-	return !slices.ContainsFunc(flow.Refs(literal), func(ref ssa.Instruction) bool {
-		d, ok := ref.(*ssa.Defer)
-		return !ok || d.Call.Value != ssa.Value(literal)
-	})
 }
 
 // IsTimed reports whether a call derives a context with a timeout or a deadline.
