@@ -37,7 +37,7 @@ func runConsumedBody(pass *analysis.Pass, r *report) {
 		}
 	}
 	for _, c := range all.calls {
-		if literal, ok := c.op.(*ssa.MakeClosure); ok {
+		if literal, ok := c.op().(*ssa.MakeClosure); ok {
 			fn := literal.Fn.(*ssa.Function)
 			for _, call := range callsOf(fn) {
 				check(flow.Whole(fn), call)

@@ -12,15 +12,16 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
-// A plan is how a call of a library retries, as far as it is seen how the policy is made that it
-// is given.
+// A plan is how a call retries: of a library, as far as it is seen how the policy is made that it
+// is given, or of a helper.
 type plan struct {
 	*vocab.Retrier
 	settings
-	args []ssa.Value // of the call, from the receiver on
+	args   []ssa.Value // of the call, from the receiver on
+	helper *helper     // the fact that says so; nil: the table does
 }
 
-// planOf returns how a call retries, or nil if it is not of a library.
+// planOf returns how a call of a library retries, or nil if it is none.
 func planOf(call *ssa.CallCommon) *plan {
 	obj, _ := flow.StaticCallee(call)
 	if obj == nil {
@@ -30,7 +31,7 @@ func planOf(call *ssa.CallCommon) *plan {
 	if l == nil {
 		return nil
 	}
-	p := &plan{l, newSettings(), argumentsOf(call)}
+	p := &plan{l, newSettings(), argumentsOf(call), nil}
 	if l.Op >= len(p.args) || l.Policy >= len(p.args) {
 		return nil // another version
 	}
@@ -56,6 +57,45 @@ func (p *plan) intervals() {
 	}
 }
 
+// planOfHelper returns how a call of a helper retries.
+func planOfHelper(call *ssa.CallCommon, h *helper) *plan {
+	p := &plan{&vocab.Retrier{Op: h.Op, Context: h.Context, Policy: -1}, newSettings(), call.Args, h}
+	p.limited, p.attempts = !h.Endless, h.Attempts
+	if h.Context >= 0 {
+		p.ctx = call.Args[h.Context]
+	}
+	if h.Twin != "" {
+		p.Twins = []string{h.Twin}
+	}
+	if h.Limit >= 0 {
+		if given, isConst := flow.IntOf(call.Args[h.Limit]); isConst {
+			p.attempts += int(min(max(given, 0), most))
+		} else {
+			p.attempts = 0
+		}
+	}
+	return p
+}
+
+// until returns what the function that is retried returns if it has succeeded.
+func (p *plan) until() attempt.Success {
+	if p.helper == nil {
+		return attempt.NoError
+	}
+	return p.helper.Until
+}
+
+// evidence returns how well it is known that a call goes on for a while.
+func (p *plan) evidence() Evidence {
+	if p.helper != nil && p.isDeaf() && p.wait() == attempt.NoLimit {
+		return Named
+	}
+	return Library
+}
+
+// isDeaf reports whether what is called can be given no context.
+func (p *plan) isDeaf() bool { return p.Context < 0 && p.With == "" && len(p.Twins) == 0 }
+
 // argumentsOf returns the arguments of a call from the receiver on.
 func argumentsOf(call *ssa.CallCommon) []ssa.Value {
 	if call.IsInvoke() {
@@ -74,10 +114,11 @@ func (p *plan) isEndless() bool {
 		p.bounds&(vocab.ByAttempts|vocab.ByTime)&^p.lifted == 0
 }
 
-// most returns how often the operation is tried at most, or 0 if that is not known.
+// most returns how often the operation is tried at most, or 0 if that is not known. One that marks
+// errors which end its retries may mark those that it is about.
 func (p *plan) most() int {
 	switch {
-	case p.decided || p.perhaps || p.ErrorEnds && mayFail(operation(p.op())):
+	case p.helper == nil && givesUp(p.op()), p.decided || p.perhaps || p.ErrorEnds && mayFail(operation(p.op())):
 		return 0
 	case p.attempts > 0:
 		return p.attempts
@@ -115,19 +156,29 @@ func (p *plan) isAble() bool {
 	case p.Context >= 0:
 		return isGivenRoot(p.ctx)
 	}
-	return p.With != "" && p.ctx == nil && !p.vague
+	return p.helper != nil || p.With != "" && p.ctx == nil && !p.vague
 }
 
-// isBrief reports whether all waits are known to be less than a second together. Of what cannot
-// be given a context by another argument that is assumed.
+// isBrief reports whether all waits are known to be less than a second together, or each of a
+// helper that takes no context to be short. Of what cannot be given a context by another argument
+// that is assumed.
 func (p *plan) isBrief() bool {
 	sum := p.wait()
+	if p.helper != nil {
+		return p.isDeaf() && sum < shortestDelay
+	}
 	return sum < time.Second || sum == attempt.NoLimit && p.Instead != ""
 }
 
-// wait returns how long the waits of a wait.Backoff are together in its first thousand steps, or
-// an hour if that is less. It returns attempt.NoLimit if that is not known.
+// wait returns how long a helper waits at most, and how long the waits of a wait.Backoff are
+// together in its first thousand steps, or an hour if that is less. It returns attempt.NoLimit if
+// that is not known.
 func (p *plan) wait() time.Duration {
+	if h := p.helper; h != nil && h.Delay >= 0 {
+		return max(h.Wait, attempt.Longest(p.args[h.Delay]))
+	} else if h != nil {
+		return h.Wait
+	}
 	delay, limit, all := p.number(vocab.Delay), p.number(vocab.Last), 0.0
 	if p.Policy < 0 || delay == 0 {
 		return attempt.NoLimit

@@ -70,51 +70,9 @@ func (h *helper) String() string {
 
 // A retrier is a call that retries a function.
 type retrier struct {
-	call    ssa.CallInstruction
-	plan    *plan   // of a library, or nil
-	helper  *helper // or nil
-	op      ssa.Value
-	fn      *ssa.Function // the function that op is, if that is known
-	until   attempt.Success
-	endless bool          // nothing but a success of op, or the end of ctx, ends it
-	ctx     ssa.Value     // the context with which it ends, or nil
-	able    bool          // it could be given a context, and is given none that ends
-	wait    time.Duration // how long it waits at most, attempt.NoLimit if that is not known
-	brief   bool          // it does not wait for long
-}
-
-// evidence returns how well it is known that a call goes on for a while.
-func (r *retrier) evidence() Evidence {
-	if r.helper != nil && r.isDeaf() && r.wait == attempt.NoLimit {
-		return Named
-	}
-	return Library
-}
-
-// isDeaf reports whether what is called takes no context.
-func (r *retrier) isDeaf() bool {
-	if r.plan != nil {
-		return r.plan.Instead != ""
-	}
-	return r.helper != nil && r.helper.Context < 0 && r.helper.Twin == ""
-}
-
-// most returns how often the function is tried at most, or 0 if that is not known. An operation
-// that marks errors which end it may mark those that it is about.
-func (r *retrier) most() int {
-	switch {
-	case r.plan != nil && givesUp(r.op):
-		return 0
-	case r.plan != nil:
-		return r.plan.most()
-	case r.helper.Limit < 0:
-		return r.helper.Attempts
-	}
-	given, isConst := flow.IntOf(r.call.Common().Args[r.helper.Limit])
-	if !isConst {
-		return 0
-	}
-	return r.helper.Attempts + int(min(max(given, 0), most))
+	*plan
+	call ssa.CallInstruction
+	fn   *ssa.Function // the function that is retried, if it is known
 }
 
 // retriers are the calls of a package that retry a function.
@@ -194,28 +152,15 @@ func (h *helper) orNil() *helper {
 
 // retrier returns how a call retries a function, or nil.
 func (a *retriers) retrier(call ssa.CallInstruction) *retrier {
-	r := &retrier{call: call}
-	args := call.Common().Args
-	if p := planOf(call.Common()); p != nil {
-		r.plan, r.op, r.ctx = p, p.op(), p.ctx
-		r.endless, r.able, r.wait, r.brief = p.isEndless(), p.isAble(), p.wait(), p.isBrief()
-	} else if h := a.helper(call.Common().StaticCallee()); h != nil {
-		r.helper, r.op, r.until, r.endless = h, origin(args[h.Op]), h.Until, h.Endless
-		r.able = true
-		if h.Context >= 0 {
-			r.ctx = args[h.Context]
-			r.able = isGivenRoot(r.ctx)
+	p := planOf(call.Common())
+	if p == nil {
+		h := a.helper(call.Common().StaticCallee())
+		if h == nil {
+			return nil
 		}
-		r.wait = h.Wait
-		if h.Delay >= 0 {
-			r.wait = max(r.wait, attempt.Longest(args[h.Delay]))
-		}
-		r.brief = r.isDeaf() && r.wait < shortestDelay
-	} else {
-		return nil
+		p = planOfHelper(call.Common(), h)
 	}
-	r.fn = operation(r.op)
-	return r
+	return &retrier{p, call, operation(p.op())}
 }
 
 // helper returns what is known of a function that may be nil: one of this package, or one that it
@@ -240,12 +185,12 @@ func isGivenRoot(ctx ssa.Value) bool {
 
 // handedOn returns what fn is if a call in it retries a parameter of it, or nil.
 func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
-	p, alone := parameterCalled(r.op)
+	p, alone := parameterCalled(r.op())
 	op := slices.Index(fn.Params, p)
 	if op < 0 {
 		return nil
 	}
-	h := &helper{Op: op, Until: r.until, Endless: alone && r.endless, Context: -1, Delay: -1, Limit: -1}
+	h := &helper{Op: op, Until: r.until(), Endless: alone && r.isEndless(), Context: -1, Delay: -1, Limit: -1}
 	if r.ctx != nil && !a.found.NeverEnds(r.ctx) {
 		given, _ := r.ctx.(*ssa.Parameter)
 		if h.Context = slices.Index(fn.Params, given); h.Context < 0 {
@@ -254,15 +199,15 @@ func (a *retriers) handedOn(fn *ssa.Function, r *retrier) *helper {
 		return h
 	}
 	switch callee := flow.Generic(r.call.Common().StaticCallee()); {
-	case takesContext(fn) || !r.able:
+	case takesContext(fn) || !r.isAble():
 	case r.helper != nil && r.helper.Context >= 0 && callee.Pkg == fn.Pkg && callee.Signature.Recv() == nil &&
 		callee.Parent() == nil:
 		h.Twin = callee.Name()
-	case r.helper != nil && r.helper.Delay >= 0 && r.brief:
+	case r.helper != nil && r.helper.Delay >= 0 && r.isBrief():
 		d, _ := r.call.Common().Args[r.helper.Delay].(*ssa.Parameter)
 		h.Delay = slices.Index(fn.Params, d)
-	case !r.brief:
-		h.Wait = r.wait
+	case !r.isBrief():
+		h.Wait = r.wait()
 	}
 	return h.orNil()
 }
@@ -307,19 +252,19 @@ func isOfModule(pass *analysis.Pass, fn *ssa.Function) bool {
 // isUnlimited reports whether a call retries a function that is known until that succeeds, and
 // neither a context, nor that function itself, nor another that it is given ends it.
 func (a *retriers) isUnlimited(r *retrier) bool {
-	if !r.endless || r.ctx != nil && !a.found.NeverEnds(r.ctx) || a.isAsked(r) {
+	if !r.isEndless() || r.ctx != nil && !a.found.NeverEnds(r.ctx) || a.isAsked(r) {
 		return false
 	}
-	if r.fn == nil || a.effects.EndsRetries(r.fn) || isMadeOfOther(r.op) {
+	if r.fn == nil || a.effects.EndsRetries(r.fn) || isMadeOfOther(r.op()) {
 		return false
 	}
 	switch o := a.found.Operation(r.fn); {
 	case o.Asks:
 		return false
-	case r.until != attempt.NoError:
-		return a.found.IsTrappedBy(r.fn, r.until)
+	case r.until() != attempt.NoError:
+		return a.found.IsTrappedBy(r.fn, r.until())
 	default:
-		return r.plan == nil || !r.plan.ErrorEnds || !o.Ends && (o.Done || !o.Again)
+		return !r.ErrorEnds || !o.Ends && (o.Done || !o.Again)
 	}
 }
 
@@ -338,14 +283,14 @@ func (a *retriers) isAsked(r *retrier) bool {
 	return slices.ContainsFunc(r.call.Common().Args, func(arg ssa.Value) bool {
 		v := origin(arg)
 		fn := operation(v)
-		return v != r.op && fn != nil && a.found.Operation(fn).Asks
+		return v != r.op() && fn != nil && a.found.Operation(fn).Asks
 	})
 }
 
 // continuesAfter returns the context of the caller that a call goes on after, or nil. What a
 // function literal is for, and when it runs, is not known unless it uses the context.
 func (a *retriers) continuesAfter(r *retrier) ssa.Value {
-	if r.fn == nil || !r.able || r.brief || a.isAsked(r) {
+	if r.fn == nil || !r.isAble() || r.isBrief() || a.isAsked(r) {
 		return nil
 	}
 	o := a.found.Operation(r.fn)

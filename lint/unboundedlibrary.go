@@ -52,14 +52,14 @@ func runUnboundedLibrary(pass *analysis.Pass, r *report) {
 func (r *report) unlimited(file *ast.File, found *attempt.Package, c *retrier) {
 	common := c.call.Common()
 	limit := "a limit"
-	if c.plan != nil {
-		limit += " (" + c.plan.Limit + ")"
+	if c.Limit != "" {
+		limit += " (" + c.Limit + ")"
 	}
 	text, rules := "pass "+limit, []string{"RL201"}
 	var fixes []analysis.SuggestedFix
 	// One that it is given already, for another reason, does not help.
 	ctx := found.LiveContext(c.call)
-	takes := c.plan != nil || c.ctx != nil || c.fn != nil && found.Operation(c.fn).Context != nil
+	takes := c.helper == nil || c.ctx != nil || c.fn != nil && found.Operation(c.fn).Context != nil
 	if ctx != nil && takes && !slices.Contains(common.Args, ctx) {
 		text, rules = fmt.Sprintf("pass %s, or %s", nameOfContext(ctx), limit), append(rules, "RL202")
 		fixes = contextFix(r.pass, file, c, ctx)
@@ -93,13 +93,7 @@ func (r *report) continues(file *ast.File, call *ssa.Call, live ssa.Value, evide
 
 // advice returns what ends the retries of a call with a context.
 func (c *retrier) advice() string {
-	twin := ""
-	switch {
-	case c.plan != nil:
-		twin = c.plan.twin(c.call.Common())
-	case c.helper != nil:
-		twin = c.helper.Twin
-	}
+	twin := c.twin(c.call.Common())
 	if twin == "" {
 		return "pass it that context"
 	}
