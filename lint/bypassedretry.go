@@ -57,57 +57,43 @@ func innerClients(client ssa.Value) (found []*ssa.UnOp) {
 			continue
 		}
 		for _, use := range *field.Referrers() {
-			if load, ok := use.(*ssa.UnOp); ok {
-				switch handedOut(load, map[ssa.Value]bool{}) {
-				case toRetry:
+			load, ok := use.(*ssa.UnOp)
+			if !ok {
+				continue
+			}
+			for _, by := range *load.Referrers() {
+				switch given, retries := isGivenBy(by); {
+				case retries:
 					return nil
-				case toOthers:
+				case given:
 					found = append(found, load)
 				}
 			}
 		}
 	}
-	return found
+	return slices.Compact(found)
 }
 
-// Where an inner client goes.
-const (
-	nowhere  = iota // its fields are set or read
-	toOthers        // it sends, or is given to what may
-	toRetry         // into another retrying client
-)
-
-func handedOut(v ssa.Value, seen map[ssa.Value]bool) (where int) {
-	if seen[v] {
-		return nowhere
+// isGivenBy reports whether an instruction that has an inner client sends with it, or gives it to
+// what may, and whether that is another retrying client.
+func isGivenBy(instr ssa.Instruction) (given, retries bool) {
+	switch instr := instr.(type) {
+	case *ssa.Return:
+		return true, false
+	case *ssa.Store:
+		field, ok := instr.Addr.(*ssa.FieldAddr)
+		return true, ok && isRetryingClient(field.X)
+	case *ssa.Call:
+		callee, _ := flow.StaticCallee(&instr.Call)
+		return callee == nil || callee.Name() != "CloseIdleConnections",
+			callee != nil && retriesByItself(callee, instr.Parent().Pkg.Pkg)
 	}
-	seen[v] = true
-	for _, ref := range *v.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.Phi, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType:
-			where = max(where, handedOut(ref.(ssa.Value), seen))
-		case *ssa.Return:
-			where = max(where, toOthers)
-		case *ssa.Store:
-			if field, ok := ref.Addr.(*ssa.FieldAddr); ok && isRetryingClient(field.X) {
-				return toRetry
-			}
-			where = max(where, toOthers)
-		case *ssa.Call:
-			switch fn := ref.Call.StaticCallee(); {
-			case fn != nil && retriesByItself(fn.Object(), ref.Parent().Pkg.Pkg):
-				return toRetry
-			case fn == nil || fn.Name() != "CloseIdleConnections":
-				where = max(where, toOthers)
-			}
-		}
-	}
-	return where
+	return false, false // its fields are set or read
 }
 
 // retriesByItself reports whether a function is of another package that makes retrying
 // clients, as those of GitLab's API are.
-func retriesByItself(fn types.Object, of *types.Package) bool {
-	return fn != nil && fn.Pkg() != nil && fn.Pkg() != of && fn.Pkg().Path() != retryablehttp &&
+func retriesByItself(fn *types.Func, of *types.Package) bool {
+	return fn.Pkg() != nil && fn.Pkg() != of && fn.Pkg().Path() != retryablehttp &&
 		slices.ContainsFunc(fn.Pkg().Imports(), func(p *types.Package) bool { return p.Path() == retryablehttp })
 }

@@ -42,7 +42,7 @@ func contradiction(instr ssa.Instruction) (text string, evidence Evidence) {
 	case s.ignored:
 		return "0 attempts have no effect, so the default of 3 remains: write 1 for no retries, or use " +
 			"AddWithMaxAttempts for no limit", Library
-	case s.cap == "timeout":
+	case s.bounds&vocab.Timed != 0:
 		return s.endsAtOnce(), Library
 	case s.number(vocab.Factor) > 1:
 		return s.truncated(), Library

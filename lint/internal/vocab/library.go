@@ -35,6 +35,7 @@ const (
 	Jittered
 	Halved   // delays may be half as long
 	Stateful // what is made counts: it is used up, or others may reset it
+	Timed    // attempts begin at intervals, and end with the time
 )
 
 // A Setting describes what a function, a field, a variable or a type says about retries: an
@@ -79,7 +80,7 @@ const (
 )
 
 // IsWhole reports whether all of a policy is made: it may contradict itself.
-func (s *Setting) IsWhole() bool { return s.Cap != "" || s.Says == Ignores }
+func (s *Setting) IsWhole() bool { return s.Cap != "" || s.Says == Ignores || s.Bounds&Timed != 0 }
 
 // RetrierOf returns what is known of a function that retries another, or nil.
 func RetrierOf(fn *types.Func) *Retrier {
@@ -128,8 +129,8 @@ const (
 // Retriers is what is known of the popular modules. A test next to the plugin in
 // contrib/golangci/integration compiles against every symbol.
 var Retriers = []Retrier{
-	{Pkg: cenkalti, Name: "Retry|RetryWithData", Context: -1, Policy: 1, Bounds: Delayed, Resets: true, With: "WithContext",
-		Limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
+	{Pkg: cenkalti, Name: "Retry|RetryWithData", Context: -1, Policy: 1, Bounds: Delayed, Resets: true,
+		With: "WithContext", Limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
 	{Pkg: cenkalti, Name: "RetryNotify|RetryNotifyWithData", Context: -1, Policy: 1, Resets: true, With: "WithContext",
 		Limit: "WithMaxRetries, or a MaxElapsedTime above 0"},
 	{Pkg: cenkaltiV5, Name: "Retry", Op: 1, Policy: 2, Bounds: ByTime | Delayed, Resets: true,
@@ -216,7 +217,7 @@ var Settings = []Setting{
 	{Pkg: wait, Recv: "Backoff", Name: "Cap", Says: Last, Of: -1},
 	{Pkg: wait, Name: "ExponentialBackoff", Cap: "Cap"},
 	{Pkg: wait, Name: "ExponentialBackoffWithContext", Of: 1, Cap: "Cap"},
-	{Pkg: wait, Name: "PollUntilContextTimeout", Says: Delay, Arg: 1, Of: -1, Cap: "timeout"},
+	{Pkg: wait, Name: "PollUntilContextTimeout", Says: Delay, Arg: 1, Of: -1, Bounds: Timed},
 	{Pkg: wait, Name: "PollUntilContextTimeout", Says: Elapsed, Arg: 2, Of: -1},
 	{Pkg: wait, Name: "NeverStop", Of: -1},
 	{Pkg: k8sRetry, Name: "OnError|RetryOnConflict", Cap: "Cap"},
