@@ -15,7 +15,7 @@ var DeferInRetry = newRule("deferinretry", runDeferInRetry, []string{"RL306"}, a
 func runDeferInRetry(pass *analysis.Pass, r *report) {
 	known := map[*ssa.Defer]bool{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		if t.IsDaemon() || t.Change > attempt.Remade {
+		if t.IsDaemon() || t.Change != attempt.Same {
 			continue // each iteration is, or may be, about something else
 		}
 		for _, d := range t.Defers() {

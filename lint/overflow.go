@@ -27,7 +27,7 @@ func runOverflow(pass *analysis.Pass, r *report) {
 	best := map[ssa.Value]Evidence{}
 	fixes := map[ssa.Value][]analysis.SuggestedFix{}
 	for _, t := range pass.ResultOf[attempts].(*attempt.Package).Attempts {
-		if t.Change > attempt.Remade || t.Exits()&(attempt.Count|attempt.Clock|attempt.Item) != 0 {
+		if t.Change != attempt.Same || t.Exits()&(attempt.Count|attempt.Clock|attempt.Item) != 0 {
 			continue // it may end before
 		}
 		for _, delay := range delaysIn(t) {

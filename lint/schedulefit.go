@@ -21,7 +21,7 @@ func runScheduleFit(pass *analysis.Pass, r *report) {
 	found := pass.ResultOf[attempts].(*attempt.Package)
 	for _, t := range found.Attempts {
 		n, ctx, file := t.Limit(), t.GivenContext(), handwritten(pass, t.Pos())
-		if n < 2 || ctx == nil || file == nil || !t.IsRetry() || t.Change > attempt.Remade {
+		if n < 2 || ctx == nil || file == nil || !t.IsRetry() || t.Change != attempt.Same {
 			continue
 		}
 		waits, each := t.Pauses(n), time.Duration(0)

@@ -19,7 +19,7 @@ const few = 2
 func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	evidence, leaves := t.remote()
 	switch {
-	case !leaves, !t.IsRetry(), t.Ends == Polls, t.Change > Remade:
+	case !leaves, !t.IsRetry(), t.Ends == Polls, t.Change != Same:
 		return 0, false
 	case t.isPaced(), t.OneClass(), t.pausesItself():
 		return 0, false

@@ -180,7 +180,7 @@ func (w Why) String() string {
 	return strings.Join(names, "|")
 }
 
-var changes = [...]string{Same: "same", Remade: "remade", Counted: "counted", Changed: "changed"}
+var changes = [...]string{Same: "same", Counted: "counted", Changed: "changed"}
 
 // String returns the name of the change.
 func (c Change) String() string { return changes[c] }

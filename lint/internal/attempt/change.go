@@ -17,8 +17,7 @@ type Change uint8
 
 // The changes, in the order of the lattice.
 const (
-	Same    Change = iota // it has the same value
-	Remade                // an equal value is made again
+	Same    Change = iota // it has the same value, or an equal one that is made again
 	Counted               // a number that is counted
 	Changed               // it may be anything else
 )
@@ -108,15 +107,15 @@ func (o *operands) compute(v ssa.Value) Change {
 	case *ssa.FieldAddr:
 		return o.of(v.X)
 	case *ssa.Alloc:
-		return max(Remade, o.content(v))
+		return o.content(v)
 	case *ssa.MakeClosure:
 		return o.all(v.Bindings...)
 	case *ssa.Next, *ssa.Range, *ssa.Select:
 		return Changed
 	case *ssa.MakeMap:
-		return max(Remade, o.entries(v))
+		return o.entries(v)
 	case *ssa.MakeSlice, *ssa.MakeChan:
-		return Remade
+		return Same
 	}
 	var change Change
 	for _, operand := range v.(ssa.Instruction).Operands(nil) {
@@ -214,18 +213,12 @@ func (o *operands) call(call *ssa.Call) Change {
 	case call == o.t.Op, k.Is(vocab.Random | vocab.Receives), fn != nil && o.isNew(fn):
 		return Changed
 	case k.Is(vocab.Makes | vocab.Pure | vocab.Clock):
-		if args >= Counted {
-			return args
-		}
-		if k.Is(vocab.Makes) {
+		if k.Is(vocab.Makes) && args == Same {
 			o.evidence = min(o.evidence, max(k.Evidence, vocab.Library))
-			return Remade
 		}
-		return Same
+		return args
 	case args >= Counted:
 		return Changed
-	}
-	switch {
 	case fn != nil:
 	case !common.IsInvoke() && common.StaticCallee() == nil:
 		return Changed // a function value
@@ -234,7 +227,7 @@ func (o *operands) call(call *ssa.Call) Change {
 	default:
 		o.evidence = vocab.Named
 	}
-	return Remade
+	return Same
 }
 
 // isNew reports whether a function returns another value each time.
@@ -275,26 +268,12 @@ func (o *operands) changes(instr ssa.Instruction, objects map[ssa.Value]bool) bo
 			return true
 		}
 		// A count matters only to an operation that reads it.
-		f, ok := w.Addr.(*ssa.FieldAddr)
-		return ok && isNumber(w.Val.Type()) && o.t.reads(f)
+		_, field := w.Addr.(*ssa.FieldAddr)
+		return field && isNumber(w.Val.Type()) && o.t.pkg.effects.IsRead(w.Addr, o.t.Op)
 	case *ssa.MapUpdate:
 		return objects[objectOf(w.Map)]
 	case *ssa.Call:
 		return objects[objectOf(w.Call.Args[0])] // copy
-	}
-	return false
-}
-
-// reads reports whether the body of Op loads a field.
-func (t *Attempt) reads(field *ssa.FieldAddr) bool {
-	_, fn := flow.StaticCallee(&t.Op.Call)
-	if fn == nil {
-		return false
-	}
-	for instr := range flow.Instructions(fn.Blocks) {
-		if x, ok := instr.(*ssa.FieldAddr); ok && flow.FieldOf(x) == flow.FieldOf(field) {
-			return true
-		}
 	}
 	return false
 }

@@ -91,14 +91,14 @@ func (p *Package) summary(fn *ssa.Function) *Summary {
 	}
 	s := &Summary{MaxParameter: -1, known: true}
 	p.summaries[fn] = s
-	sum := &summarizer{p: p, fn: fn, s: s, waits: map[*ssa.BasicBlock]bool{}}
+	sum := &summarizer{p: p, fn: fn, s: s, waits: map[*ssa.BasicBlock]bool{}, stops: map[*ssa.BasicBlock]bool{}}
 	for instr := range flow.Instructions(fn.Blocks) {
 		sum.add(instr)
 	}
 	if s.Waits != Never && sum.passes(sum.waits) {
 		s.Waits = Always
 	}
-	s.Exits = !sum.returns()
+	s.Exits = sum.passes(sum.stops)
 	if s.Exits {
 		s.Roles |= vocab.Exits
 	}
@@ -195,6 +195,7 @@ type summarizer struct {
 	fn    *ssa.Function
 	s     *Summary
 	waits map[*ssa.BasicBlock]bool // blocks that wait whenever they are executed
+	stops map[*ssa.BasicBlock]bool // blocks with a call that does not return
 }
 
 func (m *summarizer) add(instr ssa.Instruction) {
@@ -272,6 +273,9 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 	k := known(common)
 	if call, ok := instr.(*ssa.Call); ok {
 		m.wait(call)
+		if k.Is(vocab.Exits) && k.Evidence >= vocab.Library || m.p.summaryOf(common).Exits {
+			m.stops[call.Block()] = true
+		}
 	}
 	s.Roles |= k.Role & inherited
 	switch {
@@ -293,22 +297,6 @@ func (m *summarizer) call(instr ssa.CallInstruction) {
 		!(common.IsInvoke() && flow.IsErrorLike(common.Value.Type())) {
 		s.State |= Unknown
 	}
-}
-
-// returns reports whether a function returns on some path.
-func (m *summarizer) returns() bool {
-	stops := map[*ssa.BasicBlock]bool{}
-	for _, b := range m.fn.Blocks {
-		for _, instr := range b.Instrs {
-			if call, ok := instr.(*ssa.Call); ok {
-				k := known(&call.Call)
-				if k.Is(vocab.Exits) && k.Evidence >= vocab.Library || m.p.summaryOf(&call.Call).Exits {
-					stops[b] = true
-				}
-			}
-		}
-	}
-	return !m.passes(stops)
 }
 
 // passes reports whether all paths that return pass one of some blocks.

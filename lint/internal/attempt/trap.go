@@ -75,7 +75,7 @@ func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 	if branch == nil || in == 0 || out == 0 {
 		return out > 0 || in == 0
 	}
-	if m := f.t.misses(branch); m != nil && f.t.Change <= Remade {
+	if m := f.t.misses(branch); m != nil && f.t.Change == Same {
 		f.missed = m
 		return false
 	}

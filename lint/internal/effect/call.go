@@ -272,18 +272,11 @@ func isContextMethod(call *ssa.CallCommon) bool {
 
 // builtin adds the effects of a built-in function.
 func (e *Effects) builtin(name string, args []ssa.Value) {
-	write := func(v ssa.Value, kind Kind) {
-		r := Region{Kind: kind}
-		if kind == Element {
-			r.From, r.Name = rootOf(v), elementName(v.Type())
-		}
-		e.write(r)
-	}
 	switch name {
 	case "copy", "delete", "clear":
-		write(args[0], Element)
+		e.write(Region{Element, elementName(args[0].Type()), rootOf(args[0])})
 	case "close":
-		write(args[0], Signal)
+		e.write(Region{Kind: Signal})
 	}
 }
 

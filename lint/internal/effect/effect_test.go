@@ -8,8 +8,10 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write the effects that are found to the golden files")
 
-// TestEffects compares the effects of all functions of a file with its golden file. After the
-// effects of a function, regions that others may change are listed as "others", what runs
-// meanwhile as "meanwhile".
+// TestEffects compares the effects of all functions of a file with its golden file. The
+// effects of a function are followed by how it may end.
 func TestEffects(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.go")
 	if err != nil {
@@ -143,7 +144,7 @@ func indent(s string) string {
 func (e *Effects) String() string {
 	var b strings.Builder
 	for i, name := range []string{"reads", "writes", "fails"} {
-		for _, r := range e.Regions(1 << i).Sorted() {
+		for _, r := range byText(e.Regions(1 << i)) {
 			fmt.Fprintf(&b, "%s %v\n", name, r)
 		}
 	}
@@ -151,4 +152,34 @@ func (e *Effects) String() string {
 		b.WriteString("ends\n")
 	}
 	return b.String()
+}
+
+var kindNames = [...]string{"world", "clock", "signal", "context", "stream", "person", "global", "cell", "field",
+	"element", "pointee", "reach"}
+
+// String returns the name of a kind.
+func (k Kind) String() string { return kindNames[k] }
+
+// String formats a region for tests: field example.com/p.T.name of #1.
+func (r Region) String() string {
+	var b strings.Builder
+	b.WriteString(r.Kind.String())
+	if r.Name != "" {
+		b.WriteString(" " + r.Name)
+	}
+	switch {
+	case r.From.Param > 0:
+		fmt.Fprintf(&b, " of #%d", r.From.Param)
+	case r.From.Value != nil && r.Kind != Global:
+		if a, ok := r.From.Value.(*ssa.Alloc); ok {
+			fmt.Fprintf(&b, " of %s", a.Comment)
+		} else {
+			fmt.Fprintf(&b, " of a call")
+		}
+	}
+	return b.String()
+}
+
+func byText(s Set) []Region {
+	return slices.SortedFunc(maps.Keys(s), func(a, b Region) int { return strings.Compare(a.String(), b.String()) })
 }

@@ -1,6 +1,9 @@
 package effect
 
 import (
+	"cmp"
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -30,11 +33,15 @@ func (p *Package) Fact(fn *ssa.Function) *Fact {
 		return nil
 	}
 	f := &Fact{Ends: e.Ends}
-	for _, r := range e.Regions(Reads | Writes | Fails).Sorted() {
+	for r, a := range e.Access {
 		if r.isShared(fn) && r.Kind != Cell {
-			f.Regions = append(f.Regions, Portable{r.Kind, r.Name, r.From.Param, e.Access[r]})
+			f.Regions = append(f.Regions, Portable{r.Kind, r.Name, r.From.Param, a})
 		}
 	}
+	slices.SortFunc(f.Regions, func(a, b Portable) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Param, b.Param),
+			cmp.Compare(a.Access, b.Access))
+	})
 	return f
 }
 

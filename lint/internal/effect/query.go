@@ -62,6 +62,12 @@ func (p *Package) operand(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	}
 }
 
+// IsRead reports whether an operation may read the variable at an address.
+func (p *Package) IsRead(addr ssa.Value, op *ssa.Call) bool {
+	r, _ := regionAt(addr)
+	return p.At(op).Regions(Reads).Overlaps(Set{r: true})
+}
+
 // Varies reports whether an operation depends on more than its operands: on the time, on what
 // others may change meanwhile, or on what it writes itself before it fails. It may end its
 // retries without having succeeded.

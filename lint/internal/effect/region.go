@@ -1,11 +1,7 @@
 package effect
 
 import (
-	"cmp"
-	"fmt"
 	"go/types"
-	"maps"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -42,12 +38,6 @@ const (
 	Reach
 )
 
-var kindNames = [...]string{"world", "clock", "signal", "context", "stream", "person", "global", "cell", "field",
-	"element", "pointee", "reach"}
-
-// String returns the name of a kind.
-func (k Kind) String() string { return kindNames[k] }
-
 // A Root is where a function finds an object. The zero value is any object.
 type Root struct {
 	Param int       // from 1: the parameter, receiver included, that it is reached from
@@ -74,26 +64,6 @@ func (r Region) isShared(fn *ssa.Function) bool {
 
 // isOutside reports whether something outside of the program changes the region at any time.
 func (r Region) isOutside() bool { return r.Kind <= Person && r.Kind != World && r.Kind != Stream }
-
-// String formats a region for tests: field example.com/p.T.name of #1.
-func (r Region) String() string {
-	var b strings.Builder
-	b.WriteString(r.Kind.String())
-	if r.Name != "" {
-		b.WriteString(" " + r.Name)
-	}
-	switch {
-	case r.From.Param > 0:
-		fmt.Fprintf(&b, " of #%d", r.From.Param)
-	case r.From.Value != nil && r.Kind != Global:
-		if a, ok := r.From.Value.(*ssa.Alloc); ok {
-			fmt.Fprintf(&b, " of %s", a.Comment)
-		} else {
-			fmt.Fprintf(&b, " of a call")
-		}
-	}
-	return b.String()
-}
 
 // overlaps reports whether two regions may have memory in common, as one function sees them. A
 // field of one type is one region, whatever the object, unless both objects are variables of the
@@ -155,11 +125,6 @@ func (s Set) Overlaps(t Set) bool {
 		}
 	}
 	return false
-}
-
-// Sorted returns the regions in the order of their text.
-func (s Set) Sorted() []Region {
-	return slices.SortedFunc(maps.Keys(s), func(a, b Region) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 // fieldName returns the name of the field that is the i'th of the struct that a value is, or
