@@ -241,7 +241,7 @@ func (w *walk) call(call *ssa.Call, result int) Lifetime {
 		}
 		for _, ref := range flow.Refs(call) {
 			if cancel, ok := ref.(*ssa.Extract); ok && cancel.Index == 1 {
-				l.Ends |= callers(cancel)
+				l.Ends |= callers(cancel, map[ssa.Value]bool{})
 			}
 		}
 		if d, ok := Timeout(call); ok && (l.Limit == 0 || d < l.Limit) {
@@ -268,8 +268,13 @@ func attaches(call *ssa.CallCommon) bool {
 		(call.IsInvoke() || sig.Recv() != nil) && vocab.IsContext(sig.Results().At(0).Type())
 }
 
-// callers returns who may call a function value, or one in a variable.
-func callers(v ssa.Value) (who Enders) {
+// callers returns who may call a function value, or one in a variable. seen are those that it has
+// looked at: variables may be set to each other.
+func callers(v ssa.Value, seen map[ssa.Value]bool) (who Enders) {
+	if seen[v] {
+		return 0
+	}
+	seen[v] = true
 	for _, ref := range flow.Refs(v) {
 		switch ref := ref.(type) {
 		case *ssa.Defer:
@@ -283,10 +288,10 @@ func callers(v ssa.Value) (who Enders) {
 			}
 			who |= Itself
 		case *ssa.UnOp:
-			who |= callers(ref)
+			who |= callers(ref, seen)
 		case *ssa.Store:
 			if variable, ok := ref.Addr.(*ssa.Alloc); ref.Val == v && ok {
-				who |= callers(variable)
+				who |= callers(variable, seen)
 			} else if ref.Val == v {
 				who |= Others
 			}

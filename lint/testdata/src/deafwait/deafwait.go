@@ -1202,6 +1202,21 @@ func givenCancelled(ctx context.Context, c caller) {
 	}
 }
 
+// Each cancels what the other has made.
+func takesTurns(c caller) {
+	ctx, cancel := context.WithCancel(context.Background())
+	_, other := context.WithCancel(ctx)
+	turn := func() { cancel, other = other, cancel }
+	for range 10 {
+		cancel, other = other, cancel
+		if _, err := c.Call(ctx, "k"); err == nil {
+			turn()
+			return
+		}
+		time.Sleep(time.Second) // want `RL102`
+	}
+}
+
 // What is cleaned up behind the end of the context fails with that.
 func cleansUp(ctx context.Context, c caller) (err error) {
 	defer func() {
