@@ -26,8 +26,7 @@ var Suite = append(slices.Clip(reporting), Directives)
 
 // reporting are the analyzers that directives are about.
 var reporting = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, DeadBound, Overflow, HiddenExhaustion, UnboundedPoll,
-	EndlessConflict,
+	UnboundedRetry, DeafWait, NoDelay, Overflow, HiddenExhaustion, UnboundedPoll, EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall,

@@ -6,6 +6,7 @@ import (
 	"go/token"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/retrygen/retrygen/lint/internal/attempt"
@@ -13,7 +14,7 @@ import (
 
 // UnboundedRetry reports RL101.
 var UnboundedRetry = newRule("unboundedretry", runUnboundedRetry,
-	[]string{"RL101", "RL104", "RL105", "RL106"}, attempts)
+	[]string{"RL101", "RL104", "RL105", "RL106"}, ssaForm, attempts)
 
 func runUnboundedRetry(pass *analysis.Pass, r *report) {
 	var order []token.Pos
@@ -53,6 +54,7 @@ func runUnboundedRetry(pass *analysis.Pass, r *report) {
 		}
 		r.finding(d, e.Evidence, rules...)
 	}
+	reportFrozen(pass, r)
 }
 
 // whyEndless returns why nothing ends a retry, and which rules that breaks.
@@ -87,16 +89,38 @@ func whyEndless(fset *token.FileSet, e *attempt.Endless) (why string, rules []st
 	return why, rules
 }
 
-// loopAround returns the position of the innermost loop around pos within one function; else pos.
-func loopAround(file *ast.File, pos token.Pos) token.Pos {
-	path, _ := astutil.PathEnclosingInterval(file, pos, pos)
-	for _, n := range path {
-		switch n.(type) {
-		case *ast.ForStmt, *ast.RangeStmt:
-			return n.Pos()
-		case *ast.FuncLit, *ast.FuncDecl:
-			return pos
+// reportFrozen reports loops that repeat nothing: no attempt is left in them.
+func reportFrozen(pass *analysis.Pass, r *report) {
+	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
+		for _, cond := range pass.ResultOf[attempts].(*attempt.Package).Frozen(fn) {
+			if file := fileOf(pass, cond.Pos()); file != nil && !ast.IsGenerated(file) {
+				r.at(cond.Pos(), token.NoPos, Proven, "RL105",
+					"this loop never assigns the error in its condition: repeat the call in the loop, and limit the attempts")
+			}
 		}
 	}
-	return pos
+}
+
+// orderFix compares a counter by order in place of equality.
+func orderFix(file *ast.File, missed *attempt.Missed) []analysis.SuggestedFix {
+	cmp := missed.Cmp
+	path, _ := astutil.PathEnclosingInterval(file, cmp.Pos(), cmp.Pos())
+	for _, n := range path {
+		expr, ok := n.(*ast.BinaryExpr)
+		if !ok || expr.OpPos != cmp.Pos() {
+			continue
+		}
+		if _, swapped := expr.X.(*ast.BasicLit); swapped || expr.Op != cmp.Op {
+			return nil
+		}
+		op := map[bool]token.Token{true: token.LSS, false: token.GTR}[missed.Grows]
+		if expr.Op == token.EQL {
+			op = map[bool]token.Token{true: token.GEQ, false: token.LEQ}[missed.Grows]
+		}
+		return []analysis.SuggestedFix{{
+			Message:   "Compare with " + op.String(),
+			TextEdits: []analysis.TextEdit{{Pos: expr.OpPos, End: expr.OpPos + 2, NewText: []byte(op.String())}},
+		}}
+	}
+	return nil
 }

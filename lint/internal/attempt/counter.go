@@ -115,31 +115,21 @@ func mayWrap(t types.Type) bool {
 // the loop assigns.
 func (p *Package) Frozen(fn *ssa.Function) (conds []*ssa.BinOp) {
 	for _, l := range flow.Loops(fn) {
-		if cond := p.frozen(l); cond != nil {
-			conds = append(conds, cond)
+		var exits []ssa.Value
+		stops := false
+		for _, b := range l.List {
+			if i := flow.Branch(b); i != nil && !(l.Has(b.Succs[0]) && l.Has(b.Succs[1])) {
+				exits = append(exits, i.Cond)
+			}
+			stops = stops || len(p.index(fn).stoppers[b]) > 0
+		}
+		if stops || len(exits) != 1 {
+			continue
+		}
+		cmp, ok := exits[0].(*ssa.BinOp)
+		if ok && flow.IsError(cmp.X.Type()) && !l.Contains(cmp.X) && !l.Contains(cmp.Y) {
+			conds = append(conds, cmp)
 		}
 	}
 	return conds
-}
-
-func (p *Package) frozen(l *flow.Loop) (cond *ssa.BinOp) {
-	for _, b := range l.List {
-		switch i := b.Instrs[len(b.Instrs)-1].(type) {
-		case *ssa.Return, *ssa.Panic:
-			return nil
-		case *ssa.If:
-			if l.Has(b.Succs[0]) && l.Has(b.Succs[1]) {
-				continue
-			}
-			cmp, ok := i.Cond.(*ssa.BinOp)
-			if !ok || cond != nil || !flow.IsError(cmp.X.Type()) || l.Contains(cmp.X) || l.Contains(cmp.Y) {
-				return nil
-			}
-			cond = cmp
-		}
-		if len(p.index(b.Parent()).stoppers[b]) > 0 {
-			return nil
-		}
-	}
-	return cond
 }
