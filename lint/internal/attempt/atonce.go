@@ -32,7 +32,7 @@ func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 			evidence = vocab.Named // callers may ask for one retry
 		}
 	}
-	return min(evidence, t.Evidence), t.isHurried(t.pausesIn)
+	return min(evidence, t.Evidence), t.isHurried()
 }
 
 // remote reports whether the operation leaves the process, and the evidence of that.
@@ -72,34 +72,16 @@ func (t *Attempt) pausesIn(b *ssa.BasicBlock) bool {
 		t.pkg.effects.Repairs(slices.Values(b.Instrs), t.Op)
 }
 
-// isHurried reports whether some failure leads to the next execution without a pause each time.
-// That is the complement of a least fixpoint: a block is slow if it pauses, if all its
-// executed successors in the loop are slow, or if one is and something else than the failure
-// decides which is taken.
-func (t *Attempt) isHurried(pauses func(*ssa.BasicBlock) bool) bool {
-	if pauses(t.Op.Block()) {
-		return false
-	}
-	slow := map[*ssa.BasicBlock]bool{}
-	for _, b := range t.Loop.List {
-		if b != t.Op.Block() && t.Run.IsReached(b) && pauses(b) {
-			slow[b] = true
-		}
-	}
-	for grown := true; grown; {
-		grown = false
-		for _, b := range t.Loop.List {
-			if !slow[b] && t.Run.IsReached(b) && t.isSlow(b, slow) {
-				slow[b], grown = true, true
-			}
-		}
-	}
+// isHurried reports whether some failure leads to the next execution without a pause each time: it
+// is not forced to a pause.
+func (t *Attempt) isHurried() bool {
+	slow := t.forced(func(b *ssa.BasicBlock, slow set) bool { return t.pausesIn(b) || t.isSlow(b, slow) })
 	return !slow[t.Op.Block()]
 }
 
 // isSlow reports whether a block leads to a pause whatever the failure is, one class of errors
 // aside, which needs none.
-func (t *Attempt) isSlow(b *ssa.BasicBlock, slow map[*ssa.BasicBlock]bool) bool {
+func (t *Attempt) isSlow(b *ssa.BasicBlock, slow set) bool {
 	paused, hurried, at := 0, 0, -1
 	for k, s := range b.Succs {
 		switch {

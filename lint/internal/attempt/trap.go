@@ -10,32 +10,47 @@ import (
 	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
+// A set is a set of blocks.
+type set map[*ssa.BasicBlock]bool
+
+// forced returns the least set of executed blocks of the loop that agrees with forces, which
+// reports whether a block belongs to it because it leads to those that are known to. The next
+// execution of the operation leads nowhere.
+func (t *Attempt) forced(forces func(b *ssa.BasicBlock, known set) bool) set {
+	known := set{}
+	var work []*ssa.BasicBlock
+	visit := func(b *ssa.BasicBlock) {
+		if !known[b] && forces(b, known) {
+			known[b] = true
+			work = append(work, b)
+		}
+	}
+	for _, b := range t.Loop.List {
+		if t.Run.IsReached(b) {
+			visit(b)
+		}
+	}
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		for i, p := range b.Preds {
+			if b != t.Op.Block() && t.Run.Enters(b, i) {
+				visit(p)
+			}
+		}
+	}
+	return known
+}
+
 // trap decides whether some failure can never leave the loop, if it decides all branches that
 // depend on nothing but chosen, and on which branches that depends. It is the
 // greatest fixpoint of: a block is trapped if all its executed successors in the loop are; if
 // its branch is chosen, one is enough. Returns, panics, edges that leave the loop, and calls
 // that may not return are not trapped.
 func (t *Attempt) trap(j *judge, chosen Why) *freeing {
-	f := &freeing{t: t, j: j, chosen: chosen, free: map[*ssa.BasicBlock]bool{},
-		decisions: map[*ssa.BasicBlock]Why{}}
-	for _, b := range t.Loop.List {
-		if t.Run.IsReached(b) && (t.mayStop(b) || f.isFree(b)) {
-			f.release(b)
-		}
-	}
-	for len(f.work) > 0 {
-		b := f.work[len(f.work)-1]
-		f.work = f.work[:len(f.work)-1]
-		if b == t.Op.Block() {
-			continue // the next execution
-		}
-		for i, p := range b.Preds {
-			if t.Run.Enters(b, i) && f.isFree(p) {
-				f.release(p)
-			}
-		}
-	}
-	f.trapped = !t.Run.Bounded && !f.free[t.Op.Block()]
+	f := &freeing{t: t, j: j, chosen: chosen, decisions: map[*ssa.BasicBlock]Why{}}
+	free := t.forced(func(b *ssa.BasicBlock, free set) bool { return t.mayStop(b) || f.isFree(b, free) })
+	f.trapped = !t.Run.Bounded && !free[t.Op.Block()]
 	return f
 }
 
@@ -44,28 +59,19 @@ type freeing struct {
 	t         *Attempt
 	j         *judge
 	chosen    Why
-	free      map[*ssa.BasicBlock]bool
 	decisions map[*ssa.BasicBlock]Why
 	missed    *Missed // the last comparison that is met
-	work      []*ssa.BasicBlock
 	trapped   bool
-}
-
-func (f *freeing) release(b *ssa.BasicBlock) {
-	if !f.free[b] {
-		f.free[b] = true
-		f.work = append(f.work, b)
-	}
 }
 
 // isFree reports whether the loop is left from a block whatever the failure is, if it is left
 // from the blocks that are known to be free.
-func (f *freeing) isFree(b *ssa.BasicBlock) bool {
+func (f *freeing) isFree(b *ssa.BasicBlock, free set) bool {
 	out, in := 0, 0
 	for k, s := range b.Succs {
 		switch {
 		case !f.t.Run.Takes(b, k):
-		case !f.t.Loop.Has(s), f.free[s] && s != f.t.Op.Block():
+		case !f.t.Loop.Has(s), free[s] && s != f.t.Op.Block():
 			out++
 		default:
 			in++
@@ -79,12 +85,8 @@ func (f *freeing) isFree(b *ssa.BasicBlock) bool {
 		f.missed = m
 		return false
 	}
-	why, judged := f.decisions[b]
-	if !judged {
-		why = f.j.why(branch.Cond)
-		f.decisions[b] = why
-	}
-	return why&^f.chosen != 0
+	f.decisions[b] = f.j.why(branch.Cond)
+	return f.decisions[b]&^f.chosen != 0
 }
 
 // mayStop reports whether a call in a block may not return.
