@@ -44,21 +44,20 @@ func sendsWithoutContext(call *ssa.Call) bool {
 		return true
 	}
 	request, ok := call.Call.Args[1].(*ssa.Extract)
-	return ok && isCallOf(request.Tuple, retryablehttp, "NewRequest") && keepsItsContext(request, 4)
+	return ok && isCallOf(request.Tuple, retryablehttp, "NewRequest") && keepsItsContext(request)
 }
 
 // keepsItsContext reports whether nothing is done with a request but to send it, to call its
-// methods that make no other of it, and to set what it says. It looks at its parts as well,
-// depth fields deep.
-func keepsItsContext(request ssa.Value, depth int) bool {
-	return depth > 0 && !slices.ContainsFunc(*request.Referrers(), func(ref ssa.Instruction) bool {
+// methods that make no other of it, and to set what it says.
+func keepsItsContext(request ssa.Value) bool {
+	return !slices.ContainsFunc(*request.Referrers(), func(ref ssa.Instruction) bool {
 		switch ref := ref.(type) {
 		case *ssa.DebugRef:
 			return false
 		case *ssa.FieldAddr:
-			return flow.FieldOf(ref).Name() == "Request" && !keepsItsContext(ref, depth)
+			return flow.FieldOf(ref).Name() == "Request" && !keepsItsContext(ref)
 		case *ssa.UnOp:
-			return !keepsItsContext(ref, depth-1)
+			return !keepsItsContext(ref)
 		case *ssa.Call:
 			fn := ref.Call.StaticCallee()
 			return fn == nil || !isCallOf(ref, retryablehttp, fn.Name()) && !isCallOf(ref, "net/http", fn.Name()) ||
