@@ -21,8 +21,8 @@ func (t *Attempt) AtOnce() (vocab.Evidence, bool) {
 	switch {
 	case !leaves, !t.IsRetry(), t.Ends == Polls, t.Change != Same:
 		return 0, false
-	case t.isPaced(), t.OneClass(), t.pausesItself():
-		return 0, false
+	case t.decided()&(Item|Person) != 0, t.OneClass(), t.pausesItself():
+		return 0, false // it ends with the last of several items, or asks a person
 	}
 	for _, l := range t.Limits() {
 		if l.Attempts > 0 && l.Attempts <= few {
@@ -54,16 +54,6 @@ func (t *Attempt) pausesItself() bool {
 	return slices.ContainsFunc(t.Op.Call.Operands(nil), func(operand *ssa.Value) bool {
 		return *operand != nil && vocab.IsConn((*operand).Type())
 	})
-}
-
-// isPaced reports whether the loop ends with the last of several items, or asks a person.
-func (t *Attempt) isPaced() bool {
-	for _, why := range t.Decisions {
-		if why&(Item|Person) != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // pausesIn reports whether a block waits, or may change what the operation depends on.

@@ -92,7 +92,7 @@ func (t *Attempt) isContended() (bool, vocab.Evidence) {
 	switch {
 	case k.Is(vocab.Receives | vocab.Asks | vocab.Random | vocab.Exits | vocab.Judges):
 		return true, 0
-	case k.Is(vocab.Locks) && (k.Evidence >= vocab.Library || t.isClassified()):
+	case k.Is(vocab.Locks) && (k.Evidence >= vocab.Library || t.decided()&Class != 0):
 		return true, 0
 	case k.Is(vocab.Serves) && len(t.Waits) == 0:
 		return true, 0 // it is supervised
@@ -121,30 +121,26 @@ func (t *Attempt) IsConflict() bool {
 	if k := known(&t.Op.Call); k.Is(vocab.Locks) && k.Evidence >= vocab.Library {
 		return true
 	}
-	return t.Fails && t.isClassified() && t.OneClass()
+	return t.Fails && t.decided()&Class != 0 && t.OneClass()
 }
 
-func (t *Attempt) isClassified() bool {
+// decided returns what all decisions of the loop depend on.
+func (t *Attempt) decided() (all Why) {
 	for _, why := range t.Decisions {
-		if why&Class != 0 {
-			return true
-		}
+		all |= why
 	}
-	return false
+	return all
 }
 
 // doubts returns how sure it is that the decisions of the loop do not end it.
 func (t *Attempt) doubts() vocab.Evidence {
-	evidence := vocab.Proven
-	for _, why := range t.Decisions {
-		switch {
-		case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown) != 0:
-			return vocab.Named // callers may know better; something lifts a limit that there is
-		case why&Class != 0:
-			evidence = vocab.Library
-		}
+	switch why := t.decided(); {
+	case why&(Setting|Answer|Count|Clock|Flag|Item|Unknown) != 0:
+		return vocab.Named // callers may know better; something lifts a limit that there is
+	case why&Class != 0:
+		return vocab.Library
 	}
-	return evidence
+	return vocab.Proven
 }
 
 // sharedDoubts returns how sure it is that nothing ends the retries through memory that

@@ -256,3 +256,18 @@ func nopeMultiplied(c client, stop func() bool) {
 		delay = min(time.Duration(float64(delay)*1.5), time.Minute)
 	}
 }
+
+// A success starts the delays again.
+func startsAgain(c client, stop func() bool) {
+	failures := 0
+	for !stop() {
+		delay := time.Hour
+		if err := c.Ping(); err == nil {
+			failures = 0
+		} else {
+			failures++
+			delay = min(time.Minute*time.Duration(1<<(failures-1)), time.Hour) // want `RL107`
+		}
+		time.Sleep(delay)
+	}
+}
