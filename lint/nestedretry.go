@@ -64,7 +64,7 @@ func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
 	}
 	switch {
 	case callee != nil && callee == l.call.Parent():
-	case callee != nil && l.around*inner.Attempts > most:
+	case callee != nil && inner.Attempts > 1 && l.around*inner.Attempts > most:
 		r.at(pos, token.NoPos, evidence, "RL401", multiplied,
 			l.around, nameOfFunction(callee), inner.Attempts, inner.Where, l.around*inner.Attempts)
 	case l.around > most && len(l.loops) > 1 && !l.loops[0].StaysInside():
@@ -72,7 +72,7 @@ func (r *report) nested(n *nesting, l *level, file *ast.File, most int) {
 		r.at(pos, token.NoPos, evidence, "RL401",
 			"%d attempts in this loop of %d of %s in the inner one are %d calls: retry in one loop",
 			outer, l.around/outer, l.loops[0].Name(), l.around)
-	case callee != nil && inner.Wrapper:
+	case callee != nil && inner.Attempts > 1 && inner.Wrapper:
 		r.at(pos, token.NoPos, Proven, "RL402",
 			"%s already retries by its policy: remove this loop, and set max_attempts in the policy", callee.Name())
 	}

@@ -86,7 +86,7 @@ type nesting struct {
 	fns     []*ssa.Function
 	levels  map[*ssa.Call]*level
 	wraps   map[*ssa.Function]wrapper
-	tries   map[*ssa.Call]retrying      // how often calls try something that try it several times
+	tries   map[*ssa.Call]retrying      // what calls do that try something several times, or call wrappers
 	facts   map[*ssa.Function]*retrying // nil: it tries nothing several times, or is being looked at
 	origins map[*ssa.Function]*ssa.Call // what a fact comes from
 }
@@ -149,7 +149,7 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 	best := once
 	for _, call := range callsOf(fn) {
 		f := n.count(call)
-		if f.Attempts > 1 {
+		if f.Attempts > 1 || f.Wrapper {
 			n.tries[call] = f
 		}
 		switch l := n.levels[call]; {
@@ -177,15 +177,6 @@ func (n *nesting) find(fn *ssa.Function) *retrying {
 		n.facts[fn] = &best
 	}
 	return n.facts[fn]
-}
-
-// isWrapper reports whether the policy of a function retries.
-func (n *nesting) isWrapper(fn *ssa.Function) bool {
-	if _, ok := n.wraps[fn]; ok {
-		return true
-	}
-	f := new(retrying)
-	return len(fn.Blocks) == 0 && fn.Object() != nil && n.pass.ImportObjectFact(fn.Object(), f) && f.Wrapper
 }
 
 // once is what a function does of which nothing else is known.

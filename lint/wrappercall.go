@@ -21,7 +21,7 @@ func runWrapperCall(pass *analysis.Pass, r *report) {
 	for _, fn := range pass.ResultOf[ssaForm].(*buildssa.SSA).SrcFuncs {
 		for _, call := range callsOf(fn) {
 			callee := call.Call.StaticCallee()
-			if callee == nil || !n.isWrapper(callee) {
+			if callee == nil || !n.tries[call].Wrapper {
 				continue
 			}
 			// Have: a call of a wrapper
