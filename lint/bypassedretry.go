@@ -78,6 +78,12 @@ func innerClients(client ssa.Value) (found []*ssa.UnOp) {
 // what may, and whether that is another retrying client.
 func isGivenBy(instr ssa.Instruction) (given, retries bool) {
 	switch instr := instr.(type) {
+	case *ssa.MakeInterface:
+		for _, by := range *instr.Referrers() {
+			also, again := isGivenBy(by)
+			given, retries = given || also, retries || again
+		}
+		return given, retries
 	case *ssa.Return:
 		return true, false
 	case *ssa.Store:

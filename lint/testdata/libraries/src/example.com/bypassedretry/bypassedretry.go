@@ -43,6 +43,14 @@ func afterSettings() *http.Client {
 	return inner
 }
 
+type doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+func asInterface() doer {
+	return retryablehttp.NewClient().HTTPClient // want `RL204`
+}
+
 func nopeStandard() *http.Client {
 	c := retryablehttp.NewClient()
 	c.HTTPClient.Timeout = time.Second
