@@ -27,12 +27,17 @@ func (p *Package) collect(fn *ssa.Function) {
 			if !r.isShared(fn) {
 				continue
 			}
-			e.add(r, a&(Reads|Writes))
+			e.add(r, a&(Reads|Writes|Decides))
 			if failing.from[i.Block().Index] && a&before != 0 {
 				e.add(r, Fails)
 			}
 		}
 		e.Ends = e.Ends || one.Ends
+	}
+	for r := range p.decides(fn, func(ssa.Value) bool { return true }) {
+		if r.isShared(fn) {
+			e.add(r, Decides)
+		}
 	}
 }
 

@@ -68,12 +68,11 @@ func (p *Package) IsRead(addr ssa.Value, op *ssa.Call) bool {
 	return p.At(op).Regions(Reads).Overlaps(Set{r: true})
 }
 
-// Varies reports whether an operation depends on more than its operands: on the time, on what
-// others may change meanwhile, or on what it writes itself before it fails. It may end its
-// retries without having succeeded.
+// Varies reports whether an operation may end its retries without having succeeded: it returns by
+// the time or by what others may change meanwhile, or reads what it writes itself before it fails.
 func (p *Package) Varies(op *ssa.Call) bool {
 	e := p.At(op)
-	return p.vary(e.Regions(Reads), e, p.functions(op))
+	return e.progresses(e.Regions(Reads)) || p.mayChange(e.Regions(Decides), p.calledBy(p.functions(op)))
 }
 
 // EndsRetries reports whether a function that something else calls again and again may end that
@@ -83,29 +82,39 @@ func (p *Package) EndsRetries(fn *ssa.Function) bool {
 	if e == nil || fn.Signature.Results().Len() == 0 {
 		return false
 	}
-	reads := Set{}
+	reads := p.decides(fn, isSuccess)
+	return e.progresses(reads) || p.mayChange(reads, p.calledBy([]*ssa.Function{fn}))
+}
+
+// decides returns what is read by the conditions that lead straight to a return of some results.
+func (p *Package) decides(fn *ssa.Function, last func(ssa.Value) bool) Set {
+	reads, seen := Set{}, map[ssa.Value]bool{}
 	for ret := range flow.Returns(fn) {
 		b := ret.Block()
 		for k, pred := range b.Preds {
-			v := ret.Results[len(ret.Results)-1]
+			var v ssa.Value
+			if n := len(ret.Results); n > 0 {
+				v = ret.Results[n-1]
+			}
 			if phi, ok := v.(*ssa.Phi); ok && phi.Block() == b {
 				v = phi.Edges[k]
 			}
-			if branch := flow.Branch(pred); branch != nil && isSuccess(v) {
-				p.condition(branch.Cond, reads)
+			if branch := flow.Branch(pred); branch != nil && last(v) {
+				p.condition(branch.Cond, reads, seen)
 			}
 		}
 	}
-	return p.vary(reads, e, []*ssa.Function{fn})
+	return reads
 }
 
 // condition adds what is read where a condition is computed. Whether a call has failed is its
 // outcome, and which object or error is asked is no condition.
-func (p *Package) condition(v ssa.Value, reads Set) {
+func (p *Package) condition(v ssa.Value, reads Set, seen map[ssa.Value]bool) {
 	i, ok := v.(ssa.Instruction)
-	if !ok {
+	if !ok || seen[v] {
 		return
 	}
+	seen[v] = true
 	if e := p.Instr(i); e != nil && !isOutcome(v) {
 		maps.Copy(reads, e.Regions(Reads))
 	}
@@ -116,7 +125,7 @@ func (p *Package) condition(v ssa.Value, reads Set) {
 	_, call := v.(*ssa.Call)
 	for _, o := range i.Operands(nil) {
 		if *o != nil && !(call && (IsReference((*o).Type()) || flow.IsErrorLike((*o).Type()))) {
-			p.condition(*o, reads)
+			p.condition(*o, reads, seen)
 		}
 	}
 }
@@ -133,13 +142,22 @@ func isSuccess(v ssa.Value) bool {
 	return ok && (c.Value == nil || c.Value.ExactString() == "true")
 }
 
-// vary reports whether regions that some functions with known effects read may change before
-// they fail, or in other ways than by them.
-func (p *Package) vary(reads Set, e *Effects, fns []*ssa.Function) bool {
-	own := p.calledBy(fns)
+// progresses reports whether what is read is written before a failure: the next attempt reads
+// something else.
+func (e *Effects) progresses(reads Set) bool {
 	for r := range reads {
-		itself := r.Kind != World && r.Kind != Reach && e.Access[r]&Fails != 0
-		if itself || r.isOutside() || p.mayChange(r, own) {
+		if r.Kind != World && r.Kind != Reach && e.Access[r]&Fails != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mayChange reports whether a region may change while some functions run, in other ways than by
+// them.
+func (p *Package) mayChange(regions Set, own map[*ssa.Function]bool) bool {
+	for r := range regions {
+		if r.isOutside() || p.isChanged(r, own) {
 			return true
 		}
 	}

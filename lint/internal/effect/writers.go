@@ -111,10 +111,10 @@ func isFresh(addr ssa.Value) bool {
 	return made
 }
 
-// mayChange reports whether somebody may write to a region while a function runs: code outside
+// isChanged reports whether somebody may write to a region while a function runs: code outside
 // of the program, of another package, or a function of the package that is not one of own.
 // Objects that are being made are not shared yet.
-func (p *Package) mayChange(r Region, own map[*ssa.Function]bool) bool {
+func (p *Package) isChanged(r Region, own map[*ssa.Function]bool) bool {
 	switch r.Kind {
 	case World, Reach:
 		return false
@@ -155,4 +155,4 @@ func (p *Package) IsConstant(addr ssa.Value) bool {
 
 // IsSetting reports whether a field is assigned only where its object is made, or a global
 // variable only where it is declared.
-func (p *Package) IsSetting(r Region) bool { return !p.mayChange(r, nil) }
+func (p *Package) IsSetting(r Region) bool { return !p.isChanged(r, nil) }

@@ -7,6 +7,7 @@ import (
 	"log"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -365,5 +366,36 @@ func nopeServesOn(addr string, serve func(net.Conn)) {
 		for {
 			serve(conn)
 		}
+	}
+}
+
+// ---- what an operation only reads ends nothing ----
+
+type Endpoint struct {
+	URL  string
+	URLs []string
+}
+
+func (e *Endpoint) ping() error {
+	begun := time.Now()
+	_, err := http.DefaultClient.Head(e.URL)
+	log.Print(time.Since(begun))
+	return err
+}
+
+func (e *Endpoint) pingFirst() error {
+	_, err := http.Head(e.URLs[0])
+	return err
+}
+
+func pingsEndpoint(e *Endpoint) {
+	for e.ping() != nil { // want `retry of ping .*RL101\)`
+		time.Sleep(time.Second)
+	}
+}
+
+func pingsFirst(e *Endpoint) {
+	for e.pingFirst() != nil { // want `retry of pingFirst .*RL101\)`
+		time.Sleep(time.Second)
 	}
 }
