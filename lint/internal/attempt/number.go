@@ -48,13 +48,36 @@ func (x *numbers) int(v ssa.Value, n int) (int64, bool) {
 	return constant.Int64Val(c)
 }
 
-// of returns the value of v in iteration n.
-func (x *numbers) of(v ssa.Value, n int) (c constant.Value) {
+// of returns the value of v in iteration n: a number or a bool.
+func (x *numbers) of(v ssa.Value, n int) constant.Value {
 	if x.depth == deepest {
 		return nil
 	}
 	x.depth++
 	defer func() { x.depth-- }()
+	c := x.compute(v, n)
+	if c == nil && x.assume != nil {
+		c = x.assume(v)
+	}
+	if c == nil || !isOfKind(v.Type(), c.Kind()) {
+		return nil
+	}
+	return c
+}
+
+// isOfKind reports whether a constant of a kind is a number or a bool of a type. Those of other
+// types cannot be compared with each other.
+func isOfKind(t types.Type, k constant.Kind) bool {
+	switch k {
+	case constant.Bool:
+		return flow.IsBool(t)
+	case constant.Int:
+		return flow.IsBasic(t, types.IsInteger|types.IsFloat)
+	}
+	return k == constant.Float && flow.IsBasic(t, types.IsFloat)
+}
+
+func (x *numbers) compute(v ssa.Value, n int) constant.Value {
 	switch v := v.(type) {
 	case *ssa.Const:
 		return v.Value
@@ -67,16 +90,13 @@ func (x *numbers) of(v ssa.Value, n int) (c constant.Value) {
 	case *ssa.ChangeType:
 		return x.of(v.X, n)
 	case *ssa.Call:
-		c = x.call(v, n)
+		return x.call(v, n)
 	case *ssa.Parameter:
 		if args := x.known[v]; args != nil {
-			c = args[0]
+			return args[0]
 		}
 	}
-	if c == nil && x.assume != nil {
-		c = x.assume(v)
-	}
-	return c
+	return nil
 }
 
 // phi returns the value of a variable. In the header of the loop it depends on the iteration
@@ -106,10 +126,12 @@ func (x *numbers) brought(v *ssa.Phi, n int) (value constant.Value) {
 		}
 		c := x.of(e, max(n-1, 0))
 		switch {
-		case c == nil, value != nil && !x.most && !constant.Compare(c, token.EQL, value):
+		case c == nil:
 			return nil
-		case value == nil || constant.Compare(c, token.GTR, value):
+		case value == nil, x.most && c.Kind() != constant.Bool && constant.Compare(c, token.GTR, value):
 			value = c
+		case (!x.most || c.Kind() == constant.Bool) && !constant.Compare(c, token.EQL, value):
+			return nil
 		}
 	}
 	return value
@@ -223,7 +245,7 @@ func (x *numbers) random(call *ssa.Call, args []constant.Value) constant.Value {
 	switch {
 	case len(args) == 2 && d >= 0 && args[0] != nil && args[1] != nil:
 		return x.keep(call, constant.BinaryOp(args[d], token.MUL, constant.BinaryOp(one, token.ADD, args[1-d])))
-	case len(args) > 0 && d < 0:
+	case len(args) > 0 && d < 0 && args[len(args)-1] != nil:
 		return args[len(args)-1]
 	case flow.IsBasic(call.Type(), types.IsFloat):
 		return one
