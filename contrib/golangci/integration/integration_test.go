@@ -86,9 +86,9 @@ func TestPlugin(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	const (
-		endless   = "shop.go:8:2: unboundedretry: retry of Ping never stops"
-		dial      = "dial.go:5:89: policyliteral: timeout: \"5\" is no duration of protobuf"
-		deferred  = "again.go:11:3: deferinretry: this defer runs when the function returns"
+		endless  = "shop.go:8:2: unboundedretry: retry of Ping never stops"
+		dial     = "dial.go:5:89: policyliteral: timeout: \"5\" is no duration of protobuf"
+		deferred = "again.go:11:3: deferinretry: this defer runs when the function returns"
 	)
 	for _, test := range []struct {
 		name, settings string
