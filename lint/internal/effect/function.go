@@ -3,6 +3,7 @@ package effect
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -58,7 +59,7 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 		if i.Op == token.ARROW {
 			e.add(regionOfChannel(i.X), Reads)
 			e.Ends = vocab.IsSignal(i.X.Type())
-		} else if i.Op == token.MUL {
+		} else if i.Op == token.MUL && !onlyCounts(i) {
 			for _, r := range regionsAt(i.X) {
 				e.add(r, Reads)
 			}
@@ -83,6 +84,24 @@ func (p *Package) Instr(i ssa.Instruction) *Effects {
 		return nil
 	}
 	return e
+}
+
+// onlyCounts reports whether a load is part of a count such as x++: nothing depends on it.
+func onlyCounts(load *ssa.UnOp) bool {
+	from, known := flow.CellAt(load.X)
+	refs := flow.Refs(load)
+	return known && len(refs) > 0 && flow.IsBasic(load.Type(), types.IsNumeric) &&
+		!slices.ContainsFunc(refs, func(ref ssa.Instruction) bool {
+			sum, ok := ref.(*ssa.BinOp)
+			return !ok || slices.ContainsFunc(flow.Refs(sum), func(ref ssa.Instruction) bool {
+				store, ok := ref.(*ssa.Store)
+				if !ok {
+					return true
+				}
+				to, known := flow.CellAt(store.Addr)
+				return !known || to != from
+			})
+		})
 }
 
 // regionOfChannel returns what a receive from a channel waits for.
