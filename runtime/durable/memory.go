@@ -42,22 +42,32 @@ func NewMemory() *Memory {
 
 // Update implements [Store].
 func (m *Memory) Update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) error {
+	spaces, err := m.update(ctx, sel, decide)
+	m.notify(spaces) // once the locks are released: a claim passes over records that are locked
+	return err
+}
+
+// update is Update without notifications. It returns the namespaces whose listeners get one.
+func (m *Memory) update(ctx context.Context, sel Select, decide func(Tx) (Writes, error)) (spaces []string, err error) {
 	locked, found, err := m.lock(ctx, sel)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer m.unlock(locked)
 	defer m.unlock(found)
 	records, err := m.Get(ctx, slices.Concat(sel.Keys, found))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tx := Tx{Now: stored(time.Now()), Records: records}
 	w, err := tx.Decide(decide)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return m.commit(w, tx.Notifies(w))
+	if err := m.commit(w); err != nil {
+		return nil, err
+	}
+	return tx.Notifies(w), nil
 }
 
 // lock locks what sel selects. It returns the distinct keys of sel.Keys, and the
@@ -184,8 +194,8 @@ func (m *Memory) usable(ctx context.Context) error {
 	return nil
 }
 
-// commit applies w, and notifies the listeners of spaces.
-func (m *Memory) commit(w Writes, spaces []string) error {
+// commit applies w.
+func (m *Memory) commit(w Writes) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -212,6 +222,13 @@ func (m *Memory) commit(w Writes, spaces []string) error {
 			m.entries[e.Step] = slices.Insert(all, at, e.clone())
 		}
 	}
+	return nil
+}
+
+// notify notifies the listeners of some namespaces.
+func (m *Memory) notify(spaces []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, space := range spaces {
 		for _, c := range m.listeners[space] {
 			select {
@@ -220,7 +237,6 @@ func (m *Memory) commit(w Writes, spaces []string) error {
 			}
 		}
 	}
-	return nil
 }
 
 // Get implements [Store].
