@@ -20,6 +20,7 @@ var Rules = []rules.Rule{
 	{ID: "RL107", Severity: rules.Error},
 	{ID: "RL109", Severity: rules.Info},
 	{ID: "RL110", Severity: rules.Info},
+	{ID: "RL113", Severity: rules.Error},
 	{ID: "RL114", Severity: rules.Info},
 	{ID: "RL201", Severity: rules.Error},
 	{ID: "RL202", Severity: rules.Warning},
@@ -61,4 +62,4 @@ func SeverityOf(rule string) rules.Severity {
 
 // IsNamed reports whether all findings of a rule have the evidence Named, so that none is
 // reported by default.
-func IsNamed(rule string) bool { return rule == "RL306" }
+func IsNamed(rule string) bool { return rule == "RL113" || rule == "RL306" }

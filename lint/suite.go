@@ -26,7 +26,8 @@ var Suite = append(slices.Clip(reporting), Directives)
 
 // reporting are the analyzers that directives are about.
 var reporting = []*analysis.Analyzer{
-	UnboundedRetry, DeafWait, NoDelay, Overflow, HiddenExhaustion, UnboundedPoll, EndlessConflict,
+	UnboundedRetry, DeafWait, NoDelay, Overflow, HiddenExhaustion, RecursiveRetry, UnboundedPoll,
+	EndlessConflict,
 	UnboundedLibrary, BypassedRetry, ConsumedBody, BareDuration, SharedBackOff, ContradictoryCaps,
 	TimeoutOrder, ScheduleFit, LateRetry, DeferInRetry,
 	NestedRetry, WrapperCall, StaleCode, DirectCall,

@@ -70,6 +70,9 @@ type Attempt struct {
 	Decisions map[*ssa.BasicBlock]Why
 	Waits     []Wait // on the way to the next execution, in the order of the function
 
+	Again []*ssa.Call              // of a recursion: the calls of Fn itself that follow the failure
+	leads map[*ssa.BasicBlock]bool // of a recursion: the blocks between two executions of Op
+
 	pkg     *Package
 	byField bool // what fails is no error, but reported by a field of a result
 	missed  *Missed

@@ -3,6 +3,7 @@ package attempt
 import (
 	"go/token"
 	"iter"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -161,10 +162,13 @@ func (t *Attempt) sharedDoubts() vocab.Evidence {
 func (t *Attempt) between(run *flow.Run) iter.Seq[ssa.Instruction] {
 	return func(yield func(ssa.Instruction) bool) {
 		for _, b := range t.Loop.List {
-			if !isOn(run, b) {
+			if !isOn(run, b) && !t.leads[b] {
 				continue
 			}
 			for _, instr := range b.Instrs {
+				if call, ok := instr.(*ssa.Call); ok && slices.Contains(t.Again, call) {
+					break // it is what happens between the next two
+				}
 				if !yield(instr) {
 					return
 				}

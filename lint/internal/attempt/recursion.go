@@ -7,23 +7,26 @@ import (
 
 	"github.com/retrygen/retrygen/lint/internal/effect"
 	"github.com/retrygen/retrygen/lint/internal/flow"
+	"github.com/retrygen/retrygen/lint/internal/vocab"
 )
 
 // findRecursions returns the operations of a function after whose failure, and only then, the
 // function calls itself, with the same context if it is given one. Their Loop is the whole
-// function, and nothing but their Waits is known.
+// function.
 func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
-	var ops []*ssa.Call
-	var again []*ssa.BasicBlock
-	for instr := range flow.Instructions(fn.Blocks) {
-		switch call, ok := instr.(*ssa.Call); {
-		case !ok:
-		case effect.Callee(&call.Call) != fn:
-			ops = append(ops, call)
-		default:
-			ctx := givenContext(&call.Call)
-			if _, given := ctx.(*ssa.Parameter); given || ctx == nil {
-				again = append(again, call.Block())
+	var again, ops []*ssa.Call
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			call, ok := instr.(*ssa.Call)
+			switch {
+			case !ok:
+			case effect.Callee(&call.Call) != fn:
+				ops = append(ops, call)
+			default:
+				ctx := givenContext(&call.Call)
+				if _, given := ctx.(*ssa.Parameter); given || ctx == nil {
+					again = append(again, call)
+				}
 			}
 		}
 	}
@@ -32,37 +35,103 @@ func (p *Package) findRecursions(fn *ssa.Function) (found []*Attempt) {
 	}
 	whole := flow.Whole(fn)
 	for _, op := range ops {
-		if t := p.recursion(whole, op, again); t != nil {
-			found = append(found, t)
+		if isOperation(op) {
+			if t := p.recursion(whole, op, again); t != nil {
+				found = append(found, t)
+			}
 		}
 	}
 	return found
 }
 
-// recursion returns the attempt that an operation is, or nil. Its function calls itself again in
-// some blocks.
-func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.BasicBlock) *Attempt {
-	if !isOperation(op) || !p.endings(op)[0].known {
+// recursion returns the attempt that an operation is, or nil.
+func (p *Package) recursion(whole *flow.Loop, op *ssa.Call, again []*ssa.Call) *Attempt {
+	e := p.endings(op)[0]
+	if !e.known {
 		return nil
 	}
-	e := p.endings(op)[0]
-	t := &Attempt{Fn: op.Parent(), Loop: whole, Op: op, Ends: Leaves, Fails: true, pkg: p}
+	t := &Attempt{Fn: op.Parent(), Loop: whole, Op: op, Ends: Leaves, Fails: true, Evidence: vocab.Proven, pkg: p}
 	t.Run, t.Passed = p.flow.After(whole, op, e.failed), p.flow.After(whole, op, e.passed)
-	if t.Run == nil || slices.ContainsFunc(again, t.Passed.IsReached) {
+	if t.Run == nil {
+		return nil
+	}
+	t.Failed = t.Run
+	same := true
+	for _, call := range again {
+		if t.Passed.IsReached(call.Block()) {
+			return nil
+		}
+		if t.Run.IsReached(call.Block()) {
+			t.Again = append(t.Again, call)
+			same = same && passesOn(call)
+		}
+	}
+	if len(t.Again) == 0 {
 		return nil
 	}
 	if t.Change, t.Evidence = t.operands(t.Run); t.Change == Changed {
 		return nil
 	}
-	leads := flow.Before(slices.DeleteFunc(slices.Clone(again), func(b *ssa.BasicBlock) bool {
-		return !t.Run.IsReached(b)
-	}), t.Run.Enters)
+	var ends []*ssa.BasicBlock
+	for _, call := range t.Again {
+		ends = append(ends, call.Block())
+	}
+	t.leads = flow.Before(ends, t.Run.Enters)
 	for _, w := range p.index(t.Fn).waits {
-		call, _ := w.At.(*ssa.Call)
-		itself := call != nil && (call == op || effect.Callee(&call.Call) == t.Fn)
-		if b := w.At.Block(); !itself && t.Run.IsReached(b) && leads[b] {
+		call, ok := w.At.(*ssa.Call)
+		if w.At != ssa.Instruction(op) && !(ok && slices.Contains(t.Again, call)) && t.Run.IsReached(w.At.Block()) &&
+			t.leads[w.At.Block()] {
 			t.Waits = append(t.Waits, w)
 		}
 	}
+	f := t.trap(&judge{p: p, run: t.Run}, adversary)
+	t.Decisions, t.missed = f.decisions, f.missed
+	t.Trapped = f.trapped && same && t.comesBack()
 	return t
+}
+
+// callsAgain reports whether a recursion starts again in a block.
+func (t *Attempt) callsAgain(b *ssa.BasicBlock) bool {
+	return slices.ContainsFunc(t.Again, func(call *ssa.Call) bool { return call.Block() == b })
+}
+
+// passesOn reports whether a call gives its own function the arguments that that was given.
+func passesOn(call *ssa.Call) bool {
+	for i, param := range call.Parent().Params {
+		if flow.Source(call.Call.Args[i], flow.Kept) != ssa.Value(param) { // literals may share it
+			return false
+		}
+	}
+	return true
+}
+
+// comesBack reports whether the function, called again, executes the operation again: what decides
+// that is the same each time.
+func (t *Attempt) comesBack() bool {
+	j := &judge{p: t.pkg, fn: t.Fn}
+	before := flow.Before([]*ssa.BasicBlock{t.Op.Block()}, flow.EveryEdge)
+	for b := range before {
+		t.leads[b] = true
+		if b == t.Op.Block() {
+			continue
+		}
+		if len(t.pkg.index(t.Fn).stoppers[b]) > 0 {
+			return false
+		}
+		branch := flow.Branch(b)
+		if branch == nil || before[b.Succs[0]] && before[b.Succs[1]] {
+			continue
+		}
+		t.Decisions[b] = j.why(branch.Cond)
+		if t.Decisions[b]&^adversary != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// IsEndlessRecursion reports whether a recursion never stops: nothing but a success ends it, and
+// nothing is seen that may change what the operation depends on.
+func (t *Attempt) IsEndlessRecursion() bool {
+	return t.Endless() != nil && t.sharedDoubts() > vocab.Named
 }

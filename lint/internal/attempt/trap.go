@@ -49,7 +49,9 @@ func (t *Attempt) forced(forces func(b *ssa.BasicBlock, known set) bool) set {
 // that may not return are not trapped.
 func (t *Attempt) trap(j *judge, chosen Why) *freeing {
 	f := &freeing{t: t, j: j, chosen: chosen, decisions: map[*ssa.BasicBlock]Why{}}
-	free := t.forced(func(b *ssa.BasicBlock, free set) bool { return t.mayStop(b) || f.isFree(b, free) })
+	free := t.forced(func(b *ssa.BasicBlock, free set) bool {
+		return !t.callsAgain(b) && (t.mayStop(b) || f.isFree(b, free))
+	})
 	f.trapped = !t.Run.Bounded && !free[t.Op.Block()]
 	return f
 }
@@ -183,7 +185,7 @@ func (t *Attempt) OneClass() bool {
 
 // mayLeave reports whether the loop is left after a block, or may be by a call in it.
 func (t *Attempt) mayLeave(b *ssa.BasicBlock) bool {
-	return !t.Loop.Has(b) || !t.Run.Repeats(b) || t.mayStop(b)
+	return !t.Loop.Has(b) || !t.Run.Repeats(b) && !t.leads[b] || t.mayStop(b)
 }
 
 // included returns the edge of a branch that one class of errors takes, as opposed to all
