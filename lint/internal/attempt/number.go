@@ -194,14 +194,7 @@ func (x *numbers) binary(v *ssa.BinOp, n int) constant.Value {
 	}
 	switch op {
 	case token.SHL, token.SHR:
-		by, ok := constant.Int64Val(b)
-		if !ok || by < 0 || by > 1000 {
-			return nil
-		}
-		if op == token.SHL && x.wraps != nil {
-			x.wraps.shift, x.wraps.by = v, by
-		}
-		return x.keep(v, constant.Shift(a, op, uint(by)))
+		return x.shift(v, a, b)
 	case token.QUO, token.REM:
 		if constant.Sign(b) == 0 {
 			return nil
@@ -211,6 +204,18 @@ func (x *numbers) binary(v *ssa.BinOp, n int) constant.Value {
 		}
 	}
 	return x.keep(v, constant.BinaryOp(a, op, b))
+}
+
+// shift returns a number that is shifted.
+func (x *numbers) shift(v *ssa.BinOp, number, by constant.Value) constant.Value {
+	n, ok := constant.Int64Val(by)
+	if !ok || n < 0 || n > 1000 {
+		return nil
+	}
+	if v.Op == token.SHL && x.wraps != nil {
+		x.wraps.shift, x.wraps.by = v, n
+	}
+	return x.keep(v, constant.Shift(number, v.Op, uint(n)))
 }
 
 // call returns the result of a call.
