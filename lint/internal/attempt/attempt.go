@@ -125,6 +125,9 @@ func Name(call *ssa.Call) string {
 		if f, ok := v.X.(*ssa.FieldAddr); ok && flow.FieldOf(f) != nil {
 			return flow.FieldOf(f).Name()
 		}
+		if variable, ok := v.X.(*ssa.Alloc); ok {
+			return variable.Comment
+		}
 		return v.X.Name()
 	case *ssa.Parameter, *ssa.FreeVar:
 		return v.Name()

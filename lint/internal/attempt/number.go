@@ -22,6 +22,7 @@ type numbers struct {
 	assume func(v ssa.Value) constant.Value // what a value is that nothing here computes; may be nil
 	known  map[ssa.Value][]constant.Value   // by iteration: variables of the loop, and arguments
 	depth  int                              // of the expression that is computed
+	left   *int                             // how many values may still be computed
 }
 
 // A wrap is the first number that is too large for its type.
@@ -31,12 +32,21 @@ type wrap struct {
 	by    int64      // how far it shifts
 }
 
-// deepest is how deep an expression is that is computed.
-const deepest = 16
+const (
+	deepest  = 16      // how deep an expression is that is computed
+	mostWork = 200_000 // how many values are computed for one question; a value is computed at each use
+)
 
 // numbers returns the numbers of the loop, if each attempt fails.
 func (t *Attempt) numbers() *numbers {
-	return &numbers{run: t.Run, known: map[ssa.Value][]constant.Value{}}
+	x := newNumbers()
+	x.run = t.Run
+	return x
+}
+
+func newNumbers() *numbers {
+	left := mostWork
+	return &numbers{known: map[ssa.Value][]constant.Value{}, left: &left}
 }
 
 // int returns the whole number that v is in iteration n.
@@ -50,9 +60,10 @@ func (x *numbers) int(v ssa.Value, n int) (int64, bool) {
 
 // of returns the value of v in iteration n: a number or a bool.
 func (x *numbers) of(v ssa.Value, n int) constant.Value {
-	if x.depth == deepest {
+	if x.depth == deepest || *x.left == 0 {
 		return nil
 	}
+	*x.left--
 	x.depth++
 	defer func() { x.depth-- }()
 	c := x.compute(v, n)
@@ -270,7 +281,8 @@ func extreme(numbers []constant.Value, order token.Token) (best constant.Value) 
 
 // body returns the result of a function that is called with some arguments.
 func (x *numbers) body(fn *ssa.Function, args []constant.Value) constant.Value {
-	y := &numbers{wraps: x.wraps, assume: x.assume, depth: x.depth, known: map[ssa.Value][]constant.Value{}}
+	y := newNumbers()
+	y.wraps, y.assume, y.depth, y.left = x.wraps, x.assume, x.depth, x.left
 	for i, p := range fn.Params {
 		y.known[p] = []constant.Value{args[i]}
 	}

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"go/constant"
 	"go/token"
 	"go/types"
 	"math"
@@ -178,7 +177,8 @@ func isOfTimes(t types.Type) bool {
 
 // Longest returns an upper bound of a duration: NoLimit if none is known.
 func Longest(v ssa.Value) time.Duration {
-	x := &numbers{most: true, known: map[ssa.Value][]constant.Value{}}
+	x := newNumbers()
+	x.most = true
 	if d, ok := x.int(v, 0); ok {
 		return time.Duration(d)
 	}

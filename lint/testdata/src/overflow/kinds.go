@@ -43,3 +43,26 @@ func nopeEitherBool(c client, name string) (err error) {
 	}
 	return err
 }
+
+// A number is computed at each of its uses: here 5 to the power of 13 times.
+func nopeOften(c client) (err error) {
+	for a := range 5 {
+		if err = c.Ping(); err == nil {
+			return nil
+		}
+		b := max(a, a, a, a, a)
+		d := max(b, b, b, b, b)
+		e := max(d, d, d, d, d)
+		f := max(e, e, e, e, e)
+		g := max(f, f, f, f, f)
+		h := max(g, g, g, g, g)
+		i := max(h, h, h, h, h)
+		j := max(i, i, i, i, i)
+		k := max(j, j, j, j, j)
+		l := max(k, k, k, k, k)
+		m := max(l, l, l, l, l)
+		n := max(m, m, m, m, m)
+		time.Sleep(time.Duration(max(n, n, n, n, n)) * time.Second)
+	}
+	return err
+}
