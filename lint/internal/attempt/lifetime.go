@@ -81,7 +81,7 @@ type walk struct {
 	changed bool
 }
 
-// lifetime returns the guess for a context, which it makes anew once in each iteration.
+// lifetime returns the guess for a context, which it makes once in each iteration.
 func (w *walk) lifetime(ctx ssa.Value) Lifetime {
 	if l, ok := w.p.lifetimes.solved[ctx]; ok {
 		return l
