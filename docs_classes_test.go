@@ -68,9 +68,9 @@ func (e statusError) Error() string   { return "status" }
 func (e statusError) StatusCode() int { return int(e) }
 func (e codeError) Error() string     { return "code" }
 
-func codeOf(err error) (uint32, bool) {
+func factsOf(err error) (retry.Facts, bool) {
 	code, ok := errors.AsType[codeError](err)
-	return uint32(code), ok
+	return retry.Facts{GRPC: uint32(code)}, ok
 }
 
 // codeNames are the gRPC codes from 1.
@@ -122,7 +122,7 @@ of this table, no status, and no class of the file that names the type with ` + 
 `)
 	for _, row := range builtinClasses {
 		belongs := func(err error) bool {
-			return (&retry.Policy{RetryOn: []retry.Class{row.class}, GRPC: codeOf}).Retries(err)
+			return (&retry.Policy{RetryOn: []retry.Class{row.class}, Facts: factsOf}).Retries(err)
 		}
 		var types, words []string
 		for _, s := range row.types {
@@ -141,7 +141,7 @@ of this table, no status, and no class of the file that names the type with ` + 
 			statuses(func(status int) bool { return belongs(statusError(status)) }), codes(belongs), strings.Join(words, ", "))
 	}
 	b.WriteString("\n`transient` is the first four together, and `any` every error.\n\n")
-	byDefault := &retry.Policy{GRPC: codeOf}
+	byDefault := &retry.Policy{Facts: factsOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
 	fmt.Fprintf(b, "- Never retried, except errors of a class with `retryable: true`: %s, and %s.\n",
 		statuses(func(status int) bool { return never(statusError(status)) }), codes(never))
@@ -166,7 +166,7 @@ of this table, no status, and no class of the file that names the type with ` + 
 // first.
 func neutral(t *testing.T, err error) bool {
 	b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1})
-	p := &retry.Policy{GRPC: codeOf, Schedule: retry.Schedule{MaxAttempts: 1}}
+	p := &retry.Policy{Facts: factsOf, Schedule: retry.Schedule{MaxAttempts: 1}}
 	fail := func(context.Context) (struct{}, error) { return struct{}{}, err }
 	_, _ = retry.DoWith(t.Context(), p, retry.Shared{Breaker: b}, fail)
 	return b.State() == retry.StateClosed

@@ -22,17 +22,17 @@ func (e httpError) Error() string { return "failed" }
 // StatusCode returns the HTTP status, which is how the runtime asks for it.
 func (e httpError) StatusCode() int { return int(e) }
 
-// codeOf returns the gRPC code of an error that is a grpcError.
-func codeOf(err error) (uint32, bool) {
+// factsOf returns the gRPC code of an error that is a grpcError.
+func factsOf(err error) (retry.Facts, bool) {
 	var e grpcError
 	ok := errors.As(err, &e)
-	return uint32(e), ok
+	return retry.Facts{GRPC: uint32(e)}, ok
 }
 
 // withCodes returns a policy whose classes test gRPC codes, as generated code does.
 func (e *encoder) withCodes(p *policy.Policy) *retry.Policy {
 	own := p.Policy
-	own.GRPC = codeOf
+	own.Facts = factsOf
 	own.Classes = slices.Clone(own.Classes)
 	for i := range own.Classes {
 		c := &own.Classes[i]
@@ -47,8 +47,8 @@ func (e *encoder) withCodes(p *policy.Policy) *retry.Policy {
 
 func hasCode(names []policy.Symbol) func(error) bool {
 	return func(err error) bool {
-		code, ok := codeOf(err)
-		return ok && slices.ContainsFunc(names, func(s policy.Symbol) bool { return s.Name == grpcCodes[code] })
+		facts, ok := factsOf(err)
+		return ok && slices.ContainsFunc(names, func(s policy.Symbol) bool { return s.Name == grpcCodes[facts.GRPC] })
 	}
 }
 

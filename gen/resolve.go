@@ -120,7 +120,7 @@ func (r *resolver) errors() {
 		}
 		if len(c.GRPC) > 0 && !r.file.GRPC {
 			r.file.GRPC = true
-			r.claim(c.Pos, emit.CodeFunc, "the code of gRPC errors", "rename it")
+			r.claim(c.Pos, emit.FactsFunc, "the code of gRPC errors", "rename it")
 			r.claim(c.Pos, emit.CodesFunc, "the test for gRPC codes", "rename it")
 		}
 		r.file.Errors = append(r.file.Errors, class)
@@ -138,7 +138,7 @@ func (r *resolver) grpc() {
 		return
 	}
 	r.file.GRPC = true
-	r.claim(policy.Pos{Line: 1, Col: 1}, emit.CodeFunc, "the code of gRPC errors", "rename it")
+	r.claim(policy.Pos{Line: 1, Col: 1}, emit.FactsFunc, "the code of gRPC errors", "rename it")
 }
 
 // shared collects the breakers and budgets that policies use.

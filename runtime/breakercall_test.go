@@ -65,9 +65,10 @@ func TestAttemptTimeoutCountsWithAnyError(t *testing.T) {
 	const canceled = 1 // of gRPC
 	synctest.Test(t, func(t *testing.T) {
 		for _, err := range []error{errFailed, context.Canceled, status(499), status(404)} {
-			for _, grpc := range []func(error) (uint32, bool){nil, func(error) (uint32, bool) { return canceled, true }} {
+			read := func(error) (Facts, bool) { return Facts{GRPC: canceled}, true }
+			for _, grpc := range []func(error) (Facts, bool){nil, read} {
 				b := NewBreaker(BreakerPolicy{Failures: 1})
-				p := Policy{AttemptTimeout: time.Second, Schedule: Schedule{MaxAttempts: 1}, GRPC: grpc}
+				p := Policy{AttemptTimeout: time.Second, Schedule: Schedule{MaxAttempts: 1}, Facts: grpc}
 				_ = protect(t.Context(), b, nil, p, func(ctx context.Context) error { <-ctx.Done(); return err })
 				if b.State() != StateOpen {
 					t.Errorf("%v, a code: %v: the breaker is %v", err, grpc != nil, b.State())

@@ -109,7 +109,7 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	switch {
 	case action == ActionEscalate, action == ActionDefault && (f.status == 401 || f.status == 403):
 		return escalatedError
-	case action == ActionFail, action != ActionRetry && neverRetried(f.status):
+	case action == ActionFail, action != ActionRetry && (f.fails || neverRetried(f.status)):
 	case p.belongsToAny(err, f, p.AbortOn):
 	case len(p.RetryOn) == 0 || p.belongsToAny(err, f, p.RetryOn):
 		return retriedError

@@ -59,9 +59,9 @@ type code uint32
 
 func (c code) Error() string { return fmt.Sprint("rpc error: timeout: ", uint32(c)) }
 
-func grpcCode(err error) (uint32, bool) {
+func grpcFacts(err error) (Facts, bool) {
 	c, ok := errors.AsType[code](err)
-	return uint32(c), ok
+	return Facts{GRPC: uint32(c)}, ok
 }
 
 func TestClasses(t *testing.T) {
@@ -162,7 +162,7 @@ func TestUnsoundErrors(t *testing.T) {
 			{Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: ActionRetry}}},
 			{Classes: []ErrorClass{{Class: "mine", As: []func(error) bool{As[*statusPointer]}, Action: ActionRetry}}},
 			{Classes: []ErrorClass{{Class: "mine", Pattern: regexp.MustCompile("x"), Action: ActionRetry}}},
-			{GRPC: func(err error) (uint32, bool) { _, ok := errors.AsType[code](err); return 0, ok }},
+			{Facts: func(err error) (Facts, bool) { _, ok := errors.AsType[code](err); return Facts{}, ok }},
 		} {
 			if got, want := p.Retries(err), len(p.RetryOn) == 0; got != want {
 				t.Errorf("%s: retried: %v by %+v", name, got, p)
@@ -251,7 +251,7 @@ func TestPatterns(t *testing.T) {
 }
 
 func TestGRPCCodes(t *testing.T) {
-	p := &Policy{GRPC: grpcCode}
+	p := &Policy{Facts: grpcFacts}
 	for c, want := range map[code]string{
 		1: "canceled", 2: "server_error", 4: "timeout server_error", 5: "", 8: "rate_limit", 10: "", 12: "",
 		13: "server_error", 14: "network server_error", 15: "server_error", 99: "server_error",
@@ -281,7 +281,7 @@ func TestNeutralSamples(t *testing.T) {
 	blamesCaller := map[code]bool{1: true, 3: true, 5: true, 6: true, 7: true, 9: true, 10: true, 11: true, 12: true,
 		16: true}
 	for c := code(1); c <= 16; c++ {
-		if got := sampleOf(&Policy{GRPC: grpcCode}, &b, c); (got == SampleNeutral) != blamesCaller[c] {
+		if got := sampleOf(&Policy{Facts: grpcFacts}, &b, c); (got == SampleNeutral) != blamesCaller[c] {
 			t.Errorf("code %d is sample %v", c, got)
 		}
 	}
@@ -448,7 +448,7 @@ func TestCyclicError(t *testing.T) {
 	branches := &joined{}
 	branches.list = []error{branches, branches, status(503)}
 	p := &Policy{
-		RetryOn: []Class{ClassTransient}, GRPC: grpcCode,
+		RetryOn: []Class{ClassTransient}, Facts: grpcFacts,
 		Classes: []ErrorClass{{
 			Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[code]},
 			Pattern: regexp.MustCompile("x"), Action: ActionFail,
@@ -490,7 +490,7 @@ func FuzzClassify(f *testing.F) {
 	f.Add([]byte{5, 7, 12}, "a cycle inside of a net.Error")
 	f.Fuzz(func(t *testing.T, shape []byte, text string) {
 		p := &Policy{
-			RetryOn: []Class{ClassTransient, "mine"}, AbortOn: []Class{ClassCanceled}, GRPC: grpcCode,
+			RetryOn: []Class{ClassTransient, "mine"}, AbortOn: []Class{ClassCanceled}, Facts: grpcFacts,
 			Classes: []ErrorClass{
 				{Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[*wrapper]}, Action: ActionRetry},
 			},

@@ -16,7 +16,8 @@ import (
 // facts are the properties of an error that the types in its tree prove and, if
 // these prove nothing, its text.
 type facts struct {
-	permanent bool
+	permanent bool          // marked by the callee
+	fails     bool          // the same call would fail again
 	asked     bool          // the error asks for a wait
 	after     time.Duration // the wait that it asks for; -1 if that cannot be parsed
 	status    int           // HTTP status, or that of a gRPC code; 0 if there is none
@@ -55,16 +56,40 @@ func (p *Policy) inspect(err error) (f facts) {
 	if f.netError != nil && f.netError.Timeout() {
 		f.typed, f.timeout = true, true
 	}
-	if p.GRPC == nil || f.status != 0 {
-		return f
+	if p.Facts != nil {
+		if read, ok := p.Facts(err); ok {
+			f.add(&read)
+		}
 	}
-	if code, ok := p.GRPC(err); ok {
-		f.typed, f.status = true, grpcstatus.HTTP(code)
+	return f
+}
+
+// add adds what a reader knows. Its status replaces that of a method.
+func (f *facts) add(read *Facts) {
+	f.typed = true
+	if read.Status != 0 {
+		f.status = read.Status
+	}
+	if code := read.GRPC; code != 0 {
+		f.status = grpcstatus.HTTP(code)
 		f.network = f.network || code == grpcstatus.Unavailable
 		f.timeout = f.timeout || code == grpcstatus.DeadlineExceeded
 		f.canceled = f.canceled || code == grpcstatus.Canceled
 	}
-	return f
+	switch read.Class {
+	case ClassNetwork:
+		f.network = true
+	case ClassTimeout:
+		f.timeout = true
+	case ClassServerError:
+		f.serverError = true
+	case ClassRateLimit:
+		f.rateLimit = true
+	}
+	f.fails = f.fails || read.Permanent
+	if read.RetryAfter != 0 && !f.asked {
+		f.asked, f.rateLimit, f.after = true, true, read.RetryAfter
+	}
 }
 
 // timedOut records that the attempt's own limit has passed: any error then counts

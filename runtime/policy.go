@@ -241,10 +241,11 @@ type Policy struct {
 	// Classes define the classes that are not built in, in the order in which
 	// they are searched for an [Action].
 	Classes []ErrorClass
-	// GRPC returns the gRPC status code of an error, if it has one. Generated
-	// code sets it in packages that depend on gRPC. Nil means that no error has
-	// a code.
-	GRPC func(error) (code uint32, ok bool)
+	// Facts returns what is known about an error of the clients that the call uses,
+	// or false if it is not theirs. Generated code sets it: for the section clients
+	// of a policy file, and for gRPC in packages that depend on it. Nil means that
+	// no error is known in this way.
+	Facts func(error) (f Facts, ok bool)
 	// IgnoreText restricts the built-in classes to typed errors: the text of an
 	// error is not searched for their words (see [Policy.Retries]).
 	IgnoreText bool

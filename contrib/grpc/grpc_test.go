@@ -85,7 +85,7 @@ func TestBuiltIn(t *testing.T) {
 		var got []retry.Class
 		for _, class := range []retry.Class{retry.ClassNetwork, retry.ClassTimeout, retry.ClassServerError,
 			retry.ClassRateLimit} {
-			only := retry.Policy{GRPC: grpcCode, RetryOn: []retry.Class{class}}
+			only := retry.Policy{Facts: retryFacts, RetryOn: []retry.Class{class}}
 			if only.Retries(status.Error(code, "timed out")) {
 				got = append(got, class)
 			}
@@ -94,7 +94,7 @@ func TestBuiltIn(t *testing.T) {
 			t.Errorf("%v is %v, want %v", code, got, want)
 		}
 	}
-	def := retry.Policy{GRPC: grpcCode}
+	def := retry.Policy{Facts: retryFacts}
 	for code, want := range map[codes.Code]bool{codes.InvalidArgument: false, codes.Unauthenticated: false,
 		codes.Aborted: true, codes.Unknown: true} {
 		if retried := def.Retries(status.Error(code, "no")); retried != want {

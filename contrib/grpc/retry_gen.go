@@ -30,10 +30,10 @@ var errorClasses = []retry.ErrorClass{
 	},
 }
 
-// grpcCode returns the gRPC status code of an error, if it has one.
-func grpcCode(err error) (uint32, bool) {
+// retryFacts returns the gRPC status code of an error, if it has one.
+func retryFacts(err error) (retry.Facts, bool) {
 	s, ok := status.FromError(err)
-	return uint32(s.Code()), ok
+	return retry.Facts{GRPC: uint32(s.Code())}, ok
 }
 
 // hasCode returns a test for errors with one of some gRPC status codes.
@@ -59,7 +59,7 @@ var policyCheck = retry.Policy{
 	Timeout: 10 * time.Second,
 	RetryOn: []retry.Class{"overloaded"},
 	Classes: errorClasses,
-	GRPC:    grpcCode,
+	Facts:   retryFacts,
 }
 
 // RetryHealthClient is a HealthClient that retries as the policies of
@@ -141,4 +141,4 @@ func (h *RetryHealthClient) Watch(ctx context.Context, in *grpc_health_v1.Health
 	return h.next.Watch(ctx, in, opts...)
 }
 
-// retrygen:sum 8b1a9e88f6d02e8626716bc7
+// retrygen:sum 932d94acae4ed612b2afddc3

@@ -83,7 +83,7 @@ func TestLiteralOfEveryField(t *testing.T) {
 		v := reflect.ValueOf(policy).Elem()
 		fill(t, v)
 		in := given{
-			"Classes": jen.Id("classes"), "GRPC": jen.Id("code"),
+			"Classes": jen.Id("classes"), "Facts": jen.Id("facts"),
 			"Policy": jen.Id("policy"), "Shared": jen.Id("shared"), "Breaker": jen.Id("breaker"), "Errors": jen.Id("list"),
 		}
 		if _, ok := policy.(*durable.StepPolicy); ok {

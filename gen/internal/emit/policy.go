@@ -69,12 +69,12 @@ func (out printer) literal(p retry.Policy) []jen.Code {
 		clearUnused(&p.PerError[i].Schedule)
 	}
 	clearUnused(&p.Schedule)
-	in := given{"Classes": nil, "GRPC": nil}
+	in := given{"Classes": nil, "Facts": nil}
 	if len(p.Classes) > 0 {
 		in["Classes"] = out.classesOf(&p)
 	}
 	if out.file.GRPC {
-		in["GRPC"] = jen.Id(CodeFunc)
+		in["Facts"] = jen.Id(FactsFunc)
 	}
 	return fieldsOf(reflect.ValueOf(p), in)
 }

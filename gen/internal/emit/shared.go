@@ -18,7 +18,7 @@ const (
 	SharedNew     = "NewShared"     // its constructor
 	SharedDefault = "DefaultShared" // its default value
 	ClassesVar    = "errorClasses"  // the variable with the error classes
-	CodeFunc      = "grpcCode"      // the function that returns the code of a gRPC error
+	FactsFunc     = "retryFacts"    // the function that returns what is known about an error
 	CodesFunc     = "hasCode"       // the function that returns a test for gRPC codes
 )
 
@@ -156,8 +156,8 @@ func codeName(code string) string {
 
 // codes emits
 //
-//	// grpcCode returns the gRPC status code of an error, if it has one.
-//	func grpcCode(err error) (uint32, bool) { … }
+//	// retryFacts returns the gRPC status code of an error, if it has one.
+//	func retryFacts(err error) (retry.Facts, bool) { … }
 //
 //	// hasCode returns a test for errors with one of some gRPC status codes.
 //	func hasCode(list ...codes.Code) func(error) bool { … }
@@ -170,10 +170,10 @@ func (p printer) codes(out *jen.File) {
 	}
 	code := jen.Id("s").Dot("Code").Call()
 	fromError := jen.List(jen.Id("s"), jen.Id("ok")).Op(":=").Qual(GRPCStatus, "FromError").Call(jen.Err())
-	p.comment(out, CodeFunc+" returns the gRPC status code of an error, if it has one.")
-	out.Func().Id(CodeFunc).Params(jen.Err().Error()).Params(jen.Uint32(), jen.Bool()).Block(
+	p.comment(out, FactsFunc+" returns the gRPC status code of an error, if it has one.")
+	out.Func().Id(FactsFunc).Params(jen.Err().Error()).Params(jen.Qual(RuntimePath, "Facts"), jen.Bool()).Block(
 		fromError,
-		jen.Return(jen.Uint32().Call(code), jen.Id("ok")),
+		jen.Return(jen.Qual(RuntimePath, "Facts").Values(jen.Id("GRPC").Op(":").Uint32().Call(code)), jen.Id("ok")),
 	).Line()
 	if !p.file.namesCodes() {
 		return

@@ -1,0 +1,20 @@
+package retry
+
+import "time"
+
+// Facts are what a reader of the errors of a client knows about one error: see
+// [Policy.Facts]. A zero field means that the reader knows nothing of it.
+type Facts struct {
+	Status int    // HTTP status, from 100 to 599
+	GRPC   uint32 // gRPC status code; the HTTP status that corresponds to it is implied
+	Class  Class  // ClassNetwork, ClassTimeout, ClassServerError or ClassRateLimit
+
+	// Permanent reports whether the same call would fail again, as with the status
+	// 400. A class with [ActionRetry] may retry it nevertheless.
+	Permanent bool
+
+	// RetryAfter is the wait that the error asks for. It makes the error one of
+	// class [ClassRateLimit], as [After] does. A negative value means that the error
+	// asks for a wait that could not be parsed.
+	RetryAfter time.Duration
+}
