@@ -31,7 +31,7 @@ var builtinClasses = []struct {
 	{
 		retry.ClassNetwork,
 		[]sample{
-			{"errors of package `net`", &net.DNSError{Err: "no such host"}},
+			{"errors of package `net` that are temporary", &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
 			{"connection errors of the operating system", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 			{"`io.ErrUnexpectedEOF`", io.ErrUnexpectedEOF},
 			{"`io.EOF` inside of a `net.Error`", &url.Error{Op: "Get", Err: io.EOF}},
@@ -48,7 +48,10 @@ var builtinClasses = []struct {
 		},
 		[]string{"timeout", "timed out"},
 	},
-	{retry.ClassServerError, nil, []string{"server error", "status 500", "HTTP 502", "code: 503", "504 Gateway Timeout"}},
+	{
+		retry.ClassServerError, nil,
+		[]string{"server error", "status 500", "HTTP 502", "status code: 503", "504 Gateway Timeout"},
+	},
 	{
 		retry.ClassRateLimit,
 		[]sample{{"errors of `retry.After`", retry.After(errors.New("busy"), 0)}},
@@ -114,7 +117,7 @@ func classesSection(t *testing.T) string {
 	b.WriteString(`
 ### Built-in classes
 
-An error belongs to a built-in class by its types or by the words of its text. The text is read only if the types prove nothing: there is no type
+An error belongs to a built-in class by its types or by its text. The text is read only if the types prove nothing: there is no type
 of this table, no status, and no class of the file that names the type with ` + "`is` or `as`" + `.
 
 | class | types | HTTP statuses | gRPC codes | words of the text |
@@ -140,7 +143,8 @@ of this table, no status, and no class of the file that names the type with ` + 
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", row.class, strings.Join(types, "; "),
 			statuses(func(status int) bool { return belongs(statusError(status)) }), codes(belongs), strings.Join(words, ", "))
 	}
-	b.WriteString("\n`transient` is the first four together, and `any` every error.\n\n")
+	b.WriteString("\n`transient` is the first four together, `unknown` every error of which nothing is known, and `any` " +
+		"every error.\n\n")
 	byDefault := &retry.Policy{Facts: factsOf}
 	never := func(err error) bool { return !byDefault.Retries(err) }
 	fmt.Fprintf(b, "- Never retried, except errors of a class with `retryable: true`: %s, and %s.\n",
@@ -151,14 +155,20 @@ of this table, no status, and no class of the file that names the type with ` + 
 		statuses(func(status int) bool { return neutral(t, statusError(status)) }),
 		codes(func(err error) bool { return neutral(t, err) }))
 	b.WriteString(
-		"- The HTTP status is that of the error's method `StatusCode() int`. gRPC codes count in packages that depend on\n" +
-			"  `google.golang.org/grpc`.\n" +
-			"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `code` or `error`, or " +
-			"before its\n" +
-			"  reason phrase: `order 500 not found` proves nothing.\n" +
-			"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. `match_text: " +
-			"false` in a\n" +
-			"  policy switches words off.\n")
+		"- The HTTP status is the result of a method `StatusCode() int`, `HTTPStatusCode() int` or `HTTPCode() int`. gRPC\n" +
+			"  codes count in packages that depend on `google.golang.org/grpc`.\n" +
+			"- These methods count as well: `ErrorCode() string` for the codes with which AWS throttles, before the status;\n" +
+			"  `SQLState() string`, by its class; `HasErrorLabel(string) bool` of MongoDB; `SafeToRetry() bool`,\n" +
+			"  `Retryable() bool`, `RetryableError() bool`, `NonRetryable() bool` and `NonRetriable()`; and `Timeout() bool`\n" +
+			"  with `Temporary() bool`: if both return false, as for a host that does not exist, the error is permanent.\n" +
+			"- What a reader under `clients` knows replaces what methods prove.\n" +
+			"- Words count as a whole, in any case. A number is a status only after `HTTP`, `status`, `status code`,\n" +
+			"  `response code` or `error`, or before its reason phrase: `order 500 not found` and `code: 503` prove nothing.\n" +
+			"  A status in the text counts before words.\n" +
+			"- The texts of package retry are not read, nor what is wrapped around them, nor more than 16 KiB. With\n" +
+			"  `match_text: status` in a policy only statuses count, and with `match_text: false` no text is read.\n" +
+			"- `unknown` are the errors of which none of this is known. They end the call and are returned unchanged, with\n" +
+			"  the reason `ErrUnclassified` in events. `unknown: retry` in a policy retries them.\n")
 	return b.String()
 }
 
@@ -181,8 +191,8 @@ func TestClassesOfText(t *testing.T) {
 		}
 	}
 	if slices.ContainsFunc(builtinClasses[0].words, func(word string) bool {
-		return (&retry.Policy{RetryOn: transient.RetryOn, IgnoreText: true}).Retries(errors.New(word))
+		return (&retry.Policy{RetryOn: transient.RetryOn, MatchText: retry.MatchNone}).Retries(errors.New(word))
 	}) {
-		t.Error("a text is read under IgnoreText")
+		t.Error("a text is read under MatchNone")
 	}
 }

@@ -75,6 +75,9 @@ func (e *encoder) lose(p *policy.Policy, field rules.Field, format string, args 
 func (e *encoder) untaken() {
 	for _, p := range e.policies() {
 		for _, field := range slices.Sorted(maps.Keys(p.Places)) {
+			if field == "unknown" && p.RetryUnknown {
+				continue // the other systems retry every error
+			}
 			if !e.taken[p][field] && !slices.Contains(parts, field) && !slices.Contains(withoutEffect, field) {
 				e.lose(p, field, "%s has no such setting", e.kind.Title)
 			}

@@ -255,6 +255,8 @@ func policySettings(p *Policy) []pair {
 	}
 	if len(p.RetryOn) > 0 {
 		list = append(list, classes("retry_on", p.RetryOn))
+	} else if p.MaxAttempts != 1 {
+		list = append(list, pair{"unknown", "retry"}) // the other systems retry every error
 	}
 	if len(p.AbortOn) > 0 {
 		list = append(list, classes("abort_on", p.AbortOn))

@@ -219,6 +219,26 @@ func (d decoder) combine(n *syntax.Node, values map[rules.Field]written) {
 		})
 	}
 	d.decorrelated(n, values)
+	d.unknownOfAny(n, values)
+}
+
+// unknownOfAny reports the setting unknown next to the class any, which contains
+// unknown errors.
+func (d decoder) unknownOfAny(n *syntax.Node, values map[rules.Field]written) {
+	list, _ := values["retry_on"].value.([]class)
+	retries, isSet := values["unknown"].value.(bool)
+	if !isSet || !slices.ContainsFunc(list, func(c class) bool { return c.name == retry.ClassAny }) {
+		return
+	}
+	at := n.Get("unknown").At
+	if retries {
+		d.add(at, rules.Finding{
+			Rule: "P703", Text: "unknown has no effect next to any, which covers unknown errors: remove it",
+		})
+		return
+	}
+	d.problem(at, "P104",
+		"unknown: fail and any in retry_on disagree: list the classes to retry instead of any, or remove unknown")
 }
 
 // nestedInitial reads an initial delay that is written inside backoff, an older

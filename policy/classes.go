@@ -40,7 +40,7 @@ type class struct {
 // builtinClasses are the classes of the runtime, in the order in which they are
 // tested.
 var builtinClasses = []string{"network", "timeout", "server_error", "rate_limit", "canceled", "breaker_open",
-	"transient", "any"}
+	"transient", "unknown", "any"}
 
 var classKeys = []string{"is", "as", "http", "grpc", "pattern", "retryable", "unprocessed", "action"}
 
@@ -113,6 +113,33 @@ func (d decoder) boolean(e *syntax.Entry) (v, ok bool) {
 		d.problem(e.Value.Span, "P102", "%s is true or false, not %s", e.Key, e.Value.Describe())
 	}
 	return v, ok
+}
+
+// matchText reads true, status or false.
+func (d decoder) matchText(e *syntax.Entry) (retry.MatchText, bool) {
+	switch e.Value.Value {
+	case true:
+		return retry.MatchWords, true
+	case "status":
+		return retry.MatchStatus, true
+	case false:
+		return retry.MatchNone, true
+	}
+	d.problem(e.Value.Span, "P102", "match_text is true, status or false, not %s", e.Value.Describe())
+	return 0, false
+}
+
+// unknown reads retry or fail. It reports whether errors of which nothing is known
+// are retried.
+func (d decoder) unknown(e *syntax.Entry) (retries, ok bool) {
+	switch e.Value.Value {
+	case "retry":
+		return true, true
+	case "fail":
+		return false, true
+	}
+	d.problem(e.Value.Span, "P102", "unknown is fail or retry, not %s", e.Value.Describe())
+	return false, false
 }
 
 // list returns the items of a list, or nil if e is nil. It reports an empty list
@@ -243,6 +270,11 @@ func (d decoder) classes(e *syntax.Entry) ([]class, bool) {
 func (d decoder) class(n *syntax.Node, key string) (class, bool) {
 	switch v := n.Value.(type) {
 	case string:
+		if v == "unknown" && (key == "retry_on" || key == "abort_on") {
+			d.problem(n.Span, "P102", "unknown errors have a setting of their own: write unknown: %s next to %s",
+				map[string]string{"retry_on": "retry", "abort_on": "fail"}[key], key)
+			return class{}, false
+		}
 		if v == "canceled" && key == "retry_on" {
 			d.problem(n.Span, "P707", "a call that its caller canceled is never retried: remove canceled")
 			return class{}, false

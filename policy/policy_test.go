@@ -187,7 +187,7 @@ policies:
 		}
 		var got names
 		for _, p := range file.Policies {
-			if p.IgnoreText {
+			if p.MatchText == retry.MatchNone {
 				got = append(got, p.Name)
 			}
 		}

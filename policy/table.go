@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -149,7 +150,13 @@ var table = []setting{
 	{
 		key: "retry_on",
 		kind: fields(decoder.classes, func(p *Policy, list []class) { p.RetryOn = namesOf(list) },
-			func(p *Policy) string { return classNames(p.RetryOn, "every error that is not permanent") }),
+			func(p *Policy) string { return classNames(p.RetryOn, "every classified error that is not permanent") }),
+	},
+	{
+		key: "unknown",
+		kind: fields(decoder.unknown, func(p *Policy, retries bool) { p.RetryUnknown = retries },
+			func(p *Policy) string { return unknownText(p.RetryUnknown) }),
+		hidden: func(p *Policy) bool { return slices.Contains(p.RetryOn, retry.ClassAny) },
 	},
 	{
 		key: "abort_on",
@@ -158,9 +165,7 @@ var table = []setting{
 	},
 	{
 		key: "match_text", file: true,
-		kind: fields(decoder.boolean, func(p *Policy, v bool) { p.IgnoreText = !v },
-			func(p *Policy) string { return strconv.FormatBool(!p.IgnoreText) }),
-		hidden: func(p *Policy) bool { return !p.IgnoreText },
+		kind: field(decoder.matchText, func(p *Policy) *retry.MatchText { return &p.MatchText }, retry.MatchText.String),
 	},
 	{
 		key: "retry_after", perError: true,
@@ -262,6 +267,13 @@ func attemptsText(n int) string {
 		return "unlimited"
 	}
 	return strconv.Itoa(n)
+}
+
+func unknownText(retries bool) string {
+	if retries {
+		return "retry"
+	}
+	return "fail"
 }
 
 func numberText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

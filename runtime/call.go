@@ -359,7 +359,7 @@ func (c *Call) returnsUnchanged(f *Failure, v *Verdict) bool {
 	case v.Reason == ErrAttempts:
 		return !v.Escalate
 	}
-	return v.Reason == ErrPermanent || v.Reason == ErrNested
+	return v.Reason == ErrPermanent || v.Reason == ErrUnclassified || v.Reason == ErrNested
 }
 
 // event returns the event of a failure.

@@ -76,7 +76,7 @@ func TestCapture(t *testing.T) {
 		}},
 		{"no time for a wait", Policy{Timeout: 1500 * time.Millisecond}, nil, func(context.Context) error {
 			time.Sleep(100 * time.Millisecond)
-			return errors.New("busy")
+			return errFailed
 		}, []Timeout{
 			{Limit: 1500 * time.Millisecond, Elapsed: 1200 * time.Millisecond, Retries: 1, Action: ActionFail},
 		}},

@@ -12,44 +12,63 @@ import (
 // The classes of err decide. These types in the tree of err belong to built-in
 // classes:
 //
-//   - [ClassRateLimit]: errors of [After], and the status 429;
+//   - [ClassRateLimit]: errors of [After], the status 429, and codes of throttling;
 //   - [ClassServerError]: the statuses 500 to 599 except 501 and 505;
 //   - [ClassTimeout]: errors whose method Timeout() bool returns true,
 //     context.DeadlineExceeded, and the gRPC code DEADLINE_EXCEEDED;
-//   - [ClassNetwork]: other errors of package net, errors of a connection of the
-//     operating system and of a stream or connection of HTTP/2,
-//     io.ErrUnexpectedEOF, io.EOF inside of a net.Error, and the gRPC code
+//   - [ClassNetwork]: errors of a connection of the operating system and of a
+//     stream or connection of HTTP/2, io.ErrUnexpectedEOF, io.EOF inside of a
+//     net.Error, other errors of package net that are temporary, and the gRPC code
 //     UNAVAILABLE;
 //   - [ClassCanceled]: context.Canceled, and the gRPC code CANCELLED;
 //   - [ClassBreakerOpen]: [ErrBreakerOpen].
 //
-// The status is the result of a method StatusCode() int, or the HTTP status that
-// corresponds to a gRPC code.
+// These methods of an error are evidence as well. Each has the same meaning in all
+// clients that are known to have it:
 //
-// If the tree has none of these types, no status and no system error, words in the
-// text of err count:
+//   - StatusCode() int, HTTPStatusCode() int and HTTPCode() int return the HTTP
+//     status. Results outside of 100 to 599 mean that there is none.
+//   - ErrorCode() string, and Code() string next to OrigErr() error, return a code of
+//     AWS. The codes of throttling count before the status, which is often 400.
+//   - SQLState() string returns a code of ISO/IEC 9075 and PostgreSQL.
+//   - HasErrorLabel(string) bool has the labels of MongoDB.
+//   - SafeToRetry() bool, if true, says that nothing was sent.
+//   - Retryable() bool, RetryableError() bool, NonRetryable() bool and
+//     NonRetriable() state the opinion of the client.
+//   - Timeout() bool and Temporary() bool, if both return false, say that the same
+//     call would fail again: a host that does not exist, for example.
+//
+// What [Policy.Facts] returns replaces what methods prove.
+//
+// If there is no evidence, the text of err counts, as MatchText says. A status in
+// the text is one of 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503 and 504
+// after a label (HTTP 503, status: 503, status code 503, response code 503, error
+// 503) or before its reason phrase (503 Service Unavailable). Without a status,
+// words count under [MatchWords]:
 //
 //   - [ClassNetwork]: network, connection, refused, unreachable;
 //   - [ClassTimeout]: timeout, timed out;
-//   - [ClassServerError]: server error, and 500, 502, 503 or 504 as a status;
-//   - [ClassRateLimit]: rate limit, too many requests, and 429 as a status.
+//   - [ClassServerError]: server error;
+//   - [ClassRateLimit]: rate limit, too many requests.
 //
-// A number in the text is a status after a label (HTTP 503, status: 503, code 503,
-// error 503) or before its reason phrase (503 Service Unavailable). The text is
-// not read if IgnoreText is set, or if a test Is or As in Classes holds. Texts of
-// this package are never read, and others only up to 16 KiB.
+// The text is not read if a test Is or As in Classes holds. Texts of this package
+// are never read, and others only up to 16 KiB.
 //
 // An error belongs to a class in Classes if one of the tests of that class holds.
+// An error of which nothing is known by any of these belongs to [ClassUnknown].
 //
 // These errors are never retried:
 //
 //   - [Permanent] errors;
 //   - errors whose [Action] is [ActionFail] or [ActionEscalate];
 //   - errors of a class in AbortOn;
-//   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
-//     [ActionRetry];
+//   - errors with the status 400, 401, 403, 404 or 422, and others of which it is
+//     known that the same call would fail again, unless their Action is
+//     [ActionRetry] or the callee has marked them with [After];
 //   - refusals by a breaker of the callee, unless RetryOn contains
-//     [ClassBreakerOpen].
+//     [ClassBreakerOpen];
+//   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains
+//     [ClassAny].
 //
 // The statuses 401 and 403 are marked as escalated unless they have an Action.
 // All other errors are retried unless RetryOn restricts them.
@@ -68,6 +87,7 @@ const (
 	retriedError verdict = iota
 	permanentError
 	escalatedError
+	unclassifiedError
 )
 
 // sample returns the sample of a failure. A failure that is due to the request or
@@ -106,12 +126,20 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	if len(p.Classes) > 0 {
 		action = p.action(err, f)
 	}
+	marked := f.asked || action == ActionRetry
 	switch {
-	case action == ActionEscalate, action == ActionDefault && (f.status == 401 || f.status == 403):
+	case action == ActionEscalate, action == ActionDefault && !f.asked && (f.status == 401 || f.status == 403):
 		return escalatedError
-	case action == ActionFail, action != ActionRetry && (f.fails || neverRetried(f.status)):
-	case p.belongsToAny(err, f, p.AbortOn):
-	case len(p.RetryOn) == 0 || p.belongsToAny(err, f, p.RetryOn):
+	case action == ActionFail, !marked && (f.fails || neverRetried(f.status)), p.belongsToAny(err, f, p.AbortOn):
+		return permanentError
+	case p.belongsToAny(err, f, p.RetryOn):
+		return retriedError
+	case p.class(err, f) == ClassUnknown:
+		if p.RetryUnknown {
+			return retriedError
+		}
+		return unclassifiedError
+	case len(p.RetryOn) == 0:
 		return retriedError
 	}
 	return permanentError
@@ -143,7 +171,8 @@ func (p *Policy) override(err error, f *facts) *Override {
 }
 
 // class returns the class to report for err: the first class of the policy to
-// which it belongs, or a built-in class, or "".
+// which it belongs, or a built-in class. It returns "" if err has none of these but
+// is known, by its status for example.
 func (p *Policy) class(err error, f *facts) Class {
 	for i := range p.Classes {
 		if c := &p.Classes[i]; c.has(err, f) {
@@ -151,7 +180,7 @@ func (p *Policy) class(err error, f *facts) Class {
 		}
 	}
 	for _, c := range transient {
-		if p.builtin(err, f, c) {
+		if f.has(c) {
 			return c
 		}
 	}
@@ -160,7 +189,10 @@ func (p *Policy) class(err error, f *facts) Class {
 			return c
 		}
 	}
-	return ""
+	if f.status >= 400 || f.fails || f.permanent {
+		return ""
+	}
+	return ClassUnknown
 }
 
 // neverRetried reports whether a status means that the same request would fail
@@ -186,11 +218,13 @@ func (p *Policy) belongs(err error, f *facts, class Class) bool {
 	case ClassCanceled:
 		return !f.expired && (f.canceled || f.is(err, context.Canceled))
 	case ClassTransient:
-		return slices.ContainsFunc(transient[:], func(c Class) bool { return p.builtin(err, f, c) })
+		return slices.ContainsFunc(transient[:], f.has)
+	case ClassUnknown:
+		return p.class(err, f) == ClassUnknown
 	case ClassBreakerOpen:
 		return f.refused
 	case ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit:
-		return p.builtin(err, f, class)
+		return f.has(class)
 	}
 	return slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.Class == class && c.has(err, f) })
 }
@@ -210,17 +244,9 @@ func (c *ErrorClass) hasType(err error, f *facts) bool {
 
 var transient = [...]Class{ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit}
 
-// builtin reports whether the error belongs to class, one of the four classes
-// that [ClassTransient] contains.
-func (p *Policy) builtin(err error, f *facts, class Class) bool {
-	if !f.typed && !f.read && !p.IgnoreText {
-		f.read = true
-		if !slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.hasType(err, f) }) {
-			if text, ok := f.readableText(); ok {
-				f.readText(text)
-			}
-		}
-	}
+// has reports whether the error belongs to class, one of the four classes that
+// [ClassTransient] contains.
+func (f *facts) has(class Class) bool {
 	switch class {
 	case ClassNetwork:
 		return f.network

@@ -17,6 +17,9 @@ import (
 	"time"
 )
 
+// errPlain is an error of which nothing is known.
+var errPlain = errors.New("failed")
+
 var builtinClasses = [...]Class{
 	ClassNetwork, ClassTimeout, ClassServerError, ClassRateLimit, ClassCanceled, ClassBreakerOpen,
 }
@@ -74,7 +77,10 @@ func TestClasses(t *testing.T) {
 		{refused, "network"},
 		{&url.Error{Op: "Get", Err: refused}, "network"},
 		{&url.Error{Op: "Get", Err: errors.New("unsupported protocol scheme")}, ""},
-		{&net.DNSError{Err: "no such host"}, "network"},
+		{&net.DNSError{Err: "no such host", IsNotFound: true}, ""},
+		{&net.DNSError{Err: "server misbehaving", IsTemporary: true}, "network"},
+		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "missing port in address"}}, ""},
+		{net.ErrClosed, "network"},
 		{&net.DNSError{IsTimeout: true}, "timeout"},
 		{&net.DNSError{IsTimeout: true, UnwrapErr: errors.New("no answer")}, "timeout"},
 		{syscall.ETIMEDOUT, "timeout"},
@@ -83,7 +89,7 @@ func TestClasses(t *testing.T) {
 		{context.Canceled, "canceled"},
 		{fmt.Errorf("connection: %w", context.Canceled), "canceled"},
 		{asserted{context.Canceled}, "canceled"},
-		{After(errFailed, 0), "rate_limit"},
+		{After(errPlain, 0), "rate_limit"},
 		{ErrBreakerOpen, "breaker_open"},
 
 		// Closed connections.
@@ -92,12 +98,12 @@ func TestClasses(t *testing.T) {
 		{&net.OpError{Op: "read", Err: io.EOF}, "network"},
 		{fmt.Errorf("call: %w", &url.Error{Op: "Get", Err: fmt.Errorf("read: %w", io.EOF)}), "network"},
 		{io.EOF, ""},
-		{errors.Join(&url.Error{Op: "Get", Err: errFailed}, io.EOF), ""},
-		{&net.OpError{Op: "read", Err: errors.Join(errFailed, io.EOF)}, "network"},
+		{errors.Join(&url.Error{Op: "Get", Err: errPlain}, io.EOF), ""},
+		{&net.OpError{Op: "read", Err: errors.Join(errPlain, io.EOF)}, "network"},
 		{&os.PathError{Op: "read", Path: "file", Err: io.EOF}, ""},
 		{syscall.EPIPE, "network"},
 		{fmt.Errorf("write: %w", &os.PathError{Op: "write", Path: "fifo", Err: syscall.EPIPE}), "network"},
-		{errors.Join(errFailed, &wrapper{os.NewSyscallError("read", syscall.ECONNRESET)}), "network"},
+		{errors.Join(errPlain, &wrapper{os.NewSyscallError("read", syscall.ECONNRESET)}), "network"},
 
 		// Statuses.
 		{status(503), "server_error"},
@@ -105,21 +111,22 @@ func TestClasses(t *testing.T) {
 		{status(404), ""},
 		{status(501), ""},
 		{status(505), ""},
-		{fmt.Errorf("timeout: %w", status(100)), ""},
-		{fmt.Errorf("timeout: %w", status(99)), "timeout"}, // no status of HTTP
+		{fmt.Errorf("timeout: %w", status(400)), ""},
+		{fmt.Errorf("timeout: %w", status(399)), "timeout"}, // no failure
+		{fmt.Errorf("timeout: %w", status(600)), "timeout"}, // no status of HTTP
 		{fmt.Errorf("connection refused: %w", status(400)), ""},
 
 		// The types decide alone.
 		{&os.PathError{Op: "open", Path: "network timeout", Err: syscall.ENOENT}, ""},
 
 		// Our own texts.
-		{gaveUp(errFailed), ""},
-		{fmt.Errorf("status 500: %w", gaveUp(errFailed)), ""},
+		{gaveUp(errPlain), ""},
+		{fmt.Errorf("status 500: %w", gaveUp(errPlain)), ""},
 		{gaveUp(errors.New("connection refused")), "network"},
 		{gaveUp(status(503)), "server_error"},
 		{fmt.Errorf("connection refused: %w", ErrAttempts), ""},
 		{&Error{Policy: "timeout", Reason: ErrBreakerOpen}, "breaker_open"},
-		{&Error{Reason: ErrDeadline, Err: errFailed, Cause: context.DeadlineExceeded}, "timeout"},
+		{&Error{Reason: ErrDeadline, Err: errPlain, Cause: context.DeadlineExceeded}, "timeout"},
 
 		// A nil pointer proves nothing, nor does what wraps it.
 		{(*statusPointer)(nil), ""},
@@ -159,13 +166,13 @@ func TestUnsoundErrors(t *testing.T) {
 			{},
 			{RetryOn: []Class{ClassTransient}},
 			{AbortOn: []Class{ClassCanceled}},
-			{Classes: []ErrorClass{{Class: "mine", Is: []error{errFailed}, Action: ActionRetry}}},
+			{Classes: []ErrorClass{{Class: "mine", Is: []error{errPlain}, Action: ActionRetry}}},
 			{Classes: []ErrorClass{{Class: "mine", As: []func(error) bool{As[*statusPointer]}, Action: ActionRetry}}},
 			{Classes: []ErrorClass{{Class: "mine", Pattern: regexp.MustCompile("x"), Action: ActionRetry}}},
 			{Facts: func(err error) (Facts, bool) { _, ok := errors.AsType[code](err); return Facts{}, ok }},
 		} {
-			if got, want := p.Retries(err), len(p.RetryOn) == 0; got != want {
-				t.Errorf("%s: retried: %v by %+v", name, got, p)
+			if got := p.Retries(err); got {
+				t.Errorf("%s: retried by %+v", name, p)
 			}
 		}
 		call := (&Policy{Schedule: Schedule{MaxAttempts: 1}}).Begin()
@@ -198,7 +205,7 @@ func TestWords(t *testing.T) {
 		"HTTP 500": "server_error", "HTTP/1.1 503": "server_error", "HTTP/2 502 from upstream": "server_error",
 		"status 503": "server_error", "status: 503": "server_error", "Status Code: 504": "server_error",
 		"status=429": "rate_limit", "http: 429": "rate_limit",
-		`{"code":503}`: "server_error", "StatusCode(502)": "server_error", "status_code=500": "server_error",
+		`{"code":503}`: "", "code: 503, message: x": "", "StatusCode(502)": "server_error", "status_code=500": "server_error",
 		"Error 429": "rate_limit", "googleapi: Error 503: backend": "server_error", "error 501": "",
 		"500 Internal Server Error": "server_error", "500 internal error": "server_error", "502 Bad Gateway": "server_error",
 		"502 bad rows": "", "503 Service Unavailable": "server_error", "503 Service Temporarily Unavailable": "server_error",
@@ -208,8 +215,32 @@ func TestWords(t *testing.T) {
 		if got := classesOf(new(Policy), errors.New(text)); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
-		if got := classesOf(&Policy{IgnoreText: true}, errors.New(text)); got != "" {
-			t.Errorf("%q is %q under IgnoreText", text, got)
+		if got := classesOf(&Policy{MatchText: MatchNone}, errors.New(text)); got != "" {
+			t.Errorf("%q is %q under MatchNone", text, got)
+		}
+	}
+}
+
+// TestStatusTexts reads statuses in texts. Under MatchStatus, no word counts.
+func TestStatusTexts(t *testing.T) {
+	for text, want := range map[string]int{
+		"GET http://x: unexpected status 404": 404, "unexpected status code: 503": 503, "HTTP 401": 401,
+		"http response code 404 with body": 404, "got HTTP response code 429": 429, "HTTP/1.1 503": 503,
+		"googleapi: Error 403: , rateLimitExceeded": 403, "server error: 404": 404, "slack server error: 404 Not Found": 404,
+		"404 Not Found": 404, "401 Unauthorized": 401, "422 Unprocessable Entity": 422, "409 Conflict": 409, "410 Gone": 410,
+		"500 Internal Server Error": 500, "HTTP status code 404": 404, "StatusCode: 400, RequestID: x": 400,
+		"status 404: read from upstream with status 503": 404, // the first one
+
+		"code: 503, message: denied": 0, "error code: 404": 0, "Error 1045: access denied": 0, "error: 404 rows": 0,
+		"404 rows not found": 0, "status 418": 0, "response 404": 0, "server error": 0, "connection refused": 0,
+		"order 500 not found": 0, "status 4040": 0, "line 404": 0,
+	} {
+		f := (&Policy{MatchText: MatchStatus}).inspect(errors.New(text))
+		if f.status != want || f.typed != (want != 0) || f.serverError || f.network {
+			t.Errorf("%q: status %d, want %d", text, f.status, want)
+		}
+		if f := new(Policy).inspect(errors.New(text)); f.status != want {
+			t.Errorf("%q: status %d with words, want %d", text, f.status, want)
 		}
 	}
 }
@@ -217,11 +248,11 @@ func TestWords(t *testing.T) {
 // A class of the policy is evidence, too, if it names a type.
 func TestNamedTypeIsEvidence(t *testing.T) {
 	for _, c := range []ErrorClass{
-		{Class: "mine", Is: []error{errFailed}},
+		{Class: "mine", Is: []error{errPlain}},
 		{Class: "mine", As: []func(error) bool{As[*wrapper]}},
 	} {
 		p := &Policy{Classes: []ErrorClass{c}}
-		if got := classesOf(p, fmt.Errorf("timeout: %w", &wrapper{errFailed})); got != "" {
+		if got := classesOf(p, fmt.Errorf("timeout: %w", &wrapper{errPlain})); got != "" {
 			t.Errorf("%+v: the error is %q by its text", c, got)
 		}
 		if got := classesOf(p, errors.New("timeout")); got != "timeout" {
@@ -237,7 +268,7 @@ func TestPatterns(t *testing.T) {
 		want bool
 	}{
 		{errors.New("database is locked"), true},
-		{&Error{Reason: ErrAttempts, Attempts: 500, Err: errFailed}, false},
+		{&Error{Reason: ErrAttempts, Attempts: 500, Err: errPlain}, false},
 		{&Error{Reason: ErrAttempts, Err: errors.New("locked")}, true},
 		{ErrAttempts, false},
 		{(*statusPointer)(nil), false},
@@ -385,7 +416,7 @@ func TestClosedConnections(t *testing.T) {
 				_, err = io.ReadAll(resp.Body)
 				_ = resp.Body.Close()
 			}
-			if got := classesOf(&Policy{IgnoreText: true}, err); got != "network" {
+			if got := classesOf(&Policy{MatchText: MatchNone}, err); got != "network" {
 				t.Errorf("%v (%T) is %q", err, err, got)
 			}
 		})
@@ -436,7 +467,7 @@ func TestGoAway(t *testing.T) {
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-	if got := classesOf(&Policy{IgnoreText: true}, err); got != "network" {
+	if got := classesOf(&Policy{MatchText: MatchNone}, err); got != "network" {
 		t.Errorf("%v (%T) is %q", err, errors.Unwrap(err), got)
 	}
 }
@@ -450,7 +481,7 @@ func TestCyclicError(t *testing.T) {
 	p := &Policy{
 		RetryOn: []Class{ClassTransient}, Facts: grpcFacts,
 		Classes: []ErrorClass{{
-			Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[code]},
+			Class: "mine", Is: []error{errPlain}, As: []func(error) bool{As[code]},
 			Pattern: regexp.MustCompile("x"), Action: ActionFail,
 		}},
 	}
@@ -492,7 +523,7 @@ func FuzzClassify(f *testing.F) {
 		p := &Policy{
 			RetryOn: []Class{ClassTransient, "mine"}, AbortOn: []Class{ClassCanceled}, Facts: grpcFacts,
 			Classes: []ErrorClass{
-				{Class: "mine", Is: []error{errFailed}, As: []func(error) bool{As[*wrapper]}, Action: ActionRetry},
+				{Class: "mine", Is: []error{errPlain}, As: []func(error) bool{As[*wrapper]}, Action: ActionRetry},
 			},
 			PerError: []Override{{Class: ClassNetwork}},
 		}
@@ -579,12 +610,12 @@ func TestJudge(t *testing.T) {
 		status map[int]verdict
 	}{
 		{"no classes", Policy{}, map[int]verdict{
-			399: retriedError, 400: permanentError, 401: escalatedError, 402: retriedError, 403: escalatedError,
+			399: unclassifiedError, 400: permanentError, 401: escalatedError, 402: retriedError, 403: escalatedError,
 			404: permanentError,
 			405: retriedError, 421: retriedError, 422: permanentError, 423: retriedError,
 		}},
 		{"server_error", server,
-			map[int]verdict{499: permanentError, 500: retriedError, 599: retriedError, 600: permanentError}},
+			map[int]verdict{499: permanentError, 500: retriedError, 599: retriedError, 600: unclassifiedError}},
 		{"rate_limit", rate, map[int]verdict{428: permanentError, 429: retriedError, 430: permanentError}},
 		{"a class", only(class(ActionDefault, [2]int{410, 412})), map[int]verdict{
 			409: permanentError, 410: retriedError, 412: retriedError, 413: permanentError,
@@ -618,7 +649,7 @@ func TestJudge(t *testing.T) {
 	}
 	// An error without a status belongs to no range.
 	all := only(class(ActionDefault, [2]int{0, 999}))
-	if all.Retries(errFailed) {
+	if all.Retries(errPlain) {
 		t.Error("an error without a status belongs to a range of statuses")
 	}
 }
@@ -643,15 +674,15 @@ func TestReportedClass(t *testing.T) {
 // Of several requests to wait the longest counts.
 func TestJoinedRequests(t *testing.T) {
 	for want, err := range map[time.Duration]error{
-		2: After(After(errFailed, 1), 2),
-		3: errors.Join(After(errFailed, 3), After(errFailed, -1)),
-		5: errors.Join(After(errFailed, 4), After(errFailed, 5)),
+		2: After(After(errPlain, 1), 2),
+		3: errors.Join(After(errPlain, 3), After(errPlain, -1)),
+		5: errors.Join(After(errPlain, 4), After(errPlain, 5)),
 	} {
 		if f := new(Policy).inspect(err); f.after != want || !f.asked {
 			t.Errorf("the error asks for %v, want %v", f.after, want)
 		}
 	}
-	f := new(Policy).inspect(Permanent(errFailed))
+	f := new(Policy).inspect(Permanent(errPlain))
 	if f.asked || f.rateLimit || !f.permanent {
 		t.Errorf("a permanent error asks for a wait: %+v", f)
 	}

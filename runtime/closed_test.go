@@ -62,7 +62,7 @@ func answerHTTP2(t *testing.T, frames ...[]byte) (url string) {
 // types for some of them only.
 func TestClosedHTTP2(t *testing.T) {
 	const reset, goAway, windowUpdate = 3, 7, 8
-	p := &Policy{RetryOn: []Class{ClassNetwork}, IgnoreText: true}
+	p := &Policy{RetryOn: []Class{ClassNetwork}, MatchText: MatchNone}
 	for name, answer := range map[string][]byte{
 		"a graceful shutdown":                frame(goAway, 0, 0, 0),
 		"a shutdown after an error":          frame(goAway, 0, 0, 2),
@@ -89,7 +89,7 @@ func TestClosedHTTP2(t *testing.T) {
 
 // A connection that has closed before the request is reported by a text only.
 func TestClosedBeforeTheRequest(t *testing.T) {
-	p := &Policy{RetryOn: []Class{ClassNetwork}, IgnoreText: true}
+	p := &Policy{RetryOn: []Class{ClassNetwork}, MatchText: MatchNone}
 	for text, want := range map[string]bool{
 		"http: server closed idle connection": true,
 		"http2: client conn not usable":       true,

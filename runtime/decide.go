@@ -158,6 +158,9 @@ func (p *Policy) decide(s *CallState, f *Failure, in *Inputs, v *Verdict) {
 	case f.verdict == permanentError:
 		v.Reason = ErrPermanent
 		return
+	case f.verdict == unclassifiedError:
+		v.Reason = ErrUnclassified
+		return
 	case in.Nested && !p.Nested:
 		v.Reason = ErrNested
 		return

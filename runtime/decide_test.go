@@ -124,7 +124,7 @@ func TestObserversCompose(t *testing.T) {
 
 // An error about which the policy did nothing is returned unchanged.
 func TestNothingDecided(t *testing.T) {
-	fail := func(context.Context) (int, error) { return 0, io.EOF }
+	fail := func(context.Context) (int, error) { return 0, io.ErrUnexpectedEOF }
 	for _, tt := range []struct {
 		name   string
 		policy Policy
@@ -137,12 +137,12 @@ func TestNothingDecided(t *testing.T) {
 		{"two attempts", Policy{Schedule: Schedule{MaxAttempts: 2, InitialDelay: None}}, false},
 	} {
 		_, err := Do(t.Context(), &tt.policy, fail)
-		if bare := err == io.EOF; bare != tt.bare || !errors.Is(err, io.EOF) {
+		if bare := err == io.ErrUnexpectedEOF; bare != tt.bare || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: got %#v, unchanged: %v, want %v", tt.name, err, bare, tt.bare)
 		}
 	}
-	if _, err := Do(withAttemptNumber(t.Context(), 2), new(Policy), fail); err != io.EOF {
-		t.Errorf("inside of a retry: got %#v, want io.EOF itself", err)
+	if _, err := Do(withAttemptNumber(t.Context(), 2), new(Policy), fail); err != io.ErrUnexpectedEOF {
+		t.Errorf("inside of a retry: got %#v, want io.ErrUnexpectedEOF itself", err)
 	}
 }
 

@@ -28,7 +28,8 @@
 //
 //  1. Has the caller's context ended, or has its deadline passed?
 //     [ErrCanceled], [ErrDeadline]
-//  2. Is the error retryable (see [Policy.Retries])? [ErrPermanent], [ErrEscalated]
+//  2. Is the error retryable (see [Policy.Retries])? [ErrPermanent], [ErrUnclassified],
+//     [ErrEscalated]
 //  3. Is this call part of an attempt that is itself a retry (see
 //     [AttemptNumber])? Then the outer call retries. [ErrNested]
 //  4. Are attempts left in the schedule for the class of the error? [ErrAttempts]

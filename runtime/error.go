@@ -14,19 +14,22 @@ type Reason string
 
 // The reasons of an [*Error].
 const (
-	ErrPermanent   Reason = "permanent error"        // the policy does not retry this error
-	ErrAttempts    Reason = "attempts exhausted"     // MaxAttempts is reached
-	ErrDelayBudget Reason = "delay budget exhausted" // the wait would exceed DelayBudget
-	ErrElapsed     Reason = "max elapsed exceeded"   // the wait would exceed MaxElapsed
-	ErrDeadline    Reason = "deadline too near"      // the caller's deadline or Timeout would pass, or has passed
-	ErrCanceled    Reason = "canceled"               // the caller's context was canceled
-	ErrRetryAfter  Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
-	ErrBreakerOpen Reason = "breaker open"           // the breaker admits no attempt
-	ErrBudget      Reason = "retry budget exhausted" // the shared budget has no retry left
-	ErrNested      Reason = "attempt of a retry"     // the outer call is retried already
-	ErrEscalated   Reason = "escalated"              // the error needs a person to handle it
-	ErrSpent       Reason = "argument used up"       // an argument cannot be rewound: Cause is why
-	ErrLost        Reason = "attempts lost"          // Inputs.LostMax is reached
+	ErrPermanent Reason = "permanent error" // the policy does not retry this error
+	// ErrUnclassified: nothing is known of the error, and the policy does not set
+	// RetryUnknown.
+	ErrUnclassified Reason = "not in retry_on: unclassified error"
+	ErrAttempts     Reason = "attempts exhausted"     // MaxAttempts is reached
+	ErrDelayBudget  Reason = "delay budget exhausted" // the wait would exceed DelayBudget
+	ErrElapsed      Reason = "max elapsed exceeded"   // the wait would exceed MaxElapsed
+	ErrDeadline     Reason = "deadline too near"      // the caller's deadline or Timeout would pass, or has passed
+	ErrCanceled     Reason = "canceled"               // the caller's context was canceled
+	ErrRetryAfter   Reason = "retry-after too long"   // the wait that the error asks for exceeds a limit
+	ErrBreakerOpen  Reason = "breaker open"           // the breaker admits no attempt
+	ErrBudget       Reason = "retry budget exhausted" // the shared budget has no retry left
+	ErrNested       Reason = "attempt of a retry"     // the outer call is retried already
+	ErrEscalated    Reason = "escalated"              // the error needs a person to handle it
+	ErrSpent        Reason = "argument used up"       // an argument cannot be rewound: Cause is why
+	ErrLost         Reason = "attempts lost"          // Inputs.LostMax is reached
 )
 
 // reasonOf returns the reason for a refusal by a budget: the [Reason] in the
@@ -39,7 +42,9 @@ func reasonOf(err error) Reason {
 }
 
 // exhausted reports whether a limit of the policy ended the call.
-func (r Reason) exhausted() bool { return r != ErrPermanent && r != ErrCanceled }
+func (r Reason) exhausted() bool {
+	return r != ErrPermanent && r != ErrUnclassified && r != ErrCanceled
+}
 
 // The reasons that context.Cause returns inside an attempt after a limit of the
 // policy has ended its context.
@@ -72,8 +77,8 @@ func (r Reason) Timeout() bool { return r == ErrAttemptTimeout || r == ErrTimeou
 // the context ended.
 //
 // An error about which the policy did nothing is returned unchanged, without an
-// Error. That is an error of the first attempt that is permanent, that has no
-// further attempt, or that shows that the caller's context has ended.
+// Error. That is an error of the first attempt that is permanent or unclassified,
+// that has no further attempt, or that shows that the caller's context has ended.
 type Error struct {
 	Policy     string        // name of the policy
 	Reason     Reason        // why there was no further attempt

@@ -21,11 +21,12 @@ type facts struct {
 	asked     bool          // the error asks for a wait
 	after     time.Duration // the wait that it asks for; -1 if that cannot be parsed
 	status    int           // HTTP status, or that of a gRPC code; 0 if there is none
+	throttled bool          // a code of AWS asks for a lower rate
 
 	typed       bool // some type is evidence: the text is not read
 	network     bool
 	timeout     bool
-	serverError bool // by its text; the status is evidence by itself
+	serverError bool // not by its status, which is evidence by itself
 	rateLimit   bool
 	canceled    bool
 	refused     bool // a breaker refused an attempt: ErrBreakerOpen is in the tree
@@ -34,7 +35,6 @@ type facts struct {
 	netError netError // the first that wraps another error, or nil
 
 	text   error // the error whose text may be read, or nil
-	read   bool  // the text has been read
 	opaque bool  // methods of the tree must not be called: see maxErrors
 	errors int   // number of errors visited
 }
@@ -56,39 +56,37 @@ func (p *Policy) inspect(err error) (f facts) {
 	if f.netError != nil && f.netError.Timeout() {
 		f.typed, f.timeout = true, true
 	}
+	if f.throttled {
+		f.status = 429
+	}
 	if p.Facts != nil {
-		if read, ok := p.Facts(err); ok {
-			f.add(&read)
+		if read, ok := p.Facts(err); ok && read != (Facts{}) {
+			f.replace(&read)
+		}
+	}
+	if !f.typed && p.MatchText != MatchNone &&
+		!slices.ContainsFunc(p.Classes, func(c ErrorClass) bool { return c.hasType(err, &f) }) {
+		if text, ok := f.readableText(); ok {
+			f.readText(text, p.MatchText)
 		}
 	}
 	return f
 }
 
-// add adds what a reader knows. Its status replaces that of a method.
-func (f *facts) add(read *Facts) {
-	f.typed = true
-	if read.Status != 0 {
-		f.status = read.Status
-	}
+// replace replaces what methods prove by what a reader knows. Marks of the callee
+// remain.
+func (f *facts) replace(read *Facts) {
+	f.typed, f.status, f.fails = true, read.Status, read.Permanent
+	f.network, f.timeout = read.Class == ClassNetwork, read.Class == ClassTimeout
+	f.serverError, f.rateLimit = read.Class == ClassServerError, f.asked || read.Class == ClassRateLimit
 	if code := read.GRPC; code != 0 {
 		f.status = grpcstatus.HTTP(code)
 		f.network = f.network || code == grpcstatus.Unavailable
 		f.timeout = f.timeout || code == grpcstatus.DeadlineExceeded
 		f.canceled = f.canceled || code == grpcstatus.Canceled
 	}
-	switch read.Class {
-	case ClassNetwork:
-		f.network = true
-	case ClassTimeout:
-		f.timeout = true
-	case ClassServerError:
-		f.serverError = true
-	case ClassRateLimit:
-		f.rateLimit = true
-	}
-	f.fails = f.fails || read.Permanent
 	if read.RetryAfter != 0 && !f.asked {
-		f.asked, f.rateLimit, f.after = true, true, read.RetryAfter
+		f.asked, f.rateLimit, f.after = true, true, max(read.RetryAfter, -1)
 	}
 }
 
@@ -164,11 +162,8 @@ func (f *facts) walk(err error, inside bool) {
 			f.walk(e.Cause, false)
 			err, f.text = e.Err, e.Err // without the text of this package
 			continue
-		case interface{ StatusCode() int }:
-			if status := e.StatusCode(); f.status == 0 && status >= 100 {
-				f.status, f.typed = status, true
-			}
 		}
+		f.readMethods(err)
 		switch e := err.(type) {
 		case interface{ Unwrap() error }:
 			inner := e.Unwrap()
@@ -288,14 +283,32 @@ func (f *facts) leaf(err error) {
 		if f.errno(err) {
 			return
 		}
-		if _, ok := err.(netError); ok {
-			f.typed, f.network = true, true
+		if e, ok := err.(netError); ok {
+			f.typed = true
+			f.network = f.network || e.Temporary() || saysNothing(err)
+			f.fails = f.fails || !f.network
 		}
 	default:
 		if isHTTP2(err) {
 			f.typed, f.network = true, true
 		}
 	}
+}
+
+// saysNothing reports whether the type of err is one for which Temporary returns
+// false whatever has happened. Other types return false if the same call would fail
+// again: a host that does not exist, an address without a port, a user without the
+// permission.
+func saysNothing(err error) bool {
+	t := reflect.TypeOf(err)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.PkgPath() {
+	case "internal/poll", "net/http", "net/url", "os", "crypto/tls":
+		return true
+	}
+	return false
 }
 
 // isHTTP2 reports whether err ends a stream or a connection of HTTP/2. The

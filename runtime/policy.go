@@ -95,8 +95,30 @@ const (
 	ClassCanceled    Class = "canceled"
 	ClassBreakerOpen Class = "breaker_open" // a circuit breaker refused the call
 	ClassTransient   Class = "transient"    // the union of the first four
+	ClassUnknown     Class = "unknown"      // nothing is known of the error: see RetryUnknown of Policy
 	ClassAny         Class = "any"          // every error
 )
+
+// MatchText is what the text of an error may prove about it. The text counts only
+// if the types of the error prove nothing: see [Policy.Retries].
+type MatchText uint8
+
+// The values of MatchText.
+const (
+	MatchWords  MatchText = iota // an HTTP status, or a word of a class; the default
+	MatchStatus                  // an HTTP status
+	MatchNone                    // nothing: the text is not read
+)
+
+var matchTextNames = [...]string{"true", "status", "false"}
+
+// String returns the value in a policy file.
+func (m MatchText) String() string {
+	if int(m) < len(matchTextNames) {
+		return matchTextNames[m]
+	}
+	return "unknown match_text"
+}
 
 // An ErrorClass defines a class of a policy. An error belongs to it if it passes
 // any of the tests Is, As, HTTP and Pattern.
@@ -234,8 +256,12 @@ type Policy struct {
 	Capture bool
 
 	// RetryOn restricts retries to these classes. Empty means every error that
-	// is not permanent (see [Policy.Retries]).
+	// is classified and not permanent (see [Policy.Retries]).
 	RetryOn []Class
+	// RetryUnknown retries errors of [ClassUnknown] as well. By default they end
+	// the call with [ErrUnclassified], since half of the errors of which nothing is
+	// known would fail again.
+	RetryUnknown bool
 	// AbortOn are classes that are never retried, even if RetryOn contains them.
 	AbortOn []Class
 	// Classes define the classes that are not built in, in the order in which
@@ -246,9 +272,9 @@ type Policy struct {
 	// of a policy file, and for gRPC in packages that depend on it. Nil means that
 	// no error is known in this way.
 	Facts func(error) (f Facts, ok bool)
-	// IgnoreText restricts the built-in classes to typed errors: the text of an
-	// error is not searched for their words (see [Policy.Retries]).
-	IgnoreText bool
+	// MatchText is what the text of an error may prove if its types prove nothing.
+	// The zero value is [MatchWords].
+	MatchText MatchText
 	// PerError are the schedules for errors of some classes. The first entry
 	// whose class the error belongs to applies. If attempts of one call fail with
 	// errors of different classes, the MaxAttempts for the latest error limits

@@ -12,7 +12,14 @@ import (
 	"time"
 )
 
-var errFailed = errors.New("failed")
+// errFailed is a failure of class server_error, which policies retry by default.
+var errFailed error = opinion{retryable: true}
+
+// An opinion is an error that says whether the client would repeat the call.
+type opinion struct{ retryable bool }
+
+func (o opinion) Error() string   { return "failed" }
+func (o opinion) Retryable() bool { return o.retryable }
 
 func TestSuccessNeverEntersTheRuntime(t *testing.T) {
 	p := &Policy{Name: "read"}

@@ -18,7 +18,7 @@ func TestRewind(t *testing.T) {
 	call.Rewind(start)
 	call.Rewind(Position{})
 	call.Rewind(PositionOf(nil))
-	if err := call.Next(t.Context(), io.EOF); err != nil {
+	if err := call.Next(t.Context(), io.ErrUnexpectedEOF); err != nil {
 		t.Fatalf("got %v, want another attempt", err)
 	}
 	if text, _ := io.ReadAll(r); string(text) != "456789" {

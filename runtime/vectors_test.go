@@ -53,7 +53,8 @@ func (s delayInput) policy(t *testing.T) Policy {
 			Backoff:     Backoff(slices.Index(backoffNames[:], s.Strategy)),
 			Base:        cmp.Or(s.Params.Base, s.Base),
 		},
-		DelayBudget: s.Budget,
+		DelayBudget:  s.Budget,
+		RetryUnknown: true, // these systems retry every error
 	}
 	switch {
 	case s.BaseNS > 0: // stillwater's zero-based form: linear is d0·k
@@ -264,7 +265,7 @@ var vectorKinds = map[string]any{
 		if want.Retries != want.Executions-1 {
 			t.Errorf("%d executions, %d retries", want.Executions, want.Retries)
 		}
-		p := Policy{Schedule: Schedule{MaxAttempts: in.Attempts}}
+		p := Policy{Schedule: Schedule{MaxAttempts: in.Attempts}, RetryUnknown: true}
 		checkExecutions(t, &p, errors.New("failed"), in.Failures, want.Executions, want.Result == "ok")
 	},
 
@@ -295,7 +296,7 @@ var vectorKinds = map[string]any{
 			_, err := drive(t.Context(), &p, func(context.Context) error {
 				time.Sleep(in.Executions[n])
 				if n++; n < len(in.Executions) {
-					return errors.New("failed")
+					return errFailed
 				}
 				return nil
 			})

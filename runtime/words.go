@@ -11,20 +11,24 @@ import (
 // usually contain a response or a document.
 const maxText = 16 << 10
 
-// readText records the facts that the words of a text prove. It is called only
-// if the types of an error prove nothing.
+// readText records the facts that a text proves: a status, or the words of classes
+// if match allows them and there is no status. It is called only if the types of an
+// error prove nothing.
 //
 // A word counts in upper or lower case, with no letter, digit or underscore next
 // to it: "1500 rows" does not contain 500. A number alone proves nothing. It is a
 // status after a label ("HTTP 503", "status code: 503", "error 503") or before
-// its reason phrase ("503 Service Unavailable").
-func (f *facts) readText(text string) {
+// its reason phrase ("503 Service Unavailable"). The first status counts. A code
+// without the word status, HTTP or response before it may be that of a database:
+// "code: 503" is a denied access of ClickHouse.
+func (f *facts) readText(text string, match MatchText) {
 	cut := len(text) > maxText
 	text = text[:min(len(text), maxText)]
+	var network, timeout, serverError, rateLimit bool
 	var l label // the last one before the word
 	for start, end := 0, 0; ; {
 		if start, end = nextWord(text, end); start == end || cut && end == len(text) {
-			return
+			break
 		}
 		var buf [len("unreachable")]byte // the longest word
 		if end-start > len(buf) {
@@ -40,43 +44,110 @@ func (f *facts) readText(text string) {
 		rest := text[end:]
 		switch string(word) {
 		case "network", "connection", "refused", "unreachable":
-			f.network = true
+			network = true
 		case "timeout":
-			f.timeout = true
+			timeout = true
 		case "timed":
-			f.timeout = f.timeout || follows(rest, " out")
+			timeout = timeout || follows(rest, " out")
 		case "server":
-			f.serverError = f.serverError || follows(rest, " error")
+			serverError = serverError || follows(rest, " error")
 		case "rate":
-			f.rateLimit = f.rateLimit || follows(rest, " limit")
+			rateLimit = rateLimit || follows(rest, " limit")
 		case "too":
-			f.rateLimit = f.rateLimit || follows(rest, " many requests")
-		case "429":
-			f.rateLimit = f.rateLimit || l.of(text, start)
-		case "500", "502", "503", "504":
-			f.serverError = f.serverError || l.of(text, start) || followsReason(string(word), rest)
-		case "status", "code", "statuscode", "status_code":
-			l = label{end, " :=([\"'"}
+			rateLimit = rateLimit || follows(rest, " many requests")
+		case "status", "statuscode", "status_code":
+			l = label{end: end, code: true, number: true}
+		case "response":
+			l = label{end: end, code: true}
+		case "code":
+			if l.code && l.precedes(text, start) {
+				l = label{end: end, number: true}
+			}
 		case "error":
-			l = label{end, " "} // "error: 500 rows" counts rows
+			l = label{end: end, number: true, alone: true}
 		case "http":
-			l = label{end + len(version.FindString(rest)), " :=([\"'"}
+			l = label{end: end + len(version.FindString(rest)), code: true, number: true}
+		default:
+			if i := statusIndex(word); i >= 0 && (l.of(text, start, end) || followsReason(i, rest)) {
+				f.status, f.typed = statusWords[i].status, true
+				return
+			}
 		}
 	}
+	if match == MatchWords {
+		f.network, f.timeout, f.serverError, f.rateLimit = network, timeout, serverError, rateLimit
+	}
+}
+
+// statusWords lists the statuses that a text may have, and what follows them as
+// servers spell it: "502 Bad Gateway".
+var statusWords = [...]struct {
+	word    string
+	status  int
+	reasons []string
+}{
+	{"400", 400, []string{" bad request"}},
+	{"401", 401, []string{" unauthorized"}},
+	{"403", 403, []string{" forbidden"}},
+	{"404", 404, []string{" not found"}},
+	{"409", 409, []string{" conflict"}},
+	{"410", 410, []string{" gone"}},
+	{"422", 422, []string{" unprocessable entity", " unprocessable content"}},
+	{"429", 429, []string{" too many requests"}},
+	{"500", 500, []string{" internal server error", " internal error"}},
+	{"502", 502, []string{" bad gateway"}},
+	{"503", 503, []string{" service unavailable", " service temporarily unavailable"}},
+	{"504", 504, []string{" gateway"}},
+}
+
+// statusIndex returns the index of a word in statusWords, or -1.
+func statusIndex(word []byte) int {
+	if len(word) != 3 || word[0] != '4' && word[0] != '5' {
+		return -1
+	}
+	for i := range statusWords {
+		if string(word) == statusWords[i].word {
+			return i
+		}
+	}
+	return -1
+}
+
+// followsReason reports whether text begins with a reason phrase of a status.
+func followsReason(i int, text string) bool {
+	for _, reason := range statusWords[i].reasons {
+		if follows(text, reason) {
+			return true
+		}
+	}
+	return false
 }
 
 // version matches the version of HTTP, after its name.
 var version = regexp.MustCompile(`^/[0-9](\.[0-9])?`)
 
-// A label is a word after which a number is a status.
+// A label is a word after which a number may be a status.
 type label struct {
-	end        int    // offset of its end in the text; 0 if there was none
-	separators string // the characters that may follow it
+	end    int  // offset of its end in the text; 0 if there was none
+	code   bool // the word code may follow it, as another label
+	number bool // a number may follow it
+	alone  bool // after a colon, the number must be all that follows: "error: 500 rows" counts rows
 }
 
-// of reports whether the label belongs to the number that begins at start.
-func (l label) of(text string, start int) bool {
-	return l.end > 0 && l.end < start && start-l.end <= 3 && strings.Trim(text[l.end:start], l.separators) == ""
+// precedes reports whether only punctuation is between the label and start.
+func (l label) precedes(text string, start int) bool {
+	return l.end > 0 && l.end < start && start-l.end <= 3 && strings.Trim(text[l.end:start], " :=([\"'") == ""
+}
+
+// of reports whether the label makes a status of the number in text[start:end].
+func (l label) of(text string, start, end int) bool {
+	switch {
+	case !l.number || !l.precedes(text, start):
+		return false
+	case l.alone && text[l.end:start] != " ":
+		return text[l.end:start] == ": " && (end == len(text) || strings.IndexByte(",;:)", text[end]) >= 0)
+	}
+	return true
 }
 
 // nextWord returns the bounds of the first word of text that begins at or after
@@ -127,18 +198,4 @@ func follows(text, words string) bool {
 		return false
 	}
 	return len(text) == len(words) || wordLength(text[len(words):]) == 0
-}
-
-// followsReason reports whether text begins with the reason phrase of a status,
-// as servers spell it: "502 Bad Gateway".
-func followsReason(status, text string) bool {
-	switch status {
-	case "500":
-		return follows(text, " internal error") // the phrase itself ends in "server error"
-	case "502":
-		return follows(text, " bad gateway")
-	case "503":
-		return follows(text, " service unavailable") || follows(text, " service temporarily unavailable")
-	}
-	return follows(text, " gateway") // 504
 }

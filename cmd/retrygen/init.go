@@ -18,8 +18,10 @@ import (
 const starter = `# yaml-language-server: $schema=` + schema.ID + `
 version: 1
 
-# Errors are recognized by type and by StatusCode() int, not by words in their text.
-match_text: false
+# The text of an error counts as far as it has an HTTP status: "status 503" is
+# retried, "404 Not Found" is not. An error of which nothing is known ends the call;
+# "unknown: retry" in a policy retries it.
+match_text: status
 
 # Settings under every policy. max_attempts counts the first attempt too.
 defaults:

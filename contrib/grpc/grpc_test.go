@@ -106,7 +106,7 @@ func TestBuiltIn(t *testing.T) {
 // TestHTTP2: the errors of x/net are those of the network, as their copies in
 // net/http are.
 func TestHTTP2(t *testing.T) {
-	network := retry.Policy{RetryOn: []retry.Class{retry.ClassNetwork}, IgnoreText: true}
+	network := retry.Policy{RetryOn: []retry.Class{retry.ClassNetwork}, MatchText: retry.MatchNone}
 	for _, err := range []error{
 		http2.StreamError{StreamID: 1, Code: http2.ErrCodeInternal},
 		http2.ConnectionError(http2.ErrCodeProtocol),

@@ -38,8 +38,8 @@ var policy = retry.Policy{
 	PerError: []retry.Override{{Class: classConflict, Schedule: retry.Schedule{
 		MaxAttempts: 100, InitialDelay: 2 * time.Millisecond, MaxDelay: 200 * time.Millisecond, Jitter: retry.JitterFull,
 	}}},
-	IgnoreText: true,
-	Nested:     true,
+	MatchText: retry.MatchNone,
+	Nested:    true,
 }
 
 // state returns the SQLSTATE of an error of the server, or "".

@@ -155,7 +155,7 @@ var again = retry.Policy{
 		Jitter: retry.JitterProportional,
 	},
 	MaxElapsed: 24 * time.Hour,
-	IgnoreText: true,
+	MatchText:  retry.MatchNone,
 }
 
 // checkEvery is how long the connection may be silent. Then it is checked: a server

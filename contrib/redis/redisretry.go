@@ -256,7 +256,7 @@ var unanswered = retry.Policy{
 	Schedule: retry.Schedule{
 		MaxAttempts: 4, InitialDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, Jitter: retry.JitterFull,
 	},
-	IgnoreText: true,
+	MatchText: retry.MatchNone,
 }
 
 // answered reports whether an error is an answer of the server, which has changed

@@ -33,7 +33,8 @@ var policyFetch = retry.Policy{
 }
 
 // policyFlush: up to 20 attempts, waiting 50ms, 50ms, 50ms, 50ms, …, never more
-// than 30s; the waits at most 120ms in total.
+// than 30s; the waits at most 120ms in total; errors of which nothing is known
+// are retried, too.
 var policyFlush = retry.Policy{
 	Name: "flush",
 	Schedule: retry.Schedule{
@@ -42,7 +43,8 @@ var policyFlush = retry.Policy{
 		InitialDelay: 50 * time.Millisecond,
 		MaxDelay:     30 * time.Second,
 	},
-	DelayBudget: 120 * time.Millisecond,
+	DelayBudget:  120 * time.Millisecond,
+	RetryUnknown: true,
 }
 
 // RetryForecast returns tomorrow's weather in city.
@@ -104,4 +106,4 @@ func (j *RetryJournal) Len() int {
 	return j.next.Len()
 }
 
-// retrygen:sum 48f08a6a696cc53b06dffd4f
+// retrygen:sum 8c2d1e3637168609349ff0b6

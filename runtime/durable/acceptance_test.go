@@ -264,7 +264,8 @@ func TestAcceptance06Strategies(t *testing.T) {
 	} {
 		schedule.MaxAttempts = 6
 		synctest.Test(t, func(t *testing.T) {
-			s := &durable.StepPolicy{Name: "charge", Policy: &retry.Policy{Name: "charge", Schedule: schedule}}
+			s := &durable.StepPolicy{Name: "charge", Policy: &retry.Policy{Name: "charge", RetryUnknown: true,
+				Schedule: schedule}}
 			var j journal
 			work := oneStep(s, failing(&j, 99))
 			live, interrupted := startProcess(t, durable.NewMemory()), durable.NewMemory()

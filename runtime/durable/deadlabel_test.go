@@ -36,7 +36,7 @@ func TestDeadLetterClasses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const network, other, absent = retry.ClassNetwork, retry.Class(""), retry.ClassRateLimit
+		const network, other, absent = retry.ClassNetwork, retry.ClassUnknown, retry.ClassRateLimit
 		for _, test := range []struct {
 			filter durable.Filter
 			want   []string
@@ -98,15 +98,15 @@ func TestDeadLetterClassChanges(t *testing.T) {
 		text = "boom"
 		execute()
 		wantListed(t, p.Engine, of(retry.ClassNetwork))
-		wantListed(t, p.Engine, of(""), "a:copy/0", "a:copy/1")
+		wantListed(t, p.Engine, of(retry.ClassUnknown), "a:copy/0", "a:copy/1")
 		if err := p.Discard(t.Context(), "a", "copy/0", durable.By("ada", "closed")); err != nil {
 			t.Fatal(err)
 		}
-		wantListed(t, p.Engine, of(""), "a:copy/1")
+		wantListed(t, p.Engine, of(retry.ClassUnknown), "a:copy/1")
 		requeue()
 		text = ""
 		execute()
-		wantListed(t, p.Engine, of(""))
+		wantListed(t, p.Engine, of(retry.ClassUnknown))
 		for v, err := range p.Verify(t.Context()) {
 			t.Error(v, err)
 		}

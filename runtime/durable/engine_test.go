@@ -44,7 +44,7 @@ func newEngine(t *testing.T, s durable.Store, options ...durable.Option) *durabl
 }
 
 var charge = retry.Policy{
-	Name: "charge", Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: 2 * time.Second, Base: 2},
+	Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: 2 * time.Second, Base: 2},
 }
 
 func TestRunRecordsItsResult(t *testing.T) {

@@ -92,8 +92,8 @@ func (e *nastyError) Error() string { return e.text }
 // An error whose methods panic is recorded by its type.
 func TestErrorPanics(t *testing.T) {
 	for want, p := range map[error]*retry.Policy{
-		retry.ErrAttempts:  {Name: "charge"},
-		retry.ErrPermanent: {Name: "charge", RetryOn: []retry.Class{retry.ClassTransient}},
+		retry.ErrAttempts:     {Name: "charge", RetryUnknown: true},
+		retry.ErrUnclassified: {Name: "charge"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := newEngine(t, durable.NewMemory())

@@ -19,7 +19,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer engine.Close(ctx)
-	charge := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Millisecond}}
+	charge := retry.Policy{Name: "charge", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Millisecond}}
 
 	attempts := 0
 	settle := func(ctx context.Context) (string, error) {
@@ -82,7 +83,7 @@ func ExampleEngine_RequeueDead() {
 	defer engine.Close(ctx)
 	charge := durable.StepPolicy{
 		Name: "charge", OnExhausted: durable.ExhaustedDeadLetter,
-		Policy: &retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 1}},
+		Policy: &retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}},
 	}
 	failures := map[string]error{"o1": errors.New("connection refused"), "o2": errors.New("validation: no such account")}
 	settle := func(ctx context.Context) error {

@@ -377,7 +377,7 @@ func TestGuarantee09ResumedDecidesAlike(t *testing.T) {
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p.Name = "charge"
+			p.Name, p.RetryUnknown = "charge", true
 			s := &durable.StepPolicy{Name: "charge", Policy: &p, ResumeSpread: retry.None, Idempotent: true}
 			work := func() func(context.Context) error {
 				calls := 0

@@ -115,7 +115,8 @@ func idempotent(name string, attempts int, delay time.Duration) *durable.StepPol
 // careful returns the policy of a step that pauses its run after a loss.
 func careful(name string, attempts int, delay time.Duration) *durable.StepPolicy {
 	return &durable.StepPolicy{Name: name, Policy: &retry.Policy{
-		Name: name, Schedule: retry.Schedule{MaxAttempts: attempts, InitialDelay: delay, MaxDelay: retry.None},
+		Name: name, RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: attempts, InitialDelay: delay, MaxDelay: retry.None},
 	}}
 }
 

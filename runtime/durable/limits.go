@@ -15,7 +15,7 @@ import (
 func digestOf(p *retry.Policy) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v %v %v %v %v", p.Schedule, p.DelayBudget, p.MaxElapsed, p.AttemptTimeout, p.Timeout)
-	fmt.Fprintf(h, " %q %q %v", p.RetryOn, p.AbortOn, p.IgnoreText)
+	fmt.Fprintf(h, " %q %q %v", p.RetryOn, p.AbortOn, p.MatchText)
 	for _, o := range p.PerError {
 		fmt.Fprintf(h, " %+v", o)
 	}

@@ -136,7 +136,8 @@ func TestBudgetWithoutStore(t *testing.T) {
 		if err := p.saw("budget server"); !errors.Is(err, durable.ErrStore) {
 			t.Errorf("event: %v, want ErrStore", err)
 		}
-		policy := retry.Policy{Name: "ping", Schedule: retry.Schedule{InitialDelay: time.Millisecond}}
+		policy := retry.Policy{Name: "ping", RetryUnknown: true,
+			Schedule: retry.Schedule{InitialDelay: time.Millisecond}}
 		_, err = retry.DoWith(t.Context(), &policy, retry.Shared{Budget: p.budget}, func(context.Context) (int, error) {
 			return 0, errDown
 		})
@@ -242,7 +243,7 @@ func TestBreakerWithoutStore(t *testing.T) {
 		store := durable.NewMemory()
 		cut, other := connect(t, store), connect(t, store)
 		call := func(p *linked, err error) (executed bool) {
-			policy := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 1}}
+			policy := retry.Policy{Name: "ping", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}}
 			_, _ = retry.DoWith(t.Context(), &policy, retry.Shared{Breaker: p.breaker}, func(context.Context) (int, error) {
 				executed = true
 				return 0, err
@@ -277,8 +278,9 @@ func TestStepAndWrapperShare(t *testing.T) {
 		p := connect(t, store)
 		e := newEngine(t, store)
 		s := durable.StepPolicy{
-			Name:    "ping",
-			Policy:  &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Millisecond}},
+			Name: "ping",
+			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
+				Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Millisecond}},
 			Breaker: &linkBreaker, Budget: &linkBudget,
 		}
 		if p.drain() != 16 {

@@ -105,7 +105,8 @@ func TestOtherShard(t *testing.T) {
 func TestStoredBudgetOfShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newSharded(t, 2)
-		policy := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Millisecond}}
+		policy := retry.Policy{Name: "ping", RetryUnknown: true,
+			Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Millisecond}}
 		budget := durable.NewSharedBudget(retry.BudgetPolicy{Name: "all", Burst: 3, MinPerSecond: retry.NoRefill})
 		c, err := durable.Link{Store: durable.NewMemory()}.Connect(t.Context(), durable.SharedSet{
 			Budgets: []*durable.SharedBudget{budget},

@@ -33,8 +33,9 @@ func TestSharedBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := durable.NewMemory()
 		s := durable.StepPolicy{
-			Name:    "ping",
-			Policy:  &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}},
+			Name: "ping",
+			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
+				Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}},
 			Breaker: &retry.BreakerPolicy{Name: "server", Failures: 3, OpenFor: 10 * time.Second},
 		}
 		calls := 0
@@ -114,7 +115,8 @@ func TestOneProbe(t *testing.T) {
 func TestBudgetOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := durable.NewMemory()
-		p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}}
+		p := retry.Policy{Name: "ping", RetryUnknown: true,
+			Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}}
 		var out bytes.Buffer
 		consumed := 0
 		log := durable.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})))
@@ -164,8 +166,9 @@ func TestSharedRatioBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := durable.NewMemory()
 		s := durable.StepPolicy{
-			Name:   "ping",
-			Policy: &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}},
+			Name: "ping",
+			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
+				Schedule: retry.Schedule{MaxAttempts: 10, InitialDelay: time.Second, Base: 1}},
 			Budget: &retry.BudgetPolicy{Name: "server", Burst: 5, MinPerSecond: retry.NoRefill, Ratio: 0.5},
 		}
 		calls := 0
@@ -190,7 +193,8 @@ func TestStats(t *testing.T) {
 		var out bytes.Buffer
 		l := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		e := newEngine(t, durable.NewMemory(), durable.OnEvent(durable.Log(l)))
-		p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}}
+		p := retry.Policy{Name: "ping", RetryUnknown: true,
+			Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 1}}
 		_ = e.Run(t.Context(), "one", func(ctx context.Context) error {
 			for i := range 3 {
 				attempts := 0

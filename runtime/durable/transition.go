@@ -326,8 +326,8 @@ func reasonOf(err error) retry.Reason {
 func (v *stepView) exhaust(reason retry.Reason, escalate bool) {
 	s := &v.body
 	s.Reason, s.Ended, s.NextAt, s.Delay = reason, v.now, time.Time{}, 0
-	s.Escalated = reason == retry.ErrEscalated || escalate && reason != retry.ErrPermanent ||
-		v.c.policy.OnExhausted == ExhaustedEscalate
+	refused := reason == retry.ErrPermanent || reason == retry.ErrUnclassified // at an attempt that was left
+	s.Escalated = reason == retry.ErrEscalated || escalate && !refused || v.c.policy.OnExhausted == ExhaustedEscalate
 	v.event.Kind, v.event.Reason, v.event.Attempt = EventExhausted, reason, s.Attempts
 	switch on := v.c.policy.OnExhausted; {
 	case on == ExhaustedPause:

@@ -16,7 +16,8 @@ import (
 // TestVerify changes records as no program does: each change is reported, and what
 // engines have written is not.
 func TestVerify(t *testing.T) {
-	policy := retry.Policy{Name: "p", Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Hour}}
+	policy := retry.Policy{Name: "p", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 2, InitialDelay: time.Hour}}
 	step := StepPolicy{Name: "S", Policy: &policy, ParkAfter: time.Second, Idempotent: true}
 	for _, test := range []struct {
 		name   string

@@ -205,7 +205,8 @@ func TestWorkerDies(t *testing.T) {
 		mortal := &mortal{Store: below}
 		s := durable.StepPolicy{
 			Name: "ping", Idempotent: true,
-			Policy: &retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second}},
+			Policy: &retry.Policy{Name: "ping", RetryUnknown: true,
+				Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second}},
 		}
 		var mu sync.Mutex
 		var attempts []string

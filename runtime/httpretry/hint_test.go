@@ -129,7 +129,7 @@ func TestVectors(t *testing.T) {
 			start := time.Now()
 			transport := &Transport{
 				Base:   &network{answers: []any{after(429, value), 200}},
-				Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}},
+				Policy: &retry.Policy{RetryUnknown: true, Schedule: retry.Schedule{InitialDelay: retry.None}},
 			}
 			req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com", nil)
 			if err != nil {

@@ -100,7 +100,8 @@ func TestTransport(t *testing.T) {
 		{"failsafehttp, go-retryablehttp: a day is capped", "GET", nil, []any{after(429, "86400"), 200}, retry.Policy{}, 200,
 			2, 5 * time.Minute},
 		{"a day is too much", "GET", nil, []any{after(429, "86400"), 200},
-			retry.Policy{Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{FailOver: true}}}, 429, 1, 0},
+			retry.Policy{RetryUnknown: true,
+				Schedule: retry.Schedule{RetryAfter: retry.RetryAfter{FailOver: true}}}, 429, 1, 0},
 		{"unreadable", "GET", nil, []any{after(429, "soon"), 200}, retry.Policy{}, 200, 2, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp, err := (&Transport{Base: n,
-		Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}).RoundTrip(req)
+		Policy: &retry.Policy{RetryUnknown: true, Schedule: retry.Schedule{InitialDelay: retry.None}}}).RoundTrip(req)
 	if err != nil || resp.StatusCode != 200 || !slices.Equal(n.keys, []string{"k1", "k1"}) ||
 		req.Header.Get(keyHeader) != "" {
 		t.Errorf("got %v, keys %q; the caller's header is %v", err, n.keys, req.Header)
@@ -222,7 +223,7 @@ func TestBreakerCounts(t *testing.T) {
 			b := retry.NewBreaker(retry.BreakerPolicy{Failures: 1, Count: tt.count})
 			transport := &Transport{
 				Base: &network{answers: []any{tt.answer}}, Shared: retry.Shared{Breaker: b},
-				Policy: &retry.Policy{Schedule: retry.Schedule{MaxAttempts: 1}, RetryOn: tt.retry},
+				Policy: &retry.Policy{RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}, RetryOn: tt.retry},
 			}
 			req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://example.com", tt.body)
 			if err != nil {
@@ -331,7 +332,8 @@ func TestBodyThatStalls(t *testing.T) {
 	}))
 	defer server.Close()
 	client := &http.Client{
-		Transport: &Transport{Policy: &retry.Policy{Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}}}}
+		Transport: &Transport{Policy: &retry.Policy{RetryUnknown: true,
+			Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: retry.None}}}}
 	resp, err := client.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +372,8 @@ func TestBaseWithoutBody(t *testing.T) {
 	for _, status := range []int{200, 503} {
 		base := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: status}, nil })
 		resp, err := (&http.Client{Transport: &Transport{Base: base,
-			Policy: &retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}}}).Get("http://example.com")
+			Policy: &retry.Policy{RetryUnknown: true,
+				Schedule: retry.Schedule{InitialDelay: retry.None}}}}).Get("http://example.com")
 		if err != nil || resp.StatusCode != status {
 			t.Fatalf("got %v, %v", resp, err)
 		}

@@ -81,7 +81,7 @@ func TestRepeatWithoutBody(t *testing.T) {
 		req   *http.Request
 		spent bool
 	}{{nil, false}, {request(t, nil), false}, {request(t, http.NoBody), false}, {once, true}} {
-		call := (&retry.Policy{Schedule: retry.Schedule{InitialDelay: retry.None}}).Begin()
+		call := (&retry.Policy{RetryUnknown: true, Schedule: retry.Schedule{InitialDelay: retry.None}}).Begin()
 		if again := Repeat(&call, test.req); again != test.req {
 			t.Error("a request without a body that can be read again was copied")
 		}

@@ -53,7 +53,8 @@ func ExampleRun_errorPolicy() {
 func ExampleGroup_Unit() {
 	group := job.NewGroup(job.GroupPolicy{Name: "import", Budget: &job.BudgetPolicy{Retries: 10, PerUnit: 2}}, "job-1")
 	group.Observe(job.Log(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))))
-	policy := retry.Policy{Name: "load", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: retry.None}}
+	policy := retry.Policy{Name: "load", RetryUnknown: true,
+		Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: retry.None}}
 	_, err := retry.DoWith(context.Background(), &policy, retry.Shared{Budget: group.Unit("east")},
 		func(context.Context) (int, error) {
 			return 0, fmt.Errorf("connection refused")

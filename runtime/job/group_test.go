@@ -115,7 +115,7 @@ func TestGroupEnds(t *testing.T) {
 
 func TestGroupBudget(t *testing.T) {
 	g, events := newGroup(t, GroupPolicy{Budget: &BudgetPolicy{Retries: 3, PerUnit: 2}})
-	p := retry.Policy{Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: retry.None}}
+	p := retry.Policy{RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 4, InitialDelay: retry.None}}
 	for unit, want := range map[string]string{"a": "workflow_budget_exhausted (2/2)"} {
 		_, err := retry.DoWith(t.Context(), &p, retry.Shared{Budget: g.Unit(unit)},
 			func(context.Context) (int, error) { return 0, errFailed })

@@ -46,6 +46,8 @@ func valueOf(v reflect.Value) jen.Code {
 		return class(x)
 	case retry.Backoff:
 		return jen.Qual(RuntimePath, backoffNames[x])
+	case retry.MatchText:
+		return jen.Qual(RuntimePath, matchTextNames[x])
 	case retry.Jitter:
 		return jen.Qual(RuntimePath, jitterNames[x])
 	case durable.Recording:
@@ -126,6 +128,7 @@ var (
 	jitterNames = [...]string{
 		"JitterNone", "JitterProportional", "JitterFull", "JitterEqual", "JitterDecorrelated", "JitterAdditive",
 	}
+	matchTextNames     = [...]string{"MatchWords", "MatchStatus", "MatchNone"}
 	lateNames          = [...]string{"LateLog", "LateUpdate"}
 	failureActionNames = [...]string{"FailureSkip", "FailureDeadLetter", "FailureStop"}
 	recordingNames     = [...]string{"RecordAttempts", "RecordFailures"}
@@ -136,7 +139,8 @@ var (
 		retry.ClassNetwork: "ClassNetwork", retry.ClassTimeout: "ClassTimeout",
 		retry.ClassServerError: "ClassServerError", retry.ClassRateLimit: "ClassRateLimit",
 		retry.ClassCanceled: "ClassCanceled", retry.ClassBreakerOpen: "ClassBreakerOpen",
-		retry.ClassTransient: "ClassTransient", retry.ClassAny: "ClassAny",
+		retry.ClassTransient: "ClassTransient", retry.ClassUnknown: "ClassUnknown",
+		retry.ClassAny: "ClassAny",
 	}
 )
 

@@ -45,6 +45,9 @@ func words(p *retry.Policy) string {
 	if len(p.RetryOn) > 0 {
 		b.WriteString("; only " + classList(p.RetryOn) + " errors are retried")
 	}
+	if p.RetryUnknown {
+		b.WriteString("; errors of which nothing is known are retried, too")
+	}
 	if len(p.AbortOn) > 0 {
 		b.WriteString("; " + classList(p.AbortOn) + " errors never")
 	}

@@ -68,7 +68,8 @@ func newWorld(t *testing.T, s durable.Store, seed uint64) *world {
 	w.budget, w.clocks = 2+w.n(6), w.n(2) == 0
 	policy := func(name string, attempts int, delay time.Duration) *durable.StepPolicy {
 		return &durable.StepPolicy{Name: name, Policy: &retry.Policy{
-			Name: name, Schedule: retry.Schedule{MaxAttempts: attempts, InitialDelay: delay, MaxDelay: retry.None},
+			Name: name, RetryUnknown: true,
+			Schedule: retry.Schedule{MaxAttempts: attempts, InitialDelay: delay, MaxDelay: retry.None},
 		}}
 	}
 	a, b := policy("a", 4, 300*time.Millisecond), policy("b", 3, 200*time.Millisecond)

@@ -26,7 +26,7 @@ func (r *reports) Errorf(format string, args ...any) {
 }
 
 var policy = &retry.Policy{
-	Name: "p", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Hour, MaxDelay: retry.None},
+	Name: "p", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Hour, MaxDelay: retry.None},
 }
 
 // step calls a step that fails once.

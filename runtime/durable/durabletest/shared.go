@@ -204,7 +204,7 @@ var errProbe = errors.New("connection refused")
 
 // attempt makes one attempt with a breaker, and reports whether it was executed.
 func attempt(ctx context.Context, b *retry.Breaker, op func() error) (executed bool) {
-	p := retry.Policy{Name: "ping", Schedule: retry.Schedule{MaxAttempts: 1}}
+	p := retry.Policy{Name: "ping", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 1}}
 	_, _ = retry.DoWith(ctx, &p, retry.Shared{Breaker: b}, func(context.Context) (int, error) {
 		executed = true
 		return 0, op()

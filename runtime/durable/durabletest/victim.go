@@ -106,7 +106,8 @@ func (v *victim) numbers(step string) []int {
 func victimPolicy(name string, idempotent bool) *durable.StepPolicy {
 	return &durable.StepPolicy{
 		Name: name, Idempotent: idempotent, ResumeSpread: retry.None,
-		Policy: &retry.Policy{Name: name, Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: 2 * time.Millisecond}},
+		Policy: &retry.Policy{Name: name, RetryUnknown: true,
+			Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: 2 * time.Millisecond}},
 	}
 }
 

@@ -110,7 +110,8 @@ func TestImportDeadAgent(t *testing.T) {
 				}
 				s := durable.StepPolicy{
 					Name: "charge", Idempotent: c.idempotent, ResumeSpread: retry.None,
-					Policy: &retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second}},
+					Policy: &retry.Policy{Name: "charge", RetryUnknown: true,
+						Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second}},
 				}
 				var numbers []int
 				run := func() error {

@@ -46,7 +46,8 @@ func state(format string, args ...any) string {
 	return `{"command_retry_states": {"charge": {` + fmt.Sprintf(format, args...) + `}}}`
 }
 
-var policy5 = retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Second}}
+var policy5 = retry.Policy{Name: "charge", RetryUnknown: true,
+	Schedule: retry.Schedule{MaxAttempts: 5, InitialDelay: time.Second}}
 
 // A call is an attempt that a run has made.
 type call struct {
@@ -194,7 +195,7 @@ func TestImportLimits(t *testing.T) {
 		reason retry.Reason
 	}{
 		"attempts": {
-			retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 3}},
+			retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 3}},
 			`"attempt_count": 3, "max_attempts": 10`, retry.ErrAttempts,
 		},
 		"expired budget": {
@@ -203,7 +204,7 @@ func TestImportLimits(t *testing.T) {
 			retry.ErrDelayBudget,
 		},
 		"spent budget": {
-			retry.Policy{Name: "charge", DelayBudget: 5 * time.Second, Schedule: retry.Schedule{
+			retry.Policy{Name: "charge", DelayBudget: 5 * time.Second, RetryUnknown: true, Schedule: retry.Schedule{
 				MaxAttempts: 10, Backoff: retry.BackoffFixed, InitialDelay: 2 * time.Second}},
 			`"attempt_count": 2, "max_attempts": 10, "retry_history": [
 				{"attempt_number": 1, "success": false}, {"attempt_number": 2, "success": false, "backoff_applied": "2s"}],

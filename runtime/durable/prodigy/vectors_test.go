@@ -81,7 +81,7 @@ func itemVector(t *testing.T, in struct {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, durable.NewMemory())
 		imported(t, e, fmt.Sprintf(`{"job_id": "j", "item_retry_counts": {"charge": %d}}`, in.Count))
-		unlimited := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 100}}
+		unlimited := retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 100}}
 		calls, err := resume(t, e, &unlimited, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func attemptsVector(t *testing.T, in struct {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine(t, durable.NewMemory())
 		imported(t, e, state(`"attempt_count": %d, "max_attempts": %d`, in.Count, in.Max))
-		p := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: in.Max}}
+		p := retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: in.Max}}
 		calls, err := resume(t, e, &p, 99)
 		if len(calls) != want.Left || !errors.Is(err, retry.ErrAttempts) {
 			t.Errorf("attempts %v, error %v; want %d", calls, err, want.Left)
@@ -121,7 +121,7 @@ func validateVector(t *testing.T, in struct {
 		if text := fmt.Sprint(report.Notes); word == "" || !strings.Contains(text, word) {
 			t.Errorf("got the notes %s, want one with %q", text, word)
 		}
-		p := retry.Policy{Name: "charge", Schedule: retry.Schedule{MaxAttempts: 100}}
+		p := retry.Policy{Name: "charge", RetryUnknown: true, Schedule: retry.Schedule{MaxAttempts: 100}}
 		if calls, err := resume(t, e, &p, 99); len(calls) > 0 || !errors.Is(err, retry.ErrAttempts) {
 			t.Errorf("attempts %v, error %v; want none", calls, err)
 		}
