@@ -62,9 +62,10 @@ import (
 //   - [Permanent] errors;
 //   - errors whose [Action] is [ActionFail] or [ActionEscalate];
 //   - errors of a class in AbortOn;
-//   - errors with the status 400, 401, 403, 404 or 422, and others of which it is
-//     known that the same call would fail again, unless their Action is
+//   - errors with the status 400, 401, 403, 404 or 422, unless their Action is
 //     [ActionRetry] or the callee has marked them with [After];
+//   - other errors that say that the same call would fail again, unless the same
+//     holds or they belong to a class of Classes that RetryOn contains;
 //   - refusals by a breaker of the callee, unless RetryOn contains
 //     [ClassBreakerOpen];
 //   - errors of ClassUnknown, unless RetryUnknown is set or RetryOn contains
@@ -130,7 +131,11 @@ func (p *Policy) judge(err error, f *facts) verdict {
 	switch {
 	case action == ActionEscalate, action == ActionDefault && !f.asked && (f.status == 401 || f.status == 403):
 		return escalatedError
-	case action == ActionFail, !marked && (f.fails || neverRetried(f.status)), p.belongsToAny(err, f, p.AbortOn):
+	case action == ActionFail, !marked && neverRetried(f.status), p.belongsToAny(err, f, p.AbortOn):
+		return permanentError
+	case p.listed(err, f):
+		return retriedError
+	case f.fails && !marked:
 		return permanentError
 	case p.belongsToAny(err, f, p.RetryOn):
 		return retriedError
@@ -143,6 +148,14 @@ func (p *Policy) judge(err error, f *facts) verdict {
 		return retriedError
 	}
 	return permanentError
+}
+
+// listed reports whether err belongs to a class of Classes that RetryOn contains.
+// The author of the policy knows these errors better than their methods do.
+func (p *Policy) listed(err error, f *facts) bool {
+	return len(p.RetryOn) > 0 && slices.ContainsFunc(p.Classes, func(c ErrorClass) bool {
+		return slices.Contains(p.RetryOn, c.Class) && c.has(err, f)
+	})
 }
 
 // action returns the action of the first class that err belongs to. It does not

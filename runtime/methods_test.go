@@ -128,6 +128,27 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestListedClass: a class of the policy that retry_on lists is retried whatever
+// the methods of its errors say, but not against a status.
+func TestListedClass(t *testing.T) {
+	classes := []ErrorClass{{Class: "mine", As: []func(error) bool{As[sqlState], As[httpStatus]}}}
+	for _, tt := range []struct {
+		policy Policy
+		err    error
+		want   bool
+	}{
+		{Policy{Classes: classes, RetryOn: []Class{"mine"}}, sqlState("23505"), true},
+		{Policy{Classes: classes, RetryOn: []Class{"mine"}}, httpStatus(404), false},
+		{Policy{Classes: classes}, sqlState("23505"), false},
+		{Policy{Classes: classes, RetryOn: []Class{ClassAny}}, sqlState("23505"), false},
+		{Policy{Classes: classes, RetryOn: []Class{"mine"}, AbortOn: []Class{"mine"}}, sqlState("23505"), false},
+	} {
+		if got := tt.policy.Retries(tt.err); got != tt.want {
+			t.Errorf("%v of %T by %+v: %v", tt.err, tt.err, tt.policy, got)
+		}
+	}
+}
+
 // statusAround is an error with a status around another error.
 type statusAround struct {
 	status int

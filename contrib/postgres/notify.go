@@ -156,6 +156,9 @@ var again = retry.Policy{
 	},
 	MaxElapsed: 24 * time.Hour,
 	MatchText:  retry.MatchNone,
+	Classes: []retry.ErrorClass{{ // any: a wrong password may be right after its rotation
+		Class: "failure", As: []func(error) bool{func(error) bool { return true }}, Action: retry.ActionRetry,
+	}},
 }
 
 // checkEvery is how long the connection may be silent. Then it is checked: a server

@@ -107,7 +107,7 @@ func TestCalls(t *testing.T) {
 		m := New(Options{})
 		ctx := retry.WithObserver(t.Context(), m.ObserveCall)
 		p := retry.Policy{
-			Name: "fetch", Scope: "flow", Timeout: 2 * time.Hour, HardLimit: time.Hour,
+			Name: "fetch", Scope: "flow", Timeout: 2 * time.Hour, HardLimit: time.Hour, RetryUnknown: true,
 			Schedule: retry.Schedule{MaxAttempts: 3, InitialDelay: time.Second, Base: 2},
 		}
 		for _, text := range []string{"connection refused", "no class is like this"} {
@@ -120,7 +120,7 @@ func TestCalls(t *testing.T) {
 # HELP retry_retries_total Attempts that failed and were followed by another one.
 # TYPE retry_retries_total counter
 retry_retries_total{class="network",policy="fetch"} 2
-retry_retries_total{class="none",policy="fetch"} 2
+retry_retries_total{class="unknown",policy="fetch"} 2
 # HELP retry_stops_total Calls that failed, by the reason why no attempt followed.
 # TYPE retry_stops_total counter
 retry_stops_total{policy="fetch",reason="attempts exhausted"} 2

@@ -256,7 +256,8 @@ var unanswered = retry.Policy{
 	Schedule: retry.Schedule{
 		MaxAttempts: 4, InitialDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, Jitter: retry.JitterFull,
 	},
-	MatchText: retry.MatchNone,
+	MatchText:    retry.MatchNone,
+	RetryUnknown: true, // a connection that was closed is an end of file
 }
 
 // answered reports whether an error is an answer of the server, which has changed
